@@ -1,0 +1,39 @@
+// How the ranks of a job find each other before any transport works. One implementation for each way of being
+// started: PMIx (prterun, mpirun, srun, tutti run), none (a job of one), callbacks of an embedding runtime, and ranks
+// that are threads or forked processes of one program. Used once, at start: addresses travel here, and afterwards
+// everything travels over the transport itself.
+#pragma once
+#include <array>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/blob_table.h"
+#include "core/status.h"
+
+namespace tutti {
+
+using time_point = std::chrono::time_point<std::chrono::steady_clock, std::chrono::nanoseconds>;
+
+// Two ranks share a node when their host ids are equal: they can then reach each other by shared memory.
+using host_id = std::array<std::byte, 16>;
+
+// Of this process: boot id, host name, and the namespaces that decide whether /dev/shm and pids are shared with a
+// peer. Containers and network namespaces with a private IPC or mount namespace are hosts of their own.
+host_id this_host() noexcept;
+
+class bootstrap {
+ public:
+  virtual ~bootstrap() = default;
+  virtual rank_t rank() const noexcept = 0;
+  virtual std::uint32_t size() const noexcept = 0;              // >= 1
+  // The same text in every rank of the job and in no other job that runs on any of its hosts; names shared resources.
+  virtual const std::string& job_id() const noexcept = 0;
+  virtual host_id host() const noexcept { return this_host(); }
+  // Every rank gives a blob and gets everyone's, by rank. Blocks; all ranks call it in the same order. Lengths may
+  // differ. A rank that dies inside ends it with peer_dead or timed_out, never with a hang.
+  virtual result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) = 0;
+};
+
+}  // namespace tutti

@@ -1,0 +1,52 @@
+// A provider is one constant of this type, found in the registry (providers/registry.cpp): built in, or in a module
+// that is loaded at run time, so that a build made with every vendor's library runs where some are missing.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/transport.h"
+
+namespace tutti {
+
+struct open_params {
+  std::string_view device;   // what follows the colon in TUTTI_PROVIDER=ucx:tcp; empty: the provider chooses
+  std::string_view job_id;   // bootstrap::job_id(): names shared resources without collision
+  rank_t rank = 0;
+  std::uint32_t size = 1;
+};
+
+struct provider {
+  std::string_view name;                               // "shm"
+  std::string_view summary;                            // one line for `tutti info`
+  // Devices usable here, best first ("" for a provider without devices); empty result and a reason when none is.
+  // Opens nothing that stays open.
+  std::vector<std::string> (*probe)(std::string& why_not);
+  result<std::unique_ptr<transport>> (*open)(const open_params&);
+};
+
+// A module exports one function of this type and name. It returns null if `abi` is not the one it was built for.
+inline constexpr int provider_abi = 1;
+using provider_module_fn = const provider* (*)(int abi);
+inline constexpr const char* provider_module_symbol = "tutti_provider_module";
+
+// What the registry knows about one provider, whether it could be loaded or not.
+struct provider_entry {
+  std::string_view name;
+  const provider* impl = nullptr;   // null: not loaded
+  std::string why_not;              // the loader's own words when impl is null
+};
+
+// All rows of the registry, loading modules at the first call. Thread-safe.
+std::span<const provider_entry> providers();
+
+// "ucx" or "ucx:tcp" -> entry and device. Unknown name: invalid, with the known ones; known but absent: unavailable.
+struct provider_choice {
+  const provider* impl = nullptr;
+  std::string device;
+};
+result<provider_choice> find_provider(std::string_view spec);
+
+}  // namespace tutti

@@ -1,0 +1,81 @@
+// Errors are values. A status is one pointer: null is success, else a shared, immutable detail that says what was
+// attempted, on which rank, and in the vendor's words why it failed. Whoever first decides an error gives it its
+// text; a caller that knows more (rank, operation) adds it once with `during`.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tutti {
+
+using rank_t = std::uint32_t;                     // dense index into the job
+inline constexpr rank_t no_rank = ~rank_t{0};
+
+// Grouped by what they mean for the caller. The values are part of the C ABI (tutti.h).
+enum class errc : std::int32_t {
+  ok = 0,
+  invalid = 1,      // the call is wrong; nothing was changed; the text names the value and the mend
+  no_resource = 2,  // memory, descriptors, /dev/shm, memlock: nothing was changed; may succeed later
+  unsupported = 3,  // this provider or build cannot do it, ever; its capabilities say so
+  unavailable = 4,  // a library, device, launcher or permission that is needed is not here
+  timed_out = 5,    // the caller's deadline passed; what was waited for may still happen
+  peer_dead = 6,    // a rank the call depends on died or left; `peer()` names it; will not succeed later
+  fabric = 7,       // the vendor's library failed; `native()` is its code
+  protocol = 8,     // a peer runs an incompatible version or configuration
+};
+
+std::string_view errc_name(errc) noexcept;
+
+class status {
+ public:
+  status() noexcept = default;
+  status(errc code, std::string text, rank_t peer = no_rank, std::int64_t native = 0) noexcept;
+  status(const status& o) noexcept : d_(o.d_) { if (d_) d_->refs.fetch_add(1, std::memory_order_relaxed); }
+  status(status&& o) noexcept : d_(std::exchange(o.d_, nullptr)) {}
+  status& operator=(status o) noexcept { std::swap(d_, o.d_); return *this; }
+  ~status() { if (d_ && d_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(d_); }
+
+  bool ok() const noexcept { return d_ == nullptr; }
+  explicit operator bool() const noexcept { return ok(); }
+  errc code() const noexcept { return d_ ? d_->code : errc::ok; }
+  rank_t peer() const noexcept { return d_ ? d_->peer : no_rank; }        // the rank that caused it, or no_rank
+  std::int64_t native() const noexcept { return d_ ? d_->native : 0; }    // errno or the vendor's code, or 0
+  const char* text() const noexcept { return d_ ? d_->text.c_str() : "success"; }  // one line; lives as long as a copy
+
+  // The same error with `what` put before its text: "barrier on team 3: rank 2 died (signal 9)".
+  status during(std::string_view what) const noexcept;
+
+ private:
+  struct detail {
+    std::atomic<std::uint32_t> refs;
+    errc code;
+    rank_t peer;
+    std::int64_t native;
+    std::string text;
+  };
+  static void destroy(detail*) noexcept;
+  detail* d_ = nullptr;
+};
+
+// A value, or the status that says why there is none.
+template <class T>
+class [[nodiscard]] result {
+ public:
+  result(T value) : value_(std::move(value)) {}
+  result(status error) noexcept : error_(std::move(error)) {}  // error must not be ok
+  bool ok() const noexcept { return error_.ok(); }
+  explicit operator bool() const noexcept { return ok(); }
+  T& operator*() & noexcept { return value_; }
+  const T& operator*() const& noexcept { return value_; }
+  T&& operator*() && noexcept { return std::move(value_); }
+  T* operator->() noexcept { return &value_; }
+  const status& error() const noexcept { return error_; }
+
+ private:
+  T value_{};
+  status error_;
+};
+
+}  // namespace tutti
