@@ -83,6 +83,7 @@ struct capabilities {
   bool target_must_progress = false;    // true on tcp: a rank that computes for long stalls its peers
   bool can_sleep = false;               // clause 9 holds; false: sleep() is a short nap
   bool detects_death = false;           // clause 10 holds; false: only a deadline ends a wait on a dead peer
+  bool virtual_clock = false;           // now() is simulated: waiting must sleep() at once, spinning would be in vain
   loggp cost;                           // a prior; measured values replace it
 };
 
