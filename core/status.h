@@ -71,6 +71,7 @@ class [[nodiscard]] result {
   const T& operator*() const& noexcept { return value_; }
   T&& operator*() && noexcept { return std::move(value_); }
   T* operator->() noexcept { return &value_; }
+  const T* operator->() const noexcept { return &value_; }
   const status& error() const noexcept { return error_; }
 
  private:

@@ -1,0 +1,36 @@
+// The known name that a mistyped one was most likely meant to be, for error texts.
+#pragma once
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+namespace tutti {
+
+// Levenshtein distance: inserted, removed and replaced characters. O(a * b); for names, not for documents.
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+// Empty if none is near: at most a third of the letters, and at least one, may differ.
+template <class Names>
+std::string_view nearest_name(std::string_view name, const Names& known) {
+  std::string_view best;
+  std::size_t least = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (std::string_view k : known)
+    if (const std::size_t d = edit_distance(name, k); d < least) least = d, best = k;
+  return best;
+}
+
+}  // namespace tutti
