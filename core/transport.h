@@ -30,7 +30,8 @@
 //                  within one second of the death on a live fabric. Other ranks are unaffected.
 // 11. Teardown.    Segments, regions and the transport may be dropped in any order and after any error. Dropping a
 //                  region detaches what was attached through it; operations still in flight upon it complete somehow.
-//                  Destroying a transport tells peers that this rank has left: health() gives peer_dead, "left".
+//                  Destroying a transport tells peers that this rank has left: health() then gives peer_dead with
+//                  native() == peer_left, so that an orderly leave can be told from a death.
 // 12. Threads.     A transport and everything obtained from it belong to one thread at a time. No call blocks unless
 //                  its comment says so.
 // 13. Preconditions are the caller's: ranks are members of the segment, ranges lie inside it, words are aligned, and
@@ -52,6 +53,8 @@ namespace tutti {
 
 enum class region_id : std::uint32_t {};   // memory of mine that operations may touch
 enum class segment_id : std::uint32_t {};  // one region of each member of a group; named by (rank, offset)
+
+inline constexpr std::int64_t peer_left = -1;  // status::native() of an orderly leave (clause 11)
 
 // As `local` of an operation: local_offset is then a plain address. Always allowed for a put of up to max_inline bytes,
 // which is copied before submit() returns; for anything else only if caps().any_local_memory.
