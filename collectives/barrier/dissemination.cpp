@@ -1,0 +1,27 @@
+// Dissemination (Mellor-Crummey & Scott 1991, 3.3; RDS in Kini 2003, 3.2): ceil(log2 n) rounds for any n. In round m
+// rank i signals i + 2^m and waits for i - 2^m. After it, i has heard, directly or not, from the 2^(m+1) ranks that end
+// at i; after the last round from all.
+//
+// Lines: one a round, ceil(log2 n) in all. Line m of rank i is written by i - 2^m alone.
+//
+// Safe (with algorithms.h): a rank sends its signal of round m only after its waits of the rounds before, so a line m
+// that has reached e proves that the 2^m ranks ending at its writer entered e. If the line shows e+1, its writer has
+// even left e: the same, and more.
+#include "collectives/barrier/algorithms.h"
+
+namespace tutti::barriers {
+
+std::uint32_t dissemination_words(const barrier_shape& s) { return rounds_of(s.size); }
+
+schedule dissemination(const barrier_shape& s) {
+  schedule out;
+  out.words = dissemination_words(s);
+  for (std::uint32_t round = 0; round < out.words; ++round) {
+    const std::uint64_t distance = std::uint64_t{1} << round;
+    out.signal(static_cast<std::uint32_t>((s.rank + distance) % s.size), round);
+    out.wait(static_cast<std::uint32_t>((s.rank + s.size - distance) % s.size), round);
+  }
+  return out;
+}
+
+}  // namespace tutti::barriers
