@@ -1,0 +1,18 @@
+#include "core/bootstrap_find.h"
+
+#include "core/bootstrap_alone.h"
+#include "core/bootstrap_pmix.h"
+
+namespace tutti {
+
+result<std::unique_ptr<bootstrap>> find_bootstrap(const config& c) {
+  const launcher_traces& launcher = c.launcher();
+  if (launcher.pmix)
+    return make_pmix_bootstrap(std::chrono::steady_clock::now() + std::chrono::seconds(c.number(knob::timeout_s)));
+  if (launcher.ranks > 1)
+    return status{errc::unavailable, "this is one of " + std::to_string(launcher.ranks) + " ranks started by " +
+                                         launcher.other + ", which does not speak PMIx; " + launcher.mend};
+  return make_alone_bootstrap();
+}
+
+}  // namespace tutti

@@ -1,0 +1,244 @@
+// An exchange is Put, Commit, Fence with collected data, then a Get from every rank. Each exchange of the process uses
+// keys of its own, since a key that is put twice may be read with its old value; all ranks make the same exchanges in
+// the same order, so they agree on the numbers. Data is always fenced before it is read: a key put after a fence and
+// read without another races with its arrival.
+//
+// No wait is left to the library alone. When a rank has died, one launcher never ends the fence, another ends it with
+// success among the living, after which a Get of the dead rank's key waits for ever; PMIX_TIMEOUT helps with neither.
+// So both are begun without blocking and waited for here with the caller's deadline; the callback owns a share of the
+// state it writes to, since it may come at any later time, or never. A Get is PMIX_IMMEDIATE: a fence that collected
+// the data has brought it to this node's server, and what is not there then was never published.
+#include "core/bootstrap_pmix.h"
+
+#include <pmix.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <random>
+
+namespace tutti {
+namespace {
+
+std::atomic<std::uint64_t> exchanges_begun{0};
+
+status failed(const char* what, pmix_status_t code) {
+  const std::string text = std::string{what} + " failed: PMIx says " + PMIx_Error_string(code);
+  switch (code) {
+    case PMIX_ERR_TIMEOUT: return {errc::timed_out, text, no_rank, code};
+    case PMIX_ERR_NOMEM:
+    case PMIX_ERR_OUT_OF_RESOURCE: return {errc::no_resource, text, no_rank, code};
+    case PMIX_ERR_UNREACH:
+    case PMIX_ERR_LOST_CONNECTION: return {errc::unavailable, text + " (the launcher is gone)", no_rank, code};
+    case PMIX_ERR_PARTIAL_SUCCESS:
+    case PMIX_ERR_PROC_ABORTED:
+    case PMIX_ERR_PROC_TERM_WO_SYNC: return {errc::peer_dead, text + " (a rank died)", no_rank, code};
+    default: return {errc::fabric, text, no_rank, code};
+  }
+}
+
+// PMIx counts in whole seconds and takes 0 as "for ever".
+int seconds_until(time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::seconds>(deadline - std::chrono::steady_clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 1, 1'000'000));
+}
+
+// What an operation begun without blocking leaves behind, whenever it ends.
+struct pending {
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool done = false;
+  pmix_status_t code = PMIX_SUCCESS;
+  std::vector<std::byte> bytes;  // a Get's
+
+  bool wait(time_point deadline) {
+    std::unique_lock lock{mutex};
+    return ended.wait_until(lock, deadline, [&] { return done; });
+  }
+  void end(pmix_status_t how) {
+    const std::lock_guard lock{mutex};
+    done = true, code = how;
+    ended.notify_all();
+  }
+};
+
+using share = std::shared_ptr<pending>;
+
+void fence_ended(pmix_status_t code, void* context) {
+  const std::unique_ptr<share> own{static_cast<share*>(context)};
+  (*own)->end(code);
+}
+
+void get_ended(pmix_status_t code, pmix_value_t* value, void* context) {
+  const std::unique_ptr<share> own{static_cast<share*>(context)};
+  if (code == PMIX_SUCCESS && value && value->type == PMIX_BYTE_OBJECT) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(value->data.bo.bytes);
+    (*own)->bytes.assign(bytes, bytes + value->data.bo.size);
+  }
+  (*own)->end(code);
+}
+
+class pmix_bootstrap final : public bootstrap {
+ public:
+  ~pmix_bootstrap() override {
+    if (!begun_) return;
+    // Without a barrier, which would wait for the dead. If others still use libpmix here, this only drops our use.
+    pmix_info_t no_barrier;
+    const bool no = false;
+    PMIX_INFO_LOAD(&no_barrier, PMIX_EMBED_BARRIER, &no, PMIX_BOOL);
+    PMIx_Finalize(&no_barrier, 1);
+    PMIX_INFO_DESTRUCT(&no_barrier);
+  }
+
+  status begin(time_point deadline) {
+    if (const pmix_status_t code = PMIx_Init(&me_, nullptr, 0); code != PMIX_SUCCESS)
+      return failed("joining the job of the launcher", code);
+    begun_ = true;
+    PMIX_LOAD_PROCID(&all_, me_.nspace, PMIX_RANK_WILDCARD);
+    pmix_value_t* value = nullptr;
+    if (const pmix_status_t code = PMIx_Get(&all_, PMIX_JOB_SIZE, nullptr, 0, &value); code != PMIX_SUCCESS)
+      return failed("asking the launcher for the job's size", code);
+    size_ = value->data.uint32;
+    PMIX_VALUE_RELEASE(value);
+    if (size_ == 0 || me_.rank >= size_)
+      return {errc::protocol, "the launcher says rank " + std::to_string(me_.rank) + " of " + std::to_string(size_)};
+    return agree_on_id(deadline);
+  }
+
+  rank_t rank() const noexcept override { return me_.rank; }
+  std::uint32_t size() const noexcept override { return size_; }
+  const std::string& job_id() const noexcept override { return job_id_; }
+
+  result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) override {
+    const std::string key = next_key();
+    if (status s = publish(key, mine); !s) return s;
+    if (status s = fence(deadline); !s) return s.code() == errc::peer_dead ? name_the_dead(s, key) : s;
+    auto blobs = std::make_shared<blob_table>();
+    for (rank_t r = 0; r < size_; ++r) {
+      if (r == me_.rank) {
+        blobs->push_back(mine);
+        continue;
+      }
+      auto blob = fetch(r, key, deadline);
+      if (!blob) return blob.error();
+      blobs->push_back(*blob);
+    }
+    return shared_blobs{std::move(blobs)};
+  }
+
+ private:
+  static std::string next_key() { return "tutti." + std::to_string(exchanges_begun.fetch_add(1)); }
+
+  // A namespace may recur: launchers make it of a pid, or of a job number that another cluster has as well. So rank 0
+  // adds chance to it.
+  status agree_on_id(time_point deadline) {
+    const std::string key = next_key();
+    std::uint64_t nonce = 0;
+    if (me_.rank == 0) {
+      std::random_device dice;
+      nonce = std::uint64_t{dice()} << 32 | dice();
+      if (status s = publish(key, std::as_bytes(std::span{&nonce, 1})); !s) return s;
+    }
+    if (size_ > 1)
+      if (status s = fence(deadline); !s) return s;
+    if (me_.rank != 0) {
+      auto blob = fetch(0, key, deadline);
+      if (!blob) return blob.error();
+      if (blob->size() != sizeof nonce) return {errc::protocol, "rank 0 runs another version of tutti", 0};
+      std::memcpy(&nonce, blob->data(), sizeof nonce);
+    }
+    char text[20];
+    snprintf(text, sizeof text, ".%016llx", static_cast<unsigned long long>(nonce));
+    job_id_ = std::string{me_.nspace} + text;
+    return {};
+  }
+
+  // A byte object of its own even when empty, since some stores refuse to keep nothing: one byte goes ahead.
+  status publish(const std::string& key, std::span<const std::byte> blob) {
+    std::vector<std::byte> framed(1 + blob.size());
+    std::copy(blob.begin(), blob.end(), framed.begin() + 1);
+    pmix_value_t value;
+    PMIX_VALUE_CONSTRUCT(&value);
+    value.type = PMIX_BYTE_OBJECT;
+    value.data.bo.bytes = reinterpret_cast<char*>(framed.data());
+    value.data.bo.size = framed.size();
+    if (const pmix_status_t code = PMIx_Put(PMIX_GLOBAL, key.c_str(), &value); code != PMIX_SUCCESS)  // copies
+      return failed("publishing this rank's data", code);
+    if (const pmix_status_t code = PMIx_Commit(); code != PMIX_SUCCESS)
+      return failed("publishing this rank's data", code);
+    return {};
+  }
+
+  status fence(time_point deadline) {
+    pmix_info_t info[2];
+    const bool yes = true;
+    const int seconds = seconds_until(deadline);
+    PMIX_INFO_LOAD(&info[0], PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+    PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
+    auto state = std::make_shared<pending>();
+    auto context = std::make_unique<share>(state);
+    const pmix_status_t code = PMIx_Fence_nb(&all_, 1, info, 2, fence_ended, context.get());
+    for (pmix_info_t& i : info) PMIX_INFO_DESTRUCT(&i);
+    if (code == PMIX_OPERATION_SUCCEEDED) return {};  // ended already: no callback will come
+    if (code != PMIX_SUCCESS) return failed("the exchange with the other ranks", code);
+    context.release();  // the callback's now
+    if (!state->wait(deadline))
+      return {errc::timed_out, "the exchange with the other ranks did not end in time: one of " +
+                                   std::to_string(size_) + " ranks did not take part"};
+    return state->code == PMIX_SUCCESS ? status{} : failed("the exchange with the other ranks", state->code);
+  }
+
+  result<std::vector<std::byte>> fetch(rank_t from, const std::string& key, time_point deadline) {
+    pmix_proc_t peer;
+    PMIX_LOAD_PROCID(&peer, me_.nspace, from);
+    pmix_info_t immediate;
+    const bool yes = true;
+    PMIX_INFO_LOAD(&immediate, PMIX_IMMEDIATE, &yes, PMIX_BOOL);
+    auto state = std::make_shared<pending>();
+    auto context = std::make_unique<share>(state);
+    const pmix_status_t code = PMIx_Get_nb(&peer, key.c_str(), &immediate, 1, get_ended, context.get());
+    PMIX_INFO_DESTRUCT(&immediate);
+    if (code != PMIX_SUCCESS) return failed("reading what another rank published", code);
+    context.release();
+    const std::string name = "rank " + std::to_string(from);
+    if (!state->wait(deadline)) return status{errc::timed_out, "what " + name + " published did not arrive in time", from};
+    if (state->code == PMIX_ERR_NOT_FOUND)
+      return status{errc::peer_dead, name + " died before the exchange", from, state->code};
+    if (state->code != PMIX_SUCCESS) return failed(("reading what " + name + " published").c_str(), state->code);
+    if (state->bytes.empty()) return status{errc::protocol, name + " published something else than tutti does", from};
+    state->bytes.erase(state->bytes.begin());
+    return std::move(state->bytes);
+  }
+
+  // The launcher says that a rank died, not which. If all others have published, it is the one that has not; if more
+  // are missing, the fence may have been broken off before the living one's data came, and nobody is accused.
+  status name_the_dead(const status& unnamed, const std::string& key) {
+    const time_point soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    status named;
+    for (rank_t r = 0; r < size_; ++r) {
+      if (r == me_.rank) continue;
+      if (const auto blob = fetch(r, key, soon); !blob) {
+        if (!named.ok() || blob.error().code() != errc::peer_dead) return unnamed;
+        named = blob.error();
+      }
+    }
+    return named.ok() ? unnamed : named;
+  }
+
+  pmix_proc_t me_{}, all_{};
+  std::uint32_t size_ = 1;
+  std::string job_id_;
+  bool begun_ = false;
+};
+
+}  // namespace
+
+result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(time_point deadline) {
+  auto b = std::make_unique<pmix_bootstrap>();
+  if (status s = b->begin(deadline); !s) return s;
+  return std::unique_ptr<bootstrap>{std::move(b)};
+}
+
+}  // namespace tutti

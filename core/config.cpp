@@ -1,0 +1,196 @@
+#include "core/config.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <numeric>
+#include <vector>
+
+#include "core/launcher_traces.h"
+
+namespace tutti {
+namespace {
+
+constexpr std::uint64_t second_us = 1'000'000;
+
+// In the order of `knob`.
+constexpr knob_row table[] = {
+    {knob::provider, "provider", knob_kind::text, "auto", "", 0, 0,
+     "transport to use: auto, or a provider and optionally its device (ucx:tcp)"},
+    {knob::provider_path, "provider_path", knob_kind::text, "", "", 0, 0,
+     "folders of provider modules, separated by ':'; empty: beside the library"},
+    {knob::barrier, "barrier", knob_kind::text, "auto", "", 0, 0,
+     "barrier algorithm: auto, or a name that `tutti info --explain barrier` lists"},
+    {knob::barrier_radix, "barrier_radix", knob_kind::number, "0", "", 0, 64,
+     "fan-in or radix of the algorithms that have one; 0: chosen"},
+    {knob::wait, "wait", knob_kind::word, "auto", "auto|spin|yield|sleep", 0, 0,
+     "how a rank waits: auto spins, then yields, then sleeps"},
+    {knob::wait_spin_us, "wait_spin_us", knob_kind::number, "20", "", 0, second_us,
+     "microseconds of spinning before auto yields"},
+    {knob::wait_yield_us, "wait_yield_us", knob_kind::number, "200", "", 0, second_us,
+     "microseconds of yielding before auto sleeps"},
+    {knob::timeout_s, "timeout_s", knob_kind::number, "60", "", 1, 86400,
+     "seconds that start-up and other set-up may take"},
+    {knob::config_file, "config_file", knob_kind::text, "", "", 0, 0, "file with lines `name = value`"},
+};
+static_assert(std::size(table) == knob_count);
+static_assert([] {
+  for (std::size_t i = 0; i < knob_count; ++i)
+    if (table[i].id != knob(i)) return false;
+  return true;
+}(), "rows stand in the order of `knob`");
+
+constexpr std::string_view prefix = "TUTTI_";
+
+std::string variable_of(std::string_view name) {
+  std::string upper{prefix};
+  for (const char c : name) upper += (c >= 'a' && c <= 'z') ? static_cast<char>(c - 'a' + 'A') : c;
+  return upper;
+}
+
+std::string_view trimmed(std::string_view s) {
+  const auto first = s.find_first_not_of(" \t\r");
+  return first == s.npos ? std::string_view{} : s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
+}
+
+// Levenshtein: insertions, deletions and replacements that lead from one to the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+const knob_row* row_of(std::string_view name) {
+  for (const knob_row& row : table)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+status unknown(std::string_view called, bool as_variable, std::string_view where) {
+  std::string nearest;
+  std::size_t best = ~std::size_t{0};
+  for (const knob_row& row : table) {
+    std::string name = as_variable ? variable_of(row.name) : std::string{row.name};
+    if (const std::size_t d = distance(called, name); d < best) best = d, nearest = std::move(name);
+  }
+  return {errc::invalid, "unknown " + std::string{as_variable ? "variable " : "setting "} + std::string{called} +
+                             std::string{where} + "; did you mean " + nearest + "?"};
+}
+
+bool is_word_of(std::string_view words, std::string_view text) {
+  while (!words.empty()) {
+    const auto bar = words.find('|');
+    if (words.substr(0, bar) == text) return true;
+    words = bar == words.npos ? std::string_view{} : words.substr(bar + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::span<const knob_row> knobs() noexcept { return table; }
+
+std::string_view knob_source_name(knob_source s) noexcept {
+  switch (s) {
+    case knob_source::standard: return "default";
+    case knob_source::file: return "file";
+    case knob_source::environment: return "environment";
+    case knob_source::option: return "option";
+  }
+  return "?";
+}
+
+environment process_environment() {
+  environment variables;
+  for (char** entry = environ; entry && *entry; ++entry)
+    if (const char* equals = std::strchr(*entry, '='))  // of a doubled name getenv sees the first, and so does emplace
+      variables.emplace(std::string(*entry, static_cast<std::size_t>(equals - *entry)), equals + 1);
+  return variables;
+}
+
+config::config() {
+  for (const knob_row& row : table) set(row, row.standard, knob_source::standard, row.name);
+}
+
+status config::set(const knob_row& row, std::string_view text, knob_source source, std::string_view called) {
+  value v{std::string{text}, 0, source};
+  const auto bad = [&](const std::string& mend) {
+    return status{errc::invalid, std::string{called} + "=" + v.text + " is not valid: " + mend};
+  };
+  if (row.kind == knob_kind::word && !is_word_of(row.words, text))
+    return bad("use one of " + std::string{row.words});
+  if (row.kind == knob_kind::number) {
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, v.number);
+    if (text.empty() || stop != end || error != std::errc{} || v.number < row.least || v.number > row.most)
+      return bad("use a whole number from " + std::to_string(row.least) + " to " + std::to_string(row.most));
+  }
+  values_[static_cast<std::size_t>(row.id)] = std::move(v);
+  return {};
+}
+
+status config::read_file(const std::string& path) {
+  std::ifstream in{path};
+  if (!in)
+    return {errc::invalid, "cannot read the configuration file " + path + " (" + std::strerror(errno) +
+                               "); correct TUTTI_CONFIG_FILE or unset it", no_rank, errno};
+  std::string whole;
+  for (int number = 1; std::getline(in, whole); ++number) {
+    const std::string_view line = trimmed(std::string_view{whole}.substr(0, whole.find('#')));
+    if (line.empty()) continue;
+    const std::string where = " in " + path + " line " + std::to_string(number);
+    const auto equals = line.find('=');
+    if (equals == line.npos)
+      return {errc::invalid, std::string{line} + where + " is not of the form `name = value`"};
+    const std::string_view name = trimmed(line.substr(0, equals));
+    const knob_row* row = row_of(name);
+    if (!row) return unknown(name, false, where);
+    if (row->id == knob::config_file)
+      return {errc::invalid, "config_file" + where + " cannot name another file; remove the line"};
+    if (status s = set(*row, trimmed(line.substr(equals + 1)), knob_source::file, name); !s)
+      return s.during(path + " line " + std::to_string(number));
+  }
+  return {};
+}
+
+result<config> config::load(std::span<const config_option> options, const environment& variables) {
+  config c;
+  c.launcher_ = trace_launcher(variables);
+  // Which file to read is settled first; then from the weakest source to the strongest.
+  const knob_row& file = table[static_cast<std::size_t>(knob::config_file)];
+  if (const auto v = variables.find(variable_of(file.name)); v != variables.end())
+    c.set(file, v->second, knob_source::environment, v->first);
+  for (const config_option& o : options)
+    if (o.name == file.name) c.set(file, o.value, knob_source::option, o.name);
+  if (const std::string path{c.text(knob::config_file)}; !path.empty())
+    if (status s = c.read_file(path); !s) return s;
+
+  for (auto v = variables.lower_bound(prefix); v != variables.end() && v->first.starts_with(prefix); ++v) {
+    if (v->first.starts_with("TUTTI_TEST_")) continue;
+    const auto row = std::find_if(std::begin(table), std::end(table),
+                                  [&](const knob_row& r) { return variable_of(r.name) == v->first; });
+    if (row == std::end(table)) return unknown(v->first, true, "");
+    if (row->id == knob::config_file) continue;
+    if (status s = c.set(*row, v->second, knob_source::environment, v->first); !s) return s;
+  }
+  for (const config_option& o : options) {
+    const knob_row* row = row_of(o.name);
+    if (!row) return unknown(o.name, false, "");
+    if (status s = c.set(*row, o.value, knob_source::option, o.name); !s) return s;
+  }
+  return c;
+}
+
+}  // namespace tutti
