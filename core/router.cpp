@@ -1,0 +1,109 @@
+#include "core/router.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/paired_blob.h"
+#include "core/router_impl.h"
+
+namespace tutti {
+namespace {
+
+// What holds whichever child serves an operation.
+capabilities combined(const capabilities& node, const capabilities& network, bool one_fd) {
+  capabilities c;
+  // A caller sizes an operation before it looks at the rank: the smaller limit is right for both.
+  c.max_bytes = std::min(node.max_bytes, network.max_bytes);
+  c.max_inline = std::min(node.max_inline, network.max_inline);
+  // Slices name regions by the router's ids and must live until done: translating them for the network would need
+  // storage for as long as they fly. None, then; the callers gather by several gets.
+  c.max_slices = 0;
+  // A promise about the target or the source holds if it holds at both.
+  c.any_local_memory = node.any_local_memory && network.any_local_memory;
+  c.native_signal = node.native_signal && network.native_signal;
+  c.native_atomics = node.native_atomics && network.native_atomics;
+  c.cpu_atomics_agree = node.cpu_atomics_agree && network.cpu_atomics_agree;
+  c.detects_death = node.detects_death && network.detects_death;
+  // A burden is there if either has it: a peer on another node is stalled by a rank that computes for long.
+  c.target_must_progress = node.target_must_progress || network.target_must_progress;
+  // Both must be able to end one sleep; without a common descriptor the router naps (router_wait.cpp).
+  c.can_sleep = node.can_sleep && network.can_sleep && one_fd;
+  // The slow steps of a collective set its time, and those cross the network.
+  c.cost = network.cost;
+  return c;
+}
+
+// One descriptor that is readable when either is. -1 if a child has none.
+result<int> join_fds(int node, int network) {
+  if (node < 0 || network < 0) return -1;
+  const int both = ::epoll_create1(EPOLL_CLOEXEC);
+  for (const int fd : {node, network}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    if (both >= 0 && ::epoll_ctl(both, EPOLL_CTL_ADD, fd, &event) == 0) continue;
+    const int error = errno;
+    if (both >= 0) ::close(both);
+    return status{errc::no_resource, std::string{"waiting on two transports: epoll: "} + std::strerror(error), no_rank,
+                  error};
+  }
+  return both;
+}
+
+}  // namespace
+
+result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, std::unique_ptr<transport> network) {
+  if (!node || !network) return status{errc::invalid, "a router needs a node transport and a network"};
+  if (!node->caps().cpu_atomics_agree || !network->caps().cpu_atomics_agree)
+    return status{errc::unsupported,
+                  std::string{"atomics of the "} + (node->caps().cpu_atomics_agree ? "network" : "node transport") +
+                      " are not atomic towards the CPU's, so the two cannot serve one word; use one provider for all"};
+  const auto fd = join_fds(node->wait_fd(), network->wait_fd());
+  if (!fd) return fd.error();
+  return std::unique_ptr<transport>{std::make_unique<router>(std::move(node), std::move(network), *fd)};
+}
+
+router::router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, int wait_fd)
+    : node_{std::move(node)},
+      network_{std::move(network)},
+      caps_{combined(node_->caps(), network_->caps(), wait_fd >= 0)},
+      wait_fd_{wait_fd} {}
+
+router::~router() {
+  if (wait_fd_ >= 0) ::close(wait_fd_);
+}
+
+multicast* router::mcast() noexcept { return single_node_ ? node_->mcast() : network_->mcast(); }
+
+result<std::vector<std::byte>> router::address() {
+  const auto near = node_->address();
+  if (!near) return near.error();
+  const auto far = network_->address();
+  if (!far) return far.error();
+  return pair_blobs(*near, *far);
+}
+
+status router::connect(shared_blobs addresses, time_point deadline) {
+  auto near = std::make_shared<blob_table>();
+  auto far = std::make_shared<blob_table>();
+  for (rank_t r = 0; r < addresses->size(); ++r) {
+    blob_pair both;
+    if (!split_blob((*addresses)[r], both))
+      return {errc::protocol, "the address of rank " + std::to_string(r) + " is not that of a shared memory and network "
+              "transport: do all ranks run the same version with the same TUTTI_PROVIDER?", r};
+    near->push_back(both.first);
+    far->push_back(both.second);
+  }
+  if (const status s = node_->connect(near, deadline); !s) return s;
+  if (const status s = network_->connect(far, deadline); !s) return s;
+  on_node_.resize(addresses->size());
+  for (rank_t r = 0; r < on_node_.size(); ++r) on_node_[r] = node_->reaches(r);
+  single_node_ = std::find(on_node_.begin(), on_node_.end(), 0) == on_node_.end();
+  return {};
+}
+
+}  // namespace tutti

@@ -1,0 +1,27 @@
+// A transport made of two: one that serves the ranks of this node (shared memory), and a network for all others.
+//
+// Every rank is served by exactly one of the two, chosen at connect() by node->reaches() and never changed. All orders
+// that the contract promises are orders among operations of one origin towards one rank (clause 5: a signal after its
+// payload, after everything before it, after earlier signals to its word), so each of them is a promise of one child,
+// and the router hands every child its operations in the order in which it got them. A flush of one rank is its
+// child's; a flush of all ranks is one of each. Nothing is promised between ranks, hence nothing between children.
+//
+// One word of a rank's memory is reached through both: by ranks of its node and by others. Plain data is coherent:
+// either child's visibility (clause 4) is in the owner's memory, where loads of any process of the node and the
+// network's adapter find it. Atomics (clause 7) need more: the two must be atomic to each other, which is so if each
+// is atomic towards the CPU. make_router() refuses a pair that is not.
+//
+// A job on a single node needs no router: shared memory alone serves it, wakes without a second file descriptor and
+// has multicast. Whoever opens the transports decides so (from the host ids) before it opens a network.
+#pragma once
+#include <memory>
+
+#include "core/transport.h"
+
+namespace tutti {
+
+// Both open and not yet connected. Errors: invalid (a transport is missing), unsupported (their atomics do not agree),
+// no_resource (no descriptor left for waiting on both). Either way both transports are consumed.
+result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, std::unique_ptr<transport> network);
+
+}  // namespace tutti

@@ -1,0 +1,76 @@
+// The data path: operations go to the child that serves their rank.
+#include <algorithm>
+
+#include "core/router_impl.h"
+
+namespace tutti {
+
+// Neighbours in the list for the same child go to it as one span. A child that takes less than its span ends the call:
+// an operation behind the refused one must not be taken before it, whichever child it is for (clause 2, a prefix).
+std::size_t router::submit(std::span<const rma_op> ops) noexcept {
+  std::size_t taken = 0;
+  while (taken < ops.size()) {
+    const bool near = on_node(ops[taken].rank);
+    std::size_t end = taken + 1;
+    while (end < ops.size() && on_node(ops[end].rank) == near) ++end;
+    const auto run = ops.subspan(taken, end - taken);
+    const std::size_t got = near ? node_->submit(run) : submit_to_network(run);
+    taken += got;
+    if (got < run.size()) break;
+  }
+  return taken;
+}
+
+std::size_t router::submit_to_network(std::span<const rma_op> ops) noexcept {
+  constexpr std::size_t chunk = 8;  // 512 bytes of stack; a network's own queueing dwarfs the extra calls
+  rma_op translated[chunk];
+  std::size_t taken = 0;
+  while (taken < ops.size()) {
+    const std::size_t n = std::min(chunk, ops.size() - taken);
+    for (std::size_t i = 0; i < n; ++i) {
+      rma_op& op = translated[i] = ops[taken + i];
+      if (op.local != plain_memory) op.local = regions_[op.local];
+      // Both, used or not: a lookup costs less than a branch on the kind. An id that is not ours gives itself.
+      op.remote = segments_[op.remote];
+      op.signal = segments_[op.signal];
+    }
+    const std::size_t got = network_->submit({translated, n});
+    taken += got;
+    if (got < n) break;
+  }
+  return taken;
+}
+
+// A flush of all ranks is taken by both children or by none. If the second refuses after the first has taken it, the
+// router owes it: `done` is begun once more on the router's account, and progress() offers the flush again until it is
+// taken. It then covers what was submitted meanwhile as well, which does no harm: it ends a little later. So nothing is
+// taken twice, no error that a flush reports is lost, and `done` cannot be idle before both have ended.
+bool router::flush(rank_t peer, completion* done) noexcept {
+  if (peer != no_rank) return serving(peer).flush(peer, done);
+  if (owed_count_ == owed_.size()) return false;
+  if (!network_->flush(no_rank, done)) return false;
+  if (node_->flush(no_rank, done)) return true;
+  if (done) done->begin();
+  owed_[owed_count_++] = {node_.get(), done};
+  return true;
+}
+
+unsigned router::pay_flushes() noexcept {
+  std::uint32_t paid = 0;
+  while (paid < owed_count_ && owed_[paid].to->flush(no_rank, owed_[paid].done)) {
+    if (owed_[paid].done) owed_[paid].done->finish();  // the router's own count; the child has begun its own
+    ++paid;
+  }
+  std::move(owed_.begin() + paid, owed_.begin() + owed_count_, owed_.begin());
+  owed_count_ -= paid;
+  return paid;
+}
+
+unsigned router::progress() noexcept {
+  unsigned events = node_->progress() + network_->progress();
+  if (owed_count_) events += pay_flushes();
+  if (events) nap_ = {};
+  return events;
+}
+
+}  // namespace tutti
