@@ -27,7 +27,6 @@ enum class step_kind : std::uint8_t {
   put_signal,       // the same, then word `word` of `peer` set to epoch * multiple
   get,              // `bytes` of `peer`'s buffer `from` into my buffer `to`
   copy,             // `bytes` from my buffer `from` to my buffer `to`
-  reduce,           // my buffer `to` becomes `to` op `from`, elementwise, `bytes` long; what op is stands in the run
   complete,         // gate: until everything begun so far is locally complete
 };
 

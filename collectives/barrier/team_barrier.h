@@ -1,0 +1,55 @@
+// The barrier of one team: an algorithm bound to it, and its epochs. Blocking, nonblocking and split-phase are the same
+// run of the same program; a barrier in the steady state allocates and registers nothing.
+//
+// Several nonblocking barriers may be outstanding on a team. They complete in the order in which they were started: an
+// epoch's program begins when the one before has finished here, driven by any progress of this rank. A request is just
+// its epoch.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "collectives/barrier/barrier.h"
+#include "core/executor.h"
+
+namespace tutti {
+
+class team_barrier final : public background {
+ public:
+  // Collective over the team, whose control segment must have lines_for() lines. `radix` 0: the algorithm's default.
+  // `first_epoch` is for tests of the wrap.
+  static result<std::unique_ptr<team_barrier>> open(team&, const barrier_algorithm&, std::uint32_t radix,
+                                                    std::uint64_t first_epoch = 1);
+  static std::uint32_t lines_for(const barrier_algorithm&, const barrier_shape&);
+  ~team_barrier() override;
+
+  // Blocks until every member has entered. Errors: peer_dead (named), timed_out; after peer_dead the team is broken and
+  // every later call gives the same error.
+  status enter(time_point deadline = time_point::max()) noexcept;
+
+  std::uint64_t start() noexcept;                  // the request
+  bool test(std::uint64_t request) noexcept;       // complete or failed; does not progress the transport
+  status wait(std::uint64_t request, time_point deadline = time_point::max()) noexcept;
+  const status& outcome() const noexcept { return error_; }  // of the team's barriers so far
+
+  const barrier_algorithm& algorithm() const noexcept { return *algorithm_; }
+  const schedule& plan() const noexcept { return plan_; }
+  std::size_t bytes() const noexcept;              // memory of this object, without control lines
+  reliable_multicast* mcast() noexcept { return mc_.get(); }
+  void advance() noexcept override;
+
+ private:
+  team_barrier(team& t, const barrier_algorithm& a) : team_(t), algorithm_(&a) {}
+  void begin_next() noexcept;
+
+  team& team_;
+  const barrier_algorithm* algorithm_;
+  schedule plan_;                                  // kept for reports in teams of a printable size
+  std::unique_ptr<reliable_multicast> mc_;
+  program program_;
+  std::unique_ptr<run> run_;
+  std::uint64_t started_ = 0, completed_ = 0;      // newest epoch asked for; newest finished
+  bool running_ = false;                           // run_ works on completed_ + 1
+  status error_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,78 @@
+// Runs schedules. bind() turns a schedule into a program for one team: operations prepared down to ranks, segments and
+// offsets, so that a run only patches values and submits. A run is a position in the program; advance() goes as far as
+// it can without blocking and allocates nothing.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/reliable_multicast.h"
+#include "core/schedule.h"
+#include "core/team.h"
+
+namespace tutti {
+
+// One buffer of a collective: this rank's memory and the segment in which the peers expose theirs.
+struct buffer {
+  std::byte* base = nullptr;
+  region_id local = plain_memory;
+  segment_id segment{};
+};
+
+class program {
+ public:
+  // `first_line`: where the schedule's word 0 lies in the team's control segment. `mc` may be null if the schedule
+  // does not use multicast. Errors: unsupported, a step this executor has no means for.
+  static result<program> bind(const schedule&, team&, std::uint32_t first_line, reliable_multicast* mc,
+                              std::span<const buffer> buffers = {});
+  // Lines of control segment that a bound schedule needs: its words, and one where an `arrive` lands its count.
+  static std::uint32_t lines(std::uint32_t words) noexcept { return words + 1; }
+  std::size_t bytes() const noexcept;  // of memory, for those who count
+
+ private:
+  friend class run;
+  enum class kind : std::uint8_t { send, wait, arrive, multicast, await_multicast, copy, complete };
+  struct instruction {
+    kind what;
+    std::uint32_t first = 0, count = 0;    // send: operations; arrive: its operation, instructions to skip
+    std::uint32_t peer = any_peer;         // team index, for those who ask what is waited for
+    const std::uint64_t* word = nullptr;   // wait
+    std::uint64_t multiple = 1;
+    std::byte* to = nullptr;               // copy
+    const std::byte* from = nullptr;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<instruction> code_;
+  std::vector<rma_op> ops_;
+  std::vector<std::uint64_t> multiples_;   // of ops_, operand = epoch * multiple; 0: the operand stands
+  team* team_ = nullptr;
+  reliable_multicast* mc_ = nullptr;
+};
+
+class run {
+ public:
+  explicit run(program& p) noexcept : program_(&p) {}
+  run(const run&) = delete;
+  run& operator=(const run&) = delete;
+  ~run();                                                // waits out operations that name this run (bounded)
+
+  void begin(std::uint64_t epoch) noexcept;              // only when finished
+  bool advance() noexcept;                               // true: finished, with success or an error
+  bool finished() const noexcept { return at_ == program_->code_.size(); }
+  const status& outcome() const noexcept { return error_; }
+  wait_note waiting_for(const char* what) const noexcept; // what keeps it
+
+ private:
+  bool send(const program::instruction&) noexcept;
+  void stop(const status&) noexcept;
+
+  program* program_;
+  std::uint64_t epoch_ = 0;
+  std::size_t at_ = SIZE_MAX;                            // instruction; SIZE_MAX: never begun
+  std::uint32_t sent_ = 0;                               // operations of the current instruction
+  bool counted_ = false;                                 // arrive: its operation was taken
+  completion done_;                                      // of data and of arrive
+  status error_;
+};
+
+}  // namespace tutti

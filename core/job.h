@@ -1,0 +1,135 @@
+// One rank's membership in a job: its bootstrap, its connected transport, its way of waiting, and the machines that
+// must go on while it waits for something else. Not thread-safe; several jobs may live in one process.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/bootstrap.h"
+#include "core/config.h"
+#include "core/transport.h"
+#include "core/wait.h"
+
+namespace tutti {
+
+class team;
+
+// Something that advances whenever its rank makes progress: a collective under way, a multicast root that answers
+// NAKs. Owners enlist it while it has work; both calls are O(1).
+class background {
+ public:
+  virtual ~background() = default;
+  virtual void advance() noexcept = 0;
+
+ private:
+  friend class job;
+  background* next_ = nullptr;
+  bool enlisted_ = false;
+};
+
+// What a rank waits for, for watchdogs and error texts. Lives on the waiter's stack.
+struct wait_note {
+  const char* what = "";             // "barrier dissemination"
+  rank_t from = no_rank;             // the job rank expected to act, if one is
+  std::uint64_t have = 0, want = 0;  // the word's value and the one waited for
+};
+
+struct job_options {
+  wait_policy wait = wait_policy::automatic;
+  std::chrono::nanoseconds setup_timeout = std::chrono::seconds(60);
+  // Lines of control memory that the engines want in the world team, from the job's size.
+  std::uint32_t (*world_lines)(std::uint32_t size) = nullptr;
+  // Of settings that every rank must agree on (an overridden algorithm, say): a different text in a peer is an error.
+  std::string agreement;
+};
+
+// Which rank lives where, shared by all virtual ranks of a process.
+struct layout {
+  std::vector<std::uint32_t> node_of;  // by job rank: dense numbers in order of first appearance
+  std::uint32_t nodes = 1;
+  std::uint32_t largest = 1;           // ranks on the fullest node
+};
+layout make_layout(const blob_table& host_ids);
+
+class job {
+ public:
+  // Finds the launcher and the providers from the configuration. Blocks until all ranks are here, or the deadline.
+  static result<std::unique_ptr<job>> open(const config&, job_options);
+  static result<std::unique_ptr<job>> open(std::unique_ptr<bootstrap>, const config&, job_options);
+  // Over a given transport, not yet connected.
+  static result<std::unique_ptr<job>> open(std::unique_ptr<bootstrap>, std::unique_ptr<transport>, job_options);
+  ~job();
+
+  // The same in two halves, for many virtual ranks of one thread: offer() gives the blob of this rank, accept() takes
+  // what digest() made of everyone's; virtual ranks of one process share it.
+  struct admission {
+    std::shared_ptr<const layout> where;
+    shared_blobs addresses, keys;
+  };
+  static result<std::unique_ptr<job>> offer(bootstrap&, transport&, job_options, std::vector<std::byte>& blob);
+  static result<admission> digest(const blob_table& blobs, std::shared_ptr<const layout> where);
+  status accept(const admission&);
+
+  rank_t rank() const noexcept { return rank_; }
+  std::uint32_t size() const noexcept { return size_; }
+  transport& net() noexcept { return *net_; }
+  const layout& where() const noexcept { return *where_; }
+  double ranks_per_core() const noexcept { return ranks_per_core_; }  // on this node
+  team& world() noexcept { return *world_; }
+  const job_options& options() const noexcept { return options_; }
+  const waiting& habit() const noexcept { return waiting_; }
+
+  void enlist(background&) noexcept;
+  void dismiss(background&) noexcept;
+  // Drives the transport and everything enlisted. Returns the transport's events.
+  unsigned progress() noexcept;
+  // The current wait should not sleep past this time (a NAK timer). Cleared by each wakening.
+  void wake_at(time_point t) noexcept { if (t < wake_at_) wake_at_ = t; }
+  time_point timer() const noexcept { return wake_at_; }
+
+  // Blocks until ready() is true. `look` is asked every 50 ms whether the wait has become hopeless; its error ends the
+  // wait. Errors: timed_out with the note's text, or look's. ready() is asked last: what has arrived wins over an error.
+  template <class Ready, class Look>
+  status wait(Ready&& ready, Look&& look, const wait_note& note, time_point deadline = time_point::max()) {
+    for (std::uint32_t i = 0, n = waiting_.spins(); i < n; ++i) {
+      if (ready()) return {};
+      if (i % 16 == 15) progress();
+      else if (i > 64) cpu_relax();
+    }
+    return wait_slowly(ready, look, note, deadline);
+  }
+  status wait(completion& done, const char* what, time_point deadline = time_point::max());
+
+  // What this rank waits for now, or null. Read by watchdogs, also from a signal handler of the same thread.
+  const wait_note* waiting_for() const noexcept { return note_; }
+
+ private:
+  job() = default;
+  static result<std::unique_ptr<job>> join(std::unique_ptr<bootstrap>, result<std::unique_ptr<transport>>, job_options,
+                                           std::shared_ptr<const layout>, time_point deadline);
+  status wait_slowly(function_ref<bool> ready, function_ref<status> look, const wait_note&, time_point deadline);
+
+  std::unique_ptr<bootstrap> owned_boot_;
+  std::unique_ptr<transport> owned_net_;
+  transport* net_ = nullptr;
+  rank_t rank_ = 0;
+  std::uint32_t size_ = 1;
+  job_options options_;
+  std::shared_ptr<const layout> where_;
+  double ranks_per_core_ = 1.0;
+  waiting waiting_;
+  background* first_ = nullptr;
+  time_point wake_at_ = time_point::max();
+  const wait_note* note_ = nullptr;
+  std::unique_ptr<team> world_;
+};
+
+// The configured transport for a job: the provider that TUTTI_PROVIDER names, else shared memory where it reaches
+// everyone, else a router of shared memory and the best network. `where` decides whether a network is needed.
+// The options that the configuration speaks of.
+job_options options_from(const config&);
+
+result<std::unique_ptr<transport>> open_transport(const config&, const bootstrap&, const layout& where);
+
+}  // namespace tutti

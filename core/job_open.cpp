@@ -1,0 +1,142 @@
+// Joining a job. Two exchanges: who lives where, which decides whether a network is needed at all, and then every
+// rank's address together with the key of its part of the world team. Nothing more is ever asked of the launcher, and
+// no connection is opened.
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/bootstrap_find.h"
+#include "core/hash.h"
+#include "core/team.h"
+
+namespace tutti {
+namespace {
+
+constexpr std::uint32_t wire_version = 1;
+
+struct offer_head {
+  std::uint32_t version = wire_version;
+  std::uint32_t address_bytes = 0;
+  std::uint64_t terms = 0;  // hash of job_options::agreement
+};
+
+time_point deadline_in(std::chrono::nanoseconds t) { return std::chrono::steady_clock::now() + t; }
+
+double cores_here() noexcept {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1.0;
+  return CPU_COUNT(&set);
+}
+
+result<std::shared_ptr<const layout>> meet(bootstrap& boot, time_point deadline) {
+  const host_id host = boot.host();
+  auto hosts = boot.allgather(host, deadline);
+  if (!hosts) return hosts.error().during("joining the job");
+  return std::shared_ptr<const layout>(std::make_shared<layout>(make_layout(**hosts)));
+}
+
+}  // namespace
+
+result<std::unique_ptr<job>> job::open(const config& settings, job_options options) {
+  auto boot = find_bootstrap(settings);
+  if (!boot) return boot.error();
+  return open(std::move(*boot), settings, std::move(options));
+}
+
+result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const config& settings, job_options options) {
+  const time_point deadline = deadline_in(options.setup_timeout);
+  auto where = meet(*boot, deadline);
+  if (!where) return where.error();
+  auto net = open_transport(settings, *boot, **where);
+  return join(std::move(boot), std::move(net), std::move(options), std::move(*where), deadline);
+}
+
+result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, std::unique_ptr<transport> net,
+                                       job_options options) {
+  const time_point deadline = deadline_in(options.setup_timeout);
+  auto where = meet(*boot, deadline);
+  if (!where) return where.error();
+  return join(std::move(boot), std::move(net), std::move(options), std::move(*where), deadline);
+}
+
+result<std::unique_ptr<job>> job::join(std::unique_ptr<bootstrap> boot, result<std::unique_ptr<transport>> net,
+                                       job_options options, std::shared_ptr<const layout> where,
+                                       time_point deadline) {
+  // A rank that has no transport or no memory says so with an empty blob: the others would wait for it otherwise.
+  std::vector<std::byte> blob;
+  std::unique_ptr<job> made;
+  status trouble = net.error();
+  if (net) {
+    auto offered = offer(*boot, **net, std::move(options), blob);
+    if (offered) made = std::move(*offered);
+    else trouble = offered.error(), blob.clear();
+  }
+  auto blobs = boot->allgather(blob, deadline);
+  if (!trouble.ok()) return trouble;
+  if (!blobs) return blobs.error().during("joining the job");
+  made->owned_net_ = std::move(*net);
+  made->owned_boot_ = std::move(boot);
+  auto admitted = digest(**blobs, std::move(where));
+  if (!admitted) return admitted.error();
+  if (status s = made->accept(*admitted); !s.ok()) return s;
+  return made;
+}
+
+result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_options options,
+                                        std::vector<std::byte>& blob) {
+  std::unique_ptr<job> j(new job);
+  j->net_ = &net;
+  j->rank_ = boot.rank();
+  j->size_ = boot.size();
+  j->options_ = std::move(options);
+  j->world_.reset(new team(*j, rank_map::strided(0, j->size_), j->rank_));
+  auto lines = j->options_.world_lines ? j->options_.world_lines(j->size_) : 0;
+  if (status s = j->world_->allocate(lines); !s.ok()) return s;
+  auto key = net.key(j->world_->region_);
+  if (!key) return key.error();
+  auto address = net.address();
+  if (!address) return address.error();
+  offer_head head{.address_bytes = static_cast<std::uint32_t>(address->size()),
+                  .terms = hash::text(j->options_.agreement)};
+  blob.resize(sizeof head);
+  std::memcpy(blob.data(), &head, sizeof head);
+  blob.insert(blob.end(), address->begin(), address->end());
+  blob.insert(blob.end(), key->begin(), key->end());
+  return j;
+}
+
+result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<const layout> where) {
+  auto addresses = std::make_shared<blob_table>(), keys = std::make_shared<blob_table>();
+  std::uint64_t terms = 0;
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    const auto r = static_cast<rank_t>(i);
+    const auto blob = blobs[i];
+    offer_head head;
+    if (blob.size() < sizeof head)
+      return status(errc::peer_dead, "rank " + std::to_string(r) + " could not join the job; its own error says why", r);
+    std::memcpy(&head, blob.data(), sizeof head);
+    if (head.version != wire_version || sizeof head + head.address_bytes > blob.size())
+      return status(errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", r);
+    if (i == 0) terms = head.terms;
+    if (head.terms != terms)
+      return status(errc::protocol, "rank " + std::to_string(r) + " has other settings than rank 0; TUTTI_ variables "
+                    "that choose algorithms must be alike in all ranks", r);
+    addresses->push_back(blob.subspan(sizeof head, head.address_bytes));
+    keys->push_back(blob.subspan(sizeof head + head.address_bytes));
+  }
+  return admission{std::move(where), std::move(addresses), std::move(keys)};
+}
+
+status job::accept(const admission& in) {
+  where_ = in.where;
+  const std::uint32_t mine = where_->node_of[rank_];
+  const auto here = std::count(where_->node_of.begin(), where_->node_of.end(), mine);
+  ranks_per_core_ = static_cast<double>(here) / cores_here();
+  waiting_ = waiting(options_.wait, ranks_per_core_, net_->caps());
+  if (status s = net_->connect(in.addresses, net_->now() + options_.setup_timeout); !s.ok())
+    return s.during("connecting to the job");
+  return world_->attach(in.keys);
+}
+
+}  // namespace tutti

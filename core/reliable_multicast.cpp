@@ -1,0 +1,157 @@
+#include "core/reliable_multicast.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A NAK names its sender in the low 24 bits, plus one, and the epoch's low 40 bits above.
+constexpr unsigned who_bits = 24;
+constexpr std::uint64_t who_mask = (std::uint64_t{1} << who_bits) - 1;
+
+// Patience is mean + 4 deviations of past arrivals, as TCP's retransmission timer (Jacobson 1988), within bounds: below
+// the least, a NAK would race the datagram through the scheduler; above the most, a lost datagram would be felt.
+constexpr auto least_patience = 200us, most_patience = 100ms;
+
+}  // namespace
+
+reliable_multicast::reliable_multicast(team& t, std::uint32_t root, std::uint64_t first_epoch)
+    : team_(t), root_(root), mc_(t.parent_job().net().mcast()), released_(first_epoch - 1), awaited_(first_epoch - 1),
+      mean_ns_(500e3), deviation_ns_(125e3) {}
+
+result<std::unique_ptr<reliable_multicast>> reliable_multicast::open(team& t, std::uint32_t root,
+                                                                     std::uint64_t first_epoch) {
+  std::unique_ptr<reliable_multicast> r(new reliable_multicast(t, root, first_epoch));
+  job& j = t.parent_job();
+  status trouble;
+  std::vector<std::byte> token;
+  const time_point deadline = j.net().now() + j.options().setup_timeout;
+  if (!r->mc_) {
+    trouble = status(errc::unsupported, "this transport has no multicast; choose another algorithm");
+  } else if (t.index() == root) {
+    auto group = r->mc_->create(t.members(), token, deadline);
+    if (group) r->group_ = *group, r->joined_ = true;
+    else trouble = group.error(), token.clear();
+  }
+  auto tokens = t.exchange(token, deadline);
+  if (!trouble.ok()) return trouble;
+  if (!tokens) return tokens.error();
+  if (t.index() != root) {
+    if ((**tokens)[root].empty())
+      return status(errc::peer_dead, "the multicast root, rank " + std::to_string(t.rank_of(root)) +
+                                         ", could not form the group", t.rank_of(root));
+    auto group = r->mc_->join(t.members(), (**tokens)[root], deadline);
+    if (group) r->group_ = *group, r->joined_ = true;
+    else trouble = group.error();
+  }
+  t.set_own(control::repair, first_epoch - 1);
+  // Nobody may multicast before everyone listens; the NAKs would mend it, at the price of a timeout each.
+  auto joined = t.exchange({}, deadline);
+  if (!trouble.ok()) return trouble;
+  if (!joined) return joined.error();
+  if (t.index() == root) j.enlist(*r);
+  return r;
+}
+
+reliable_multicast::~reliable_multicast() {
+  team_.parent_job().dismiss(*this);
+  if (joined_) mc_->leave(group_);
+}
+
+bool reliable_multicast::send(std::uint64_t epoch) noexcept {
+  std::byte payload[sizeof epoch];
+  std::memcpy(payload, &epoch, sizeof epoch);
+  if (!mc_->send(group_, static_cast<std::uint32_t>(epoch), payload)) return false;
+  ++counts_.datagrams;
+  released_ = epoch;
+  return true;
+}
+
+bool reliable_multicast::arrived(std::uint64_t epoch) noexcept {
+  if (reached(released_, epoch)) return true;
+  multicast::datagram d;
+  while (mc_->receive(group_, d)) {
+    std::uint64_t seen;
+    if (d.from != team_.rank_of(root_) || d.payload.size() != sizeof seen) continue;
+    std::memcpy(&seen, d.payload.data(), sizeof seen);
+    if (!reached(released_, seen)) released_ = seen;
+  }
+  if (const std::uint64_t repaired = team_.load(control::repair); !reached(released_, repaired)) released_ = repaired;
+
+  job& j = team_.parent_job();
+  if (reached(released_, epoch)) {
+    // Karn's rule: the time of a wait that a NAK may have ended says nothing about the fabric.
+    if (awaited_ == epoch && patience_ == 0ns) learn(j.net().now() - since_);
+    return true;
+  }
+  const time_point now = j.net().now();
+  if (awaited_ != epoch) {
+    awaited_ = epoch;
+    since_ = now;
+    patience_ = 0ns;
+    nak_owed_ = false;
+    const auto patience = std::chrono::nanoseconds(static_cast<std::int64_t>(mean_ns_ + 4 * deviation_ns_));
+    nak_at_ = now + std::clamp<std::chrono::nanoseconds>(patience, least_patience, most_patience);
+  } else if (nak_owed_) {
+    send_nak(epoch);
+  } else if (now >= nak_at_) {
+    patience_ = std::min<std::chrono::nanoseconds>(patience_ == 0ns ? now - since_ : 2 * patience_, most_patience);
+    nak_at_ = now + patience_;
+    ++counts_.naks;
+    send_nak(epoch);
+  }
+  j.wake_at(nak_at_);
+  return false;
+}
+
+void reliable_multicast::learn(std::chrono::nanoseconds wait) noexcept {
+  const double sample = static_cast<double>(wait.count());
+  deviation_ns_ += (std::abs(sample - mean_ns_) - deviation_ns_) / 4;
+  mean_ns_ += (sample - mean_ns_) / 8;
+}
+
+void reliable_multicast::send_nak(std::uint64_t epoch) noexcept {
+  const rank_t root = team_.rank_of(root_);
+  rma_op ops[2];
+  ops[0] = rma_op{.kind = op_kind::signal, .rank = root, .signal = team_.segment(),
+                  .operand = (epoch << who_bits) | (team_.index() + 1)};
+  ops[0].signal_offset = control::offset(control::nak_who);
+  // The counter behind the name: a root that sees the count sees this name or a later one.
+  ops[1] = rma_op{.kind = op_kind::signal, .how = signal_how::add, .order = not_before::everything, .rank = root,
+                  .signal = team_.segment(), .operand = 1};
+  ops[1].signal_offset = control::offset(control::nak_count);
+  nak_owed_ = team_.parent_job().net().submit(ops) != 2;
+}
+
+void reliable_multicast::advance() noexcept {
+  const std::uint64_t count = team_.load(control::nak_count);
+  if (count == naks_seen_) return;
+  const std::uint64_t fresh = count - naks_seen_;
+  const std::uint64_t name = team_.load(control::nak_who);
+  // Is the epoch asked for released? Compared as serial numbers of 40 bits.
+  const std::uint64_t behind = (released_ - (name >> who_bits)) << who_bits;
+  if (static_cast<std::int64_t>(behind) < 0) {
+    naks_seen_ = count;
+    return;
+  }
+  if (fresh == 1) {
+    const auto index = static_cast<std::uint32_t>((name & who_mask) - 1);
+    if (index < team_.size()) {
+      rma_op op{.kind = op_kind::signal, .rank = team_.rank_of(index), .signal = team_.segment(), .operand = released_};
+      op.signal_offset = control::offset(control::repair);
+      if (team_.parent_job().net().submit({&op, 1}) == 0) return;  // full: next time
+      ++counts_.repairs;
+    }
+  } else {
+    const std::uint64_t epoch = released_;
+    if (!send(epoch)) return;
+    ++counts_.second_multicasts;
+  }
+  naks_seen_ = count;
+}
+
+}  // namespace tutti

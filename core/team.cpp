@@ -1,0 +1,199 @@
+#include "core/team.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "core/hash.h"
+
+namespace tutti {
+namespace {
+
+// What a member of a new team tells the others: which list it took the team to be, on which terms, and its key.
+struct member_blob {
+  std::uint64_t list = 0;  // hash of the list; 0: in no team
+  std::uint64_t terms = 0; // hash of the agreement and the lines
+};
+
+std::vector<std::byte> pack(const member_blob& head, std::span<const std::byte> key) {
+  std::vector<std::byte> out(sizeof head + key.size());
+  std::memcpy(out.data(), &head, sizeof head);
+  std::copy(key.begin(), key.end(), out.begin() + sizeof head);
+  return out;
+}
+
+}  // namespace
+
+team::team(job& j, rank_map members, std::uint32_t index) : job_(j), members_(std::move(members)), index_(index) {}
+
+team::~team() {
+  // A fragment that is still leaving names sending_: towards a dead peer it ends with an error soon (clause 10).
+  for (const time_point end = job_.net().now() + std::chrono::seconds(2); !sending_.idle() && job_.net().now() < end;)
+    if (job_.net().progress() == 0) job_.net().sleep(job_.net().now() + std::chrono::milliseconds(1));
+  if (attached_) job_.net().drop(segment_);
+  if (allocated_) job_.net().drop(region_);
+}
+
+std::vector<std::uint32_t> team::nodes() const {
+  const auto& all = job_.where().node_of;
+  std::vector<std::uint32_t> seen, out(size());
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    const std::uint32_t node = all[members_[i]];
+    auto at = std::find(seen.begin(), seen.end(), node);
+    out[i] = static_cast<std::uint32_t>(at - seen.begin());
+    if (at == seen.end()) seen.push_back(node);
+  }
+  return out;
+}
+
+void team::set_own(std::uint32_t line, std::uint64_t value) noexcept {
+  auto* w = reinterpret_cast<std::uint64_t*>(base_ + control::offset(line));
+  std::atomic_ref<std::uint64_t>(*w).store(value, std::memory_order_release);
+}
+
+status team::allocate(std::uint32_t engine_lines) {
+  std::span<std::byte> memory;
+  auto region = job_.net().allocate(std::size_t{control::engine + engine_lines} * control::line_bytes, memory);
+  if (!region) return region.error().during("control memory of a team");
+  region_ = *region, base_ = memory.data(), lines_ = engine_lines, allocated_ = true;
+  return {};
+}
+
+status team::attach(shared_blobs keys) {
+  auto segment = job_.net().attach(members_, std::move(keys));
+  if (!segment) return segment.error().during("control segment of a team");
+  segment_ = *segment, attached_ = true;
+  return {};
+}
+
+result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t index, plan want, void* context) {
+  // Every member of the parent takes part in the exchange, whatever went wrong before it: an error of one must not
+  // leave the others waiting. A member that failed offers the list 0 and is found out by the others.
+  std::unique_ptr<team> made;
+  member_blob head;
+  std::vector<std::byte> key;
+  status trouble;
+  if (members.size() > 0) {
+    const team_request request = want(context, members);
+    made.reset(new team(job_, members, index));
+    trouble = made->allocate(request.lines);
+    if (trouble.ok()) {
+      auto k = job_.net().key(made->region_);
+      if (k) {
+        key = std::move(*k);
+        head.list = hash::start;
+        for (std::uint32_t i = 0; i < members.size(); ++i) head.list = hash::add(head.list, members[i]);
+        head.terms = hash::add(hash::text(request.agreement), request.lines);
+      } else {
+        trouble = k.error();
+      }
+    }
+  }
+  auto blobs = exchange(pack(head, key));
+  if (!blobs) return blobs.error().during("making a team");
+  if (!trouble.ok()) return trouble.during("making a team");
+  if (!made) return std::unique_ptr<team>{};
+
+  auto keys = std::make_shared<blob_table>();
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    const auto blob = (**blobs)[members_.index_of(members[i])];
+    member_blob other;
+    std::memcpy(&other, blob.data(), sizeof other);
+    if (other.list != head.list)
+      return status(errc::invalid,
+                    "making a team: rank " + std::to_string(members[i]) +
+                        (other.list == 0 ? " failed or passed no list; every member must pass the same list"
+                                         : " passed another list of members; every member must pass the same list"),
+                    members[i]);
+    if (other.terms != head.terms)
+      return status(errc::protocol,
+                    "making a team: rank " + std::to_string(members[i]) +
+                        " uses other settings (TUTTI_BARRIER and its parameters must be alike in all ranks)",
+                    members[i]);
+    keys->push_back(blob.subspan(sizeof other));
+  }
+  if (status s = made->attach(std::move(keys)); !s.ok()) return s;
+  return made;
+}
+
+result<std::unique_ptr<team>> team::create(std::span<const std::uint32_t> list, plan want, void* context) {
+  std::vector<rank_t> ranks;
+  std::uint32_t index = size();
+  std::vector<bool> taken(size());
+  for (std::uint32_t i = 0; i < list.size(); ++i) {
+    if (list[i] >= size())
+      return status(errc::invalid, "team member " + std::to_string(list[i]) + " does not exist: the parent team has " +
+                                       std::to_string(size()) + " members, numbered from 0");
+    if (taken[list[i]])
+      return status(errc::invalid, "team member " + std::to_string(list[i]) + " is listed twice; list it once");
+    taken[list[i]] = true;
+    if (list[i] == index_) index = i;
+    ranks.push_back(rank_of(list[i]));
+  }
+  if (!list.empty() && index == size())
+    return status(errc::invalid, "the list of team members lacks the caller, member " + std::to_string(index_) +
+                                     "; pass an empty list to join no team");
+  return assemble(rank_map::listed(std::move(ranks)), index, want, context);
+}
+
+result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, plan want, void* context) {
+  struct choice {
+    std::int32_t color, key;
+  } mine{color, key};
+  auto all = exchange(std::as_bytes(std::span(&mine, 1)));
+  if (!all) return all.error().during("splitting a team");
+  std::vector<std::pair<std::int32_t, std::uint32_t>> group;  // key, index
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    choice c;
+    std::memcpy(&c, (**all)[i].data(), sizeof c);
+    if (c.color == color && color >= 0) group.emplace_back(c.key, i);
+  }
+  std::sort(group.begin(), group.end());
+  std::vector<std::uint32_t> list;
+  for (auto& [k, i] : group) list.push_back(i);
+  return create(list, want, context);
+}
+
+const status& team::health() noexcept {
+  if (!broken_.ok() || !allocated_) return broken_;
+  if (const std::uint64_t word = load(control::poison); word != 0) {
+    const auto dead = static_cast<rank_t>(word - 1);
+    status cause = job_.net().health(dead);
+    if (cause.ok()) cause = status(errc::peer_dead, "rank " + std::to_string(dead) + " died, as another rank reports", dead);
+    fail(cause);
+  }
+  return broken_;
+}
+
+status team::look(rank_t awaited) noexcept {
+  if (const status& s = health(); !s.ok()) return s;
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    const rank_t r = rank_of(i);
+    if (i == index_) continue;
+    status s = job_.net().health(r);
+    if (s.ok() || (s.native() == peer_left && r != awaited)) continue;
+    fail(s);
+    return s;
+  }
+  return {};
+}
+
+// Every member that learns of a death passes it on once, along the edges of a dissemination graph: indices + 1, 2, 4...
+// The graph stays connected without any one vertex, so the news reaches every living member within log2(n) hops even
+// where only the dead rank's partners could see it die. A poison word is never taken back: late or repeated news of
+// the same death changes nothing.
+void team::fail(const status& cause) noexcept {
+  if (!broken_.ok()) return;
+  broken_ = cause;
+  if (cause.peer() == no_rank || !attached_) return;
+  for (std::uint32_t d = 1; d < size(); d *= 2) {
+    const rank_t r = rank_of((index_ + d) % size());
+    if (r == cause.peer()) continue;
+    rma_op op{.kind = op_kind::signal, .rank = r, .signal = segment_, .operand = std::uint64_t{cause.peer()} + 1};
+    op.signal_offset = control::offset(control::poison);
+    for (int tries = 0; tries < 100 && job_.net().submit({&op, 1}) == 0; ++tries) job_.net().progress();
+  }
+  job_.net().progress();
+}
+
+}  // namespace tutti

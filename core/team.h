@@ -1,0 +1,86 @@
+// A team: an ordered group of the job's ranks with a control segment of its own, through which its members signal,
+// exchange blobs, and learn of each other's deaths. Engines keep their state beside it, never in it.
+//
+// Making a team is collective over its parent: every member of the parent calls with its own part, blocks, and gets its
+// team, or null if it is in none. Using teams is free: collectives on different teams, overlapping or not, may be in
+// flight at once in any order, because no word is shared between teams and every waiting rank drives all its teams.
+//
+// Control memory is allocated here and not at the first collective (Kini 2003, 5.1 weighs both): the first collective
+// may be nonblocking, and an exchange inside it would have to block. It costs control::engine lines (1.7 KiB) and the
+// engines' own words.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/control.h"
+#include "core/job.h"
+
+namespace tutti {
+
+struct team_request {
+  // Lines the engines want in the new team's control segment; the same function of the same facts in every member.
+  std::uint32_t lines = 0;
+  std::string_view agreement;  // must be alike in all members of the new team
+};
+
+class team {
+ public:
+  ~team();
+  team(const team&) = delete;
+  team& operator=(const team&) = delete;
+
+  std::uint32_t size() const noexcept { return members_.size(); }
+  std::uint32_t index() const noexcept { return index_; }             // mine
+  rank_t rank_of(std::uint32_t i) const noexcept { return members_[i]; }
+  const rank_map& members() const noexcept { return members_; }
+  job& parent_job() noexcept { return job_; }
+  std::vector<std::uint32_t> nodes() const;                           // by index: dense, in order of first appearance
+
+  segment_id segment() const noexcept { return segment_; }
+  region_id region() const noexcept { return region_; }               // my part of it
+  std::uint32_t lines() const noexcept { return lines_; }             // of the engines
+  std::uint64_t load(std::uint32_t line) const noexcept { return control::load(base_, line); }
+  const std::uint64_t* word(std::uint32_t line) const noexcept {
+    return reinterpret_cast<const std::uint64_t*>(base_ + control::offset(line));
+  }
+  void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
+
+  // Collective over this team: everyone's blob, by index. Blocks.
+  result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max());
+
+  // Collective over this team. The members of the new team, in order, as indices into this one; ranks that call with
+  // different lists get `invalid` unless the lists are disjoint. An empty list: this rank joins none.
+  using plan = team_request (*)(void* context, const rank_map& members);
+  result<std::unique_ptr<team>> create(std::span<const std::uint32_t> list, plan, void* context);
+  // Groups by color, ordered by key and then by index here. A negative color: this rank joins none.
+  result<std::unique_ptr<team>> split(std::int32_t color, std::int32_t key, plan, void* context);
+
+  // Success while every member can still take part. The first failure stays.
+  const status& health() noexcept;   // cheap: looks at the poison word only
+  status look(rank_t awaited) noexcept;  // asks the transport about every member; a member that left counts only if awaited
+  void fail(const status&) noexcept;     // remembers, and tells the others
+
+ private:
+  friend class job;
+  team(job& j, rank_map members, std::uint32_t index);
+  // Two halves of making one, so that its key can travel in between.
+  status allocate(std::uint32_t engine_lines);
+  status attach(shared_blobs keys);
+  result<std::unique_ptr<team>> assemble(rank_map members, std::uint32_t index, plan, void* context);
+
+  job& job_;
+  rank_map members_;
+  std::uint32_t index_ = 0, lines_ = 0;
+  bool allocated_ = false, attached_ = false;
+  region_id region_{};
+  segment_id segment_{};
+  std::byte* base_ = nullptr;
+  std::uint64_t sent_ = 0, taken_ = 0;  // fragments, of all exchanges so far
+  completion sending_;                  // of the fragment in ring_out; outlives a failed exchange
+  status broken_;
+};
+
+}  // namespace tutti

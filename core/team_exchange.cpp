@@ -1,0 +1,102 @@
+// Everyone's blob to everyone, over the team's own control segment: a ring. Each member passes on to the next what it
+// received from the previous one, size - 1 times, in fragments of a fixed size through a few slots. It takes O(size)
+// steps but opens two connections a member and needs constant registered memory, whatever the blobs' lengths; making a
+// team is no hot path.
+//
+// Safety. Fragments are numbered from 0 through the team's life. Fragment f goes to slot f mod S of the next member,
+// which is free once that member has credited f - S + 1 fragments; the credit is sent only after the slot was copied
+// out, so no slot is overwritten unread. The arrival word is signalled with the payload (clause 5), by one writer, in
+// order, so that it reaching f + 1 means fragments 0..f are complete. Both words only grow, and consecutive exchanges
+// go on counting: a fast neighbour that begins the next exchange early finds the slots by number like any other
+// fragment. The outgoing fragment lies in this member's own ring_out line until its put is locally complete.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "core/team.h"
+
+namespace tutti {
+namespace {
+
+struct fragment_head {
+  std::uint32_t total;  // bytes of the blob that this fragment belongs to
+  std::uint32_t bytes;  // of it in this fragment
+};
+constexpr std::uint32_t room = control::fragment_bytes - sizeof(fragment_head);
+
+}  // namespace
+
+result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point deadline) {
+  const std::uint32_t n = size();
+  std::vector<std::vector<std::byte>> blobs(n);
+  blobs[index_].assign(mine.begin(), mine.end());
+
+  const std::uint32_t next = (index_ + 1) % n, previous = (index_ + n - 1) % n;
+  transport& net = job_.net();
+  sending_.clear();
+  std::byte* const out = base_ ? base_ + control::offset(control::ring_out) : nullptr;
+
+  // One blob leaves and one arrives in each of n - 1 turns; the two streams advance independently within a turn.
+  for (std::uint32_t turn = 0; turn + 1 < n; ++turn) {
+    const auto& leaving = blobs[(index_ + n - turn) % n];
+    auto& arriving = blobs[(index_ + n - turn - 1) % n];
+    std::size_t gone = 0;
+    bool all_gone = false, all_here = false;
+    rma_op pending{};
+    bool offered = true;  // `pending` was taken
+
+    auto credit = [&] {
+      rma_op op{.kind = op_kind::signal, .rank = rank_of(previous), .signal = segment_, .operand = taken_};
+      op.signal_offset = control::offset(control::ring_credit);
+      return net.submit({&op, 1}) == 1;
+    };
+    bool owe_credit = false;
+
+    auto step = [&]() -> bool {
+      if (!broken_.ok()) return true;
+      if (owe_credit && credit()) owe_credit = false;
+      if (!offered) offered = net.submit({&pending, 1}) == 1;
+      if (!all_gone && offered && sending_.idle() &&
+          reached(load(control::ring_credit) + control::fragment_slots, sent_ + 1)) {
+        const fragment_head head{static_cast<std::uint32_t>(leaving.size()),
+                                 static_cast<std::uint32_t>(std::min<std::size_t>(room, leaving.size() - gone))};
+        std::memcpy(out, &head, sizeof head);
+        if (head.bytes) std::memcpy(out + sizeof head, leaving.data() + gone, head.bytes);
+        gone += head.bytes;
+        all_gone = gone == leaving.size();
+        const auto slot = static_cast<std::uint32_t>(sent_ % control::fragment_slots);
+        pending = rma_op{.kind = op_kind::put_signal, .rank = rank_of(next), .local = region_, .remote = segment_,
+                         .bytes = static_cast<std::uint32_t>(sizeof head + head.bytes), .signal = segment_,
+                         .operand = ++sent_, .done = &sending_};
+        pending.local_offset = control::offset(control::ring_out);
+        pending.remote_offset = control::offset(control::ring_in + slot * control::fragment_lines);
+        pending.signal_offset = control::offset(control::ring_arrival);
+        offered = net.submit({&pending, 1}) == 1;
+      }
+      if (!all_here && !owe_credit && reached(load(control::ring_arrival), taken_ + 1)) {
+        const auto slot = static_cast<std::uint32_t>(taken_ % control::fragment_slots);
+        const std::byte* in = base_ + control::offset(control::ring_in + slot * control::fragment_lines);
+        fragment_head head;
+        std::memcpy(&head, in, sizeof head);
+        arriving.insert(arriving.end(), in + sizeof head, in + sizeof head + std::min(head.bytes, room));
+        all_here = arriving.size() >= head.total;
+        ++taken_;
+        owe_credit = !credit();
+      }
+      return all_gone && all_here && offered && !owe_credit && sending_.idle();
+    };
+    const wait_note note{"exchange", rank_of(previous), taken_, taken_ + 1};
+    status s = job_.wait([&] { return step() || !health().ok(); }, [&] { return look(rank_of(previous)); }, note, deadline);
+    if (s.ok()) s = broken_;
+    if (s.ok()) s = sending_.outcome();
+    if (!s.ok()) {
+      fail(s);
+      return s;
+    }
+  }
+  auto table = std::make_shared<blob_table>();
+  for (auto& b : blobs) table->push_back(b);
+  return shared_blobs(std::move(table));
+}
+
+}  // namespace tutti
