@@ -1,5 +1,6 @@
 #include "core/job.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -9,7 +10,7 @@ namespace tutti {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto look_every = 50ms;
+constexpr std::chrono::nanoseconds look_every = 50ms;
 
 }  // namespace
 

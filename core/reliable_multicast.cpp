@@ -15,7 +15,7 @@ constexpr std::uint64_t who_mask = (std::uint64_t{1} << who_bits) - 1;
 
 // Patience is mean + 4 deviations of past arrivals, as TCP's retransmission timer (Jacobson 1988), within bounds: below
 // the least, a NAK would race the datagram through the scheduler; above the most, a lost datagram would be felt.
-constexpr auto least_patience = 200us, most_patience = 100ms;
+constexpr std::chrono::nanoseconds least_patience = 200us, most_patience = 100ms;
 
 }  // namespace
 
@@ -95,11 +95,11 @@ bool reliable_multicast::arrived(std::uint64_t epoch) noexcept {
     patience_ = 0ns;
     nak_owed_ = false;
     const auto patience = std::chrono::nanoseconds(static_cast<std::int64_t>(mean_ns_ + 4 * deviation_ns_));
-    nak_at_ = now + std::clamp<std::chrono::nanoseconds>(patience, least_patience, most_patience);
+    nak_at_ = now + std::clamp(patience, least_patience, most_patience);
   } else if (nak_owed_) {
     send_nak(epoch);
   } else if (now >= nak_at_) {
-    patience_ = std::min<std::chrono::nanoseconds>(patience_ == 0ns ? now - since_ : 2 * patience_, most_patience);
+    patience_ = std::min(patience_ == 0ns ? now - since_ : 2 * patience_, most_patience);
     nak_at_ = now + patience_;
     ++counts_.naks;
     send_nak(epoch);

@@ -1,0 +1,22 @@
+// From a group of job ranks to the algorithm its barrier uses: gathers what the chooser asks for, so that every member
+// gives it the same facts and reaches the same choice.
+#pragma once
+#include "collectives/barrier/barrier.h"
+#include "core/job.h"
+
+namespace tutti {
+
+struct communicator_options;
+
+struct picked_barrier {
+  const barrier_algorithm* algorithm = nullptr;
+  std::uint32_t radix = 0;
+  std::uint32_t lines = 0;  // of control segment
+};
+
+// `most_lines`: what the team's control segment has. Errors: invalid, unknown algorithm; unsupported, an override that
+// cannot run here, with what can.
+result<picked_barrier> pick_barrier(job&, const rank_map& members, const communicator_options&,
+                                    std::uint32_t most_lines);
+
+}  // namespace tutti

@@ -1,0 +1,47 @@
+// A team with the engines that its members use on it: what tutti_team is in the C API.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+
+#include "collectives/barrier/team_barrier.h"
+#include "core/team.h"
+
+namespace tutti {
+
+struct communicator_options {
+  std::string barrier;           // an algorithm's name; empty: chosen
+  std::uint32_t radix = 0;       // 0: chosen
+  std::uint64_t first_epoch = 1; // for tests of the wrap
+};
+
+// What TUTTI_BARRIER and TUTTI_BARRIER_RADIX say.
+communicator_options communicator_options_from(const config&);
+
+class communicator {
+ public:
+  // Over all ranks of the job, which must have been opened with world_lines() below. Collective.
+  static result<std::unique_ptr<communicator>> world(job&, communicator_options);
+  // Lines of control memory that any algorithm the world might use can need: O(log n), or O(n) for small n.
+  static std::uint32_t world_lines(std::uint32_t size);
+
+  // Collective over this communicator, as team::create and team::split; null where this rank joins none. Options:
+  // as given, or those of this one.
+  result<std::unique_ptr<communicator>> create(std::span<const std::uint32_t> list, const communicator_options&);
+  result<std::unique_ptr<communicator>> split(std::int32_t color, std::int32_t key, const communicator_options&);
+
+  team& group() noexcept { return *team_; }
+  team_barrier& barrier() noexcept { return *barrier_; }
+  const communicator_options& options() const noexcept { return options_; }
+
+ private:
+  communicator() = default;
+  static result<std::unique_ptr<communicator>> equip(team*, std::unique_ptr<team> owned, communicator_options);
+
+  communicator_options options_;
+  std::unique_ptr<team> owned_;
+  team* team_ = nullptr;
+  std::unique_ptr<team_barrier> barrier_;
+};
+
+}  // namespace tutti
