@@ -31,7 +31,6 @@ std::string line(const step& s) {
     case step_kind::get:
       return "get " + rank_name(s.peer) + " " + bytes_name(s) + place_name(s.from) + " -> " + place_name(s.to);
     case step_kind::copy: return "copy " + bytes_name(s) + place_name(s.from) + " -> " + place_name(s.to);
-    case step_kind::reduce: return "reduce " + bytes_name(s) + place_name(s.from) + " into " + place_name(s.to);
     case step_kind::complete: return "complete";
   }
   return "unknown step " + std::to_string(static_cast<unsigned>(s.kind));
