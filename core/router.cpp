@@ -30,6 +30,7 @@ capabilities combined(const capabilities& node, const capabilities& network, boo
   c.detects_death = node.detects_death && network.detects_death;
   // A burden is there if either has it: a peer on another node is stalled by a rank that computes for long.
   c.target_must_progress = node.target_must_progress || network.target_must_progress;
+  c.virtual_clock = node.virtual_clock || network.virtual_clock;
   // Both must be able to end one sleep; without a common descriptor the router naps (router_wait.cpp).
   c.can_sleep = node.can_sleep && network.can_sleep && one_fd;
   // The slow steps of a collective set its time, and those cross the network.
@@ -93,8 +94,8 @@ status router::connect(shared_blobs addresses, time_point deadline) {
   for (rank_t r = 0; r < addresses->size(); ++r) {
     blob_pair both;
     if (!split_blob((*addresses)[r], both))
-      return {errc::protocol, "the address of rank " + std::to_string(r) + " is not that of a shared memory and network "
-              "transport: do all ranks run the same version with the same TUTTI_PROVIDER?", r};
+      return {errc::protocol, "the address of rank " + std::to_string(r) + " is not that of a shared memory and "
+              "network transport: do all ranks run the same version with the same TUTTI_PROVIDER?", r};
     near->push_back(both.first);
     far->push_back(both.second);
   }

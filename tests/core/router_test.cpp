@@ -88,7 +88,8 @@ BOOST_AUTO_TEST_CASE(a_refusal_of_either_child_ends_the_prefix) {
       for (unsigned near_room = 0; near_room <= n; ++near_room)
         for (unsigned far_room = 0; far_room <= n; ++far_room) {
           std::vector<rma_op> ops;
-          for (unsigned i = 0; i < n; ++i) ops.push_back(put(pattern >> i & 1 ? 1 + 2 * (i % 2) : 0, region, segment, i));
+          for (unsigned i = 0; i < n; ++i)
+            ops.push_back(put(pattern >> i & 1 ? 1 + 2 * (i % 2) : 0, region, segment, i));
           std::vector<std::uint64_t> expect_near, expect_far;
           std::size_t expect = 0;
           for (unsigned room[2] = {near_room, far_room}; expect < n && room[pattern >> expect & 1] > 0; ++expect) {
