@@ -1,0 +1,103 @@
+// What ranks see of each other: the control page, and the blobs by which they find it and each other's regions. Both
+// ends must be built from the same version of this file; `layout_version` says so.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "core/bootstrap.h"
+#include "core/status.h"
+#include "providers/shm/os.h"
+
+namespace tutti::shm {
+
+inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t address_magic = 0x74736861;  // in every address
+inline constexpr std::uint32_t key_magic = 0x7473686b;
+inline constexpr std::uint32_t token_magic = 0x74736874;
+inline constexpr std::uint32_t mail_slots = 256;            // power of two
+inline constexpr std::uint32_t reply_slots = 64;            // at most 64: a bit each in a word
+
+// How a rank waits for its bell: the low bits of control_page::waiting (sleep.cpp).
+enum class doze : std::uint32_t { awake = 0, on_futex = 1, on_pipe = 2 };
+
+enum class mail_kind : std::uint8_t { nothing, set, add, fetch_add, compare_swap, swap };
+
+// A word operation that its target applies itself (mailbox.cpp). One cache line.
+struct alignas(64) mail {
+  std::atomic<std::uint64_t> state;  // whose turn it is: mailbox.cpp
+  std::uint32_t region;              // of the target, with the serial that tells it from a later one in its place
+  std::uint32_t serial;
+  std::uint64_t offset;
+  std::uint64_t operand;
+  std::uint64_t expected;
+  rank_t from;
+  std::uint32_t reply_stamp;
+  std::uint16_t reply;               // slot in the page of `from`
+  mail_kind kind;
+};
+static_assert(sizeof(mail) == 64);
+
+struct reply {
+  std::atomic<std::uint64_t> stamp;  // of the question that `value` answers
+  std::atomic<std::uint64_t> value;
+};
+
+// Zero, as fresh memory is, means: awake, present, no mail.
+struct control_page {
+  // Read by every peer that signals this rank, so written only when it goes to sleep or is woken.
+  alignas(64) std::atomic<std::uint32_t> waiting;  // 0: awake
+  std::atomic<std::uint32_t> left;                 // 1: the transport was destroyed in order
+  std::uint32_t no_membarrier;                     // 1: this rank sleeps without one, so signallers must fence
+  std::uint32_t reserved;
+  std::atomic<std::uint64_t> pipe_inode;           // of the pipe that wakes wait_fd(); 0: none yet
+  std::atomic<std::uint64_t> pipe_device;
+  std::atomic<std::int32_t> pipe_fd;
+  alignas(64) std::atomic<std::uint64_t> mail_head;  // a hint: no position below it is free to claim
+  alignas(64) std::atomic<std::uint64_t> mail_tail;  // every mail before it has taken effect
+  alignas(64) reply replies[reply_slots];
+  mail mails[mail_slots];
+};
+
+struct address_blob {
+  std::uint32_t magic;
+  std::uint32_t version;
+  host_id host;
+  memory_name page;
+};
+
+enum class region_kind : std::uint32_t { shared = 1, user = 2 };
+
+struct key_blob {
+  std::uint32_t magic;
+  std::uint32_t version;
+  region_kind kind;
+  std::uint32_t region;    // index and serial in the owner's table
+  std::uint32_t serial;
+  std::uint32_t reserved;
+  std::uint64_t address;   // in the owner
+  std::uint64_t bytes;
+  memory_name memory;      // shared: where to map it from
+};
+
+template <class T>
+std::vector<std::byte> to_blob(const T& t) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto* p = reinterpret_cast<const std::byte*>(&t);
+  return {p, p + sizeof t};
+}
+
+// False if it is not a T of this version.
+template <class T>
+bool from_blob(std::span<const std::byte> blob, std::uint32_t magic, T& out) noexcept {
+  static_assert(std::is_trivially_copyable_v<T>);
+  if (blob.size() != sizeof out) return false;
+  std::memcpy(&out, blob.data(), sizeof out);
+  return out.magic == magic && out.version == layout_version;
+}
+
+}  // namespace tutti::shm

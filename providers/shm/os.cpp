@@ -1,0 +1,175 @@
+#include "providers/shm/os.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace tutti::shm {
+
+namespace {
+
+// Fields 3 (state) and 22 (start time) of /proc/<pid>/stat. The name, field 2, may hold blanks and parentheses.
+bool read_stat(pid_t pid, char& state, std::uint64_t& start_ticks) noexcept {
+  char path[40], text[1024];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
+  const unique_fd fd{::open(path, O_RDONLY | O_CLOEXEC)};
+  if (!fd) return false;
+  const ssize_t n = ::read(fd.get(), text, sizeof text - 1);
+  if (n <= 0) return false;
+  text[n] = 0;
+  const char* at = std::strrchr(text, ')');
+  if (!at || at[1] != ' ') return false;
+  state = at[2];
+  at += 2;
+  for (int field = 3; field < 22; ++field) {
+    at = std::strchr(at, ' ');
+    if (!at) return false;
+    ++at;
+  }
+  start_ticks = std::strtoull(at, nullptr, 10);
+  return true;
+}
+
+std::string size_text(std::size_t bytes) {
+  return bytes >= (1u << 20) ? std::to_string(bytes >> 20) + " MiB" : std::to_string(bytes) + " bytes";
+}
+
+}  // namespace
+
+process_id this_process() noexcept {
+  process_id p;
+  p.pid = ::getpid();
+  char state;
+  if (!read_stat(p.pid, state, p.start_ticks)) p.start_ticks = 0;
+  return p;
+}
+
+bool still_runs(const process_id& p) noexcept {
+  char state;
+  std::uint64_t start;
+  return read_stat(p.pid, state, start) && start == p.start_ticks && state != 'Z' && state != 'X';
+}
+
+unique_fd::~unique_fd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+mapping::~mapping() {
+  if (at_) ::munmap(at_, bytes_);
+}
+
+status os_error(std::string what, int error) {
+  const char* mend = "";
+  errc code = errc::no_resource;
+  switch (error) {
+    case EMFILE: mend = "; raise the limit of open files (ulimit -n)"; break;
+    case ENFILE: mend = "; raise /proc/sys/fs/file-max"; break;
+    case ENOMEM:
+    case ENOSPC: mend = "; free memory, or raise the memory limit of this container or cgroup"; break;
+    case EACCES:
+    case EPERM:
+      code = errc::unavailable;
+      mend = "; ranks must be dumpable processes of one user, and no seccomp filter may forbid this";
+      break;
+    default: break;
+  }
+  return {code, std::move(what) + ": " + std::strerror(error) + mend, no_rank, error};
+}
+
+result<shared_memory> create_memory(std::size_t bytes, const char* what) {
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::string doing = "cannot get " + size_text(bytes) + " of shared memory for " + what;
+  if (bytes == 0 || bytes > (std::size_t{1} << 62)) return os_error(doing, ENOMEM);
+  bytes = (bytes + page - 1) / page * page;
+
+  shared_memory m;
+  m.fd = unique_fd{::memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+  if (!m.fd) return os_error(doing, errno);
+  // fallocate rather than ftruncate alone: memory that cannot be had is an error here, not a SIGBUS later.
+  int error;
+  do error = ::posix_fallocate(m.fd.get(), 0, static_cast<off_t>(bytes));
+  while (error == EINTR);
+  if (error) return os_error(doing, error);
+  if (::fcntl(m.fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) return os_error(doing, errno);
+  struct stat st;
+  if (::fstat(m.fd.get(), &st)) return os_error(doing, errno);
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, m.fd.get(), 0);
+  if (at == MAP_FAILED) return os_error(doing, errno);
+  m.memory = mapping{at, bytes};
+  m.name = {this_process(), bytes, st.st_ino, st.st_dev, m.fd.get(), 0};
+  return m;
+}
+
+result<unique_fd> open_descriptor(const process_id& owner, int fd, std::uint64_t inode, std::uint64_t device,
+                                  int flags) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", owner.pid, fd);
+  const auto gone = [&] {
+    return status{errc::peer_dead, "process " + std::to_string(owner.pid) + " has ended or closed its memory"};
+  };
+  // Look before opening: the number may stand for something else by now, and opening a device has effects.
+  struct stat st;
+  if (::stat(path, &st)) {
+    if (errno == ENOENT || errno == ESRCH) return gone();
+    return os_error(std::string{"cannot look at "} + path, errno);
+  }
+  if (st.st_ino != inode || st.st_dev != device) return gone();
+  unique_fd opened{::open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  if (!opened) {
+    if (errno == ENOENT || errno == ESRCH) return gone();
+    return os_error(std::string{"cannot open "} + path, errno);
+  }
+  if (::fstat(opened.get(), &st) || st.st_ino != inode || st.st_dev != device) return gone();
+  return opened;
+}
+
+result<mapping> open_memory(const memory_name& name, const char* what) {
+  auto fd = open_descriptor(name.owner, name.fd, name.inode, name.device, O_RDWR);
+  if (!fd) return fd.error();
+  struct stat st;
+  if (::fstat(fd->get(), &st) || static_cast<std::uint64_t>(st.st_size) != name.bytes)
+    return status{errc::protocol, std::string{what} + " of process " + std::to_string(name.owner.pid) +
+                                      " does not have the size it announced"};
+  void* at = ::mmap(nullptr, name.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd->get(), 0);
+  if (at == MAP_FAILED)
+    return os_error("cannot map " + size_text(name.bytes) + " of process " + std::to_string(name.owner.pid), errno);
+  return mapping{at, name.bytes};
+}
+
+result<unique_fd> open_process(const process_id& p) {
+  unique_fd fd{static_cast<int>(::syscall(SYS_pidfd_open, p.pid, 0))};
+  const int error = errno;
+  // In this order: if the process with that start time runs now, the descriptor made before cannot be another's.
+  if (!still_runs(p)) return status{errc::peer_dead, "process " + std::to_string(p.pid) + " has ended"};
+  if (!fd) return os_error("cannot watch process " + std::to_string(p.pid), error);
+  return fd;
+}
+
+bool register_membarrier() noexcept {
+  return ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 &&
+         ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+void membarrier_everywhere() noexcept { ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
+
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, time_point until) noexcept {
+  const std::int64_t ns = until.time_since_epoch().count() > 0 ? until.time_since_epoch().count() : 0;
+  const timespec at{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, expected, &at, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+void futex_wake(std::atomic<std::uint32_t>& word) noexcept {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+}  // namespace tutti::shm

@@ -1,0 +1,112 @@
+// Meeting the ranks of this node, and noticing when they are gone.
+//
+// A process that ends, however it ends, makes its pidfd readable at once, also while it is a zombie. A transport that
+// is destroyed in order says so in its control page first, and that is looked at first: "left" is told from "died"
+// even when the process has gone as well. Threads of this process have no pidfd of their own, only the mark.
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include "providers/shm/transport.h"
+
+namespace tutti::shm {
+
+status shm_transport::contact(peer& p) noexcept {
+  auto memory = open_memory(p.name, "the control page");
+  if (!memory) {
+    if (memory.error().code() != errc::peer_dead) return memory.error();
+    mark_dead(p, "ended before it was met", 0);  // only operations towards it fail
+    return {};
+  }
+  p.page_memory = std::move(*memory);
+  p.page = reinterpret_cast<control_page*>(p.page_memory.get());
+  p.fence = no_membarrier_ || p.page->no_membarrier;
+  p.direct = true;
+  return {};
+}
+
+void shm_transport::mark_dead(peer& p, const char* how, std::int64_t native) noexcept {
+  if (p.dead) return;
+  read_replies();  // what it answered while it lived counts
+  p.dead = true;
+  p.direct = false;
+  try {
+    p.death = {errc::peer_dead, "rank " + std::to_string(p.rank) + " " + how, p.rank, native};
+  } catch (...) {
+    p.death = {errc::peer_dead, {}, p.rank, native};
+  }
+  if (p.mail_pending) p.mail_pending = false, --mailing_;
+  for (std::uint32_t i = 0; i < reply_slots; ++i) {
+    if (!(asked_ >> i & 1) || questions_[i].to != &p) continue;
+    asked_ &= ~(std::uint64_t{1} << i);
+    if (questions_[i].done) questions_[i].done->finish(p.death);
+  }
+  for (std::size_t i = 0; i < flushes_.size();) {
+    if (flushes_[i].to != &p) {
+      ++i;
+      continue;
+    }
+    completion* done = flushes_[i].done;
+    flushes_[i] = flushes_.back();
+    flushes_.pop_back();
+    done->finish(p.death);
+  }
+}
+
+bool shm_transport::check(peer& p) noexcept {
+  if (p.dead) return true;
+  if (&p == self_) return false;
+  if (p.page->left.load(std::memory_order_acquire)) {
+    mark_dead(p, "left", peer_left);
+    return true;
+  }
+  if (p.same_process) return false;
+  bool gone;
+  if (!p.process) {
+    auto opened = open_process(p.name.owner);
+    gone = !opened && opened.error().code() == errc::peer_dead;
+    if (opened) p.process = std::move(*opened);
+  } else {
+    pollfd one{p.process.get(), POLLIN, 0};
+    gone = ::poll(&one, 1, 0) == 1;
+  }
+  if (!gone) return false;
+  // It may have left and ended between the two looks.
+  if (p.page->left.load(std::memory_order_acquire)) mark_dead(p, "left", peer_left);
+  else mark_dead(p, "died", 0);
+  return true;
+}
+
+bool shm_transport::check_all() noexcept {
+  bool found = false;
+  for (std::uint32_t i = 0; i < peer_count_; ++i)
+    if (!peers_[i].dead && check(peers_[i])) found = true;
+  return found;
+}
+
+void shm_transport::watch_all() noexcept {
+  for (std::uint32_t i = 0; i < peer_count_; ++i) {
+    peer& p = peers_[i];
+    if (check(p)) {
+      // It stays readable; once known it must not make wait_fd() so for ever.
+      if (std::exchange(p.watched, false)) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, p.process.get(), nullptr);
+    } else if (!p.watched && p.process) {
+      epoll_event event{};
+      event.events = EPOLLIN;
+      p.watched = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, p.process.get(), &event) == 0;
+    }
+  }
+}
+
+void shm_transport::wake_all() noexcept {
+  for (std::uint32_t i = 0; i < peer_count_; ++i)
+    if (!peers_[i].dead && &peers_[i] != self_) wake(peers_[i]);
+}
+
+status shm_transport::health(rank_t r) noexcept {
+  peer* p = find(r);
+  if (!p) return {errc::invalid, "rank " + std::to_string(r) + " is not on this node", r};
+  check(*p);
+  return p->dead ? p->death : status{};
+}
+
+}  // namespace tutti::shm

@@ -1,0 +1,19 @@
+// Shared memory: the ranks of one node, as processes or as threads of one process, reach each other by loads and
+// stores. A put is a memcpy, a signal a release store, an atomic a CPU atomic; a rank that waits long sleeps on a
+// futex in its own control page.
+//
+// What a rank's transport holds, with L ranks of the job on this node, S live segments and G multicast groups:
+//   memory       32 KiB (its control page) + 256 B * L + 16 B * L * S + 132 KiB per group that it created,
+//                and 2 B for each rank between the lowest and the highest rank of this node;
+//   descriptors  1 + one for each allocated region and created group; after the first sleep L - 1 more, after the
+//                first arm(wake_by::fd) 3 more.
+// The control pages and regions of peers are mapped at first use, and every page is backed when it is made: nothing
+// fails later with SIGBUS.
+#pragma once
+#include "core/provider.h"
+
+namespace tutti {
+
+extern const provider shm_provider;
+
+}  // namespace tutti

@@ -1,0 +1,233 @@
+// Private to this folder. The members are defined one concern a file, by the names at each group.
+//
+// Two paths lead to a peer's memory.
+//   direct   the region is mapped here (it was allocated, or the peer is a thread of this process): loads and stores,
+//            done when submit() returns.
+//   by mail  the region is another process's own memory, which cannot be mapped. Puts and gets are copied by the
+//            kernel (process_vm_writev, process_vm_readv), also done when submit() returns; signals and atomics are
+//            mails that the target applies in its progress().
+// Clause 5 across the two: direct operations take effect at once and in program order; mails in their order, later.
+// Only a direct signal could overtake, namely an earlier mail. So while a mail to a peer is under way, `direct` is
+// false for that peer, and all its signals and atomics go by mail, also those to mapped memory.
+#pragma once
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "core/provider.h"
+#include "core/transport.h"
+#include "providers/shm/layout.h"
+
+namespace tutti::shm {
+
+class shm_multicast;
+
+// A rank of this node. The first line is what the data path reads.
+struct alignas(64) peer {
+  control_page* page = nullptr;
+  bool direct = false;        // page is mapped, no mail of mine is under way, not known to be dead
+  bool fence = false;         // a signal needs a full fence before it looks at `waiting`
+  bool mail_pending = false;
+  bool dead = false;
+  bool ring_owed = false;
+  bool same_process = false;
+  bool watched = false;       // its pidfd is in the epoll set
+  rank_t rank = no_rank;
+  std::uint64_t mail_ticket = 0;  // one past the position of my last mail to it
+  mapping page_memory;
+  memory_name name;
+  unique_fd process;              // pidfd; not for threads of this process
+  status death;                   // set when dead
+  status deferred;                // clause 3: the first error that no completion took
+};
+
+struct region {
+  std::byte* base = nullptr;      // null: the place is free
+  std::size_t bytes = 0;
+  std::uint32_t serial = 0;
+  region_kind kind{};
+  shared_memory shared;           // kind shared
+};
+
+struct target {
+  std::byte* base = nullptr;      // where loads and stores reach it; null: not mapped yet, or never
+  std::uint32_t member = none;    // index in the group
+  bool mapped = false;            // base is a mapping of ours, of key.memory.bytes
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+};
+
+struct segment {
+  std::unique_ptr<target[]> targets;  // by local index; null: the place is free
+  shared_blobs keys;
+};
+
+class shm_transport final : public transport {
+ public:
+  // provider.cpp
+  static result<std::unique_ptr<transport>> open(const open_params&);
+  ~shm_transport() override;
+  const capabilities& caps() const noexcept override;
+  multicast* mcast() noexcept override;
+  result<std::vector<std::byte>> address() override;
+  status connect(shared_blobs addresses, time_point deadline) override;
+  bool reaches(rank_t) const noexcept override;
+  time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
+
+  // memory.cpp
+  result<region_id> add(std::span<std::byte> memory) override;
+  result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override;
+  result<std::vector<std::byte>> key(region_id) override;
+  result<segment_id> attach(const rank_map& members, shared_blobs keys) override;
+  void drop(segment_id) noexcept override;
+  void drop(region_id) noexcept override;
+  std::byte* map(segment_id, rank_t) noexcept override;
+
+  // submit.cpp
+  std::size_t submit(std::span<const rma_op> ops) noexcept override;
+
+  // progress.cpp
+  bool flush(rank_t peer, completion* done) noexcept override;
+  unsigned progress() noexcept override;
+
+  // sleep.cpp
+  bool arm(wake_by) noexcept override;
+  void sleep(time_point deadline) noexcept override;
+  int wait_fd() noexcept override;
+  void disarm() noexcept override;
+
+  // peers.cpp
+  status health(rank_t peer) noexcept override;
+
+ private:
+  friend class shm_multicast;
+  static constexpr std::uint16_t not_local = 0xffff;
+
+  shm_transport() = default;
+  rank_t rank() const noexcept { return rank_; }
+  control_page& page() noexcept { return *reinterpret_cast<control_page*>(page_.memory.get()); }
+
+  // peers.cpp
+  peer* find(rank_t r) noexcept {
+    const std::uint32_t i = local_index(r);
+    return i == not_local ? nullptr : &peers_[i];
+  }
+  std::uint32_t local_index(rank_t r) const noexcept {
+    const rank_t i = r - first_rank_;
+    return i < local_.size() ? local_[i] : not_local;
+  }
+  status contact(peer&) noexcept;      // maps its page
+  void mark_dead(peer&, const char* how, std::int64_t native) noexcept;
+  bool check(peer&) noexcept;          // true if it is dead; asks the kernel
+  bool check_all() noexcept;           // true if one was found dead that was not known to be
+  void watch_all() noexcept;           // the death of any peer makes wait_fd() readable
+  void wake_all() noexcept;
+  std::uint32_t self_index() const noexcept { return static_cast<std::uint32_t>(self_ - peers_.get()); }
+
+  // sleep.cpp
+  // After a store that `p` may be sleeping for.
+  void wake(peer& p) noexcept {
+    if (p.fence) full_fence();
+    else compiler_fence();
+    if (p.page->waiting.load(std::memory_order_relaxed) != 0) [[unlikely]] ring(p);
+  }
+  void ring(peer&) noexcept;
+  void owe_ring(peer&) noexcept;
+  void pay_rings() noexcept;
+  void drain_pipe() noexcept;
+  bool has_work() noexcept;
+
+  // memory.cpp
+  std::byte* resolve(segment_id, peer&, key_blob& key, status& why) noexcept;
+  void key_of(segment_id, const peer&, key_blob&) const noexcept;
+  std::byte* local_address(region_id r, std::uint64_t offset) const noexcept {
+    return r == plain_memory ? reinterpret_cast<std::byte*>(offset)
+                             : regions_[static_cast<std::uint32_t>(r)].base + offset;
+  }
+  std::byte* mapped_base(segment_id s, std::uint32_t local) const noexcept {
+    return segments_[static_cast<std::uint32_t>(s)].targets[local].base;
+  }
+  std::uint32_t free_region();
+
+  // submit.cpp
+  void do_payload(const rma_op&, std::byte* remote) noexcept;
+  void do_word(const rma_op&, std::byte* word, peer&) noexcept;
+  // mailed.cpp
+  bool submit_slowly(const rma_op&) noexcept;       // false: full
+  status copy_user(const rma_op&, peer&, const key_blob&) noexcept;
+  static void fail(const rma_op&, peer*, const status&) noexcept;
+
+  // mailbox.cpp
+  struct claim {
+    mail* slot = nullptr;
+    std::uint64_t position = 0;
+  };
+  void init_mail_slot(std::uint64_t position) noexcept;
+  claim claim_mail(peer&) noexcept;                 // slot null: full
+  void publish_mail(peer&, const claim&) noexcept;
+  unsigned read_mails() noexcept;
+  bool mail_waits() noexcept;
+  void apply(const mail&, peer* from) noexcept;
+  void settle(peer&) noexcept;                      // direct again when every mail has taken effect
+  unsigned read_replies() noexcept;
+  bool reply_waits() noexcept;
+  int free_question() noexcept;                     // or -1
+  void ask(int slot, peer&, const rma_op&, mail&) noexcept;
+
+  // progress.cpp
+  void look_around() noexcept;
+  unsigned finish_flushes() noexcept;
+  bool flush_waits() const noexcept;
+
+  // What only the data path reads comes first.
+  std::vector<segment> segments_;
+  std::vector<region> regions_;
+  std::vector<std::uint16_t> local_;  // local index by job rank, from first_rank_
+  rank_t first_rank_ = 0;
+  std::unique_ptr<peer[]> peers_;
+  std::uint32_t peer_count_ = 0;
+
+  rank_t rank_ = 0;
+  std::uint32_t size_ = 1;
+  bool no_membarrier_ = false;
+  peer* self_ = nullptr;
+  shared_memory page_;
+  host_id host_{};
+  process_id process_;
+  std::uint32_t next_serial_ = 1;
+  status can_add_;
+
+  // Mail.
+  std::uint64_t mail_tail_ = 0;
+  std::uint32_t stalled_polls_ = 0;
+  struct question {                   // an atomic whose answer is awaited
+    peer* to = nullptr;
+    completion* done = nullptr;
+    std::byte* result = nullptr;
+    std::uint32_t stamp = 0;
+  };
+  std::array<question, reply_slots> questions_{};
+  std::uint64_t asked_ = 0;           // a bit for each slot in use
+  std::uint32_t next_stamp_ = 1;
+  struct pending_flush {
+    peer* to = nullptr;
+    completion* done = nullptr;
+    std::uint64_t ticket = 0;
+  };
+  std::vector<pending_flush> flushes_;  // capacity fixed at connect()
+  std::size_t flush_capacity_ = 0;
+  std::uint32_t mailing_ = 0;           // peers with mail_pending
+
+  // Sleep.
+  doze armed_ = doze::awake;
+  std::uint32_t armed_as_ = 0;        // what `waiting` holds until somebody rings
+  std::uint32_t sleeps_ = 0;
+  bool refused_ = false;              // the last submit was short
+  std::uint32_t rings_owed_ = 0;
+  std::uint32_t ticks_ = 0;
+  time_point next_check_{};
+  unique_fd pipe_read_, pipe_write_, epoll_;
+
+  std::unique_ptr<shm_multicast> multicast_;
+};
+
+}  // namespace tutti::shm

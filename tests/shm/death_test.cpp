@@ -1,0 +1,123 @@
+// A peer that dies, at any moment, ends sleeps and operations, and blocks nobody.
+#define BOOST_TEST_MODULE shm_death
+#include <poll.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <csignal>
+
+#include "tests/harness/fabrics.h"
+
+using namespace tutti;
+using namespace tutti::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const fabric_spec shm{"shm"};
+
+bool is_dead(rank_env& env, rank_t r) { return env.net().health(r).code() == errc::peer_dead; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_sleep_without_deadline_ends_when_a_peer_is_killed) {
+  run_ranks(shm, 4, [](rank_env& env) {
+    env.allocate(64);
+    env.barrier();
+    if (env.rank == 2) {
+      usleep(50'000);
+      raise(SIGKILL);
+    }
+    while (!is_dead(env, 2)) {
+      if (env.net().arm(transport::wake_by::sleep)) env.net().sleep(time_point::max());
+      env.net().progress();
+    }
+    require_equal(env.net().health(2).peer(), 2u, "who died");
+    require(env.net().health(2).native() != peer_left, "it did not leave in order");
+    require(env.net().health((env.rank + 1) % 2).ok(), "the others live");
+  }, {.to_die = {2}});
+}
+
+BOOST_AUTO_TEST_CASE(wait_fd_becomes_readable_when_a_peer_is_killed_and_only_then) {
+  run_ranks(shm, 2, [](rank_env& env) {
+    env.barrier();
+    if (env.rank == 1) {
+      usleep(50'000);
+      raise(SIGKILL);
+    }
+    require(env.net().arm(transport::wake_by::fd), "arm");
+    pollfd fd{env.net().wait_fd(), POLLIN, 0};
+    require(::poll(&fd, 1, -1) == 1, "poll");
+    require(is_dead(env, 1), "why it woke");
+    env.net().disarm();
+    require(env.net().arm(transport::wake_by::fd), "arm again");
+    require(::poll(&fd, 1, 20) == 0, "a death that is known does not wake again");
+  }, {.to_die = {1}});
+}
+
+// Killed while it mails as fast as it can: with luck between claim and publication of a place.
+BOOST_AUTO_TEST_CASE(a_writer_killed_in_the_middle_does_not_block_the_mailbox) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    run_ranks(shm, 3, [](rank_env& env) {
+      alignas(64) std::array<std::uint64_t, 8> mine{};
+      area a = env.add(std::as_writable_bytes(std::span{mine}));
+      if (env.rank == 1) {
+        const auto end = env.net().now() + std::chrono::microseconds{env.random() % 3000};
+        for (;;) {
+          for (int i = 0; i < 50; ++i) {
+            const rma_op op = signal(a.at(0, 8), 1, signal_how::add);
+            (void)env.net().submit({&op, 1});
+          }
+          if (env.net().now() > end) raise(SIGKILL);
+        }
+      }
+      if (env.rank == 2) {
+        for (int i = 0; i < 2000; ++i) env.submit(signal(a.at(0), 1, signal_how::add));
+        env.flush(0);
+      }
+      if (env.rank == 0) env.wait_word(a.word(), 2000);
+      env.barrier();
+    }, {.seed = seed, .to_die = {1}});
+}
+
+BOOST_AUTO_TEST_CASE(what_waits_for_a_dead_peer_ends_with_its_name) {
+  run_ranks(shm, 2, [](rank_env& env) {
+    alignas(64) std::array<std::uint64_t, 8> mine{};
+    area a = env.add(std::as_writable_bytes(std::span{mine}));
+    if (env.rank == 1) raise(SIGKILL);
+    std::uint64_t old = 0;
+    completion asked, flushed;
+    const rma_op op = fetch_add(plain(&old), a.at(1), 1, &asked);
+    require_equal(env.net().submit({&op, 1}), 1u, "taken");
+    require(env.net().flush(1, &flushed), "flush");
+    env.wait_idle(asked);
+    env.wait_idle(flushed);
+    require(asked.outcome().code() == errc::peer_dead && asked.outcome().peer() == 1, "the atomic's outcome");
+    require(flushed.outcome().code() == errc::peer_dead, "the flush's outcome");
+    // And whatever is submitted later, with or without a completion.
+    completion later;
+    env.submit(put(plain(&old), a.at(1), 8, &later));
+    require(later.idle() && later.outcome().code() == errc::peer_dead, "a put afterwards");
+    env.submit(signal(a.at(1), 1));
+    completion flushed_again;
+    require(env.net().flush(1, &flushed_again), "flush");
+    require(flushed_again.outcome().code() == errc::peer_dead, "reported at the flush");
+  }, {.to_die = {1}});
+}
+
+BOOST_AUTO_TEST_CASE(an_orderly_leave_is_told_from_a_death) {
+  for (const bool threads : {false, true})
+    run_ranks(shm, 3, [](rank_env& env) {
+      env.barrier();
+      if (env.rank == 1) {
+        env.close();
+        return;
+      }
+      while (!is_dead(env, 1)) {
+        if (env.net().arm(transport::wake_by::sleep)) env.net().sleep(time_point::max());
+        env.net().progress();
+      }
+      require(env.net().health(1).native() == peer_left, "left");
+    }, {.threads = threads});
+}

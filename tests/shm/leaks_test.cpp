@@ -1,0 +1,93 @@
+// Descriptors, mappings and /dev/shm are as before, whatever was done and however it ended.
+#define BOOST_TEST_MODULE shm_leaks
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/provider.h"
+#include "tests/harness/fabrics.h"
+
+using namespace tutti;
+using namespace tutti::test;
+
+namespace {
+
+const fabric_spec shm{"shm"};
+
+long entries(const char* folder) {
+  const auto all = std::filesystem::directory_iterator{folder};
+  return std::distance(begin(all), end(all));
+}
+
+// Mappings that this provider made, by their names.
+long mappings() {
+  std::ifstream maps{"/proc/self/maps"};
+  long n = 0;
+  for (std::string line; std::getline(maps, line);) n += line.find("/memfd:tutti") != line.npos;
+  return n;
+}
+
+// Everything that holds something: both kinds of region, segments, a group, both ways to sleep.
+void use_all(rank_env& env, int order) {
+  alignas(64) std::array<std::uint64_t, 8> words{};
+  area user = env.add(std::as_writable_bytes(std::span{words}));
+  area shared = env.allocate(100'000);
+  const rank_t next = (env.rank + 1) % env.size;
+  const std::uint64_t value = 3;
+  env.run(put(plain(&value), shared.at(next), 8));
+  env.run(put(plain(&value), user.at(next), 8));
+  env.submit(signal(user.at(next, 8), 1));
+  env.wait_word(user.word(8), 1);
+  std::vector<std::byte> token;
+  const rank_map all = rank_map::strided(0, env.size);
+  multicast& groups = *env.net().mcast();
+  if (env.rank == 0) take(groups.create(all, token, time_point::max()), "create");
+  const auto tokens = env.exchange(token);
+  if (env.rank != 0) take(groups.join(all, (*tokens)[0], time_point::max()), "join");
+  if (env.net().arm(transport::wake_by::fd)) env.net().disarm();
+  env.net().health(next);
+  if (order == 1) env.drop(shared), env.drop(user);
+  if (order == 2) env.net().drop(shared.region), env.net().drop(user.segment);
+  if (order == 3) env.net().drop(shared.segment), env.net().drop(user.region);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(nothing_is_left_in_any_order_of_teardown) {
+  const long names = entries("/dev/shm");
+  for (int order = 0; order < 4; ++order)
+    run_ranks(shm, 3, [order](rank_env& env) {
+      env.close();  // what the harness opened
+      env.barrier();
+      const long descriptors = entries("/proc/self/fd");
+      require_equal(mappings(), 0, "mappings before");
+      for (int turn = 0; turn < 3; ++turn) {
+        env.open(take(find_provider("shm")->impl->open({{}, env.boot.job_id(), env.rank, env.size}), "open"));
+        use_all(env, order);
+        require(mappings() > 0, "this test sees mappings");
+        env.barrier();
+        env.close();
+        require_equal(mappings(), 0, "mappings after");
+        require_equal(entries("/proc/self/fd"), descriptors, "descriptors after");
+        env.barrier();
+      }
+    });
+  BOOST_TEST(entries("/dev/shm") == names);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_left_by_a_kill) {
+  const long names = entries("/dev/shm");
+  run_ranks(shm, 3, [](rank_env& env) {
+    use_all(env, 0);
+    env.barrier();
+    if (env.rank == 1) raise(SIGKILL);
+    while (env.net().health(1).ok()) env.net().progress();
+    env.close();
+    require_equal(mappings(), 0, "the survivors hold nothing of the dead");
+  }, {.to_die = {1}});
+  BOOST_TEST(entries("/dev/shm") == names);
+}

@@ -1,0 +1,117 @@
+// No wake-up may be lost: every wait here ends by the other's ring alone. The provider looks again by itself only every
+// 100 ms, so the number of turns and the harness's time limit together would show even a rare loss.
+#define BOOST_TEST_MODULE shm_sleep
+#include <poll.h>
+
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+
+#include "tests/harness/fabrics.h"
+
+using namespace tutti;
+using namespace tutti::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const fabric_spec shm{"shm"};
+constexpr int turns = 100'000 / time_scale;
+
+// Sleeps until the word has the value; says how often it woke without it.
+int sleep_for(rank_env& env, const std::uint64_t* word, std::uint64_t value) {
+  int woken = 0;
+  while (!reached(load(word), value)) {
+    if (env.net().arm(transport::wake_by::sleep)) {
+      if (!reached(load(word), value)) env.net().sleep(time_point::max()), ++woken;
+      else env.net().disarm();
+    }
+    env.net().progress();
+  }
+  return woken;
+}
+
+void poll_for(rank_env& env, const std::uint64_t* word, std::uint64_t value) {
+  while (!reached(load(word), value)) {
+    if (env.net().arm(transport::wake_by::fd) && !reached(load(word), value)) {
+      pollfd fd{env.net().wait_fd(), POLLIN, 0};
+      require(::poll(&fd, 1, -1) == 1, "poll");
+    }
+    env.net().progress();
+  }
+}
+
+template <class Wait>
+void ring_in_turns(rank_env& env, int n, const Wait& wait) {
+  area a = env.allocate(64);
+  const rank_t other = 1 - env.rank;
+  for (int i = 1; i <= n; ++i) {
+    const auto value = static_cast<std::uint64_t>(i);
+    if (env.rank == 0) {
+      env.submit(signal(a.at(other), value));
+      wait(env, a.word(), value);
+    } else {
+      wait(env, a.word(), value);
+      env.submit(signal(a.at(other), value));
+    }
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(two_processes_ring_each_other_out_of_every_sleep) {
+  run_ranks(shm, 2, [](rank_env& env) { ring_in_turns(env, turns, sleep_for); }, {.timeout = 100s});
+}
+
+BOOST_AUTO_TEST_CASE(two_threads_ring_each_other_out_of_every_sleep) {
+  run_ranks(shm, 2, [](rank_env& env) { ring_in_turns(env, turns / 4, sleep_for); }, {.timeout = 100s, .threads = true});
+}
+
+// The signaller pauses for ever longer, so that the signal meets every instant of the sleeper's going to sleep.
+BOOST_AUTO_TEST_CASE(a_signal_at_any_instant_of_falling_asleep_wakes) {
+  run_ranks(shm, 2, [](rank_env& env) {
+    area a = env.allocate(64);
+    for (int i = 1; i <= turns / 5; ++i) {
+      const auto value = static_cast<std::uint64_t>(i);
+      if (env.rank == 1) {
+        sleep_for(env, a.word(), value);
+        env.submit(signal(a.at(0), value));
+      } else {
+        while (!reached(load(a.word()), value - 1)) {}
+        for (int spin = 0; spin < i % 2000; ++spin) std::atomic_signal_fence(std::memory_order_seq_cst);
+        env.submit(signal(a.at(1), value));
+      }
+    }
+    if (env.rank == 0) while (!reached(load(a.word()), turns / 5)) {}
+  }, {.timeout = 100s});
+}
+
+BOOST_AUTO_TEST_CASE(two_processes_ring_each_others_descriptor) {
+  run_ranks(shm, 2, [](rank_env& env) { ring_in_turns(env, turns / 4, poll_for); }, {.timeout = 100s});
+}
+
+BOOST_AUTO_TEST_CASE(many_sleepers_are_all_woken_by_one_rank_and_wake_it) {
+  run_ranks(shm, 6, [](rank_env& env) {
+    area a = env.allocate(64);
+    for (int i = 1; i <= turns / 20; ++i) {
+      const auto value = static_cast<std::uint64_t>(i);
+      if (env.rank == 0) {
+        for (rank_t r = 1; r < env.size; ++r) env.submit(signal(a.at(r), value));
+        sleep_for(env, a.word(), value * (env.size - 1));
+      } else {
+        sleep_for(env, a.word(), value);
+        env.submit(signal(a.at(0), 1, signal_how::add));
+      }
+    }
+  }, {.timeout = 100s});
+}
+
+BOOST_AUTO_TEST_CASE(a_sleep_ends_at_its_deadline) {
+  run_ranks(shm, 1, [](rank_env& env) {
+    for (const auto length : {0ms, 1ms, 150ms, 250ms}) {
+      require(env.net().arm(transport::wake_by::sleep), "arm with nothing to do");
+      const auto before = env.net().now();
+      env.net().sleep(before + length);
+      require(env.net().now() - before >= length, "a sleep that nothing interrupts lasts until its deadline");
+    }
+  });
+}
