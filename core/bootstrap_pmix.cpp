@@ -203,7 +203,8 @@ class pmix_bootstrap final : public bootstrap {
     if (code != PMIX_SUCCESS) return failed("reading what another rank published", code);
     context.release();
     const std::string name = "rank " + std::to_string(from);
-    if (!state->wait(deadline)) return status{errc::timed_out, "what " + name + " published did not arrive in time", from};
+    if (!state->wait(deadline))
+      return status{errc::timed_out, "what " + name + " published did not arrive in time", from};
     if (state->code == PMIX_ERR_NOT_FOUND)
       return status{errc::peer_dead, name + " died before the exchange", from, state->code};
     if (state->code != PMIX_SUCCESS) return failed(("reading what " + name + " published").c_str(), state->code);

@@ -140,7 +140,8 @@ BOOST_AUTO_TEST_CASE(callbacks_carry_blobs_of_different_lengths) {
   std::vector<runtime> runtimes(n);
   on_threads(n, [&](rank_t r) {
     runtimes[r].below = below[r].get();
-    auto b = make_callback_bootstrap({&runtimes[r], r, n, "job7", runtime::allgather, r % 2 ? runtime::fence : nullptr});
+    const auto fence = r % 2 ? runtime::fence : nullptr;
+    auto b = make_callback_bootstrap({&runtimes[r], r, n, "job7", runtime::allgather, fence});
     if (!b || (*b)->rank() != r || (*b)->size() != n || (*b)->job_id() != "job7") {
       ++wrong;
       return;
@@ -158,7 +159,8 @@ BOOST_AUTO_TEST_CASE(callbacks_carry_blobs_of_different_lengths) {
 }
 
 BOOST_AUTO_TEST_CASE(errors_of_callbacks_are_translated) {
-  const std::pair<int, errc> expected[] = {{ETIMEDOUT, errc::timed_out}, {EOWNERDEAD, errc::peer_dead}, {-7, errc::fabric}};
+  const std::pair<int, errc> expected[] = {
+      {ETIMEDOUT, errc::timed_out}, {EOWNERDEAD, errc::peer_dead}, {-7, errc::fabric}};
   for (const auto& [code, meaning] : expected) {
     runtime r;
     r.code = code;

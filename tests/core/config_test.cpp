@@ -13,7 +13,9 @@ using namespace tutti;
 
 namespace {
 
-bool contains(const status& s, std::string_view part) { return std::string_view{s.text()}.find(part) != std::string::npos; }
+bool contains(const status& s, std::string_view part) {
+  return std::string_view{s.text()}.find(part) != std::string_view::npos;
+}
 
 struct temporary_file {
   explicit temporary_file(const std::string& content) {

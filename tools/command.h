@@ -1,0 +1,22 @@
+// A subcommand of `tutti` is one constant of this type, defined in a file of its own and named in main.cpp's table.
+#pragma once
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace tutti::tools {
+
+struct command {
+  const char* name;
+  const char* summary;  // one line
+  // Declares options upon the subcommand and returns what to do once they are parsed; its result is the exit status.
+  std::function<int()> (*declare)(CLI::App&);
+};
+
+inline constexpr int usage_error = 2;  // exit status of a call that makes no sense
+
+extern const command run_command;
+
+}  // namespace tutti::tools

@@ -1,0 +1,107 @@
+// tutti run: N ranks of a program on this node.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include "core/config.h"
+#include "tools/command.h"
+#include "tools/run/job.h"
+#include "tools/run/rank_process.h"
+
+namespace tutti::tools {
+namespace {
+
+constexpr long most_ranks = 4096;  // four descriptors each, and the usual hard limit is 2^20 or 2^19
+
+int refuse(const std::string& why, int code = usage_error) {
+  std::fprintf(stderr, "tutti run: %s\n", why.c_str());
+  return code;
+}
+
+struct choices {
+  long ranks = 1;
+  std::string bind = "auto";
+  double timeout = 0, grace = 2;
+  bool tag = false, keep_going = false;
+  std::vector<std::string> set;
+  const CLI::App* app = nullptr;
+};
+
+std::string value_or(const environment& all, std::string_view name, const char* otherwise) {
+  const auto v = all.find(name);
+  return v == all.end() || v->second.empty() ? otherwise : v->second;
+}
+
+// A closed descriptor 0, 1 or 2 would be taken by the next pipe, and the ranks would write into it.
+void open_standard_streams() {
+  int fd;
+  do fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= 2);
+  if (fd > 2) close(fd);
+}
+
+int run(const choices& c) {
+  std::vector<std::string> program = c.app->remaining();
+  if (!program.empty() && program[0] == "--") program.erase(program.begin());
+  if (program.empty()) return refuse("no program is named; write tutti run -n 4 ./program arguments");
+  if (program[0].starts_with('-'))
+    return refuse("unknown option " + program[0] + "; `tutti run --help` lists them, the program's own come after it");
+  if (c.ranks < 1) return refuse("-n " + std::to_string(c.ranks) + ": a job has at least 1 rank; use -n 1 or more");
+  if (c.ranks > most_ranks)
+    return refuse("-n " + std::to_string(c.ranks) + " is more than one node takes; use at most " +
+                  std::to_string(most_ranks));
+  if (c.timeout < 0 || c.grace < 0) return refuse("--timeout and --grace are seconds, 0 or more");
+
+  environment variables = process_environment();
+  for (const std::string& setting : c.set) {
+    const auto equals = setting.find('=');
+    if (equals == 0 || equals == setting.npos) return refuse("-x " + setting + " is not of the form NAME=VALUE");
+    variables[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  const auto path = run::find_program(program[0], value_or(variables, "PATH", "/usr/local/bin:/usr/bin:/bin"));
+  if (!path)
+    return path.error().native() == ENOENT
+               ? refuse("cannot find " + program[0] + "; check the name, or give its path", run::status_not_found)
+               : refuse("cannot run " + program[0] + ": it is not an executable file; try chmod +x",
+                        run::status_cannot_execute);
+
+  run::job_options o;
+  o.ranks = static_cast<std::uint32_t>(c.ranks);
+  o.bind = c.bind == "core" ? run::binding::core : c.bind == "none" ? run::binding::none : run::binding::automatic;
+  o.timeout_s = c.timeout, o.grace_s = c.grace;
+  o.tag_output = c.tag, o.keep_going = c.keep_going;
+  o.scratch = value_or(variables, "TMPDIR", "/tmp");
+  o.path = *path, o.arguments = std::move(program);
+  // A launcher around this one, if any, has told its own ranks where its server is; ours ask ours.
+  for (const auto& [name, value] : variables)
+    if (!name.starts_with("PMIX_") || name.starts_with("PMIX_MCA_")) o.environment.push_back(name + "=" + value);
+  open_standard_streams();
+  return run::run_job(o);
+}
+
+std::function<int()> declare(CLI::App& app) {
+  auto c = std::make_shared<choices>();
+  c->app = &app;
+  app.prefix_command();  // what follows the program's name is the program's
+  app.add_option("-n", c->ranks, "number of ranks")->capture_default_str();
+  app.add_option("--bind", c->bind, "bind rank i to the i-th core; auto: if there is a core for each rank")
+      ->check(CLI::IsMember({"auto", "core", "none"}))->capture_default_str();
+  app.add_option("--timeout", c->timeout, "end the job after so many seconds, exit status 124");
+  app.add_option("--grace", c->grace, "seconds between asking ranks to end and killing them")->capture_default_str();
+  app.add_flag("--tag-output", c->tag, "put [rank] before each line of output");
+  app.add_flag("--keep-going", c->keep_going, "let the other ranks run on when one dies");
+  app.add_option("-x", c->set, "NAME=VALUE in the environment of the ranks; may be repeated")->allow_extra_args(false);
+  app.footer("Exit status: of the first rank that failed (128 + N for signal N); 124 timeout, 126 or 127 the program\n"
+             "cannot run or be found, 2 a call that makes no sense.");
+  return [c] { return run(*c); };
+}
+
+}  // namespace
+
+const command run_command{"run", "start a program as N ranks on this node", declare};
+
+}  // namespace tutti::tools

@@ -1,0 +1,42 @@
+// Calls of PMIx_Abort, from libpmix's thread to the launcher's loop.
+#pragma once
+#include <sys/eventfd.h>
+
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "core/status.h"
+#include "tools/run/descriptor.h"
+
+namespace tutti::run {
+
+class abort_queue {
+ public:
+  struct call {
+    rank_t rank;
+    int status;
+    std::string text;
+  };
+  int fd() const noexcept { return wake_.get(); }  // readable when take() has something
+  void push(call c) {
+    {
+      const std::lock_guard lock{mutex_};
+      calls_.push_back(std::move(c));
+    }
+    eventfd_write(wake_.get(), 1);
+  }
+  std::deque<call> take() {
+    eventfd_t count;
+    eventfd_read(wake_.get(), &count);
+    const std::lock_guard lock{mutex_};
+    return std::exchange(calls_, {});
+  }
+
+ private:
+  descriptor wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::mutex mutex_;
+  std::deque<call> calls_;
+};
+
+}  // namespace tutti::run

@@ -1,0 +1,219 @@
+// The policy of a job, and its one loop, which waits for everything at once: deaths, signals, output, input, the clock.
+#include "tools/run/job.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "tools/run/abort_queue.h"
+#include "tools/run/input.h"
+#include "tools/run/output_mux.h"
+#include "tools/run/rank_group.h"
+#include "tools/run/scratch_folder.h"
+
+namespace tutti::run {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+clock::time_point in(double seconds) {
+  return clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+std::string list(const std::vector<rank_t>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i ? ", " : "") + std::to_string(ranks[i]);
+  return text;
+}
+
+std::string number(double value) {
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+class job {
+ public:
+  explicit job(const job_options& o) : options_(o) {}
+
+  int run() {
+    if (const status s = start(); !s) {
+      say(s.text());
+      fail(status_of(s));
+      kill_at_ = clock::now();
+      ending_ = true;
+    }
+    while (ranks_.living() > 0) step();
+    output_.settle();
+    if (options_.keep_going && !failures_.empty()) report_failures();
+    output_.settle();
+    return status_;
+  }
+
+ private:
+  status start() {
+    sigset_t before;
+    take_signals(before);
+    if (!signals_ || aborts_.fd() < 0 || !input_.open())
+      return {errc::no_resource, std::string{"cannot start: "} + std::strerror(errno), no_rank, errno};
+    if (const status s = folder_.make(options_.scratch); !s) return s;
+    auto server = pmix_server::start(options_.ranks, folder_.path(), [this](rank_t r, int code, std::string text) {
+      aborts_.push({r, code, std::move(text)});
+    });
+    if (!server) return server.error();
+    server_ = *std::move(server);
+    if (options_.timeout_s > 0) timeout_at_ = in(options_.timeout_s);
+    const status started = ranks_.start(options_, *server_, input_.for_rank(), before);
+    input_.started();
+    for (rank_t r = 0; r < ranks_.size(); ++r)
+      output_.add(ranks_[r], options_.tag_output ? std::string{"["}.append(std::to_string(r)).append("] ") : "",
+                  options_.ranks == 1 && !options_.tag_output);
+    if (started.code() == errc::unavailable && started.native()) return started.during("cannot run " + options_.path);
+    return started;
+  }
+
+  static int status_of(const status& s) {
+    if (s.code() != errc::unavailable || !s.native()) return status_failure;
+    return s.native() == ENOENT ? status_not_found : status_cannot_execute;
+  }
+
+  // From now on signals come through a descriptor. Those that were ignored stay so, in the ranks too: nohup works.
+  void take_signals(sigset_t& before) {
+    sigset_t mine;
+    sigemptyset(&mine);
+    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH})
+      sigaddset(&mine, s);
+    sigprocmask(SIG_BLOCK, &mine, &before);  // before libpmix's threads begin, which inherit it
+    signal(SIGPIPE, SIG_IGN);
+    signals_ = descriptor{signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK)};
+  }
+
+  void say(const std::string& text) { output_.say("tutti run: " + text); }
+  void fail(int code) {
+    if (status_ == 0) status_ = code;
+  }
+
+  // --- the loop --------------------------------------------------------------------------------------------------
+
+  void step() {
+    waits_.assign({{ranks_.fd(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {aborts_.fd(), POLLIN, 0}, input_.interest()});
+    output_.interests(waits_);
+    poll(waits_.data(), waits_.size(), wait_ms());
+    if (waits_[0].revents)
+      while (const auto dead = ranks_.next_death()) on_death(*dead);
+    signalfd_siginfo s;
+    while (read(signals_.get(), &s, sizeof s) == sizeof s) on_signal(static_cast<int>(s.ssi_signo));
+    if (waits_[2].revents)
+      for (const auto& call : aborts_.take()) on_abort(call);
+    if (waits_[3].revents) input_.proceed();
+    output_.proceed();
+    on_clock();
+  }
+
+  int wait_ms() const {
+    const clock::time_point next = std::min(timeout_at_, kill_at_);
+    if (next == clock::time_point::max()) return -1;
+    const double left = std::chrono::duration<double, std::milli>(next - clock::now()).count();
+    return static_cast<int>(std::clamp(std::ceil(left), 0.0, 1e6));
+  }
+
+  void on_clock() {
+    if (clock::now() >= kill_at_) {
+      kill_at_ = clock::time_point::max();
+      ranks_.signal_all(SIGKILL);
+    }
+    if (clock::now() >= timeout_at_) {
+      timeout_at_ = clock::time_point::max();
+      if (ending_ || ranks_.living() == 0) return;
+      const auto living = ranks_.living_ranks();
+      say("timed out after " + number(options_.timeout_s) + " s with " + list(living) + " of " +
+          std::to_string(options_.ranks) + " still running; ending the job");
+      status_ = status_timeout;
+      end_all(SIGTERM);
+    }
+  }
+
+  // Asks all ranks to end, and makes them when the grace is over. Stopped ones must run to be able to.
+  void end_all(int number) {
+    ending_ = true;
+    ranks_.signal_all(number);
+    ranks_.signal_all(SIGCONT);
+    kill_at_ = std::min(kill_at_, in(options_.grace_s));
+  }
+
+  void on_death(const rank_group::ended& dead) {
+    server_->gone(dead.rank);
+    if (dead.how.success() || ending_) {  // what dies while the job is being ended is no news
+      if (!dead.how.success()) fail(dead.how.exit_status());
+      return;
+    }
+    fail(dead.how.exit_status());
+    failures_.push_back(dead);
+    if (options_.keep_going) return;
+    std::string text = describe(dead);
+    if (ranks_.living() > 0) text += "; ending " + list(ranks_.living_ranks());
+    say(text);
+    if (ranks_.living() > 0) end_all(SIGTERM);
+  }
+
+  void on_signal(int number) {
+    switch (number) {
+      case SIGINT: case SIGTERM: case SIGHUP: case SIGQUIT:
+        if (interrupted_) kill_at_ = clock::now();  // the second time it is meant
+        interrupted_ = true;
+        end_all(number);
+        break;
+      case SIGTSTP:
+        ranks_.signal_all(SIGTSTP);
+        raise(SIGSTOP);  // until SIGCONT, which then comes through the descriptor
+        break;
+      default: ranks_.signal_all(number);
+    }
+  }
+
+  void on_abort(const abort_queue::call& call) {
+    if (ending_) return;
+    say("rank " + std::to_string(call.rank) + " ended the job with status " + std::to_string(call.status) +
+        (call.text.empty() ? "" : ": " + call.text));
+    fail(call.status ? call.status & 0xff : status_failure);
+    end_all(SIGTERM);
+  }
+
+  std::string describe(const rank_group::ended& dead) {
+    return "rank " + std::to_string(dead.rank) + " (pid " + std::to_string(ranks_[dead.rank].pid) + ") " +
+           dead.how.words();
+  }
+
+  void report_failures() {
+    for (const auto& dead : failures_) say(describe(dead));
+    say(std::to_string(failures_.size()) + " of " + std::to_string(options_.ranks) + " ranks failed");
+  }
+
+  const job_options& options_;
+  scratch_folder folder_;                // outlives the server that writes into it
+  abort_queue aborts_;
+  std::unique_ptr<pmix_server> server_;
+  rank_group ranks_;
+  output_mux output_;
+  input_relay input_;
+  descriptor signals_;
+  std::vector<pollfd> waits_;
+  std::vector<rank_group::ended> failures_;
+  clock::time_point timeout_at_ = clock::time_point::max(), kill_at_ = clock::time_point::max();
+  bool ending_ = false, interrupted_ = false;
+  int status_ = 0;
+};
+
+}  // namespace
+
+int run_job(const job_options& o) { return job{o}.run(); }
+
+}  // namespace tutti::run

@@ -1,0 +1,37 @@
+// The PMIx server of one job on one node, so that any PMIx client runs under `tutti run` as under a big launcher.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+
+namespace tutti::run {
+
+class pmix_server {
+ public:
+  // Called on libpmix's thread: who asked for the end of the job, with which status and words.
+  using abort_handler = std::function<void(rank_t, int status, std::string text)>;
+
+  // Begins a job of `size` ranks; the server's files go to `folder`, which exists and is the caller's to remove.
+  // At most one server in a process, which is libpmix's limit.
+  static result<std::unique_ptr<pmix_server>> start(std::uint32_t size, const std::string& folder, abort_handler);
+  ~pmix_server();
+
+  const std::string& job() const noexcept { return job_; }
+  // What a rank needs in its environment to find this server: NAME=VALUE.
+  result<std::vector<std::string>> variables(rank_t);
+  // The rank's process is gone. Whoever waits for it in a fence is told so, now or when it begins one.
+  void gone(rank_t);
+
+ private:
+  pmix_server() = default;
+  status register_job();
+  std::string job_;
+  std::uint32_t size_ = 0;
+  bool begun_ = false;
+};
+
+}  // namespace tutti::run

@@ -1,0 +1,79 @@
+// Deaths come from an epoll set of pidfds, which reports them in the order in which they became ready: when one rank's
+// death makes another fail, the first is the one that is named. A rank is reaped only here; until then its pid, and so
+// its process group, belong to nobody else, and signalling it is safe.
+#include "tools/run/rank_group.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "tools/run/cores.h"
+
+namespace tutti::run {
+namespace {
+
+result<std::vector<cpu_set_t>> choose_cores(const job_options& options) {
+  if (options.bind == binding::none) return std::vector<cpu_set_t>{};
+  auto cores = usable_cores();
+  if (options.bind == binding::core) return cores;
+  if (!cores || cores->size() < options.ranks) return std::vector<cpu_set_t>{};
+  return cores;
+}
+
+}  // namespace
+
+status rank_group::start(const job_options& options, pmix_server& server, int input, const sigset_t& mask) {
+  const auto cores = choose_cores(options);
+  if (!cores) return cores.error();
+  deaths_ = descriptor{epoll_create1(EPOLL_CLOEXEC)};
+  ranks_.reserve(options.ranks);
+  for (rank_t r = 0; r < options.ranks; ++r) {
+    rank_spec spec{options.path, options.arguments, options.environment, r == 0 ? input : -1, std::nullopt, mask};
+    auto pmix = server.variables(r);
+    if (!pmix) return pmix.error();
+    spec.environment.insert(spec.environment.end(), pmix->begin(), pmix->end());
+    if (!cores->empty()) spec.cores = (*cores)[r % cores->size()];
+    auto process = start_rank(spec);
+    if (!process) return process.error();
+    ranks_.push_back(*std::move(process));
+    ++living_;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u32 = r;
+    if (epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, ranks_[r].pidfd.get(), &event) != 0)
+      return {errc::no_resource, std::string{"cannot watch a rank: "} + std::strerror(errno), no_rank, errno};
+  }
+  return {};
+}
+
+std::vector<rank_t> rank_group::living_ranks() const {
+  std::vector<rank_t> all;
+  for (rank_t r = 0; r < size(); ++r)
+    if (ranks_[r].pidfd) all.push_back(r);
+  return all;
+}
+
+void rank_group::signal_all(int number) const noexcept {
+  for (const rank_process& r : ranks_)
+    if (r.pidfd) kill(-r.pid, number);
+}
+
+std::optional<rank_group::ended> rank_group::next_death() {
+  epoll_event event;
+  if (epoll_wait(deaths_.get(), &event, 1, 0) != 1) return std::nullopt;
+  const rank_t r = event.data.u32;
+  rank_process& rank = ranks_[r];
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(rank.pid), &info, WEXITED | WNOWAIT) != 0) return std::nullopt;
+  const death how = death::from(info);
+  if (!how.success()) kill(-rank.pid, SIGKILL);  // before the pid is given up
+  waitid(P_PID, static_cast<id_t>(rank.pid), &info, WEXITED);
+  rank.pidfd.close();  // and leaves the set
+  --living_;
+  return ended{r, how};
+}
+
+}  // namespace tutti::run

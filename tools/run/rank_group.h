@@ -1,0 +1,37 @@
+// The ranks of a job as processes: started together, signalled together, reaped in the order of their deaths.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "tools/run/death.h"
+#include "tools/run/job.h"
+#include "tools/run/pmix_server.h"
+#include "tools/run/rank_process.h"
+
+namespace tutti::run {
+
+class rank_group {
+ public:
+  // Stops at the first that does not start; `unavailable` if the program cannot run, native() is then execve's errno.
+  status start(const job_options&, pmix_server&, int input_of_rank_0, const sigset_t& mask);
+  rank_process& operator[](rank_t r) { return ranks_[r]; }
+  std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }  // that were started
+  std::uint32_t living() const noexcept { return living_; }
+  std::vector<rank_t> living_ranks() const;
+  void signal_all(int number) const noexcept;  // everything in the process groups of living ranks
+  int fd() const noexcept { return deaths_.get(); }  // readable when next_death() has one
+
+  struct ended {
+    rank_t rank;
+    death how;
+  };
+  // In the order of the deaths themselves. What a failed rank leaves running in its process group is killed.
+  std::optional<ended> next_death();
+
+ private:
+  std::vector<rank_process> ranks_;
+  std::uint32_t living_ = 0;
+  descriptor deaths_;
+};
+
+}  // namespace tutti::run

@@ -1,0 +1,37 @@
+// One rank as a process: a process group of its own, its output in pipes, dead when the launcher dies.
+#pragma once
+#include <sched.h>
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "tools/run/descriptor.h"
+
+namespace tutti::run {
+
+struct rank_spec {
+  std::string path;                      // of the program, resolved
+  std::vector<std::string> arguments;    // argv, with the name as the user gave it
+  std::vector<std::string> environment;  // all of it
+  int input = -1;                        // its standard input; -1: /dev/null
+  std::optional<cpu_set_t> cores;        // where it may run
+  sigset_t signals;                      // its mask
+};
+
+struct rank_process {
+  pid_t pid = -1;
+  descriptor pidfd;             // readable when it ended
+  descriptor output, error;     // our ends of its stdout and stderr, not blocking
+};
+
+// Call it from the thread that will live as long as the ranks shall: the kernel kills them when this thread ends.
+// `unavailable` with native() the errno of execve when the program cannot run.
+result<rank_process> start_rank(const rank_spec&);
+
+// Where a shell would find the program. The status' native() is ENOENT or EACCES.
+result<std::string> find_program(const std::string& name, const std::string& search_path);
+
+}  // namespace tutti::run
