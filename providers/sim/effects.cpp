@@ -1,0 +1,314 @@
+// What events do: messages arrive, take effect in their target's memory, return, fail.
+//
+// Why the order that clause 5 asks for holds. The times at which a message may take effect are drawn when it is
+// submitted, and a signal that may not overtake gets a time not before those of what it must follow (submit.cpp). The
+// target's adapter can only delay: it serves in order of arrival, and ties go to the smaller sequence number, which is
+// the earlier submission. The second half of a put_signal takes no time in the adapter but waits, once, for whatever
+// arrived before it; what arrives later is served later still. With target_must_progress the inbox keeps that order.
+#include <atomic>
+#include <cstring>
+
+#include "providers/sim/net.h"
+
+namespace tutti::sim {
+
+namespace {
+
+bool answers(op_kind k) noexcept {
+  return k != op_kind::put && k != op_kind::signal && k != op_kind::put_signal;
+}
+bool is_atomic(op_kind k) noexcept {
+  return k == op_kind::fetch_add || k == op_kind::compare_swap || k == op_kind::swap;
+}
+
+std::atomic_ref<std::uint64_t> word_at(std::byte* p) noexcept {
+  return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(p));
+}
+
+std::uint64_t apply_atomic(const rma_op& op, std::byte* p) noexcept {
+  const auto w = word_at(p);
+  if (op.kind == op_kind::fetch_add) return w.fetch_add(op.operand);
+  if (op.kind == op_kind::swap) return w.exchange(op.operand);
+  std::uint64_t seen = op.expected;
+  w.compare_exchange_strong(seen, op.operand);
+  return seen;
+}
+
+}  // namespace
+
+std::uint32_t fabric::new_message() {
+  if (free_messages.empty()) {
+    messages.emplace_back();
+    return static_cast<std::uint32_t>(messages.size() - 1);
+  }
+  const auto index = free_messages.back();
+  free_messages.pop_back();
+  return index;
+}
+
+void fabric::release(std::uint32_t index) {
+  message& m = messages[index];
+  if (--m.events) return;
+  constexpr std::size_t keep = 4096;  // a pool of large buffers would never shrink
+  auto payload = std::move(m.payload);
+  m = {};
+  if (payload.capacity() <= keep) payload.clear(), m.payload = std::move(payload);
+  free_messages.push_back(index);
+}
+
+std::uint32_t fabric::new_ending(completion* done, status outcome) {
+  if (free_endings.empty()) {
+    endings.push_back({done, std::move(outcome)});
+    return static_cast<std::uint32_t>(endings.size() - 1);
+  }
+  const auto index = free_endings.back();
+  free_endings.pop_back();
+  endings[index] = {done, std::move(outcome)};
+  return index;
+}
+
+void fabric::handle(const event& e) {
+  const auto index = static_cast<std::uint32_t>(e.arg);
+  switch (e.kind) {
+    case event_kind::run: return;
+    case event_kind::dies: return die(e.who, e.at);
+    case event_kind::noticed: return notice(e.who, e.at);
+    case event_kind::datagram: return deliver_datagram(e);
+    case event_kind::flushed: {
+      const ending done = std::move(endings[index]);
+      free_endings.push_back(index);
+      if (rank_transport* net = lanes[e.who].transport) {
+        net->ready_.push_back(done);
+        wake(e.who, e.at);
+      }
+      return;
+    }
+    case event_kind::read: {
+      message& m = messages[index];
+      rank_transport* net = lanes[m.origin].transport;
+      std::byte* from = net ? net->local_memory(m.op.local, m.op.local_offset, m.op.bytes) : nullptr;
+      if (from) std::memcpy(m.payload.data(), from, m.op.bytes);
+      m.lost = !from;
+      break;
+    }
+    case event_kind::arrive: arrive(index, e.at); break;
+    case event_kind::effect: perform(index, e.at); break;
+    case event_kind::signal: second_half(index, e.at, false); break;
+    case event_kind::late: second_half(index, e.at, true); break;
+    case event_kind::land: land(messages[index], e.at); break;
+    case event_kind::local: finish(messages[index], {}, e.at); break;
+    case event_kind::fail: {
+      message& m = messages[index];
+      finish(m, m.error, e.at, settle(m, m.error, e.at));
+      break;
+    }
+  }
+  release(index);
+}
+
+// At the target's adapter: wait until the message before is through.
+void fabric::arrive(std::uint32_t index, ns at) {
+  message& m = messages[index];
+  const lane& from = lanes[m.origin];
+  if (from.dead && m.injected > from.died_at) return;  // it never left
+  if (m.lost) return fail(index, {errc::invalid, "the source's region was dropped while a put was on its way"}, at);
+  const rank_t to = m.op.rank;
+  const std::uint64_t bytes = answers(m.op.kind) ? 0 : m.op.bytes;
+  const link& w = wire_between(m.origin, to);
+  ns& busy = lanes[to].rx_free[same_node(m.origin, to)];
+  const ns when = std::max(at, busy + w.wire(bytes));
+  busy = when + w.gap;
+  if (when == at) return perform(index, at);
+  ++m.events;
+  push(when, m.serial + 1, event_kind::effect, to, index);
+}
+
+status fabric::reachable(rank_t r, ns at) const {
+  const lane& l = lanes[r];
+  if (l.dead && l.died_at <= at) return {errc::peer_dead, "rank " + std::to_string(r) + " died", r};
+  if (l.left) return {errc::peer_dead, "rank " + std::to_string(r) + " left", r, peer_left};
+  if (!l.transport) return {errc::peer_dead, "rank " + std::to_string(r) + " has no transport", r};
+  return {};
+}
+
+void fabric::perform(std::uint32_t index, ns at) {
+  message& m = messages[index];
+  const rma_op& op = m.op;
+  if (status s = reachable(op.rank, at); !s.ok()) return fail(index, std::move(s), at);
+  rank_transport& net = *lanes[op.rank].transport;
+  if (par.target_must_progress && m.op.rank != progressing) {
+    ++m.events;
+    net.inbox_.push_back(index);
+    return wake(op.rank, at);
+  }
+  active();
+  const bool has_signal = op.kind == op_kind::signal || op.kind == op_kind::put_signal;
+  const bool moves = op.kind != op_kind::signal;
+  const std::uint64_t bytes = is_atomic(op.kind) ? 8 : answers(op.kind) ? m.payload.size() : op.bytes;
+  std::byte* at_data = moves ? net.memory(m.target, op.remote_offset, bytes) : nullptr;
+  if ((moves && !at_data) || (has_signal && !net.memory(m.word, op.signal_offset, 8)))
+    return fail(index, {errc::invalid, "a region of rank " + std::to_string(op.rank) + " was dropped", op.rank}, at);
+  if (answers(op.kind)) {
+    if (is_atomic(op.kind)) {
+      m.old = apply_atomic(op, at_data);
+      if (par.broken == mutant::atomic_twice) apply_atomic(op, at_data);
+      wake(op.rank, at);
+    } else if (bytes) {
+      std::memcpy(m.payload.data(), at_data, bytes);
+    }
+    settle(m, {}, at);
+    return answer(index, at);
+  }
+  if (op.kind == op_kind::put_signal && par.broken == mutant::signal_overtakes_payload && !m.signalled) {
+    apply_signal(m, at);
+    m.signalled = true;
+    ++m.events;
+    return push(at + 2 * wire_between(m.origin, op.rank).latency, m.serial + 2, event_kind::signal, op.rank, index);
+  }
+  if (moves && op.bytes) std::memcpy(at_data, m.payload.data(), op.bytes);
+  if (moves) touch(op.rank, at);
+  if (op.kind == op_kind::put_signal && m.signal_at > at && !par.target_must_progress) {
+    ++m.events;
+    return push(m.signal_at, m.serial + 2, event_kind::signal, op.rank, index);
+  }
+  if (has_signal) apply_signal(m, at);
+  settle(m, {}, at);
+}
+
+void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
+  message& m = messages[index];
+  const bool port = same_node(m.origin, m.op.rank);
+  const ns last = lanes[m.op.rank].rx_free[port] - wire_between(m.origin, m.op.rank).gap;
+  if (!in_turn && last > at) {  // what arrived before is still in the adapter
+    ++m.events;
+    return push(last, m.serial + 2, event_kind::late, m.op.rank, index);
+  }
+  if (status s = reachable(m.op.rank, at); !s.ok()) return fail(index, std::move(s), at);
+  rank_transport& net = *lanes[m.op.rank].transport;
+  if (m.signalled) {  // the mutant's payload
+    if (std::byte* to = net.memory(m.target, m.op.remote_offset, m.op.bytes))
+      std::memcpy(to, m.payload.data(), m.op.bytes);
+  } else {
+    if (!net.memory(m.word, m.op.signal_offset, 8))
+      return fail(index, {errc::invalid, "a region of rank " + std::to_string(m.op.rank) + " was dropped"}, at);
+    apply_signal(m, at);
+  }
+  settle(m, {}, at);
+}
+
+void fabric::apply_signal(message& m, ns at) {
+  std::byte* p = lanes[m.op.rank].transport->memory(m.word, m.op.signal_offset, 8);
+  if (m.op.how == signal_how::add) word_at(p).fetch_add(m.op.operand);
+  else word_at(p).store(m.op.operand, std::memory_order_release);
+  active();
+  wake(m.op.rank, at);
+}
+
+// A get's data or an atomic's old value leaves through the target's adapter.
+void fabric::answer(std::uint32_t index, ns at) {
+  message& m = messages[index];
+  const link& w = wire_between(m.origin, m.op.rank);
+  const std::uint64_t bytes = is_atomic(m.op.kind) ? 0 : m.payload.size();
+  ns& busy = lanes[m.op.rank].tx_free[same_node(m.origin, m.op.rank)];
+  const ns leaves = std::max(at, busy);
+  busy = leaves + w.gap + w.wire(bytes);
+  ++m.events;
+  push(leaves + w.latency + w.wire(bytes) + extra(w.latency), m.serial + 3, event_kind::land, m.origin, index);
+}
+
+void fabric::land(message& m, ns at) {
+  rank_transport* net = lanes[m.origin].transport;
+  if (!net || lanes[m.origin].dead) return;
+  const rma_op& op = m.op;
+  bool good = true;
+  if (is_atomic(op.kind)) {
+    std::byte* to = net->local_memory(op.local, op.local_offset, 8);
+    if (to) std::memcpy(to, &m.old, 8);
+    good = to != nullptr;
+  } else if (op.kind == op_kind::get) {
+    std::byte* to = net->local_memory(op.local, op.local_offset, op.bytes);
+    if (to && op.bytes) std::memcpy(to, m.payload.data(), op.bytes);
+    good = to != nullptr;
+  } else {
+    const std::byte* from = m.payload.data();
+    for (const slice& s : std::span(op.scatter, op.slices)) {
+      std::byte* to = net->local_memory(s.local, s.local_offset, s.bytes);
+      if (to && s.bytes) std::memcpy(to, from, s.bytes);
+      good &= to != nullptr;
+      from += s.bytes;
+    }
+  }
+  finish(m, good ? status{} : status{errc::invalid, "the result's region was dropped while it was on its way"}, at);
+}
+
+// Tells the origin once how the operation ended for it; a failure that comes later waits for the next flush.
+void fabric::finish(message& m, const status& s, ns at, bool told_by_flush) {
+  rank_transport* net = lanes[m.origin].transport;
+  if (!net || lanes[m.origin].dead) return;
+  if (m.finished || !m.op.done) {
+    if (!s.ok() && !told_by_flush) net->errors_.emplace_back(m.op.rank, s);
+  } else {
+    net->ready_.push_back({m.op.done, s});
+  }
+  if (!m.finished || !s.ok()) {
+    if (m.op.done || !s.ok()) wake(m.origin, at);
+  }
+  m.finished = true;
+}
+
+// The message no longer waits to take effect: flushes that waited for it go on.
+bool fabric::settle(message& m, const status& s, ns at) {
+  rank_transport* net = lanes[m.origin].transport;
+  if (!net) return false;
+  bool told = false;
+  std::erase_if(net->flights_, [&](const auto& f) { return f.serial == m.serial; });
+  const link& w = wire_between(m.origin, m.op.rank);
+  std::erase_if(net->flushes_, [&](auto& f) {
+    if (f.before <= m.serial || (f.peer != no_rank && f.peer != m.op.rank)) return false;
+    told |= !s.ok();
+    if (!s.ok() && f.error.ok()) f.error = s;
+    if (--f.remaining) return false;
+    const ns back = s.ok() ? at + w.latency + extra(w.latency) : at;
+    push(back, draw(), event_kind::flushed, m.origin, new_ending(f.done, f.error));
+    return true;
+  });
+  return told;
+}
+
+// The origin hears of a failure after the way back; of a death not before the fabric notices it.
+void fabric::fail(std::uint32_t index, status s, ns at) {
+  message& m = messages[index];
+  const lane& peer = lanes[m.op.rank];
+  const ns heard = at + wire_between(m.origin, m.op.rank).latency;
+  m.error = std::move(s);
+  ++m.events;
+  push(peer.dead ? std::max(heard, peer.noticed_at) : heard, draw(), event_kind::fail, m.origin, index);
+}
+
+void fabric::die(rank_t r, ns at) {
+  lane& l = lanes[r];
+  if (l.dead) return;
+  l.dead = true;
+  l.died_at = at;
+  l.noticed_at = at + to_ns(par.notice_us) + extra(to_ns(par.notice_us) / 4);
+  ++l.ticket;
+  if (mode != mode_t::outside && !l.done_here) --live;
+  push(l.noticed_at, draw(), event_kind::noticed, r, 0);
+  if (l.transport) {
+    for (const auto index : std::exchange(l.transport->inbox_, {})) {
+      fail(index, reachable(r, at), at);
+      release(index);
+    }
+  }
+}
+
+void fabric::notice(rank_t dead, ns at) {
+  active();
+  for (auto& [round, g] : gatherings)
+    if (!g->table && g->error.ok() && !g->given[dead])
+      g->error = {errc::peer_dead, "rank " + std::to_string(dead) + " died before the exchange", dead};
+  for (rank_t r = 0; r < par.ranks; ++r)
+    if (r != dead) wake(r, at);
+}
+
+}  // namespace tutti::sim

@@ -1,0 +1,131 @@
+// The queue of events, and which rank runs.
+#include <cmath>
+
+#include "providers/sim/net.h"
+
+namespace tutti::sim {
+
+ns to_ns(double us) noexcept { return static_cast<ns>(std::llround(us * 1000.0)); }
+ns to_ns(time_point t) noexcept { return t.time_since_epoch().count(); }
+
+link::link(const loggp& c) noexcept
+    : latency(to_ns(c.latency_us)), overhead(to_ns(c.overhead_us)), gap(to_ns(c.gap_us)),
+      ns_per_byte(c.bytes_per_ns > 0 ? 1.0 / c.bytes_per_ns : 0) {}
+
+void fabric::push(ns at, std::uint64_t seq, event_kind kind, rank_t who, std::uint64_t arg) {
+  queue.push({at, seq, arg, who, kind});
+}
+
+void fabric::go_on_at(lane& l, ns at) {
+  l.state = lane::queued;
+  l.queued_at = at;
+  push(at, draw(), event_kind::run, rank_of(l), ++l.ticket);
+}
+
+void fabric::wake(rank_t r, ns at) {
+  lane& l = lanes[r];
+  const bool waits = l.state == lane::blocked || l.state == lane::queued;
+  if (par.broken == mutant::lost_wakeup && waits && rng.chance(0.25)) return;
+  ++l.arrivals;
+  if (!waits || l.dead) return;
+  ns when = std::max(at, l.clock);
+  if (par.noise_us > 0) when += static_cast<ns>(rng.unit() * par.noise_us * 1000.0);
+  if (l.state == lane::blocked || when < l.queued_at) go_on_at(l, when);
+}
+
+void fabric::touch(rank_t r, ns at) {
+  lane& l = lanes[r];
+  if (!l.polling || l.dead) return;
+  const ns when = std::max(at, l.clock);
+  if (l.state == lane::blocked || (l.state == lane::queued && when < l.queued_at)) go_on_at(l, when);
+}
+
+void fabric::block(lane& l, ns until) {
+  l.state = lane::blocked;
+  if (until != never) go_on_at(l, std::max(until, l.clock));
+  run_next(&l);
+}
+
+void fabric::catch_up(lane& l) {
+  if (!queue.empty() && queue.top().at <= l.clock) block(l, l.clock);
+}
+
+// A world in which ranks only wake by their own timers, over and over, is as dead as one without events. Long sleeps
+// are no stall: it takes many wake-ups of each rank and a long virtual time without one message.
+bool fabric::stalled(const event& e) noexcept {
+  constexpr ns patience = 100'000'000'000;
+  return ++idle_runs > 1000 + 200ull * live && e.at - last_active > patience;
+}
+
+void fabric::stuck(const char* how) {
+  std::string text = how;
+  std::uint32_t waiting = 0;
+  std::string names;
+  for (rank_t r = 0; r < par.ranks; ++r) {
+    const lane& l = lanes[r];
+    if (l.dead || l.done_here) continue;
+    if (++waiting > 16) continue;
+    names += (names.empty() ? " " : ", ") + std::to_string(r);
+    if (const auto n = notes.find(r); n != notes.end()) names += " (" + n->second + ")";
+  }
+  text += " at " + std::to_string(static_cast<double>(now) / 1000.0) + " us: " + std::to_string(waiting) + " of " +
+          std::to_string(par.ranks) + " ranks wait:" + names + (waiting > 16 ? ", ..." : "");
+  failure = status(errc::timed_out, std::move(text));
+}
+
+// Handles events until it is `me`'s turn. In a threaded run the baton may go to another rank meanwhile; this thread then
+// waits until it comes back, which for a rank that died it never does. A null `me` is the main thread or a rank that
+// has finished: it returns once the baton is handed on.
+void fabric::run_next(lane* me) {
+  const std::shared_ptr<baton> mine = me ? me->turn : nullptr;
+  const auto hand_on = [&](baton& to) {
+    to.pass();
+    if (mine) mine->await();
+  };
+  for (;;) {
+    if (mode == mode_t::threads && (live == 0 || !failure.ok())) return hand_on(*main_turn);
+    if (mode == mode_t::steps && (live == 0 || !failure.ok())) return;
+    if (queue.empty()) {
+      if (mode == mode_t::outside) {  // nothing can ever arrive: an early wake-up is all there is to give
+        if (me) me->state = lane::outside;
+        return;
+      }
+      stuck("deadlock: nothing is on its way");
+      continue;
+    }
+    const event e = queue.top();
+    queue.pop();
+    if (e.kind != event_kind::run) {
+      now = e.at;
+      ++stats.events;
+      stats.trace = (std::rotl(stats.trace, 5) ^ static_cast<std::uint64_t>(e.at)) * 0x9e3779b97f4a7c15u +
+                    (static_cast<std::uint64_t>(e.kind) << 32) + e.who + e.seq;
+      handle(e);
+      continue;
+    }
+    lane& l = lanes[e.who];
+    if (e.arg != l.ticket || l.dead) continue;  // it was woken earlier, or died
+    now = e.at;
+    if (mode != mode_t::outside && stalled(e)) {
+      stuck("stalled: ranks only wait");
+      continue;
+    }
+    l.clock = std::max(l.clock, e.at);
+    l.polling = false;
+    l.state = mode == mode_t::outside ? lane::outside : lane::running;
+    if (&l == me) return;
+    if (mode == mode_t::steps) {
+      if ((*step)(e.who)) {
+        l.state = lane::finished, l.done_here = true;
+        --live;
+        active();
+      } else if (!l.dead) {
+        l.transport ? l.transport->after_step() : void(l.state = lane::blocked);
+      }
+      continue;
+    }
+    if (mode == mode_t::threads) return hand_on(*l.turn);
+  }
+}
+
+}  // namespace tutti::sim

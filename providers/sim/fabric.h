@@ -1,0 +1,235 @@
+// Inside of the simulated world: ranks, messages, and the queue of events that drives them. Not for other folders.
+//
+// The rule that makes it right: whatever a rank does at its local time t changes other ranks only by events at or after
+// t, and a rank goes on at time t only when every event before t has been handled. A rank may thus run ahead of the
+// world between two calls of progress() or sleep(), and see its own memory a little late; it never sees the future.
+// Events at the same time are handled in the order of their sequence numbers, which a message draws when it is
+// submitted: of two messages that must not overtake, the earlier one wins a tie.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <queue>
+#include <thread>
+#include <unordered_map>
+
+#include "providers/sim/random.h"
+#include "providers/sim/sim.h"
+
+namespace tutti::sim {
+
+using ns = std::int64_t;
+inline constexpr ns never = std::numeric_limits<ns>::max();
+ns to_ns(double us) noexcept;
+ns to_ns(time_point) noexcept;
+
+// LogGP in nanoseconds.
+struct link {
+  ns latency, overhead, gap;
+  double ns_per_byte;
+  explicit link(const loggp&) noexcept;
+  ns wire(std::uint64_t bytes) const noexcept { return static_cast<ns>(static_cast<double>(bytes) * ns_per_byte + 0.5); }
+};
+
+enum class event_kind : std::uint8_t {
+  run,       // `who` goes on; arg: its ticket
+  read,      // a put reads its source; arg of this and the following, up to fail: message
+  arrive,    // last byte at the target's adapter
+  effect,    // the adapter is free for it
+  signal,    // second half of a put_signal
+  late,      // the same, after what the adapter was busy with
+  land,      // result of a get or an atomic is back
+  local,     // a put or signal is locally complete
+  fail,      // the origin learns that it failed
+  flushed,   // arg: ending
+  datagram,  // at receiver `who`; arg: datagram
+  dies,
+  noticed,
+};
+
+struct event {
+  ns at;
+  std::uint64_t seq;
+  std::uint64_t arg;
+  rank_t who;
+  event_kind kind;
+  bool operator<(const event& o) const noexcept { return at != o.at ? at > o.at : seq > o.seq; }  // earliest on top
+};
+
+struct message {
+  rma_op op;
+  rank_t origin = 0;
+  std::uint32_t events = 0;        // still in the queue (or in the target's inbox); 0: free
+  std::uint64_t serial = 0;        // first of its sequence numbers: 0 read, 1 arrive, 2 signal, 3 land, local or fail
+  ns injected = 0, signal_at = 0;
+  region_id target{}, word{};      // regions at the peer
+  bool lost = false;               // the source was gone before it was read
+  bool finished = false;           // its completion has been told
+  bool signalled = false;          // by a mutant, before its payload
+  std::uint64_t old = 0;           // an atomic's result
+  std::vector<std::byte> payload;
+  status error;
+};
+
+struct ending {                    // a completion on its way into a rank's ready list
+  completion* done;
+  status outcome;
+};
+
+struct datagram_record {
+  rank_t from;
+  std::uint32_t tag, group, uses;
+  std::vector<std::byte> payload;
+};
+
+// Hands the right to run from one thread to another; shared with threads that stay parked beyond the world's end.
+struct baton {
+  std::mutex m;
+  std::condition_variable cv;
+  bool here = false;
+  void pass() {
+    std::lock_guard lock(m);
+    here = true;
+    cv.notify_one();
+  }
+  void await() {
+    std::unique_lock lock(m);
+    cv.wait(lock, [this] { return here; });
+    here = false;
+  }
+};
+
+class rank_transport;
+class rank_bootstrap;
+
+struct lane {                      // one rank
+  enum state_t : std::uint8_t { outside, blocked, queued, running, finished };
+  ns clock = 0;
+  ns tx_free[2] = {}, rx_free[2] = {};  // adapters: network, node
+  ns queued_at = 0;                // state queued: when it goes on
+  ns died_at = never, noticed_at = never;
+  std::uint64_t arrivals = 0;      // what ends a sleep, counted
+  std::uint32_t ticket = 0;        // of the run event that counts
+  state_t state = outside;
+  bool dead = false, left = false;
+  bool polling = false;            // blocked, but looks at memory: plain puts end it as well
+  bool done_here = false;          // the function of the current run has returned
+  rank_transport* transport = nullptr;
+  std::shared_ptr<baton> turn;
+};
+
+// A segment as every rank of the world sees it: which region each member exposed. Built once for each table of keys.
+struct segment {
+  struct entry {
+    rank_t rank;
+    region_id region;
+    std::uint64_t bytes;
+  };
+  shared_blobs keys;               // keeps the table's address, by which it is found again, from being used anew
+  std::vector<entry> entries;      // by rank
+  const entry* find(rank_t) const noexcept;
+};
+
+struct fabric {
+  enum class mode_t : std::uint8_t { outside, threads, steps };
+
+  explicit fabric(parameters);
+  ~fabric();
+
+  // events.cpp: the queue and who runs
+  std::uint64_t draw(std::uint64_t count = 1) noexcept { const auto s = next_seq; next_seq += count; return s; }
+  void push(ns at, std::uint64_t seq, event_kind, rank_t who, std::uint64_t arg);
+  void go_on_at(lane&, ns at);     // the lane's next run event; replaces an earlier one
+  void wake(rank_t, ns at);        // something arrived that ends a sleep
+  void touch(rank_t, ns at);       // something arrived that need not
+  void block(lane&, ns until);     // gives the baton away until woken, or until then
+  void catch_up(lane&);            // lets everything happen that is due by the lane's clock
+  void run_next(lane* me);         // handles events until `me` is to run; null: until the run is over
+  void active() noexcept { idle_runs = 0; last_active = now; }
+  bool stalled(const event&) noexcept;
+  void stuck(const char* how);
+  rank_t rank_of(const lane& l) const noexcept { return static_cast<rank_t>(&l - lanes.data()); }
+
+  // effects.cpp: what events do
+  void handle(const event&);
+  void arrive(std::uint32_t, ns at);
+  void perform(std::uint32_t, ns at);
+  void second_half(std::uint32_t, ns at, bool in_turn);
+  void apply_signal(message&, ns at);
+  void answer(std::uint32_t, ns at);
+  void land(message&, ns at);
+  void finish(message&, const status&, ns at, bool told_by_flush = false);
+  bool settle(message&, const status&, ns at);  // true: a pending flush took the error
+  void fail(std::uint32_t, status, ns at);
+  status reachable(rank_t, ns at) const;
+  void release(std::uint32_t);
+  void die(rank_t, ns at);
+  void notice(rank_t, ns at);
+  void deliver_datagram(const event&);
+  void release_datagram(std::uint32_t);
+  std::uint32_t new_message();
+  std::uint32_t new_ending(completion*, status);
+
+  const link& wire_between(rank_t a, rank_t b) const noexcept { return same_node(a, b) ? node_link : net_link; }
+  bool same_node(rank_t a, rank_t b) const noexcept {
+    return a / par.ranks_per_node == b / par.ranks_per_node;
+  }
+  ns extra(ns latency) noexcept {  // random additional latency
+    return par.jitter > 0 ? static_cast<ns>(rng.unit() * par.jitter * static_cast<double>(latency)) : 0;
+  }
+  bool hostile() const noexcept { return par.jitter > 0; }
+
+  parameters par;
+  link net_link, node_link;
+  random rng;
+  capabilities caps;
+  statistics stats;
+  std::vector<lane> lanes;
+  std::priority_queue<event> queue;
+  std::uint64_t next_seq = 1;
+  ns now = 0;                      // of the event being handled
+  rank_t progressing = no_rank;    // target_must_progress: whose inbox is being worked off
+  std::deque<message> messages;
+  std::vector<std::uint32_t> free_messages;
+  std::deque<ending> endings;
+  std::vector<std::uint32_t> free_endings;
+  std::deque<datagram_record> datagrams;
+  std::vector<std::uint32_t> free_datagrams;
+
+  // run and drive
+  mode_t mode = mode_t::outside;
+  std::uint32_t live = 0;          // ranks that have not finished the current run
+  bool broken = false;             // threads are parked inside: nothing runs any more
+  status failure;
+  std::exception_ptr thrown;
+  std::shared_ptr<baton> main_turn = std::make_shared<baton>();
+  const std::function<bool(rank_t)>* step = nullptr;
+  std::uint64_t idle_runs = 0;
+  ns last_active = 0;
+  std::map<rank_t, std::string> notes;
+
+  // set-up
+  std::string job;
+  std::vector<std::unique_ptr<rank_transport>> owned;
+  std::vector<std::unique_ptr<rank_bootstrap>> boots;
+  std::unordered_map<const blob_table*, std::weak_ptr<const segment>> segments;  // for looking up only: no order
+  struct gathering {
+    std::vector<std::vector<std::byte>> blobs;
+    std::vector<bool> given;
+    std::uint32_t missing = 0, waiting = 0;
+    shared_blobs table;
+    status error;
+  };
+  std::map<std::uint32_t, std::shared_ptr<gathering>> gatherings;  // by round
+  struct multicast_group {
+    rank_map members;
+    std::vector<rank_t> joined;
+  };
+  std::map<std::uint32_t, multicast_group> groups;
+  std::uint32_t next_group = 1;
+};
+
+}  // namespace tutti::sim

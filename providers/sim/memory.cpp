@@ -1,0 +1,183 @@
+// Regions, their keys, and segments.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "providers/sim/net.h"
+
+namespace tutti::sim {
+
+namespace {
+
+constexpr std::uint32_t slot_bits = 20;
+constexpr std::uint32_t slot_mask = (1u << slot_bits) - 1;
+constexpr std::align_val_t line{64};
+
+struct key_blob {  // what key() gives out
+  std::uint64_t world;
+  std::uint64_t bytes;
+  rank_t rank;
+  region_id region;
+};
+
+region_id name(std::uint32_t slot, std::uint32_t generation) { return region_id{generation << slot_bits | slot}; }
+
+}  // namespace
+
+const segment::entry* segment::find(rank_t r) const noexcept {
+  if (entries.empty() || r < entries.front().rank) return nullptr;
+  if (const std::uint64_t i = r - entries.front().rank; i < entries.size() && entries[i].rank == r) return &entries[i];
+  const auto at = std::ranges::lower_bound(entries, r, {}, &entry::rank);
+  return at != entries.end() && at->rank == r ? &*at : nullptr;
+}
+
+rank_transport::rank_transport(fabric& f, rank_t r) : f_(f), rank_(r), mcast_(*this) {
+  lane& l = me();
+  l.transport = this;
+  idle_since_ = l.clock;
+}
+
+// Operations still on their way take effect or fail by themselves; nothing of this rank is told any more.
+rank_transport::~rank_transport() {
+  lane& l = me();
+  l.transport = nullptr;
+  l.left = true;
+  for (const auto index : inbox_) {
+    f_.fail(index, f_.reachable(rank_, l.clock), std::max(f_.now, l.clock));
+    f_.release(index);
+  }
+  for (const region& r : regions_)
+    if (r.owned) ::operator delete(r.base, line);
+  for (rank_t r = 0; r < f_.par.ranks; ++r)
+    if (r != rank_ && f_.lanes[r].transport) f_.wake(r, l.clock);
+}
+
+result<std::vector<std::byte>> rank_transport::address() {
+  std::vector<std::byte> mine(sizeof f_.par.seed);
+  std::memcpy(mine.data(), &f_.par.seed, mine.size());
+  return mine;
+}
+
+status rank_transport::connect(shared_blobs addresses, time_point) {
+  if (!addresses || addresses->size() != f_.par.ranks)
+    return {errc::invalid, "connect takes one address for each of " + std::to_string(f_.par.ranks) + " ranks"};
+  return {};
+}
+
+rank_transport::region* rank_transport::find(region_id id) noexcept {
+  const auto value = static_cast<std::uint32_t>(id);
+  const std::uint32_t slot = value & slot_mask;
+  if (slot >= regions_.size()) return nullptr;
+  region& r = regions_[slot];
+  return r.base && name(slot, r.generation) == id ? &r : nullptr;
+}
+
+std::byte* rank_transport::memory(region_id id, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const region* r = find(id);
+  return r && offset <= r->bytes && bytes <= r->bytes - offset ? r->base + offset : nullptr;
+}
+
+std::byte* rank_transport::local_memory(region_id id, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  return id == plain_memory ? reinterpret_cast<std::byte*>(offset) : memory(id, offset, bytes);
+}
+
+result<region_id> rank_transport::put_region(std::byte* base, std::uint64_t bytes, bool owned) {
+  std::uint32_t slot = 0;
+  while (slot < regions_.size() && regions_[slot].base) ++slot;
+  if (slot == slot_mask) return status(errc::no_resource, "too many regions: a rank of the simulator has a million");
+  if (slot == regions_.size()) regions_.emplace_back();
+  region& r = regions_[slot];
+  r.base = base, r.bytes = bytes, r.owned = owned;
+  r.generation = (r.generation + 1) & (~0u >> slot_bits);
+  return name(slot, r.generation);
+}
+
+result<region_id> rank_transport::add(std::span<std::byte> m) {
+  if (m.empty()) return status(errc::invalid, "a region has at least one byte");
+  return put_region(m.data(), m.size(), false);
+}
+
+result<region_id> rank_transport::allocate(std::size_t bytes, std::span<std::byte>& out) {
+  if (!bytes) return status(errc::invalid, "a region has at least one byte");
+  auto* base = static_cast<std::byte*>(::operator new(bytes, line, std::nothrow));
+  if (!base) return status(errc::no_resource, "no memory for a region of " + std::to_string(bytes) + " bytes");
+  std::memset(base, 0, bytes);
+  out = {base, bytes};
+  return put_region(base, bytes, true);
+}
+
+result<std::vector<std::byte>> rank_transport::key(region_id id) {
+  const region* r = find(id);
+  if (!r) return status(errc::invalid, "no such region");
+  const key_blob k{f_.par.seed, r->bytes, rank_, id};
+  std::vector<std::byte> out(sizeof k);
+  std::memcpy(out.data(), &k, sizeof k);
+  return out;
+}
+
+result<segment_id> rank_transport::attach(const rank_map& members, shared_blobs keys) {
+  if (!keys || keys->size() != members.size())
+    return status(errc::invalid, "attach takes one key for each of " + std::to_string(members.size()) + " members");
+  std::shared_ptr<const segment> shared;
+  if (const auto known = f_.segments.find(keys.get()); known != f_.segments.end()) shared = known->second.lock();
+  if (!shared) {
+    auto made = std::make_shared<segment>();
+    for (std::uint32_t i = 0; i < members.size(); ++i) {
+      const auto blob = (*keys)[i];
+      if (blob.empty()) continue;
+      key_blob k;
+      if (blob.size() != sizeof k) return status(errc::protocol, "not a key of the simulator", members[i]);
+      std::memcpy(&k, blob.data(), sizeof k);
+      if (k.world != f_.par.seed || k.rank != members[i])
+        return status(errc::protocol, "key " + std::to_string(i) + " is not one of rank " + std::to_string(members[i]),
+                      members[i]);
+      made->entries.push_back({k.rank, k.region, k.bytes});
+    }
+    std::ranges::sort(made->entries, {}, &segment::entry::rank);
+    made->keys = std::move(keys);
+    if (f_.segments.size() >= 64 && std::has_single_bit(f_.segments.size()))
+      std::erase_if(f_.segments, [](const auto& s) { return s.second.expired(); });
+    f_.segments[made->keys.get()] = made;
+    shared = std::move(made);
+  }
+  std::size_t slot = 0;
+  while (slot < segments_.size() && segments_[slot]) ++slot;
+  if (slot == segments_.size()) segments_.emplace_back();
+  segments_[slot] = std::move(shared);
+  return segment_id{static_cast<std::uint32_t>(slot)};
+}
+
+const segment* rank_transport::find(segment_id id) const noexcept {
+  const auto slot = static_cast<std::uint32_t>(id);
+  return slot < segments_.size() ? segments_[slot].get() : nullptr;
+}
+
+bool rank_transport::resolve(segment_id id, rank_t rank, std::uint64_t offset, std::uint64_t bytes,
+                             region_id& out) const noexcept {
+  const segment* s = find(id);
+  const segment::entry* e = s ? s->find(rank) : nullptr;
+  if (!e || offset > e->bytes || bytes > e->bytes - offset) return false;
+  out = e->region;
+  return true;
+}
+
+void rank_transport::drop(segment_id id) noexcept {
+  if (find(id)) segments_[static_cast<std::uint32_t>(id)].reset();
+}
+
+void rank_transport::drop(region_id id) noexcept {
+  region* r = find(id);
+  if (!r) return;
+  if (r->owned) ::operator delete(r->base, line);
+  r->base = nullptr;
+}
+
+std::byte* rank_transport::map(segment_id id, rank_t rank) noexcept {
+  if (rank != rank_ && !(f_.par.maps_node && f_.same_node(rank, rank_))) return nullptr;
+  const segment* s = find(id);
+  const segment::entry* e = s ? s->find(rank) : nullptr;
+  rank_transport* peer = f_.lanes[rank].transport;
+  return e && peer ? peer->memory(e->region, 0, e->bytes) : nullptr;
+}
+
+}  // namespace tutti::sim

@@ -1,0 +1,165 @@
+// Datagrams: lost, repeated and reordered by the seed, each receiver by itself.
+#include <algorithm>
+#include <cstring>
+
+#include "providers/sim/net.h"
+
+namespace tutti::sim {
+
+void fabric::release_datagram(std::uint32_t index) {
+  if (--datagrams[index].uses) return;
+  datagrams[index].payload.clear();
+  free_datagrams.push_back(index);
+}
+
+void fabric::deliver_datagram(const event& e) {
+  const auto index = static_cast<std::uint32_t>(e.arg);
+  const lane& l = lanes[e.who];
+  if (l.transport && !l.dead && l.transport->mcast_.take_in(datagrams[index].group, index)) {
+    active();
+    wake(e.who, e.at);
+  } else {
+    release_datagram(index);
+  }
+}
+
+rank_multicast::~rank_multicast() {
+  while (!memberships_.empty()) leave(group_id{memberships_.back()->group});
+}
+
+multicast::limits rank_multicast::query() const noexcept {
+  return {owner_.f_.par.mcast_payload, 64, owner_.f_.par.mcast_depth};
+}
+
+rank_multicast::membership* rank_multicast::find(std::uint32_t group) noexcept {
+  for (const auto& m : memberships_)
+    if (m->group == group && group) return m.get();
+  return nullptr;
+}
+
+multicast::group_id rank_multicast::enter(std::uint32_t group) {
+  auto m = std::make_unique<membership>();
+  m->group = group;
+  memberships_.push_back(std::move(m));
+  owner_.f_.groups[group].joined.push_back(owner_.rank_);
+  return group_id{group};
+}
+
+result<multicast::group_id> rank_multicast::create(const rank_map& members, std::vector<std::byte>& token, time_point) {
+  fabric& f = owner_.f_;
+  if (members.index_of(owner_.rank_) == members.size())
+    return status(errc::invalid, "who creates a group is a member of it");
+  if (memberships_.size() >= query().max_groups) return status(errc::no_resource, "64 multicast groups are joined");
+  const std::uint32_t group = f.next_group++;
+  f.groups[group].members = members;
+  token.resize(sizeof group);
+  std::memcpy(token.data(), &group, sizeof group);
+  return enter(group);
+}
+
+result<multicast::group_id> rank_multicast::join(const rank_map&, std::span<const std::byte> token, time_point) {
+  fabric& f = owner_.f_;
+  std::uint32_t group = 0;
+  if (token.size() == sizeof group) std::memcpy(&group, token.data(), sizeof group);
+  const auto known = f.groups.find(group);
+  if (known == f.groups.end()) return status(errc::invalid, "not the token of a multicast group");
+  const rank_map& members = known->second.members;
+  if (members.index_of(owner_.rank_) == members.size())
+    return status(errc::invalid, "rank " + std::to_string(owner_.rank_) + " is no member of the multicast group");
+  if (find(group)) return status(errc::invalid, "joined already");
+  if (memberships_.size() >= query().max_groups) return status(errc::no_resource, "64 multicast groups are joined");
+  return enter(group);
+}
+
+bool rank_multicast::send(group_id id, std::uint32_t tag, std::span<const std::byte> payload) noexcept {
+  fabric& f = owner_.f_;
+  lane& l = owner_.me();
+  const auto group = static_cast<std::uint32_t>(id);
+  owner_.glances_ = 0;
+  if (f.rng.chance(f.par.refuse)) {
+    ++f.stats.refused;
+    owner_.refused_ = true;
+    return false;
+  }
+  const auto known = f.groups.find(group);
+  if (known == f.groups.end() || payload.size() > f.par.mcast_payload) return true;  // clause 13: lost
+  l.clock += f.net_link.overhead;
+  const ns sent = std::max(l.clock, l.tx_free[0]) + f.net_link.wire(payload.size());
+  l.tx_free[0] = sent + f.net_link.gap;
+  ++f.stats.datagrams_sent;
+
+  std::uint32_t index;
+  if (f.free_datagrams.empty()) {
+    index = static_cast<std::uint32_t>(f.datagrams.size());
+    f.datagrams.emplace_back();
+  } else {
+    index = f.free_datagrams.back();
+    f.free_datagrams.pop_back();
+  }
+  datagram_record& d = f.datagrams[index];
+  d.from = owner_.rank_, d.tag = tag, d.group = group, d.uses = 1;
+  d.payload.assign(payload.begin(), payload.end());
+
+  const ns latency = to_ns(f.par.mcast_latency_us);
+  const auto deliver = [&](rank_t r, ns later) {
+    ++d.uses;
+    f.push(sent + latency + f.extra(latency) + later, f.draw(), event_kind::datagram, r, index);
+  };
+  const auto late = [&] { return 1 + static_cast<ns>(f.rng.unit() * 8.0 * static_cast<double>(latency)); };
+  for (const rank_t r : known->second.joined) {
+    if (r == owner_.rank_) continue;
+    ++f.stats.datagrams_due;
+    if (f.rng.chance(f.par.mcast_loss)) {
+      ++f.stats.datagrams_lost;
+      continue;
+    }
+    deliver(r, f.rng.chance(f.par.mcast_reorder) ? late() : 0);
+    if (f.rng.chance(f.par.mcast_duplicate)) {
+      ++f.stats.datagrams_duplicated;
+      deliver(r, late());
+    }
+  }
+  f.release_datagram(index);
+  return true;
+}
+
+bool rank_multicast::take_in(std::uint32_t group, std::uint32_t record) {
+  membership* m = find(group);
+  if (!m) return false;
+  if (m->waiting.size() >= owner_.f_.par.mcast_depth) {
+    ++owner_.f_.stats.datagrams_overrun;
+    return false;
+  }
+  m->waiting.push_back(record);
+  return true;
+}
+
+bool rank_multicast::receive(group_id id, datagram& out) noexcept {
+  membership* m = find(static_cast<std::uint32_t>(id));
+  if (!m) return false;
+  fabric& f = owner_.f_;
+  if (m->current != ~0u) f.release_datagram(std::exchange(m->current, ~0u));
+  if (m->waiting.empty()) return false;
+  owner_.glances_ = 0;
+  owner_.me().clock += f.net_link.overhead;
+  m->current = m->waiting.front();
+  m->waiting.pop_front();
+  const datagram_record& d = f.datagrams[m->current];
+  out = {d.from, d.tag, d.payload};
+  return true;
+}
+
+void rank_multicast::leave(group_id id) noexcept {
+  const auto group = static_cast<std::uint32_t>(id);
+  membership* m = find(group);
+  if (!m) return;
+  fabric& f = owner_.f_;
+  if (m->current != ~0u) f.release_datagram(m->current);
+  for (const auto record : m->waiting) f.release_datagram(record);
+  auto& g = f.groups[group];
+  std::erase(g.joined, owner_.rank_);
+  if (g.joined.empty()) f.groups.erase(group);
+  std::erase_if(memberships_, [&](const auto& p) { return p.get() == m; });
+}
+
+}  // namespace tutti::sim

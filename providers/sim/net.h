@@ -1,0 +1,135 @@
+// The transport of one virtual rank. Its parts stand in memory.cpp, submit.cpp, progress.cpp and multicast.cpp.
+#pragma once
+#include "providers/sim/fabric.h"
+
+namespace tutti::sim {
+
+class rank_transport;
+
+class rank_multicast final : public multicast {
+ public:
+  explicit rank_multicast(rank_transport& owner) noexcept : owner_(owner) {}
+  ~rank_multicast() override;
+  limits query() const noexcept override;
+  result<group_id> create(const rank_map&, std::vector<std::byte>& token, time_point) override;
+  result<group_id> join(const rank_map&, std::span<const std::byte> token, time_point) override;
+  bool send(group_id, std::uint32_t tag, std::span<const std::byte> payload) noexcept override;
+  bool receive(group_id, datagram& out) noexcept override;
+  void leave(group_id) noexcept override;
+  bool take_in(std::uint32_t group, std::uint32_t record);  // false: not a member, or no room
+
+ private:
+  struct membership {
+    std::uint32_t group;                       // 0: left
+    std::uint32_t current = ~0u;               // what `receive` last gave out
+    std::deque<std::uint32_t> waiting;
+  };
+  membership* find(std::uint32_t group) noexcept;
+  group_id enter(std::uint32_t group);
+  rank_transport& owner_;
+  std::vector<std::unique_ptr<membership>> memberships_;
+};
+
+class rank_transport final : public transport {
+ public:
+  rank_transport(fabric&, rank_t);
+  ~rank_transport() override;
+
+  const capabilities& caps() const noexcept override { return f_.caps; }
+  multicast* mcast() noexcept override { return f_.par.multicast ? &mcast_ : nullptr; }
+  result<std::vector<std::byte>> address() override;
+  status connect(shared_blobs, time_point) override;
+  bool reaches(rank_t r) const noexcept override { return r < f_.par.ranks; }
+  result<region_id> add(std::span<std::byte>) override;
+  result<region_id> allocate(std::size_t, std::span<std::byte>&) override;
+  result<std::vector<std::byte>> key(region_id) override;
+  result<segment_id> attach(const rank_map&, shared_blobs keys) override;
+  void drop(segment_id) noexcept override;
+  void drop(region_id) noexcept override;
+  std::byte* map(segment_id, rank_t) noexcept override;
+
+  std::size_t submit(std::span<const rma_op>) noexcept override;
+  bool flush(rank_t, completion*) noexcept override;
+  unsigned progress() noexcept override;
+
+  bool arm(wake_by) noexcept override;
+  void sleep(time_point) noexcept override;
+  void disarm() noexcept override { armed_ = false; }
+  time_point now() const noexcept override;
+  status health(rank_t) noexcept override;
+  void keep(std::shared_ptr<void> owner) noexcept { keep_ = std::move(owner); }
+
+ private:
+  friend struct fabric;
+  friend class rank_multicast;
+  friend class world;
+
+  struct region {
+    std::byte* base = nullptr;                 // null: a free slot
+    std::uint64_t bytes = 0;
+    std::uint32_t generation = 0;
+    bool owned = false;
+  };
+  struct flight {                              // taken, and not yet in effect at its target
+    rank_t target;
+    region_id region{};                        // of the signal's word
+    std::uint64_t word = ~std::uint64_t{0};    // its offset; ~0: no signal
+    ns visible;                                // not before this time
+    std::uint64_t serial;
+  };
+  struct flushing {
+    rank_t peer;
+    std::uint64_t before;                      // waits for serials below this
+    std::uint32_t remaining;
+    completion* done;
+    status error;
+  };
+
+  lane& me() const noexcept { return f_.lanes[rank_]; }
+  std::byte* memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;  // null: dropped, or beyond its end
+  std::byte* local_memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  region* find(region_id) noexcept;
+  const segment* find(segment_id) const noexcept;
+  result<region_id> put_region(std::byte*, std::uint64_t bytes, bool owned);
+  bool resolve(segment_id, rank_t, std::uint64_t offset, std::uint64_t bytes, region_id&) const noexcept;
+  status check(message&, std::uint64_t bytes) const noexcept;
+  void take(const rma_op&) noexcept;
+  void depart(std::uint32_t index, flight&) noexcept;
+  void glance() const noexcept;
+  bool refuse() noexcept;
+  unsigned work() noexcept;
+  void after_step() noexcept;                  // drive: when is this rank to be stepped again
+
+  std::shared_ptr<void> keep_;                 // a world that lives as long as its only transport; destroyed last
+  fabric& f_;
+  const rank_t rank_;
+  bool armed_ = false, refused_ = false;
+  mutable std::uint32_t glances_ = 0;          // at the clock or a peer's health, without doing anything else
+  std::uint64_t armed_at_ = 0, seen_ = 0;
+  ns idle_since_ = 0, timer_ = never;
+  std::vector<region> regions_;
+  std::vector<std::shared_ptr<const segment>> segments_;
+  std::vector<flight> flights_;
+  std::vector<flushing> flushes_;
+  std::vector<ending> ready_;                  // completions that progress() will tell
+  std::vector<std::uint32_t> inbox_;           // target_must_progress: messages to perform
+  std::vector<std::pair<rank_t, status>> errors_;  // of operations that named no completion
+  rank_multicast mcast_;
+};
+
+class rank_bootstrap final : public bootstrap {
+ public:
+  rank_bootstrap(fabric& f, rank_t rank) noexcept : f_(f), rank_(rank) {}
+  rank_t rank() const noexcept override { return rank_; }
+  std::uint32_t size() const noexcept override { return f_.par.ranks; }
+  const std::string& job_id() const noexcept override { return f_.job; }
+  host_id host() const noexcept override;
+  result<shared_blobs> allgather(std::span<const std::byte>, time_point) override;
+
+ private:
+  fabric& f_;
+  const rank_t rank_;
+  std::uint32_t round_ = 0;
+};
+
+}  // namespace tutti::sim

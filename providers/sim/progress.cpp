@@ -1,0 +1,113 @@
+// Driving and waiting.
+#include <algorithm>
+
+#include "providers/sim/net.h"
+
+namespace tutti::sim {
+
+namespace {
+constexpr ns poll_least = 100, poll_most = 100'000'000;
+}
+
+// Tells completions, and performs what waits for this rank's progress.
+unsigned rank_transport::work() noexcept {
+  const auto told = static_cast<unsigned>(ready_.size());
+  for (const ending& e : ready_) e.done->finish(e.outcome);
+  ready_.clear();
+  unsigned performed = 0;
+  if (!inbox_.empty()) {
+    f_.progressing = rank_;
+    for (; performed < inbox_.size(); ++performed) {
+      const std::uint32_t index = inbox_[performed];
+      lane& l = me();
+      l.clock += f_.wire_between(rank_, f_.messages[index].origin).overhead;
+      f_.perform(index, l.clock);
+      f_.release(index);
+    }
+    inbox_.clear();
+    f_.progressing = no_rank;
+  }
+  return told + performed;
+}
+
+// With nothing to do, time passes until something arrives, and otherwise in steps that grow with the wait: a loop that
+// polls until a deadline ends soon after it, and one that polls for a second does not take ten million events.
+unsigned rank_transport::progress() noexcept {
+  glances_ = 0;
+  armed_ = false;
+  lane& l = me();
+  if (f_.mode != fabric::mode_t::steps) f_.catch_up(l);
+  unsigned n = work();
+  if (!n && f_.mode != fabric::mode_t::steps && seen_ == l.arrivals) {
+    l.polling = true;
+    f_.block(l, l.clock + std::clamp((l.clock - idle_since_) / 16, poll_least, poll_most));
+    l.polling = false;
+    n = work();
+  }
+  if (n || seen_ != l.arrivals) idle_since_ = l.clock;
+  seen_ = l.arrivals;
+  if (n) f_.active();
+  return n;
+}
+
+bool rank_transport::arm(wake_by) noexcept {
+  glances_ = 0;
+  lane& l = me();
+  if (f_.hostile() && f_.mode != fabric::mode_t::steps && f_.rng.chance(0.25)) {
+    // Time may pass between the caller's last look at its words and this call: what arrives here ends no sleep.
+    l.clock += 1 + f_.extra(f_.net_link.latency);
+    f_.catch_up(l);
+  }
+  armed_ = ready_.empty() && inbox_.empty();
+  armed_at_ = l.arrivals;
+  return armed_;
+}
+
+void rank_transport::sleep(time_point deadline) noexcept {
+  glances_ = 0;
+  lane& l = me();
+  ns until = to_ns(deadline);
+  if (!std::exchange(armed_, false)) armed_at_ = l.arrivals;
+  if (f_.mode == fabric::mode_t::steps) {
+    timer_ = until;
+    return;
+  }
+  f_.catch_up(l);
+  if (l.arrivals != armed_at_ || !ready_.empty() || !inbox_.empty() || until <= l.clock) return;
+  if (f_.hostile() && f_.rng.chance(1.0 / 16)) until = std::min(until, l.clock + 1 + f_.extra(f_.net_link.latency));
+  f_.block(l, until);
+}
+
+void rank_transport::after_step() noexcept {
+  lane& l = me();
+  l.state = lane::blocked;
+  const ns timer = std::exchange(timer_, never);
+  if (std::exchange(refused_, false) || !ready_.empty() || !inbox_.empty()) f_.go_on_at(l, l.clock + poll_least);
+  else if (timer != never) f_.go_on_at(l, std::max(timer, l.clock));
+}
+
+// A rank that reads its clock or a peer's health in a loop waits for time to pass.
+void rank_transport::glance() const noexcept {
+  if (++glances_ < 64) return;
+  lane& l = me();
+  l.clock += poll_least;
+  if (f_.mode != fabric::mode_t::steps) f_.catch_up(l);
+}
+
+time_point rank_transport::now() const noexcept {
+  glance();
+  return time_point(std::chrono::nanoseconds(me().clock));
+}
+
+status rank_transport::health(rank_t peer) noexcept {
+  glance();
+  if (peer == rank_ || peer >= f_.par.ranks) return {};
+  const lane& l = f_.lanes[peer];
+  if (l.dead && l.noticed_at <= me().clock)
+    return {errc::peer_dead,
+            "rank " + std::to_string(peer) + " died at " + std::to_string(l.died_at / 1000) + " us", peer};
+  if (l.left) return {errc::peer_dead, "rank " + std::to_string(peer) + " left", peer, peer_left};
+  return {};
+}
+
+}  // namespace tutti::sim

@@ -1,0 +1,99 @@
+// Running ranks: as functions on threads of which one runs at a time, or as steps without threads.
+#include <algorithm>
+#include <numeric>
+
+#include "providers/sim/net.h"
+
+namespace tutti::sim {
+
+namespace {
+
+// Every living rank is due at its own clock. Ranks at the same time begin in the seed's order if there is any freedom.
+void begin(fabric& f, fabric::mode_t mode) {
+  f.mode = mode;
+  f.failure = {};
+  f.thrown = nullptr;
+  f.live = 0;
+  f.active();
+  std::vector<rank_t> order(f.lanes.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (f.hostile())
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[f.rng.next() % i]);
+  for (const rank_t r : order) {
+    lane& l = f.lanes[r];
+    l.done_here = l.dead;
+    if (l.dead) continue;
+    if (mode == fabric::mode_t::threads) l.turn = std::make_shared<baton>();
+    ++f.live;
+    f.go_on_at(l, l.clock);
+  }
+}
+
+void end(fabric& f) {
+  f.mode = fabric::mode_t::outside;
+  for (lane& l : f.lanes) {
+    l.state = lane::outside;
+    ++l.ticket;  // no run event of this run counts any more
+  }
+}
+
+}  // namespace
+
+status world::run(std::function<void(rank_t)> rank_main) {
+  fabric& f = *f_;
+  if (f.broken) return {errc::invalid, "ranks of an earlier run are stuck for ever: make a new world"};
+  if (f.mode != fabric::mode_t::outside) return {errc::invalid, "this world is running"};
+  begin(f, fabric::mode_t::threads);
+  const auto body = std::make_shared<const std::function<void(rank_t)>>(std::move(rank_main));
+  std::vector<std::pair<rank_t, std::thread>> threads;
+  for (rank_t r = 0; r < size(); ++r) {
+    if (f.lanes[r].dead) continue;
+    threads.emplace_back(r, std::thread([&f, r, body, turn = f.lanes[r].turn] {
+      turn->await();
+      try {
+        (*body)(r);
+      } catch (...) {
+        f.thrown = std::current_exception();
+        f.failure = {errc::invalid, "rank " + std::to_string(r) + " threw an exception", r};
+      }
+      lane& l = f.lanes[r];
+      l.state = lane::finished, l.done_here = true;
+      --f.live;
+      f.active();
+      f.run_next(nullptr);
+    }));
+  }
+  const auto back = f.main_turn;
+  f.run_next(nullptr);
+  back->await();
+  for (auto& [r, thread] : threads) {
+    const lane& l = f.lanes[r];
+    if (l.done_here) {
+      thread.join();
+    } else {
+      thread.detach();
+      f.broken |= !l.dead;
+    }
+  }
+  end(f);
+  if (f.thrown) std::rethrow_exception(std::exchange(f.thrown, nullptr));
+  return f.failure;
+}
+
+status world::drive(const std::function<bool(rank_t)>& step) {
+  fabric& f = *f_;
+  if (f.broken) return {errc::invalid, "ranks of an earlier run are stuck for ever: make a new world"};
+  if (f.mode != fabric::mode_t::outside) return {errc::invalid, "this world is running"};
+  begin(f, fabric::mode_t::steps);
+  f.step = &step;
+  try {
+    f.run_next(nullptr);
+  } catch (...) {  // the step's own
+    end(f);
+    throw;
+  }
+  end(f);
+  return f.failure;
+}
+
+}  // namespace tutti::sim

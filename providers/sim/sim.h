@@ -1,0 +1,145 @@
+// A simulated fabric: any number of virtual ranks in one process under a virtual clock. Same parameters, same run, bit
+// for bit. It is the transport contract's adversary: within what core/transport.h leaves open it delivers in any order
+// the seed says, refuses, loses datagrams and lets ranks die, so that an engine which is right here is right by the
+// contract and not by luck.
+//
+// Cost (LogGP, Alexandrov et al. 1995). A message of b bytes that a rank submits at its time t
+//   * takes the rank's processor until t + o;
+//   * leaves its adapter at i = max(t + o, adapter free); the adapter is free again at i + g + b/G';  (G' = bytes_per_ns)
+//   * arrives at i + L + b/G' and takes effect then, unless the target's adapter is still busy with the message before
+//     it: two messages take effect at one rank at least g (and the second one's b/G') apart.
+// A get or an atomic travels to the target without payload, samples or changes its memory there, and returns through
+// the target's adapter in the same way. Ranks of one node use `node_cost` and adapters of their own.
+//
+// Two ways to run. `run` gives every rank a thread, of which one runs at a time, in virtual-time order: code that blocks
+// works unchanged. `drive` calls resumable ranks from one event loop, without threads or stacks: 10,000 ranks of a
+// few KiB each. Outside of both, calls pump the event loop themselves (a world of one, small tests).
+//
+// Virtual time passes in submit() (o an operation), in sleep() and in a progress() that finds nothing to do. A rank
+// that polls memory without calling its transport stops the world, since no other rank can run meanwhile.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/bootstrap.h"
+#include "core/provider.h"
+#include "core/transport.h"
+
+namespace tutti::sim {
+
+// Deliberate violations of the contract, for tests that must show that they notice.
+enum class mutant : std::uint8_t {
+  none,
+  signal_overtakes_payload,  // clause 5
+  signal_overtakes_earlier,  // clause 5: order `everything` is treated as `payload`
+  signals_swap,              // clause 5: signals of one origin to one word in any order
+  done_before_read,          // clause 3: a put completes before its source was read
+  done_before_landing,       // clause 3: a get completes before its result landed
+  flush_at_once,             // clause 4
+  refused_leaves_trace,      // clause 2: a refused operation is performed all the same
+  atomic_twice,              // clause 7
+  lost_wakeup,               // clause 9: what arrives does not end a sleep
+};
+
+struct death {
+  rank_t rank;
+  double at_us;  // virtual time
+};
+
+struct parameters {
+  std::uint32_t ranks = 1;
+  std::uint64_t seed = 1;
+
+  loggp cost{1.0, 0.2, 0.1, 10.0};          // between nodes
+  loggp node_cost{0.2, 0.05, 0.02, 20.0};   // inside a node, and of a rank to itself
+  std::uint32_t ranks_per_node = 1;         // consecutive ranks share a node
+
+  // Freedom. 0 everywhere: the exact LogGP machine. `jitter` > 0 turns on everything the contract allows: random extra
+  // latency up to jitter * L, by which messages overtake each other, signals some time after their payload, late local
+  // completions, sleeps that end early.
+  double jitter = 0;
+  double noise_us = 0;                      // a rank that waited resumes up to this much late
+  double refuse = 0;                        // probability that an operation, flush or datagram is refused
+  std::uint32_t queue_depth = 128;          // operations of one rank on their way; beyond it they are refused
+
+  bool multicast = true;
+  double mcast_latency_us = 1.5;
+  double mcast_loss = 0, mcast_duplicate = 0, mcast_reorder = 0;  // probabilities, each receiver by itself
+  std::uint32_t mcast_payload = 4096, mcast_depth = 64;           // limits: bytes; datagrams kept
+
+  std::vector<death> deaths;
+  double notice_us = 1000;                  // from a death until the fabric notices it
+
+  std::uint32_t max_inline = 64, max_slices = 8;
+  std::uint64_t max_bytes = std::uint64_t{1} << 30;
+  bool target_must_progress = false;        // effects wait for the target's progress()
+  bool maps_node = false;                   // map() works inside a node
+  bool cpu_atomics_agree = true;
+  mutant broken = mutant::none;
+};
+
+struct statistics {
+  std::uint64_t messages = 0, bytes = 0;    // operations taken, and their payload
+  std::uint64_t refused = 0;
+  std::uint64_t datagrams_sent = 0;         // one a send()
+  std::uint64_t datagrams_due = 0;          // one a send() and receiver; of these:
+  std::uint64_t datagrams_lost = 0, datagrams_duplicated = 0, datagrams_overrun = 0;
+  std::uint64_t events = 0;
+  std::uint64_t trace = 0;                  // hash of every event in order: equal for equal runs
+};
+
+struct fabric;
+
+class world {
+ public:
+  explicit world(parameters);
+  ~world();  // transports from open() must be gone, except those of ranks that died or deadlocked
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+
+  std::uint32_t size() const noexcept;
+  const parameters& params() const noexcept;
+
+  // The transport of a rank, opened at the first call and owned by the world.
+  transport& net(rank_t);
+  // The same, owned by the caller: destroying it makes the rank leave. Once a rank.
+  result<std::unique_ptr<transport>> open(rank_t);
+  bootstrap& boot(rank_t);
+
+  // Runs rank_main(rank) for every living rank and returns when all have returned or died. An error when the rest can
+  // never go on: no message is on its way and all that are left wait; it names them and what note() said they wait
+  // for. Threads of ranks that died or deadlocked stay parked for ever with what their stacks hold, as SIGKILL would
+  // leave it. An exception out of a rank ends the run and is thrown again here.
+  status run(std::function<void(rank_t)> rank_main);
+
+  // Calls step(rank) once for every living rank, and again when something arrived for it, or the deadline passed that
+  // it gave to net(rank).sleep() as its last act. Calls that would block return at once instead. step returns true when
+  // the rank has finished. The same errors as run().
+  status drive(const std::function<bool(rank_t)>& step);
+
+  // The bootstrap's exchange for ranks that cannot block: asks every living rank for its blob, then hands all of them
+  // one shared table. Ends with the first error.
+  status exchange(const std::function<result<std::vector<std::byte>>(rank_t)>& give,
+                  const std::function<status(rank_t, const shared_blobs&)>& take);
+
+  void compute(rank_t, double us);              // the rank's processor is busy for so long
+  // The rank dies now. Called by the rank itself inside run(), it does not return.
+  void kill(rank_t);
+  void note(rank_t, std::string_view waits_for);  // shown in the report of a deadlock; "" takes it back
+  time_point clock(rank_t) const noexcept;      // the rank's virtual time; after a run: when it ended
+  bool alive(rank_t) const noexcept;
+  const statistics& stats() const noexcept;
+
+ private:
+  std::unique_ptr<fabric> f_;
+};
+
+}  // namespace tutti::sim
+
+namespace tutti {
+extern const provider sim_provider;  // a world of one; more ranks live in one process: `tutti sim`
+}

@@ -1,0 +1,177 @@
+// Taking operations: what they cost their rank, and when they may arrive.
+//
+// Everything random about a message is drawn here. A put's source is read as late as its completion allows; the payload
+// of a put_signal may be there long before its signal; anything may overtake anything, except that a signal is given a
+// time no earlier than those of the messages it must follow. Those are found among the rank's flights: what has been
+// taken and is not yet in effect. What is in effect cannot be overtaken.
+#include <cstring>
+
+#include "providers/sim/net.h"
+
+namespace tutti::sim {
+
+namespace {
+
+bool posted(op_kind k) noexcept { return k == op_kind::put || k == op_kind::signal || k == op_kind::put_signal; }
+bool signals(op_kind k) noexcept { return k == op_kind::signal || k == op_kind::put_signal; }
+
+// Bytes that travel, in either direction, besides header and words.
+std::uint64_t payload_of(const rma_op& op) noexcept {
+  switch (op.kind) {
+    case op_kind::put:
+    case op_kind::put_signal:
+    case op_kind::get: return op.bytes;
+    case op_kind::get_scatter: {
+      std::uint64_t sum = 0;
+      for (const slice& s : std::span(op.scatter, op.slices)) sum += s.bytes;
+      return sum;
+    }
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+// Clause 13 leaves these to the caller; a simulator that writes somewhere else would hide the caller's error.
+status rank_transport::check(message& m, std::uint64_t bytes) const noexcept {
+  const rma_op& op = m.op;
+  if (op.rank >= f_.par.ranks) return {errc::invalid, "no rank " + std::to_string(op.rank)};
+  if (bytes > f_.caps.max_bytes) return {errc::invalid, "more than max_bytes in one operation"};
+  if (op.kind == op_kind::get_scatter && op.slices > f_.caps.max_slices)
+    return {errc::invalid, "more than max_slices slices"};
+  if (op.kind != op_kind::signal) {
+    const std::uint64_t touched = posted(op.kind) || bytes || op.kind == op_kind::get ? bytes : 8;
+    if (!resolve(op.remote, op.rank, op.remote_offset, op.kind == op_kind::get_scatter ? bytes : touched, m.target))
+      return {errc::invalid, "outside the segment of rank " + std::to_string(op.rank)};
+  }
+  if (signals(op.kind) && (op.signal_offset % 8 || !resolve(op.signal, op.rank, op.signal_offset, 8, m.word)))
+    return {errc::invalid, "no aligned word of rank " + std::to_string(op.rank) + " for a signal"};
+  return {};
+}
+
+bool rank_transport::refuse() noexcept {
+  if (flights_.size() < f_.par.queue_depth && !f_.rng.chance(f_.par.refuse)) return false;
+  ++f_.stats.refused;
+  return refused_ = true;
+}
+
+std::size_t rank_transport::submit(std::span<const rma_op> ops) noexcept {
+  glances_ = 0;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (refuse()) {
+      if (f_.par.broken == mutant::refused_leaves_trace) {
+        rma_op trace = ops[i];
+        trace.done = nullptr;
+        take(trace);
+      }
+      return i;
+    }
+    take(ops[i]);
+  }
+  return ops.size();
+}
+
+void rank_transport::take(const rma_op& op) noexcept {
+  lane& l = me();
+  const std::uint32_t index = f_.new_message();
+  message& m = f_.messages[index];
+  m.op = op;
+  m.origin = rank_;
+  m.serial = f_.draw(4);
+  if (op.done) op.done->begin();
+  const std::uint64_t bytes = payload_of(op);
+  ++f_.stats.messages;
+  f_.stats.bytes += bytes;
+  f_.active();
+  flight way{op.rank, {}, ~std::uint64_t{0}, l.clock, m.serial};
+  m.error = check(m, bytes);
+  if (m.error.ok()) {
+    l.clock += f_.wire_between(rank_, op.rank).overhead;
+    m.error = health(op.rank);
+  }
+  idle_since_ = l.clock;
+  if (!m.error.ok()) {
+    m.events = 1;
+    f_.push(l.clock, m.serial + 3, event_kind::fail, rank_, index);
+  } else {
+    m.payload.resize(bytes);
+    depart(index, way);
+  }
+  flights_.push_back(way);
+}
+
+void rank_transport::depart(std::uint32_t index, flight& way) noexcept {
+  lane& l = me();
+  message& m = f_.messages[index];
+  const rma_op& op = m.op;
+  const mutant broken = f_.par.broken;
+  const bool node = f_.same_node(rank_, op.rank);
+  const link& w = f_.wire_between(rank_, op.rank);
+  const std::uint64_t out = posted(op.kind) ? m.payload.size() : 0;
+
+  m.injected = std::max(l.clock, l.tx_free[node]);
+  const ns sent = m.injected + w.wire(out);
+  l.tx_free[node] = sent + w.gap;
+  ns arrives = sent + w.latency + f_.extra(w.latency);
+
+  if (signals(op.kind)) {
+    ns floor = 0;
+    for (const flight& f : flights_) {
+      if (f.target != op.rank) continue;
+      const bool all = op.order == not_before::everything && broken != mutant::signal_overtakes_earlier;
+      const bool word = f.word == op.signal_offset && f.region == m.word && broken != mutant::signals_swap;
+      if (all || word) floor = std::max(floor, f.visible);
+    }
+    if (op.kind == op_kind::signal) arrives = m.signal_at = std::max(arrives, floor);
+    else m.signal_at = std::max(arrives + f_.extra(w.latency), floor);
+    way.region = m.word, way.word = op.signal_offset;
+  }
+  way.visible = std::max(arrives, m.signal_at);
+
+  m.events = 1;
+  f_.push(arrives, m.serial + 1, event_kind::arrive, op.rank, index);
+  if (!posted(op.kind)) {
+    if (broken == mutant::done_before_landing) f_.finish(m, {}, l.clock);
+    return;
+  }
+
+  ns local = sent;  // when the source may be reused
+  if (f_.hostile()) local += static_cast<ns>(f_.rng.unit() * static_cast<double>(way.visible + w.latency - sent));
+  ns read = std::min(local, arrives);
+  if (broken == mutant::done_before_read) local = l.clock, read = arrives;
+  if (out) {
+    if (op.local == plain_memory && out <= f_.caps.max_inline) {
+      std::memcpy(m.payload.data(), reinterpret_cast<const std::byte*>(op.local_offset), out);
+    } else {
+      ++m.events;
+      f_.push(read, m.serial, event_kind::read, rank_, index);
+    }
+  }
+  if (op.done) {
+    ++m.events;
+    f_.push(local, m.serial + 3, event_kind::local, rank_, index);
+  }
+}
+
+bool rank_transport::flush(rank_t peer, completion* done) noexcept {
+  glances_ = 0;
+  if (refuse()) return false;
+  if (done) done->begin();
+  status error;
+  std::erase_if(errors_, [&](auto& e) {
+    if (peer != no_rank && e.first != peer) return false;
+    if (error.ok()) error = e.second;
+    return true;
+  });
+  std::uint32_t remaining = 0;
+  for (const flight& f : flights_) remaining += peer == no_rank || f.target == peer;
+  if (error.ok() && peer != no_rank) error = health(peer);
+  if (!remaining || f_.par.broken == mutant::flush_at_once) {
+    if (done) ready_.push_back({done, error});
+  } else {
+    flushes_.push_back({peer, f_.next_seq, remaining, done, error});
+  }
+  return true;
+}
+
+}  // namespace tutti::sim

@@ -1,0 +1,93 @@
+// The world's public face: opening ranks, and running them.
+#include "providers/sim/net.h"
+
+namespace tutti::sim {
+
+fabric::fabric(parameters p)
+    : par(std::move(p)), net_link(par.cost), node_link(par.node_cost), rng(par.seed), lanes(std::max(par.ranks, 1u)),
+      job("sim-" + std::to_string(par.seed)), owned(lanes.size()), boots(lanes.size()) {
+  par.ranks = static_cast<std::uint32_t>(lanes.size());
+  par.ranks_per_node = std::max(par.ranks_per_node, 1u);
+  caps.max_bytes = par.max_bytes;
+  caps.max_inline = par.max_inline;
+  caps.max_slices = par.max_slices;
+  caps.any_local_memory = true;
+  caps.native_signal = caps.native_atomics = !par.target_must_progress;
+  caps.cpu_atomics_agree = par.cpu_atomics_agree;
+  caps.target_must_progress = par.target_must_progress;
+  caps.can_sleep = true;
+  caps.detects_death = true;
+  caps.virtual_clock = true;
+  caps.cost = par.cost;
+  for (const death& d : par.deaths)
+    if (d.rank < par.ranks) push(to_ns(d.at_us), draw(), event_kind::dies, d.rank, 0);
+}
+
+fabric::~fabric() { owned.clear(); }
+
+world::world(parameters p) : f_(std::make_unique<fabric>(std::move(p))) {}
+world::~world() = default;
+
+std::uint32_t world::size() const noexcept { return f_->par.ranks; }
+const parameters& world::params() const noexcept { return f_->par; }
+const statistics& world::stats() const noexcept { return f_->stats; }
+bool world::alive(rank_t r) const noexcept { return !f_->lanes[r].dead; }
+time_point world::clock(rank_t r) const noexcept { return time_point(std::chrono::nanoseconds(f_->lanes[r].clock)); }
+void world::compute(rank_t r, double us) { f_->lanes[r].clock += to_ns(us); }
+
+void world::note(rank_t r, std::string_view waits_for) {
+  if (waits_for.empty()) f_->notes.erase(r);
+  else f_->notes[r] = waits_for;
+}
+
+transport& world::net(rank_t r) {
+  lane& l = f_->lanes[r];
+  if (!l.transport && !f_->owned[r]) f_->owned[r] = std::make_unique<rank_transport>(*f_, r);
+  return *l.transport;
+}
+
+result<std::unique_ptr<transport>> world::open(rank_t r) {
+  if (r >= size()) return status(errc::invalid, "no rank " + std::to_string(r));
+  const lane& l = f_->lanes[r];
+  if (l.transport || l.left)
+    return status(errc::invalid, "rank " + std::to_string(r) + " has opened its transport before");
+  return std::unique_ptr<transport>(std::make_unique<rank_transport>(*f_, r));
+}
+
+bootstrap& world::boot(rank_t r) {
+  auto& b = f_->boots[r];
+  if (!b) b = std::make_unique<rank_bootstrap>(*f_, r);
+  return *b;
+}
+
+status world::exchange(const std::function<result<std::vector<std::byte>>(rank_t)>& give,
+                       const std::function<status(rank_t, const shared_blobs&)>& take) {
+  auto table = std::make_shared<blob_table>();
+  for (rank_t r = 0; r < size(); ++r) {
+    if (!alive(r)) {
+      table->push_back({});
+      continue;
+    }
+    auto blob = give(r);
+    if (!blob.ok()) return blob.error().during("rank " + std::to_string(r));
+    table->push_back(*blob);
+  }
+  const shared_blobs all = std::move(table);
+  for (rank_t r = 0; r < size(); ++r)
+    if (alive(r))
+      if (status s = take(r, all); !s.ok()) return s.during("rank " + std::to_string(r));
+  return {};
+}
+
+void world::kill(rank_t r) {
+  fabric& f = *f_;
+  lane& l = f.lanes[r];
+  if (f.mode == fabric::mode_t::outside || l.state == lane::running) {
+    f.die(r, std::max(f.now, l.clock));
+    if (f.mode == fabric::mode_t::threads) f.run_next(&l);  // does not come back
+  } else {
+    f.push(f.now, f.draw(), event_kind::dies, r, 0);
+  }
+}
+
+}  // namespace tutti::sim
