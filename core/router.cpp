@@ -19,9 +19,7 @@ capabilities combined(const capabilities& node, const capabilities& network, boo
   // A caller sizes an operation before it looks at the rank: the smaller limit is right for both.
   c.max_bytes = std::min(node.max_bytes, network.max_bytes);
   c.max_inline = std::min(node.max_inline, network.max_inline);
-  // Slices name regions by the router's ids and must live until done: translating them for the network would need
-  // storage for as long as they fly. None, then; the callers gather by several gets.
-  c.max_slices = 0;
+  c.max_slices = std::min(node.max_slices, network.max_slices);
   // A promise about the target or the source holds if it holds at both.
   c.any_local_memory = node.any_local_memory && network.any_local_memory;
   c.native_signal = node.native_signal && network.native_signal;
@@ -70,11 +68,15 @@ result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, 
 
 router::router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, int wait_fd)
     : node_{std::move(node)},
+      scatters_{std::min(node_->caps().max_slices, network->caps().max_slices)},
       network_{std::move(network)},
       caps_{combined(node_->caps(), network_->caps(), wait_fd >= 0)},
       wait_fd_{wait_fd} {}
 
+// What the network ends with itself still reaches the completions of its callers.
 router::~router() {
+  network_.reset();
+  scatters_.settle();
   if (wait_fd_ >= 0) ::close(wait_fd_);
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/id_map.h"
 #include "core/router.h"
+#include "core/scatter_pool.h"
 
 namespace tutti {
 
@@ -60,7 +61,8 @@ class router final : public transport {
   };
 
   std::unique_ptr<transport> node_;
-  std::unique_ptr<transport> network_;  // after node_, so destroyed first: it has registered memory that node_ owns
+  scatter_pool scatters_;
+  std::unique_ptr<transport> network_;  // destroyed first: it has registered memory of node_, and lists of scatters_
   capabilities caps_;
   std::vector<std::uint8_t> on_node_;   // by job rank; bytes, not bits: read for every operation
   bool single_node_ = false;

@@ -25,18 +25,31 @@ std::size_t router::submit_to_network(std::span<const rma_op> ops) noexcept {
   constexpr std::size_t chunk = 8;  // 512 bytes of stack; a network's own queueing dwarfs the extra calls
   rma_op translated[chunk];
   std::size_t taken = 0;
-  while (taken < ops.size()) {
-    const std::size_t n = std::min(chunk, ops.size() - taken);
-    for (std::size_t i = 0; i < n; ++i) {
-      rma_op& op = translated[i] = ops[taken + i];
+  bool full = false, any_scatter = false;
+  while (taken < ops.size() && !full) {
+    const std::size_t offered = std::min(chunk, ops.size() - taken);
+    std::size_t n = 0;
+    for (; n < offered; ++n) {
+      rma_op& op = translated[n] = ops[taken + n];
       if (op.local != plain_memory) op.local = regions_[op.local];
       // Both, used or not: a lookup costs less than a branch on the kind. An id that is not ours gives itself.
       op.remote = segments_[op.remote];
       op.signal = segments_[op.signal];
+      if (op.kind != op_kind::get_scatter) continue;
+      any_scatter = true;
+      if (!scatters_.hold(op, regions_)) break;
     }
-    const std::size_t got = network_->submit({translated, n});
+    const std::size_t got = n ? network_->submit({translated, n}) : 0;
+    if (any_scatter) {
+      for (std::size_t i = 0; i < n; ++i) {
+        if (translated[i].kind != op_kind::get_scatter) continue;
+        if (i < got) scatters_.commit(translated[i], ops[taken + i].done);
+        else scatters_.release(translated[i]);
+      }
+      scatters_.settle();
+    }
     taken += got;
-    if (got < n) break;
+    full = got < offered;
   }
   return taken;
 }
@@ -46,9 +59,11 @@ std::size_t router::submit_to_network(std::span<const rma_op> ops) noexcept {
 // taken. It then covers what was submitted meanwhile as well, which does no harm: it ends a little later. So nothing is
 // taken twice, no error that a flush reports is lost, and `done` cannot be idle before both have ended.
 bool router::flush(rank_t peer, completion* done) noexcept {
-  if (peer != no_rank) return serving(peer).flush(peer, done);
-  if (owed_count_ == owed_.size()) return false;
-  if (!network_->flush(no_rank, done)) return false;
+  if (peer != no_rank && on_node(peer)) return node_->flush(peer, done);
+  if (peer == no_rank && owed_count_ == owed_.size()) return false;
+  if (!network_->flush(peer, done)) return false;
+  scatters_.flushed(peer, done);
+  if (peer != no_rank) return true;
   if (node_->flush(no_rank, done)) return true;
   if (done) done->begin();
   owed_[owed_count_++] = {node_.get(), done};
@@ -68,6 +83,7 @@ unsigned router::pay_flushes() noexcept {
 
 unsigned router::progress() noexcept {
   unsigned events = node_->progress() + network_->progress();
+  events += scatters_.settle();
   if (owed_count_) events += pay_flushes();
   if (events) nap_ = {};
   return events;

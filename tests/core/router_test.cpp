@@ -272,6 +272,100 @@ BOOST_AUTO_TEST_CASE(owed_flushes_are_bounded_and_paid_in_order) {
   for (const completion& c : done) BOOST_TEST(c.idle());
 }
 
+BOOST_AUTO_TEST_CASE(slices_are_translated_and_stay_until_done) {
+  fixture f;
+  const auto [region, segment] = f.memory();
+  const auto [region2, segment2] = f.memory();
+  std::array<slice, 3> mine{{{region, 8, 0}, {region2, 16, 64}, {plain_memory, 4, 4096}}};
+  const auto scatter = [&](rank_t rank, completion* done) {
+    rma_op op{};
+    op.kind = op_kind::get_scatter, op.rank = rank, op.remote = segment2, op.slices = 3, op.scatter = mine.data();
+    op.done = done;
+    return op;
+  };
+  completion done;
+  const rma_op near = scatter(0, &done), far = scatter(1, &done);
+  BOOST_TEST(f.both->submit({&near, 1}) == 1u);
+  BOOST_TEST(f.near->taken.back().scatter == mine.data());
+  f.near->finish_all();
+  BOOST_TEST(f.both->submit({&far, 1}) == 1u);
+  BOOST_TEST(done.pending() == 1u);
+  const slice* theirs = f.far->taken.back().scatter;
+  BOOST_TEST(theirs != mine.data());
+  BOOST_TEST((theirs[0].local == region_id{far_base}));
+  BOOST_TEST((theirs[1].local == region_id{far_base + 1}));
+  BOOST_TEST((theirs[2].local == plain_memory));
+  BOOST_TEST(theirs[1].local_offset == 64u);
+  BOOST_TEST(theirs[1].bytes == 16u);
+  f.both->progress();
+  BOOST_TEST(done.pending() == 1u);
+  f.far->finish_all({errc::fabric, "lost"});
+  BOOST_TEST(!f.both->arm(transport::wake_by::sleep));  // it has ended meanwhile: settled here, so do not sleep
+  BOOST_TEST(done.idle());
+  BOOST_TEST(std::string{done.outcome().text()} == "lost");
+  BOOST_TEST(f.both->arm(transport::wake_by::sleep));
+  f.both->disarm();
+}
+
+// Many of them, among puts, with every room of the network: a prefix, each completion begun and ended once, and the
+// slots come back.
+BOOST_AUTO_TEST_CASE(scatters_are_bounded_and_refused_as_a_prefix) {
+  fixture f;
+  const auto [region, segment] = f.memory();
+  const slice one{region, 8, 0};
+  std::array<completion, 60> done;
+  std::vector<rma_op> ops;
+  for (unsigned i = 0; i < 60; ++i) {
+    ops.push_back(put(1, region, segment, i));
+    if (i % 3) ops[i].kind = op_kind::get_scatter, ops[i].slices = 1, ops[i].scatter = &one;
+    ops[i].done = &done[i];
+  }
+  std::size_t most = 0;
+  for (std::size_t room = 0; room <= 60; ++room) {
+    f.far->taken.clear();
+    f.far->room = room;
+    const std::size_t taken = f.both->submit(ops);
+    most = std::max(most, taken);
+    bool good = taken <= room && f.far->taken.size() == taken;
+    good &= taken == room || taken == most;  // short of the room only when the slots are used up
+    for (std::size_t i = 0; i < 60; ++i) good &= done[i].pending() == (i < taken);
+    for (std::size_t i = 0; i < taken; ++i) good &= f.far->taken[i].operand == i;
+    f.far->finish_all();
+    f.both->progress();
+    for (const completion& c : done) good &= c.idle();
+    if (!good) BOOST_ERROR("room " << room << ": took " << taken);
+  }
+  BOOST_TEST(most > 8u);   // more than a chunk
+  BOOST_TEST(most < 60u);  // and bounded
+}
+
+BOOST_AUTO_TEST_CASE(a_scatter_without_completion_reports_at_its_ranks_flush) {
+  for (const bool known_before : {false, true}) {
+    fixture f;
+    const auto [region, segment] = f.memory();
+    const slice one{region, 8, 0};
+    rma_op op = put(3, region, segment, 0);
+    op.kind = op_kind::get_scatter, op.slices = 1, op.scatter = &one;
+    BOOST_TEST(f.both->submit({&op, 1}) == 1u);
+    if (known_before) {
+      f.far->finish_all({errc::peer_dead, "gone", 3});
+      f.both->progress();
+    }
+    completion other, mine;
+    BOOST_TEST(f.both->flush(1, &other));
+    BOOST_TEST(f.both->flush(0, &other));
+    BOOST_TEST(f.both->flush(3, &mine));
+    BOOST_TEST(mine.pending() == (known_before ? 1u : 2u));  // the flush, and the scatter that is still in flight
+    f.near->finish_all();
+    f.far->finish_all(known_before ? status{} : status{errc::peer_dead, "gone", 3});
+    f.both->progress();
+    BOOST_TEST(mine.idle());
+    BOOST_TEST((mine.outcome().code() == errc::peer_dead));
+    BOOST_TEST(other.idle());
+    if (known_before) BOOST_TEST(other.outcome().ok());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(capabilities_hold_for_both) {
   auto n = std::make_unique<fake_transport>("near");
   auto f = std::make_unique<fake_transport>("far");
@@ -279,6 +373,7 @@ BOOST_AUTO_TEST_CASE(capabilities_hold_for_both) {
   n->limits.max_inline = 32, f->limits.max_inline = 200;
   n->limits.any_local_memory = true;
   f->limits.target_must_progress = true;
+  f->limits.max_slices = 3;
   f->limits.native_signal = false;
   f->limits.cost.latency_us = 7;
   const auto made = make_router(std::move(n), std::move(f));
@@ -286,6 +381,7 @@ BOOST_AUTO_TEST_CASE(capabilities_hold_for_both) {
   const capabilities& c = (*made)->caps();
   BOOST_TEST(c.max_bytes == 500u);
   BOOST_TEST(c.max_inline == 32u);
+  BOOST_TEST(c.max_slices == 3u);
   BOOST_TEST(!c.any_local_memory);
   BOOST_TEST(c.target_must_progress);
   BOOST_TEST(!c.native_signal);
