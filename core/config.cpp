@@ -35,6 +35,8 @@ constexpr knob_row table[] = {
      "microseconds of yielding before auto sleeps"},
     {knob::timeout_s, "timeout_s", knob_kind::number, "60", "", 1, 86400,
      "seconds that start-up and other set-up may take"},
+    {knob::check, "check", knob_kind::number, "0", "", 0, 1,
+     "1: verify ranks, offsets, alignment and sizes of every operation; the same in all ranks"},
     {knob::config_file, "config_file", knob_kind::text, "", "", 0, 0, "file with lines `name = value`"},
 };
 static_assert(std::size(table) == knob_count);

@@ -2,6 +2,7 @@
 // all ranks share a node, and a router of shared memory and the first network of the registry where they do not.
 #include <string>
 
+#include "core/checked_transport.h"
 #include "core/job.h"
 #include "core/provider.h"
 #include "core/router.h"
@@ -15,11 +16,14 @@ job_options options_from(const config& c) {
          : wait == "sleep" ? wait_policy::sleep : wait_policy::automatic;
   o.setup_timeout = std::chrono::seconds(c.number(knob::timeout_s));
   o.agreement = "barrier=" + std::string(c.text(knob::barrier)) + " radix=" + std::string(c.text(knob::barrier_radix)) +
-                " provider=" + std::string(c.text(knob::provider));
+                " provider=" + std::string(c.text(knob::provider)) + " check=" + std::string(c.text(knob::check));
   return o;
 }
 
-result<std::unique_ptr<transport>> open_transport(const config& c, const bootstrap& boot, const layout& where) {
+namespace {
+
+result<std::unique_ptr<transport>> open_by_config(const config& c, const bootstrap& boot, const layout& where) {
+  set_provider_path(std::string(c.text(knob::provider_path)));
   const open_params base{.device = {}, .job_id = boot.job_id(), .rank = boot.rank(), .size = boot.size()};
   auto open = [&](const provider_choice& choice) {
     open_params p = base;
@@ -56,6 +60,14 @@ result<std::unique_ptr<transport>> open_transport(const config& c, const bootstr
   }
   return status(errc::unavailable, "the job spans " + std::to_string(where.nodes) +
                                        " nodes but no network provider can run here (" + why + "); see `tutti info`");
+}
+
+}  // namespace
+
+result<std::unique_ptr<transport>> open_transport(const config& c, const bootstrap& boot, const layout& where) {
+  auto net = open_by_config(c, boot, where);
+  if (!net || c.number(knob::check) == 0) return net;
+  return make_checked(std::move(*net));
 }
 
 }  // namespace tutti

@@ -40,6 +40,10 @@ struct provider_entry {
   std::string why_not;              // the loader's own words when impl is null
 };
 
+// Directories to look for modules in before the usual places (providers/module.h), separated by colons. Takes effect
+// if it is called before the first use of the registry.
+void set_provider_path(std::string directories);
+
 // All rows of the registry, loading modules at the first call. Thread-safe.
 std::span<const provider_entry> providers();
 

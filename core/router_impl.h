@@ -52,9 +52,11 @@ class router final : public transport {
   transport& serving(rank_t rank) noexcept { return on_node(rank) ? *node_ : *network_; }
   result<region_id> also_on_network(region_id mine, std::span<std::byte> memory);
   std::size_t submit_to_network(std::span<const rma_op> ops) noexcept;
+  bool flush_one(rank_t peer, completion* done) noexcept;
+  bool flush_all(completion* done) noexcept;
   unsigned pay_flushes() noexcept;
 
-  // A flush of all ranks that one child has taken and the other, being full, has not: see flush().
+  // A flush of all ranks that one child has taken and the other, being full, has not: see flush_all().
   struct owed_flush {
     transport* to;
     completion* done;
@@ -71,7 +73,8 @@ class router final : public transport {
   std::array<owed_flush, 8> owed_{};
   std::uint32_t owed_count_ = 0;
   int wait_fd_;                         // an epoll of both children's descriptors, or -1
-  std::chrono::nanoseconds nap_{};      // length of the next sleep when there is no wait_fd_
+  bool refused_ = false;                // the last submit() or flush() was not taken in full
+  std::chrono::nanoseconds nap_{};      // length of the last sleep that had to be bounded
 };
 
 }  // namespace tutti

@@ -18,6 +18,7 @@ std::size_t router::submit(std::span<const rma_op> ops) noexcept {
     taken += got;
     if (got < run.size()) break;
   }
+  refused_ = taken < ops.size();
   return taken;
 }
 
@@ -58,16 +59,26 @@ std::size_t router::submit_to_network(std::span<const rma_op> ops) noexcept {
 // router owes it: `done` is begun once more on the router's account, and progress() offers the flush again until it is
 // taken. It then covers what was submitted meanwhile as well, which does no harm: it ends a little later. So nothing is
 // taken twice, no error that a flush reports is lost, and `done` cannot be idle before both have ended.
-bool router::flush(rank_t peer, completion* done) noexcept {
-  if (peer != no_rank && on_node(peer)) return node_->flush(peer, done);
-  if (peer == no_rank && owed_count_ == owed_.size()) return false;
-  if (!network_->flush(peer, done)) return false;
-  scatters_.flushed(peer, done);
-  if (peer != no_rank) return true;
+bool router::flush_all(completion* done) noexcept {
+  if (owed_count_ == owed_.size() || !network_->flush(no_rank, done)) return false;
+  scatters_.flushed(no_rank, done);
   if (node_->flush(no_rank, done)) return true;
   if (done) done->begin();
   owed_[owed_count_++] = {node_.get(), done};
   return true;
+}
+
+bool router::flush_one(rank_t peer, completion* done) noexcept {
+  if (on_node(peer)) return node_->flush(peer, done);
+  if (!network_->flush(peer, done)) return false;
+  scatters_.flushed(peer, done);
+  return true;
+}
+
+bool router::flush(rank_t peer, completion* done) noexcept {
+  const bool taken = peer == no_rank ? flush_all(done) : flush_one(peer, done);
+  refused_ = !taken;
+  return taken;
 }
 
 unsigned router::pay_flushes() noexcept {

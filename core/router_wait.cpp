@@ -6,6 +6,9 @@
 // Else one of them can be waited for only in its own sleep(): the router sleeps there, for a bounded time, so what
 // arrives at the other is seen after at most one nap. Naps grow from 50 us to 1 ms while nothing happens, which bounds
 // both the delay and the processor's share of a rank that waits for long. caps().can_sleep is then false.
+//
+// A sleep is also bounded like that after a refusal: a full queue may empty without anything that wakes, and whoever
+// was refused may sleep before the next attempt.
 #include <poll.h>
 
 #include <algorithm>
@@ -41,10 +44,14 @@ bool router::arm(wake_by how) noexcept {
 }
 
 void router::sleep(time_point deadline) noexcept {
-  if (wait_fd_ >= 0) return wait_readable(wait_fd_, deadline - now());
-  nap_ = std::clamp<std::chrono::nanoseconds>(2 * nap_, shortest_nap, longest_nap);
+  const bool by_fd = wait_fd_ >= 0;
+  if (!by_fd || refused_) {
+    nap_ = std::clamp<std::chrono::nanoseconds>(2 * nap_, shortest_nap, longest_nap);
+    deadline = std::min(deadline, now() + nap_);
+  }
+  if (by_fd) return wait_readable(wait_fd_, deadline - now());
   transport& sleeper = node_->wait_fd() < 0 ? *node_ : *network_;
-  sleeper.sleep(std::min(deadline, sleeper.now() + nap_));
+  sleeper.sleep(deadline);
 }
 
 void router::disarm() noexcept {

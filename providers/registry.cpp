@@ -2,12 +2,8 @@
 
 #include "core/nearest.h"
 #include "providers/module.h"
-#ifdef TUTTI_HAVE_SHM
 #include "providers/shm/shm.h"
-#endif
-#ifdef TUTTI_HAVE_SIM
 #include "providers/sim/sim.h"
-#endif
 
 namespace tutti {
 
@@ -19,12 +15,8 @@ namespace {
 
 // Adding a provider adds a row. The order is that of `tutti info`.
 const provider_row table[] = {
-#ifdef TUTTI_HAVE_SHM
     {"shm", &shm_provider, {}},
-#endif
-#ifdef TUTTI_HAVE_SIM
     {"sim", &sim_provider, {}},
-#endif
 #ifdef TUTTI_STATIC_UCX
     {"ucx", &ucx_provider, {}},
 #else

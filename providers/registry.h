@@ -1,5 +1,5 @@
-// The table of providers. core/provider.h declares what everyone uses; this header is for the configuration, which
-// says where modules are, and for tests, which make registries of their own.
+// The table of providers. core/provider.h declares what everyone uses; this header is for tests, which
+// make registries of their own.
 #pragma once
 #include <functional>
 #include <memory>
@@ -19,10 +19,6 @@ struct provider_row {
   const provider* built_in = nullptr;
   std::string_view module_file;
 };
-
-// Where modules are looked for before the usual places (providers/module.h), separated by colons. Takes effect if it
-// is called before the first use of the registry.
-void set_provider_path(std::string directories);
 
 // Rows, and what became of loading them. Thread-safe. A row is loaded when it is first asked for, so that a job that
 // uses shared memory alone never waits for a vendor's library.

@@ -443,6 +443,11 @@ BOOST_AUTO_TEST_CASE(one_descriptor_wakes_for_either) {
       eventfd_t ignored;
       BOOST_REQUIRE(::eventfd_read(fd, &ignored) == 0);
     }
+    f.far->room = 0;
+    const rma_op op = put(1, plain_memory, {}, 0);
+    BOOST_TEST(f.both->submit({&op, 1}) == 0u);
+    BOOST_REQUIRE(f.both->arm(transport::wake_by::sleep));
+    f.both->sleep(time_point::max());  // refused: ends by itself, since room wakes nobody
     BOOST_REQUIRE(f.both->arm(transport::wake_by::sleep));
     f.both->sleep(f.both->now() - std::chrono::seconds{1});  // a deadline that has passed returns at once
     f.both->sleep(time_point{});
