@@ -14,7 +14,7 @@ namespace tutti {
 struct barrier_shape {
   std::uint32_t rank = 0;                     // team index
   std::uint32_t size = 1;
-  std::uint32_t radix = 0;                    // n-way dissemination: k; trees: fan-in l; 0: the algorithm's default
+  std::uint32_t radix = 0;                    // n-way: k; trees: fan-in l; hierarchical: its leaders'; 0: default
   std::span<const std::uint32_t> node_of;     // by team index; empty: every rank on one node
   std::string_view leaders;                   // hierarchical: the algorithm among the nodes' leaders; empty: default
 };
@@ -27,6 +27,7 @@ struct barrier_algorithm {
   bool needs_fetch_add;        // uses `arrive`
   bool on_nodes;               // reads node_of
   std::uint32_t default_radix; // 0: takes none
+  std::uint32_t least_radix;   // smaller ones make no sense
   // Lines of control memory a rank: depends on the shape but not on shape.rank.
   std::uint32_t (*words)(const barrier_shape&);
   schedule (*make)(const barrier_shape&);

@@ -1,5 +1,5 @@
-// Flat tree (Gupta 2002, 5.2): every rank sets a flag of its own at the master, rank 0; the master waits for all of them
-// and releases each. Two hops whatever n is, and the master does n-1 of everything: for the ranks of one node.
+// Flat tree (Gupta 2002, 5.2): every rank sets a flag of its own at the master, rank 0; the master waits for all of
+// them and releases each. Two hops whatever n is, and the master does n-1 of everything: for the ranks of one node.
 //
 // Lines: n-1. Line i-1 of the master is rank i's flag, so flags share no cache line; the release is line 0 of every
 // other rank. A rank's control segment is n-1 lines long in all ranks though the master alone uses more than one:

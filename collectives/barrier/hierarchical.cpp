@@ -3,8 +3,8 @@
 // in size and their ranks need not be contiguous.
 //
 // Lines: m-1 for the flat trees, where m is the largest number of ranks on a node, then those of the leaders' algorithm
-// for as many ranks as there are nodes. In a leader line i-1 is the flag of its node's i-th rank; in any other rank line
-// 0 is its release. The leaders' lines come behind them, so the two phases share none.
+// for as many ranks as there are nodes. In a leader line i-1 is the flag of its node's i-th rank; in any other rank
+// line 0 is its release. The leaders' lines come behind them, so the two phases share none.
 //
 // With multicast among the leaders everybody awaits the datagram: the group is the whole team's, so it reaches the
 // others as well, and the release inside the nodes falls away.

@@ -3,11 +3,11 @@
 //
 // Lines: those of the gather, as in tree.cpp: l for each level but the last, there ceil(n / (l+1)^(levels-1)) - 1.
 //
-// Safe (with algorithms.h): the gather as in tree.cpp. The datagram carries the epoch and comes from the root alone, who
-// sends it after it had gathered everyone. One that is late or repeated carries an earlier epoch, which does not reach
-// the one that is awaited. A lost one is asked for again from the root by whoever waits (core/reliable_multicast.h); the
-// root can always tell: nobody can miss e and have the root be beyond e+1, since the root does not pass the gather of
-// e+1 without the signal that the loser sends only after e.
+// Safe (with algorithms.h): the gather as in tree.cpp. The datagram carries the epoch and comes from the root alone,
+// who sends it after it had gathered everyone. One that is late or repeated carries an earlier epoch, which does not
+// reach the one that is awaited. A lost one is asked for again from the root by whoever waits
+// (core/reliable_multicast.h), and the root can still answer: it cannot pass the gather of e+1 without the signal that
+// the loser sends only after e, so what was lost is always the last that the root sent.
 #include "collectives/barrier/algorithms.h"
 #include "collectives/barrier/fan_in_tree.h"
 

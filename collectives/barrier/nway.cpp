@@ -1,7 +1,7 @@
-// n-way dissemination: radix k, ceil(log_k n) rounds. In round m rank i signals i + j*k^m for j = 1 .. k-1 and waits for
-// i - j*k^m. Radix 2 is dissemination. It trades k-1 messages a round for fewer rounds, which pays where several leave
-// an adapter in the time that one takes to arrive (Hoefler, Mehlan, Mietke, Rehm: Fast barrier synchronization for
-// InfiniBand, 2006).
+// n-way dissemination: radix k, ceil(log_k n) rounds. In round m rank i signals i + j*k^m for j = 1 .. k-1 and waits
+// for i - j*k^m. Radix 2 is dissemination. It trades k-1 messages a round for fewer rounds, which pays where several
+// leave an adapter in the time that one takes to arrive (Hoefler, Mehlan, Mietke, Rehm: Fast barrier synchronization
+// for InfiniBand, 2006).
 //
 // Lines: one a message, in the order of sending: (k-1) * floor(log_k n) at most, plus those of the last round, where
 // partners at a distance of n or more, whom i has heard of already, are left out. A line is written by one rank alone.

@@ -9,24 +9,27 @@ namespace {
 
 using namespace barriers;
 
-// name, summary, source, needs multicast, needs fetch_add, reads node_of, default radix, lines, schedule
+// name, summary, source, needs multicast, needs fetch_add, reads node_of, default and least radix, lines, schedule
 constexpr barrier_algorithm rows[] = {
     {"dissemination", "ceil(log2 n) rounds, a signal each way to a partner twice as far each time",
-     "Mellor-Crummey & Scott 1991, 3.3; RDS, Kini 2003, 3.2", false, false, false, 0, dissemination_words, dissemination},
+     "Mellor-Crummey & Scott 1991, 3.3; RDS, Kini 2003, 3.2", false, false, false, 0, 0,
+     dissemination_words, dissemination},
     {"pairwise", "recursive doubling; two steps more unless n is a power of two",
-     "RPE, Kini 2003, 3.1; Gupta 2002, 5.1", false, false, false, 0, pairwise_words, pairwise},
+     "RPE, Kini 2003, 3.1; Gupta 2002, 5.1", false, false, false, 0, 0, pairwise_words, pairwise},
     {"nway", "dissemination with k-1 partners a round, ceil(log_k n) rounds",
-     "Hoefler et al. 2006 (n-way dissemination); Kini 2003, 3.2", false, false, false, nway_default, nway_words, nway},
+     "Hoefler et al. 2006 (n-way dissemination); Kini 2003, 3.2", false, false, false, nway_default, 2,
+     nway_words, nway},
     {"tree", "gather up a tree with fan-in l, release down the same tree",
-     "gather of RGM, Kini 2003, 3.3", false, false, false, tree_default, tree_words, tree},
+     "gather of RGM, Kini 2003, 3.3", false, false, false, tree_default, 1, tree_words, tree},
     {"flat", "a flag of each rank at the master, who releases all",
-     "Gupta 2002, 5.2", false, false, false, 0, flat_words, flat},
+     "Gupta 2002, 5.2", false, false, false, 0, 0, flat_words, flat},
     {"counter", "all add to one counter, the last arriver releases all",
-     "Mellor-Crummey & Scott 1991, 3.1", false, true, false, 0, counter_words, counter},
+     "Mellor-Crummey & Scott 1991, 3.1", false, true, false, 0, 0, counter_words, counter},
     {"multicast", "gather up a tree with fan-in l, one multicast releases all",
-     "RGM, Kini 2003, 3.3; Birk 2006, 3.2", true, false, false, multicast_default, multicast_words, barriers::multicast},
+     "RGM, Kini 2003, 3.3; Birk 2006, 3.2", true, false, false, multicast_default, 1,
+     multicast_words, barriers::multicast},
     {"hierarchical", "flat inside each node, another algorithm among the nodes' leaders",
-     "Gupta 2002, 5.3", false, false, true, 0, hierarchical_words, hierarchical},
+     "Gupta 2002, 5.3", false, false, true, 0, 0, hierarchical_words, hierarchical},
 };
 
 // The names that Kini 2003 gives.

@@ -18,9 +18,10 @@ struct subject {
 };
 
 // Sizes without redundancy: every wait of these is necessary. (Dissemination of 5 hears of some ranks twice.)
-constexpr subject subjects[] = {{"dissemination", 8, 0, false}, {"pairwise", 8, 0, false}, {"pairwise", 7, 0, false},
-                                {"nway", 9, 3, false},          {"tree", 11, 2, false},    {"flat", 6, 0, false},
-                                {"counter", 5, 0, false},       {"multicast", 11, 3, false}, {"hierarchical", 9, 0, true}};
+constexpr subject subjects[] = {
+    {"dissemination", 8, 0, false}, {"pairwise", 8, 0, false},   {"pairwise", 7, 0, false},
+    {"nway", 9, 3, false},          {"tree", 11, 2, false},      {"flat", 6, 0, false},
+    {"counter", 5, 0, false},       {"multicast", 11, 3, false}, {"hierarchical", 9, 0, true}};
 
 std::vector<schedule> schedules_of(const subject& s) {
   static constexpr std::uint32_t nodes[] = {3, 1, 1, 3, 2, 2, 9, 3, 9};  // four nodes
@@ -113,8 +114,8 @@ BOOST_AUTO_TEST_CASE(one_word_for_two_rounds) {
 BOOST_AUTO_TEST_CASE(signal_before_the_waits_it_vouches_for) {
   for (const char* name : {"dissemination", "pairwise", "nway", "tree", "hierarchical"}) {
     std::vector<schedule> bad = schedules_of({name, 9, 3, std::string_view(name) == "hierarchical"});
-    for (schedule& s : bad)
-      std::stable_partition(s.steps.begin(), s.steps.end(), [](const step& st) { return st.kind == step_kind::signal; });
+    const auto signals = [](const step& st) { return st.kind == step_kind::signal; };
+    for (schedule& s : bad) std::stable_partition(s.steps.begin(), s.steps.end(), signals);
     const std::string complaint = hunt(bad);
     BOOST_TEST(early(complaint), name << ": " << complaint);
   }

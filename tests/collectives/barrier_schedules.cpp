@@ -13,8 +13,8 @@ using namespace tutti::test;
 namespace {
 
 // Every variant of every row at one size.
-void for_each_variant(std::uint32_t size, std::uint64_t seed,
-                      const std::function<void(const barrier_algorithm&, const barrier_shape&, std::string_view)>& visit) {
+using visitor = std::function<void(const barrier_algorithm&, const barrier_shape&, std::string_view)>;
+void for_each_variant(std::uint32_t size, std::uint64_t seed, const visitor& visit) {
   const std::vector<layout> where = layouts(size, seed);
   for (const barrier_algorithm& row : barrier_algorithms()) {
     barrier_shape shape;
@@ -62,14 +62,14 @@ BOOST_AUTO_TEST_CASE(every_size_up_to_64) {
 }
 
 BOOST_AUTO_TEST_CASE(many_orders_of_small_sizes) {
-  for (std::uint32_t size = 1; size <= 9; ++size)
-    for_each_variant(size, 99 + size, [&](const barrier_algorithm& row, const barrier_shape& shape, std::string_view where) {
-      const std::vector<schedule> all = all_ranks(row, shape);
-      for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-        const std::string wrong = run(all, {seed, starts[seed % 3], 5});
-        BOOST_TEST_REQUIRE(wrong == "", describe(row, shape, where) << ": " << wrong);
-      }
-    });
+  const auto check = [](const barrier_algorithm& row, const barrier_shape& shape, std::string_view where) {
+    const std::vector<schedule> all = all_ranks(row, shape);
+    for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+      const std::string wrong = run(all, {seed, starts[seed % 3], 5});
+      BOOST_TEST_REQUIRE(wrong == "", describe(row, shape, where) << ": " << wrong);
+    }
+  };
+  for (std::uint32_t size = 1; size <= 9; ++size) for_each_variant(size, 99 + size, check);
 }
 
 BOOST_AUTO_TEST_CASE(alone_there_is_nothing_to_do) {

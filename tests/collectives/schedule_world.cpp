@@ -217,7 +217,8 @@ class world {
       if (ranks_[r].epoch == o_.epochs) continue;
       const rank_state& s = ranks_[r];
       error_.append(" ").append(name(r)).append(" in epoch ").append(std::to_string(epoch_of(s)));
-      error_.append(" at step ").append(std::to_string(s.at)).append(" (").append(text(all_[r].steps[s.at])).append(");");
+      error_.append(" at step ").append(std::to_string(s.at));
+      error_.append(" (").append(text(all_[r].steps[s.at])).append(");");
       ++shown;
     }
   }

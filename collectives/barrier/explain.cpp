@@ -1,0 +1,89 @@
+// The chooser for people: reading an override, and showing a choice.
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "collectives/barrier/choose.h"
+#include "collectives/barrier/price.h"
+
+namespace tutti {
+namespace {
+
+std::string fixed(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", value);
+  return text;
+}
+
+std::string loggp_text(const char* name, const loggp& c) {
+  std::string out(name);
+  out.append(" L ").append(fixed(c.latency_us)).append(" o ").append(fixed(c.overhead_us));
+  return out.append(" g ").append(fixed(c.gap_us)).append(" us");
+}
+
+std::string padded(const std::string& text, std::size_t width, bool right = false) {
+  const std::string gap(text.size() < width ? width - text.size() : 0, ' ');
+  return right ? gap + text : text + gap;
+}
+
+}  // namespace
+
+result<barrier_override> parse_barrier_override(std::string_view text) {
+  barrier_override out;
+  if (text.empty() || text == "auto") return out;
+  const std::string whole(text);
+  std::vector<std::string_view> parts;
+  for (std::size_t colon; (colon = text.find(':')) != text.npos; text.remove_prefix(colon + 1))
+    parts.push_back(text.substr(0, colon));
+  parts.push_back(text);
+
+  const auto refuse = [&](std::string why) { return status(errc::invalid, "barrier \"" + whole + "\": " + why); };
+  const barrier_algorithm* row = find_barrier(parts[0]);
+  if (!row) {
+    std::string known;
+    for (const barrier_algorithm& r : barrier_algorithms()) known.append(known.empty() ? "" : ", ").append(r.name);
+    return refuse("unknown; known: " + known);
+  }
+  out.name = row->name;
+  std::size_t next = 1;
+  if (row->on_nodes && parts.size() > 1) out.leaders = parts[next++];
+  if (next < parts.size()) {
+    const std::string_view digits = parts[next++];
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.radix);
+    if (error != std::errc{} || end != digits.data() + digits.size() || out.radix == 0)
+      return refuse("\"" + std::string(digits) + "\" is no radix; a whole number above 0 is");
+  }
+  if (next < parts.size()) return refuse("too many parts; name:radix or hierarchical:leaders:radix");
+  return out;
+}
+
+std::string to_string(const barrier_candidate& c) {
+  std::string out(c.algorithm->name);
+  if (!c.leaders.empty()) out.append(", leaders ").append(c.leaders);
+  if (c.radix) out.append(", radix ").append(std::to_string(c.radix));
+  return out;
+}
+
+result<std::vector<std::string>> explain_barrier(const barrier_inputs& in) {
+  result<std::vector<barrier_candidate>> chosen = choose_barrier(in);
+  if (!chosen) return chosen.error();
+  const node_summary where = summarize_nodes(in.ranks, in.node_of);
+  std::vector<std::string> lines;
+  lines.push_back("barrier among " + std::to_string(in.ranks) + " ranks on " + std::to_string(where.nodes) +
+                  (where.nodes == 1 ? " node, " : " nodes, at most " + std::to_string(where.largest) + " on one, ") +
+                  fixed(in.ranks_per_core) + " ranks a core, " + (in.multicast ? "multicast" : "no multicast") + ", " +
+                  (in.native_atomics ? "native atomics" : "atomics by progress"));
+  std::string& parameters = lines.emplace_back(loggp_text("node", in.node));
+  if (where.nodes > 1) parameters.append(", ").append(loggp_text("network", in.network));
+  parameters.append(in.ranks > evaluated_up_to ? "; closed forms" : "; schedules evaluated");
+  std::size_t width = 0;
+  for (const barrier_candidate& c : *chosen) width = std::max(width, to_string(c).size());
+  int place = 0;
+  for (const barrier_candidate& c : *chosen)
+    lines.push_back(padded(c.runnable ? std::to_string(++place) : "-", 3, true) + "  " + padded(to_string(c), width) +
+                    padded(c.cost_us < 0 ? "?" : fixed(c.cost_us), 10, true) + " us  " +
+                    (c.runnable ? "" : "cannot run: ") + c.why);
+  return lines;
+}
+
+}  // namespace tutti

@@ -1,0 +1,55 @@
+// What one barrier costs, in virtual time, all ranks entering at once: LogGP on the schedules themselves. Pure, and in
+// whole picoseconds, so that every rank of a team computes the same number whatever its compiler does to doubles.
+#pragma once
+#include <cstdint>
+
+#include "collectives/barrier/barrier.h"
+#include "core/transport.h"
+
+namespace tutti {
+
+using picoseconds = std::int64_t;
+
+// Equal in all ranks of the team.
+struct barrier_costs {
+  loggp network;               // between nodes
+  loggp node;                  // inside a node
+  double multicast_us = 0;     // from the root's send until the last rank has it; 0: unknown, one and a half messages
+  double turn_us = 0;          // lost by a rank that waits, until it has its core back; 0: a core of its own
+  bool native_atomics = true;  // false: the counter's owner works for each addition
+  bool mapped = false;         // additions inside a node are the CPU's own: one transfer of a cache line
+};
+
+// Runs everybody's schedule: o for each message at either end, L between, at least g between two messages that one
+// rank sends or takes in; additions to one counter queue up at it. Where ranks share cores, one sees what the others
+// did in their last turn, so each round of waiting costs a turn.
+// Cost: the steps of all ranks, O(n log n) and more. -1: the schedules do not finish.
+picoseconds evaluate_barrier(const barrier_algorithm&, barrier_shape, const barrier_costs&);
+
+// The same by a closed form of the critical path, O(size) with node_of and O(log size) without, for sizes at which
+// evaluation takes too long. Takes every message for one between nodes if there are several. -1: no form for that row.
+picoseconds estimate_barrier(const barrier_algorithm&, const barrier_shape&, const barrier_costs&);
+
+// Evaluation up to this size, beyond it the closed forms: a choice costs a few milliseconds at most.
+inline constexpr std::uint32_t evaluated_up_to = 256;
+picoseconds price_barrier(const barrier_algorithm&, const barrier_shape&, const barrier_costs&);
+
+// loggp in picoseconds.
+struct link_cost {
+  picoseconds latency, overhead, gap;
+  picoseconds interval() const noexcept { return overhead > gap ? overhead : gap; }  // between messages of one rank
+  picoseconds message() const noexcept { return latency + 2 * overhead; }
+};
+link_cost in_picoseconds(const loggp&) noexcept;
+picoseconds in_picoseconds(double us) noexcept;
+// From the root's send until everyone goes on, on this link.
+picoseconds multicast_cost(const barrier_costs&, const link_cost&) noexcept;
+
+// How a team lies on its nodes.
+struct node_summary {
+  std::uint32_t nodes = 1;
+  std::uint32_t largest = 1;  // ranks on the fullest node
+};
+node_summary summarize_nodes(std::uint32_t size, std::span<const std::uint32_t> node_of);
+
+}  // namespace tutti

@@ -1,0 +1,173 @@
+// Steps and levels as the papers count them, read off the evaluated schedules; and the closed forms against them.
+#define BOOST_TEST_MODULE barrier_prices
+#include <boost/test/unit_test.hpp>
+
+#include "collectives/barrier/fan_in_tree.h"
+#include "collectives/barrier/price.h"
+#include "tests/collectives/schedule_world.h"
+
+using namespace tutti;
+using namespace tutti::test;
+
+namespace {
+
+// One microsecond a hop and nothing else: the cost is the length of the longest chain of messages.
+std::int64_t hops(std::string_view name, std::uint32_t size, std::uint32_t radix = 0,
+                  std::span<const std::uint32_t> node_of = {}, std::string_view leaders = {}) {
+  barrier_costs costs;
+  costs.network.latency_us = costs.node.latency_us = costs.multicast_us = 1;
+  const picoseconds cost = evaluate_barrier(*find_barrier(name), {0, size, radix, node_of, leaders}, costs);
+  BOOST_TEST_REQUIRE(cost % 1000000 == 0);
+  return cost / 1000000;
+}
+
+// By multiplication, as the papers define them, not by the bit tricks of the code.
+std::int64_t ceil_log(std::uint64_t base, std::uint64_t n) {
+  std::int64_t out = 0;
+  for (std::uint64_t reach = 1; reach < n; reach *= base) ++out;
+  return out;
+}
+std::int64_t floor_log2(std::uint64_t n) {
+  std::int64_t out = 0;
+  while (n >>= 1) ++out;
+  return out;
+}
+
+// Steps of the busiest rank; an exchange, a signal and then a wait, is one.
+std::int64_t steps(std::string_view name, std::uint32_t size) {
+  std::int64_t most = 0;
+  for (const schedule& s : all_ranks(*find_barrier(name), {0, size, 0, {}, {}})) {
+    std::int64_t mine = 0;
+    for (std::size_t i = 0; i < s.steps.size(); ++i, ++mine)
+      if (s.steps[i].kind == step_kind::signal && i + 1 < s.steps.size() && s.steps[i + 1].kind == step_kind::wait) ++i;
+    most = std::max(most, mine);
+  }
+  return most;
+}
+
+barrier_costs costs_like(double latency, double overhead, double gap, double turn) {
+  barrier_costs c;
+  c.network = {latency, overhead, gap, 1};
+  c.node = {latency / 10, overhead / 4, gap / 10, 10};
+  c.multicast_us = latency * 2;
+  c.turn_us = turn;
+  c.mapped = true;
+  return c;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(steps_as_in_the_papers) {
+  for (std::uint32_t n = 2; n <= 64; ++n) {
+    BOOST_TEST_CONTEXT(n << " ranks") {
+      const bool power_of_two = (n & (n - 1)) == 0;
+      BOOST_TEST(hops("dissemination", n) == ceil_log(2, n));                               // Kini 3.2
+      BOOST_TEST(steps("dissemination", n) == ceil_log(2, n));
+      BOOST_TEST(steps("pairwise", n) == floor_log2(n) + (power_of_two ? 0 : 2));           // Kini 3.1
+      BOOST_TEST(hops("pairwise", n) <= steps("pairwise", n));
+      for (std::uint32_t k = 2; k <= 8; ++k) BOOST_TEST(hops("nway", n, k) == ceil_log(k, n));
+      for (const std::uint32_t l : {1u, 3u, 7u, 15u}) {
+        const std::int64_t levels = ceil_log(l + 1, n);                                     // Kini 3.3
+        BOOST_TEST(barriers::fan_in_tree(n, l).levels() == levels);
+        BOOST_TEST(hops("tree", n, l) <= 2 * levels);
+        BOOST_TEST(hops("multicast", n, l) <= levels + 1);
+        if (floor_log2(n) % floor_log2(l + 1) || !power_of_two) continue;                   // a full tree
+        BOOST_TEST(hops("tree", n, l) == 2 * levels);
+        BOOST_TEST(hops("multicast", n, l) == levels + 1);
+      }
+      BOOST_TEST(hops("flat", n) == 2);                                                     // Gupta 5.2
+      BOOST_TEST(hops("counter", n) == 3);  // there, back, and the release
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nodes_first_as_gupta_counts) {
+  std::vector<std::uint32_t> node_of;
+  for (std::uint32_t n = 2; n <= 64; ++n) {
+    node_of.clear();
+    for (std::uint32_t i = 0; i < n; ++i) node_of.push_back(i % ((n + 3) / 4));
+    const std::int64_t nodes = (n + 3) / 4;
+    const std::int64_t local = n > nodes ? 1 : 0;
+    BOOST_TEST(hops("hierarchical", n, 0, node_of) == 2 * local + ceil_log(2, static_cast<std::uint64_t>(nodes)));
+    if (nodes > 1) BOOST_TEST(hops("hierarchical", n, 7, node_of, "multicast") <= local + ceil_log(8, nodes) + 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_part_of_loggp_is_charged) {
+  barrier_costs c;
+  c.node = {1.0, 0.25, 0.5, 1};
+  const auto us = [&](std::string_view name, std::uint32_t n, std::uint32_t radix = 0) {
+    return static_cast<double>(evaluate_barrier(*find_barrier(name), {0, n, radix, {}, {}}, c)) / 1e6;
+  };
+  BOOST_TEST(us("dissemination", 1) == 0);
+  BOOST_TEST(us("dissemination", 2) == 1.5);       // o + L + o
+  BOOST_TEST(us("dissemination", 8) == 4.5);
+  BOOST_TEST(us("nway", 4, 4) == 2.5);             // o + 2g + L + o
+  BOOST_TEST(us("flat", 4) == 5.0);                // three taken in a gap apart, then three sent a gap apart
+  c.turn_us = 10;
+  BOOST_TEST(us("dissemination", 8) == 34.5);      // a turn a round
+  BOOST_TEST(us("flat", 4) == 25.0);               // the master's and the others'
+  c.mapped = true;
+  BOOST_TEST(us("counter", 4) == 4 * 1.25 + 0.25 + 2 * 0.5 + 1 + 10 + 0.25);  // one turn, that of leaving
+}
+
+BOOST_AUTO_TEST_CASE(placement_matters) {
+  const barrier_costs c = costs_like(2, 0.2, 0.1, 0);
+  const std::uint32_t blocks[] = {0, 0, 0, 0, 1, 1, 1, 1}, dealt[] = {0, 1, 0, 1, 0, 1, 0, 1};
+  const auto cost = [&](std::string_view name, std::span<const std::uint32_t> node_of) {
+    return evaluate_barrier(*find_barrier(name), {0, 8, 0, node_of, {}}, c);
+  };
+  BOOST_TEST(cost("pairwise", blocks) == cost("pairwise", dealt));            // one round of three crosses, either way
+  BOOST_TEST(cost("dissemination", dealt) < cost("dissemination", blocks));   // distance 1 alone crosses, or all do
+  BOOST_TEST(cost("hierarchical", blocks) == cost("hierarchical", dealt));
+}
+
+BOOST_AUTO_TEST_CASE(closed_forms_follow_the_evaluation) {
+  for (const barrier_costs& c : {costs_like(1.5, 0.2, 0.1, 0), costs_like(5, 0.5, 1, 0), costs_like(0.3, 0.3, 0.2, 6)})
+    for (const std::uint32_t n : {32u, 45u, 64u, 65u, 100u, 128u, 129u, 200u, 256u, 300u, 511u}) {
+      std::vector<std::uint32_t> apart, blocks;
+      for (std::uint32_t i = 0; i < n; ++i) apart.push_back(i), blocks.push_back(i / 8);
+      const auto compare = [&](const barrier_algorithm& row, const barrier_shape& s) {
+        const auto seen = static_cast<double>(evaluate_barrier(row, s, c));
+        const auto form = static_cast<double>(estimate_barrier(row, s, c));
+        BOOST_TEST((form > 0.6 * seen && form < 1.6 * seen),
+                   row.name << " of " << n << ", radix " << s.radix << ", leaders " << s.leaders << ": evaluated "
+                            << seen / 1e6 << " us, closed form " << form / 1e6);
+      };
+      for (const barrier_algorithm& row : barrier_algorithms()) {
+        if (row.on_nodes) {
+          for (const barrier_algorithm& upper : barrier_algorithms())
+            if (!upper.on_nodes) compare(row, {0, n, 0, blocks, upper.name});
+          continue;
+        }
+        compare(row, {0, n, 0, {}, {}});
+        compare(row, {0, n, 0, apart, {}});
+        if (row.default_radix) compare(row, {0, n, 8, apart, {}});
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(large_teams_have_a_price) {
+  const barrier_costs c = costs_like(1.5, 0.2, 0.1, 0);
+  for (const barrier_algorithm& row : barrier_algorithms())
+    for (const std::uint32_t n : {evaluated_up_to + 1, 1000u, 10000u, 1000000u})
+      BOOST_TEST(price_barrier(row, {0, n, 0, {}, {}}, c) > 0, row.name);
+}
+
+BOOST_AUTO_TEST_CASE(schedules_that_cannot_finish_have_none) {
+  barrier_algorithm broken = *find_barrier("dissemination");
+  broken.make = [](const barrier_shape& s) {
+    schedule out = find_barrier("dissemination")->make(s);
+    if (s.rank == 1) out.steps.erase(out.steps.begin());
+    return out;
+  };
+  BOOST_TEST(evaluate_barrier(broken, {0, 4, 0, {}, {}}, {}) == -1);
+}
+
+BOOST_AUTO_TEST_CASE(nodes_are_counted) {
+  const std::uint32_t node_of[] = {9, 3, 9, 9, 3, 1};
+  BOOST_TEST(summarize_nodes(6, node_of).nodes == 3u);
+  BOOST_TEST(summarize_nodes(6, node_of).largest == 3u);
+  BOOST_TEST(summarize_nodes(6, {}).nodes == 1u);
+  BOOST_TEST(summarize_nodes(6, {}).largest == 6u);
+}
