@@ -124,7 +124,7 @@ bool shm_transport::submit_slowly(const rma_op& op) noexcept {
     c.slot->kind = kind_of(op);
     if (slot >= 0) ask(slot, *p, op, *c.slot);
   } else if (has_word(op)) {
-    do_word(op, word, *p);
+    do_word(op, word + (is_atomic(op.kind) ? op.remote_offset : op.signal_offset), *p);
   }
   if (by_mail) publish_mail(*p, c);
   return true;
