@@ -62,16 +62,20 @@ class job {
   status start() {
     sigset_t before;
     take_signals(before);
+    if (const status s = folder_.make(options_.scratch); !s) return s;
+    if (const status s = guardian_.start(folder_.path()); !s) return s;
     if (!signals_ || aborts_.fd() < 0 || !input_.open())
       return {errc::no_resource, std::string{"cannot start: "} + std::strerror(errno), no_rank, errno};
-    if (const status s = folder_.make(options_.scratch); !s) return s;
-    auto server = pmix_server::start(options_.ranks, folder_.path(), [this](rank_t r, int code, std::string text) {
+    auto here = machine::look();
+    if (!here) return here.error();
+    machine_ = *std::move(here);
+    auto server = pmix_server::start(options_.ranks, folder_.path(), machine_, [this](rank_t r, int code, std::string text) {
       aborts_.push({r, code, std::move(text)});
     });
     if (!server) return server.error();
     server_ = *std::move(server);
     if (options_.timeout_s > 0) timeout_at_ = in(options_.timeout_s);
-    const status started = ranks_.start(options_, *server_, input_.for_rank(), before);
+    const status started = ranks_.start(options_, machine_, *server_, input_.for_rank(), before);
     input_.started();
     for (rank_t r = 0; r < ranks_.size(); ++r)
       output_.add(ranks_[r], options_.tag_output ? std::string{"["}.append(std::to_string(r)).append("] ") : "",
@@ -150,7 +154,6 @@ class job {
   }
 
   void on_death(const rank_group::ended& dead) {
-    server_->gone(dead.rank);
     if (dead.how.success() || ending_) {  // what dies while the job is being ended is no news
       if (!dead.how.success()) fail(dead.how.exit_status());
       return;
@@ -198,10 +201,12 @@ class job {
   }
 
   const job_options& options_;
-  scratch_folder folder_;                // outlives the server that writes into it
+  scratch_folder folder_;  // the first three outlive the server and the ranks, which use them
+  guardian guardian_;
+  machine machine_;
   abort_queue aborts_;
   std::unique_ptr<pmix_server> server_;
-  rank_group ranks_;
+  rank_group ranks_{guardian_};
   output_mux output_;
   input_relay input_;
   descriptor signals_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "tools/run/machine.h"
 
 namespace tutti::run {
 
@@ -16,15 +17,14 @@ class pmix_server {
   using abort_handler = std::function<void(rank_t, int status, std::string text)>;
 
   // Begins a job of `size` ranks; the server's files go to `folder`, which exists and is the caller's to remove.
-  // At most one server in a process, which is libpmix's limit.
-  static result<std::unique_ptr<pmix_server>> start(std::uint32_t size, const std::string& folder, abort_handler);
+  // At most one server in a process, which is libpmix's limit. Folder and machine must outlive it.
+  static result<std::unique_ptr<pmix_server>> start(std::uint32_t size, const std::string& folder, const machine&,
+                                                    abort_handler);
   ~pmix_server();
 
   const std::string& job() const noexcept { return job_; }
   // What a rank needs in its environment to find this server: NAME=VALUE.
   result<std::vector<std::string>> variables(rank_t);
-  // The rank's process is gone. Whoever waits for it in a fence is told so, now or when it begins one.
-  void gone(rank_t);
 
  private:
   pmix_server() = default;

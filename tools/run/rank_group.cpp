@@ -10,14 +10,12 @@
 #include <cerrno>
 #include <cstring>
 
-#include "tools/run/cores.h"
-
 namespace tutti::run {
 namespace {
 
-result<std::vector<cpu_set_t>> choose_cores(const job_options& options) {
+result<std::vector<cpu_set_t>> choose_cores(const job_options& options, const machine& here) {
   if (options.bind == binding::none) return std::vector<cpu_set_t>{};
-  auto cores = usable_cores();
+  auto cores = here.cores();
   if (options.bind == binding::core) return cores;
   if (!cores || cores->size() < options.ranks) return std::vector<cpu_set_t>{};
   return cores;
@@ -25,8 +23,9 @@ result<std::vector<cpu_set_t>> choose_cores(const job_options& options) {
 
 }  // namespace
 
-status rank_group::start(const job_options& options, pmix_server& server, int input, const sigset_t& mask) {
-  const auto cores = choose_cores(options);
+status rank_group::start(const job_options& options, const machine& here, pmix_server& server, int input,
+                         const sigset_t& mask) {
+  const auto cores = choose_cores(options, here);
   if (!cores) return cores.error();
   deaths_ = descriptor{epoll_create1(EPOLL_CLOEXEC)};
   ranks_.reserve(options.ranks);
@@ -38,6 +37,7 @@ status rank_group::start(const job_options& options, pmix_server& server, int in
     if (!cores->empty()) spec.cores = (*cores)[r % cores->size()];
     auto process = start_rank(spec);
     if (!process) return process.error();
+    guardian_.watch(process->pid);
     ranks_.push_back(*std::move(process));
     ++living_;
     epoll_event event{};
@@ -70,6 +70,7 @@ std::optional<rank_group::ended> rank_group::next_death() {
   if (waitid(P_PID, static_cast<id_t>(rank.pid), &info, WEXITED | WNOWAIT) != 0) return std::nullopt;
   const death how = death::from(info);
   if (!how.success()) kill(-rank.pid, SIGKILL);  // before the pid is given up
+  guardian_.forget(rank.pid);
   waitid(P_PID, static_cast<id_t>(rank.pid), &info, WEXITED);
   rank.pidfd.close();  // and leaves the set
   --living_;

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "tools/run/death.h"
+#include "tools/run/guardian.h"
 #include "tools/run/job.h"
+#include "tools/run/machine.h"
 #include "tools/run/pmix_server.h"
 #include "tools/run/rank_process.h"
 
@@ -12,8 +14,9 @@ namespace tutti::run {
 
 class rank_group {
  public:
+  explicit rank_group(guardian& g) : guardian_(g) {}
   // Stops at the first that does not start; `unavailable` if the program cannot run, native() is then execve's errno.
-  status start(const job_options&, pmix_server&, int input_of_rank_0, const sigset_t& mask);
+  status start(const job_options&, const machine&, pmix_server&, int input_of_rank_0, const sigset_t& mask);
   rank_process& operator[](rank_t r) { return ranks_[r]; }
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }  // that were started
   std::uint32_t living() const noexcept { return living_; }
@@ -29,6 +32,7 @@ class rank_group {
   std::optional<ended> next_death();
 
  private:
+  guardian& guardian_;
   std::vector<rank_process> ranks_;
   std::uint32_t living_ = 0;
   descriptor deaths_;
