@@ -1,0 +1,40 @@
+// UCX calls C functions with an argument of ours.
+#pragma once
+#include "providers/ucx/transport.h"
+
+namespace tutti::ucx {
+
+struct callbacks {
+  static ucs_status_t install(ucp_worker_h worker, ucx_transport& net) noexcept {
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                         UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.id = am_id;
+    handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+    handler.cb = on_message;
+    handler.arg = &net;
+    return ucp_worker_set_am_recv_handler(worker, &handler);
+  }
+
+  static ucs_status_t on_message(void* net, const void* header, size_t header_length, void* data, size_t length,
+                                 const ucp_am_recv_param_t* how) noexcept {
+    if (header_length != sizeof(message) || (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) return UCS_OK;  // not ours
+    message m;
+    std::memcpy(&m, header, sizeof m);
+    static_cast<ucx_transport*>(net)->receive(m, {static_cast<const std::byte*>(data), length});
+    return UCS_OK;
+  }
+
+  static void on_sent(void* request, ucs_status_t outcome, void* argument) noexcept {
+    ucp_request_free(request);
+    auto& p = *static_cast<peer*>(argument);
+    p.net->sent_by_ucx(p, outcome);
+  }
+
+  static void on_failure(void* argument, ucp_ep_h, ucs_status_t why) noexcept {
+    auto& p = *static_cast<peer*>(argument);
+    p.net->suspect(p, vendor_error(why, "connection lost", p.rank));
+  }
+};
+
+}  // namespace tutti::ucx

@@ -1,0 +1,138 @@
+#include "providers/ucx/context.h"
+
+#include <ucs/config/global_opts.h>
+#include <ucs/debug/debug.h>
+#include <ucs/debug/log_def.h>
+
+#include <array>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+namespace tutti::ucx {
+namespace {
+
+// What UCX says while a context is being opened: it returns a bare code and prints the reason. A library must not
+// print, so its words are caught here and become part of the status.
+thread_local std::string* said = nullptr;
+
+ucs_log_func_rc_t listen(const char*, unsigned, const char*, ucs_log_level_t level, const ucs_log_component_config_t*,
+                         const char* format, va_list arguments) {
+  if (!said) return UCS_LOG_FUNC_RC_CONTINUE;
+  char line[512];
+  if (level <= UCS_LOG_LEVEL_WARN && std::vsnprintf(line, sizeof line, format, arguments) > 0 && said->size() < 1024) {
+    try {
+      if (!said->empty()) *said += "; ";
+      *said += line;
+    } catch (...) {  // a shorter text, then
+    }
+  }
+  return UCS_LOG_FUNC_RC_STOP;
+}
+
+// Once opened, errors come as codes and callbacks; messages would only be noise. UCX also takes over the signals of
+// crashes when it is loaded, which is the application's business. Whoever sets UCX's own variables keeps what they ask.
+void quieten(const char* level) {
+  if (!std::getenv("UCX_LOG_LEVEL")) ucs_global_opts_set_value("LOG_LEVEL", level);
+}
+
+void leave_signals_alone() {
+  if (std::getenv("UCX_HANDLE_ERRORS")) return;
+  for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
+}
+
+struct listening {
+  std::string words;
+  listening() {
+    quieten("WARN");
+    said = &words;
+    ucs_log_push_handler(listen);
+  }
+  ~listening() {
+    ucs_log_pop_handler();
+    said = nullptr;
+    quieten("FATAL");
+  }
+  listening(const listening&) = delete;
+  listening& operator=(const listening&) = delete;
+};
+
+struct setting {
+  const char* name;
+  const char* value;
+};
+
+// Peers that die must be noticed within a second, and connecting must not block; the defaults do neither. Settings of a
+// transport are known here by the name in the table that it inherits them from (MM_ for all of shared memory), while
+// the environment has them for each transport.
+constexpr std::array<setting, 3> settings{{
+    {"KEEPALIVE_INTERVAL", "200ms"},
+    {"MM_ERROR_HANDLING", "y"},
+    {"WARN_UNUSED_ENV_VARS", "n"},
+}};
+
+status configure(ucp_config_t* config, std::string_view device) {
+  for (const setting& s : settings)
+    if (!std::getenv((std::string{"UCX_"} + s.name).c_str()))
+      if (const auto e = ucp_config_modify(config, s.name, s.value); e != UCS_OK)
+        return vendor_error(e, std::string{"setting "} + s.name);
+  if (device.empty()) return {};
+  const auto e = ucp_config_modify(config, "TLS", std::string{device}.c_str());
+  return e == UCS_OK ? status{} : vendor_error(e, "choosing transports \"" + std::string{device} + '"');
+}
+
+status create(worker_handles& h, std::string_view device) {
+  ucp_config_t* config = nullptr;
+  if (const auto e = ucp_config_read(nullptr, nullptr, &config); e != UCS_OK)
+    return vendor_error(e, "reading UCX's configuration");
+  status outcome = configure(config, device);
+  if (outcome) {
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+    params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;  // RMA: memory that peers can map
+    params.name = "tutti";
+    if (const auto e = ucp_init(&params, config, &h.context); e != UCS_OK) outcome = vendor_error(e, "ucp_init");
+  }
+  ucp_config_release(config);
+  if (!outcome) return outcome;
+
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  if (const auto e = ucp_worker_create(h.context, &params, &h.worker); e != UCS_OK)
+    return vendor_error(e, "ucp_worker_create");
+  return {};
+}
+
+}  // namespace
+
+status vendor_error(ucs_status_t s, std::string what, rank_t peer) {
+  const errc code = s == UCS_ERR_NO_MEMORY || s == UCS_ERR_NO_RESOURCE || s == UCS_ERR_EXCEEDS_LIMIT ? errc::no_resource
+                    : s == UCS_ERR_NO_DEVICE || s == UCS_ERR_NO_ELEM                                  ? errc::unavailable
+                                                                                                      : errc::fabric;
+  return {code, std::move(what) + ": " + ucs_status_string(s), peer, s};
+}
+
+result<worker_handles> open_worker(std::string_view device) {
+  static std::mutex one_at_a_time;  // log level and log handlers are UCX's globals
+  const std::lock_guard lock{one_at_a_time};
+  leave_signals_alone();
+  listening ear;
+  worker_handles h;
+  const status outcome = create(h, device);
+  if (outcome) return h;
+  close_worker(h);
+  return ear.words.empty() ? outcome
+                           : status{outcome.code(), std::string{outcome.text()} + " (" + ear.words + ")", no_rank,
+                                    outcome.native()};
+}
+
+void close_worker(worker_handles& h) noexcept {
+  if (h.worker) ucp_worker_destroy(h.worker);
+  if (h.context) ucp_cleanup(h.context);
+  h = {};
+}
+
+}  // namespace tutti::ucx

@@ -1,0 +1,295 @@
+// How a peer is reached, and how it ends.
+//
+// Endpoints are opened by the first operation towards a peer, by the first answer to it, or when its health is asked
+// for. A peer ends in one of three ways: it says goodbye; its process ends (a pidfd tells, on this host, which UCX's own
+// keepalive cannot: it looks at /proc, where a zombie looks alive); or UCX loses the connection. A lost connection is
+// only a suspicion at first, because a peer that leaves closes its sockets right behind its goodbye, and a process that
+// is killed closes its sockets before its pidfd tells. Both get a moment before judgement.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "providers/ucx/callbacks.h"
+#include "providers/ucx/transport.h"
+
+namespace tutti::ucx {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto moment = 50ms;        // from suspicion to judgement
+constexpr auto longest_leave = 500ms;  // a destructor must end though no peer answers
+
+status left(rank_t rank) { return {errc::peer_dead, "rank " + std::to_string(rank) + " left", rank, peer_left}; }
+
+status died(rank_t rank, std::string_view how) {
+  return {errc::peer_dead, "rank " + std::to_string(rank) + " died: " + std::string{how}, rank};
+}
+
+bool readable(int fd) noexcept {
+  pollfd p{fd, POLLIN, 0};
+  return ::poll(&p, 1, 0) == 1;
+}
+
+}  // namespace
+
+result<std::vector<std::byte>> ucx_transport::address() {
+  ucp_address_t* worker = nullptr;
+  std::size_t worker_bytes = 0;
+  if (const auto e = ucp_worker_get_address(ucx_.worker, &worker, &worker_bytes); e != UCS_OK)
+    return vendor_error(e, "ucp_worker_get_address");
+  address_head head;
+  head.pid = ::getpid(), head.host = host_;
+  head.worker_bytes = static_cast<std::uint32_t>(worker_bytes);
+  void* key = nullptr;
+  std::size_t key_bytes = 0;
+  if (has_doze_region_) {
+    const region& r = *region_at(static_cast<std::uint32_t>(doze_region_));
+    if (r.memory && ucp_rkey_pack(ucx_.context, r.memory, &key, &key_bytes) == UCS_OK)
+      head.doze_key_bytes = static_cast<std::uint32_t>(key_bytes);
+    head.doze_address = reinterpret_cast<std::uintptr_t>(doze_);
+  }
+  std::vector<std::byte> blob;
+  append(blob, &head);
+  append(blob, static_cast<const std::byte*>(key), head.doze_key_bytes);
+  append(blob, reinterpret_cast<const std::byte*>(worker), worker_bytes);
+  if (key) ucp_rkey_buffer_release(key);
+  ucp_worker_release_address(ucx_.worker, worker);
+  return blob;
+}
+
+status ucx_transport::connect(shared_blobs addresses, time_point) {
+  if (!addresses || addresses->size() != size_)
+    return {errc::invalid, "connect() needs the addresses of all " + std::to_string(size_) + " ranks"};
+  for (rank_t r = 0; r < size_; ++r) {
+    const auto head = head_of<address_head>((*addresses)[r]);
+    if (!head || head->version != wire_version ||
+        (*addresses)[r].size() != sizeof *head + head->doze_key_bytes + head->worker_bytes)
+      return {errc::protocol, "rank " + std::to_string(r) + " runs another version of the UCX provider", r};
+  }
+  addresses_ = std::move(addresses);
+  return {};
+}
+
+bool ucx_transport::reaches(rank_t rank) const noexcept {
+  return rank < size_ && (rank == rank_ || !only_this_host_ || same_host(rank));
+}
+
+bool ucx_transport::same_host(rank_t rank) const noexcept {
+  return addresses_ && head_of<address_head>((*addresses_)[rank])->host == host_;
+}
+
+peer* ucx_transport::peer_of(rank_t rank) noexcept {
+  if (peers_[rank]) return peers_[rank].get();
+  try {
+    for (auto* list : {&open_, &to_open_, &to_close_, &suspects_}) list->reserve(peers_made_ + 1);
+    auto made = std::make_unique<peer>();
+    made->net = this, made->rank = rank;
+    peers_[rank] = std::move(made);
+    ++peers_made_;
+  } catch (...) {
+    return nullptr;
+  }
+  return peers_[rank].get();
+}
+
+void ucx_transport::open_endpoint(peer& p) noexcept {
+  if (p.asked || !p.end || !addresses_) return;
+  p.asked = true;
+  open_.push_back(&p);  // reserved by peer_of()
+  const auto blob = (*addresses_)[p.rank];
+  const auto head = *head_of<address_head>(blob);
+  const bool local = head.host == host_;
+  if (local && head.pid != ::getpid()) watch_process(p, head.pid);
+  if (!p.end) return;
+
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(blob.data() + sizeof head + head.doze_key_bytes);
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = callbacks::on_failure;
+  params.err_handler.arg = &p;
+  if (const auto e = ucp_ep_create(ucx_.worker, &params, &p.ep); e != UCS_OK) {
+    p.ep = nullptr;
+    bury(p, {errc::peer_dead, "rank " + std::to_string(p.rank) + " cannot be reached: " + ucs_status_string(e), p.rank, e});
+    return;
+  }
+  if (local && head.doze_key_bytes) map_doze(p, head, blob.subspan(sizeof head, head.doze_key_bytes));
+  p.greeting.to = &p;
+  p.greeting.head.kind = message_kind::hello;
+  p.greeting.next = p.head;  // before any answer that waits already
+  p.head = &p.greeting;
+  if (!p.tail) p.tail = &p.greeting;
+  ++p.queued;
+  pump(p);
+}
+
+void ucx_transport::map_doze(peer& p, const address_head& head, std::span<const std::byte> key) noexcept {
+  if (ucp_ep_rkey_unpack(p.ep, key.data(), &p.doze_key) != UCS_OK) {
+    p.doze_key = nullptr;
+    return;
+  }
+  void* at = nullptr;
+  if (ucp_rkey_ptr(p.doze_key, head.doze_address, &at) == UCS_OK) p.doze = static_cast<std::uint64_t*>(at);
+}
+
+void ucx_transport::watch_process(peer& p, std::int32_t pid) noexcept {
+  p.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (p.pidfd < 0) {
+    if (errno == ESRCH) bury(p, died(p.rank, "its process has ended"));
+    return;  // without a pidfd (an old kernel, too many files), UCX's keepalive has to do
+  }
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = &p;
+  ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, p.pidfd, &event);
+}
+
+void ucx_transport::suspect(peer& p, status why) noexcept {
+  if (!p.end || p.suspected != time_point{}) return;
+  p.suspected = now() + moment;
+  p.suspicion = std::move(why);
+  suspects_.push_back(&p);
+}
+
+void ucx_transport::bury(peer& p, status why) noexcept {
+  if (!p.end) return;
+  p.end = std::move(why);
+  if (p.pidfd >= 0) {
+    ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.pidfd, nullptr);
+    ::close(std::exchange(p.pidfd, -1));
+  }
+  fail_queue(p);
+  to_close_.push_back(&p);
+}
+
+// All that waits to be sent or answered. What is in UCX's hands ends in sent_by_ucx(): until then UCX may read it.
+void ucx_transport::fail_queue(peer& p) noexcept {
+  frame* waiting = p.head;
+  if (p.in_ucx) {
+    waiting = std::exchange(p.head->next, nullptr);
+    p.tail = p.head;
+    p.queued = 1;
+  } else {
+    p.head = p.tail = nullptr;
+    p.queued = 0;
+  }
+  while (waiting) {
+    frame& f = *waiting;
+    waiting = std::exchange(f.next, nullptr);
+    finish(f, p.end);
+  }
+  for (std::uint32_t i = 0; i < pool_frames; ++i)
+    if (frames_[i].to == &p && &frames_[i] != p.head) finish(frames_[i], p.end);
+}
+
+void ucx_transport::close_endpoints() noexcept {
+  while (!to_close_.empty()) {
+    peer& p = *to_close_.back();
+    to_close_.pop_back();
+    if (!p.ep) continue;
+    ucp_request_param_t params{};
+    params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    params.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    void* request = ucp_ep_close_nbx(std::exchange(p.ep, nullptr), &params);
+    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);  // goes on by itself
+  }
+}
+
+// Lets everything in that arrived already, above all goodbyes.
+void ucx_transport::drain() noexcept {
+  for (int idle = 0, turns = 0; idle < 4 && turns < 10000; ++turns)
+    idle = ucp_worker_progress(ucx_.worker) ? 0 : idle + 1;
+}
+
+void ucx_transport::judge_suspects() noexcept {
+  for (std::size_t i = 0; i < suspects_.size();) {
+    peer& p = *suspects_[i];
+    if (p.end && p.pidfd >= 0 && readable(p.pidfd)) {
+      drain();
+      if (p.end) bury(p, died(p.rank, "its process has ended"));
+    }
+    // Its process lives on and nothing else breaks a connection within one host: its transport is gone.
+    if (p.end && now() >= p.suspected) bury(p, p.pidfd >= 0 ? left(p.rank) : died(p.rank, p.suspicion.text()));
+    if (p.end) {
+      ++i;
+    } else {
+      suspects_[i] = suspects_.back();
+      suspects_.pop_back();
+    }
+  }
+}
+
+bool ucx_transport::look_for_deaths(int timeout_ms) noexcept {
+  epoll_event events[16];
+  const int n = ::epoll_wait(poll_fd_, events, 16, timeout_ms);
+  for (int i = 0; i < n; ++i) {
+    auto* p = static_cast<peer*>(events[i].data.ptr);
+    if (!p || !p->end) continue;
+    drain();
+    if (p->end) bury(*p, died(p->rank, "its process has ended"));
+  }
+  return n > 0;
+}
+
+status ucx_transport::health(rank_t rank) noexcept {
+  if (rank == rank_) return {};
+  peer* p = peer_of(rank);
+  if (!p) return {errc::no_resource, "no memory for a peer", rank};
+  if (p->end) {
+    open_endpoint(*p);
+    progress();
+    if (p->end && p->pidfd >= 0) look_for_deaths(0);
+  }
+  return p->end;
+}
+
+// Delivers what was taken, then says goodbye to everyone who has a connection with this rank, all within a bounded
+// time. A goodbye that gets lost is no harm: the peer then suspects, and judges rightly by itself.
+void ucx_transport::say_goodbye() noexcept {
+  const time_point deadline = now() + longest_leave;
+  disarm();
+  drain();
+  for (auto& p : peers_) {
+    if (!p || !p->end || (!p->asked && !p->heard)) continue;
+    open_endpoint(*p);
+    if (!p->end) continue;
+    p->farewell.to = p.get();
+    p->farewell.head.kind = message_kind::bye;
+    queue(p->farewell);
+  }
+  const auto busy = [&] {
+    return std::any_of(open_.begin(), open_.end(),
+                       [](const peer* p) { return p->end && p->suspected == time_point{} && p->queued; });
+  };
+  while (busy() && now() < deadline)
+    if (!progress()) ::usleep(50);
+
+  // Handed to UCX is not yet handed to the kernel.
+  std::vector<void*> flushes;
+  ucp_request_param_t params{};
+  for (peer* p : open_) {
+    if (!p->ep || p->suspected != time_point{} || p->queued) continue;
+    void* request = ucp_ep_flush_nbx(p->ep, &params);
+    try {
+      if (UCS_PTR_IS_PTR(request)) flushes.push_back(request);
+    } catch (...) {
+      ucp_request_free(request);
+    }
+  }
+  for (void* request : flushes) {
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && now() < deadline)
+      if (!progress()) ::usleep(50);
+    ucp_request_free(request);
+  }
+
+  for (peer* p : open_) bury(*p, {errc::peer_dead, "this rank's transport was closed", p->rank});
+  close_endpoints();
+  drain();
+}
+
+}  // namespace tutti::ucx

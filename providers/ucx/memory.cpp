@@ -1,0 +1,208 @@
+// Regions of mine, segments of everyone's, and where they are mapped.
+#include <cstdlib>
+#include <new>
+
+#include "providers/ucx/transport.h"
+
+namespace tutti::ucx {
+namespace {
+
+// An id is a slot and how often the slot was used: messages about a dropped region must not touch its successor.
+constexpr unsigned slot_bits = 20;
+constexpr std::uint32_t max_slots = (1u << slot_bits) - 1;  // the last is never used, so that plain_memory is no id
+constexpr std::uint32_t make_id(std::size_t slot, std::uint32_t life) noexcept {
+  return life << slot_bits | static_cast<std::uint32_t>(slot);
+}
+constexpr std::uint32_t slot_of(std::uint32_t id) noexcept { return id & max_slots; }
+
+template <class T, class Free>
+std::size_t free_slot(std::vector<T>& table, const Free& is_free) {
+  std::size_t i = 0;
+  while (i < table.size() && !is_free(table[i])) ++i;
+  if (i == table.size()) table.emplace_back();
+  return i;
+}
+
+}  // namespace
+
+result<region_id> ucx_transport::enter(region r) noexcept {
+  try {
+    const std::size_t slot = free_slot(regions_, [](const region& old) { return !old.base; });
+    if (slot >= max_slots) return status{errc::no_resource, "too many regions"};
+    r.life = regions_[slot].life + 1;
+    regions_[slot] = r;
+    return region_id{make_id(slot, r.life)};
+  } catch (const std::bad_alloc&) {
+    return status{errc::no_resource, "no memory for a region"};
+  }
+}
+
+result<region_id> ucx_transport::add(std::span<std::byte> memory) {
+  if (memory.empty()) return status{errc::invalid, "a region of 0 bytes cannot be added"};
+  region r;
+  r.base = memory.data(), r.bytes = memory.size();
+  return enter(r);  // only the target's CPU touches it, and UCX needs no registration for that
+}
+
+result<region_id> ucx_transport::allocate(std::size_t bytes, std::span<std::byte>& memory) {
+  if (bytes == 0) return status{errc::invalid, "a region of 0 bytes cannot be allocated"};
+  region r;
+  r.bytes = bytes;
+  const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
+  if (rounded < bytes) return status{errc::invalid, "a region of " + std::to_string(bytes) + " bytes cannot exist"};
+  if (shared_memory_) {
+    ucp_mem_map_params_t params{};
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
+    params.length = rounded;
+    params.flags = UCP_MEM_MAP_ALLOCATE;
+    if (const auto e = ucp_mem_map(ucx_.context, &params, &r.memory); e != UCS_OK)
+      return status{errc::no_resource, "UCX cannot allocate " + std::to_string(bytes) + " bytes: " + ucs_status_string(e),
+                    no_rank, e};
+    ucp_mem_attr_t attributes{};
+    attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
+    ucp_mem_query(r.memory, &attributes);
+    r.base = static_cast<std::byte*>(attributes.address);
+  }
+  if (!r.base || reinterpret_cast<std::uintptr_t>(r.base) % 64) {
+    if (r.memory) ucp_mem_unmap(ucx_.context, std::exchange(r.memory, nullptr));
+    r.own = std::aligned_alloc(4096, rounded);
+    r.base = static_cast<std::byte*>(r.own);
+    if (!r.own) return status{errc::no_resource, "no memory for " + std::to_string(bytes) + " bytes"};
+  }
+  std::memset(r.base, 0, bytes);
+  auto entered = enter(r);
+  if (entered) memory = {r.base, bytes};
+  else bury_memory(r);
+  return entered;
+}
+
+result<std::vector<std::byte>> ucx_transport::key(region_id id) {
+  const region* r = region_at(static_cast<std::uint32_t>(id));
+  if (!r) return status{errc::invalid, "key() of a region that does not exist"};
+  key_head head;
+  head.region = static_cast<std::uint32_t>(id);
+  head.base = reinterpret_cast<std::uintptr_t>(r->base), head.bytes = r->bytes;
+  void* rkey = nullptr;
+  std::size_t rkey_bytes = 0;
+  if (r->memory) {
+    if (const auto e = ucp_rkey_pack(ucx_.context, r->memory, &rkey, &rkey_bytes); e != UCS_OK)
+      return vendor_error(e, "ucp_rkey_pack");
+  }
+  head.rkey_bytes = static_cast<std::uint32_t>(rkey_bytes);
+  std::vector<std::byte> blob;
+  append(blob, &head);
+  append(blob, static_cast<const std::byte*>(rkey), rkey_bytes);
+  if (rkey) ucp_rkey_buffer_release(rkey);
+  return blob;
+}
+
+result<segment_id> ucx_transport::attach(const rank_map& members, shared_blobs keys) {
+  if (!keys || keys->size() != members.size())
+    return status{errc::invalid, "attach() needs one key for each of " + std::to_string(members.size()) + " members"};
+  std::vector<member> views(members.size());
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    if (members[i] >= size_) return status{errc::invalid, "rank " + std::to_string(members[i]) + " is not in this job"};
+    if ((*keys)[i].empty()) continue;
+    const auto head = head_of<key_head>((*keys)[i]);
+    if (!head || (*keys)[i].size() != sizeof *head + head->rkey_bytes)
+      return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not one of UCX's", members[i]};
+    views[i].region = head->region, views[i].bytes = head->bytes, views[i].absent = false;
+  }
+  const std::size_t slot = free_slot(segments_, [](const segment& s) { return !s.keys; });
+  if (slot >= max_slots) return status{errc::no_resource, "too many segments"};
+  segment& s = segments_[slot];
+  s.members = members, s.keys = std::move(keys), s.views = std::move(views);
+  return segment_id{make_id(slot, ++s.life)};
+}
+
+void ucx_transport::drop(segment_id id) noexcept {
+  const std::uint32_t slot = slot_of(static_cast<std::uint32_t>(id));
+  if (slot >= segments_.size() || make_id(slot, segments_[slot].life) != static_cast<std::uint32_t>(id)) return;
+  for (member& m : segments_[slot].views) release(m);
+  const std::uint32_t life = segments_[slot].life;
+  segments_[slot] = {};
+  segments_[slot].life = life;
+}
+
+void ucx_transport::drop(region_id id) noexcept {
+  region* r = region_at(static_cast<std::uint32_t>(id));
+  if (!r) return;
+  for (segment& s : segments_) {  // this rank's own part of segments is mapped without UCX
+    const std::uint32_t mine = s.keys ? s.members.index_of(rank_) : 0;
+    if (mine < s.views.size() && s.views[mine].region == static_cast<std::uint32_t>(id)) s.views[mine] = {};
+  }
+  region gone = *r;
+  *r = {};
+  r->life = gone.life;
+  // Messages under way may still read it.
+  try {
+    if (busy_ && (gone.memory || gone.own)) graveyard_.push_back(gone), gone = {};
+  } catch (...) {  // not even room for one entry: let them fault no more than they must
+  }
+  bury_memory(gone);
+}
+
+void ucx_transport::bury_memory(region& r) noexcept {
+  if (r.memory) ucp_mem_unmap(ucx_.context, r.memory);
+  std::free(r.own);
+  r = {};
+}
+
+void ucx_transport::release(member& m) noexcept {
+  if (m.rkey) ucp_rkey_destroy(m.rkey);  // and what was mapped through it
+  m = {};
+}
+
+std::byte* ucx_transport::map(segment_id id, rank_t rank) noexcept { return view(id, rank).mapped; }
+
+region* ucx_transport::region_at(std::uint32_t id) noexcept {
+  const std::uint32_t slot = slot_of(id);
+  if (slot >= regions_.size() || !regions_[slot].base || make_id(slot, regions_[slot].life) != id) return nullptr;
+  return &regions_[slot];
+}
+
+std::byte* ucx_transport::range(std::uint32_t id, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const region* r = region_at(id);
+  return r && offset <= r->bytes && bytes <= r->bytes - offset ? r->base + offset : nullptr;
+}
+
+std::byte* ucx_transport::local_address(region_id id, std::uint64_t offset) noexcept {
+  if (id == plain_memory) return reinterpret_cast<std::byte*>(offset);
+  const region* r = region_at(static_cast<std::uint32_t>(id));
+  return r ? r->base + offset : nullptr;
+}
+
+member& ucx_transport::view(segment_id id, rank_t rank) noexcept {
+  const std::uint32_t slot = slot_of(static_cast<std::uint32_t>(id));
+  if (slot >= segments_.size()) return nobody_;
+  segment& s = segments_[slot];
+  const std::uint32_t i = s.members.index_of(rank);
+  if (i >= s.views.size()) return nobody_;
+  member& m = s.views[i];
+  if (!m.resolved && !m.absent) resolve(m, s, rank);
+  return m;
+}
+
+void ucx_transport::resolve(member& m, segment& s, rank_t rank) noexcept {
+  m.resolved = true;
+  if (rank == rank_) {
+    m.mapped = range(m.region, 0, m.bytes);
+    m.absent = !m.mapped;
+    return;
+  }
+  const auto blob = (*s.keys)[s.members.index_of(rank)];
+  const auto head = *head_of<key_head>(blob);
+  peer* p = peer_of(rank);
+  if (!p) return;
+  open_endpoint(*p);
+  // Who could store there could not wake it without its doze word, so both or none.
+  if (!p->ep || !p->doze || !head.rkey_bytes) return;
+  if (ucp_ep_rkey_unpack(p->ep, blob.data() + sizeof head, &m.rkey) != UCS_OK) {
+    m.rkey = nullptr;
+    return;
+  }
+  void* at = nullptr;
+  if (ucp_rkey_ptr(m.rkey, head.base, &at) == UCS_OK) m.mapped = static_cast<std::byte*>(at);
+}
+
+}  // namespace tutti::ucx

@@ -1,0 +1,93 @@
+// Driving UCX, and sleeping.
+#include <poll.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+
+#include "providers/ucx/transport.h"
+
+namespace tutti::ucx {
+namespace {
+
+using namespace std::chrono_literals;
+
+// UCX 1.13 loses wake-ups: a fabric interface that has no endpoint yet is watched by a thread of UCX, and its first
+// connection can arrive between that thread and ucp_worker_arm(), which then sees neither. So no sleep is longer than
+// this; short while nobody is connected, when it is likely, and hardly noticeable after that.
+constexpr auto longest_sleep_alone = 2ms, longest_sleep = 50ms;
+
+constexpr std::uint32_t turns_between_looks = 1024;  // at pidfds, which costs a system call
+
+}  // namespace
+
+unsigned ucx_transport::progress() noexcept {
+  const bool look = armed_fd_ || ++turns_ % turns_between_looks == 0;
+  disarm();
+  events_ = 0;
+  events_ += ucp_worker_progress(ucx_.worker);
+  if (look) look_for_deaths(0);
+  while (!to_open_.empty()) {
+    peer& p = *to_open_.back();
+    to_open_.pop_back();
+    open_endpoint(p);
+  }
+  if (!suspects_.empty()) judge_suspects();
+  if (!to_close_.empty()) close_endpoints();
+  if (busy_ == 0 && !graveyard_.empty()) {
+    for (region& r : graveyard_) bury_memory(r);
+    graveyard_.clear();
+  }
+  return events_;
+}
+
+// An odd doze word asks peers that store into my memory for a bell; UCX's own arming covers all that comes as messages.
+bool ucx_transport::arm(wake_by by) noexcept {
+  if (armed_) {
+    if (by == wake_by::fd && !std::exchange(armed_fd_, true)) set_alarm(patience());
+    return true;
+  }
+  if (!to_open_.empty() || !to_close_.empty() || !suspects_.empty()) return false;
+  const std::atomic_ref<std::uint64_t> doze{*doze_};
+  doze.fetch_add(1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // against ring()
+  if (ucp_worker_arm(ucx_.worker) != UCS_OK) {
+    doze.fetch_add(1);
+    return false;
+  }
+  armed_ = true, armed_fd_ = by == wake_by::fd;
+  if (armed_fd_) set_alarm(patience());
+  return true;
+}
+
+std::chrono::nanoseconds ucx_transport::patience() const noexcept {
+  return open_.empty() ? longest_sleep_alone : longest_sleep;
+}
+
+// wait_fd() becomes readable then; never read, it is set anew by the next arm().
+void ucx_transport::set_alarm(std::chrono::nanoseconds in) noexcept {
+  itimerspec at{};
+  at.it_value.tv_nsec = static_cast<long>(in.count());  // 0: none
+  ::timerfd_settime(alarm_fd_, 0, &at, nullptr);
+}
+
+void ucx_transport::disarm() noexcept {
+  if (!armed_) return;
+  armed_ = false;
+  if (std::exchange(armed_fd_, false)) set_alarm(0ns);  // or it would end the next sleep
+  std::atomic_ref<std::uint64_t>{*doze_}.fetch_add(1);
+}
+
+void ucx_transport::sleep(time_point deadline) noexcept {
+  using std::chrono::nanoseconds;
+  if (armed_) {
+    const nanoseconds left = std::clamp<nanoseconds>(deadline - now(), 0ns, patience());
+    timespec room{};
+    room.tv_sec = static_cast<time_t>(left.count() / 1'000'000'000);
+    room.tv_nsec = static_cast<long>(left.count() % 1'000'000'000);
+    pollfd p{poll_fd_, POLLIN, 0};
+    if (::ppoll(&p, 1, &room, nullptr) > 0) look_for_deaths(0);
+  }
+  disarm();
+}
+
+}  // namespace tutti::ucx

@@ -1,0 +1,41 @@
+#include "core/provider.h"
+
+#include "providers/ucx/transport.h"
+
+namespace tutti {
+namespace {
+
+// Lists of UCX's transports that are worth a name of their own, best first. UCX knows by trying what can be used here.
+constexpr std::string_view devices[] = {"shm", "rc", "tcp"};
+
+std::vector<std::string> probe(std::string& why_not) {
+  std::vector<std::string> usable;
+  for (const std::string_view device : devices) {
+    auto opened = ucx::open_worker(device);
+    if (opened) {
+      ucx::close_worker(*opened);
+      usable.emplace_back(device);
+    } else if (!why_not.empty()) {
+      why_not += "; ";
+    }
+    if (!opened) why_not += std::string{device} + ": " + opened.error().text();
+  }
+  return usable;
+}
+
+}  // namespace
+
+extern const provider ucx_provider;
+const provider ucx_provider{
+    .name = "ucx",
+    .summary = "UCX: shared memory, tcp, and whatever fabrics UCX finds here",
+    .probe = probe,
+    .open = ucx::ucx_transport::open,
+    .is_network = true,
+};
+
+}  // namespace tutti
+
+extern "C" __attribute__((visibility("default"))) const tutti::provider* tutti_provider_module(int abi) {
+  return abi == tutti::provider_abi ? &tutti::ucx_provider : nullptr;
+}

@@ -1,0 +1,138 @@
+// The target's part: messages applied as they come, and answers on their way back.
+#include <algorithm>
+
+#include "providers/ucx/transport.h"
+
+namespace tutti::ucx {
+
+void ucx_transport::receive(const message& m, std::span<const std::byte> payload) noexcept {
+  if (m.origin >= size_ || m.origin == rank_) return;
+  peer* p = peer_of(m.origin);
+  if (!p || !p->end) return;
+  ++events_;
+  p->heard = true;
+  if (m.sequence != ++p->seen_sequence) {
+    bury(*p, {errc::protocol, "UCX lost or reordered a message of rank " + std::to_string(p->rank), p->rank});
+    return;
+  }
+  switch (m.kind) {
+    case message_kind::hello:
+    case message_kind::bell: break;
+    case message_kind::bye:
+      bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " left", p->rank, peer_left});
+      break;
+    case message_kind::put: apply_put(m, payload); break;
+    case message_kind::get:
+    case message_kind::fetch_add:
+    case message_kind::compare_swap:
+    case message_kind::swap:
+    case message_kind::mark: serve(*p, m); break;
+    case message_kind::data:
+    case message_kind::old_value:
+    case message_kind::passed: take_answer(*p, m, payload); break;
+  }
+}
+
+// Memory that was dropped meanwhile takes nothing, and nothing is signalled.
+void ucx_transport::apply_put(const message& m, std::span<const std::byte> payload) noexcept {
+  if (!payload.empty()) {
+    std::byte* to = range(m.region, m.offset, payload.size());
+    if (!to) return;
+    std::memcpy(to, payload.data(), payload.size());
+  }
+  if (!(m.flags & with_signal)) return;
+  if (std::byte* word = range(m.signal_region, m.signal_offset, sizeof(std::uint64_t)))
+    apply_signal(reinterpret_cast<std::uint64_t*>(word), m.flags & signal_adds, m.operand);
+}
+
+// Room for the answers to all requests that a peer may have under way, and one more: the last piece of an answer can be
+// at the peer, and its next request here, before UCX says that the piece was sent.
+bool ucx_transport::prepare_answers(peer& p) noexcept {
+  if (!p.answers.empty()) return true;
+  try {
+    p.bounce = std::make_unique<std::byte[]>(piece_bytes_);
+    p.answers.resize(request_limit + 1);
+  } catch (...) {
+    return false;
+  }
+  for (frame& f : p.answers) {
+    f.home = &p.free_answers;
+    f.next = p.free_answers;
+    p.free_answers = &f;
+  }
+  return true;
+}
+
+void ucx_transport::serve(peer& p, const message& m) noexcept {
+  if (!prepare_answers(p) || !p.free_answers) {
+    bury(p, {errc::protocol, "rank " + std::to_string(p.rank) + " asks for more than there is room to answer", p.rank});
+    return;
+  }
+  frame& f = *p.free_answers;
+  p.free_answers = f.next;
+  f.next = nullptr, f.to = &p;
+  f.head = {};
+  f.head.cookie = m.cookie;
+  f.source = nullptr, f.left = 0, f.piece = 0;
+  if (m.kind == message_kind::mark) {
+    f.head.kind = message_kind::passed;
+  } else if (m.kind == message_kind::get) {
+    f.head.kind = message_kind::data;
+    f.op.local = region_id{m.region}, f.op.local_offset = m.offset, f.left = m.bytes;
+  } else {
+    f.head.kind = message_kind::old_value;
+    std::byte* word = range(m.region, m.offset, sizeof(std::uint64_t));
+    if (word) f.head.operand = apply_atomic(m.kind, reinterpret_cast<std::uint64_t*>(word), m.operand, m.signal_offset);
+    else f.head.flags = memory_gone;
+  }
+  queue(f);
+}
+
+void ucx_transport::take_answer(peer& p, const message& m, std::span<const std::byte> payload) noexcept {
+  const auto index = static_cast<std::uint32_t>(m.cookie), life = static_cast<std::uint32_t>(m.cookie >> 32);
+  if (index >= pool_frames) return;
+  frame& f = frames_[index];
+  if (f.to != &p || f.life != life || !f.request || f.answered) return;
+
+  status outcome;
+  if (m.flags & memory_gone) {
+    outcome = {errc::invalid, "the memory named on rank " + std::to_string(p.rank) + " is no longer exposed", p.rank};
+  } else if (m.kind == message_kind::data) {
+    land(f.op, m.offset, payload);
+    f.value += payload.size();
+    if (f.value < f.op.bytes) return;
+  } else if (m.kind == message_kind::old_value) {
+    land(f.op, 0, std::as_bytes(std::span{&m.operand, 1}));
+  } else {
+    p.applied = std::max(p.applied, f.traffic);
+  }
+  if (f.sent) {
+    finish(f, outcome);
+    return;
+  }
+  // UCX has not said yet that the request was sent; piece_sent() will end the frame.
+  f.answered = true;
+  if (completion* done = std::exchange(f.op.done, nullptr)) outcome.ok() ? done->finish() : done->finish(outcome);
+}
+
+// Into the origin's memory, which lives until the operation is done; dropped regions are skipped all the same.
+void ucx_transport::land(const rma_op& op, std::uint64_t offset, std::span<const std::byte> payload) noexcept {
+  if (op.kind != op_kind::get_scatter) {
+    std::byte* to = local_address(op.local, op.local_offset);
+    if (to && offset + payload.size() <= op.bytes) std::memcpy(to + offset, payload.data(), payload.size());
+    return;
+  }
+  for (unsigned i = 0; i < op.slices && !payload.empty(); ++i) {
+    const slice& s = op.scatter[i];
+    if (offset >= s.bytes) {
+      offset -= s.bytes;
+      continue;
+    }
+    const std::size_t n = std::min<std::size_t>(payload.size(), s.bytes - offset);
+    if (std::byte* to = local_address(s.local, s.local_offset)) std::memcpy(to + offset, payload.data(), n);
+    payload = payload.subspan(n);
+    offset = 0;
+  }
+}
+
+}  // namespace tutti::ucx

@@ -1,0 +1,232 @@
+// Operations as they are taken: done at once where memory is mapped, else handed on as messages.
+#include "providers/ucx/transport.h"
+
+namespace tutti::ucx {
+namespace {
+
+std::uint64_t* word_at(std::byte* base, std::uint64_t offset) noexcept {
+  return reinterpret_cast<std::uint64_t*>(base + offset);
+}
+
+message_kind atomic_of(op_kind kind) noexcept {
+  return kind == op_kind::fetch_add      ? message_kind::fetch_add
+         : kind == op_kind::compare_swap ? message_kind::compare_swap
+                                         : message_kind::swap;
+}
+
+status detached(rank_t rank) {
+  return {errc::invalid, "the memory named on rank " + std::to_string(rank) + " or here is not, or no longer, exposed", rank};
+}
+
+}  // namespace
+
+void apply_signal(std::uint64_t* word, bool add, std::uint64_t operand) noexcept {
+  const std::atomic_ref<std::uint64_t> w{*word};
+  if (add) w.fetch_add(operand, std::memory_order_acq_rel);
+  else w.store(operand, std::memory_order_release);
+}
+
+std::uint64_t apply_atomic(message_kind kind, std::uint64_t* word, std::uint64_t operand,
+                           std::uint64_t expected) noexcept {
+  const std::atomic_ref<std::uint64_t> w{*word};
+  if (kind == message_kind::fetch_add) return w.fetch_add(operand);
+  if (kind == message_kind::swap) return w.exchange(operand);
+  w.compare_exchange_strong(expected, operand);
+  return expected;
+}
+
+std::size_t ucx_transport::submit(std::span<const rma_op> ops) noexcept {
+  std::size_t taken = 0;
+  while (taken < ops.size() && take(ops[taken])) ++taken;
+  // An operation upon this rank itself, or a completion, between arm() and sleep() must end that sleep.
+  if (armed_ && taken) ucp_worker_signal(ucx_.worker);
+  return taken;
+}
+
+bool ucx_transport::take(const rma_op& op) noexcept {
+  peer* p = peer_of(op.rank);
+  if (!p) return false;
+  if (!p->end) return ends_at_once(op, *p, p->end);
+  switch (op.kind) {
+    case op_kind::put:
+    case op_kind::signal:
+    case op_kind::put_signal: return take_put(op, *p);
+    case op_kind::get:
+    case op_kind::get_scatter: return take_get(op, *p);
+    case op_kind::fetch_add:
+    case op_kind::compare_swap:
+    case op_kind::swap: return take_atomic(op, *p);
+  }
+  return ends_at_once(op, *p, {errc::invalid, "there is no such operation", op.rank});
+}
+
+bool ucx_transport::ends_at_once(const rma_op& op, peer& p, const status& outcome) noexcept {
+  if (op.done) {
+    op.done->begin();
+    outcome.ok() ? op.done->finish() : op.done->finish(outcome);
+  } else if (!outcome && p.unreported) {
+    p.unreported = outcome;
+  }
+  return true;
+}
+
+bool ucx_transport::take_put(const rma_op& op, peer& p) noexcept {
+  const bool has_payload = op.kind != op_kind::signal && op.bytes > 0, has_signal = op.kind != op_kind::put;
+  const member* to = has_payload ? &view(op.remote, op.rank) : nullptr;
+  const member* word = has_signal ? &view(op.signal, op.rank) : nullptr;
+  const std::byte* source = has_payload ? local_address(op.local, op.local_offset) : nullptr;
+  if (!p.end) return ends_at_once(op, p, p.end);  // it could not be reached
+  if ((to && (to->absent || !source)) || (word && word->absent)) return ends_at_once(op, p, detached(op.rank));
+
+  const bool direct_payload = to && to->mapped;
+  const bool direct_signal = word && word->mapped && !p.unapplied() && (!to || to->mapped);
+  frame* f = nullptr;
+  if ((to && !direct_payload) || (word && !direct_signal)) {
+    f = new_frame(p, message_kind::put);
+    if (!f) return false;
+  }
+  if (direct_payload) std::memcpy(to->mapped + op.remote_offset, source, op.bytes);
+  if (direct_signal) {
+    apply_signal(word_at(word->mapped, op.signal_offset), op.how == signal_how::add, op.operand);
+    ring(p);
+  }
+  if (!f) return ends_at_once(op, p, {});
+
+  f->op = op;
+  if (op.done) op.done->begin();
+  if (to && !direct_payload) {
+    f->head.region = to->region, f->head.offset = op.remote_offset;
+    f->source = source, f->left = op.bytes;
+    if (op.local == plain_memory && op.bytes <= max_inline) {
+      std::memcpy(f->small, source, op.bytes);
+      f->source = f->small;
+    }
+  }
+  if (word && !direct_signal) {
+    f->head.signal_region = word->region, f->head.signal_offset = op.signal_offset, f->head.operand = op.operand;
+    if (op.how == signal_how::add) f->head.flags = signal_adds;
+    f->signals = true;
+    std::atomic_thread_fence(std::memory_order_release);  // a payload that was stored directly
+  }
+  ++p.traffic;
+  const bool detour = word && word->mapped && !direct_signal;
+  queue(*f);
+  if (detour && p.end && !p.marking) {  // ask, so that later signals may go directly again
+    if (frame* mark = new_request(p, message_kind::mark)) {
+      p.marking = mark->marks = true;
+      mark->traffic = p.traffic;
+      queue(*mark);
+    }
+  }
+  return true;
+}
+
+bool ucx_transport::take_get(const rma_op& op, peer& p) noexcept {
+  rma_op want = op;
+  if (op.kind == op_kind::get_scatter) {
+    want.bytes = 0;
+    for (unsigned i = 0; i < op.slices; ++i) want.bytes += op.scatter[i].bytes;
+  }
+  if (want.bytes == 0) return ends_at_once(op, p, {});
+  const member& from = view(op.remote, op.rank);
+  if (!p.end) return ends_at_once(op, p, p.end);
+  if (from.absent) return ends_at_once(op, p, detached(op.rank));
+  if (from.mapped) {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    land(want, 0, {from.mapped + op.remote_offset, want.bytes});
+    return ends_at_once(op, p, {});
+  }
+  frame* f = new_request(p, message_kind::get);
+  if (!f) return false;
+  f->op = want;
+  if (op.done) op.done->begin();
+  f->head.region = from.region, f->head.offset = op.remote_offset, f->head.bytes = want.bytes;
+  queue(*f);
+  return true;
+}
+
+bool ucx_transport::take_atomic(const rma_op& op, peer& p) noexcept {
+  const member& at = view(op.remote, op.rank);
+  if (!p.end) return ends_at_once(op, p, p.end);
+  if (at.absent) return ends_at_once(op, p, detached(op.rank));
+  const message_kind kind = atomic_of(op.kind);
+  if (at.mapped) {
+    const std::uint64_t old = apply_atomic(kind, word_at(at.mapped, op.remote_offset), op.operand, op.expected);
+    ring(p);
+    rma_op result = op;
+    result.kind = op_kind::get, result.bytes = sizeof old;
+    land(result, 0, std::as_bytes(std::span{&old, 1}));
+    return ends_at_once(op, p, {});
+  }
+  frame* f = new_request(p, kind);
+  if (!f) return false;
+  f->op = op;
+  f->op.bytes = sizeof(std::uint64_t);
+  if (op.done) op.done->begin();
+  f->head.region = at.region, f->head.offset = op.remote_offset;
+  f->head.operand = op.operand;
+  f->head.signal_offset = op.kind == op_kind::compare_swap ? op.expected : 0;
+  ++p.traffic;
+  queue(*f);
+  return true;
+}
+
+// After a store into a peer's memory. The peer makes its doze word odd before it looks at its words for the last time
+// and sleeps; this rank stored before it looks at the doze word. Both have a full fence between, so at least one of the
+// two sees the other's store. One message for each sleep is enough.
+void ucx_transport::ring(peer& p) noexcept {
+  if (!p.doze) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const std::uint64_t doze = std::atomic_ref<std::uint64_t>{*p.doze}.load(std::memory_order_relaxed);
+  if (!(doze & 1) || doze == p.rung || p.ringing.to) return;
+  p.rung = doze;
+  p.ringing.to = &p;
+  p.ringing.head.kind = message_kind::bell;
+  queue(p.ringing);
+}
+
+// Everything that went by message is applied when a mark that followed it was; the rest is applied already.
+bool ucx_transport::flush(rank_t rank, completion* done) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  peer* one = rank == no_rank ? nullptr : peer_of(rank);
+  if (rank != no_rank && !one) return false;
+  const std::span<peer* const> all{open_};
+  const std::span<peer* const> peers = one ? std::span<peer* const>{&one, 1} : all;
+
+  std::uint32_t marks = 0;
+  for (const peer* p : peers) {
+    if (!p->end || !p->unapplied()) continue;
+    if (p->unanswered >= request_limit || p->queued >= queue_limit) return false;
+    ++marks;
+  }
+  if (busy_ + marks > pool_frames) return false;
+
+  const auto ends = [&](const status& outcome) {
+    if (!done) return;
+    done->begin();
+    outcome.ok() ? done->finish() : done->finish(outcome);
+  };
+  bool pending = false;
+  for (peer* p : peers) {
+    if (!p->unreported) {
+      ends(std::exchange(p->unreported, {}));
+      pending = true;
+    } else if (!p->end && (one || p->unapplied())) {
+      ends(p->end);
+      p->applied = p->traffic;  // reported
+      pending = true;
+    } else if (p->end && p->unapplied()) {
+      frame* mark = new_request(*p, message_kind::mark);
+      mark->op.done = done;
+      if (done) done->begin();
+      mark->traffic = p->traffic;
+      queue(*mark);
+      pending = true;
+    }
+  }
+  if (!pending) ends({});
+  if (armed_) ucp_worker_signal(ucx_.worker);
+  return true;
+}
+
+}  // namespace tutti::ucx

@@ -1,0 +1,253 @@
+// The transport contract over UCP. Two ways lead to a peer's memory:
+//
+// Mapped. Memory that UCX allocated on a fabric with shared memory can be mapped by a peer (ucp_rkey_ptr). Operations
+// upon it are loads, stores and CPU atomics of the origin; the target takes no part.
+//
+// Messages. Everything else is an active message, applied by the target's handler in its progress(). UCX emulates its
+// own put, get and atomics in the same way on such fabrics (tcp, and private memory on one host), so nothing is lost;
+// and what is gained is one message for payload and signal together, ranges checked at the target, and atomics that are
+// those of the target's CPU: UCX's emulation uses plain loads and stores, which would tear those of other processes
+// that share the memory.
+//
+// Order. Messages of one origin to one target are one stream: UCX keeps the order of eager active messages of an
+// endpoint (they take one lane, and what must wait there waits in a queue), and we hand it the next only when it has
+// taken the last. Its manual does not promise that, so every message is numbered and a gap ends the connection rather
+// than the order. The handler applies a message before it looks at the next. So a signal by message overtakes nothing
+// that went by message. A store to mapped memory is visible before any later message or store with release order. The
+// one danger is a direct signal overtaking messages; hence a signal takes the direct way only when no message to that
+// rank is unaccounted for (peer::unapplied()), and follows them as a message otherwise. That also keeps signals to one
+// word in order.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/provider.h"
+#include "providers/ucx/context.h"
+#include "providers/ucx/wire.h"
+
+namespace tutti::ucx {
+
+inline constexpr std::uint32_t pool_frames = 512;    // messages of mine that wait or travel
+inline constexpr std::uint32_t queue_limit = 256;    // of these to one peer, so that a slow one leaves room to others
+inline constexpr std::uint32_t request_limit = 32;   // unanswered requests to one peer; it keeps room for the answers
+inline constexpr std::uint32_t max_inline = 256;
+inline constexpr std::uint32_t max_slices = 64;
+inline constexpr unsigned am_id = 7;
+
+struct peer;
+class ucx_transport;
+
+// A message with all it needs until it is sent and, for a request, answered. Never allocated on the data path.
+struct frame {
+  frame* next = nullptr;       // in a free list or in its peer's queue
+  peer* to = nullptr;          // null: free
+  message head;                // UCX reads it until it says that the message was sent
+  const std::byte* source = nullptr;
+  std::uint64_t left = 0;      // bytes of payload still to be handed to UCX
+  std::uint32_t piece = 0;     // bytes in UCX's hands
+  bool sent = false;           // all of it
+  bool request = false;        // lives until it is answered
+  bool answered = false;
+  bool signals = false;        // the last piece carries the signal
+  bool marks = false;          // asked for by the transport itself: peer::marking
+  rma_op op;                   // requests: where the answer goes; its `done` counts until the frame is finished
+  std::uint64_t traffic = 0;   // mark: peer::traffic when it was queued
+  std::uint64_t value = 0;     // get: bytes that have landed
+  frame** home = nullptr;      // the free list it goes back to; null: it is one of a kind
+  std::byte* small = nullptr;  // max_inline bytes, for sources that are copied
+  std::uint32_t index = 0;     // in the pool
+  std::uint32_t life = 0;      // how often it was used: an answer to an earlier life must not end this one
+};
+
+struct peer {
+  ucx_transport* net = nullptr;  // for UCX's callbacks
+  rank_t rank = no_rank;
+  status end;                  // ok while it lives
+  status unreported;           // of an operation that named no completion
+  ucp_ep_h ep = nullptr;
+  int pidfd = -1;
+  bool asked = false;          // an endpoint was opened, or that was tried
+  bool heard = false;          // it has sent to me, so it wants to know when I leave
+  bool marking = false;        // a mark is under way, after which signals may go directly
+  bool in_ucx = false;         // queue->head is in UCX's hands; never more than one
+  frame* head = nullptr;       // what waits to be sent, in order
+  frame* tail = nullptr;
+  std::uint32_t queued = 0;
+  std::uint32_t unanswered = 0;
+  std::uint32_t sent_sequence = 0;
+  std::uint32_t seen_sequence = 0;
+  std::uint64_t traffic = 0;   // messages that change memory, ever
+  std::uint64_t applied = 0;   // those that the peer is known to have applied
+  time_point suspected{};      // verdict() at this time at the latest; zero: not suspected
+  status suspicion;
+  std::uint64_t rung = 0;      // its doze for which it was rung
+  std::uint64_t* doze = nullptr;  // the peer's doze word, mapped
+  ucp_rkey_h doze_key = nullptr;
+  frame greeting, ringing, farewell;
+  std::vector<frame> answers;
+  frame* free_answers = nullptr;
+  std::unique_ptr<std::byte[]> bounce;  // pieces of served gets: UCX never holds on to memory that may be dropped
+
+  bool unapplied() const noexcept { return traffic != applied; }
+};
+
+struct region {
+  std::byte* base = nullptr;   // null: dropped
+  std::uint64_t bytes = 0;
+  ucp_mem_h memory = nullptr;  // allocated by UCX
+  void* own = nullptr;         // allocated by us
+  std::uint32_t life = 0;
+};
+
+struct member {
+  std::byte* mapped = nullptr;
+  std::uint64_t bytes = 0;
+  ucp_rkey_h rkey = nullptr;
+  std::uint32_t region = 0;
+  bool resolved = false;       // mapping was tried
+  bool absent = true;          // exposes nothing, or was detached
+};
+
+struct segment {
+  rank_map members;
+  shared_blobs keys;           // null: dropped
+  std::vector<member> views;
+  std::uint32_t life = 0;
+};
+
+class ucx_transport final : public transport {
+ public:
+  static result<std::unique_ptr<transport>> open(const open_params&);
+  ~ucx_transport() override;
+
+  const capabilities& caps() const noexcept override { return caps_; }
+  result<std::vector<std::byte>> address() override;
+  status connect(shared_blobs, time_point) override;
+  bool reaches(rank_t) const noexcept override;
+
+  result<region_id> add(std::span<std::byte>) override;
+  result<region_id> allocate(std::size_t, std::span<std::byte>&) override;
+  result<std::vector<std::byte>> key(region_id) override;
+  result<segment_id> attach(const rank_map&, shared_blobs) override;
+  void drop(segment_id) noexcept override;
+  void drop(region_id) noexcept override;
+  std::byte* map(segment_id, rank_t) noexcept override;
+
+  std::size_t submit(std::span<const rma_op>) noexcept override;
+  bool flush(rank_t, completion*) noexcept override;
+  unsigned progress() noexcept override;
+
+  bool arm(wake_by) noexcept override;
+  void sleep(time_point) noexcept override;
+  int wait_fd() noexcept override { return poll_fd_; }
+  void disarm() noexcept override;
+  time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
+  status health(rank_t) noexcept override;
+
+ private:
+  ucx_transport() = default;
+  status start(const open_params&);
+
+  // endpoint.cpp: opening lazily, and how a peer ends
+  peer* peer_of(rank_t) noexcept;              // null: out of memory
+  void open_endpoint(peer&) noexcept;
+  void map_doze(peer&, const address_head&, std::span<const std::byte> key) noexcept;
+  void watch_process(peer&, std::int32_t pid) noexcept;
+  bool same_host(rank_t) const noexcept;
+  void suspect(peer&, status) noexcept;        // safe inside UCX's callbacks
+  void bury(peer&, status) noexcept;           // ends all its operations; safe inside UCX's callbacks
+  void fail_queue(peer&) noexcept;
+  void close_endpoints() noexcept;             // of the buried
+  void judge_suspects() noexcept;
+  void drain() noexcept;
+  bool look_for_deaths(int timeout_ms) noexcept;  // reads poll_fd_; true: something is readable
+  void say_goodbye() noexcept;
+
+  // memory.cpp
+  result<region_id> enter(region) noexcept;
+  region* region_at(std::uint32_t id) noexcept;
+  std::byte* range(std::uint32_t region, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  member& view(segment_id, rank_t) noexcept;
+  void resolve(member&, segment&, rank_t) noexcept;
+  std::byte* local_address(region_id, std::uint64_t offset) noexcept;
+  void bury_memory(region&) noexcept;
+  void release(member&) noexcept;
+
+  // submit.cpp
+  bool take(const rma_op&) noexcept;
+  bool take_put(const rma_op&, peer&) noexcept;
+  bool take_get(const rma_op&, peer&) noexcept;
+  bool take_atomic(const rma_op&, peer&) noexcept;
+  bool ends_at_once(const rma_op&, peer&, const status&) noexcept;
+  void ring(peer&) noexcept;
+
+  // message.cpp
+  frame* new_frame(peer&, message_kind) noexcept;  // null: full
+  frame* new_request(peer&, message_kind) noexcept;
+  void finish(frame&, const status&) noexcept;
+  void queue(frame&) noexcept;
+  const std::byte* next_piece(peer&, frame&) noexcept;
+  void pump(peer&) noexcept;
+  void piece_sent(peer&) noexcept;
+  void sent_by_ucx(peer&, ucs_status_t) noexcept;
+
+  // receive.cpp
+  void receive(const message&, std::span<const std::byte> payload) noexcept;
+  void apply_put(const message&, std::span<const std::byte> payload) noexcept;
+  bool prepare_answers(peer&) noexcept;
+  void serve(peer&, const message&) noexcept;
+  void take_answer(peer&, const message&, std::span<const std::byte> payload) noexcept;
+  void land(const rma_op&, std::uint64_t offset, std::span<const std::byte> payload) noexcept;
+
+  // progress.cpp
+  std::chrono::nanoseconds patience() const noexcept;
+  void set_alarm(std::chrono::nanoseconds in) noexcept;
+
+  friend struct callbacks;  // UCX's C callbacks
+
+  worker_handles ucx_;
+  capabilities caps_;
+  rank_t rank_ = 0;
+  std::uint32_t size_ = 1;
+  host_id host_{};
+  bool shared_memory_ = false;   // this fabric can map a peer's memory
+  bool only_this_host_ = false;
+  std::uint32_t piece_bytes_ = 0;
+  int poll_fd_ = -1;             // UCX's descriptor, the pidfds of peers, and the alarm
+  int alarm_fd_ = -1;            // ends a wait on wait_fd() that has lasted long
+
+  shared_blobs addresses_;
+  std::vector<std::unique_ptr<peer>> peers_;  // by rank; null until needed
+  std::uint32_t peers_made_ = 0;
+  std::vector<peer*> open_;                   // those with an endpoint, now or earlier
+  std::vector<peer*> to_open_, to_close_, suspects_;
+
+  std::vector<region> regions_;
+  std::vector<segment> segments_;
+  std::vector<region> graveyard_;             // dropped while messages were under way
+
+  std::unique_ptr<frame[]> frames_;
+  std::unique_ptr<std::byte[]> small_;
+  frame* free_ = nullptr;
+  std::uint32_t busy_ = 0;                    // frames of the pool in use
+  member nobody_;
+
+  // A peer that stores into my memory must know whether I sleep. Odd: asleep. Lives in memory that peers map.
+  std::uint64_t* doze_ = nullptr;
+  std::uint64_t doze_alone_ = 0;
+  region_id doze_region_{};
+  bool has_doze_region_ = false;
+  bool armed_ = false;
+  bool armed_fd_ = false;
+  std::uint32_t turns_ = 0;
+  unsigned events_ = 0;
+};
+
+// Signals and atomics are those of a CPU, wherever they are executed.
+void apply_signal(std::uint64_t* word, bool add, std::uint64_t operand) noexcept;
+std::uint64_t apply_atomic(message_kind, std::uint64_t* word, std::uint64_t operand, std::uint64_t expected) noexcept;
+
+}  // namespace tutti::ucx

@@ -1,0 +1,87 @@
+// What travels between ranks. Both ends run on equal machines (the same ABI): structs go as they are, and the version in
+// the address says when they do not fit.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/bootstrap.h"
+
+namespace tutti::ucx {
+
+inline constexpr std::uint32_t wire_version = 1;
+
+enum class message_kind : std::uint8_t {
+  hello,      // first message on a connection: its origin wants to be told when this rank leaves
+  bye,        // the origin has left
+  bell,       // wakes a sleeper, says nothing
+  put,        // payload into (region, offset), then the signal if there is one; a signal alone has no payload
+  get,        // asks for `bytes` from (region, offset)
+  data,       // a piece of what was asked for, at `offset` of the request
+  fetch_add,  // atomics upon (region, offset)
+  compare_swap,
+  swap,
+  old_value,  // answers an atomic
+  mark,       // asks to be told when everything before it was applied
+  passed,     // answers a mark
+};
+
+enum message_flag : std::uint8_t {
+  with_signal = 1,
+  signal_adds = 2,
+  memory_gone = 4,  // in an answer: the region was dropped or the range lies outside it
+};
+
+// The header of every active message.
+struct message {
+  message_kind kind{};
+  std::uint8_t flags = 0;
+  std::uint16_t reserved = 0;
+  std::uint32_t origin = 0;         // job rank
+  std::uint32_t sequence = 0;       // counts the messages of one origin to one target
+  std::uint32_t region = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t cookie = 0;         // of a request, and of its answer
+  std::uint32_t bytes = 0;          // get
+  std::uint32_t signal_region = 0;
+  std::uint64_t signal_offset = 0;  // compare_swap: the expected value
+  std::uint64_t operand = 0;        // signal and atomics; old_value: that value
+};
+static_assert(sizeof(message) == 56);
+
+// transport::address(): this head, the key of the doze word, the worker's address.
+struct address_head {
+  std::uint32_t version = wire_version;
+  std::int32_t pid = 0;
+  host_id host{};
+  std::uint64_t doze_address = 0;   // where the doze word lies in its owner's memory
+  std::uint32_t doze_key_bytes = 0; // 0: nobody can store into this rank's memory
+  std::uint32_t worker_bytes = 0;
+};
+
+// transport::key(): this head, then UCX's remote key if the memory may be mapped by a peer.
+struct key_head {
+  std::uint32_t region = 0;
+  std::uint32_t rkey_bytes = 0;
+  std::uint64_t base = 0;
+  std::uint64_t bytes = 0;
+};
+
+template <class T>
+std::optional<T> head_of(std::span<const std::byte> blob) noexcept {
+  if (blob.size() < sizeof(T)) return std::nullopt;
+  T head;
+  std::memcpy(&head, blob.data(), sizeof head);
+  return head;
+}
+
+template <class T>
+void append(std::vector<std::byte>& blob, const T* from, std::size_t count = 1) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(from);
+  blob.insert(blob.end(), bytes, bytes + count * sizeof(T));
+}
+
+}  // namespace tutti::ucx
