@@ -3,8 +3,9 @@
 // Why the order that clause 5 asks for holds. The times at which a message may take effect are drawn when it is
 // submitted, and a signal that may not overtake gets a time not before those of what it must follow (submit.cpp). The
 // target's adapter can only delay: it serves in order of arrival, and ties go to the smaller sequence number, which is
-// the earlier submission. The second half of a put_signal takes no time in the adapter but waits, once, for whatever
-// arrived before it; what arrives later is served later still. With target_must_progress the inbox keeps that order.
+// the earlier submission. The signal of a put_signal that is to be seen later than its payload arrives takes no time in
+// the adapter; at its time it falls in behind whatever has arrived by then, its payload and all that it must follow
+// included, and what arrives later is served later. With target_must_progress the inbox keeps that order.
 #include <atomic>
 #include <cstring>
 
@@ -110,7 +111,10 @@ void fabric::handle(const event& e) {
 void fabric::arrive(std::uint32_t index, ns at) {
   message& m = messages[index];
   const lane& from = lanes[m.origin];
-  if (from.dead && m.injected > from.died_at) return;  // it never left
+  if (from.dead && m.injected > from.died_at) {  // it never left
+    m.lost = true;
+    return;
+  }
   if (m.lost) return fail(index, {errc::invalid, "the source's region was dropped while a put was on its way"}, at);
   const rank_t to = m.op.rank;
   const std::uint64_t bytes = answers(m.op.kind) ? 0 : m.op.bytes;
@@ -136,7 +140,8 @@ void fabric::perform(std::uint32_t index, ns at) {
   const rma_op& op = m.op;
   if (status s = reachable(op.rank, at); !s.ok()) return fail(index, std::move(s), at);
   rank_transport& net = *lanes[op.rank].transport;
-  if (par.target_must_progress && m.op.rank != progressing) {
+  if (par.target_must_progress && op.rank != progressing) {  // the whole of it, when its signal may be seen
+    if (m.halved) return;
     ++m.events;
     net.inbox_.push_back(index);
     return wake(op.rank, at);
@@ -167,24 +172,27 @@ void fabric::perform(std::uint32_t index, ns at) {
   }
   if (moves && op.bytes) std::memcpy(at_data, m.payload.data(), op.bytes);
   if (moves) touch(op.rank, at);
-  if (op.kind == op_kind::put_signal && m.signal_at > at && !par.target_must_progress) {
-    ++m.events;
-    return push(m.signal_at, m.serial + 2, event_kind::signal, op.rank, index);
-  }
+  if (m.halved && !par.target_must_progress) return;
   if (has_signal) apply_signal(m, at);
   settle(m, {}, at);
 }
 
 void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
   message& m = messages[index];
+  if (!m.error.ok() || m.lost) return;
   const bool port = same_node(m.origin, m.op.rank);
   const ns last = lanes[m.op.rank].rx_free[port] - wire_between(m.origin, m.op.rank).gap;
-  if (!in_turn && last > at) {  // what arrived before is still in the adapter
+  if (!in_turn && last > at) {  // what arrived before, its payload perhaps, is still in the adapter
     ++m.events;
     return push(last, m.serial + 2, event_kind::late, m.op.rank, index);
   }
   if (status s = reachable(m.op.rank, at); !s.ok()) return fail(index, std::move(s), at);
   rank_transport& net = *lanes[m.op.rank].transport;
+  if (par.target_must_progress) {
+    ++m.events;
+    net.inbox_.push_back(index);
+    return wake(m.op.rank, at);
+  }
   if (m.signalled) {  // the mutant's payload
     if (std::byte* to = net.memory(m.target, m.op.remote_offset, m.op.bytes))
       std::memcpy(to, m.payload.data(), m.op.bytes);

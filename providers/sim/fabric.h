@@ -68,6 +68,7 @@ struct message {
   region_id target{}, word{};      // regions at the peer
   bool lost = false;               // the source was gone before it was read
   bool finished = false;           // its completion has been told
+  bool halved = false;             // a put_signal whose signal comes later than its payload
   bool signalled = false;          // by a mutant, before its payload
   std::uint64_t old = 0;           // an atomic's result
   std::vector<std::byte> payload;

@@ -106,7 +106,7 @@ class rank_transport final : public transport {
   bool armed_ = false, refused_ = false;
   mutable std::uint32_t glances_ = 0;          // at the clock or a peer's health, without doing anything else
   std::uint64_t armed_at_ = 0, seen_ = 0;
-  ns idle_since_ = 0, timer_ = never;
+  ns idle_since_ = 0, polled_at_ = 0, timer_ = never;
   std::vector<region> regions_;
   std::vector<std::shared_ptr<const segment>> segments_;
   std::vector<flight> flights_;

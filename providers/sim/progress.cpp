@@ -31,7 +31,8 @@ unsigned rank_transport::work() noexcept {
 }
 
 // With nothing to do, time passes until something arrives, and otherwise in steps that grow with the wait: a loop that
-// polls until a deadline ends soon after it, and one that polls for a second does not take ten million events.
+// polls until a deadline ends soon after it, and one that polls for a second does not take ten million events. A rank
+// that did something else since its last call has not been waiting.
 unsigned rank_transport::progress() noexcept {
   glances_ = 0;
   armed_ = false;
@@ -39,9 +40,11 @@ unsigned rank_transport::progress() noexcept {
   if (f_.mode != fabric::mode_t::steps) f_.catch_up(l);
   unsigned n = work();
   if (!n && f_.mode != fabric::mode_t::steps && seen_ == l.arrivals) {
+    if (l.clock != polled_at_) idle_since_ = l.clock;
     l.polling = true;
     f_.block(l, l.clock + std::clamp((l.clock - idle_since_) / 16, poll_least, poll_most));
     l.polling = false;
+    polled_at_ = l.clock;
     n = work();
   }
   if (n || seen_ != l.arrivals) idle_since_ = l.clock;

@@ -124,12 +124,17 @@ void rank_transport::depart(std::uint32_t index, flight& way) noexcept {
     }
     if (op.kind == op_kind::signal) arrives = m.signal_at = std::max(arrives, floor);
     else m.signal_at = std::max(arrives + f_.extra(w.latency), floor);
+    m.halved = m.signal_at > arrives && broken != mutant::signal_overtakes_payload;
     way.region = m.word, way.word = op.signal_offset;
   }
   way.visible = std::max(arrives, m.signal_at);
 
   m.events = 1;
   f_.push(arrives, m.serial + 1, event_kind::arrive, op.rank, index);
+  if (m.halved) {
+    ++m.events;
+    f_.push(m.signal_at, m.serial + 2, event_kind::signal, op.rank, index);
+  }
   if (!posted(op.kind)) {
     if (broken == mutant::done_before_landing) f_.finish(m, {}, l.clock);
     return;
