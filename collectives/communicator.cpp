@@ -21,7 +21,29 @@ team_request request(void* context, const rank_map& members) {
   auto& c = *static_cast<request_context*>(context);
   c.agreement = "barrier=" + c.options->barrier + " radix=" + std::to_string(c.options->radix);
   const auto picked = pick_barrier(*c.j, members, *c.options, ~std::uint32_t{0});
-  return {picked ? picked->lines : 0, c.agreement};
+  return {picked ? picked->lines : 0, c.agreement};  // what cannot be picked is refused when the team is equipped
+}
+
+std::uint32_t lines_for_world(std::uint32_t size, const communicator_options& options) {
+  const auto wanted = parse_barrier_override(options.barrier);
+  const bool forced = wanted && !wanted->name.empty();
+  std::vector<std::uint32_t> apart(size <= lines_for_each_up_to || forced ? size : 0);
+  for (std::uint32_t i = 0; i < apart.size(); ++i) apart[i] = i;
+  std::uint32_t lines = 0;
+  for (const barrier_algorithm& a : barrier_algorithms()) {
+    barrier_candidate c;
+    c.algorithm = &a;
+    if (forced) {
+      if (find_barrier(wanted->name) != &a) continue;
+      c.radix = options.radix ? options.radix : wanted->radix;
+      c.leaders = find_barrier(wanted->leaders) ? find_barrier(wanted->leaders)->name : std::string_view{};
+    }
+    // A node each, and one for all: what lies between needs no more than both together.
+    std::uint32_t need = team_barrier::lines_for(c, {}, size);
+    if (a.on_nodes) need += team_barrier::lines_for(c, apart, size);
+    if (forced || size <= lines_for_each_up_to || need <= lines_for_each_up_to) lines = std::max(lines, need);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -33,17 +55,10 @@ communicator_options communicator_options_from(const config& c) {
   return o;
 }
 
-std::uint32_t communicator::world_lines(std::uint32_t size) {
-  std::uint32_t lines = 0;
-  const barrier_shape one_node{.size = size};
-  std::vector<std::uint32_t> apart(size <= lines_for_each_up_to ? size : 0);
-  for (std::uint32_t i = 0; i < apart.size(); ++i) apart[i] = i;
-  const barrier_shape each_alone{.size = size, .node_of = apart};
-  for (const barrier_algorithm& a : barrier_algorithms()) {
-    const std::uint32_t need = std::max(team_barrier::lines_for(a, one_node), team_barrier::lines_for(a, each_alone));
-    if (size <= lines_for_each_up_to || need <= lines_for_each_up_to) lines = std::max(lines, need);
-  }
-  return lines;
+std::uint32_t communicator::world_lines(std::uint32_t size) { return lines_for_world(size, {}); }
+
+std::function<std::uint32_t(std::uint32_t)> communicator::world_lines_with(communicator_options options) {
+  return [options = std::move(options)](std::uint32_t size) { return lines_for_world(size, options); };
 }
 
 result<std::unique_ptr<communicator>> communicator::world(job& j, communicator_options options) {
@@ -58,7 +73,7 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   c->team_ = t;
   const auto picked = pick_barrier(t->parent_job(), t->members(), c->options_, t->lines());
   if (!picked) return picked.error();
-  auto b = team_barrier::open(*t, *picked->algorithm, picked->radix, c->options_.first_epoch);
+  auto b = team_barrier::open(*t, picked->choice, c->options_.first_epoch);
   if (!b) return b.error();
   c->barrier_ = std::move(*b);
   return c;

@@ -1,5 +1,6 @@
 // A team with the engines that its members use on it: what tutti_team is in the C API.
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,8 +11,8 @@
 namespace tutti {
 
 struct communicator_options {
-  std::string barrier;           // an algorithm's name; empty: chosen
-  std::uint32_t radix = 0;       // 0: chosen
+  std::string barrier;           // as TUTTI_BARRIER; empty or "auto": chosen
+  std::uint32_t radix = 0;       // 0: as `barrier` says, or the algorithm's default
   std::uint64_t first_epoch = 1; // for tests of the wrap
 };
 
@@ -24,6 +25,8 @@ class communicator {
   static result<std::unique_ptr<communicator>> world(job&, communicator_options);
   // Lines of control memory that any algorithm the world might use can need: O(log n), or O(n) for small n.
   static std::uint32_t world_lines(std::uint32_t size);
+  // The same when these options are to be used for the world; as job_options::world_lines.
+  static std::function<std::uint32_t(std::uint32_t)> world_lines_with(communicator_options);
 
   // Collective over this communicator, as team::create and team::split; null where this rank joins none. Options:
   // as given, or those of this one.

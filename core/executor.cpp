@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/ops.h"
+
 namespace tutti {
 
 result<program> program::bind(const schedule& s, team& t, std::uint32_t first_line, reliable_multicast* mc,
@@ -44,8 +46,7 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
       return status(errc::invalid, "a schedule uses control word " + std::to_string(st.word) + " of " +
                                        std::to_string(s.words));
     const rank_t rank = st.peer == any_peer ? no_rank : t.rank_of(st.peer);
-    rma_op op{.kind = op_kind::signal, .rank = rank, .signal = t.segment()};
-    op.signal_offset = word_of(st.word);
+    rma_op op = signal_op({rank, t.segment(), word_of(st.word)}, 0);
     switch (st.kind) {
       case step_kind::signal:
         push_op(op, st.multiple);
@@ -54,11 +55,8 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
         gate({.what = kind::wait, .peer = st.peer, .word = t.word(first_line + st.word), .multiple = st.multiple});
         break;
       case step_kind::arrive: {
-        rma_op add{.kind = op_kind::fetch_add, .rank = rank, .remote = t.segment(), .operand = 1};
-        add.remote_offset = word_of(st.word);
-        add.local = t.region();
-        add.local_offset = word_of(s.words);
-        p.ops_.push_back(add);
+        p.ops_.push_back(atomic_op(op_kind::fetch_add, t.region(), word_of(s.words), {rank, t.segment(), word_of(st.word)},
+                                   1, nullptr));
         p.multiples_.push_back(0);
         gate({.what = kind::arrive, .first = static_cast<std::uint32_t>(p.ops_.size() - 1), .peer = st.peer,
               .word = t.word(first_line + s.words), .multiple = st.multiple});

@@ -89,17 +89,21 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
 layout make_layout(const blob_table& host_ids) {
   layout out;
   std::map<host_id, std::uint32_t> number;
-  std::vector<std::uint32_t> population;
   for (std::size_t r = 0; r < host_ids.size(); ++r) {
     host_id id{};
     std::memcpy(id.data(), host_ids[r].data(), std::min(id.size(), host_ids[r].size()));
     auto [at, fresh] = number.try_emplace(id, static_cast<std::uint32_t>(number.size()));
-    if (fresh) population.push_back(0);
+    if (fresh) out.population.push_back(0);
     out.node_of.push_back(at->second);
-    out.largest = std::max(out.largest, ++population[at->second]);
+    ++out.population[at->second];
   }
-  out.nodes = static_cast<std::uint32_t>(population.size());
   return out;
+}
+
+double layout::most_ranks_per_core() const noexcept {
+  double most = 0;
+  for (std::uint32_t n = 0; n < nodes(); ++n) most = std::max(most, ranks_per_core(n));
+  return most;
 }
 
 }  // namespace tutti

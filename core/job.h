@@ -2,6 +2,7 @@
 // must go on while it waits for something else. Not thread-safe; several jobs may live in one process.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,16 +40,22 @@ struct job_options {
   wait_policy wait = wait_policy::automatic;
   std::chrono::nanoseconds setup_timeout = std::chrono::seconds(60);
   // Lines of control memory that the engines want in the world team, from the job's size.
-  std::uint32_t (*world_lines)(std::uint32_t size) = nullptr;
+  std::function<std::uint32_t(std::uint32_t size)> world_lines;
   // Of settings that every rank must agree on (an overridden algorithm, say): a different text in a peer is an error.
   std::string agreement;
 };
 
-// Which rank lives where, shared by all virtual ranks of a process.
+// Which rank lives where, alike in all ranks; virtual ranks of one process share it.
 struct layout {
-  std::vector<std::uint32_t> node_of;  // by job rank: dense numbers in order of first appearance
-  std::uint32_t nodes = 1;
-  std::uint32_t largest = 1;           // ranks on the fullest node
+  std::vector<std::uint32_t> node_of;     // by job rank: dense numbers in order of first appearance
+  std::vector<std::uint32_t> population;  // by node: its ranks
+  std::vector<std::uint32_t> cores;       // by node: the cores that its ranks may use, once digest() has counted them
+
+  std::uint32_t nodes() const noexcept { return static_cast<std::uint32_t>(population.size()); }
+  double ranks_per_core(std::uint32_t node) const noexcept {
+    return node < cores.size() && cores[node] ? static_cast<double>(population[node]) / cores[node] : 1.0;
+  }
+  double most_ranks_per_core() const noexcept;
 };
 layout make_layout(const blob_table& host_ids);
 
@@ -65,7 +72,8 @@ class job {
   // what digest() made of everyone's; virtual ranks of one process share it.
   struct admission {
     std::shared_ptr<const layout> where;
-    shared_blobs addresses, keys;
+    shared_blobs addresses;  // null: the transport is connected already
+    shared_blobs keys;
   };
   static result<std::unique_ptr<job>> offer(bootstrap&, transport&, job_options, std::vector<std::byte>& blob);
   static result<admission> digest(const blob_table& blobs, std::shared_ptr<const layout> where);
@@ -75,7 +83,7 @@ class job {
   std::uint32_t size() const noexcept { return size_; }
   transport& net() noexcept { return *net_; }
   const layout& where() const noexcept { return *where_; }
-  double ranks_per_core() const noexcept { return ranks_per_core_; }  // on this node
+  double ranks_per_core() const noexcept { return where_->ranks_per_core(where_->node_of[rank_]); }  // on this node
   team& world() noexcept { return *world_; }
   const job_options& options() const noexcept { return options_; }
   const waiting& habit() const noexcept { return waiting_; }
@@ -117,7 +125,6 @@ class job {
   std::uint32_t size_ = 1;
   job_options options_;
   std::shared_ptr<const layout> where_;
-  double ranks_per_core_ = 1.0;
   waiting waiting_;
   background* first_ = nullptr;
   time_point wake_at_ = time_point::max();

@@ -3,7 +3,8 @@
 // no connection is opened.
 #include <sched.h>
 
-#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "core/bootstrap_find.h"
@@ -18,15 +19,18 @@ constexpr std::uint32_t wire_version = 1;
 struct offer_head {
   std::uint32_t version = wire_version;
   std::uint32_t address_bytes = 0;
-  std::uint64_t terms = 0;  // hash of job_options::agreement
+  std::uint64_t terms = 0;       // hash of job_options::agreement
+  std::uint64_t cores[16] = {};  // bit mask of the cores this rank may use
 };
 
 time_point deadline_in(std::chrono::nanoseconds t) { return std::chrono::steady_clock::now() + t; }
 
-double cores_here() noexcept {
+// Ranks that are bound may use one core each and yet share none: so a node's cores are counted over all its ranks.
+void mark_cores(std::uint64_t (&mask)[16]) noexcept {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1.0;
-  return CPU_COUNT(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return;
+  for (int c = 0; c < CPU_SETSIZE && c < 1024; ++c)
+    if (CPU_ISSET(c, &set)) mask[c / 64] |= std::uint64_t{1} << (c % 64);
 }
 
 result<std::shared_ptr<const layout>> meet(bootstrap& boot, time_point deadline) {
@@ -97,8 +101,10 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   if (!key) return key.error();
   auto address = net.address();
   if (!address) return address.error();
-  offer_head head{.address_bytes = static_cast<std::uint32_t>(address->size()),
-                  .terms = hash::text(j->options_.agreement)};
+  offer_head head;
+  head.address_bytes = static_cast<std::uint32_t>(address->size());
+  head.terms = hash::text(j->options_.agreement);
+  mark_cores(head.cores);
   blob.resize(sizeof head);
   std::memcpy(blob.data(), &head, sizeof head);
   blob.insert(blob.end(), address->begin(), address->end());
@@ -108,6 +114,8 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
 
 result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<const layout> where) {
   auto addresses = std::make_shared<blob_table>(), keys = std::make_shared<blob_table>();
+  auto counted = std::make_shared<layout>(*where);
+  std::vector<std::array<std::uint64_t, 16>> masks(where->nodes());
   std::uint64_t terms = 0;
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const auto r = static_cast<rank_t>(i);
@@ -122,20 +130,22 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
     if (head.terms != terms)
       return status(errc::protocol, "rank " + std::to_string(r) + " has other settings than rank 0; TUTTI_ variables "
                     "that choose algorithms must be alike in all ranks", r);
+    for (std::size_t k = 0; k < 16; ++k) masks[where->node_of[r]][k] |= head.cores[k];
     addresses->push_back(blob.subspan(sizeof head, head.address_bytes));
     keys->push_back(blob.subspan(sizeof head + head.address_bytes));
   }
-  return admission{std::move(where), std::move(addresses), std::move(keys)};
+  counted->cores.resize(where->nodes());
+  for (std::size_t n = 0; n < masks.size(); ++n)
+    for (std::uint64_t m : masks[n]) counted->cores[n] += static_cast<std::uint32_t>(std::popcount(m));
+  return admission{std::move(counted), std::move(addresses), std::move(keys)};
 }
 
 status job::accept(const admission& in) {
   where_ = in.where;
-  const std::uint32_t mine = where_->node_of[rank_];
-  const auto here = std::count(where_->node_of.begin(), where_->node_of.end(), mine);
-  ranks_per_core_ = static_cast<double>(here) / cores_here();
-  waiting_ = waiting(options_.wait, ranks_per_core_, net_->caps());
-  if (status s = net_->connect(in.addresses, net_->now() + options_.setup_timeout); !s.ok())
-    return s.during("connecting to the job");
+  waiting_ = waiting(options_.wait, ranks_per_core(), net_->caps());
+  if (in.addresses)
+    if (status s = net_->connect(in.addresses, net_->now() + options_.setup_timeout); !s.ok())
+      return s.during("connecting to the job");
   return world_->attach(in.keys);
 }
 

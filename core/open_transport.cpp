@@ -39,7 +39,7 @@ result<std::unique_ptr<transport>> open_by_config(const config& c, const bootstr
   }
   auto shm = find_provider("shm");
   if (!shm) return shm.error();
-  if (where.nodes == 1) return open(*shm);
+  if (where.nodes() == 1) return open(*shm);
 
   // A network must be the same one in every rank: the first of the registry that is loaded and finds a device.
   std::string why;
@@ -58,7 +58,7 @@ result<std::unique_ptr<transport>> open_by_config(const config& c, const bootstr
     if (!node) return node;
     return make_router(std::move(*node), std::move(*network));
   }
-  return status(errc::unavailable, "the job spans " + std::to_string(where.nodes) +
+  return status(errc::unavailable, "the job spans " + std::to_string(where.nodes()) +
                                        " nodes but no network provider can run here (" + why + "); see `tutti info`");
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/ops.h"
+
 namespace tutti {
 namespace {
 
@@ -116,14 +118,10 @@ void reliable_multicast::learn(std::chrono::nanoseconds wait) noexcept {
 
 void reliable_multicast::send_nak(std::uint64_t epoch) noexcept {
   const rank_t root = team_.rank_of(root_);
-  rma_op ops[2];
-  ops[0] = rma_op{.kind = op_kind::signal, .rank = root, .signal = team_.segment(),
-                  .operand = (epoch << who_bits) | (team_.index() + 1)};
-  ops[0].signal_offset = control::offset(control::nak_who);
   // The counter behind the name: a root that sees the count sees this name or a later one.
-  ops[1] = rma_op{.kind = op_kind::signal, .how = signal_how::add, .order = not_before::everything, .rank = root,
-                  .signal = team_.segment(), .operand = 1};
-  ops[1].signal_offset = control::offset(control::nak_count);
+  const rma_op ops[] = {
+      signal_op({root, team_.segment(), control::offset(control::nak_who)}, (epoch << who_bits) | (team_.index() + 1)),
+      signal_op({root, team_.segment(), control::offset(control::nak_count)}, 1, signal_how::add, not_before::everything)};
   nak_owed_ = team_.parent_job().net().submit(ops) != 2;
 }
 
@@ -141,8 +139,7 @@ void reliable_multicast::advance() noexcept {
   if (fresh == 1) {
     const auto index = static_cast<std::uint32_t>((name & who_mask) - 1);
     if (index < team_.size()) {
-      rma_op op{.kind = op_kind::signal, .rank = team_.rank_of(index), .signal = team_.segment(), .operand = released_};
-      op.signal_offset = control::offset(control::repair);
+      const rma_op op = signal_op({team_.rank_of(index), team_.segment(), control::offset(control::repair)}, released_);
       if (team_.parent_job().net().submit({&op, 1}) == 0) return;  // full: next time
       ++counts_.repairs;
     }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/hash.h"
+#include "core/ops.h"
 
 namespace tutti {
 namespace {
@@ -118,22 +119,27 @@ result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t ind
 
 result<std::unique_ptr<team>> team::create(std::span<const std::uint32_t> list, plan want, void* context) {
   std::vector<rank_t> ranks;
-  std::uint32_t index = size();
   std::vector<bool> taken(size());
-  for (std::uint32_t i = 0; i < list.size(); ++i) {
-    if (list[i] >= size())
-      return status(errc::invalid, "team member " + std::to_string(list[i]) + " does not exist: the parent team has " +
-                                       std::to_string(size()) + " members, numbered from 0");
-    if (taken[list[i]])
-      return status(errc::invalid, "team member " + std::to_string(list[i]) + " is listed twice; list it once");
-    taken[list[i]] = true;
-    if (list[i] == index_) index = i;
-    ranks.push_back(rank_of(list[i]));
+  std::uint32_t index = size();
+  std::string wrong;
+  for (std::uint32_t i = 0; i < list.size() && wrong.empty(); ++i) {
+    const std::string member = "team member " + std::to_string(list[i]);
+    if (list[i] >= size()) {
+      wrong = member + " does not exist: the parent team has " + std::to_string(size()) + " members, numbered from 0";
+    } else if (taken[list[i]]) {
+      wrong = member + " is listed twice; list it once";
+    } else {
+      taken[list[i]] = true;
+      if (list[i] == index_) index = i;
+      ranks.push_back(rank_of(list[i]));
+    }
   }
-  if (!list.empty() && index == size())
-    return status(errc::invalid, "the list of team members lacks the caller, member " + std::to_string(index_) +
-                                     "; pass an empty list to join no team");
-  return assemble(rank_map::listed(std::move(ranks)), index, want, context);
+  if (wrong.empty() && !list.empty() && index == size())
+    wrong = "the list of team members lacks the caller, member " + std::to_string(index_) +
+            "; pass an empty list to join no team";
+  if (wrong.empty()) return assemble(rank_map::listed(std::move(ranks)), index, want, context);
+  auto others = assemble({}, 0, want, context);  // the other members are in it; they must not wait for this one
+  return status(errc::invalid, others ? std::move(wrong) : wrong + "; " + others.error().text());
 }
 
 result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, plan want, void* context) {
@@ -189,8 +195,7 @@ void team::fail(const status& cause) noexcept {
   for (std::uint32_t d = 1; d < size(); d *= 2) {
     const rank_t r = rank_of((index_ + d) % size());
     if (r == cause.peer()) continue;
-    rma_op op{.kind = op_kind::signal, .rank = r, .signal = segment_, .operand = std::uint64_t{cause.peer()} + 1};
-    op.signal_offset = control::offset(control::poison);
+    const rma_op op = signal_op({r, segment_, control::offset(control::poison)}, std::uint64_t{cause.peer()} + 1);
     for (int tries = 0; tries < 100 && job_.net().submit({&op, 1}) == 0; ++tries) job_.net().progress();
   }
   job_.net().progress();

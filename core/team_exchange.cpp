@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/ops.h"
 #include "core/team.h"
 
 namespace tutti {
@@ -46,8 +47,7 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
     bool offered = true;  // `pending` was taken
 
     auto credit = [&] {
-      rma_op op{.kind = op_kind::signal, .rank = rank_of(previous), .signal = segment_, .operand = taken_};
-      op.signal_offset = control::offset(control::ring_credit);
+      const rma_op op = signal_op({rank_of(previous), segment_, control::offset(control::ring_credit)}, taken_);
       return net.submit({&op, 1}) == 1;
     };
     bool owe_credit = false;
@@ -65,12 +65,10 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
         gone += head.bytes;
         all_gone = gone == leaving.size();
         const auto slot = static_cast<std::uint32_t>(sent_ % control::fragment_slots);
-        pending = rma_op{.kind = op_kind::put_signal, .rank = rank_of(next), .local = region_, .remote = segment_,
-                         .bytes = static_cast<std::uint32_t>(sizeof head + head.bytes), .signal = segment_,
-                         .operand = ++sent_, .done = &sending_};
-        pending.local_offset = control::offset(control::ring_out);
-        pending.remote_offset = control::offset(control::ring_in + slot * control::fragment_lines);
-        pending.signal_offset = control::offset(control::ring_arrival);
+        pending = with_signal(move_op(op_kind::put, region_, control::offset(control::ring_out), rank_of(next), segment_,
+                                      control::offset(control::ring_in + slot * control::fragment_lines),
+                                      static_cast<std::uint32_t>(sizeof head + head.bytes), &sending_),
+                              segment_, control::offset(control::ring_arrival), ++sent_);
         offered = net.submit({&pending, 1}) == 1;
       }
       if (!all_here && !owe_credit && reached(load(control::ring_arrival), taken_ + 1)) {

@@ -1,7 +1,7 @@
 // From a group of job ranks to the algorithm its barrier uses: gathers what the chooser asks for, so that every member
 // gives it the same facts and reaches the same choice.
 #pragma once
-#include "collectives/barrier/barrier.h"
+#include "collectives/barrier/choose.h"
 #include "core/job.h"
 
 namespace tutti {
@@ -9,8 +9,7 @@ namespace tutti {
 struct communicator_options;
 
 struct picked_barrier {
-  const barrier_algorithm* algorithm = nullptr;
-  std::uint32_t radix = 0;
+  barrier_candidate choice;
   std::uint32_t lines = 0;  // of control segment
 };
 

@@ -9,19 +9,22 @@ constexpr std::uint32_t printable_size = 64;
 
 }  // namespace
 
-std::uint32_t team_barrier::lines_for(const barrier_algorithm& a, const barrier_shape& shape) {
-  return program::lines(a.words(shape));
+std::uint32_t team_barrier::lines_for(const barrier_candidate& c, std::span<const std::uint32_t> node_of,
+                                      std::uint32_t size) {
+  return program::lines(
+      c.algorithm->words({.size = size, .radix = c.radix, .node_of = node_of, .leaders = c.leaders}));
 }
 
-result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const barrier_algorithm& a, std::uint32_t radix,
+result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const barrier_candidate& c,
                                                          std::uint64_t first_epoch) {
+  const barrier_algorithm& a = *c.algorithm;
   const std::vector<std::uint32_t> nodes = a.on_nodes ? t.nodes() : std::vector<std::uint32_t>{};
-  const barrier_shape shape{.rank = t.index(), .size = t.size(), .radix = radix, .node_of = nodes, .leaders = {}};
-  std::unique_ptr<team_barrier> b(new team_barrier(t, a));
-  schedule plan = a.make(shape);
+  std::unique_ptr<team_barrier> b(new team_barrier(t, c));
+  schedule plan = a.make(
+      {.rank = t.index(), .size = t.size(), .radix = c.radix, .node_of = nodes, .leaders = c.leaders});
   // The control memory was counted when the team was made; a larger need now would be a mistake of the caller.
-  if (lines_for(a, shape) > t.lines())
-    return status(errc::invalid, "barrier " + std::string(a.name) + " needs " + std::to_string(lines_for(a, shape)) +
+  if (const auto lines = lines_for(c, nodes, t.size()); lines > t.lines())
+    return status(errc::invalid, "barrier " + std::string(a.name) + " needs " + std::to_string(lines) +
                                      " lines of control memory, the team was made with " + std::to_string(t.lines()));
   if (plan.uses_multicast) {
     auto mc = reliable_multicast::open(t, 0, first_epoch);

@@ -8,18 +8,16 @@
 #include <cstdint>
 #include <memory>
 
-#include "collectives/barrier/barrier.h"
+#include "collectives/barrier/choose.h"
 #include "core/executor.h"
 
 namespace tutti {
 
 class team_barrier final : public background {
  public:
-  // Collective over the team, whose control segment must have lines_for() lines. `radix` 0: the algorithm's default.
-  // `first_epoch` is for tests of the wrap.
-  static result<std::unique_ptr<team_barrier>> open(team&, const barrier_algorithm&, std::uint32_t radix,
-                                                    std::uint64_t first_epoch = 1);
-  static std::uint32_t lines_for(const barrier_algorithm&, const barrier_shape&);
+  // Collective over the team, whose control segment must have lines_for() lines. `first_epoch` is for tests of the wrap.
+  static result<std::unique_ptr<team_barrier>> open(team&, const barrier_candidate&, std::uint64_t first_epoch = 1);
+  static std::uint32_t lines_for(const barrier_candidate&, std::span<const std::uint32_t> node_of, std::uint32_t size);
   ~team_barrier() override;
 
   // Blocks until every member has entered. Errors: peer_dead (named), timed_out; after peer_dead the team is broken and
@@ -32,17 +30,19 @@ class team_barrier final : public background {
   const status& outcome() const noexcept { return error_; }  // of the team's barriers so far
 
   const barrier_algorithm& algorithm() const noexcept { return *algorithm_; }
+  const barrier_candidate& choice() const noexcept { return choice_; }
   const schedule& plan() const noexcept { return plan_; }
   std::size_t bytes() const noexcept;              // memory of this object, without control lines
   reliable_multicast* mcast() noexcept { return mc_.get(); }
   void advance() noexcept override;
 
  private:
-  team_barrier(team& t, const barrier_algorithm& a) : team_(t), algorithm_(&a) {}
+  team_barrier(team& t, const barrier_candidate& c) : team_(t), algorithm_(c.algorithm), choice_(c) {}
   void begin_next() noexcept;
 
   team& team_;
   const barrier_algorithm* algorithm_;
+  barrier_candidate choice_;
   schedule plan_;                                  // kept for reports in teams of a printable size
   std::unique_ptr<reliable_multicast> mc_;
   program program_;

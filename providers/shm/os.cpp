@@ -9,12 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
+#include <limits>
 
 namespace tutti::shm {
 
@@ -40,39 +39,6 @@ bool read_stat(pid_t pid, char& state, std::uint64_t& start_ticks) noexcept {
   }
   start_ticks = std::strtoull(at, nullptr, 10);
   return true;
-}
-
-// The number behind `name` in a file of lines, or else the number that the file begins with. ~0: none ("max").
-std::uint64_t read_number(const char* path, const char* name) noexcept {
-  char text[4096];
-  const unique_fd fd{::open(path, O_RDONLY | O_CLOEXEC)};
-  if (!fd) return ~std::uint64_t{0};
-  const ssize_t n = ::read(fd.get(), text, sizeof text - 1);
-  if (n <= 0) return ~std::uint64_t{0};
-  text[n] = 0;
-  const char* at = name ? std::strstr(text, name) : text;
-  if (!at) return ~std::uint64_t{0};
-  if (name) at += std::strlen(name);
-  while (*at == ' ') ++at;
-  if (*at < '0' || *at > '9') return ~std::uint64_t{0};
-  return std::strtoull(at, nullptr, 10);
-}
-
-// What this machine and this container can still give. A memfd has no limit of its own, as /dev/shm has: the kernel
-// would go on giving until it has to kill somebody. Without /proc/meminfo: no limit is known.
-std::uint64_t available_memory() noexcept {
-  std::uint64_t bytes = ~std::uint64_t{0};
-  const std::uint64_t free_kib = read_number("/proc/meminfo", "MemAvailable:");
-  const std::uint64_t swap_kib = read_number("/proc/meminfo", "SwapFree:");
-  if (free_kib != bytes) bytes = (free_kib + (swap_kib == ~std::uint64_t{0} ? 0 : swap_kib)) * 1024;
-  const std::pair<const char*, const char*> cgroups[] = {
-      {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-      {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
-  for (const auto& [limit, usage] : cgroups) {
-    const std::uint64_t most = read_number(limit, nullptr), used = read_number(usage, nullptr);
-    if (most != ~std::uint64_t{0} && used != ~std::uint64_t{0}) bytes = std::min(bytes, most > used ? most - used : 0);
-  }
-  return bytes;
 }
 
 std::string size_text(std::size_t bytes) {
@@ -121,12 +87,28 @@ status os_error(std::string what, int error) {
   return {code, std::move(what) + ": " + std::strerror(error) + mend, no_rank, error};
 }
 
+// Bytes that can be taken without driving the machine into its out-of-memory killer, which would end a process that
+// has nothing to do with this: fallocate() on a memfd goes on until then.
+static std::size_t available_memory() noexcept {
+  std::size_t kib = 0;
+  if (std::FILE* f = std::fopen("/proc/meminfo", "re")) {
+    char line[128];
+    while (std::fgets(line, sizeof line, f))
+      if (std::sscanf(line, "MemAvailable: %zu kB", &kib) == 1) break;
+    std::fclose(f);
+  }
+  return kib ? kib * 1024 : std::numeric_limits<std::size_t>::max();
+}
+
 result<shared_memory> create_memory(std::size_t bytes, const char* what) {
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::string doing = "cannot get " + size_text(bytes) + " of shared memory for " + what;
   if (bytes == 0 || bytes > (std::size_t{1} << 62)) return os_error(doing, ENOMEM);
   bytes = (bytes + page - 1) / page * page;
-  if (const std::uint64_t room = available_memory(); bytes > room - room / 16) return os_error(doing, ENOMEM);
+  if (const std::size_t available = available_memory(); bytes > available - available / 16) {
+    const status s = os_error(doing, ENOMEM);
+    return status{s.code(), "only " + size_text(available) + " are available: " + s.text(), no_rank, ENOMEM};
+  }
 
   shared_memory m;
   m.fd = unique_fd{::memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING)};

@@ -1,0 +1,182 @@
+// Barriers on every fabric that works here, bound, executed and waited for as users do.
+#define BOOST_TEST_MODULE live_barriers
+#include <boost/test/unit_test.hpp>
+
+#include "tests/collectives/job_env.h"
+
+namespace {
+
+using namespace tutti;
+using namespace tutti::test;
+
+std::vector<std::uint32_t> everyone(std::uint32_t n) {
+  std::vector<std::uint32_t> list(n);
+  for (std::uint32_t i = 0; i < n; ++i) list[i] = i;
+  return list;
+}
+
+bool can_run(const barrier_algorithm& a, job& j) { return !a.needs_multicast || j.net().mcast(); }
+
+// Sizes on processes: all small ones, and what lies around powers of two up to 16.
+const std::uint32_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 16};
+
+void arrive_at_random(rank_env& env) {
+  if (env.random() % 8 == 0) env.pause(std::chrono::microseconds(env.random() % 300));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_algorithm_holds_at_every_size) {
+  for (const fabric_spec& fabric : fabrics())
+    for (const std::uint32_t n : sizes) {
+      if (fabric.name.starts_with("ucx") && n > 9 && n != 16) continue;
+      const attendance books(n);
+      run_ranks(fabric, n, [&](rank_env& env) {
+        auto j = open_job(env);
+        auto world = take(communicator::world(*j, {}), "world");
+        std::uint64_t base = 0;
+        for (const barrier_algorithm& a : barrier_algorithms()) {
+          if (!can_run(a, *j)) continue;
+          auto team = take(world->create(everyone(n), {.barrier = std::string(a.name)}), a.name);
+          for (std::uint64_t e = 1; e <= 40; ++e) {
+            arrive_at_random(env);
+            books.enter(env.rank, base + e);
+            require(team->barrier().enter(), a.name);
+            books.left(base + e);
+          }
+          base += 100;
+          require(world->barrier().enter(), "between");
+        }
+        env.barrier();
+      });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(epochs_wrap) {
+  for (const fabric_spec& fabric : fabrics()) {
+    const std::uint32_t n = 5;
+    const attendance books(n);
+    run_ranks(fabric, n, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto world = take(communicator::world(*j, {}), "world");
+      std::uint64_t base = 0;
+      for (const barrier_algorithm& a : barrier_algorithms()) {
+        if (!can_run(a, *j)) continue;
+        auto team = take(world->create(everyone(n), {.barrier = std::string(a.name), .first_epoch = ~std::uint64_t{0} - 3}),
+                         a.name);
+        for (std::uint64_t e = 1; e <= 12; ++e) {
+          arrive_at_random(env);
+          books.enter(env.rank, base + e);
+          require(team->barrier().enter(), a.name);
+          books.left(base + e);
+        }
+        base += 100;
+        env.barrier();
+      }
+    });
+  }
+}
+
+// Back to back, so that a fast rank runs into the next epoch while a slow one has not left the last.
+BOOST_AUTO_TEST_CASE(a_million_epochs_in_shared_memory) {
+  const std::uint64_t epochs = 1000000 / (time_scale * time_scale);
+  for (const char* name : {"dissemination", "counter"}) {
+    const std::uint32_t n = 2 + 2 * (name[0] == 'c');
+    const attendance books(n);
+    run_ranks({"shm"}, n, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto team = take(communicator::world(*j, {.barrier = name}), name);
+      for (std::uint64_t e = 1; e <= epochs; ++e) {
+        books.enter(env.rank, e);
+        require(team->barrier().enter(), name);
+        books.left(e);
+      }
+      env.barrier();
+    }, {.timeout = std::chrono::seconds(100)});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nonblocking_barriers_complete_in_order) {
+  for (const fabric_spec& fabric : fabrics()) {
+    const std::uint32_t n = 4;
+    const attendance books(n);
+    run_ranks(fabric, n, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto world = take(communicator::world(*j, {}), "world");
+      team_barrier& b = world->barrier();
+      std::uint64_t entered = 0;
+      for (int round = 0; round < 30; ++round) {
+        std::vector<std::uint64_t> requests;
+        const std::uint64_t burst = 1 + env.seed % 3 + round % 3;
+        for (std::uint64_t k = 0; k < burst; ++k) {
+          books.enter(env.rank, ++entered);
+          requests.push_back(b.start());
+        }
+        arrive_at_random(env);
+        for (std::uint64_t k = 0; k < burst; ++k) {
+          require(b.wait(requests[k]), "wait");
+          books.left(entered - burst + k + 1);
+          require(b.test(requests[k]), "a finished barrier stays finished");
+        }
+      }
+      env.barrier();
+    });
+  }
+}
+
+// Overlapping teams, entered in different orders by different ranks without blocking: none may wait for another.
+BOOST_AUTO_TEST_CASE(overlapping_teams_do_not_wait_for_each_other) {
+  for (const fabric_spec& fabric : fabrics()) {
+    const std::uint32_t n = 6;
+    run_ranks(fabric, n, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto world = take(communicator::world(*j, {}), "world");
+      // Halves, odd and even, and a window of four that crosses both.
+      auto half = take(world->split(env.rank < 3, 0, {}), "half");
+      auto parity = take(world->split(static_cast<std::int32_t>(env.rank % 2), -static_cast<std::int32_t>(env.rank), {}), "parity");
+      std::vector<std::uint32_t> middle{1, 2, 3, 4};
+      auto window = take(world->create(env.rank >= 1 && env.rank <= 4 ? middle : std::vector<std::uint32_t>{}, {}), "window");
+      require_equal(parity->group().index(), 2 - env.rank / 2, "ordered by descending rank");
+      require((window != nullptr) == (env.rank >= 1 && env.rank <= 4), "who joined the window");
+      std::vector<communicator*> all{world.get(), half.get(), parity.get()};
+      if (window) all.push_back(window.get());
+      for (int round = 0; round < 40; ++round) {
+        std::shuffle(all.begin(), all.end(), env.random);
+        std::vector<std::pair<communicator*, std::uint64_t>> open;
+        for (communicator* c : all) open.emplace_back(c, c->barrier().start());
+        std::shuffle(open.begin(), open.end(), env.random);
+        for (auto& [c, request] : open) require(c->barrier().wait(request), "wait");
+      }
+      // A blocking barrier on one team while a nonblocking one on another needs this rank's help.
+      for (int round = 0; round < 20; ++round) {
+        const std::uint64_t request = world->barrier().start();
+        require(half->barrier().enter(), "half");
+        require(parity->barrier().enter(), "parity");
+        require(world->barrier().wait(request), "world");
+      }
+      env.barrier();
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(lists_that_make_no_team_are_refused) {
+  run_ranks({"shm"}, 3, [&](rank_env& env) {
+    auto j = open_job(env);
+    auto world = take(communicator::world(*j, {}), "world");
+    auto refused = [&](std::vector<std::uint32_t> list, const char* word) {
+      auto r = world->create(list, {});
+      require(!r.ok() && r.error().code() == errc::invalid, "refused");
+      require(std::string(r.error().text()).find(word) != std::string::npos, r.error().text());
+    };
+    refused({0, 1, 7}, "7");
+    refused({0, 1, 2, 1}, "twice");
+    if (env.rank == 2) refused({0, 1}, "lacks the caller");
+    else require(take(world->create(std::vector<std::uint32_t>{0, 1}, {}), "the others get their team") != nullptr, "team");
+    // Lists that disagree are found out by those who are named.
+    std::vector<std::uint32_t> list = env.rank == 0 ? std::vector<std::uint32_t>{0, 1, 2} : std::vector<std::uint32_t>{1, 2, 0};
+    auto r = world->create(list, {});
+    require(!r.ok() && r.error().code() == errc::invalid, "disagreeing lists");
+    require(world->barrier().enter(), "the parent still works");
+    env.barrier();
+  });
+}
