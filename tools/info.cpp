@@ -1,0 +1,172 @@
+// `tutti info`: what works here and why the rest does not; what is configured; how an algorithm is chosen and what it
+// does; what would keep a job from starting.
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "collectives/barrier/barrier.h"
+#include "collectives/barrier/choose.h"
+#include "core/config.h"
+#include "core/provider.h"
+#include "tools/command.h"
+
+namespace tutti::tools {
+namespace {
+
+struct choices {
+  bool config = false, doctor = false;
+  std::string explain, schedule, provider;
+  std::uint32_t ranks = 8, ranks_per_node = 0, rank = 0, radix = 0;
+  double ranks_per_core = 1;
+};
+
+void print_providers() {
+  for (const provider_entry& e : providers()) {
+    if (!e.impl) {
+      std::printf("%-6s not loaded: %s\n", std::string(e.name).c_str(), e.why_not.c_str());
+      continue;
+    }
+    std::string why;
+    const auto devices = e.impl->probe(why);
+    std::printf("%-6s %s\n", std::string(e.name).c_str(), std::string(e.impl->summary).c_str());
+    if (devices.empty()) std::printf("       cannot run here: %s\n", why.c_str());
+    for (const auto& device : devices) {
+      const std::string spec = device.empty() ? std::string(e.name) : std::string(e.name) + ":" + device;
+      auto opened = e.impl->open({device, "tutti-info", 0, 1});
+      if (!opened) {
+        std::printf("       %-10s cannot be opened: %s\n", spec.c_str(), opened.error().text());
+        continue;
+      }
+      const capabilities& c = (*opened)->caps();
+      std::printf("       %-10s %s%s%s%s%s%s%s\n", spec.c_str(), c.native_signal ? "native signals" : "signals by the target's progress",
+                  c.native_atomics ? ", native atomics" : ", atomics by the target's progress",
+                  (*opened)->mcast() ? ", multicast" : "", (*opened)->offloader() ? ", offload" : "",
+                  c.target_must_progress ? ", target must progress" : ", truly one-sided", c.can_sleep ? ", sleeps" : ", naps",
+                  c.detects_death ? ", detects death" : "");
+    }
+  }
+}
+
+int print_config() {
+  auto settings = config::load();
+  if (!settings) {
+    std::fprintf(stderr, "tutti info: %s\n", settings.error().text());
+    return 1;
+  }
+  for (const knob_row& k : knobs()) {
+    const std::string value{settings->text(k.id)};
+    std::printf("%-16s %-12s %-12s %s\n", std::string(k.name).c_str(), value.empty() ? "-" : value.c_str(),
+                std::string(knob_source_name(settings->source(k.id))).c_str(), std::string(k.meaning).c_str());
+  }
+  return 0;
+}
+
+// Each line: what was looked at, and the mend if it is not well.
+int examine() {
+  int ills = 0;
+  auto say = [&](bool well, const std::string& what, const std::string& mend) {
+    std::printf("%s %s%s%s\n", well ? "ok  " : "ILL ", what.c_str(), well ? "" : ": ", well ? "" : mend.c_str());
+    ills += !well;
+  };
+  struct statvfs shm {};
+  const bool there = statvfs("/dev/shm", &shm) == 0;
+  const auto room = there ? shm.f_bavail * shm.f_frsize >> 20 : 0;
+  say(there && room >= 64, "/dev/shm has " + std::to_string(room) + " MiB free",
+      "shared memory wants 64 MiB; mount a larger tmpfs there (docker run --shm-size=1g)");
+  rlimit limit{};
+  getrlimit(RLIMIT_MEMLOCK, &limit);
+  const bool much = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= 64u << 20;
+  say(true, "memlock is " + (limit.rlim_cur == RLIM_INFINITY ? std::string("unlimited") : std::to_string(limit.rlim_cur >> 10) + " KiB") +
+                (much ? "" : " (enough for tcp and shared memory; RDMA adapters want `ulimit -l unlimited`)"), "");
+  getrlimit(RLIMIT_NOFILE, &limit);
+  say(limit.rlim_cur >= 1024, std::to_string(limit.rlim_cur) + " open files allowed", "raise it with `ulimit -n 4096`");
+  auto settings = config::load();
+  say(settings.ok(), "the configuration", settings.error().text());
+  if (settings) {
+    const auto& l = settings->launcher();
+    say(l.other.empty(), l.pmix ? "started by a PMIx launcher" : "no launcher: a job of one", l.other + "; " + l.mend);
+  }
+  for (const provider_entry& e : providers()) {
+    std::string why = e.why_not;
+    const bool usable = e.impl && !e.impl->probe(why).empty();
+    say(usable, "provider " + std::string(e.name), why);
+  }
+  return ills ? 1 : 0;
+}
+
+int print_schedule(const choices& c) {
+  const barrier_algorithm* a = find_barrier(c.schedule);
+  if (!a || c.rank >= c.ranks) {
+    std::fprintf(stderr, "tutti info: %s\n", a ? "--rank must be below --ranks" : ("there is no barrier \"" + c.schedule + "\"").c_str());
+    return usage_error;
+  }
+  std::vector<std::uint32_t> nodes;
+  for (std::uint32_t i = 0; i < c.ranks; ++i) nodes.push_back(c.ranks_per_node ? i / c.ranks_per_node : 0);
+  const barrier_shape shape{.rank = c.rank, .size = c.ranks, .radix = c.radix, .node_of = nodes};
+  std::printf("%s of %u ranks, as rank %u runs it (%s); %u control words\n%s", std::string(a->name).c_str(), c.ranks,
+              c.rank, std::string(a->source).c_str(), a->words(shape), to_string(a->make(shape)).c_str());
+  return 0;
+}
+
+int explain(const choices& c) {
+  if (c.explain != "barrier") {
+    std::fprintf(stderr, "tutti info: --explain knows `barrier`, not \"%s\"\n", c.explain.c_str());
+    return usage_error;
+  }
+  std::vector<std::uint32_t> nodes;
+  for (std::uint32_t i = 0; i < c.ranks; ++i) nodes.push_back(c.ranks_per_node ? i / c.ranks_per_node : 0);
+  const provider_choice over = [&] {
+    auto found = find_provider(c.provider.empty() ? "shm" : c.provider);
+    return found ? *found : provider_choice{};
+  }();
+  barrier_inputs in;
+  if (over.impl) {
+    if (auto opened = over.impl->open({over.device, "tutti-info", 0, 1})) {
+      const capabilities& caps = (*opened)->caps();
+      in.network = in.node = caps.cost;
+      in.native_atomics = caps.native_atomics;
+      in.multicast = (*opened)->mcast() != nullptr;
+      in.mapped = over.impl->name == "shm";
+    }
+  }
+  in.ranks = c.ranks, in.node_of = nodes, in.ranks_per_core = c.ranks_per_core;
+  const auto lines = explain_barrier(in);
+  if (!lines) {
+    std::fprintf(stderr, "tutti info: %s\n", lines.error().text());
+    return 1;
+  }
+  for (const auto& line : *lines) std::printf("%s\n", line.c_str());
+  return 0;
+}
+
+std::function<int()> declare(CLI::App& app) {
+  auto c = std::make_shared<choices>();
+  app.add_flag("--config", c->config, "every setting, its value and where that came from");
+  app.add_flag("--doctor", c->doctor, "what would keep a job from starting, with the mend");
+  app.add_option("--explain", c->explain, "how an algorithm is chosen: `barrier`");
+  app.add_option("--schedule", c->schedule, "the steps of a barrier algorithm, by name");
+  app.add_option("--ranks", c->ranks, "for --explain and --schedule")->check(CLI::Range(1, 1000000));
+  app.add_option("--ranks-per-node", c->ranks_per_node, "the same; default: all on one node");
+  app.add_option("--provider", c->provider, "for --explain: over which provider; default shm");
+  app.add_option("--ranks-per-core", c->ranks_per_core, "for --explain");
+  app.add_option("--rank", c->rank, "for --schedule: whose steps");
+  app.add_option("--radix", c->radix, "for --schedule: radix or fan-in");
+  return [c] {
+    if (c->config) return print_config();
+    if (c->doctor) return examine();
+    if (!c->explain.empty()) return explain(*c);
+    if (!c->schedule.empty()) return print_schedule(*c);
+    print_providers();
+    return 0;
+  };
+}
+
+}  // namespace
+
+const command info_command{"info", "What works here, what is configured, how algorithms are chosen", declare};
+
+}  // namespace tutti::tools

@@ -1,0 +1,74 @@
+// What the machine itself allows, by bare loads and stores upon memory that all ranks map: nothing of the library runs
+// inside these loops. Everything else in the table is read against them.
+#include <sched.h>
+
+#include <cstring>
+
+#include "core/wait.h"
+#include "tools/perf/lane.h"
+
+namespace tutti::tools {
+namespace {
+
+// Spin a little, then hand the core on: the best raw waiting where ranks outnumber cores, and harmless where not.
+template <class Ready>
+void wait_raw(bool crowded, Ready ready) {
+  for (int spins = 0; !ready();) {
+    if (!crowded || spins < 32) cpu_relax(), ++spins;
+    else sched_yield();
+    if (!crowded && spins > 100000) sched_yield();
+  }
+}
+
+}  // namespace
+
+void lane::add_floors(std::vector<row>& rows) {
+  std::byte* const base = job_->net().map(segment_, 0);
+  if (!base) return;
+  const bool crowded = job_->ranks_per_core() > 1;
+  const std::uint32_t n = job_->size();
+  const rank_t me = job_->rank();
+  auto line = [base, this](std::uint32_t i) {
+    return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(base + line_offset(i)));
+  };
+  auto add = [&](std::string group, std::string name, auto run) -> row& {
+    row& r = rows.emplace_back();
+    r.lane = "floor", r.group = std::move(group), r.name = std::move(name);
+    r.run = run;
+    return r;
+  };
+  if (n > 1) {
+    floor_epochs_.push_back(std::make_unique<std::uint64_t>(0));
+    add("one-sided", "flag in one line", [=, epoch = floor_epochs_.back().get()](int iterations) {
+      if (me > 1) return;
+      auto flag = line(8);  // even: rank 0's turn
+      for (int i = 0; i < iterations; ++i, *epoch += 2) {
+        wait_raw(crowded, [&] { return flag.load(std::memory_order_acquire) == *epoch + me; });
+        flag.store(*epoch + me + 1, std::memory_order_release);
+      }
+      // Rank 0 leaves only when the last answer is there, so that a chunk is whole round trips.
+      if (me == 0) wait_raw(crowded, [&] { return flag.load(std::memory_order_acquire) == *epoch; });
+    }).halves = 2;
+    floor_epochs_.push_back(std::make_unique<std::uint64_t>(0));
+    add("barrier", "flat counter", [=, epoch = floor_epochs_.back().get()](int iterations) {
+      auto arrived = line(10), released = line(12);
+      for (int i = 0; i < iterations; ++i) {
+        const std::uint64_t e = ++*epoch;
+        if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == e * n) released.store(e, std::memory_order_release);
+        else wait_raw(crowded, [&] { return released.load(std::memory_order_acquire) >= e; });
+      }
+    });
+  }
+  row& r = add("bandwidth", "memcpy 1 MiB", [=, this](int iterations) {
+    if (me != 0) return;
+    std::byte* const to = n > 1 ? job_->net().map(segment_, 1) + big : memory_.data() + big;
+    for (int i = 0; i < iterations; ++i) {
+      std::memcpy(to, memory_.data(), big);
+      asm volatile("" ::: "memory");
+    }
+  });
+  r.in = unit::gigabytes_per_s;
+  r.bytes = big;
+}
+
+}  // namespace tutti::tools

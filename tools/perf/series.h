@@ -1,0 +1,26 @@
+// Numbers from chunks: a chunk is some iterations timed together, long against the clock and short against the
+// scheduler, so that the median of many chunks survives the milliseconds in which somebody else had the core.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+namespace tutti::tools {
+
+class series {
+ public:
+  void add(double value) { values_.push_back(value); }
+  std::size_t count() const noexcept { return values_.size(); }
+  double quantile(double q) const {
+    if (values_.empty()) return 0;
+    std::vector<double> v = values_;
+    const auto k = static_cast<std::ptrdiff_t>(q * static_cast<double>(v.size() - 1) + 0.5);
+    std::nth_element(v.begin(), v.begin() + k, v.end());
+    return v[static_cast<std::size_t>(k)];
+  }
+  double median() const { return quantile(0.5); }
+
+ private:
+  std::vector<double> values_;
+};
+
+}  // namespace tutti::tools
