@@ -110,6 +110,10 @@ void fabric::run_next(lane* me) {
       stuck("stalled: ranks only wait");
       continue;
     }
+    if (mode != mode_t::outside && limit && e.at > limit) {
+      stuck("limit_us has passed");
+      continue;
+    }
     l.clock = std::max(l.clock, e.at);
     l.polling = false;
     l.state = mode == mode_t::outside ? lane::outside : lane::running;

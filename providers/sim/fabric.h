@@ -208,6 +208,7 @@ struct fabric {
   std::exception_ptr thrown;
   std::shared_ptr<baton> main_turn = std::make_shared<baton>();
   const std::function<bool(rank_t)>* step = nullptr;
+  ns limit = 0;                    // of the current run
   std::uint64_t idle_runs = 0;
   ns last_active = 0;
   std::map<rank_t, std::string> notes;

@@ -14,6 +14,7 @@ void begin(fabric& f, fabric::mode_t mode) {
   f.failure = {};
   f.thrown = nullptr;
   f.live = 0;
+  f.limit = 0;
   f.active();
   std::vector<rank_t> order(f.lanes.size());
   std::iota(order.begin(), order.end(), 0);
@@ -23,10 +24,12 @@ void begin(fabric& f, fabric::mode_t mode) {
     lane& l = f.lanes[r];
     l.done_here = l.dead;
     if (l.dead) continue;
+    f.limit = std::max(f.limit, l.clock);
     if (mode == fabric::mode_t::threads) l.turn = std::make_shared<baton>();
     ++f.live;
     f.go_on_at(l, l.clock);
   }
+  f.limit = f.par.limit_us > 0 ? f.limit + to_ns(f.par.limit_us) : 0;
 }
 
 void end(fabric& f) {

@@ -73,6 +73,8 @@ struct parameters {
 
   std::vector<death> deaths;
   double notice_us = 1000;                  // from a death until the fabric notices it
+  double limit_us = 0;                      // a run that lasts longer ends as if deadlocked: ranks that repeat themselves
+                                            // for ever are no deadlock. 0: none
 
   std::uint32_t max_inline = 64, max_slices = 8;
   std::uint64_t max_bytes = std::uint64_t{1} << 30;

@@ -67,6 +67,21 @@ BOOST_AUTO_TEST_CASE(ranks_that_only_poll_are_found_stalled) {
   BOOST_TEST((s.code() == errc::timed_out));
 }
 
+BOOST_AUTO_TEST_CASE(ranks_that_repeat_themselves_for_ever_meet_the_limit) {
+  sim::parameters p{.ranks = 2};
+  p.limit_us = 500;
+  sim::world w(p);
+  auto m = expose(w, 64);
+  const status s = w.run([&](rank_t r) {
+    for (std::uint64_t i = 1;; ++i) {
+      send(w.net(r), signal_op(1 - r, m[r].all, 0, i));
+      sleep_until(w.net(r), [&] { return m[r].word(0) >= i; });
+    }
+  });
+  BOOST_TEST((s.code() == errc::timed_out));
+  BOOST_TEST(us(w.clock(0)) <= 501.0);
+}
+
 BOOST_AUTO_TEST_CASE(a_sleep_ends_at_its_deadline) {
   sim::world w({.ranks = 1});
   BOOST_TEST(w.run([&](rank_t) {
