@@ -38,12 +38,16 @@ void job::dismiss(background& b) noexcept {
 
 unsigned job::progress() noexcept {
   const unsigned events = net_->progress();
+  advance_background();
+  return events;
+}
+
+void job::advance_background() noexcept {
   for (background* b = first_; b;) {
     background* next = b->next_;  // advance() may dismiss its own
     b->advance();
     b = next;
   }
-  return events;
 }
 
 status job::wait(completion& done, const char* what, time_point deadline) {
@@ -57,8 +61,8 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
   note_ = &note;
   time_point next_look = net_->now() + look_every;
   status end;
-  auto still = [&] {
-    progress();
+  auto still = [&] {  // asked while a sleep is open, which progress of the transport would close
+    advance_background();
     return !ready();
   };
   for (std::uint32_t turn = 0; !ready(); ++turn) {

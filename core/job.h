@@ -116,6 +116,7 @@ class job {
   job() = default;
   static result<std::unique_ptr<job>> join(std::unique_ptr<bootstrap>, result<std::unique_ptr<transport>>, job_options,
                                            std::shared_ptr<const layout>, time_point deadline);
+  void advance_background() noexcept;
   status wait_slowly(function_ref<bool> ready, function_ref<status> look, const wait_note&, time_point deadline);
 
   std::unique_ptr<bootstrap> owned_boot_;
