@@ -28,8 +28,9 @@ std::vector<std::byte> pack(const member_blob& head, std::span<const std::byte> 
 team::team(job& j, rank_map members, std::uint32_t index) : job_(j), members_(std::move(members)), index_(index) {}
 
 team::~team() {
-  // A fragment that is still leaving names sending_: towards a dead peer it ends with an error soon (clause 10).
-  for (const time_point end = job_.net().now() + std::chrono::seconds(2); !sending_.idle() && job_.net().now() < end;)
+  // A fragment that is still leaving names sending_, a flush flushing_: towards a dead peer they end soon (clause 10).
+  const time_point end = job_.net().now() + std::chrono::seconds(2);
+  while (!(sending_.idle() && flushing_.idle()) && job_.net().now() < end)
     if (job_.net().progress() == 0) job_.net().sleep(job_.net().now() + std::chrono::milliseconds(1));
   if (attached_) job_.net().drop(segment_);
   if (allocated_) job_.net().drop(region_);

@@ -50,6 +50,9 @@ class team {
 
   // Collective over this team: everyone's blob, by index. Blocks.
   result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max());
+  // Collective over this team: after it no operation of any member is in flight upon memory of the team or its windows,
+  // as long as nobody begins another; each may then drop its part. Blocks.
+  status settle(time_point deadline = time_point::max());
 
   // Collective over this team. The members of the new team, in order, as indices into this one; ranks that call with
   // different lists get `invalid` unless the lists are disjoint. An empty list: this rank joins none.
@@ -80,6 +83,7 @@ class team {
   std::byte* base_ = nullptr;
   std::uint64_t sent_ = 0, taken_ = 0;  // fragments, of all exchanges so far
   completion sending_;                  // of the fragment in ring_out; outlives a failed exchange
+  completion flushing_;                 // of settle(); outlives one that ran out of time
   status broken_;
 };
 

@@ -97,4 +97,33 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
   return shared_blobs(std::move(table));
 }
 
+// Safety. Every member first completes what it began towards anyone, and then enters the exchange; nobody leaves that
+// before all have entered, so nothing older is in flight any more. What remains are the exchange's own messages. My
+// last fragment and my last credit are completed by the second flush. Of those upon me, the last fragment has arrived,
+// or I would not have left, and the last credit is waited for: credits are set in order, so the one that equals the
+// fragments I sent is the last that will ever come.
+status team::settle(time_point deadline) {
+  transport& net = job_.net();
+  auto flush = [&](rank_t to) -> status {
+    if (flushing_.idle()) flushing_.clear();
+    bool offered = false;
+    const wait_note note{"flush", to, 0, 0};
+    status s = job_.wait([&] { return (offered || (offered = net.flush(to, &flushing_))) && flushing_.idle(); },
+                         [] { return status{}; }, note, deadline);
+    return s.ok() ? flushing_.outcome() : s;
+  };
+  // An error here is of some earlier operation, and its owner's to report.
+  if (status s = flush(no_rank); s.code() == errc::timed_out) return s;
+  if (auto all = exchange({}, deadline); !all) return all.error();
+  if (size() == 1) return {};
+  const rank_t previous = rank_of((index_ + size() - 1) % size()), next = rank_of((index_ + 1) % size());
+  if (status s = flush(previous); s.code() == errc::timed_out) return s;
+  if (status s = flush(next); s.code() == errc::timed_out) return s;
+  const wait_note note{"last credit", next, load(control::ring_credit), sent_};
+  status s = job_.wait([&] { return reached(load(control::ring_credit), sent_); }, [&] { return net.health(next); },
+                       note, deadline);
+  // A neighbour that is gone by now had entered, and sends nothing more.
+  return s.code() == errc::peer_dead ? status{} : s;
+}
+
 }  // namespace tutti

@@ -27,6 +27,7 @@ class team_barrier final : public background {
   std::uint64_t start() noexcept;                  // the request
   bool test(std::uint64_t request) noexcept;       // complete or failed; does not progress the transport
   status wait(std::uint64_t request, time_point deadline = time_point::max()) noexcept;
+  std::uint64_t started() const noexcept { return started_; }  // the newest request
   const status& outcome() const noexcept { return error_; }  // of the team's barriers so far
 
   const barrier_algorithm& algorithm() const noexcept { return *algorithm_; }
