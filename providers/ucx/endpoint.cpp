@@ -118,7 +118,8 @@ void ucx_transport::open_endpoint(peer& p) noexcept {
     bury(p, {errc::peer_dead, "rank " + std::to_string(p.rank) + " cannot be reached: " + ucs_status_string(e), p.rank, e});
     return;
   }
-  if (local && head.doze_key_bytes) map_doze(p, head, blob.subspan(sizeof head, head.doze_key_bytes));
+  if (local && head.doze_key_bytes && !leaving_) map_doze(p, head, blob.subspan(sizeof head, head.doze_key_bytes));
+  if (!p.end) return;
   p.greeting.to = &p;
   p.greeting.head.kind = message_kind::hello;
   p.greeting.next = p.head;  // before any answer that waits already
@@ -129,12 +130,7 @@ void ucx_transport::open_endpoint(peer& p) noexcept {
 }
 
 void ucx_transport::map_doze(peer& p, const address_head& head, std::span<const std::byte> key) noexcept {
-  if (ucp_ep_rkey_unpack(p.ep, key.data(), &p.doze_key) != UCS_OK) {
-    p.doze_key = nullptr;
-    return;
-  }
-  void* at = nullptr;
-  if (ucp_rkey_ptr(p.doze_key, head.doze_address, &at) == UCS_OK) p.doze = static_cast<std::uint64_t*>(at);
+  p.doze = reinterpret_cast<std::uint64_t*>(map_key(p, key, head.doze_address, p.doze_key));
 }
 
 void ucx_transport::watch_process(peer& p, std::int32_t pid) noexcept {
@@ -252,6 +248,7 @@ status ucx_transport::health(rank_t rank) noexcept {
 // time. A goodbye that gets lost is no harm: the peer then suspects, and judges rightly by itself.
 void ucx_transport::say_goodbye() noexcept {
   const time_point deadline = now() + longest_leave;
+  leaving_ = true;
   disarm();
   drain();
   for (auto& p : peers_) {

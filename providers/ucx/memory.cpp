@@ -197,12 +197,22 @@ void ucx_transport::resolve(member& m, segment& s, rank_t rank) noexcept {
   open_endpoint(*p);
   // Who could store there could not wake it without its doze word, so both or none.
   if (!p->ep || !p->doze || !head.rkey_bytes) return;
-  if (ucp_ep_rkey_unpack(p->ep, blob.data() + sizeof head, &m.rkey) != UCS_OK) {
-    m.rkey = nullptr;
-    return;
+  m.mapped = map_key(*p, blob.subspan(sizeof head), head.base, m.rkey);
+}
+
+// UCX 1.13 crashes when it unpacks the key of memory that is gone (the clean-up of its failure path releases what was
+// never attached). So its owner must be seen to be there first. What remains is a death within these microseconds.
+std::byte* ucx_transport::map_key(peer& p, std::span<const std::byte> key, std::uint64_t address,
+                                  ucp_rkey_h& rkey) noexcept {
+  drain();  // it may have said goodbye
+  if (p.end && p.pidfd >= 0) look_for_deaths(0);
+  if (!p.end || !p.ep || p.suspected != time_point{}) return nullptr;
+  if (ucp_ep_rkey_unpack(p.ep, key.data(), &rkey) != UCS_OK) {
+    rkey = nullptr;
+    return nullptr;
   }
   void* at = nullptr;
-  if (ucp_rkey_ptr(m.rkey, head.base, &at) == UCS_OK) m.mapped = static_cast<std::byte*>(at);
+  return ucp_rkey_ptr(rkey, address, &at) == UCS_OK ? static_cast<std::byte*>(at) : nullptr;
 }
 
 }  // namespace tutti::ucx

@@ -4,6 +4,8 @@
 namespace tutti::ucx {
 namespace {
 
+constexpr std::uint32_t operations_between_looks = 1024;  // at the processes of peers, which costs a system call
+
 std::uint64_t* word_at(std::byte* base, std::uint64_t offset) noexcept {
   return reinterpret_cast<std::uint64_t*>(base + offset);
 }
@@ -36,6 +38,12 @@ std::uint64_t apply_atomic(message_kind kind, std::uint64_t* word, std::uint64_t
 }
 
 std::size_t ucx_transport::submit(std::span<const rma_op> ops) noexcept {
+  // Stores into the memory of a dead process succeed, so that one who only stores would never call progress().
+  submitted_ += static_cast<std::uint32_t>(ops.size());
+  if (submitted_ >= operations_between_looks) {
+    submitted_ = 0;
+    look_for_deaths(0);
+  }
   std::size_t taken = 0;
   while (taken < ops.size() && take(ops[taken])) ++taken;
   // An operation upon this rank itself, or a completion, between arm() and sleep() must end that sleep.

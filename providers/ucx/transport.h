@@ -172,6 +172,7 @@ class ucx_transport final : public transport {
   std::byte* range(std::uint32_t region, std::uint64_t offset, std::uint64_t bytes) noexcept;
   member& view(segment_id, rank_t) noexcept;
   void resolve(member&, segment&, rank_t) noexcept;
+  std::byte* map_key(peer&, std::span<const std::byte> key, std::uint64_t address, ucp_rkey_h&) noexcept;
   std::byte* local_address(region_id, std::uint64_t offset) noexcept;
   void bury_memory(region&) noexcept;
   void release(member&) noexcept;
@@ -240,9 +241,10 @@ class ucx_transport final : public transport {
   std::uint64_t doze_alone_ = 0;
   region_id doze_region_{};
   bool has_doze_region_ = false;
+  bool leaving_ = false;
   bool armed_ = false;
   bool armed_fd_ = false;
-  std::uint32_t turns_ = 0;
+  std::uint32_t turns_ = 0, submitted_ = 0;  // since the last look for deaths
   unsigned events_ = 0;
 };
 
