@@ -184,7 +184,7 @@ class pmix_bootstrap final : public bootstrap {
     if (code == PMIX_OPERATION_SUCCEEDED) return {};  // ended already: no callback will come
     if (code != PMIX_SUCCESS) return failed("the exchange with the other ranks", code);
     context.release();  // the callback's now
-    if (!state->wait(deadline))
+    if (!state->wait(deadline) || state->code == PMIX_ERR_TIMEOUT)
       return {errc::timed_out, "the exchange with the other ranks did not end in time: one of " +
                                    std::to_string(size_) + " ranks did not take part"};
     return state->code == PMIX_SUCCESS ? status{} : failed("the exchange with the other ranks", state->code);

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "core/config.h"
@@ -46,7 +47,6 @@ void open_standard_streams() {
 
 int run(const choices& c) {
   std::vector<std::string> program = c.app->remaining();
-  if (!program.empty() && program[0] == "--") program.erase(program.begin());
   if (program.empty()) return refuse("no program is named; write tutti run -n 4 ./program arguments");
   if (program[0].starts_with('-'))
     return refuse("unknown option " + program[0] + "; `tutti run --help` lists them, the program's own come after it");
@@ -80,7 +80,7 @@ int run(const choices& c) {
   for (const auto& [name, value] : variables)
     if (!name.starts_with("PMIX_") || name.starts_with("PMIX_MCA_")) o.environment.push_back(name + "=" + value);
   open_standard_streams();
-  return run::run_job(o);
+  std::_Exit(run::run_job(o));  // nothing is buffered here, and libpmix's thread must not see the statics go
 }
 
 std::function<int()> declare(CLI::App& app) {

@@ -1,7 +1,8 @@
 // What a rank of the launch tests does: joins the job as any program would, exchanges blobs, and then behaves, or not,
 // as its arguments say. Prints one line a fact, for the scripts to compare.
 //
-//   rank_program [exchange ROUNDS] [die RANK HOW] [idle SECONDS] [fence SECONDS] [env NAME] [echo] ...
+//   rank_program [exchange ROUNDS] [die RANK SIGNAL|exitN] [idle SECONDS] [fence SECONDS] [insist SECONDS] [job]
+//                [joined]
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,8 @@ int main(int argc, char** argv) {
       printf("rank %u fence: %s (%s)\n", b.rank(), std::string{errc_name(all.error().code())}.c_str(),
              took.count() < limit / 2 ? "soon" : "late");
       if (!all) fprintf(stderr, "%s\n", all.error().text());
+    } else if (what == "insist") {  // upon an exchange
+      if (!b.allgather({}, in(atof(next())))) return 5;
     } else if (what == "job") {
       printf("job %s\n", b.job_id().c_str());
     } else if (what == "joined") {

@@ -64,24 +64,30 @@ class job {
     take_signals(before);
     if (const status s = folder_.make(options_.scratch); !s) return s;
     if (const status s = guardian_.start(folder_.path()); !s) return s;
-    if (!signals_ || aborts_.fd() < 0 || !input_.open())
+    if (!signals_ || aborts_->fd() < 0 || !input_.open())
       return {errc::no_resource, std::string{"cannot start: "} + std::strerror(errno), no_rank, errno};
     auto here = machine::look();
     if (!here) return here.error();
-    machine_ = *std::move(here);
-    auto server = pmix_server::start(options_.ranks, folder_.path(), machine_, [this](rank_t r, int code, std::string text) {
-      aborts_.push({r, code, std::move(text)});
-    });
+    auto server = pmix_server::start(options_.ranks, folder_.path(), *here,
+                                     [queue = aborts_](rank_t r, int code, std::string text) {
+                                       queue->push({r, code, std::move(text)});
+                                     });
     if (!server) return server.error();
     server_ = *std::move(server);
     if (options_.timeout_s > 0) timeout_at_ = in(options_.timeout_s);
-    const status started = ranks_.start(options_, machine_, *server_, input_.for_rank(), before);
+    const status started = ranks_.start(options_, *here, *server_, input_.for_rank(), before);
     input_.started();
     for (rank_t r = 0; r < ranks_.size(); ++r)
       output_.add(ranks_[r], options_.tag_output ? std::string{"["}.append(std::to_string(r)).append("] ") : "",
                   options_.ranks == 1 && !options_.tag_output);
-    if (started.code() == errc::unavailable && started.native()) return started.during("cannot run " + options_.path);
-    return started;
+    return started.code() == errc::unavailable && started.native() ? cannot_run(started) : started;
+  }
+
+  status cannot_run(const status& why) const {
+    std::string text = "cannot run " + options_.path + ": " + why.text();
+    if (why.native() == ENOEXEC) text += "; if it is a script, begin it with a line like #!/bin/sh";
+    if (why.native() == ENOENT) text += "; install the interpreter or loader that it names";
+    return {why.code(), std::move(text), no_rank, why.native()};
   }
 
   static int status_of(const status& s) {
@@ -108,7 +114,8 @@ class job {
   // --- the loop --------------------------------------------------------------------------------------------------
 
   void step() {
-    waits_.assign({{ranks_.fd(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {aborts_.fd(), POLLIN, 0}, input_.interest()});
+    waits_.assign({{ranks_.fd(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {aborts_->fd(), POLLIN, 0},
+                   input_.interest()});
     output_.interests(waits_);
     poll(waits_.data(), waits_.size(), wait_ms());
     if (waits_[0].revents)
@@ -116,20 +123,21 @@ class job {
     signalfd_siginfo s;
     while (read(signals_.get(), &s, sizeof s) == sizeof s) on_signal(static_cast<int>(s.ssi_signo));
     if (waits_[2].revents)
-      for (const auto& call : aborts_.take()) on_abort(call);
+      for (const auto& call : aborts_->take()) on_abort(call);
     if (waits_[3].revents) input_.proceed();
     output_.proceed();
     on_clock();
   }
 
   int wait_ms() const {
-    const clock::time_point next = std::min(timeout_at_, kill_at_);
+    const clock::time_point next = std::min({timeout_at_, kill_at_, decide_at_});
     if (next == clock::time_point::max()) return -1;
     const double left = std::chrono::duration<double, std::milli>(next - clock::now()).count();
     return static_cast<int>(std::clamp(std::ceil(left), 0.0, 1e6));
   }
 
   void on_clock() {
+    if (clock::now() >= decide_at_ && !ending_) decide();
     if (clock::now() >= kill_at_) {
       kill_at_ = clock::time_point::max();
       ranks_.signal_all(SIGKILL);
@@ -148,6 +156,7 @@ class job {
   // Asks all ranks to end, and makes them when the grace is over. Stopped ones must run to be able to.
   void end_all(int number) {
     ending_ = true;
+    decide_at_ = clock::time_point::max();
     ranks_.signal_all(number);
     ranks_.signal_all(SIGCONT);
     kill_at_ = std::min(kill_at_, in(options_.grace_s));
@@ -158,13 +167,28 @@ class job {
       if (!dead.how.success()) fail(dead.how.exit_status());
       return;
     }
-    fail(dead.how.exit_status());
     failures_.push_back(dead);
-    if (options_.keep_going) return;
-    std::string text = describe(dead);
+    if (options_.keep_going) return fail(dead.how.exit_status());
+    if (failures_.size() == 1) decide_at_ = in(0.2);
+    decide();
+  }
+
+  // Which rank's death is named as the first? Others that notice it may fail in turn and be reaped earlier, since a
+  // process closes its connections a good while before it can be reaped. But they have time to leave the job in good
+  // order. So after one that did, a rank that did not is waited for, for a moment.
+  void decide() {
+    auto first = std::find_if(failures_.begin(), failures_.end(),
+                              [&](const auto& f) { return !server_->said_farewell(f.rank); });
+    if (first == failures_.end()) {
+      if (ranks_.living() > 0 && clock::now() < decide_at_) return;  // again at the next death, or then
+      first = failures_.begin();
+    }
+    decide_at_ = clock::time_point::max();
+    fail(first->how.exit_status());
+    std::string text = describe(*first);
     if (ranks_.living() > 0) text += "; ending " + list(ranks_.living_ranks());
     say(text);
-    if (ranks_.living() > 0) end_all(SIGTERM);
+    end_all(SIGTERM);
   }
 
   void on_signal(int number) {
@@ -201,10 +225,9 @@ class job {
   }
 
   const job_options& options_;
-  scratch_folder folder_;  // the first three outlive the server and the ranks, which use them
+  scratch_folder folder_;
   guardian guardian_;
-  machine machine_;
-  abort_queue aborts_;
+  const std::shared_ptr<abort_queue> aborts_ = std::make_shared<abort_queue>();  // libpmix's thread has a share
   std::unique_ptr<pmix_server> server_;
   rank_group ranks_{guardian_};
   output_mux output_;
@@ -213,6 +236,7 @@ class job {
   std::vector<pollfd> waits_;
   std::vector<rank_group::ended> failures_;
   clock::time_point timeout_at_ = clock::time_point::max(), kill_at_ = clock::time_point::max();
+  clock::time_point decide_at_ = clock::time_point::max();
   bool ending_ = false, interrupted_ = false;
   int status_ = 0;
 };

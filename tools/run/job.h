@@ -25,7 +25,8 @@ struct job_options {
 inline constexpr int status_failure = 1, status_timeout = 124, status_cannot_execute = 126, status_not_found = 127;
 
 // Runs the job to its end. The result is the launcher's exit status: that of the first rank that failed, 128 + N for
-// signal N; everything that the user must know has been said on stderr.
+// signal N; everything that the user must know has been said on stderr. Once in the life of a process, which must then
+// leave by _Exit (pmix_server.h).
 int run_job(const job_options&);
 
 }  // namespace tutti::run

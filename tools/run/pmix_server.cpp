@@ -5,6 +5,9 @@
 // A rank that dies is taken out of all fences, begun and to come, when libpmix sees its connection end; a begun one
 // ends with an error. To deregister the rank as well would race with that and leave the fence waiting. A rank that
 // dies before it connects is waited for until the others' deadline: libpmix has no means to tell them.
+//
+// The server is never finalized: PMIx_server_finalize of 4.2.2 now and then crashes upon what dead ranks have left of
+// a fence. It ends with the process, which has nothing else to do.
 #include "tools/run/pmix_server.h"
 
 #include <pmix.h>
@@ -12,6 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <random>
@@ -19,7 +23,9 @@
 namespace tutti::run {
 namespace {
 
-pmix_server::abort_handler on_abort;  // libpmix's callbacks carry no context of the server
+// libpmix's callbacks carry no context of the server; there is but one.
+pmix_server::abort_handler on_abort;
+std::vector<std::atomic<bool>> farewells;  // by rank
 
 status failed(const std::string& what, pmix_status_t code) {
   return {errc::fabric, what + " failed: PMIx says " + PMIx_Error_string(code), no_rank, code};
@@ -31,7 +37,10 @@ pmix_status_t connected(const pmix_proc_t*, void*, pmix_info_t*, size_t, pmix_op
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-pmix_status_t finalized(const pmix_proc_t*, void*, pmix_op_cbfunc_t, void*) { return PMIX_OPERATION_SUCCEEDED; }
+pmix_status_t finalized(const pmix_proc_t* who, void*, pmix_op_cbfunc_t, void*) {
+  if (who->rank < farewells.size()) farewells[who->rank] = true;
+  return PMIX_OPERATION_SUCCEEDED;
+}
 
 pmix_status_t aborted(const pmix_proc_t* who, void*, int code, const char text[], pmix_proc_t*, size_t,
                       pmix_op_cbfunc_t, void*) {
@@ -143,6 +152,7 @@ std::string host_name() {
 result<std::unique_ptr<pmix_server>> pmix_server::start(std::uint32_t size, const std::string& folder,
                                                         const machine& here, abort_handler handler) {
   on_abort = std::move(handler);
+  farewells = std::vector<std::atomic<bool>>(size);
   std::unique_ptr<pmix_server> server{new pmix_server};
   server->size_ = size;
   // A pid recurs in other pid namespaces and after a while; the chance beside it does not.
@@ -159,7 +169,8 @@ result<std::unique_ptr<pmix_server>> pmix_server::start(std::uint32_t size, cons
   setenv("PMIX_MCA_gds", "hash", 0);
   // Without a topology libpmix looks for one itself, at length. It is lent: no destructor of the list may see it.
   char source[] = "hwloc";
-  pmix_topology_t topology{source, here.hwloc()};
+  static const machine kept = here;
+  pmix_topology_t topology{source, kept.hwloc()};
   std::vector<pmix_info_t> all(info.data(), info.data() + info.size());
   pmix_info_t& lent = all.emplace_back();
   PMIX_INFO_CONSTRUCT(&lent);
@@ -169,13 +180,8 @@ result<std::unique_ptr<pmix_server>> pmix_server::start(std::uint32_t size, cons
   static pmix_server_module_t module = callbacks();
   if (const pmix_status_t code = PMIx_server_init(&module, all.data(), all.size()); code != PMIX_SUCCESS)
     return failed("starting the PMIx server", code);
-  server->begun_ = true;
   if (status s = server->register_job(); !s) return s;
   return server;
-}
-
-pmix_server::~pmix_server() {
-  if (begun_) PMIx_server_finalize();
 }
 
 status pmix_server::register_job() {
@@ -252,5 +258,7 @@ result<std::vector<std::string>> pmix_server::variables(rank_t r) {
   free(list);
   return all;
 }
+
+bool pmix_server::said_farewell(rank_t r) const noexcept { return farewells[r]; }
 
 }  // namespace tutti::run

@@ -17,21 +17,20 @@ class pmix_server {
   using abort_handler = std::function<void(rank_t, int status, std::string text)>;
 
   // Begins a job of `size` ranks; the server's files go to `folder`, which exists and is the caller's to remove.
-  // At most one server in a process, which is libpmix's limit. Folder and machine must outlive it.
+  // One server in the life of a process, whose end is its end: leave by _Exit, since libpmix's thread is still there.
   static result<std::unique_ptr<pmix_server>> start(std::uint32_t size, const std::string& folder, const machine&,
                                                     abort_handler);
-  ~pmix_server();
 
   const std::string& job() const noexcept { return job_; }
   // What a rank needs in its environment to find this server: NAME=VALUE.
   result<std::vector<std::string>> variables(rank_t);
+  bool said_farewell(rank_t) const noexcept;  // it called PMIx_Finalize
 
  private:
   pmix_server() = default;
   status register_job();
   std::string job_;
   std::uint32_t size_ = 0;
-  bool begun_ = false;
 };
 
 }  // namespace tutti::run

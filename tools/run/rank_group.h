@@ -20,6 +20,7 @@ class rank_group {
   rank_process& operator[](rank_t r) { return ranks_[r]; }
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }  // that were started
   std::uint32_t living() const noexcept { return living_; }
+  bool lives(rank_t r) const noexcept { return r < size() && static_cast<bool>(ranks_[r].pidfd); }
   std::vector<rank_t> living_ranks() const;
   void signal_all(int number) const noexcept;  // everything in the process groups of living ranks
   int fd() const noexcept { return deaths_.get(); }  // readable when next_death() has one

@@ -1,0 +1,295 @@
+#!/bin/bash
+# launch_test.sh CASE: one case of the launcher's behaviour, on the real binaries. BIN is where they are.
+# A case is the function of its name; it fails by calling `fail`, and is skipped (77) by calling `skip`.
+set -u
+work=$(mktemp -d)
+mkdir "$work/tmp"
+export TMPDIR=$work/tmp
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+unset PMIX_NAMESPACE PMIX_RANK PMI_FD PMI_SIZE SLURM_PROCID
+
+fail() { echo "FAILED: $*"; echo "--- stdout"; cat out; echo "--- stderr"; cat err; exit 1; }
+skip() { echo "SKIPPED: $*"; exit 77; }
+
+# start STATUS command...: runs it under a watchdog, output to the files out and err, and checks the exit status.
+start() {
+  local expected=$1 got; shift
+  timeout -k 5 60 "$@" >out 2>err </dev/null
+  got=$?
+  [ $got = "$expected" ] || fail "'$*' ended with status $got instead of $expected"
+}
+run() { local expected=$1; shift; start "$expected" "$BIN/tutti" run "$@"; }
+rank=$BIN/rank_program
+says() { grep -qE -- "$1" "$2" || fail "$2 lacks a line like: $1"; }
+count() { local got; got=$(grep -cE -- "$1" "$2"); [ "$got" = "$3" ] || fail "$got lines instead of $3 in $2 like: $1"; }
+silent() { [ -s "$1" ] && fail "$1 is not empty"; return 0; }
+one_line() { [ "$(wc -l <"$1")" = 1 ] || fail "$1 is not one line"; }
+none_left() { # none_left MARK: no process has the mark on its command line, after a moment
+  for _ in $(seq 100); do pgrep -f "$1" >/dev/null || return 0; sleep 0.1; done
+  fail "processes are left: $(pgrep -af "$1")"
+}
+await() { # await FILE PATTERN
+  for _ in $(seq 300); do grep -qE -- "$2" "$1" 2>/dev/null && return 0; sleep 0.1; done
+  fail "$1 never said $2"
+}
+
+# --- joining ---------------------------------------------------------------------------------------------------
+ranks_exchange() {
+  for n in 1 2 3 8; do
+    run 0 -n $n "$rank" exchange 5 job
+    for ((r = 0; r < n; ++r)); do count "^rank $r of $n\$" out 1; done
+    count '^exchanged 5$' out $n
+    [ "$(grep ^job out | sort -u | wc -l)" = 1 ] || fail "the ranks disagree about the job's id"
+    grep ^job out | sort -u >>ids
+    silent err
+  done
+  [ "$(sort -u ids | wc -l)" = 4 ] || { cat ids; fail "two jobs had the same id"; }
+}
+alone() {
+  start 0 "$rank" exchange 3
+  says '^rank 0 of 1$' out
+  silent err
+}
+openmpi() {
+  local mpirun; mpirun=$(command -v mpirun.openmpi) || skip "mpirun.openmpi is not installed"
+  start 0 "$mpirun" --allow-run-as-root --oversubscribe -n 4 "$rank" exchange 5 job
+  for r in 0 1 2 3; do count "^rank $r of 4\$" out 1; done
+  count '^exchanged 5$' out 4
+  [ "$(grep ^job out | sort -u | wc -l)" = 1 ] || fail "the ranks disagree about the job's id"
+}
+openmpi_dead_rank() {
+  local mpirun; mpirun=$(command -v mpirun.openmpi) || skip "mpirun.openmpi is not installed"
+  for when in 0 0.5; do  # while the others are in the exchange; before they begin it
+    timeout -k 5 60 "$mpirun" --allow-run-as-root --oversubscribe --enable-recovery -n 3 \
+      "$rank" exchange 1 die 1 9 idle $when fence 3 >out 2>err </dev/null
+    # mpirun loses the news now and then: then the deadline is what ends the wait
+    count '^rank [02] fence: (peer dead|timed out)' out 2
+  done
+}
+hydra() {
+  local mpiexec; mpiexec=$(command -v mpiexec.hydra) || skip "mpiexec.hydra is not installed"
+  start 3 "$mpiexec" -n 2 "$rank"
+  count "MPICH.*does not speak PMIx.*tutti run" err 2
+  silent out
+}
+unknown_variable() {
+  TUTTI_BARIER=x run 2 -n 1 "$rank"
+  says 'TUTTI_BARIER.*TUTTI_BARRIER' err
+}
+any_pmix_client() {
+  for what in facts subset modex events; do
+    run 0 -n 4 "$BIN/pmix_client" $what
+    silent out; silent err
+  done
+}
+inside_each_other() { # a rank that is a launcher itself
+  run 0 -n 2 "$BIN/tutti" run -n 3 "$rank" exchange 2
+  for r in 0 1 2; do count "^rank $r of 3\$" out 2; done
+}
+
+# --- the end of a rank -------------------------------------------------------------------------------------------
+death_by_signal() {
+  for s in 9:SIGKILL 11:SIGSEGV 15:SIGTERM 6:SIGABRT; do
+    run $((128 + ${s%:*})) -n 4 "$rank" die 2 "${s%:*}" idle 30
+    says "^tutti run: rank 2 \(pid [0-9]+\) was killed by ${s#*:}.*; ending ranks 0, 1, 3\$" err
+    one_line err
+  done
+}
+death_by_exit() {
+  run 7 -n 3 "$rank" die 1 exit7 idle 30
+  says '^tutti run: rank 1 \(pid [0-9]+\) exited with status 7; ending ranks 0, 2$' err
+  one_line err
+}
+death_that_spreads() { # the others notice and fail as well: the first is named, once
+  for _ in 1 2 3 4 5; do
+    run 9 -n 4 "$rank" exchange 1 die 3 exit9 insist 20
+    says 'rank 3 .* status 9' err
+    one_line err
+  done
+}
+stubborn_ranks_are_killed() {
+  run 4 --grace 0.3 -n 2 bash -c 'trap "" TERM; if [ $PMIX_RANK = 0 ]; then sleep 0.5; exit 4; fi; while :; do sleep 0.1; done'
+  one_line err
+}
+children_of_ranks_end_too() {
+  run 3 -n 2 bash -c 'sleep 4711.1 & if [ $PMIX_RANK = 0 ]; then sleep 0.3; exit 3; fi; wait'
+  none_left 'sleep 4711\.1'
+}
+keep_going() {
+  for when in 0 0.5; do  # the rank dies while the others are in the exchange; before they begin it
+    run 137 --keep-going -n 4 "$rank" exchange 1 die 1 9 idle $when fence 20
+    count '^rank [023] fence: peer dead \(soon\)$' out 3
+    says '^tutti run: rank 1 \(pid [0-9]+\) was killed by SIGKILL \(Killed\)$' err
+    says '^tutti run: 1 of 4 ranks failed$' err
+  done
+}
+keep_going_early_death() { # before the others can even meet it: their deadline ends their wait
+  TUTTI_TIMEOUT_S=1 run 9 --keep-going -n 3 bash -c 'if [ $PMIX_RANK = 1 ]; then exit 9; fi; exec '"$rank"
+  count '^the exchange with the other ranks did not end in time' err 2
+  says '^tutti run: 3 of 3 ranks failed$' err
+}
+abort() {
+  run 9 -n 3 "$BIN/pmix_client" abort
+  says '^tutti run: rank 1 ended the job with status 9: no more paper$' err
+}
+timeout_names_the_ranks() {
+  run 124 --timeout 0.5 -n 4 bash -c 'if [ $PMIX_RANK = 1 ]; then exit 0; fi; sleep 30'
+  says '^tutti run: timed out after 0.5 s with ranks 0, 2, 3 of 4 still running; ending the job$' err
+  one_line err
+}
+no_timeout_when_in_time() { run 0 --timeout 50 -n 2 true; silent err; }
+
+# --- output and input ----------------------------------------------------------------------------------------------
+lines_stay_whole() { # each line is written in pieces, from all ranks at once, to both streams
+  cat >talk <<'T'
+for i in $(seq 200); do for p in a b c d e; do printf "$PMIX_RANK$p$PMIX_RANK"; done; printf '\n'
+  { for p in v w x; do printf "$PMIX_RANK$p$PMIX_RANK"; done; printf '\n'; } >&2; done
+T
+  run 0 -n 6 bash talk
+  for r in 0 1 2 3 4 5; do
+    count "^${r}a$r${r}b$r${r}c$r${r}d$r${r}e$r\$" out 200
+    count "^${r}v$r${r}w$r${r}x$r\$" err 200
+  done
+  count . out 1200
+}
+tagged_output() {
+  run 0 --tag-output -n 3 bash -c 'echo one; echo; echo two >&2; printf three'
+  for r in 0 1 2; do
+    for line in one '' three; do count "^\\[$r\\] $line\$" out 1; done
+    count "^\\[$r\\] two\$" err 1
+  done
+  count '' out 9
+}
+much_output() {
+  run 0 -n 3 bash -c 'head -c 20000000 /dev/zero | tr "\0" "$PMIX_RANK" | fold -w 1000'
+  for r in 0 1 2; do count "^$r{1000}\$" out 20000; done
+}
+single_rank_output_is_not_held_back() { # a prompt has no end of line
+  coproc "$BIN/tutti" run -n 1 bash -c 'printf "name? "; read -r n; printf "hello %s" "$n"'
+  touch out err
+  read -r -t 20 -N 6 prompt <&"${COPROC[0]}"
+  [ "$prompt" = "name? " ] || fail "the prompt was '$prompt'"
+  echo you >&"${COPROC[1]}"
+  read -r -t 20 -N 9 answer <&"${COPROC[0]}"
+  [ "$answer" = "hello you" ] || fail "the answer was '$answer'"
+}
+reader_that_leaves() {
+  touch out err
+  timeout -k 5 30 "$BIN/tutti" run -n 2 yes 2>err | head -1 >out
+  [ "${PIPESTATUS[0]}" = 141 ] || fail "status ${PIPESTATUS[0]} instead of 141"
+}
+input_goes_to_rank_0() {
+  printf 'a\nb\n' | timeout -k 5 60 "$BIN/tutti" run --tag-output -n 3 cat >out 2>err || fail "status $?"
+  [ "$(cat out)" = $'[0] a\n[0] b' ] || fail "wrong output"
+}
+environment_is_passed() {
+  run 0 -n 2 -x COLOUR=dark\ red -x EMPTY= bash -c 'echo "<$COLOUR> <${EMPTY-unset}>"'
+  count '^<dark red> <>$' out 2
+}
+
+# --- signals -------------------------------------------------------------------------------------------------------
+# launch command...: in the background, with its pid in $launcher. Job control gives it default signal dispositions.
+launch() { set -m; "$BIN/tutti" run "$@" >out 2>err </dev/null & launcher=$!; set +m; }
+finish() { wait $launcher; local got=$?; [ $got = "$1" ] || fail "status $got instead of $1"; }
+
+signals_end_the_job() {
+  for s in 1 2 3 15; do
+    launch -n 3 bash -c 'ulimit -c 0; echo ready; sleep 4712.1'
+    for _ in 1; do await out ready; done
+    sleep 0.2
+    kill -$s $launcher
+    finish $((128 + s))
+    none_left 'sleep 4712\.1'
+  done
+}
+signals_can_be_handled() {
+  launch -n 2 bash -c 'trap "echo bye; exit 0" TERM; echo ready; while :; do sleep 0.05; done'
+  await out ready; sleep 0.3
+  kill -TERM $launcher
+  finish 0
+  count '^bye$' out 2
+}
+signals_are_passed_on() {
+  launch -n 2 bash -c 'n=0; trap "echo one" USR1; trap "echo two; exit 0" USR2; echo ready; while :; do sleep 0.05; done'
+  await out ready; sleep 0.3
+  kill -USR1 $launcher; sleep 0.3
+  kill -USR2 $launcher
+  finish 0
+  count '^one$' out 2
+  count '^two$' out 2
+}
+state() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status"; }
+stop_and_continue() {
+  launch -n 2 bash -c 'echo $$; while [ ! -e go ]; do sleep 0.05; done'
+  for _ in $(seq 100); do [ "$(wc -l <out)" = 2 ] && break; sleep 0.1; done
+  kill -TSTP $launcher
+  for p in $launcher $(cat out); do
+    for _ in $(seq 100); do [ "$(state "$p")" = T ] && continue 2; sleep 0.05; done
+    kill -KILL $launcher; fail "process $p did not stop"
+  done
+  kill -CONT $launcher
+  for p in $launcher $(cat out); do
+    for _ in $(seq 100); do [ "$(state "$p")" != T ] && continue 2; sleep 0.05; done
+    kill -KILL $launcher; fail "process $p did not continue"
+  done
+  touch go
+  finish 0
+}
+killed_launcher_leaves_nothing() {
+  launch -n 2 bash -c 'sleep 4713.1 & echo ready; sleep 4713.2'
+  await out ready; sleep 0.3
+  kill -KILL $launcher
+  none_left 'sleep 4713\.'
+  for _ in $(seq 100); do [ -z "$(ls "$TMPDIR")" ] && return 0; sleep 0.1; done
+  fail "left in TMPDIR: $(ls "$TMPDIR")"
+}
+nothing_is_left() {
+  local before; before=$(ls /dev/shm)
+  run 0 -n 4 "$rank" exchange 2
+  run 139 -n 4 "$rank" die 1 11 idle 30
+  run 137 --keep-going -n 4 "$rank" die 1 9
+  run 124 --timeout 0.3 -n 2 sleep 30
+  [ -z "$(ls -A "$TMPDIR")" ] || fail "left in TMPDIR: $(ls -A "$TMPDIR")"
+  [ "$(ls /dev/shm)" = "$before" ] || echo "note: /dev/shm changed, maybe by others: $(ls /dev/shm)"
+}
+
+# --- calls that make no sense -------------------------------------------------------------------------------------
+refuses() { local expected=$1 pattern=$2; shift 2; run "$expected" "$@"; says "$pattern" err; one_line err; silent out; }
+bad_calls() {
+  refuses 2 '-n 0: .*use -n 1' -n 0 true
+  refuses 2 '-n -3: ' -n -3 true
+  refuses 2 '-n 1000000 .*at most' -n 1000000 true
+  refuses 2 'two' -n two true
+  refuses 2 'no program' -n 2
+  refuses 2 'unknown option --frobnicate' --frobnicate -n 2 true
+  refuses 2 'everywhere' --bind everywhere true
+  refuses 2 '-x COLOUR .*NAME=VALUE' -x COLOUR true
+  refuses 2 'timeout' --timeout -1 true
+  refuses 127 'cannot find no-such-program' -n 2 no-such-program
+  refuses 127 'cannot find ./no-such-program' -n 2 ./no-such-program
+  echo 'echo hi' >script; refuses 126 'script.*chmod' -n 2 ./script
+  chmod +x script; refuses 126 'script.*#!' -n 2 ./script
+  echo '#!/no/such/shell' >script; refuses 127 'script' -n 2 ./script
+  mkdir folder; refuses 126 'folder' -n 2 ./folder
+}
+options_after_the_program_are_its_own() {
+  run 0 -n 2 echo -n --timeout 3 --keep-going -- x
+  [ "$(tr -d '\n' <out)" = '--timeout 3 --keep-going -- x--timeout 3 --keep-going -- x' ] || fail "wrong arguments"
+}
+
+# --- binding -------------------------------------------------------------------------------------------------------
+binding() {
+  local cpus; cpus=$(nproc)
+  run 0 -n $((2 * cpus)) --bind core bash -c 'echo $PMIX_RANK $(taskset -cp $$ | sed "s/.*: //")'
+  [ "$(cut -d' ' -f2 out | sort -u | wc -l)" -le "$cpus" ] || fail "more places than CPUs"
+  run 0 -n $((2 * cpus)) --bind none bash -c 'nproc'
+  count "^$cpus\$" out $((2 * cpus))
+  local first; first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+  start 0 taskset -c "$first" "$BIN/tutti" run -n 2 --bind core bash -c 'taskset -cp $$ | sed "s/.*: //"'
+  count "^$first\$" out 2
+}
+
+: >out; : >err
+[ "$(type -t "${1-}")" = function ] || { echo "no case '${1-}'"; exit 1; }
+"$1"
