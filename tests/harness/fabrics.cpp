@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/provider.h"
+#include "tests/harness/composed.h"
 
 namespace tutti::test {
 namespace {
@@ -53,12 +54,11 @@ probed probe(const provider& p) {
 
 void one_rank(const fabric_spec& fabric, meeting& m, rank_t rank, const run_options& o, const rank_body& body) {
   rank_env env(m, rank, o.seed, std::chrono::duration_cast<std::chrono::nanoseconds>(o.timeout) * 9 / 10);
-  const auto choice = take(find_provider(fabric.name), "find_provider");
   open_params params;
-  params.device = choice.device, params.job_id = m.name(), params.rank = rank, params.size = m.size();
+  params.job_id = m.name(), params.rank = rank, params.size = m.size();
   {
     const waiting_for w(m, rank, "open() of " + fabric.name);
-    env.open(take(choice.impl->open(params), "open"));
+    env.open(take(open_fabric(fabric.name, params), "open"));
   }
   body(env);
   env.barrier();

@@ -1,0 +1,87 @@
+#include "tests/harness/composed.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "core/checked_transport.h"
+#include "core/fault_transport.h"
+#include "core/router.h"
+
+namespace tutti::test {
+namespace {
+
+// A node transport that takes ranks of the other parity for ranks of another node.
+class half_of_node final : public forwarding_transport {
+ public:
+  half_of_node(std::unique_ptr<transport> inner, rank_t self) : forwarding_transport{std::move(inner)}, self_{self} {}
+  bool reaches(rank_t rank) const noexcept override { return rank % 2 == self_ % 2 && inner().reaches(rank); }
+
+ private:
+  rank_t self_;
+};
+
+// "checked(shm)" for "checked" gives "shm"; empty: it is not of that kind.
+std::string_view inside(std::string_view name, std::string_view kind) {
+  if (!name.starts_with(kind) || name.size() < kind.size() + 2 || name[kind.size()] != '(' || name.back() != ')')
+    return {};
+  return name.substr(kind.size() + 1, name.size() - kind.size() - 2);
+}
+
+std::size_t outer_plus(std::string_view pair) {
+  int depth = 0;
+  for (std::size_t i = 0; i < pair.size(); ++i) {
+    depth += (pair[i] == '(') - (pair[i] == ')');
+    if (pair[i] == '+' && depth == 0) return i;
+  }
+  return pair.npos;
+}
+
+result<std::unique_ptr<transport>> open_router(std::string_view pair, const open_params& params) {
+  const std::size_t plus = outer_plus(pair);
+  if (plus == pair.npos) return status{errc::invalid, "a router is written router(A+B)"};
+  const std::string node_job = std::string{params.job_id} + "n";  // both may be of one provider
+  open_params node_params = params;
+  node_params.job_id = node_job;
+  auto node = open_fabric(pair.substr(0, plus), node_params);
+  if (!node) return node;
+  auto network = open_fabric(pair.substr(plus + 1), params);
+  if (!network) return network;
+  return make_router(std::make_unique<half_of_node>(std::move(*node), params.rank), std::move(*network));
+}
+
+}  // namespace
+
+result<std::unique_ptr<transport>> open_fabric(std::string_view name, const open_params& params) {
+  if (const auto pair = inside(name, "router"); !pair.empty()) return open_router(pair, params);
+  if (const auto below = inside(name, "checked"); !below.empty()) {
+    auto net = open_fabric(below, params);
+    if (!net) return net;
+    return make_checked(std::move(*net));
+  }
+  if (const auto below = inside(name, "faulty"); !below.empty()) {
+    auto net = open_fabric(below, params);
+    if (!net) return net;
+    fault_plan plan;
+    plan.seed = std::hash<std::string_view>{}(params.job_id) + params.rank;
+    plan.refuse = plan.idle = 0.3;
+    return std::unique_ptr<transport>{std::make_unique<fault_transport>(std::move(*net), plan)};
+  }
+  const auto choice = find_provider(name);
+  if (!choice) return choice.error();
+  open_params own = params;
+  own.device = choice->device;
+  return choice->impl->open(own);
+}
+
+std::vector<fabric_spec> composed_fabrics(const std::vector<fabric_spec>& plain) {
+  const auto there = [&](std::string_view name) {
+    return std::any_of(plain.begin(), plain.end(), [&](const fabric_spec& f) { return f.name == name; });
+  };
+  std::vector<fabric_spec> all;
+  if (!there("shm")) return all;
+  for (const char* made : {"checked(shm)", "faulty(shm)", "router(shm+shm)"}) all.push_back({made});
+  if (there("ucx:tcp")) all.push_back({"router(shm+ucx:tcp)"});
+  return all;
+}
+
+}  // namespace tutti::test

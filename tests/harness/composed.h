@@ -1,0 +1,21 @@
+// Fabrics made of fabrics, so that every test runs upon the router and the decorators as well:
+//   router(A+B)   A serves the ranks whose number has the same parity, as if they shared a node; B the others
+//   checked(A)    core/checked_transport.h
+//   faulty(A)     core/fault_transport.h: refusals and idle progress, often
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/provider.h"
+#include "tests/harness/fabrics.h"
+
+namespace tutti::test {
+
+// By a name as above, or a provider's. The device of `params` is set from the name.
+result<std::unique_ptr<transport>> open_fabric(std::string_view name, const open_params& params);
+
+// Those that can be made of `plain` fabrics.
+std::vector<fabric_spec> composed_fabrics(const std::vector<fabric_spec>& plain);
+
+}  // namespace tutti::test
