@@ -1,0 +1,74 @@
+// What stands behind the handles of the C API, and how its functions report.
+#pragma once
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "api/requests.h"
+#include "api/tutti.h"
+#include "collectives/communicator.h"
+#include "core/config.h"
+#include "core/window.h"
+
+struct tutti_team {
+  tutti_context* ctx = nullptr;
+  std::unique_ptr<tutti::communicator> comm;
+  tutti::team& group() noexcept { return comm->group(); }
+};
+
+struct tutti_window {
+  tutti_context* ctx = nullptr;
+  tutti_team* team = nullptr;
+  std::unique_ptr<tutti::window> memory;
+  tutti::request_slot* implicit = nullptr;  // of gets and atomics without a request; towards any rank
+};
+
+// Members are destroyed from the last to the first: windows and teams, then the job with its transport, and only then
+// the completions that operations in flight may name.
+struct tutti_context {
+  tutti::status last;
+  tutti::request_pool requests;
+  std::unique_ptr<tutti::job> job;
+  tutti_team world;
+  std::vector<std::unique_ptr<tutti_team>> teams;
+  std::vector<std::unique_ptr<tutti_window>> windows;
+  std::uint32_t node = 0, local_rank = 0, local_size = 1;
+  std::uint64_t piece = 0;            // the most bytes of one operation
+  std::uint64_t plain_put = 0;        // the most bytes a put may take from memory that is not registered
+  bool plain_result = false;          // whether a get or an atomic may deliver there
+};
+
+namespace tutti::api {
+
+// Keeps the error for tutti_error_text() and gives its code. Null: for this thread.
+tutti_status_t report(tutti_context*, status) noexcept;
+status& thread_error() noexcept;
+
+inline tutti_status_t finish(tutti_context* ctx, const status& s) noexcept {
+  if (s.ok()) [[likely]] return TUTTI_OK;
+  return report(ctx, s);
+}
+
+// A call that is wrong. Out of line and cold: the texts are made here only.
+[[gnu::cold]] tutti_status_t refuse(tutti_context*, const char* format, ...) noexcept
+    __attribute__((format(printf, 2, 3)));
+// A handle or an out-parameter that is NULL.
+[[gnu::cold]] tutti_status_t refuse_null(tutti_context*, const char* call, const char* what) noexcept;
+
+// Runs set-up code, which may allocate: what it throws becomes a status.
+template <class F>
+tutti_status_t guarded(tutti_context* ctx, const char* call, F&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return report(ctx, status(errc::no_resource, std::string(call) + ": out of memory"));
+  } catch (const std::exception& e) {
+    return report(ctx, status(errc::no_resource, std::string(call) + ": " + e.what()));
+  }
+}
+
+// Seconds from now; negative: never. False: not a number.
+bool deadline_in(job&, double seconds, time_point& out) noexcept;
+
+}  // namespace tutti::api

@@ -1,0 +1,19 @@
+// From the C structs of tutti_init() to configuration and bootstrap.
+#pragma once
+#include <memory>
+
+#include "api/tutti.h"
+#include "core/bootstrap.h"
+#include "core/config.h"
+
+namespace tutti::api {
+
+struct start {
+  config settings;
+  std::unique_ptr<bootstrap> boot;
+};
+
+// Options null: everything from the environment.
+result<start> read_options(const tutti_options_t*);
+
+}  // namespace tutti::api

@@ -1,0 +1,67 @@
+// The requests of a context: completions that live as long as the context, handed out again and again. A request names
+// its slot and the slot's generation, so that a stale copy is recognized and never touches another's completion.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/transport.h"
+
+struct tutti_context;
+struct tutti_team;
+
+namespace tutti {
+
+struct request_slot {
+  completion done;
+  tutti_context* owner = nullptr;
+  tutti_team* barrier = nullptr;  // of a barrier: its team; null: an operation, or a barrier whose team was freed
+  std::uint64_t epoch = 0;        // of a barrier
+  std::uint64_t ticket = 0;       // while handed out; 0: free or abandoned
+  request_slot* next = nullptr;
+};
+
+class request_pool {
+ public:
+  // Null: out of memory. Allocates only when more are outstanding than ever before.
+  request_slot* take(tutti_context* owner) noexcept {
+    if (!free_) [[unlikely]] grow();
+    request_slot* s = free_;
+    if (!s) return nullptr;
+    free_ = s->next;
+    s->owner = owner;
+    s->barrier = nullptr;
+    s->ticket = ++issued_;
+    return s;
+  }
+  // One that is idle may be handed out again.
+  void give(request_slot* s) noexcept {
+    s->ticket = 0;
+    s->done.clear();
+    s->next = free_;
+    free_ = s;
+  }
+  // One that is not: it is reused once its operations have finished.
+  void abandon(request_slot* s) noexcept {
+    s->ticket = 0;
+    s->next = abandoned_;
+    abandoned_ = s;
+  }
+  template <class F>
+  void each_in_use(F&& f) {
+    for (auto& slab : slabs_)
+      for (std::uint32_t i = 0; i < slab_size; ++i)
+        if (slab[i].ticket != 0) f(slab[i]);
+  }
+
+ private:
+  static constexpr std::uint32_t slab_size = 64;
+  [[gnu::cold]] void grow() noexcept;
+
+  std::vector<std::unique_ptr<request_slot[]>> slabs_;
+  request_slot* free_ = nullptr;
+  request_slot* abandoned_ = nullptr;
+  std::uint64_t issued_ = 0;
+};
+
+}  // namespace tutti

@@ -1,0 +1,97 @@
+// Joining and leaving a job, and who and where a rank is.
+#include <algorithm>
+
+#include "api/context.h"
+#include "api/options.h"
+
+using namespace tutti;
+using namespace tutti::api;
+
+namespace {
+
+void locate(tutti_context& ctx) {
+  const auto& node_of = ctx.job->where().node_of;
+  ctx.node = node_of[ctx.job->rank()];
+  const auto me = node_of.begin() + ctx.job->rank();
+  ctx.local_rank = static_cast<std::uint32_t>(std::count(node_of.begin(), me, ctx.node));
+  ctx.local_size = ctx.local_rank + static_cast<std::uint32_t>(std::count(me, node_of.end(), ctx.node));
+}
+
+void learn_limits(tutti_context& ctx) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 30;  // rma_op::bytes has 32 bits
+  const capabilities& caps = ctx.job->net().caps();
+  ctx.piece = caps.max_bytes ? std::min(caps.max_bytes, most) : most;
+  ctx.plain_put = caps.any_local_memory ? ~std::uint64_t{0} : caps.max_inline;
+  ctx.plain_result = caps.any_local_memory;
+}
+
+status join(tutti_context& ctx, const tutti_options_t* options) {
+  auto begin = read_options(options);
+  if (!begin) return begin.error();
+  job_options how = options_from(begin->settings);
+  how.world_lines = communicator::world_lines;
+  auto opened = job::open(std::move(begin->boot), begin->settings, std::move(how));
+  if (!opened) return opened.error().during("tutti_init");
+  ctx.job = std::move(*opened);
+  auto world = communicator::world(*ctx.job, communicator_options_from(begin->settings));
+  if (!world) return world.error().during("tutti_init");
+  ctx.world.ctx = &ctx;
+  ctx.world.comm = std::move(*world);
+  locate(ctx);
+  learn_limits(ctx);
+  return {};
+}
+
+// No rank may take its memory away while another may still reach for it, and a multicast root must answer for the last
+// release until all have it: so everyone waits for everyone, by an exchange that needs no multicast. Where a rank died
+// there is nothing to protect: its operations are over, and those of the living end with an error.
+status leave(tutti_context& ctx) {
+  job& j = *ctx.job;
+  team& world = j.world();
+  if (status s = world.health(); !s.ok()) return s;
+  // A fabric that cannot tell a dead rank from a slow one would wait for ever.
+  const time_point deadline =
+      j.net().caps().detects_death ? time_point::max() : j.net().now() + j.options().setup_timeout;
+  return world.settle(deadline);
+}
+
+}  // namespace
+
+tutti_status_t tutti_init(const tutti_options_t* options, tutti_t* ctx) {
+  if (!ctx) return refuse_null(nullptr, "tutti_init", "ctx, where the context goes,");
+  return guarded(nullptr, "tutti_init", [&] {
+    auto made = std::make_unique<tutti_context>();
+    if (status s = join(*made, options); !s.ok()) return report(nullptr, s);
+    *ctx = made.release();
+    return TUTTI_OK;
+  });
+}
+
+tutti_status_t tutti_finalize(tutti_t* ctx) {
+  if (!ctx) return refuse_null(nullptr, "tutti_finalize", "ctx");
+  if (!*ctx) return TUTTI_OK;
+  std::unique_ptr<tutti_context> gone(*ctx);
+  *ctx = nullptr;
+  return guarded(nullptr, "tutti_finalize", [&] {
+    const status s = leave(*gone);
+    return finish(nullptr, s.during("tutti_finalize"));
+  });
+}
+
+tutti_status_t tutti_progress(tutti_t ctx) {
+  if (!ctx) return refuse_null(nullptr, "tutti_progress", "ctx");
+  ctx->job->progress();
+  return TUTTI_OK;
+}
+
+uint32_t tutti_rank(tutti_t ctx) { return ctx ? ctx->job->rank() : TUTTI_NO_RANK; }
+uint32_t tutti_size(tutti_t ctx) { return ctx ? ctx->job->size() : 0; }
+uint32_t tutti_nodes(tutti_t ctx) { return ctx ? ctx->job->where().nodes() : 0; }
+uint32_t tutti_local_rank(tutti_t ctx) { return ctx ? ctx->local_rank : TUTTI_NO_RANK; }
+uint32_t tutti_local_size(tutti_t ctx) { return ctx ? ctx->local_size : 0; }
+
+uint32_t tutti_node_of(tutti_t ctx, uint32_t rank) {
+  return ctx && rank < ctx->job->size() ? ctx->job->where().node_of[rank] : TUTTI_NO_RANK;
+}
+
+tutti_team_t tutti_world(tutti_t ctx) { return ctx ? &ctx->world : nullptr; }

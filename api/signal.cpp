@@ -1,0 +1,95 @@
+// Waiting for signals upon words of one's own window.
+#include <atomic>
+
+#include "api/context.h"
+
+using namespace tutti;
+using namespace tutti::api;
+
+namespace {
+
+bool compares(std::uint64_t word, tutti_compare_t how, std::uint64_t value) noexcept {
+  switch (how) {
+    case TUTTI_REACHED: return reached(word, value);
+    case TUTTI_EQUAL: return word == value;
+    case TUTTI_NOT_EQUAL: return word != value;
+  }
+  return false;
+}
+
+std::uint64_t load(const tutti_window* w, std::uint64_t offset) noexcept {
+  auto* word = reinterpret_cast<std::uint64_t*>(w->memory->base() + offset);
+  return std::atomic_ref<std::uint64_t>(*word).load(std::memory_order_acquire);
+}
+
+tutti_status_t check(tutti_window* w, const char* call, std::uint64_t offset, int compare) noexcept {
+  if (!w) return refuse_null(nullptr, call, "the window");
+  if (compare < TUTTI_REACHED || compare > TUTTI_NOT_EQUAL)
+    return refuse(w->ctx, "%s: %d is no comparison; use TUTTI_REACHED, TUTTI_EQUAL or TUTTI_NOT_EQUAL", call, compare);
+  if (offset % 8 != 0)
+    return refuse(w->ctx, "%s: offset %llu of the word is not a multiple of 8; use one that is", call,
+                  static_cast<unsigned long long>(offset));
+  const std::uint32_t me = w->memory->group().index();
+  if (!w->memory->holds(me, offset, 8))
+    return refuse(w->ctx, "%s: offset %llu with 8 bytes ends behind this rank's part of the window, which has %llu bytes",
+                  call, static_cast<unsigned long long>(offset),
+                  static_cast<unsigned long long>(w->memory->size_of(me)));
+  return TUTTI_OK;
+}
+
+// Whether the wait has become hopeless. From one rank: when that one is gone. From any: when a member died, as for the
+// collectives, or when all the others left.
+status hopeless(team& t, std::uint32_t from) noexcept {
+  transport& net = t.parent_job().net();
+  if (from != TUTTI_ANY) {
+    if (const status& s = t.health(); s.peer() == t.rank_of(from)) return s;
+    return net.health(t.rank_of(from));
+  }
+  if (status s = t.look(no_rank); !s.ok()) return s;
+  status gone;
+  for (std::uint32_t i = 0; i < t.size(); ++i) {
+    if (i == t.index()) continue;
+    gone = net.health(t.rank_of(i));
+    if (gone.ok()) break;
+  }
+  return gone;
+}
+
+}  // namespace
+
+tutti_status_t tutti_wait_signal(tutti_window_t window, uint64_t offset, tutti_compare_t compare, uint64_t value,
+                                 uint32_t from, double timeout_s) {
+  constexpr const char* call = "tutti_wait_signal";
+  if (auto bad = check(window, call, offset, compare); bad != TUTTI_OK) return bad;
+  tutti_context* ctx = window->ctx;
+  team& t = window->memory->group();
+  if (from != TUTTI_ANY && from >= t.size())
+    return refuse(ctx, "%s: rank %u is not in the window's team of %u; use 0 to %u, or TUTTI_ANY", call, from, t.size(),
+                  t.size() - 1);
+  if (compares(load(window, offset), compare, value)) return TUTTI_OK;
+  time_point deadline;
+  if (!deadline_in(*ctx->job, timeout_s, deadline)) return refuse(ctx, "%s: timeout_s is not a number", call);
+  const wait_note note{call, from == TUTTI_ANY ? no_rank : t.rank_of(from), load(window, offset), value};
+  return finish(ctx, ctx->job->wait([&] { return compares(load(window, offset), compare, value); },
+                                    [&] { return hopeless(t, from); }, note, deadline));
+}
+
+tutti_status_t tutti_test_signal(tutti_window_t window, uint64_t offset, tutti_compare_t compare, uint64_t value,
+                                 int* yes) {
+  constexpr const char* call = "tutti_test_signal";
+  if (auto bad = check(window, call, offset, compare); bad != TUTTI_OK) return bad;
+  if (!yes) return refuse_null(window->ctx, call, "yes");
+  *yes = compares(load(window, offset), compare, value);
+  if (*yes) return TUTTI_OK;
+  window->ctx->job->progress();
+  *yes = compares(load(window, offset), compare, value);
+  return TUTTI_OK;
+}
+
+tutti_status_t tutti_load_signal(tutti_window_t window, uint64_t offset, uint64_t* value) {
+  constexpr const char* call = "tutti_load_signal";
+  if (auto bad = check(window, call, offset, TUTTI_REACHED); bad != TUTTI_OK) return bad;
+  if (!value) return refuse_null(window->ctx, call, "value");
+  *value = load(window, offset);
+  return TUTTI_OK;
+}

@@ -1,0 +1,72 @@
+// Errors: their codes, where they are kept, and how the texts of wrong calls are made.
+#include <cstdarg>
+#include <cstdio>
+
+#include "api/context.h"
+
+namespace tutti {
+namespace {
+
+constexpr bool same(errc ours, tutti_status_t theirs) { return static_cast<int>(ours) == static_cast<int>(theirs); }
+static_assert(same(errc::ok, TUTTI_OK) && same(errc::invalid, TUTTI_INVALID) &&
+              same(errc::no_resource, TUTTI_NO_RESOURCE) && same(errc::unsupported, TUTTI_UNSUPPORTED) &&
+              same(errc::unavailable, TUTTI_UNAVAILABLE) && same(errc::timed_out, TUTTI_TIMED_OUT) &&
+              same(errc::peer_dead, TUTTI_PEER_DEAD) && same(errc::fabric, TUTTI_FABRIC) &&
+              same(errc::protocol, TUTTI_PROTOCOL));
+
+const status& last_of(tutti_context* ctx) noexcept { return ctx ? ctx->last : api::thread_error(); }
+
+}  // namespace
+
+namespace api {
+
+status& thread_error() noexcept {
+  thread_local status last;
+  return last;
+}
+
+tutti_status_t report(tutti_context* ctx, status s) noexcept {
+  const auto code = static_cast<tutti_status_t>(s.code());
+  (ctx ? ctx->last : thread_error()) = std::move(s);
+  return code;
+}
+
+tutti_status_t refuse(tutti_context* ctx, const char* format, ...) noexcept {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  try {
+    return report(ctx, status(errc::invalid, text));
+  } catch (const std::bad_alloc&) {
+    report(ctx, {});  // no memory for the text, but the code must not be lost
+    return TUTTI_INVALID;
+  }
+}
+
+tutti_status_t refuse_null(tutti_context* ctx, const char* call, const char* what) noexcept {
+  return refuse(ctx, "%s: %s is NULL", call, what);
+}
+
+bool deadline_in(job& j, double seconds, time_point& out) noexcept {
+  constexpr double longest = 1e9;  // 30 years
+  out = time_point::max();
+  if (seconds != seconds) return false;
+  if (seconds >= 0 && seconds < longest)
+    out = j.net().now() + std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+  return true;
+}
+
+}  // namespace api
+}  // namespace tutti
+
+int tutti_version(void) { return TUTTI_VERSION; }
+
+const char* tutti_strstatus(tutti_status_t code) {
+  return tutti::errc_name(static_cast<tutti::errc>(code)).data();  // views of literals, so they end in a zero
+}
+
+const char* tutti_error_text(tutti_t ctx) { return tutti::last_of(ctx).text(); }
+uint32_t tutti_error_peer(tutti_t ctx) { return tutti::last_of(ctx).peer(); }
+int64_t tutti_error_native(tutti_t ctx) { return tutti::last_of(ctx).native(); }

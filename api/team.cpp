@@ -1,0 +1,95 @@
+#include <algorithm>
+
+#include "api/context.h"
+
+using namespace tutti;
+using namespace tutti::api;
+
+namespace {
+
+// The handle of a team that was just made, or NULL where this rank joined none.
+tutti_status_t adopt(tutti_context* ctx, result<std::unique_ptr<communicator>> made, const char* call,
+                     tutti_team_t* out) {
+  if (!made) return report(ctx, made.error().during(call));
+  *out = nullptr;
+  if (!*made) return TUTTI_OK;
+  auto t = std::make_unique<tutti_team>();
+  t->ctx = ctx;
+  t->comm = std::move(*made);
+  *out = t.get();
+  ctx->teams.push_back(std::move(t));
+  return TUTTI_OK;
+}
+
+// Requests for barriers of a team that goes: they keep what became of them.
+void detach_requests(tutti_team* team) {
+  team_barrier& b = team->comm->barrier();
+  team->ctx->requests.each_in_use([&](request_slot& s) {
+    if (s.barrier != team) return;
+    s.barrier = nullptr;
+    if (b.outcome().ok()) return;
+    s.done.begin();
+    s.done.finish(b.outcome());
+  });
+}
+
+}  // namespace
+
+uint32_t tutti_team_rank(tutti_team_t team) { return team ? team->group().index() : TUTTI_NO_RANK; }
+uint32_t tutti_team_size(tutti_team_t team) { return team ? team->group().size() : 0; }
+
+tutti_status_t tutti_team_create(tutti_team_t parent, const uint32_t* members, size_t count, tutti_team_t* team) {
+  if (!parent) return refuse_null(nullptr, "tutti_team_create", "the parent team");
+  tutti_context* ctx = parent->ctx;
+  if (!team) return refuse_null(ctx, "tutti_team_create", "team, where the new team goes,");
+  if (!members && count > 0) return refuse(ctx, "tutti_team_create: members is NULL but count is %zu", count);
+  return guarded(ctx, "tutti_team_create", [&] {
+    // More than all are some listed twice: enough of them are passed on for that to be found.
+    const std::size_t some = std::min<std::size_t>(count, std::size_t{parent->group().size()} + 1);
+    return adopt(ctx, parent->comm->create({members, some}, parent->comm->options()), "tutti_team_create", team);
+  });
+}
+
+tutti_status_t tutti_team_split(tutti_team_t parent, int32_t color, int32_t key, tutti_team_t* team) {
+  if (!parent) return refuse_null(nullptr, "tutti_team_split", "the parent team");
+  if (!team) return refuse_null(parent->ctx, "tutti_team_split", "team, where the new team goes,");
+  return guarded(parent->ctx, "tutti_team_split", [&] {
+    return adopt(parent->ctx, parent->comm->split(color, key, parent->comm->options()), "tutti_team_split", team);
+  });
+}
+
+tutti_status_t tutti_team_free(tutti_team_t* team) {
+  if (!team) return refuse_null(nullptr, "tutti_team_free", "team");
+  tutti_team* t = *team;
+  if (!t) return TUTTI_OK;
+  tutti_context* ctx = t->ctx;
+  if (t == &ctx->world) return refuse(ctx, "tutti_team_free: the world team ends with its context; call tutti_finalize");
+  const auto windows = std::count_if(ctx->windows.begin(), ctx->windows.end(), [&](auto& w) { return w->team == t; });
+  if (windows > 0)
+    return refuse(ctx, "tutti_team_free: the team still has %td window(s); free them first with tutti_window_free",
+                  windows);
+  return guarded(ctx, "tutti_team_free", [&] {
+    team_barrier& b = t->comm->barrier();
+    status s = b.wait(b.started());
+    if (s.ok()) s = t->group().settle();
+    detach_requests(t);
+    *team = nullptr;
+    std::erase_if(ctx->teams, [&](auto& p) { return p.get() == t; });
+    return finish(ctx, s.during("tutti_team_free"));
+  });
+}
+
+tutti_status_t tutti_team_translate(tutti_team_t from, uint32_t rank, tutti_team_t to, uint32_t* out) {
+  if (!from) return refuse_null(nullptr, "tutti_team_translate", "the team `from`");
+  tutti_context* ctx = from->ctx;
+  if (!to) return refuse_null(ctx, "tutti_team_translate", "the team `to`");
+  if (!out) return refuse_null(ctx, "tutti_team_translate", "out");
+  if (to->ctx != ctx) return refuse(ctx, "tutti_team_translate: the teams belong to different contexts");
+  team &a = from->group(), &b = to->group();
+  if (rank >= a.size())
+    return refuse(ctx, "tutti_team_translate: rank %u is not in the team of %u; use 0 to %u", rank, a.size(),
+                  a.size() - 1);
+  const std::uint32_t index = b.members().index_of(a.rank_of(rank));
+  *out = index < b.size() ? index : TUTTI_NO_RANK;
+  return TUTTI_OK;
+}

@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "api/context.h"
+
+using namespace tutti;
+using namespace tutti::api;
+
+namespace {
+
+tutti_status_t open_window(tutti_team* team, window::part mine, const char* call, void** base, tutti_window_t* out) {
+  tutti_context* ctx = team->ctx;
+  return guarded(ctx, call, [&] {
+    auto w = std::make_unique<tutti_window>();
+    ctx->windows.reserve(ctx->windows.size() + 1);
+    w->ctx = ctx, w->team = team;
+    w->implicit = ctx->requests.take(ctx);
+    if (!w->implicit) return report(ctx, status(errc::no_resource, std::string(call) + ": out of memory"));
+    auto made = window::open(team->group(), mine);
+    if (!made) {
+      ctx->requests.give(w->implicit);
+      return report(ctx, made.error().during(call));
+    }
+    w->memory = std::move(*made);
+    if (base) *base = w->memory->base();
+    *out = w.get();
+    ctx->windows.push_back(std::move(w));
+    return TUTTI_OK;
+  });
+}
+
+tutti_status_t check(tutti_team* team, size_t bytes, tutti_window_t* window, const char* call) noexcept {
+  if (!team) return refuse_null(nullptr, call, "the team");
+  if (!window) return refuse_null(team->ctx, call, "window, where the new window goes,");
+  if (bytes > PTRDIFF_MAX)
+    return refuse(team->ctx, "%s: bytes is %td, or beyond what a process can address; use 0 or more", call,
+                  static_cast<std::ptrdiff_t>(bytes));
+  return TUTTI_OK;
+}
+
+}  // namespace
+
+tutti_status_t tutti_window_create(tutti_team_t team, size_t bytes, void** base, tutti_window_t* window) {
+  if (auto bad = check(team, bytes, window, "tutti_window_create"); bad != TUTTI_OK) return bad;
+  return open_window(team, {nullptr, bytes}, "tutti_window_create", base, window);
+}
+
+tutti_status_t tutti_window_over(tutti_team_t team, void* base, size_t bytes, tutti_window_t* window) {
+  if (auto bad = check(team, bytes, window, "tutti_window_over"); bad != TUTTI_OK) return bad;
+  if (!base && bytes > 0)
+    return refuse(team->ctx, "tutti_window_over: base is NULL but bytes is %zu; pass memory, or 0 bytes", bytes);
+  if (reinterpret_cast<std::uintptr_t>(base) % 8 != 0)
+    return refuse(team->ctx, "tutti_window_over: base %p is not aligned to 8 bytes; signals and atomics need that", base);
+  return open_window(team, {static_cast<std::byte*>(base), bytes}, "tutti_window_over", nullptr, window);
+}
+
+tutti_status_t tutti_window_free(tutti_window_t* window) {
+  if (!window) return refuse_null(nullptr, "tutti_window_free", "window");
+  tutti_window* w = *window;
+  if (!w) return TUTTI_OK;
+  tutti_context* ctx = w->ctx;
+  return guarded(ctx, "tutti_window_free", [&] {
+    const status s = w->memory->close();
+    if (w->implicit->done.idle()) ctx->requests.give(w->implicit);
+    else ctx->requests.abandon(w->implicit);
+    *window = nullptr;
+    std::erase_if(ctx->windows, [&](auto& p) { return p.get() == w; });
+    return finish(ctx, s.during("tutti_window_free"));
+  });
+}
+
+void* tutti_window_base(tutti_window_t window) { return window ? window->memory->base() : nullptr; }
+
+size_t tutti_window_size(tutti_window_t window, uint32_t rank) {
+  return window && rank < window->memory->group().size() ? window->memory->size_of(rank) : 0;
+}
+
+tutti_team_t tutti_window_team(tutti_window_t window) { return window ? window->team : nullptr; }

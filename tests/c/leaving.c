@@ -1,0 +1,80 @@
+/* tutti_finalize() from any state, and what it tells: run as 2 or more ranks with the name of a scene. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static tutti_team_t world;
+static uint32_t me, n;
+
+/* Teams, windows and barriers left lying about. */
+static void untidy(void) {
+  tutti_team_t half;
+  tutti_window_t w, v;
+  uint64_t *base, word = 7;
+  static uint64_t got;
+  tutti_request_t request;
+  OK(tutti_team_split(world, (int)(me % 2), 0, &half));
+  OK(tutti_window_create(world, 64, (void **)&base, &w));
+  OK(tutti_window_create(half, 64, NULL, &v));
+  OK(tutti_ibarrier(half, &request));
+  OK(tutti_ibarrier(world, &request));
+  OK(tutti_put(w, (me + 1) % n, 0, &word, 8, NULL));
+  OK(tutti_get(w, (me + 1) % n, 8, &got, 8, &request));
+  OK(tutti_finalize(&check_ctx));
+}
+
+/* Two of everything: the second context is not disturbed by the end of the first. */
+static void again(void) {
+  OK(tutti_barrier(world));
+  OK(tutti_finalize(&check_ctx));
+  OK(tutti_finalize(&check_ctx));
+  CHECK(tutti_error_peer(NULL) == TUTTI_NO_RANK);
+}
+
+/* The last rank dies: the others are told its name by whatever they do next, and get away. */
+static void death(const char *how) {
+  tutti_window_t w;
+  OK(tutti_window_create(world, 64, NULL, &w));
+  OK(tutti_barrier(world));
+  const uint32_t last = n - 1;
+  if (me == last) {
+    raise(SIGKILL);
+  } else if (!strcmp(how, "death-barrier")) {
+    REFUSED(tutti_barrier(world), TUTTI_PEER_DEAD, check_ctx, "rank", "");
+    CHECK(tutti_error_peer(check_ctx) == last);
+    REFUSED(tutti_barrier(world), TUTTI_PEER_DEAD, check_ctx, "rank", "");
+    tutti_request_t request = {0};
+    REFUSED(tutti_ibarrier(world, &request), TUTTI_PEER_DEAD, check_ctx, "rank", "");
+    CHECK(request.slot == NULL);
+    CHECK(tutti_window_free(&w) == TUTTI_PEER_DEAD && w == NULL);
+  } else if (!strcmp(how, "death-ibarrier")) {
+    tutti_request_t request;
+    OK(tutti_ibarrier(world, &request));
+    CHECK(tutti_wait(&request, -1) == TUTTI_PEER_DEAD);
+    CHECK(request.slot == NULL && tutti_error_peer(check_ctx) == last);
+  } else if (!strcmp(how, "death-signal")) {
+    CHECK(tutti_wait_signal(w, 0, TUTTI_REACHED, 1, last, -1) == TUTTI_PEER_DEAD);
+    CHECK(tutti_error_peer(check_ctx) == last);
+    CHECK(tutti_wait_signal(w, 0, TUTTI_REACHED, 1, TUTTI_ANY, -1) == TUTTI_PEER_DEAD);
+    CHECK(tutti_error_peer(check_ctx) == last);
+  } else if (!strcmp(how, "death-team")) {
+    tutti_team_t half;
+    CHECK(tutti_team_split(world, 0, 0, &half) == TUTTI_PEER_DEAD);
+    CHECK(tutti_error_peer(check_ctx) == last);
+  } /* death-finalize: nothing before it */
+  CHECK(tutti_finalize(&check_ctx) == TUTTI_PEER_DEAD);
+  CHECK(check_ctx == NULL);
+  CHECK(tutti_error_peer(NULL) == last && strstr(tutti_error_text(NULL), "tutti_finalize"));
+  puts("survived");
+}
+
+int main(int argc, char **argv) {
+  const char *scene = argc > 1 ? argv[1] : "untidy";
+  begin();
+  world = tutti_world(check_ctx), me = tutti_rank(check_ctx), n = tutti_size(check_ctx);
+  if (!strcmp(scene, "untidy")) untidy();
+  else if (!strcmp(scene, "again")) again();
+  else death(scene);
+  return 0;
+}
