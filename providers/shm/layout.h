@@ -62,6 +62,7 @@ struct control_page {
   alignas(64) reply replies[reply_slots];
   mail mails[mail_slots];
 };
+static_assert(sizeof(control_page) <= 20 * 1024);  // shm.h gives it to the reader
 
 struct address_blob {
   std::uint32_t magic;

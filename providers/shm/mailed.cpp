@@ -93,7 +93,8 @@ bool shm_transport::submit_slowly(const rma_op& op) noexcept {
   if (has_payload(op)) payload = resolve(op.remote, *p, payload_key, why);
   if (has_word(op)) word = resolve(is_atomic(op.kind) ? op.remote : op.signal, *p, word_key, why);
   if (!why.ok()) {
-    if (why.code() == errc::peer_dead && check(*p)) why = p->death;
+    if (why.code() == errc::peer_dead)
+      why = check(*p) ? p->death : status{errc::invalid, "rank " + std::to_string(p->rank) + " has dropped the region"};
     fail(op, p, why);
     return true;
   }

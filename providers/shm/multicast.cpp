@@ -12,7 +12,9 @@
 // it throws the copy away. The words are copied by atomic loads and stores, so that the race is one of values only.
 //
 // Position p in state terms: 2p+1 being written, 2p+2 complete; 0, fresh memory, is before all.
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "providers/shm/multicast.h"
 
@@ -119,6 +121,7 @@ bool shm_multicast::send(group_id id, std::uint32_t tag, std::span<const std::by
     s->words[w].store(word, std::memory_order_release);
   }
   s->state.store(complete(position), std::memory_order_release);
+  if (g.next == position) ++g.next;  // mine: receive() would pass it by
   for (peer* p : g.others)
     if (!p->dead) net_.wake(*p);
   return true;
@@ -142,12 +145,18 @@ bool shm_multicast::deliver(group& g, slot& s, std::uint64_t position, datagram&
 }
 
 // Whether the position at hand was taken long ago and is still not filled. Looks at the head, which senders write,
-// only now and then.
+// only now and then, unless there is such a position already.
 bool shm_multicast::stalled(group& g) noexcept {
-  if (++g.polls % 64 != 0 || !reached(g.lines->head.load(std::memory_order_acquire), g.next + 1)) return false;
+  if (g.stalled_since == time_point{} && (++g.polls % 64 != 0 || !being_written(g))) return false;
   const time_point t = net_.now();
   if (g.stalled_since == time_point{}) g.stalled_since = t;
   return t - g.stalled_since > patience;
+}
+
+bool shm_multicast::being_written(group& g) noexcept {
+  const slot& s = g.lines->slots[g.next % depth];
+  return reached(g.lines->head.load(std::memory_order_acquire), g.next + 1) &&
+         !reached(s.state.load(std::memory_order_acquire), complete(g.next));
 }
 
 bool shm_multicast::receive(group_id id, datagram& out) noexcept {
@@ -173,10 +182,21 @@ bool shm_multicast::receive(group_id id, datagram& out) noexcept {
   return false;
 }
 
-bool shm_multicast::waits() const noexcept {
-  for (const group& g : groups_)
-    if (g.lines && g.lines->head.load(std::memory_order_acquire) != g.next) return true;
-  return false;
+// Asked before a sleep. A datagram that was there before is left to the caller, who may not want it; but behind a
+// position that is being written there may be others already, whose senders have rung in vain, so nobody sleeps until
+// it is filled or given up.
+bool shm_multicast::news() noexcept {
+  bool any = false;
+  for (group& g : groups_) {
+    if (!g.lines) continue;
+    const std::uint64_t head = g.lines->head.load(std::memory_order_acquire);
+    if (head != g.next && head != std::exchange(g.told, head)) any = true;
+    if (!being_written(g)) continue;
+    const time_point t = net_.now();
+    if (g.stalled_since == time_point{}) g.stalled_since = t;
+    if (t - g.stalled_since <= patience) any = true;
+  }
+  return any;
 }
 
 }  // namespace tutti::shm

@@ -15,7 +15,7 @@ class shm_multicast final : public multicast {
   bool receive(group_id, datagram& out) noexcept override;
   void leave(group_id) noexcept override;
 
-  bool waits() const noexcept;  // a datagram may be there
+  bool news() noexcept;  // something came since this was last asked; true once, as receive() is the caller's business
 
  private:
   struct ring;
@@ -27,12 +27,14 @@ class shm_multicast final : public multicast {
     std::vector<peer*> others;
     std::vector<std::byte> copy;   // of the last datagram received
     std::uint64_t next = 0;        // position of the next datagram to look at
+    std::uint64_t told = 0;        // the head that news() has spoken of
     std::uint32_t polls = 0;       // without a datagram, since the last
-    time_point stalled_since{};
+    time_point stalled_since{};    // when a position was seen taken and not filled; zero: none
   };
   result<group_id> open(const rank_map& members, shared_memory own, mapping joined);
   bool deliver(group&, slot&, std::uint64_t position, datagram& out) noexcept;
   bool stalled(group&) noexcept;
+  bool being_written(group&) noexcept;
 
   shm_transport& net_;
   std::vector<group> groups_;

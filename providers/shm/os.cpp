@@ -13,11 +13,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 
 namespace tutti::shm {
 
 namespace {
+
+// Entering the pages of a small region at once is cheaper than a fault for each; of a large one few may be touched.
+constexpr std::uint64_t populate_up_to = 4 << 20;
 
 // Fields 3 (state) and 22 (start time) of /proc/<pid>/stat. The name, field 2, may hold blanks and parentheses.
 bool read_stat(pid_t pid, char& state, std::uint64_t& start_ticks) noexcept {
@@ -87,28 +89,13 @@ status os_error(std::string what, int error) {
   return {code, std::move(what) + ": " + std::strerror(error) + mend, no_rank, error};
 }
 
-// Bytes that can be taken without driving the machine into its out-of-memory killer, which would end a process that
-// has nothing to do with this: fallocate() on a memfd goes on until then.
-static std::size_t available_memory() noexcept {
-  std::size_t kib = 0;
-  if (std::FILE* f = std::fopen("/proc/meminfo", "re")) {
-    char line[128];
-    while (std::fgets(line, sizeof line, f))
-      if (std::sscanf(line, "MemAvailable: %zu kB", &kib) == 1) break;
-    std::fclose(f);
-  }
-  return kib ? kib * 1024 : std::numeric_limits<std::size_t>::max();
-}
-
 result<shared_memory> create_memory(std::size_t bytes, const char* what) {
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::string doing = "cannot get " + size_text(bytes) + " of shared memory for " + what;
   if (bytes == 0 || bytes > (std::size_t{1} << 62)) return os_error(doing, ENOMEM);
   bytes = (bytes + page - 1) / page * page;
-  if (const std::size_t available = available_memory(); bytes > available - available / 16) {
-    const status s = os_error(doing, ENOMEM);
-    return status{s.code(), "only " + size_text(available) + " are available: " + s.text(), no_rank, ENOMEM};
-  }
+  if (const std::uint64_t room = available_memory(); bytes > room - room / 16)
+    return os_error(doing + " (" + size_text(room) + " are available)", ENOMEM);
 
   shared_memory m;
   m.fd = unique_fd{::memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING)};
@@ -158,7 +145,8 @@ result<mapping> open_memory(const memory_name& name, const char* what) {
   if (::fstat(fd->get(), &st) || static_cast<std::uint64_t>(st.st_size) != name.bytes)
     return status{errc::protocol, std::string{what} + " of process " + std::to_string(name.owner.pid) +
                                       " does not have the size it announced"};
-  void* at = ::mmap(nullptr, name.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd->get(), 0);
+  void* at = ::mmap(nullptr, name.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (name.bytes <= populate_up_to ? MAP_POPULATE : 0),
+                    fd->get(), 0);
   if (at == MAP_FAILED)
     return os_error("cannot map " + size_text(name.bytes) + " of process " + std::to_string(name.owner.pid), errno);
   return mapping{at, name.bytes};

@@ -6,7 +6,7 @@ unsigned shm_transport::progress() noexcept {
   if (armed_ != doze::awake) disarm();
   unsigned n = read_mails();
   if (asked_) n += read_replies();
-  if (mailing_) n += finish_flushes();
+  if (mailing_ || !flushes_.empty()) n += finish_flushes();
   if (++ticks_ % 64 == 0) look_around();
   return n;
 }

@@ -3,12 +3,11 @@
 // futex in its own control page.
 //
 // What a rank's transport holds, with L ranks of the job on this node, S live segments and G multicast groups:
-//   memory       32 KiB (its control page) + 256 B * L + 16 B * L * S + 132 KiB per group that it created,
-//                and 2 B for each rank between the lowest and the highest rank of this node;
-//   descriptors  1 + one for each allocated region and created group; after the first sleep L - 1 more, after the
-//                first arm(wake_by::fd) 3 more.
-// The control pages and regions of peers are mapped at first use, and every page is backed when it is made: nothing
-// fails later with SIGBUS.
+//   memory       20 KiB (its control page) + 160 B * L + 16 B * L * S + 132 KiB per group that it created,
+//                and 2 B for each rank between the lowest and the highest rank of this node, on top of the regions;
+//   descriptors  1 + one for each allocated region and created group; L - 1 more once it has waited for 100 ms, and
+//                3 more after the first arm(wake_by::fd).
+// The regions of peers are mapped at first use. Every page is backed when it is made: nothing fails later with SIGBUS.
 #pragma once
 #include "core/provider.h"
 

@@ -77,7 +77,7 @@ void shm_transport::pay_rings() noexcept {
 }
 
 bool shm_transport::has_work() noexcept {
-  return mail_waits() || (asked_ && reply_waits()) || (mailing_ && flush_waits()) || multicast_->waits();
+  return mail_waits() || (asked_ && reply_waits()) || flush_waits() || multicast_->news();
 }
 
 bool shm_transport::arm(wake_by by) noexcept {

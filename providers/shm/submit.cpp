@@ -26,7 +26,7 @@ void copy_out(std::byte* remote, const std::byte* local, std::size_t bytes) noex
     std::uint64_t value;
     std::memcpy(&value, local, 8);
     word_at(remote).store(value, std::memory_order_relaxed);
-  } else {
+  } else if (bytes != 0) {  // no bytes: there may be no address either
     std::memmove(remote, local, bytes);
   }
 }
@@ -35,7 +35,7 @@ void copy_in(std::byte* local, std::byte* remote, std::size_t bytes) noexcept {
   if (is_word(local, remote, bytes)) {
     const std::uint64_t value = word_at(remote).load(std::memory_order_acquire);
     std::memcpy(local, &value, 8);
-  } else {
+  } else if (bytes != 0) {
     std::memmove(local, remote, bytes);
   }
 }

@@ -40,6 +40,7 @@ struct alignas(64) peer {
   status death;                   // set when dead
   status deferred;                // clause 3: the first error that no completion took
 };
+static_assert(sizeof(peer) == 128);
 
 struct region {
   std::byte* base = nullptr;      // null: the place is free

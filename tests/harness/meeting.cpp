@@ -30,9 +30,7 @@ std::atomic<std::uint32_t>& bell_of(std::byte* base) noexcept {
 }
 
 void copy_text(char* to, std::size_t room, std::string_view text) noexcept {
-  const std::size_t n = std::min(text.size(), room - 1);
-  std::memcpy(to, text.data(), n);
-  to[n] = 0;
+  to[text.copy(to, room - 1)] = 0;
 }
 
 }  // namespace

@@ -91,3 +91,18 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_by_a_kill) {
   }, {.to_die = {1}});
   BOOST_TEST(entries("/dev/shm") == names);
 }
+
+// Refused before the kernel is asked: shared memory counts for nobody until it is too late for everybody.
+BOOST_AUTO_TEST_CASE(more_memory_than_there_is_is_refused_with_nothing_changed) {
+  run_ranks(shm, 1, [](rank_env& env) {
+    const long descriptors = entries("/proc/self/fd"), before = mappings();
+    for (const std::size_t bytes : {std::size_t{1} << 45, std::size_t{1} << 62, ~std::size_t{0}}) {
+      std::span<std::byte> memory;
+      const auto r = env.net().allocate(bytes, memory);
+      require(!r && r.error().code() == errc::no_resource, "refused");
+      require(std::string_view{r.error().text()}.find("free memory") != std::string_view::npos, "with the mend");
+    }
+    require_equal(mappings(), before, "mappings");
+    require_equal(entries("/proc/self/fd"), descriptors, "descriptors");
+  });
+}

@@ -40,6 +40,33 @@ BOOST_AUTO_TEST_CASE(it_is_not_mapped_and_not_lost) {
   });
 }
 
+// A region is met by its first operation, on another path than by later ones.
+BOOST_AUTO_TEST_CASE(the_first_operation_to_a_region_does_what_a_later_one_does) {
+  run_ranks(shm, 2, [](rank_env& env) {
+    const rank_t next = 1 - env.rank;
+    const std::uint64_t sent = 7;
+    std::uint64_t old = 9;
+    for (const op_kind first : {op_kind::put, op_kind::signal, op_kind::put_signal, op_kind::fetch_add}) {
+      area a = env.allocate(4096);
+      completion done;
+      rma_op op = put_signal(plain(&sent), a.at(next, 72), 8, a.segment, 136, 5, &done);
+      if (first == op_kind::fetch_add) op = fetch_add(plain(&old), a.at(next, 200), 3, &done);
+      op.kind = first;
+      env.run(op);
+      env.flush(next);
+      env.barrier();
+      const bool puts = first == op_kind::put || first == op_kind::put_signal;
+      const bool signals = first == op_kind::signal || first == op_kind::put_signal;
+      require_equal(load(a.word(0)), 0u, "the region's start");
+      require_equal(load(a.word(72)), puts ? 7u : 0u, "payload");
+      require_equal(load(a.word(136)), signals ? 5u : 0u, "signal");
+      require_equal(load(a.word(200)), first == op_kind::fetch_add ? 3u : 0u, "atomic");
+      env.barrier();
+    }
+    require_equal(old, 0u, "the old value");
+  });
+}
+
 // More mails than there are places, from many at once: none lost, none twice, each rank's in their order.
 BOOST_AUTO_TEST_CASE(signals_and_atomics_survive_contention) {
   constexpr std::uint64_t each = 20'000 / time_scale;
