@@ -28,15 +28,14 @@ launcher_traces trace_launcher(const environment& variables) {
   launcher_traces t;
   t.pmix = find(variables, "PMIX_NAMESPACE") && find(variables, "PMIX_RANK") && has_server_uri(variables);
   if (t.pmix) return t;
+  // A batch script and a shell inside an allocation carry SLURM_NTASKS as well and are no ranks: only a step counts.
+  const std::uint32_t tasks = find(variables, "SLURM_PROCID") ? count(find(variables, "SLURM_STEP_NUM_TASKS")) : 1;
   if (find(variables, "PMI_FD") || find(variables, "PMI_PORT")) {
     t.other = "MPICH's mpiexec";
     t.mend = "start it by `tutti run`, Open MPI's mpirun or `srun --mpi=pmix`";
     t.ranks = count(find(variables, "PMI_SIZE"));
-    return t;
   }
-  // A batch script and a shell inside an allocation carry SLURM_NTASKS as well and are no ranks: only a step counts.
-  const std::uint32_t tasks = count(find(variables, "SLURM_STEP_NUM_TASKS"));
-  if (find(variables, "SLURM_PROCID") && tasks > 1) {
+  if (tasks > 1 && (t.other.empty() || t.ranks == tasks)) {  // srun --mpi=pmi2 leaves MPICH's variables too
     t.other = "srun without --mpi=pmix";
     t.mend = "start it by `srun --mpi=pmix`";
     t.ranks = tasks;

@@ -161,9 +161,14 @@ BOOST_AUTO_TEST_CASE(a_launcher_of_another_protocol_is_an_error_that_names_it) {
   BOOST_TEST((b.error().code() == errc::unavailable));
   BOOST_TEST(contains(b.error(), "MPICH"));
   BOOST_TEST(contains(b.error(), "tutti run"));
-  b = find_bootstrap(started_by({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}));
-  BOOST_REQUIRE(!b);
-  BOOST_TEST(contains(b.error(), "srun --mpi=pmix"));
+  const environment srun{{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}};
+  environment srun_pmi2 = srun;
+  srun_pmi2.insert({{"PMI_FD", "6"}, {"PMI_SIZE", "2"}});
+  for (const environment& e : {srun, srun_pmi2}) {
+    b = find_bootstrap(started_by(e));
+    BOOST_REQUIRE(!b);
+    BOOST_TEST(contains(b.error(), "srun without --mpi=pmix"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_script_and_a_step_of_one_are_no_job_of_several) {
