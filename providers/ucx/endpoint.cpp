@@ -20,7 +20,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto moment = 50ms;        // from suspicion to judgement
+constexpr auto moment = 50ms;  // from suspicion to judgement
+constexpr auto quiet = 2ms, longest_settling = 50ms;
 constexpr auto longest_leave = 500ms;  // a destructor must end though no peer answers
 
 status left(rank_t rank) { return {errc::peer_dead, "rank " + std::to_string(rank) + " left", rank, peer_left}; }
@@ -202,6 +203,15 @@ void ucx_transport::drain() noexcept {
     idle = ucp_worker_progress(ucx_.worker) ? 0 : idle + 1;
 }
 
+// UCX 1.13 aborts in ucp_worker_destroy() if a connection that a peer has begun still waits for this rank's answer to be
+// sent, which it does not let us see. A live peer takes the answer within a moment.
+void ucx_transport::settle() noexcept {
+  const time_point end = now() + longest_settling;
+  for (time_point last = now(); now() < end && now() - last < quiet;)
+    if (ucp_worker_progress(ucx_.worker)) last = now();
+    else ::usleep(50);
+}
+
 void ucx_transport::judge_suspects() noexcept {
   for (std::size_t i = 0; i < suspects_.size();) {
     peer& p = *suspects_[i];
@@ -284,6 +294,7 @@ void ucx_transport::say_goodbye() noexcept {
     ucp_request_free(request);
   }
 
+  settle();
   for (peer* p : open_) bury(*p, {errc::peer_dead, "this rank's transport was closed", p->rank});
   close_endpoints();
   drain();

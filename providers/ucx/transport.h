@@ -163,6 +163,7 @@ class ucx_transport final : public transport {
   void close_endpoints() noexcept;             // of the buried
   void judge_suspects() noexcept;
   void drain() noexcept;
+  void settle() noexcept;
   bool look_for_deaths(int timeout_ms) noexcept;  // reads poll_fd_; true: something is readable
   void say_goodbye() noexcept;
 
