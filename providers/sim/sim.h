@@ -128,7 +128,7 @@ class world {
   status exchange(const std::function<result<std::vector<std::byte>>(rank_t)>& give,
                   const std::function<status(rank_t, const shared_blobs&)>& take);
 
-  void compute(rank_t, double us);              // the rank's processor is busy for so long
+  void compute(rank_t, double us);              // the rank's processor is busy for so long; inside run(), others run
   // The rank dies now. Called by the rank itself inside run(), it does not return.
   void kill(rank_t);
   void note(rank_t, std::string_view waits_for);  // shown in the report of a deadlock; "" takes it back

@@ -33,7 +33,12 @@ const parameters& world::params() const noexcept { return f_->par; }
 const statistics& world::stats() const noexcept { return f_->stats; }
 bool world::alive(rank_t r) const noexcept { return !f_->lanes[r].dead; }
 time_point world::clock(rank_t r) const noexcept { return time_point(std::chrono::nanoseconds(f_->lanes[r].clock)); }
-void world::compute(rank_t r, double us) { f_->lanes[r].clock += to_ns(us); }
+
+void world::compute(rank_t r, double us) {
+  lane& l = f_->lanes[r];
+  l.clock += to_ns(us);
+  if (f_->mode == fabric::mode_t::threads && l.state == lane::running) f_->catch_up(l);
+}
 
 void world::note(rank_t r, std::string_view waits_for) {
   if (waits_for.empty()) f_->notes.erase(r);

@@ -82,6 +82,16 @@ BOOST_AUTO_TEST_CASE(ranks_that_repeat_themselves_for_ever_meet_the_limit) {
   BOOST_TEST(us(w.clock(0)) <= 501.0);
 }
 
+BOOST_AUTO_TEST_CASE(others_run_while_a_rank_without_transport_computes) {
+  sim::world w({.ranks = 2});
+  bool told = false;
+  BOOST_TEST(w.run([&](rank_t r) {
+    if (r == 0) while (!told) w.compute(0, 10);
+    else w.compute(1, 95), told = true;
+  }).ok());
+  BOOST_TEST(us(w.clock(0)) == 100.0);
+}
+
 BOOST_AUTO_TEST_CASE(a_sleep_ends_at_its_deadline) {
   sim::world w({.ranks = 1});
   BOOST_TEST(w.run([&](rank_t) {
