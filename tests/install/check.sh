@@ -1,0 +1,44 @@
+#!/bin/sh
+# check.sh SOURCE BUILD LIBDIR CC CFLAGS: installs into a folder, moves it, and uses what is there as a stranger would: a program
+# built by pkg-config, another by find_package, both run by the installed launcher; a program without a launcher.
+set -eu
+source=$1 build=$2 libdir=$3 cc=$4 cflags=$5
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "$*"; exit 1; }
+
+cmake --install "$build" --prefix "$work/first" > "$work/log" 2>&1 || { cat "$work/log"; fail "the installation failed"; }
+mv "$work/first" "$work/moved"
+root=$work/moved
+for file in bin/tutti include/tutti.h "$libdir/libtutti.so.0" "$libdir/pkgconfig/tutti.pc" \
+            "$libdir/cmake/tutti/tuttiConfig.cmake"; do
+  [ -e "$root/$file" ] || fail "$file was not installed"
+done
+[ "$(objdump -p "$root/$libdir/libtutti.so" | awk '/SONAME/ {print $2}')" = libtutti.so.0 ] || fail "another soname"
+if grep -rIl "$build" "$root"; then fail "installed files name the build folder"; fi
+
+# The environment of a stranger: nothing of this build.
+clean() { env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$work" "$@"; }
+
+export PKG_CONFIG_PATH="$root/$libdir/pkgconfig"
+# shellcheck disable=SC2046,SC2086 # several words each
+$cc $cflags -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags tutti) -o "$work/by_pkg_config" \
+  "$source/examples/hello.c" $(pkg-config --libs tutti) -Wl,-rpath,"$(pkg-config --variable=libdir tutti)"
+cmake -S "$source/tests/install/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$root" -DHELLO="$source/examples/hello.c" \
+  -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="$cflags" > "$work/log" 2>&1 &&
+  cmake --build "$work/consumer" >> "$work/log" 2>&1 || { cat "$work/log"; fail "find_package(tutti) does not work"; }
+
+expected='rank 0 of 2 got "hello from rank 1"
+rank 1 of 2 got "hello from rank 0"'
+says() {
+  said=$("$@") || fail "$* failed"
+  [ "$(echo "$said" | sort)" = "$expected" ] || fail "$* said: $said"
+}
+for program in "$work/by_pkg_config" "$work/consumer/hello"; do
+  says clean "$root/bin/tutti" run --timeout 60 -n 2 "$program"
+done
+if [ -e "$root/$libdir/tutti/tutti_ucx.so" ]; then
+  says clean TUTTI_PROVIDER=ucx:tcp "$root/bin/tutti" run --timeout 60 -n 2 "$work/by_pkg_config"
+fi
+expected='rank 0 of 1 got "hello from rank 0"'
+says clean "$work/by_pkg_config"

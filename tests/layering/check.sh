@@ -1,0 +1,52 @@
+#!/bin/sh
+# check.sh ROOT: who may include whom, and what library code may not do. Prints each breach; fails if there is one.
+set -eu
+cd "$1"
+breaches=$(mktemp)
+trap 'rm -f "$breaches"' EXIT
+
+sources() { find "$@" -name '*.h' -o -name '*.cpp' -o -name '*.c' 2>/dev/null | sort; }
+folders() { for f in "$@"; do if [ -d "$f" ]; then echo "$f"; fi; done; }
+# found PATTERN FILES...: lines that match, comments left out
+found() { pattern=$1; shift; [ $# -eq 0 ] || grep -nHE "$pattern" "$@" | grep -vE '^[^:]*:[0-9]+: *(//|\*|/\*)' || :; }
+# breach RULE: what comes in breaks it
+breach() { awk -v rule="$1" '{ print rule ": " $0 }' >> "$breaches"; }
+
+# own FOLDER ALLOWED: quoted includes of the files in it name these folders only
+own() { found '#include "' $(sources "$1") | grep -vE "#include \"($2)/" | breach "$1 includes only $2" || :; }
+own core core
+own collectives 'core|collectives'
+own messaging 'core|messaging'
+own bsp 'core|messaging|collectives|bsp'
+own api 'core|collectives|messaging|bsp|api'
+for folder in $(folders providers/*); do own "$folder" "core|$folder"; done
+# The registry's files, beside the providers' folders, name each provider and nothing of its inside.
+found '#include "' providers/*.h providers/*.cpp 2>/dev/null |
+  grep -vE '#include "(core/[a-z_]+\.h|providers/(registry|module)\.h|providers/([a-z]+)/\3\.h)"' | breach 'the registry' || :
+
+# Vendors' headers
+library='core collectives messaging bsp api providers'
+vendor() {  # PATTERN ALLOWED: headers of one vendor, and the files that may see them
+  # shellcheck disable=SC2086
+  found "#include <($1)" $(sources $(folders $library tools)) | grep -vE "^($2)" | breach "<$1> only in $2" || :
+}
+vendor 'pmix' 'core/bootstrap_pmix\.|tools/run/'
+vendor 'ucp/|ucs/|uct/|ucm/' 'providers/ucx/'
+vendor 'rdma/fi_|rdma/fabric' 'providers/ofi/'
+vendor 'infiniband/|rdma/rdma_' 'providers/verbs/'
+vendor 'CLI/|nlohmann/|hwloc' 'tools/|core/tuning'
+vendor 'boost/|mpi\.h' 'tests/'
+
+# Public headers include C's only
+found '#include' api/tutti.h | grep -vE '#include <(stddef|stdint)\.h>' | breach 'the public header includes C only' || :
+
+# The environment has one reader; the library neither prints nor ends a process
+# shellcheck disable=SC2046,SC2086
+set -- $(sources $(folders $library))
+found '[^a-z_](secure_)?getenv *\(|[^a-z_]environ[^a-z_m]' "$@" |
+  grep -vE '^core/config\.cpp|^providers/ucx/.*getenv.*"UCX_' | breach 'getenv (but for a vendor library'"'"'s own variables)' || :
+found '[^a-z_.:>](std::)?(_?exit|abort|terminate) *\(' "$@" | breach 'ends the process' || :
+found '[^a-z_](printf|puts|putchar|perror) *\(|std::(cout|cerr|clog)|fprintf *\((stderr|stdout)' "$@" | breach 'prints' || :
+
+cat "$breaches"
+[ ! -s "$breaches" ]

@@ -1,0 +1,37 @@
+#!/bin/sh
+# notices.sh CHECK ROOT: the check passes on the sources and notices each breach that is planted into a copy.
+set -eu
+check=$1 root=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/tree"
+for folder in core collectives messaging bsp api providers tools; do
+  if [ -d "$root/$folder" ]; then cp -r "$root/$folder" "$work/tree"; fi
+done
+"$check" "$work/tree"
+plant() {  # FILE LINE
+  mkdir -p "$(dirname "$work/tree/$1")"
+  [ -e "$work/tree/$1" ] && cp "$work/tree/$1" "$work/kept" || rm -f "$work/kept"
+  printf '\n%s\n' "$2" >> "$work/tree/$1"
+  if "$check" "$work/tree" > /dev/null; then echo "not noticed in $1: $2"; exit 1; fi
+  if [ -e "$work/kept" ]; then cp "$work/kept" "$work/tree/$1"; else rm "$work/tree/$1"; fi
+}
+plant core/job.cpp '#include "collectives/communicator.h"'
+plant core/job.cpp '#include <pmix.h>'
+plant core/job.cpp '#include "providers/shm/shm.h"'
+plant collectives/communicator.cpp '#include "providers/registry.h"'
+plant collectives/communicator.cpp '#include "messaging/channel.h"'
+plant providers/shm/extra.h '#include "collectives/communicator.h"'
+plant providers/shm/extra.h '#include "providers/sim/sim.h"'
+plant providers/shm/extra.h '#include <ucp/api/ucp.h>'
+plant providers/ucx/extra.h '#include <infiniband/verbs.h>'
+plant providers/ucx/extra.h '#include <rdma/fabric.h>'
+plant providers/registry.cpp '#include "providers/shm/transport.h"'
+plant api/tutti.h '#include <vector>'
+plant api/tutti.h '#include "core/status.h"'
+plant core/status.cpp 'int x() { return getenv("HOME") != nullptr; }'
+plant core/status.cpp 'extern char** environ; char** y() { return environ; }'
+plant core/status.cpp 'void z() { std::abort(); }'
+plant core/status.cpp 'void z() { exit(1); }'
+plant core/status.cpp 'void z() { std::printf("x"); }'
+plant core/status.cpp 'void z() { std::fprintf(stderr, "x"); }'
