@@ -109,9 +109,9 @@ status create(worker_handles& h, std::string_view device) {
 }  // namespace
 
 status vendor_error(ucs_status_t s, std::string what, rank_t peer) {
-  const errc code = s == UCS_ERR_NO_MEMORY || s == UCS_ERR_NO_RESOURCE || s == UCS_ERR_EXCEEDS_LIMIT ? errc::no_resource
-                    : s == UCS_ERR_NO_DEVICE || s == UCS_ERR_NO_ELEM                                  ? errc::unavailable
-                                                                                                      : errc::fabric;
+  errc code = errc::fabric;
+  if (s == UCS_ERR_NO_MEMORY || s == UCS_ERR_NO_RESOURCE || s == UCS_ERR_EXCEEDS_LIMIT) code = errc::no_resource;
+  if (s == UCS_ERR_NO_DEVICE || s == UCS_ERR_NO_ELEM) code = errc::unavailable;
   return {code, std::move(what) + ": " + ucs_status_string(s), peer, s};
 }
 

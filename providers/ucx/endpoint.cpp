@@ -1,7 +1,7 @@
 // How a peer is reached, and how it ends.
 //
 // Endpoints are opened by the first operation towards a peer, by the first answer to it, or when its health is asked
-// for. A peer ends in one of three ways: it says goodbye; its process ends (a pidfd tells, on this host, which UCX's own
+// for. A peer ends in one of three ways: it says goodbye; its process ends (on this host a pidfd tells, which UCX's own
 // keepalive cannot: it looks at /proc, where a zombie looks alive); or UCX loses the connection. A lost connection is
 // only a suspicion at first, because a peer that leaves closes its sockets right behind its goodbye, and a process that
 // is killed closes its sockets before its pidfd tells. Both get a moment before judgement.
@@ -116,7 +116,8 @@ void ucx_transport::open_endpoint(peer& p) noexcept {
   params.err_handler.arg = &p;
   if (const auto e = ucp_ep_create(ucx_.worker, &params, &p.ep); e != UCS_OK) {
     p.ep = nullptr;
-    bury(p, {errc::peer_dead, "rank " + std::to_string(p.rank) + " cannot be reached: " + ucs_status_string(e), p.rank, e});
+    const std::string what = "rank " + std::to_string(p.rank) + " cannot be reached: ";
+    bury(p, {errc::peer_dead, what + ucs_status_string(e), p.rank, e});
     return;
   }
   if (local && head.doze_key_bytes && !leaving_) map_doze(p, head, blob.subspan(sizeof head, head.doze_key_bytes));
@@ -203,8 +204,8 @@ void ucx_transport::drain() noexcept {
     idle = ucp_worker_progress(ucx_.worker) ? 0 : idle + 1;
 }
 
-// UCX 1.13 aborts in ucp_worker_destroy() if a connection that a peer has begun still waits for this rank's answer to be
-// sent, which it does not let us see. A live peer takes the answer within a moment.
+// UCX 1.13 aborts in ucp_worker_destroy() if this rank's answer to a connection that a peer has begun still waits to be
+// sent, which UCX does not let us see. A live peer takes the answer within a moment.
 void ucx_transport::settle() noexcept {
   const time_point end = now() + longest_settling;
   for (time_point last = now(); now() < end && now() - last < quiet;)

@@ -56,8 +56,8 @@ result<region_id> ucx_transport::allocate(std::size_t bytes, std::span<std::byte
     params.length = rounded;
     params.flags = UCP_MEM_MAP_ALLOCATE;
     if (const auto e = ucp_mem_map(ucx_.context, &params, &r.memory); e != UCS_OK)
-      return status{errc::no_resource, "UCX cannot allocate " + std::to_string(bytes) + " bytes: " + ucs_status_string(e),
-                    no_rank, e};
+      return status{errc::no_resource,
+                    "UCX cannot allocate " + std::to_string(bytes) + " bytes: " + ucs_status_string(e), no_rank, e};
     ucp_mem_attr_t attributes{};
     attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
     ucp_mem_query(r.memory, &attributes);
@@ -105,7 +105,8 @@ result<segment_id> ucx_transport::attach(const rank_map& members, shared_blobs k
     if ((*keys)[i].empty()) continue;
     const auto head = head_of<key_head>((*keys)[i]);
     if (!head || (*keys)[i].size() != sizeof *head + head->rkey_bytes)
-      return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not one of UCX's", members[i]};
+      return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not one of UCX's",
+                    members[i]};
     views[i].region = head->region, views[i].bytes = head->bytes, views[i].absent = false;
   }
   const std::size_t slot = free_slot(segments_, [](const segment& s) { return !s.keys; });

@@ -17,7 +17,8 @@ message_kind atomic_of(op_kind kind) noexcept {
 }
 
 status detached(rank_t rank) {
-  return {errc::invalid, "the memory named on rank " + std::to_string(rank) + " or here is not, or no longer, exposed", rank};
+  const std::string where = "here or on rank " + std::to_string(rank);
+  return {errc::invalid, "memory that the operation names " + where + " is not, or no longer, exposed", rank};
 }
 
 }  // namespace

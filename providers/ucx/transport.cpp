@@ -64,7 +64,8 @@ status ucx_transport::start(const open_params& p) {
 
   ucp_worker_attr_t attributes{};
   attributes.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
-  if (const auto e = ucp_worker_query(ucx_.worker, &attributes); e != UCS_OK) return vendor_error(e, "ucp_worker_query");
+  if (const auto e = ucp_worker_query(ucx_.worker, &attributes); e != UCS_OK)
+    return vendor_error(e, "ucp_worker_query");
   if (attributes.max_am_header < sizeof(message))
     return {errc::unsupported, "UCX's active messages carry headers of " + std::to_string(attributes.max_am_header) +
                                    " bytes, " + std::to_string(sizeof(message)) + " are needed"};

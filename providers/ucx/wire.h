@@ -1,5 +1,5 @@
-// What travels between ranks. Both ends run on equal machines (the same ABI): structs go as they are, and the version in
-// the address says when they do not fit.
+// What travels between ranks. Both ends run on equal machines (the same ABI): structs go as they are, and the version
+// in the address says when they do not fit.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -67,8 +67,8 @@ BOOST_AUTO_TEST_CASE(words_go_round_a_ring) {
   });
 }
 
-// Memory of the caller's own is reached by messages, memory from the transport directly where it can be mapped: a direct
-// signal must not overtake what goes by message, nor go back behind a signal that had to go by message.
+// Memory of the caller's own is reached by messages, memory from the transport directly where it can be mapped. A
+// direct signal must not overtake what goes by message, nor go back behind a signal that had to go by message.
 BOOST_AUTO_TEST_CASE(direct_signals_do_not_overtake_messages) {
   for (const auto& fabric : all) run_ranks(fabric, 2, [](rank_env& env) {
     constexpr std::uint32_t bytes = 100'000;
