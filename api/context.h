@@ -29,6 +29,7 @@ struct tutti_window {
 struct tutti_context {
   tutti::status last;
   tutti::request_pool requests;
+  tutti::completion farewell;         // of the last words, which are not waited for long
   std::unique_ptr<tutti::job> job;
   tutti_team world;
   std::vector<std::unique_ptr<tutti_team>> teams;

@@ -42,17 +42,37 @@ status join(tutti_context& ctx, const tutti_options_t* options) {
   return {};
 }
 
+// Lets what was begun arrive. Bounded: some may be beyond hearing.
+void drain(tutti_context& ctx) {
+  job& j = *ctx.job;
+  bool offered = false;
+  auto ready = [&] { return (offered || (offered = j.net().flush(no_rank, &ctx.farewell))) && ctx.farewell.idle(); };
+  (void)j.wait(ready, [] { return status{}; }, wait_note{"leaving", no_rank, 0, 0},
+               j.net().now() + std::chrono::seconds(1));
+}
+
 // No rank may take its memory away while another may still reach for it, and a multicast root must answer for the last
 // release until all have it: so everyone waits for everyone, by an exchange that needs no multicast. Where a rank died
 // there is nothing to protect: its operations are over, and those of the living end with an error.
 status leave(tutti_context& ctx) {
   job& j = *ctx.job;
   team& world = j.world();
-  if (status s = world.health(); !s.ok()) return s;
   // A fabric that cannot tell a dead rank from a slow one would wait for ever.
   const time_point deadline =
       j.net().caps().detects_death ? time_point::max() : j.net().now() + j.options().setup_timeout;
-  return world.settle(deadline);
+  status s = world.health();
+  if (s.ok()) s = world.settle(deadline);
+  if (!s.ok()) drain(ctx);  // the news of the death, for the others
+  return s;
+}
+
+// Tells all teams, by the way in which the news of a death goes round.
+void tell(tutti_context& ctx) {
+  const rank_t me = ctx.job->rank();
+  const status gone(errc::peer_dead, "rank " + std::to_string(me) + " abandoned the job", me);
+  for (auto& t : ctx.teams) t->group().fail(gone);
+  ctx.job->world().fail(gone);
+  drain(ctx);
 }
 
 }  // namespace
@@ -75,6 +95,17 @@ tutti_status_t tutti_finalize(tutti_t* ctx) {
   return guarded(nullptr, "tutti_finalize", [&] {
     const status s = leave(*gone);
     return finish(nullptr, s.during("tutti_finalize"));
+  });
+}
+
+tutti_status_t tutti_abandon(tutti_t* ctx) {
+  if (!ctx) return refuse_null(nullptr, "tutti_abandon", "ctx");
+  if (!*ctx) return TUTTI_OK;
+  std::unique_ptr<tutti_context> gone(*ctx);
+  *ctx = nullptr;
+  return guarded(nullptr, "tutti_abandon", [&] {
+    tell(*gone);
+    return TUTTI_OK;
   });
 }
 

@@ -37,22 +37,17 @@ tutti_status_t check(tutti_window* w, const char* call, std::uint64_t offset, in
   return TUTTI_OK;
 }
 
-// Whether the wait has become hopeless. From one rank: when that one is gone. From any: when a member died, as for the
-// collectives, or when all the others left.
+// Whether the wait has become hopeless. From one rank: when that one is gone. From any: when any is, since no member
+// leaves in an orderly way while another still waits here.
 status hopeless(team& t, std::uint32_t from) noexcept {
   transport& net = t.parent_job().net();
-  if (from != TUTTI_ANY) {
-    if (const status& s = t.health(); s.peer() == t.rank_of(from)) return s;
-    return net.health(t.rank_of(from));
-  }
-  if (status s = t.look(no_rank); !s.ok()) return s;
-  status gone;
-  for (std::uint32_t i = 0; i < t.size(); ++i) {
-    if (i == t.index()) continue;
-    gone = net.health(t.rank_of(i));
-    if (gone.ok()) break;
-  }
-  return gone;
+  const status& known = t.health();
+  if (from != TUTTI_ANY) return known.peer() == t.rank_of(from) ? known : net.health(t.rank_of(from));
+  if (!known.ok()) return known;
+  for (std::uint32_t i = 0; i < t.size(); ++i)
+    if (i != t.index())
+      if (status s = net.health(t.rank_of(i)); !s.ok()) return s;
+  return {};
 }
 
 }  // namespace

@@ -117,11 +117,16 @@ typedef struct tutti_options {
 TUTTI_API tutti_status_t tutti_init(const tutti_options_t *options, tutti_t *ctx);
 
 /* Leaves the job and frees the context with all its teams and windows, freed or not; sets *ctx to NULL. Collective:
- * blocks until every rank has called it, so that no rank's memory goes while others may still reach for it. After an
- * error, or when a rank has died, it does not wait for the others. *ctx being NULL already is a success.
+ * blocks until every rank has called it, so that no rank's memory goes while others may still reach for it. When a rank
+ * has died it does not wait for the others. A rank that cannot go on while others still wait for it calls
+ * tutti_abandon() instead. *ctx being NULL already is a success.
  * Errors: TUTTI_PEER_DEAD, TUTTI_TIMED_OUT (a fabric that cannot tell death, after timeout_s); the context is gone all
  * the same, and the text is at tutti_error_text(NULL). */
 TUTTI_API tutti_status_t tutti_finalize(tutti_t *ctx);
+
+/* Leaves the job without waiting for anyone, for a rank that cannot go on; frees the context as tutti_finalize does. The
+ * others learn of it as of a death: what waits for this rank ends with TUTTI_PEER_DEAD. */
+TUTTI_API tutti_status_t tutti_abandon(tutti_t *ctx);
 
 /* Lets communication advance. Does not block. Errors: TUTTI_INVALID (ctx is NULL). Cost: tens of nanoseconds when idle. */
 TUTTI_API tutti_status_t tutti_progress(tutti_t ctx);

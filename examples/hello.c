@@ -22,6 +22,6 @@ int main(void) {
 
 failed:
   fprintf(stderr, "rank %u: %s\n", me, tutti_error_text(ctx));
-  tutti_finalize(&ctx);
+  tutti_abandon(&ctx);
   return 1;
 }

@@ -17,6 +17,7 @@ static void null_handles(void) {
   tutti_window_t window = NULL;
   NULL_HANDLE(tutti_init(NULL, NULL), "tutti_init");
   NULL_HANDLE(tutti_finalize(NULL), "tutti_finalize");
+  NULL_HANDLE(tutti_abandon(NULL), "tutti_abandon");
   NULL_HANDLE(tutti_progress(NULL), "tutti_progress");
   NULL_HANDLE(tutti_barrier(NULL), "tutti_barrier");
   NULL_HANDLE(tutti_ibarrier(NULL, NULL), "tutti_ibarrier");

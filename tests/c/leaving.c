@@ -32,11 +32,24 @@ static void again(void) {
   CHECK(tutti_error_peer(NULL) == TUTTI_NO_RANK);
 }
 
+/* The last rank waits until all the others are past the barrier: its end must not catch one of them in it. */
+static void last_waits_for_the_others(tutti_window_t w) {
+  OK(tutti_barrier(world));
+  if (me != n - 1) OK(tutti_signal(w, n - 1, 8, 1, TUTTI_ADD));
+  else OK(tutti_wait_signal(w, 8, TUTTI_EQUAL, n - 1, TUTTI_ANY, -1));
+}
+
+/* Whom tutti_finalize() names: the one that is gone, or one that has already left because of it. */
+static void named_at_the_end(void) {
+  CHECK(tutti_error_peer(NULL) < n && tutti_error_peer(NULL) != me);
+  CHECK(strstr(tutti_error_text(NULL), "tutti_finalize"));
+}
+
 /* The last rank dies: the others are told its name by whatever they do next, and get away. */
 static void death(const char *how) {
   tutti_window_t w;
   OK(tutti_window_create(world, 64, NULL, &w));
-  OK(tutti_barrier(world));
+  last_waits_for_the_others(w);
   const uint32_t last = n - 1;
   if (me == last) {
     raise(SIGKILL);
@@ -65,8 +78,34 @@ static void death(const char *how) {
   } /* death-finalize: nothing before it */
   CHECK(tutti_finalize(&check_ctx) == TUTTI_PEER_DEAD);
   CHECK(check_ctx == NULL);
-  CHECK(tutti_error_peer(NULL) == last && strstr(tutti_error_text(NULL), "tutti_finalize"));
+  named_at_the_end();
   puts("survived");
+}
+
+/* The last rank gives up: the others learn of it in the midst of a wait, whatever they wait for, and get away. */
+static void abandoned(const char *how) {
+  tutti_window_t w;
+  tutti_team_t rest;
+  OK(tutti_window_create(world, 64, NULL, &w));
+  OK(tutti_team_split(world, me == n - 1, 0, &rest));
+  last_waits_for_the_others(w);
+  if (me == n - 1) {
+    OK(tutti_abandon(&check_ctx));
+    OK(tutti_abandon(&check_ctx));
+    CHECK(check_ctx == NULL);
+    return;
+  }
+  if (!strcmp(how, "abandon-barrier")) {
+    CHECK(tutti_barrier(world) == TUTTI_PEER_DEAD);
+    CHECK(tutti_error_peer(check_ctx) == n - 1);
+    OK(tutti_barrier(rest)); /* which it was no member of */
+  } else if (!strcmp(how, "abandon-signal")) {
+    CHECK(tutti_wait_signal(w, 0, TUTTI_EQUAL, 1, TUTTI_ANY, -1) == TUTTI_PEER_DEAD);
+    CHECK(tutti_wait_signal(w, 0, TUTTI_EQUAL, 1, n - 1, -1) == TUTTI_PEER_DEAD);
+    CHECK(tutti_error_peer(check_ctx) == n - 1);
+  } /* abandon-finalize: nothing before it */
+  CHECK(tutti_finalize(&check_ctx) == TUTTI_PEER_DEAD);
+  named_at_the_end();
 }
 
 int main(int argc, char **argv) {
@@ -75,6 +114,7 @@ int main(int argc, char **argv) {
   world = tutti_world(check_ctx), me = tutti_rank(check_ctx), n = tutti_size(check_ctx);
   if (!strcmp(scene, "untidy")) untidy();
   else if (!strcmp(scene, "again")) again();
+  else if (!strncmp(scene, "abandon", 7)) abandoned(scene);
   else death(scene);
   return 0;
 }
