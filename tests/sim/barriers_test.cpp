@@ -37,7 +37,9 @@ std::string barrier_run(sim::parameters p, const barrier_algorithm& a, std::uint
   try {
     const status s = w.run([&](rank_t r) {
       auto j = join(w, r);
-      auto barrier = need(team_barrier::open(j->world(), a, 0, first_epoch));
+      barrier_candidate choice;
+      choice.algorithm = &a;
+      auto barrier = need(team_barrier::open(j->world(), choice, first_epoch));
       sim::random mine(p.seed * 1000 + r);
       for (std::uint64_t e = 1; e <= epochs; ++e) {
         if (mine.chance(0.5)) w.compute(r, mine.unit() * 50);
