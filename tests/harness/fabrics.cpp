@@ -10,6 +10,7 @@
 
 #include "core/provider.h"
 #include "tests/harness/composed.h"
+#include "tests/harness/sim_fabric.h"
 
 namespace tutti::test {
 namespace {
@@ -54,14 +55,20 @@ probed probe(const provider& p) {
 
 void one_rank(const fabric_spec& fabric, meeting& m, rank_t rank, const run_options& o, const rank_body& body) {
   rank_env env(m, rank, o.seed, std::chrono::duration_cast<std::chrono::nanoseconds>(o.timeout) * 9 / 10);
+  env.own_process = !o.threads;
   open_params params;
   params.job_id = m.name(), params.rank = rank, params.size = m.size();
   {
     const waiting_for w(m, rank, "open() of " + fabric.name);
     env.open(take(open_fabric(fabric.name, params), "open"));
   }
-  body(env);
-  env.barrier();
+  try {
+    body(env);
+    env.barrier();
+  } catch (const failure& f) {
+    m.finish(rank, rank_state::failed, f.text);  // now: what is still in flight may spoil the way out
+    throw;
+  }
   const waiting_for w(m, rank, "its transport's destruction");
   env.close();
 }
@@ -72,6 +79,10 @@ std::vector<fabric_spec> fabrics(std::vector<std::string>* missing) {
   std::vector<fabric_spec> all;
   for (const provider_entry& entry : providers()) {
     const std::string name{entry.name};
+    if (name == "sim") {  // as a provider it is a world of one
+      for (auto& f : sim_fabrics()) all.push_back(f);
+      continue;
+    }
     const probed found = entry.impl ? probe(*entry.impl) : probed{{}, entry.why_not};
     for (const auto& device : found.devices) all.push_back({device.empty() ? name : name + ":" + device});
     if (missing && found.devices.empty()) missing->push_back(name + ": " + found.why_not);
@@ -80,6 +91,7 @@ std::vector<fabric_spec> fabrics(std::vector<std::string>* missing) {
 }
 
 run_report try_ranks(const fabric_spec& fabric, std::uint32_t n, const rank_body& body, const run_options& o) {
+  if (fabric.simulated()) return try_ranks_simulated(sim_parameters(fabric, n, o.seed), body, o);
   return run_processes(n, o.threads, o, [&](meeting& m, rank_t first, std::uint32_t count) {
     if (count == 1) return one_rank(fabric, m, first, o, body);
     std::vector<std::thread> threads;

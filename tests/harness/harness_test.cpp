@@ -128,6 +128,9 @@ BOOST_AUTO_TEST_CASE(skipped_means_every_rank_skipped) {
   const auto report = run(3, [](meeting&, rank_t, std::uint32_t) { skip("no such thing here"); });
   BOOST_REQUIRE(report.skipped());
   BOOST_TEST(*report.skipped() == "no such thing here");
+  run_options o;
+  o.to_die = {1};
+  BOOST_TEST(run(2, [](meeting&, rank_t, std::uint32_t) { skip("nobody dies then"); }, o).skipped());
   const auto mixed = run(2, [](meeting&, rank_t r, std::uint32_t) { if (r) skip("only one"); });
   BOOST_TEST(!mixed.skipped());
   BOOST_TEST(!mixed.passed());

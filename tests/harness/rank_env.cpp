@@ -3,6 +3,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 namespace tutti::test {
@@ -79,11 +81,32 @@ shared_blobs rank_env::exchange(std::span<const std::byte> mine) {
     for (;;) {
       const std::uint32_t bell = meeting_.bell();
       if (met()) break;
-      meeting_.nap(bell, 100ms);
+      if (pass_time) pass_time();
+      else meeting_.nap(bell, 100ms);
     }
   }
   if (absent != no_rank) fail("rank " + std::to_string(absent) + " is gone");
   return meeting_.collect(rank);
+}
+
+void rank_env::barrier_without_progress() {
+  require(meeting_.contribute(rank, {}), "contribute");
+  const waiting_for w(meeting_, rank, "the other ranks, without progress");
+  rank_t absent = no_rank;
+  for (;;) {
+    const std::uint32_t bell = meeting_.bell();
+    if (meeting_.complete(rank, absent)) break;
+    if (absent != no_rank) fail("rank " + std::to_string(absent) + " is gone");
+    if (net_->caps().virtual_clock) net_->sleep(net_->now() + 20us);
+    else meeting_.nap(bell, 2ms);
+  }
+  meeting_.collect(rank);
+}
+
+void rank_env::die() {
+  if (on_death) on_death();
+  raise(SIGKILL);
+  std::abort();
 }
 
 std::uint64_t rank_env::sum(std::uint64_t mine) {

@@ -13,6 +13,7 @@
 #include "tests/harness/expect.h"
 #include "tests/harness/meeting.h"
 #include "tests/harness/ops.h"
+#include "tests/harness/resources.h"
 
 namespace tutti::test {
 
@@ -45,6 +46,8 @@ class rank_env {
   const std::uint64_t seed;         // the same in all ranks
   std::mt19937_64 random;           // of this rank's own: differs from rank to rank
   bootstrap& boot;
+  bool own_process = true;          // false: ranks are threads or fibers of one process
+  resources before;                 // what this process held before the transport was opened
 
   transport& net() noexcept { return *net_; }
   void open(std::unique_ptr<transport>);  // exchanges addresses and connects
@@ -55,6 +58,7 @@ class rank_env {
   shared_blobs exchange(std::span<const std::byte> mine);
   std::uint64_t sum(std::uint64_t mine);  // over all ranks
   void barrier() { exchange({}); }
+  void barrier_without_progress();       // this rank computes meanwhile, as it were: nothing of its transport is called
 
   // --- memory: every rank calls these in the same order -------------------------------------------------------------
   area allocate(std::size_t bytes) { return allocate(bytes, rank_map::strided(0, size)); }
@@ -83,6 +87,11 @@ class rank_env {
   // Let time pass (the fabric's), driving progress.
   void pause(std::chrono::nanoseconds);
   void progress_for_a_moment();  // some turns of progress, yielding to the others
+
+  [[noreturn]] void die();      // as by SIGKILL; the case must declare it
+
+  // For ranks that are no processes: how one dies, and how one without a transport lets time pass.
+  std::function<void()> on_death{}, pass_time{};
 
   meeting& place() noexcept { return meeting_; }
 

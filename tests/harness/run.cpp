@@ -91,11 +91,12 @@ rank_end end_of(const running& p, rank_t r, meeting& m, const run_options& o) {
   if (must_die(o, r)) {
     if (WIFSIGNALED(s) && WTERMSIG(s) == SIGKILL) return {passed, {}};
     if (m.state(r) == rank_state::died) return {passed, {}};
-    if (m.state(r) != rank_state::failed) return {failed, "should have died by SIGKILL and did not"};
+    if (m.state(r) == rank_state::passed) return {failed, "should have died by SIGKILL and did not"};
   }
+  if (m.state(r) == rank_state::failed) return {failed, m.text(r)};
   if (WIFSIGNALED(s)) return {crashed, std::string{"died by "} + strsignal(WTERMSIG(s)) + waiting};
   switch (m.state(r)) {
-    case rank_state::failed: return {failed, m.text(r)};
+    case rank_state::failed: break;
     case rank_state::skipped: return {skipped, m.text(r)};
     case rank_state::died: return {crashed, "died in its simulated world"};
     case rank_state::running: return {crashed, "exited with status " + std::to_string(WEXITSTATUS(s)) + waiting};
