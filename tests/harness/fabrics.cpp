@@ -79,10 +79,7 @@ std::vector<fabric_spec> fabrics(std::vector<std::string>* missing) {
   std::vector<fabric_spec> all;
   for (const provider_entry& entry : providers()) {
     const std::string name{entry.name};
-    if (name == "sim") {  // as a provider it is a world of one
-      for (auto& f : sim_fabrics()) all.push_back(f);
-      continue;
-    }
+    if (name == "sim") continue;  // as a provider it is a world of one; sim_fabric.h has the larger ones
     const probed found = entry.impl ? probe(*entry.impl) : probed{{}, entry.why_not};
     for (const auto& device : found.devices) all.push_back({device.empty() ? name : name + ":" + device});
     if (missing && found.devices.empty()) missing->push_back(name + ": " + found.why_not);

@@ -14,7 +14,7 @@ struct fabric_spec {
   bool simulated() const noexcept { return name.starts_with("sim"); }
 };
 
-// Each usable device of each provider in the registry. What cannot be used is in `missing`, "name: reason".
+// Each usable device of each provider in the registry, but for the simulated one. What cannot be used is in `missing`, "name: reason".
 std::vector<fabric_spec> fabrics(std::vector<std::string>* missing = nullptr);
 
 using rank_body = std::function<void(rank_env&)>;

@@ -1,0 +1,118 @@
+// conformance [Boost.Test's options] [-- [--seed N] [--fabric NAME] [--repeat N] [--timeout SECONDS]]
+// Cases are named clause/case/fabric, so --run_test=signals, --run_test='*/*/shm', --run_test=signals/in_order work.
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "tests/conformance/clause.h"
+#include "tests/harness/composed.h"
+#include "tests/harness/sim_fabric.h"
+
+namespace tutti::test {
+namespace {
+
+namespace ut = boost::unit_test;
+
+struct settings {
+  std::uint64_t seed = 1;
+  std::string fabric;  // empty: all
+  unsigned repeat = 1;  // with the seeds that follow
+  int timeout = 30;     // of a case
+} chosen;
+
+struct tally {
+  unsigned run = 0, skipped = 0;
+};
+std::map<std::string, tally> tallies;
+
+void run_case(const conformance_case& c, const fabric_spec& fabric, bool threads) {
+  for (unsigned i = 0; i < chosen.repeat; ++i) {
+    run_options o;
+    o.seed = chosen.seed + i;
+    o.threads = threads;
+    o.timeout = std::chrono::seconds{chosen.timeout} * time_scale;
+    if (c.dies != no_rank) o.to_die = {c.dies};
+    tally& t = tallies[fabric.name + (threads ? " (threads)" : "")];
+    ++(run_ranks(fabric, c.ranks, c.body, o) ? t.run : t.skipped);
+  }
+}
+
+std::string path_name(std::string name) {  // without what Boost.Test's filters use
+  for (char& c : name)
+    if (c == ':') c = '-';
+  return name;
+}
+
+void add_clause(const clause& cl, const std::vector<fabric_spec>& all) {
+  auto* suite = BOOST_TEST_SUITE(cl.name);
+  for (const conformance_case& c : cl.cases) {
+    auto* one = BOOST_TEST_SUITE(c.name);
+    const auto add = [&](const fabric_spec& f, bool threads) {
+      one->add(ut::make_test_case([&c, f, threads] { run_case(c, f, threads); },
+                                  path_name(f.name) + (threads ? "-threads" : ""), __FILE__, __LINE__));
+    };
+    for (const fabric_spec& f : all) {
+      add(f, false);
+      if (f.name == "shm" && c.dies == no_rank) add(f, true);
+    }
+    suite->add(one);
+  }
+  ut::framework::master_test_suite().add(suite);
+}
+
+bool parse(int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string name = argv[i];
+    if (name == "--seed") chosen.seed = std::strtoull(argv[i + 1], nullptr, 0);
+    else if (name == "--fabric") chosen.fabric = argv[i + 1];
+    else if (name == "--repeat") chosen.repeat = static_cast<unsigned>(std::atoi(argv[i + 1]));
+    else if (name == "--timeout") chosen.timeout = std::atoi(argv[i + 1]);
+    else return false;
+  }
+  return true;
+}
+
+bool init() {
+  ut::framework::master_test_suite().p_name.value = "conformance";
+  auto& m = ut::framework::master_test_suite();
+  if (!parse(m.argc, m.argv)) return false;
+  std::vector<std::string> missing;
+  std::vector<fabric_spec> all;
+  std::vector<fabric_spec> known = fabrics(&missing);
+  for (auto& f : composed_fabrics(known)) known.push_back(std::move(f));
+  for (auto& f : sim_fabrics()) known.push_back(std::move(f));
+  for (auto& f : known) {
+    const bool by_name_only = f.name.starts_with("router(");
+    if (chosen.fabric.empty() ? !by_name_only : f.name == chosen.fabric) all.push_back(f);
+    else if (chosen.fabric.empty()) std::cout << "run only if named: --fabric " << f.name << "\n";
+  }
+  for (const auto& m_text : missing) std::cout << "no " << m_text << "\n";
+  if (all.empty()) {
+    std::cerr << "no fabric to test\n";
+    return false;
+  }
+  for (const clause& c : all_clauses()) add_clause(c, all);
+  return true;
+}
+
+}  // namespace
+
+std::span<const clause> all_clauses() {
+  static const clause all[] = {naming_clause(),         submission_clause(), completion_clause(), visibility_clause(),
+                               signals_clause(),        serial_numbers_clause(), atomics_clause(), progress_clause(),
+                               sleep_clause(),          failure_clause(),    teardown_clause(),   regions_clause(),
+                               segments_clause(),       sizes_clause(),      scatter_clause(),    multicast_clause(),
+                               map_clause(),            random_clause()};
+  return all;
+}
+
+}  // namespace tutti::test
+
+int main(int argc, char** argv) {
+  const int status = boost::unit_test::unit_test_main(tutti::test::init, argc, argv);
+  for (const auto& [name, t] : tutti::test::tallies)
+    std::cout << name << ": " << t.run << " cases run, " << t.skipped << " skipped\n";
+  return status;
+}

@@ -1,0 +1,93 @@
+// Clause 8: progress() drives this rank's own operations, and peers' only where the capabilities say so.
+#include <array>
+
+#include "tests/conformance/clause.h"
+#include "tests/conformance/patterns.h"
+
+namespace tutti::test {
+namespace {
+
+// Rank 0 works upon rank 1, which never calls its transport meanwhile.
+void upon_a_rank_that_computes(rank_env& e, void (*work)(rank_env&, const area&, const area&)) {
+  const area in = e.allocate(200'000), mine = e.allocate(200'000);
+  fill(in.memory.subspan(0, 100'000), e.rank);
+  fill(mine.memory.subspan(0, 100'000), 7);
+  e.barrier();
+  if (e.rank == 0) work(e, in, mine);
+  e.barrier_without_progress();
+}
+
+void puts_and_gets_need_no_help(rank_env& e) {
+  if (e.net().caps().target_must_progress) skip("the target must progress");
+  upon_a_rank_that_computes(e, [](rank_env& me, const area& in, const area& mine) {
+    for (std::uint32_t bytes : {8u, 5000u, 100'000u}) {
+      me.run(put(mine.mine(), in.at(1, 100'000), bytes));
+      me.flush(1);
+      me.run(get(mine.mine(100'000), in.at(1, 100'000), bytes));
+      check(mine.memory.subspan(100'000, bytes), 7, "what was put to and got from a rank that computes");
+    }
+  });
+}
+
+void signals_need_no_help(rank_env& e) {
+  if (!e.net().caps().native_signal) skip("signals are done by the target's progress");
+  if (e.net().caps().target_must_progress) skip("the target must progress");
+  upon_a_rank_that_computes(e, [](rank_env& me, const area& in, const area& mine) {
+    for (std::uint64_t i = 1; i <= 20; ++i) {
+      me.submit(signal(in.at(1, 150'000), i));
+      me.submit(put_signal(mine.mine(), in.at(1, 160'000), 2000, in.segment, 150'008, i));
+      me.flush(1);
+      me.run(get(mine.mine(150'000), in.at(1, 150'000), 16));
+      require_equal(*mine.word(150'000), i, "a signal to a rank that computes");
+      require_equal(*mine.word(150'008), i, "a put_signal to a rank that computes");
+    }
+  });
+}
+
+void atomics_need_no_help(rank_env& e) {
+  if (!e.net().caps().native_atomics) skip("atomics are done by the target's progress");
+  if (e.net().caps().target_must_progress) skip("the target must progress");
+  upon_a_rank_that_computes(e, [](rank_env& me, const area& in, const area& mine) {
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      me.run(fetch_add(mine.mine(150'000), in.at(1, 150'000), 1, nullptr));
+      require_equal(*mine.word(150'000), i, "an atomic upon a rank that computes");
+    }
+  });
+}
+
+// With nothing to do it says so: a loop that runs progress() until it returns 0 ends.
+void an_idle_rank_runs_dry(rank_env& e) {
+  const area a = e.allocate(4096);
+  for (int i = 0; i < 10; ++i) e.run(put(a.mine(), a.at(right_of(e), 2048), 1000));
+  e.flush();
+  e.barrier();
+  int zeros = 0;
+  e.until("progress() to return 0", [&] { return (zeros += e.net().progress() == 0) >= 3; });
+}
+
+// Called at any time by anyone, it does no harm and does not block.
+void progress_at_any_time(rank_env& e) {
+  for (int i = 0; i < 50; ++i) e.net().progress();
+  const area a = e.allocate(64);
+  for (int i = 0; i < 50; ++i) e.net().progress();
+  for (std::uint64_t i = 1; i <= 30; ++i) {
+    e.submit(signal(a.at(right_of(e)), i));
+    e.net().progress();
+    e.wait_word(a.word(), i);
+    e.net().progress();
+  }
+}
+
+constexpr std::array cases{
+    conformance_case{"puts_and_gets_need_no_help", 2, puts_and_gets_need_no_help},
+    conformance_case{"signals_need_no_help", 2, signals_need_no_help},
+    conformance_case{"atomics_need_no_help", 2, atomics_need_no_help},
+    conformance_case{"an_idle_rank_runs_dry", 2, an_idle_rank_runs_dry},
+    conformance_case{"progress_at_any_time", 3, progress_at_any_time},
+};
+
+}  // namespace
+
+clause progress_clause() { return {"progress", cases}; }
+
+}  // namespace tutti::test

@@ -1,0 +1,181 @@
+// Every size around every threshold, at odd places, with guards on both sides: no byte less, no byte more.
+#include <array>
+#include <memory>
+
+#include "tests/conformance/clause.h"
+#include "tests/conformance/patterns.h"
+
+namespace tutti::test {
+namespace {
+
+constexpr std::uint32_t largest = 3'200'000;
+constexpr std::size_t guard = 64;
+constexpr std::size_t room = largest + 2 * guard + 64;
+struct odd { std::size_t from, to; };
+constexpr odd odds[] = {{0, 0}, {1, 0}, {0, 7}, {3, 5}};
+
+struct boxes {
+  area out, in;
+};
+
+// Small sizes at every odd place, large ones at two: the total time is in the large ones.
+std::span<const odd> places(std::uint32_t bytes) { return std::span{odds}.subspan(0, bytes <= 70'000 ? 4 : 2); }
+
+std::size_t guards_around(const area& in, std::size_t at, std::uint32_t bytes, std::string_view what) {
+  check_painted(in.memory.subspan(at - guard, guard), 0xA5, std::string{what} + ", before it");
+  check_painted(in.memory.subspan(at + bytes, guard), 0xA5, std::string{what} + ", after it");
+  return at;
+}
+
+void put_all(rank_env& e, const boxes& b) {
+  const rank_t peer = right_of(e);
+  for (std::uint32_t bytes : threshold_sizes(e.net().caps(), largest)) {
+    for (const odd& o : places(bytes)) {
+      const std::uint64_t seed = e.seed + bytes * 16 + o.from;
+      paint(b.in.memory.subspan(0, bytes + 2 * guard + 16), 0xA5);
+      fill(b.out.memory.subspan(o.from, bytes), seed + e.rank);
+      e.barrier();
+      e.run(put(b.out.mine(o.from), b.in.at(peer, guard + o.to), bytes));
+      e.flush(peer);
+      e.barrier();
+      const std::string what = "a put of " + std::to_string(bytes);
+      check(b.in.memory.subspan(guards_around(b.in, guard + o.to, bytes, what), bytes), seed + left_of(e), what);
+    }
+  }
+}
+
+void get_all(rank_env& e, const boxes& b) {
+  const rank_t peer = right_of(e);
+  for (std::uint32_t bytes : threshold_sizes(e.net().caps(), largest)) {
+    for (const odd& o : places(bytes)) {
+      const std::uint64_t seed = e.seed + bytes * 16 + o.from;
+      paint(b.in.memory.subspan(0, bytes + 2 * guard + 16), 0xA5);
+      fill(b.out.memory.subspan(o.from, bytes), seed + e.rank);
+      e.barrier();
+      e.run(get(b.in.mine(guard + o.to), b.out.at(peer, o.from), bytes));
+      const std::string what = "a get of " + std::to_string(bytes);
+      check(b.in.memory.subspan(guards_around(b.in, guard + o.to, bytes, what), bytes), seed + peer, what);
+      e.barrier();
+    }
+  }
+}
+
+void put_signal_all(rank_env& e, const boxes& b, const area& words) {
+  const rank_t peer = right_of(e);
+  std::uint64_t round = 0;
+  for (std::uint32_t bytes : threshold_sizes(e.net().caps(), largest)) {
+    for (const odd& o : places(bytes)) {
+      const std::uint64_t seed = e.seed + bytes * 16 + o.from;
+      paint(b.in.memory.subspan(0, bytes + 2 * guard + 16), 0xA5);
+      fill(b.out.memory.subspan(o.from, bytes), seed + e.rank);
+      e.barrier();
+      completion done;
+      ++round;
+      e.submit(put_signal(b.out.mine(o.from), b.in.at(peer, guard + o.to), bytes, words.segment, 8, round, &done));
+      e.wait_word(words.word(8), round);
+      const std::string what = "a put_signal of " + std::to_string(bytes);
+      check(b.in.memory.subspan(guards_around(b.in, guard + o.to, bytes, what), bytes), seed + left_of(e), what);
+      e.wait(done);
+      e.barrier();
+    }
+  }
+}
+
+boxes own(rank_env& e) { return {e.allocate(room), e.allocate(room)}; }
+
+// The caller's own memory at both ends; its start is at no round address.
+template <class Test>
+void with_user_memory(rank_env& e, Test test) {
+  const auto out = std::make_unique<std::byte[]>(room + 8), in = std::make_unique<std::byte[]>(room + 8);
+  boxes b{e.add({out.get() + 8, room}), e.add({in.get() + 8, room})};
+  test(b);
+  e.barrier();
+  e.drop(b.out);
+  e.drop(b.in);
+}
+
+void puts(rank_env& e) { put_all(e, own(e)); }
+void gets(rank_env& e) { get_all(e, own(e)); }
+void put_signals(rank_env& e) { put_signal_all(e, own(e), e.allocate(64)); }
+void puts_of_user_memory(rank_env& e) { with_user_memory(e, [&](auto& b) { put_all(e, b); }); }
+void gets_of_user_memory(rank_env& e) { with_user_memory(e, [&](auto& b) { get_all(e, b); }); }
+void put_signals_of_user_memory(rank_env& e) {
+  const area words = e.allocate(64);
+  with_user_memory(e, [&](auto& b) { put_signal_all(e, b, words); });
+}
+
+// Copied before submit() returns: the source is overwritten at once.
+void small_puts_from_plain_memory(rank_env& e) {
+  const std::uint32_t most = e.net().caps().max_inline;
+  const area in = e.allocate(static_cast<std::size_t>(most) + 2 * guard), words = e.allocate(64);
+  for (std::uint32_t bytes : threshold_sizes(e.net().caps(), most)) {
+    for (bool with_signal : {false, true}) {
+      paint(in.memory, 0xA5);
+      e.barrier();
+      std::vector<std::byte> source(bytes + 1);
+      fill({source.data(), bytes}, e.seed + bytes + e.rank);
+      rma_op op = put(plain(source.data()), in.at(right_of(e), guard), bytes);
+      if (with_signal) op.kind = op_kind::put_signal, op.signal = words.segment, op.operand = 1;
+      e.submit(op);
+      paint(source, 0xEE);
+      e.flush(right_of(e));
+      e.barrier();
+      check(in.memory.subspan(guards_around(in, guard, bytes, "a small put"), bytes), e.seed + bytes + left_of(e),
+            "a small put from plain memory");
+    }
+  }
+}
+
+// No registration at this end, as the capability says.
+void plain_memory_of_any_size(rank_env& e) {
+  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
+  const area in = e.allocate(room);
+  for (std::uint32_t bytes : threshold_sizes(e.net().caps(), largest)) {
+    std::vector<std::byte> here(bytes + 2 * guard), there(bytes);
+    fill(there, e.seed + bytes + e.rank);
+    e.run(put(plain(there.data()), in.at(right_of(e), 0), bytes));
+    e.flush(right_of(e));
+    e.barrier();
+    check(in.memory.subspan(0, bytes), e.seed + bytes + left_of(e), "a put from plain memory");
+    paint(here, 0xA5);
+    e.run(get(plain(here.data() + guard), in.at(right_of(e), 0), bytes));
+    check({here.data() + guard, bytes}, e.seed + bytes + e.rank, "a get into plain memory");
+    check_painted({here.data(), guard}, 0xA5, "before a get into plain memory");
+    check_painted({here.data() + guard + bytes, guard}, 0xA5, "after a get into plain memory");
+    e.barrier();
+  }
+}
+
+void nothing_is_moved_by_zero_bytes(rank_env& e) {
+  const area a = e.allocate(4096);
+  paint(a.memory, 0x5A);
+  e.barrier();
+  completion done;
+  for (rank_t r = 0; r < e.size; ++r) {
+    e.submit(put(a.mine(0), a.at(r, 128), 0, &done));
+    e.submit(get(a.mine(256), a.at(r, 0), 0, &done));
+    e.submit(put(a.mine(4096), a.at(r, 4096), 0, &done));  // the very end is inside the range
+  }
+  e.wait(done);
+  e.flush();
+  e.barrier();
+  check_painted(a.memory, 0x5A, "after operations of no bytes");
+}
+
+constexpr std::array cases{
+    conformance_case{"puts", 2, puts},
+    conformance_case{"gets", 2, gets},
+    conformance_case{"put_signals", 2, put_signals},
+    conformance_case{"puts_of_user_memory", 2, puts_of_user_memory},
+    conformance_case{"gets_of_user_memory", 2, gets_of_user_memory},
+    conformance_case{"put_signals_of_user_memory", 2, put_signals_of_user_memory},
+    conformance_case{"small_puts_from_plain_memory", 2, small_puts_from_plain_memory},
+    conformance_case{"plain_memory_of_any_size", 2, plain_memory_of_any_size},
+    conformance_case{"nothing_is_moved_by_zero_bytes", 3, nothing_is_moved_by_zero_bytes},
+};
+
+}  // namespace
+
+clause sizes_clause() { return {"sizes", cases}; }
+
+}  // namespace tutti::test
