@@ -25,7 +25,8 @@
 //  9. Sleep.       arm() opens a sleep; whatever arrives after arm() returned true ends the next sleep(), or makes
 //                  wait_fd() readable: look at your words between the two. What arrives: signals, put_signals and
 //                  atomics upon this rank's memory, multicast datagrams, completions of its own operations, and the
-//                  death of a peer that the fabric notices. A plain put need not wake. Waking early is allowed.
+//                  death of a peer that the fabric notices; and, if caps().target_must_progress, whatever of a peer
+//                  waits for this rank's progress. Else a plain put need not wake. Waking early is allowed.
 // 10. Failure.     A dead or unreachable peer ends every operation towards it with peer_dead, and health(rank) tells so
 //                  within one second of the death on a live fabric. Other ranks are unaffected.
 // 11. Teardown.    Segments, regions and the transport may be dropped in any order and after any error. Dropping a
@@ -80,8 +81,8 @@ struct capabilities {
   std::uint32_t max_inline = 0;         // of a put whose source is plain memory
   std::uint32_t max_slices = 0;         // of a get_scatter; 0: the provider has none
   bool any_local_memory = false;        // local buffers need no registration
-  bool native_signal = false;           // false: done by the target's progress
-  bool native_atomics = false;          // false: done by the target's progress
+  bool native_signal = false;           // upon memory from allocate(); false: done by the target's progress
+  bool native_atomics = false;          // likewise
   bool cpu_atomics_agree = false;       // fabric atomics and CPU atomics upon one word are atomic to each other
   bool target_must_progress = false;    // true on tcp: a rank that computes for long stalls its peers
   bool can_sleep = false;               // clause 9 holds; false: sleep() is a short nap
