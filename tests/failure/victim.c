@@ -1,0 +1,117 @@
+/* One rank ends in the middle of what all ranks do; the others must be told its name within a second, and leave
+ * nothing behind. Usage: victim SCENE HOW BOOK
+ *   SCENE  barrier (the algorithm by TUTTI_BARRIER), ibarrier, put, wait
+ *   HOW    kill, segv, exit
+ *   BOOK   a file of 4096 bytes that all ranks map: when the victim ended
+ * Survivors print "survived" when all is well and exit with status 0. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/c/check.h"
+
+#define LIMIT_S 1.0
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int descriptors(void) {
+  int n = 0;
+  DIR *d = opendir("/proc/self/fd");
+  while (readdir(d)) ++n;
+  closedir(d);
+  return n;
+}
+
+/* Shared mappings of memory without a name, which is what windows are made of. */
+static int mappings(void) {
+  int n = 0;
+  char line[512];
+  FILE *f = fopen("/proc/self/maps", "r");
+  while (fgets(line, sizeof line, f)) n += strstr(line, "memfd:") != NULL || strstr(line, "/dev/shm/") != NULL;
+  fclose(f);
+  return n;
+}
+
+static volatile double *ended_at;
+
+static void end(const char *how) {
+  *ended_at = now();
+  if (!strcmp(how, "kill")) raise(SIGKILL);
+  if (!strcmp(how, "segv")) {
+    const struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+  }
+  _exit(7);
+}
+
+int main(int argc, char **argv) {
+  CHECK(argc == 4);
+  const int book = open(argv[3], O_RDWR);
+  ended_at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, book, 0);
+  CHECK(book >= 0 && ended_at != MAP_FAILED);
+
+  /* The first context pays for what the process keeps for good (the launcher's client, a provider's library). */
+  begin();
+  const uint32_t me = tutti_rank(check_ctx), n = tutti_size(check_ctx), victim = n / 2;
+  const int mapped_before = mappings();
+  tutti_t job = NULL;
+  CHECK(tutti_init(NULL, &job) == TUTTI_OK);
+  const int open_before = descriptors();
+  tutti_team_t world = tutti_world(job);
+  tutti_window_t w;
+  uint64_t *words;
+  CHECK(tutti_window_create(world, 4096, (void **)&words, &w) == TUTTI_OK);
+  for (int i = 0; i < 20; ++i) CHECK(tutti_barrier(world) == TUTTI_OK);
+
+  tutti_status_t told = TUTTI_OK;
+  srand(me + (unsigned)getpid());
+  const int last = 100 + rand() % 200;
+  uint64_t value = 0;
+  for (int i = 0; told == TUTTI_OK; ++i) {
+    if (me == victim && i == last) end(argv[2]);
+    if (!strcmp(argv[1], "barrier")) {
+      told = tutti_barrier(world);
+    } else if (!strcmp(argv[1], "ibarrier")) {
+      tutti_request_t r;
+      told = tutti_ibarrier(world, &r);
+      if (told == TUTTI_OK) told = tutti_wait(&r, -1);
+    } else if (!strcmp(argv[1], "put")) { /* everyone puts to everyone; the victim's memory goes in the midst of it */
+      for (uint32_t r = 0; r < n && told == TUTTI_OK; ++r) {
+        told = tutti_put(w, r, 8 * me, &value, 8, NULL);
+        if (told == TUTTI_OK) told = tutti_flush(w, r, -1);
+      }
+    } else if (me == victim) { /* wait: the victim is silent until it ends */
+      usleep(100);
+    } else {
+      told = tutti_wait_signal(w, 0, TUTTI_REACHED, 1, me % 2 ? victim : TUTTI_ANY, -1);
+    }
+  }
+  const double told_at = now();
+  if (told != TUTTI_PEER_DEAD || tutti_error_peer(job) != victim) {
+    fprintf(stderr, "rank %u: told %s, peer %u, wanted peer dead, %u: %s\n", me, tutti_strstatus(told),
+            tutti_error_peer(job), victim, tutti_error_text(job));
+    return 1;
+  }
+  if (told_at - *ended_at > LIMIT_S) {
+    fprintf(stderr, "rank %u: told %.3f s after the end, limit %.1f s\n", me, told_at - *ended_at, LIMIT_S);
+    return 1;
+  }
+  (void)tutti_finalize(&job); /* peer dead again, or left: whatever it says, it returns and frees */
+  CHECK(job == NULL);
+  CHECK(descriptors() <= open_before);
+  CHECK(mappings() <= mapped_before);
+  (void)tutti_abandon(&check_ctx);
+  fprintf(stderr, "rank %u: told after %.0f ms\n", me, 1e3 * (told_at - *ended_at));
+  printf("survived\n");
+  return 0;
+}
