@@ -76,6 +76,16 @@ bool shm_transport::check(peer& p) noexcept {
   return true;
 }
 
+// A process that ends closes its descriptors a moment before its pidfd tells: whoever finds them gone looks again.
+bool shm_transport::check_twice(peer& p) noexcept {
+  if (check(p)) return true;
+  if (p.process) {
+    pollfd one{p.process.get(), POLLIN, 0};
+    ::poll(&one, 1, 20);
+  }
+  return check(p);
+}
+
 bool shm_transport::check_all() noexcept {
   bool found = false;
   for (std::uint32_t i = 0; i < peer_count_; ++i)
