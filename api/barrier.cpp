@@ -14,8 +14,7 @@ tutti_status_t tutti_ibarrier(tutti_team_t team, tutti_request_t* request) {
   team_barrier& b = team->comm->barrier();
   if (!b.outcome().ok()) [[unlikely]] return report(team->ctx, b.outcome());
   request_slot* slot = team->ctx->requests.take(team->ctx);
-  if (!slot) [[unlikely]]
-    return report(team->ctx, status(errc::no_resource, "tutti_ibarrier: no memory for a request; complete some first"));
+  if (!slot) [[unlikely]] return out_of_memory(team->ctx, "tutti_ibarrier");
   slot->barrier = team;
   slot->epoch = b.start();
   *request = {slot, slot->ticket};

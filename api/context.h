@@ -57,15 +57,15 @@ inline tutti_status_t finish(tutti_context* ctx, const status& s) noexcept {
 // A handle or an out-parameter that is NULL.
 [[gnu::cold]] tutti_status_t refuse_null(tutti_context*, const char* call, const char* what) noexcept;
 
-// Runs set-up code, which may allocate: what it throws becomes a status.
+[[gnu::cold]] tutti_status_t out_of_memory(tutti_context*, const char* call) noexcept;
+
+// Runs what may allocate, set-up code and the making of texts: no exception leaves.
 template <class F>
 tutti_status_t guarded(tutti_context* ctx, const char* call, F&& body) noexcept {
   try {
     return body();
-  } catch (const std::bad_alloc&) {
-    return report(ctx, status(errc::no_resource, std::string(call) + ": out of memory"));
-  } catch (const std::exception& e) {
-    return report(ctx, status(errc::no_resource, std::string(call) + ": " + e.what()));
+  } catch (const std::exception&) {  // bad_alloc, or length_error from sizes that cannot be had either
+    return out_of_memory(ctx, call);
   }
 }
 

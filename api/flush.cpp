@@ -7,12 +7,7 @@ using namespace tutti::api;
 namespace {
 
 // What is waited for outlives a timeout in its slot.
-status flush(tutti_context* ctx, rank_t peer, tutti_window* only, time_point deadline, bool& out_of_slots) noexcept {
-  request_slot* slot = ctx->requests.take(ctx);
-  if (!slot) {
-    out_of_slots = true;
-    return {};
-  }
+status flush(tutti_context* ctx, request_slot* slot, rank_t peer, tutti_window* only, time_point deadline) {
   job& j = *ctx->job;
   bool offered = false;
   auto landed = [&] {  // gets and atomics without a request
@@ -42,11 +37,13 @@ status flush(tutti_context* ctx, rank_t peer, tutti_window* only, time_point dea
 tutti_status_t complete_all(tutti_context* ctx, const char* call, rank_t peer, tutti_window* only, double timeout_s) noexcept {
   time_point deadline;
   if (!deadline_in(*ctx->job, timeout_s, deadline)) return refuse(ctx, "%s: timeout_s is not a number", call);
-  bool out_of_slots = false;
-  const status s = flush(ctx, peer, only, deadline, out_of_slots);
-  if (out_of_slots) return report(ctx, status(errc::no_resource, "out of memory").during(call));
-  if (s.ok()) [[likely]] return TUTTI_OK;
-  return report(ctx, s.during(call));
+  return guarded(ctx, call, [&] {
+    request_slot* slot = ctx->requests.take(ctx);
+    if (!slot) return out_of_memory(ctx, call);
+    const status s = flush(ctx, slot, peer, only, deadline);
+    if (s.ok()) [[likely]] return TUTTI_OK;
+    return report(ctx, s.during(call));
+  });
 }
 
 }  // namespace

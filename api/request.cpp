@@ -59,10 +59,12 @@ tutti_status_t tutti_wait(tutti_request_t* request, double timeout_s) {
   tutti_context* ctx = slot->owner;
   time_point deadline;
   if (!deadline_in(*ctx->job, timeout_s, deadline)) return refuse(ctx, "tutti_wait: timeout_s is not a number");
-  if (!complete(*slot)) {
-    const status s = slot->barrier ? slot->barrier->comm->barrier().wait(slot->epoch, deadline)
-                                   : ctx->job->wait(slot->done, "one-sided operation", deadline);
-    if (!complete(*slot)) return report(ctx, s.during("tutti_wait"));
-  }
-  return retire(request, "tutti_wait");
+  return guarded(ctx, "tutti_wait", [&] {
+    if (!complete(*slot)) {
+      const status s = slot->barrier ? slot->barrier->comm->barrier().wait(slot->epoch, deadline)
+                                     : ctx->job->wait(slot->done, "one-sided operation", deadline);
+      if (!complete(*slot)) return report(ctx, s.during("tutti_wait"));
+    }
+    return retire(request, "tutti_wait");
+  });
 }

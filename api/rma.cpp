@@ -39,13 +39,11 @@ bool known_flags(int flags) noexcept { return (flags & ~(TUTTI_ADD | TUTTI_AFTER
 }
 
 [[gnu::cold]] tutti_status_t refuse_local(tutti_context* ctx, const char* call, std::uint64_t most) noexcept {
-  try {
+  return guarded(ctx, call, [&] {
     return report(ctx, status(errc::unsupported, std::string(call) + ": this fabric takes at most " +
                                                      std::to_string(most) + " bytes from or to memory that is not "
                                                      "registered; use smaller pieces, or another provider"));
-  } catch (const std::bad_alloc&) {
-    return TUTTI_UNSUPPORTED;
-  }
+  });
 }
 
 rma_op describe(op_kind kind, const tutti_window* w, std::uint32_t rank, std::uint64_t offset, const void* local,
@@ -102,8 +100,7 @@ tutti_status_t launch(tutti_context* ctx, const char* call, rma_op& op, std::uin
   op.done = implicit;
   if (request) {
     slot = ctx->requests.take(ctx);
-    if (!slot) [[unlikely]]
-      return report(ctx, status(errc::no_resource, "no memory for a request; complete some first").during(call));
+    if (!slot) [[unlikely]] return out_of_memory(ctx, call);
     op.done = &slot->done;
   }
   status s;

@@ -65,8 +65,10 @@ tutti_status_t tutti_wait_signal(tutti_window_t window, uint64_t offset, tutti_c
   time_point deadline;
   if (!deadline_in(*ctx->job, timeout_s, deadline)) return refuse(ctx, "%s: timeout_s is not a number", call);
   const wait_note note{call, from == TUTTI_ANY ? no_rank : t.rank_of(from), load(window, offset), value};
-  return finish(ctx, ctx->job->wait([&] { return compares(load(window, offset), compare, value); },
-                                    [&] { return hopeless(t, from); }, note, deadline));
+  return guarded(ctx, call, [&] {
+    return finish(ctx, ctx->job->wait([&] { return compares(load(window, offset), compare, value); },
+                                      [&] { return hopeless(t, from); }, note, deadline));
+  });
 }
 
 tutti_status_t tutti_test_signal(tutti_window_t window, uint64_t offset, tutti_compare_t compare, uint64_t value,

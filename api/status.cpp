@@ -49,6 +49,10 @@ tutti_status_t refuse_null(tutti_context* ctx, const char* call, const char* wha
   return refuse(ctx, "%s: %s is NULL", call, what);
 }
 
+tutti_status_t out_of_memory(tutti_context* ctx, const char* call) noexcept {
+  return report(ctx, status(errc::no_resource, "out of memory").during(call));  // short enough to need none itself
+}
+
 bool deadline_in(job& j, double seconds, time_point& out) noexcept {
   constexpr double longest = 1e9;  // 30 years
   out = time_point::max();

@@ -15,7 +15,7 @@ tutti_status_t open_window(tutti_team* team, window::part mine, const char* call
     ctx->windows.reserve(ctx->windows.size() + 1);
     w->ctx = ctx, w->team = team;
     w->implicit = ctx->requests.take(ctx);
-    if (!w->implicit) return report(ctx, status(errc::no_resource, std::string(call) + ": out of memory"));
+    if (!w->implicit) return out_of_memory(ctx, call);
     auto made = window::open(team->group(), mine);
     if (!made) {
       ctx->requests.give(w->implicit);

@@ -176,7 +176,10 @@ static void teams(void) {
   CHECK(none == NULL);
   OK(tutti_team_create(world, NULL, 0, &none));
   CHECK(none == NULL);
-  OK(tutti_team_free(&half));
+  tutti_request_t late;
+  OK(tutti_ibarrier(half, &late));
+  OK(tutti_team_free(&half)); /* completes it */
+  OK(tutti_wait(&late, 0));
   OK(tutti_team_free(&reversed));
   CHECK(half == NULL && reversed == NULL);
   OK(tutti_team_free(&none));
