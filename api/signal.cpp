@@ -8,13 +8,9 @@ using namespace tutti::api;
 
 namespace {
 
-bool compares(std::uint64_t word, tutti_compare_t how, std::uint64_t value) noexcept {
-  switch (how) {
-    case TUTTI_REACHED: return reached(word, value);
-    case TUTTI_EQUAL: return word == value;
-    case TUTTI_NOT_EQUAL: return word != value;
-  }
-  return false;
+bool compares(std::uint64_t word, int how, std::uint64_t value) noexcept {
+  if (how == TUTTI_REACHED) return reached(word, value);
+  return (how == TUTTI_EQUAL) == (word == value);
 }
 
 std::uint64_t load(const tutti_window* w, std::uint64_t offset) noexcept {
@@ -52,7 +48,7 @@ status hopeless(team& t, std::uint32_t from) noexcept {
 
 }  // namespace
 
-tutti_status_t tutti_wait_signal(tutti_window_t window, uint64_t offset, tutti_compare_t compare, uint64_t value,
+tutti_status_t tutti_wait_signal(tutti_window_t window, uint64_t offset, int compare, uint64_t value,
                                  uint32_t from, double timeout_s) {
   constexpr const char* call = "tutti_wait_signal";
   if (auto bad = check(window, call, offset, compare); bad != TUTTI_OK) return bad;
@@ -71,7 +67,7 @@ tutti_status_t tutti_wait_signal(tutti_window_t window, uint64_t offset, tutti_c
   });
 }
 
-tutti_status_t tutti_test_signal(tutti_window_t window, uint64_t offset, tutti_compare_t compare, uint64_t value,
+tutti_status_t tutti_test_signal(tutti_window_t window, uint64_t offset, int compare, uint64_t value,
                                  int* yes) {
   constexpr const char* call = "tutti_test_signal";
   if (auto bad = check(window, call, offset, compare); bad != TUTTI_OK) return bad;

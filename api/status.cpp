@@ -67,7 +67,7 @@ bool deadline_in(job& j, double seconds, time_point& out) noexcept {
 
 int tutti_version(void) { return TUTTI_VERSION; }
 
-const char* tutti_strstatus(tutti_status_t code) {
+const char* tutti_strstatus(int code) {
   return tutti::errc_name(static_cast<tutti::errc>(code)).data();  // views of literals, so they end in a zero
 }
 

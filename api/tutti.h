@@ -68,7 +68,7 @@ typedef struct tutti_window *tutti_window_t;
 TUTTI_API int tutti_version(void);
 
 /* The meaning of a code in a few words: "peer dead". Never NULL; the text is static. */
-TUTTI_API const char *tutti_strstatus(tutti_status_t code);
+TUTTI_API const char *tutti_strstatus(int code);
 
 /* The last error of this context, or "success" if there was none. With NULL: the last error of this thread that
  * concerned no context. The text lives until the next call upon the context (or thread). */
@@ -251,20 +251,20 @@ TUTTI_API tutti_status_t tutti_flush(tutti_window_t window, uint32_t rank, doubl
 TUTTI_API tutti_status_t tutti_quiet(tutti_t ctx, double timeout_s);
 
 /* How a signal word is compared. */
-typedef enum tutti_compare {
-  TUTTI_REACHED = 0,   /* it is the value or came after it, as serial numbers: (int64_t)(word - value) >= 0 */
+enum {
+  TUTTI_REACHED = 0,  /* it is the value or came after it, as serial numbers: (int64_t)(word - value) >= 0 */
   TUTTI_EQUAL = 1,
   TUTTI_NOT_EQUAL = 2
-} tutti_compare_t;
+};
 
 /* Blocks until the word at `offset` of my own part of the window compares so with `value`. `from` is the rank that will
  * signal: its death, or its leaving, ends the wait with TUTTI_PEER_DEAD. TUTTI_ANY: the death of any member does. */
-TUTTI_API tutti_status_t tutti_wait_signal(tutti_window_t window, uint64_t offset, tutti_compare_t compare,
-                                           uint64_t value, uint32_t from, double timeout_s);
+TUTTI_API tutti_status_t tutti_wait_signal(tutti_window_t window, uint64_t offset, int compare, uint64_t value,
+                                           uint32_t from, double timeout_s);
 
 /* Whether it does by now: *yes is 1 or 0. Makes progress if it does not. */
-TUTTI_API tutti_status_t tutti_test_signal(tutti_window_t window, uint64_t offset, tutti_compare_t compare,
-                                           uint64_t value, int *yes);
+TUTTI_API tutti_status_t tutti_test_signal(tutti_window_t window, uint64_t offset, int compare, uint64_t value,
+                                           int *yes);
 
 /* The word as it is now, read so that what was sent before it can be read next. */
 TUTTI_API tutti_status_t tutti_load_signal(tutti_window_t window, uint64_t offset, uint64_t *value);

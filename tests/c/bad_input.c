@@ -42,6 +42,7 @@ static void null_handles(void) {
   NULL_HANDLE(tutti_load_signal(NULL, 0, &word), "tutti_load_signal");
   NULL_HANDLE(tutti_test(NULL, &flag), "tutti_test");
   NULL_HANDLE(tutti_wait(NULL, 0), "tutti_wait");
+  CHECK(!strcmp(tutti_strstatus(99), "unknown error"));
   CHECK(tutti_rank(NULL) == TUTTI_NO_RANK && tutti_size(NULL) == 0 && tutti_nodes(NULL) == 0);
   CHECK(tutti_node_of(NULL, 0) == TUTTI_NO_RANK && tutti_local_rank(NULL) == TUTTI_NO_RANK);
   CHECK(tutti_local_size(NULL) == 0 && tutti_world(NULL) == NULL && tutti_team_rank(NULL) == TUTTI_NO_RANK);
@@ -113,7 +114,7 @@ static void windows_and_words(tutti_window_t w, unsigned char *mine) {
   INVALID(tutti_compare_swap(w, 0, 72, 0, 1, &old, &request), "offset 72", "64");
   INVALID(tutti_wait_signal(w, 64, TUTTI_EQUAL, 0, TUTTI_ANY, 0), "offset 64", "64 bytes");
   INVALID(tutti_wait_signal(w, 4, TUTTI_EQUAL, 0, TUTTI_ANY, 0), "offset 4", "multiple of 8");
-  INVALID(tutti_wait_signal(w, 0, (tutti_compare_t)9, 0, TUTTI_ANY, 0), "9", "TUTTI_REACHED");
+  INVALID(tutti_wait_signal(w, 0, 9, 0, TUTTI_ANY, 0), "9", "TUTTI_REACHED");
   INVALID(tutti_wait_signal(w, 0, TUTTI_EQUAL, 1, TUTTI_ANY, NAN), "timeout_s", "not a number");
   INVALID(tutti_test_signal(w, 0, TUTTI_EQUAL, 0, NULL), "yes", "NULL");
   INVALID(tutti_test_signal(w, 2, TUTTI_EQUAL, 0, &yes), "offset 2", "multiple of 8");

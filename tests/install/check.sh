@@ -18,7 +18,7 @@ done
 if grep -rIl "$build" "$root"; then fail "installed files name the build folder"; fi
 
 # The environment of a stranger: nothing of this build.
-clean() { env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$work" "$@"; }
+clean() { env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$work" LSAN_OPTIONS="${LSAN_OPTIONS:-}" "$@"; }
 
 export PKG_CONFIG_PATH="$root/$libdir/pkgconfig"
 # shellcheck disable=SC2046,SC2086 # several words each
