@@ -96,6 +96,8 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
         break;
     }
   }
+  // A rank's share of a large job is mostly this.
+  p.code_.shrink_to_fit(), p.ops_.shrink_to_fit(), p.multiples_.shrink_to_fit();
   return p;
 }
 

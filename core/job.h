@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/bootstrap.h"
@@ -94,7 +95,9 @@ class job {
   unsigned progress() noexcept;
   // The current wait should not sleep past this time (a NAK timer). Cleared by each wakening.
   void wake_at(time_point t) noexcept { if (t < wake_at_) wake_at_ = t; }
-  time_point timer() const noexcept { return wake_at_; }
+  // For ranks that return instead of waiting: the time to sleep until, forgotten by the job. Whoever asked for it asks
+  // again at the next progress().
+  time_point take_timer() noexcept { return std::exchange(wake_at_, time_point::max()); }
 
   // Blocks until ready() is true. `look` is asked every 50 ms whether the wait has become hopeless; its error ends the
   // wait. Errors: timed_out with the note's text, or look's. ready() is asked last: what has arrived wins over an error.

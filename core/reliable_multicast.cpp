@@ -21,42 +21,37 @@ constexpr std::chrono::nanoseconds least_patience = 200us, most_patience = 100ms
 
 }  // namespace
 
-reliable_multicast::reliable_multicast(team& t, std::uint32_t root, std::uint64_t first_epoch)
+reliable_multicast::reliable_multicast(team& t, std::uint32_t root, std::uint64_t first_epoch,
+                                       std::vector<std::byte>& token)
     : team_(t), root_(root), mc_(t.parent_job().net().mcast()), released_(first_epoch - 1), awaited_(first_epoch - 1),
-      mean_ns_(500e3), deviation_ns_(125e3) {}
-
-result<std::unique_ptr<reliable_multicast>> reliable_multicast::open(team& t, std::uint32_t root,
-                                                                     std::uint64_t first_epoch) {
-  std::unique_ptr<reliable_multicast> r(new reliable_multicast(t, root, first_epoch));
-  job& j = t.parent_job();
-  status trouble;
-  std::vector<std::byte> token;
-  const time_point deadline = j.net().now() + j.options().setup_timeout;
-  if (!r->mc_) {
-    trouble = status(errc::unsupported, "this transport has no multicast; choose another algorithm");
-  } else if (t.index() == root) {
-    auto group = r->mc_->create(t.members(), token, deadline);
-    if (group) r->group_ = *group, r->joined_ = true;
-    else trouble = group.error(), token.clear();
-  }
-  auto tokens = t.exchange(token, deadline);
-  if (!trouble.ok()) return trouble;
-  if (!tokens) return tokens.error();
-  if (t.index() != root) {
-    if ((**tokens)[root].empty())
-      return status(errc::peer_dead, "the multicast root, rank " + std::to_string(t.rank_of(root)) +
-                                         ", could not form the group", t.rank_of(root));
-    auto group = r->mc_->join(t.members(), (**tokens)[root], deadline);
-    if (group) r->group_ = *group, r->joined_ = true;
-    else trouble = group.error();
-  }
+      mean_ns_(500e3), deviation_ns_(125e3) {
+  token.clear();
   t.set_own(control::repair, first_epoch - 1);
-  // Nobody may multicast before everyone listens; the NAKs would mend it, at the price of a timeout each.
-  auto joined = t.exchange({}, deadline);
-  if (!trouble.ok()) return trouble;
-  if (!joined) return joined.error();
-  if (t.index() == root) j.enlist(*r);
-  return r;
+  if (!mc_) {
+    trouble_ = status(errc::unsupported, "this transport has no multicast; choose another algorithm");
+  } else if (t.index() == root) {
+    job& j = t.parent_job();
+    auto group = mc_->create(t.members(), token, j.net().now() + j.options().setup_timeout);
+    if (group) group_ = *group, joined_ = true;
+    else trouble_ = group.error(), token.clear();
+  }
+}
+
+status reliable_multicast::accept(std::span<const std::byte> token) {
+  job& j = team_.parent_job();
+  if (!trouble_.ok()) return trouble_;
+  if (team_.index() == root_) {
+    j.enlist(*this);
+    return {};
+  }
+  if (token.empty()) {
+    const rank_t root = team_.rank_of(root_);
+    return {errc::peer_dead, "the multicast root, rank " + std::to_string(root) + ", could not form the group", root};
+  }
+  auto group = mc_->join(team_.members(), token, j.net().now() + j.options().setup_timeout);
+  if (!group) return group.error();
+  group_ = *group, joined_ = true;
+  return {};
 }
 
 reliable_multicast::~reliable_multicast() {

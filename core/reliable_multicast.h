@@ -18,7 +18,8 @@
 //  - Members of the group other than the root send no datagrams; one that names another sender is ignored.
 #pragma once
 #include <cstdint>
-#include <memory>
+#include <span>
+#include <vector>
 
 #include "core/team.h"
 
@@ -26,8 +27,13 @@ namespace tutti {
 
 class reliable_multicast final : public background {
  public:
-  // Collective over the team: forms the multicast group. Errors: unsupported, the transport has no multicast.
-  static result<std::unique_ptr<reliable_multicast>> open(team&, std::uint32_t root, std::uint64_t first_epoch);
+  // Made in two halves, between which the root's token travels by whatever exchange there is. The first forms the group
+  // in the root and gives out its token, empty if that failed; accept() takes the root's token in every member and says
+  // what went wrong in either half. Errors of accept(): unsupported, the transport has no multicast; peer_dead, the root
+  // could not form the group; the transport's own. Nobody may multicast before all have accepted: the NAKs would mend
+  // it, at the price of a timeout each.
+  reliable_multicast(team&, std::uint32_t root, std::uint64_t first_epoch, std::vector<std::byte>& token);
+  status accept(std::span<const std::byte> token);
   ~reliable_multicast() override;
 
   // Root: releases `epoch`. False: the fabric is full, try again.
@@ -42,7 +48,6 @@ class reliable_multicast final : public background {
   const counts& statistics() const noexcept { return counts_; }
 
  private:
-  reliable_multicast(team& t, std::uint32_t root, std::uint64_t first_epoch);
   void send_nak(std::uint64_t epoch) noexcept;
   void learn(std::chrono::nanoseconds wait) noexcept;
 
@@ -51,6 +56,7 @@ class reliable_multicast final : public background {
   multicast* mc_ = nullptr;
   multicast::group_id group_{};
   bool joined_ = false;
+  status trouble_;                    // of the first half
   std::uint64_t released_;            // root: newest epoch sent; others: newest seen
   // others: when to lose patience
   std::uint64_t awaited_;             // the epoch being waited for

@@ -37,13 +37,14 @@ team::~team() {
 }
 
 std::vector<std::uint32_t> team::nodes() const {
+  constexpr std::uint32_t unseen = ~std::uint32_t{0};
   const auto& all = job_.where().node_of;
-  std::vector<std::uint32_t> seen, out(size());
+  std::vector<std::uint32_t> number(job_.where().nodes(), unseen), out(size());
+  std::uint32_t next = 0;
   for (std::uint32_t i = 0; i < size(); ++i) {
-    const std::uint32_t node = all[members_[i]];
-    auto at = std::find(seen.begin(), seen.end(), node);
-    out[i] = static_cast<std::uint32_t>(at - seen.begin());
-    if (at == seen.end()) seen.push_back(node);
+    std::uint32_t& node = number[all[members_[i]]];
+    if (node == unseen) node = next++;
+    out[i] = node;
   }
   return out;
 }

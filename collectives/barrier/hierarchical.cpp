@@ -31,7 +31,7 @@ node_view look(const barrier_shape& s) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> by_node(s.size);  // (node, team index)
   for (std::uint32_t i = 0; i < s.size; ++i) by_node[i] = {s.node_of.empty() ? 0 : s.node_of[i], i};
   const std::uint32_t mine = by_node[s.rank].first;
-  std::sort(by_node.begin(), by_node.end());
+  if (!std::is_sorted(by_node.begin(), by_node.end())) std::sort(by_node.begin(), by_node.end());  // mostly it is
   for (std::size_t i = 0, first = 0; i < by_node.size(); ++i) {
     if (by_node[i].first != by_node[first].first) first = i;
     if (i == first) v.leaders.push_back(by_node[i].second);

@@ -1,6 +1,5 @@
 #include "collectives/barrier/pick.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "collectives/communicator.h"
@@ -15,16 +14,19 @@ constexpr loggp node_prior{0.1, 0.03, 0.02, 15.0};
 
 result<picked_barrier> pick_barrier(job& j, const rank_map& members, const communicator_options& o,
                                     std::uint32_t most_lines) {
-  const layout& where = j.where();
-  transport& net = j.net();
+  // Whether a provider maps its mates' memory does not depend on the mate: one that is mapped stands for all.
+  const bool mapped = j.net().map(j.world().segment(), j.rank()) != nullptr;
+  return pick_barrier(j.where(), j.net(), mapped, members, o, most_lines);
+}
+
+result<picked_barrier> pick_barrier(const layout& where, transport& net, bool mapped, const rank_map& members,
+                                    const communicator_options& o, std::uint32_t most_lines) {
   std::vector<std::uint32_t> nodes(members.size());
-  bool one_node = true, mapped = true;
+  bool one_node = true;
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     nodes[i] = where.node_of[members[i]];
     one_node = one_node && nodes[i] == nodes[0];
   }
-  // Whether a provider maps its mates' memory does not depend on the mate: one that is mapped stands for all.
-  mapped = net.map(j.world().segment(), j.rank()) != nullptr;
 
   auto wanted = parse_barrier_override(o.barrier);
   if (!wanted) return wanted.error();

@@ -17,5 +17,9 @@ struct picked_barrier {
 // cannot run here, with what can.
 result<picked_barrier> pick_barrier(job&, const rank_map& members, const communicator_options&,
                                     std::uint32_t most_lines);
+// The same before there is a job: `mapped` as in barrier_inputs. It costs O(members) and more, and its answer is alike
+// in all members, so virtual ranks of one process ask once.
+result<picked_barrier> pick_barrier(const layout&, transport&, bool mapped, const rank_map& members,
+                                    const communicator_options&, std::uint32_t most_lines);
 
 }  // namespace tutti

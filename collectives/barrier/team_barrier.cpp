@@ -15,34 +15,56 @@ std::uint32_t team_barrier::lines_for(const barrier_candidate& c, std::span<cons
       c.algorithm->words({.size = size, .radix = c.radix, .node_of = node_of, .leaders = c.leaders}));
 }
 
-result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const barrier_candidate& c,
-                                                         std::uint64_t first_epoch) {
+result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const barrier_candidate& c,
+                                                          std::uint64_t first_epoch, std::vector<std::byte>& blob) {
   const barrier_algorithm& a = *c.algorithm;
   const std::vector<std::uint32_t> nodes = a.on_nodes ? t.nodes() : std::vector<std::uint32_t>{};
   std::unique_ptr<team_barrier> b(new team_barrier(t, c));
-  schedule plan = a.make(
-      {.rank = t.index(), .size = t.size(), .radix = c.radix, .node_of = nodes, .leaders = c.leaders});
+  b->plan_ = a.make({.rank = t.index(), .size = t.size(), .radix = c.radix, .node_of = nodes, .leaders = c.leaders});
   // The control memory was counted when the team was made; a larger need now would be a mistake of the caller.
-  if (const auto lines = lines_for(c, nodes, t.size()); lines > t.lines())
+  if (const auto lines = program::lines(b->plan_.words); lines > t.lines())
     return status(errc::invalid, "barrier " + std::string(a.name) + " needs " + std::to_string(lines) +
                                      " lines of control memory, the team was made with " + std::to_string(t.lines()));
-  if (plan.uses_multicast) {
-    auto mc = reliable_multicast::open(t, 0, first_epoch);
-    if (!mc) return mc.error().during("barrier " + std::string(a.name));
-    b->mc_ = std::move(*mc);
-  }
-  if (first_epoch != 1) {  // every word begins one epoch back; peers may write only after that
-    for (const step& s : plan.steps)
+  blob.clear();
+  if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob);
+  if (first_epoch != 1)  // every word begins one epoch back; peers may write only after that
+    for (const step& s : b->plan_.steps)
       if (s.kind == step_kind::wait || (s.kind == step_kind::arrive && s.peer == t.index()))
         t.set_own(control::engine + s.word, (first_epoch - 1) * s.multiple);
-    if (auto ready = t.exchange({}); !ready) return ready.error();
-  }
-  auto bound = program::bind(plan, t, control::engine, b->mc_.get());
-  if (!bound) return bound.error().during("barrier " + std::string(a.name));
-  b->program_ = std::move(*bound);
-  b->run_ = std::make_unique<run>(b->program_);
   b->started_ = b->completed_ = first_epoch - 1;
-  if (t.size() <= printable_size) b->plan_ = std::move(plan);
+  return b;
+}
+
+status team_barrier::accept(std::span<const std::byte> blob) {
+  const std::string what = "barrier " + std::string(algorithm_->name);
+  if (mc_)
+    if (const status s = mc_->accept(blob); !s.ok()) return s.during(what);
+  auto bound = program::bind(plan_, team_, control::engine, mc_.get());
+  if (!bound) return bound.error().during(what);
+  program_ = std::move(*bound);
+  run_ = std::make_unique<run>(program_);
+  if (team_.size() > printable_size) plan_ = {};
+  return {};
+}
+
+result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const barrier_candidate& c,
+                                                         std::uint64_t first_epoch) {
+  std::vector<std::byte> blob;
+  auto b = offer(t, c, first_epoch, blob);
+  if (!b) return b.error();
+  const bool multicasts = (*b)->mc_ != nullptr;
+  const time_point deadline = t.parent_job().net().now() + t.parent_job().options().setup_timeout;
+  shared_blobs blobs;
+  if (multicasts) {
+    auto all = t.exchange(blob, deadline);
+    if (!all) return all.error();
+    blobs = std::move(*all);
+  }
+  const status accepted = (*b)->accept(blobs ? (*blobs)[0] : std::span<const std::byte>{});
+  // Whatever went wrong in one of them, the others wait for it here.
+  if (multicasts || first_epoch != 1)
+    if (auto all = t.exchange({}, deadline); !all && accepted.ok()) return all.error();
+  if (!accepted.ok()) return accepted;
   return b;
 }
 

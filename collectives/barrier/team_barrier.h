@@ -7,6 +7,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "collectives/barrier/choose.h"
 #include "core/executor.h"
@@ -17,6 +19,11 @@ class team_barrier final : public background {
  public:
   // Collective over the team, whose control segment must have lines_for() lines. `first_epoch` is for tests of the wrap.
   static result<std::unique_ptr<team_barrier>> open(team&, const barrier_candidate&, std::uint64_t first_epoch = 1);
+  // The same in two halves, for virtual ranks of one thread: offer() gives this rank's blob, accept() takes that of
+  // member 0. Nobody may start before all have accepted. An error of offer() is alike in all members.
+  static result<std::unique_ptr<team_barrier>> offer(team&, const barrier_candidate&, std::uint64_t first_epoch,
+                                                     std::vector<std::byte>& blob);
+  status accept(std::span<const std::byte> blob);
   static std::uint32_t lines_for(const barrier_candidate&, std::span<const std::uint32_t> node_of, std::uint32_t size);
   ~team_barrier() override;
 

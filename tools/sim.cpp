@@ -1,0 +1,134 @@
+// `tutti sim`: the barriers of a job with far more ranks than there are machines at hand, on a simulated fabric.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "tools/command.h"
+#include "tools/sim/measure.h"
+
+namespace tutti::tools {
+namespace {
+
+struct choices {
+  sim::parameters machine;
+  std::string barrier = "all";
+  std::uint32_t radix = 0;
+  std::uint64_t epochs = 10;
+  std::vector<std::string> kills;
+};
+
+int complain(const std::string& text, int code) {
+  std::fprintf(stderr, "tutti sim: %s\n", text.c_str());
+  return code;
+}
+
+// RANK@US
+bool parse_kill(const std::string& text, std::uint32_t ranks, sim::death& out, std::string& why) {
+  unsigned long rank = 0;
+  double at = 0;
+  int used = 0;
+  if (std::sscanf(text.c_str(), "%lu@%lf%n", &rank, &at, &used) != 2 || used != static_cast<int>(text.size()) ||
+      text[0] == '-' || !(at >= 0 && at <= 1e12)) {
+    why = "--kill " + text + ": write RANK@US, the rank and the virtual microsecond of its death, as in 7@30.5";
+    return false;
+  }
+  if (rank >= ranks) {
+    why = "--kill " + text + ": there is no rank " + std::to_string(rank) + "; the ranks are 0.." +
+          std::to_string(ranks - 1);
+    return false;
+  }
+  out = {static_cast<rank_t>(rank), at};
+  return true;
+}
+
+// The barriers to measure, as TUTTI_BARRIER would name them.
+std::vector<communicator_options> wanted(const choices& c) {
+  std::vector<communicator_options> out;
+  if (c.barrier != "all") {
+    out.push_back({.barrier = c.barrier, .radix = c.radix});
+    return out;
+  }
+  for (const barrier_algorithm& a : barrier_algorithms())
+    if (!a.on_nodes || c.machine.ranks_per_node > 1)
+      out.push_back({.barrier = std::string(a.name), .radix = a.default_radix ? c.radix : 0});
+  return out;
+}
+
+void print_head(const choices& c) {
+  const loggp& l = c.machine.cost;
+  std::printf("%u ranks, %u a node; L %g us, o %g us, g %g us, %g GB/s; multicast %g us; seed %llu; %llu barriers\n",
+              c.machine.ranks, c.machine.ranks_per_node, l.latency_us, l.overhead_us, l.gap_us, l.bytes_per_ns,
+              c.machine.mcast_latency_us, static_cast<unsigned long long>(c.machine.seed),
+              static_cast<unsigned long long>(c.epochs));
+  if (c.machine.jitter > 0 || c.machine.mcast_loss > 0)
+    std::printf("jitter up to %g L, of the datagrams %g%% lost\n", c.machine.jitter, 100 * c.machine.mcast_loss);
+  std::printf("%-38s%12s%12s%11s%8s%9s%7s%11s%11s%9s\n", "barrier", "us", "messages", "datagrams", "NAKs", "repairs",
+              "words", "control B", "memory B", "wall s");
+}
+
+void print(const sim_figures& f, const choices& c) {
+  std::printf("%-38s%12.2f%12.0f%11.1f%8llu%9llu%7u%11llu%11.0f%9.2f\n", f.barrier.c_str(), f.us, f.messages,
+              f.datagrams, static_cast<unsigned long long>(f.naks), static_cast<unsigned long long>(f.repairs), f.words,
+              static_cast<unsigned long long>(f.control_bytes), f.memory_bytes, f.wall_s);
+  if (!c.machine.deaths.empty()) {
+    std::printf("    %u survivors ended with an error that names the dead", f.told);
+    if (f.told) std::printf(", the last at %.1f us", f.told_us);
+    if (f.unaware) std::printf("; %u finished before they could notice", f.unaware);
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+int simulate(choices& c) {
+  for (const std::string& text : c.kills) {
+    std::string why;
+    if (!parse_kill(text, c.machine.ranks, c.machine.deaths.emplace_back(), why)) return complain(why, usage_error);
+  }
+  int failed = 0, measured = 0;
+  for (const communicator_options& o : wanted(c)) {
+    const auto f = measure_barrier(c.machine, o, c.epochs);
+    if (f) {
+      if (!measured++) print_head(c);
+      print(*f, c);
+    } else if (c.barrier == "all" && f.error().code() == errc::unsupported) {
+      if (!measured++) print_head(c);
+      std::printf("%-38sleft out: %s\n", o.barrier.c_str(), f.error().text());
+    } else {
+      failed = complain(f.error().text(), f.error().code() == errc::invalid ? usage_error : 1);
+      if (failed == usage_error) break;
+    }
+  }
+  return failed;
+}
+
+std::function<int()> declare(CLI::App& app) {
+  auto c = std::make_shared<choices>();
+  sim::parameters& m = c->machine;
+  m.ranks = 10000;
+  app.add_option("-n,--ranks", m.ranks, "virtual ranks; a few KiB of memory each (default 10000)")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--barrier", c->barrier, "all, auto (what a job would choose), or as TUTTI_BARRIER: name[:radix]");
+  app.add_option("--radix", c->radix, "radix or fan-in, where the algorithm takes one")->check(CLI::Range(1, 1024));
+  app.add_option("--epochs", c->epochs, "barriers, one after the other (default 10)")->check(CLI::Range(1, 1000000));
+  app.add_option("--seed", m.seed, "equal seeds give equal runs");
+  app.add_option("--jitter", m.jitter, "messages take up to this many latencies longer, and overtake each other")
+      ->check(CLI::Range(0.0, 1000.0));
+  app.add_option("--loss", m.mcast_loss, "probability that a receiver loses a datagram")->check(CLI::Range(0.0, 0.9));
+  app.add_option("--ranks-per-node", m.ranks_per_node, "consecutive ranks share a node (default 1)")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("--latency", m.cost.latency_us, "L between nodes, us (default 1)")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--overhead", m.cost.overhead_us, "o, us a message (default 0.2)")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--gap", m.cost.gap_us, "g, us between messages of an adapter (default 0.1)")
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option("--gbytes-per-s", m.cost.bytes_per_ns, "bandwidth (default 10)")->check(CLI::Range(1e-6, 1e6));
+  app.add_option("--multicast-latency", m.mcast_latency_us, "of a datagram, us (default 1.5)")
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option("--kill", c->kills, "RANK@US: this rank dies then, in virtual time; may be repeated");
+  return [c] { return simulate(*c); };
+}
+
+}  // namespace
+
+const command sim_command{"sim", "Barriers among thousands of simulated ranks: time, messages, memory", declare};
+
+}  // namespace tutti::tools

@@ -1,0 +1,144 @@
+#include "tools/sim/virtual_job.h"
+
+#include <algorithm>
+
+namespace tutti::tools {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr std::chrono::nanoseconds look_every = 50ms;    // as a blocking wait does (core/job.cpp)
+constexpr std::chrono::nanoseconds linger_for = 100us;
+
+std::shared_ptr<const layout> layout_of(sim::world& w) {
+  blob_table hosts;
+  for (rank_t r = 0; r < w.size(); ++r) hosts.push_back(w.boot(r).host());
+  auto where = std::make_shared<layout>(make_layout(hosts));
+  where->cores = where->population;
+  return where;
+}
+
+}  // namespace
+
+result<picked_barrier> virtual_job::pick(sim::world& w, const communicator_options& options) {
+  return pick_barrier(*layout_of(w), w.net(0), w.params().maps_node, rank_map::strided(0, w.size()), options,
+                      ~std::uint32_t{0});
+}
+
+result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const picked_barrier& barrier,
+                                                       std::uint64_t first_epoch) {
+  std::unique_ptr<virtual_job> v(new virtual_job(w));
+  if (const status s = v->join(barrier.lines); !s.ok()) return s;
+  const status met = w.exchange(
+      [&](rank_t r) -> result<std::vector<std::byte>> {
+        std::vector<std::byte> blob;
+        auto offered = team_barrier::offer(v->members_[r].home->world(), barrier.choice, first_epoch, blob);
+        if (!offered) return offered.error();
+        v->members_[r].barrier = std::move(*offered);
+        return blob;
+      },
+      [&](rank_t r, const shared_blobs& all) { return v->members_[r].barrier->accept((*all)[0]); });
+  if (!met.ok()) return met;
+  return v;
+}
+
+status virtual_job::join(std::uint32_t lines) {
+  const auto where = layout_of(world_);
+  result<job::admission> in = status(errc::invalid, "not asked yet");
+  return world_.exchange(
+      [&](rank_t r) -> result<std::vector<std::byte>> {
+        job_options options;
+        options.world_lines = [lines](std::uint32_t) { return lines; };
+        std::vector<std::byte> blob;
+        auto offered = job::offer(world_.boot(r), world_.net(r), std::move(options), blob);
+        if (!offered) return offered.error();
+        members_[r].home = std::move(*offered);
+        return blob;
+      },
+      [&](rank_t r, const shared_blobs& all) -> status {
+        if (r == 0) {
+          in = job::digest(*all, where);
+          if (in) in->where = where;  // with the virtual cores, not this machine's
+        }
+        return in ? members_[r].home->accept(*in) : in.error();
+      });
+}
+
+status virtual_job::run(const script& s) {
+  for (rank_t r = 0; r < size(); ++r) {
+    member& m = members_[r];
+    m.done = 0;
+    m.ended = m.computed = false;
+    m.look_at = world_.params().deaths.empty() ? time_point::max() : world_.clock(r) + look_every;
+  }
+  return world_.drive([&](rank_t r) { return step(r, s); });
+}
+
+// As far as the rank gets without waiting. True: it will do nothing more in this run.
+bool virtual_job::step(rank_t r, const script& s) {
+  member& m = members_[r];
+  transport& net = world_.net(r);
+  if (net.now() < m.busy_until) {  // a computing rank drives nothing
+    net.sleep(m.busy_until);
+    return false;
+  }
+  m.home->progress();
+  while (!m.ended) {
+    if (m.inside) {
+      if (!m.barrier->test(m.request) && waits(r)) return false;
+      m.inside = false;
+      if (!m.barrier->outcome().ok()) {
+        m.ended = true;
+        break;
+      }
+      ++m.done;
+      if (s.leaves) s.leaves(r, m.done);
+    }
+    if (m.done == s.epochs) {
+      m.ended = true;
+      break;
+    }
+    if (s.compute && !m.computed) {
+      m.computed = true;
+      const double us = s.compute(r, m.done + 1);
+      m.busy_until = net.now() + std::chrono::nanoseconds(static_cast<std::int64_t>(us * 1000));
+      if (us > 0) {
+        net.sleep(m.busy_until);
+        return false;
+      }
+    }
+    m.computed = false;
+    if (s.enters) s.enters(r, m.done + 1);
+    m.request = m.barrier->start();
+    m.inside = true;
+  }
+  return !linger(r);
+}
+
+// True: nothing to do until something arrives or a timer runs out, and the transport knows of the timer.
+bool virtual_job::waits(rank_t r) {
+  member& m = members_[r];
+  transport& net = world_.net(r);
+  if (net.now() >= m.look_at) {
+    m.look_at = net.now() + look_every;
+    (void)m.home->world().look(no_rank);  // what it finds ends the barrier
+    m.home->progress();
+    if (m.barrier->test(m.request)) return false;
+  }
+  net.sleep(std::min(m.home->take_timer(), m.look_at));
+  return true;
+}
+
+// A multicast root owes repairs after it has left its last barrier. In a job of processes it serves them in the closing
+// barrier; here it stays until the last rank has ended, which a simulator can know.
+bool virtual_job::linger(rank_t r) {
+  const member& m = members_[r];
+  if (r != 0 || !m.barrier->mcast() || !m.barrier->outcome().ok()) return false;
+  for (rank_t q = 0; q < size(); ++q) {
+    if (members_[q].ended || !world_.alive(q)) continue;
+    world_.net(r).sleep(world_.clock(r) + linger_for);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace tutti::tools
