@@ -83,6 +83,7 @@ struct capabilities {
   bool any_local_memory = false;        // local buffers need no registration
   bool native_signal = false;           // upon memory from allocate(); false: done by the target's progress
   bool native_atomics = false;          // likewise
+  bool native_when_added = false;       // what the two say holds upon memory given to add() as well
   bool cpu_atomics_agree = false;       // fabric atomics and CPU atomics upon one word are atomic to each other
   bool target_must_progress = false;    // true on tcp: a rank that computes for long stalls its peers
   bool can_sleep = false;               // clause 9 holds; false: sleep() is a short nap

@@ -77,7 +77,11 @@ void shm_transport::settle(peer& p) noexcept {
 }
 
 bool shm_transport::mail_waits() noexcept {
-  return place(page(), mail_tail_).state.load(std::memory_order_acquire) == state_of(mail_tail_, is_published);
+  const std::uint64_t state = place(page(), mail_tail_).state.load(std::memory_order_acquire);
+  if (state == state_of(mail_tail_, is_published)) return true;
+  // A place that a dead rank has claimed is work as well: mails may wait behind it, and nobody rings for it any more.
+  const std::uint64_t who = state & rank_mask;
+  return ahead(state, mail_tail_) == 0 && who != is_free && peers_[who - 1].dead;
 }
 
 unsigned shm_transport::read_mails() noexcept {
@@ -88,9 +92,8 @@ unsigned shm_transport::read_mails() noexcept {
     if (state != state_of(mail_tail_, is_published)) {
       if (ahead(state, mail_tail_) != 0 || (state & rank_mask) == is_free) break;
       // Claimed and not published. Asking the kernel is dear, and the writer most likely alive.
-      if (++stalled_polls_ % 256 != 0) break;
       peer& writer = peers_[(state & rank_mask) - 1];
-      if (!check(writer)) break;
+      if (!writer.dead && (++stalled_polls_ % 256 != 0 || !check(writer))) break;
       m.kind = mail_kind::nothing;
       m.from = no_rank;
     }
@@ -137,7 +140,8 @@ int shm_transport::free_question() noexcept {
 void shm_transport::ask(int slot, peer& p, const rma_op& op, mail& m) noexcept {
   asked_ |= std::uint64_t{1} << slot;
   if (++next_stamp_ == 0) ++next_stamp_;  // 0 is what a fresh page holds
-  questions_[static_cast<std::size_t>(slot)] = {&p, op.done, local_address(op.local, op.local_offset), next_stamp_};
+  questions_[static_cast<std::size_t>(slot)] = {&p, op.done, local_address(op.local, op.local_offset), op.local,
+                                                next_stamp_};
   m.reply = static_cast<std::uint16_t>(slot);
   m.reply_stamp = next_stamp_;
   if (op.done) op.done->begin();
@@ -160,7 +164,7 @@ unsigned shm_transport::read_replies() noexcept {
     reply& r = page().replies[i];
     if (r.stamp.load(std::memory_order_acquire) != q.stamp) continue;
     const std::uint64_t value = r.value.load(std::memory_order_relaxed);
-    std::memcpy(q.result, &value, 8);
+    if (q.result) std::memcpy(q.result, &value, 8);
     asked_ &= ~(std::uint64_t{1} << i);
     ++n;
     if (q.done) q.done->finish();

@@ -165,6 +165,9 @@ void shm_transport::drop(region_id id) noexcept {
     target& mine = s.targets[self_ - peers_.get()];
     if (mine.base == r.base) mine.base = nullptr;  // resolve() then finds the region gone
   }
+  // The memory may be unmapped from here on: answers that are still to come complete and land nowhere (clause 11).
+  for (question& q : questions_)
+    if (q.into == id) q.result = nullptr;
   r = {};
 }
 

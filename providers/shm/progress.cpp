@@ -4,6 +4,7 @@ namespace tutti::shm {
 
 unsigned shm_transport::progress() noexcept {
   if (armed_ != doze::awake) disarm();
+  if (rings_owed_) pay_rings();
   unsigned n = read_mails();
   if (asked_) n += read_replies();
   if (mailing_ || !flushes_.empty()) n += finish_flushes();

@@ -37,7 +37,7 @@ namespace tutti::shm {
 namespace {
 
 constexpr auto slice_of_sleep = std::chrono::milliseconds{100};
-constexpr auto nap_when_full = std::chrono::milliseconds{1};
+constexpr auto short_nap = std::chrono::milliseconds{1};
 
 constexpr doze how_of(std::uint32_t waiting) noexcept { return static_cast<doze>(waiting & 3); }
 
@@ -65,7 +65,7 @@ void shm_transport::ring(peer& p) noexcept {
   waiting.compare_exchange_strong(seen, 0);
 }
 
-// No descriptor was free to ring with: progress() tries again.
+// No descriptor was free to ring with: progress() tries again, and until it succeeds this rank does not sleep for long.
 void shm_transport::owe_ring(peer& p) noexcept {
   if (!p.ring_owed) p.ring_owed = true, ++rings_owed_;
 }
@@ -84,6 +84,7 @@ bool shm_transport::arm(wake_by by) noexcept {
   if (armed_ != doze::awake) disarm();
   if (rings_owed_) pay_rings();
   if (has_work()) return false;
+  if (rings_owed_ && by == wake_by::fd) return false;
   const doze how = by == wake_by::fd ? doze::on_pipe : doze::on_futex;
   if (how == doze::on_pipe) {
     if (wait_fd() < 0) return false;
@@ -106,11 +107,12 @@ void shm_transport::sleep(time_point deadline) noexcept {
   while (waiting.load(std::memory_order_acquire) == armed_as_) {
     const time_point t = now();
     if (t >= deadline) break;
-    const auto slice = refused_ ? nap_when_full : slice_of_sleep;  // nobody rings when a queue has room again
+    const bool nap = refused_ || rings_owed_;  // nobody rings when a queue has room again, or a descriptor is free
+    const auto slice = nap ? short_nap : slice_of_sleep;
     const bool last = deadline - t <= slice;
     futex_wait(waiting, armed_as_, last ? deadline : t + slice);
     if (waiting.load(std::memory_order_acquire) != armed_as_) break;
-    if (refused_ || check_all()) break;
+    if (nap || check_all()) break;
   }
   disarm();
 }

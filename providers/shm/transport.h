@@ -204,7 +204,8 @@ class shm_transport final : public transport {
   struct question {                   // an atomic whose answer is awaited
     peer* to = nullptr;
     completion* done = nullptr;
-    std::byte* result = nullptr;
+    std::byte* result = nullptr;      // null: its region was dropped meanwhile
+    region_id into = plain_memory;    // the region of `result`
     std::uint32_t stamp = 0;
   };
   std::array<question, reply_slots> questions_{};

@@ -7,9 +7,11 @@
 namespace tutti::test {
 namespace {
 
+using work_upon = void (*)(rank_env&, const area& in, const area& mine);
+
 // Rank 0 works upon rank 1, which never calls its transport meanwhile.
-void upon_a_rank_that_computes(rank_env& e, void (*work)(rank_env&, const area&, const area&)) {
-  const area in = e.allocate(200'000), mine = e.allocate(200'000);
+void upon_a_rank_that_computes(rank_env& e, work_upon work, std::span<std::byte> own = {}) {
+  const area in = own.empty() ? e.allocate(200'000) : e.add(own), mine = e.allocate(200'000);
   fill(in.memory.subspan(0, 100'000), e.rank);
   fill(mine.memory.subspan(0, 100'000), 7);
   e.barrier();
@@ -29,30 +31,43 @@ void puts_and_gets_need_no_help(rank_env& e) {
   });
 }
 
+void signal_and_look(rank_env& me, const area& in, const area& mine) {
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    me.submit(signal(in.at(1, 150'000), i));
+    me.submit(put_signal(mine.mine(), in.at(1, 160'000), 2000, in.segment, 150'008, i));
+    me.flush(1);
+    me.run(get(mine.mine(150'000), in.at(1, 150'000), 16));
+    require_equal(*mine.word(150'000), i, "a signal to a rank that computes");
+    require_equal(*mine.word(150'008), i, "a put_signal to a rank that computes");
+  }
+}
+
+void add_and_look(rank_env& me, const area& in, const area& mine) {
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    me.run(fetch_add(mine.mine(150'000), in.at(1, 150'000), 1, nullptr));
+    require_equal(*mine.word(150'000), i, "an atomic upon a rank that computes");
+  }
+}
+
 void signals_need_no_help(rank_env& e) {
   if (!e.net().caps().native_signal) skip("signals are done by the target's progress");
   if (e.net().caps().target_must_progress) skip("the target must progress");
-  upon_a_rank_that_computes(e, [](rank_env& me, const area& in, const area& mine) {
-    for (std::uint64_t i = 1; i <= 20; ++i) {
-      me.submit(signal(in.at(1, 150'000), i));
-      me.submit(put_signal(mine.mine(), in.at(1, 160'000), 2000, in.segment, 150'008, i));
-      me.flush(1);
-      me.run(get(mine.mine(150'000), in.at(1, 150'000), 16));
-      require_equal(*mine.word(150'000), i, "a signal to a rank that computes");
-      require_equal(*mine.word(150'008), i, "a put_signal to a rank that computes");
-    }
-  });
+  upon_a_rank_that_computes(e, signal_and_look);
 }
 
 void atomics_need_no_help(rank_env& e) {
   if (!e.net().caps().native_atomics) skip("atomics are done by the target's progress");
   if (e.net().caps().target_must_progress) skip("the target must progress");
-  upon_a_rank_that_computes(e, [](rank_env& me, const area& in, const area& mine) {
-    for (std::uint64_t i = 0; i < 20; ++i) {
-      me.run(fetch_add(mine.mine(150'000), in.at(1, 150'000), 1, nullptr));
-      require_equal(*mine.word(150'000), i, "an atomic upon a rank that computes");
-    }
-  });
+  upon_a_rank_that_computes(e, add_and_look);
+}
+
+void nor_do_they_upon_added_memory(rank_env& e) {
+  const capabilities& c = e.net().caps();
+  if (!c.native_when_added) skip("upon added memory signals and atomics are done by the target's progress");
+  if (c.target_must_progress) skip("the target must progress");
+  std::vector<std::uint64_t> signalled(25'000), added(25'000);
+  if (c.native_signal) upon_a_rank_that_computes(e, signal_and_look, std::as_writable_bytes(std::span{signalled}));
+  if (c.native_atomics) upon_a_rank_that_computes(e, add_and_look, std::as_writable_bytes(std::span{added}));
 }
 
 // With nothing to do it says so: a loop that runs progress() until it returns 0 ends.
@@ -82,6 +97,7 @@ constexpr std::array cases{
     conformance_case{"puts_and_gets_need_no_help", 2, puts_and_gets_need_no_help},
     conformance_case{"signals_need_no_help", 2, signals_need_no_help},
     conformance_case{"atomics_need_no_help", 2, atomics_need_no_help},
+    conformance_case{"nor_do_they_upon_added_memory", 2, nor_do_they_upon_added_memory},
     conformance_case{"an_idle_rank_runs_dry", 2, an_idle_rank_runs_dry},
     conformance_case{"progress_at_any_time", 3, progress_at_any_time},
 };

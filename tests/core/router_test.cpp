@@ -391,6 +391,22 @@ BOOST_AUTO_TEST_CASE(capabilities_hold_for_both) {
   BOOST_TEST(c.cost.latency_us == 7);
 }
 
+// The network meets memory that the router allocated as memory that was added.
+BOOST_AUTO_TEST_CASE(native_means_native_upon_memory_that_is_added_to_the_network) {
+  for (const bool node : {false, true})
+    for (const bool network : {false, true}) {
+      auto n = std::make_unique<fake_transport>("near");
+      auto f = std::make_unique<fake_transport>("far");
+      n->limits.native_when_added = node, f->limits.native_when_added = network;
+      const auto made = make_router(std::move(n), std::move(f));
+      BOOST_REQUIRE(made.ok());
+      const capabilities& c = (*made)->caps();
+      BOOST_TEST(c.native_signal == network);
+      BOOST_TEST(c.native_atomics == network);
+      BOOST_TEST(c.native_when_added == (node && network));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(atomics_that_do_not_agree_are_refused) {
   for (const bool near_agrees : {false, true}) {
     auto n = std::make_unique<fake_transport>("near");

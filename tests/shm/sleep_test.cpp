@@ -2,9 +2,11 @@
 // 100 ms, so the number of turns and the harness's time limit together would show even a rare loss.
 #define BOOST_TEST_MODULE shm_sleep
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <functional>
 
 #include "tests/harness/fabrics.h"
 
@@ -37,6 +39,35 @@ void poll_for(rank_env& env, const std::uint64_t* word, std::uint64_t value) {
       require(::poll(&fd, 1, -1) == 1, "poll");
     }
     env.net().progress();
+  }
+}
+
+void poll_until(rank_env& env, const std::function<bool()>& holds) {
+  while (!holds()) {
+    if (env.net().arm(transport::wake_by::fd) && !holds()) {
+      pollfd fd{env.net().wait_fd(), POLLIN, 0};
+      require(::poll(&fd, 1, -1) == 1, "poll");
+    }
+    env.net().progress();
+  }
+}
+
+// Words that the target's progress changes: what wakes is the mail, and the word back that it took effect.
+void mail_in_turns(rank_env& env, int n) {
+  std::array<std::uint64_t, 8> mine{};
+  const area a = env.add(std::as_writable_bytes(std::span{mine}));
+  const rank_t other = 1 - env.rank;
+  for (int i = 1; i <= n; ++i) {
+    const auto value = static_cast<std::uint64_t>(i);
+    const auto answer = [&] {
+      env.submit(signal(a.at(other), value));
+      completion flushed;
+      require(env.net().flush(other, &flushed), "room for a flush");
+      poll_until(env, [&] { return flushed.idle(); });
+    };
+    if (env.rank == 0) answer();
+    poll_until(env, [&] { return reached(load(a.word()), value); });
+    if (env.rank != 0) answer();
   }
 }
 
@@ -89,6 +120,10 @@ BOOST_AUTO_TEST_CASE(two_processes_ring_each_others_descriptor) {
   run_ranks(shm, 2, [](rank_env& env) { ring_in_turns(env, turns / 4, poll_for); }, {.timeout = 100s});
 }
 
+BOOST_AUTO_TEST_CASE(mails_and_their_effect_ring_descriptors) {
+  run_ranks(shm, 2, [](rank_env& env) { mail_in_turns(env, turns / 4); }, {.timeout = 100s});
+}
+
 BOOST_AUTO_TEST_CASE(many_sleepers_are_all_woken_by_one_rank_and_wake_it) {
   run_ranks(shm, 6, [](rank_env& env) {
     area a = env.allocate(64);
@@ -103,6 +138,35 @@ BOOST_AUTO_TEST_CASE(many_sleepers_are_all_woken_by_one_rank_and_wake_it) {
       }
     }
   }, {.timeout = 100s});
+}
+
+// A ringer that has no descriptor left opens the sleeper's pipe when it has one again.
+BOOST_AUTO_TEST_CASE(a_ring_that_had_no_descriptor_is_owed) {
+  run_ranks(shm, 2, [](rank_env& env) {
+    area a = env.allocate(64);
+    if (env.rank == 1) {
+      require(env.net().arm(transport::wake_by::fd), "arm with nothing to do");
+      env.barrier_without_progress();
+      pollfd fd{env.net().wait_fd(), POLLIN, 0};
+      require(::poll(&fd, 1, -1) == 1, "poll");
+      require_equal(load(a.word()), 1u, "the word that rang");
+      env.submit(signal(a.at(0), 1));
+    } else {
+      require(env.net().wait_fd() >= 0, "a descriptor of its own");
+      env.submit(put(a.mine(8), a.at(1, 8), 8));  // maps the region
+      env.barrier();
+      rlimit usual{};
+      require(::getrlimit(RLIMIT_NOFILE, &usual) == 0, "getrlimit");
+      const rlimit none{0, usual.rlim_max};
+      require(::setrlimit(RLIMIT_NOFILE, &none) == 0, "setrlimit");
+      env.submit(signal(a.at(1), 1));
+      require(!env.net().arm(transport::wake_by::fd), "to sleep would be to leave the other asleep");
+      if (env.net().arm(transport::wake_by::sleep)) env.net().sleep(time_point::max());  // ends by itself
+      require(::setrlimit(RLIMIT_NOFILE, &usual) == 0, "setrlimit");
+      while (!reached(load(a.word()), 1)) env.net().progress();
+    }
+    env.barrier();
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_sleep_ends_at_its_deadline) {

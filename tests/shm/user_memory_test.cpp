@@ -161,6 +161,30 @@ BOOST_AUTO_TEST_CASE(mails_to_a_region_that_was_dropped_change_nothing) {
   });
 }
 
+// The answer comes when the memory for it has been unmapped.
+BOOST_AUTO_TEST_CASE(answers_into_a_region_that_was_dropped_land_nowhere) {
+  run_ranks(shm, 2, [](rank_env& env) {
+    words mine;
+    area a = env.add(mine.bytes());
+    area into = env.allocate(1 << 16), kept = env.allocate(64);
+    completion done;
+    if (env.rank == 1) {
+      env.submit(fetch_add(into.mine(), a.at(0), 1, &done));
+      env.submit(fetch_add(kept.mine(), a.at(0), 1, &done));
+      env.drop(into);
+      require(!done.idle(), "rank 0 answers only in its progress(), and has not been asked for any");
+    }
+    env.barrier();
+    if (env.rank == 1) {
+      env.wait(done);
+      require_equal(load(kept.word()), 1u, "the answer to the other question");
+    } else {
+      env.wait_word(mine.data.data(), 2);
+    }
+    env.barrier();
+  });
+}
+
 BOOST_AUTO_TEST_CASE(threads_of_one_process_reach_it_directly) {
   run_ranks(shm, 4, [](rank_env& env) {
     words mine;
