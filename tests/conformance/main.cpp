@@ -84,9 +84,7 @@ bool init() {
   for (auto& f : composed_fabrics(known)) known.push_back(std::move(f));
   for (auto& f : sim_fabrics()) known.push_back(std::move(f));
   for (auto& f : known) {
-    const bool by_name_only = f.name.starts_with("router(");
-    if (chosen.fabric.empty() ? !by_name_only : f.name == chosen.fabric) all.push_back(f);
-    else if (chosen.fabric.empty()) std::cout << "run only if named: --fabric " << f.name << "\n";
+    if (chosen.fabric.empty() || f.name == chosen.fabric) all.push_back(f);
   }
   for (const auto& m_text : missing) std::cout << "no " << m_text << "\n";
   if (all.empty()) {
