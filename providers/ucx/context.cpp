@@ -91,7 +91,7 @@ status create(worker_handles& h, std::string_view device) {
   if (outcome) {
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
-    params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;  // RMA: memory that peers can map
+    params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
     params.name = "tutti";
     if (const auto e = ucp_init(&params, config, &h.context); e != UCS_OK) outcome = vendor_error(e, "ucp_init");
   }

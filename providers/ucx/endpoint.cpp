@@ -45,19 +45,10 @@ result<std::vector<std::byte>> ucx_transport::address() {
   address_head head;
   head.pid = ::getpid(), head.host = host_;
   head.worker_bytes = static_cast<std::uint32_t>(worker_bytes);
-  void* key = nullptr;
-  std::size_t key_bytes = 0;
-  if (has_doze_region_) {
-    const region& r = *region_at(static_cast<std::uint32_t>(doze_region_));
-    if (r.memory && ucp_rkey_pack(ucx_.context, r.memory, &key, &key_bytes) == UCS_OK)
-      head.doze_key_bytes = static_cast<std::uint32_t>(key_bytes);
-    head.doze_address = reinterpret_cast<std::uintptr_t>(doze_);
-  }
+  if (has_doze_region_) head.doze = region_at(static_cast<std::uint32_t>(doze_region_))->memory.name();
   std::vector<std::byte> blob;
   append(blob, &head);
-  append(blob, static_cast<const std::byte*>(key), head.doze_key_bytes);
   append(blob, reinterpret_cast<const std::byte*>(worker), worker_bytes);
-  if (key) ucp_rkey_buffer_release(key);
   ucp_worker_release_address(ucx_.worker, worker);
   return blob;
 }
@@ -68,7 +59,7 @@ status ucx_transport::connect(shared_blobs addresses, time_point) {
   for (rank_t r = 0; r < size_; ++r) {
     const auto head = head_of<address_head>((*addresses)[r]);
     if (!head || head->version != wire_version ||
-        (*addresses)[r].size() != sizeof *head + head->doze_key_bytes + head->worker_bytes)
+        (*addresses)[r].size() != sizeof *head + head->worker_bytes)
       return {errc::protocol, "rank " + std::to_string(r) + " runs another version of the UCX provider", r};
   }
   addresses_ = std::move(addresses);
@@ -110,7 +101,7 @@ void ucx_transport::open_endpoint(peer& p) noexcept {
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.address = reinterpret_cast<const ucp_address_t*>(blob.data() + sizeof head + head.doze_key_bytes);
+  params.address = reinterpret_cast<const ucp_address_t*>(blob.data() + sizeof head);
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = callbacks::on_failure;
   params.err_handler.arg = &p;
@@ -120,8 +111,10 @@ void ucx_transport::open_endpoint(peer& p) noexcept {
     bury(p, {errc::peer_dead, what + ucs_status_string(e), p.rank, e});
     return;
   }
-  if (local && head.doze_key_bytes && !leaving_) map_doze(p, head, blob.subspan(sizeof head, head.doze_key_bytes));
-  if (!p.end) return;
+  if (local && !leaving_) {
+    p.doze_page = map_shared_memory(head.doze);
+    p.doze = reinterpret_cast<std::uint64_t*>(p.doze_page.base);
+  }
   p.greeting.to = &p;
   p.greeting.head.kind = message_kind::hello;
   p.greeting.next = p.head;  // before any answer that waits already
@@ -129,10 +122,6 @@ void ucx_transport::open_endpoint(peer& p) noexcept {
   if (!p.tail) p.tail = &p.greeting;
   ++p.queued;
   pump(p);
-}
-
-void ucx_transport::map_doze(peer& p, const address_head& head, std::span<const std::byte> key) noexcept {
-  p.doze = reinterpret_cast<std::uint64_t*>(map_key(p, key, head.doze_address, p.doze_key));
 }
 
 void ucx_transport::watch_process(peer& p, std::int32_t pid) noexcept {

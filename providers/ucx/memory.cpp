@@ -1,5 +1,4 @@
 // Regions of mine, segments of everyone's, and where they are mapped.
-#include <cstdlib>
 #include <new>
 
 #include "providers/ucx/transport.h"
@@ -51,25 +50,14 @@ result<region_id> ucx_transport::allocate(std::size_t bytes, std::span<std::byte
   const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
   if (rounded < bytes) return status{errc::invalid, "a region of " + std::to_string(bytes) + " bytes cannot exist"};
   if (shared_memory_) {
-    ucp_mem_map_params_t params{};
-    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
-    params.length = rounded;
-    params.flags = UCP_MEM_MAP_ALLOCATE;
-    if (const auto e = ucp_mem_map(ucx_.context, &params, &r.memory); e != UCS_OK)
-      return status{errc::no_resource,
-                    "UCX cannot allocate " + std::to_string(bytes) + " bytes: " + ucs_status_string(e), no_rank, e};
-    ucp_mem_attr_t attributes{};
-    attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
-    ucp_mem_query(r.memory, &attributes);
-    r.base = static_cast<std::byte*>(attributes.address);
+    r.memory = create_shared_memory(rounded);
+    r.base = r.memory.here.base;
   }
-  if (!r.base || reinterpret_cast<std::uintptr_t>(r.base) % 64) {
-    if (r.memory) ucp_mem_unmap(ucx_.context, std::exchange(r.memory, nullptr));
-    r.own = std::aligned_alloc(4096, rounded);
-    r.base = static_cast<std::byte*>(r.own);
-    if (!r.own) return status{errc::no_resource, "no memory for " + std::to_string(bytes) + " bytes"};
+  if (!r.base) {
+    r.own = private_memory(rounded);
+    r.base = r.own.base;
+    if (!r.base) return status{errc::no_resource, "no memory for " + std::to_string(bytes) + " bytes"};
   }
-  std::memset(r.base, 0, bytes);
   auto entered = enter(r);
   if (entered) memory = {r.base, bytes};
   else bury_memory(r);
@@ -81,18 +69,10 @@ result<std::vector<std::byte>> ucx_transport::key(region_id id) {
   if (!r) return status{errc::invalid, "key() of a region that does not exist"};
   key_head head;
   head.region = static_cast<std::uint32_t>(id);
-  head.base = reinterpret_cast<std::uintptr_t>(r->base), head.bytes = r->bytes;
-  void* rkey = nullptr;
-  std::size_t rkey_bytes = 0;
-  if (r->memory) {
-    if (const auto e = ucp_rkey_pack(ucx_.context, r->memory, &rkey, &rkey_bytes); e != UCS_OK)
-      return vendor_error(e, "ucp_rkey_pack");
-  }
-  head.rkey_bytes = static_cast<std::uint32_t>(rkey_bytes);
+  head.bytes = r->bytes;
+  head.memory = r->memory.name();
   std::vector<std::byte> blob;
   append(blob, &head);
-  append(blob, static_cast<const std::byte*>(rkey), rkey_bytes);
-  if (rkey) ucp_rkey_buffer_release(rkey);
   return blob;
 }
 
@@ -104,7 +84,7 @@ result<segment_id> ucx_transport::attach(const rank_map& members, shared_blobs k
     if (members[i] >= size_) return status{errc::invalid, "rank " + std::to_string(members[i]) + " is not in this job"};
     if ((*keys)[i].empty()) continue;
     const auto head = head_of<key_head>((*keys)[i]);
-    if (!head || (*keys)[i].size() != sizeof *head + head->rkey_bytes)
+    if (!head || (*keys)[i].size() != sizeof *head)
       return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not one of UCX's",
                     members[i]};
     views[i].region = head->region, views[i].bytes = head->bytes, views[i].absent = false;
@@ -137,20 +117,20 @@ void ucx_transport::drop(region_id id) noexcept {
   r->life = gone.life;
   // Messages under way may still read it.
   try {
-    if (busy_ && (gone.memory || gone.own)) graveyard_.push_back(gone), gone = {};
+    if (busy_ && (gone.memory.here.base || gone.own.base)) graveyard_.push_back(gone), gone = {};
   } catch (...) {  // not even room for one entry: let them fault no more than they must
   }
   bury_memory(gone);
 }
 
 void ucx_transport::bury_memory(region& r) noexcept {
-  if (r.memory) ucp_mem_unmap(ucx_.context, r.memory);
-  std::free(r.own);
+  close_shared_memory(r.memory);
+  unmap(r.own);
   r = {};
 }
 
 void ucx_transport::release(member& m) noexcept {
-  if (m.rkey) ucp_rkey_destroy(m.rkey);  // and what was mapped through it
+  unmap(m.foreign);
   m = {};
 }
 
@@ -191,29 +171,14 @@ void ucx_transport::resolve(member& m, segment& s, rank_t rank) noexcept {
     m.absent = !m.mapped;
     return;
   }
-  const auto blob = (*s.keys)[s.members.index_of(rank)];
-  const auto head = *head_of<key_head>(blob);
+  const auto head = *head_of<key_head>((*s.keys)[s.members.index_of(rank)]);
   peer* p = peer_of(rank);
   if (!p) return;
   open_endpoint(*p);
   // Who could store there could not wake it without its doze word, so both or none.
-  if (!p->ep || !p->doze || !head.rkey_bytes) return;
-  m.mapped = map_key(*p, blob.subspan(sizeof head), head.base, m.rkey);
-}
-
-// UCX 1.13 crashes when it unpacks the key of memory that is gone (the clean-up of its failure path releases what was
-// never attached). So its owner must be seen to be there first. What remains is a death within these microseconds.
-std::byte* ucx_transport::map_key(peer& p, std::span<const std::byte> key, std::uint64_t address,
-                                  ucp_rkey_h& rkey) noexcept {
-  drain();  // it may have said goodbye
-  if (p.end && p.pidfd >= 0) look_for_deaths(0);
-  if (!p.end || !p.ep || p.suspected != time_point{}) return nullptr;
-  if (ucp_ep_rkey_unpack(p.ep, key.data(), &rkey) != UCS_OK) {
-    rkey = nullptr;
-    return nullptr;
-  }
-  void* at = nullptr;
-  return ucp_rkey_ptr(rkey, address, &at) == UCS_OK ? static_cast<std::byte*>(at) : nullptr;
+  if (!p->doze || head.memory.bytes < head.bytes) return;
+  m.foreign = map_shared_memory(head.memory);
+  m.mapped = m.foreign.base;
 }
 
 }  // namespace tutti::ucx

@@ -100,7 +100,7 @@ ucx_transport::~ucx_transport() {
     for (member& m : s.views) release(m);
   for (auto& p : peers_) {
     if (!p) continue;
-    if (p->doze_key) ucp_rkey_destroy(p->doze_key);
+    unmap(p->doze_page);
     if (p->pidfd >= 0) ::close(p->pidfd);
   }
   for (region& r : regions_)

@@ -1,7 +1,7 @@
 // The transport contract over UCP. Two ways lead to a peer's memory:
 //
-// Mapped. Memory that UCX allocated on a fabric with shared memory can be mapped by a peer (ucp_rkey_ptr). Operations
-// upon it are loads, stores and CPU atomics of the origin; the target takes no part.
+// Mapped. Memory from allocate() on a fabric with shared memory can be mapped by a peer on this host. Operations upon it
+// are loads, stores and CPU atomics of the origin; the target takes no part.
 //
 // Messages. Everything else is an active message, applied by the target's handler in its progress(). UCX emulates its
 // own put, get and atomics in the same way on such fabrics (tcp, and private memory on one host), so nothing is lost;
@@ -26,6 +26,7 @@
 
 #include "core/provider.h"
 #include "providers/ucx/context.h"
+#include "providers/ucx/shared_memory.h"
 #include "providers/ucx/wire.h"
 
 namespace tutti::ucx {
@@ -85,7 +86,7 @@ struct peer {
   status suspicion;
   std::uint64_t rung = 0;      // its doze for which it was rung
   std::uint64_t* doze = nullptr;  // the peer's doze word, mapped
-  ucp_rkey_h doze_key = nullptr;
+  mapping doze_page;
   frame greeting, ringing, farewell;
   std::vector<frame> answers;
   frame* free_answers = nullptr;
@@ -97,15 +98,15 @@ struct peer {
 struct region {
   std::byte* base = nullptr;   // null: dropped
   std::uint64_t bytes = 0;
-  ucp_mem_h memory = nullptr;  // allocated by UCX
-  void* own = nullptr;         // allocated by us
+  shared_memory memory;        // allocate(), where peers can map
+  mapping own;                 // allocate(), elsewhere
   std::uint32_t life = 0;
 };
 
 struct member {
   std::byte* mapped = nullptr;
   std::uint64_t bytes = 0;
-  ucp_rkey_h rkey = nullptr;
+  mapping foreign;             // what is to be unmapped: not this rank's own
   std::uint32_t region = 0;
   bool resolved = false;       // mapping was tried
   bool absent = true;          // exposes nothing, or was detached
@@ -154,7 +155,6 @@ class ucx_transport final : public transport {
   // endpoint.cpp: opening lazily, and how a peer ends
   peer* peer_of(rank_t) noexcept;              // null: out of memory
   void open_endpoint(peer&) noexcept;
-  void map_doze(peer&, const address_head&, std::span<const std::byte> key) noexcept;
   void watch_process(peer&, std::int32_t pid) noexcept;
   bool same_host(rank_t) const noexcept;
   void suspect(peer&, status) noexcept;        // safe inside UCX's callbacks
@@ -173,7 +173,6 @@ class ucx_transport final : public transport {
   std::byte* range(std::uint32_t region, std::uint64_t offset, std::uint64_t bytes) noexcept;
   member& view(segment_id, rank_t) noexcept;
   void resolve(member&, segment&, rank_t) noexcept;
-  std::byte* map_key(peer&, std::span<const std::byte> key, std::uint64_t address, ucp_rkey_h&) noexcept;
   std::byte* local_address(region_id, std::uint64_t offset) noexcept;
   void bury_memory(region&) noexcept;
   void release(member&) noexcept;

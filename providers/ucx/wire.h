@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "core/bootstrap.h"
+#include "providers/ucx/shared_memory.h"
 
 namespace tutti::ucx {
 
-inline constexpr std::uint32_t wire_version = 1;
+inline constexpr std::uint32_t wire_version = 2;
 
 enum class message_kind : std::uint8_t {
   hello,      // first message on a connection: its origin wants to be told when this rank leaves
@@ -52,22 +53,21 @@ struct message {
 };
 static_assert(sizeof(message) == 56);
 
-// transport::address(): this head, the key of the doze word, the worker's address.
+// transport::address(): this head, then the worker's address.
 struct address_head {
   std::uint32_t version = wire_version;
   std::int32_t pid = 0;
   host_id host{};
-  std::uint64_t doze_address = 0;   // where the doze word lies in its owner's memory
-  std::uint32_t doze_key_bytes = 0; // 0: nobody can store into this rank's memory
+  memory_name doze;                 // begins with the doze word; nameless: nobody can store into this rank's memory
   std::uint32_t worker_bytes = 0;
 };
 
-// transport::key(): this head, then UCX's remote key if the memory may be mapped by a peer.
+// transport::key(). A peer on this host may map memory that has a name.
 struct key_head {
   std::uint32_t region = 0;
-  std::uint32_t rkey_bytes = 0;
-  std::uint64_t base = 0;
+  std::uint32_t reserved = 0;
   std::uint64_t bytes = 0;
+  memory_name memory;
 };
 
 template <class T>
