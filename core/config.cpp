@@ -15,7 +15,6 @@
 namespace tutti {
 namespace {
 
-constexpr std::uint64_t second_us = 1'000'000;
 
 // In the order of `knob`.
 constexpr knob_row table[] = {
@@ -29,10 +28,6 @@ constexpr knob_row table[] = {
      "fan-in or radix of the algorithms that have one; 0: chosen"},
     {knob::wait, "wait", knob_kind::word, "auto", "auto|spin|yield|sleep", 0, 0,
      "how a rank waits: auto spins, then yields, then sleeps"},
-    {knob::wait_spin_us, "wait_spin_us", knob_kind::number, "20", "", 0, second_us,
-     "microseconds of spinning before auto yields"},
-    {knob::wait_yield_us, "wait_yield_us", knob_kind::number, "200", "", 0, second_us,
-     "microseconds of yielding before auto sleeps"},
     {knob::timeout_s, "timeout_s", knob_kind::number, "60", "", 1, 86400,
      "seconds that start-up and other set-up may take"},
     {knob::check, "check", knob_kind::number, "0", "", 0, 1,

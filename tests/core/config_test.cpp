@@ -84,8 +84,8 @@ BOOST_AUTO_TEST_CASE(unknown_names_are_refused_with_the_nearest_known_one) {
   BOOST_TEST(contains(s, "did you mean TUTTI_BARRIER?"));
   s = error_of({{"TUTTI_PROVIDERPATH", "x"}});
   BOOST_TEST(contains(s, "did you mean TUTTI_PROVIDER_PATH?"));
-  s = error_of({}, {{"wait_spin_ms", "3"}});
-  BOOST_TEST(contains(s, "did you mean wait_spin_us?"));
+  s = error_of({}, {{"timeout_m", "3"}});
+  BOOST_TEST(contains(s, "did you mean timeout_s?"));
   const temporary_file file{"barrier = rds\n\nprovidr = shm\n"};
   s = error_of({{"TUTTI_CONFIG_FILE", file.path}});
   BOOST_TEST(contains(s, "did you mean provider?"));

@@ -1,0 +1,77 @@
+// How a rank waits: what it does in which turn, and that nothing is lost between arming and sleeping.
+#define BOOST_TEST_MODULE wait
+#include <boost/test/unit_test.hpp>
+
+#include "core/wait.h"
+#include "tests/core/fake_transport.h"
+
+namespace {
+
+using namespace tutti;
+using namespace tutti::test;
+
+std::size_t count(const fake_transport& t, std::string_view call) {
+  std::size_t n = 0;
+  for (const auto& c : t.calls) n += c.starts_with(call);
+  return n;
+}
+
+constexpr time_point never = time_point::max();
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_policy_sleep_sleeps_in_its_first_turn) {
+  fake_transport t("t");
+  waiting w(wait_policy::sleep, 1, t.caps());
+  w.step(t, 0, [] { return true; }, never);
+  BOOST_TEST(w.sleeps() == 1u);
+  BOOST_TEST((t.slept_until == never));
+}
+
+BOOST_AUTO_TEST_CASE(what_came_between_arming_and_sleeping_is_not_slept_over) {
+  fake_transport t("t");
+  waiting w(wait_policy::sleep, 1, t.caps());
+  bool asked_while_armed = false;
+  w.step(t, 0, [&] { asked_while_armed = count(t, "arm") == 1 && t.armed && w.sleeps() == 0; return false; }, never);
+  BOOST_TEST(asked_while_armed);
+  BOOST_TEST(w.sleeps() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_transport_with_work_is_driven_and_not_slept_on) {
+  fake_transport t("t");
+  t.has_work = true;  // arm() says so by refusing
+  waiting w(wait_policy::sleep, 1, t.caps());
+  w.step(t, 0, [] { return true; }, never);
+  BOOST_TEST(w.sleeps() == 0u);
+  BOOST_TEST(count(t, "progress") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_yields_for_a_bounded_time_and_then_sleeps) {
+  fake_transport t("t");
+  waiting w(wait_policy::automatic, 4, t.caps());
+  std::uint32_t turn = 0;
+  w.step(t, turn++, [] { return true; }, never);
+  BOOST_TEST(w.sleeps() == 0u);
+  while (w.sleeps() == 0 && turn < 50000000) w.step(t, turn++, [] { return true; }, never);
+  BOOST_TEST(w.sleeps() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(the_policies_yield_and_spin_never_sleep) {
+  for (const auto policy : {wait_policy::yield, wait_policy::spin}) {
+    fake_transport t("t");
+    waiting w(policy, 4, t.caps());
+    for (std::uint32_t turn = 0; turn < 2000; ++turn) w.step(t, turn, [] { return true; }, never);
+    BOOST_TEST(w.sleeps() == 0u);
+    BOOST_TEST(count(t, "progress") == 2000u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(crowded_ranks_and_virtual_clocks_spin_little_or_not_at_all) {
+  fake_transport t("t");
+  BOOST_TEST(waiting(wait_policy::automatic, 1, t.caps()).spins() > waiting(wait_policy::automatic, 2, t.caps()).spins());
+  t.limits.virtual_clock = true;
+  waiting w(wait_policy::automatic, 1, t.caps());
+  BOOST_TEST(w.spins() == 0u);
+  w.step(t, 0, [] { return true; }, never);
+  BOOST_TEST(w.sleeps() == 1u);
+}
