@@ -90,15 +90,16 @@ bool reliable_multicast::arrived(std::uint64_t epoch) noexcept {
     awaited_ = epoch;
     since_ = now;
     patience_ = 0ns;
-    nak_owed_ = false;
+    nak_owed_ = 0;
     const auto patience = std::chrono::nanoseconds(static_cast<std::int64_t>(mean_ns_ + 4 * deviation_ns_));
     nak_at_ = now + std::clamp(patience, least_patience, most_patience);
-  } else if (nak_owed_) {
+  } else if (nak_owed_ != 0) {
     send_nak(epoch);
   } else if (now >= nak_at_) {
     patience_ = std::min(patience_ == 0ns ? now - since_ : 2 * patience_, most_patience);
     nak_at_ = now + patience_;
     ++counts_.naks;
+    nak_owed_ = 2;
     send_nak(epoch);
   }
   j.wake_at(nak_at_);
@@ -117,7 +118,8 @@ void reliable_multicast::send_nak(std::uint64_t epoch) noexcept {
   const rma_op ops[] = {
       signal_op({root, team_.segment(), control::offset(control::nak_who)}, (epoch << who_bits) | (team_.index() + 1)),
       signal_op({root, team_.segment(), control::offset(control::nak_count)}, 1, signal_how::add, not_before::everything)};
-  nak_owed_ = team_.parent_job().net().submit(ops) != 2;
+  const auto rest = std::span(ops).last(nak_owed_);  // a full fabric takes one at a time
+  nak_owed_ -= static_cast<unsigned>(team_.parent_job().net().submit(rest));
 }
 
 void reliable_multicast::advance() noexcept {

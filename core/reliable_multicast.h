@@ -64,7 +64,7 @@ class reliable_multicast final : public background {
   time_point nak_at_{};
   std::chrono::nanoseconds patience_{};    // of the current wait, doubled by each NAK
   double mean_ns_, deviation_ns_;          // of the time from looking to arrival
-  bool nak_owed_ = false;                  // the counter was not yet taken by the fabric
+  unsigned nak_owed_ = 0;                  // signals of the NAK that the fabric has not taken yet
   // root
   std::uint64_t naks_seen_ = 0;
   counts counts_;
