@@ -75,6 +75,10 @@ void rank_transport::sleep(time_point deadline) noexcept {
     timer_ = until;
     return;
   }
+  if (l.dead) {  // nothing reaches it; its owner tears it down, and waits in vain for what it had begun
+    if (until != never) l.clock = std::max(l.clock, until);
+    return;
+  }
   f_.catch_up(l);
   if (l.arrivals != armed_at_ || !ready_.empty() || !inbox_.empty() || until <= l.clock) return;
   if (f_.hostile() && f_.rng.chance(1.0 / 16)) until = std::min(until, l.clock + 1 + f_.extra(f_.net_link.latency));
