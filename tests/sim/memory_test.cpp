@@ -1,0 +1,92 @@
+// What a rank of a large job costs: control words by each algorithm's formula, and the memory that really goes.
+#define BOOST_TEST_MODULE sim_memory
+#include <boost/test/unit_test.hpp>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "tests/sim/hostile.h"
+
+using namespace tutti;
+using namespace tutti::test;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool exact_memory = false;
+#else
+constexpr bool exact_memory = true;
+#endif
+
+std::size_t resident_bytes() {
+  long pages = 0;
+  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(f, "%*d %ld", &pages) != 1) pages = 0;
+    std::fclose(f);
+  }
+  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// ceil(log_base n)
+std::uint32_t ceil_log(std::uint64_t base, std::uint64_t n) {
+  std::uint32_t k = 0;
+  for (std::uint64_t reach = 1; reach < n; reach *= base) ++k;
+  return k;
+}
+
+// By the papers, for the defaults: radix 4, fan-in 3 with a tree release, fan-in 7 with multicast.
+std::uint32_t most_words(std::string_view name, std::uint32_t n, std::uint32_t nodes, std::uint32_t largest) {
+  if (name == "dissemination" || name == "pairwise") return ceil_log(2, n);
+  if (name == "nway") return 3 * ceil_log(4, n);
+  if (name == "tree") return 3 * ceil_log(4, n);
+  if (name == "multicast") return 7 * ceil_log(8, n);
+  if (name == "hierarchical") return largest - 1 + ceil_log(2, nodes);
+  if (name == "counter") return 2;
+  return n - 1;  // flat
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(control_words_grow_as_the_logarithm) {
+  for (const barrier_algorithm& a : barrier_algorithms())
+    for (std::uint32_t n = 2; n <= 1u << 20; n = n * 5 / 3 + 1) {
+      std::vector<std::uint32_t> nodes(a.on_nodes ? n : 0);
+      for (std::uint32_t i = 0; i < nodes.size(); ++i) nodes[i] = i / 8;
+      const std::uint32_t most = most_words(a.name, n, (n + 7) / 8, std::min(n, 8u));
+      const std::uint32_t words = a.words({.size = n, .node_of = nodes});
+      BOOST_TEST(words <= most, a.name << ", " << n << " ranks: " << words << " words, at most " << most);
+      if (a.name == "dissemination" || a.name == "pairwise") BOOST_TEST(words == most);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(ten_thousand_ranks_at_a_few_kibibytes) {
+  constexpr std::uint32_t n = 10000;
+  for (const barrier_algorithm& a : barrier_algorithms()) {
+    if (a.name == "flat" || a.name == "counter") continue;  // n words in all ranks; n steps in all ranks
+    malloc_trim(0);
+    const std::size_t before = resident_bytes();
+    sim::parameters p;
+    p.ranks = n, p.ranks_per_node = a.on_nodes ? 16 : 1;
+    sim::world w(p);
+    const auto picked = need(virtual_job::pick(w, {.barrier = std::string(a.name)}));
+    auto job = need(virtual_job::open(w, picked));
+    const status ran = job->run({.epochs = 2});
+    BOOST_TEST(ran.ok(), ran.text());
+
+    const std::uint32_t most = most_words(a.name, n, p.ranks_per_node > 1 ? n / 16 : n, p.ranks_per_node);
+    BOOST_TEST(picked.lines <= program::lines(most));
+    std::size_t largest = 0;
+    for (rank_t r = 0; r < n; ++r) {
+      BOOST_TEST_REQUIRE(job->at(r).world().lines() == picked.lines);
+      BOOST_TEST_REQUIRE(job->epochs_left(r) == 2u);
+      largest = std::max(largest, job->barrier(r).bytes());
+    }
+    const std::size_t each = (resident_bytes() - before) / n;
+    BOOST_TEST_MESSAGE(a.name << ": " << picked.lines << " lines, a barrier of at most " << largest << " bytes, "
+                              << each << " bytes a rank in all");
+    // The largest program is a tree root's or n-way's: a send and a wait for each word, at most.
+    BOOST_TEST(largest <= 640u + 192u * most);
+    if (exact_memory) BOOST_TEST(each <= 10u * 1024);
+  }
+}
