@@ -95,8 +95,14 @@ void ucx_transport::open_endpoint(peer& p) noexcept {
   const auto blob = (*addresses_)[p.rank];
   const auto head = *head_of<address_head>(blob);
   const bool local = head.host == host_;
-  if (local && head.pid != ::getpid()) watch_process(p, head.pid);
+  if (local && head.pid != ::getpid() && p.pidfd < 0) watch_process(p, head.pid);
   if (!p.end) return;
+  // UCX may abort when it connects to a peer whose socket has just been closed (transport.h): look before it does.
+  if (p.pidfd >= 0 && readable(p.pidfd)) {
+    drain();
+    if (p.end) bury(p, died(p.rank, "its process has ended"));
+    return;
+  }
 
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
@@ -193,13 +199,27 @@ void ucx_transport::drain() noexcept {
     idle = ucp_worker_progress(ucx_.worker) ? 0 : idle + 1;
 }
 
-// UCX 1.13 aborts in ucp_worker_destroy() if this rank's answer to a connection that a peer has begun still waits to be
-// sent, which UCX does not let us see. A live peer takes the answer within a moment.
-void ucx_transport::settle() noexcept {
-  const time_point end = now() + longest_settling;
+// UCX 1.13 aborts when it closes an endpoint, or destroys the worker, while this rank's answer to a connection that a
+// peer has begun still waits to be sent. UCX does not show those answers, but it does not call a worker flushed while a
+// tcp connection is being made or bytes wait, and an answer waits for nothing else. So: let things come to rest, then
+// flush until UCX says at once that there is nothing to flush; who does not drive UCX after that leaves it so. False: a
+// peer did not take its answer in time. Only tcp's interfaces know; those of shared memory, which call themselves
+// flushed in any case, have an answer wait only for a peer that has 64 messages unread.
+bool ucx_transport::settle(time_point deadline) noexcept {
+  const time_point end = std::min(deadline, now() + longest_settling);
   for (time_point last = now(); now() < end && now() - last < quiet;)
     if (ucp_worker_progress(ucx_.worker)) last = now();
     else ::usleep(50);
+  ucp_request_param_t params{};
+  for (;;) {
+    void* request = ucp_worker_flush_nbx(ucx_.worker, &params);
+    if (!UCS_PTR_IS_PTR(request)) return true;
+    bool busy;
+    while ((busy = ucp_request_check_status(request) == UCS_INPROGRESS) && now() < deadline)
+      if (!ucp_worker_progress(ucx_.worker)) ::usleep(50);
+    ucp_request_free(request);
+    if (busy) return false;
+  }
 }
 
 void ucx_transport::judge_suspects() noexcept {
@@ -237,7 +257,10 @@ status ucx_transport::health(rank_t rank) noexcept {
   peer* p = peer_of(rank);
   if (!p) return {errc::no_resource, "no memory for a peer", rank};
   if (p->end) {
-    open_endpoint(*p);
+    // Who has connected here says when it leaves, and on this host its pidfd tells the rest.
+    if (p->heard && !p->asked && p->pidfd < 0 && same_host(rank))
+      watch_process(*p, head_of<address_head>((*addresses_)[rank])->pid);
+    if (!p->heard || p->pidfd < 0) open_endpoint(*p);
     progress();
     if (p->end && p->pidfd >= 0) look_for_deaths(0);
   }
@@ -245,8 +268,9 @@ status ucx_transport::health(rank_t rank) noexcept {
 }
 
 // Delivers what was taken, then says goodbye to everyone who has a connection with this rank, all within a bounded
-// time. A goodbye that gets lost is no harm: the peer then suspects, and judges rightly by itself.
-void ucx_transport::say_goodbye() noexcept {
+// time. A goodbye that gets lost is no harm: the peer then suspects, and judges rightly by itself. False: UCX's worker
+// must not be destroyed (settle()).
+bool ucx_transport::say_goodbye() noexcept {
   const time_point deadline = now() + longest_leave;
   leaving_ = true;
   disarm();
@@ -284,10 +308,10 @@ void ucx_transport::say_goodbye() noexcept {
     ucp_request_free(request);
   }
 
-  settle();
+  const bool settled = settle(deadline);
   for (peer* p : open_) bury(*p, {errc::peer_dead, "this rank's transport was closed", p->rank});
-  close_endpoints();
-  drain();
+  if (settled) close_endpoints();
+  return settled && settle(now() + longest_settling);
 }
 
 }  // namespace tutti::ucx

@@ -95,7 +95,7 @@ status ucx_transport::start(const open_params& p) {
 }
 
 ucx_transport::~ucx_transport() {
-  if (ucx_.worker) say_goodbye();
+  const bool settled = !ucx_.worker || say_goodbye();
   for (segment& s : segments_)
     for (member& m : s.views) release(m);
   for (auto& p : peers_) {
@@ -106,7 +106,8 @@ ucx_transport::~ucx_transport() {
   for (region& r : regions_)
     if (r.base) bury_memory(r);
   for (region& r : graveyard_) bury_memory(r);
-  close_worker(ucx_);
+  // Better to lose a worker's memory and descriptors, once a peer hangs in the middle of connecting, than the process.
+  if (settled) close_worker(ucx_);
   for (const int fd : {poll_fd_, alarm_fd_})
     if (fd >= 0) ::close(fd);
 }
