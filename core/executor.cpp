@@ -106,6 +106,12 @@ std::size_t program::bytes() const noexcept {
          multiples_.capacity() * sizeof(std::uint64_t);
 }
 
+void program::touch() noexcept {
+  transport& net = team_->parent_job().net();
+  if (!net.caps().native_signal) return;
+  for (const rma_op& op : ops_) net.map(op.kind == op_kind::signal ? op.signal : op.remote, op.rank);
+}
+
 run::~run() {
   if (!program_->team_) return;
   transport& net = program_->team_->parent_job().net();

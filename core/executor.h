@@ -28,6 +28,9 @@ class program {
   // Lines of control segment that a bound schedule needs: its words, and one where an `arrive` lands its count.
   static std::uint32_t lines(std::uint32_t words) noexcept { return words + 1; }
   std::size_t bytes() const noexcept;  // of memory, for those who count
+  // Maps what the program will reach, where the fabric maps at all, so that no run pays for a first use: a rank may be
+  // the last to arrive at a counter, and so the one to signal everybody, for the first time after a million epochs.
+  void touch() noexcept;
 
  private:
   friend class run;

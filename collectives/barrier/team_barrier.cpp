@@ -42,6 +42,7 @@ status team_barrier::accept(std::span<const std::byte> blob) {
   auto bound = program::bind(plan_, team_, control::engine, mc_.get());
   if (!bound) return bound.error().during(what);
   program_ = std::move(*bound);
+  program_.touch();
   run_ = std::make_unique<run>(program_);
   if (team_.size() > printable_size) plan_ = {};
   return {};
