@@ -21,6 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto moment = 50ms;  // from suspicion to judgement
+constexpr auto longest_greeting = 100ms;  // for a fabric that does not take even a greeting at once
 constexpr auto quiet = 2ms, longest_settling = 50ms;
 constexpr auto longest_leave = 500ms;  // a destructor must end though no peer answers
 
@@ -77,7 +78,7 @@ bool ucx_transport::same_host(rank_t rank) const noexcept {
 peer* ucx_transport::peer_of(rank_t rank) noexcept {
   if (peers_[rank]) return peers_[rank].get();
   try {
-    for (auto* list : {&open_, &to_open_, &to_close_, &suspects_}) list->reserve(peers_made_ + 1);
+    for (auto* list : {&open_, &to_open_, &to_close_, &suspects_, &stalled_}) list->reserve(peers_made_ + 1);
     auto made = std::make_unique<peer>();
     made->net = this, made->rank = rank;
     peers_[rank] = std::move(made);
@@ -88,21 +89,24 @@ peer* ucx_transport::peer_of(rank_t rank) noexcept {
   return peers_[rank].get();
 }
 
+void ucx_transport::open_soon(peer& p) noexcept {
+  if (std::find(to_open_.begin(), to_open_.end(), &p) == to_open_.end()) to_open_.push_back(&p);
+}
+
 void ucx_transport::open_endpoint(peer& p) noexcept {
   if (p.asked || !p.end || !addresses_) return;
   p.asked = true;
+  if (hear_first_) p.kept_from = now() + longest_greeting;
   open_.push_back(&p);  // reserved by peer_of()
   const auto blob = (*addresses_)[p.rank];
   const auto head = *head_of<address_head>(blob);
   const bool local = head.host == host_;
   if (local && head.pid != ::getpid() && p.pidfd < 0) watch_process(p, head.pid);
+  // It may have left, or died. UCX 1.13 would build the endpoint upon the connection that the peer made to here; if that
+  // was reset meanwhile, an assertion ends the process in the next progress. So let UCX see to what has been reset.
+  drain();
+  if (p.end && p.pidfd >= 0 && readable(p.pidfd)) bury(p, died(p.rank, "its process has ended"));
   if (!p.end) return;
-  // UCX may abort when it connects to a peer whose socket has just been closed (transport.h): look before it does.
-  if (p.pidfd >= 0 && readable(p.pidfd)) {
-    drain();
-    if (p.end) bury(p, died(p.rank, "its process has ended"));
-    return;
-  }
 
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
@@ -210,13 +214,22 @@ bool ucx_transport::settle(time_point deadline) noexcept {
   for (time_point last = now(); now() < end && now() - last < quiet;)
     if (ucp_worker_progress(ucx_.worker)) last = now();
     else ::usleep(50);
+  // A flush does not end while there are endpoints that have failed.
+  const auto close_failed = [this] {
+    for (peer* p : suspects_) bury(*p, {errc::peer_dead, "its connection was lost while this rank left", p->rank});
+    suspects_.clear();
+    close_endpoints();
+  };
   ucp_request_param_t params{};
   for (;;) {
+    close_failed();
     void* request = ucp_worker_flush_nbx(ucx_.worker, &params);
     if (!UCS_PTR_IS_PTR(request)) return true;
     bool busy;
-    while ((busy = ucp_request_check_status(request) == UCS_INPROGRESS) && now() < deadline)
+    while ((busy = ucp_request_check_status(request) == UCS_INPROGRESS) && now() < deadline) {
       if (!ucp_worker_progress(ucx_.worker)) ::usleep(50);
+      close_failed();
+    }
     ucp_request_free(request);
     if (busy) return false;
   }
@@ -267,6 +280,14 @@ status ucx_transport::health(rank_t rank) noexcept {
   return p->end;
 }
 
+void ucx_transport::part_from(peer& p) noexcept {
+  open_endpoint(p);
+  if (!p.end || p.farewell.to) return;
+  p.farewell.to = &p;
+  p.farewell.head.kind = message_kind::bye;
+  queue(p.farewell);
+}
+
 // Delivers what was taken, then says goodbye to everyone who has a connection with this rank, all within a bounded
 // time. A goodbye that gets lost is no harm: the peer then suspects, and judges rightly by itself. False: UCX's worker
 // must not be destroyed (settle()).
@@ -277,11 +298,7 @@ bool ucx_transport::say_goodbye() noexcept {
   drain();
   for (auto& p : peers_) {
     if (!p || !p->end || (!p->asked && !p->heard)) continue;
-    open_endpoint(*p);
-    if (!p->end) continue;
-    p->farewell.to = p.get();
-    p->farewell.head.kind = message_kind::bye;
-    queue(p->farewell);
+    part_from(*p);
   }
   const auto busy = [&] {
     return std::any_of(open_.begin(), open_.end(),

@@ -2,6 +2,12 @@
 //
 // A frame is on its peer's queue until all of it was sent; a request then lives on until it is answered. Whatever ends
 // it, finish() does so once. While UCX holds a piece (peer::in_ucx), only sent_by_ucx() may end that frame.
+//
+// Pieces are offered to UCX twice: to be sent at once and, if there is no room or the piece is too long for that, to be
+// kept until they can be. The second way is barred until the peer was heard. With the first kept message UCX 1.13 asks
+// the peer for the name of its endpoint; if the peer has to keep its answer, because its own connection to here is not
+// made yet, and that connection fails or its worker is closed, an assertion in UCX ends the process. Whoever was heard
+// has a connection to here, so its answer goes at once. And whoever hears opens its own connection, and greets.
 #include "providers/ucx/callbacks.h"
 #include "providers/ucx/transport.h"
 
@@ -57,11 +63,8 @@ void ucx_transport::queue(frame& f) noexcept {
   else p.head = &f;
   p.tail = &f;
   ++p.queued;
-  if (!p.asked) {  // an answer: endpoints are not opened inside UCX's callbacks
-    if (std::find(to_open_.begin(), to_open_.end(), &p) == to_open_.end()) to_open_.push_back(&p);
-    return;
-  }
-  pump(p);
+  if (p.asked) pump(p);
+  else open_soon(p);
 }
 
 // The next piece of a frame. What a peer asked for is copied first: its region may be dropped while UCX sends.
@@ -80,17 +83,42 @@ const std::byte* ucx_transport::next_piece(peer& p, frame& f) noexcept {
 }
 
 void ucx_transport::pump(peer& p) noexcept {
-  ucp_request_param_t params;
-  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  params.flags = UCP_AM_SEND_FLAG_EAGER;  // a rendezvous would deliver it later than what follows
-  params.cb.send = callbacks::on_sent;
-  params.user_data = &p;
+  if (!push(p) || p.stalled) return;
+  p.stalled = true;
+  stalled_.push_back(&p);  // reserved by peer_of()
+}
+
+void ucx_transport::pump_stalled() noexcept {
+  for (std::size_t i = 0; i < stalled_.size();) {
+    if (push(*stalled_[i])) {
+      ++i;
+      continue;
+    }
+    stalled_[i]->stalled = false;
+    stalled_[i] = stalled_.back();
+    stalled_.pop_back();
+  }
+}
+
+// True: what comes next in the queue must be offered again.
+bool ucx_transport::push(peer& p) noexcept {
+  ucp_request_param_t at_once, kept;
+  at_once.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+  kept.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  at_once.flags = kept.flags = UCP_AM_SEND_FLAG_EAGER;  // a rendezvous would deliver it later than what follows
+  kept.cb.send = callbacks::on_sent;
+  kept.user_data = &p;
   while (p.head && !p.in_ucx && p.ep && p.end && p.suspected == time_point{}) {
     frame& f = *p.head;
     const std::byte* payload = next_piece(p, f);
     f.head.origin = rank_;
-    f.head.sequence = ++p.sent_sequence;
-    void* request = ucp_am_send_nbx(p.ep, am_id, &f.head, sizeof f.head, payload, f.piece, &params);
+    f.head.sequence = p.sent_sequence + 1;
+    void* request = ucp_am_send_nbx(p.ep, am_id, &f.head, sizeof f.head, payload, f.piece, &at_once);
+    if (UCS_PTR_STATUS(request) == UCS_ERR_NO_RESOURCE) {
+      if (!p.heard && now() < p.kept_from) return true;
+      request = ucp_am_send_nbx(p.ep, am_id, &f.head, sizeof f.head, payload, f.piece, &kept);
+    }
+    ++p.sent_sequence;
     if (!request) {
       piece_sent(p);
     } else if (UCS_PTR_IS_ERR(request)) {
@@ -99,6 +127,7 @@ void ucx_transport::pump(peer& p) noexcept {
       p.in_ucx = true;
     }
   }
+  return false;
 }
 
 void ucx_transport::piece_sent(peer& p) noexcept {

@@ -11,10 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// UCX 1.13 loses wake-ups: a fabric interface that has no endpoint yet is watched by a thread of UCX, and its first
-// connection can arrive between that thread and ucp_worker_arm(), which then sees neither. So no sleep is longer than
-// this; short while nobody is connected, when it is likely, and hardly noticeable after that.
+// UCX 1.13 loses wake-ups: connections are accepted by a thread of UCX, and the first can arrive between that thread and
+// ucp_worker_arm(), which then sees neither. So no sleep is longer than this; short while nobody is connected, when it
+// is likely, and hardly noticeable after that.
 constexpr auto longest_sleep_alone = 2ms, longest_sleep = 50ms;
+constexpr auto longest_sleep_stalled = 1ms;  // UCX does not tell when it has room for what it did not take
 
 constexpr std::uint32_t turns_between_looks = 1024;  // at pidfds, which costs a system call
 
@@ -29,8 +30,9 @@ unsigned ucx_transport::progress() noexcept {
   while (!to_open_.empty()) {
     peer& p = *to_open_.back();
     to_open_.pop_back();
-    open_endpoint(p);
+    leaving_ ? part_from(p) : open_endpoint(p);
   }
+  if (!stalled_.empty()) pump_stalled();
   if (!suspects_.empty()) judge_suspects();
   if (!to_close_.empty()) close_endpoints();
   if (busy_ == 0 && !graveyard_.empty()) {
@@ -60,6 +62,7 @@ bool ucx_transport::arm(wake_by by) noexcept {
 }
 
 std::chrono::nanoseconds ucx_transport::patience() const noexcept {
+  if (!stalled_.empty()) return longest_sleep_stalled;
   return open_.empty() ? longest_sleep_alone : longest_sleep;
 }
 

@@ -17,6 +17,8 @@ void ucx_transport::receive(const message& m, std::span<const std::byte> payload
   }
   switch (m.kind) {
     case message_kind::hello:
+      if (!p->asked) open_soon(*p);  // and greet
+      break;
     case message_kind::bell: break;
     case message_kind::bye:
       bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " left", p->rank, peer_left});

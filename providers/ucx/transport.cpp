@@ -43,6 +43,7 @@ status ucx_transport::start(const open_params& p) {
   rank_ = p.rank, size_ = p.size, host_ = this_host();
   only_this_host_ = p.device == "shm";
   shared_memory_ = p.device != "tcp";
+  hear_first_ = p.device != "rc";  // its adapters may not take a header at once, and are connected by UCX beforehand
   // Measured: tcp sends large pieces without a copy; shared memory copies through cells of 8 KiB anyhow.
   piece_bytes_ = only_this_host_ ? 8000 : 60000;
   caps_ = describe(only_this_host_);

@@ -18,11 +18,10 @@
 // rank is unaccounted for (peer::unapplied()), and follows them as a message otherwise. That also keeps signals to one
 // word in order.
 //
-// What UCX 1.13 does not survive. Closing while a connection is being answered is kept away from it (endpoint.cpp,
-// settle()). One thing is not: on tcp, a peer that is killed while it and this rank are connecting. If its socket is
-// reset before the first bytes went back over the connection that the peer made, UCX fails an assertion in
-// ucp_worker_progress() (tcp_ep.c:478, wireup_ep.c:241) and aborts this process. Of peers that were killed within 2 ms
-// of their first message, one in about a hundred did that; once connected, a death is only an error.
+// What UCX 1.13 does not survive is kept away from it: a key of memory that is gone (shared_memory.h), an answer to a
+// connection that must be kept (message.cpp, and settle() in endpoint.cpp), an endpoint upon a connection that was reset
+// (open_endpoint()). Of the last there remains a rest: on tcp, a peer that ends between the look and the opening can still
+// end this process by an assertion of UCX (tcp_ep.c:478), seen in about one of a hundred deaths while connecting.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -78,6 +77,7 @@ struct peer {
   int pidfd = -1;
   bool asked = false;          // an endpoint was opened, or that was tried
   bool heard = false;          // it has sent to me, so it wants to know when I leave
+  bool stalled = false;        // in stalled_
   bool marking = false;        // a mark is under way, after which signals may go directly
   bool in_ucx = false;         // queue->head is in UCX's hands; never more than one
   frame* head = nullptr;       // what waits to be sent, in order
@@ -88,6 +88,7 @@ struct peer {
   std::uint32_t seen_sequence = 0;
   std::uint64_t traffic = 0;   // messages that change memory, ever
   std::uint64_t applied = 0;   // those that the peer is known to have applied
+  time_point kept_from{};      // messages may be left to UCX to keep, though the peer was not heard
   time_point suspected{};      // verdict() at this time at the latest; zero: not suspected
   status suspicion;
   std::uint64_t rung = 0;      // its doze for which it was rung
@@ -161,6 +162,7 @@ class ucx_transport final : public transport {
   // endpoint.cpp: opening lazily, and how a peer ends
   peer* peer_of(rank_t) noexcept;              // null: out of memory
   void open_endpoint(peer&) noexcept;
+  void open_soon(peer&) noexcept;              // inside UCX's callbacks endpoints are not opened
   void watch_process(peer&, std::int32_t pid) noexcept;
   bool same_host(rank_t) const noexcept;
   void suspect(peer&, status) noexcept;        // safe inside UCX's callbacks
@@ -172,6 +174,7 @@ class ucx_transport final : public transport {
   bool settle(time_point deadline) noexcept;
   bool look_for_deaths(int timeout_ms) noexcept;  // reads poll_fd_; true: something is readable
   bool say_goodbye() noexcept;
+  void part_from(peer&) noexcept;
 
   // memory.cpp
   result<region_id> enter(region) noexcept;
@@ -197,7 +200,9 @@ class ucx_transport final : public transport {
   void finish(frame&, const status&) noexcept;
   void queue(frame&) noexcept;
   const std::byte* next_piece(peer&, frame&) noexcept;
-  void pump(peer&) noexcept;
+  void pump(peer&) noexcept;                       // sends what can be sent
+  void pump_stalled() noexcept;
+  bool push(peer&) noexcept;
   void piece_sent(peer&) noexcept;
   void sent_by_ucx(peer&, ucs_status_t) noexcept;
 
@@ -222,6 +227,7 @@ class ucx_transport final : public transport {
   host_id host_{};
   bool shared_memory_ = false;   // this fabric can map a peer's memory
   bool only_this_host_ = false;
+  bool hear_first_ = true;       // see message.cpp
   std::uint32_t piece_bytes_ = 0;
   int poll_fd_ = -1;             // UCX's descriptor, the pidfds of peers, and the alarm
   int alarm_fd_ = -1;            // ends a wait on wait_fd() that has lasted long
@@ -230,7 +236,7 @@ class ucx_transport final : public transport {
   std::vector<std::unique_ptr<peer>> peers_;  // by rank; null until needed
   std::uint32_t peers_made_ = 0;
   std::vector<peer*> open_;                   // those with an endpoint, now or earlier
-  std::vector<peer*> to_open_, to_close_, suspects_;
+  std::vector<peer*> to_open_, to_close_, suspects_, stalled_;
 
   std::vector<region> regions_;
   std::vector<segment> segments_;
