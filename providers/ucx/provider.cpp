@@ -5,8 +5,9 @@
 namespace tutti {
 namespace {
 
-// Lists of UCX's transports that are worth a name of their own, best first. UCX knows by trying what can be used here.
-constexpr std::string_view devices[] = {"shm", "rc", "tcp"};
+// UCX's own choice first: a job that spans hosts takes the first, and "shm" reaches one host only. Then lists of UCX's
+// transports that are worth a name of their own. UCX knows by trying what can be used here.
+constexpr std::string_view devices[] = {"", "shm", "rc", "tcp"};
 
 std::vector<std::string> probe(std::string& why_not) {
   std::vector<std::string> usable;
@@ -18,7 +19,7 @@ std::vector<std::string> probe(std::string& why_not) {
     } else if (!why_not.empty()) {
       why_not += "; ";
     }
-    if (!opened) why_not += std::string{device} + ": " + opened.error().text();
+    if (!opened) why_not += std::string{device.empty() ? "any" : device} + ": " + opened.error().text();
   }
   return usable;
 }
