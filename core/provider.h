@@ -26,6 +26,7 @@ struct provider {
   std::vector<std::string> (*probe)(std::string& why_not);
   result<std::unique_ptr<transport>> (*open)(const open_params&);
   bool is_network = false;                             // reaches ranks on other nodes
+  const char* (*version)() = nullptr;                  // of the vendor's library, as it runs here
 };
 
 // A module exports one function of this type and name. It returns null if `abi` is not the one it was built for.

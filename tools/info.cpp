@@ -32,7 +32,8 @@ void print_providers() {
     }
     std::string why;
     const auto devices = e.impl->probe(why);
-    std::printf("%-6s %s\n", std::string(e.name).c_str(), std::string(e.impl->summary).c_str());
+    std::printf("%-6s %s%s%s\n", std::string(e.name).c_str(), std::string(e.impl->summary).c_str(),
+                e.impl->version ? ", version " : "", e.impl->version ? e.impl->version() : "");
     if (devices.empty()) std::printf("       cannot run here: %s\n", why.c_str());
     for (const auto& device : devices) {
       const std::string spec = device.empty() ? std::string(e.name) : std::string(e.name) + ":" + device;

@@ -33,6 +33,7 @@ const provider ucx_provider{
     .probe = probe,
     .open = ucx::ucx_transport::open,
     .is_network = true,
+    .version = ucp_get_version_string,
 };
 
 }  // namespace tutti

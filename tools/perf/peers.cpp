@@ -79,20 +79,44 @@ std::string bound(double seconds) {
   return "timeout -k 2 " + std::to_string(static_cast<int>(seconds) + 25) + " ";
 }
 
-contestant ourselves(const std::string& self, const fs::path& scratch, std::string name, std::string row_of) {
+// A job of ours over one provider, and of its rows the first of this lane and group (and name, if one is given).
+contestant ourselves(const std::string& self, const fs::path& scratch, std::string name, std::string provider,
+                     std::string lane, std::string group = "barrier", std::string row_name = {}) {
   return {std::move(name), {}, [=](int ranks, double seconds) -> std::optional<double> {
     const std::string file = scratch / "tutti.json";
     const auto ran = output_of(bound(seconds) + self + " run -n " + std::to_string(ranks) + " " + self +
-                               " perf --providers shm --barriers-only --barrier chosen --quiet --seconds " +
-                               std::to_string(seconds) + " --json " + file);
+                               " perf --providers " + provider + (group == "barrier" ? " --barriers-only" : "") +
+                               " --barrier chosen --quiet --seconds " + std::to_string(seconds) + " --json " + file);
     if (!ran) return {};
     std::ifstream in(file);
     const auto report = nlohmann::json::parse(in, nullptr, false);
     if (report.is_discarded()) return {};
     for (const auto& r : report["rows"])
-      if ((r["lane"] == "floor") == (row_of == "floor")) return r["median"].get<double>();
+      if (r["lane"] == lane && r["group"] == group && (row_name.empty() || r["name"] == row_name))
+        return r["median"].get<double>();
     return {};
   }};
+}
+
+// UCX's own latency test between two processes, pinned apart: one way, the median of single trips.
+contestant ucx_perftest(std::string name, std::string test, std::string tls, int iterations) {
+  contestant c{std::move(name), {}, {}};
+  if (!output_of("command -v ucx_perftest")) c.why_not = "ucx_perftest is not installed (package ucx-utils)";
+  c.median_us = [=](int, double seconds) -> std::optional<double> {
+    const std::string port = std::to_string(20000 + getpid() % 20000);
+    const std::string call = " taskset -c %s ucx_perftest %s -t " + test + " -s 8 -w 2000 -n " +
+                             std::to_string(iterations) + " -p " + port;
+    auto with = [&](const char* core, const char* host) {
+      char text[512];
+      std::snprintf(text, sizeof text, call.c_str(), core, host);
+      return "UCX_TLS=" + tls + " " + bound(seconds) + text;
+    };
+    const auto text = output_of("{ " + with("0", "") + " >/dev/null & sleep 0.7; " + with("1", "127.0.0.1") +
+                                " | sed -n 's/^Final:  *[0-9]*  *\\([0-9.]*\\).*/\\1/p'; wait; }");
+    if (!text || text->empty()) return {};
+    return std::atof(text->c_str());
+  };
+  return c;
 }
 
 contestant an_mpi(std::string name, const std::string& compiler, const std::string& launcher, const fs::path& scratch) {
@@ -112,42 +136,57 @@ contestant an_mpi(std::string name, const std::string& compiler, const std::stri
   return c;
 }
 
-}  // namespace
-
-int compare_with_peers(const peers_plan& plan) {
-  const scratch_folder scratch;
-  const std::string root = getuid() == 0 ? "--allow-run-as-root " : "";
-  std::vector<contestant> all;
-  all.push_back(ourselves(plan.self, scratch.path(), "floor", "floor"));
-  all.push_back(ourselves(plan.self, scratch.path(), "tutti", "shm"));
-  all.push_back(an_mpi("Open MPI", "mpicc.openmpi",
-                       "mpirun.openmpi " + root + "--oversubscribe BIND --mca mpi_yield_when_idle 1", scratch.path()));
-  all.push_back(an_mpi("MPICH", "mpicc.mpich", "mpiexec.mpich", scratch.path()));
-
-  const busy_neighbour neighbour(plan.neighbour);
-  std::vector<std::vector<series>> results(all.size(), std::vector<series>(plan.ranks.size()));
+void contest(const std::vector<contestant>& all, const peers_plan& plan, const std::vector<int>& ranks,
+             const std::string& title) {
+  std::vector<std::vector<series>> results(all.size(), std::vector<series>(ranks.size()));
+  const bool speaks = isatty(2);
   for (int round = 0; round < plan.rounds; ++round)
-    for (std::size_t n = 0; n < plan.ranks.size(); ++n)
+    for (std::size_t n = 0; n < ranks.size(); ++n)
       for (std::size_t c = 0; c < all.size(); ++c) {
         if (!all[c].why_not.empty()) continue;
-        std::fprintf(stderr, "\r\033[Kround %d of %d, %d ranks: %s", round + 1, plan.rounds, plan.ranks[n],
-                     all[c].name.c_str());
-        if (const auto us = all[c].median_us(plan.ranks[n], plan.seconds)) results[c][n].add(*us);
+        if (speaks)
+          std::fprintf(stderr, "\r\033[Kround %d of %d, %d ranks: %s", round + 1, plan.rounds, ranks[n],
+                       all[c].name.c_str());
+        if (const auto us = all[c].median_us(ranks[n], plan.seconds)) results[c][n].add(*us);
       }
-  std::fprintf(stderr, "\r\033[K");
+  if (speaks) std::fprintf(stderr, "\r\033[K");
 
-  std::printf("barrier on one node, shared memory, microseconds: medians of %d interleaved jobs of %.1f s%s\n\n",
-              plan.rounds, plan.seconds, plan.neighbour ? ", a busy stranger beside them" : "");
-  std::printf("%-12s", "ranks");
-  for (int n : plan.ranks) std::printf("%12d", n);
+  std::printf("%s\nmedians of %d interleaved jobs of %.1f s\n\n%-12s", title.c_str(), plan.rounds, plan.seconds, "ranks");
+  for (int n : ranks) std::printf("%12d", n);
   std::printf("\n");
   for (std::size_t c = 0; c < all.size(); ++c) {
     std::printf("%-12s", all[c].name.c_str());
     for (const series& s : results[c])
       if (s.count()) std::printf("%12.2f", s.median());
       else std::printf("%12s", "-");
-    std::printf("%s\n", all[c].why_not.c_str());
+    std::printf("  %s\n", all[c].why_not.c_str());
   }
+  std::printf("\n");
+}
+
+}  // namespace
+
+int compare_with_peers(const peers_plan& plan) {
+  const scratch_folder scratch;
+  const std::string root = getuid() == 0 ? "--allow-run-as-root " : "";
+  std::vector<contestant> all;
+  all.push_back(ourselves(plan.self, scratch.path(), "floor", "shm", "floor"));
+  all.push_back(ourselves(plan.self, scratch.path(), "tutti", "shm", "shm"));
+  all.push_back(an_mpi("Open MPI", "mpicc.openmpi",
+                       "mpirun.openmpi " + root + "--oversubscribe BIND --mca mpi_yield_when_idle 1", scratch.path()));
+  all.push_back(an_mpi("MPICH", "mpicc.mpich", "mpiexec.mpich", scratch.path()));
+
+  const busy_neighbour neighbour(plan.neighbour);
+  contest(all, plan, plan.ranks,
+          "barrier on one node, shared memory, microseconds" + std::string(plan.neighbour ? ", a busy stranger beside" : ""));
+  if (plan.neighbour) return 0;
+
+  std::vector<contestant> ucx;
+  ucx.push_back(ucx_perftest("am_lat tcp", "ucp_am_lat", "tcp,self", 50000));
+  ucx.push_back(ourselves(plan.self, scratch.path(), "barrier", "ucx:tcp", "ucx:tcp"));
+  ucx.push_back(ucx_perftest("put_lat shm", "ucp_put_lat", "posix,self", 1000000));
+  ucx.push_back(ourselves(plan.self, scratch.path(), "put+signal", "ucx:shm", "ucx:shm", "one-sided", "put 8 B + signal"));
+  contest(ucx, plan, {2}, "one way over UCX, microseconds: UCX's own test, then tutti, over tcp and over shared memory");
   return 0;
 }
 

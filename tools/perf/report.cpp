@@ -48,21 +48,21 @@ void print_table(const session& s, std::uint32_t ranks) {
   std::printf("%-24s", "");
   for (const auto& l : lanes) std::printf("%14s", l.c_str());
   std::printf("\n");
-  std::string group;
-  std::vector<std::string> done;
-  for (const row& first : rows) {
-    const std::string id = first.group + "/" + first.name;
-    if (std::find(done.begin(), done.end(), id) != done.end()) continue;
-    done.push_back(id);
-    if (first.group != group) std::printf("%s\n", (group = first.group).c_str());
-    std::printf("  %-22s", first.name.c_str());
-    for (const auto& l : lanes) {
-      std::string cell;
-      for (const row& r : rows)
-        if (r.lane == l && r.group == first.group && r.name == first.name) cell = format(r) + (r.chosen ? "*" : " ");
-      std::printf("%14s", cell.c_str());
+  for (const char* group : {"barrier", "one-sided", "bandwidth"}) {
+    std::vector<std::string> names;
+    for (const row& r : rows)
+      if (r.group == group && std::find(names.begin(), names.end(), r.name) == names.end()) names.push_back(r.name);
+    if (!names.empty()) std::printf("%s\n", group);
+    for (const auto& name : names) {
+      std::printf("  %-22s", name.c_str());
+      for (const auto& l : lanes) {
+        std::string cell;
+        for (const row& r : rows)
+          if (r.lane == l && r.group == group && r.name == name) cell = format(r) + (r.chosen ? "*" : " ");
+        std::printf("%14s", cell.c_str());
+      }
+      std::printf("\n");
     }
-    std::printf("\n");
   }
   for (const auto& [spec, why] : s.missing()) std::printf("\n%s left out: %s", spec.c_str(), why.c_str());
   std::printf("\n");
@@ -82,6 +82,7 @@ void write_json(const session& s, std::uint32_t ranks, const std::string& file) 
               {"processor", processor()},
               {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
               {"kernel", system.release},
+              {"compiler", "g++ " __VERSION__},
               {"ranks", ranks},
               {"ranks_per_core", s.ranks_per_core()},
               {"rows", json::array()},
@@ -97,7 +98,8 @@ void write_json(const session& s, std::uint32_t ranks, const std::string& file) 
                            {"iterations_per_chunk", r.iterations},
                            {"chosen", r.chosen}});
   for (const auto& [spec, why] : s.missing()) out["left_out"][spec] = why;
-  for (const provider_entry& e : providers()) out["providers"][std::string(e.name)] = e.impl ? std::string(e.impl->summary) : e.why_not;
+  for (const provider_entry& e : providers()) out["providers"][std::string(e.name)] = 
+        !e.impl ? e.why_not : e.impl->version ? e.impl->version() : "built in";
   std::ofstream to(file);
   to << out.dump(2) << "\n";
   if (!to.flush()) throw std::runtime_error("cannot write " + file + "; name a file in a folder that exists and is writable");
