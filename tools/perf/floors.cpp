@@ -24,7 +24,12 @@ void wait_raw(bool crowded, Ready ready) {
 
 void lane::add_floors(std::vector<row>& rows) {
   std::byte* const base = job_->net().map(segment_, 0);
-  if (!base) return;
+  // A rank may map its own memory where its peers do not: all ranks measure the floors, or none.
+  const std::byte mapped{base != nullptr && (job_->size() < 2 || job_->net().map(segment_, 1))};
+  const auto all = world_->group().exchange({&mapped, 1});
+  require(all.error());
+  for (std::size_t r = 0; r < (*all)->size(); ++r)
+    if ((**all)[r][0] == std::byte{0}) return;
   const bool crowded = job_->ranks_per_core() > 1;
   const std::uint32_t n = job_->size();
   const rank_t me = job_->rank();

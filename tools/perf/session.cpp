@@ -32,7 +32,8 @@ void session::open() {
     else missing_.emplace_back(spec, l.error().text());
   }
   if (lanes_.empty()) throw std::runtime_error(missing_.empty() ? "no provider named" : missing_.front().second);
-  if (plan_.floors) lanes_.front()->add_floors(rows_);
+  for (auto& l : lanes_)  // the first lane whose memory all ranks map
+    if (rows_.empty()) l->add_floors(rows_);
   for (auto& l : lanes_) {
     l->add_barriers(rows_, plan_.only_barrier);
     if (!plan_.barriers_only) l->add_one_sided(rows_);

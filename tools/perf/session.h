@@ -14,7 +14,6 @@ struct session_plan {
   std::vector<std::string> lanes;       // provider specs
   std::string only_barrier;             // "" all algorithms; "chosen"; a name
   bool barriers_only = false;
-  bool floors = true;
   double seconds = 20;                  // of measuring, about
   bool progress = false;                // a line on stderr while it runs
 };
