@@ -85,6 +85,7 @@ class job {
   transport& net() noexcept { return *net_; }
   const layout& where() const noexcept { return *where_; }
   double ranks_per_core() const noexcept { return where_->ranks_per_core(where_->node_of[rank_]); }  // on this node
+  bool crowded() const noexcept { return waiting_.spins() <= waiting::crowded_spins; }  // nobody should poll for long
   team& world() noexcept { return *world_; }
   const job_options& options() const noexcept { return options_; }
   const waiting& habit() const noexcept { return waiting_; }
@@ -103,10 +104,10 @@ class job {
   // wait. Errors: timed_out with the note's text, or look's. ready() is asked last: what has arrived wins over an error.
   template <class Ready, class Look>
   status wait(Ready&& ready, Look&& look, const wait_note& note, time_point deadline = time_point::max()) {
-    for (std::uint32_t i = 0, n = waiting_.spins(); i < n; ++i) {
+    for (std::uint32_t i = 1, n = waiting_.spins(); i <= n; ++i) {
       if (ready()) return {};
-      if (i % 16 == 15) progress();
-      else if (i > 64) cpu_relax();
+      if (i % 32 == 0) progress();
+      else if (i > 512) cpu_relax();
     }
     return wait_slowly(ready, look, note, deadline);
   }

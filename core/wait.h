@@ -47,6 +47,7 @@ class waiting {
   // ranks_per_core: ranks of this node divided by the cores they may use; above 1 nobody spins for long.
   waiting(wait_policy policy, double ranks_per_core, const capabilities& caps) noexcept;
 
+  static constexpr std::uint32_t crowded_spins = 32;
   // Polls before the first yield, for the caller's own fast loop.
   std::uint32_t spins() const noexcept { return spins_; }
 
@@ -63,7 +64,7 @@ class waiting {
   void yield_once() noexcept;
 
   wait_policy policy_ = wait_policy::automatic;
-  std::uint32_t spins_ = 32;
+  std::uint32_t spins_ = crowded_spins;
   std::uint32_t shy_ = 0;             // waits that will still sleep at once
   std::uint32_t shyness_ = first_shy; // how many the next overdraft costs
   std::chrono::nanoseconds price_{};  // of a wait by sleeping

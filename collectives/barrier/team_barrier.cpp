@@ -141,10 +141,15 @@ status team_barrier::enter(time_point deadline) noexcept {
   // Alone in flight: run without enlisting.
   ++started_;
   begin_next();
-  if (run_->advance() && run_->outcome().ok()) {
-    running_ = false;
-    ++completed_;
-    return {};
+  job& j = team_.parent_job();
+  for (std::uint32_t looks = j.crowded() ? 1 : 64; looks > 0; --looks) {  // the common end, without the wait's ceremony
+    if (run_->advance()) {
+      if (!run_->outcome().ok()) break;
+      running_ = false;
+      ++completed_;
+      return {};
+    }
+    j.progress();
   }
   return wait(started_, deadline);
 }
