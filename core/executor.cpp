@@ -147,7 +147,7 @@ bool run::send(const program::instruction& i) noexcept {
   return true;
 }
 
-bool run::advance() noexcept {
+bool run::advance(std::uint32_t looks) noexcept {
   const std::size_t end = program_->code_.size();
   while (at_ < end) {
     const program::instruction& i = program_->code_[at_];
@@ -157,10 +157,9 @@ bool run::advance() noexcept {
         passed = send(i);
         break;
       case program::kind::wait: {
-        // A few looks in a row: the word's arrival is seen sooner than by coming back through the caller each time.
         const std::atomic_ref<std::uint64_t> word(*const_cast<std::uint64_t*>(i.word));
         const std::uint64_t target = epoch_ * i.multiple;
-        for (int looks = 0; !(passed = reached(word.load(std::memory_order_acquire), target)) && looks < 16; ++looks) {}
+        for (std::uint32_t n = 0; !(passed = reached(word.load(std::memory_order_acquire), target)) && ++n < looks;) {}
         break;
       }
       case program::kind::arrive:

@@ -60,7 +60,8 @@ class run {
   ~run();                                                // waits out operations that name this run (bounded)
 
   void begin(std::uint64_t epoch) noexcept;              // only when finished
-  bool advance() noexcept;                               // true: finished, with success or an error
+  // True: finished, with success or an error. `looks`: how often in a row a word that has not arrived is looked at.
+  bool advance(std::uint32_t looks = 1) noexcept;
   bool finished() const noexcept { return at_ == program_->code_.size(); }
   const status& outcome() const noexcept { return error_; }
   wait_note waiting_for(const char* what) const noexcept; // what keeps it

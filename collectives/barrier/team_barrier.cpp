@@ -142,8 +142,10 @@ status team_barrier::enter(time_point deadline) noexcept {
   ++started_;
   begin_next();
   job& j = team_.parent_job();
-  for (std::uint32_t looks = j.crowded() ? 1 : 64; looks > 0; --looks) {  // the common end, without the wait's ceremony
-    if (run_->advance()) {
+  // The common end, without the wait's ceremony: a word is seen sooner by looking often than by coming back each time.
+  const std::uint32_t looks = j.crowded() ? 1 : 64;
+  for (std::uint32_t turn = 0; turn < looks; ++turn) {
+    if (run_->advance(looks)) {
       if (!run_->outcome().ok()) break;
       running_ = false;
       ++completed_;
