@@ -325,10 +325,10 @@ bool ucx_transport::say_goodbye() noexcept {
     ucp_request_free(request);
   }
 
-  const bool settled = settle(deadline);
+  const bool settled = settle(now() + longest_leave);
   for (peer* p : open_) bury(*p, {errc::peer_dead, "this rank's transport was closed", p->rank});
   if (settled) close_endpoints();
-  return settled && settle(now() + longest_settling);
+  return settled && settle(now() + longest_leave);
 }
 
 }  // namespace tutti::ucx
