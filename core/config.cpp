@@ -7,10 +7,10 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
-#include <numeric>
 #include <vector>
 
 #include "core/launcher_traces.h"
+#include "core/nearest.h"
 
 namespace tutti {
 namespace {
@@ -54,21 +54,6 @@ std::string_view trimmed(std::string_view s) {
   return first == s.npos ? std::string_view{} : s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
 }
 
-// Levenshtein: insertions, deletions and replacements that lead from one to the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 const knob_row* row_of(std::string_view name) {
   for (const knob_row& row : table)
     if (row.name == name) return &row;
@@ -80,7 +65,7 @@ status unknown(std::string_view called, bool as_variable, std::string_view where
   std::size_t best = ~std::size_t{0};
   for (const knob_row& row : table) {
     std::string name = as_variable ? variable_of(row.name) : std::string{row.name};
-    if (const std::size_t d = distance(called, name); d < best) best = d, nearest = std::move(name);
+    if (const std::size_t d = edit_distance(called, name); d < best) best = d, nearest = std::move(name);
   }
   return {errc::invalid, "unknown " + std::string{as_variable ? "variable " : "setting "} + std::string{called} +
                              std::string{where} + "; did you mean " + nearest + "?"};
