@@ -33,7 +33,9 @@ struct callbacks {
 
   static void on_failure(void* argument, ucp_ep_h, ucs_status_t why) noexcept {
     auto& p = *static_cast<peer*>(argument);
-    p.net->suspect(p, vendor_error(why, "connection lost", p.rank));
+    p.lost = true;
+    if (!p.end) p.net->close_soon(p);
+    else p.net->suspect(p, vendor_error(why, "connection lost", p.rank));
   }
 };
 

@@ -22,8 +22,6 @@ using namespace std::chrono_literals;
 
 constexpr auto moment = 50ms;  // from suspicion to judgement
 constexpr auto longest_greeting = 100ms;  // for a fabric that does not take even a greeting at once
-constexpr auto quiet = 2ms, longest_settling = 50ms;
-constexpr auto longest_leave = 500ms;  // a destructor must end though no peer answers
 
 status left(rank_t rank) { return {errc::peer_dead, "rank " + std::to_string(rank) + " left", rank, peer_left}; }
 
@@ -161,7 +159,7 @@ void ucx_transport::bury(peer& p, status why) noexcept {
     ::close(std::exchange(p.pidfd, -1));
   }
   fail_queue(p);
-  to_close_.push_back(&p);
+  close_soon(p);
 }
 
 // All that waits to be sent or answered. What is in UCX's hands ends in sent_by_ucx(): until then UCX may read it.
@@ -184,6 +182,14 @@ void ucx_transport::fail_queue(peer& p) noexcept {
     if (frames_[i].to == &p && &frames_[i] != p.head) finish(frames_[i], p.end);
 }
 
+// Not while UCX holds a piece: when UCX 1.13 closes tcp's half of a live connection in the middle of a piece that it
+// sends without a copy, it goes on to send from the memory that it has forgotten. sent_by_ucx() comes back here. A
+// connection that is lost has nothing more to send.
+void ucx_transport::close_soon(peer& p) noexcept {
+  if (p.in_ucx && !p.lost) return;
+  if (std::find(to_close_.begin(), to_close_.end(), &p) == to_close_.end()) to_close_.push_back(&p);
+}
+
 void ucx_transport::close_endpoints() noexcept {
   while (!to_close_.empty()) {
     peer& p = *to_close_.back();
@@ -201,38 +207,6 @@ void ucx_transport::close_endpoints() noexcept {
 void ucx_transport::drain() noexcept {
   for (int idle = 0, turns = 0; idle < 4 && turns < 10000; ++turns)
     idle = ucp_worker_progress(ucx_.worker) ? 0 : idle + 1;
-}
-
-// UCX 1.13 aborts when it closes an endpoint, or destroys the worker, while this rank's answer to a connection that a
-// peer has begun still waits to be sent. UCX does not show those answers, but it does not call a worker flushed while a
-// tcp connection is being made or bytes wait, and an answer waits for nothing else. So: let things come to rest, then
-// flush until UCX says at once that there is nothing to flush; who does not drive UCX after that leaves it so. False: a
-// peer did not take its answer in time. Only tcp's interfaces know; those of shared memory, which call themselves
-// flushed in any case, have an answer wait only for a peer that has 64 messages unread.
-bool ucx_transport::settle(time_point deadline) noexcept {
-  const time_point end = std::min(deadline, now() + longest_settling);
-  for (time_point last = now(); now() < end && now() - last < quiet;)
-    if (ucp_worker_progress(ucx_.worker)) last = now();
-    else ::usleep(50);
-  // A flush does not end while there are endpoints that have failed.
-  const auto close_failed = [this] {
-    for (peer* p : suspects_) bury(*p, {errc::peer_dead, "its connection was lost while this rank left", p->rank});
-    suspects_.clear();
-    close_endpoints();
-  };
-  ucp_request_param_t params{};
-  for (;;) {
-    close_failed();
-    void* request = ucp_worker_flush_nbx(ucx_.worker, &params);
-    if (!UCS_PTR_IS_PTR(request)) return true;
-    bool busy;
-    while ((busy = ucp_request_check_status(request) == UCS_INPROGRESS) && now() < deadline) {
-      if (!ucp_worker_progress(ucx_.worker)) ::usleep(50);
-      close_failed();
-    }
-    ucp_request_free(request);
-    if (busy) return false;
-  }
 }
 
 void ucx_transport::judge_suspects() noexcept {
@@ -278,57 +252,6 @@ status ucx_transport::health(rank_t rank) noexcept {
     if (p->end && p->pidfd >= 0) look_for_deaths(0);
   }
   return p->end;
-}
-
-void ucx_transport::part_from(peer& p) noexcept {
-  open_endpoint(p);
-  if (!p.end || p.farewell.to) return;
-  p.farewell.to = &p;
-  p.farewell.head.kind = message_kind::bye;
-  queue(p.farewell);
-}
-
-// Delivers what was taken, then says goodbye to everyone who has a connection with this rank, all within a bounded
-// time. A goodbye that gets lost is no harm: the peer then suspects, and judges rightly by itself. False: UCX's worker
-// must not be destroyed (settle()).
-bool ucx_transport::say_goodbye() noexcept {
-  const time_point deadline = now() + longest_leave;
-  leaving_ = true;
-  disarm();
-  drain();
-  for (auto& p : peers_) {
-    if (!p || !p->end || (!p->asked && !p->heard)) continue;
-    part_from(*p);
-  }
-  const auto busy = [&] {
-    return std::any_of(open_.begin(), open_.end(),
-                       [](const peer* p) { return p->end && p->suspected == time_point{} && p->queued; });
-  };
-  while (busy() && now() < deadline)
-    if (!progress()) ::usleep(50);
-
-  // Handed to UCX is not yet handed to the kernel.
-  std::vector<void*> flushes;
-  ucp_request_param_t params{};
-  for (peer* p : open_) {
-    if (!p->ep || p->suspected != time_point{} || p->queued) continue;
-    void* request = ucp_ep_flush_nbx(p->ep, &params);
-    try {
-      if (UCS_PTR_IS_PTR(request)) flushes.push_back(request);
-    } catch (...) {
-      ucp_request_free(request);
-    }
-  }
-  for (void* request : flushes) {
-    while (ucp_request_check_status(request) == UCS_INPROGRESS && now() < deadline)
-      if (!progress()) ::usleep(50);
-    ucp_request_free(request);
-  }
-
-  const bool settled = settle(now() + longest_leave);
-  for (peer* p : open_) bury(*p, {errc::peer_dead, "this rank's transport was closed", p->rank});
-  if (settled) close_endpoints();
-  return settled && settle(now() + longest_leave);
 }
 
 }  // namespace tutti::ucx

@@ -150,6 +150,7 @@ void ucx_transport::sent_by_ucx(peer& p, ucs_status_t outcome) noexcept {
     frame& f = *std::exchange(p.head, nullptr);
     p.tail = nullptr, p.queued = 0;
     finish(f, p.end);
+    close_soon(p);
   } else if (outcome != UCS_OK) {
     suspect(p, vendor_error(outcome, "sending", p.rank));
   } else {

@@ -73,15 +73,14 @@ status ucx_transport::start(const open_params& p) {
   if (const auto e = callbacks::install(ucx_.worker, *this); e != UCS_OK)
     return vendor_error(e, "ucp_worker_set_am_recv_handler");
 
-  int worker_fd = -1;
-  if (const auto e = ucp_worker_get_efd(ucx_.worker, &worker_fd); e != UCS_OK)
+  if (const auto e = ucp_worker_get_efd(ucx_.worker, &worker_fd_); e != UCS_OK)
     return vendor_error(e, "ucp_worker_get_efd");
   poll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.ptr = nullptr;
   alarm_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (poll_fd_ < 0 || alarm_fd_ < 0 || epoll_ctl(poll_fd_, EPOLL_CTL_ADD, worker_fd, &event) != 0 ||
+  if (poll_fd_ < 0 || alarm_fd_ < 0 || epoll_ctl(poll_fd_, EPOLL_CTL_ADD, worker_fd_, &event) != 0 ||
       epoll_ctl(poll_fd_, EPOLL_CTL_ADD, alarm_fd_, &event) != 0)
     return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};
 

@@ -19,7 +19,7 @@
 // word in order.
 //
 // What UCX 1.13 does not survive is kept away from it: a key of memory that is gone (shared_memory.h), an answer to a
-// connection that must be kept (message.cpp, and settle() in endpoint.cpp), an endpoint upon a connection that was reset
+// connection that must be kept (message.cpp, and settle() in leave.cpp), an endpoint upon a connection that was reset
 // (open_endpoint()). Of the last there remains a rest: on tcp, a peer that ends between the look and the opening can still
 // end this process by an assertion of UCX (tcp_ep.c:478), seen in about one of a hundred deaths while connecting.
 #pragma once
@@ -79,6 +79,7 @@ struct peer {
   bool heard = false;          // it has sent to me, so it wants to know when I leave
   bool stalled = false;        // in stalled_
   bool marking = false;        // a mark is under way, after which signals may go directly
+  bool lost = false;           // UCX says that the connection is
   bool in_ucx = false;         // queue->head is in UCX's hands; never more than one
   frame* head = nullptr;       // what waits to be sent, in order
   frame* tail = nullptr;
@@ -168,11 +169,14 @@ class ucx_transport final : public transport {
   void suspect(peer&, status) noexcept;        // safe inside UCX's callbacks
   void bury(peer&, status) noexcept;           // ends all its operations; safe inside UCX's callbacks
   void fail_queue(peer&) noexcept;
+  void close_soon(peer&) noexcept;             // safe inside UCX's callbacks
   void close_endpoints() noexcept;             // of the buried
   void judge_suspects() noexcept;
   void drain() noexcept;
-  bool settle(time_point deadline) noexcept;
   bool look_for_deaths(int timeout_ms) noexcept;  // reads poll_fd_; true: something is readable
+
+  // leave.cpp
+  bool settle(time_point deadline) noexcept;   // true: the worker can be destroyed
   bool say_goodbye() noexcept;
   void part_from(peer&) noexcept;
 
@@ -229,6 +233,7 @@ class ucx_transport final : public transport {
   bool only_this_host_ = false;
   bool hear_first_ = true;       // see message.cpp
   std::uint32_t piece_bytes_ = 0;
+  int worker_fd_ = -1;           // UCX's own
   int poll_fd_ = -1;             // UCX's descriptor, the pidfds of peers, and the alarm
   int alarm_fd_ = -1;            // ends a wait on wait_fd() that has lasted long
 

@@ -153,14 +153,10 @@ void nothing_stays_behind(rank_env& e) {
     e.barrier();
   }
   const auto files = shared_files(e.place().name());
-  // A fabric whose library cannot be closed safely while a peer still connects may have to keep one worker with its
-  // descriptors (providers/ucx/transport.cpp); only one whose target must progress makes such connections.
-  const int kept = e.net().caps().target_must_progress ? 8 + 2 * static_cast<int>(e.size) : 0;
   e.close();
   e.barrier();
   if (e.own_process) {
-    require(open_descriptors() <= e.before.descriptors + kept, "open descriptors: seen " +
-            std::to_string(open_descriptors()) + ", wanted " + std::to_string(e.before.descriptors));
+    require_equal(open_descriptors(), e.before.descriptors, "open descriptors");
     require_equal(running_threads(), e.before.threads, "threads");
     std::string left;
     for (const auto& f : shared_files(e.place().name())) left += " " + f;

@@ -119,11 +119,7 @@ int main(int argc, char **argv) {
   }
   (void)tutti_finalize(&job); /* peer dead again, or left: whatever it says, it returns and frees */
   CHECK(job == NULL);
-  /* Over UCX's tcp a worker may have to be kept, with its descriptors, when a peer died while connecting: destroying it
-   * could end this process (providers/ucx/transport.cpp). One worker's worth is all that may stay. */
-  const char *provider = getenv("TUTTI_PROVIDER");
-  const int kept = provider && !strncmp(provider, "ucx", 3) ? 8 + 2 * (int)n : 0;
-  CHECK(descriptors() <= open_before + kept);
+  CHECK(descriptors() <= open_before);
   CHECK(mappings() <= mapped_before);
   (void)tutti_abandon(&check_ctx);
   fprintf(stderr, "rank %u: told after %.0f ms\n", me, 1e3 * (told_at - shared->ended_at));
