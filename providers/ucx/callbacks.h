@@ -1,11 +1,11 @@
 // UCX calls C functions with an argument of ours.
 #pragma once
-#include "providers/ucx/transport.h"
+#include "providers/ucx/link.h"
 
 namespace tutti::ucx {
 
 struct callbacks {
-  static ucs_status_t install(ucp_worker_h worker, ucx_transport& net) noexcept {
+  static ucs_status_t install(ucp_worker_h worker, message_transport& net) noexcept {
     ucp_am_handler_param_t handler{};
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                          UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
@@ -21,21 +21,19 @@ struct callbacks {
     if (header_length != sizeof(message) || (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) return UCS_OK;  // not ours
     message m;
     std::memcpy(&m, header, sizeof m);
-    static_cast<ucx_transport*>(net)->receive(m, {static_cast<const std::byte*>(data), length});
+    static_cast<message_transport*>(net)->receive(m, {static_cast<const std::byte*>(data), length});
     return UCS_OK;
   }
 
   static void on_sent(void* request, ucs_status_t outcome, void* argument) noexcept {
     ucp_request_free(request);
     auto& p = *static_cast<peer*>(argument);
-    p.net->sent_by_ucx(p, outcome);
+    p.net->sent(p, outcome == UCS_OK ? status{} : vendor_error(outcome, "sending", p.rank));
   }
 
   static void on_failure(void* argument, ucp_ep_h, ucs_status_t why) noexcept {
     auto& p = *static_cast<peer*>(argument);
-    p.lost = true;
-    if (!p.end) p.net->close_soon(p);
-    else p.net->suspect(p, vendor_error(why, "connection lost", p.rank));
+    p.net->connection_lost(p, vendor_error(why, "connection lost", p.rank));
   }
 };
 

@@ -1,20 +1,19 @@
-// How this rank leaves: what it owes is delivered, its peers are told, and UCX is brought to a state in which its worker
-// can be destroyed.
+// How UCX is brought to a state in which its worker can be destroyed.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 
-#include "providers/ucx/transport.h"
+#include "providers/ucx/link.h"
 
 namespace tutti::ucx {
 namespace {
 
 using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
 
 constexpr auto quiet = 2ms, longest_settling = 50ms;
-constexpr auto longest_leave = 500ms;  // a destructor must end though no peer answers
 
 // What an epoll descriptor watches, as the kernel tells it; nothing where it does not.
 bool watched_by(int epoll_fd, std::vector<int>& watched) {
@@ -41,6 +40,26 @@ bool has_connections(int worker_fd) noexcept {
 
 }  // namespace
 
+// Handed to UCX is not yet handed to the kernel.
+void ucx_link::push_out(time_point deadline) noexcept {
+  std::vector<void*> flushes;
+  ucp_request_param_t params{};
+  for (peer* p : net_->opened()) {
+    if (!p->line || p->suspected != time_point{} || p->queued) continue;
+    void* request = ucp_ep_flush_nbx(endpoint_of(*p), &params);
+    try {
+      if (UCS_PTR_IS_PTR(request)) flushes.push_back(request);
+    } catch (...) {
+      ucp_request_free(request);
+    }
+  }
+  for (void* request : flushes) {
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && clock::now() < deadline)
+      if (!net_->progress()) ::usleep(50);
+    ucp_request_free(request);
+  }
+}
+
 // UCX 1.13 aborts when it closes an endpoint, or destroys the worker, while this rank's answer to a connection that a
 // peer has begun still waits to be sent. UCX does not show those answers, but it does not call a worker flushed while a
 // tcp connection is being made or bytes wait, and an answer waits for nothing else. So: let things come to rest, then
@@ -50,84 +69,29 @@ bool has_connections(int worker_fd) noexcept {
 //
 // The flush has a flaw: bytes that waited on a connection which failed are never counted off, and then it does not end.
 // But where no connection is left, nothing can wait.
-bool ucx_transport::settle(time_point deadline) noexcept {
-  const time_point end = std::min(deadline, now() + longest_settling);
-  for (time_point last = now(); now() < end && now() - last < quiet;)
-    if (ucp_worker_progress(ucx_.worker)) last = now();
+bool ucx_link::settle(time_point deadline) noexcept {
+  const time_point end = std::min(deadline, clock::now() + longest_settling);
+  for (time_point last = clock::now(); clock::now() < end && clock::now() - last < quiet;)
+    if (ucp_worker_progress(ucx_.worker)) last = clock::now();
     else ::usleep(50);
   // A flush does not end while there are endpoints that have failed.
-  const auto close_failed = [this] {
-    for (peer* p : suspects_) bury(*p, {errc::peer_dead, "its connection was lost while this rank left", p->rank});
-    suspects_.clear();
-    close_endpoints();
-  };
   ucp_request_param_t params{};
   for (;;) {
-    close_failed();
+    net_->close_suspects();
     void* request = ucp_worker_flush_nbx(ucx_.worker, &params);
     if (!UCS_PTR_IS_PTR(request)) return true;
     bool busy;
-    time_point last = now();
-    while ((busy = ucp_request_check_status(request) == UCS_INPROGRESS) && now() < deadline) {
-      if (ucp_worker_progress(ucx_.worker)) last = now();
-      else if (now() - last > longest_settling && !has_connections(worker_fd_)) break;
+    time_point last = clock::now();
+    while ((busy = ucp_request_check_status(request) == UCS_INPROGRESS) && clock::now() < deadline) {
+      if (ucp_worker_progress(ucx_.worker)) last = clock::now();
+      else if (clock::now() - last > longest_settling && !has_connections(fd_)) break;
       ::usleep(50);
-      close_failed();
+      net_->close_suspects();
     }
     ucp_request_free(request);
-    if (busy) return !has_connections(worker_fd_);
+    if (busy) return !has_connections(fd_);
   }
 }
 
-void ucx_transport::part_from(peer& p) noexcept {
-  open_endpoint(p);
-  if (!p.end || p.farewell.to) return;
-  p.farewell.to = &p;
-  p.farewell.head.kind = message_kind::bye;
-  queue(p.farewell);
-}
-
-// Delivers what was taken, then says goodbye to everyone who has a connection with this rank, all within a bounded
-// time. A goodbye that gets lost is no harm: the peer then suspects, and judges rightly by itself. False: UCX's worker
-// must not be destroyed (settle()).
-bool ucx_transport::say_goodbye() noexcept {
-  const time_point deadline = now() + longest_leave;
-  leaving_ = true;
-  disarm();
-  drain();
-  for (auto& p : peers_) {
-    if (!p || !p->end || (!p->asked && !p->heard)) continue;
-    part_from(*p);
-  }
-  const auto busy = [&] {
-    return std::any_of(open_.begin(), open_.end(),
-                       [](const peer* p) { return p->end && p->suspected == time_point{} && p->queued; });
-  };
-  while (busy() && now() < deadline)
-    if (!progress()) ::usleep(50);
-
-  // Handed to UCX is not yet handed to the kernel.
-  std::vector<void*> flushes;
-  ucp_request_param_t params{};
-  for (peer* p : open_) {
-    if (!p->ep || p->suspected != time_point{} || p->queued) continue;
-    void* request = ucp_ep_flush_nbx(p->ep, &params);
-    try {
-      if (UCS_PTR_IS_PTR(request)) flushes.push_back(request);
-    } catch (...) {
-      ucp_request_free(request);
-    }
-  }
-  for (void* request : flushes) {
-    while (ucp_request_check_status(request) == UCS_INPROGRESS && now() < deadline)
-      if (!progress()) ::usleep(50);
-    ucp_request_free(request);
-  }
-
-  const bool settled = settle(now() + longest_leave);
-  for (peer* p : open_) bury(*p, {errc::peer_dead, "this rank's transport was closed", p->rank});
-  if (settled) close_endpoints();
-  return settled && settle(now() + longest_leave);
-}
 
 }  // namespace tutti::ucx

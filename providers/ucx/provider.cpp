@@ -1,6 +1,6 @@
 #include "core/provider.h"
 
-#include "providers/ucx/transport.h"
+#include "providers/ucx/link.h"
 
 namespace tutti {
 namespace {
@@ -24,6 +24,12 @@ std::vector<std::string> probe(std::string& why_not) {
   return usable;
 }
 
+result<std::unique_ptr<transport>> open(const open_params& p) {
+  auto link = ucx::ucx_link::open(p.device);
+  if (!link) return link.error();
+  return messages::message_transport::open(p, std::move(*link));
+}
+
 }  // namespace
 
 extern const provider ucx_provider;
@@ -31,7 +37,7 @@ const provider ucx_provider{
     .name = "ucx",
     .summary = "UCX: shared memory, tcp, and whatever fabrics UCX finds here",
     .probe = probe,
-    .open = ucx::ucx_transport::open,
+    .open = open,
     .is_network = true,
     .version = ucp_get_version_string,
 };

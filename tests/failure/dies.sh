@@ -25,7 +25,7 @@ for scene in "${scenes[@]}"; do for how in "${hows[@]}"; do for barrier in "${ba
   export TUTTI_BARRIER=$barrier
   job "$scene" "$how" "$barrier"
   # UCX 1.13 can end a survivor by an assertion of its own when a peer resets a tcp connection just as it is reused
-  # (providers/ucx/transport.h): that is said, and the job is given one more chance.
+  # (providers/ucx/link.h): that is said, and the job is given one more chance.
   if grep -qE 'tcp_ep\.c:[0-9]+ *Assertion|wireup_ep\.c:[0-9]+ *Assertion' "$scratch/err"; then
     echo "an assertion of UCX ended a survivor: $(grep -hoE '[a-z_]+\.c:[0-9]+ *Assertion.*' "$scratch/err" | head -1)"
     job "$scene" "$how" "$barrier"

@@ -19,7 +19,9 @@ own collectives 'core|collectives'
 own messaging 'core|messaging'
 own bsp 'core|messaging|collectives|bsp'
 own api 'core|collectives|messaging|bsp|api'
-for folder in $(folders providers/*); do own "$folder" "core|$folder"; done
+# providers/messages holds what the vendors' providers share.
+own providers/messages 'core|providers/messages'
+for folder in $(folders providers/*); do own "$folder" "core|providers/messages|$folder"; done
 # The registry's files, beside the providers' folders, name each provider and nothing of its inside.
 found '#include "' providers/*.h providers/*.cpp 2>/dev/null |
   grep -vE '#include "(core/[a-z_]+\.h|providers/(registry|module)\.h|providers/([a-z]+)/\3\.h)"' | breach 'the registry' || :

@@ -57,7 +57,7 @@ struct shared_pids {
 
 // UCX answers a connection by itself; the answer may not have gone out when its peer dies, or this rank closes.
 BOOST_AUTO_TEST_CASE(a_peer_killed_while_it_connects_takes_nobody_with_it) {
-  // Not on tcp, where UCX still aborts once in some hundred such deaths: providers/ucx/transport.h.
+  // Not on tcp, where UCX still aborts once in some hundred such deaths: providers/ucx/link.h.
   for (std::uint64_t seed = 1; seed <= 40; ++seed)
     run_ranks(shm, 2, [](rank_env& env) {
       const area a = env.allocate(4096);

@@ -1,14 +1,14 @@
 // Memory that other processes of this host can map: files without a name, opened by peers through /proc. They lie in
 // /dev/shm because that has a limit; of a memfd the kernel would go on giving until it has to kill somebody.
 //
-// UCX can allocate and map such memory too (ucp_mem_map, ucp_rkey_ptr). But UCX 1.13 crashes when it unpacks a key of
+// UCX could allocate and map such memory too (ucp_mem_map, ucp_rkey_ptr). But UCX 1.13 crashes when it unpacks a key of
 // memory that is gone (the clean-up of its failure path releases what was never attached), it would take another
 // region that got the same descriptor for the one that is gone, and it ties mappings to an endpoint.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
-namespace tutti::ucx {
+namespace tutti::messages {
 
 // What a peer must know. The inode tells the file from a later one under the same process id and descriptor.
 struct memory_name {
@@ -38,4 +38,4 @@ mapping private_memory(std::size_t bytes) noexcept;  // zeroed
 mapping map_shared_memory(const memory_name&) noexcept;
 void unmap(mapping&) noexcept;
 
-}  // namespace tutti::ucx
+}  // namespace tutti::messages

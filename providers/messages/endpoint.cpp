@@ -1,9 +1,9 @@
 // How a peer is reached, and how it ends.
 //
 // Endpoints are opened by the first operation towards a peer, by the first answer to it, or when its health is asked
-// for. A peer ends in one of three ways: it says goodbye; its process ends (on this host a pidfd tells, which UCX's own
-// keepalive cannot: it looks at /proc, where a zombie looks alive); or UCX loses the connection. A lost connection is
-// only a suspicion at first, because a peer that leaves closes its sockets right behind its goodbye, and a process that
+// for. A peer ends in one of three ways: it says goodbye; its process ends (on this host a pidfd tells, sooner and surer
+// than any library: UCX's keepalive looks at /proc, where a zombie looks alive); or the link loses the connection. A lost
+// connection is only a suspicion at first, because a peer that leaves closes its sockets right behind its goodbye, and a process that
 // is killed closes its sockets before its pidfd tells. Both get a moment before judgement.
 #include <poll.h>
 #include <sys/epoll.h>
@@ -12,16 +12,14 @@
 
 #include <algorithm>
 
-#include "providers/ucx/callbacks.h"
-#include "providers/ucx/transport.h"
+#include "providers/messages/transport.h"
 
-namespace tutti::ucx {
+namespace tutti::messages {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr auto moment = 50ms;  // from suspicion to judgement
-constexpr auto longest_greeting = 100ms;  // for a fabric that does not take even a greeting at once
 
 status left(rank_t rank) { return {errc::peer_dead, "rank " + std::to_string(rank) + " left", rank, peer_left}; }
 
@@ -36,44 +34,41 @@ bool readable(int fd) noexcept {
 
 }  // namespace
 
-result<std::vector<std::byte>> ucx_transport::address() {
-  ucp_address_t* worker = nullptr;
-  std::size_t worker_bytes = 0;
-  if (const auto e = ucp_worker_get_address(ucx_.worker, &worker, &worker_bytes); e != UCS_OK)
-    return vendor_error(e, "ucp_worker_get_address");
+result<std::vector<std::byte>> message_transport::address() {
+  auto own = link_->address();
+  if (!own) return own.error();
   address_head head;
   head.pid = ::getpid(), head.host = host_;
-  head.worker_bytes = static_cast<std::uint32_t>(worker_bytes);
+  head.link_bytes = static_cast<std::uint32_t>(own->size());
   if (has_doze_region_) head.doze = region_at(static_cast<std::uint32_t>(doze_region_))->memory.name();
   std::vector<std::byte> blob;
   append(blob, &head);
-  append(blob, reinterpret_cast<const std::byte*>(worker), worker_bytes);
-  ucp_worker_release_address(ucx_.worker, worker);
+  append(blob, own->data(), own->size());
   return blob;
 }
 
-status ucx_transport::connect(shared_blobs addresses, time_point) {
+status message_transport::connect(shared_blobs addresses, time_point) {
   if (!addresses || addresses->size() != size_)
     return {errc::invalid, "connect() needs the addresses of all " + std::to_string(size_) + " ranks"};
   for (rank_t r = 0; r < size_; ++r) {
     const auto head = head_of<address_head>((*addresses)[r]);
     if (!head || head->version != wire_version ||
-        (*addresses)[r].size() != sizeof *head + head->worker_bytes)
-      return {errc::protocol, "rank " + std::to_string(r) + " runs another version of the UCX provider", r};
+        (*addresses)[r].size() != sizeof *head + head->link_bytes)
+      return {errc::protocol, "rank " + std::to_string(r) + " runs another version of the " + traits_.name + " provider", r};
   }
   addresses_ = std::move(addresses);
   return {};
 }
 
-bool ucx_transport::reaches(rank_t rank) const noexcept {
-  return rank < size_ && (rank == rank_ || !only_this_host_ || same_host(rank));
+bool message_transport::reaches(rank_t rank) const noexcept {
+  return rank < size_ && (rank == rank_ || !traits_.only_this_host || same_host(rank));
 }
 
-bool ucx_transport::same_host(rank_t rank) const noexcept {
+bool message_transport::same_host(rank_t rank) const noexcept {
   return addresses_ && head_of<address_head>((*addresses_)[rank])->host == host_;
 }
 
-peer* ucx_transport::peer_of(rank_t rank) noexcept {
+peer* message_transport::peer_of(rank_t rank) noexcept {
   if (peers_[rank]) return peers_[rank].get();
   try {
     for (auto* list : {&open_, &to_open_, &to_close_, &suspects_, &stalled_}) list->reserve(peers_made_ + 1);
@@ -87,36 +82,25 @@ peer* ucx_transport::peer_of(rank_t rank) noexcept {
   return peers_[rank].get();
 }
 
-void ucx_transport::open_soon(peer& p) noexcept {
+void message_transport::open_soon(peer& p) noexcept {
   if (std::find(to_open_.begin(), to_open_.end(), &p) == to_open_.end()) to_open_.push_back(&p);
 }
 
-void ucx_transport::open_endpoint(peer& p) noexcept {
+void message_transport::open_endpoint(peer& p) noexcept {
   if (p.asked || !p.end || !addresses_) return;
   p.asked = true;
-  if (hear_first_) p.kept_from = now() + longest_greeting;
   open_.push_back(&p);  // reserved by peer_of()
   const auto blob = (*addresses_)[p.rank];
   const auto head = *head_of<address_head>(blob);
   const bool local = head.host == host_;
   if (local && head.pid != ::getpid() && p.pidfd < 0) watch_process(p, head.pid);
-  // It may have left, or died. UCX 1.13 would build the endpoint upon the connection that the peer made to here; if that
-  // was reset meanwhile, an assertion ends the process in the next progress. So let UCX see to what has been reset.
+  // It may have left, or died, and that may have arrived here: then no connection is made.
   drain();
   if (p.end && p.pidfd >= 0 && readable(p.pidfd)) bury(p, died(p.rank, "its process has ended"));
   if (!p.end) return;
-
-  ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.address = reinterpret_cast<const ucp_address_t*>(blob.data() + sizeof head);
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  params.err_handler.cb = callbacks::on_failure;
-  params.err_handler.arg = &p;
-  if (const auto e = ucp_ep_create(ucx_.worker, &params, &p.ep); e != UCS_OK) {
-    p.ep = nullptr;
+  if (const status s = link_->open(p, blob.subspan(sizeof head)); !s) {
     const std::string what = "rank " + std::to_string(p.rank) + " cannot be reached: ";
-    bury(p, {errc::peer_dead, what + ucs_status_string(e), p.rank, e});
+    bury(p, {errc::peer_dead, what + s.text(), p.rank, s.native()});
     return;
   }
   if (local && !leaving_) {
@@ -132,11 +116,11 @@ void ucx_transport::open_endpoint(peer& p) noexcept {
   pump(p);
 }
 
-void ucx_transport::watch_process(peer& p, std::int32_t pid) noexcept {
+void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
   p.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (p.pidfd < 0) {
     if (errno == ESRCH) bury(p, died(p.rank, "its process has ended"));
-    return;  // without a pidfd (an old kernel, too many files), UCX's keepalive has to do
+    return;  // without a pidfd (an old kernel, too many files), the link has to notice
   }
   epoll_event event{};
   event.events = EPOLLIN;
@@ -144,14 +128,20 @@ void ucx_transport::watch_process(peer& p, std::int32_t pid) noexcept {
   ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, p.pidfd, &event);
 }
 
-void ucx_transport::suspect(peer& p, status why) noexcept {
+void message_transport::suspect(peer& p, status why) noexcept {
   if (!p.end || p.suspected != time_point{}) return;
   p.suspected = now() + moment;
   p.suspicion = std::move(why);
   suspects_.push_back(&p);
 }
 
-void ucx_transport::bury(peer& p, status why) noexcept {
+void message_transport::connection_lost(peer& p, status why) noexcept {
+  p.lost = true;
+  if (!p.end) close_soon(p);
+  else suspect(p, std::move(why));
+}
+
+void message_transport::bury(peer& p, status why) noexcept {
   if (!p.end) return;
   p.end = std::move(why);
   if (p.pidfd >= 0) {
@@ -162,10 +152,10 @@ void ucx_transport::bury(peer& p, status why) noexcept {
   close_soon(p);
 }
 
-// All that waits to be sent or answered. What is in UCX's hands ends in sent_by_ucx(): until then UCX may read it.
-void ucx_transport::fail_queue(peer& p) noexcept {
+// All that waits to be sent or answered. What the link keeps ends in sent(): until then it may read it.
+void message_transport::fail_queue(peer& p) noexcept {
   frame* waiting = p.head;
-  if (p.in_ucx) {
+  if (p.kept) {
     waiting = std::exchange(p.head->next, nullptr);
     p.tail = p.head;
     p.queued = 1;
@@ -182,34 +172,28 @@ void ucx_transport::fail_queue(peer& p) noexcept {
     if (frames_[i].to == &p && &frames_[i] != p.head) finish(frames_[i], p.end);
 }
 
-// Not while UCX holds a piece: when UCX 1.13 closes tcp's half of a live connection in the middle of a piece that it
-// sends without a copy, it goes on to send from the memory that it has forgotten. sent_by_ucx() comes back here. A
-// connection that is lost has nothing more to send.
-void ucx_transport::close_soon(peer& p) noexcept {
-  if (p.in_ucx && !p.lost) return;
+// Not while the link keeps a piece, which it would go on to read: sent() comes back here. A connection that is lost has
+// nothing more to send.
+void message_transport::close_soon(peer& p) noexcept {
+  if (p.kept && !p.lost) return;
   if (std::find(to_close_.begin(), to_close_.end(), &p) == to_close_.end()) to_close_.push_back(&p);
 }
 
-void ucx_transport::close_endpoints() noexcept {
+void message_transport::close_endpoints() noexcept {
   while (!to_close_.empty()) {
     peer& p = *to_close_.back();
     to_close_.pop_back();
-    if (!p.ep) continue;
-    ucp_request_param_t params{};
-    params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    params.flags = UCP_EP_CLOSE_FLAG_FORCE;
-    void* request = ucp_ep_close_nbx(std::exchange(p.ep, nullptr), &params);
-    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);  // goes on by itself
+    if (p.line) link_->close(p);
   }
 }
 
 // Lets everything in that arrived already, above all goodbyes.
-void ucx_transport::drain() noexcept {
+void message_transport::drain() noexcept {
   for (int idle = 0, turns = 0; idle < 4 && turns < 10000; ++turns)
-    idle = ucp_worker_progress(ucx_.worker) ? 0 : idle + 1;
+    idle = link_->progress() ? 0 : idle + 1;
 }
 
-void ucx_transport::judge_suspects() noexcept {
+void message_transport::judge_suspects() noexcept {
   for (std::size_t i = 0; i < suspects_.size();) {
     peer& p = *suspects_[i];
     if (p.end && p.pidfd >= 0 && readable(p.pidfd)) {
@@ -227,7 +211,7 @@ void ucx_transport::judge_suspects() noexcept {
   }
 }
 
-bool ucx_transport::look_for_deaths(int timeout_ms) noexcept {
+bool message_transport::look_for_deaths(int timeout_ms) noexcept {
   epoll_event events[16];
   const int n = ::epoll_wait(poll_fd_, events, 16, timeout_ms);
   for (int i = 0; i < n; ++i) {
@@ -239,7 +223,7 @@ bool ucx_transport::look_for_deaths(int timeout_ms) noexcept {
   return n > 0;
 }
 
-status ucx_transport::health(rank_t rank) noexcept {
+status message_transport::health(rank_t rank) noexcept {
   if (rank == rank_) return {};
   peer* p = peer_of(rank);
   if (!p) return {errc::no_resource, "no memory for a peer", rank};
@@ -254,4 +238,4 @@ status ucx_transport::health(rank_t rank) noexcept {
   return p->end;
 }
 
-}  // namespace tutti::ucx
+}  // namespace tutti::messages

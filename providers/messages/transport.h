@@ -1,27 +1,21 @@
-// The transport contract over UCP. Two ways lead to a peer's memory:
+// The transport contract by messages, upon any library that carries them (link.h). Two ways lead to a peer's memory:
 //
 // Mapped. Memory from allocate() on a fabric with shared memory can be mapped by a peer on this host. Operations upon it
 // are loads, stores and CPU atomics of the origin; the target takes no part.
 //
-// Messages. Everything else is an active message, applied by the target's handler in its progress(). UCX emulates its
+// Messages. Everything else is a message, applied by the target in its progress(). The vendors' libraries emulate their
 // own put, get and atomics in the same way on such fabrics (tcp, and private memory on one host), so nothing is lost;
 // and what is gained is one message for payload and signal together, ranges checked at the target, and atomics that are
-// those of the target's CPU: UCX's emulation uses plain loads and stores, which would tear those of other processes
-// that share the memory.
+// those of the target's CPU: UCX's emulation, for one, uses plain loads and stores, which would tear those of other
+// processes that share the memory.
 //
-// Order. Messages of one origin to one target are one stream: UCX keeps the order of eager active messages of an
-// endpoint (they take one lane, and what must wait there waits in a queue), and we hand it the next only when it has
-// taken the last. Its manual does not promise that, so every message is numbered and a gap ends the connection rather
-// than the order. The handler applies a message before it looks at the next. So a signal by message overtakes nothing
-// that went by message. A store to mapped memory is visible before any later message or store with release order. The
-// one danger is a direct signal overtaking messages; hence a signal takes the direct way only when no message to that
-// rank is unaccounted for (peer::unapplied()), and follows them as a message otherwise. That also keeps signals to one
-// word in order.
-//
-// What UCX 1.13 does not survive is kept away from it: a key of memory that is gone (shared_memory.h), an answer to a
-// connection that must be kept (message.cpp, and settle() in leave.cpp), an endpoint upon a connection that was reset
-// (open_endpoint()). Of the last there remains a rest: on tcp, a peer that ends between the look and the opening can still
-// end this process by an assertion of UCX (tcp_ep.c:478), seen in about one of a hundred deaths while connecting.
+// Order. Messages of one origin to one target are one stream: a link keeps their order, and gets the next only when it
+// has taken the last. Whether or not its library's manual promises that, every message is numbered, and a gap ends the
+// connection rather than the order. The target applies a message before it looks at the next. So a signal by message
+// overtakes nothing that went by message. A store to mapped memory is visible before any later message or store with
+// release order. The one danger is a direct signal overtaking messages; hence a signal takes the direct way only when no
+// message to that rank is unaccounted for (peer::unapplied()), and follows them as a message otherwise. That also keeps
+// signals to one word in order.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -30,30 +24,29 @@
 #include <vector>
 
 #include "core/provider.h"
-#include "providers/ucx/context.h"
-#include "providers/ucx/shared_memory.h"
-#include "providers/ucx/wire.h"
+#include "providers/messages/link.h"
+#include "providers/messages/shared_memory.h"
+#include "providers/messages/wire.h"
 
-namespace tutti::ucx {
+namespace tutti::messages {
 
 inline constexpr std::uint32_t pool_frames = 512;    // messages of mine that wait or travel
 inline constexpr std::uint32_t queue_limit = 256;    // of these to one peer, so that a slow one leaves room to others
 inline constexpr std::uint32_t request_limit = 32;   // unanswered requests to one peer; it keeps room for the answers
 inline constexpr std::uint32_t max_inline = 256;
 inline constexpr std::uint32_t max_slices = 64;
-inline constexpr unsigned am_id = 7;
 
 struct peer;
-class ucx_transport;
+class message_transport;
 
 // A message with all it needs until it is sent and, for a request, answered. Never allocated on the data path.
 struct frame {
   frame* next = nullptr;       // in a free list or in its peer's queue
   peer* to = nullptr;          // null: free
-  message head;                // UCX reads it until it says that the message was sent
+  message head;                // a link that keeps it reads it until it says that the message was sent
   const std::byte* source = nullptr;
-  std::uint64_t left = 0;      // bytes of payload still to be handed to UCX
-  std::uint32_t piece = 0;     // bytes in UCX's hands
+  std::uint64_t left = 0;      // bytes of payload still to be handed to the link
+  std::uint32_t piece = 0;     // bytes in the link's hands
   bool sent = false;           // all of it
   bool request = false;        // lives until it is answered
   bool answered = false;
@@ -69,18 +62,18 @@ struct frame {
 };
 
 struct peer {
-  ucx_transport* net = nullptr;  // for UCX's callbacks
+  message_transport* net = nullptr;  // for the callbacks of a link's library
   rank_t rank = no_rank;
   status end;                  // ok while it lives
   status unreported;           // of an operation that named no completion
-  ucp_ep_h ep = nullptr;
+  void* line = nullptr;        // the link's connection
   int pidfd = -1;
   bool asked = false;          // an endpoint was opened, or that was tried
   bool heard = false;          // it has sent to me, so it wants to know when I leave
   bool stalled = false;        // in stalled_
   bool marking = false;        // a mark is under way, after which signals may go directly
-  bool lost = false;           // UCX says that the connection is
-  bool in_ucx = false;         // queue->head is in UCX's hands; never more than one
+  bool lost = false;           // the link says that the connection is
+  bool kept = false;           // head is in the link's hands; never more than one
   frame* head = nullptr;       // what waits to be sent, in order
   frame* tail = nullptr;
   std::uint32_t queued = 0;
@@ -89,7 +82,6 @@ struct peer {
   std::uint32_t seen_sequence = 0;
   std::uint64_t traffic = 0;   // messages that change memory, ever
   std::uint64_t applied = 0;   // those that the peer is known to have applied
-  time_point kept_from{};      // messages may be left to UCX to keep, though the peer was not heard
   time_point suspected{};      // verdict() at this time at the latest; zero: not suspected
   status suspicion;
   std::uint64_t rung = 0;      // its doze for which it was rung
@@ -98,7 +90,7 @@ struct peer {
   frame greeting, ringing, farewell;
   std::vector<frame> answers;
   frame* free_answers = nullptr;
-  std::unique_ptr<std::byte[]> bounce;  // pieces of served gets: UCX never holds on to memory that may be dropped
+  std::unique_ptr<std::byte[]> bounce;  // pieces of served gets: a link that keeps them never holds on to memory that may be dropped
 
   bool unapplied() const noexcept { return traffic != applied; }
 };
@@ -127,12 +119,12 @@ struct segment {
   std::uint32_t life = 0;
 };
 
-class ucx_transport final : public transport {
+class message_transport final : public transport {
  public:
-  static result<std::unique_ptr<transport>> open(const open_params&);
-  ~ucx_transport() override;
+  static result<std::unique_ptr<transport>> open(const open_params&, std::unique_ptr<link>);
+  ~message_transport() override;
 
-  const capabilities& caps() const noexcept override { return caps_; }
+  const capabilities& caps() const noexcept override { return traits_.caps; }
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t) const noexcept override;
@@ -156,27 +148,35 @@ class ucx_transport final : public transport {
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
   status health(rank_t) noexcept override;
 
+  // --- for the link ----------------------------------------------------------------------------------------------
+  rank_t rank() const noexcept { return rank_; }
+  std::uint32_t size() const noexcept { return size_; }
+  void receive(const message&, std::span<const std::byte> payload) noexcept;
+  void sent(peer&, const status&) noexcept;              // what send() had kept
+  void suspect(peer&, status) noexcept;                  // something went wrong; judged when it has had a moment
+  void connection_lost(peer&, status) noexcept;          // nothing more will be sent or received through it
+  std::span<peer* const> opened() const noexcept { return open_; }  // every peer with a connection, now or earlier
+  void close_suspects() noexcept;                        // while leaving; not inside progress()
+
  private:
-  ucx_transport() = default;
-  status start(const open_params&);
+  message_transport() = default;
+  status start(const open_params&, std::unique_ptr<link>);
 
   // endpoint.cpp: opening lazily, and how a peer ends
   peer* peer_of(rank_t) noexcept;              // null: out of memory
   void open_endpoint(peer&) noexcept;
-  void open_soon(peer&) noexcept;              // inside UCX's callbacks endpoints are not opened
+  void open_soon(peer&) noexcept;              // inside a link's callbacks connections are not opened
   void watch_process(peer&, std::int32_t pid) noexcept;
   bool same_host(rank_t) const noexcept;
-  void suspect(peer&, status) noexcept;        // safe inside UCX's callbacks
-  void bury(peer&, status) noexcept;           // ends all its operations; safe inside UCX's callbacks
+  void bury(peer&, status) noexcept;           // ends all its operations; safe inside a link's callbacks
   void fail_queue(peer&) noexcept;
-  void close_soon(peer&) noexcept;             // safe inside UCX's callbacks
+  void close_soon(peer&) noexcept;             // safe inside a link's callbacks
   void close_endpoints() noexcept;             // of the buried
   void judge_suspects() noexcept;
   void drain() noexcept;
   bool look_for_deaths(int timeout_ms) noexcept;  // reads poll_fd_; true: something is readable
 
   // leave.cpp
-  bool settle(time_point deadline) noexcept;   // true: the worker can be destroyed
   bool say_goodbye() noexcept;
   void part_from(peer&) noexcept;
 
@@ -208,10 +208,8 @@ class ucx_transport final : public transport {
   void pump_stalled() noexcept;
   bool push(peer&) noexcept;
   void piece_sent(peer&) noexcept;
-  void sent_by_ucx(peer&, ucs_status_t) noexcept;
 
   // receive.cpp
-  void receive(const message&, std::span<const std::byte> payload) noexcept;
   void apply_put(const message&, std::span<const std::byte> payload) noexcept;
   bool prepare_answers(peer&) noexcept;
   void serve(peer&, const message&) noexcept;
@@ -220,21 +218,15 @@ class ucx_transport final : public transport {
 
   // progress.cpp
   std::chrono::nanoseconds patience() const noexcept;
+  void end_sleep() noexcept;                   // of this rank, which is armed
   void set_alarm(std::chrono::nanoseconds in) noexcept;
 
-  friend struct callbacks;  // UCX's C callbacks
-
-  worker_handles ucx_;
-  capabilities caps_;
+  std::unique_ptr<link> link_;
+  link_traits traits_;
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
   host_id host_{};
-  bool shared_memory_ = false;   // this fabric can map a peer's memory
-  bool only_this_host_ = false;
-  bool hear_first_ = true;       // see message.cpp
-  std::uint32_t piece_bytes_ = 0;
-  int worker_fd_ = -1;           // UCX's own
-  int poll_fd_ = -1;             // UCX's descriptor, the pidfds of peers, and the alarm
+    int poll_fd_ = -1;             // the link's descriptor, the pidfds of peers, and the alarm
   int alarm_fd_ = -1;            // ends a wait on wait_fd() that has lasted long
 
   shared_blobs addresses_;
@@ -261,6 +253,7 @@ class ucx_transport final : public transport {
   bool leaving_ = false;
   bool armed_ = false;
   bool armed_fd_ = false;
+  bool woken_ = false;                        // armed, but there was something to wake up for
   std::uint32_t turns_ = 0, submitted_ = 0;  // since the last look for deaths
   unsigned events_ = 0;
 };
@@ -269,4 +262,4 @@ class ucx_transport final : public transport {
 void apply_signal(std::uint64_t* word, bool add, std::uint64_t operand) noexcept;
 std::uint64_t apply_atomic(message_kind, std::uint64_t* word, std::uint64_t operand, std::uint64_t expected) noexcept;
 
-}  // namespace tutti::ucx
+}  // namespace tutti::messages

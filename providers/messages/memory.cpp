@@ -1,9 +1,9 @@
 // Regions of mine, segments of everyone's, and where they are mapped.
 #include <new>
 
-#include "providers/ucx/transport.h"
+#include "providers/messages/transport.h"
 
-namespace tutti::ucx {
+namespace tutti::messages {
 namespace {
 
 // An id is a slot and how often the slot was used: messages about a dropped region must not touch its successor.
@@ -24,7 +24,7 @@ std::size_t free_slot(std::vector<T>& table, const Free& is_free) {
 
 }  // namespace
 
-result<region_id> ucx_transport::enter(region r) noexcept {
+result<region_id> message_transport::enter(region r) noexcept {
   try {
     const std::size_t slot = free_slot(regions_, [](const region& old) { return !old.base; });
     if (slot >= max_slots) return status{errc::no_resource, "too many regions"};
@@ -36,20 +36,20 @@ result<region_id> ucx_transport::enter(region r) noexcept {
   }
 }
 
-result<region_id> ucx_transport::add(std::span<std::byte> memory) {
+result<region_id> message_transport::add(std::span<std::byte> memory) {
   if (memory.empty()) return status{errc::invalid, "a region of 0 bytes cannot be added"};
   region r;
   r.base = memory.data(), r.bytes = memory.size();
-  return enter(r);  // only the target's CPU touches it, and UCX needs no registration for that
+  return enter(r);  // only the target's CPU touches it
 }
 
-result<region_id> ucx_transport::allocate(std::size_t bytes, std::span<std::byte>& memory) {
+result<region_id> message_transport::allocate(std::size_t bytes, std::span<std::byte>& memory) {
   if (bytes == 0) return status{errc::invalid, "a region of 0 bytes cannot be allocated"};
   region r;
   r.bytes = bytes;
   const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
   if (rounded < bytes) return status{errc::invalid, "a region of " + std::to_string(bytes) + " bytes cannot exist"};
-  if (shared_memory_) {
+  if (traits_.shared_memory) {
     r.memory = create_shared_memory(rounded);
     r.base = r.memory.here.base;
   }
@@ -64,7 +64,7 @@ result<region_id> ucx_transport::allocate(std::size_t bytes, std::span<std::byte
   return entered;
 }
 
-result<std::vector<std::byte>> ucx_transport::key(region_id id) {
+result<std::vector<std::byte>> message_transport::key(region_id id) {
   const region* r = region_at(static_cast<std::uint32_t>(id));
   if (!r) return status{errc::invalid, "key() of a region that does not exist"};
   key_head head;
@@ -76,7 +76,7 @@ result<std::vector<std::byte>> ucx_transport::key(region_id id) {
   return blob;
 }
 
-result<segment_id> ucx_transport::attach(const rank_map& members, shared_blobs keys) {
+result<segment_id> message_transport::attach(const rank_map& members, shared_blobs keys) {
   if (!keys || keys->size() != members.size())
     return status{errc::invalid, "attach() needs one key for each of " + std::to_string(members.size()) + " members"};
   std::vector<member> views(members.size());
@@ -85,7 +85,7 @@ result<segment_id> ucx_transport::attach(const rank_map& members, shared_blobs k
     if ((*keys)[i].empty()) continue;
     const auto head = head_of<key_head>((*keys)[i]);
     if (!head || (*keys)[i].size() != sizeof *head)
-      return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not one of UCX's",
+      return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not one of " + traits_.name + "'s",
                     members[i]};
     views[i].region = head->region, views[i].bytes = head->bytes, views[i].absent = false;
   }
@@ -96,7 +96,7 @@ result<segment_id> ucx_transport::attach(const rank_map& members, shared_blobs k
   return segment_id{make_id(slot, ++s.life)};
 }
 
-void ucx_transport::drop(segment_id id) noexcept {
+void message_transport::drop(segment_id id) noexcept {
   const std::uint32_t slot = slot_of(static_cast<std::uint32_t>(id));
   if (slot >= segments_.size() || make_id(slot, segments_[slot].life) != static_cast<std::uint32_t>(id)) return;
   for (member& m : segments_[slot].views) release(m);
@@ -105,10 +105,10 @@ void ucx_transport::drop(segment_id id) noexcept {
   segments_[slot].life = life;
 }
 
-void ucx_transport::drop(region_id id) noexcept {
+void message_transport::drop(region_id id) noexcept {
   region* r = region_at(static_cast<std::uint32_t>(id));
   if (!r) return;
-  for (segment& s : segments_) {  // this rank's own part of segments is mapped without UCX
+  for (segment& s : segments_) {  // this rank's own part of segments is mapped at once
     const std::uint32_t mine = s.keys ? s.members.index_of(rank_) : 0;
     if (mine < s.views.size() && s.views[mine].region == static_cast<std::uint32_t>(id)) s.views[mine] = {};
   }
@@ -123,37 +123,37 @@ void ucx_transport::drop(region_id id) noexcept {
   bury_memory(gone);
 }
 
-void ucx_transport::bury_memory(region& r) noexcept {
+void message_transport::bury_memory(region& r) noexcept {
   close_shared_memory(r.memory);
   unmap(r.own);
   r = {};
 }
 
-void ucx_transport::release(member& m) noexcept {
+void message_transport::release(member& m) noexcept {
   unmap(m.foreign);
   m = {};
 }
 
-std::byte* ucx_transport::map(segment_id id, rank_t rank) noexcept { return view(id, rank).mapped; }
+std::byte* message_transport::map(segment_id id, rank_t rank) noexcept { return view(id, rank).mapped; }
 
-region* ucx_transport::region_at(std::uint32_t id) noexcept {
+region* message_transport::region_at(std::uint32_t id) noexcept {
   const std::uint32_t slot = slot_of(id);
   if (slot >= regions_.size() || !regions_[slot].base || make_id(slot, regions_[slot].life) != id) return nullptr;
   return &regions_[slot];
 }
 
-std::byte* ucx_transport::range(std::uint32_t id, std::uint64_t offset, std::uint64_t bytes) noexcept {
+std::byte* message_transport::range(std::uint32_t id, std::uint64_t offset, std::uint64_t bytes) noexcept {
   const region* r = region_at(id);
   return r && offset <= r->bytes && bytes <= r->bytes - offset ? r->base + offset : nullptr;
 }
 
-std::byte* ucx_transport::local_address(region_id id, std::uint64_t offset) noexcept {
+std::byte* message_transport::local_address(region_id id, std::uint64_t offset) noexcept {
   if (id == plain_memory) return reinterpret_cast<std::byte*>(offset);
   const region* r = region_at(static_cast<std::uint32_t>(id));
   return r ? r->base + offset : nullptr;
 }
 
-member& ucx_transport::view(segment_id id, rank_t rank) noexcept {
+member& message_transport::view(segment_id id, rank_t rank) noexcept {
   const std::uint32_t slot = slot_of(static_cast<std::uint32_t>(id));
   if (slot >= segments_.size()) return nobody_;
   segment& s = segments_[slot];
@@ -164,7 +164,7 @@ member& ucx_transport::view(segment_id id, rank_t rank) noexcept {
   return m;
 }
 
-void ucx_transport::resolve(member& m, segment& s, rank_t rank) noexcept {
+void message_transport::resolve(member& m, segment& s, rank_t rank) noexcept {
   m.resolved = true;
   if (rank == rank_) {
     m.mapped = range(m.region, 0, m.bytes);
@@ -181,4 +181,4 @@ void ucx_transport::resolve(member& m, segment& s, rank_t rank) noexcept {
   m.mapped = m.foreign.base;
 }
 
-}  // namespace tutti::ucx
+}  // namespace tutti::messages

@@ -1,18 +1,18 @@
 // The target's part: messages applied as they come, and answers on their way back.
 #include <algorithm>
 
-#include "providers/ucx/transport.h"
+#include "providers/messages/transport.h"
 
-namespace tutti::ucx {
+namespace tutti::messages {
 
-void ucx_transport::receive(const message& m, std::span<const std::byte> payload) noexcept {
+void message_transport::receive(const message& m, std::span<const std::byte> payload) noexcept {
   if (m.origin >= size_ || m.origin == rank_) return;
   peer* p = peer_of(m.origin);
   if (!p || !p->end) return;
   ++events_;
   p->heard = true;
   if (m.sequence != ++p->seen_sequence) {
-    bury(*p, {errc::protocol, "UCX lost or reordered a message of rank " + std::to_string(p->rank), p->rank});
+    bury(*p, {errc::protocol, std::string{traits_.name} + " lost or reordered a message of rank " + std::to_string(p->rank), p->rank});
     return;
   }
   switch (m.kind) {
@@ -36,7 +36,7 @@ void ucx_transport::receive(const message& m, std::span<const std::byte> payload
 }
 
 // Memory that was dropped meanwhile takes nothing, and nothing is signalled.
-void ucx_transport::apply_put(const message& m, std::span<const std::byte> payload) noexcept {
+void message_transport::apply_put(const message& m, std::span<const std::byte> payload) noexcept {
   if (!payload.empty()) {
     std::byte* to = range(m.region, m.offset, payload.size());
     if (!to) return;
@@ -48,11 +48,11 @@ void ucx_transport::apply_put(const message& m, std::span<const std::byte> paylo
 }
 
 // Room for the answers to all requests that a peer may have under way, and one more: the last piece of an answer can be
-// at the peer, and its next request here, before UCX says that the piece was sent.
-bool ucx_transport::prepare_answers(peer& p) noexcept {
+// at the peer, and its next request here, before the link says that the piece was sent.
+bool message_transport::prepare_answers(peer& p) noexcept {
   if (!p.answers.empty()) return true;
   try {
-    p.bounce = std::make_unique<std::byte[]>(piece_bytes_);
+    if (traits_.keeps) p.bounce = std::make_unique<std::byte[]>(traits_.piece_bytes);
     p.answers.resize(request_limit + 1);
   } catch (...) {
     return false;
@@ -65,7 +65,7 @@ bool ucx_transport::prepare_answers(peer& p) noexcept {
   return true;
 }
 
-void ucx_transport::serve(peer& p, const message& m) noexcept {
+void message_transport::serve(peer& p, const message& m) noexcept {
   if (!prepare_answers(p) || !p.free_answers) {
     bury(p, {errc::protocol, "rank " + std::to_string(p.rank) + " asks for more than there is room to answer", p.rank});
     return;
@@ -90,7 +90,7 @@ void ucx_transport::serve(peer& p, const message& m) noexcept {
   queue(f);
 }
 
-void ucx_transport::take_answer(peer& p, const message& m, std::span<const std::byte> payload) noexcept {
+void message_transport::take_answer(peer& p, const message& m, std::span<const std::byte> payload) noexcept {
   const auto index = static_cast<std::uint32_t>(m.cookie), life = static_cast<std::uint32_t>(m.cookie >> 32);
   if (index >= pool_frames) return;
   frame& f = frames_[index];
@@ -112,13 +112,13 @@ void ucx_transport::take_answer(peer& p, const message& m, std::span<const std::
     finish(f, outcome);
     return;
   }
-  // UCX has not said yet that the request was sent; piece_sent() will end the frame.
+  // The link has not said yet that the request was sent; piece_sent() will end the frame.
   f.answered = true;
   if (completion* done = std::exchange(f.op.done, nullptr)) outcome.ok() ? done->finish() : done->finish(outcome);
 }
 
 // Into the origin's memory, which lives until the operation is done; dropped regions are skipped all the same.
-void ucx_transport::land(const rma_op& op, std::uint64_t offset, std::span<const std::byte> payload) noexcept {
+void message_transport::land(const rma_op& op, std::uint64_t offset, std::span<const std::byte> payload) noexcept {
   if (op.kind != op_kind::get_scatter) {
     std::byte* to = local_address(op.local, op.local_offset);
     if (to && offset + payload.size() <= op.bytes) std::memcpy(to + offset, payload.data(), payload.size());
@@ -137,4 +137,4 @@ void ucx_transport::land(const rma_op& op, std::uint64_t offset, std::span<const
   }
 }
 
-}  // namespace tutti::ucx
+}  // namespace tutti::messages

@@ -1,7 +1,7 @@
 // Operations as they are taken: done at once where memory is mapped, else handed on as messages.
-#include "providers/ucx/transport.h"
+#include "providers/messages/transport.h"
 
-namespace tutti::ucx {
+namespace tutti::messages {
 namespace {
 
 constexpr std::uint32_t operations_between_looks = 1024;  // at the processes of peers, which costs a system call
@@ -38,7 +38,7 @@ std::uint64_t apply_atomic(message_kind kind, std::uint64_t* word, std::uint64_t
   return expected;
 }
 
-std::size_t ucx_transport::submit(std::span<const rma_op> ops) noexcept {
+std::size_t message_transport::submit(std::span<const rma_op> ops) noexcept {
   // Stores into the memory of a dead process succeed, so that one who only stores would never call progress().
   submitted_ += static_cast<std::uint32_t>(ops.size());
   if (submitted_ >= operations_between_looks) {
@@ -48,11 +48,11 @@ std::size_t ucx_transport::submit(std::span<const rma_op> ops) noexcept {
   std::size_t taken = 0;
   while (taken < ops.size() && take(ops[taken])) ++taken;
   // An operation upon this rank itself, or a completion, between arm() and sleep() must end that sleep.
-  if (armed_ && taken) ucp_worker_signal(ucx_.worker);
+  if (armed_ && taken) end_sleep();
   return taken;
 }
 
-bool ucx_transport::take(const rma_op& op) noexcept {
+bool message_transport::take(const rma_op& op) noexcept {
   peer* p = peer_of(op.rank);
   if (!p) return false;
   if (!p->end) return ends_at_once(op, *p, p->end);
@@ -69,7 +69,7 @@ bool ucx_transport::take(const rma_op& op) noexcept {
   return ends_at_once(op, *p, {errc::invalid, "there is no such operation", op.rank});
 }
 
-bool ucx_transport::ends_at_once(const rma_op& op, peer& p, const status& outcome) noexcept {
+bool message_transport::ends_at_once(const rma_op& op, peer& p, const status& outcome) noexcept {
   if (op.done) {
     op.done->begin();
     outcome.ok() ? op.done->finish() : op.done->finish(outcome);
@@ -79,7 +79,7 @@ bool ucx_transport::ends_at_once(const rma_op& op, peer& p, const status& outcom
   return true;
 }
 
-bool ucx_transport::take_put(const rma_op& op, peer& p) noexcept {
+bool message_transport::take_put(const rma_op& op, peer& p) noexcept {
   const bool has_payload = op.kind != op_kind::signal && op.bytes > 0, has_signal = op.kind != op_kind::put;
   const member* to = has_payload ? &view(op.remote, op.rank) : nullptr;
   const member* word = has_signal ? &view(op.signal, op.rank) : nullptr;
@@ -130,7 +130,7 @@ bool ucx_transport::take_put(const rma_op& op, peer& p) noexcept {
   return true;
 }
 
-bool ucx_transport::take_get(const rma_op& op, peer& p) noexcept {
+bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
   rma_op want = op;
   if (op.kind == op_kind::get_scatter) {
     want.bytes = 0;
@@ -154,7 +154,7 @@ bool ucx_transport::take_get(const rma_op& op, peer& p) noexcept {
   return true;
 }
 
-bool ucx_transport::take_atomic(const rma_op& op, peer& p) noexcept {
+bool message_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   const member& at = view(op.remote, op.rank);
   if (!p.end) return ends_at_once(op, p, p.end);
   if (at.absent) return ends_at_once(op, p, detached(op.rank));
@@ -183,7 +183,7 @@ bool ucx_transport::take_atomic(const rma_op& op, peer& p) noexcept {
 // After a store into a peer's memory. The peer makes its doze word odd before it looks at its words for the last time
 // and sleeps; this rank stored before it looks at the doze word. Both have a full fence between, so at least one of the
 // two sees the other's store. One message for each sleep is enough.
-void ucx_transport::ring(peer& p) noexcept {
+void message_transport::ring(peer& p) noexcept {
   if (!p.doze) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const std::uint64_t doze = std::atomic_ref<std::uint64_t>{*p.doze}.load(std::memory_order_relaxed);
@@ -195,7 +195,7 @@ void ucx_transport::ring(peer& p) noexcept {
 }
 
 // Everything that went by message is applied when a mark that followed it was; the rest is applied already.
-bool ucx_transport::flush(rank_t rank, completion* done) noexcept {
+bool message_transport::flush(rank_t rank, completion* done) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   peer* one = rank == no_rank ? nullptr : peer_of(rank);
   if (rank != no_rank && !one) return false;
@@ -234,8 +234,8 @@ bool ucx_transport::flush(rank_t rank, completion* done) noexcept {
     }
   }
   if (!pending) ends({});
-  if (armed_) ucp_worker_signal(ucx_.worker);
+  if (armed_) end_sleep();
   return true;
 }
 
-}  // namespace tutti::ucx
+}  // namespace tutti::messages

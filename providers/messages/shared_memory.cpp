@@ -1,4 +1,4 @@
-#include "providers/ucx/shared_memory.h"
+#include "providers/messages/shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-namespace tutti::ucx {
+namespace tutti::messages {
 namespace {
 
 mapping map_file(int fd, std::size_t bytes, int how = MAP_SHARED) noexcept {
@@ -61,4 +61,4 @@ void unmap(mapping& m) noexcept {
   m = {};
 }
 
-}  // namespace tutti::ucx
+}  // namespace tutti::messages

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/bootstrap.h"
-#include "providers/ucx/shared_memory.h"
+#include "providers/messages/shared_memory.h"
 
-namespace tutti::ucx {
+namespace tutti::messages {
 
-inline constexpr std::uint32_t wire_version = 2;
+inline constexpr std::uint32_t wire_version = 3;
 
 enum class message_kind : std::uint8_t {
   hello,      // first message on a connection: its origin wants to be told when this rank leaves
@@ -36,7 +36,7 @@ enum message_flag : std::uint8_t {
   memory_gone = 4,  // in an answer: the region was dropped or the range lies outside it
 };
 
-// The header of every active message.
+// The header of every message.
 struct message {
   message_kind kind{};
   std::uint8_t flags = 0;
@@ -53,13 +53,13 @@ struct message {
 };
 static_assert(sizeof(message) == 56);
 
-// transport::address(): this head, then the worker's address.
+// transport::address(): this head, then the link's own address.
 struct address_head {
   std::uint32_t version = wire_version;
   std::int32_t pid = 0;
   host_id host{};
   memory_name doze;                 // begins with the doze word; nameless: nobody can store into this rank's memory
-  std::uint32_t worker_bytes = 0;
+  std::uint32_t link_bytes = 0;
 };
 
 // transport::key(). A peer on this host may map memory that has a name.
@@ -84,4 +84,4 @@ void append(std::vector<std::byte>& blob, const T* from, std::size_t count = 1) 
   blob.insert(blob.end(), bytes, bytes + count * sizeof(T));
 }
 
-}  // namespace tutti::ucx
+}  // namespace tutti::messages

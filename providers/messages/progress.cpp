@@ -1,31 +1,27 @@
-// Driving UCX, and sleeping.
+// Driving the link, and sleeping.
 #include <poll.h>
 #include <sys/timerfd.h>
 
 #include <algorithm>
 
-#include "providers/ucx/transport.h"
+#include "providers/messages/transport.h"
 
-namespace tutti::ucx {
+namespace tutti::messages {
 namespace {
 
 using namespace std::chrono_literals;
 
-// UCX 1.13 loses wake-ups: connections are accepted by a thread of UCX, and the first can arrive between that thread and
-// ucp_worker_arm(), which then sees neither. So no sleep is longer than this; short while nobody is connected, when it
-// is likely, and hardly noticeable after that.
-constexpr auto longest_sleep_alone = 2ms, longest_sleep = 50ms;
-constexpr auto longest_sleep_stalled = 1ms;  // UCX does not tell when it has room for what it did not take
+constexpr auto longest_sleep_stalled = 1ms;  // no library tells when it has room for what it did not take
 
 constexpr std::uint32_t turns_between_looks = 1024;  // at pidfds, which costs a system call
 
 }  // namespace
 
-unsigned ucx_transport::progress() noexcept {
+unsigned message_transport::progress() noexcept {
   const bool look = armed_fd_ || ++turns_ % turns_between_looks == 0;
   disarm();
   events_ = 0;
-  events_ += ucp_worker_progress(ucx_.worker);
+  events_ += link_->progress();
   if (look) look_for_deaths(0);
   while (!to_open_.empty()) {
     peer& p = *to_open_.back();
@@ -42,8 +38,8 @@ unsigned ucx_transport::progress() noexcept {
   return events_;
 }
 
-// An odd doze word asks peers that store into my memory for a bell; UCX's own arming covers all that comes as messages.
-bool ucx_transport::arm(wake_by by) noexcept {
+// An odd doze word asks peers that store into my memory for a bell; the link's own arming covers all that comes as messages.
+bool message_transport::arm(wake_by by) noexcept {
   if (armed_) {
     if (by == wake_by::fd && !std::exchange(armed_fd_, true)) set_alarm(patience());
     return true;
@@ -52,7 +48,7 @@ bool ucx_transport::arm(wake_by by) noexcept {
   const std::atomic_ref<std::uint64_t> doze{*doze_};
   doze.fetch_add(1);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // against ring()
-  if (ucp_worker_arm(ucx_.worker) != UCS_OK) {
+  if (!link_->arm()) {
     doze.fetch_add(1);
     return false;
   }
@@ -61,26 +57,34 @@ bool ucx_transport::arm(wake_by by) noexcept {
   return true;
 }
 
-std::chrono::nanoseconds ucx_transport::patience() const noexcept {
+std::chrono::nanoseconds message_transport::patience() const noexcept {
+  if (woken_) return 1ns;
   if (!stalled_.empty()) return longest_sleep_stalled;
-  return open_.empty() ? longest_sleep_alone : longest_sleep;
+  return open_.empty() ? traits_.longest_sleep_alone : traits_.longest_sleep;
 }
 
 // wait_fd() becomes readable then; never read, it is set anew by the next arm().
-void ucx_transport::set_alarm(std::chrono::nanoseconds in) noexcept {
+void message_transport::set_alarm(std::chrono::nanoseconds in) noexcept {
   itimerspec at{};
   at.it_value.tv_nsec = static_cast<long>(in.count());  // 0: none
   ::timerfd_settime(alarm_fd_, 0, &at, nullptr);
 }
 
-void ucx_transport::disarm() noexcept {
+// For what this rank does itself between arm() and sleep(): no library wakes it up for that.
+void message_transport::end_sleep() noexcept {
+  woken_ = true;
+  if (armed_fd_) set_alarm(patience());
+}
+
+void message_transport::disarm() noexcept {
   if (!armed_) return;
   armed_ = false;
+  woken_ = false;
   if (std::exchange(armed_fd_, false)) set_alarm(0ns);  // or it would end the next sleep
   std::atomic_ref<std::uint64_t>{*doze_}.fetch_add(1);
 }
 
-void ucx_transport::sleep(time_point deadline) noexcept {
+void message_transport::sleep(time_point deadline) noexcept {
   using std::chrono::nanoseconds;
   if (armed_) {
     const nanoseconds left = std::clamp<nanoseconds>(deadline - now(), 0ns, patience());
@@ -93,4 +97,4 @@ void ucx_transport::sleep(time_point deadline) noexcept {
   disarm();
 }
 
-}  // namespace tutti::ucx
+}  // namespace tutti::messages

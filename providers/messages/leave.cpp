@@ -1,0 +1,58 @@
+// How this rank leaves: what it owes is delivered, its peers are told, and the link is brought to a state in which its
+// library can be closed.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "providers/messages/transport.h"
+
+namespace tutti::messages {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_leave = 500ms;  // a destructor must end though no peer answers
+
+}  // namespace
+
+void message_transport::close_suspects() noexcept {
+  for (peer* p : suspects_) bury(*p, {errc::peer_dead, "its connection was lost while this rank left", p->rank});
+  suspects_.clear();
+  close_endpoints();
+}
+
+void message_transport::part_from(peer& p) noexcept {
+  open_endpoint(p);
+  if (!p.end || p.farewell.to) return;
+  p.farewell.to = &p;
+  p.farewell.head.kind = message_kind::bye;
+  queue(p.farewell);
+}
+
+// Delivers what was taken, then says goodbye to everyone who has a connection with this rank, all within a bounded
+// time. A goodbye that gets lost is no harm: the peer then suspects, and judges rightly by itself. False: the
+// link's library must not be closed (link::settle()).
+bool message_transport::say_goodbye() noexcept {
+  const time_point deadline = now() + longest_leave;
+  leaving_ = true;
+  disarm();
+  drain();
+  for (auto& p : peers_) {
+    if (!p || !p->end || (!p->asked && !p->heard)) continue;
+    part_from(*p);
+  }
+  const auto busy = [&] {
+    return std::any_of(open_.begin(), open_.end(),
+                       [](const peer* p) { return p->end && p->suspected == time_point{} && p->queued; });
+  };
+  while (busy() && now() < deadline)
+    if (!progress()) ::usleep(50);
+
+  link_->push_out(deadline);
+  const bool settled = link_->settle(now() + longest_leave);
+  for (peer* p : open_) bury(*p, {errc::peer_dead, "this rank's transport was closed", p->rank});
+  if (settled) close_endpoints();
+  return settled && link_->settle(now() + longest_leave);
+}
+
+}  // namespace tutti::messages

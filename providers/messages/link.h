@@ -1,0 +1,71 @@
+// What a vendor's library has to offer so that the contract can be kept upon it by messages alone (transport.h): a link
+// carries them between ranks and says when connections are lost. Everything else is done once, in this folder.
+//
+// A link keeps this promise: messages to one peer arrive as they were handed over, in that order, each at most once, or
+// the connection is reported as lost. It never holds on to the memory of a message that it has `taken`.
+//
+// Calls come from one thread at a time. A link calls its transport back (message_transport, "for the link") only from
+// within its own functions; what it must not do there is said with each function.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/transport.h"
+#include "providers/messages/wire.h"
+
+namespace tutti::messages {
+
+struct peer;
+class message_transport;
+
+enum class sending : std::uint8_t {
+  taken,   // on its way; header and payload may be reused
+  kept,    // the link reads header and payload until it calls sent(); until then this peer gets no other message
+  full,    // nothing was done; offer it again after progress()
+  failed,  // suspect() was called
+};
+
+struct link_traits {
+  const char* name = "";                 // of the vendor's library, for texts
+  capabilities caps;
+  std::uint32_t piece_bytes = 0;         // of payload in one message, at most
+  bool keeps = true;                     // send() may answer `kept`
+  bool shared_memory = false;            // peers on this host may map memory from allocate()
+  bool only_this_host = false;
+  // Bounds of one sleep, against wake-ups that the library loses; before the first connection, and after.
+  std::chrono::nanoseconds longest_sleep_alone = std::chrono::milliseconds{50};
+  std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds{50};
+};
+
+class link {
+ public:
+  link() = default;
+  link(const link&) = delete;
+  link& operator=(const link&) = delete;
+  virtual ~link() = default;
+
+  virtual const link_traits& traits() const noexcept = 0;
+  virtual status start(message_transport&) = 0;  // called once, before anything below
+  virtual result<std::vector<std::byte>> address() = 0;
+
+  // Makes a connection and sets peer::line. May be lazy: what cannot be reached may show later, as a lost connection.
+  virtual status open(peer&, std::span<const std::byte> address) noexcept = 0;
+  virtual void close(peer&) noexcept = 0;        // clears peer::line; what is under way may be lost
+  virtual sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept = 0;
+
+  virtual unsigned progress() noexcept = 0;      // calls receive(), sent(), suspect() and connection_lost(); events
+  // Becomes readable when progress() would find something that came after arm() was true.
+  virtual int fd() const noexcept = 0;
+  virtual bool arm() noexcept = 0;
+
+  // Leaving: waits until what was taken has left this process; then until the library can be closed, or false if it
+  // cannot and its handles have to be left to the end of the process.
+  virtual void push_out(time_point deadline) noexcept = 0;
+  virtual bool settle(time_point deadline) noexcept { return (void)deadline, true; }
+  virtual void abandon() noexcept {}             // settle() said false: the destructor must not close the library
+};
+
+}  // namespace tutti::messages

@@ -1,0 +1,76 @@
+// Opening and closing.
+#include "providers/messages/transport.h"
+
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+namespace tutti::messages {
+
+result<std::unique_ptr<transport>> message_transport::open(const open_params& p, std::unique_ptr<link> l) {
+  try {
+    std::unique_ptr<message_transport> net{new message_transport};
+    if (status s = net->start(p, std::move(l)); !s) return s;
+    return std::unique_ptr<transport>{std::move(net)};
+  } catch (const std::bad_alloc&) {
+    return status{errc::no_resource, "no memory for a transport by messages"};
+  }
+}
+
+status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
+  rank_ = p.rank, size_ = p.size, host_ = this_host();
+  traits_ = l->traits();
+  traits_.caps.max_bytes = std::uint64_t{1} << 30;
+  traits_.caps.max_inline = max_inline;
+  traits_.caps.max_slices = max_slices;
+  peers_.resize(size_);
+
+  frames_ = std::make_unique<frame[]>(pool_frames);
+  small_ = std::make_unique<std::byte[]>(std::size_t{pool_frames} * max_inline);
+  for (std::uint32_t i = pool_frames; i-- > 0;) {
+    frames_[i].index = i;
+    frames_[i].small = small_.get() + std::size_t{i} * max_inline;
+    frames_[i].home = &free_;
+    frames_[i].next = free_;
+    free_ = &frames_[i];
+  }
+
+  if (status started = l->start(*this); !started) return started;
+  link_ = std::move(l);
+  poll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = nullptr;
+  alarm_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (poll_fd_ < 0 || alarm_fd_ < 0 || (link_->fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, link_->fd(), &event) != 0) ||
+      epoll_ctl(poll_fd_, EPOLL_CTL_ADD, alarm_fd_, &event) != 0)
+    return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};
+
+  doze_ = &doze_alone_;
+  if (!traits_.shared_memory) return {};
+  std::span<std::byte> word;
+  auto region = allocate(64, word);
+  if (!region) return region.error();
+  doze_region_ = *region, has_doze_region_ = true;
+  doze_ = reinterpret_cast<std::uint64_t*>(word.data());
+  return {};
+}
+
+message_transport::~message_transport() {
+  if (link_ && !say_goodbye()) link_->abandon();
+  for (segment& s : segments_)
+    for (member& m : s.views) release(m);
+  for (auto& p : peers_) {
+    if (!p) continue;
+    unmap(p->doze_page);
+    if (p->pidfd >= 0) ::close(p->pidfd);
+  }
+  for (region& r : regions_)
+    if (r.base) bury_memory(r);
+  for (region& r : graveyard_) bury_memory(r);
+  link_.reset();
+  for (const int fd : {poll_fd_, alarm_fd_})
+    if (fd >= 0) ::close(fd);
+}
+
+}  // namespace tutti::messages

@@ -1,0 +1,138 @@
+// Opening UCX, its endpoints, and what is sent through them.
+#include "providers/ucx/link.h"
+
+#include "providers/ucx/callbacks.h"
+
+namespace tutti::ucx {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_greeting = 100ms;  // for a fabric that does not take even a greeting at once
+
+messages::link_traits describe(std::string_view device) {
+  messages::link_traits t;
+  t.name = "UCX";
+  t.only_this_host = device == "shm";
+  t.shared_memory = device != "tcp";
+  // Measured: tcp sends large pieces without a copy; shared memory copies through cells of 8 KiB anyhow.
+  t.piece_bytes = t.only_this_host ? 8000 : 60000;
+  // UCX 1.13 loses wake-ups: connections are accepted by a thread of UCX, and the first can arrive between that thread
+  // and ucp_worker_arm(), which then sees neither. So no sleep is long; short while nobody is connected, when it is
+  // likely, and hardly noticeable after that.
+  t.longest_sleep_alone = 2ms, t.longest_sleep = 50ms;
+
+  capabilities& c = t.caps;
+  c.any_local_memory = true;
+  // Memory that peers can map does better than these, but what the caller allocated itself does not.
+  c.native_signal = false;
+  c.native_atomics = false;
+  c.target_must_progress = true;
+  c.cpu_atomics_agree = true;
+  c.can_sleep = true;
+  c.detects_death = true;
+  c.cost = t.only_this_host ? loggp{0.2, 0.05, 0.05, 10} : loggp{4, 1, 1, 4};
+  return t;
+}
+
+}  // namespace
+
+result<std::unique_ptr<messages::link>> ucx_link::open(std::string_view device) {
+  std::unique_ptr<ucx_link> made{new ucx_link};
+  made->traits_ = describe(device);
+  made->hear_first_ = device != "rc";  // its adapters may not take a header at once, and are connected by UCX beforehand
+  auto opened = open_worker(device);
+  if (!opened) return opened.error();
+  made->ucx_ = *opened;
+  return std::unique_ptr<link>{std::move(made)};
+}
+
+// Better to lose a worker's memory and descriptors, once a peer hangs in the middle of connecting (abandon()), than the
+// process.
+ucx_link::~ucx_link() { close_worker(ucx_); }
+
+status ucx_link::start(message_transport& net) {
+  net_ = &net;
+  ucp_worker_attr_t attributes{};
+  attributes.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
+  if (const auto e = ucp_worker_query(ucx_.worker, &attributes); e != UCS_OK)
+    return vendor_error(e, "ucp_worker_query");
+  if (attributes.max_am_header < sizeof(message))
+    return {errc::unsupported, "UCX's active messages carry headers of " + std::to_string(attributes.max_am_header) +
+                                   " bytes, " + std::to_string(sizeof(message)) + " are needed"};
+  if (const auto e = callbacks::install(ucx_.worker, net); e != UCS_OK)
+    return vendor_error(e, "ucp_worker_set_am_recv_handler");
+  if (const auto e = ucp_worker_get_efd(ucx_.worker, &fd_); e != UCS_OK) return vendor_error(e, "ucp_worker_get_efd");
+  return {};
+}
+
+result<std::vector<std::byte>> ucx_link::address() {
+  ucp_address_t* worker = nullptr;
+  std::size_t bytes = 0;
+  if (const auto e = ucp_worker_get_address(ucx_.worker, &worker, &bytes); e != UCS_OK)
+    return vendor_error(e, "ucp_worker_get_address");
+  std::vector<std::byte> blob;
+  messages::append(blob, reinterpret_cast<const std::byte*>(worker), bytes);
+  ucp_worker_release_address(ucx_.worker, worker);
+  return blob;
+}
+
+// UCX 1.13 would build the endpoint upon the connection that the peer made to here; if that was reset meanwhile, an
+// assertion ends the process in the next progress. The transport has UCX see to what has been reset right before this
+// (message_transport::open_endpoint()).
+status ucx_link::open(peer& p, std::span<const std::byte> address) noexcept {
+  connection* line = nullptr;
+  try {
+    connections_.push_back(std::make_unique<connection>());
+    line = connections_.back().get();
+  } catch (...) {
+    return {errc::no_resource, "no memory for a connection", p.rank};
+  }
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = callbacks::on_failure;
+  params.err_handler.arg = &p;
+  if (const auto e = ucp_ep_create(ucx_.worker, &params, &line->endpoint); e != UCS_OK)
+    return vendor_error(e, "ucp_ep_create", p.rank);
+  if (hear_first_) line->kept_from = net_->now() + longest_greeting;
+  p.line = line;
+  return {};
+}
+
+void ucx_link::close(peer& p) noexcept {
+  ucp_request_param_t params{};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  void* request = ucp_ep_close_nbx(endpoint_of(p), &params);
+  p.line = nullptr;
+  if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);  // goes on by itself
+}
+
+// A message is offered to UCX twice: to be sent at once and, if there is no room or it is too long for that, to be kept
+// until it can be. The second way is barred until the peer was heard. With the first kept message UCX 1.13 asks the peer
+// for the name of its endpoint; if the peer has to keep its answer, because its own connection to here is not made yet,
+// and that connection fails or its worker is closed, an assertion in UCX ends the process. Whoever was heard has a
+// connection to here, so its answer goes at once. And whoever hears opens its own connection, and greets.
+sending ucx_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes) noexcept {
+  ucp_request_param_t how;
+  how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+  how.flags = UCP_AM_SEND_FLAG_EAGER;  // a rendezvous would deliver it later than what follows
+  const auto& line = *static_cast<const connection*>(p.line);
+  void* request = ucp_am_send_nbx(line.endpoint, am_id, &head, sizeof head, payload, bytes, &how);
+  if (UCS_PTR_STATUS(request) == UCS_ERR_NO_RESOURCE) {
+    if (!p.heard && net_->now() < line.kept_from) return sending::full;
+    how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+    how.cb.send = callbacks::on_sent;
+    how.user_data = &p;
+    request = ucp_am_send_nbx(line.endpoint, am_id, &head, sizeof head, payload, bytes, &how);
+  }
+  if (!request) return sending::taken;
+  if (!UCS_PTR_IS_ERR(request)) return sending::kept;
+  net_->suspect(p, vendor_error(UCS_PTR_STATUS(request), "sending", p.rank));
+  return sending::failed;
+}
+
+}  // namespace tutti::ucx

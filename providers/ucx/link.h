@@ -1,0 +1,63 @@
+// Messages between ranks as UCX's active messages.
+//
+// Order. UCX keeps the order of eager active messages of an endpoint: they take one lane, and what must wait there waits
+// in a queue. Its manual does not promise that; a gap in the numbers would tell.
+//
+// What UCX 1.13 does not survive is kept away from it: an answer to a connection that must be kept (send() and settle()),
+// an endpoint upon a connection that was reset (open()). Of the last there remains a rest: on tcp, a peer that ends
+// between the look and the opening can still end this process by an assertion of UCX (tcp_ep.c:478), seen in about one of
+// a hundred deaths while connecting.
+#pragma once
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "providers/messages/link.h"
+#include "providers/messages/transport.h"
+#include "providers/ucx/context.h"
+
+namespace tutti::ucx {
+
+using messages::message;
+using messages::message_transport;
+using messages::peer;
+using messages::sending;
+
+inline constexpr unsigned am_id = 7;
+
+struct connection {  // what peer::line points to
+  ucp_ep_h endpoint = nullptr;
+  time_point kept_from{};  // messages may be left to UCX to keep, though the peer was not heard
+};
+inline ucp_ep_h endpoint_of(const peer& p) noexcept { return static_cast<connection*>(p.line)->endpoint; }
+
+class ucx_link final : public messages::link {
+ public:
+  static result<std::unique_ptr<link>> open(std::string_view device);
+  ~ucx_link() override;
+
+  const messages::link_traits& traits() const noexcept override { return traits_; }
+  status start(message_transport&) override;
+  result<std::vector<std::byte>> address() override;
+  status open(peer&, std::span<const std::byte> address) noexcept override;
+  void close(peer&) noexcept override;
+  sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept override;
+  unsigned progress() noexcept override { return ucp_worker_progress(ucx_.worker); }
+  int fd() const noexcept override { return fd_; }
+  bool arm() noexcept override { return ucp_worker_arm(ucx_.worker) == UCS_OK; }
+  void push_out(time_point deadline) noexcept override;
+  bool settle(time_point deadline) noexcept override;
+  void abandon() noexcept override { ucx_ = {}; }
+
+ private:
+  ucx_link() = default;
+
+  worker_handles ucx_;
+  messages::link_traits traits_;
+  bool hear_first_ = true;  // see send()
+  int fd_ = -1;
+  message_transport* net_ = nullptr;
+  std::vector<std::unique_ptr<connection>> connections_;
+};
+
+}  // namespace tutti::ucx
