@@ -10,6 +10,7 @@
 
 #include "core/bootstrap.h"
 #include "core/config.h"
+#include "core/provider.h"
 #include "core/transport.h"
 #include "core/wait.h"
 
@@ -136,6 +137,9 @@ class job {
   const wait_note* note_ = nullptr;
   std::unique_ptr<team> world_;
 };
+
+// What every provider is opened with; its texts are those of the two arguments.
+open_params params_from(const config&, const bootstrap&);
 
 // The configured transport for a job: the provider that TUTTI_PROVIDER names, else shared memory where it reaches
 // everyone, else a router of shared memory and the best network. `where` decides whether a network is needed.

@@ -20,11 +20,17 @@ job_options options_from(const config& c) {
   return o;
 }
 
+open_params params_from(const config& c, const bootstrap& boot) {
+  return {.device = {}, .job_id = boot.job_id(), .rank = boot.rank(), .size = boot.size(),
+          .multicast_interface = c.text(knob::multicast_interface),
+          .multicast_ttl = static_cast<std::uint32_t>(c.number(knob::multicast_ttl))};
+}
+
 namespace {
 
 result<std::unique_ptr<transport>> open_by_config(const config& c, const bootstrap& boot, const layout& where) {
   set_provider_path(std::string(c.text(knob::provider_path)));
-  const open_params base{.device = {}, .job_id = boot.job_id(), .rank = boot.rank(), .size = boot.size()};
+  const open_params base = params_from(c, boot);
   auto open = [&](const provider_choice& choice) {
     open_params p = base;
     p.device = choice.device;

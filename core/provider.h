@@ -16,6 +16,8 @@ struct open_params {
   std::string_view job_id;   // bootstrap::job_id(): names shared resources without collision
   rank_t rank = 0;
   std::uint32_t size = 1;
+  std::string_view multicast_interface;  // TUTTI_MULTICAST_INTERFACE, for those who multicast over IP
+  std::uint32_t multicast_ttl = 1;       // TUTTI_MULTICAST_TTL
 };
 
 struct provider {
@@ -30,7 +32,7 @@ struct provider {
 };
 
 // A module exports one function of this type and name. It returns null if `abi` is not the one it was built for.
-inline constexpr int provider_abi = 1;
+inline constexpr int provider_abi = 2;
 using provider_module_fn = const provider* (*)(int abi);
 inline constexpr const char* provider_module_symbol = "tutti_provider_module";
 

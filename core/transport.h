@@ -145,7 +145,9 @@ struct rma_op {
 static_assert(sizeof(rma_op) == 64);
 
 // Optional: datagrams from any member of a group to all others. They may be lost, repeated or reordered, and are never
-// corrupted nor from a stranger. The sender does not receive its own.
+// corrupted nor from a stranger. The sender does not receive its own. Whether a transport has it is known once it is
+// connected, and is alike in all ranks; whether a group can be formed shows when it is, and may differ: who relies on it
+// lets all members tell.
 class multicast {
  public:
   enum class group_id : std::uint32_t {};
@@ -162,10 +164,11 @@ class multicast {
   virtual ~multicast() = default;
   virtual limits query() const noexcept = 0;
   // One rank creates a group of `members` (which includes it) and hands the token to the others, who join. Blocks
-  // until this rank can receive, or the deadline.
+  // until this rank can receive, or the deadline. To join may need progress() of the creator. Errors: no_resource (too
+  // many groups, descriptors, memberships of the kernel), unavailable (the creator's datagrams do not arrive here), timed_out.
   virtual result<group_id> create(const rank_map& members, std::vector<std::byte>& token, time_point deadline) = 0;
   virtual result<group_id> join(const rank_map& members, std::span<const std::byte> token, time_point deadline) = 0;
-  // False: full, as in clause 2. The payload is copied before it returns.
+  // False: full, as in clause 2. The payload, at most max_payload bytes, is copied before it returns.
   virtual bool send(group_id, std::uint32_t tag, std::span<const std::byte> payload) noexcept = 0;
   // The next datagram, if any; its payload is valid until the next receive() on this group.
   virtual bool receive(group_id, datagram& out) noexcept = 0;

@@ -44,18 +44,26 @@ result<std::vector<std::byte>> message_transport::address() {
   std::vector<std::byte> blob;
   append(blob, &head);
   append(blob, own->data(), own->size());
+  if (ip_) {
+    const auto multicast_address = ip_->address();
+    append(blob, multicast_address.data(), multicast_address.size());
+  }
   return blob;
 }
 
 status message_transport::connect(shared_blobs addresses, time_point) {
   if (!addresses || addresses->size() != size_)
     return {errc::invalid, "connect() needs the addresses of all " + std::to_string(size_) + " ranks"};
+  blob_table multicast_addresses;
   for (rank_t r = 0; r < size_; ++r) {
-    const auto head = head_of<address_head>((*addresses)[r]);
-    if (!head || head->version != wire_version ||
-        (*addresses)[r].size() != sizeof *head + head->link_bytes)
+    const auto blob = (*addresses)[r];
+    const auto head = head_of<address_head>(blob);
+    if (!head || head->version != wire_version || blob.size() < sizeof *head + head->link_bytes)
       return {errc::protocol, "rank " + std::to_string(r) + " runs another version of the " + traits_.name + " provider", r};
+    multicast_addresses.push_back(blob.subspan(sizeof *head + head->link_bytes));
   }
+  if (ip_)
+    if (status s = ip_->connect(multicast_addresses); !s) return s;
   addresses_ = std::move(addresses);
   return {};
 }

@@ -22,6 +22,7 @@ unsigned message_transport::progress() noexcept {
   disarm();
   events_ = 0;
   events_ += link_->progress();
+  if (ip_) events_ += ip_->progress();
   if (look) look_for_deaths(0);
   while (!to_open_.empty()) {
     peer& p = *to_open_.back();
@@ -44,7 +45,7 @@ bool message_transport::arm(wake_by by) noexcept {
     if (by == wake_by::fd && !std::exchange(armed_fd_, true)) set_alarm(patience());
     return true;
   }
-  if (!to_open_.empty() || !to_close_.empty() || !suspects_.empty()) return false;
+  if (!to_open_.empty() || !to_close_.empty() || !suspects_.empty() || (ip_ && !ip_->arm())) return false;
   const std::atomic_ref<std::uint64_t> doze{*doze_};
   doze.fetch_add(1);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // against ring()

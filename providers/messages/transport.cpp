@@ -46,6 +46,12 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
       epoll_ctl(poll_fd_, EPOLL_CTL_ADD, alarm_fd_, &event) != 0)
     return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};
 
+  if (!traits_.only_this_host) {
+    ip_.emplace([this] { return progress(); }, p);
+    if (ip_->wait_fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, ip_->wait_fd(), &event) != 0)
+      return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};
+  }
+
   doze_ = &doze_alone_;
   if (!traits_.shared_memory) return {};
   std::span<std::byte> word;

@@ -20,9 +20,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/ip_multicast.h"
 #include "core/provider.h"
 #include "providers/messages/link.h"
 #include "providers/messages/shared_memory.h"
@@ -125,6 +127,7 @@ class message_transport final : public transport {
   ~message_transport() override;
 
   const capabilities& caps() const noexcept override { return traits_.caps; }
+  multicast* mcast() noexcept override { return ip_ ? ip_->usable() : nullptr; }
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t) const noexcept override;
@@ -223,6 +226,7 @@ class message_transport final : public transport {
 
   std::unique_ptr<link> link_;
   link_traits traits_;
+  std::optional<ip_multicast> ip_;            // none on a fabric of one host
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
   host_id host_{};

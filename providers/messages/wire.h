@@ -53,7 +53,7 @@ struct message {
 };
 static_assert(sizeof(message) == 56);
 
-// transport::address(): this head, then the link's own address.
+// transport::address(): this head, the link's own address, and where there is multicast the address of that.
 struct address_head {
   std::uint32_t version = wire_version;
   std::int32_t pid = 0;

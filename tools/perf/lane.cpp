@@ -23,7 +23,9 @@ result<std::unique_ptr<lane>> lane::open(bootstrap& boot, const config& settings
   status trouble;
   auto choice = find_provider(spec);
   if (choice) {
-    auto net = choice->impl->open({choice->device, boot.job_id(), boot.rank(), boot.size()});
+    open_params params = params_from(settings, boot);
+    params.device = choice->device;
+    auto net = choice->impl->open(params);
     if (net) {
       job_options options = options_from(settings);
       options.world_lines = communicator::world_lines;
