@@ -72,7 +72,12 @@ void set_signal(rma_op& op, const tutti_window* w, std::uint64_t offset, std::ui
   return ctx->job->wait([&] { return ctx->job->net().submit({&op, 1}) == 1; }, [] { return status{}; }, note);
 }
 
+// A rank may do nothing but operations that are complete at once, upon memory that it maps, until a peer has done
+// something: take a lock, say, whose holder needs this rank's progress to go on. So every few operations give some.
+constexpr std::uint32_t operations_between_progress = 32;
+
 status post(tutti_context* ctx, const rma_op& op) noexcept {
+  if (ctx->peers_need_progress && ++ctx->operations % operations_between_progress == 0) ctx->job->progress();
   if (ctx->job->net().submit({&op, 1}) == 1) [[likely]] return {};
   return submit_slowly(ctx, op);
 }

@@ -10,8 +10,9 @@
  *                thread: tutti_error_text(NULL).
  *  2. Threads.   A context and everything obtained from it belong to one thread at a time: calls upon one context must
  *                not overlap in time. Different contexts are independent; a process may have several.
- *  3. Progress.  Communication advances inside calls of this library. A rank that computes for long without any may
- *                hold up others on fabrics without hardware progress; tutti_progress() now and then prevents that.
+ *  3. Progress.  Communication advances inside calls of this library: those that wait, those that find something not
+ *                yet complete, and every so many operations. A rank that computes for long without any may hold up
+ *                others on fabrics without hardware progress; tutti_progress() now and then prevents that.
  *  4. Blocking.  Only functions that say so block. A blocked call ends when what it waits for has come, when a rank it
  *                depends on has died (TUTTI_PEER_DEAD), or at its timeout. Timeouts are seconds; negative: none; 0: one
  *                try. Those that take no timeout end in the first two ways only.
