@@ -11,6 +11,7 @@
 #include "core/bootstrap_pmix.h"
 
 #include <pmix.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -80,22 +81,48 @@ void get_ended(pmix_status_t code, pmix_value_t* value, void* context) {
   (*own)->end(code);
 }
 
+// Without a barrier, which would wait for the dead. If others still use libpmix here, this only drops our use.
+void finalize() {
+  pmix_info_t no_barrier;
+  const bool no = false;
+  PMIX_INFO_LOAD(&no_barrier, PMIX_EMBED_BARRIER, &no, PMIX_BOOL);
+  PMIx_Finalize(&no_barrier, 1);
+  PMIX_INFO_DESTRUCT(&no_barrier);
+}
+
+// The daemons of a job over several nodes lose what others publish for a process that left PMIx and comes back (Open
+// MPI 4.1: a Get after a fence then says NOT_FOUND, in every other job). So whoever joined stays in until it ends: one
+// use of libpmix is kept for the life of the process, and dropped at its exit, since a launcher takes a process that
+// ends without for one that failed.
+class stay {
+ public:
+  static void begin() {
+    static stay s;
+  }
+
+ private:
+  stay() {
+    pmix_proc_t me;
+    joined_ = PMIx_Init(&me, nullptr, 0) == PMIX_SUCCESS;
+  }
+  ~stay() {
+    if (joined_ && getpid() == pid_) finalize();  // a child of fork() that ends is no rank
+  }
+  bool joined_ = false;
+  pid_t pid_ = getpid();
+};
+
 class pmix_bootstrap final : public bootstrap {
  public:
   ~pmix_bootstrap() override {
-    if (!begun_) return;
-    // Without a barrier, which would wait for the dead. If others still use libpmix here, this only drops our use.
-    pmix_info_t no_barrier;
-    const bool no = false;
-    PMIX_INFO_LOAD(&no_barrier, PMIX_EMBED_BARRIER, &no, PMIX_BOOL);
-    PMIx_Finalize(&no_barrier, 1);
-    PMIX_INFO_DESTRUCT(&no_barrier);
+    if (begun_) finalize();
   }
 
   status begin(time_point deadline) {
     if (const pmix_status_t code = PMIx_Init(&me_, nullptr, 0); code != PMIX_SUCCESS)
       return failed("joining the job of the launcher", code);
     begun_ = true;
+    stay::begin();
     PMIX_LOAD_PROCID(&all_, me_.nspace, PMIX_RANK_WILDCARD);
     pmix_value_t* value = nullptr;
     if (const pmix_status_t code = PMIx_Get(&all_, PMIX_JOB_SIZE, nullptr, 0, &value); code != PMIX_SUCCESS)
