@@ -20,8 +20,14 @@ struct request_context {
 team_request request(void* context, const rank_map& members) {
   auto& c = *static_cast<request_context*>(context);
   c.agreement = "barrier=" + c.options->barrier + " radix=" + std::to_string(c.options->radix);
-  const auto picked = pick_barrier(*c.j, members, *c.options, ~std::uint32_t{0});
-  return {picked ? picked->lines : 0, c.agreement};  // what cannot be picked is refused when the team is equipped
+  // Room for either choice: whether multicast arrives is known only when the team is equipped.
+  std::uint32_t lines = 0;
+  for (const bool multicast : {true, false}) {
+    communicator_options o = *c.options;
+    o.multicast = o.multicast && multicast;
+    if (const auto picked = pick_barrier(*c.j, members, o, ~std::uint32_t{0})) lines = std::max(lines, picked->lines);
+  }
+  return {lines, c.agreement};  // what cannot be picked is refused when the team is equipped
 }
 
 std::uint32_t lines_for_world(std::uint32_t size, const communicator_options& options) {
@@ -71,12 +77,18 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   c->options_ = std::move(options);
   c->owned_ = std::move(owned);
   c->team_ = t;
-  const auto picked = pick_barrier(t->parent_job(), t->members(), c->options_, t->lines());
-  if (!picked) return picked.error();
-  auto b = team_barrier::open(*t, picked->choice, c->options_.first_epoch);
-  if (!b) return b.error();
-  c->barrier_ = std::move(*b);
-  return c;
+  for (;;) {
+    const auto picked = pick_barrier(t->parent_job(), t->members(), c->options_, t->lines());
+    if (!picked) return picked.error();
+    auto b = team_barrier::open(*t, picked->choice, c->options_.first_epoch);
+    if (b) {
+      c->barrier_ = std::move(*b);
+      return c;
+    }
+    // Multicast could not be formed, as all members have agreed: unless it was asked for, go without.
+    if (b.error().code() != errc::unavailable || !c->options_.multicast || c->options_.forced()) return b.error();
+    c->options_.multicast = false;
+  }
 }
 
 result<std::unique_ptr<communicator>> communicator::create(std::span<const std::uint32_t> list,

@@ -14,6 +14,9 @@ struct communicator_options {
   std::string barrier;           // as TUTTI_BARRIER; empty or "auto": chosen
   std::uint32_t radix = 0;       // 0: as `barrier` says, or the algorithm's default
   std::uint64_t first_epoch = 1; // for tests of the wrap
+  bool multicast = true;         // false: no algorithm that multicasts, though the transport has it
+
+  bool forced() const noexcept { return !barrier.empty() && barrier != "auto"; }
 };
 
 // What TUTTI_BARRIER and TUTTI_BARRIER_RADIX say.

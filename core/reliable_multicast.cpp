@@ -46,7 +46,7 @@ status reliable_multicast::accept(std::span<const std::byte> token) {
   }
   if (token.empty()) {
     const rank_t root = team_.rank_of(root_);
-    return {errc::peer_dead, "the multicast root, rank " + std::to_string(root) + ", could not form the group", root};
+    return {errc::unavailable, "the multicast root, rank " + std::to_string(root) + ", could not form the group", root};
   }
   auto group = mc_->join(team_.members(), token, j.net().now() + j.options().setup_timeout);
   if (!group) return group.error();

@@ -29,8 +29,8 @@ class reliable_multicast final : public background {
  public:
   // Made in two halves, between which the root's token travels by whatever exchange there is. The first forms the group
   // in the root and gives out its token, empty if that failed; accept() takes the root's token in every member and says
-  // what went wrong in either half. Errors of accept(): unsupported, the transport has no multicast; peer_dead, the root
-  // could not form the group; the transport's own. Nobody may multicast before all have accepted: the NAKs would mend
+  // what went wrong in either half. Errors of accept(): unsupported, the transport has no multicast; unavailable, the
+  // root could not form the group; the transport's own. Nobody may multicast before all have accepted: the NAKs would mend
   // it, at the price of a timeout each.
   reliable_multicast(team&, std::uint32_t root, std::uint64_t first_epoch, std::vector<std::byte>& token);
   status accept(std::span<const std::byte> token);

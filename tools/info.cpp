@@ -131,6 +131,7 @@ int explain(const choices& c) {
       in.network = in.node = caps.cost;
       in.native_atomics = caps.native_atomics;
       in.multicast = (*opened)->mcast() != nullptr;
+      if (in.multicast) in.multicast_us = (*opened)->mcast()->query().latency_us;
       in.mapped = over.impl->name == "shm";
     }
   }

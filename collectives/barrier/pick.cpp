@@ -35,7 +35,8 @@ result<picked_barrier> pick_barrier(const layout& where, transport& net, bool ma
   barrier_inputs in;
   in.ranks = members.size();
   in.node_of = nodes;
-  in.multicast = net.mcast() != nullptr;
+  in.multicast = o.multicast && net.mcast() != nullptr;
+  if (in.multicast) in.multicast_us = net.mcast()->query().latency_us;
   in.native_atomics = net.caps().native_atomics;
   in.mapped = mapped;
   in.ranks_per_core = where.most_ranks_per_core();

@@ -1,11 +1,13 @@
 #include "collectives/barrier/team_barrier.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace tutti {
 namespace {
 
 constexpr std::uint32_t printable_size = 64;
+constexpr std::size_t longest_trouble = 200;  // of a text that all members get to see
 
 }  // namespace
 
@@ -62,10 +64,16 @@ result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const barrier_
     blobs = std::move(*all);
   }
   const status accepted = (*b)->accept(blobs ? (*blobs)[0] : std::span<const std::byte>{});
-  // Whatever went wrong in one of them, the others wait for it here.
-  if (multicasts || first_epoch != 1)
-    if (auto all = t.exchange({}, deadline); !all && accepted.ok()) return all.error();
-  if (!accepted.ok()) return accepted;
+  if (!multicasts && first_epoch == 1) return accepted.ok() ? std::move(b) : result<std::unique_ptr<team_barrier>>(accepted);
+  // Whatever went wrong in one of them is an error in all: they must go on alike.
+  const std::string_view trouble = accepted.ok() ? std::string_view{} : accepted.text();
+  auto all = t.exchange(std::as_bytes(std::span{trouble.data(), std::min(trouble.size(), longest_trouble)}), deadline);
+  if (!all) return all.error();
+  for (std::uint32_t i = 0; i < t.size(); ++i)
+    if (const auto theirs = (**all)[i]; !theirs.empty())
+      return status(errc::unavailable, "rank " + std::to_string(t.rank_of(i)) + ": " +
+                                           std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()),
+                    t.rank_of(i));
   return b;
 }
 

@@ -18,6 +18,7 @@ namespace tutti {
 class team_barrier final : public background {
  public:
   // Collective over the team, whose control segment must have lines_for() lines. `first_epoch` is for tests of the wrap.
+  // Unavailable, in all members alike: the algorithm multicasts and a member could not form or join the group.
   static result<std::unique_ptr<team_barrier>> open(team&, const barrier_candidate&, std::uint64_t first_epoch = 1);
   // The same in two halves, for virtual ranks of one thread: offer() gives this rank's blob, accept() takes that of
   // member 0. Nobody may start before all have accepted. An error of offer() is alike in all members.

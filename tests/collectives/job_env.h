@@ -11,9 +11,9 @@
 
 namespace tutti::test {
 
-inline std::unique_ptr<job> open_job(rank_env& env, job_options options = {}) {
+// `host`: which ranks the job takes for a node.
+inline std::unique_ptr<job> open_job(rank_env& env, job_options options, const host_id& host) {
   options.world_lines = communicator::world_lines;
-  const host_id host = env.boot.host();
   const auto hosts = env.exchange(host);
   std::vector<std::byte> blob;
   auto j = take(job::offer(env.boot, env.net(), options, blob), "offer");
@@ -22,6 +22,10 @@ inline std::unique_ptr<job> open_job(rank_env& env, job_options options = {}) {
   require(j->accept(in), "accept");
   env.barrier();  // nobody signals a team that a peer has not attached yet
   return j;
+}
+
+inline std::unique_ptr<job> open_job(rank_env& env, job_options options = {}) {
+  return open_job(env, std::move(options), env.boot.host());
 }
 
 // Zeroed words, the same memory in every rank however ranks are run.

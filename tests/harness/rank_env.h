@@ -51,6 +51,8 @@ class rank_env {
 
   transport& net() noexcept { return *net_; }
   void open(std::unique_ptr<transport>);  // exchanges addresses and connects
+  // Puts a decorator around the open transport.
+  void wrap(const std::function<std::unique_ptr<transport>(std::unique_ptr<transport>)>& f) { net_ = f(std::move(net_)); }
   void close() noexcept { net_.reset(); } // destroys the transport: peers will see that this rank left
   bool is_open() const noexcept { return net_ != nullptr; }
 
