@@ -10,6 +10,9 @@ namespace tutti {
 #ifdef TUTTI_STATIC_UCX
 extern const provider ucx_provider;  // its header is not included: nothing here sees a vendor's headers
 #endif
+#ifdef TUTTI_STATIC_VERBS
+extern const provider verbs_provider;
+#endif
 
 namespace {
 
@@ -21,6 +24,11 @@ const provider_row table[] = {
     {"ucx", &ucx_provider, {}},
 #else
     {"ucx", nullptr, "tutti_ucx.so"},
+#endif
+#ifdef TUTTI_STATIC_VERBS
+    {"verbs", &verbs_provider, {}},
+#else
+    {"verbs", nullptr, "tutti_verbs.so"},
 #endif
 };
 

@@ -34,7 +34,7 @@ void print_providers() {
     const auto devices = e.impl->probe(why);
     std::printf("%-6s %s%s%s\n", std::string(e.name).c_str(), std::string(e.impl->summary).c_str(),
                 e.impl->version ? ", version " : "", e.impl->version ? e.impl->version() : "");
-    if (devices.empty()) std::printf("       cannot run here: %s\n", why.c_str());
+    if (!why.empty()) std::printf("       %s: %s\n", devices.empty() ? "cannot run here" : "not taken", why.c_str());
     for (const auto& device : devices) {
       const std::string spec = device.empty() ? std::string(e.name) : std::string(e.name) + ":" + device;
       auto opened = e.impl->open({device, "tutti-info", 0, 1});
@@ -91,10 +91,13 @@ int examine() {
     const auto& l = settings->launcher();
     say(l.other.empty(), l.pmix ? "started by a PMIx launcher" : "no launcher: a job of one", l.other + "; " + l.mend);
   }
+  // No machine has all fabrics. One that is missing keeps nobody from starting, unless it was asked for by name.
+  const std::string wanted = settings ? std::string(settings->text(knob::provider)) : "auto";
   for (const provider_entry& e : providers()) {
     std::string why = e.why_not;
     const bool usable = e.impl && !e.impl->probe(why).empty();
-    say(usable, "provider " + std::string(e.name), why);
+    const bool needed = e.name == "shm" || e.name == wanted.substr(0, wanted.find(':'));
+    say(usable || !needed, "provider " + std::string(e.name) + (usable || needed ? "" : " cannot run here: " + why), why);
   }
   return ills ? 1 : 0;
 }

@@ -36,7 +36,8 @@ vendor 'pmix' 'core/bootstrap_pmix\.|tools/run/'
 vendor 'ucp/|ucs/|uct/|ucm/' 'providers/ucx/'
 vendor 'rdma/fi_|rdma/fabric' 'providers/ofi/'
 vendor 'infiniband/|rdma/rdma_' 'providers/verbs/'
-vendor 'CLI/|nlohmann/|hwloc' 'tools/|core/tuning'
+vendor 'CLI/|nlohmann/' 'tools/|core/tuning'
+vendor 'hwloc' 'tools/|providers/verbs/'
 vendor 'boost/|mpi\.h' 'tests/'
 
 # Public headers include C's only

@@ -1,0 +1,281 @@
+// The thread, and what the owner asks of it. doorman_notes.cpp has the talk between doormen, doorman_links.cpp the
+// queue pairs.
+#include "providers/verbs/doorman.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "providers/verbs/error.h"
+
+namespace tutti::verbs {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto first_interval = 2ms, longest_interval = 64ms;
+constexpr auto patience = 800ms;        // with a peer that does not answer
+constexpr auto long_patience = 4000ms;  // if its process is known to live
+
+bool watch(int poll_fd, int fd, void* what) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = what;
+  return ::epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void set_nonblocking(int fd) noexcept { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+}  // namespace
+
+status doorman::open(const premises& p) {
+  at_ = p;
+  qkey_ = static_cast<std::uint32_t>(p.job ^ p.job >> 32) & 0x7fff'ffff;  // the highest bit is for privileged ones
+  links_.resize(p.size);
+  if (status s = open_door(); !s) return s;
+  poll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
+  wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  set_nonblocking(channel_->fd);
+  set_nonblocking(p.device->context->async_fd);
+  if (poll_fd_ < 0 || wake_fd_ < 0 || !watch(poll_fd_, wake_fd_, &wake_fd_) ||
+      !watch(poll_fd_, channel_->fd, channel_) || !watch(poll_fd_, p.device->context->async_fd, &poll_fd_))
+    return os_error("descriptors for connecting", errno);
+  try {
+    thread_ = std::thread{[this] { run(); }};
+  } catch (const std::system_error& e) {
+    return os_error("a thread for connecting", e.code().value());
+  }
+  return {};
+}
+
+void doorman::close() noexcept {
+  if (thread_.joinable()) {
+    {
+      const std::lock_guard lock{mutex_};
+      stop_ = true;
+      wake_thread();
+    }
+    thread_.join();
+  }
+  for (auto& l : links_) {
+    if (!l) continue;
+    drop_qp(*l);
+    if (l->ah) ibv_destroy_ah(l->ah);
+    if (l->pidfd >= 0) ::close(l->pidfd);
+  }
+  links_.clear();
+  asking_.clear();
+  close_door();
+  for (int* fd : {&poll_fd_, &wake_fd_})
+    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+}
+
+void doorman::run() noexcept {
+  for (;;) {
+    int timeout;
+    {
+      const std::lock_guard lock{mutex_};
+      if (stop_) return;
+      timeout = until_next();
+    }
+    std::array<epoll_event, 16> events;
+    const int n = ::epoll_wait(poll_fd_, events.data(), static_cast<int>(events.size()), timeout);
+    for (int i = 0; i < n; ++i) {
+      void* what = events[static_cast<std::size_t>(i)].data.ptr;
+      if (what == &wake_fd_) {
+        eventfd_t ignored;
+        ::eventfd_read(wake_fd_, &ignored);
+        continue;
+      }
+      if (what == &poll_fd_) {
+        while (read_async_event()) {}
+        continue;
+      }
+      const std::lock_guard lock{mutex_};
+      if (what == channel_) poll_door();
+      else end(*static_cast<link*>(what), news::kind::ended);
+    }
+    const std::lock_guard lock{mutex_};
+    ask_again();
+  }
+}
+
+// An event must be acknowledged before its queue pair can be destroyed, which the owner may be about to do under the
+// mutex: hence first that, and then the mutex.
+bool doorman::read_async_event() noexcept {
+  ibv_async_event event{};
+  if (ibv_get_async_event(at_.device->context.get(), &event) != 0) return false;
+  ibv_qp* const qp = event.element.qp;
+  ibv_ack_async_event(&event);
+  switch (event.event_type) {
+    case IBV_EVENT_SRQ_LIMIT_REACHED: at_.in->refill_from_event(); return true;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR: {
+      const std::lock_guard lock{mutex_};
+      for (const auto& l : links_)
+        if (l && l->qp == qp) tell(*l, news::kind::broken);
+      return true;
+    }
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_PORT_ACTIVE: {
+      const std::lock_guard lock{mutex_};
+      port_down_ = event.event_type == IBV_EVENT_PORT_ERR;
+      return true;
+    }
+    case IBV_EVENT_DEVICE_FATAL: {
+      const std::lock_guard lock{mutex_};
+      if (!std::exchange(device_lost_, true)) tell({}, news::kind::device_lost);
+      return true;
+    }
+    default: return true;
+  }
+}
+
+std::string doorman::device_trouble() noexcept {
+  const std::lock_guard lock{mutex_};
+  if (device_lost_) return "; " + at_.device->where.device + " has failed or was removed";
+  return port_down_ ? "; " + at_.device->text() + " is down" : std::string{};
+}
+
+// --- asking until there is an answer ---------------------------------------------------------------------------------
+void doorman::begin_asking(link& l) noexcept {
+  if (l.asking || l.gone) return;
+  l.asking = true;
+  l.since = l.next = clock::now();
+  l.interval = first_interval;
+  asking_.push_back(&l);  // reserved by link_to()
+  ask_again();
+  wake_thread();  // it may sleep without an end
+}
+
+void doorman::wake_thread() noexcept { ::eventfd_write(wake_fd_, 1); }
+
+int doorman::until_next() noexcept {
+  if (asking_.empty()) return -1;
+  auto first = asking_.front()->next;
+  for (const link* l : asking_) first = std::min(first, l->next);
+  return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(first - clock::now()).count()));
+}
+
+void doorman::ask_again() noexcept {
+  const auto now = clock::now();
+  for (std::size_t i = 0; i < asking_.size();) {
+    link& l = *asking_[i];
+    if (!l.gone && now - l.since > (l.pidfd >= 0 ? long_patience : patience)) end(l, news::kind::silent);
+    const bool on = !l.gone && ((l.wanted && !l.confirmed) || l.watched);
+    if (!on) {
+      l.asking = false;
+      asking_[i] = asking_.back();
+      asking_.pop_back();
+      continue;
+    }
+    if (now >= l.next) {
+      send(l, l.wanted && l.qp && !l.stale ? note_kind::hello : note_kind::ping);
+      l.next = now + l.interval;
+      l.interval = std::min<std::chrono::milliseconds>(2 * l.interval, longest_interval);
+    }
+    ++i;
+  }
+}
+
+// --- the owner's side ------------------------------------------------------------------------------------------------
+void doorman::meet(shared_blobs addresses) noexcept {
+  const std::lock_guard lock{mutex_};
+  addresses_ = std::move(addresses);
+}
+
+status doorman::want(rank_t rank) noexcept {
+  const std::lock_guard lock{mutex_};
+  link* l = link_to(rank);
+  if (!l) return {errc::no_resource, "no memory for a connection", rank};
+  if (l->gone || l->confirmed || (l->wanted && l->asking)) return {};
+  if (!l->qp && !l->stale)
+    if (status s = make_qp(*l); !s) return s;
+  if (rank == at_.rank) {
+    address_blob mine;
+    if (!address_of(rank, mine)) return {};
+    l->their_life = l->life;
+    if (status s = connect_qp(*l, l->qp->qp_num, l->psn, mine); !s) return s;
+    l->connected = l->confirmed = true;
+    tell(*l, news::kind::connected);
+    return {};
+  }
+  l->wanted = true;
+  begin_asking(*l);
+  return {};
+}
+
+void doorman::look_after(rank_t rank) noexcept {
+  const std::lock_guard lock{mutex_};
+  link* l = link_to(rank);
+  if (!l || l->gone || l->asking || rank == at_.rank) return;
+  l->watched = true;
+  begin_asking(*l);
+}
+
+void doorman::forget(rank_t rank) noexcept {
+  const std::lock_guard lock{mutex_};
+  link* l = link_to(rank);
+  if (!l) return;
+  drop_qp(*l);
+  if (!std::exchange(l->has_waiting, false) || l->gone) return;
+  hear_hello(*l, l->waiting);
+}
+
+void doorman::owner_sleeps() noexcept {
+  const std::lock_guard lock{mutex_};
+  owner_sleeps_ = true;
+}
+
+bool doorman::process_lives(rank_t rank) noexcept {
+  const std::lock_guard lock{mutex_};
+  const link* l = links_[rank].get();
+  return l && l->pidfd >= 0 && !l->gone;
+}
+
+void doorman::say_bye() noexcept {
+  const std::lock_guard lock{mutex_};
+  for (auto& l : links_)
+    if (l && l->ah && !l->gone) send(*l, note_kind::bye);
+}
+
+void doorman::take_news(std::vector<news>& out) noexcept {
+  const std::lock_guard lock{mutex_};
+  out.swap(news_);
+  news_.clear();
+  has_news_.store(false, std::memory_order_release);
+}
+
+void doorman::tell(const link& l, news::kind what) noexcept {
+  try {
+    news_.push_back({l.rank, what, l.confirmed, l.sleeps, l.told, l.qp});
+  } catch (...) {
+    return;  // no memory for 24 bytes
+  }
+  has_news_.store(true, std::memory_order_release);
+  ::eventfd_write(at_.knock_fd, 1);
+}
+
+// Nothing will come of this peer any more.
+void doorman::end(link& l, news::kind how) noexcept {
+  if (l.gone) return;
+  l.gone = true;
+  if (l.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, l.pidfd, nullptr);
+  tell(l, how);
+}
+
+void doorman::watch_process(link& l, const address_blob& a) noexcept {
+  if (a.host != at_.host || a.pid == ::getpid() || l.pidfd >= 0) return;
+  l.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, a.pid, 0));
+  if (l.pidfd < 0 && errno == ESRCH) return end(l, news::kind::ended);
+  if (l.pidfd >= 0) watch(poll_fd_, l.pidfd, &l);  // without one, silence has to tell
+}
+
+}  // namespace tutti::verbs

@@ -1,0 +1,164 @@
+// Who makes connections. Each rank has one, with a thread of its own that sleeps but for the few moments in which there
+// is something to do: a peer wants to connect, a process ends, the device has news.
+//
+// Why a thread. An RC queue pair can be used when both ends have one and each knows the other's number. To have one
+// ready for everybody who might call would cost every rank n queue pairs. To answer callers in progress() would make
+// the first operation towards a rank wait until that rank calls its transport, whereas RDMA needs no help of its target
+// (clause 8): a rank that computes for a minute would hold up everyone who happens to address it for the first time.
+//
+// How two ranks connect. Every address names a UD queue pair, the doorman's. Whoever wants a peer makes a queue pair
+// and says its number there, again and again until it is answered; the other makes one as well, connects it and
+// answers; so it takes one and a half round trips and works when both begin at once. Notes may be lost, repeated or
+// overtaken, so each tells the sender's whole state, and handling one twice is the same as once:
+//   life        which of its queue pairs for this pair of ranks the sender means. A note of an earlier life is void; one
+//               of a later life than the one connected to says that the peer has dropped its queue pair after an
+//               error: then this end is dropped as well, by its owner (news::stale), before the note is heeded.
+//   sees_life   of the receiver's queue pair: the sender's is connected to it, so it can receive. Nobody sends before
+//               it has read that of its peer: what reaches a queue pair that is not connected yet is dropped, and sent
+//               again only after the retry time, some 100 ms.
+//
+// Deaths. The process of a peer on this host is watched by a pidfd. A peer that does not answer for `patience` is
+// silent; on this host, where its process lives, it has `long_patience`, since it may only be stopped or starved.
+//
+// All functions are the owner's, and safe beside the thread. What the thread finds out is `news` for the owner, whose
+// knock descriptor becomes readable.
+#pragma once
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/transport.h"
+#include "providers/verbs/device.h"
+#include "providers/verbs/receiver.h"
+#include "providers/verbs/wire.h"
+
+namespace tutti::verbs {
+
+struct link_limits {      // of an RC queue pair
+  std::uint32_t depth = 0, slices = 0, inline_bytes = 0;
+};
+
+// Creates one, in no state yet. Null, with errno.
+ibv_qp* create_rc(ibv_pd*, ibv_cq* sends, receiver&, const link_limits&) noexcept;
+
+class doorman {
+ public:
+  struct premises {
+    const adapter* device = nullptr;
+    ibv_pd* pd = nullptr;
+    ibv_cq* sends = nullptr;
+    receiver* in = nullptr;
+    link_limits limits;
+    rank_t rank = 0;
+    std::uint32_t size = 1;
+    std::uint64_t job = 0;
+    host_id host{};
+    int knock_fd = -1;    // an eventfd
+  };
+  struct news {
+    enum class kind : std::uint8_t {
+      connected,   // qp can be used; if confirmed, what is sent arrives at once
+      sleeps,      // the peer's signals must ring from now on
+      stale,       // the peer has dropped its end: end what is in flight, then forget()
+      broken,      // the adapter has put qp in error: likewise
+      ended,       // the peer's process has
+      silent,      // it does not answer
+      refused,     // it has no queue pair to spare
+      left,        // it said goodbye
+      device_lost, // rank is nobody's: no operation will ever end by itself
+    };
+    rank_t rank = no_rank;
+    kind what{};
+    bool confirmed = false;
+    bool sleeps = false;     // connected: the peer's signals must ring
+    bool told = false;       // connected: the peer knows that mine must
+    ibv_qp* qp = nullptr;
+  };
+
+  ~doorman() { close(); }
+  status open(const premises&);
+  void close() noexcept;                     // the thread ends, and all queue pairs go
+  std::uint32_t qpn() const noexcept { return door_->qp_num; }
+  std::uint8_t reads() const noexcept;       // RDMA reads that this adapter answers at once, on one queue pair
+
+  void meet(shared_blobs addresses) noexcept;
+  // Begins to connect, or goes on. The status says why there can be no queue pair here.
+  status want(rank_t) noexcept;
+  void look_after(rank_t) noexcept;          // is it there? news tells if not
+  void forget(rank_t) noexcept;              // destroys my queue pair for it; another may be made
+  void say_bye() noexcept;                   // to all who were ever met
+  void owner_sleeps() noexcept;              // from now on queue pairs are made with the wish that signals ring
+  bool process_lives(rank_t) noexcept;       // on this host, as far as known
+  bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
+  void take_news(std::vector<news>& out) noexcept;
+  std::string device_trouble() noexcept;     // "; port 1 of mlx5_0 is down", or empty
+
+ private:
+  using clock = std::chrono::steady_clock;
+  struct link {
+    rank_t rank = no_rank;
+    ibv_ah* ah = nullptr;
+    ibv_qp* qp = nullptr;
+    std::uint32_t life = 0, psn = 0, their_life = 0;
+    bool connected = false, confirmed = false, stale = false;
+    bool told = false, sleeps = false;
+    bool gone = false;           // nothing will come of it any more
+    bool wanted = false, watched = false;  // asking: to be connected, whether it is there
+    bool asking = false;         // in asking_
+    clock::time_point since{}, next{};     // of asking; `since` the last note heard
+    std::chrono::milliseconds interval{};
+    int pidfd = -1;
+    bool has_waiting = false;
+    note waiting{};              // of a later life, heeded after forget()
+  };
+
+  status open_door();
+  void close_door() noexcept;
+  void run() noexcept;
+  bool read_async_event() noexcept;          // not under mutex_; all below are
+  void wake_thread() noexcept;
+  int until_next() noexcept;
+  void ask_again() noexcept;
+  void begin_asking(link&) noexcept;
+  void poll_door() noexcept;
+  void hear(const note&) noexcept;
+  void hear_hello(link&, const note&) noexcept;
+  void accept(link&, const note&) noexcept;
+  void send(link&, note_kind) noexcept;
+  void refill_door(std::uint64_t slot) noexcept;
+  link* link_to(rank_t) noexcept;            // null: unknown rank, or no memory
+  status make_qp(link&) noexcept;
+  status connect_qp(link&, std::uint32_t qpn, std::uint32_t psn, const address_blob&) noexcept;
+  void drop_qp(link&) noexcept;
+  void watch_process(link&, const address_blob&) noexcept;
+  void end(link&, news::kind) noexcept;
+  void tell(const link&, news::kind) noexcept;
+  ibv_ah_attr way_to(const address_blob&) const noexcept;
+  const address_blob* address_of(rank_t, address_blob&) const noexcept;
+
+  premises at_;
+  std::mutex mutex_;
+  std::thread thread_;
+  int poll_fd_ = -1, wake_fd_ = -1;
+  bool stop_ = false;
+  ibv_comp_channel* channel_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  ibv_qp* door_ = nullptr;
+  ibv_mr* mr_ = nullptr;
+  std::unique_ptr<std::byte[]> buffers_;
+  std::uint32_t sending_ = 0;
+  std::uint32_t qkey_ = 0;
+  shared_blobs addresses_;
+  std::vector<std::unique_ptr<link>> links_;   // by rank; null: never met
+  std::size_t met_ = 0;
+  std::vector<link*> asking_;
+  std::vector<news> news_;
+  std::atomic<bool> has_news_{false};
+  bool owner_sleeps_ = false, port_down_ = false, device_lost_ = false;
+};
+
+}  // namespace tutti::verbs

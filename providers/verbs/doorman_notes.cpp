@@ -1,0 +1,156 @@
+// The talk between doormen: UD datagrams of one `note` each.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "providers/verbs/doorman.h"
+#include "providers/verbs/error.h"
+
+namespace tutti::verbs {
+namespace {
+
+constexpr std::uint32_t receives = 256, sends = 64;
+constexpr std::size_t header = 40;   // the GRH's place, used or not
+constexpr std::size_t room = 128;    // of one receive
+constexpr std::uint64_t is_send = ~std::uint64_t{0};
+
+}  // namespace
+
+status doorman::open_door() {
+  const adapter& a = *at_.device;
+  channel_ = ibv_create_comp_channel(a.context.get());
+  if (channel_) cq_ = ibv_create_cq(a.context.get(), receives + sends, nullptr, channel_, 0);
+  if (!cq_) return os_error("a completion queue for connecting", errno);
+  buffers_ = std::make_unique<std::byte[]>(receives * room);
+  mr_ = ibv_reg_mr(at_.pd, buffers_.get(), receives * room, IBV_ACCESS_LOCAL_WRITE);
+  if (!mr_) return os_error("registering " + std::to_string(receives * room) + " bytes", errno);
+
+  ibv_qp_init_attr init{};
+  init.qp_type = IBV_QPT_UD;
+  init.send_cq = init.recv_cq = cq_;
+  init.cap.max_send_wr = sends, init.cap.max_recv_wr = receives;
+  init.cap.max_send_sge = init.cap.max_recv_sge = 1;
+  init.cap.max_inline_data = sizeof(note);
+  door_ = ibv_create_qp(at_.pd, &init);
+  if (!door_) return os_error("a UD queue pair for connecting", errno);
+  ibv_qp_attr q{};
+  q.qp_state = IBV_QPS_INIT, q.port_num = static_cast<std::uint8_t>(a.where.port), q.qkey = qkey_;
+  int e = ibv_modify_qp(door_, &q, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+  q.qp_state = IBV_QPS_RTR;
+  if (!e) e = ibv_modify_qp(door_, &q, IBV_QP_STATE);
+  q.qp_state = IBV_QPS_RTS;
+  if (!e) e = ibv_modify_qp(door_, &q, IBV_QP_STATE | IBV_QP_SQ_PSN);
+  if (e) return os_error("readying a UD queue pair", e);
+  for (std::uint64_t slot = 0; slot < receives; ++slot) refill_door(slot);
+  ibv_req_notify_cq(cq_, 0);
+  return {};
+}
+
+void doorman::close_door() noexcept {
+  if (door_) ibv_destroy_qp(door_);
+  if (cq_) ibv_destroy_cq(cq_);
+  if (channel_) ibv_destroy_comp_channel(channel_);
+  if (mr_) ibv_dereg_mr(mr_);
+  door_ = nullptr, cq_ = nullptr, channel_ = nullptr, mr_ = nullptr;
+}
+
+void doorman::refill_door(std::uint64_t slot) noexcept {
+  ibv_sge sge{reinterpret_cast<std::uint64_t>(buffers_.get() + slot * room), room, mr_->lkey};
+  ibv_recv_wr wr{}, *bad = nullptr;
+  wr.wr_id = slot, wr.sg_list = &sge, wr.num_sge = 1;
+  ibv_post_recv(door_, &wr, &bad);
+}
+
+void doorman::poll_door() noexcept {
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  unsigned events = 0;
+  while (ibv_get_cq_event(channel_, &cq, &context) == 0) ++events;
+  if (events) ibv_ack_cq_events(cq_, events);
+  ibv_req_notify_cq(cq_, 0);
+  std::array<ibv_wc, 16> entries;
+  for (int n; (n = ibv_poll_cq(cq_, static_cast<int>(entries.size()), entries.data())) > 0;)
+    for (int i = 0; i < n; ++i) {
+      const ibv_wc& wc = entries[static_cast<std::size_t>(i)];
+      if (wc.wr_id == is_send) {
+        --sending_;
+        continue;
+      }
+      if (wc.status == IBV_WC_SUCCESS && wc.byte_len >= header + sizeof(note)) {
+        note heard;
+        std::memcpy(&heard, buffers_.get() + wc.wr_id * room + header, sizeof heard);
+        hear(heard);
+      }
+      refill_door(wc.wr_id);
+    }
+}
+
+// A full queue, or a note that gets lost, is no harm: whoever needs an answer asks again.
+void doorman::send(link& l, note_kind kind) noexcept {
+  if (!l.ah || sending_ >= sends) return;
+  address_blob to;
+  if (!address_of(l.rank, to)) return;
+  note n;
+  n.job = at_.job, n.origin = at_.rank, n.kind = kind;
+  if (kind == note_kind::hello) {
+    n.wants_answer = !l.confirmed, n.sleeps = l.told;
+    n.life = l.life, n.sees_life = l.connected ? l.their_life : 0;
+    n.qpn = l.qp->qp_num, n.psn = l.psn;
+  } else {
+    n.wants_answer = kind == note_kind::ping;
+  }
+  ibv_sge sge{reinterpret_cast<std::uint64_t>(&n), sizeof n, 0};
+  ibv_send_wr wr{}, *bad = nullptr;
+  wr.wr_id = is_send, wr.sg_list = &sge, wr.num_sge = 1;
+  wr.opcode = IBV_WR_SEND, wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
+  wr.wr.ud.ah = l.ah, wr.wr.ud.remote_qpn = to.doorman_qpn, wr.wr.ud.remote_qkey = qkey_;
+  if (ibv_post_send(door_, &wr, &bad) == 0) ++sending_;
+}
+
+void doorman::hear(const note& n) noexcept {
+  if (n.job != at_.job || n.version != wire_version || n.origin >= at_.size || n.origin == at_.rank || !addresses_) return;
+  link* l = link_to(n.origin);
+  if (!l || l->gone) return;
+  l->since = clock::now();
+  switch (n.kind) {
+    case note_kind::hello: return hear_hello(*l, n);
+    case note_kind::ping: return send(*l, note_kind::pong);
+    case note_kind::pong: l->watched = false; return;
+    case note_kind::refuse: return end(*l, news::kind::refused);
+    case note_kind::bye: return end(*l, news::kind::left);
+  }
+}
+
+void doorman::hear_hello(link& l, const note& n) noexcept {
+  l.watched = false;
+  if (n.life < l.their_life) return;
+  if (n.life > l.their_life && l.connected) {
+    l.waiting = n, l.has_waiting = true;
+    if (!std::exchange(l.stale, true)) tell(l, news::kind::stale);
+    return send(l, note_kind::pong);
+  }
+  if (!l.qp && !make_qp(l)) return send(l, note_kind::refuse);
+  accept(l, n);
+}
+
+void doorman::accept(link& l, const note& n) noexcept {
+  const bool was_connected = l.connected, was_confirmed = l.confirmed;
+  if (n.sleeps && !std::exchange(l.sleeps, true) && l.connected) tell(l, news::kind::sleeps);
+  if (!l.connected) {
+    address_blob theirs;
+    if (!address_of(l.rank, theirs)) return;
+    if (!connect_qp(l, n.qpn, n.psn, theirs)) {
+      drop_qp(l);
+      return send(l, note_kind::refuse);
+    }
+    l.their_life = n.life;
+    l.connected = true;
+  }
+  if (n.sees_life == l.life) l.confirmed = true;
+  if (l.connected != was_connected || l.confirmed != was_confirmed) tell(l, news::kind::connected);
+  if (n.wants_answer) send(l, note_kind::hello);
+}
+
+}  // namespace tutti::verbs

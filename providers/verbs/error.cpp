@@ -1,0 +1,67 @@
+#include "providers/verbs/error.h"
+
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/transport.h"
+
+namespace tutti::verbs {
+namespace {
+
+std::string locked_memory() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_MEMLOCK, &limit);
+  if (limit.rlim_cur == RLIM_INFINITY) return {};
+  return "; this process may lock " + std::to_string(limit.rlim_cur >> 10) +
+         " KiB: raise it with `ulimit -l unlimited`, in /etc/security/limits.conf or by the launcher";
+}
+
+std::string name_of(rank_t peer) { return "rank " + std::to_string(peer); }
+
+}  // namespace
+
+status os_error(std::string what, int error, rank_t peer) {
+  errc code = errc::fabric;
+  if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN || error == ENOSPC) code = errc::no_resource;
+  if (error == EACCES || error == EPERM || error == ENODEV || error == ENOSYS) code = errc::unavailable;
+  what += ": ";
+  what += std::strerror(error);
+  if (error == ENOMEM) what += locked_memory();
+  return {code, std::move(what), peer, error};
+}
+
+status completion_error(const ibv_wc& wc, rank_t peer) {
+  char vendor[96];
+  std::snprintf(vendor, sizeof vendor, "%s (status %d, vendor 0x%x)", ibv_wc_status_str(wc.status),
+                static_cast<int>(wc.status), wc.vendor_err);
+  switch (wc.status) {
+    case IBV_WC_RETRY_EXC_ERR:
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+    case IBV_WC_RESP_TIMEOUT_ERR:
+    case IBV_WC_REM_ABORT_ERR:
+      return {errc::peer_dead, name_of(peer) + " does not answer: " + vendor, peer, wc.status};
+    case IBV_WC_REM_ACCESS_ERR:
+      return {errc::invalid, "the memory named on " + name_of(peer) + " is not, or no longer, exposed: " + vendor, peer,
+              wc.status};
+    case IBV_WC_WR_FLUSH_ERR: return broken_connection(peer, vendor);
+    default: return {errc::fabric, "an operation upon " + name_of(peer) + " failed: " + vendor, peer, wc.status};
+  }
+}
+
+status broken_connection(rank_t peer, std::string_view why) {
+  return {errc::fabric,
+          "the connection to " + name_of(peer) + " broke while the operation was in flight, which may or may not have " +
+              "taken effect: " + std::string{why},
+          peer, IBV_WC_WR_FLUSH_ERR};
+}
+
+status died(rank_t rank, std::string_view how, std::int64_t native) {
+  return {errc::peer_dead, name_of(rank) + " died: " + std::string{how}, rank, native};
+}
+
+status left(rank_t rank) { return {errc::peer_dead, name_of(rank) + " left", rank, peer_left}; }
+
+}  // namespace tutti::verbs

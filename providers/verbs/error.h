@@ -1,0 +1,24 @@
+// Verbs' errors as statuses: errno of calls, and error completions.
+#pragma once
+#include <infiniband/verbs.h>
+
+#include <string>
+
+#include "core/status.h"
+
+namespace tutti::verbs {
+
+// `error` is an errno; what failed, and the kernel's words. Locked memory that is too little gets its mend.
+status os_error(std::string what, int error, rank_t peer = no_rank);
+
+// A completion with an error, of an operation upon `peer`: what it means, the vendor's words and code. peer_dead where
+// the peer's adapter does not answer, invalid where the peer refused an access, else fabric.
+status completion_error(const ibv_wc&, rank_t peer);
+
+// The queue pair was broken by something else: what was in flight may or may not have taken effect.
+status broken_connection(rank_t peer, std::string_view why);
+
+status died(rank_t, std::string_view how, std::int64_t native = 0);
+status left(rank_t);
+
+}  // namespace tutti::verbs

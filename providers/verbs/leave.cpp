@@ -1,0 +1,34 @@
+// How this rank leaves. A goodbye is the last request on every queue pair: who gets it has got everything before. A peer
+// that leaves at the same time may drop its end before it has acknowledged; but then its own goodbye is here.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "providers/verbs/transport.h"
+
+namespace tutti::verbs {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto longest_leave = 500ms;  // a destructor must end though no peer answers
+
+}  // namespace
+
+void verbs_transport::say_goodbye() noexcept {
+  const time_point deadline = now() + longest_leave;
+  disarm();
+  std::size_t said = 0;
+  const auto say = [&] {
+    said = 0;
+    for (peer* p : lines_) {
+      if (p->end && p->out.is_open() && !p->failing && !p->waiting && !p->goodbye) p->goodbye = post_ring(*p, ring_kind::bye);
+      said += !p->end || !p->out.is_open() || p->failing || (p->goodbye && p->out.in_flight() == 0);
+    }
+    return said == lines_.size() && waiting_ == 0;
+  };
+  while (!say() && now() < deadline)
+    if (!progress()) ::usleep(20);
+  doorman_.say_bye();  // for those who were only asked after
+}
+
+}  // namespace tutti::verbs

@@ -1,0 +1,196 @@
+// How peers come and go: what the doorman has found out, what they say by their rings, and how a queue pair that is in
+// error is drained and dropped.
+#include <arpa/inet.h>
+
+#include "providers/verbs/error.h"
+#include "providers/verbs/transport.h"
+
+namespace tutti::verbs {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_drain = 200ms;   // of completions that an adapter owes
+constexpr auto quiet_for = 200ms;       // before a peer on another host is probed
+
+}  // namespace
+
+peer* verbs_transport::peer_of(rank_t rank) noexcept {
+  if (peers_[rank]) return peers_[rank].get();
+  try {
+    peers_[rank] = std::make_unique<peer>();
+  } catch (...) {
+    return nullptr;
+  }
+  peers_[rank]->rank = rank;
+  return peers_[rank].get();
+}
+
+bool verbs_transport::elsewhere(rank_t rank) const noexcept { return address_of(rank).host != host_; }
+
+unsigned verbs_transport::hear_news() noexcept {
+  if (!doorman_.has_news()) return 0;
+  doorman_.take_news(news_);
+  for (const doorman::news& n : news_) {
+    using kind = doorman::news::kind;
+    if (n.what == kind::device_lost) {
+      for (auto& p : peers_)
+        if (p && p->out.is_open()) bury(*p, died(p->rank, "it cannot be reached" + doorman_.device_trouble()));
+      continue;
+    }
+    peer* p = peer_of(n.rank);
+    if (!p) continue;
+    switch (n.what) {
+      case kind::connected: adopt(*p, n); break;
+      case kind::sleeps: p->rings = true; break;
+      case kind::stale: fail(*p, broken_connection(p->rank, "the peer has made it anew")); break;
+      case kind::broken: fail(*p, broken_connection(p->rank, "the adapter has put the queue pair in error")); break;
+      case kind::ended: bury(*p, died(p->rank, "its process has ended")); break;
+      case kind::left: bury(*p, left(p->rank)); break;
+      case kind::refused: bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
+      case kind::silent:
+        bury(*p, doorman_.process_lives(p->rank) ? left(p->rank)
+                                                 : died(p->rank, "it does not answer" + doorman_.device_trouble()));
+        break;
+      case kind::device_lost: break;
+    }
+  }
+  const auto heard = static_cast<unsigned>(news_.size());
+  news_.clear();
+  return heard;
+}
+
+void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
+  if (!p.out.is_open() && !p.failing && p.end) {
+    try {
+      if (p.line == no_line) {
+        lines_.push_back(&p);
+        p.line = static_cast<std::uint32_t>(lines_.size() - 1);
+        if (elsewhere(p.rank)) ++peers_elsewhere_;
+      }
+      p.out.open(n.qp, limits_.depth, p.line | ++p.opened << line_bits);
+    } catch (...) {
+      return fail(p, {errc::no_resource, "no memory for a connection", p.rank});
+    }
+    p.flushed = p.flushes = 0;
+    p.told = p.sure = n.told;
+    p.quiet_since = now();
+    if (!p.told) ++untold_;
+  }
+  p.confirmed = n.confirmed;
+  p.rings |= n.sleeps;
+  look_again(p);
+  if (p.waiting) pump(p);
+}
+
+unsigned verbs_transport::hear_rings() noexcept {
+  const unsigned heard = in_.take(rings_);
+  if (rings_.empty()) return heard;
+  hear_news();  // whoever rings is connected, and the doorman knew first
+  for (const receiver::item& item : rings_) {
+    peer* p = item.from < size_ ? peer_of(item.from) : nullptr;
+    if (!p) continue;
+    switch (item.kind) {
+      case ring_kind::announce:
+        p->rings = true;
+        if (!std::exchange(p->confirm_owed, true)) ++confirms_owed_;
+        confirm(*p);
+        break;
+      case ring_kind::confirm:
+        if (p->told && !std::exchange(p->sure, true)) --unsure_;
+        break;
+      case ring_kind::bye: bury(*p, left(p->rank)); break;
+      case ring_kind::bell: break;
+    }
+  }
+  rings_.clear();
+  return heard;
+}
+
+// Not upon a queue pair that comes later: that is connected with the wish known (doorman::news::sleeps).
+void verbs_transport::confirm(peer& p) noexcept {
+  if (p.out.is_open() && !p.failing && !post_ring(p, ring_kind::confirm)) return;
+  p.confirm_owed = false;
+  --confirms_owed_;
+}
+
+// An empty write with an immediate. A few requests are kept for these in every queue: see has_room().
+bool verbs_transport::post_ring(peer& p, ring_kind kind) noexcept {
+  if (p.out.room() == 0 || in_flight_ >= total_depth + queue_depth) return false;
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  wr.imm_data = htonl(make_ring(kind, rank_));
+  wr.send_flags = IBV_SEND_SOLICITED;
+  posted what;
+  what.kind = kind == ring_kind::bye ? work::probe : work::write;
+  post(p, {&wr, 1}, {&what, 1});
+  return true;
+}
+
+// --- the end of a queue pair, or of a peer ----------------------------------------------------------------------------
+// From here on nothing is posted to it. The adapter completes what is in flight with "flushed"; when that is through, the
+// queue pair is dropped, and the next operation asks the doorman for another.
+void verbs_transport::fail(peer& p, status why) noexcept {
+  if (!p.out.is_open()) return doorman_.forget(p.rank);
+  if (p.failing) return;
+  p.failing = true;
+  p.ready = false;
+  p.failure = std::move(why);
+  p.drain_until = now() + longest_drain;
+  ++draining_;
+  ibv_qp_attr q{};
+  q.qp_state = IBV_QPS_ERR;
+  ibv_modify_qp(p.out.qp(), &q, IBV_QP_STATE);
+}
+
+void verbs_transport::bury(peer& p, status why) noexcept {
+  if (!p.end) return;
+  p.end = std::move(why);
+  end_backlog(p, p.end);
+  if (p.out.is_open() && !p.failing) fail(p, p.end);
+  p.failure = p.end;
+}
+
+void verbs_transport::close_drained() noexcept {
+  for (peer* p : lines_)
+    if (p->failing && (p->out.in_flight() == 0 || now() >= p->drain_until)) give_up(*p);
+}
+
+// Ends what is still on record, whether the adapter will ever say so or not, and drops the queue pair.
+void verbs_transport::give_up(peer& p) noexcept {
+  if (!p.out.is_open()) return;
+  fail(p, broken_connection(p.rank, "it was given up"));
+  p.out.retire(p.out.head() - 1, [&](const posted& what) { finish(p, what, p.failure); });
+  p.out.close();
+  if (p.told && !p.sure) --unsure_;
+  if (!p.told) --untold_;
+  p.told = p.sure = p.confirmed = p.failing = false;
+  --draining_;
+  doorman_.forget(p.rank);
+  if (p.waiting) doorman_.want(p.rank);
+}
+
+// Does its adapter still answer? Asked of peers on other hosts that have been quiet; those on this host are watched.
+void verbs_transport::probe(peer& p) noexcept {
+  if (p.probing || !p.confirmed || p.failing || !p.end || !has_room(p, 1) || now() - p.quiet_since < quiet_for) return;
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_RDMA_WRITE;
+  posted what;
+  what.kind = work::probe;
+  p.probing = true;
+  post(p, {&wr, 1}, {&what, 1});
+}
+
+status verbs_transport::health(rank_t rank) noexcept {
+  peer* p = peer_of(rank);
+  if (!p) return {errc::no_resource, "no memory for a peer", rank};
+  if (!p->end || rank == rank_) return p->end;
+  progress();
+  if (!p->end) return p->end;
+  if (!p->confirmed) doorman_.look_after(rank);
+  else if (elsewhere(rank)) probe(*p);
+  hear_news();
+  return p->end;
+}
+
+}  // namespace tutti::verbs

@@ -1,0 +1,125 @@
+// Completions of what this rank has posted, and flushes.
+#include <sys/eventfd.h>
+
+#include "providers/verbs/error.h"
+#include "providers/verbs/transport.h"
+
+namespace tutti::verbs {
+
+unsigned verbs_transport::progress() noexcept {
+  disarm();
+  unsigned events = poll_sends();
+  events += hear_news();
+  events += hear_rings();
+  if (swaps_waiting_) retry_swaps();
+  if (waiting_)
+    for (peer* p : lines_)
+      if (p->waiting) pump(*p);
+  if (confirms_owed_)
+    for (peer* p : lines_)
+      if (p->confirm_owed) confirm(*p);
+  if (draining_) close_drained();
+  return events;
+}
+
+unsigned verbs_transport::poll_sends() noexcept {
+  std::array<ibv_wc, 16> entries;
+  unsigned events = 0;
+  for (int round = 0; round < 8; ++round) {
+    const int n = ibv_poll_cq(sends_.get(), static_cast<int>(entries.size()), entries.data());
+    for (int i = 0; i < n; ++i) completed(entries[static_cast<std::size_t>(i)]);
+    if (n > 0) events += static_cast<unsigned>(n);
+    if (n < static_cast<int>(entries.size())) break;
+  }
+  return events;
+}
+
+// One entry tells of all requests up to its own. If it is the first error of a queue pair, it is the cause of those
+// that follow ("flushed"): these end with what became of the peer, or with the broken connection.
+void verbs_transport::completed(const ibv_wc& wc) noexcept {
+  const std::uint32_t name = name_of_id(wc.wr_id), sequence = sequence_of_id(wc.wr_id);
+  const std::uint32_t place = name & line_mask;
+  if (place >= lines_.size() || lines_[place]->out.name() != name || !lines_[place]->out.is_open()) return;  // of a dropped one
+  peer& p = *lines_[place];
+  p.quiet_since = now();
+  const auto end_with = [&](const status& s) { return [&](const posted& what) { finish(p, what, s); }; };
+  if (wc.status == IBV_WC_SUCCESS) return p.out.retire(sequence, end_with({}));
+
+  p.out.retire(sequence - 1, end_with({}));
+  status why = completion_error(wc, p.rank);
+  if (!p.failing) {
+    if (why.code() == errc::peer_dead) {
+      hear_rings();  // perhaps it has said goodbye
+      hear_news();
+      if (p.end) bury(p, died(p.rank, std::string{why.text()} + doorman_.device_trouble(), why.native()));
+    } else {
+      fail(p, wc.status == IBV_WC_WR_FLUSH_ERR ? why : broken_connection(p.rank, why.text()));
+    }
+  } else if (wc.status == IBV_WC_WR_FLUSH_ERR) {
+    why = p.failure;
+  }
+  p.out.retire(sequence, end_with(p.end ? why : p.end));
+}
+
+void verbs_transport::finish(peer& p, const posted& what, const status& outcome) noexcept {
+  --in_flight_;
+  use(what, -1);
+  ended(p, what, outcome);
+}
+
+void verbs_transport::ended(peer& p, const posted& what, const status& outcome) noexcept {
+  if (what.kind == work::swap) return swap_tried(swaps_[what.index], outcome);
+  if (what.kind == work::flush) --p.flushes;
+  if (what.kind == work::probe) p.probing = false;
+  if (what.done) outcome.ok() ? what.done->finish() : what.done->finish(outcome);
+  else if (!outcome && p.unreported && what.kind != work::probe) p.unreported = outcome;
+}
+
+// --- flush -------------------------------------------------------------------------------------------------------------
+bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
+  peer* one = rank == no_rank ? nullptr : peer_of(rank);
+  if (rank != no_rank && !one) return false;
+  const std::span<peer* const> all{lines_};
+  const std::span<peer* const> peers = one ? std::span<peer* const>{&one, 1} : all;
+
+  // Something was posted since the last flush that has ended.
+  const auto is_owed = [](const peer& p) { return p.end && p.out.is_open() && (p.flushes || p.out.head() != p.flushed); };
+  std::uint32_t owed = 0;
+  if (!one && waiting_) return false;  // some of those with a backlog are in no line yet
+  for (const peer* p : peers) {
+    if (p->failing || p->swaps || p->waiting || (is_owed(*p) && !has_room(*p, 1))) return false;
+    owed += is_owed(*p);
+  }
+  if (in_flight_ + owed > total_depth) return false;
+
+  const auto ends = [&](const status& outcome) {
+    if (!done) return;
+    done->begin();
+    outcome.ok() ? done->finish() : done->finish(outcome);
+  };
+  bool told = false;
+  for (peer* p : peers) {
+    if (!p->unreported) ends(std::exchange(p->unreported, {})), told = true;
+    else if (!p->end && one) ends(p->end), told = true;
+    if (is_owed(*p)) post_flush(*p, done), told = true;
+  }
+  if (!told) ends({});
+  if (armed_) ::eventfd_write(knock_fd_, 1);
+  return true;
+}
+
+void verbs_transport::post_flush(peer& p, completion* done) noexcept {
+  const address_blob there = address_of(p.rank);
+  ibv_sge sge{reinterpret_cast<std::uint64_t>(scratch_.base + 8), 8, scratch_.mr->lkey};
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_RDMA_READ;
+  wr.sg_list = &sge, wr.num_sge = 1;
+  wr.wr.rdma.remote_addr = there.probe_address, wr.wr.rdma.rkey = there.probe_rkey;
+  posted what;
+  what.kind = work::flush, what.done = done;
+  ++p.flushes;
+  post(p, {&wr, 1}, {&what, 1});
+  p.flushed = p.out.head();
+}
+
+}  // namespace tutti::verbs

@@ -1,0 +1,91 @@
+// Sleeping until something arrives: transport.h says what wakes, and by what argument nothing is missed.
+//
+// One descriptor is waited for. It holds the completion channel (this rank's completions, and rings), the doorman's
+// knocks, and an alarm. The alarm bounds a sleep while peers have yet to confirm that they ring, and where peers on
+// other hosts are to be probed, who cannot be watched.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+
+#include "providers/verbs/transport.h"
+
+namespace tutti::verbs {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::nanoseconds shortest_nap = 200us, longest_nap = 20ms;
+constexpr std::chrono::nanoseconds between_probes = 250ms, for_ever = 1h, while_draining = 10ms;
+
+}  // namespace
+
+// Tells every peer that I sleep now and then, unless it knows.
+void verbs_transport::announce() noexcept {
+  if (!std::exchange(sleeps_, true)) doorman_.owner_sleeps();
+  if (untold_ == 0) return;
+  for (peer* p : lines_) {
+    if (p->told || !p->out.is_open() || p->failing || !post_ring(*p, ring_kind::announce)) continue;
+    p->told = true;
+    --untold_;
+    ++unsure_;
+  }
+}
+
+std::chrono::nanoseconds verbs_transport::patience() noexcept {
+  if (untold_ || unsure_) return nap_ = std::clamp<std::chrono::nanoseconds>(2 * nap_, shortest_nap, longest_nap);
+  nap_ = {};
+  if (draining_) return while_draining;
+  return peers_elsewhere_ ? between_probes : for_ever;
+}
+
+bool verbs_transport::arm(wake_by by) noexcept {
+  if (!armed_) {
+    announce();
+    if (peers_elsewhere_)
+      for (peer* p : lines_)
+        if (elsewhere(p->rank)) probe(*p);
+    eventfd_t knocks;
+    ::eventfd_read(knock_fd_, &knocks);  // before the look at what was knocked for
+    if (doorman_.has_news() || swaps_waiting_) return false;
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) {
+      (cq == sends_.get() ? sends_armed_ : receives_armed_) = false;
+      ibv_ack_cq_events(cq, 1);
+    }
+    if (!std::exchange(sends_armed_, true)) ibv_req_notify_cq(sends_.get(), 0);
+    if (!std::exchange(receives_armed_, true)) ibv_req_notify_cq(in_.cq(), 1);
+    if (poll_sends() + hear_rings() + hear_news() != 0) return false;
+    armed_ = true;
+  }
+  if (by == wake_by::fd && !std::exchange(armed_fd_, true)) set_alarm(patience());
+  return true;
+}
+
+void verbs_transport::set_alarm(std::chrono::nanoseconds in) noexcept {
+  itimerspec at{};
+  at.it_value.tv_sec = in / 1s;
+  at.it_value.tv_nsec = (in % 1s).count();  // zero: none
+  ::timerfd_settime(alarm_fd_, 0, &at, nullptr);
+}
+
+void verbs_transport::disarm() noexcept {
+  armed_ = false;
+  if (std::exchange(armed_fd_, false)) set_alarm(0ns);
+}
+
+void verbs_transport::sleep(time_point deadline) noexcept {
+  if (armed_) {
+    const auto left = std::clamp<std::chrono::nanoseconds>(deadline - now(), 0ns, patience());
+    timespec room{};
+    room.tv_sec = left / 1s;
+    room.tv_nsec = (left % 1s).count();
+    pollfd p{poll_fd_, POLLIN, 0};
+    ::ppoll(&p, 1, &room, nullptr);
+  }
+  disarm();
+}
+
+}  // namespace tutti::verbs

@@ -1,0 +1,209 @@
+// Operations as they are taken: work requests on the peer's queue pair.
+#include <arpa/inet.h>
+#include <sys/eventfd.h>
+
+#include "providers/verbs/error.h"
+#include "providers/verbs/transport.h"
+
+namespace tutti::verbs {
+namespace {
+
+// What both an operation's work requests and their records are made of.
+struct chain {
+  std::array<ibv_send_wr, 3> wrs{};
+  std::array<posted, 3> what{};
+  std::array<ibv_sge, 3> sges{};
+  std::uint32_t n = 0;
+
+  ibv_send_wr& add(ibv_wr_opcode opcode, work kind) noexcept {
+    ibv_send_wr& wr = wrs[n];
+    wr.opcode = opcode;
+    what[n].kind = kind;
+    ++n;
+    return wr;
+  }
+  void take_from(ibv_send_wr& wr, const void* address, std::uint32_t bytes, std::uint32_t lkey) noexcept {
+    const std::size_t i = static_cast<std::size_t>(&wr - wrs.data());
+    sges[i] = {reinterpret_cast<std::uint64_t>(address), bytes, lkey};
+    wr.sg_list = &sges[i], wr.num_sge = 1;
+  }
+  void ring(rank_t self) noexcept {
+    ibv_send_wr& wr = add(IBV_WR_RDMA_WRITE_WITH_IMM, work::write);
+    wr.imm_data = htonl(make_ring(ring_kind::bell, self));
+    wr.send_flags = IBV_SEND_SOLICITED;
+  }
+};
+
+status detached(rank_t rank) {
+  const std::string where = "here or on rank " + std::to_string(rank);
+  return {errc::invalid, "memory that the operation names " + where + " is not, or no longer, exposed", rank};
+}
+
+status unregistered(rank_t rank) {
+  return {errc::invalid, "local memory must be a region of this transport, but for puts of up to max_inline bytes", rank};
+}
+
+bool is_put(op_kind k) noexcept { return k == op_kind::put || k == op_kind::signal || k == op_kind::put_signal; }
+bool is_get(op_kind k) noexcept { return k == op_kind::get || k == op_kind::get_scatter; }
+
+}  // namespace
+
+std::size_t verbs_transport::submit(std::span<const rma_op> ops) noexcept {
+  std::size_t taken = 0;
+  while (taken < ops.size() && take(ops[taken])) ++taken;
+  // What ended at once, between arm() and sleep(), must end that sleep.
+  if (armed_ && taken) ::eventfd_write(knock_fd_, 1);
+  return taken;
+}
+
+bool verbs_transport::take(const rma_op& op) noexcept {
+  peer* p = peer_of(op.rank);
+  if (!p) return false;
+  if (!p->end) return ends_at_once(op, *p, p->end);
+  return p->ready ? start(op, *p) : put_by(op, *p);
+}
+
+bool verbs_transport::start(const rma_op& op, peer& p) noexcept {
+  return is_put(op.kind) ? take_put(op, p) : is_get(op.kind) ? take_get(op, p) : take_atomic(op, p);
+}
+
+bool verbs_transport::ends_at_once(const rma_op& op, peer& p, const status& outcome) noexcept {
+  if (op.done) {
+    op.done->begin();
+    outcome.ok() ? op.done->finish() : op.done->finish(outcome);
+  } else if (!outcome && p.unreported) {
+    p.unreported = outcome;
+  }
+  return true;
+}
+
+bool verbs_transport::has_room(const peer& p, std::uint32_t requests) const noexcept {
+  return p.out.room() >= requests + kept_for_rings && in_flight_ + requests <= total_depth;
+}
+
+void verbs_transport::use(region_id id, int how) noexcept {
+  if (region* r = id == plain_memory ? nullptr : region_at(id)) r->uses += static_cast<std::uint32_t>(how);
+}
+
+void verbs_transport::use(const posted& what, int how) noexcept {
+  use(what.local, how);
+  for (unsigned i = 0; i < what.slices; ++i) use(what.scatter[i].local, how);
+}
+
+// Takes over the completion that what[...].done names. What cannot even be posted ends like what fails later.
+void verbs_transport::post(peer& p, std::span<ibv_send_wr> wrs, std::span<const posted> what) noexcept {
+  for (const posted& w : what)
+    if (w.done && w.kind != work::swap) w.done->begin();
+  const int error = p.out.post(wrs, what);
+  if (!error) {
+    in_flight_ += static_cast<std::uint32_t>(what.size());
+    for (const posted& w : what) use(w, 1);
+    return;
+  }
+  const status why = os_error("posting to rank " + std::to_string(p.rank), error, p.rank);
+  for (const posted& w : what) ended(p, w, why);
+  fail(p, why);
+}
+
+bool verbs_transport::take_put(const rma_op& op, peer& p) noexcept {
+  const bool has_payload = op.kind != op_kind::signal && op.bytes > 0, has_signal = op.kind != op_kind::put;
+  if (!has_payload && !has_signal) return ends_at_once(op, p, {});
+  const bool adds = has_signal && op.how == signal_how::add;
+  const bool behind_everything = has_signal && op.order == not_before::everything;
+  if (behind_everything && p.swaps) return false;
+  if (!has_room(p, has_payload + has_signal + (adds && p.rings))) return false;
+
+  chain c;
+  bool done = true;  // once posted, the source may be reused
+  if (has_payload) {
+    const target* to = target_of(op.remote, op.rank);
+    const std::byte* source = local_address(op.local, op.local_offset);
+    if (!to || !source) return ends_at_once(op, p, detached(op.rank));
+    ibv_send_wr& wr = c.add(IBV_WR_RDMA_WRITE, work::write);
+    wr.wr.rdma.remote_addr = to->address + op.remote_offset, wr.wr.rdma.rkey = to->rkey;
+    done = op.bytes <= limits_.inline_bytes;
+    if (!done && op.local == plain_memory) return ends_at_once(op, p, unregistered(op.rank));
+    c.take_from(wr, source, op.bytes, done ? 0 : region_at(op.local)->mr->lkey);
+    if (done) wr.send_flags = IBV_SEND_INLINE;
+    else c.what[0].local = op.local;
+  }
+  if (has_signal) {
+    const target* word = target_of(op.signal, op.rank);
+    if (!word) return ends_at_once(op, p, detached(op.rank));
+    const std::uint64_t address = word->address + op.signal_offset;
+    const auto fence = static_cast<unsigned>(behind_everything && p.out.reads_in_flight() ? IBV_SEND_FENCE : 0);
+    if (adds) {
+      ibv_send_wr& wr = c.add(IBV_WR_ATOMIC_FETCH_AND_ADD, work::atomic);
+      wr.wr.atomic.remote_addr = address, wr.wr.atomic.rkey = word->word_rkey, wr.wr.atomic.compare_add = op.operand;
+      c.take_from(wr, scratch_.base + 16, 8, scratch_.words->lkey);
+      wr.send_flags = fence;
+      if (p.rings) c.ring(rank_);
+    } else {
+      ibv_send_wr& wr = c.add(p.rings ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE, work::write);
+      wr.wr.rdma.remote_addr = address, wr.wr.rdma.rkey = word->word_rkey;
+      c.take_from(wr, &op.operand, 8, 0);
+      wr.send_flags = fence | IBV_SEND_INLINE;
+      if (p.rings) wr.send_flags |= IBV_SEND_SOLICITED, wr.imm_data = htonl(make_ring(ring_kind::bell, rank_));
+    }
+  }
+  if (!done) c.what[c.n - 1].done = op.done;
+  post(p, {c.wrs.data(), c.n}, {c.what.data(), c.n});
+  return !done || ends_at_once(op, p, {});
+}
+
+bool verbs_transport::take_get(const rma_op& op, peer& p) noexcept {
+  const bool scattered = op.kind == op_kind::get_scatter;
+  std::array<ibv_sge, most_slices> sges;
+  int n = 0;
+  const auto into = [&](region_id local, std::uint64_t offset, std::uint32_t bytes) {
+    if (bytes == 0) return true;
+    const region* r = local == plain_memory ? nullptr : region_at(local);
+    if (!r || n == static_cast<int>(limits_.slices)) return false;
+    sges[static_cast<std::size_t>(n++)] = {reinterpret_cast<std::uint64_t>(r->base + offset), bytes, r->mr->lkey};
+    return true;
+  };
+  bool known = true;
+  if (scattered)
+    for (unsigned i = 0; i < op.slices; ++i) known &= into(op.scatter[i].local, op.scatter[i].local_offset, op.scatter[i].bytes);
+  else
+    known = into(op.local, op.local_offset, op.bytes);
+  if (known && n == 0) return ends_at_once(op, p, {});
+  const target* from = target_of(op.remote, op.rank);
+  if (!known) return ends_at_once(op, p, unregistered(op.rank));
+  if (!from) return ends_at_once(op, p, detached(op.rank));
+  if (!has_room(p, 1)) return false;
+
+  chain c;
+  ibv_send_wr& wr = c.add(IBV_WR_RDMA_READ, work::read);
+  wr.wr.rdma.remote_addr = from->address + op.remote_offset, wr.wr.rdma.rkey = from->rkey;
+  wr.sg_list = sges.data(), wr.num_sge = n;
+  c.what[0].done = op.done;
+  if (scattered) c.what[0].scatter = op.scatter, c.what[0].slices = op.slices;
+  else c.what[0].local = op.local;
+  post(p, {c.wrs.data(), 1}, {c.what.data(), 1});
+  return true;
+}
+
+bool verbs_transport::take_atomic(const rma_op& op, peer& p) noexcept {
+  const target* word = target_of(op.remote, op.rank);
+  const region* r = op.local == plain_memory ? nullptr : region_at(op.local);
+  if (!r) return ends_at_once(op, p, unregistered(op.rank));
+  if (!word) return ends_at_once(op, p, detached(op.rank));
+  if (op.kind == op_kind::swap) return take_swap(op, p, *word);
+  if (!has_room(p, 1 + p.rings)) return false;
+
+  chain c;
+  const bool adds = op.kind == op_kind::fetch_add;
+  ibv_send_wr& wr = c.add(adds ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP, work::atomic);
+  wr.wr.atomic.remote_addr = word->address + op.remote_offset, wr.wr.atomic.rkey = word->word_rkey;
+  wr.wr.atomic.compare_add = adds ? op.operand : op.expected;
+  wr.wr.atomic.swap = adds ? 0 : op.operand;
+  c.take_from(wr, r->base + op.local_offset, 8, r->mr->lkey);
+  c.what[0].done = op.done;
+  c.what[0].local = op.local;
+  if (p.rings) c.ring(rank_);
+  post(p, {c.wrs.data(), c.n}, {c.what.data(), c.n});
+  return true;
+}
+
+}  // namespace tutti::verbs

@@ -1,0 +1,292 @@
+// The transport contract upon raw verbs: one RC queue pair for each pair of ranks that talk, opened by the first
+// operation (doorman.h). The design is that of Kini 2003, section 5, widened.
+//
+// What a rank holds, with P peers that it has talked to (itself counts, if it talked to itself), n ranks, R regions
+// and S segments of m members:
+//   queue pairs   P (RC) + 1 (UD, the doorman's)
+//   memory        P * (queue_depth * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes
+//                 + 1024 receives, 4096 completions and 256 notes, together some 450 KiB
+//                 + 16 n + 32 S m + 48 R, upon the regions themselves
+//   one thread, asleep (doorman.h), and 6 descriptors + 1 for each peer on the same host
+// Registered memory is locked: memlock must allow for the regions, and for about 1 MiB besides.
+//
+// Way of an operation. submit() turns it into one to three work requests on its peer's queue pair: the payload, the
+// signal behind it, and a bell where a signal or atomic cannot bring one itself. It is done when the last of them is,
+// except that a put of up to max_inline bytes is copied into the request and is done at once; should it fail later, the
+// next flush of that peer tells. Small puts and signals therefore need no completion entry but one in 32
+// (send_queue.h).
+//
+// Order (clause 5). An RC queue pair executes its requests at the target in the order in which they were posted, so a
+// signal is simply an 8-byte RDMA write behind the payload, an added one an atomic; both orders of the contract are
+// kept alike. Three things remain.
+// - An adapter hands what it writes to PCIe, which keeps posted writes in order unless they bear the mark of relaxed
+//   ordering. Regions do not, by default. With `relaxed` payloads do and words do not, and a write without the mark
+//   passes none that was before it, marked or not (PCIe 2.4.1): see memory.cpp.
+// - A read may be executed again if its answer was lost, and then sees later writes. A signal that must be behind
+//   everything is therefore fenced if a read is in flight: it waits for the answer.
+// - A swap, which verbs do not have, is a compare_swap tried until it succeeds; while one is under way, signals that
+//   must be behind everything, and flushes, are refused (clause 2: full).
+//
+// Flush (clause 4). That a write was acknowledged says that it is in the target's adapter, not that the target's CPU
+// sees it. A read of 8 bytes behind it says that: the adapter fetches them from memory, and a read on PCIe pushes what
+// was posted before it.
+//
+// Sleep (clause 9). A plain RDMA write wakes nobody, and to have all signals wake would take a receive from the target
+// for each, needed or not. So signals are plain until a rank sleeps for the first time. It then tells its peers
+// (ring_kind::announce), who from then on write signals to it with an immediate, which makes an entry in the completion
+// queue that it waits for; and atomics, which have none, with an empty write behind them. The gap is signals that were
+// posted before the peer heard and are executed after the sleeper has looked: the peer answers with `confirm`, on the
+// same queue pair, hence behind them; until all have answered no sleep is longer than a nap. Ranks that never sleep
+// never pay.
+//
+// Errors. A request that fails puts its queue pair in error, and those behind it are flushed. The failed one is ended
+// with its own error, the flushed ones with broken_connection(), and the connection is made anew by the next
+// operation, unless the peer is dead. Retries are finite, see doorman_links.cpp.
+//
+// Atomics are those of the adapter. Most make them atomic towards each other only (IBV_ATOMIC_HCA), not towards the
+// CPU: then cpu_atomics_agree is false. An adapter orders its atomics with those that other queue pairs of it execute,
+// so a rank's own atomics upon its own memory go through the adapter too, by a queue pair connected to itself.
+#pragma once
+#include <array>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "core/provider.h"
+#include "core/transport.h"
+#include "providers/verbs/device.h"
+#include "providers/verbs/doorman.h"
+#include "providers/verbs/receiver.h"
+#include "providers/verbs/send_queue.h"
+#include "providers/verbs/wire.h"
+
+namespace tutti::verbs {
+
+inline constexpr std::uint32_t queue_depth = 128;     // work requests in flight to one peer
+inline constexpr std::uint32_t total_depth = 4096;    // and to all
+inline constexpr std::uint32_t wished_inline = 256, most_slices = 30;
+inline constexpr std::uint32_t kept_for_rings = 3;    // of these: announce, confirm, bye, each at most once under way
+inline constexpr std::uint32_t most_swaps = 256;      // under way
+
+// The name of a send queue: its peer's place among those with one, and, above, how often it was opened.
+inline constexpr unsigned line_bits = 22;
+inline constexpr std::uint32_t line_mask = (1u << line_bits) - 1, no_line = ~0u;
+
+// Operations that were taken before there was a queue pair for them. They keep their order: as long as one waits, all wait.
+struct backlog {
+  static constexpr std::uint32_t most = 16;
+  std::array<rma_op, most> ops;
+  std::array<std::array<std::byte, wished_inline>, most> copies;  // of plain memory
+  std::uint32_t first = 0, count = 0;
+};
+
+struct peer {
+  rank_t rank = no_rank;
+  status end;                   // ok while it lives
+  status unreported;            // clause 3: the first error that no completion took
+  send_queue out;
+  bool ready = false;           // confirmed, not failing and nothing waits: operations may be posted
+  bool confirmed = false;       // out is open, and what is sent arrives at once
+  bool failing = false;         // out is in error: only the rest of its completions is awaited
+  std::unique_ptr<backlog> waiting;  // operations taken while it was being connected
+  status failure;               // what those in flight end with when they are flushed
+  bool rings = false;           // signals to it must ring
+  bool told = false, sure = false;  // it knows that mine must; and has confirmed
+  bool probing = false;         // a probe is under way
+  bool goodbye = false;         // was said
+  bool confirm_owed = false;    // it is to be told that signals to it ring
+  std::uint32_t swaps = 0;      // under way
+  std::uint32_t flushes = 0;    // under way
+  std::uint32_t flushed = 0;    // out.head() behind the last of them
+  std::uint32_t line = no_line; // its place in lines_
+  std::uint32_t opened = 0;     // how often out was
+  time_point quiet_since{};     // the last completion
+  time_point drain_until{};     // while failing
+};
+
+struct region {
+  std::byte* base = nullptr;    // null: dropped
+  std::uint64_t bytes = 0;
+  ibv_mr* mr = nullptr;         // payloads
+  ibv_mr* words = nullptr;      // signals and atomics; the same unless `relaxed`
+  std::uint32_t uses = 0;       // operations of mine in flight that read or write it
+  bool own = false;             // from allocate(): to be unmapped
+  std::uint32_t life = 0;
+};
+
+// A member's part of a segment. A line of the cache holds two.
+struct target {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;      // 0: it exposes nothing
+  std::uint32_t rkey = 0, word_rkey = 0;
+  std::uint32_t region = 0;
+};
+
+struct segment {
+  rank_map members;
+  std::unique_ptr<target[]> targets;  // null: dropped
+  std::uint32_t life = 0;
+};
+
+// An operation that is repeated until it succeeds: see swap.cpp.
+struct swapping {
+  peer* to = nullptr;           // null: free
+  completion* done = nullptr;
+  std::byte* result = nullptr;  // where the adapter puts the old value
+  std::uint64_t address = 0, operand = 0, guess = 0;
+  std::uint32_t rkey = 0, lkey = 0;
+  region_id local{};
+  bool waits = false;           // for room
+  std::uint16_t next_free = 0;
+};
+
+
+class verbs_transport final : public transport {
+ public:
+  static result<std::unique_ptr<transport>> open(const open_params&);
+  ~verbs_transport() override;
+
+  const capabilities& caps() const noexcept override { return caps_; }
+  result<std::vector<std::byte>> address() override;
+  status connect(shared_blobs, time_point) override;
+  bool reaches(rank_t) const noexcept override;
+
+  result<region_id> add(std::span<std::byte>) override;
+  result<region_id> allocate(std::size_t, std::span<std::byte>&) override;
+  result<std::vector<std::byte>> key(region_id) override;
+  result<segment_id> attach(const rank_map&, shared_blobs) override;
+  void drop(segment_id) noexcept override;
+  void drop(region_id) noexcept override;
+  std::byte* map(segment_id, rank_t) noexcept override;
+
+  std::size_t submit(std::span<const rma_op>) noexcept override;
+  bool flush(rank_t, completion*) noexcept override;
+  unsigned progress() noexcept override;
+
+  bool arm(wake_by) noexcept override;
+  void sleep(time_point) noexcept override;
+  int wait_fd() noexcept override { return poll_fd_; }
+  void disarm() noexcept override;
+  time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
+  status health(rank_t) noexcept override;
+
+ private:
+  verbs_transport() = default;
+  status start(const open_params&);
+  status open_waiting();
+  status try_limits();
+  address_blob own_address() const noexcept;
+  address_blob address_of(rank_t) const noexcept;
+
+  // memory.cpp
+  result<region_id> enter(region);
+  status expose(region&);
+  void unexpose(region&) noexcept;
+  region* region_at(region_id) noexcept;
+  const target* target_of(segment_id, rank_t) noexcept;  // null: nothing is exposed there
+  std::byte* local_address(region_id id, std::uint64_t offset) noexcept {  // null: it was dropped
+    if (id == plain_memory) return reinterpret_cast<std::byte*>(offset);
+    const region* r = region_at(id);
+    return r ? r->base + offset : nullptr;
+  }
+
+  // submit.cpp: one operation; false: full
+  bool take(const rma_op&) noexcept;
+  bool start(const rma_op&, peer&) noexcept;
+  bool take_put(const rma_op&, peer&) noexcept;
+  bool take_get(const rma_op&, peer&) noexcept;
+  bool take_atomic(const rma_op&, peer&) noexcept;
+  bool ends_at_once(const rma_op&, peer&, const status&) noexcept;
+  bool has_room(const peer&, std::uint32_t requests) const noexcept;
+  void post(peer&, std::span<ibv_send_wr>, std::span<const posted>) noexcept;
+  void use(region_id, int how) noexcept;
+  void use(const posted&, int how) noexcept;
+
+  // backlog.cpp
+  bool put_by(const rma_op&, peer&) noexcept;     // false: full
+  void pump(peer&) noexcept;
+  void end_backlog(peer&, const status&) noexcept;
+  void look_again(peer&) noexcept;                // sets peer::ready
+
+  // swap.cpp
+  bool take_swap(const rma_op&, peer&, const target&) noexcept;
+  void try_swap(swapping&) noexcept;
+  void swap_tried(swapping&, const status&) noexcept;
+  void end_swap(swapping&, const status&) noexcept;
+  void retry_swaps() noexcept;
+
+  // progress.cpp
+  unsigned poll_sends() noexcept;
+  void completed(const ibv_wc&) noexcept;
+  void finish(peer&, const posted&, const status&) noexcept;  // of a record
+  void ended(peer&, const posted&, const status&) noexcept;
+  void post_flush(peer&, completion*) noexcept;
+
+  // peers.cpp
+  peer* peer_of(rank_t) noexcept;                 // null: no memory
+  unsigned hear_news() noexcept;
+  unsigned hear_rings() noexcept;
+  void adopt(peer&, const doorman::news&) noexcept;
+  bool post_ring(peer&, ring_kind) noexcept;      // false: full
+  void confirm(peer&) noexcept;
+  void fail(peer&, status why) noexcept;          // its queue pair is in error
+  void bury(peer&, status why) noexcept;          // the peer has ended
+  void close_drained() noexcept;
+  void give_up(peer&) noexcept;                   // on completions that have not come
+  void probe(peer&) noexcept;
+  bool elsewhere(rank_t) const noexcept;          // on another host
+
+  // sleep.cpp
+  std::chrono::nanoseconds patience() noexcept;
+  void set_alarm(std::chrono::nanoseconds) noexcept;
+  void announce() noexcept;
+
+  // leave.cpp
+  void say_goodbye() noexcept;
+
+  struct pd_closer { void operator()(ibv_pd* p) const noexcept { ibv_dealloc_pd(p); } };
+  struct cq_closer { void operator()(ibv_cq* c) const noexcept { ibv_destroy_cq(c); } };
+  struct channel_closer { void operator()(ibv_comp_channel* c) const noexcept { ibv_destroy_comp_channel(c); } };
+
+  adapter device_;
+  std::unique_ptr<ibv_pd, pd_closer> pd_;
+  std::unique_ptr<ibv_comp_channel, channel_closer> channel_;
+  std::unique_ptr<ibv_cq, cq_closer> sends_;      // of all RC queue pairs
+  receiver in_;
+  doorman doorman_;
+  capabilities caps_;
+  link_limits limits_;
+  rank_t rank_ = 0;
+  std::uint32_t size_ = 1;
+  host_id host_{};
+  bool relaxed_ = false;
+
+  shared_blobs addresses_;
+  std::vector<std::unique_ptr<peer>> peers_;      // by rank; null until needed
+  std::vector<peer*> lines_;                      // those with a queue pair, now or earlier
+  std::uint32_t peers_elsewhere_ = 0;             // of these, on other hosts
+  std::uint32_t in_flight_ = 0;                   // work requests, to all
+  std::uint32_t swaps_waiting_ = 0;               // for room
+  std::uint32_t draining_ = 0;                    // peers whose queue pair is in error
+  std::uint32_t confirms_owed_ = 0;
+  std::uint32_t waiting_ = 0;                     // peers with a backlog
+
+  std::vector<region> regions_;
+  std::vector<segment> segments_;
+  region scratch_;                                // [0] read by peers' flushes, [8] lands of mine, [16] of added signals
+  std::unique_ptr<swapping[]> swaps_;
+  std::uint16_t free_swap_ = 0;
+
+  std::vector<doorman::news> news_;
+  std::vector<receiver::item> rings_;
+
+  int poll_fd_ = -1;                              // the channel, the doorman's knocks and the alarm
+  int knock_fd_ = -1, alarm_fd_ = -1;
+  bool armed_ = false, armed_fd_ = false, sleeps_ = false;
+  bool sends_armed_ = false, receives_armed_ = false;
+  std::uint32_t unsure_ = 0;                      // peers that were told and have not confirmed
+  std::uint32_t untold_ = 0;
+  std::chrono::nanoseconds nap_{};
+};
+
+}  // namespace tutti::verbs

@@ -1,0 +1,98 @@
+// What ranks tell each other. Both ends run on equal machines (the same ABI): structs go as they are, and the version
+// in the address says when they do not fit.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/bootstrap.h"
+
+namespace tutti::verbs {
+
+inline constexpr std::uint32_t wire_version = 1;
+
+using gid_bytes = std::array<std::byte, 16>;
+
+// transport::address(): where a rank's adapter is, and where its doorman hears.
+struct address_blob {
+  std::uint32_t version = wire_version;
+  std::int32_t pid = 0;
+  host_id host{};
+  gid_bytes gid{};
+  std::uint64_t probe_address = 0;   // 8 bytes that anybody may read: what a flush reads
+  std::uint32_t probe_rkey = 0;
+  std::uint32_t doorman_qpn = 0;     // a UD queue pair
+  std::uint16_t lid = 0;
+  std::uint8_t mtu = 0;              // ibv_mtu
+  std::uint8_t ethernet = 0;         // RoCE
+  std::uint8_t reads = 0;            // RDMA reads and atomics that it answers at once on one queue pair
+  std::uint8_t reserved[3] = {};
+};
+
+// transport::key().
+struct key_blob {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t word_rkey = 0;       // for signals and atomics: never with relaxed ordering (memory.cpp)
+  std::uint32_t region = 0;          // the owner's region_id
+  std::uint32_t reserved = 0;
+};
+
+// Between doormen, as UD datagrams: may be lost, repeated and reordered. See doorman.h.
+enum class note_kind : std::uint8_t {
+  hello,  // here is my queue pair for you
+  ping,   // are you there?
+  pong,   // I am; also: I am, and cannot connect just now
+  refuse, // I have no queue pair for you, and cannot make one
+  bye,    // I have left
+};
+
+struct note {
+  std::uint64_t job = 0;             // hash of the job's id: strangers are ignored
+  std::uint32_t version = wire_version;
+  std::uint32_t origin = 0;          // job rank
+  note_kind kind{};
+  std::uint8_t wants_answer = 0;
+  std::uint8_t sleeps = 0;           // hello: its signals must ring (receiver.h)
+  std::uint8_t reserved = 0;
+  std::uint32_t life = 0;            // hello: counts the sender's queue pairs for this pair of ranks, from 1
+  std::uint32_t sees_life = 0;       // hello: of the receiver's queue pair that the sender's is connected to; 0: none
+  std::uint32_t qpn = 0;
+  std::uint32_t psn = 0;
+  std::uint32_t padding = 0;
+};
+static_assert(sizeof(note) == 40);
+
+// The immediate of an RDMA write: what it says in the low byte, the origin's rank above.
+enum class ring_kind : std::uint8_t {
+  bell,      // a signal or an atomic was written: wake up
+  announce,  // its origin sleeps now and then: from now on ring
+  confirm,   // answers announce: everything after this rings
+  bye,       // its origin leaves; everything it sent has been executed
+};
+constexpr std::uint32_t make_ring(ring_kind kind, rank_t origin) noexcept {
+  return origin << 8 | static_cast<std::uint32_t>(kind);
+}
+constexpr ring_kind kind_of_ring(std::uint32_t ring) noexcept { return static_cast<ring_kind>(ring & 0xff); }
+constexpr rank_t origin_of_ring(std::uint32_t ring) noexcept { return ring >> 8; }
+inline constexpr std::uint32_t most_ranks = 1u << 24;
+
+template <class T>
+std::optional<T> blob_as(std::span<const std::byte> blob) noexcept {
+  if (blob.size() != sizeof(T)) return std::nullopt;
+  T whole;
+  std::memcpy(&whole, blob.data(), sizeof whole);
+  return whole;
+}
+
+template <class T>
+std::vector<std::byte> as_blob(const T& whole) {
+  const auto bytes = std::as_bytes(std::span{&whole, 1});
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace tutti::verbs
