@@ -23,7 +23,10 @@ unsigned message_transport::progress() noexcept {
   events_ = 0;
   events_ += link_->progress();
   if (ip_) events_ += ip_->progress();
-  if (look) look_for_deaths(0);
+  if (look) {
+    silence_.look(link_->fd(), now());
+    look_for_deaths(0);
+  }
   while (!to_open_.empty()) {
     peer& p = *to_open_.back();
     to_open_.pop_back();
@@ -94,6 +97,7 @@ void message_transport::sleep(time_point deadline) noexcept {
     room.tv_nsec = static_cast<long>(left.count() % 1'000'000'000);
     pollfd p{poll_fd_, POLLIN, 0};
     if (::ppoll(&p, 1, &room, nullptr) > 0) look_for_deaths(0);
+    silence_.look(link_->fd(), now());
   }
   disarm();
 }

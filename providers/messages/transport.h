@@ -28,6 +28,7 @@
 #include "core/provider.h"
 #include "providers/messages/link.h"
 #include "providers/messages/shared_memory.h"
+#include "providers/messages/silence.h"
 #include "providers/messages/wire.h"
 
 namespace tutti::messages {
@@ -226,6 +227,7 @@ class message_transport final : public transport {
 
   std::unique_ptr<link> link_;
   link_traits traits_;
+  silence_watch silence_;
   std::optional<ip_multicast> ip_;            // none on a fabric of one host
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;

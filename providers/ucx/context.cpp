@@ -65,13 +65,14 @@ struct setting {
 };
 
 // Peers that die must be noticed within a second, and connecting must not block; the defaults do neither. Settings of a
-// transport are known here by the name in the table that it inherits them from (MM_ for all of shared memory), while
-// the environment has them for each transport. Adaptive progress leaves an interface without endpoints to a thread, and
+// transport are known here by the name in the table that it inherits them from (MM_ for all of shared memory), or by
+// their bare name (tcp's CONN_NB), while the environment has them for each transport. Adaptive progress leaves an interface without endpoints to a thread, and
 // progress() then does not see that a peer's connection to here was reset: see ucx_link::open().
-constexpr std::array<setting, 4> settings{{
+constexpr std::array<setting, 5> settings{{
     {"KEEPALIVE_INTERVAL", "200ms"},
     {"MM_ERROR_HANDLING", "y"},
     {"ADAPTIVE_PROGRESS", "n"},
+    {"CONN_NB", "y"},
     {"WARN_UNUSED_ENV_VARS", "n"},
 }};
 

@@ -2,9 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
 
+#include "providers/messages/silence.h"
 #include "providers/ucx/link.h"
 
 namespace tutti::ucx {
@@ -15,27 +14,12 @@ using clock = std::chrono::steady_clock;
 
 constexpr auto quiet = 2ms, longest_settling = 50ms;
 
-// What an epoll descriptor watches, as the kernel tells it; nothing where it does not.
-bool watched_by(int epoll_fd, std::vector<int>& watched) {
-  std::ifstream info{"/proc/self/fdinfo/" + std::to_string(epoll_fd)};
-  if (!info) return false;
-  for (std::string line; std::getline(info, line);)
-    if (int fd = -1; std::sscanf(line.c_str(), "tfd: %d", &fd) == 1) watched.push_back(fd);
-  return true;
-}
-
-// Whether UCX has a socket that it reads from or writes to. Its worker's descriptor watches one epoll descriptor for
-// each of tcp's interfaces, which watches their connections. In doubt: yes.
+// Whether UCX has a connection that it reads from or writes to. In doubt: yes.
 bool has_connections(int worker_fd) noexcept {
-  try {
-    std::vector<int> interfaces, sockets;
-    if (!watched_by(worker_fd, interfaces)) return true;
-    for (const int fd : interfaces)
-      if (!watched_by(fd, sockets)) return true;
-    return !sockets.empty();
-  } catch (...) {
-    return true;
-  }
+  bool any = false;
+  const bool known = messages::for_each_connection(
+      worker_fd, [](int, void* found) { *static_cast<bool*>(found) = true; }, &any);
+  return any || !known;
 }
 
 }  // namespace
