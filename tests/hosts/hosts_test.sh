@@ -2,13 +2,68 @@
 # hosts_test.sh CASE [ARGUMENT...]: one case on three hosts. BIN is where the programs are.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-if [ -z "${TUTTI_TEST_CLUSTER-}" ]; then exec "$here/cluster" 3 "$here/hosts_test.sh" "$@"; fi
 fail() { echo "FAILED: $*"; exit 1; }
 
 # across BARRIER...: everything that a job does, over each algorithm.
 across() {
   launch -n 6 "$BIN/hosts_across" 3 "$@" >/mnt/out 2>&1 || fail "status $?: $(cat /mnt/out)"
-  [ "$(grep -c '^across: fine$' /mnt/out)" = 6 ] || { cat /mnt/out; fail "not all ranks are fine"; }
+  [ "$(grep -c '^across: fine$' /mnt/out)" = 6 ] || fail "not all ranks are fine: $(cat /mnt/out)"
 }
 
+# silence SCENE...: the second host loses its cable, or its ranks stop for a while; each scene on hosts of its own, all
+# at once, since most of it is waiting.
+silence() {
+  local scene n=0 pids=() failed=0 work
+  work=$(mktemp -d)
+  for scene; do
+    "$here/cluster" 3 "$here/hosts_test.sh" --inside one_silence "$scene" >"$work/$scene" 2>&1 & pids+=($!)
+  done
+  for scene; do
+    wait "${pids[n++]}" || failed=$?
+    sed "s/^/$scene: /" "$work/$scene"
+  done
+  rm -r "$work"
+  exit $failed
+}
+one_silence() {
+  local scene=$1 limit=5 job files deadline
+  export TUTTI_TEST_LIMIT=50
+  launch -n 6 "$BIN/hosts_cut" "$scene" /mnt/tmp $limit >/mnt/out 2>&1 &
+  job=$!
+  for _ in $(seq 400); do files=(/mnt/tmp/ready-*); [ ${#files[@]} = 6 ] && break; sleep 0.05; done
+  [ ${#files[@]} = 6 ] || fail "the job did not begin: $(cat /mnt/out)"
+  sleep 0.$((RANDOM % 5))
+  if [ "$scene" = stopped ]; then
+    on h2 pkill -STOP hosts_cut; sleep 6; on h2 pkill -CONT hosts_cut
+    : >/mnt/tmp/cut
+  else
+    : >/mnt/tmp/cut
+    cable h2 out
+  fi
+  deadline=$((SECONDS + limit + 6))
+  until files=(/mnt/tmp/left-*); [ ${#files[@]} = 6 ]; do
+    [ $SECONDS -lt $deadline ] || fail "not all ranks ended: $(cat /mnt/tmp/*-? /mnt/out)"
+    sleep 0.05
+  done
+  cat /mnt/tmp/told-* /mnt/tmp/left-*
+  ! grep -q WRONG /mnt/tmp/*-? || fail "$(cat /mnt/out)"
+  [ "$scene" = stopped ] && { wait $job || fail "status $?: $(cat /mnt/out)"; }
+  exit 0  # else mpirun will never hear of the second host again; it ends with the hosts
+}
+
+# What is left of hosts whose run was killed.
+leaves_nothing() {
+  "$here/cluster" 3 on h3 sleep 4747.1 &
+  for _ in $(seq 100); do pgrep -f '^sleep 4747.1$' >/dev/null && break; sleep 0.05; done
+  pgrep -f '^sleep 4747.1$' >/dev/null || { wait $!; exit; }  # skipped
+  kill -"$1" $!
+  wait $! 2>/dev/null
+  for _ in $(seq 20); do pgrep -f 'sleep 4747.1' >/dev/null || exit 0; sleep 0.05; done
+  fail "after SIG$1: $(pgrep -af 'sleep 4747.1')"
+}
+
+case $1 in
+  --inside) shift ;;
+  across) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
+esac
 "$@"
