@@ -62,7 +62,7 @@ result<std::unique_ptr<transport>> open_by_config(const config& c, const bootstr
     if (!network) return network;
     auto node = open(*shm);
     if (!node) return node;
-    return make_router(std::move(*node), std::move(*network));
+    return make_router(std::move(*node), std::move(*network), {boot.rank(), where.node_of[boot.rank()]});
   }
   return status(errc::unavailable, "the job spans " + std::to_string(where.nodes()) +
                                        " nodes but no network provider can run here (" + why + "); see `tutti info`");

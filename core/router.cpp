@@ -57,7 +57,8 @@ result<int> join_fds(int node, int network) {
 
 }  // namespace
 
-result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, std::unique_ptr<transport> network) {
+result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, std::unique_ptr<transport> network,
+                                               place_in_job self) {
   if (!node || !network) return status{errc::invalid, "a router needs a node transport and a network"};
   if (!node->caps().cpu_atomics_agree || !network->caps().cpu_atomics_agree)
     return status{errc::unsupported,
@@ -65,49 +66,86 @@ result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, 
                       " are not atomic towards the CPU's, so the two cannot serve one word; use one provider for all"};
   const auto fd = join_fds(node->wait_fd(), network->wait_fd());
   if (!fd) return fd.error();
-  return std::unique_ptr<transport>{std::make_unique<router>(std::move(node), std::move(network), *fd)};
+  return std::unique_ptr<transport>{std::make_unique<router>(std::move(node), std::move(network), self, *fd)};
 }
 
-router::router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, int wait_fd)
+router::router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, place_in_job self, int wait_fd)
     : node_{std::move(node)},
       scatters_{std::min(node_->caps().max_slices, network->caps().max_slices)},
       network_{std::move(network)},
       caps_{combined(node_->caps(), network_->caps(), wait_fd >= 0)},
+      self_{self},
       wait_fd_{wait_fd} {}
 
 // What the network ends with itself still reaches the completions of its callers.
 router::~router() {
+  multicast_.reset();
+  lobby_.reset();
   network_.reset();
   scatters_.settle();
   if (wait_fd_ >= 0) ::close(wait_fd_);
 }
 
-multicast* router::mcast() noexcept { return single_node_ ? node_->mcast() : network_->mcast(); }
+multicast* router::mcast() noexcept {
+  if (single_node_) return node_->mcast();
+  return multicast_ ? &*multicast_ : network_->mcast();
+}
 
+// The children's addresses, and what multicast needs: this rank's node, and where its mates find its lobby.
 result<std::vector<std::byte>> router::address() {
   const auto near = node_->address();
   if (!near) return near.error();
   const auto far = network_->address();
   if (!far) return far.error();
-  return pair_blobs(*near, *far);
+  std::vector<std::byte> extra(sizeof self_.node);
+  std::memcpy(extra.data(), &self_.node, sizeof self_.node);
+  if (node_->mcast()) {
+    if (!lobby_) lobby_.emplace(*node_);
+    const auto key = lobby_->address();
+    if (!key) return key.error();
+    extra.insert(extra.end(), key->begin(), key->end());
+  }
+  return pair_blobs(pair_blobs(*near, *far), extra);
 }
 
 status router::connect(shared_blobs addresses, time_point deadline) {
   auto near = std::make_shared<blob_table>();
   auto far = std::make_shared<blob_table>();
+  blob_table extras;
   for (rank_t r = 0; r < addresses->size(); ++r) {
-    blob_pair both;
-    if (!split_blob((*addresses)[r], both))
+    blob_pair all, both;
+    if (!split_blob((*addresses)[r], all) || !split_blob(all.first, both) || all.second.size() < sizeof self_.node)
       return {errc::protocol, "the address of rank " + std::to_string(r) + " is not that of a shared memory and "
               "network transport: do all ranks run the same version with the same TUTTI_PROVIDER?", r};
     near->push_back(both.first);
     far->push_back(both.second);
+    extras.push_back(all.second);
   }
   if (const status s = node_->connect(near, deadline); !s) return s;
   if (const status s = network_->connect(far, deadline); !s) return s;
   on_node_.resize(addresses->size());
   for (rank_t r = 0; r < on_node_.size(); ++r) on_node_[r] = node_->reaches(r);
   single_node_ = std::find(on_node_.begin(), on_node_.end(), 0) == on_node_.end();
+  return single_node_ ? status{} : connect_multicast(extras);
+}
+
+// Whether there is such a multicast is alike in all ranks: both children answer so, and a node transport maps memory in
+// every rank or in none.
+status router::connect_multicast(const blob_table& extras) {
+  if (!lobby_ || !network_->mcast()) return {};
+  std::vector<std::uint32_t> node_of(extras.size());
+  std::vector<rank_t> mates;
+  auto keys = std::make_shared<blob_table>();
+  for (rank_t r = 0; r < extras.size(); ++r) {
+    std::memcpy(&node_of[r], extras[r].data(), sizeof node_of[r]);
+    if (!on_node(r)) continue;
+    mates.push_back(r);
+    keys->push_back(extras[r].subspan(sizeof node_of[r]));
+  }
+  const status mapped = lobby_->connect(mates, std::move(keys));
+  if (mapped.code() == errc::unsupported) return {};
+  if (!mapped.ok()) return mapped.during("multicast");
+  multicast_.emplace(*node_, *network_, self_.rank, std::move(node_of), *lobby_, [this] { return progress(); });
   return {};
 }
 

@@ -11,8 +11,9 @@
 // network's adapter find it. Atomics (clause 7) need more: the two must be atomic to each other, which is so if each
 // is atomic towards the CPU. make_router() refuses a pair that is not.
 //
-// A job on a single node needs no router: shared memory alone serves it, wakes without a second file descriptor and
-// has multicast. Whoever opens the transports decides so (from the host ids) before it opens a network.
+// A job on a single node needs no router: shared memory alone serves it and wakes without a second file descriptor.
+// Whoever opens the transports decides so (from the host ids) before it opens a network. Multicast is made of both
+// children's (core/router_multicast.h), or one's where that serves all.
 #pragma once
 #include <memory>
 
@@ -20,8 +21,14 @@
 
 namespace tutti {
 
+struct place_in_job {
+  rank_t rank = 0;
+  std::uint32_t node = 0;  // equal in two ranks exactly if the node transport connects them
+};
+
 // Both open and not yet connected. Errors: invalid (a transport is missing), unsupported (their atomics do not agree),
 // no_resource (no descriptor left for waiting on both). Either way both transports are consumed.
-result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, std::unique_ptr<transport> network);
+result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, std::unique_ptr<transport> network,
+                                               place_in_job self);
 
 }  // namespace tutti

@@ -1,25 +1,28 @@
 // The router's class; core/router.h says what it is. One concern a file: router.cpp (opening, addresses, health),
-// router_memory.cpp (regions, segments), router_submit.cpp (data path), router_wait.cpp (sleeping on both).
+// router_memory.cpp (regions, segments), router_submit.cpp (data path), router_wait.cpp (sleeping on both);
+// router_multicast.h is a class of its own.
 //
 // Ids. A region or segment of the router has the id that the node transport gave it, so an operation within the node
 // is forwarded as it stands, without a copy. Towards the network, ids are translated into a bounded array on the stack:
 // some nanoseconds beside the microsecond that the network takes.
 #pragma once
 #include <array>
+#include <optional>
 
 #include "core/id_map.h"
+#include "core/node_lobby.h"
 #include "core/router.h"
+#include "core/router_multicast.h"
 #include "core/scatter_pool.h"
 
 namespace tutti {
 
 class router final : public transport {
  public:
-  router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, int wait_fd);
+  router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, place_in_job self, int wait_fd);
   ~router() override;
 
   const capabilities& caps() const noexcept override { return caps_; }
-  // One group may span both children, so the node's multicast serves only a job that has no other node.
   multicast* mcast() noexcept override;
   // No offloader(): a schedule names ranks of both children, and neither fabric can wait for the other by itself.
 
@@ -50,6 +53,7 @@ class router final : public transport {
  private:
   bool on_node(rank_t rank) const noexcept { return on_node_[rank] != 0; }
   transport& serving(rank_t rank) noexcept { return on_node(rank) ? *node_ : *network_; }
+  status connect_multicast(const blob_table& extras);
   result<region_id> also_on_network(region_id mine, std::span<std::byte> memory);
   std::size_t submit_to_network(std::span<const rma_op> ops) noexcept;
   bool flush_one(rank_t peer, completion* done) noexcept;
@@ -67,7 +71,10 @@ class router final : public transport {
   std::unique_ptr<transport> network_;  // destroyed first: it has registered memory of node_, and lists of scatters_
   capabilities caps_;
   std::vector<std::uint8_t> on_node_;   // by job rank; bytes, not bits: read for every operation
+  const place_in_job self_;
   bool single_node_ = false;
+  std::optional<node_lobby> lobby_;     // where the node transport has multicast
+  std::optional<router_multicast> multicast_;
   id_map<region_id> regions_;           // from ours, which are the node's, to the network's
   id_map<segment_id> segments_;
   std::array<owed_flush, 8> owed_{};

@@ -96,6 +96,7 @@ unsigned router::progress() noexcept {
   unsigned events = node_->progress() + network_->progress();
   events += scatters_.settle();
   if (owed_count_) events += pay_flushes();
+  if (multicast_) events += multicast_->progress();
   if (events) nap_ = {};
   return events;
 }

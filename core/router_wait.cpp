@@ -35,6 +35,7 @@ bool router::arm(wake_by how) noexcept {
   if (how == wake_by::fd && wait_fd_ < 0) return false;
   if (scatters_.settle()) return false;  // they ended within a submit() or flush(): nothing else will tell
   if (owed_count_) return false;  // progress() has a flush to offer, and no event will tell when it is taken
+  if (multicast_ && multicast_->owes()) return false;  // likewise a datagram
   // A child that is armed by its descriptor and slept beside (not in) still has its say here: false, there is work.
   const auto way = [](transport& child) { return child.wait_fd() >= 0 ? wake_by::fd : wake_by::sleep; };
   if (!node_->arm(way(*node_))) return false;

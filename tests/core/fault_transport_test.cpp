@@ -196,8 +196,8 @@ BOOST_AUTO_TEST_CASE(a_router_survives_every_set_up_failure) {
         n.reached_ranks = {0};
         auto faulty = std::make_unique<fault_transport>(far_fails ? std::move(far) : std::move(near), plan);
         const fault_transport& dice = *faulty;
-        auto net = far_fails ? make_router(std::move(near), std::move(faulty))
-                             : make_router(std::move(faulty), std::move(far));
+        auto net = far_fails ? make_router(std::move(near), std::move(faulty), {})
+                             : make_router(std::move(faulty), std::move(far), {});
         BOOST_REQUIRE(net.ok());
         transport& t = **net;
 

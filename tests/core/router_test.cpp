@@ -30,7 +30,7 @@ struct fixture {
     near->next_region = near->next_segment = near_base;
     far->next_region = far->next_segment = far_base;
     near->fd = near_fd, far->fd = far_fd;
-    auto made = make_router(std::move(n), std::move(f));
+    auto made = make_router(std::move(n), std::move(f), {});
     BOOST_REQUIRE_MESSAGE(made.ok(), made.error().text());
     both = std::move(*made);
     auto addresses = std::make_shared<blob_table>();
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(addresses_are_paired_and_split) {
 BOOST_AUTO_TEST_CASE(a_strangers_address_is_a_protocol_error_that_names_the_rank) {
   fixture f;
   auto addresses = std::make_shared<blob_table>();
-  addresses->push_back(pair_blobs({}, {}));
+  addresses->push_back(*f.both->address());
   addresses->push_back(test::bytes_of("no"));
   const status s = f.both->connect(addresses, time_point::max());
   BOOST_TEST((s.code() == errc::protocol));
@@ -376,7 +376,7 @@ BOOST_AUTO_TEST_CASE(capabilities_hold_for_both) {
   f->limits.max_slices = 3;
   f->limits.native_signal = false;
   f->limits.cost.latency_us = 7;
-  const auto made = make_router(std::move(n), std::move(f));
+  const auto made = make_router(std::move(n), std::move(f), {});
   BOOST_REQUIRE(made.ok());
   const capabilities& c = (*made)->caps();
   BOOST_TEST(c.max_bytes == 500u);
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(native_means_native_upon_memory_that_is_added_to_the_networ
       auto n = std::make_unique<fake_transport>("near");
       auto f = std::make_unique<fake_transport>("far");
       n->limits.native_when_added = node, f->limits.native_when_added = network;
-      const auto made = make_router(std::move(n), std::move(f));
+      const auto made = make_router(std::move(n), std::move(f), {});
       BOOST_REQUIRE(made.ok());
       const capabilities& c = (*made)->caps();
       BOOST_TEST(c.native_signal == network);
@@ -412,12 +412,12 @@ BOOST_AUTO_TEST_CASE(atomics_that_do_not_agree_are_refused) {
     auto n = std::make_unique<fake_transport>("near");
     auto f = std::make_unique<fake_transport>("far");
     n->limits.cpu_atomics_agree = near_agrees, f->limits.cpu_atomics_agree = !near_agrees;
-    const auto made = make_router(std::move(n), std::move(f));
+    const auto made = make_router(std::move(n), std::move(f), {});
     BOOST_REQUIRE(!made.ok());
     BOOST_TEST((made.error().code() == errc::unsupported));
     BOOST_TEST(std::string{made.error().text()}.find(near_agrees ? "network" : "node") != std::string::npos);
   }
-  BOOST_TEST((make_router(nullptr, nullptr).error().code() == errc::invalid));
+  BOOST_TEST((make_router(nullptr, nullptr, {}).error().code() == errc::invalid));
 }
 
 BOOST_AUTO_TEST_CASE(health_map_and_reach_are_the_childs) {

@@ -46,7 +46,8 @@ result<std::unique_ptr<transport>> open_router(std::string_view pair, const open
   if (!node) return node;
   auto network = open_fabric(pair.substr(plus + 1), params);
   if (!network) return network;
-  return make_router(std::make_unique<half_of_node>(std::move(*node), params.rank), std::move(*network));
+  return make_router(std::make_unique<half_of_node>(std::move(*node), params.rank), std::move(*network),
+                     {params.rank, params.rank % 2});
 }
 
 }  // namespace
