@@ -19,7 +19,7 @@ namespace {
 // In the order of `knob`.
 constexpr knob_row table[] = {
     {knob::provider, "provider", knob_kind::text, "auto", "", 0, 0,
-     "transport to use: auto, or a provider and optionally its device (ucx:tcp)"},
+     "transport to use: auto, a provider and optionally its device (ucx:tcp), or one inside nodes and one between (shm+ucx)"},
     {knob::provider_path, "provider_path", knob_kind::text, "", "", 0, 0,
      "folders of provider modules, separated by ':'; empty: beside the library"},
     {knob::barrier, "barrier", knob_kind::text, "auto", "", 0, 0,

@@ -1,5 +1,6 @@
-// Which transport a job uses. TUTTI_PROVIDER=name[:device] forces one for every pair of ranks. Else shared memory where
-// all ranks share a node, and a router of shared memory and the first network of the registry where they do not.
+// Which transport a job uses. TUTTI_PROVIDER=name[:device] forces one for every pair of ranks, and a+b a router of two:
+// a inside each node, b between nodes. Else shared memory where all ranks share a node, and a router of shared memory and
+// the first network of the registry where they do not.
 #include <string>
 
 #include "core/checked_transport.h"
@@ -28,24 +29,43 @@ open_params params_from(const config& c, const bootstrap& boot) {
 
 namespace {
 
-result<std::unique_ptr<transport>> open_by_config(const config& c, const bootstrap& boot, const layout& where) {
-  set_provider_path(std::string(c.text(knob::provider_path)));
-  const open_params base = params_from(c, boot);
-  auto open = [&](const provider_choice& choice) {
-    open_params p = base;
+class opener {
+ public:
+  opener(const config& c, const bootstrap& boot, const layout& where)
+      : params_{params_from(c, boot)}, self_{boot.rank(), where.node_of[boot.rank()]} {}
+
+  result<std::unique_ptr<transport>> open(const provider_choice& choice) const {
+    open_params p = params_;
     p.device = choice.device;
     auto t = choice.impl->open(p);
-    if (!t) return result<std::unique_ptr<transport>>(t.error().during("provider " + std::string(choice.impl->name)));
+    if (!t) return t.error().during("provider " + std::string(choice.impl->name));
     return t;
-  };
-  if (const auto forced = c.text(knob::provider); !forced.empty() && forced != "auto") {
-    auto choice = find_provider(forced);
+  }
+  result<std::unique_ptr<transport>> open(std::string_view spec) const {
+    if (const auto plus = spec.find('+'); plus != spec.npos) return open(spec.substr(0, plus), spec.substr(plus + 1));
+    auto choice = find_provider(spec);
     if (!choice) return choice.error();
     return open(*choice);
   }
-  auto shm = find_provider("shm");
-  if (!shm) return shm.error();
-  if (where.nodes() == 1) return open(*shm);
+  template <class Network>
+  result<std::unique_ptr<transport>> open(std::string_view node, Network network) const {
+    auto far = open(network);
+    if (!far) return far;
+    auto near = open(node);
+    if (!near) return near;
+    return make_router(std::move(*near), std::move(*far), self_);
+  }
+
+ private:
+  open_params params_;
+  place_in_job self_;
+};
+
+result<std::unique_ptr<transport>> open_by_config(const config& c, const bootstrap& boot, const layout& where) {
+  set_provider_path(std::string(c.text(knob::provider_path)));
+  const opener to{c, boot, where};
+  if (const auto forced = c.text(knob::provider); !forced.empty() && forced != "auto") return to.open(forced);
+  if (where.nodes() == 1) return to.open("shm");
 
   // A network must be the same one in every rank: the first of the registry that is loaded and finds a device.
   std::string why;
@@ -54,15 +74,8 @@ result<std::unique_ptr<transport>> open_by_config(const config& c, const bootstr
     std::string reason = e.why_not;
     std::vector<std::string> devices;
     if (e.impl) devices = e.impl->probe(reason);
-    if (devices.empty()) {
-      why += (why.empty() ? "" : "; ") + std::string(e.name) + ": " + reason;
-      continue;
-    }
-    auto network = open({e.impl, devices.front()});
-    if (!network) return network;
-    auto node = open(*shm);
-    if (!node) return node;
-    return make_router(std::move(*node), std::move(*network), {boot.rank(), where.node_of[boot.rank()]});
+    if (!devices.empty()) return to.open("shm", provider_choice{e.impl, devices.front()});
+    why += (why.empty() ? "" : "; ") + std::string(e.name) + ": " + reason;
   }
   return status(errc::unavailable, "the job spans " + std::to_string(where.nodes()) +
                                        " nodes but no network provider can run here (" + why + "); see `tutti info`");
