@@ -34,6 +34,9 @@ class bootstrap {
   // Every rank gives a blob and gets everyone's, by rank. Blocks; all ranks call it in the same order. Lengths may
   // differ. A rank that dies inside ends it with peer_dead or timed_out, never with a hang.
   virtual result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) = 0;
+  // Asks the launcher to end every rank of the job, this one included, with an exit status and a line that says why.
+  // Returns at once, and always: where no launcher listens, the others find out by this rank's death.
+  virtual void end_job(int /*status*/, const std::string& /*why*/) noexcept {}
 };
 
 }  // namespace tutti

@@ -155,6 +155,8 @@ class pmix_bootstrap final : public bootstrap {
     return shared_blobs{std::move(blobs)};
   }
 
+  void end_job(int status, const std::string& why) noexcept override { PMIx_Abort(status, why.c_str(), nullptr, 0); }
+
  private:
   static std::string next_key() { return "tutti." + std::to_string(exchanges_begun.fetch_add(1)); }
 

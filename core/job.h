@@ -89,6 +89,8 @@ class job {
   bool crowded() const noexcept { return waiting_.spins() <= waiting::crowded_spins; }  // nobody should poll for long
   team& world() noexcept { return *world_; }
   const job_options& options() const noexcept { return options_; }
+  // bootstrap::end_job(); nothing where the bootstrap is not the job's own.
+  void end(int exit_status, const std::string& why) noexcept { if (owned_boot_) owned_boot_->end_job(exit_status, why); }
   const waiting& habit() const noexcept { return waiting_; }
 
   void enlist(background&) noexcept;

@@ -31,6 +31,7 @@ class window {
 
   team& group() const noexcept { return team_; }
   segment_id segment() const noexcept { return segment_; }
+  region_id region() const noexcept { return region_; }  // mine, if I expose any
   std::byte* base() const noexcept { return base_; }
   std::uint64_t size_of(std::uint32_t index) const noexcept { return sizes_.empty() ? common_size_ : sizes_[index]; }
   bool holds(std::uint32_t index, std::uint64_t offset, std::uint64_t bytes) const noexcept {

@@ -1,0 +1,64 @@
+#include "bsp/arena.h"
+
+#include <algorithm>
+#include <string>
+
+namespace tutti::bsp {
+
+arena::arena(transport& net, std::uint64_t bound, announcer announce)
+    : net_(net), bound_(bound), announce_(std::move(announce)), regions_(1) {}
+
+arena::~arena() {
+  for (std::size_t i = 1; i < regions_.size(); ++i) net_.drop(regions_[i].id);
+}
+
+void arena::adopt(region_id id, std::span<std::byte> memory) { regions_[0] = {id, memory}; }
+
+result<location> arena::take(unsigned half, std::size_t bytes) {
+  half_of& h = halves_[half];
+  bytes = round_up(bytes, 64);
+  for (; h.current < h.regions.size(); ++h.current, h.mark = 0) {
+    const std::uint32_t number = h.regions[h.current];
+    if (bytes > regions_[number].memory.size() - h.mark) continue;
+    const location l = make_location(number, h.mark);
+    h.mark += bytes;
+    return l;
+  }
+  if (status s = grow(h, bytes); !s.ok()) return s;
+  h.mark = bytes;
+  return make_location(h.regions.back(), 0);
+}
+
+// Each region is as large as all before it in its half, so their number stays small.
+status arena::grow(half_of& h, std::size_t least) {
+  std::size_t before = 0;
+  for (const std::uint32_t number : h.regions) before += regions_[number].memory.size();
+  std::size_t size = std::max({first_region, before, round_up(least, 4096)});
+  if (size > bound_ - total_) size = round_up(least, 4096);  // what is left may still do
+  if (size > bound_ - total_ || regions_.size() == most_regions)
+    return {errc::no_resource, "the puts, gets and messages of a superstep do not fit into the " +
+                                   std::to_string(bound_ >> 20) + " MiB that a process may buffer; " +
+                                   "raise TUTTI_BSP_MEMORY_MIB or communicate less in one superstep"};
+  std::span<std::byte> memory;
+  auto id = net_.allocate(size, memory);
+  if (!id) return id.error().during("buffers of a superstep");
+  auto key = net_.key(*id);
+  const auto number = static_cast<std::uint32_t>(regions_.size());
+  status s = key ? announce_(number, *key) : key.error();
+  if (!s.ok()) {
+    net_.drop(*id);
+    return s.during("buffers of a superstep");
+  }
+  regions_.push_back({*id, memory});
+  h.regions.push_back(number);
+  h.current = h.regions.size() - 1;
+  total_ += size;
+  return {};
+}
+
+void arena::reclaim(unsigned half) noexcept {
+  halves_[half].current = 0;
+  halves_[half].mark = 0;
+}
+
+}  // namespace tutti::bsp

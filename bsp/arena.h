@@ -1,0 +1,61 @@
+// Memory in which a process packs what it has for others: large regions that the fabric can reach, given out in chunks
+// by moving a mark, and taken back all at once. There are two halves, for the even and the odd supersteps: a half is
+// reclaimed when its next superstep begins, since by then every reader has left it (superstep.cpp). Regions stay
+// until the end, so a program that repeats itself soon allocates nothing.
+//
+// Region 0 is the board (board.h), which has the first chunk for everyone. Where another process reads chunks in place
+// it must be able to reach a region as soon as a chunk of it is named: so a region's key is written into the board's
+// directory before anything lies in the region.
+#pragma once
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "bsp/wire.h"
+#include "core/transport.h"
+
+namespace tutti::bsp {
+
+class arena {
+ public:
+  static constexpr std::uint32_t most_regions = 64;
+  static constexpr std::size_t first_region = std::size_t{1} << 18;
+
+  // `bound`: the most bytes of all regions but the first together. `announce` is given every new region's number and
+  // key, and may refuse it.
+  using announcer = std::function<status(std::uint32_t region, std::span<const std::byte> key)>;
+  arena(transport&, std::uint64_t bound, announcer announce);
+  ~arena();
+  arena(const arena&) = delete;
+  arena& operator=(const arena&) = delete;
+
+  void adopt(region_id, std::span<std::byte> memory);  // as region 0; stays its owner's
+
+  // A chunk from this half, at least 64-byte aligned. Errors: no_resource.
+  result<location> take(unsigned half, std::size_t bytes);
+  void reclaim(unsigned half) noexcept;
+
+  std::byte* at(location l) const noexcept { return regions_[region_of(l)].memory.data() + offset_of(l); }
+  region_id id(location l) const noexcept { return regions_[region_of(l)].id; }
+  std::uint64_t bytes() const noexcept { return total_; }
+
+ private:
+  struct region {
+    region_id id{};
+    std::span<std::byte> memory;
+  };
+  struct half_of {
+    std::vector<std::uint32_t> regions;
+    std::size_t current = 0;   // into regions
+    std::size_t mark = 0;      // in it
+  };
+  status grow(half_of&, std::size_t least);
+
+  transport& net_;
+  std::uint64_t bound_, total_ = 0;
+  announcer announce_;
+  std::vector<region> regions_;
+  half_of halves_[2];
+};
+
+}  // namespace tutti::bsp

@@ -1,0 +1,50 @@
+// The board: memory of every process that the others write into or read, laid out alike in all. It holds the info
+// words, and the first chunk that this process packs for each of the others, which most supersteps never go beyond.
+//
+// Where a peer's memory cannot be read in place, its first chunk and its half of a new channel's introduction come
+// into a second board, which only exists if such a pair of processes does.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "bsp/arena.h"
+
+namespace tutti::bsp {
+
+struct board_layout {
+  static constexpr std::uint32_t key_room = 512;   // of a region's key in the directory, with 4 bytes of length
+  static constexpr std::uint32_t mail_room = 1024; // of a channel's introduction, with 8 bytes of length
+
+  std::uint32_t processes;
+
+  std::uint32_t chunk_bytes() const noexcept { return processes <= 128 ? 4096 : 1024; }
+  std::uint64_t words() const noexcept { return round_up(std::uint64_t{processes} * 8, 64); }
+
+  // Who writes each:
+  static constexpr std::uint64_t finished() noexcept { return 0; }  // its owner: supersteps that it has finished
+  std::uint64_t info(unsigned half, std::uint32_t from) const noexcept { return 64 + half * words() + 8ull * from; }
+  std::uint64_t answer(std::uint32_t from) const noexcept { return 64 + 2 * words() + 8ull * from; }
+  std::uint64_t directory(std::uint32_t region) const noexcept {  // its owner, read in place
+    return 64 + 3 * words() + std::uint64_t{region} * key_room;
+  }
+  std::uint64_t chunk(unsigned half, std::uint32_t to) const noexcept {  // its owner
+    return round_up(directory(arena::most_regions), 4096) + (half * std::uint64_t{processes} + to) * chunk_bytes();
+  }
+  std::uint64_t bytes() const noexcept { return chunk(2, 0); }
+
+  // The second board.
+  std::uint64_t mail_word(std::uint32_t from) const noexcept { return 8ull * from; }
+  std::uint64_t mail_in(std::uint32_t from) const noexcept { return words() + std::uint64_t{from} * mail_room; }
+  std::uint64_t mail_out(std::uint32_t to) const noexcept { return mail_in(processes + to); }  // its owner
+  std::uint64_t eager(unsigned half, std::uint32_t from) const noexcept {
+    return round_up(mail_in(2 * processes), 4096) + (half * std::uint64_t{processes} + from) * chunk_bytes();
+  }
+  std::uint64_t second_bytes() const noexcept { return eager(2, 0); }
+};
+
+inline std::uint64_t load_acquire(const std::byte* at) noexcept {
+  return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(at)))
+      .load(std::memory_order_acquire);
+}
+
+}  // namespace tutti::bsp

@@ -1,0 +1,196 @@
+// The primitives between two syncs: what they check, and how they pack.
+#include "bsp/engine.h"
+
+#include <algorithm>
+#include <string>
+
+namespace tutti::bsp {
+namespace {
+
+constexpr std::uint64_t in_place_chunk = std::uint64_t{1} << 16, most_chunk = std::uint64_t{1} << 30;
+constexpr std::uint64_t compact_bytes = put4::most_units * 8;
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+
+std::string hex(const void* address) {
+  char text[24];
+  snprintf(text, sizeof text, "%p", address);
+  return text;
+}
+
+}  // namespace
+
+bool engine::fail(status s) noexcept {
+  if (error_.ok()) error_ = std::move(s);
+  return false;
+}
+
+bool engine::broken(const char* call, std::string text) {
+  return fail({errc::invalid, std::string(call) + ": " + std::move(text), peers_[me_].rank});
+}
+
+bool engine::check_pid(const char* call, std::uint32_t pid) {
+  if (pid < size_) return true;
+  return broken(call, "there is no process " + std::to_string(static_cast<std::int32_t>(pid)) + "; use 0 to " +
+                          number(size_ - 1));
+}
+
+// --- areas -------------------------------------------------------------------------------------------------------
+
+bool engine::push_reg(const void* address, std::uint64_t bytes) {
+  if (!address && bytes > 0)
+    return broken("bsp_push_reg", "NULL with " + number(bytes) + " bytes; a process without a part in an area "
+                                  "registers NULL with 0 bytes");
+  areas_.push(address, bytes);
+  return true;
+}
+
+bool engine::pop_reg(const void* address) {
+  if (areas_.pop(address)) return true;
+  return broken("bsp_pop_reg", hex(address) + " is not registered; pop what was pushed, by the same address");
+}
+
+bool engine::extend(const char* call, chain& c, stage s, bool in_place, std::uint64_t wanted) {
+  std::uint64_t bytes = slot_bytes;
+  if (in_place) bytes = std::clamp(round_up(wanted + sizeof(chunk_head), 64), in_place_chunk, most_chunk);
+  else if (c.empty() && s == stage::requests) bytes = layout_.chunk_bytes();  // goes with the info word
+  if (status e = c.extend(*arena_, half(), bytes, s); !e.ok()) return fail(e.during(call));
+  return true;
+}
+
+void engine::close_run(lane& l) noexcept {
+  l.run_address = &l;  // nobody registers this one
+  if (!l.run_head) return;
+  std::byte* const head = std::exchange(l.run_head, nullptr);
+  if (!l.run_long) {
+    const auto bytes = static_cast<std::uint64_t>(l.data.at - head) - 4;
+    store_word(head, put4::pack(l.run_area, l.run_start, bytes, l.run_mask != 0));
+  } else if (l.run_start >> 32 == 0) {
+    const put12 h{long_head(record::put12, l.run_area, l.run_cut),
+                  static_cast<std::uint32_t>(l.data.at - head - sizeof(put12)), static_cast<std::uint32_t>(l.run_start)};
+    std::memcpy(head, &h, sizeof h);
+  } else {
+    const put16 h{long_head(record::put16, l.run_area, l.run_cut),
+                  static_cast<std::uint32_t>(l.data.at - head - sizeof(put16)), l.run_start};
+    std::memcpy(head, &h, sizeof h);
+  }
+  l.data.at += -reinterpret_cast<std::uintptr_t>(l.data.at) & 3;
+}
+
+// Leaves room for the header of a put, of which the first piece is to come, and closes it again unless later puts may
+// go on in it.
+bool engine::open_run(const char* call, lane& l, bool in_place, const void* address, std::uint32_t area,
+                      std::uint64_t offset, std::uint64_t bytes, bool goes_on) {
+  const bool by_words = ((offset | bytes) & 7) == 0;
+  l.run_long = options_.how == scheme::baseline || goes_on || !put4::fits(area, offset, bytes, by_words);
+  const std::uint64_t head = !l.run_long ? 4 : offset >> 32 == 0 ? sizeof(put12) : sizeof(put16);
+  // A small put is not worth cutting.
+  if (l.data.room() < head + std::min(bytes, compact_bytes) && !extend(call, l.data, stage::data, in_place, head + bytes))
+    return false;
+  l.run_head = l.data.at;
+  l.run_address = address;
+  l.run_area = area;
+  l.run_start = l.run_next = offset;
+  l.run_mask = l.run_long || !by_words ? 0 : 7;
+  l.data.at += head;
+  l.run_end = l.data.end;
+  if (!l.run_long) l.run_end = std::min(l.run_end, l.data.at + (put4::most_units << (by_words ? 3 : 0)));
+  return true;
+}
+
+bool engine::put_slowly(const char* call, std::uint32_t pid, const void* source, const void* address,
+                        std::uint64_t offset, std::uint64_t bytes) {
+  if (!check_pid(call, pid)) return false;
+  if (bytes == 0) return true;
+  const std::uint32_t area = address ? areas_.find(address) : registrar::no_area;
+  if (area == registrar::no_area)
+    return broken(call, hex(address) + " is not registered; bsp_push_reg takes effect at the next bsp_sync");
+  if (offset + bytes < offset)
+    return broken(call, number(bytes) + " bytes at offset " + number(offset) + "; negative sizes and offsets mean nothing");
+  lane& l = lanes_[pid];
+  const bool in_place = peers_[pid].reads_me;
+  bool goes_on = l.run_address == address && l.run_next == offset;  // in a header that was full
+  const auto* from = static_cast<const std::byte*>(source);
+  while (bytes > 0) {
+    close_run(l);
+    if (!open_run(call, l, in_place, address, area, offset, bytes, goes_on)) return false;
+    auto piece = std::min<std::uint64_t>(bytes, static_cast<std::uint64_t>(l.run_end - l.data.at));
+    if (piece < bytes) piece &= ~std::uint64_t{7};
+    l.run_cut = piece < bytes;  // never where the header is put4
+    copy_small(l.data.at, from, piece);
+    l.data.at += piece, l.run_next += piece;
+    from += piece, offset += piece, bytes -= piece;
+    goes_on = true;
+  }
+  if (options_.how != scheme::automatic) close_run(l);
+  return true;
+}
+
+bool engine::get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
+  if (!check_pid("bsp_get", pid)) return false;
+  if (bytes == 0) return true;
+  const std::uint32_t area = address ? areas_.find(address) : registrar::no_area;
+  if (area == registrar::no_area)
+    return broken("bsp_get", hex(address) + " is not registered; bsp_push_reg takes effect at the next bsp_sync");
+  lane& l = lanes_[pid];
+  const get_request r{offset, bytes, reinterpret_cast<std::uintptr_t>(into), area, 0};
+  if (l.requests.room() < sizeof r &&
+      !extend("bsp_get", l.requests, stage::requests, peers_[pid].reads_me, sizeof r))
+    return false;
+  std::memcpy(l.requests.at, &r, sizeof r);
+  l.requests.at += sizeof r;
+  return true;
+}
+
+bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
+                   std::uint64_t bytes) {
+  return put_slowly("bsp_hpput", pid, source, address, offset, bytes);
+}
+
+bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
+  return get(pid, address, offset, into, bytes);
+}
+
+// --- messages ----------------------------------------------------------------------------------------------------
+
+bool engine::set_tagsize(std::uint64_t bytes, std::uint64_t& before) {
+  if (bytes >> 31 != 0) return broken("bsp_set_tagsize", number(bytes) + " bytes; a tag has at most 2^31 - 1");
+  before = std::exchange(next_tag_, bytes);
+  return true;
+}
+
+// A message lies whole in one chunk where the chunk is read in place, so that it need not be copied there. Elsewhere it
+// fills chunks to their ends.
+bool engine::send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes) {
+  if (!check_pid("bsp_send", pid)) return false;
+  if (bytes >> 62 != 0) return broken("bsp_send", "a payload of " + number(bytes) + " bytes; negative sizes mean nothing");
+  lane& l = lanes_[pid];
+  chain& c = l.data;
+  const bool in_place = peers_[pid].reads_me;
+  const message_head head{message_mark, static_cast<std::uint32_t>(sent_tag_), bytes};
+  const std::uint64_t padded_tag = round_up(sent_tag_, 16), whole = sizeof head + padded_tag + bytes;
+  close_run(l);
+  const std::uint64_t gap = -reinterpret_cast<std::uintptr_t>(c.at) & 15;
+  const std::uint64_t needed = in_place ? std::min(whole, most_chunk / 2) : sizeof head;
+  if (c.room() < gap + needed) {
+    if (!extend("bsp_send", c, stage::data, in_place, whole)) return false;
+  } else {
+    for (std::uint64_t i = 0; i < gap; i += 4, c.at += 4) store_word(c.at, padding);
+  }
+  std::memcpy(c.at, &head, sizeof head);
+  c.at += sizeof head;
+  auto append = [&](const void* source, std::uint64_t n) {
+    for (const auto* from = static_cast<const std::byte*>(source); n > 0;) {
+      if (c.room() == 0 && !extend("bsp_send", c, stage::data, in_place, n)) return false;
+      const auto piece = std::min<std::uint64_t>(n, c.room());
+      if (from) std::memcpy(c.at, from, piece), from += piece;
+      c.at += piece, n -= piece;
+    }
+    return true;
+  };
+  if (!append(tag, sent_tag_) || !append(nullptr, padded_tag - sent_tag_) || !append(payload, bytes)) return false;
+  c.at += -reinterpret_cast<std::uintptr_t>(c.at) & 3;
+  return true;
+}
+
+}  // namespace tutti::bsp

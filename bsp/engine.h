@@ -1,0 +1,193 @@
+// The BSP engine of one process: what BSPlib's primitives do, for a team of ranks, without BSPlib's globals, so that
+// several may live in one program (tests run ranks as threads and over the simulated fabric). bsplib.cpp makes the C
+// functions of it.
+//
+// Every call that can break a rule of BSPlib returns false then; error() has the text that bsp_abort is to show. After
+// an error the engine can only be destroyed.
+//
+//   registrar     areas and their numbers          arena, chain  what is packed for others, in memory they can reach
+//   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
+//   placer        puts into their places           messages      the queue of bsp_send
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "bsp/board.h"
+#include "bsp/chain.h"
+#include "bsp/messages.h"
+#include "bsp/placer.h"
+#include "bsp/registrar.h"
+#include "core/team.h"
+#include "core/window.h"
+#include "messaging/channel.h"
+
+namespace tutti::bsp {
+
+// How a sync exchanges. B and H are as in Birk 2006 and use nothing but info words and chunks, whatever the fabric is.
+enum class scheme : std::uint8_t { automatic, baseline, compressed };
+result<scheme> parse_scheme(std::string_view name);  // "auto", "B", "H"
+
+struct engine_options {
+  scheme how = scheme::automatic;
+  std::uint64_t memory = 0;  // most bytes to pack into; 0: a quarter of the machine's memory, shared by the node's ranks
+};
+
+class engine {
+ public:
+  // Collective over the team; blocks.
+  static result<std::unique_ptr<engine>> open(team&, const engine_options&);
+  // Collective, as a last sync: afterwards the engine may be destroyed.
+  bool leave();
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  std::uint32_t pid() const noexcept { return me_; }
+  std::uint32_t nprocs() const noexcept { return size_; }
+  std::uint64_t supersteps() const noexcept { return epoch_ - 1; }  // finished
+  const status& error() const noexcept { return error_; }
+
+  bool sync();
+
+  // --- areas ---------------------------------------------------------------------------------------------------
+  bool push_reg(const void* address, std::uint64_t bytes);
+  bool pop_reg(const void* address);
+  bool put(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes) {
+    if (pid < size_) [[likely]] {
+      lane& l = lanes_[pid];
+      // Goes on where the last put to this process ended: no header, no look-up.
+      if (address == l.run_address && offset == l.run_next && bytes <= static_cast<std::uint64_t>(l.run_end - l.data.at) &&
+          (bytes & l.run_mask) == 0) {
+        copy_small(l.data.at, source, bytes);
+        l.data.at += bytes;
+        l.run_next += bytes;
+        return true;
+      }
+    }
+    return put_slowly("bsp_put", pid, source, address, offset, bytes);
+  }
+  bool get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
+  bool hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes);
+  bool hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
+
+  // --- messages ------------------------------------------------------------------------------------------------
+  bool set_tagsize(std::uint64_t bytes, std::uint64_t& before);
+  bool send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes);
+  message_queue& queue() noexcept { return queue_; }
+  std::uint64_t tag_bytes() const noexcept { return received_tag_; }  // of the messages in the queue
+
+ private:
+  // What is packed for one process.
+  struct lane {
+    chain data;
+    std::byte* run_end = nullptr;          // the open put may grow to here
+    const void* run_address = nullptr;     // and does, if this address
+    std::uint64_t run_next = 0;            // at this offset is put to next
+    std::uint64_t run_mask = 0;            // by a multiple of this, plus one
+    std::byte* run_head = nullptr;         // its header, completed when the run ends; null: none is open
+    std::uint64_t run_start = 0;
+    std::uint32_t run_area = 0;
+    bool run_long = false;                 // the header is not put4
+    bool run_cut = false;                  // the put goes on in the next record
+    chain requests, answers;
+  };
+
+  // The other end.
+  struct peer {
+    rank_t rank = no_rank;
+    const std::byte* board = nullptr;      // where its chunks are read in place; null: they come by put
+    bool reads_me = false;                 // it reads mine in place
+    std::vector<const std::byte*> regions; // of its arena, as far as they were met
+    std::vector<segment_id> segments;
+    std::unique_ptr<messaging::channel> line;
+    bool mailed = false;
+    // in this superstep
+    std::uint64_t info = 0;
+    std::uint8_t outgoing = 0;             // flags of my info to it
+    location eager = 0;                    // the chunk that goes with it
+    stage sending = stage::done, receiving = stage::done;
+    location next = 0, next_data = 0;      // to send through the channel: of this stage; of the stage of data
+    bool needs_line = false;
+    bool served = false;                   // its requests, all of them
+    bool eager_waits = false;              // the chunk that came with its info was not taken
+    bool checked = false;                  // its registrations against mine
+    unfinished open;
+    location asked = 0;                    // my requests to it: the chunk, and the place in it, of the one being answered
+    std::uint64_t asked_at = 0, answered = 0;
+  };
+
+  static constexpr std::uint32_t slot_bytes = 16 * 1024;
+  static constexpr std::uint32_t no_process = ~std::uint32_t{0};
+
+  engine(team&, const engine_options&);
+  static void copy_small(std::byte* to, const void* from, std::uint64_t bytes) noexcept {
+    if (bytes == 8) std::memcpy(to, from, 8);
+    else std::memcpy(to, from, bytes);
+  }
+  unsigned half() const noexcept { return epoch_ & 1; }
+  bool fail(status) noexcept;
+  bool broken(const char* call, std::string text);
+  bool check_pid(const char* call, std::uint32_t pid);
+
+  // open.cpp
+  status meet();
+
+  // engine.cpp
+  bool put_slowly(const char* call, std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
+                  std::uint64_t bytes);
+  void close_run(lane&) noexcept;
+  bool open_run(const char* call, lane&, bool in_place, const void* address, std::uint32_t area, std::uint64_t offset,
+                std::uint64_t bytes, bool goes_on);
+  bool extend(const char* call, chain&, stage, bool in_place, std::uint64_t wanted);
+
+  // superstep.cpp
+  bool finish(bool leaving);
+  void begin_superstep() noexcept;
+  std::uint8_t seal(std::uint32_t pid, bool leaving) noexcept;
+  status announce();
+  bool offer_infos() noexcept;
+  status agree(bool leaving);
+  status differ(std::uint32_t pid);
+  status place_in_place(std::uint32_t from);
+  const chunk_head* chunk_at(std::uint32_t pid, location, status&);
+
+  // exchange.cpp
+  status exchange();
+  status pump(bool& done);
+  status send_to(std::uint32_t pid);
+  status receive_from(std::uint32_t pid);
+  status read_from(std::uint32_t pid, bool& complete);
+  status take_from(std::uint32_t pid, bool& complete);
+  status serve(std::uint32_t pid, std::span<const std::byte> requests);
+  status deliver(std::uint32_t pid, std::span<const std::byte> answers);
+  status introduce(std::uint32_t pid);
+
+  team& team_;
+  job& job_;
+  engine_options options_;
+  board_layout layout_;
+  std::uint32_t me_, size_;
+  std::unique_ptr<window> board_, second_;
+  std::byte* base_ = nullptr;              // of my board
+  std::unique_ptr<arena> arena_;
+  std::unique_ptr<lane[]> lanes_;
+  std::unique_ptr<peer[]> peers_;
+  bool all_in_place_ = true;               // nobody needs a channel
+  registrar areas_;
+  message_queue queue_;
+  placer placer_;
+  std::uint64_t epoch_ = 1;                // of the superstep under way
+  std::uint64_t sent_tag_ = 0, received_tag_ = 0, next_tag_ = 0;
+  std::vector<rma_op> infos_;              // to offer
+  std::size_t offered_ = 0;
+  std::uint32_t arrived_ = 0;              // infos of this superstep, in the order in which they are looked at
+  std::uint32_t mid_put_ = no_process;     // whose put was written in part only: nobody else's turn
+  std::uint32_t unserved_ = 0, unanswered_ = 0;  // peers whose requests I have not served; who have not answered mine
+  completion sending_[2];                  // by half: chunks that the fabric still reads
+  status error_;
+};
+
+}  // namespace tutti::bsp

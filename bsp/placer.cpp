@@ -1,0 +1,93 @@
+#include "bsp/placer.h"
+
+#include <algorithm>
+#include <string>
+
+namespace tutti::bsp {
+
+status placer::check(const char* call, std::uint32_t from, std::uint32_t number, std::uint64_t offset,
+                     std::uint64_t bytes, const area*& out) const {
+  out = areas_.at(number);
+  if (out && offset <= out->bytes && bytes <= out->bytes - offset) [[likely]] return {};
+  std::string text = "process " + std::to_string(from) + " called " + call + " for " + std::to_string(bytes) +
+                     " bytes at offset " + std::to_string(offset) + " of an area of which process " +
+                     std::to_string(me_) + " registered ";
+  if (!out) text += "nothing; all processes must push and pop in the same order";
+  else if (!out->base) text += "NULL; it has no part in the area";
+  else text += std::to_string(out->bytes) + " bytes; it must stay inside them";
+  return {errc::invalid, std::move(text), from};
+}
+
+status placer::place(std::span<const std::byte> records, std::uint32_t from, unfinished& open, bool stays) {
+  const std::byte* at = records.data();
+  const std::byte* const end = at + records.size();
+  const area* to;
+  if (open.left) {
+    const auto piece = std::min<std::uint64_t>(open.left, records.size());
+    std::memcpy(open.at, at, piece);
+    open.at += piece, open.left -= piece, at += round_up(piece, 4);
+    if (open.left) return {};
+    queue_.add(open.head, open.start);
+  }
+  while (at < end) {
+    const std::uint32_t word = load_word(at);
+    std::uint64_t offset, bytes;
+    std::uint32_t number;
+    switch (kind_of(word)) {
+      case record::put4: {
+        number = put4::area(word), offset = put4::offset(word), bytes = put4::bytes(word);
+        at += 4;
+        const area* const a = areas_.at(number);
+        if (bytes == 8 && a && offset + 8 <= a->bytes) [[likely]] {  // the commonest of all
+          std::memcpy(a->base + offset, at, 8);
+          at += 8;
+          continue;
+        }
+        break;
+      }
+      case record::put12: {
+        put12 h;
+        std::memcpy(&h, at, sizeof h);
+        number = long_area(word), offset = h.offset, bytes = h.bytes;
+        open.put = long_goes_on(word);
+        at += sizeof h;
+        break;
+      }
+      case record::put16: {
+        put16 h;
+        std::memcpy(&h, at, sizeof h);
+        number = long_area(word), offset = h.offset, bytes = h.bytes;
+        open.put = long_goes_on(word);
+        at += sizeof h;
+        break;
+      }
+      case record::other: {
+        if (word == padding) {
+          at += 4;
+          continue;
+        }
+        message_head h;
+        std::memcpy(&h, at, sizeof h);
+        at += sizeof h;
+        const std::uint64_t whole = round_up(h.tag_bytes, 16) + h.payload_bytes;
+        const auto here = std::min<std::uint64_t>(whole, static_cast<std::uint64_t>(end - at));
+        if (stays && here == whole) {
+          queue_.add(h, at);
+        } else {
+          std::byte* const copy = queue_.keep(whole);
+          std::memcpy(copy, at, here);
+          if (here == whole) queue_.add(h, copy);
+          else open = {false, h, copy + here, copy, whole - here};
+        }
+        at += round_up(here, 4);
+        continue;
+      }
+    }
+    if (status s = check("bsp_put", from, number, offset, bytes, to); !s.ok()) return s;
+    std::memcpy(to->base + offset, at, bytes);
+    at += round_up(bytes, 4);
+  }
+  return {};
+}
+
+}  // namespace tutti::bsp

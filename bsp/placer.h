@@ -1,0 +1,38 @@
+// Takes chunks of puts and messages apart: writes what was put where it belongs, and queues what was sent.
+#pragma once
+#include <span>
+
+#include "bsp/messages.h"
+#include "bsp/registrar.h"
+#include "core/status.h"
+
+namespace tutti::bsp {
+
+// What comes in pieces.
+struct unfinished {
+  bool put = false;           // more of the last put is to come
+  message_head head;          // of a message
+  std::byte* at = nullptr;    // where the next byte goes
+  std::byte* start = nullptr;
+  std::uint64_t left = 0;     // bytes that are still to come
+};
+
+class placer {
+ public:
+  placer(const registrar& areas, message_queue& queue, std::uint32_t me) : areas_(areas), queue_(queue), me_(me) {}
+
+  // The records of one chunk (without its head) from process `from`. `stays`: the chunk may be referred to until the
+  // queue is cleared. Errors: invalid, a put beyond what is registered here; the process that called it is named.
+  status place(std::span<const std::byte> records, std::uint32_t from, unfinished&, bool stays);
+
+  // Whether a get or put by `from` stays inside; the error says what does not.
+  status check(const char* call, std::uint32_t from, std::uint32_t number, std::uint64_t offset, std::uint64_t bytes,
+               const area*& out) const;
+
+ private:
+  const registrar& areas_;
+  message_queue& queue_;
+  std::uint32_t me_;
+};
+
+}  // namespace tutti::bsp

@@ -1,0 +1,222 @@
+// The protocol of bsp_sync.
+//
+// A process that enters the sync of superstep s sets its info word at every other one, and waits until everybody's has
+// come. That is a barrier already, and where nobody has anything for anybody the sync is over: an empty superstep costs
+// one barrier. Else everyone is in the sync now and no program runs, so memory that programs share may be read and
+// written in this order, for each process by itself:
+//   1. all gets upon its memory are served: what they ask for is copied aside;
+//   2. the answers to its own gets are written;
+//   3. the puts upon its memory are written, and messages queued;
+//   4. registrations change.
+// No process leaves before its own part is done; nobody waits for the parts of others. What it needs of them, chunks
+// and answers, is there before its part is done, or it would not be.
+//
+// Why two info words for each pair suffice, used in turn, and two halves of everything that is packed. Process p sets
+// the word of s + 2 at q, in the place of that of s, when it enters the sync of s + 2. It has then left the sync of
+// s + 1, for which it had q's word of s + 1, which q set after it had left the sync of s: q has read the word of s and
+// will not look for it again. So a word never overtakes one that is awaited, and q looks for exactly its own superstep.
+// The same argument covers the chunks of s, which p packs over when superstep s + 2 begins: by then q has left the sync
+// of s, in which it read them. Even a message that q reads in place during superstep s + 1, out of the chunk that p
+// packed in s, stays whole: q forgets its messages as it enters the sync of s + 1, before it sets the word that p waits
+// for. A chunk that comes with the info word overwrites that of s - 2 and is covered likewise.
+#include <algorithm>
+#include <string>
+
+#include "bsp/engine.h"
+#include "core/ops.h"
+
+namespace tutti::bsp {
+
+void engine::begin_superstep() noexcept {
+  arena_->reclaim(half());
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    lane& l = lanes_[i];
+    l.data.start(*arena_, make_location(0, layout_.chunk(half(), i)), layout_.chunk_bytes());
+    l.run_address = &l;
+    l.run_end = l.data.at;
+    if (!l.requests.empty()) l.requests.clear();
+    if (!l.answers.empty()) l.answers.clear();
+  }
+}
+
+bool engine::sync() { return finish(false); }
+
+bool engine::leave() {
+  if (!finish(true)) return false;
+  if (status s = team_.settle(); !s.ok()) return fail(s.during("bsp_end"));
+  return true;
+}
+
+bool engine::finish(bool leaving) {
+  queue_.clear();
+  std::uint8_t flags = leaving ? is_leaving : 0;
+  bool asks = false;
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    flags |= seal(i, leaving);
+    asks = asks || !lanes_[i].requests.empty();
+  }
+  const char* const call = leaving ? "bsp_end" : "bsp_sync";
+  status s = announce();
+  if (s.ok()) s = agree(leaving);
+  if (s.ok()) {
+    bool simple = all_in_place_ && !asks;
+    for (std::uint32_t i = 0; simple && i < size_; ++i) simple = !(flags_of(peers_[i].info) & has_requests);
+    if (!simple) {
+      s = exchange();
+    } else {
+      for (std::uint32_t k = 0, i = me_; s.ok() && k < size_; ++k, i = i + 1 < size_ ? i + 1 : 0)
+        if (flags_of(peers_[i].info) & has_data) s = place_in_place(i);
+    }
+  }
+  if (!s.ok()) return fail(s.during(call));
+  if (areas_.changed()) areas_.apply();
+  received_tag_ = sent_tag_;
+  sent_tag_ = next_tag_;
+  ++epoch_;
+  begin_superstep();
+  return true;
+}
+
+// Completes the chains for one process and decides what goes with the info word.
+std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
+  lane& l = lanes_[pid];
+  peer& p = peers_[pid];
+  close_run(l);
+  chunk_head& head = l.data.head(*arena_);
+  head.changes = areas_.changes();
+  std::uint8_t flags = leaving ? is_leaving : 0;
+  if (!l.requests.empty()) {
+    l.requests.seal(*arena_, stage::requests);
+    head.requests = l.requests.first();
+    flags |= has_requests;
+  }
+  l.data.seal(*arena_, stage::data);
+  if (head.next || head.used.bytes > sizeof head || areas_.changed()) flags |= has_data;
+  if (pid == me_) p.info = make_info(static_cast<std::uint16_t>(epoch_), flags);
+  p.sending = stage::requests;
+  p.next = flags & has_requests ? l.requests.first() : 0;
+  p.next_data = flags & has_data ? l.data.first() : 0;
+  p.eager = 0;
+  if (p.reads_me) {
+    p.next = p.next_data = 0;
+  } else if (flags & (has_requests | has_data)) {
+    if (options_.how == scheme::automatic) {
+      location& first = p.next ? p.next : p.next_data;
+      const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(first));
+      if (h.used.bytes <= layout_.chunk_bytes()) {
+        p.eager = first;
+        first = h.next;
+        flags |= is_eager;
+      }
+    }
+    if (p.next || p.next_data) flags |= has_more;
+  }
+  p.outgoing = flags;
+  return flags;
+}
+
+// The words for all, in Latin order: first to the next process, so that no two address the same one at once.
+status engine::announce() {
+  infos_.clear();
+  offered_ = 0;
+  for (std::uint32_t k = 1, i = me_ + 1; k < size_; ++k, ++i) {
+    if (i == size_) i = 0;
+    peer& p = peers_[i];
+    const far_word word{p.rank, board_->segment(), layout_.info(half(), me_)};
+    const std::uint64_t info = make_info(static_cast<std::uint16_t>(epoch_), p.outgoing);
+    if (p.eager) {
+      const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(p.eager));
+      infos_.push_back(with_signal(move_op(op_kind::put, arena_->id(p.eager), offset_of(p.eager), p.rank,
+                                           second_->segment(), layout_.eager(half(), me_), h.used.bytes,
+                                           &sending_[half()]),
+                                   word.segment, word.offset, info));
+    } else {
+      infos_.push_back(signal_op(word, info));
+    }
+  }
+  arrived_ = 1;  // mine
+  std::uint32_t next = me_ + 1 < size_ ? me_ + 1 : 0;
+  const std::byte* const words = base_ + layout_.info(half(), 0);
+  offer_infos();
+  auto here = [&] {
+    if (offered_ < infos_.size() && !offer_infos()) return false;
+    for (; arrived_ < size_; ++arrived_, next = next + 1 < size_ ? next + 1 : 0) {
+      const std::uint64_t info = load_acquire(words + 8ull * next);
+      if (epoch_of(info) != static_cast<std::uint16_t>(epoch_)) return false;
+      peers_[next].info = info;
+    }
+    return true;
+  };
+  if (here()) return {};
+  const wait_note note{"the others", peers_[next].rank, 0, epoch_};
+  return job_.wait(here, [&] { return team_.look(peers_[next].rank); }, note);
+}
+
+bool engine::offer_infos() noexcept {
+  offered_ += job_.net().submit(std::span(infos_).subspan(offered_));
+  return offered_ == infos_.size();
+}
+
+// Whether all ended the superstep in the same way.
+status engine::agree(bool leaving) {
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    const std::uint8_t flags = flags_of(peers_[i].info);
+    if (((flags & is_leaving) != 0) != leaving)
+      return {errc::invalid, "process " + std::to_string(i) + " called " + (leaving ? "bsp_sync" : "bsp_end") +
+                                 " while process " + std::to_string(me_) + " called " +
+                                 (leaving ? "bsp_end" : "bsp_sync") + "; all processes must call the same", peers_[i].rank};
+    if (areas_.changed() && !(flags & has_data)) return differ(i);
+  }
+  return {};
+}
+
+status engine::differ(std::uint32_t pid) {
+  return {errc::invalid, "processes " + std::to_string(me_) + " and " + std::to_string(pid) +
+                             " registered differently in superstep " + std::to_string(epoch_) +
+                             "; all processes must call bsp_push_reg and bsp_pop_reg in the same order", peers_[pid].rank};
+}
+
+// Puts and messages of a process whose chunks are read where it packed them.
+status engine::place_in_place(std::uint32_t from) {
+  status s;
+  peer& p = peers_[from];
+  const auto* chunk = reinterpret_cast<const chunk_head*>(p.board + layout_.chunk(half(), me_));
+  if (chunk->changes != areas_.changes()) return differ(from);
+  for (;;) {
+    const auto* const at = reinterpret_cast<const std::byte*>(chunk);
+    s = placer_.place({at + sizeof *chunk, chunk->used.bytes - sizeof *chunk}, from, p.open, true);
+    if (!s.ok() || chunk->next == 0) return s;
+    chunk = chunk_at(from, chunk->next, s);
+    if (!chunk) return s;
+  }
+}
+
+// Regions of a peer's arena are met as chunks name them. Their keys stand in its directory by then (arena.h).
+const chunk_head* engine::chunk_at(std::uint32_t pid, location l, status& why) {
+  peer& p = peers_[pid];
+  const std::uint32_t region = region_of(l);
+  if (region == 0) return reinterpret_cast<const chunk_head*>(p.board + offset_of(l));
+  if (pid == me_) return reinterpret_cast<const chunk_head*>(arena_->at(l));
+  if (p.regions.size() <= region) p.regions.resize(region + 1);
+  if (!p.regions[region]) {
+    const std::byte* const entry = p.board + layout_.directory(region);
+    std::uint32_t length;
+    std::memcpy(&length, entry, sizeof length);
+    auto keys = std::make_shared<blob_table>();
+    keys->push_back({entry + sizeof length, length});
+    auto segment = job_.net().attach(rank_map::strided(p.rank, 1), std::move(keys));
+    if (!segment) {
+      why = segment.error();
+      return nullptr;
+    }
+    p.segments.push_back(*segment);
+    p.regions[region] = job_.net().map(*segment, p.rank);
+    if (!p.regions[region]) {
+      why = {errc::fabric, "memory of rank " + std::to_string(p.rank) + " cannot be mapped any more", p.rank};
+      return nullptr;
+    }
+  }
+  return reinterpret_cast<const chunk_head*>(p.regions[region] + offset_of(l));
+}
+
+}  // namespace tutti::bsp

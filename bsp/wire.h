@@ -1,0 +1,143 @@
+// What the processes of a BSP program tell each other, byte by byte. All of them run the same library on the same kind
+// of machine: integers are as the processor has them.
+//
+// The info word. Upon entering bsp_sync every process sets one word at each of the others: which superstep it ends
+// and what it has for them. Two words for each pair, used in turn, suffice (superstep.cpp says why).
+//
+// Chunks. What a process has for another lies in a chain of chunks that it packed while it computed: one chain of get
+// requests, one of puts and messages; and one of answers to the other's gets, packed during the sync.
+//
+// Records. The chain of puts and messages is a sequence of records; each begins at a multiple of 4 bytes with a word
+// whose lowest two bits say which:
+//   put4   the word alone: area, offset and size in few bits (the compressed header of Birk 2006, 3.2)
+//   put12  area, offset and size in 32 bits each (the header of Birk 2006, 3.1)
+//   put16  the same with an offset of 64 bits
+//   other  a message, or padding
+// The data follow the header at once. A record never crosses the end of a chunk, but for the bytes of a message, which
+// go on at the beginning of the next one. A put that does not fit into a chunk becomes several records; all but the
+// last are marked, so that no other process's put to the same place gets in between.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "messaging/chunk.h"
+
+namespace tutti::bsp {
+
+// --- info --------------------------------------------------------------------------------------------------------
+enum info_flag : std::uint8_t {
+  has_requests = 1,  // a chain of get requests
+  has_data = 2,      // a chain of puts and messages
+  has_more = 4,      // chunks that follow through the channel
+  is_eager = 8,      // the first chunk came with the word
+  is_leaving = 16,   // this is bsp_end, not bsp_sync
+};
+
+constexpr std::uint64_t make_info(std::uint16_t epoch, std::uint8_t flags) noexcept {
+  return std::uint64_t{epoch} << 48 | std::uint64_t{flags} << 40;
+}
+constexpr std::uint16_t epoch_of(std::uint64_t info) noexcept { return static_cast<std::uint16_t>(info >> 48); }
+constexpr std::uint8_t flags_of(std::uint64_t info) noexcept { return static_cast<std::uint8_t>(info >> 40); }
+
+// --- chunks ------------------------------------------------------------------------------------------------------
+// Where a chunk lies in its owner's memory: the number of a region and an offset in it. Nothing lies at 0.
+using location = std::uint64_t;
+constexpr location make_location(std::uint32_t region, std::uint64_t offset) noexcept {
+  return std::uint64_t{region} << 48 | offset;
+}
+constexpr std::uint32_t region_of(location l) noexcept { return static_cast<std::uint32_t>(l >> 48); }
+constexpr std::uint64_t offset_of(location l) noexcept { return l & ((std::uint64_t{1} << 48) - 1); }
+
+enum class stage : std::uint8_t { requests, answers, data, done };  // of what one process sends another, in this order
+
+struct chunk_head {
+  messaging::chunk_head used;
+  location next = 0;         // of the chain; 0: the last
+  // In the first chunk of the data chain:
+  location requests = 0;     // first chunk of that chain
+  location answers = 0;      // likewise, once it is said to be ready
+  std::uint64_t changes = 0; // what was registered and popped in this superstep, as a hash
+  std::uint64_t reserved = 0;
+};
+static_assert(sizeof(chunk_head) == 48);  // a multiple of 16, for messages
+
+constexpr std::uint32_t make_note(stage s, bool last) noexcept {
+  return static_cast<std::uint32_t>(s) | (last ? 0x100u : 0u);
+}
+constexpr stage stage_of(std::uint32_t note) noexcept { return static_cast<stage>(note & 0xff); }
+constexpr bool is_last(std::uint32_t note) noexcept { return (note & 0x100u) != 0; }
+
+// --- records -----------------------------------------------------------------------------------------------------
+enum class record : std::uint32_t { put4, put12, put16, other };
+
+inline std::uint32_t load_word(const std::byte* at) noexcept {
+  std::uint32_t w;
+  std::memcpy(&w, at, 4);
+  return w;
+}
+inline void store_word(std::byte* at, std::uint32_t w) noexcept { std::memcpy(at, &w, 4); }
+constexpr record kind_of(std::uint32_t word) noexcept { return static_cast<record>(word & 3); }
+
+// The compressed header: 6 bits of area, 7 of size and 16 of offset, the two counted in bytes or in units of 8 bytes.
+struct put4 {
+  static constexpr std::uint32_t areas = 64, most_units = 127, offsets = 1u << 16;
+
+  static constexpr bool fits(std::uint32_t area, std::uint64_t offset, std::uint64_t bytes, bool by_words) noexcept {
+    const unsigned shift = by_words ? 3 : 0;
+    return area < areas && bytes >> shift <= most_units && offset >> shift < offsets;
+  }
+  static constexpr std::uint32_t pack(std::uint32_t area, std::uint64_t offset, std::uint64_t bytes,
+                                      bool by_words) noexcept {
+    const unsigned shift = by_words ? 3 : 0;
+    return static_cast<std::uint32_t>(record::put4) | (by_words ? 4u : 0u) | area << 3 |
+           static_cast<std::uint32_t>(bytes >> shift) << 9 | static_cast<std::uint32_t>(offset >> shift) << 16;
+  }
+  static constexpr std::uint32_t area(std::uint32_t w) noexcept { return w >> 3 & 63; }
+  static constexpr std::uint32_t bytes(std::uint32_t w) noexcept { return (w >> 9 & 127) << (w & 4 ? 3 : 0); }
+  static constexpr std::uint32_t offset(std::uint32_t w) noexcept { return w >> 16 << (w & 4 ? 3 : 0); }
+};
+
+// The first word of the longer headers: the kind, whether the put goes on in the next record, and 29 bits of area.
+constexpr std::uint32_t long_head(record kind, std::uint32_t area, bool goes_on) noexcept {
+  return static_cast<std::uint32_t>(kind) | (goes_on ? 4u : 0u) | area << 3;
+}
+constexpr std::uint32_t long_area(std::uint32_t word) noexcept { return word >> 3; }
+constexpr bool long_goes_on(std::uint32_t word) noexcept { return (word & 4) != 0; }
+
+struct put12 {
+  std::uint32_t kind_area;
+  std::uint32_t bytes;
+  std::uint32_t offset;
+};
+struct put16 {
+  std::uint32_t kind_area;
+  std::uint32_t bytes;
+  std::uint64_t offset;
+};
+static_assert(sizeof(put12) == 12 && sizeof(put16) == 16);
+
+// Padding is one word. A message begins at a multiple of 16 bytes, and so do its tag and its payload, which follow it.
+constexpr std::uint32_t padding = static_cast<std::uint32_t>(record::other);
+constexpr std::uint32_t message_mark = padding | 4;
+struct message_head {
+  std::uint32_t kind = message_mark;
+  std::uint32_t tag_bytes = 0;
+  std::uint64_t payload_bytes = 0;
+};
+static_assert(sizeof(message_head) == 16);
+
+constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t to) noexcept { return (n + to - 1) / to * to; }
+
+// --- gets --------------------------------------------------------------------------------------------------------
+// The answers of one process to another are the bytes asked for, one after the other in the order of the requests.
+struct get_request {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  std::uint64_t into;  // the asker's own: where the answer goes
+  std::uint32_t area;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(get_request) == 32);
+
+}  // namespace tutti::bsp

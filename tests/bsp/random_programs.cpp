@@ -1,0 +1,61 @@
+// Random programs against the model, on every fabric and by every scheme.
+#define BOOST_TEST_MODULE bsp_random_programs
+#include <boost/test/unit_test.hpp>
+
+#include "tests/bsp/model.h"
+#include "tests/collectives/job_env.h"
+#include "tests/harness/composed.h"
+#include "tests/harness/sim_fabric.h"
+
+namespace {
+
+using namespace tutti;
+using namespace tutti::test;
+
+struct plan {
+  std::uint64_t first_seed;
+  std::uint32_t programs;
+  bsp::scheme how = bsp::scheme::automatic;
+  program_options options{};
+};
+
+void run_programs(const fabric_spec& fabric, std::uint32_t n, const plan& p) {
+  BOOST_TEST_INFO(fabric.name << ", " << n << " processes, first seed " << p.first_seed);
+  run_ranks(fabric, n, [&](rank_env& env) {
+    auto j = open_job(env);
+    auto e = take(bsp::engine::open(j->world(), {.how = p.how}), "engine");
+    for (std::uint32_t k = 0; k < p.programs; ++k) run_random_program(*e, p.first_seed + k, p.options);
+    const bool left = e->leave();
+    require(left, e->error().text());
+  }, {.timeout = std::chrono::seconds(60) * time_scale, .seed = p.first_seed});
+}
+
+constexpr bsp::scheme every_scheme[] = {bsp::scheme::automatic, bsp::scheme::baseline, bsp::scheme::compressed};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(in_shared_memory) {
+  for (const bsp::scheme how : every_scheme)
+    for (const std::uint32_t n : {1u, 2u, 3u, 4u, 7u}) run_programs({"shm"}, n, {1000 * n, 60, how});
+}
+
+BOOST_AUTO_TEST_CASE(large_transfers) {
+  for (const bsp::scheme how : every_scheme)
+    run_programs({"shm"}, 3, {7, 10, how, {.most_bytes = 300000}});
+}
+
+BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
+  for (const fabric_spec& fabric : sim_fabrics())
+    for (const bsp::scheme how : every_scheme)
+      for (const std::uint32_t n : {2u, 3u, 5u}) run_programs(fabric, n, {2000 * n, 8, how});
+}
+
+BOOST_AUTO_TEST_CASE(on_networks) {
+  for (const fabric_spec& fabric : fabrics())
+    if (fabric.name != "shm")
+      for (const std::uint32_t n : {2u, 4u}) run_programs(fabric, n, {3000 * n, 15});
+}
+
+BOOST_AUTO_TEST_CASE(on_fabrics_made_of_others) {
+  for (const fabric_spec& fabric : composed_fabrics(fabrics())) run_programs(fabric, 4, {4000, 10});
+}

@@ -1,0 +1,74 @@
+/* Programs that break a rule. Usage: wrong SCENE; see wrong.sh for what each must say. The last process offends. */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bsp.h>
+
+static int p, s;
+
+/* As programs wrap it. */
+static void give_up(const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  bsp_vabort(format, values);
+}
+
+int main(int argc, char **argv) {
+  const char *scene = argc > 1 ? argv[1] : "";
+  if (!strcmp(scene, "pid_outside")) return bsp_pid();
+  if (!strcmp(scene, "begin_none")) bsp_begin(0);
+  if (!strcmp(scene, "never_begins") && bsp_nprocs()) return 0;
+  bsp_begin(bsp_nprocs());
+  p = bsp_nprocs(), s = bsp_pid();
+  const int last = s == p - 1, next = (s + 1) % p;
+  int a[4] = {0}, b = 1;
+  bsp_push_reg(a, sizeof a);
+  bsp_sync();
+  if (!strcmp(scene, "begin_twice")) bsp_begin(1);
+  if (last) {
+    if (!strcmp(scene, "put_beyond")) bsp_put(next, &b, a, 13, sizeof b);
+    if (!strcmp(scene, "put_far_beyond")) bsp_put(next, &b, a, INT_MAX, sizeof b);
+    if (!strcmp(scene, "get_beyond")) bsp_get(next, a, 16, &b, 1);
+    if (!strcmp(scene, "hpput_beyond")) bsp_hpput(next, &b, a, 13, sizeof b);
+    if (!strcmp(scene, "hpget_beyond")) bsp_hpget(next, a, 16, &b, 1);
+    if (!strcmp(scene, "put_unregistered")) bsp_put(next, &b, &b, 0, sizeof b);
+    if (!strcmp(scene, "get_unregistered")) bsp_get(next, &b, 0, a, sizeof b);
+    if (!strcmp(scene, "put_pid")) bsp_put(p, &b, a, 0, sizeof b);
+    if (!strcmp(scene, "put_negative_pid")) bsp_put(-1, &b, a, 0, sizeof b);
+    if (!strcmp(scene, "send_pid")) bsp_send(p + 3, NULL, &b, sizeof b);
+    if (!strcmp(scene, "put_negative")) bsp_put(next, &b, a, 0, -4);
+    if (!strcmp(scene, "put_negative_offset")) bsp_put(next, &b, a, -4, 4);
+    if (!strcmp(scene, "get_negative")) bsp_get(next, a, -1, &b, 4);
+    if (!strcmp(scene, "push_negative")) bsp_push_reg(&b, -1);
+    if (!strcmp(scene, "push_null")) bsp_push_reg(NULL, 4);
+    if (!strcmp(scene, "pop_unknown")) bsp_pop_reg(&b);
+    if (!strcmp(scene, "move_nothing")) bsp_move(&b, 4);
+    if (!strcmp(scene, "pushes_alone")) bsp_push_reg(&b, sizeof b);
+    if (!strcmp(scene, "pops_alone")) bsp_pop_reg(a);
+    if (!strcmp(scene, "ends_alone")) bsp_end();
+    if (!strcmp(scene, "exits")) exit(0);
+    if (!strcmp(scene, "is_killed")) kill(getpid(), SIGKILL);
+    if (!strcmp(scene, "gives_up")) give_up("%s of %d\n", "weary", 43);
+    if (!strcmp(scene, "aborts")) bsp_abort("%s at %d\n", "tired", 42);
+  }
+  if (!strcmp(scene, "put_later")) { /* an area that is gone */
+    bsp_pop_reg(a);
+    bsp_sync();
+    if (last) bsp_put(next, &b, a, 0, sizeof b);
+  }
+  if (!strcmp(scene, "too_large")) {
+    char *big = malloc(3 << 20);
+    memset(big, 1, 3 << 20);
+    bsp_send(next, NULL, big, 3 << 20);
+    free(big);
+  }
+  for (int i = 0; i < 1000; ++i) bsp_sync();
+  bsp_end();
+  if (!strcmp(scene, "sync_after_end")) bsp_sync();
+  printf("ended as if nothing had happened\n");
+  return 0;
+}

@@ -1,0 +1,64 @@
+#!/bin/bash
+# wrong.sh LAUNCHER(tutti|mpirun) TUTTI PROGRAM RANKS [SCENES]: each scene of wrong.c, or of those named, ends the whole
+# job with a status other than 0, soon, and says who broke which rule.
+set -u
+launcher=$1 tutti=$2 program=$3 ranks=$4 only=${5:-}
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+failed=0
+last=$((ranks - 1))
+
+scene() {  # NAME WORDS...: what the output must name
+  local name=$1 got word
+  shift
+  case " ${only:-$name} " in *" $name "*) ;; *) return ;; esac
+  case $launcher in
+    tutti) timeout -k 2 20 "$tutti" run -n "$ranks" "$program" "$name" ;;
+    mpirun) timeout -k 2 20 mpirun.openmpi --allow-run-as-root --oversubscribe -n "$ranks" "$program" "$name" ;;
+  esac >"$out" 2>&1 </dev/null
+  got=$?
+  if [ $got = 0 ] || [ $got = 124 ]; then  # 124: it hung
+    echo "FAILED: $name ended with status $got"; failed=1; sed 's/^/    /' "$out"
+  fi
+  for word; do
+    grep -qF -- "$word" "$out" || { echo "FAILED: $name does not say \"$word\":"; failed=1; sed 's/^/    /' "$out"; }
+  done
+}
+
+scene put_beyond "process $last called bsp_put" '4 bytes at offset 13' 'process 0 registered 16 bytes'
+scene put_far_beyond "process $last called bsp_put" '4 bytes at offset 2147483647'
+scene get_beyond "process $last called bsp_get" '1 bytes at offset 16'
+scene put_unregistered "process $last: bsp_put: 0x" 'not registered'
+scene get_unregistered "process $last: bsp_get: 0x" 'not registered'
+scene put_later "process $last: bsp_put: 0x" 'not registered'
+scene put_pid "process $last: bsp_put: there is no process $ranks;"
+scene put_negative_pid "process $last: bsp_put: there is no process -1;"
+scene send_pid "process $last: bsp_send: there is no process $((ranks + 3));"
+scene put_negative "process $last: bsp_put: the size is -4"
+scene put_negative_offset "process $last: bsp_put: the offset is -4"
+scene get_negative "process $last: bsp_get: the offset is -1"
+scene push_negative "process $last: bsp_push_reg: the size is -1"
+scene push_null "process $last: bsp_push_reg: NULL with 4 bytes"
+scene pop_unknown "process $last: bsp_pop_reg: 0x" 'not registered'
+scene move_nothing "process $last: bsp_move: the queue is empty"
+scene begin_none 'bsp_begin: 0 processes'
+scene begin_twice 'bsp_begin: called a second time'
+scene pid_outside 'bsp_pid: called before bsp_begin'
+scene sync_after_end 'bsp_sync: called after bsp_end'
+scene aborts "bsp_abort: process $last: tired at 42"
+scene gives_up "bsp_abort: process $last: weary of 43"
+TUTTI_BSP_MEMORY_MIB=2 scene too_large 'bsp_send' '2 MiB' 'TUTTI_BSP_MEMORY_MIB'
+TUTTI_BSP=Q scene put_beyond 'TUTTI_BSP=Q' 'auto|B|H'
+if [ "$ranks" -gt 1 ]; then
+  scene hpput_beyond "process $last" '4 bytes at offset 13' '16 bytes'
+  scene hpget_beyond "process $last" '1 bytes at offset 16' '16 bytes'
+  scene pushes_alone 'registered differently in superstep 2'
+  scene pops_alone 'registered differently in superstep 2'
+  scene ends_alone "process $last" 'bsp_end' 'bsp_sync' 'all processes must call the same'
+  scene exits "process $last: the process ended without bsp_end"
+  case $launcher in
+    tutti) scene is_killed "rank $last" ;;
+    mpirun) scene is_killed "process rank $last" ;;
+  esac
+fi
+exit $failed
