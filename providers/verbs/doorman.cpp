@@ -22,6 +22,7 @@ using namespace std::chrono_literals;
 constexpr auto first_interval = 2ms, longest_interval = 64ms;
 constexpr auto patience = 800ms;        // with a peer that does not answer
 constexpr auto long_patience = 4000ms;  // if its process is known to live
+constexpr auto between_looks = 100ms;   // after a peer that was heard
 
 bool watch(int poll_fd, int fd, void* what) noexcept {
   epoll_event event{};
@@ -168,16 +169,17 @@ void doorman::ask_again() noexcept {
   const auto now = clock::now();
   for (std::size_t i = 0; i < asking_.size();) {
     link& l = *asking_[i];
-    if (!l.gone && now - l.since > (l.pidfd >= 0 ? long_patience : patience)) end(l, news::kind::silent);
-    const bool on = !l.gone && ((l.wanted && !l.confirmed) || l.watched);
-    if (!on) {
+    const bool connecting = l.wanted && !l.confirmed;
+    const bool on = !l.gone && (connecting || l.watched);
+    if (on && now - l.since > (l.pidfd >= 0 ? long_patience : patience)) end(l, news::kind::silent);
+    if (!on || l.gone) {
       l.asking = false;
       asking_[i] = asking_.back();
       asking_.pop_back();
       continue;
     }
     if (now >= l.next) {
-      send(l, l.wanted && l.qp && !l.stale ? note_kind::hello : note_kind::ping);
+      send(l, connecting && l.qp && !l.stale ? note_kind::hello : note_kind::ping);
       l.next = now + l.interval;
       l.interval = std::min<std::chrono::milliseconds>(2 * l.interval, longest_interval);
     }
@@ -215,7 +217,7 @@ status doorman::want(rank_t rank) noexcept {
 void doorman::look_after(rank_t rank) noexcept {
   const std::lock_guard lock{mutex_};
   link* l = link_to(rank);
-  if (!l || l->gone || l->asking || rank == at_.rank) return;
+  if (!l || l->gone || l->asking || l->confirmed || rank == at_.rank || clock::now() - l->since < between_looks) return;
   l->watched = true;
   begin_asking(*l);
 }
@@ -237,7 +239,7 @@ void doorman::owner_sleeps() noexcept {
 bool doorman::process_lives(rank_t rank) noexcept {
   const std::lock_guard lock{mutex_};
   const link* l = links_[rank].get();
-  return l && l->pidfd >= 0 && !l->gone;
+  return l && l->pidfd >= 0 && !l->ended;
 }
 
 void doorman::say_bye() noexcept {
@@ -267,6 +269,7 @@ void doorman::tell(const link& l, news::kind what) noexcept {
 void doorman::end(link& l, news::kind how) noexcept {
   if (l.gone) return;
   l.gone = true;
+  l.ended = how == news::kind::ended;
   if (l.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, l.pidfd, nullptr);
   tell(l, how);
 }

@@ -107,6 +107,7 @@ class doorman {
     bool connected = false, confirmed = false, stale = false;
     bool told = false, sleeps = false;
     bool gone = false;           // nothing will come of it any more
+    bool ended = false;          // its process has
     bool wanted = false, watched = false;  // asking: to be connected, whether it is there
     bool asking = false;         // in asking_
     clock::time_point since{}, next{};     // of asking; `since` the last note heard

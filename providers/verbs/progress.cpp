@@ -11,6 +11,7 @@ unsigned verbs_transport::progress() noexcept {
   unsigned events = poll_sends();
   events += hear_news();
   events += hear_rings();
+  if (multicast_) events += multicast_->progress();
   if (swaps_waiting_) retry_swaps();
   if (waiting_)
     for (peer* p : lines_)

@@ -44,7 +44,7 @@ const char* version() {
 extern const provider verbs_provider;
 const provider verbs_provider{
     .name = "verbs",
-    .summary = "InfiniBand and RoCE by libibverbs",
+    .summary = "InfiniBand and RoCE by libibverbs, with the fabric's multicast",
     .probe = probe,
     .open = verbs::verbs_transport::open,
     .is_network = true,

@@ -1,6 +1,6 @@
 // Sleeping until something arrives: transport.h says what wakes, and by what argument nothing is missed.
 //
-// One descriptor is waited for. It holds the completion channel (this rank's completions, and rings), the doorman's
+// One descriptor is waited for. It holds the completion channel (this rank's completions, rings, and datagrams), the doorman's
 // knocks, and an alarm. The alarm bounds a sleep while peers have yet to confirm that they ring, and where peers on
 // other hosts are to be probed, who cannot be watched.
 #include <poll.h>
@@ -52,11 +52,13 @@ bool verbs_transport::arm(wake_by by) noexcept {
     ibv_cq* cq = nullptr;
     void* context = nullptr;
     while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) {
-      (cq == sends_.get() ? sends_armed_ : receives_armed_) = false;
+      (cq == sends_.get() ? sends_armed_ : cq == in_.cq() ? receives_armed_ : multicast_armed_) = false;
       ibv_ack_cq_events(cq, 1);
     }
     if (!std::exchange(sends_armed_, true)) ibv_req_notify_cq(sends_.get(), 0);
     if (!std::exchange(receives_armed_, true)) ibv_req_notify_cq(in_.cq(), 1);
+    if (multicast_ && !std::exchange(multicast_armed_, true)) ibv_req_notify_cq(multicast_->cq(), 1);
+    if (multicast_ && multicast_->progress() != 0) return false;
     if (poll_sends() + hear_rings() + hear_news() != 0) return false;
     armed_ = true;
   }

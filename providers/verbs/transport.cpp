@@ -79,7 +79,14 @@ status verbs_transport::start(const open_params& p) {
   at.device = &device_, at.pd = pd_.get(), at.sends = sends_.get(), at.in = &in_;
   at.limits = limits_, at.rank = rank_, at.size = size_, at.host = host_, at.knock_fd = knock_fd_;
   at.job = hash::text(p.job_id);
-  return doorman_.open(at);
+  if (status opened_door = doorman_.open(at); !opened_door) return opened_door;
+
+  verbs_multicast::surroundings around;
+  around.device = &device_, around.pd = pd_.get(), around.channel = channel_.get();
+  around.job = at.job, around.rank = rank_;
+  around.drive = [this] { return progress(); };
+  if (auto groups = verbs_multicast::open(std::move(around))) multicast_ = std::move(*groups);
+  return {};
 }
 
 status verbs_transport::open_waiting() {
@@ -120,6 +127,7 @@ status verbs_transport::try_limits() {
 
 verbs_transport::~verbs_transport() {
   if (pd_) say_goodbye();
+  multicast_.reset();
   doorman_.close();  // and with it all queue pairs
   const status closed{errc::peer_dead, "this rank's transport was closed"};
   for (auto& p : peers_)
@@ -142,7 +150,7 @@ address_blob verbs_transport::own_address() const noexcept {
   a.probe_address = reinterpret_cast<std::uint64_t>(scratch_.base), a.probe_rkey = scratch_.mr->rkey;
   a.doorman_qpn = doorman_.qpn();
   a.lid = device_.port.lid, a.mtu = static_cast<std::uint8_t>(device_.port.active_mtu);
-  a.ethernet = device_.where.ethernet, a.reads = doorman_.reads();
+  a.ethernet = device_.where.ethernet, a.reads = doorman_.reads(), a.multicast = multicast_ != nullptr;
   return a;
 }
 
@@ -151,11 +159,14 @@ result<std::vector<std::byte>> verbs_transport::address() { return as_blob(own_a
 status verbs_transport::connect(shared_blobs addresses, time_point) {
   if (!addresses || addresses->size() != size_)
     return {errc::invalid, "connect() needs the addresses of all " + std::to_string(size_) + " ranks"};
+  bool all_multicast = true;
   for (rank_t r = 0; r < size_; ++r) {
     const auto a = blob_as<address_blob>((*addresses)[r]);
     if (!a || a->version != wire_version)
       return {errc::protocol, "rank " + std::to_string(r) + " runs another version of the verbs provider", r};
+    all_multicast &= a->multicast != 0;
   }
+  if (!all_multicast) multicast_.reset();
   addresses_ = addresses;
   doorman_.meet(std::move(addresses));
   return {};

@@ -1,14 +1,14 @@
 // The transport contract upon raw verbs: one RC queue pair for each pair of ranks that talk, opened by the first
-// operation (doorman.h). The design is that of Kini 2003, section 5, widened.
+// operation (doorman.h), and UD multicast (multicast.h). The design is that of Kini 2003, section 5, widened.
 //
-// What a rank holds, with P peers that it has talked to (itself counts, if it talked to itself), n ranks, R regions
-// and S segments of m members:
-//   queue pairs   P (RC) + 1 (UD, the doorman's)
+// What a rank holds, with P peers that it has talked to (itself counts, if it talked to itself), n ranks, R regions,
+// S segments of m members and G multicast groups:
+//   queue pairs   P (RC) + 1 (UD, the doorman's) + G (UD)
 //   memory        P * (queue_depth * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes
 //                 + 1024 receives, 4096 completions and 256 notes, together some 450 KiB
-//                 + 16 n + 32 S m + 48 R, upon the regions themselves
-//   one thread, asleep (doorman.h), and 6 descriptors + 1 for each peer on the same host
-// Registered memory is locked: memlock must allow for the regions, and for about 1 MiB besides.
+//                 + 16 n + 32 S m + 48 R + 600 KiB G, upon the regions themselves
+//   one thread, asleep (doorman.h), and 6 descriptors + 1 for each peer on the same host + G
+// Registered memory is locked: memlock must allow for the regions, 600 KiB G, and about 1 MiB besides.
 //
 // Way of an operation. submit() turns it into one to three work requests on its peer's queue pair: the payload, the
 // signal behind it, and a bell where a signal or atomic cannot bring one itself. It is done when the last of them is,
@@ -56,6 +56,7 @@
 #include "core/transport.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/doorman.h"
+#include "providers/verbs/multicast.h"
 #include "providers/verbs/receiver.h"
 #include "providers/verbs/send_queue.h"
 #include "providers/verbs/wire.h"
@@ -147,6 +148,7 @@ class verbs_transport final : public transport {
   ~verbs_transport() override;
 
   const capabilities& caps() const noexcept override { return caps_; }
+  multicast* mcast() noexcept override { return multicast_.get(); }
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t) const noexcept override;
@@ -254,6 +256,7 @@ class verbs_transport final : public transport {
   std::unique_ptr<ibv_cq, cq_closer> sends_;      // of all RC queue pairs
   receiver in_;
   doorman doorman_;
+  std::unique_ptr<verbs_multicast> multicast_;    // null: this adapter has none, or some rank's
   capabilities caps_;
   link_limits limits_;
   rank_t rank_ = 0;
@@ -283,7 +286,7 @@ class verbs_transport final : public transport {
   int poll_fd_ = -1;                              // the channel, the doorman's knocks and the alarm
   int knock_fd_ = -1, alarm_fd_ = -1;
   bool armed_ = false, armed_fd_ = false, sleeps_ = false;
-  bool sends_armed_ = false, receives_armed_ = false;
+  bool sends_armed_ = false, receives_armed_ = false, multicast_armed_ = false;
   std::uint32_t unsure_ = 0;                      // peers that were told and have not confirmed
   std::uint32_t untold_ = 0;
   std::chrono::nanoseconds nap_{};

@@ -29,7 +29,8 @@ struct address_blob {
   std::uint8_t mtu = 0;              // ibv_mtu
   std::uint8_t ethernet = 0;         // RoCE
   std::uint8_t reads = 0;            // RDMA reads and atomics that it answers at once on one queue pair
-  std::uint8_t reserved[3] = {};
+  std::uint8_t multicast = 0;        // it can
+  std::uint8_t reserved[2] = {};
 };
 
 // transport::key().

@@ -1,4 +1,5 @@
 // Barriers on every fabric that works here, bound, executed and waited for as users do.
+// live_barriers [Boost.Test's options] [-- [--fabric NAME] [--ranks MOST]]
 #define BOOST_TEST_MODULE live_barriers
 #include <boost/test/unit_test.hpp>
 
@@ -18,10 +19,18 @@ std::vector<std::uint32_t> everyone(std::uint32_t n) {
 
 bool can_run(const barrier_algorithm& a, job& j) { return !a.needs_multicast || j.net().mcast(); }
 
-constexpr std::uint32_t most_ranks = 16;
+std::string option(std::string_view name, std::string standard) {
+  const auto& suite = boost::unit_test::framework::master_test_suite();
+  for (int i = 1; i + 1 < suite.argc; i += 2)
+    if (suite.argv[i] == name) return suite.argv[i + 1];
+  return standard;
+}
+
+std::uint32_t most_ranks() { return static_cast<std::uint32_t>(std::stoul(option("--ranks", "16"))); }
 
 // What works here, and the simulated worlds: exact, wild, with progress by the target, with nodes.
 std::vector<fabric_spec> all_fabrics() {
+  if (const std::string one = option("--fabric", ""); !one.empty()) return {{one}};
   auto all = fabrics();
   for (const fabric_spec& f : sim_fabrics()) all.push_back(f);
   return all;
@@ -41,7 +50,7 @@ void arrive_at_random(rank_env& env) {
 
 BOOST_AUTO_TEST_CASE(every_algorithm_holds_at_every_size) {
   for (const fabric_spec& fabric : all_fabrics())
-    for (std::uint32_t n = 1; n <= most_ranks; ++n) {
+    for (std::uint32_t n = 1; n <= most_ranks(); ++n) {
       const attendance books(n);
       run_ranks(fabric, n, [&](rank_env& env) {
         auto j = open_job(env);

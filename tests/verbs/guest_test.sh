@@ -3,4 +3,4 @@
 # there, or those whose name matches. Exit status 77 where no guest can be had.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-exec "$here/verbs-vm" --hosts 1 --timeout 840 -- bash "$here/programs" "$1" "${2-}"
+exec "$here/verbs-vm" --hosts 4 --timeout 840 -- bash "$here/programs" "$1" "${2-}"
