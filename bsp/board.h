@@ -1,8 +1,9 @@
 // The board: memory of every process that the others write into or read, laid out alike in all. It holds the info
-// words, and the first chunk that this process packs for each of the others, which most supersteps never go beyond.
+// words, the introductions of new channels, and the first chunk that this process packs for each of the others, which
+// most supersteps never go beyond.
 //
-// Where a peer's memory cannot be read in place, its first chunk and its half of a new channel's introduction come
-// into a second board, which only exists if such a pair of processes does.
+// Where a peer's memory cannot be read in place, its first chunk comes into a second board, which only exists if there is
+// such a pair of processes.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -27,17 +28,17 @@ struct board_layout {
   std::uint64_t directory(std::uint32_t region) const noexcept {  // its owner, read in place
     return 64 + 3 * words() + std::uint64_t{region} * key_room;
   }
+  std::uint64_t mail_word(std::uint32_t from) const noexcept { return directory(arena::most_regions) + 8ull * from; }
+  std::uint64_t mail_in(std::uint32_t from) const noexcept { return mail_word(0) + words() + std::uint64_t{from} * mail_room; }
+  std::uint64_t mail_out(std::uint32_t to) const noexcept { return mail_in(processes + to); }  // its owner
   std::uint64_t chunk(unsigned half, std::uint32_t to) const noexcept {  // its owner
-    return round_up(directory(arena::most_regions), 4096) + (half * std::uint64_t{processes} + to) * chunk_bytes();
+    return round_up(mail_in(2 * processes), 4096) + (half * std::uint64_t{processes} + to) * chunk_bytes();
   }
   std::uint64_t bytes() const noexcept { return chunk(2, 0); }
 
-  // The second board.
-  std::uint64_t mail_word(std::uint32_t from) const noexcept { return 8ull * from; }
-  std::uint64_t mail_in(std::uint32_t from) const noexcept { return words() + std::uint64_t{from} * mail_room; }
-  std::uint64_t mail_out(std::uint32_t to) const noexcept { return mail_in(processes + to); }  // its owner
+  // The second board: chunks that come with an info word.
   std::uint64_t eager(unsigned half, std::uint32_t from) const noexcept {
-    return round_up(mail_in(2 * processes), 4096) + (half * std::uint64_t{processes} + from) * chunk_bytes();
+    return (half * std::uint64_t{processes} + from) * chunk_bytes();
   }
   std::uint64_t second_bytes() const noexcept { return eager(2, 0); }
 };

@@ -50,6 +50,15 @@ bool engine::pop_reg(const void* address) {
   return broken("bsp_pop_reg", hex(address) + " is not registered; pop what was pushed, by the same address");
 }
 
+bool engine::find_area(const char* call, const void* address, std::uint64_t offset, std::uint64_t bytes,
+                       std::uint32_t& area) {
+  area = address ? areas_.find(address) : registrar::no_area;
+  if (area == registrar::no_area)
+    return broken(call, hex(address) + " is not registered; bsp_push_reg takes effect at the next bsp_sync");
+  if (offset + bytes >= offset) return true;
+  return broken(call, number(bytes) + " bytes at offset " + number(offset) + "; no range is like that");
+}
+
 bool engine::extend(const char* call, chain& c, stage s, bool in_place, std::uint64_t wanted) {
   std::uint64_t bytes = slot_bytes;
   if (in_place) bytes = std::clamp(round_up(wanted + sizeof(chunk_head), 64), in_place_chunk, most_chunk);
@@ -102,11 +111,8 @@ bool engine::put_slowly(const char* call, std::uint32_t pid, const void* source,
                         std::uint64_t offset, std::uint64_t bytes) {
   if (!check_pid(call, pid)) return false;
   if (bytes == 0) return true;
-  const std::uint32_t area = address ? areas_.find(address) : registrar::no_area;
-  if (area == registrar::no_area)
-    return broken(call, hex(address) + " is not registered; bsp_push_reg takes effect at the next bsp_sync");
-  if (offset + bytes < offset)
-    return broken(call, number(bytes) + " bytes at offset " + number(offset) + "; negative sizes and offsets mean nothing");
+  std::uint32_t area;
+  if (!find_area(call, address, offset, bytes, area)) return false;
   lane& l = lanes_[pid];
   const bool in_place = peers_[pid].reads_me;
   bool goes_on = l.run_address == address && l.run_next == offset;  // in a header that was full
@@ -126,29 +132,40 @@ bool engine::put_slowly(const char* call, std::uint32_t pid, const void* source,
   return true;
 }
 
-bool engine::get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
-  if (!check_pid("bsp_get", pid)) return false;
+bool engine::request(const char* call, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
+                     std::uint64_t bytes, bool direct) {
+  if (!check_pid(call, pid)) return false;
   if (bytes == 0) return true;
-  const std::uint32_t area = address ? areas_.find(address) : registrar::no_area;
-  if (area == registrar::no_area)
-    return broken("bsp_get", hex(address) + " is not registered; bsp_push_reg takes effect at the next bsp_sync");
+  std::uint32_t area;
+  if (!find_area(call, address, offset, bytes, area)) return false;
   lane& l = lanes_[pid];
-  const get_request r{offset, bytes, reinterpret_cast<std::uintptr_t>(into), area, 0};
-  if (l.requests.room() < sizeof r &&
-      !extend("bsp_get", l.requests, stage::requests, peers_[pid].reads_me, sizeof r))
+  const get_request r{offset, bytes, reinterpret_cast<std::uintptr_t>(into), area, direct};
+  if (l.requests.room() < sizeof r && !extend(call, l.requests, stage::requests, peers_[pid].reads_me, sizeof r))
     return false;
   std::memcpy(l.requests.at, &r, sizeof r);
   l.requests.at += sizeof r;
+  ++(direct ? l.direct_gets : l.gets);
   return true;
+}
+
+// What is large is not packed but sent from where it lies, during the sync, when the other process is there to place
+// what comes: the two copies that shared memory needs then go on at the same time, through a few slots that stay in
+// the caches. What is small is packed: that is allowed, and as fast as anything.
+bool engine::goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept {
+  return bytes >= direct_least && pid != me_ && options_.how == scheme::automatic && job_.net().caps().any_local_memory;
 }
 
 bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
                    std::uint64_t bytes) {
-  return put_slowly("bsp_hpput", pid, source, address, offset, bytes);
+  if (!goes_direct(pid, bytes)) return put_slowly("bsp_hpput", pid, source, address, offset, bytes);
+  std::uint32_t area;
+  if (!check_pid("bsp_hpput", pid) || !find_area("bsp_hpput", address, offset, bytes, area)) return false;
+  lanes_[pid].direct.push_back({static_cast<const std::byte*>(source), offset, bytes, area});
+  return true;
 }
 
 bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
-  return get(pid, address, offset, into, bytes);
+  return request("bsp_hpget", pid, address, offset, into, bytes, goes_direct(pid, bytes));
 }
 
 // --- messages ----------------------------------------------------------------------------------------------------

@@ -69,7 +69,9 @@ class engine {
     }
     return put_slowly("bsp_put", pid, source, address, offset, bytes);
   }
-  bool get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
+  bool get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
+    return request("bsp_get", pid, address, offset, into, bytes, false);
+  }
   bool hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes);
   bool hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
 
@@ -80,6 +82,13 @@ class engine {
   std::uint64_t tag_bytes() const noexcept { return received_tag_; }  // of the messages in the queue
 
  private:
+  struct direct_put {
+    const std::byte* source;
+    std::uint64_t offset, bytes;           // for a gift, offset is where it goes
+    std::uint32_t area;                    // gift: it answers an hp get
+  };
+  static constexpr std::uint32_t gift = registrar::no_area;
+
   // What is packed for one process.
   struct lane {
     chain data;
@@ -93,6 +102,8 @@ class engine {
     bool run_long = false;                 // the header is not put4
     bool run_cut = false;                  // the put goes on in the next record
     chain requests, answers;
+    std::uint32_t gets = 0, direct_gets = 0;  // requests
+    std::vector<direct_put> direct;        // hp puts that stay where they are until the sync, and gifts
   };
 
   // The other end.
@@ -110,7 +121,12 @@ class engine {
     location eager = 0;                    // the chunk that goes with it
     stage sending = stage::done, receiving = stage::done;
     location next = 0, next_data = 0;      // to send through the channel: of this stage; of the stage of data
+    std::size_t direct = 0;                // hp puts that were sent, and bytes of the next one
+    std::uint64_t direct_at = 0;
     bool needs_line = false;
+    std::uint64_t answer_chunks = 0;       // of my answers to it, complete; of its answers to me, taken
+    std::uint64_t answers_taken = 0;
+    location answers_next = 0;
     bool served = false;                   // its requests, all of them
     bool eager_waits = false;              // the chunk that came with its info was not taken
     bool checked = false;                  // its registrations against mine
@@ -120,6 +136,8 @@ class engine {
   };
 
   static constexpr std::uint32_t slot_bytes = 16 * 1024;
+  static constexpr std::uint32_t direct_front = 64;    // of a chunk: head and header, before the bytes of an hp put
+  static constexpr std::uint64_t direct_least = 8192;  // bytes: smaller hp puts are packed like others
   static constexpr std::uint32_t no_process = ~std::uint32_t{0};
 
   engine(team&, const engine_options&);
@@ -131,6 +149,7 @@ class engine {
   bool fail(status) noexcept;
   bool broken(const char* call, std::string text);
   bool check_pid(const char* call, std::uint32_t pid);
+  bool find_area(const char* call, const void* address, std::uint64_t offset, std::uint64_t bytes, std::uint32_t& area);
 
   // open.cpp
   status meet();
@@ -138,6 +157,9 @@ class engine {
   // engine.cpp
   bool put_slowly(const char* call, std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
                   std::uint64_t bytes);
+  bool request(const char* call, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
+               std::uint64_t bytes, bool direct);
+  bool goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept;
   void close_run(lane&) noexcept;
   bool open_run(const char* call, lane&, bool in_place, const void* address, std::uint32_t area, std::uint64_t offset,
                 std::uint64_t bytes, bool goes_on);
@@ -157,9 +179,12 @@ class engine {
   // exchange.cpp
   status exchange();
   status pump(bool& done);
-  status send_to(std::uint32_t pid);
+  void send_to(std::uint32_t pid);
+  bool send_direct(std::uint32_t pid) noexcept;
   status receive_from(std::uint32_t pid);
   status read_from(std::uint32_t pid, bool& complete);
+  status read_answers(std::uint32_t pid, bool& complete);
+  bool tell_answers(std::uint32_t pid, bool all) noexcept;
   status take_from(std::uint32_t pid, bool& complete);
   status serve(std::uint32_t pid, std::span<const std::byte> requests);
   status deliver(std::uint32_t pid, std::span<const std::byte> answers);
@@ -184,6 +209,7 @@ class engine {
   std::vector<rma_op> infos_;              // to offer
   std::size_t offered_ = 0;
   std::uint32_t arrived_ = 0;              // infos of this superstep, in the order in which they are looked at
+  bool moved_ = false;                     // something went on in this turn of the exchange
   std::uint32_t mid_put_ = no_process;     // whose put was written in part only: nobody else's turn
   std::uint32_t unserved_ = 0, unanswered_ = 0;  // peers whose requests I have not served; who have not answered mine
   completion sending_[2];                  // by half: chunks that the fabric still reads

@@ -1,6 +1,7 @@
 // What follows the info words when there is more than chunks to be read in place: gets, and chunks that travel.
 //
-// Each process sends another, in this order: its get requests, the answers to the other's, its puts and messages. It
+// Each process sends another, in this order: its get requests, the answers to the other's, its puts and messages, its
+// large hp puts. It
 // takes them in the same order, but holds answers back until it has served all gets upon its memory, and puts until it
 // has written all answers to its own gets (superstep.cpp).
 //
@@ -8,6 +9,8 @@
 // the answers to its own have come. Requests come first from everybody and are served whenever they come, into memory
 // of this process, so they never wait for room that others must make. Once a process has served all, it takes answers
 // whenever they come; and they are before the puts in every channel, so nothing that is held back stands in their way.
+//
+// Large hp puts come last. They wait for nothing, since nobody else may use their targets in this superstep.
 //
 // A put that came in part is waited for before any other process's puts are written, so that of two puts to one place
 // one is there whole. That delays nobody for good: the rest comes whatever this process does with its other channels.
@@ -20,6 +23,11 @@
 #include "core/ops.h"
 
 namespace tutti::bsp {
+namespace {
+
+constexpr std::uint64_t answer_piece = std::uint64_t{1} << 15;
+
+}  // namespace
 
 status engine::exchange() {
   unserved_ = unanswered_ = 0;
@@ -30,12 +38,15 @@ status engine::exchange() {
     p.served = (flags & has_requests) == 0;
     p.eager_waits = (flags & is_eager) != 0;
     p.checked = false;
+    p.answer_chunks = p.answers_taken = 0;
+    p.answers_next = 0;
     unserved_ += !p.served;
-    p.asked = lanes_[i].requests.first();
+    p.asked = lanes_[i].gets ? lanes_[i].requests.first() : 0;
     p.asked_at = sizeof(chunk_head), p.answered = 0;
     unanswered_ += p.asked != 0;
+    p.direct = 0, p.direct_at = 0;
     const bool answers_travel = (!p.served && !p.reads_me) || (p.asked && !p.board);
-    p.needs_line = i != me_ && (answers_travel || ((flags | p.outgoing) & has_more));
+    p.needs_line = i != me_ && (answers_travel || ((flags | p.outgoing) & (has_more | has_direct)) || lanes_[i].direct_gets);
   }
   status s;
   bool done = false;
@@ -47,48 +58,77 @@ status engine::exchange() {
   return sending_[half()].outcome();
 }
 
-// Goes as far as it can without waiting.
+// Goes as far as it can without waiting: whoever calls may sleep until something arrives.
 status engine::pump(bool& done) {
-  bool all = true;
-  for (std::uint32_t k = 0, i = me_; k < size_; ++k, i = i + 1 < size_ ? i + 1 : 0) {
-    peer& p = peers_[i];
-    if (p.needs_line && !(p.line && p.line->open()))
-      if (status s = introduce(i); !s.ok()) return s;
-    if (p.sending != stage::done)
-      if (status s = send_to(i); !s.ok()) return s;
-    if (p.receiving != stage::done)
-      if (status s = receive_from(i); !s.ok()) return s;
-    if (p.line) p.line->settle();
-    all = all && p.sending == stage::done && p.receiving == stage::done;
-  }
-  done = all && sending_[half()].idle();
+  do {
+    bool all = true;
+    moved_ = false;
+    for (std::uint32_t k = 0, i = me_; k < size_; ++k, i = i + 1 < size_ ? i + 1 : 0) {
+      peer& p = peers_[i];
+      if (p.needs_line && !(p.line && p.line->open()))
+        if (status s = introduce(i); !s.ok()) return s;
+      if (p.sending != stage::done) send_to(i);
+      if (p.receiving != stage::done)
+        if (status s = receive_from(i); !s.ok()) return s;
+      if (p.line) p.line->settle();
+      all = all && p.sending == stage::done && p.receiving == stage::done;
+    }
+    done = all && sending_[half()].idle();
+  } while (moved_ && !done);
   return {};
 }
 
-status engine::send_to(std::uint32_t pid) {
+void engine::send_to(std::uint32_t pid) {
   peer& p = peers_[pid];
   if (p.sending == stage::answers) {
-    if (!p.served) return {};  // until its requests have come
+    if (!p.served) return;  // until its requests have come
     const location first = lanes_[pid].answers.first();
+    if (first && p.reads_me && !tell_answers(pid, true)) return;
     if (first && !p.reads_me && p.next == 0) p.next = first;
-    if (first && p.reads_me && pid != me_) {
-      const rma_op op = signal_op({p.rank, board_->segment(), layout_.answer(me_)}, epoch_);
-      if (job_.net().submit({&op, 1}) == 0) return {};
-    }
   }
   if (p.next) {  // one chunk, then another process has its turn
-    if (!p.line || !p.line->open()) return {};
+    if (!p.line || !p.line->open()) return;
     const auto& head = *reinterpret_cast<const chunk_head*>(arena_->at(p.next));
-    if (!p.line->send(arena_->id(p.next), offset_of(p.next), head.used, &sending_[half()])) return {};
+    if (!p.line->send(arena_->id(p.next), offset_of(p.next), head.used, &sending_[half()])) return;
     p.next = head.next;
-    if (p.next) return {};
+    moved_ = true;
+    if (p.next) return;
   }
   switch (p.sending) {
     case stage::requests: p.sending = stage::answers; break;
-    case stage::answers: p.sending = p.next_data ? stage::data : stage::done, p.next = p.next_data; break;
-    default: p.sending = stage::done; break;
+    case stage::answers: p.sending = stage::data, p.next = p.next_data; break;
+    case stage::data: p.sending = stage::direct; break;
+    default:
+      if (!send_direct(pid)) return;
+      p.sending = stage::done;
   }
-  return {};
+  moved_ = true;
+}
+
+// True: all hp puts are on their way.
+bool engine::send_direct(std::uint32_t pid) noexcept {
+  peer& p = peers_[pid];
+  const auto& all = lanes_[pid].direct;
+  while (p.direct < all.size()) {
+    if (!p.line || !p.line->open()) return false;
+    const direct_put& d = all[p.direct];
+    const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(d.bytes - p.direct_at, slot_bytes - direct_front));
+    const bool last = p.direct + 1 == all.size() && p.direct_at + piece == d.bytes;
+    struct {
+      chunk_head head;
+      put16 header;
+    } front;
+    static_assert(sizeof front == direct_front && sizeof(gift_head) == sizeof(put16));
+    front.head.used = {direct_front + piece, make_note(stage::direct, last)};
+    front.header = {d.area == gift ? gift_mark : long_head(record::put16, d.area, false), piece, d.offset + p.direct_at};
+    if (!p.line->send(std::as_bytes(std::span(&front, 1)), plain_memory,
+                      reinterpret_cast<std::uintptr_t>(d.source) + p.direct_at, piece, &sending_[half()]))
+      return false;
+    moved_ = true;
+    p.direct_at += piece;
+    if (p.direct_at == d.bytes) ++p.direct, p.direct_at = 0;
+  }
+  return true;
 }
 
 status engine::receive_from(std::uint32_t pid) {
@@ -97,18 +137,21 @@ status engine::receive_from(std::uint32_t pid) {
   for (;;) {
     const bool due = p.receiving == stage::requests  ? !p.served
                      : p.receiving == stage::answers ? p.asked != 0
-                                                     : (flags & has_data) != 0;
-    if (due && p.receiving != stage::requests && unserved_ > 0) return {};
+                     : p.receiving == stage::data    ? (flags & has_data) != 0
+                                                     : (flags & has_direct) != 0 || lanes_[pid].direct_gets > 0;
+    if (due && (p.receiving == stage::answers || p.receiving == stage::data) && unserved_ > 0) return {};
     if (due && p.receiving == stage::data && unanswered_ > 0) return {};
     if (due && p.receiving == stage::data && mid_put_ != no_process && mid_put_ != pid) return {};
     if (due) {
       bool complete = false;
-      if (status s = p.board ? read_from(pid, complete) : take_from(pid, complete); !s.ok()) return s;
+      const bool in_place = p.board && p.receiving != stage::direct;
+      if (status s = in_place ? read_from(pid, complete) : take_from(pid, complete); !s.ok()) return s;
       if (!complete) return {};
       if (p.receiving == stage::requests) {
-        lane& l = lanes_[pid];
-        l.answers.seal(*arena_, stage::answers);
-        l.data.head(*arena_).answers = l.answers.first();
+        if (chain& c = lanes_[pid].answers; !c.empty()) {
+          c.seal(*arena_, stage::answers);
+          ++p.answer_chunks;
+        }
         p.served = true;
         --unserved_;
       } else if (p.receiving == stage::answers) {
@@ -117,27 +160,42 @@ status engine::receive_from(std::uint32_t pid) {
       }
     }
     p.receiving = static_cast<stage>(static_cast<int>(p.receiving) + 1);
+    moved_ = true;
     if (p.receiving == stage::done) return {};
   }
 }
 
-// A whole stage of a process whose chunks are read in place.
+// From a process whose chunks are read in place: all requests and all puts are there, answers as far as it says.
 status engine::read_from(std::uint32_t pid, bool& complete) {
-  peer& p = peers_[pid];
-  if (p.receiving == stage::answers &&
-      !(pid == me_ ? p.served : load_acquire(base_ + layout_.answer(pid)) == epoch_))
-    return {};
+  if (peers_[pid].receiving == stage::answers) return read_answers(pid, complete);
   complete = true;
-  if (p.receiving == stage::data) return place_in_place(pid);
-  const auto& first = *reinterpret_cast<const chunk_head*>(p.board + layout_.chunk(half(), me_));
+  if (peers_[pid].receiving == stage::data) return place_in_place(pid);
+  const auto& first = *reinterpret_cast<const chunk_head*>(peers_[pid].board + layout_.chunk(half(), me_));
   status s;
-  for (location l = p.receiving == stage::requests ? first.requests : first.answers; l && s.ok();) {
+  for (location l = first.requests; l && s.ok();) {
     const chunk_head* const chunk = chunk_at(pid, l, s);
     if (!chunk) break;
-    const std::span body{reinterpret_cast<const std::byte*>(chunk + 1), chunk->used.bytes - sizeof *chunk};
-    s = p.receiving == stage::requests ? serve(pid, body) : deliver(pid, body);
+    s = serve(pid, {reinterpret_cast<const std::byte*>(chunk + 1), chunk->used.bytes - sizeof *chunk});
     l = chunk->next;
   }
+  return s;
+}
+
+status engine::read_answers(std::uint32_t pid, bool& complete) {
+  peer& p = peers_[pid];
+  const std::uint64_t word = pid == me_ ? make_answer(static_cast<std::uint16_t>(epoch_), p.answer_chunks, p.served)
+                                        : load_acquire(base_ + layout_.answer(pid));
+  if (epoch_of(word) != static_cast<std::uint16_t>(epoch_)) return {};
+  status s;
+  for (; s.ok() && p.answers_taken < answer_chunks(word); ++p.answers_taken) {
+    const auto& first = *reinterpret_cast<const chunk_head*>(p.board + layout_.chunk(half(), me_));
+    const chunk_head* const chunk = chunk_at(pid, p.answers_taken ? p.answers_next : first.answers, s);
+    if (!chunk) break;
+    s = deliver(pid, {reinterpret_cast<const std::byte*>(chunk + 1), chunk->used.bytes - sizeof *chunk});
+    p.answers_next = chunk->next;
+    moved_ = true;
+  }
+  complete = all_answered(word) && p.answers_taken == answer_chunks(word);
   return s;
 }
 
@@ -163,6 +221,7 @@ status engine::take_from(std::uint32_t pid, bool& complete) {
     switch (p.receiving) {
       case stage::requests: s = serve(pid, body); break;
       case stage::answers: s = deliver(pid, body); break;
+      case stage::direct: s = placer_.place(body, pid, p.open, false); break;
       default:
         if (!std::exchange(p.checked, true) && head.changes != areas_.changes()) return differ(pid);
         s = placer_.place(body, pid, p.open, eager);
@@ -171,6 +230,7 @@ status engine::take_from(std::uint32_t pid, bool& complete) {
     complete = is_last(head.used.note);
     if (eager) p.eager_waits = false;
     else p.line->release();
+    moved_ = true;
   }
   return s;
 }
@@ -184,15 +244,37 @@ status engine::serve(std::uint32_t pid, std::span<const std::byte> requests) {
     get_request r;
     std::memcpy(&r, requests.data(), sizeof r);
     const area* from;
-    if (status s = placer_.check("bsp_get", pid, r.area, r.offset, r.bytes, from); !s.ok()) return s;
+    if (status s = placer_.check(r.direct ? "bsp_hpget" : "bsp_get", pid, r.area, r.offset, r.bytes, from); !s.ok())
+      return s;
+    if (r.direct) {
+      l.direct.push_back({from->base + r.offset, r.into, r.bytes, gift});
+      peers_[pid].needs_line = true;
+      continue;
+    }
     for (const std::byte* at = from->base + r.offset; r.bytes > 0;) {
-      if (l.answers.room() == 0 && !extend("bsp_sync", l.answers, stage::answers, in_place, r.bytes)) return error_;
+      if (l.answers.room() == 0) {
+        const bool first = l.answers.empty();
+        if (!extend("bsp_sync", l.answers, stage::answers, in_place, std::min(r.bytes, answer_piece))) return error_;
+        if (first) {
+          l.data.head(*arena_).answers = l.answers.first();
+        } else {  // the asker copies one while the next is made
+          ++peers_[pid].answer_chunks;
+          if (in_place) tell_answers(pid, false);
+        }
+      }
       const auto piece = std::min<std::uint64_t>(r.bytes, l.answers.room());
       copy_small(l.answers.at, at, piece);
       l.answers.at += piece, at += piece, r.bytes -= piece;
     }
   }
   return {};
+}
+
+bool engine::tell_answers(std::uint32_t pid, bool all) noexcept {
+  if (pid == me_) return true;
+  const rma_op op = signal_op({peers_[pid].rank, board_->segment(), layout_.answer(me_)},
+                              make_answer(static_cast<std::uint16_t>(epoch_), peers_[pid].answer_chunks, all));
+  return job_.net().submit({&op, 1}) == 1;
 }
 
 status engine::deliver(std::uint32_t pid, std::span<const std::byte> answers) {
@@ -207,6 +289,10 @@ status engine::deliver(std::uint32_t pid, std::span<const std::byte> answers) {
     }
     get_request r;
     std::memcpy(&r, reinterpret_cast<const std::byte*>(chunk) + p.asked_at, sizeof r);
+    if (r.direct) {
+      p.asked_at += sizeof r;
+      continue;
+    }
     const auto piece = std::min<std::uint64_t>(r.bytes - p.answered, answers.size());
     copy_small(reinterpret_cast<std::byte*>(r.into) + p.answered, answers.data(), piece);
     p.answered += piece;
@@ -218,10 +304,9 @@ status engine::deliver(std::uint32_t pid, std::span<const std::byte> answers) {
 
 // --- channels ----------------------------------------------------------------------------------------------------
 // Made when a pair of processes first needs one. Both see that in the same sync, from what each has told the other, so
-// each makes its half and mails it to the other's second board, where a place waits for just this.
+// each makes its half and mails it to the other's board, where a place waits for just this.
 status engine::introduce(std::uint32_t pid) {
   peer& p = peers_[pid];
-  std::byte* const mine = second_->base();
   if (!p.line) {
     std::vector<std::byte> blob;
     auto line = messaging::channel::offer(job_, p.rank, {8, slot_bytes}, blob);
@@ -229,20 +314,20 @@ status engine::introduce(std::uint32_t pid) {
     const std::uint64_t length = blob.size();
     if (length > board_layout::mail_room - sizeof length)
       return {errc::unsupported, "a memory key of " + std::to_string(length) + " bytes does not fit"};
-    std::byte* const letter = mine + layout_.mail_out(pid);
+    std::byte* const letter = base_ + layout_.mail_out(pid);
     std::memcpy(letter, &length, sizeof length);
     std::memcpy(letter + sizeof length, blob.data(), blob.size());
     p.line = std::move(*line);
   }
   if (!p.mailed) {
     const rma_op op =
-        with_signal(move_op(op_kind::put, second_->region(), layout_.mail_out(pid), p.rank, second_->segment(),
+        with_signal(move_op(op_kind::put, board_->region(), layout_.mail_out(pid), p.rank, board_->segment(),
                             layout_.mail_in(me_), board_layout::mail_room, &sending_[half()]),
-                    second_->segment(), layout_.mail_word(me_), 1);
+                    board_->segment(), layout_.mail_word(me_), 1);
     p.mailed = job_.net().submit({&op, 1}) == 1;
   }
-  if (!p.mailed || load_acquire(mine + layout_.mail_word(pid)) == 0) return {};
-  const std::byte* const letter = mine + layout_.mail_in(pid);
+  if (!p.mailed || load_acquire(base_ + layout_.mail_word(pid)) == 0) return {};
+  const std::byte* const letter = base_ + layout_.mail_in(pid);
   std::uint64_t length;
   std::memcpy(&length, letter, sizeof length);
   return p.line->accept({letter + sizeof length, length});

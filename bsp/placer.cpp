@@ -66,6 +66,13 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
           at += 4;
           continue;
         }
+        if (word == gift_mark) {
+          gift_head g;
+          std::memcpy(&g, at, sizeof g);
+          std::memcpy(reinterpret_cast<std::byte*>(g.into), at + sizeof g, g.bytes);
+          at += sizeof g + round_up(g.bytes, 4);
+          continue;
+        }
         message_head h;
         std::memcpy(&h, at, sizeof h);
         at += sizeof h;

@@ -34,8 +34,9 @@ void engine::begin_superstep() noexcept {
     l.data.start(*arena_, make_location(0, layout_.chunk(half(), i)), layout_.chunk_bytes());
     l.run_address = &l;
     l.run_end = l.data.at;
-    if (!l.requests.empty()) l.requests.clear();
+    if (!l.requests.empty()) l.requests.clear(), l.gets = l.direct_gets = 0;
     if (!l.answers.empty()) l.answers.clear();
+    if (!l.direct.empty()) l.direct.clear();
   }
 }
 
@@ -59,8 +60,9 @@ bool engine::finish(bool leaving) {
   status s = announce();
   if (s.ok()) s = agree(leaving);
   if (s.ok()) {
-    bool simple = all_in_place_ && !asks;
-    for (std::uint32_t i = 0; simple && i < size_; ++i) simple = !(flags_of(peers_[i].info) & has_requests);
+    bool simple = all_in_place_ && !asks && !(flags & has_direct);
+    for (std::uint32_t i = 0; simple && i < size_; ++i)
+      simple = !(flags_of(peers_[i].info) & (has_requests | has_direct));
     if (!simple) {
       s = exchange();
     } else {
@@ -97,6 +99,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   p.next = flags & has_requests ? l.requests.first() : 0;
   p.next_data = flags & has_data ? l.data.first() : 0;
   p.eager = 0;
+  if (!l.direct.empty()) flags |= has_direct;
   if (p.reads_me) {
     p.next = p.next_data = 0;
   } else if (flags & (has_requests | has_data)) {

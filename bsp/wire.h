@@ -12,7 +12,7 @@
 //   put4   the word alone: area, offset and size in few bits (the compressed header of Birk 2006, 3.2)
 //   put12  area, offset and size in 32 bits each (the header of Birk 2006, 3.1)
 //   put16  the same with an offset of 64 bits
-//   other  a message, or padding
+//   other  a message, padding, or (among hp puts) what an hp get brings
 // The data follow the header at once. A record never crosses the end of a chunk, but for the bytes of a message, which
 // go on at the beginning of the next one. A put that does not fit into a chunk becomes several records; all but the
 // last are marked, so that no other process's put to the same place gets in between.
@@ -32,6 +32,7 @@ enum info_flag : std::uint8_t {
   has_more = 4,      // chunks that follow through the channel
   is_eager = 8,      // the first chunk came with the word
   is_leaving = 16,   // this is bsp_end, not bsp_sync
+  has_direct = 32,   // hp puts that go from their source straight into the channel
 };
 
 constexpr std::uint64_t make_info(std::uint16_t epoch, std::uint8_t flags) noexcept {
@@ -39,6 +40,13 @@ constexpr std::uint64_t make_info(std::uint16_t epoch, std::uint8_t flags) noexc
 }
 constexpr std::uint16_t epoch_of(std::uint64_t info) noexcept { return static_cast<std::uint16_t>(info >> 48); }
 constexpr std::uint8_t flags_of(std::uint64_t info) noexcept { return static_cast<std::uint8_t>(info >> 40); }
+
+// Where answers are read in place: how many of their chunks are complete, and whether these are all.
+constexpr std::uint64_t make_answer(std::uint16_t epoch, std::uint64_t chunks, bool all) noexcept {
+  return std::uint64_t{epoch} << 48 | (all ? std::uint64_t{1} << 47 : 0) | chunks;
+}
+constexpr std::uint64_t answer_chunks(std::uint64_t word) noexcept { return word & ((std::uint64_t{1} << 47) - 1); }
+constexpr bool all_answered(std::uint64_t word) noexcept { return (word >> 47 & 1) != 0; }
 
 // --- chunks ------------------------------------------------------------------------------------------------------
 // Where a chunk lies in its owner's memory: the number of a region and an offset in it. Nothing lies at 0.
@@ -49,7 +57,7 @@ constexpr location make_location(std::uint32_t region, std::uint64_t offset) noe
 constexpr std::uint32_t region_of(location l) noexcept { return static_cast<std::uint32_t>(l >> 48); }
 constexpr std::uint64_t offset_of(location l) noexcept { return l & ((std::uint64_t{1} << 48) - 1); }
 
-enum class stage : std::uint8_t { requests, answers, data, done };  // of what one process sends another, in this order
+enum class stage : std::uint8_t { requests, answers, data, direct, done };  // of what one sends another, in this order
 
 struct chunk_head {
   messaging::chunk_head used;
@@ -127,6 +135,15 @@ struct message_head {
 };
 static_assert(sizeof(message_head) == 16);
 
+// What an hp get brings: the bytes follow.
+constexpr std::uint32_t gift_mark = padding | 8;
+struct gift_head {
+  std::uint32_t kind = gift_mark;
+  std::uint32_t bytes = 0;
+  std::uint64_t into = 0;  // the asker's own
+};
+static_assert(sizeof(gift_head) == 16);
+
 constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t to) noexcept { return (n + to - 1) / to * to; }
 
 // --- gets --------------------------------------------------------------------------------------------------------
@@ -136,7 +153,7 @@ struct get_request {
   std::uint64_t bytes;
   std::uint64_t into;  // the asker's own: where the answer goes
   std::uint32_t area;
-  std::uint32_t reserved;
+  std::uint32_t direct;  // 1: an hp get; answered by a gift among the hp puts
 };
 static_assert(sizeof(get_request) == 32);
 

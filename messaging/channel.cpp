@@ -58,13 +58,28 @@ std::uint64_t channel::load(std::uint64_t offset) const noexcept {
 }
 
 bool channel::send(region_id local, std::uint64_t offset, const chunk_head& head, completion* done) noexcept {
-  if (!reached(load(credit_at) + shape_.slots, sent_ + 1)) return false;
-  const std::uint64_t slot = slots_at + (sent_ & (shape_.slots - 1)) * shape_.slot_bytes;
-  const rma_op op = with_signal(move_op(op_kind::put, local, offset, peer_, segment_, slot, head.bytes, done), segment_,
-                                arrival_at, sent_ + 1);
+  if (full()) return false;
+  const rma_op op = with_signal(move_op(op_kind::put, local, offset, peer_, segment_, next_slot(), head.bytes, done),
+                                segment_, arrival_at, sent_ + 1);
   if (job_.net().submit({&op, 1}) == 0) return false;
   ++sent_;
   return true;
+}
+
+bool channel::send(std::span<const std::byte> front, region_id local, std::uint64_t offset, std::uint32_t bytes,
+                   completion* done) noexcept {
+  if (full()) return false;
+  const std::uint64_t slot = next_slot();
+  rma_op ops[] = {move_op(op_kind::put, plain_memory, reinterpret_cast<std::uintptr_t>(front.data()), peer_, segment_, slot,
+                          static_cast<std::uint32_t>(front.size()), done),
+                  with_signal(move_op(op_kind::put, local, offset, peer_, segment_, slot + front.size(), bytes, done),
+                              segment_, arrival_at, sent_ + 1)};
+  ops[1].order = not_before::everything;  // the front is no part of its payload
+  const std::size_t first = front_sent_;
+  const std::size_t taken = first + job_.net().submit(std::span(ops).subspan(first));
+  front_sent_ = taken == 1;
+  sent_ += taken == 2;
+  return taken == 2;
 }
 
 std::span<const std::byte> channel::front() const noexcept {

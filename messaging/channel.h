@@ -46,6 +46,10 @@ class channel {
 
   // Sends the chunk at (local, offset), whose head says its length. False: no slot is free, or the fabric is full.
   [[nodiscard]] bool send(region_id local, std::uint64_t offset, const chunk_head&, completion* done) noexcept;
+  // The same for a chunk in two parts: `front`, with the head, is copied and has at most max_inline bytes; the rest lies
+  // at (local, offset). After a refusal the same chunk must be offered again.
+  [[nodiscard]] bool send(std::span<const std::byte> front, region_id local, std::uint64_t offset, std::uint32_t bytes,
+                          completion* done) noexcept;
   // The oldest chunk that has arrived and was not released, or empty. Does not progress the transport.
   std::span<const std::byte> front() const noexcept;
   void release() noexcept;
@@ -59,6 +63,8 @@ class channel {
  private:
   channel(job& j, rank_t peer, const shape& s) noexcept : job_(j), peer_(peer), shape_(s) {}
   std::uint64_t load(std::uint64_t offset) const noexcept;
+  bool full() const noexcept { return !reached(load(credit_at) + shape_.slots, sent_ + 1); }
+  std::uint64_t next_slot() const noexcept { return slots_at + (sent_ & (shape_.slots - 1)) * shape_.slot_bytes; }
 
   static constexpr std::uint64_t arrival_at = 0, credit_at = 64, slots_at = 128;  // in each end's memory
 
@@ -66,6 +72,7 @@ class channel {
   rank_t peer_;
   shape shape_;
   bool exposed_ = false, attached_ = false;
+  bool front_sent_ = false;                 // of the chunk that was refused
   region_id region_{};
   segment_id segment_{};
   std::byte* base_ = nullptr;

@@ -10,6 +10,7 @@
 #include "core/bootstrap_find.h"
 #include "core/provider.h"
 #include "tools/command.h"
+#include "tools/perf/bsp.h"
 #include "tools/perf/peers.h"
 #include "tools/perf/report.h"
 
@@ -98,7 +99,10 @@ std::function<int()> declare(CLI::App& app) {
   app.add_flag("--quiet", c->quiet, "no table, no progress line");
   app.add_flag("--peers", c->peers, "the barrier against Open MPI and MPICH, at 2, 4, 8 and 16 ranks");
   app.add_flag("--neighbour", c->neighbour, "with --peers' contestants while a busy stranger shares the machine");
-  return [c] {
+  const auto bsp = declare_bsp(app);
+  const CLI::App* const bsp_app = app.get_subcommand("bsp");
+  return [c, bsp, bsp_app] {
+    if (bsp_app->parsed()) return bsp();
     if (c->peers || c->neighbour) {
       peers_plan plan{.self = self(), .neighbour = c->neighbour};
       if (c->neighbour) plan.ranks = {4};

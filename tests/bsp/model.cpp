@@ -92,12 +92,15 @@ class model {
   // --- planning: alike in all processes ------------------------------------------------------------------------
   // Which bytes of an area are written, read, or not to be touched at all in this superstep.
   struct marks {
-    std::vector<char> written, read;
+    std::vector<char> written;  // by a put; 2: by an hp call, or kept for one
+    std::vector<char> read;     // kept for a get that goes there, or for an hp call
+    std::vector<char> asked;    // read by a get
   };
   marks& marks_of(std::uint32_t v, std::uint32_t process) {
     auto& m = marks_[{v, process}];
     m.written.resize(variables_[v].room[process]);
     m.read.resize(variables_[v].room[process]);
+    m.asked.resize(variables_[v].room[process]);
     return m;
   }
   static bool any(const std::vector<char>& in, std::uint64_t at, std::uint64_t n) {
@@ -143,7 +146,7 @@ class model {
       // Bursts of puts that go on where the last one ended, as loops make them.
       for (std::uint64_t again = c.what == verb::put && one_in(g_, 3) ? below(g_, 30) : 0;; --again) {
         if (any(m.written, c.offset, c.size)) return;
-        if (c.what == verb::hpput && any(m.read, c.offset, c.size)) return;
+        if (c.what == verb::hpput && (any(m.read, c.offset, c.size) || any(m.asked, c.offset, c.size))) return;
         set(m.written, c.offset, c.size, c.what == verb::put ? 1 : 2);
         if (c.what == verb::hpput) set(m.read, c.offset, c.size, 1);
         c.data = noise(g_, c.size);
@@ -160,9 +163,10 @@ class model {
     c.local = targets[below(g_, targets.size())];
     c.local_offset = below(g_, variables_[c.local].room[by] - c.size + 1);
     marks& mine = marks_of(c.local, by);
-    if (any(mine.read, c.local_offset, c.size)) return;  // `read` marks what a get or an hp call has to itself
+    if (any(mine.read, c.local_offset, c.size)) return;
     if (c.what == verb::hpget) {
-      if (any(m.written, c.offset, c.size) || any(mine.written, c.local_offset, c.size)) return;
+      if (any(m.written, c.offset, c.size) || any(m.read, c.offset, c.size)) return;
+      if (any(mine.written, c.local_offset, c.size) || any(mine.asked, c.local_offset, c.size)) return;
       if (&m == &mine && c.local_offset < c.offset + c.size && c.offset < c.local_offset + c.size) return;
       set(m.written, c.offset, c.size, 2);
       set(mine.written, c.local_offset, c.size, 2);
@@ -173,6 +177,7 @@ class model {
         return false;
       };
       if (hp(m, c.offset, c.size) || hp(mine, c.local_offset, c.size)) return;
+      set(m.asked, c.offset, c.size, 1);
     }
     set(mine.read, c.local_offset, c.size, 1);
     calls_.push_back(std::move(c));

@@ -1,0 +1,210 @@
+// `tutti perf bsp`: what a superstep costs by each scheme, the parameters of the BSP machine as bspbench finds them (r, g
+// and l; Bisseling 2004, 1.5), for full and sparse relations, and g against the words of a put (Birk 2006, figure 3).
+#include "tools/perf/bsp.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+
+#include "tools/perf/bsp_bench.h"
+
+namespace tutti::tools {
+namespace {
+
+struct choices {
+  int ranks = 4;
+  std::vector<std::string> schemes{"auto", "B", "H"};
+  std::vector<std::string> parts{"steps", "machine", "grain"};
+  double seconds = 3;
+};
+
+bool wanted(const choices& c, const char* part) {
+  return std::find(c.parts.begin(), c.parts.end(), part) != c.parts.end();
+}
+
+void print(const std::vector<bsp_case>& cases, const std::vector<std::string>& columns, const char* title) {
+  std::printf("\n%-26s", title);
+  for (const auto& c : columns) std::printf("%12s", c.c_str());
+  std::string row;
+  for (const bsp_case& c : cases) {
+    if (c.row != row) std::printf("\n  %-24s", (row = c.row).c_str());
+    const double us = c.us.median();
+    std::printf(us < 100 ? "%12.2f" : "%12.0f", us);
+  }
+  std::printf("\n");
+}
+
+// --- supersteps --------------------------------------------------------------------------------------------------
+
+struct kind {
+  const char* name;
+  std::function<void(bsp::engine&)> calls;
+};
+
+void measure_steps(bsp_bench& b, const choices& c) {
+  const std::uint32_t p = b.processes(), s = b.me(), next = (s + 1) % p;
+  std::byte *const area = b.area(), *const from = b.source();
+  constexpr std::uint32_t mib = 1 << 20;
+  const kind kinds[] = {
+      {"empty", [](bsp::engine&) {}},
+      {"8-byte put to the next", [=](bsp::engine& e) { e.put(next, from, area, 8 * s, 8); }},
+      {"8-byte put to all",
+       [=](bsp::engine& e) { for (std::uint32_t t = 0; t < p; ++t) e.put(t, from, area, 8 * s, 8); }},
+      {"8-byte get of the next", [=](bsp::engine& e) { e.get(next, area, 8 * s, from, 8); }},
+      {"8-byte message to the next", [=](bsp::engine& e) { e.send(next, nullptr, from, 8); }},
+      {"1 MiB put by 0", [=](bsp::engine& e) { if (s == 0) e.put(next, from, area, 0, mib); }},
+      {"1 MiB hpput by 0", [=](bsp::engine& e) { if (s == 0) e.hpput(next, from, area, 0, mib); }},
+      {"1 MiB hpget by 0", [=](bsp::engine& e) { if (s == 0) e.hpget(next, area, 0, from, mib); }},
+      {"1 MiB put by all", [=](bsp::engine& e) { e.put(next, from, area, 0, mib); }},
+  };
+  std::vector<bsp_case> cases;
+  for (const kind& k : kinds)
+    for (std::size_t i = 0; i < b.schemes().size(); ++i) cases.push_back({k.name, b.schemes()[i], k.calls, &b.engine(i), 1, {}});
+  b.measure(cases, c.seconds);
+  if (s == 0) print(cases, b.schemes(), "superstep, us");
+}
+
+// --- the machine's parameters ------------------------------------------------------------------------------------
+
+// h words, one a put: dealt out to all others, or all to the next.
+void relation(bsp::engine& e, bsp_bench& b, std::uint32_t h, bool full) {
+  const std::uint32_t p = b.processes(), s = b.me();
+  std::byte *const area = b.area(), *const from = b.source();
+  if (p == 1 || !full) {
+    const std::uint32_t to = (s + 1) % p;
+    for (std::uint32_t i = 0; i < h; ++i) e.put(to, from + 8 * i, area, 8 * i, 8);
+    return;
+  }
+  std::uint32_t to = s, round = 0;
+  for (std::uint32_t i = 0; i < h; ++i) {
+    if (++to == p) to = 0;
+    if (to == s) ++round, to = to + 1 < p ? to + 1 : 0;
+    e.put(to, from + 8 * i, area, 8ull * (round * p + s), 8);
+  }
+}
+
+void measure_machine(bsp_bench& b, const choices& c) {
+  const double r = b.flops();
+  if (b.me() == 0)
+    std::printf("\nmachine: r = %.0f Mflop/s\n  %-18s%12s%14s%12s%14s\n", 1e-6 * r, "h-relation", "g, ns/word", "g, flop/word",
+                "l, us", "l, flop");
+  for (const bool full : {true, false}) {
+    std::vector<bsp_case> cases;
+    const std::uint32_t hs[] = {0, 16, 64, 256, 512, 1024, 2048, 4096};
+    for (std::size_t i = 0; i < b.schemes().size(); ++i)
+      for (const std::uint32_t h : hs)
+        cases.push_back({b.schemes()[i], std::to_string(h), [&b, h, full](bsp::engine& e) { relation(e, b, h, full); },
+                         &b.engine(i), 1, {}});
+    b.measure(cases, c.seconds);
+    if (b.me() != 0) continue;
+    for (std::size_t i = 0; i < b.schemes().size(); ++i) {
+      std::vector<std::pair<double, double>> points;
+      for (const bsp_case& k : cases)
+        if (k.row == b.schemes()[i]) points.emplace_back(std::stod(k.column), k.us.median());
+      const bsp_line line = fit(points);
+      std::printf("  %-6s%-12s%12.2f%14.1f%12.2f%14.0f\n", full ? "full" : "sparse", b.schemes()[i].c_str(), 1e3 * line.g,
+                  1e-6 * line.g * r, points[0].second, 1e-6 * points[0].second * r);
+    }
+  }
+}
+
+// --- g against the words of a put --------------------------------------------------------------------------------
+
+void measure_grain(bsp_bench& b, const choices& c) {
+  constexpr std::uint32_t h = 32768;  // words; a multiple of every grain and small enough for the area
+  const std::uint32_t grains[] = {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 8192};
+  const std::uint32_t p = b.processes(), s = b.me();
+  std::byte *const area = b.area(), *const from = b.source();
+  std::vector<bsp_case> cases;
+  for (const std::uint32_t words : grains)
+    for (std::size_t i = 0; i < b.schemes().size(); ++i)
+      cases.push_back({std::to_string(words), b.schemes()[i],
+                       [=](bsp::engine& e) {
+                         std::uint32_t to = s;
+                         for (std::uint32_t k = 0; k < h; k += words) {
+                           if (++to == p) to = 0;
+                           if (to == s && p > 1 && ++to == p) to = 0;
+                           // Not where the last put to that process ended: each put is one of its own.
+                           const std::uint64_t place = (k / words * 7919u) % (h / words) * words;
+                           e.put(to, from + 8ull * k, area, 8 * place, 8 * words);
+                         }
+                       },
+                       &b.engine(i), 1, {}});
+  b.measure(cases, c.seconds);
+  if (s != 0) return;
+  std::printf("\n%-26s", "g by words of a put, ns/word");
+  for (const auto& name : b.schemes()) std::printf("%12s", name.c_str());
+  std::string row;
+  for (const bsp_case& k : cases) {
+    if (k.row != row) std::printf("\n  %-24s", (row = k.row).c_str());
+    std::printf("%12.2f", 1e3 * k.us.median() / h);
+  }
+  std::printf("\n");
+}
+
+int run(const choices& c, const config& settings) {
+  job_options options = options_from(settings);
+  auto j = job::open(settings, std::move(options));
+  if (!j) {
+    std::fprintf(stderr, "tutti perf bsp: %s\n", j.error().text());
+    return 1;
+  }
+  try {
+    bsp_bench b(**j, c.schemes);
+    if (b.me() == 0)
+      std::printf("%u processes, %.2g a core, provider %s; medians of interleaved chunks\n", b.processes(),
+                  (*j)->ranks_per_core(), std::string(settings.text(knob::provider)).c_str());
+    if (wanted(c, "steps")) measure_steps(b, c);
+    if (wanted(c, "machine")) measure_machine(b, c);
+    if (wanted(c, "grain")) measure_grain(b, c);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "tutti perf bsp: rank %u: %s\n", (*j)->rank(), e.what());
+    return 1;
+  }
+  return 0;
+}
+
+int start(const choices& c) {
+  char self[PATH_MAX];
+  const auto n = readlink("/proc/self/exe", self, sizeof self - 1);
+  std::vector<std::string> words{n > 0 ? std::string(self, static_cast<std::size_t>(n)) : "tutti"};
+  auto list = [&](const char* option, const std::vector<std::string>& values) {
+    for (const auto& v : values) words.insert(words.end(), {option, v});
+  };
+  words.insert(words.end(), {"run", "-n", std::to_string(c.ranks), words[0], "perf", "bsp", "--seconds",
+                             std::to_string(c.seconds)});
+  list("--schemes", c.schemes);
+  list("--parts", c.parts);
+  std::vector<char*> argv;
+  for (auto& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  std::perror("tutti perf bsp: cannot start the launcher");
+  return 1;
+}
+
+}  // namespace
+
+std::function<int()> declare_bsp(CLI::App& perf) {
+  auto c = std::make_shared<choices>();
+  CLI::App* app = perf.add_subcommand("bsp", "supersteps: what they cost, by scheme; r, g and l of the BSP machine");
+  app->add_option("-n,--ranks", c->ranks, "processes to start, when not inside a job already")->check(CLI::Range(1, 1024));
+  app->add_option("--schemes", c->schemes, "as TUTTI_BSP; default auto,B,H")->delimiter(',');
+  app->add_option("--parts", c->parts, "steps (supersteps), machine (r, g, l), grain (g by words of a put); default all")
+      ->delimiter(',')->check(CLI::IsMember({"steps", "machine", "grain"}));
+  app->add_option("--seconds", c->seconds, "how long to measure each part (default 3)");
+  return [c] {
+    auto settings = config::load();
+    if (!settings) {
+      std::fprintf(stderr, "tutti perf bsp: %s\n", settings.error().text());
+      return 2;
+    }
+    if (!settings->launcher().pmix && c->ranks > 1) return start(*c);
+    return run(*c, *settings);
+  };
+}
+
+}  // namespace tutti::tools

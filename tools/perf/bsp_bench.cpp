@@ -1,0 +1,99 @@
+#include "tools/perf/bsp_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+
+namespace tutti::tools {
+namespace {
+
+using clock = std::chrono::steady_clock;
+constexpr double chunk_seconds = 3e-3;
+constexpr int most_iterations = 10000, least_rounds = 7;
+
+double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
+
+void require(bool ok, const bsp::engine& e) {
+  if (!ok) throw std::runtime_error(e.error().text());
+}
+
+}  // namespace
+
+bsp_bench::bsp_bench(job& j, const std::vector<std::string>& schemes)
+    : job_(j), schemes_(schemes), area_(area_bytes), source_(area_bytes) {
+  std::fill(source_.begin(), source_.end(), std::byte{1});
+  for (const std::string& name : schemes_) {
+    auto how = bsp::parse_scheme(name);
+    if (!how) throw std::runtime_error(how.error().text());
+    auto e = bsp::engine::open(j.world(), {.how = *how});
+    if (!e) throw std::runtime_error(e.error().text());
+    require((*e)->push_reg(area_.data(), area_.size()), **e);
+    require((*e)->sync(), **e);
+    engines_.push_back(std::move(*e));
+  }
+}
+
+bsp_bench::~bsp_bench() {
+  for (auto& e : engines_)
+    if (e->error().ok()) e->leave();
+}
+
+double bsp_bench::share(double value) {
+  auto all = job_.world().exchange(std::as_bytes(std::span(&value, 1)));
+  if (!all) throw std::runtime_error(all.error().text());
+  std::memcpy(&value, (**all)[0].data(), sizeof value);
+  return value;
+}
+
+double bsp_bench::chunk(bsp_case& c, int iterations) {
+  require(c.engine->sync(), *c.engine);
+  const auto start = clock::now();
+  for (int i = 0; i < iterations; ++i) {
+    c.calls(*c.engine);
+    require(c.engine->sync(), *c.engine);
+  }
+  return since(start);
+}
+
+void bsp_bench::measure(std::vector<bsp_case>& cases, double seconds) {
+  for (bsp_case& c : cases)
+    for (c.iterations = 1;;) {
+      const double took = share(chunk(c, c.iterations));
+      if (took >= chunk_seconds / 4 || c.iterations >= most_iterations) {
+        c.iterations = std::clamp(static_cast<int>(c.iterations * chunk_seconds / std::max(took, 1e-7)), 1, most_iterations);
+        break;
+      }
+      c.iterations *= 4;
+    }
+  const auto start = clock::now();
+  for (int round = 0;; ++round) {
+    if (share(round >= least_rounds && since(start) > seconds) != 0) return;
+    for (bsp_case& c : cases) c.us.add(1e6 * chunk(c, c.iterations) / c.iterations);
+  }
+}
+
+double bsp_bench::flops() {
+  constexpr int n = 1000, turns = 200;
+  std::vector<double> x(n, 1.0), y(n, 2.0);
+  double best = 1e9;
+  for (int round = 0; round < 20; ++round) {
+    const auto start = clock::now();
+    for (int k = 0; k < turns; ++k) {
+      const double a = 1.0 / (k + 1);
+      for (int i = 0; i < n; ++i) y[i] += a * x[i];
+      asm volatile("" : : "r"(y.data()) : "memory");
+    }
+    best = std::min(best, since(start));
+  }
+  return share(2.0 * n * turns / best);
+}
+
+bsp_line fit(const std::vector<std::pair<double, double>>& points) {
+  double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+  for (const auto& [x, y] : points) n += 1, sx += x, sy += y, sxx += x * x, sxy += x * y;
+  const double g = (n * sxy - sx * sy) / (n * sxx - sx * sx);
+  return {g, (sy - g * sx) / n};
+}
+
+}  // namespace tutti::tools
