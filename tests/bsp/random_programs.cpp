@@ -42,6 +42,10 @@ BOOST_AUTO_TEST_CASE(in_shared_memory) {
 BOOST_AUTO_TEST_CASE(large_transfers) {
   for (const bsp::scheme how : every_scheme)
     run_programs({"shm"}, 3, {7, 10, how, {.most_bytes = 300000}});
+  for (const char* fabric : {"sim", "sim:wild", "sim:tcp", "sim:node"})
+    run_programs({fabric}, 3, {8, 4, bsp::scheme::automatic, {.most_bytes = 60000}});
+  for (const fabric_spec& fabric : fabrics())
+    if (fabric.name != "shm") run_programs(fabric, 3, {9, 4, bsp::scheme::automatic, {.most_bytes = 200000}});
 }
 
 BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
