@@ -7,8 +7,12 @@
 
 namespace tutti {
 
+// Their headers are not included: nothing here sees a vendor's headers.
 #ifdef TUTTI_STATIC_UCX
-extern const provider ucx_provider;  // its header is not included: nothing here sees a vendor's headers
+extern const provider ucx_provider;
+#endif
+#ifdef TUTTI_STATIC_OFI
+extern const provider ofi_provider;
 #endif
 #ifdef TUTTI_STATIC_VERBS
 extern const provider verbs_provider;
@@ -29,6 +33,11 @@ const provider_row table[] = {
     {"verbs", &verbs_provider, {}},
 #else
     {"verbs", nullptr, "tutti_verbs.so"},
+#endif
+#ifdef TUTTI_STATIC_OFI
+    {"ofi", &ofi_provider, {}},
+#else
+    {"ofi", nullptr, "tutti_ofi.so"},
 #endif
 };
 

@@ -21,7 +21,9 @@ using namespace std::chrono_literals;
 
 constexpr auto moment = 50ms;  // from suspicion to judgement
 
-status left(rank_t rank) { return {errc::peer_dead, "rank " + std::to_string(rank) + " left", rank, peer_left}; }
+status left(rank_t rank, std::string_view how) {
+  return {errc::peer_dead, "rank " + std::to_string(rank) + " left: " + std::string{how}, rank, peer_left};
+}
 
 status died(rank_t rank, std::string_view how) {
   return {errc::peer_dead, "rank " + std::to_string(rank) + " died: " + std::string{how}, rank};
@@ -209,7 +211,7 @@ void message_transport::judge_suspects() noexcept {
       if (p.end) bury(p, died(p.rank, "its process has ended"));
     }
     // Its process lives on and nothing else breaks a connection within one host: its transport is gone.
-    if (p.end && now() >= p.suspected) bury(p, p.pidfd >= 0 ? left(p.rank) : died(p.rank, p.suspicion.text()));
+    if (p.end && now() >= p.suspected) bury(p, p.pidfd >= 0 ? left(p.rank, p.suspicion.text()) : died(p.rank, p.suspicion.text()));
     if (p.end) {
       ++i;
     } else {

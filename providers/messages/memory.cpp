@@ -12,6 +12,8 @@ constexpr std::uint32_t max_slots = (1u << slot_bits) - 1;  // the last is never
 constexpr std::uint32_t make_id(std::size_t slot, std::uint32_t life) noexcept {
   return life << slot_bits | static_cast<std::uint32_t>(slot);
 }
+constexpr auto longest_keeping = std::chrono::milliseconds{100};
+
 constexpr std::uint32_t slot_of(std::uint32_t id) noexcept { return id & max_slots; }
 
 template <class T, class Free>
@@ -108,6 +110,7 @@ void message_transport::drop(segment_id id) noexcept {
 void message_transport::drop(region_id id) noexcept {
   region* r = region_at(static_cast<std::uint32_t>(id));
   if (!r) return;
+  end_puts_from(id);
   for (segment& s : segments_) {  // this rank's own part of segments is mapped at once
     const std::uint32_t mine = s.keys ? s.members.index_of(rank_) : 0;
     if (mine < s.views.size() && s.views[mine].region == static_cast<std::uint32_t>(id)) s.views[mine] = {};
@@ -121,6 +124,20 @@ void message_transport::drop(region_id id) noexcept {
   } catch (...) {  // not even room for one entry: let them fault no more than they must
   }
   bury_memory(gone);
+}
+
+// What was not sent yet would be read from memory that is gone. Each piece is a message of its own and the signal goes
+// with the last, so the rest can be left out. A piece that the link keeps is waited for.
+void message_transport::end_puts_from(region_id id) noexcept {
+  const time_point deadline = now() + longest_keeping;
+  for (std::uint32_t i = 0; i < pool_frames; ++i) {
+    frame& f = frames_[i];
+    const auto reads = [&] { return f.to && f.op.local == id && f.left && f.source && f.source != f.small; };
+    while (reads() && f.to->kept && f.to->head == &f && now() < deadline) progress();
+    if (!reads() || (f.to->kept && f.to->head == &f)) continue;
+    leave_queue(f);
+    finish(f, {errc::invalid, "the memory of a put to rank " + std::to_string(f.to->rank) + " was dropped", f.to->rank});
+  }
 }
 
 void message_transport::bury_memory(region& r) noexcept {

@@ -60,6 +60,16 @@ void message_transport::queue(frame& f) noexcept {
   else open_soon(p);
 }
 
+void message_transport::leave_queue(frame& f) noexcept {
+  peer& p = *f.to;
+  frame* before = nullptr;
+  for (frame* at = p.head; at && at != &f; at = at->next) before = at;
+  (before ? before->next : p.head) = f.next;
+  if (p.tail == &f) p.tail = before;
+  f.next = nullptr;
+  --p.queued;
+}
+
 // The next piece of a frame. What a peer asked for is copied first if the link may keep it: its region may be dropped.
 const std::byte* message_transport::next_piece(peer& p, frame& f) noexcept {
   f.piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(f.left, traits_.piece_bytes));

@@ -5,6 +5,14 @@
 
 namespace tutti::messages {
 
+// Of an origin that has ended nothing is waited for.
+bool message_transport::is_early(const message& m) const noexcept {
+  if (m.origin >= size_) return false;
+  const peer* p = peers_[m.origin].get();
+  if (p && !p->end) return false;
+  return static_cast<std::int32_t>(m.sequence - (p ? p->seen_sequence : 0)) > 1;
+}
+
 void message_transport::receive(const message& m, std::span<const std::byte> payload) noexcept {
   if (m.origin >= size_ || m.origin == rank_) return;
   peer* p = peer_of(m.origin);

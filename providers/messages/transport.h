@@ -156,6 +156,7 @@ class message_transport final : public transport {
   rank_t rank() const noexcept { return rank_; }
   std::uint32_t size() const noexcept { return size_; }
   void receive(const message&, std::span<const std::byte> payload) noexcept;
+  bool is_early(const message&) const noexcept;          // another of its origin has to come first
   void sent(peer&, const status&) noexcept;              // what send() had kept
   void suspect(peer&, status) noexcept;                  // something went wrong; judged when it has had a moment
   void connection_lost(peer&, status) noexcept;          // nothing more will be sent or received through it
@@ -191,6 +192,7 @@ class message_transport final : public transport {
   member& view(segment_id, rank_t) noexcept;
   void resolve(member&, segment&, rank_t) noexcept;
   std::byte* local_address(region_id, std::uint64_t offset) noexcept;
+  void end_puts_from(region_id) noexcept;
   void bury_memory(region&) noexcept;
   void release(member&) noexcept;
 
@@ -207,6 +209,7 @@ class message_transport final : public transport {
   frame* new_request(peer&, message_kind) noexcept;
   void finish(frame&, const status&) noexcept;
   void queue(frame&) noexcept;
+  void leave_queue(frame&) noexcept;
   const std::byte* next_piece(peer&, frame&) noexcept;
   void pump(peer&) noexcept;                       // sends what can be sent
   void pump_stalled() noexcept;

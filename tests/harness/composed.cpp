@@ -81,7 +81,8 @@ std::vector<fabric_spec> composed_fabrics(const std::vector<fabric_spec>& plain)
   std::vector<fabric_spec> all;
   if (!there("shm")) return all;
   for (const char* made : {"checked(shm)", "faulty(shm)", "router(shm+shm)"}) all.push_back({made});
-  if (there("ucx:tcp")) all.push_back({"router(shm+ucx:tcp)"});
+  for (const char* network : {"ucx:tcp", "ofi:tcp"})
+    if (there(network)) all.push_back({"router(shm+" + std::string{network} + ")"});
   return all;
 }
 

@@ -1,0 +1,152 @@
+#include "providers/ofi/context.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace tutti::ofi {
+namespace {
+
+// "tcp" of "tcp;ofi_rxm": utility providers stand behind a semicolon.
+std::string_view core_name(std::string_view provider) noexcept { return provider.substr(0, provider.find(';')); }
+
+info_list hints_for(std::string_view provider) {
+  info_list h{fi_allocinfo()};
+  if (!h) return h;
+  h->caps = FI_MSG;
+  h->mode = FI_CONTEXT | FI_CONTEXT2;
+  h->ep_attr->type = FI_EP_RDM;
+  h->tx_attr->msg_order = h->rx_attr->msg_order = FI_ORDER_SAS;
+  h->domain_attr->threading = FI_THREAD_DOMAIN;
+  h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+  h->domain_attr->av_type = FI_AV_TABLE;
+  h->domain_attr->resource_mgmt = FI_RM_ENABLED;
+  if (!provider.empty()) h->fabric_attr->prov_name = ::strndup(provider.data(), provider.size());
+  return h;
+}
+
+result<info_list> ask(std::string_view provider) {
+  const info_list hints = hints_for(provider);
+  if (!hints) return status{errc::no_resource, "no memory for libfabric's hints"};
+  fi_info* first = nullptr;
+  const std::string what = "libfabric finds no " + std::string{provider.empty() ? "provider" : provider} +
+                           " with ordered messages between endpoints of kind RDM";
+  if (const int e = fi_getinfo(api_version, nullptr, nullptr, 0, hints.get(), &first); e != 0)
+    return vendor_error(e, what);
+  return info_list{first};
+}
+
+result<std::vector<std::string>> providers_with(std::uint64_t flags, std::string_view name) {
+  const info_list hints = hints_for(name);
+  fi_info* first = nullptr;
+  if (const int e = fi_getinfo(api_version, nullptr, nullptr, flags, flags ? nullptr : hints.get(), &first); e != 0)
+    return vendor_error(e, "fi_getinfo");
+  const info_list all{first};
+  std::vector<std::string> names;
+  for (const fi_info* i = all.get(); i; i = i->next)
+    if (const std::string n = i->fabric_attr->prov_name; std::find(names.begin(), names.end(), n) == names.end())
+      names.push_back(n);
+  return names;
+}
+
+bool is_utility(std::string_view provider) noexcept { return provider.starts_with("ofi_"); }
+
+}  // namespace
+
+status vendor_error(std::int64_t code, std::string what, rank_t peer) {
+  const int e = static_cast<int>(code < 0 ? -code : code);
+  errc kind = errc::fabric;
+  if (e == FI_ENOMEM || e == FI_EMFILE || e == FI_ENOSPC) kind = errc::no_resource;
+  if (e == FI_ENODATA || e == FI_ENODEV || e == FI_ENOSYS) kind = errc::unavailable;
+  return {kind, std::move(what) + ": " + fi_strerror(e), peer, e};
+}
+
+result<std::vector<found_device>> find_devices() {
+  auto names = providers_with(0, {});
+  if (!names) return names.error();
+  std::vector<found_device> devices;
+  for (const std::string& provider : *names) {
+    const std::string_view core = core_name(provider);
+    const auto same = [&](const found_device& d) { return d.name == core; };
+    if (core == "sockets") continue;  // not yet
+    if (std::none_of(devices.begin(), devices.end(), same)) devices.push_back({std::string{core}, provider});
+  }
+  return devices;
+}
+
+std::string not_found(const std::vector<found_device>& found) {
+  const auto all = providers_with(FI_PROV_ATTR_ONLY, {});
+  if (!all) return all.error().text();
+  std::string why;
+  for (const std::string& name : *all) {
+    const auto same = [&](const found_device& d) { return d.name == name; };
+    if (is_utility(name) || std::any_of(found.begin(), found.end(), same)) continue;
+    if (const auto info = describe_device(name); !info)
+      why += (why.empty() ? "" : "; ") + name + ": " + info.error().text();
+  }
+  return why;
+}
+
+result<info_list> describe_device(std::string_view device) {
+  if (device.find(';') != device.npos) return ask(device);
+  auto devices = find_devices();
+  if (!devices) return devices.error();
+  for (const found_device& d : *devices)
+    if (device.empty() || d.name == device) return ask(d.provider);
+  return ask(device);  // for libfabric's own words
+}
+
+// A provider that does not say may be asked.
+bool reaches_other_hosts(const fi_info& info) {
+  const info_list hints = hints_for(info.fabric_attr->prov_name);
+  if (!hints) return false;
+  hints->caps |= FI_REMOTE_COMM;
+  fi_info* first = nullptr;
+  const bool found = fi_getinfo(api_version, nullptr, nullptr, 0, hints.get(), &first) == 0;
+  return info_list{first}, found;
+}
+
+result<handles> open_device(std::string_view device, bool waits) {
+  auto info = describe_device(device);
+  if (!info) return info.error();
+  handles h;
+  h.info = std::move(*info);
+  // sockets counts messages that came before there was a buffer for them, never counts one off, and stops after 1 MiB.
+  if (core_name(h.info->fabric_attr->prov_name) == "sockets")
+    h.info->rx_attr->total_buffered_recv = std::numeric_limits<std::int64_t>::max();
+  int e = 0;
+  fid_fabric* fabric = nullptr;
+  if ((e = fi_fabric(h.info->fabric_attr, &fabric, nullptr)) != 0) return vendor_error(e, "fi_fabric");
+  h.fabric.reset(fabric);
+  fid_domain* domain = nullptr;
+  if ((e = fi_domain(fabric, h.info.get(), &domain, nullptr)) != 0) return vendor_error(e, "fi_domain");
+  h.domain.reset(domain);
+
+  fi_av_attr table{};
+  table.type = FI_AV_TABLE;
+  fid_av* addresses = nullptr;
+  if ((e = fi_av_open(domain, &table, &addresses, nullptr)) != 0) return vendor_error(e, "fi_av_open");
+  h.addresses.reset(addresses);
+
+  fi_cq_attr queue{};
+  queue.format = FI_CQ_FORMAT_MSG;
+  queue.wait_obj = waits ? FI_WAIT_FD : FI_WAIT_NONE;
+  fid_cq* completions = nullptr;
+  if (fi_cq_open(domain, &queue, &completions, nullptr) != 0) {
+    queue.wait_obj = FI_WAIT_NONE;
+    if ((e = fi_cq_open(domain, &queue, &completions, nullptr)) != 0) return vendor_error(e, "fi_cq_open");
+  }
+  h.completions.reset(completions);
+  if (queue.wait_obj == FI_WAIT_FD && fi_control(&completions->fid, FI_GETWAIT, &h.wait_fd) != 0) h.wait_fd = -1;
+
+  fid_ep* endpoint = nullptr;
+  if ((e = fi_endpoint(domain, h.info.get(), &endpoint, nullptr)) != 0) return vendor_error(e, "fi_endpoint");
+  h.endpoint.reset(endpoint);
+  if ((e = fi_ep_bind(endpoint, &addresses->fid, 0)) != 0) return vendor_error(e, "binding addresses");
+  if ((e = fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV)) != 0)
+    return vendor_error(e, "binding a completion queue");
+  if ((e = fi_enable(endpoint)) != 0) return vendor_error(e, "fi_enable");
+  return h;
+}
+
+}  // namespace tutti::ofi

@@ -1,0 +1,64 @@
+// libfabric's objects of one transport, how they are found, and the words of its errors.
+#pragma once
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace tutti::ofi {
+
+inline constexpr std::uint32_t api_version = FI_VERSION(1, 17);
+
+// `code` as libfabric returns it, negative or not.
+status vendor_error(std::int64_t code, std::string what, rank_t peer = no_rank);
+
+struct free_info {
+  void operator()(fi_info* i) const noexcept { fi_freeinfo(i); }
+};
+using info_list = std::unique_ptr<fi_info, free_info>;
+
+// Every libfabric object is closed by fi_close.
+template <class T>
+struct close_fid {
+  void operator()(T* object) const noexcept { fi_close(&object->fid); }
+};
+template <class T>
+using owned = std::unique_ptr<T, close_fid<T>>;
+
+// What can carry ordered messages to any rank without connections to be made by hand (RDM endpoints), by device. A
+// device is named after libfabric's core provider ("tcp" for "tcp;ofi_rxm"); of several ways upon one core provider the
+// first is taken, which is libfabric's own choice. The long name works as well.
+struct found_device {
+  std::string name;      // "tcp"
+  std::string provider;  // "tcp;ofi_rxm"
+};
+result<std::vector<found_device>> find_devices();
+// Core providers that libfabric has and that are not among `found`, each with the reason.
+std::string not_found(const std::vector<found_device>& found);
+
+// Libfabric's description of one device, the first that fits. Empty `device`: the first of find_devices().
+result<info_list> describe_device(std::string_view device);
+
+bool reaches_other_hosts(const fi_info&);
+
+struct handles {  // closed from the last to the first
+  info_list info;
+  owned<fid_fabric> fabric;
+  owned<fid_domain> domain;
+  owned<fid_av> addresses;
+  owned<fid_cq> completions;
+  owned<fid_ep> endpoint;
+  int wait_fd = -1;      // of `completions`; -1: the provider has none
+};
+// `waits`: with a descriptor to wait on, if the provider has one.
+result<handles> open_device(std::string_view device, bool waits);
+
+}  // namespace tutti::ofi

@@ -1,0 +1,157 @@
+// Opening the endpoint, its buffers, and what is sent from them.
+#include "providers/ofi/link.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tutti::ofi {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t longest_inject = 4096;
+
+messages::link_traits describe(const fi_info& info, bool can_wait) {
+  messages::link_traits t;
+  t.name = "libfabric";
+  t.only_this_host = !reaches_other_hosts(info);
+  t.piece_bytes = buffer_bytes - sizeof(message);
+  t.keeps = false;
+  if (!can_wait) t.longest_sleep_alone = t.longest_sleep = 100us;
+
+  capabilities& c = t.caps;
+  c.any_local_memory = true;
+  c.target_must_progress = true;
+  c.cpu_atomics_agree = true;
+  c.can_sleep = can_wait;
+  c.detects_death = true;
+  c.cost = t.only_this_host ? loggp{2, 0.5, 0.5, 4} : loggp{6, 1, 1, 2};
+  return t;
+}
+
+}  // namespace
+
+result<std::unique_ptr<messages::link>> ofi_link::open(std::string_view device) {
+  auto made = make(device, true);
+  // A descriptor that serves no purpose costs system calls all the same.
+  if (made && (*made)->ofi_.wait_fd < 0) made = make(device, false);
+  if (!made) return made.error();
+  return std::unique_ptr<link>{std::move(*made)};
+}
+
+result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool waits) {
+  std::unique_ptr<ofi_link> made{new ofi_link};
+  auto opened = open_device(device, waits);
+  if (!opened) return opened.error();
+  made->ofi_ = std::move(*opened);
+  if (const status s = made->make_buffers(); !s) return s;
+  if (const status s = made->try_messages(); !s) return s;
+  made->traits_ = describe(*made->ofi_.info, made->ofi_.wait_fd >= 0);
+  return made;
+}
+
+// The endpoint first: until then the provider may write into receive buffers. And registrations before the domain.
+ofi_link::~ofi_link() {
+  ofi_.endpoint.reset();
+  registered_.reset();
+}
+
+status ofi_link::make_buffers() {
+  const fi_info& info = *ofi_.info;
+  inject_bytes_ = static_cast<std::uint32_t>(std::min<std::size_t>(info.tx_attr->inject_size, longest_inject));
+  constexpr std::size_t count = receive_buffers + send_buffers;
+  memory_ = std::make_unique<std::byte[]>(count * buffer_bytes);
+  buffers_ = std::make_unique<buffer[]>(count);
+  if (info.domain_attr->mr_mode & FI_MR_LOCAL) {
+    fid_mr* mr = nullptr;
+    const int e = fi_mr_reg(ofi_.domain.get(), memory_.get(), count * buffer_bytes, FI_SEND | FI_RECV, 0, 0, 0, &mr, nullptr);
+    if (e != 0) return vendor_error(e, "registering message buffers");
+    registered_.reset(mr);
+    descriptor_ = fi_mr_desc(mr);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    buffer& b = buffers_[i];
+    b.data = memory_.get() + i * buffer_bytes;
+    b.receives = i < receive_buffers;
+    buffer*& list = b.receives ? unposted_ : free_;
+    b.next = list;
+    list = &b;
+  }
+  return {};
+}
+
+status ofi_link::start(message_transport& net) {
+  net_ = &net;
+  repost();
+  return {};
+}
+
+result<std::vector<std::byte>> ofi_link::address() {
+  std::vector<std::byte> name(256);
+  std::size_t bytes = name.size();
+  if (const int e = fi_getname(&ofi_.endpoint->fid, name.data(), &bytes); e != 0) return vendor_error(e, "fi_getname");
+  name.resize(bytes);
+  return name;
+}
+
+status ofi_link::open(peer& p, std::span<const std::byte> address) noexcept {
+  connection* line = nullptr;
+  try {
+    connections_.push_back(std::make_unique<connection>());
+    line = connections_.back().get();
+  } catch (...) {
+    return {errc::no_resource, "no memory for a connection", p.rank};
+  }
+  const int n = fi_av_insert(ofi_.addresses.get(), address.data(), 1, &line->address, 0, nullptr);
+  if (n != 1) return vendor_error(n < 0 ? n : FI_EADDRNOTAVAIL, "fi_av_insert", p.rank);
+  p.line = line;
+  return {};
+}
+
+// The endpoint is everyone's; libfabric drops what it has for one peer when the endpoint goes.
+void ofi_link::close(peer& p) noexcept { p.line = nullptr; }
+
+// A goodbye is never injected: it is the last message, and its completion tells that all before it have gone out.
+sending ofi_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes) noexcept {
+  const fi_addr_t to = static_cast<const connection*>(p.line)->address;
+  const std::size_t total = sizeof head + bytes;
+  const auto fill = [&](std::byte* at) {
+    std::memcpy(at, &head, sizeof head);
+    if (bytes) std::memcpy(at + sizeof head, payload, bytes);
+  };
+  ssize_t e = 0;
+  buffer* b = nullptr;
+  if (total <= inject_bytes_ && head.kind != messages::message_kind::bye) {
+    if (bytes == 0) {
+      e = fi_inject(ofi_.endpoint.get(), &head, sizeof head, to);
+    } else {
+      std::byte together[longest_inject];
+      fill(together);
+      e = fi_inject(ofi_.endpoint.get(), together, total, to);
+    }
+  } else {
+    b = free_;
+    if (!b) return sending::full;
+    fill(b->data);
+    e = fi_send(ofi_.endpoint.get(), b->data, total, descriptor_, to, &b->context);
+    if (e == 0) {
+      free_ = b->next;
+      b->next = nullptr, b->to = &p;
+      ++sending_;
+    }
+  }
+  if (e == 0) return sending::taken;
+  if (e == -FI_EAGAIN) return sending::full;
+  net_->suspect(p, vendor_error(e, "sending", p.rank));
+  return sending::failed;
+}
+
+void ofi_link::push_out(time_point deadline) noexcept {
+  while (sending_ && clock::now() < deadline)
+    if (!net_->progress()) ::usleep(50);
+}
+
+}  // namespace tutti::ofi

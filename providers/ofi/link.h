@@ -1,0 +1,95 @@
+// Messages between ranks over a libfabric endpoint of kind RDM.
+//
+// Order. FI_ORDER_SAS is asked for: messages of one origin are matched to this rank's receive buffers in the order in
+// which they were sent. How they complete is another matter (a provider may still be moving the payload of an earlier
+// one), so a message that completes early waits in its buffer until those before it came: the numbers that the transport
+// gives them tell. Since the earlier ones have their buffers already, they will come.
+//
+// Memory. Messages are copied into buffers of this link, so that a message is `taken` at once or not at all, nothing of
+// a caller's is ever in libfabric's hands, and only these buffers need registration where a provider asks for it
+// (FI_MR_LOCAL). Small ones are injected.
+#pragma once
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "providers/messages/link.h"
+#include "providers/messages/transport.h"
+#include "providers/ofi/context.h"
+
+namespace tutti::ofi {
+
+using messages::message;
+using messages::message_transport;
+using messages::peer;
+using messages::sending;
+
+inline constexpr std::uint32_t receive_buffers = 64;
+inline constexpr std::uint32_t send_buffers = 64;
+// With its header. Providers answer longer ones by a rendezvous, which costs a round trip each: ofi_rxm's limit.
+inline constexpr std::uint32_t buffer_bytes = 16384;
+
+// Registered if the provider asks for that; one fi_mr for all buffers.
+struct buffer {
+  fi_context2 context;         // first: what libfabric hands back is the buffer
+  buffer* next = nullptr;      // free, or waiting for an earlier message
+  peer* to = nullptr;          // send: whose message it is
+  std::byte* data = nullptr;
+  std::uint32_t bytes = 0;     // receive: of a message that waits
+  bool receives = false;
+};
+
+struct connection {  // what peer::line points to
+  fi_addr_t address = FI_ADDR_UNSPEC;
+};
+
+class ofi_link final : public messages::link {
+ public:
+  static result<std::unique_ptr<link>> open(std::string_view device);
+  ~ofi_link() override;
+
+  const messages::link_traits& traits() const noexcept override { return traits_; }
+  status start(message_transport&) override;
+  result<std::vector<std::byte>> address() override;
+  status open(peer&, std::span<const std::byte> address) noexcept override;
+  void close(peer&) noexcept override;
+  sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept override;
+  unsigned progress() noexcept override;
+  int fd() const noexcept override { return ofi_.wait_fd; }
+  bool arm() noexcept override;
+  void push_out(time_point deadline) noexcept override;
+
+ private:
+  ofi_link() = default;
+  static result<std::unique_ptr<ofi_link>> make(std::string_view device, bool waits);
+  status make_buffers();
+  status try_messages();                         // trial.cpp
+  status message_to(fi_addr_t self, bool waits);
+  bool rests() noexcept;                         // true: there is nothing to read
+  bool fd_readable(std::chrono::milliseconds timeout) const noexcept;
+  bool post(buffer&) noexcept;
+  void repost() noexcept;
+  void completed(const fi_cq_msg_entry&) noexcept;
+  void arrived(buffer&, std::size_t bytes) noexcept;
+  void sent(buffer&) noexcept;
+  void give_back(buffer&) noexcept;
+  bool deliver(const buffer&) noexcept;          // false: an earlier message of its origin is missing
+  void deliver_waiting() noexcept;
+  unsigned take_error() noexcept;
+
+  messages::link_traits traits_;
+  message_transport* net_ = nullptr;
+  std::unique_ptr<std::byte[]> memory_;
+  std::unique_ptr<buffer[]> buffers_;
+  handles ofi_;                                  // closed before the memory goes
+  owned<fid_mr> registered_;                     // and this before the domain
+  void* descriptor_ = nullptr;
+  std::uint32_t inject_bytes_ = 0;
+  buffer* free_ = nullptr;                       // for sending
+  buffer* unposted_ = nullptr;                   // receive buffers that libfabric has not taken back yet
+  buffer* waiting_ = nullptr;                    // messages that came early
+  std::uint32_t sending_ = 0;                    // buffers that libfabric sends
+  std::vector<std::unique_ptr<connection>> connections_;
+};
+
+}  // namespace tutti::ofi

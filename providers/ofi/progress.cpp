@@ -1,0 +1,105 @@
+// What libfabric reports: messages that came, buffers that were sent, errors.
+#include <cstring>
+
+#include "providers/ofi/link.h"
+
+namespace tutti::ofi {
+
+bool ofi_link::post(buffer& b) noexcept {
+  return fi_recv(ofi_.endpoint.get(), b.data, buffer_bytes, descriptor_, FI_ADDR_UNSPEC, &b.context) == 0;
+}
+
+void ofi_link::repost() noexcept {
+  while (unposted_ && post(*unposted_)) unposted_ = unposted_->next;
+}
+
+unsigned ofi_link::progress() noexcept {
+  constexpr std::size_t batch = 16;
+  fi_cq_msg_entry done[batch];
+  unsigned events = 0;
+  for (int rounds = 0; rounds < 4; ++rounds) {
+    const ssize_t n = fi_cq_read(ofi_.completions.get(), done, batch);
+    if (n == -FI_EAVAIL) {
+      events += take_error();
+      continue;
+    }
+    if (n <= 0) break;
+    for (ssize_t i = 0; i < n; ++i) completed(done[i]);
+    events += static_cast<unsigned>(n);
+    if (static_cast<std::size_t>(n) < batch) break;
+  }
+  if (waiting_) deliver_waiting();
+  if (unposted_) repost();
+  return events;
+}
+
+void ofi_link::completed(const fi_cq_msg_entry& what) noexcept {
+  buffer& b = *static_cast<buffer*>(what.op_context);
+  if (b.receives) arrived(b, what.len);
+  else sent(b);
+}
+
+void ofi_link::sent(buffer& b) noexcept {
+  b.next = free_;
+  free_ = &b;
+  --sending_;
+}
+
+void ofi_link::give_back(buffer& b) noexcept {
+  b.next = unposted_;
+  unposted_ = &b;
+}
+
+void ofi_link::arrived(buffer& b, std::size_t bytes) noexcept {
+  b.bytes = static_cast<std::uint32_t>(bytes);
+  if (deliver(b)) return give_back(b);
+  b.next = waiting_;
+  waiting_ = &b;
+}
+
+bool ofi_link::deliver(const buffer& b) noexcept {
+  if (b.bytes < sizeof(message)) return true;  // a stranger's
+  message m;
+  std::memcpy(&m, b.data, sizeof m);
+  if (net_->is_early(m)) return false;
+  net_->receive(m, {b.data + sizeof m, b.bytes - sizeof m});
+  return true;
+}
+
+// Those of one origin are in no order here; each turn delivers at least the next one, if it is here.
+void ofi_link::deliver_waiting() noexcept {
+  for (bool any = true; any;) {
+    any = false;
+    for (buffer** at = &waiting_; *at;) {
+      buffer& b = **at;
+      if (!deliver(b)) {
+        at = &b.next;
+        continue;
+      }
+      *at = b.next;
+      give_back(b);
+      any = true;
+    }
+  }
+}
+
+unsigned ofi_link::take_error() noexcept {
+  fi_cq_err_entry what{};
+  if (fi_cq_readerr(ofi_.completions.get(), &what, 0) != 1 || !what.op_context) return 0;
+  buffer& b = *static_cast<buffer*>(what.op_context);
+  if (b.receives) {
+    give_back(b);
+    return 1;
+  }
+  char words[256];
+  const char* said = fi_cq_strerror(ofi_.completions.get(), what.prov_errno, what.err_data, words, sizeof words);
+  peer& p = *b.to;
+  sent(b);
+  net_->suspect(p, vendor_error(what.err, std::string{"sending ("} + (said ? said : "no words") + ")", p.rank));
+  return 1;
+}
+
+// True: libfabric makes its descriptor readable for whatever comes from now on.
+bool ofi_link::arm() noexcept { return ofi_.wait_fd < 0 || (!unposted_ && rests()); }
+
+}  // namespace tutti::ofi

@@ -1,0 +1,52 @@
+#include "core/provider.h"
+
+#include "providers/ofi/link.h"
+
+namespace tutti {
+namespace {
+
+// Found by what libfabric says it can do, and then by opening it.
+std::vector<std::string> probe(std::string& why_not) {
+  const auto add = [&](const std::string& more) { why_not += (why_not.empty() || more.empty() ? "" : "; ") + more; };
+  auto found = ofi::find_devices();
+  if (!found) {
+    add(found.error().text());
+    return {};
+  }
+  std::vector<std::string> usable;
+  for (const ofi::found_device& d : *found) {
+    if (const auto opened = ofi::ofi_link::open(d.name)) usable.push_back(d.name);
+    else add(d.name + ": " + opened.error().text());
+  }
+  add(ofi::not_found(*found));
+  return usable;
+}
+
+result<std::unique_ptr<transport>> open(const open_params& p) {
+  auto link = ofi::ofi_link::open(p.device);
+  if (!link) return link.error();
+  return messages::message_transport::open(p, std::move(*link));
+}
+
+const char* version() {
+  static const std::string text = std::to_string(FI_MAJOR(fi_version())) + "." + std::to_string(FI_MINOR(fi_version()));
+  return text.c_str();
+}
+
+}  // namespace
+
+extern const provider ofi_provider;
+const provider ofi_provider{
+    .name = "ofi",
+    .summary = "libfabric: tcp, verbs, and whatever else it finds here",
+    .probe = probe,
+    .open = open,
+    .is_network = true,
+    .version = version,
+};
+
+}  // namespace tutti
+
+extern "C" __attribute__((visibility("default"))) const tutti::provider* tutti_provider_module(int abi) {
+  return abi == tutti::provider_abi ? &tutti::ofi_provider : nullptr;
+}

@@ -1,0 +1,78 @@
+// What a provider advertises is tried once, at open, on the endpoint itself: that a message comes through, and that the
+// descriptor for waiting is readable when there is something to read, and only then. (net's never becomes unreadable
+// again after the first completion; its fi_trywait() does nothing.)
+#include <poll.h>
+#include <sched.h>
+
+#include <cstring>
+
+#include "providers/ofi/link.h"
+
+namespace tutti::ofi {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+constexpr auto longest_trial = 2s;
+constexpr auto moment = 20ms;  // in which a descriptor has to become readable
+
+}  // namespace
+
+status ofi_link::try_messages() {
+  auto name = address();
+  if (!name) return name.error();
+  fi_addr_t self = FI_ADDR_UNSPEC;  // never removed: shm would unmap its own memory
+  if (const int n = fi_av_insert(ofi_.addresses.get(), name->data(), 1, &self, 0, nullptr); n != 1)
+    return vendor_error(n < 0 ? n : FI_EADDRNOTAVAIL, "fi_av_insert of its own address");
+  repost();
+  if (const status first = message_to(self, false); !first) return first;
+  if (ofi_.wait_fd >= 0 && !message_to(self, true)) ofi_.wait_fd = -1;
+  return {};
+}
+
+// Sends a message to this very endpoint and takes it in. `waits`: by way of the descriptor.
+status ofi_link::message_to(fi_addr_t self, bool waits) {
+  const time_point deadline = clock::now() + longest_trial;
+  buffer& out = *free_;
+  std::memset(out.data, waits, sizeof(message));
+  bool sent = false, came = false;
+  if (waits && (!rests() || fd_readable(0ms))) return {errc::unsupported, "its descriptor is always readable"};
+  for (ssize_t e = -FI_EAGAIN; e != 0;) {
+    e = fi_send(ofi_.endpoint.get(), out.data, sizeof(message), descriptor_, self, &out.context);
+    if (e != 0 && e != -FI_EAGAIN) return vendor_error(e, "a message to itself");
+    fi_cq_msg_entry none;
+    if (e != 0) fi_cq_read(ofi_.completions.get(), &none, 0);
+    if (clock::now() > deadline) return {errc::unavailable, "a message to itself could not be sent within 2 s"};
+  }
+  while (!sent || !came) {
+    if (waits && rests() && !fd_readable(moment)) return {errc::unsupported, "its descriptor does not wake"};
+    fi_cq_msg_entry done{};
+    const ssize_t n = fi_cq_read(ofi_.completions.get(), &done, 1);
+    if (n == 1) {
+      buffer& b = *static_cast<buffer*>(done.op_context);
+      (b.receives ? came : sent) = true;
+      if (b.receives && (done.len != sizeof(message) || b.data[0] != out.data[0]))
+        return {errc::fabric, "a message to itself arrived as another"};
+      if (b.receives) give_back(b);
+      continue;
+    }
+    if (n != -FI_EAGAIN) return vendor_error(n, "a message to itself");
+    if (clock::now() > deadline) return {errc::unavailable, "a message to itself did not arrive within 2 s"};
+    sched_yield();
+  }
+  repost();
+  return {};
+}
+
+bool ofi_link::rests() noexcept {
+  fid* queue = &ofi_.completions->fid;
+  return fi_trywait(ofi_.fabric.get(), &queue, 1) == 0;
+}
+
+bool ofi_link::fd_readable(std::chrono::milliseconds timeout) const noexcept {
+  pollfd p{ofi_.wait_fd, POLLIN, 0};
+  return ::poll(&p, 1, static_cast<int>(timeout.count())) > 0;
+}
+
+}  // namespace tutti::ofi
