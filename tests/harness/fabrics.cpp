@@ -53,6 +53,14 @@ probed probe(const provider& p) {
   return found;
 }
 
+// A vendor's library looks around at its first use, which takes libfabric a tenth of a second. Ranks inherit what it
+// found; nothing is open after this.
+void look_around(const provider& p) {
+  open_params nothing;
+  nothing.device = "no-such-device";
+  (void)p.open(nothing).ok();
+}
+
 void one_rank(const fabric_spec& fabric, meeting& m, rank_t rank, const run_options& o, const rank_body& body) {
   rank_env env(m, rank, o.seed, std::chrono::duration_cast<std::chrono::nanoseconds>(o.timeout) * 9 / 10);
   env.own_process = !o.threads;
@@ -80,6 +88,7 @@ std::vector<fabric_spec> fabrics(std::vector<std::string>* missing) {
   for (const provider_entry& entry : providers()) {
     const std::string name{entry.name};
     if (name == "sim") continue;  // as a provider it is a world of one; sim_fabric.h has the larger ones
+    if (entry.impl && entry.impl->is_network) look_around(*entry.impl);
     const probed found = entry.impl ? probe(*entry.impl) : probed{{}, entry.why_not};
     for (const auto& device : found.devices) all.push_back({device.empty() ? name : name + ":" + device});
     if (missing && found.devices.empty()) missing->push_back(name + ": " + found.why_not);
