@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -55,10 +56,15 @@ probed probe(const provider& p) {
 
 // A vendor's library looks around at its first use, which takes libfabric a tenth of a second. Ranks inherit what it
 // found; nothing is open after this.
-void look_around(const provider& p) {
-  open_params nothing;
-  nothing.device = "no-such-device";
-  (void)p.open(nothing).ok();
+void look_around(const std::string& fabric) {
+  static std::vector<std::string_view> done;
+  for (const std::string_view vendor : {"ucx", "ofi", "verbs"}) {
+    if (fabric.find(vendor) == fabric.npos || std::find(done.begin(), done.end(), vendor) != done.end()) continue;
+    done.push_back(vendor);
+    open_params nothing;
+    nothing.device = "no-such-device";
+    if (const auto choice = find_provider(vendor)) (void)choice->impl->open(nothing).ok();
+  }
 }
 
 void one_rank(const fabric_spec& fabric, meeting& m, rank_t rank, const run_options& o, const rank_body& body) {
@@ -88,7 +94,6 @@ std::vector<fabric_spec> fabrics(std::vector<std::string>* missing) {
   for (const provider_entry& entry : providers()) {
     const std::string name{entry.name};
     if (name == "sim") continue;  // as a provider it is a world of one; sim_fabric.h has the larger ones
-    if (entry.impl && entry.impl->is_network) look_around(*entry.impl);
     const probed found = entry.impl ? probe(*entry.impl) : probed{{}, entry.why_not};
     for (const auto& device : found.devices) all.push_back({device.empty() ? name : name + ":" + device});
     if (missing && found.devices.empty()) missing->push_back(name + ": " + found.why_not);
@@ -98,6 +103,7 @@ std::vector<fabric_spec> fabrics(std::vector<std::string>* missing) {
 
 run_report try_ranks(const fabric_spec& fabric, std::uint32_t n, const rank_body& body, const run_options& o) {
   if (fabric.simulated()) return try_ranks_simulated(sim_parameters(fabric, n, o.seed), body, o);
+  look_around(fabric.name);
   return run_processes(n, o.threads, o, [&](meeting& m, rank_t first, std::uint32_t count) {
     if (count == 1) return one_rank(fabric, m, first, o, body);
     std::vector<std::thread> threads;
