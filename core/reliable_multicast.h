@@ -5,10 +5,11 @@
 // Safety.
 //  - A datagram carries its epoch. A member takes the newest epoch it ever saw; repeated and late datagrams name old
 //    epochs and change nothing, so a stale one cannot release a later barrier.
-//  - A NAK is two words at the root: a counter, added to, and a word that names the sender and its epoch, set. NAKs may
-//    overwrite each other's name; the counter tells that some were lost, and then the root multicasts again. A member
-//    repeats its NAK until it is served, so even that may be lost. A NAK for an epoch that the root has not released
-//    yet was sent too early and is dropped: the release is still to come, and if that is lost there will be another NAK.
+//  - A NAK is two signals to the root: a name that says who and which epoch, set in one of a few words, and a counter,
+//    added to after it. Names may overwrite each other; the counter tells that some were lost, and then the root
+//    multicasts again. A member repeats its NAK until it is served, under a new name, so even that may be lost. A NAK
+//    for an epoch that the root has not released yet is kept until it has, and answered then: who has waited for long
+//    need not find out in as much time again that the datagram was lost.
 //  - A repair is a signal of the root's newest epoch into the member's own word, which only grows (one writer, in
 //    order). A repair that comes late, or twice, is old news.
 //  - The root that has left the barrier answers all the same (Birk's argument): the member that lacks epoch e has not
@@ -16,11 +17,17 @@
 //    progress, above all while it waits in any later barrier. The last epoch of a job is followed by finalize, whose
 //    closing barrier does not multicast and in which the root still serves.
 //  - Members of the group other than the root send no datagrams; one that names another sender is ignored.
+//
+// Storms. When many members miss the same datagram, their NAKs are spread over a time in which the root can take them
+// in, by the members' numbers; the first few of them make the root multicast again, beside the repairs to those few, and
+// that silences the rest. Each member doubles its patience with every NAK (core/arrival_timer.h).
 #pragma once
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "core/arrival_timer.h"
 #include "core/team.h"
 
 namespace tutti {
@@ -48,8 +55,13 @@ class reliable_multicast final : public background {
   const counts& statistics() const noexcept { return counts_; }
 
  private:
+  static constexpr std::uint32_t nak_words = 8;
+  bool cast(std::uint64_t epoch, bool again) noexcept;
+  std::uint64_t name(std::uint32_t word) const noexcept;
+  bool repair(std::uint32_t index) noexcept;
+  void note_loss() noexcept;
+  std::uint32_t few() const noexcept;
   void send_nak(std::uint64_t epoch) noexcept;
-  void learn(std::chrono::nanoseconds wait) noexcept;
 
   team& team_;
   std::uint32_t root_;
@@ -58,15 +70,20 @@ class reliable_multicast final : public background {
   bool joined_ = false;
   status trouble_;                    // of the first half
   std::uint64_t released_;            // root: newest epoch sent; others: newest seen
-  // others: when to lose patience
-  std::uint64_t awaited_;             // the epoch being waited for
-  time_point since_{};                // the first unsuccessful look for it
-  time_point nak_at_{};
-  std::chrono::nanoseconds patience_{};    // of the current wait, doubled by each NAK
-  double mean_ns_, deviation_ns_;          // of the time from looking to arrival
+  // others
+  arrival_timer timer_;
+  std::uint64_t awaited_;                  // the epoch being waited for
+  bool typical_ = false, helped_ = false;  // how the newest epoch came: as sent first, by a repair
+  std::chrono::nanoseconds late_{};        // as its datagram said
   unsigned nak_owed_ = 0;                  // signals of the NAK that the fabric has not taken yet
   // root
   std::uint64_t naks_seen_ = 0;
+  std::int64_t unnamed_ = 0;               // counted and not named; below 0: named and not counted yet
+  bool pending_ = false;                   // some of them are not answered yet
+  std::array<std::uint64_t, nak_words> names_answered_{}, names_early_{};  // the latter came before the release
+  std::uint32_t repairs_ = 0, again_at_ = 0;   // of the newest epoch; how many are enough for a second multicast
+  time_point released_at_{};
+  std::chrono::nanoseconds repaired_after_{};  // the release, the last time
   counts counts_;
 };
 

@@ -128,11 +128,12 @@ bool virtual_job::waits(rank_t r) {
   return true;
 }
 
-// A multicast root owes repairs after it has left its last barrier. In a job of processes it serves them in the closing
-// barrier; here it stays until the last rank has ended, which a simulator can know.
+// A multicast root owes repairs after it has left its last barrier, and where a fabric's target must progress, whoever
+// was sent one must take it in, wanted or not, or it holds up the root. In a job of processes all that happens in the
+// closing barrier; here everyone stays until the last rank has ended, which a simulator can know.
 bool virtual_job::linger(rank_t r) {
   const member& m = members_[r];
-  if (r != 0 || !m.barrier->mcast() || !m.barrier->outcome().ok()) return false;
+  if (!m.barrier->mcast() || !m.barrier->outcome().ok()) return false;
   for (rank_t q = 0; q < size(); ++q) {
     if (members_[q].ended || !world_.alive(q)) continue;
     world_.net(r).sleep(world_.clock(r) + linger_for);
