@@ -1,29 +1,38 @@
 // `tutti perf`: compares the providers that work here. Inside a job every rank takes part; called by itself it starts
-// a job of itself first.
+// jobs of itself.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <memory>
+#include <set>
 
 #include "core/bootstrap_find.h"
 #include "core/provider.h"
 #include "tools/command.h"
 #include "tools/perf/bsp.h"
 #include "tools/perf/peers.h"
-#include "tools/perf/report.h"
+#include "tools/perf/session.h"
+#include "tools/perf/sweep.h"
 
 namespace tutti::tools {
 namespace {
 
 struct choices {
-  int ranks = 4;
+  std::string topic;
+  std::string ranks;
   std::vector<std::string> providers;
-  std::string barrier, json;
-  bool barriers_only = false, quiet = false, peers = false, neighbour = false;
+  std::string barrier, fan_in, json, html, from, progress_to;
+  bool quiet = false, peers = false, neighbour = false, by_size = false;
   double seconds = 0;
 };
+
+int complain(const std::string& text, int code = 1) {
+  std::fprintf(stderr, "tutti perf: %s\n", text.c_str());
+  return code;
+}
 
 std::string self() {
   char path[PATH_MAX];
@@ -31,91 +40,152 @@ std::string self() {
   return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "tutti";
 }
 
-std::vector<std::string> every_provider() {
-  std::vector<std::string> out;
-  for (const provider_entry& e : providers()) {
-    std::string why;
-    if (!e.impl || e.name == "sim") continue;  // the simulated fabric has no speed of its own
-    for (const auto& device : e.impl->probe(why))
-      out.push_back(device.empty() ? std::string(e.name) : std::string(e.name) + ":" + device);
+// "2,4,8" or "1..15", or both.
+std::vector<int> numbers(const std::string& text, const char* option, int least, int most) {
+  std::vector<int> out;
+  const auto refuse = [&] {
+    throw std::runtime_error(std::string(option) + " " + text + ": write numbers from " + std::to_string(least) + " to " +
+                             std::to_string(most) + ", as in 2,4,8 or 1..15");
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const auto comma = std::min(text.find(',', at), text.size());
+    int first = 0, last = 0, used = 0;
+    const std::string part = text.substr(at, comma - at);
+    const auto length = static_cast<int>(part.size());
+    if (std::sscanf(part.c_str(), "%d..%d%n", &first, &last, &used) != 2 || used != length) {
+      used = 0;
+      if (std::sscanf(part.c_str(), "%d%n", &first, &used) != 1 || used != length) refuse();
+      last = first;
+    }
+    if (first < least || last > most || last < first) refuse();
+    for (int n = first; n <= last; ++n) out.push_back(n);
+    at = comma + 1;
   }
   return out;
 }
 
-int start_job(const choices& c) {
-  std::vector<std::string> words{self(), "run", "-n", std::to_string(c.ranks), self(), "perf"};
-  auto option = [&](const char* name, const std::string& value) {
-    if (!value.empty()) words.insert(words.end(), {name, value});
-  };
-  for (const auto& p : c.providers) option("--providers", p);
-  option("--barrier", c.barrier);
-  option("--json", c.json);
-  if (c.seconds > 0) option("--seconds", std::to_string(c.seconds));
-  if (c.barriers_only) words.push_back("--barriers-only");
-  if (c.quiet) words.push_back("--quiet");
-  std::vector<char*> argv;
-  for (auto& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  execv(argv[0], argv.data());
-  std::perror("tutti perf: cannot start the launcher");
-  return 1;
+// What is worth a column. On several nodes, networks by themselves and with shared memory inside each node.
+std::vector<std::string> every_provider(bool several_nodes) {
+  std::vector<std::string> out;
+  for (const provider_entry& e : providers()) {
+    std::string why;
+    if (!e.impl || e.name == "sim") continue;  // the simulated fabric has no speed of its own
+    if (several_nodes && !e.impl->is_network) continue;
+    for (const auto& device : e.impl->probe(why)) {
+      const std::string spec = device.empty() ? std::string(e.name) : std::string(e.name) + ":" + device;
+      if (several_nodes && device == "shm") continue;
+      out.push_back(spec);
+      if (several_nodes) out.push_back("shm+" + spec);
+    }
+  }
+  return out;
+}
+
+void deliver(const choices& c, const report& r) {
+  if (!c.quiet) print_tables(r, terminal_columns());
+  if (!c.json.empty()) write_text(c.json, to_json(r));
+  if (!c.html.empty()) write_text(c.html, to_page(r));
+}
+
+double default_seconds(const choices& c) {
+  return c.topic == "barrier" ? 10 : c.by_size ? 35 : 20;
 }
 
 int compare(const choices& c, const config& settings) {
   auto boot = find_bootstrap(settings);
-  if (!boot) {
-    std::fprintf(stderr, "tutti perf: %s\n", boot.error().text());
-    return 1;
-  }
+  if (!boot) return complain(boot.error().text());
+  auto hosts = (*boot)->allgather((*boot)->host(), time_point::max());
+  if (!hosts) return complain(hosts.error().text());
   session_plan plan;
-  plan.lanes = c.providers.empty() ? every_provider() : c.providers;
+  plan.lanes = c.providers.empty() ? every_provider(make_layout(**hosts).nodes() > 1) : c.providers;
+  plan.what = c.topic == "barrier" ? topic::barrier : topic::everything;
   plan.only_barrier = c.barrier;
-  plan.barriers_only = c.barriers_only;
-  plan.seconds = c.seconds > 0 ? c.seconds : 20;
-  plan.progress = !c.quiet && isatty(2);
-  try {
-    session s(**boot, settings, plan);
-    s.open();
-    s.measure();
-    if ((*boot)->rank() == 0) {
-      if (!c.quiet) print_table(s, (*boot)->size());
-      if (!c.json.empty()) write_json(s, (*boot)->size(), c.json);
-    }
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "tutti perf: rank %u: %s\n", (*boot)->rank(), e.what());
-    return 1;
+  plan.fan_ins = numbers(c.fan_in, "--fan-in", 1, 64);
+  plan.by_size = c.by_size;
+  plan.seconds = c.seconds > 0 ? c.seconds : default_seconds(c);
+  std::unique_ptr<FILE, int (*)(FILE*)> told(nullptr, std::fclose);
+  if ((*boot)->rank() == 0 && !c.progress_to.empty()) {
+    told.reset(std::fopen(c.progress_to.c_str(), "w"));
+    plan.progress = [&](const std::string& text) {
+      if (told) std::fprintf(told.get(), "%s\n", text.c_str()), std::fflush(told.get());
+    };
   }
+  session s(**boot, plan);
+  s.open();
+  s.measure();
+  if ((*boot)->rank() == 0) deliver(c, {describe_machine(), {s.outcome()}});
   return 0;
+}
+
+int compare_in_jobs(const choices& c) {
+  sweep_plan plan;
+  plan.self = self();
+  plan.ranks = numbers(!c.ranks.empty() ? c.ranks : c.html.empty() ? "4" : "2,4,8,16", "-n", 1, 1024);
+  if (!c.topic.empty()) plan.arguments.push_back(c.topic);
+  auto pass = [&](const char* name, const std::string& value) {
+    if (!value.empty()) plan.arguments.insert(plan.arguments.end(), {name, value});
+  };
+  for (const auto& p : c.providers) pass("--providers", p);
+  pass("--barrier", c.barrier);
+  pass("--fan-in", c.fan_in);
+  (void)numbers(c.fan_in, "--fan-in", 1, 64);
+  plan.by_size = c.topic.empty() && (c.by_size || !c.html.empty());
+  plan.seconds = c.seconds;
+  plan.progress = !c.quiet && isatty(2);
+  deliver(c, sweep(plan));
+  return 0;
+}
+
+std::string content(const std::string& file) {
+  std::string text;
+  const std::unique_ptr<FILE, int (*)(FILE*)> in(std::fopen(file.c_str(), "r"), std::fclose);
+  if (!in) throw std::runtime_error("cannot read " + file);
+  char buffer[65536];
+  for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, in.get())) > 0;) text.append(buffer, n);
+  return text;
+}
+
+int run(const choices& c) {
+  if (c.peers || c.neighbour) {
+    peers_plan plan{.self = self(), .neighbour = c.neighbour};
+    if (c.neighbour) plan.ranks = {4};
+    if (c.seconds > 0) plan.seconds = c.seconds;
+    return compare_with_peers(plan);
+  }
+  if (!c.from.empty()) return deliver(c, from_json(content(c.from))), 0;
+  auto settings = config::load();
+  if (!settings) return complain(settings.error().text(), usage_error);
+  return settings->launcher().pmix ? compare(c, *settings) : compare_in_jobs(c);
 }
 
 std::function<int()> declare(CLI::App& app) {
   auto c = std::make_shared<choices>();
-  app.add_option("-n,--ranks", c->ranks, "ranks to start, when not inside a job already")->check(CLI::Range(1, 1024));
+  app.add_option("topic", c->topic, "nothing: barriers and one-sided operations; `barrier`: barriers alone")
+      ->check(CLI::IsMember(std::set<std::string>{"barrier"}));
+  app.add_option("-n,--ranks", c->ranks, "ranks to start, when not inside a job already: a job for each of 2,4,8 "
+                 "(default 4; with --html 2,4,8,16)");
   app.add_option("--providers", c->providers, "name[:device],...; default: every one that works here")->delimiter(',');
   app.add_option("--barrier", c->barrier, "only this algorithm, or `chosen`");
-  app.add_flag("--barriers-only", c->barriers_only, "no one-sided operations");
-  app.add_option("--seconds", c->seconds, "how long to measure (default 20; 1.5 a job with --peers)");
+  app.add_option("--fan-in", c->fan_in, "of the barriers that have one (or a radix): each of 2,4,8 or 1..15");
+  app.add_flag("--by-size", c->by_size, "put and get of 8 B to 4 MiB as well (part of --html)");
+  app.add_option("--seconds", c->seconds, "how long to measure in each job (default 20, 35 over sizes, 10 for barriers; "
+                 "1.5 with --peers)");
   app.add_option("--json", c->json, "write the numbers with their provenance to this file");
+  app.add_option("--html", c->html, "write a page with plots to this file; nothing else is needed to read it");
+  app.add_option("--from", c->from, "measure nothing: show what --json has written");
   app.add_flag("--quiet", c->quiet, "no table, no progress line");
   app.add_flag("--peers", c->peers, "the barrier against Open MPI and MPICH, at 2, 4, 8 and 16 ranks");
   app.add_flag("--neighbour", c->neighbour, "with --peers' contestants while a busy stranger shares the machine");
+  app.add_option("--progress-to", c->progress_to)->group("");
   const auto bsp = declare_bsp(app);
   const CLI::App* const bsp_app = app.get_subcommand("bsp");
   return [c, bsp, bsp_app] {
     if (bsp_app->parsed()) return bsp();
-    if (c->peers || c->neighbour) {
-      peers_plan plan{.self = self(), .neighbour = c->neighbour};
-      if (c->neighbour) plan.ranks = {4};
-      if (c->seconds > 0) plan.seconds = c->seconds;
-      return compare_with_peers(plan);
+    try {
+      return run(*c);
+    } catch (const std::exception& e) {
+      return complain(e.what());
     }
-    auto settings = config::load();
-    if (!settings) {
-      std::fprintf(stderr, "tutti perf: %s\n", settings.error().text());
-      return usage_error;
-    }
-    if (!settings->launcher().pmix && c->ranks > 1) return start_job(*c);
-    return compare(*c, *settings);
   };
 }
 

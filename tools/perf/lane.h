@@ -1,5 +1,5 @@
-// One provider under measurement: a job of its own over the bootstrap that all lanes share, memory to move data in,
-// and its rows.
+// One provider under measurement: a job of its own over the bootstrap that all lanes share, memory to move data in, and
+// the rows that it offers, a kind in each rows_*.cpp.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,59 +12,87 @@ namespace tutti::tools {
 
 void require(const status&);  // throws std::runtime_error with the text
 
-// A bootstrap that outlives the jobs opened over it.
-class borrowed_bootstrap final : public bootstrap {
+inline constexpr std::uint32_t mebibyte = 1 << 20;
+std::vector<std::uint32_t> curve_sizes(std::uint32_t most);  // 8 B, 32 B, 128 B, ... and `most`
+
+// The jobs of all lanes. Whoever comes out of a collective may still owe its peers progress there: what it sent last
+// may not have left yet, where a connection is only being made. So a rank drives every lane whenever it waits for
+// something outside the lane that it last worked on.
+class driven_jobs {
  public:
-  explicit borrowed_bootstrap(bootstrap& b) : b_(b) {}
+  void add(job& j) { jobs_.push_back(&j); }
+  void remove(job& j) { std::erase(jobs_, &j); }
+  bool empty() const noexcept { return jobs_.empty(); }
+  void progress() const {
+    for (job* j : jobs_) j->progress();
+  }
+
+ private:
+  std::vector<job*> jobs_;
+};
+
+// A bootstrap that outlives the jobs opened over it, and drives them while the launcher gathers.
+class shared_bootstrap final : public bootstrap {
+ public:
+  shared_bootstrap(bootstrap& b, const driven_jobs& driven) : b_(b), driven_(driven) {}
   rank_t rank() const noexcept override { return b_.rank(); }
   std::uint32_t size() const noexcept override { return b_.size(); }
   const std::string& job_id() const noexcept override { return b_.job_id(); }
   host_id host() const noexcept override { return b_.host(); }
-  result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) override {
-    return b_.allgather(mine, deadline);
-  }
+  result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) override;
 
  private:
   bootstrap& b_;
+  const driven_jobs& driven_;
 };
 
 class lane {
  public:
-  static constexpr std::uint32_t big = 1 << 20;
-
-  // `spec` as in TUTTI_PROVIDER. Every rank gets a lane or every rank gets an error: they agree before they return.
-  static result<std::unique_ptr<lane>> open(bootstrap&, const config&, const std::string& spec);
+  // `spec` as in TUTTI_PROVIDER; `bytes` for ranks 0 and 1 to move. Every rank gets a lane or every rank gets an error:
+  // they agree before they return. Its job is among those `driven` from then on.
+  static result<std::unique_ptr<lane>> open(bootstrap&, driven_jobs&, const std::string& spec, std::uint32_t bytes);
   ~lane();
 
   const std::string& name() const noexcept { return name_; }
   job& of() noexcept { return *job_; }
   communicator& world() noexcept { return *world_; }
-  double fixed_cost_us() const noexcept { return job_->net().caps().cost.latency_us; }
+  double share(double value);  // rank 0's; collective
 
-  void add_barriers(std::vector<row>&, const std::string& only = {});  // a row for each algorithm that can run here
-  void add_one_sided(std::vector<row>&);                               // between ranks 0 and 1
-  void add_floors(std::vector<row>&);                                  // raw loads and stores; needs map()
+  // A row for each algorithm that can run here: all, the named one, or the `chosen`; those with a fan-in or radix once
+  // for each given, if any are. What cannot run is noted in left_out.
+  void add_barriers(std::vector<row>&, const std::string& only, const std::vector<int>& fan_ins,
+                    std::vector<text_pair>& left_out);
+  void add_one_sided(std::vector<row>&);            // between ranks 0 and 1
+  void add_by_size(std::vector<row>&);              // put and get of 8 bytes and more, between ranks 0 and 1
+  void add_floors(std::vector<row>&, bool by_size); // raw loads and stores; needs map()
 
  private:
+  static constexpr std::uint32_t lines = 64;           // of 64 bytes, for words
+  static constexpr std::uint32_t data = lines * 64;    // where the bytes to move begin
   lane() = default;
-  status set_up();
+  status set_up(std::uint32_t bytes);
+  communicator* team_with(const std::string& barrier, std::string& why_not);  // of all ranks; null: it cannot run
+  row& add(std::vector<row>&, std::string group, std::string name, std::function<void(int)> run);
   void wait_word(std::uint32_t line, std::uint64_t value, rank_t from);
   void submit(const rma_op&);
   void flush(rank_t);
-  std::uint64_t line_offset(std::uint32_t line) const noexcept { return 2ull * big + line * 64; }
+  void move(op_kind, std::uint32_t bytes, int depth, int times);  // rank 0 only: in flights of `depth`
+  std::uint64_t line_offset(std::uint32_t line) const noexcept { return line * 64; }
   std::uint64_t* my_line(std::uint32_t line) noexcept {
     return reinterpret_cast<std::uint64_t*>(memory_.data() + line_offset(line));
   }
 
   std::string name_;
+  driven_jobs* driven_ = nullptr;
   std::unique_ptr<job> job_;
   std::unique_ptr<communicator> world_;
-  std::vector<std::unique_ptr<communicator>> teams_;  // one an algorithm
+  std::vector<std::unique_ptr<communicator>> teams_;
   region_id region_{};
   segment_id segment_{};
-  std::span<std::byte> memory_;                       // two big buffers, then lines
+  std::span<std::byte> memory_;                       // lines, then, in ranks 0 and 1, bytes to move
+  std::uint32_t bytes_ = 0;
   std::uint64_t ping_ = 0;                            // epochs used on line 0
-  std::vector<std::unique_ptr<std::uint64_t>> floor_epochs_;
+  std::vector<std::unique_ptr<std::uint64_t>> counters_;  // that rows keep between their runs
 };
 
 }  // namespace tutti::tools

@@ -9,10 +9,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <functional>
 #include <optional>
+#include <sstream>
 #include <thread>
 
+#include "tools/perf/report.h"
 #include "tools/perf/series.h"
 
 namespace tutti::tools {
@@ -84,16 +86,17 @@ contestant ourselves(const std::string& self, const fs::path& scratch, std::stri
                      std::string lane, std::string group = "barrier", std::string row_name = {}) {
   return {std::move(name), {}, [=](int ranks, double seconds) -> std::optional<double> {
     const std::string file = scratch / "tutti.json";
-    const auto ran = output_of(bound(seconds) + self + " run -n " + std::to_string(ranks) + " " + self +
-                               " perf --providers " + provider + (group == "barrier" ? " --barriers-only" : "") +
+    const auto ran = output_of(bound(seconds) + self + " run -n " + std::to_string(ranks) + " " + self + " perf " +
+                               (group == "barrier" ? "barrier" : "") + " --providers " + provider +
                                " --barrier chosen --quiet --seconds " + std::to_string(seconds) + " --json " + file);
     if (!ran) return {};
     std::ifstream in(file);
-    const auto report = nlohmann::json::parse(in, nullptr, false);
-    if (report.is_discarded()) return {};
-    for (const auto& r : report["rows"])
-      if (r["lane"] == lane && r["group"] == group && (row_name.empty() || r["name"] == row_name))
-        return r["median"].get<double>();
+    std::stringstream text;
+    text << in.rdbuf();
+    const report found = from_json(text.str());
+    for (const perf_run& run : found.runs)
+      for (const measurement& m : run.rows)
+        if (m.lane == lane && m.group == group && (row_name.empty() || m.name == row_name)) return m.median;
     return {};
   }};
 }

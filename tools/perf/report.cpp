@@ -1,13 +1,12 @@
+// A report's provenance, its JSON and its files.
 #include "tools/perf/report.h"
 
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -16,6 +15,11 @@
 namespace tutti::tools {
 namespace {
 
+using json = nlohmann::ordered_json;
+
+constexpr int format = 2;
+constexpr const char* axis_names[] = {"", "bytes", "us"};  // in the order of `axis`
+
 std::string processor() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);)
@@ -23,86 +27,115 @@ std::string processor() {
   return "unknown";
 }
 
-std::string format(const row& r) {
-  char text[64];
-  const double m = r.result.median();
-  std::snprintf(text, sizeof text, r.in == unit::microseconds ? (m < 10 ? "%.2f us" : "%.1f us") : "%.1f GB/s", m);
-  return text;
+void note_lanes(std::vector<std::string>& lanes, const perf_run& run) {
+  for (const measurement& m : run.rows)
+    if (std::find(lanes.begin(), lanes.end(), m.lane) == lanes.end()) lanes.push_back(m.lane);
 }
 
-// Columns: floor first, then lanes in order of appearance.
-std::vector<std::string> lanes_of(const std::vector<row>& rows) {
-  std::vector<std::string> out;
-  for (const row& r : rows)
-    if (std::find(out.begin(), out.end(), r.lane) == out.end()) out.push_back(r.lane);
+json pairs(const std::vector<text_pair>& all) {
+  json out = json::array();
+  for (const auto& [name, value] : all) out.push_back({name, value});
+  return out;
+}
+
+std::vector<text_pair> read_pairs(const json& in) {
+  std::vector<text_pair> out;
+  for (const auto& p : in) out.emplace_back(p.at(0).get<std::string>(), p.at(1).get<std::string>());
+  return out;
+}
+
+json write_run(const perf_run& run) {
+  json out = {{"ranks", run.ranks}, {"nodes", run.nodes}, {"ranks_per_core", run.ranks_per_core},
+              {"rows", json::array()}, {"left_out", pairs(run.left_out)}};
+  for (const measurement& m : run.rows)
+    out["rows"].push_back({{"lane", m.lane},
+                           {"group", m.group},
+                           {"name", m.name},
+                           {"along", axis_names[static_cast<int>(m.along)]},
+                           {"x", m.x},
+                           {"unit", m.in == unit::microseconds ? "us" : "GB/s"},
+                           {"median", m.median},
+                           {"quartiles", {m.low, m.high}},
+                           {"chunks", m.chunks},
+                           {"iterations_per_chunk", m.iterations},
+                           {"chosen", m.chosen}});
+  return out;
+}
+
+perf_run read_run(const json& in) {
+  perf_run out;
+  out.ranks = in.at("ranks"), out.nodes = in.at("nodes"), out.ranks_per_core = in.at("ranks_per_core");
+  out.left_out = read_pairs(in.at("left_out"));
+  for (const auto& r : in.at("rows")) {
+    measurement& m = out.rows.emplace_back();
+    m.lane = r.at("lane"), m.group = r.at("group"), m.name = r.at("name"), m.x = r.at("x");
+    const auto at = std::find(std::begin(axis_names), std::end(axis_names), r.at("along").get<std::string>());
+    if (at == std::end(axis_names)) throw std::runtime_error("it has an unknown axis");
+    m.along = static_cast<axis>(at - std::begin(axis_names));
+    m.in = r.at("unit") == "us" ? unit::microseconds : unit::gigabytes_per_s;
+    m.median = r.at("median"), m.low = r.at("quartiles").at(0), m.high = r.at("quartiles").at(1);
+    m.chunks = r.at("chunks"), m.iterations = r.at("iterations_per_chunk"), m.chosen = r.at("chosen");
+  }
   return out;
 }
 
 }  // namespace
 
-void print_table(const session& s, std::uint32_t ranks) {
-  const auto& rows = s.rows();
-  const auto lanes = lanes_of(rows);
-  std::printf("%u ranks, %.2g ranks per core, %s\n", ranks, s.ranks_per_core(), processor().c_str());
-  std::printf("medians of interleaved chunks; * the algorithm that would be chosen\n\n");
-  std::printf("%-24s", "");
-  for (const auto& l : lanes) std::printf("%14s", l.c_str());
-  std::printf("\n");
-  for (const char* group : {"barrier", "one-sided", "bandwidth"}) {
-    std::vector<std::string> names;
-    for (const row& r : rows)
-      if (r.group == group && std::find(names.begin(), names.end(), r.name) == names.end()) names.push_back(r.name);
-    if (!names.empty()) std::printf("%s\n", group);
-    for (const auto& name : names) {
-      std::printf("  %-22s", name.c_str());
-      for (const auto& l : lanes) {
-        std::string cell;
-        for (const row& r : rows)
-          if (r.lane == l && r.group == group && r.name == name) cell = format(r) + (r.chosen ? "*" : " ");
-        std::printf("%14s", cell.c_str());
-      }
-      std::printf("\n");
-    }
-  }
-  for (const auto& [spec, why] : s.missing()) std::printf("\n%s left out: %s", spec.c_str(), why.c_str());
-  std::printf("\n");
-}
-
-void write_json(const session& s, std::uint32_t ranks, const std::string& file) {
-  using nlohmann::json;
+std::vector<text_pair> describe_machine() {
   utsname system{};
   uname(&system);
   char when[32];
   const std::time_t now = std::time(nullptr);
   std::strftime(when, sizeof when, "%FT%TZ", std::gmtime(&now));
-  json out = {{"format", 1},
-              {"tutti", TUTTI_VERSION},
-              {"when", when},
-              {"host", system.nodename},
-              {"processor", processor()},
-              {"cores", sysconf(_SC_NPROCESSORS_ONLN)},
-              {"kernel", system.release},
-              {"compiler", "g++ " __VERSION__},
-              {"ranks", ranks},
-              {"ranks_per_core", s.ranks_per_core()},
-              {"rows", json::array()},
-              {"left_out", json::object()}};
-  for (const row& r : s.rows())
-    out["rows"].push_back({{"lane", r.lane},
-                           {"group", r.group},
-                           {"name", r.name},
-                           {"unit", r.in == unit::microseconds ? "us" : "GB/s"},
-                           {"median", r.result.median()},
-                           {"quartiles", {r.result.quantile(0.25), r.result.quantile(0.75)}},
-                           {"chunks", r.result.count()},
-                           {"iterations_per_chunk", r.iterations},
-                           {"chosen", r.chosen}});
-  for (const auto& [spec, why] : s.missing()) out["left_out"][spec] = why;
-  for (const provider_entry& e : providers()) out["providers"][std::string(e.name)] = 
-        !e.impl ? e.why_not : e.impl->version ? e.impl->version() : "built in";
+  std::vector<text_pair> out{{"host", system.nodename},
+                             {"processor", processor()},
+                             {"cores", std::to_string(sysconf(_SC_NPROCESSORS_ONLN))},
+                             {"kernel", system.release},
+                             {"compiler", "g++ " __VERSION__},
+                             {"when", when},
+                             {"tutti", TUTTI_VERSION}};
+  for (const provider_entry& e : providers())
+    if (e.impl && e.impl->version) out.emplace_back(e.name, e.impl->version());
+  return out;
+}
+
+std::vector<std::string> lanes_of(const perf_run& run) {
+  std::vector<std::string> lanes;
+  note_lanes(lanes, run);
+  return lanes;
+}
+
+std::vector<std::string> lanes_of(const report& all) {
+  std::vector<std::string> lanes;
+  for (const perf_run& run : all.runs) note_lanes(lanes, run);
+  return lanes;
+}
+
+std::string to_json(const report& r) {
+  json out = {{"format", format}, {"machine", json::object()}, {"runs", json::array()}};
+  for (const auto& [name, value] : r.machine) out["machine"][name] = value;
+  for (const perf_run& run : r.runs) out["runs"].push_back(write_run(run));
+  return out.dump(1) + "\n";
+}
+
+report from_json(const std::string& text) {
+  try {
+    const json in = json::parse(text);
+    if (in.at("format") != format) throw std::runtime_error("it has another format");
+    report out;
+    for (const auto& [name, value] : in.at("machine").items()) out.machine.emplace_back(name, value.get<std::string>());
+    for (const auto& run : in.at("runs")) out.runs.push_back(read_run(run));
+    return out;
+  } catch (const std::exception& e) {
+    throw std::runtime_error(std::string("this is no report of `tutti perf --json`: ") + e.what());
+  }
+}
+
+void write_text(const std::string& file, const std::string& text) {
   std::ofstream to(file);
-  to << out.dump(2) << "\n";
-  if (!to.flush()) throw std::runtime_error("cannot write " + file + "; name a file in a folder that exists and is writable");
+  to << text;
+  if (!to.flush())
+    throw std::runtime_error("cannot write " + file + "; name a file in a folder that exists and is writable");
 }
 
 }  // namespace tutti::tools

@@ -1,13 +1,61 @@
-// What a comparison found, for people and for programs.
+// What a comparison found, as data: the same for tables, JSON and pages.
 #pragma once
+#include <cstdint>
 #include <string>
-
-#include "tools/perf/session.h"
+#include <utility>
+#include <vector>
 
 namespace tutti::tools {
 
-void print_table(const session&, std::uint32_t ranks);
-// Medians and quartiles with provenance: host, processor, kernel, versions, ranks per core. Throws std::runtime_error.
-void write_json(const session&, std::uint32_t ranks, const std::string& file);
+enum class unit { microseconds, gigabytes_per_s };
+enum class axis { none, bytes, microseconds };  // what a curve runs along
+
+struct measurement {
+  std::string lane;      // "shm", "ucx:tcp", "floor"
+  std::string group;     // "barrier", "one-sided", "put, bandwidth"
+  std::string name;      // "dissemination", "put 8 B + flush"; of a series all have the same
+  axis along = axis::none;
+  double x = 0;          // of a curve: where
+  unit in = unit::microseconds;
+  bool chosen = false;   // the algorithm that the chooser would take
+  double median = 0, low = 0, high = 0;  // and quartiles, of chunks
+  std::uint64_t chunks = 0;
+  int iterations = 0;    // of a chunk
+};
+
+using text_pair = std::pair<std::string, std::string>;
+
+// One job.
+struct perf_run {
+  std::uint32_t ranks = 1, nodes = 1;
+  double ranks_per_core = 0;
+  std::vector<measurement> rows;
+  std::vector<text_pair> left_out;  // a provider or an algorithm of one, and why
+};
+
+struct report {
+  std::vector<text_pair> machine;   // "host", "processor", "kernel", "when", versions: what the numbers depend on
+  std::vector<perf_run> runs;       // by ranks
+};
+
+std::vector<text_pair> describe_machine();
+
+// Lanes in order of appearance: the order of columns and of colours. Of all runs, or of rows of these groups.
+std::vector<std::string> lanes_of(const report&);
+std::vector<std::string> lanes_of(const perf_run&);
+
+std::string to_json(const report&);
+// Throws std::runtime_error if it is not what to_json() wrote.
+report from_json(const std::string& text);
+
+// Tables for a terminal, split into blocks of columns where it is narrow.
+void print_tables(const report&, unsigned columns);
+unsigned terminal_columns();
+
+// A page without anything outside it: plots and the numbers behind them.
+std::string to_page(const report&);
+
+// Throws std::runtime_error with the mend.
+void write_text(const std::string& file, const std::string& text);
 
 }  // namespace tutti::tools

@@ -1,22 +1,17 @@
-// One line of the comparison: something that all ranks run together some number of times.
+// One line of a comparison: something that all ranks run together some number of times.
 #pragma once
 #include <functional>
-#include <string>
 
+#include "tools/perf/report.h"
 #include "tools/perf/series.h"
 
 namespace tutti::tools {
 
-enum class unit { microseconds, gigabytes_per_s };
-
 struct row {
-  std::string lane;      // "shm", "ucx:tcp", "floor"
-  std::string group;     // "barrier", "one-sided", "bandwidth"
-  std::string name;      // "dissemination", "put 8 B"
-  unit in = unit::microseconds;
-  double bytes = 0;      // of one iteration, for bandwidth
+  measurement what;      // what is measured; its numbers come last
+  double work = 0;       // bytes of one iteration, for bandwidth
   double halves = 1;     // one-way trips in one iteration: 2 for a ping-pong
-  bool chosen = false;   // the algorithm that the chooser would take
+  int least = 1;         // iterations of a chunk
   // Collective over all ranks: runs `iterations`. Throws std::runtime_error with a status' text on failure.
   std::function<void(int iterations)> run;
 

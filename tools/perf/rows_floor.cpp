@@ -22,7 +22,7 @@ void wait_raw(bool crowded, Ready ready) {
 
 }  // namespace
 
-void lane::add_floors(std::vector<row>& rows) {
+void lane::add_floors(std::vector<row>& rows, bool by_size) {
   std::byte* const base = job_->net().map(segment_, 0);
   // A rank may map its own memory where its peers do not: all ranks measure the floors, or none.
   const std::byte mapped{base != nullptr && (job_->size() < 2 || job_->net().map(segment_, 1))};
@@ -36,15 +36,14 @@ void lane::add_floors(std::vector<row>& rows) {
   auto line = [base, this](std::uint32_t i) {
     return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(base + line_offset(i)));
   };
-  auto add = [&](std::string group, std::string name, auto run) -> row& {
-    row& r = rows.emplace_back();
-    r.lane = "floor", r.group = std::move(group), r.name = std::move(name);
-    r.run = run;
+  auto floor = [&](std::string group, std::string name, auto run) -> row& {
+    row& r = add(rows, std::move(group), std::move(name), run);
+    r.what.lane = "floor";
     return r;
   };
+  auto counter = [&] { return counters_.emplace_back(std::make_unique<std::uint64_t>(0)).get(); };
   if (n > 1) {
-    floor_epochs_.push_back(std::make_unique<std::uint64_t>(0));
-    add("one-sided", "flag in one line", [=, epoch = floor_epochs_.back().get()](int iterations) {
+    floor("one-sided", "flag in one line", [=, epoch = counter()](int iterations) {
       if (me > 1) return;
       auto flag = line(8);  // even: rank 0's turn
       for (int i = 0; i < iterations; ++i, *epoch += 2) {
@@ -54,8 +53,7 @@ void lane::add_floors(std::vector<row>& rows) {
       // Rank 0 leaves only when the last answer is there, so that a chunk is whole round trips.
       if (me == 0) wait_raw(crowded, [&] { return flag.load(std::memory_order_acquire) == *epoch; });
     }).halves = 2;
-    floor_epochs_.push_back(std::make_unique<std::uint64_t>(0));
-    add("barrier", "flat counter", [=, epoch = floor_epochs_.back().get()](int iterations) {
+    floor("barrier", "flat counter", [=, epoch = counter()](int iterations) {
       auto arrived = line(10), released = line(12);
       for (int i = 0; i < iterations; ++i) {
         const std::uint64_t e = ++*epoch;
@@ -64,16 +62,30 @@ void lane::add_floors(std::vector<row>& rows) {
       }
     });
   }
-  row& r = add("bandwidth", "memcpy 1 MiB", [=, this](int iterations) {
-    if (me != 0) return;
-    std::byte* const to = n > 1 ? job_->net().map(segment_, 1) + big : memory_.data() + big;
-    for (int i = 0; i < iterations; ++i) {
-      std::memcpy(to, memory_.data(), big);
-      asm volatile("" ::: "memory");
-    }
-  });
-  r.in = unit::gigabytes_per_s;
-  r.bytes = big;
+  // Into the peer's memory: what every put and get over shared memory costs at least.
+  auto copying = [&](std::uint32_t bytes) {
+    return [=, this](int iterations) {
+      if (me != 0) return;
+      std::byte* const to = (n > 1 ? job_->net().map(segment_, 1) : memory_.data()) + data;
+      for (int i = 0; i < iterations; ++i) {
+        std::memcpy(to, memory_.data() + data, bytes);
+        asm volatile("" ::: "memory");
+      }
+    };
+  };
+  row& r = floor("bandwidth", "memcpy 1 MiB", copying(mebibyte));
+  r.what.in = unit::gigabytes_per_s;
+  r.work = mebibyte;
+  if (!by_size) return;
+  for (const std::uint32_t bytes : curve_sizes(bytes_))
+    for (const char* what : {"put", "get"})
+      for (const char* how : {" latency by size", " bandwidth by size"}) {
+        row& each = floor(std::string(what) + how, {}, copying(bytes));
+        each.what.along = axis::bytes, each.what.x = bytes;
+        if (how[1] == 'l') continue;
+        each.what.in = unit::gigabytes_per_s;
+        each.work = bytes;
+      }
 }
 
 }  // namespace tutti::tools

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdarg>
 #include <cstdio>
-#include <cstring>
-
-#include "core/provider.h"
+#include <stdexcept>
 
 namespace tutti::tools {
 namespace {
@@ -20,52 +20,75 @@ double since(std::chrono::steady_clock::time_point t) {
   return seconds(std::chrono::steady_clock::now() - t).count();
 }
 
+std::vector<std::string> of_rank_0(bootstrap& boot, const std::vector<std::string>& mine) {
+  std::string text;
+  for (const auto& lane : mine) text += lane + "\n";
+  auto all = boot.allgather(std::as_bytes(std::span(text)), time_point::max());
+  require(all.error());
+  const auto first = (**all)[0];
+  text.assign(reinterpret_cast<const char*>(first.data()), first.size());
+  std::vector<std::string> out;
+  for (std::size_t at = 0, end; (end = text.find('\n', at)) != text.npos; at = end + 1) out.push_back(text.substr(at, end - at));
+  return out;
+}
+
 }  // namespace
 
-session::session(bootstrap& boot, const config& settings, session_plan plan)
-    : boot_(boot), settings_(settings), plan_(std::move(plan)) {}
+session::session(bootstrap& boot, session_plan plan) : boot_(boot), plan_(std::move(plan)) {}
+
+void session::say(const char* format, ...) const {
+  if (boot_.rank() != 0 || !plan_.progress) return;
+  char text[256];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  plan_.progress(text);
+}
 
 void session::open() {
-  for (const std::string& spec : plan_.lanes) {
-    auto l = lane::open(boot_, settings_, spec);
+  for (const std::string& spec : of_rank_0(boot_, plan_.lanes)) {
+    say("opening %s", spec.c_str());
+    auto l = lane::open(boot_, driven_, spec, plan_.by_size ? 4 * mebibyte : mebibyte);
     if (l) lanes_.push_back(std::move(*l));
-    else missing_.emplace_back(spec, l.error().text());
+    else left_out_.emplace_back(spec, l.error().text());
   }
-  if (lanes_.empty()) throw std::runtime_error(missing_.empty() ? "no provider named" : missing_.front().second);
+  if (lanes_.empty()) throw std::runtime_error(left_out_.empty() ? "no provider named" : left_out_.front().second);
   for (auto& l : lanes_)  // the first lane whose memory all ranks map
-    if (rows_.empty()) l->add_floors(rows_);
+    if (rows_.empty()) {
+      gather(*l);
+      l->add_floors(rows_, plan_.by_size);
+    }
   for (auto& l : lanes_) {
-    l->add_barriers(rows_, plan_.only_barrier);
-    if (!plan_.barriers_only) l->add_one_sided(rows_);
+    say("preparing %s", l->name().c_str());
+    gather(*l);
+    l->add_barriers(rows_, plan_.only_barrier, plan_.fan_ins, left_out_);
+    if (plan_.what == topic::everything) l->add_one_sided(rows_);
+    if (plan_.by_size) l->add_by_size(rows_);
   }
-  if (plan_.barriers_only) std::erase_if(rows_, [](const row& r) { return r.group != "barrier"; });
+  if (plan_.what == topic::barrier) std::erase_if(rows_, [](const row& r) { return r.what.group != "barrier"; });
+  // Tables and pages begin with the barriers.
+  std::stable_partition(rows_.begin(), rows_.end(), [](const row& r) { return r.what.group == "barrier"; });
 }
 
 lane& session::lane_of(const row& r) {
   for (auto& l : lanes_)
-    if (l->name() == r.lane) return *l;
+    if (l->name() == r.what.lane) return *l;
   return *lanes_.front();  // floors run beside the first lane
 }
 
-// A rank that waits for the next chunk drives every lane, since a peer may still need it there, but politely: those
-// that still measure share its core.
+// Drives every lane, since a peer may still need this rank where it was before; but politely: those that still measure
+// share its core. Who comes out may drive this lane alone: all ranks are in, so nobody waits in another lane any more.
 void session::gather(lane& l) {
   team_barrier& b = l.world().barrier();
   const std::uint64_t request = b.start();
   for (int turn = 0; !b.test(request); ++turn) {
-    for (auto& each : lanes_) each->of().progress();
+    driven_.progress();
     if (turn < 20) sched_yield();
     else usleep(100);
     if (turn % 1000 == 999) require(l.of().world().look(no_rank));
   }
   require(b.outcome());
-}
-
-double session::share(lane& l, double value) {
-  auto all = l.world().group().exchange(std::as_bytes(std::span(&value, 1)));
-  require(all.error());
-  std::memcpy(&value, (**all)[0].data(), sizeof value);
-  return value;
 }
 
 double session::chunk(row& r, int iterations) {
@@ -81,12 +104,12 @@ double session::chunk(row& r, int iterations) {
 
 void session::calibrate(row& r) {
   lane& l = lane_of(r);
-  r.iterations = 1;
+  r.iterations = r.least;
   for (;;) {
-    const double took = share(l, chunk(r, r.iterations));
+    const double took = l.share(chunk(r, r.iterations));
     if (took >= chunk_seconds / 4 || r.iterations >= most_iterations) {
       const double fit = r.iterations * chunk_seconds / std::max(took, 1e-7);
-      r.iterations = static_cast<int>(std::clamp(fit, 1.0, static_cast<double>(most_iterations)));
+      r.iterations = static_cast<int>(std::clamp(fit, static_cast<double>(r.least), static_cast<double>(most_iterations)));
       return;
     }
     r.iterations = std::min(r.iterations * 4, most_iterations);
@@ -94,26 +117,44 @@ void session::calibrate(row& r) {
 }
 
 void session::measure() {
-  const bool speaks = boot_.rank() == 0 && plan_.progress;
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (speaks) std::fprintf(stderr, "\r\033[Kcalibrating %zu of %zu: %s %s", i + 1, rows_.size(), rows_[i].lane.c_str(),
-                             rows_[i].name.c_str());
+    const measurement& m = rows_[i].what;
+    say("calibrating %zu of %zu: %s, %s %s", i + 1, rows_.size(), m.lane.c_str(), m.group.c_str(), m.name.c_str());
     calibrate(rows_[i]);
   }
   for (int round = 0;; ++round) {
     const double past = since(start);
-    if (speaks) std::fprintf(stderr, "\r\033[Kround %d, %.0f of %.0f s", round + 1, past, plan_.seconds);
-    // Rank 0's clock decides for all whether there is another round.
-    const bool enough = round >= least_rounds && past > plan_.seconds;
-    if (share(*lanes_.front(), enough ? 1 : 0) != 0) break;
-    for (row& r : rows_) {
-      const double took = chunk(r, r.iterations);
-      const double each = took / r.iterations;
-      r.result.add(r.in == unit::microseconds ? each * 1e6 / r.halves : r.bytes / each * 1e-9);
+    // Rank 0's clock decides for all whether there is another round. What is slow gets fewer.
+    const bool enough = past > plan_.seconds && (round >= least_rounds || past > 1.5 * plan_.seconds) && round > 0;
+    gather(*lanes_.front());
+    if (lanes_.front()->share(enough ? 1 : 0) != 0) break;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      row& r = rows_[i];
+      if (i % 16 == 0) say("round %d, %.0f of %.0f s", round + 1, since(start), plan_.seconds);
+      const double each = chunk(r, r.iterations) / r.iterations;
+      r.result.add(r.what.in == unit::microseconds ? each * 1e6 / r.halves : r.work / each * 1e-9);
     }
   }
-  if (speaks) std::fprintf(stderr, "\r\033[K");
+  say("%s", "");
+  // Nobody leaves a lane while another may still wait there for the last word.
+  for (auto& l : lanes_) {
+    gather(*l);
+    require(l->of().world().settle(time_point::max()));
+  }
+}
+
+perf_run session::outcome() const {
+  perf_run out;
+  job& j = lanes_.front()->of();
+  out.ranks = j.size(), out.nodes = j.where().nodes(), out.ranks_per_core = j.ranks_per_core();
+  out.left_out = left_out_;
+  for (const row& r : rows_) {
+    measurement& m = out.rows.emplace_back(r.what);
+    m.median = r.result.median(), m.low = r.result.quantile(0.25), m.high = r.result.quantile(0.75);
+    m.chunks = r.result.count(), m.iterations = r.iterations;
+  }
+  return out;
 }
 
 }  // namespace tutti::tools

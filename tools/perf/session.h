@@ -1,7 +1,7 @@
 // All lanes and rows of one comparison, measured interleaved: a chunk of every row in turn, then again, so that
 // whatever else the machine does falls upon all of them alike.
 #pragma once
-#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,38 +10,39 @@
 
 namespace tutti::tools {
 
+enum class topic { everything, barrier };
+
 struct session_plan {
-  std::vector<std::string> lanes;       // provider specs
+  std::vector<std::string> lanes;       // provider specs; rank 0's hold for all
+  topic what = topic::everything;
   std::string only_barrier;             // "" all algorithms; "chosen"; a name
-  bool barriers_only = false;
+  std::vector<int> fan_ins;             // barriers that have one are measured with each of these; empty: their own
+  bool by_size = false;                 // put and get over sizes as well
   double seconds = 20;                  // of measuring, about
-  bool progress = false;                // a line on stderr while it runs
+  std::function<void(const std::string&)> progress;  // told now and then how far it is; may be empty
 };
 
 class session {
  public:
-  session(bootstrap& boot, const config& settings, session_plan plan);
+  session(bootstrap& boot, session_plan plan);
   // Collective. Throws std::runtime_error.
   void open();
   void measure();
-
-  const std::vector<row>& rows() const noexcept { return rows_; }
-  const std::vector<std::pair<std::string, std::string>>& missing() const noexcept { return missing_; }
-  double ranks_per_core() const noexcept { return lanes_.empty() ? 0 : lanes_.front()->of().ranks_per_core(); }
+  perf_run outcome() const;
 
  private:
   lane& lane_of(const row&);
   double chunk(row&, int iterations);   // seconds, as rank 0 sees it; the same in all ranks
-  void gather(lane&);                   // all ranks here, driving every lane
+  void gather(lane&);                   // all ranks here, before they do anything together on this lane
   void calibrate(row&);
-  double share(lane&, double value);    // rank 0's value
+  void say(const char* format, ...) const __attribute__((format(printf, 2, 3)));
 
   bootstrap& boot_;
-  const config& settings_;
   session_plan plan_;
+  driven_jobs driven_;
   std::vector<std::unique_ptr<lane>> lanes_;
   std::vector<row> rows_;
-  std::vector<std::pair<std::string, std::string>> missing_;  // spec, why
+  std::vector<text_pair> left_out_;
 };
 
 }  // namespace tutti::tools

@@ -1,0 +1,37 @@
+#!/bin/bash
+# page.sh TUTTI: a page is well-formed, needs nothing outside itself and shows every provider; JSON has the same numbers.
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "FAILED: $*"; exit 1; }
+lanes="shm"
+"$1" info | grep -q 'ucx:tcp' && lanes+=" ucx:tcp"
+timeout -k 5 90 "$1" perf -n 2,3 --providers "${lanes// /,}" --seconds 1 --html "$work/page.html" --json "$work/report.json" >"$work/table"
+
+# The same page comes from the numbers that were kept.
+"$1" perf --from "$work/report.json" --quiet --html "$work/again.html"
+cmp "$work/page.html" "$work/again.html" || fail "the page made from the JSON is another one"
+
+page=$work/page.html
+! grep -qiE '<script|<link|<img|<iframe|src=|url\(|@import|https?:|javascript:' "$page" || fail "the page needs something outside itself"
+! grep -qE '(nan|inf)[ ",]' "$page" || fail "the page has a number that is none"
+
+# Every tag is closed, in order; every attribute is quoted; every & begins an entity.
+tail -n +2 "$page" | tr '\n' ' ' | sed -E 's/<style>[^<]*<\/style>//; s/<!--[^>]*-->//g' >"$work/flat"
+! grep -qE '&[^;&<]{0,12}([ <&]|$)' <(sed -E 's/&(amp|lt|gt|quot);//g' "$work/flat") || fail "a bare & in the page"
+grep -oE '<[^>]*>' "$work/flat" | awk '
+  /^<\// { name = $0; gsub(/[<\/> ]/, "", name); if (depth == 0 || open[depth--] != name) { print "unbalanced: " $0; exit 1 } next }
+  /\/>$/ { next }
+  { name = $1; gsub(/[<>]/, "", name); open[++depth] = name }
+  END { if (depth != 0) { print "left open: " open[depth]; exit 1 } }' || fail "the page is not well-formed"
+! grep -oE '<[^>]*>' "$work/flat" | sed 's/"[^"]*"/""/g' | grep -E '=[^"]' || fail "an attribute without quotes"
+
+# Each provider: in the legends of the four plots over sizes and of the one over ranks, with all its points.
+for lane in $lanes floor; do
+  [ "$(grep -oE "</svg>$lane</li>" "$page" | wc -l)" -ge 5 ] || fail "$lane is missing in a legend"
+  [ "$(grep -oE "<title>$lane, [0-9.]+ [KM]?i?B: " "$page" | wc -l)" = 44 ] || fail "$lane lacks points over sizes"
+  [ "$(grep -oE "<title>$lane, [23] ranks: " "$page" | wc -l)" = 2 ] || fail "$lane lacks points over ranks"
+  grep -qE "\"lane\": \"$lane\"" "$work/report.json" || fail "$lane is missing in the JSON"
+  grep -qE " $lane" "$work/table" || fail "$lane is missing in the tables"
+done
+echo "fine: $(wc -c <"$page") bytes"

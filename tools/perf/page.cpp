@@ -1,0 +1,152 @@
+// A report as one page: nothing outside it is needed to read it, no script runs in it.
+#include "tools/perf/page.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "tools/perf/words.h"
+
+namespace tutti::tools {
+namespace {
+
+std::string value_of(const report& r, const std::string& name) {
+  for (const auto& [n, value] : r.machine)
+    if (n == name) return value;
+  return "?";
+}
+
+std::string facts(const std::vector<text_pair>& rows) {
+  std::string out = "<table class=\"facts\"><tbody>\n";
+  for (const auto& [name, value] : rows) out += "<tr><td>" + escaped(name) + "</td><td>" + escaped(value) + "</td></tr>\n";
+  return out + "</tbody></table>\n";
+}
+
+std::string head(const report& r) {
+  std::string ranks;
+  for (const perf_run& run : r.runs) ranks += (ranks.empty() ? "" : ", ") + std::to_string(run.ranks);
+  const auto nodes = r.runs.front().nodes;
+  return "<h1>tutti on " + escaped(value_of(r, "host")) + "</h1>\n<p class=\"soft\">" + escaped(value_of(r, "processor")) + ", " +
+         escaped(value_of(r, "cores")) + " cores; " + ranks + (r.runs.size() > 1 || r.runs.front().ranks > 1 ? " ranks" : " rank") +
+         (nodes > 1 ? " on " + std::to_string(nodes) + " nodes" : "") + "; " + escaped(value_of(r, "when")) + "</p>\n";
+}
+
+// Every number, as the terminal would show it.
+std::string table_of(const perf_run& run, const std::string& group) {
+  std::vector<std::string> lanes;
+  std::vector<std::pair<std::string, double>> lines;
+  axis along = axis::none;
+  bool time = true;
+  std::map<std::pair<std::string, std::pair<std::string, double>>, const measurement*> cells;
+  for (const measurement& m : run.rows) {
+    if (m.group != group) continue;
+    along = m.along, time = m.in == unit::microseconds;
+    if (std::find(lanes.begin(), lanes.end(), m.lane) == lanes.end()) lanes.push_back(m.lane);
+    const std::pair line{m.name, m.x};
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+    cells[{m.lane, line}] = &m;
+  }
+  std::string out = "<div class=\"wide\"><table><thead><tr><th>" + escaped(group) + ", " + (time ? "µs" : "GB/s") + "</th>";
+  for (const auto& lane : lanes) out += "<th>" + escaped(lane) + "</th>";
+  out += "</tr></thead><tbody>\n";
+  for (const auto& line : lines) {
+    const std::string label = along == axis::none ? line.first : abscissa(along, line.second) + (line.first.empty() ? "" : " " + line.first);
+    out += "<tr><td>" + escaped(label) + "</td>";
+    for (const auto& lane : lanes) {
+      const auto cell = cells.find({lane, line});
+      const measurement* m = cell == cells.end() ? nullptr : cell->second;
+      out += m && m->chosen ? "<td class=\"best\">" : "<td>";
+      out += (m ? short_number(m->median) : "") + std::string(m && m->chosen ? "*" : "") + "</td>";
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string numbers(const report& r) {
+  std::string out;
+  for (const perf_run& run : r.runs) {
+    out += "<details><summary>" + std::to_string(run.ranks) + (run.ranks == 1 ? " rank" : " ranks") + "</summary>\n";
+    std::vector<std::string> groups;
+    for (const measurement& m : run.rows)
+      if (std::find(groups.begin(), groups.end(), m.group) == groups.end()) groups.push_back(m.group);
+    for (const auto& group : groups) out += table_of(run, group);
+    out += "</details>\n";
+  }
+  return out;
+}
+
+std::string left_out(const report& r) {
+  std::vector<text_pair> all;
+  for (const perf_run& run : r.runs)
+    for (const auto& pair : run.left_out)
+      if (std::find(all.begin(), all.end(), pair) == all.end()) all.push_back(pair);
+  return all.empty() ? "" : facts(all);
+}
+
+}  // namespace
+
+page_source::page_source(const report& r) : report_(r), lanes_(lanes_of(r)) {
+  // The floor is what all is read against: it comes first, and is grey.
+  const auto floor = std::find(lanes_.begin(), lanes_.end(), "floor");
+  if (floor != lanes_.end()) std::rotate(lanes_.begin(), floor, floor + 1);
+}
+
+int page_source::style_of(const std::string& lane) const {
+  const bool floor = !lanes_.empty() && lanes_.front() == "floor";
+  const auto at = static_cast<int>(std::find(lanes_.begin(), lanes_.end(), lane) - lanes_.begin());
+  return floor ? at : at + 1;
+}
+
+const measurement* page_source::find(const perf_run& run, const std::string& lane, const std::string& group,
+                                     const std::string& name, double x) const {
+  for (const measurement& m : run.rows)
+    if (m.lane == lane && m.group == group && m.name == name && m.x == x) return &m;
+  return nullptr;
+}
+
+bool page_source::has(const std::string& group) const {
+  for (const perf_run& run : report_.runs)
+    for (const measurement& m : run.rows)
+      if (m.group == group) return true;
+  return false;
+}
+
+std::vector<curve> page_source::along(const std::string& group) const {
+  std::vector<curve> out;
+  for (const std::string& lane : lanes_) {
+    curve c{lane, style_of(lane), lane == "floor", {}};
+    for (const perf_run& run : report_.runs)
+      for (const measurement& m : run.rows)
+        if (m.lane == lane && m.group == group) c.points.push_back(point_of(m.x, m));
+    if (!c.points.empty()) out.push_back(std::move(c));
+  }
+  return out;
+}
+
+point point_of(double x, const measurement& m) { return {x, m.median, m.low, m.high}; }
+
+std::string grid(const std::string& figures) { return figures.empty() ? "" : "<div class=\"grid\">\n" + figures + "</div>\n"; }
+
+std::string section(const std::string& title, const std::string& text, const std::string& body) {
+  if (body.empty()) return {};
+  return "<section><h2>" + escaped(title) + "</h2>\n" + (text.empty() ? "" : "<p>" + text + "</p>\n") + body + "</section>\n";
+}
+
+std::string to_page(const report& r) {
+  const page_source source(r);
+  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>tutti on " +
+         escaped(value_of(r, "host")) + "</title>\n<style>" + page_style + "</style></head>\n<body>" + mark_definitions() +
+         "<main>\n" + head(r) + comparison_sections(source) +
+         section("The numbers", "Medians of chunks of about 4 ms; * marks what would be chosen.", numbers(r)) +
+         section("Left out", "", left_out(r)) +
+         section("How it was measured",
+                 "Every row is run by all ranks in chunks, and a chunk of each row follows a chunk of every other, again and again, "
+                 "so that whatever else the machine does falls upon all of them alike. Points are medians of chunks, the bands "
+                 "around them their quartiles. The floor is bare loads and stores upon shared memory, with no library at all.",
+                 facts(r.machine)) +
+         "</main></body></html>\n";
+}
+
+}  // namespace tutti::tools

@@ -1,0 +1,38 @@
+// The parts of a page that show a report.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/perf/plot.h"
+#include "tools/perf/report.h"
+
+namespace tutti::tools {
+
+// What the sections draw from. A lane has the same colour and mark in all of them.
+class page_source {
+ public:
+  explicit page_source(const report&);
+
+  const report& all() const noexcept { return report_; }
+  const std::vector<std::string>& lanes() const noexcept { return lanes_; }
+  int style_of(const std::string& lane) const;
+  const measurement* find(const perf_run&, const std::string& lane, const std::string& group, const std::string& name,
+                          double x = 0) const;
+  bool has(const std::string& group) const;
+  // A curve for each lane over the abscissas of this group, in the run that has it.
+  std::vector<curve> along(const std::string& group) const;
+
+ private:
+  const report& report_;
+  std::vector<std::string> lanes_;
+};
+
+point point_of(double x, const measurement&);
+std::string grid(const std::string& figures);  // figures side by side where there is room
+std::string section(const std::string& title, const std::string& text, const std::string& body);  // "" if body is
+
+std::string comparison_sections(const page_source&);  // page_comparison.cpp
+extern const char* const page_style;                  // page_style.cpp
+
+}  // namespace tutti::tools

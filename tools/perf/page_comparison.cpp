@@ -1,0 +1,162 @@
+// Providers side by side: at a glance, over ranks, over sizes, and by algorithm.
+#include <algorithm>
+#include <cmath>
+
+#include "collectives/barrier/barrier.h"
+#include "tools/perf/page.h"
+#include "tools/perf/words.h"
+
+namespace tutti::tools {
+namespace {
+
+const measurement* chosen_barrier(const perf_run& run, const std::string& lane) {
+  const measurement* best = nullptr;
+  for (const measurement& m : run.rows)
+    if (m.lane == lane && m.group == "barrier" && (m.chosen || lane == "floor")) best = &m;
+  return best;
+}
+
+std::string cell(const measurement* m, bool best) {
+  return (best ? "<td class=\"best\">" : "<td>") + (m ? short_number(m->median) : std::string("–")) + "</td>";
+}
+
+// A line for each lane and its most telling numbers, the best of each column set apart.
+std::string glance(const page_source& s) {
+  struct column {
+    std::string head;
+    std::vector<const measurement*> of;  // by lane
+    const measurement* best = nullptr;
+  };
+  std::vector<column> columns;
+  auto add = [&](std::string head, auto pick) {
+    column c{std::move(head), {}, nullptr};
+    bool any = false;
+    for (const auto& lane : s.lanes()) {
+      const measurement* m = pick(lane);
+      c.of.push_back(m);
+      any = any || m;
+      if (!m || lane == "floor") continue;
+      const bool time = m->in == unit::microseconds;
+      if (!c.best || (time ? m->median < c.best->median : m->median > c.best->median)) c.best = m;
+    }
+    if (any) columns.push_back(std::move(c));
+  };
+  for (const perf_run& run : s.all().runs)
+    if (run.ranks > 1)
+      add("barrier " + std::to_string(run.ranks) + ", µs", [&](const std::string& lane) { return chosen_barrier(run, lane); });
+  const perf_run& first = s.all().runs.front();
+  add("signal, µs", [&](const std::string& lane) {
+    return s.find(first, lane, "one-sided", lane == "floor" ? "flag in one line" : "put 8 B + signal");
+  });
+  for (const char* kind : {"put", "get"})
+    add(std::string(kind) + " 1 MiB, GB/s", [&](const std::string& lane) {
+      return s.find(first, lane, "bandwidth", (lane == "floor" ? "memcpy" : kind) + std::string(" 1 MiB"));
+    });
+  if (columns.empty()) return {};
+  std::string out = "<div class=\"wide\"><table><thead><tr><th></th>";
+  for (const column& c : columns) out += "<th>" + escaped(c.head) + "</th>";
+  out += "</tr></thead><tbody>\n";
+  for (std::size_t l = 0; l < s.lanes().size(); ++l) {
+    const bool floor = s.lanes()[l] == "floor";
+    out += std::string(floor ? "<tr class=\"soft\">" : "<tr>") + "<td>" + escaped(s.lanes()[l]) + "</td>";
+    for (const column& c : columns) out += cell(c.of[l], c.of[l] && c.of[l] == c.best);
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::vector<double> rank_ticks(const page_source& s) {
+  std::vector<double> out;
+  for (const perf_run& run : s.all().runs) out.push_back(run.ranks);
+  return out;
+}
+
+std::string barrier_over_ranks(const page_source& s) {
+  plot p{.title = "Barrier", .x_label = "ranks", .y_label = "µs", .x_ticks = rank_ticks(s)};
+  for (const std::string& lane : s.lanes()) {
+    curve c{lane, s.style_of(lane), lane == "floor", {}};
+    for (const perf_run& run : s.all().runs)
+      if (const measurement* m = chosen_barrier(run, lane)) c.points.push_back(point_of(run.ranks, *m));
+    if (!c.points.empty()) p.curves.push_back(std::move(c));
+  }
+  return figure(p);
+}
+
+std::string over_sizes(const page_source& s, const std::string& what, const std::string& quantity) {
+  const bool time = quantity == "latency";
+  return figure({.title = (what == "put" ? "Put, " : "Get, ") + quantity,
+                 .x_label = "size",
+                 .y_label = time ? "µs" : "GB/s",
+                 .x_as = labelling::bytes,
+                 .curves = s.along(what + " " + quantity + " by size")});
+}
+
+std::vector<std::string> barrier_names(const perf_run& run, const std::string& lane) {
+  std::vector<std::string> out;
+  for (const measurement& m : run.rows)
+    if (m.lane == lane && m.group == "barrier" && std::find(out.begin(), out.end(), m.name) == out.end()) out.push_back(m.name);
+  return out;
+}
+
+// The same colour for an algorithm in every lane's plot.
+int style_of_algorithm(const std::string& name) {
+  const std::string_view bare = std::string_view(name).substr(0, name.find(':'));
+  int at = 1;
+  for (const barrier_algorithm& a : barrier_algorithms()) {
+    if (a.name == bare) return at;
+    ++at;
+  }
+  return at;
+}
+
+std::string algorithms_over_ranks(const page_source& s, const std::string& lane) {
+  plot p{.title = lane, .x_label = "ranks", .y_label = "µs", .x_ticks = rank_ticks(s)};
+  for (const std::string& name : barrier_names(s.all().runs.back(), lane)) {
+    curve c{name, style_of_algorithm(name), false, {}};
+    for (const perf_run& run : s.all().runs)
+      if (const measurement* m = s.find(run, lane, "barrier", name)) c.points.push_back(point_of(run.ranks, *m));
+    p.curves.push_back(std::move(c));
+  }
+  return figure(p);
+}
+
+std::string algorithms_at(const page_source& s, const perf_run& run, const std::string& lane) {
+  bar_chart chart{lane + ", " + std::to_string(run.ranks) + " ranks", "µs", {}};
+  for (const std::string& name : barrier_names(run, lane))
+    if (const measurement* m = s.find(run, lane, "barrier", name))
+      chart.bars.push_back({name, m->median, s.style_of(lane), m->chosen});
+  return figure(chart);
+}
+
+std::string barriers(const page_source& s) {
+  std::string out;
+  for (const std::string& lane : s.lanes())
+    if (lane != "floor") out += algorithms_at(s, s.all().runs.back(), lane);
+  return grid(out);
+}
+
+std::string barriers_over_ranks(const page_source& s) {
+  if (s.all().runs.size() < 2) return {};
+  std::string out;
+  for (const std::string& lane : s.lanes())
+    if (lane != "floor") out += algorithms_over_ranks(s, lane);
+  return grid(out);
+}
+
+}  // namespace
+
+std::string comparison_sections(const page_source& s) {
+  if (!s.has("barrier")) return {};
+  std::string sizes;
+  for (const char* quantity : {"latency", "bandwidth"})
+    for (const char* what : {"put", "get"}) sizes += over_sizes(s, what, quantity);
+  return section("At a glance", "Set apart: the best of each column. The floor is what the machine itself allows.", glance(s)) +
+         section("Latency against ranks", "All enter at once; the algorithm that would be chosen.", grid(barrier_over_ranks(s))) +
+         section("Latency and bandwidth against size",
+                 "From rank 0 upon rank 1. Latency: one operation and its completion at the other end. Bandwidth: up to 16 at once.",
+                 grid(sizes)) +
+         section("Barrier by algorithm", "With the most ranks measured. Full colour: what would be chosen.", barriers(s)) +
+         section("Barrier by algorithm, against ranks", "", barriers_over_ranks(s));
+}
+
+}  // namespace tutti::tools

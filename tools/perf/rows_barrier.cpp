@@ -1,0 +1,60 @@
+// The barriers themselves.
+#include <algorithm>
+
+#include "tools/perf/lane.h"
+
+namespace tutti::tools {
+namespace {
+
+// As TUTTI_BARRIER would say it.
+std::string as_override(const barrier_candidate& c) {
+  std::string out(c.algorithm->name);
+  if (!c.leaders.empty()) out.append(":").append(c.leaders);
+  if (c.radix) out.append(":").append(std::to_string(c.radix));
+  return out;
+}
+
+}  // namespace
+
+void lane::add_barriers(std::vector<row>& rows, const std::string& only, const std::vector<int>& fan_ins,
+                        std::vector<text_pair>& left_out) {
+  const barrier_candidate& chosen = world_->barrier().choice();
+  const auto wanted = parse_barrier_override(only == "chosen" ? "" : only);
+  require(wanted.error());
+  bool any_chosen = false;
+  auto add_one = [&](const std::string& spec, const std::string& name) {
+    std::string why;
+    communicator* const c = team_with(spec, why);
+    if (!c) {
+      left_out.emplace_back(name_ + " " + name, why);
+      return;
+    }
+    const barrier_candidate& made = c->barrier().choice();
+    row& r = add(rows, "barrier", name, [c](int iterations) {
+      for (int i = 0; i < iterations; ++i)
+        if (status s = c->barrier().enter(); !s.ok()) require(s);
+    });
+    r.what.chosen = made.algorithm == chosen.algorithm && made.radix == chosen.radix && made.leaders == chosen.leaders;
+    any_chosen = any_chosen || r.what.chosen;
+  };
+  if (!wanted->name.empty() && only.find(':') != only.npos) return add_one(only, only);
+  for (const barrier_algorithm& a : barrier_algorithms()) {
+    if (only == "chosen" && &a != chosen.algorithm) continue;
+    if (!wanted->name.empty() && find_barrier(wanted->name) != &a) continue;
+    if (a.needs_multicast && !job_->net().mcast()) continue;
+    const std::string name(a.name);
+    if (a.default_radix == 0 || fan_ins.empty()) {
+      add_one(only == "chosen" ? "" : name, name);
+      continue;
+    }
+    // With that of all ranks there is but one step; no larger one is another algorithm.
+    const int most = static_cast<int>(std::max(job_->size(), a.least_radix));
+    for (const int l : fan_ins)
+      if (l >= static_cast<int>(a.least_radix) && l <= most)
+        add_one(name + ":" + std::to_string(l), name + ":" + std::to_string(l));
+  }
+  // What would be chosen has parameters of its own.
+  if (!any_chosen && only.empty() && fan_ins.empty()) add_one("", as_override(chosen));
+}
+
+}  // namespace tutti::tools

@@ -1,0 +1,13 @@
+// Numbers and names as people read them.
+#pragma once
+#include <string>
+
+#include "tools/perf/report.h"
+
+namespace tutti::tools {
+
+std::string short_number(double);                        // three digits or so: "0.83", "12.4", "1530"
+std::string short_bytes(double bytes);                   // "8 B", "2 KiB", "4 MiB"
+std::string abscissa(axis, double x);       // "2 KiB", "12.5 us"
+
+}  // namespace tutti::tools
