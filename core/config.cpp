@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
-#include <vector>
 
 #include "core/launcher_traces.h"
 #include "core/nearest.h"
