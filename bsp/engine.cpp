@@ -91,7 +91,7 @@ void engine::close_run(lane& l) noexcept {
 bool engine::open_run(const char* call, lane& l, bool in_place, const void* address, std::uint32_t area,
                       std::uint64_t offset, std::uint64_t bytes, bool goes_on) {
   const bool by_words = ((offset | bytes) & 7) == 0;
-  l.run_long = options_.how == scheme::baseline || goes_on || !put4::fits(area, offset, bytes, by_words);
+  l.run_long = !scheme_.compresses || goes_on || !put4::fits(area, offset, bytes, by_words);
   const std::uint64_t head = !l.run_long ? 4 : offset >> 32 == 0 ? sizeof(put12) : sizeof(put16);
   // A small put is not worth cutting.
   if (l.data.room() < head + std::min(bytes, compact_bytes) && !extend(call, l.data, stage::data, in_place, head + bytes))
@@ -128,7 +128,7 @@ bool engine::put_slowly(const char* call, std::uint32_t pid, const void* source,
     from += piece, offset += piece, bytes -= piece;
     goes_on = true;
   }
-  if (options_.how != scheme::automatic) close_run(l);
+  if (!scheme_.joins) close_run(l);
   return true;
 }
 
@@ -152,7 +152,7 @@ bool engine::request(const char* call, std::uint32_t pid, const void* address, s
 // what comes: the two copies that shared memory needs then go on at the same time, through a few slots that stay in
 // the caches. What is small is packed: that is allowed, and as fast as anything.
 bool engine::goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept {
-  return bytes >= direct_least && pid != me_ && options_.how == scheme::automatic && job_.net().caps().any_local_memory;
+  return bytes >= direct_least && pid != me_ && scheme_.direct && job_.net().caps().any_local_memory;
 }
 
 bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,

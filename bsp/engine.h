@@ -7,6 +7,7 @@
 //
 //   registrar     areas and their numbers          arena, chain  what is packed for others, in memory they can reach
 //   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
+//   info_exchange how all learn what is to come    scheme        which of all that is used
 //   placer        puts into their places           messages      the queue of bsp_send
 #pragma once
 #include <cstddef>
@@ -17,18 +18,16 @@
 
 #include "bsp/board.h"
 #include "bsp/chain.h"
+#include "bsp/info_exchange.h"
 #include "bsp/messages.h"
 #include "bsp/placer.h"
 #include "bsp/registrar.h"
+#include "bsp/scheme.h"
 #include "core/team.h"
 #include "core/window.h"
 #include "messaging/channel.h"
 
 namespace tutti::bsp {
-
-// How a sync exchanges. B and H are as in Birk 2006 and use nothing but info words and chunks, whatever the fabric is.
-enum class scheme : std::uint8_t { automatic, baseline, compressed };
-result<scheme> parse_scheme(std::string_view name);  // "auto", "B", "H"
 
 struct engine_options {
   scheme how = scheme::automatic;
@@ -47,6 +46,7 @@ class engine {
 
   std::uint32_t pid() const noexcept { return me_; }
   std::uint32_t nprocs() const noexcept { return size_; }
+  info_way infos() const noexcept { return info_way_; }
   std::uint64_t supersteps() const noexcept { return epoch_ - 1; }  // finished
   const status& error() const noexcept { return error_; }
 
@@ -153,6 +153,7 @@ class engine {
 
   // open.cpp
   status meet();
+  status choose_infos();
 
   // engine.cpp
   bool put_slowly(const char* call, std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
@@ -170,6 +171,8 @@ class engine {
   void begin_superstep() noexcept;
   std::uint8_t seal(std::uint32_t pid, bool leaving) noexcept;
   status announce();
+  status announce_by_bytes();
+  void add_info(std::uint32_t pid);
   bool offer_infos() noexcept;
   status agree(bool leaving);
   status differ(std::uint32_t pid);
@@ -193,6 +196,7 @@ class engine {
   team& team_;
   job& job_;
   engine_options options_;
+  const scheme_row& scheme_;
   board_layout layout_;
   std::uint32_t me_, size_;
   std::unique_ptr<window> board_, second_;
@@ -200,7 +204,10 @@ class engine {
   std::unique_ptr<arena> arena_;
   std::unique_ptr<lane[]> lanes_;
   std::unique_ptr<peer[]> peers_;
+  info_way info_way_ = info_way::direct;
   bool all_in_place_ = true;               // nobody needs a channel
+  std::unique_ptr<info_exchange> infos_by_;  // null: by a word from each to each
+  std::vector<std::uint8_t> flags_out_, flags_in_;
   registrar areas_;
   message_queue queue_;
   placer placer_;
