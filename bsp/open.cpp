@@ -19,13 +19,20 @@ std::uint64_t usual_bound(job& j) {
   return all / 4 / std::max<std::uint32_t>(1, j.where().population[j.where().node_of[j.rank()]]);
 }
 
+// Bytes whose copy at the target, at some 10 bytes a nanosecond, costs more than a read's round trip.
+std::uint64_t worth_a_round_trip(const loggp& c) noexcept {
+  return std::max<std::uint64_t>(16384, static_cast<std::uint64_t>(2 * 1e3 * (c.latency_us + c.overhead_us) * 10));
+}
+
 }  // namespace
 
 engine::engine(team& t, const engine_options& o)
     : team_(t), job_(t.parent_job()), options_(o), scheme_(row_of(o.how)), layout_{t.size()}, me_(t.index()), size_(t.size()),
-      lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)), placer_(areas_, queue_, me_) {
+      lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)), puller_(job_), placer_(areas_, queue_, *this, me_) {
   if (options_.memory == 0) options_.memory = usual_bound(job_);
   for (std::uint32_t i = 0; i < size_; ++i) peers_[i].rank = t.rank_of(i);
+  pulls_from_ = scheme_.pulls_from;
+  if (pulls_from_ == 0) pulls_from_ = job_.net().caps().native_when_added ? worth_a_round_trip(job_.net().caps().cost) : never;
 }
 
 result<std::unique_ptr<engine>> engine::open(team& t, const engine_options& o) {
@@ -120,6 +127,7 @@ engine::~engine() {
     if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
   for (std::uint32_t i = 0; i < size_; ++i)
     for (const segment_id s : peers_[i].segments) net.drop(s);
+  for (const registration& r : registrations_) net.drop(r.id);
 }
 
 }  // namespace tutti::bsp

@@ -10,7 +10,7 @@
 
 namespace tutti::bsp {
 
-enum class scheme : std::uint8_t { automatic, baseline, compressed, dissemination, multicast };
+enum class scheme : std::uint8_t { automatic, baseline, compressed, dissemination, multicast, rdma };
 enum class info_choice : std::uint8_t { chosen, direct, dissemination, multicast };
 
 struct scheme_row {
@@ -21,9 +21,13 @@ struct scheme_row {
   bool eager;          // the first chunk goes with the info word
   bool in_place;       // chunks are read where they were packed, where the fabric maps memory
   bool direct;         // large hp calls are not packed
+  std::uint64_t pulls_from;  // bytes: puts of so many stay with the sender until they are read; 0: where the fabric reads by
+                             // itself (capabilities::native_when_added), from so many that it pays
   info_choice infos;
   std::string_view meaning;
 };
+
+inline constexpr std::uint64_t never = ~std::uint64_t{0};
 
 std::span<const scheme_row> schemes() noexcept;
 const scheme_row& row_of(scheme) noexcept;

@@ -37,6 +37,7 @@ void engine::begin_superstep() noexcept {
     if (!l.requests.empty()) l.requests.clear(), l.gets = l.direct_gets = 0;
     if (!l.answers.empty()) l.answers.clear();
     if (!l.direct.empty()) l.direct.clear();
+    if (!l.bulk.empty()) l.bulk.clear();
   }
 }
 
@@ -71,7 +72,10 @@ bool engine::finish(bool leaving) {
     }
   }
   if (!s.ok()) return fail(s.during(call));
-  if (areas_.changed()) areas_.apply();
+  if (areas_.changed()) {
+    areas_.apply();
+    if (!registrations_.empty()) drop_registrations();
+  }
   received_tag_ = sent_tag_;
   sent_tag_ = next_tag_;
   ++epoch_;

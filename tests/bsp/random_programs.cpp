@@ -32,7 +32,7 @@ void run_programs(const fabric_spec& fabric, std::uint32_t n, const plan& p) {
 }
 
 constexpr bsp::scheme every_scheme[] = {bsp::scheme::automatic, bsp::scheme::baseline, bsp::scheme::compressed,
-                                        bsp::scheme::dissemination, bsp::scheme::multicast};
+                                        bsp::scheme::dissemination, bsp::scheme::multicast, bsp::scheme::rdma};
 
 }  // namespace
 
