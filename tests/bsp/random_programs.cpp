@@ -1,4 +1,5 @@
 // Random programs against the model, on every fabric and by every scheme.
+// bsp_random_programs [Boost.Test's options] [-- --fabric NAME]: on_networks on this one only
 #define BOOST_TEST_MODULE bsp_random_programs
 #include <boost/test/unit_test.hpp>
 
@@ -57,10 +58,17 @@ BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
 }
 
 BOOST_AUTO_TEST_CASE(on_networks) {
-  for (const fabric_spec& fabric : fabrics())
+  const auto& args = boost::unit_test::framework::master_test_suite();
+  std::vector<fabric_spec> all = fabrics();
+  for (int i = 1; i + 1 < args.argc; ++i)
+    if (std::string_view(args.argv[i]) == "--fabric") all = {{args.argv[i + 1]}};
+  for (const fabric_spec& fabric : all)
     if (fabric.name != "shm")
       for (const bsp::scheme how : every_scheme)
-        for (const std::uint32_t n : {2u, 4u}) run_programs(fabric, n, {3000 * n, 8, how});
+        for (const std::uint32_t n : {2u, 4u}) {
+          run_programs(fabric, n, {3000 * n, 6, how});
+          if (n == 2) run_programs(fabric, n, {5000, 2, how, {.most_bytes = 60000}});
+        }
 }
 
 BOOST_AUTO_TEST_CASE(on_fabrics_made_of_others) {
