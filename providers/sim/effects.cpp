@@ -75,6 +75,7 @@ void fabric::handle(const event& e) {
     case event_kind::dies: return die(e.who, e.at);
     case event_kind::noticed: return notice(e.who, e.at);
     case event_kind::datagram: return deliver_datagram(e);
+    case event_kind::nic: return deliver_to_nic(e);
     case event_kind::flushed: {
       const ending done = std::move(endings[index]);
       free_endings.push_back(index);

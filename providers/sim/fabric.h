@@ -46,6 +46,7 @@ enum class event_kind : std::uint8_t {
   fail,      // the origin learns that it failed
   flushed,   // arg: ending
   datagram,  // at receiver `who`; arg: datagram
+  nic,       // at the adapter of `who`, for a schedule that it runs; arg: nic_message
   dies,
   noticed,
 };
@@ -84,6 +85,15 @@ struct datagram_record {
   rank_t from;
   std::uint32_t tag, group, uses;
   std::vector<std::byte> payload;
+};
+
+struct nic_message {               // to a schedule that an adapter runs
+  static constexpr std::uint32_t start = ~0u;
+  rank_t from = 0;
+  std::uint32_t plan = 0;          // of the one it goes to
+  std::uint32_t word = start;      // signalled
+  std::uint64_t epoch = 0;
+  bool taken_in = false;           // its time in the adapter is counted
 };
 
 // Hands the right to run from one thread to another; shared with threads that stay parked beyond the world's end.
@@ -170,6 +180,8 @@ struct fabric {
   void die(rank_t, ns at);
   void notice(rank_t, ns at);
   void deliver_datagram(const event&);
+  void deliver_to_nic(const event&);
+  void send_to_nic(rank_t to, ns at, nic_message);
   void release_datagram(std::uint32_t);
   std::uint32_t new_message();
   std::uint32_t new_ending(completion*, status);
@@ -199,6 +211,8 @@ struct fabric {
   std::vector<std::uint32_t> free_endings;
   std::deque<datagram_record> datagrams;
   std::vector<std::uint32_t> free_datagrams;
+  std::deque<nic_message> nic_messages;
+  std::vector<std::uint32_t> free_nic_messages;
 
   // run and drive
   mode_t mode = mode_t::outside;

@@ -31,7 +31,7 @@ const segment::entry* segment::find(rank_t r) const noexcept {
   return at != entries.end() && at->rank == r ? &*at : nullptr;
 }
 
-rank_transport::rank_transport(fabric& f, rank_t r) : f_(f), rank_(r), mcast_(*this) {
+rank_transport::rank_transport(fabric& f, rank_t r) : f_(f), rank_(r), mcast_(*this), offload_(*this) {
   lane& l = me();
   l.transport = this;
   idle_since_ = l.clock;

@@ -1,6 +1,7 @@
 // The transport of one virtual rank. Its parts stand in memory.cpp, submit.cpp, progress.cpp and multicast.cpp.
 #pragma once
 #include "providers/sim/fabric.h"
+#include "providers/sim/offload.h"
 
 namespace tutti::sim {
 
@@ -37,6 +38,7 @@ class rank_transport final : public transport {
 
   const capabilities& caps() const noexcept override { return f_.caps; }
   multicast* mcast() noexcept override { return f_.par.multicast ? &mcast_ : nullptr; }
+  offload* offloader() noexcept override { return &offload_; }
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t r) const noexcept override { return r < f_.par.ranks; }
@@ -62,6 +64,7 @@ class rank_transport final : public transport {
  private:
   friend struct fabric;
   friend class rank_multicast;
+  friend class rank_offload;
   friend class world;
 
   struct region {
@@ -115,6 +118,7 @@ class rank_transport final : public transport {
   std::vector<std::uint32_t> inbox_;           // target_must_progress: messages to perform
   std::vector<std::pair<rank_t, status>> errors_;  // of operations that named no completion
   rank_multicast mcast_;
+  rank_offload offload_;
 };
 
 class rank_bootstrap final : public bootstrap {

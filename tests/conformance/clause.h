@@ -37,6 +37,7 @@ clause segments_clause();
 clause sizes_clause();
 clause scatter_clause();
 clause multicast_clause();
+clause offload_clause();
 clause map_clause();
 clause random_clause();
 

@@ -98,6 +98,7 @@ bool init() {
     if (chosen.of.empty() || vendor_of(f.name) == chosen.of) all.push_back(f);
   }
   for (const auto& m_text : missing) std::cout << "no " << m_text << "\n";
+  if (all.empty() && find_provider(chosen.fabric)) all.push_back({chosen.fabric});  // one that is taken only when named
   if (all.empty() && !chosen.of.empty()) return true;  // such a provider has nothing to work upon here
   if (all.empty()) {
     std::cerr << "no fabric to test\n";
@@ -114,6 +115,7 @@ std::span<const clause> all_clauses() {
                                signals_clause(),        serial_numbers_clause(), atomics_clause(), progress_clause(),
                                sleep_clause(),          failure_clause(),    teardown_clause(),   regions_clause(),
                                segments_clause(),       sizes_clause(),      scatter_clause(),    multicast_clause(),
+                               offload_clause(),
                                map_clause(),            random_clause()};
   return all;
 }
