@@ -57,6 +57,7 @@ class link {
   virtual sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept = 0;
 
   virtual unsigned progress() noexcept = 0;      // calls receive(), sent(), suspect() and connection_lost(); events
+  virtual offload* offloader() noexcept { return nullptr; }
   // Becomes readable when progress() would find something that came after arm() was true.
   virtual int fd() const noexcept = 0;
   virtual bool arm() noexcept = 0;

@@ -129,6 +129,7 @@ class message_transport final : public transport {
 
   const capabilities& caps() const noexcept override { return traits_.caps; }
   multicast* mcast() noexcept override { return ip_ ? ip_->usable() : nullptr; }
+  offload* offloader() noexcept override { return link_->offloader(); }
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t) const noexcept override;

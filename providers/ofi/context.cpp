@@ -10,6 +10,10 @@ namespace {
 // "tcp" of "tcp;ofi_rxm": utility providers stand behind a semicolon.
 std::string_view core_name(std::string_view provider) noexcept { return provider.substr(0, provider.find(';')); }
 
+// libfabric's own TCP provider of old: a message takes it milliseconds where ranks outnumber cores. But it runs schedules by
+// itself (deferred.h), so who names it gets it.
+constexpr std::string_view only_when_named = "sockets";
+
 info_list hints_for(std::string_view provider) {
   info_list h{fi_allocinfo()};
   if (!h) return h;
@@ -68,7 +72,7 @@ result<std::vector<found_device>> find_devices() {
   for (const std::string& provider : *names) {
     const std::string_view core = core_name(provider);
     const auto same = [&](const found_device& d) { return d.name == core; };
-    if (core == "sockets") continue;  // not yet
+    if (core == only_when_named) continue;
     if (std::none_of(devices.begin(), devices.end(), same)) devices.push_back({std::string{core}, provider});
   }
   return devices;
@@ -81,8 +85,10 @@ std::string not_found(const std::vector<found_device>& found) {
   for (const std::string& name : *all) {
     const auto same = [&](const found_device& d) { return d.name == name; };
     if (is_utility(name) || std::any_of(found.begin(), found.end(), same)) continue;
-    if (const auto info = describe_device(name); !info)
-      why += (why.empty() ? "" : "; ") + name + ": " + info.error().text();
+    const auto info = describe_device(name);
+    if (!info || name == only_when_named)
+      why += (why.empty() ? "" : "; ") + name + ": " +
+             (info ? "only when named, as ofi:" + name + "; slow by messages" : info.error().text());
   }
   return why;
 }

@@ -1,6 +1,7 @@
 // Opening the endpoint, its buffers, and what is sent from them.
 #include "providers/ofi/link.h"
 
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,14 +50,33 @@ result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool w
   made->ofi_ = std::move(*opened);
   if (const status s = made->make_buffers(); !s) return s;
   if (const status s = made->try_messages(); !s) return s;
+  if (const status s = made->add_deferred_work(); !s) return s;
   made->traits_ = describe(*made->ofi_.info, made->ofi_.wait_fd >= 0);
   return made;
 }
 
 // The endpoint first: until then the provider may write into receive buffers. And registrations before the domain.
 ofi_link::~ofi_link() {
+  if (both_fds_ >= 0) ::close(both_fds_);
   ofi_.endpoint.reset();
   registered_.reset();
+}
+
+// Most providers cannot, which libfabric says at once. Without a descriptor of the endpoint's own, ranks nap, and see by
+// themselves that an epoch has finished.
+status ofi_link::add_deferred_work() {
+  auto can = deferred::open(ofi_.info->fabric_attr->prov_name);
+  if (!can) return {};
+  deferred_ = std::move(*can);
+  if (ofi_.wait_fd < 0) return {};
+  both_fds_ = ::epoll_create1(EPOLL_CLOEXEC);
+  for (const int fd : {ofi_.wait_fd, deferred_->wait_fd()}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (both_fds_ < 0 || ::epoll_ctl(both_fds_, EPOLL_CTL_ADD, fd, &event) != 0)
+      return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};
+  }
+  return {};
 }
 
 status ofi_link::make_buffers() {

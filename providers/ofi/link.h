@@ -16,6 +16,7 @@
 #include "providers/messages/link.h"
 #include "providers/messages/transport.h"
 #include "providers/ofi/context.h"
+#include "providers/ofi/deferred.h"
 
 namespace tutti::ofi {
 
@@ -55,7 +56,8 @@ class ofi_link final : public messages::link {
   void close(peer&) noexcept override;
   sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept override;
   unsigned progress() noexcept override;
-  int fd() const noexcept override { return ofi_.wait_fd; }
+  int fd() const noexcept override { return both_fds_ >= 0 ? both_fds_ : ofi_.wait_fd; }
+  offload* offloader() noexcept override { return deferred_.get(); }
   bool arm() noexcept override;
   void push_out(time_point deadline) noexcept override;
 
@@ -63,6 +65,7 @@ class ofi_link final : public messages::link {
   ofi_link() = default;
   static result<std::unique_ptr<ofi_link>> make(std::string_view device, bool waits);
   status make_buffers();
+  status add_deferred_work();
   status try_messages();                         // trial.cpp
   status message_to(fi_addr_t self, bool waits);
   bool rests() noexcept;                         // true: there is nothing to read
@@ -90,6 +93,8 @@ class ofi_link final : public messages::link {
   buffer* waiting_ = nullptr;                    // messages that came early
   std::uint32_t sending_ = 0;                    // buffers that libfabric sends
   std::vector<std::unique_ptr<connection>> connections_;
+  std::unique_ptr<deferred> deferred_;           // where the provider can
+  int both_fds_ = -1;                            // an epoll of both endpoints' descriptors
 };
 
 }  // namespace tutti::ofi

@@ -28,6 +28,7 @@ unsigned ofi_link::progress() noexcept {
     events += static_cast<unsigned>(n);
     if (static_cast<std::size_t>(n) < batch) break;
   }
+  if (deferred_) events += deferred_->progress();
   if (waiting_) deliver_waiting();
   if (unposted_) repost();
   return events;
@@ -100,6 +101,8 @@ unsigned ofi_link::take_error() noexcept {
 }
 
 // True: libfabric makes its descriptor readable for whatever comes from now on.
-bool ofi_link::arm() noexcept { return ofi_.wait_fd < 0 || (!unposted_ && rests()); }
+bool ofi_link::arm() noexcept {
+  return ofi_.wait_fd < 0 || (!unposted_ && rests() && (!deferred_ || deferred_->arm()));
+}
 
 }  // namespace tutti::ofi

@@ -1,0 +1,139 @@
+// Opening: a domain and an endpoint for deferred work.
+#include "providers/ofi/deferred.h"
+
+#include <cstring>
+
+namespace tutti::ofi {
+namespace {
+
+result<info_list> ask(const std::string& provider) {
+  const info_list h{fi_allocinfo()};
+  if (!h) return status{errc::no_resource, "no memory for libfabric's hints"};
+  h->caps = FI_RMA | FI_WRITE | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_TRIGGER;
+  h->mode = FI_CONTEXT | FI_CONTEXT2;
+  h->ep_attr->type = FI_EP_RDM;
+  h->tx_attr->msg_order = h->rx_attr->msg_order = FI_ORDER_WAW;
+  h->domain_attr->threading = FI_THREAD_DOMAIN;
+  h->domain_attr->data_progress = FI_PROGRESS_AUTO;
+  h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT | FI_MR_RMA_EVENT;
+  h->domain_attr->av_type = FI_AV_TABLE;
+  h->fabric_attr->prov_name = ::strdup(provider.c_str());
+  fi_info* first = nullptr;
+  if (const int e = fi_getinfo(api_version, nullptr, nullptr, 0, h.get(), &first); e != 0)
+    return vendor_error(e, "libfabric's " + provider + " has no triggered operations with counted arrivals");
+  return info_list{first};
+}
+
+}  // namespace
+
+result<std::unique_ptr<deferred>> deferred::open(const std::string& provider) {
+  std::unique_ptr<deferred> d{new deferred};
+  auto info = ask(provider);
+  if (!info) return info.error();
+  handles& h = d->ofi_;
+  h.info = std::move(*info);
+  int e = 0;
+  fid_fabric* fabric = nullptr;
+  if ((e = fi_fabric(h.info->fabric_attr, &fabric, nullptr)) != 0) return vendor_error(e, "fi_fabric");
+  h.fabric.reset(fabric);
+  fid_domain* domain = nullptr;
+  if ((e = fi_domain(fabric, h.info.get(), &domain, nullptr)) != 0) return vendor_error(e, "fi_domain");
+  h.domain.reset(domain);
+  fi_av_attr table{};
+  table.type = FI_AV_TABLE;
+  fid_av* addresses = nullptr;
+  if ((e = fi_av_open(domain, &table, &addresses, nullptr)) != 0) return vendor_error(e, "fi_av_open");
+  h.addresses.reset(addresses);
+  fi_cq_attr queue{};
+  queue.format = FI_CQ_FORMAT_DATA;
+  queue.wait_obj = FI_WAIT_FD;
+  queue.size = 4096;
+  fid_cq* completions = nullptr;
+  if ((e = fi_cq_open(domain, &queue, &completions, nullptr)) != 0) return vendor_error(e, "fi_cq_open");
+  h.completions.reset(completions);
+  if ((e = fi_control(&completions->fid, FI_GETWAIT, &h.wait_fd)) != 0) return vendor_error(e, "FI_GETWAIT");
+  fid_ep* endpoint = nullptr;
+  if ((e = fi_endpoint(domain, h.info.get(), &endpoint, nullptr)) != 0) return vendor_error(e, "fi_endpoint");
+  h.endpoint.reset(endpoint);
+  if ((e = fi_ep_bind(endpoint, &addresses->fid, 0)) != 0) return vendor_error(e, "binding addresses");
+  // Of this rank's own work counters tell; of what arrives, each has an entry.
+  for (const std::uint64_t what : {std::uint64_t{FI_TRANSMIT | FI_SELECTIVE_COMPLETION}, std::uint64_t{FI_RECV}})
+    if ((e = fi_ep_bind(endpoint, &completions->fid, what)) != 0) return vendor_error(e, "binding a completion queue");
+  if ((e = fi_enable(endpoint)) != 0) return vendor_error(e, "fi_enable");
+  d->name_.resize(256);
+  std::size_t bytes = d->name_.size();
+  if ((e = fi_getname(&endpoint->fid, d->name_.data(), &bytes)) != 0) return vendor_error(e, "fi_getname");
+  d->name_.resize(bytes);
+  if (status s = d->try_out(); !s) return s.during("deferred work");
+  return d;
+}
+
+// The endpoint first: then nothing counts, and nobody reads a description of work.
+deferred::~deferred() {
+  for (std::uint32_t i = 0; i < plans_.size(); ++i)
+    if (plans_[i]) drop(plan_id{i});
+  ofi_.endpoint.reset();
+}
+
+result<owned<fid_cntr>> deferred::new_counter() const {
+  fi_cntr_attr how{};
+  how.events = FI_CNTR_EVENTS_COMP;
+  how.wait_obj = FI_WAIT_NONE;
+  fid_cntr* made = nullptr;
+  if (const int e = fi_cntr_open(ofi_.domain.get(), &how, &made, nullptr); e != 0) return vendor_error(e, "fi_cntr_open");
+  return owned<fid_cntr>{made};
+}
+
+result<owned<fid_mr>> deferred::expose(void* memory, std::size_t bytes, fid_cntr* counter) {
+  const int mode = ofi_.info->domain_attr->mr_mode;
+  const std::uint64_t key = mode & FI_MR_PROV_KEY ? 0 : next_key_++;
+  fid_mr* made = nullptr;
+  int e = fi_mr_reg(ofi_.domain.get(), memory, bytes, FI_REMOTE_WRITE, 0, key, FI_RMA_EVENT, &made, nullptr);
+  if (e != 0) return vendor_error(e, "fi_mr_reg");
+  owned<fid_mr> mr{made};
+  if ((e = fi_mr_bind(made, &counter->fid, FI_REMOTE_WRITE)) != 0) return vendor_error(e, "binding a counter to memory");
+  if (mode & FI_MR_ENDPOINT)
+    if ((e = fi_mr_bind(made, &ofi_.endpoint->fid, 0)) != 0) return vendor_error(e, "binding memory to an endpoint");
+  if (mode & (FI_MR_ENDPOINT | FI_MR_RMA_EVENT))
+    if ((e = fi_mr_enable(made)) != 0) return vendor_error(e, "fi_mr_enable");
+  return mr;
+}
+
+std::uint64_t deferred::address_of(const void* at, const void* base) const noexcept {
+  const auto a = reinterpret_cast<std::uint64_t>(at);
+  return ofi_.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? a : a - reinterpret_cast<std::uint64_t>(base);
+}
+
+result<fi_addr_t> deferred::reach(std::span<const std::byte> name) {
+  const std::string text(reinterpret_cast<const char*>(name.data()), name.size());
+  if (const auto k = known_.find(text); k != known_.end()) return k->second;
+  fi_addr_t made = FI_ADDR_UNSPEC;
+  const int n = fi_av_insert(ofi_.addresses.get(), name.data(), 1, &made, 0, nullptr);
+  if (n != 1) return vendor_error(n < 0 ? n : FI_EADDRNOTAVAIL, "fi_av_insert");
+  known_.emplace(text, made);
+  return made;
+}
+
+unsigned deferred::progress() noexcept {
+  if (plans_.empty()) return 0;
+  fi_cq_data_entry came[16];
+  unsigned events = 0;
+  for (;;) {
+    const ssize_t n = fi_cq_read(ofi_.completions.get(), came, std::size(came));
+    if (n == -FI_EAVAIL) {
+      fi_cq_err_entry what{};
+      if (fi_cq_readerr(ofi_.completions.get(), &what, 0) != 1) return events;
+      ++events;
+      continue;
+    }
+    if (n <= 0) return events;
+    events += static_cast<unsigned>(n);
+  }
+}
+
+bool deferred::arm() noexcept {
+  fid* queue = &ofi_.completions->fid;
+  return plans_.empty() || fi_trywait(ofi_.fabric.get(), &queue, 1) == 0;
+}
+
+}  // namespace tutti::ofi

@@ -1,0 +1,117 @@
+// Epochs: queueing their work, starting them, and seeing that they have finished.
+#include <algorithm>
+#include <atomic>
+
+#include "providers/ofi/deferred.h"
+
+namespace tutti::ofi {
+namespace {
+
+std::uint64_t load(const std::uint64_t& word) noexcept {
+  return std::atomic_ref<const std::uint64_t>(word).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+std::uint64_t plan::arrivals(std::uint32_t l, std::uint32_t line) const noexcept {
+  const std::uint64_t shown = load(word(l, line)), first = first_epoch + l;
+  return reached(shown, first) ? (shown - first) / lanes + 1 : 0;
+}
+
+std::uint64_t plan::settled(std::uint32_t l) const noexcept {
+  const lane& own = each[l];
+  std::uint64_t least = own.started;
+  for (std::uint32_t g = 0, line = 0; g < gates.size(); ++g) {
+    const gate& at = gates[g];
+    if (at.sent) {
+      const std::uint64_t counted = fi_cntr_read(own.counters[g].get()) + own.taken_off * at.counts();
+      std::uint64_t others = at.starts * own.started;
+      for (std::uint32_t i = 0; i < at.words.size(); ++i) others += arrivals(l, line + i);
+      least = std::min(least, counted > others ? (counted - others) / at.sent : 0);
+    }
+    line += static_cast<std::uint32_t>(at.words.size());
+  }
+  return least;
+}
+
+// All that the lane has queued is finished and settled, so that each of its counters has counted every such epoch in full; what
+// is beyond that are arrivals of peers that are ahead, and stays.
+bool deferred::take_off(plan& p, std::uint32_t l) noexcept {
+  plan::lane& lane = p.each[l];
+  const std::uint64_t epochs = lane.queued - lane.taken_off;
+  if (lane.started != lane.queued || p.settled(l) != lane.queued) return false;
+  for (std::uint32_t i = 0; i < p.waits; ++i)
+    if (p.arrivals(l, i) < lane.queued) return false;
+  // A count follows its word into memory; it must not be taken off before it is there.
+  for (std::uint32_t g = 0; g < p.gates.size(); ++g)
+    if (fi_cntr_read(lane.counters[g].get()) < epochs * p.gates[g].counts()) return false;
+  for (std::uint32_t g = 0; g < p.gates.size(); ++g)
+    fi_cntr_add(lane.counters[g].get(), std::uint64_t{0} - epochs * p.gates[g].counts());
+  lane.taken_off = lane.queued;
+  return true;
+}
+
+bool deferred::queue_next(plan& p) noexcept {
+  const auto l = static_cast<std::uint32_t>(p.queued % lanes);
+  const auto slot = static_cast<std::uint32_t>(p.queued % slots);
+  plan::lane& lane = p.each[l];
+  constexpr std::uint64_t round = slots / lanes;  // the lane's epochs until the slot comes again
+  if (lane.queued >= round && p.settled(l) < lane.queued - round + 1) return false;
+  if (subtracts_ && lane.queued - lane.taken_off == counted_epochs && !take_off(p, l)) return false;
+  p.values[slot * 8] = p.first_epoch + p.queued;
+  const std::uint64_t number = lane.queued - lane.taken_off + 1;
+  std::size_t n = std::size_t{slot} * p.sends + p.half_queued;
+  for (std::uint32_t g = 0, k = 0; g < p.gates.size(); ++g)
+    for (std::size_t i = 0; i < p.gates[g].behind.size(); ++i, ++k) {
+      if (k < p.half_queued) continue;
+      fi_deferred_work& w = p.work[n++].work;
+      w.threshold = number * p.gates[g].counts();
+      if (const int e = fi_control(&ofi_.domain->fid, FI_QUEUE_WORK, &w); e != 0) {
+        if (e != -FI_EAGAIN && p.error.ok()) p.error = vendor_error(e, "FI_QUEUE_WORK");
+        return false;
+      }
+      ++p.half_queued;
+    }
+  p.half_queued = 0;
+  ++lane.queued, ++p.queued;
+  return true;
+}
+
+std::uint32_t deferred::queue(plan_id id, std::uint32_t epochs) noexcept {
+  plan& p = at(id);
+  while (p.queued - p.started < std::min(epochs, slots) && queue_next(p)) {}
+  return static_cast<std::uint32_t>(p.queued - p.started);
+}
+
+bool deferred::start(plan_id id) noexcept {
+  plan& p = at(id);
+  if (p.started - p.finished >= lanes && p.started - finished(id) >= lanes) return false;
+  if (p.queued == p.started && !queue_next(p)) return false;
+  plan::lane& lane = p.each[p.started % lanes];
+  ++lane.started, ++p.started;
+  if (p.gates[0].counts() > 1 || !p.gates[0].behind.empty()) fi_cntr_add(lane.counters[0].get(), 1);
+  return true;
+}
+
+std::uint64_t deferred::finished(plan_id id) noexcept {
+  plan& p = at(id);
+  while (p.finished < p.started) {
+    const auto l = static_cast<std::uint32_t>(p.finished % lanes);
+    const std::uint64_t epoch = p.first_epoch + p.finished;
+    std::uint32_t line = 0;
+    while (line < p.waits && reached(load(p.word(l, line)), epoch)) ++line;
+    if (line < p.waits) break;
+    ++p.finished;
+  }
+  return p.finished;
+}
+
+status deferred::outcome(plan_id id) noexcept {
+  plan& p = at(id);
+  for (std::uint32_t l = 0; l < lanes && p.error.ok(); ++l)
+    for (const auto& c : p.each[l].counters)
+      if (fi_cntr_readerr(c.get()) != 0) p.error = {errc::fabric, "a signal of an offloaded schedule failed"};
+  return p.error;
+}
+
+}  // namespace tutti::ofi
