@@ -12,7 +12,7 @@ arena::~arena() {
   for (std::size_t i = 1; i < regions_.size(); ++i) net_.drop(regions_[i].id);
 }
 
-void arena::adopt(region_id id, std::span<std::byte> memory) { regions_[0] = {id, memory}; }
+void arena::adopt(region_id id, std::span<std::byte> memory) { regions_[0] = {id, memory, {}}; }
 
 result<location> arena::take(unsigned half, std::size_t bytes) {
   half_of& h = halves_[half];
@@ -49,7 +49,7 @@ status arena::grow(half_of& h, std::size_t least) {
     net_.drop(*id);
     return s.during("buffers of a superstep");
   }
-  regions_.push_back({*id, memory});
+  regions_.push_back({*id, memory, std::move(*key)});
   h.regions.push_back(number);
   h.current = h.regions.size() - 1;
   total_ += size;

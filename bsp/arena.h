@@ -36,13 +36,20 @@ class arena {
   void reclaim(unsigned half) noexcept;
 
   std::byte* at(location l) const noexcept { return regions_[region_of(l)].memory.data() + offset_of(l); }
+  // Where a byte lies that is in the same region as `near`.
+  location where(const std::byte* byte, location near) const noexcept {
+    return make_location(region_of(near), static_cast<std::uint64_t>(byte - regions_[region_of(near)].memory.data()));
+  }
   region_id id(location l) const noexcept { return regions_[region_of(l)].id; }
   std::uint64_t bytes() const noexcept { return total_; }
+  std::uint32_t regions() const noexcept { return static_cast<std::uint32_t>(regions_.size()); }
+  std::span<const std::byte> key(std::uint32_t number) const noexcept { return regions_[number].key; }
 
  private:
   struct region {
     region_id id{};
     std::span<std::byte> memory;
+    std::vector<std::byte> key;
   };
   struct half_of {
     std::vector<std::uint32_t> regions;

@@ -12,6 +12,7 @@ class chain {
 
   bool empty() const noexcept { return first_ == 0; }
   location first() const noexcept { return first_; }
+  location current() const noexcept { return current_; }
   chunk_head& head(const arena& a) const noexcept { return *reinterpret_cast<chunk_head*>(a.at(first_)); }
   std::size_t room() const noexcept { return static_cast<std::size_t>(end - at); }
 

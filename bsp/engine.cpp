@@ -91,7 +91,7 @@ void engine::close_run(lane& l) noexcept {
 bool engine::open_run(const char* call, lane& l, bool in_place, const void* address, std::uint32_t area,
                       std::uint64_t offset, std::uint64_t bytes, bool goes_on) {
   const bool by_words = ((offset | bytes) & 7) == 0;
-  l.run_long = options_.how == scheme::baseline || goes_on || !put4::fits(area, offset, bytes, by_words);
+  l.run_long = !scheme_.compresses || goes_on || !put4::fits(area, offset, bytes, by_words);
   const std::uint64_t head = !l.run_long ? 4 : offset >> 32 == 0 ? sizeof(put12) : sizeof(put16);
   // A small put is not worth cutting.
   if (l.data.room() < head + std::min(bytes, compact_bytes) && !extend(call, l.data, stage::data, in_place, head + bytes))
@@ -117,6 +117,7 @@ bool engine::put_slowly(const char* call, std::uint32_t pid, const void* source,
   const bool in_place = peers_[pid].reads_me;
   bool goes_on = l.run_address == address && l.run_next == offset;  // in a header that was full
   const auto* from = static_cast<const std::byte*>(source);
+  if (bytes >= pulls_from_ && !in_place) return put_to_be_pulled(call, l, from, area, offset, bytes);
   while (bytes > 0) {
     close_run(l);
     if (!open_run(call, l, in_place, address, area, offset, bytes, goes_on)) return false;
@@ -128,7 +129,38 @@ bool engine::put_slowly(const char* call, std::uint32_t pid, const void* source,
     from += piece, offset += piece, bytes -= piece;
     goes_on = true;
   }
-  if (options_.how != scheme::automatic) close_run(l);
+  if (!scheme_.joins) close_run(l);
+  return true;
+}
+
+// The data go into chunks of their own, one put after the other, and only a description travels.
+bool engine::put_to_be_pulled(const char* call, lane& l, const std::byte* source, std::uint32_t area, std::uint64_t offset,
+                              std::uint64_t bytes) {
+  close_run(l);
+  while (bytes > 0) {
+    if (l.bulk.room() == 0 && (!extend(call, l.bulk, stage::data, true, bytes) || !tell_keys(call, l))) return false;
+    if (l.data.room() < sizeof(pull_head) && !extend(call, l.data, stage::data, false, 0)) return false;
+    const auto piece = std::min<std::uint64_t>(bytes, l.bulk.room());
+    copy_small(l.bulk.at, source, piece);
+    const pull_head h{pull_mark, area, offset, piece, arena_->where(l.bulk.at, l.bulk.current())};
+    std::memcpy(l.data.at, &h, sizeof h);
+    l.data.at += sizeof h;
+    l.bulk.at += piece, source += piece, offset += piece, bytes -= piece;
+  }
+  return true;
+}
+
+// The keys of all regions that the other process has not met.
+bool engine::tell_keys(const char* call, lane& l) {
+  for (; l.keys_told < arena_->regions(); ++l.keys_told) {
+    const auto key = arena_->key(l.keys_told);
+    const std::uint64_t needed = sizeof(key_head) + round_up(key.size(), 4);
+    if (l.data.room() < needed && !extend(call, l.data, stage::data, false, 0)) return false;
+    const key_head h{key_mark, l.keys_told, static_cast<std::uint32_t>(key.size()), 0};
+    std::memcpy(l.data.at, &h, sizeof h);
+    std::memcpy(l.data.at + sizeof h, key.data(), key.size());
+    l.data.at += needed;
+  }
   return true;
 }
 
@@ -152,7 +184,7 @@ bool engine::request(const char* call, std::uint32_t pid, const void* address, s
 // what comes: the two copies that shared memory needs then go on at the same time, through a few slots that stay in
 // the caches. What is small is packed: that is allowed, and as fast as anything.
 bool engine::goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept {
-  return bytes >= direct_least && pid != me_ && options_.how == scheme::automatic && job_.net().caps().any_local_memory;
+  return bytes >= direct_least && pid != me_ && scheme_.direct && job_.net().caps().any_local_memory;
 }
 
 bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,

@@ -7,6 +7,7 @@
 //
 //   registrar     areas and their numbers          arena, chain  what is packed for others, in memory they can reach
 //   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
+//   info_exchange how all learn what is to come    scheme        which of all that is used
 //   placer        puts into their places           messages      the queue of bsp_send
 #pragma once
 #include <cstddef>
@@ -17,36 +18,36 @@
 
 #include "bsp/board.h"
 #include "bsp/chain.h"
+#include "bsp/info_exchange.h"
 #include "bsp/messages.h"
 #include "bsp/placer.h"
+#include "bsp/puller.h"
 #include "bsp/registrar.h"
+#include "bsp/scheme.h"
 #include "core/team.h"
 #include "core/window.h"
 #include "messaging/channel.h"
 
 namespace tutti::bsp {
 
-// How a sync exchanges. B and H are as in Birk 2006 and use nothing but info words and chunks, whatever the fabric is.
-enum class scheme : std::uint8_t { automatic, baseline, compressed };
-result<scheme> parse_scheme(std::string_view name);  // "auto", "B", "H"
-
 struct engine_options {
   scheme how = scheme::automatic;
   std::uint64_t memory = 0;  // most bytes to pack into; 0: a quarter of the machine's memory, shared by the node's ranks
 };
 
-class engine {
+class engine final : private pull_sink {
  public:
   // Collective over the team; blocks.
   static result<std::unique_ptr<engine>> open(team&, const engine_options&);
   // Collective, as a last sync: afterwards the engine may be destroyed.
   bool leave();
-  ~engine();
+  ~engine() override;
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
 
   std::uint32_t pid() const noexcept { return me_; }
   std::uint32_t nprocs() const noexcept { return size_; }
+  info_way infos() const noexcept { return info_way_; }
   std::uint64_t supersteps() const noexcept { return epoch_ - 1; }  // finished
   const status& error() const noexcept { return error_; }
 
@@ -102,6 +103,8 @@ class engine {
     bool run_long = false;                 // the header is not put4
     bool run_cut = false;                  // the put goes on in the next record
     chain requests, answers;
+    chain bulk;                            // data that stay here until they are read
+    std::uint32_t keys_told = 1;           // regions of the arena that this process can read
     std::uint32_t gets = 0, direct_gets = 0;  // requests
     std::vector<direct_put> direct;        // hp puts that stay where they are until the sync, and gifts
   };
@@ -112,7 +115,8 @@ class engine {
     const std::byte* board = nullptr;      // where its chunks are read in place; null: they come by put
     bool reads_me = false;                 // it reads mine in place
     std::vector<const std::byte*> regions; // of its arena, as far as they were met
-    std::vector<segment_id> segments;
+    std::vector<segment_id> segments;      // to be dropped at the end
+    std::vector<segment_id> readable;      // its regions that it told the keys of, by number
     std::unique_ptr<messaging::channel> line;
     bool mailed = false;
     // in this superstep
@@ -153,12 +157,16 @@ class engine {
 
   // open.cpp
   status meet();
+  status choose_infos();
 
   // engine.cpp
   bool put_slowly(const char* call, std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
                   std::uint64_t bytes);
   bool request(const char* call, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
                std::uint64_t bytes, bool direct);
+  bool put_to_be_pulled(const char* call, lane&, const std::byte* source, std::uint32_t area, std::uint64_t offset,
+                        std::uint64_t bytes);
+  bool tell_keys(const char* call, lane&);
   bool goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept;
   void close_run(lane&) noexcept;
   bool open_run(const char* call, lane&, bool in_place, const void* address, std::uint32_t area, std::uint64_t offset,
@@ -170,6 +178,8 @@ class engine {
   void begin_superstep() noexcept;
   std::uint8_t seal(std::uint32_t pid, bool leaving) noexcept;
   status announce();
+  status announce_by_bytes();
+  void add_info(std::uint32_t pid);
   bool offer_infos() noexcept;
   status agree(bool leaving);
   status differ(std::uint32_t pid);
@@ -190,9 +200,15 @@ class engine {
   status deliver(std::uint32_t pid, std::span<const std::byte> answers);
   status introduce(std::uint32_t pid);
 
+  // pulls.cpp
+  status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) override;
+  status on_pull(std::uint32_t from, const pull_head&, const area& to) override;
+  void drop_registrations() noexcept;
+
   team& team_;
   job& job_;
   engine_options options_;
+  const scheme_row& scheme_;
   board_layout layout_;
   std::uint32_t me_, size_;
   std::unique_ptr<window> board_, second_;
@@ -200,9 +216,21 @@ class engine {
   std::unique_ptr<arena> arena_;
   std::unique_ptr<lane[]> lanes_;
   std::unique_ptr<peer[]> peers_;
+  info_way info_way_ = info_way::direct;
   bool all_in_place_ = true;               // nobody needs a channel
+  std::unique_ptr<info_exchange> infos_by_;  // null: by a word from each to each
+  std::vector<std::uint8_t> flags_out_, flags_in_;
   registrar areas_;
   message_queue queue_;
+  puller puller_;
+  std::uint64_t pulls_from_ = never;       // bytes
+  struct registration {                    // of an area of mine, for fabrics that write to registered memory only
+    std::uint32_t number;
+    std::byte* base;
+    std::uint64_t bytes;
+    region_id id;
+  };
+  std::vector<registration> registrations_;
   placer placer_;
   std::uint64_t epoch_ = 1;                // of the superstep under way
   std::uint64_t sent_tag_ = 0, received_tag_ = 0, next_tag_ = 0;
@@ -211,6 +239,7 @@ class engine {
   std::uint32_t arrived_ = 0;              // infos of this superstep, in the order in which they are looked at
   bool moved_ = false;                     // something went on in this turn of the exchange
   std::uint32_t mid_put_ = no_process;     // whose put was written in part only: nobody else's turn
+  std::uint32_t unplaced_ = 0;             // peers whose puts have not all come
   std::uint32_t unserved_ = 0, unanswered_ = 0;  // peers whose requests I have not served; who have not answered mine
   completion sending_[2];                  // by half: chunks that the fabric still reads
   status error_;

@@ -30,7 +30,7 @@ constexpr std::uint64_t answer_piece = std::uint64_t{1} << 15;
 }  // namespace
 
 status engine::exchange() {
-  unserved_ = unanswered_ = 0;
+  unserved_ = unanswered_ = unplaced_ = 0;
   for (std::uint32_t i = 0; i < size_; ++i) {
     peer& p = peers_[i];
     const std::uint8_t flags = flags_of(p.info);
@@ -44,6 +44,7 @@ status engine::exchange() {
     p.asked = lanes_[i].gets ? lanes_[i].requests.first() : 0;
     p.asked_at = sizeof(chunk_head), p.answered = 0;
     unanswered_ += p.asked != 0;
+    unplaced_ += (flags & has_data) != 0;
     p.direct = 0, p.direct_at = 0;
     const bool answers_travel = (!p.served && !p.reads_me) || (p.asked && !p.board);
     p.needs_line = i != me_ && (answers_travel || ((flags | p.outgoing) & (has_more | has_direct)) || lanes_[i].direct_gets);
@@ -55,6 +56,7 @@ status engine::exchange() {
                                   [&] { return team_.look(no_rank); }, note);
   if (!s.ok()) return s;
   if (!waited.ok()) return waited;
+  if (!puller_.outcome().ok()) return puller_.outcome();
   return sending_[half()].outcome();
 }
 
@@ -73,7 +75,9 @@ status engine::pump(bool& done) {
       if (p.line) p.line->settle();
       all = all && p.sending == stage::done && p.receiving == stage::done;
     }
-    done = all && sending_[half()].idle();
+    // What is to be read is written when everything else is (puller.h).
+    const bool pulled = unplaced_ > 0 || puller_.advance(moved_);
+    done = all && pulled && sending_[half()].idle();
   } while (moved_ && !done);
   return {};
 }
@@ -157,6 +161,8 @@ status engine::receive_from(std::uint32_t pid) {
       } else if (p.receiving == stage::answers) {
         p.asked = 0;
         --unanswered_;
+      } else if (p.receiving == stage::data) {
+        --unplaced_;
       }
     }
     p.receiving = static_cast<stage>(static_cast<int>(p.receiving) + 1);

@@ -10,13 +10,6 @@
 namespace tutti::bsp {
 namespace {
 
-struct scheme_row {
-  std::string_view name;
-  scheme how;
-};
-constexpr scheme_row schemes[] = {
-    {"auto", scheme::automatic}, {"B", scheme::baseline}, {"H", scheme::compressed}};
-
 // A quarter of the machine's memory, shared by the ranks of this node: buffers for two supersteps, and as much again
 // for the program, in any case.
 std::uint64_t usual_bound(job& j) {
@@ -26,19 +19,20 @@ std::uint64_t usual_bound(job& j) {
   return all / 4 / std::max<std::uint32_t>(1, j.where().population[j.where().node_of[j.rank()]]);
 }
 
-}  // namespace
-
-result<scheme> parse_scheme(std::string_view name) {
-  for (const scheme_row& row : schemes)
-    if (row.name == name) return row.how;
-  return status(errc::invalid, "no BSP scheme is called " + std::string(name) + "; use auto, B or H");
+// Bytes whose copy at the target, at some 10 bytes a nanosecond, costs more than a read's round trip.
+std::uint64_t worth_a_round_trip(const loggp& c) noexcept {
+  return std::max<std::uint64_t>(16384, static_cast<std::uint64_t>(2 * 1e3 * (c.latency_us + c.overhead_us) * 10));
 }
 
+}  // namespace
+
 engine::engine(team& t, const engine_options& o)
-    : team_(t), job_(t.parent_job()), options_(o), layout_{t.size()}, me_(t.index()), size_(t.size()),
-      lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)), placer_(areas_, queue_, me_) {
+    : team_(t), job_(t.parent_job()), options_(o), scheme_(row_of(o.how)), layout_{t.size()}, me_(t.index()), size_(t.size()),
+      lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)), puller_(job_), placer_(areas_, queue_, *this, me_) {
   if (options_.memory == 0) options_.memory = usual_bound(job_);
   for (std::uint32_t i = 0; i < size_; ++i) peers_[i].rank = t.rank_of(i);
+  pulls_from_ = scheme_.pulls_from;
+  if (pulls_from_ == 0) pulls_from_ = job_.net().caps().native_when_added ? worth_a_round_trip(job_.net().caps().cost) : never;
 }
 
 result<std::unique_ptr<engine>> engine::open(team& t, const engine_options& o) {
@@ -58,7 +52,7 @@ status engine::meet() {
   std::vector<std::byte> reads(size_);
   peers_[me_].board = base_;
   for (std::uint32_t i = 0; i < size_; ++i) {
-    if (i != me_ && options_.how == scheme::automatic) peers_[i].board = net.map(board_->segment(), peers_[i].rank);
+    if (i != me_ && scheme_.in_place) peers_[i].board = net.map(board_->segment(), peers_[i].rank);
     reads[i] = std::byte{peers_[i].board != nullptr};
   }
   auto all = team_.exchange(reads);
@@ -86,7 +80,42 @@ status engine::meet() {
   });
   arena_->adopt(board_->region(), {base_, layout_.bytes()});
   infos_.reserve(size_);
+  if (status s = choose_infos(); !s.ok()) return s;
   begin_superstep();
+  return {};
+}
+
+// Process 0 chooses for all, by its fabric's costs. What cannot be had after all is left out by all alike, unless it was
+// asked for by name.
+status engine::choose_infos() {
+  transport& net = job_.net();
+  const multicast* const mc = net.mcast();
+  bool loads = true;
+  for (std::uint32_t i = 0; i < size_; ++i) loads = loads && peers_[i].board;
+  switch (scheme_.infos) {
+    case info_choice::chosen:
+      info_way_ = choose_info_way(size_, net.caps().cost, loads, mc ? mc->query().latency_us : 0);
+      break;
+    case info_choice::direct: info_way_ = info_way::direct; break;
+    case info_choice::dissemination: info_way_ = info_way::dissemination; break;
+    case info_choice::multicast: info_way_ = info_way::multicast; break;
+  }
+  const std::byte mine{static_cast<std::uint8_t>(info_way_)};
+  auto all = team_.exchange({&mine, 1});
+  if (!all) return all.error();
+  info_way_ = static_cast<info_way>((**all)[0][0]);
+  if (info_way_ == info_way::multicast && size_ > 1) {
+    auto made = make_multicast(team_);
+    if (made) infos_by_ = std::move(*made);
+    else if (scheme_.infos == info_choice::multicast) return made.error().during("TUTTI_BSP=M");
+    else info_way_ = info_way::dissemination;
+  }
+  if (info_way_ == info_way::dissemination && size_ > 1) {
+    auto made = make_dissemination(team_);
+    if (!made) return made.error();
+    infos_by_ = std::move(*made);
+  }
+  flags_out_.resize(size_), flags_in_.resize(size_);
   return {};
 }
 
@@ -98,6 +127,7 @@ engine::~engine() {
     if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
   for (std::uint32_t i = 0; i < size_; ++i)
     for (const segment_id s : peers_[i].segments) net.drop(s);
+  for (const registration& r : registrations_) net.drop(r.id);
 }
 
 }  // namespace tutti::bsp

@@ -66,6 +66,22 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
           at += 4;
           continue;
         }
+        if (word == pull_mark) {
+          pull_head h;
+          std::memcpy(&h, at, sizeof h);
+          at += sizeof h;
+          if (status s = check("bsp_put", from, h.area, h.offset, h.bytes, to); !s.ok()) return s;
+          if (status s = pulls_.on_pull(from, h, *to); !s.ok()) return s;
+          continue;
+        }
+        if (word == key_mark) {
+          key_head h;
+          std::memcpy(&h, at, sizeof h);
+          at += sizeof h;
+          if (status s = pulls_.on_key(from, h.region, {at, h.bytes}); !s.ok()) return s;
+          at += round_up(h.bytes, 4);
+          continue;
+        }
         if (word == gift_mark) {
           gift_head g;
           std::memcpy(&g, at, sizeof g);

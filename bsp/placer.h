@@ -17,9 +17,18 @@ struct unfinished {
   std::uint64_t left = 0;     // bytes that are still to come
 };
 
+// What the placer leaves to its owner: reads of data that stayed with their sender.
+class pull_sink {
+ public:
+  virtual ~pull_sink() = default;
+  virtual status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) = 0;
+  virtual status on_pull(std::uint32_t from, const pull_head&, const area& to) = 0;
+};
+
 class placer {
  public:
-  placer(const registrar& areas, message_queue& queue, std::uint32_t me) : areas_(areas), queue_(queue), me_(me) {}
+  placer(const registrar& areas, message_queue& queue, pull_sink& pulls, std::uint32_t me)
+      : areas_(areas), queue_(queue), pulls_(pulls), me_(me) {}
 
   // The records of one chunk (without its head) from process `from`. `stays`: the chunk may be referred to until the
   // queue is cleared. Errors: invalid, a put beyond what is registered here; the process that called it is named.
@@ -32,6 +41,7 @@ class placer {
  private:
   const registrar& areas_;
   message_queue& queue_;
+  pull_sink& pulls_;
   std::uint32_t me_;
 };
 

@@ -43,6 +43,7 @@ class registrar {
   // Take effect with apply(), at the end of the sync.
   void push(const void* address, std::uint64_t bytes);
   bool pop(const void* address);  // false: nothing is registered at this address, nor about to be
+  std::uint32_t number_of(const area& a) const noexcept { return static_cast<std::uint32_t>(&a - areas_.data()); }
   bool changed() const noexcept { return !pending_.empty(); }
   std::uint64_t changes() const noexcept { return hash_; }  // of the pending changes; 0: none
   void apply();

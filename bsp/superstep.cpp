@@ -37,6 +37,7 @@ void engine::begin_superstep() noexcept {
     if (!l.requests.empty()) l.requests.clear(), l.gets = l.direct_gets = 0;
     if (!l.answers.empty()) l.answers.clear();
     if (!l.direct.empty()) l.direct.clear();
+    if (!l.bulk.empty()) l.bulk.clear();
   }
 }
 
@@ -71,7 +72,10 @@ bool engine::finish(bool leaving) {
     }
   }
   if (!s.ok()) return fail(s.during(call));
-  if (areas_.changed()) areas_.apply();
+  if (areas_.changed()) {
+    areas_.apply();
+    if (!registrations_.empty()) drop_registrations();
+  }
   received_tag_ = sent_tag_;
   sent_tag_ = next_tag_;
   ++epoch_;
@@ -103,7 +107,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   if (p.reads_me) {
     p.next = p.next_data = 0;
   } else if (flags & (has_requests | has_data)) {
-    if (options_.how == scheme::automatic) {
+    if (scheme_.eager) {
       location& first = p.next ? p.next : p.next_data;
       const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(first));
       if (h.used.bytes <= layout_.chunk_bytes()) {
@@ -118,24 +122,29 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   return flags;
 }
 
+// The word for one process, with the chunk that goes with it.
+void engine::add_info(std::uint32_t pid) {
+  const peer& p = peers_[pid];
+  const far_word word{p.rank, board_->segment(), layout_.info(half(), me_)};
+  const std::uint64_t info = make_info(static_cast<std::uint16_t>(epoch_), p.outgoing);
+  if (!p.eager) {
+    infos_.push_back(signal_op(word, info));
+    return;
+  }
+  const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(p.eager));
+  infos_.push_back(with_signal(move_op(op_kind::put, arena_->id(p.eager), offset_of(p.eager), p.rank, second_->segment(),
+                                       layout_.eager(half(), me_), h.used.bytes, &sending_[half()]),
+                               word.segment, word.offset, info));
+}
+
 // The words for all, in Latin order: first to the next process, so that no two address the same one at once.
 status engine::announce() {
   infos_.clear();
   offered_ = 0;
+  if (infos_by_) return announce_by_bytes();
   for (std::uint32_t k = 1, i = me_ + 1; k < size_; ++k, ++i) {
     if (i == size_) i = 0;
-    peer& p = peers_[i];
-    const far_word word{p.rank, board_->segment(), layout_.info(half(), me_)};
-    const std::uint64_t info = make_info(static_cast<std::uint16_t>(epoch_), p.outgoing);
-    if (p.eager) {
-      const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(p.eager));
-      infos_.push_back(with_signal(move_op(op_kind::put, arena_->id(p.eager), offset_of(p.eager), p.rank,
-                                           second_->segment(), layout_.eager(half(), me_), h.used.bytes,
-                                           &sending_[half()]),
-                                   word.segment, word.offset, info));
-    } else {
-      infos_.push_back(signal_op(word, info));
-    }
+    add_info(i);
   }
   arrived_ = 1;  // mine
   std::uint32_t next = me_ + 1 < size_ ? me_ + 1 : 0;
@@ -153,6 +162,36 @@ status engine::announce() {
   if (here()) return {};
   const wait_note note{"the others", peers_[next].rank, 0, epoch_};
   return job_.wait(here, [&] { return team_.look(peers_[next].rank); }, note);
+}
+
+// The flags by another way; words go only to those to whom a chunk goes with it, and are awaited only from those whose
+// flags say so.
+status engine::announce_by_bytes() {
+  for (std::uint32_t k = 1, i = me_ + 1; k < size_; ++k, ++i) {
+    if (i == size_) i = 0;
+    if (peers_[i].eager) add_info(i);
+  }
+  for (std::uint32_t i = 0; i < size_; ++i) flags_out_[i] = peers_[i].outgoing;
+  infos_by_->begin(epoch_, flags_out_);
+  bool told = false;
+  arrived_ = 0;
+  auto here = [&] {
+    if (offered_ < infos_.size()) offer_infos();
+    if (!told) {
+      if (!infos_by_->advance(flags_in_)) return false;
+      told = true;
+      for (std::uint32_t i = 0; i < size_; ++i)
+        if (i != me_) peers_[i].info = make_info(static_cast<std::uint16_t>(epoch_), flags_in_[i]);
+    }
+    for (; arrived_ < size_; ++arrived_)
+      if (arrived_ != me_ && (flags_of(peers_[arrived_].info) & is_eager) &&
+          epoch_of(load_acquire(base_ + layout_.info(half(), arrived_))) != static_cast<std::uint16_t>(epoch_))
+        return false;
+    return offered_ == infos_.size();
+  };
+  const wait_note note{"the others", no_rank, 0, epoch_};
+  const status s = job_.wait(here, [&] { return team_.look(infos_by_->awaited()); }, note);
+  return s.ok() ? infos_by_->outcome() : s;
 }
 
 bool engine::offer_infos() noexcept {

@@ -12,7 +12,7 @@
 //   put4   the word alone: area, offset and size in few bits (the compressed header of Birk 2006, 3.2)
 //   put12  area, offset and size in 32 bits each (the header of Birk 2006, 3.1)
 //   put16  the same with an offset of 64 bits
-//   other  a message, padding, or (among hp puts) what an hp get brings
+//   other  a message, padding, or one of the rarer kinds below
 // The data follow the header at once. A record never crosses the end of a chunk, but for the bytes of a message, which
 // go on at the beginning of the next one. A put that does not fit into a chunk becomes several records; all but the
 // last are marked, so that no other process's put to the same place gets in between.
@@ -143,6 +143,24 @@ struct gift_head {
   std::uint64_t into = 0;  // the asker's own
 };
 static_assert(sizeof(gift_head) == 16);
+
+// A put whose data stay in the sender's memory for the target's process to read, and the key of a region in which such
+// data lie, which comes before the first of them.
+constexpr std::uint32_t pull_mark = padding | 16, key_mark = padding | 32;
+struct pull_head {
+  std::uint32_t kind = pull_mark;
+  std::uint32_t area = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  location from = 0;
+};
+struct key_head {
+  std::uint32_t kind = key_mark;
+  std::uint32_t region = 0;
+  std::uint32_t bytes = 0;  // of the key, which follows
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(pull_head) == 32 && sizeof(key_head) == 16);
 
 constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t to) noexcept { return (n + to - 1) / to * to; }
 

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
-#include <vector>
 
 #include "core/launcher_traces.h"
 #include "core/nearest.h"
@@ -36,8 +35,8 @@ constexpr knob_row table[] = {
      "seconds that start-up and other set-up may take"},
     {knob::check, "check", knob_kind::number, "0", "", 0, 1,
      "1: verify ranks, offsets, alignment and sizes of every operation; the same in all ranks"},
-    {knob::bsp, "bsp", knob_kind::word, "auto", "auto|B|H", 0, 0,
-     "how bsp_sync exchanges: auto, or a scheme of Birk 2006: B baseline, H with compressed headers"},
+    {knob::bsp, "bsp", knob_kind::word, "auto", "auto|B|H|D|M|R", 0, 0,
+     "how bsp_sync exchanges: auto, or one way for all (Birk 2006): B baseline, H short headers, M multicast, R RDMA reads"},
     {knob::bsp_memory_mib, "bsp_memory_mib", knob_kind::number, "0", "", 0, 1u << 24,
      "most MiB a process buffers for puts, gets and sends; 0: a quarter of the machine's, shared by the node's ranks"},
     {knob::config_file, "config_file", knob_kind::text, "", "", 0, 0, "file with lines `name = value`"},

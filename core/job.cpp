@@ -68,7 +68,7 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
   for (std::uint32_t turn = 0; !ready(); ++turn) {
     const std::uint64_t slept = waiting_.sleeps();
     waiting_.step(*net_, turn, still, std::min({deadline, next_look, wake_at_}));
-    if (first_) progress();
+    if (first_) advance_background();
     if (slept == waiting_.sleeps() && turn % 32 != 31) continue;
     const time_point t = net_->now();
     if (t >= wake_at_) wake_at_ = time_point::max();  // whoever set it is asked again by ready() or progress()

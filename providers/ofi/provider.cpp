@@ -46,7 +46,3 @@ const provider ofi_provider{
 };
 
 }  // namespace tutti
-
-extern "C" __attribute__((visibility("default"))) const tutti::provider* tutti_provider_module(int abi) {
-  return abi == tutti::provider_abi ? &tutti::ofi_provider : nullptr;
-}

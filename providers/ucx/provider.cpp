@@ -43,7 +43,3 @@ const provider ucx_provider{
 };
 
 }  // namespace tutti
-
-extern "C" __attribute__((visibility("default"))) const tutti::provider* tutti_provider_module(int abi) {
-  return abi == tutti::provider_abi ? &tutti::ucx_provider : nullptr;
-}

@@ -52,7 +52,3 @@ const provider verbs_provider{
 };
 
 }  // namespace tutti
-
-extern "C" __attribute__((visibility("default"))) const tutti::provider* tutti_provider_module(int abi) {
-  return abi == tutti::provider_abi ? &tutti::verbs_provider : nullptr;
-}

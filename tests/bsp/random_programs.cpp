@@ -1,4 +1,5 @@
 // Random programs against the model, on every fabric and by every scheme.
+// bsp_random_programs [Boost.Test's options] [-- --fabric NAME]: on_networks on this one only
 #define BOOST_TEST_MODULE bsp_random_programs
 #include <boost/test/unit_test.hpp>
 
@@ -23,6 +24,7 @@ void run_programs(const fabric_spec& fabric, std::uint32_t n, const plan& p) {
   BOOST_TEST_INFO(fabric.name << ", " << n << " processes, first seed " << p.first_seed);
   run_ranks(fabric, n, [&](rank_env& env) {
     auto j = open_job(env);
+    if (p.how == bsp::scheme::multicast && !j->net().mcast()) skip("no multicast");
     auto e = take(bsp::engine::open(j->world(), {.how = p.how}), "engine");
     for (std::uint32_t k = 0; k < p.programs; ++k) run_random_program(*e, p.first_seed + k, p.options);
     const bool left = e->leave();
@@ -30,7 +32,8 @@ void run_programs(const fabric_spec& fabric, std::uint32_t n, const plan& p) {
   }, {.timeout = std::chrono::seconds(60) * time_scale, .seed = p.first_seed});
 }
 
-constexpr bsp::scheme every_scheme[] = {bsp::scheme::automatic, bsp::scheme::baseline, bsp::scheme::compressed};
+constexpr bsp::scheme every_scheme[] = {bsp::scheme::automatic, bsp::scheme::baseline, bsp::scheme::compressed,
+                                        bsp::scheme::dissemination, bsp::scheme::multicast, bsp::scheme::rdma};
 
 }  // namespace
 
@@ -51,13 +54,21 @@ BOOST_AUTO_TEST_CASE(large_transfers) {
 BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
   for (const fabric_spec& fabric : sim_fabrics())
     for (const bsp::scheme how : every_scheme)
-      for (const std::uint32_t n : {2u, 3u, 5u}) run_programs(fabric, n, {2000 * n, 8, how});
+      for (const std::uint32_t n : {2u, 3u, 5u}) run_programs(fabric, n, {2000 * n, 6, how});
 }
 
 BOOST_AUTO_TEST_CASE(on_networks) {
-  for (const fabric_spec& fabric : fabrics())
+  const auto& args = boost::unit_test::framework::master_test_suite();
+  std::vector<fabric_spec> all = fabrics();
+  for (int i = 1; i + 1 < args.argc; ++i)
+    if (std::string_view(args.argv[i]) == "--fabric") all = {{args.argv[i + 1]}};
+  for (const fabric_spec& fabric : all)
     if (fabric.name != "shm")
-      for (const std::uint32_t n : {2u, 4u}) run_programs(fabric, n, {3000 * n, 15});
+      for (const bsp::scheme how : every_scheme)
+        for (const std::uint32_t n : {2u, 4u}) {
+          run_programs(fabric, n, {3000 * n, 6, how});
+          if (n == 2) run_programs(fabric, n, {5000, 2, how, {.most_bytes = 60000}});
+        }
 }
 
 BOOST_AUTO_TEST_CASE(on_fabrics_made_of_others) {

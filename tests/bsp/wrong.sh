@@ -48,7 +48,7 @@ scene sync_after_end 'bsp_sync: called after bsp_end'
 scene aborts "bsp_abort: process $last: tired at 42"
 scene gives_up "bsp_abort: process $last: weary of 43"
 TUTTI_BSP_MEMORY_MIB=2 scene too_large 'bsp_send' '2 MiB' 'TUTTI_BSP_MEMORY_MIB'
-TUTTI_BSP=Q scene put_beyond 'TUTTI_BSP=Q' 'auto|B|H'
+TUTTI_BSP=Q scene put_beyond 'TUTTI_BSP=Q' 'auto|B|H|D|M|R'
 if [ "$ranks" -gt 1 ]; then
   scene hpput_beyond "process $last" '4 bytes at offset 13' '16 bytes'
   scene hpget_beyond "process $last" '1 bytes at offset 16' '16 bytes'

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <cstdio>
 #include <memory>
 
 #include "collectives/communicator.h"
@@ -11,20 +12,46 @@
 
 namespace tutti::test {
 
+// The job whose waits the watchdog is told of: the last that this process opened. Read in a signal handler.
+inline std::atomic<const job*> watched_job{nullptr};
+
+inline void describe_watched_job(char* out, std::size_t room) noexcept {
+  const job* const j = watched_job.load(std::memory_order_relaxed);
+  const wait_note* const note = j ? j->waiting_for() : nullptr;
+  if (!note) return;
+  const int n = std::snprintf(out, room, "%s: ", note->what);
+  if (n < 0 || static_cast<std::size_t>(n) >= room) return;
+  if (note->from == no_rank) std::snprintf(out + n, room - n, "a word at %llu of %llu", 1ull * note->have, 1ull * note->want);
+  else std::snprintf(out + n, room - n, "rank %u, whose word is at %llu of %llu", note->from, 1ull * note->have, 1ull * note->want);
+}
+
+struct unwatch {
+  void operator()(job* j) const noexcept {
+    const job* mine = j;
+    watched_job.compare_exchange_strong(mine, nullptr);
+    delete j;
+  }
+};
+using job_ptr = std::unique_ptr<job, unwatch>;
+
 // `host`: which ranks the job takes for a node.
-inline std::unique_ptr<job> open_job(rank_env& env, job_options options, const host_id& host) {
+inline job_ptr open_job(rank_env& env, job_options options, const host_id& host) {
   options.world_lines = communicator::world_lines;
   const auto hosts = env.exchange(host);
   std::vector<std::byte> blob;
-  auto j = take(job::offer(env.boot, env.net(), options, blob), "offer");
+  job_ptr j(take(job::offer(env.boot, env.net(), options, blob), "offer").release());
   auto in = take(job::digest(*env.exchange(blob), std::make_shared<layout>(make_layout(*hosts))), "digest");
   in.addresses = nullptr;
   require(j->accept(in), "accept");
+  if (env.own_process) {
+    watched_job = j.get();
+    describe_waits_by(describe_watched_job);
+  }
   env.barrier();  // nobody signals a team that a peer has not attached yet
   return j;
 }
 
-inline std::unique_ptr<job> open_job(rank_env& env, job_options options = {}) {
+inline job_ptr open_job(rank_env& env, job_options options = {}) {
   return open_job(env, std::move(options), env.boot.host());
 }
 

@@ -10,6 +10,20 @@ across() {
   [ "$(grep -c '^across: fine$' /mnt/out)" = 6 ] || fail "not all ranks are fine: $(cat /mnt/out)"
 }
 
+# loss PERCENT...: Kini's barrier while every host loses so much of what is multicast to it. Each host takes the machine's
+# cores for its own; sleeping is what serves best where they are all shared.
+loss() {
+  local percent
+  export TUTTI_WAIT=sleep
+  command -v nft >/dev/null || { echo "SKIPPED: no loss: nft is not installed (package nftables)"; exit 77; }
+  for percent; do
+    lossy "$percent" || fail "no loss of $percent % can be made"
+    launch -n 6 "$BIN/hosts_loss" "$percent" multicast multicast:5 hierarchical:multicast >/mnt/out 2>&1 || fail "$(cat /mnt/out)"
+    grep 'a barrier' /mnt/out
+    [ "$(grep -c '^loss: fine$' /mnt/out)" = 6 ] || fail "not all ranks are fine: $(cat /mnt/out)"
+  done
+}
+
 # silence SCENE...: the second host loses its cable, or its ranks stop for a while; each scene on hosts of its own, all
 # at once, since most of it is waiting.
 silence() {
@@ -64,6 +78,6 @@ leaves_nothing() {
 
 case $1 in
   --inside) shift ;;
-  across) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
+  across | loss) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
 esac
 "$@"

@@ -1,0 +1,40 @@
+// How processes learn what all others have for them, other than by a word from each to each (superstep.cpp): a byte of
+// flags for every pair. Whoever has all bytes knows that everyone has entered the sync, so each of these is a barrier.
+//
+//   dissemination   log2 n messages a process, of n / 2 bytes (Bruck et al. 1997)
+//   multicast       a message to process 0, which multicasts what everyone needs to know (Birk 2006, 3.2)
+//
+// Both keep two halves of everything that others write, used in turn; superstep.cpp argues why that is enough.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/team.h"
+
+namespace tutti::bsp {
+
+enum class info_way : std::uint8_t { direct, dissemination, multicast };
+
+class info_exchange {
+ public:
+  virtual ~info_exchange() = default;
+  // `to`: my flags for each process. They must not change until the exchange is over.
+  virtual void begin(std::uint64_t epoch, std::span<const std::uint8_t> to) noexcept = 0;
+  // Goes as far as it can. True: everyone's flags for me are in `from`; mine for myself are not touched.
+  virtual bool advance(std::span<std::uint8_t> from) noexcept = 0;
+  virtual rank_t awaited() const noexcept = 0;          // whose message is missing, or no_rank
+  virtual const status& outcome() const noexcept = 0;   // of what it sent
+};
+
+// Collective over the team; each blocks.
+result<std::unique_ptr<info_exchange>> make_dissemination(team&);
+// Errors, alike in all: unsupported or unavailable, there is no multicast or it could not be formed.
+result<std::unique_ptr<info_exchange>> make_multicast(team&);
+
+// The cheapest for so many processes by LogGP. `loads`: all read each other's memory in place. Pure.
+info_way choose_info_way(std::uint32_t processes, const loggp&, bool loads, double multicast_us) noexcept;
+
+}  // namespace tutti::bsp

@@ -1,0 +1,37 @@
+// How a sync exchanges: a row of features. The schemes of Birk 2006 use nothing but info words, chunks and what they are
+// named for, whatever the fabric is, so that its tables can be measured again; `auto` uses all, each where it is the
+// cheapest.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace tutti::bsp {
+
+enum class scheme : std::uint8_t { automatic, baseline, compressed, dissemination, multicast, rdma };
+enum class info_choice : std::uint8_t { chosen, direct, dissemination, multicast };
+
+struct scheme_row {
+  scheme id;
+  std::string_view name;
+  bool compresses;     // headers of 4 bytes where they fit
+  bool joins;          // a put that goes on where the last one ended needs no header
+  bool eager;          // the first chunk goes with the info word
+  bool in_place;       // chunks are read where they were packed, where the fabric maps memory
+  bool direct;         // large hp calls are not packed
+  std::uint64_t pulls_from;  // bytes: puts of so many stay with the sender until they are read; 0: where the fabric reads by
+                             // itself (capabilities::native_when_added), from so many that it pays
+  info_choice infos;
+  std::string_view meaning;
+};
+
+inline constexpr std::uint64_t never = ~std::uint64_t{0};
+
+std::span<const scheme_row> schemes() noexcept;
+const scheme_row& row_of(scheme) noexcept;
+// By name; the error names all.
+result<scheme> parse_scheme(std::string_view name);
+
+}  // namespace tutti::bsp

@@ -1,0 +1,116 @@
+// How processes learn what all have for them: every byte reaches whom it is for, by either way, at every size, with
+// datagrams lost; nobody leaves before all have entered; and the choice among the ways.
+#define BOOST_TEST_MODULE bsp_infos
+#include <boost/test/unit_test.hpp>
+
+#include "bsp/info_exchange.h"
+#include "tests/collectives/job_env.h"
+#include "tests/harness/sim_fabric.h"
+
+namespace {
+
+using namespace tutti;
+using namespace tutti::test;
+using bsp::info_exchange;
+using bsp::info_way;
+
+// Sparse: mostly nothing, so that supersteps in which nobody has anything for some occur as well.
+std::uint8_t flags_of(std::uint64_t epoch, std::uint32_t from, std::uint32_t to) {
+  std::mt19937_64 g(epoch * 1000003 + from * 1009 + to);
+  return epoch % 3 == 0 ? 0 : g() % 4 ? 0 : static_cast<std::uint8_t>(g());
+}
+
+void exchange_epochs(rank_env& env, info_way way, std::uint64_t epochs, const attendance& books) {
+  auto j = open_job(env);
+  const std::uint32_t n = env.size;
+  auto made = way == info_way::dissemination ? bsp::make_dissemination(j->world()) : bsp::make_multicast(j->world());
+  auto e = take(std::move(made), "made");
+  std::vector<std::uint8_t> to(n), from(n);
+  for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+    if (env.random() % 4 == 0) env.pause(std::chrono::microseconds(env.random() % 200));
+    for (std::uint32_t q = 0; q < n; ++q) to[q] = flags_of(epoch, env.rank, q), from[q] = 0xee;
+    books.enter(env.rank, epoch);
+    e->begin(epoch, to);
+    const wait_note note{"infos", no_rank, 0, epoch};
+    require(j->wait([&] { return e->advance(from); }, [&] { return j->world().look(e->awaited()); }, note), "wait");
+    require(e->outcome(), "what was sent");
+    books.left(epoch);
+    for (std::uint32_t p = 0; p < n; ++p)
+      if (p != env.rank) require_equal(from[p], flags_of(epoch, p, env.rank), "flags of " + std::to_string(p) + " in epoch " + std::to_string(epoch));
+  }
+  require(j->world().settle(), "settle");
+}
+
+void on_sim(std::uint32_t n, info_way way, sim::parameters p, std::uint64_t epochs = 30) {
+  p.ranks = n;
+  const attendance books(n);
+  BOOST_TEST_INFO(n << " processes, seed " << p.seed);
+  const auto report = try_ranks_simulated(p, [&](rank_env& env) { exchange_epochs(env, way, epochs, books); });
+  BOOST_TEST(report.passed(), report.text());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_size) {
+  for (const info_way way : {info_way::dissemination, info_way::multicast})
+    for (const std::uint32_t n : {2u, 3u, 4u, 5u, 7u, 8u, 9u, 16u, 17u, 33u}) on_sim(n, way, {}, 12);
+}
+
+BOOST_AUTO_TEST_CASE(hostile_fabrics_and_lost_datagrams) {
+  for (const bool progress : {false, true})
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      sim::parameters p;
+      p.seed = seed, p.jitter = 4, p.noise_us = 3, p.refuse = 0.1, p.queue_depth = 8;
+      p.mcast_loss = 0.4, p.mcast_duplicate = 0.2, p.mcast_reorder = 0.3;
+      p.target_must_progress = progress;
+      on_sim(6, info_way::multicast, p);
+      on_sim(6, info_way::dissemination, p);
+    }
+}
+
+// Blocks do not fit into a datagram: it has a bit for each process, and those that are meant read theirs.
+BOOST_AUTO_TEST_CASE(small_datagrams) {
+  for (const double loss : {0.0, 0.4}) {
+    sim::parameters p;
+    p.mcast_payload = 64, p.mcast_loss = loss;
+    on_sim(20, info_way::multicast, p);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(in_shared_memory) {
+  for (const info_way way : {info_way::dissemination, info_way::multicast}) {
+    const attendance books(5);
+    run_ranks({"shm"}, 5, [&](rank_env& env) { exchange_epochs(env, way, 500, books); });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_multicast_it_is_refused_alike) {
+  sim::parameters p;
+  p.ranks = 3, p.multicast = false;
+  const auto report = try_ranks_simulated(p, [&](rank_env& env) {
+    auto j = open_job(env);
+    const auto made = bsp::make_multicast(j->world());
+    require(!made.ok() && made.error().code() == errc::unsupported, "refused");
+    env.barrier();
+  });
+  BOOST_TEST(report.passed(), report.text());
+}
+
+BOOST_AUTO_TEST_CASE(the_choice) {
+  using bsp::choose_info_way;
+  const loggp network{2.0, 0.3, 0.2, 10}, memory{0.2, 0.02, 0.02, 20};
+  BOOST_TEST((choose_info_way(1, network, false, 3) == info_way::direct));
+  BOOST_TEST((choose_info_way(2, network, false, 3) == info_way::direct));
+  BOOST_TEST((choose_info_way(4, network, false, 3) == info_way::direct));
+  BOOST_TEST((choose_info_way(64, network, false, 0) == info_way::dissemination));  // no multicast
+  BOOST_TEST((choose_info_way(40, network, false, 1.5) == info_way::multicast));
+  BOOST_TEST((choose_info_way(10000, network, false, 3) == info_way::dissemination));  // the root takes in too many
+  BOOST_TEST((choose_info_way(16, memory, true, 1) == info_way::direct));
+  // Once direct words are too many they stay so.
+  bool beyond = false;
+  for (std::uint32_t n = 2; n < 2000; ++n) {
+    const bool direct = choose_info_way(n, network, false, 0) == info_way::direct;
+    BOOST_TEST(!(beyond && direct));
+    beyond = beyond || !direct;
+  }
+}

@@ -1,0 +1,150 @@
+// Kini's barrier over IP multicast while hosts lose datagrams (the script `lossy` makes them): loss PERCENT BARRIER...
+// Each algorithm named is correct at any loss; what a barrier takes, and what was sent for it, is printed. Where nothing
+// is lost nothing is sent but one datagram a barrier, by the counts of the ranks and of the kernel.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "collectives/communicator.h"
+#include "core/bootstrap_find.h"
+#include "core/ops.h"
+#include "core/window.h"
+#include "tests/harness/expect.h"
+
+using namespace tutti;
+using namespace tutti::test;
+
+namespace {
+
+constexpr int checked = 100, with_loss = 400, without = 50, tries = 60;
+
+struct counts {
+  double us = 0;
+  std::uint64_t datagrams = 0, naks = 0, repairs = 0, again = 0, kernel = 0, lost = 0;
+};
+
+// Of this host, by its kernel.
+std::uint64_t packets(const std::string& name) {
+  const std::string command = "nft list counter inet lossy " + name;
+  std::unique_ptr<FILE, int (*)(FILE*)> out(popen(command.c_str(), "r"), pclose);
+  require(out != nullptr, "nft runs");
+  unsigned long long n = 0;
+  char word[64];
+  while (std::fscanf(out.get(), "%63s", word) == 1)
+    if (!std::strcmp(word, "packets") && std::fscanf(out.get(), "%llu", &n) == 1) return n;
+  fail("nft has no counter " + name);
+}
+
+std::vector<counts> all_of(team& t, const counts& mine) {
+  const auto all = take(t.exchange(std::as_bytes(std::span(&mine, 1))), "counts");
+  std::vector<counts> out(t.size());
+  for (std::uint32_t r = 0; r < t.size(); ++r) std::memcpy(&out[r], (*all)[r].data(), sizeof(counts));
+  return out;
+}
+
+counts snapshot(communicator& c) {
+  const reliable_multicast* m = c.barrier().mcast();  // none in members that only their host's leader releases
+  const auto s = m ? m->statistics() : reliable_multicast::counts{};
+  return {0, s.datagrams, s.naks, s.repairs, s.second_multicasts, packets("sent"), packets("lost")};
+}
+
+// Before its barrier each rank tells everyone which round it is in; after it nobody may be behind, nor two ahead.
+void check(job& j, communicator& c) {
+  team& t = c.group();
+  auto w = take(window::open(t, {nullptr, 8 * t.size()}), "window");
+  for (std::uint64_t round = 1; round <= checked; ++round) {
+    for (std::uint32_t r = 0; r < t.size(); ++r) {
+      const rma_op op = signal_op({t.rank_of(r), w->segment(), 8 * t.index()}, round);
+      while (j.net().submit({&op, 1}) == 0) j.progress();
+    }
+    completion done;
+    while (!j.net().flush(no_rank, &done)) j.progress();
+    require(j.wait(done, "flush"), "signals");
+    require(c.barrier().enter(), "barrier");
+    for (std::uint32_t r = 0; r < t.size(); ++r) {
+      auto* const word = reinterpret_cast<std::uint64_t*>(w->base()) + r;
+      const std::uint64_t seen = std::atomic_ref(*word).load(std::memory_order_acquire);
+      require(seen == round || seen == round + 1, "rank " + std::to_string(r) + " is in round " + std::to_string(seen) +
+                                                      " when round " + std::to_string(round) + " is left");
+    }
+  }
+  require(w->close(), "closing the window");
+}
+
+// Bare barriers; the sums over all ranks and hosts.
+counts measure(job& j, communicator& c, int timed) {
+  const counts before = snapshot(c);
+  require(c.group().exchange({}).error(), "beginning");
+  const time_point start = j.net().now();
+  for (int i = 0; i < timed; ++i) require(c.barrier().enter(), "barrier");
+  counts mine;
+  mine.us = static_cast<double>((j.net().now() - start).count()) * 1e-3 / timed;
+  require(c.group().exchange({}).error(), "all are out");
+  const counts after = snapshot(c);
+  mine.datagrams = after.datagrams - before.datagrams, mine.naks = after.naks - before.naks;
+  mine.repairs = after.repairs - before.repairs, mine.again = after.again - before.again;
+  mine.kernel = after.kernel - before.kernel, mine.lost = after.lost - before.lost;
+  counts sum;
+  std::vector<bool> counted(j.where().nodes());
+  const auto all = all_of(c.group(), mine);
+  sum.us = all[0].us;
+  for (std::uint32_t r = 0; r < all.size(); ++r) {
+    sum.datagrams += all[r].datagrams, sum.naks += all[r].naks, sum.repairs += all[r].repairs, sum.again += all[r].again;
+    const std::uint32_t node = j.where().node_of[r];
+    if (counted[node]) continue;
+    counted[node] = true;
+    sum.kernel += all[r].kernel, sum.lost += all[r].lost;
+  }
+  return sum;
+}
+
+void survive(job& j, communicator& world, int percent, const char* barrier) {
+  std::vector<std::uint32_t> everyone(j.size());
+  for (std::uint32_t r = 0; r < j.size(); ++r) everyone[r] = r;
+  communicator_options options;
+  options.barrier = barrier;
+  auto c = take(world.create(everyone, options), barrier);
+  require(c->barrier().mcast() != nullptr || j.rank() != 0, "the root multicasts");
+  check(j, *c);
+  // A rank that its host did not run for a while may take a datagram for lost: where none is, a time without any such
+  // doubt must be among the tries.
+  const int timed = percent > 0 ? with_loss : without;
+  for (int turn = 1; turn <= tries; ++turn) {
+    const counts n = measure(j, *c, timed);
+    require(n.kernel == n.datagrams, "the ranks counted what their kernels sent");
+    require(n.datagrams == static_cast<std::uint64_t>(timed) + n.again, "one datagram a barrier, and others only to repair");
+    require(percent > 0 || n.lost == 0, "nothing is lost but where the test wants it");
+    if (percent == 0 ? n.naks + n.repairs + n.again > 0 : n.lost == 0) {
+      require(turn < tries, percent == 0 ? "nothing is sent but what is needed" : "something is lost");
+      continue;
+    }
+    if (j.rank() == 0)
+      std::printf("%s, %d %% lost (%ju): %.1f us a barrier, %ju datagrams for %d, %ju NAKs, %ju repairs, %ju second multicasts"
+                  "%s\n", barrier, percent, std::uintmax_t{n.lost}, n.us, std::uintmax_t{n.kernel}, timed,
+                  std::uintmax_t{n.naks}, std::uintmax_t{n.repairs}, std::uintmax_t{n.again},
+                  turn > 1 ? (", at try " + std::to_string(turn)).c_str() : "");
+    break;
+  }
+  require(c->group().settle(), "leaving");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    require(argc >= 3, "usage: loss PERCENT BARRIER...");
+    const config settings = take(config::load(), "configuration");
+    job_options options = options_from(settings);
+    options.world_lines = communicator::world_lines;
+    auto j = take(job::open(take(find_bootstrap(settings), "launcher"), settings, std::move(options)), "job");
+    auto world = take(communicator::world(*j, {}), "world");
+    require(j->where().nodes() > 1, "a job over several hosts");
+    for (int i = 2; i < argc; ++i) survive(*j, *world, std::atoi(argv[1]), argv[i]);
+    require(world->group().settle(), "leaving the world");
+  } catch (const failure& f) {
+    std::fprintf(stderr, "FAILED: %s\n", f.text.c_str());
+    return 1;
+  }
+  std::printf("loss: fine\n");
+  return 0;
+}
