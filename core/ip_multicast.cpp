@@ -54,6 +54,7 @@ struct ip_multicast::group {
   ip_endpoint address;
   ip_socket listens, talks;
   std::vector<std::byte> room;           // the datagram received last
+  std::uint64_t found_empty = 0;         // looks_ at which nothing was there
   std::uint32_t to_hear = 0;             // creator: members whose `heard` has not come
   std::vector<bool> heard;               // creator: by index
   time_point answers_until{};            // creator
@@ -332,6 +333,7 @@ bool ip_multicast::answer_probes(group& g) noexcept {
 }
 
 bool ip_multicast::arm() noexcept {
+  ++looks_;
   if (refused_) return false;
   if (std::all_of(groups_.begin(), groups_.end(), [](const auto& g) { return !g; })) return true;
   // Takes back the edges so far: the caller looks for datagrams after this, and probes are answered here.
@@ -356,12 +358,15 @@ bool ip_multicast::send(group_id id, std::uint32_t tag, std::span<const std::byt
 
 bool ip_multicast::receive(group_id id, datagram& out) noexcept {
   group* g = at(id);
-  if (!g) return false;
+  if (!g || g->found_empty == looks_) return false;
   datagram_head head;
   ip_endpoint from;
   for (std::uint32_t turn = 0; turn < most_taken_at_once; ++turn) {
     const std::ptrdiff_t n = g->listens.receive(g->room, from);
-    if (n < 0) return false;
+    if (n < 0) {
+      g->found_empty = looks_;
+      return false;
+    }
     const auto bytes = std::span<const std::byte>{g->room}.first(static_cast<std::size_t>(n));
     if (!read_datagram(bytes, g->name, g->key, head)) {
       ++strangers_;

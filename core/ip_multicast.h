@@ -51,12 +51,16 @@ class ip_multicast final : public multicast {
   // What arrived before is the caller's to look for; what arrives from here on makes wait_fd() readable. False: a
   // send() was refused and nothing will tell when there is room.
   bool arm() noexcept;
-  unsigned progress() noexcept { return to_answer_ ? answer_probes() : (refused_ = false, 0u); }
+  unsigned progress() noexcept {
+    ++looks_;
+    return to_answer_ ? answer_probes() : (refused_ = false, 0u);
+  }
 
   limits query() const noexcept override;
   result<group_id> create(const rank_map& members, std::vector<std::byte>& token, time_point deadline) override;
   result<group_id> join(const rank_map& members, std::span<const std::byte> token, time_point deadline) override;
   bool send(group_id, std::uint32_t tag, std::span<const std::byte> payload) noexcept override;
+  // Engines ask in the loop in which they spin, thousands of times. The kernel is asked once a progress() or arm().
   bool receive(group_id, datagram& out) noexcept override;
   void leave(group_id) noexcept override;
 
@@ -90,6 +94,7 @@ class ip_multicast final : public multicast {
   std::vector<std::unique_ptr<group>> groups_;
   std::uint32_t to_answer_ = 0;        // groups that others may still be joining
   std::uint32_t turns_ = 0;
+  std::uint64_t looks_ = 1;            // progress() and arm() so far
   int poll_fd_ = -1;                   // an epoll of the groups' sockets, edge-triggered
   bool refused_ = false;
   std::uint64_t strangers_ = 0;

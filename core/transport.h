@@ -173,7 +173,8 @@ class multicast {
   virtual result<group_id> join(const rank_map& members, std::span<const std::byte> token, time_point deadline) = 0;
   // False: full, as in clause 2. The payload, at most max_payload bytes, is copied before it returns.
   virtual bool send(group_id, std::uint32_t tag, std::span<const std::byte> payload) noexcept = 0;
-  // The next datagram, if any; its payload is valid until the next receive() on this group.
+  // The next datagram, if any; its payload is valid until the next receive() on this group. What arrives once it has
+  // answered "none" may stay unseen until the next progress() or arm(): so it is cheap enough to be asked while spinning.
   virtual bool receive(group_id, datagram& out) noexcept = 0;
   virtual void leave(group_id) noexcept = 0;
 };

@@ -275,6 +275,25 @@ BOOST_AUTO_TEST_CASE(only_what_arrives_after_arming_wakes) {
   }
 }
 
+// A rank that spins asks thousands of times in the while that one call of the kernel takes: the kernel is asked once a
+// progress() or arm(), and whoever waits calls these.
+BOOST_AUTO_TEST_CASE(asking_while_spinning_does_not_call_the_kernel) {
+  row_of_ranks row(2);
+  ip_group_token token;
+  const auto g = join_all(row, token);
+  multicast::datagram d;
+  for (const bool by_arming : {false, true}) {
+    row[1].progress();
+    BOOST_TEST(!row[1].receive(g[1], d));
+    BOOST_TEST(row[0].send(g[0], 1, bytes("a")));
+    BOOST_TEST(readable(row[1].wait_fd()));
+    BOOST_TEST(!row[1].receive(g[1], d));
+    if (by_arming) BOOST_TEST(row[1].arm());
+    else row[1].progress();
+    BOOST_TEST(row[1].receive(g[1], d));
+  }
+}
+
 // The kernel's words become the library's, with the setting that mends it.
 BOOST_AUTO_TEST_CASE(kernel_refusals_name_the_mend) {
   const auto through = take(find_ip_interface("lo"), "lo");

@@ -50,6 +50,7 @@ inline std::vector<multicast::group_id> join_all(row_of_ranks& row, ip_group_tok
 inline bool receive_soon(ip_multicast& m, multicast::group_id g, multicast::datagram& d) {
   for (int i = 0; i < 200; ++i) {
     if (m.receive(g, d)) return true;
+    m.progress();
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return false;
