@@ -10,6 +10,12 @@ across() {
   [ "$(grep -c '^across: fine$' /mnt/out)" = 6 ] || fail "not all ranks are fine: $(cat /mnt/out)"
 }
 
+# slurm BARRIER...: the same, started by srun.
+slurm() {
+  "$here/slurm" srun --mpi=pmix -N3 -n6 "$BIN/hosts_across" 3 "$@" >/mnt/out 2>&1 || { local e=$?; cat /mnt/out; exit $e; }
+  [ "$(grep -c '^across: fine$' /mnt/out)" = 6 ] || fail "not all ranks are fine: $(cat /mnt/out)"
+}
+
 # loss PERCENT...: Kini's barrier while every host loses so much of what is multicast to it. Each host takes the machine's
 # cores for its own; sleeping is what serves best where they are all shared.
 loss() {
@@ -78,6 +84,6 @@ leaves_nothing() {
 
 case $1 in
   --inside) shift ;;
-  across | loss) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
+  across | slurm | loss) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
 esac
 "$@"
