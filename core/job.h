@@ -107,9 +107,9 @@ class job {
   // wait. Errors: timed_out with the note's text, or look's. ready() is asked last: what has arrived wins over an error.
   template <class Ready, class Look>
   status wait(Ready&& ready, Look&& look, const wait_note& note, time_point deadline = time_point::max()) {
-    for (std::uint32_t i = 1, n = waiting_.spins(); i <= n; ++i) {
+    for (std::uint32_t i = 1, n = waiting_.spins(), turn = waiting_.polls_a_turn(); i <= n; ++i) {
       if (ready()) return {};
-      if (i % 32 == 0) progress();
+      if (i % turn == 0) progress();
       else if (i > 512) cpu_relax();
     }
     return wait_slowly(ready, look, note, deadline);

@@ -38,6 +38,12 @@ waiting::waiting(wait_policy policy, double ranks_per_core, const capabilities& 
   } else {
     spins_ = 4000;  // some 20 us: past every exchange between cores, short of a time slice
   }
+  // Where words change only by this rank's own progress, and a turn of it is a system call, polls between turns find
+  // nothing: they are there for ranks of this node, which a router may have as well.
+  if (caps.target_must_progress && caps.cost.latency_us >= 1) {
+    polls_a_turn_ = 4;
+    spins_ /= 8;
+  }
 }
 
 bool waiting::should_yield(std::uint32_t turn) noexcept {

@@ -48,8 +48,9 @@ class waiting {
   waiting(wait_policy policy, double ranks_per_core, const capabilities& caps) noexcept;
 
   static constexpr std::uint32_t crowded_spins = 32;
-  // Polls before the first yield, for the caller's own fast loop.
+  // Polls before the first yield, for the caller's own fast loop, and how many of them for each turn of progress.
   std::uint32_t spins() const noexcept { return spins_; }
+  std::uint32_t polls_a_turn() const noexcept { return polls_a_turn_; }
 
   // One step of a wait that has spun out already: yields or sleeps, at most until `deadline`, then drives `net`.
   // `still` is asked once more between arming and sleeping and says whether there is still something to wait for.
@@ -64,7 +65,7 @@ class waiting {
   void yield_once() noexcept;
 
   wait_policy policy_ = wait_policy::automatic;
-  std::uint32_t spins_ = crowded_spins;
+  std::uint32_t spins_ = crowded_spins, polls_a_turn_ = 32;
   std::uint32_t shy_ = 0;             // waits that will still sleep at once
   std::uint32_t shyness_ = first_shy; // how many the next overdraft costs
   std::chrono::nanoseconds price_{};  // of a wait by sleeping
