@@ -111,7 +111,8 @@ void bsp_abort(const char* format, ...) {
 void bsp_vabort(const char* format, va_list values) { self().abort(format, values); }
 
 void bsp_sync(void) {
-  guarded("bsp_sync", [](engine& e) { return e.sync(); });
+  const void* const site = __builtin_return_address(0);
+  guarded("bsp_sync", [&](engine& e) { return e.sync(site); });
 }
 
 void bsp_pop_reg(const void* address) {

@@ -35,6 +35,18 @@ bool engine::check_pid(const char* call, std::uint32_t pid) {
                           number(size_ - 1));
 }
 
+void engine::watch(ledger* l, const std::function<void(const std::string&)>& check) {
+  ledger_ = l;
+  checker_ = check ? std::make_unique<checker>(team_, areas_, check) : nullptr;
+  watched_ = ledger_ || checker_;
+}
+
+void engine::saw(call_kind kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset,
+                 std::uint64_t bytes) {
+  if (ledger_) ledger_->note(pid, bytes, kind != call_kind::get && kind != call_kind::hpget);
+  if (checker_) checker_->note(kind, pid, mine, area, offset, bytes);
+}
+
 // --- areas -------------------------------------------------------------------------------------------------------
 
 bool engine::push_reg(const void* address, std::uint64_t bytes) {
@@ -42,11 +54,15 @@ bool engine::push_reg(const void* address, std::uint64_t bytes) {
     return broken("bsp_push_reg", "NULL with " + number(bytes) + " bytes; a process without a part in an area "
                                   "registers NULL with 0 bytes");
   areas_.push(address, bytes);
+  if (checker_) checker_->pushed();
   return true;
 }
 
 bool engine::pop_reg(const void* address) {
-  if (areas_.pop(address)) return true;
+  if (areas_.pop(address)) {
+    if (checker_) checker_->popped();
+    return true;
+  }
   return broken("bsp_pop_reg", hex(address) + " is not registered; pop what was pushed, by the same address");
 }
 
@@ -107,8 +123,9 @@ bool engine::open_run(const char* call, lane& l, bool in_place, const void* addr
   return true;
 }
 
-bool engine::put_slowly(const char* call, std::uint32_t pid, const void* source, const void* address,
+bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, const void* address,
                         std::uint64_t offset, std::uint64_t bytes) {
+  const char* const call = name_of(kind);
   if (!check_pid(call, pid)) return false;
   if (bytes == 0) return true;
   std::uint32_t area;
@@ -117,6 +134,7 @@ bool engine::put_slowly(const char* call, std::uint32_t pid, const void* source,
   const bool in_place = peers_[pid].reads_me;
   bool goes_on = l.run_address == address && l.run_next == offset;  // in a header that was full
   const auto* from = static_cast<const std::byte*>(source);
+  if (watched_) saw(kind, pid, source, area, offset, bytes);
   if (bytes >= pulls_from_ && !in_place) return put_to_be_pulled(call, l, from, area, offset, bytes);
   while (bytes > 0) {
     close_run(l);
@@ -129,6 +147,7 @@ bool engine::put_slowly(const char* call, std::uint32_t pid, const void* source,
     from += piece, offset += piece, bytes -= piece;
     goes_on = true;
   }
+  if (watched_) close_run(l);  // or the next put might go on in it, unseen
   if (!scheme_.joins) close_run(l);
   return true;
 }
@@ -164,8 +183,9 @@ bool engine::tell_keys(const char* call, lane& l) {
   return true;
 }
 
-bool engine::request(const char* call, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
+bool engine::request(call_kind kind, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
                      std::uint64_t bytes, bool direct) {
+  const char* const call = name_of(kind);
   if (!check_pid(call, pid)) return false;
   if (bytes == 0) return true;
   std::uint32_t area;
@@ -176,6 +196,7 @@ bool engine::request(const char* call, std::uint32_t pid, const void* address, s
     return false;
   std::memcpy(l.requests.at, &r, sizeof r);
   l.requests.at += sizeof r;
+  if (watched_) saw(kind, pid, into, area, offset, bytes);
   ++(direct ? l.direct_gets : l.gets);
   return true;
 }
@@ -189,15 +210,16 @@ bool engine::goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept 
 
 bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
                    std::uint64_t bytes) {
-  if (!goes_direct(pid, bytes)) return put_slowly("bsp_hpput", pid, source, address, offset, bytes);
+  if (!goes_direct(pid, bytes)) return put_slowly(call_kind::hpput, pid, source, address, offset, bytes);
   std::uint32_t area;
   if (!check_pid("bsp_hpput", pid) || !find_area("bsp_hpput", address, offset, bytes, area)) return false;
+  if (watched_) saw(call_kind::hpput, pid, source, area, offset, bytes);
   lanes_[pid].direct.push_back({static_cast<const std::byte*>(source), offset, bytes, area});
   return true;
 }
 
 bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
-  return request("bsp_hpget", pid, address, offset, into, bytes, goes_direct(pid, bytes));
+  return request(call_kind::hpget, pid, address, offset, into, bytes, goes_direct(pid, bytes));
 }
 
 // --- messages ----------------------------------------------------------------------------------------------------
@@ -213,6 +235,7 @@ bool engine::set_tagsize(std::uint64_t bytes, std::uint64_t& before) {
 bool engine::send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes) {
   if (!check_pid("bsp_send", pid)) return false;
   if (bytes >> 62 != 0) return broken("bsp_send", "a payload of " + number(bytes) + " bytes; negative sizes mean nothing");
+  if (watched_) saw(call_kind::send, pid, payload, registrar::no_area, 0, bytes);
   lane& l = lanes_[pid];
   chain& c = l.data;
   const bool in_place = peers_[pid].reads_me;

@@ -9,16 +9,20 @@
 //   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
 //   info_exchange how all learn what is to come    scheme        which of all that is used
 //   placer        puts into their places           messages      the queue of bsp_send
+//   ledger        what supersteps cost             checker       what a program does wrong and BSPlib does not see
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "bsp/board.h"
 #include "bsp/chain.h"
+#include "bsp/checker.h"
 #include "bsp/info_exchange.h"
+#include "bsp/ledger.h"
 #include "bsp/messages.h"
 #include "bsp/placer.h"
 #include "bsp/puller.h"
@@ -51,7 +55,12 @@ class engine final : private pull_sink {
   std::uint64_t supersteps() const noexcept { return epoch_ - 1; }  // finished
   const status& error() const noexcept { return error_; }
 
-  bool sync();
+  // `site`: where the program called it, for the ledger.
+  bool sync(const void* site = nullptr);
+
+  // From the next superstep on. A program that is watched packs every put by itself, so that all calls are seen; where
+  // nobody watches, watching costs nothing. `check`: to check, and be told of warnings; else empty.
+  void watch(ledger*, const std::function<void(const std::string&)>& check);
 
   // --- areas ---------------------------------------------------------------------------------------------------
   bool push_reg(const void* address, std::uint64_t bytes);
@@ -68,10 +77,10 @@ class engine final : private pull_sink {
         return true;
       }
     }
-    return put_slowly("bsp_put", pid, source, address, offset, bytes);
+    return put_slowly(call_kind::put, pid, source, address, offset, bytes);
   }
   bool get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
-    return request("bsp_get", pid, address, offset, into, bytes, false);
+    return request(call_kind::get, pid, address, offset, into, bytes, false);
   }
   bool hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes);
   bool hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
@@ -160,21 +169,22 @@ class engine final : private pull_sink {
   status choose_infos();
 
   // engine.cpp
-  bool put_slowly(const char* call, std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
+  bool put_slowly(call_kind, std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
                   std::uint64_t bytes);
-  bool request(const char* call, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
+  bool request(call_kind, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
                std::uint64_t bytes, bool direct);
   bool put_to_be_pulled(const char* call, lane&, const std::byte* source, std::uint32_t area, std::uint64_t offset,
                         std::uint64_t bytes);
   bool tell_keys(const char* call, lane&);
   bool goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept;
   void close_run(lane&) noexcept;
+  void saw(call_kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset, std::uint64_t bytes);
   bool open_run(const char* call, lane&, bool in_place, const void* address, std::uint32_t area, std::uint64_t offset,
                 std::uint64_t bytes, bool goes_on);
   bool extend(const char* call, chain&, stage, bool in_place, std::uint64_t wanted);
 
   // superstep.cpp
-  bool finish(bool leaving);
+  bool finish(bool leaving, const void* site);
   void begin_superstep() noexcept;
   std::uint8_t seal(std::uint32_t pid, bool leaving) noexcept;
   status announce();
@@ -242,6 +252,9 @@ class engine final : private pull_sink {
   std::uint32_t unplaced_ = 0;             // peers whose puts have not all come
   std::uint32_t unserved_ = 0, unanswered_ = 0;  // peers whose requests I have not served; who have not answered mine
   completion sending_[2];                  // by half: chunks that the fabric still reads
+  ledger* ledger_ = nullptr;               // null: nobody asked
+  std::unique_ptr<checker> checker_;
+  bool watched_ = false;
   status error_;
 };
 

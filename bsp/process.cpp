@@ -21,8 +21,11 @@ void process::join() {
   if (!how) abort(how.error());
   options_.how = *how;
   options_.memory = settings->number(knob::bsp_memory_mib) << 20;
+  check_ = settings->number(knob::bsp_check) != 0;
+  profile_ = settings->text(knob::bsp_profile);
+  provider_ = settings->text(knob::provider);
   job_options o = options_from(*settings);
-  o.agreement = "bsp=" + std::string(settings->text(knob::bsp));
+  o.agreement = "bsp=" + std::string(settings->text(knob::bsp)) + (check_ ? " check" : "") + (profile_.empty() ? "" : " profile");
   auto opened = job::open(*settings, std::move(o));
   if (!opened) abort(opened.error());
   job_ = std::move(*opened);
@@ -77,14 +80,37 @@ void process::begin(std::int64_t most) {
   auto opened = engine::open(*members, options_);
   if (!opened) abort(opened.error());
   engine_ = std::move(*opened);
+  watch();
   phase_ = phase::running;
   begun_ = std::chrono::steady_clock::now();
 }
 
 void process::end() {
   engine& e = inside("bsp_end");
+  if (ledger_) write_profile();
   if (!e.leave()) abort(e.error());
   leave();
+}
+
+void process::watch() {
+  if (!profile_.empty()) {
+    machine m;
+    if (!measure_machine(*engine_, m)) abort(engine_->error());
+    ledger_ = std::make_unique<ledger>(engine_->nprocs(), m);
+  }
+  std::function<void(const std::string&)> tell;
+  if (check_) tell = [](const std::string& text) { std::fprintf(stderr, "bsp_check: %s\n", text.c_str()); };
+  engine_->watch(ledger_.get(), tell);
+}
+
+// The syncs of this meet those of a process that has not ended, and when that ends, its bsp_end meets one of these: an
+// error, as without a profile.
+void process::write_profile() {
+  engine_->watch(nullptr, nullptr);
+  status why;
+  if (!ledger_->write(*engine_, profile_, provider_, why)) abort(engine_->error());
+  if (!why.ok()) std::fprintf(stderr, "%s\n", why.text());
+  ledger_.reset();
 }
 
 // Nobody takes memory away that another may still reach for: all wait for all, those that only stood by as well.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdarg>
 #include <memory>
+#include <string>
 
 #include "bsp/engine.h"
 #include "core/job.h"
@@ -39,6 +40,8 @@ class process {
   process() = default;
   void join();
   void leave();
+  void watch();
+  void write_profile();
   [[noreturn]] void stand_by();
   [[noreturn]] void end_all(const std::string& text);
   static void at_exit();
@@ -49,6 +52,9 @@ class process {
   bool spmd_given_ = false, ending_ = false;
   std::uint32_t started_ = 1, rank_ = 0;
   engine_options options_;
+  bool check_ = false;                     // TUTTI_BSP_CHECK
+  std::string profile_, provider_;         // TUTTI_BSP_PROFILE: a file, or empty; TUTTI_PROVIDER
+  std::unique_ptr<ledger> ledger_;
   std::unique_ptr<job> job_;
   std::unique_ptr<team> part_;             // of the processes that take part, unless it is all
   std::unique_ptr<engine> engine_;

@@ -41,16 +41,19 @@ void engine::begin_superstep() noexcept {
   }
 }
 
-bool engine::sync() { return finish(false); }
+bool engine::sync(const void* site) { return finish(false, site); }
 
 bool engine::leave() {
-  if (!finish(true)) return false;
+  if (!finish(true, nullptr)) return false;
   if (status s = team_.settle(); !s.ok()) return fail(s.during("bsp_end"));
   return true;
 }
 
-bool engine::finish(bool leaving) {
+bool engine::finish(bool leaving, const void* site) {
   queue_.clear();
+  if (ledger_) ledger_->enter(site);
+  if (checker_)
+    if (status s = checker_->judge(epoch_); !s.ok()) return fail(s.during(leaving ? "bsp_end" : "bsp_sync"));
   std::uint8_t flags = leaving ? is_leaving : 0;
   bool asks = false;
   for (std::uint32_t i = 0; i < size_; ++i) {
@@ -80,6 +83,7 @@ bool engine::finish(bool leaving) {
   sent_tag_ = next_tag_;
   ++epoch_;
   begin_superstep();
+  if (ledger_) ledger_->leave();
   return true;
 }
 

@@ -39,6 +39,10 @@ constexpr knob_row table[] = {
      "how bsp_sync exchanges: auto, or one way for all (Birk 2006): B baseline, H short headers, M multicast, R RDMA reads"},
     {knob::bsp_memory_mib, "bsp_memory_mib", knob_kind::number, "0", "", 0, 1u << 24,
      "most MiB a process buffers for puts, gets and sends; 0: a quarter of the machine's, shared by the node's ranks"},
+    {knob::bsp_check, "bsp_check", knob_kind::number, "0", "", 0, 1,
+     "1: find high-performance calls that meet, registrations that differ in number, and gets' targets put too early"},
+    {knob::bsp_profile, "bsp_profile", knob_kind::text, "", "", 0, 0,
+     "file to which a BSP program writes what each superstep cost, for `tutti bsp-report`"},
     {knob::config_file, "config_file", knob_kind::text, "", "", 0, 0, "file with lines `name = value`"},
 };
 static_assert(std::size(table) == knob_count);

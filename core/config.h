@@ -16,7 +16,7 @@ namespace tutti {
 
 enum class knob : std::uint8_t {
   provider, provider_path, barrier, barrier_radix, multicast_interface, multicast_ttl, wait, timeout_s, check, bsp,
-  bsp_memory_mib, config_file,
+  bsp_memory_mib, bsp_check, bsp_profile, config_file,
   count_
 };
 inline constexpr std::size_t knob_count = static_cast<std::size_t>(knob::count_);

@@ -17,6 +17,6 @@ struct command {
 
 inline constexpr int usage_error = 2;  // exit status of a call that makes no sense
 
-extern const command run_command, perf_command, info_command, sim_command;
+extern const command run_command, perf_command, info_command, sim_command, bsp_report_command;
 
 }  // namespace tutti::tools

@@ -9,7 +9,7 @@ namespace {
 
 using namespace tutti::tools;
 
-constexpr const command* commands[] = {&run_command, &perf_command, &info_command, &sim_command};
+constexpr const command* commands[] = {&run_command, &perf_command, &info_command, &sim_command, &bsp_report_command};
 
 struct parsed {
   CLI::App* app;

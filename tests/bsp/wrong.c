@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
   bsp_begin(bsp_nprocs());
   p = bsp_nprocs(), s = bsp_pid();
   const int last = s == p - 1, next = (s + 1) % p;
-  int a[4] = {0}, b = 1;
+  int a[4] = {0}, b = 1, pair[2] = {1, 2};
   bsp_push_reg(a, sizeof a);
   bsp_sync();
   if (!strcmp(scene, "begin_twice")) bsp_begin(1);
@@ -54,6 +54,20 @@ int main(int argc, char **argv) {
     if (!strcmp(scene, "is_killed")) kill(getpid(), SIGKILL);
     if (!strcmp(scene, "gives_up")) give_up("%s of %d\n", "weary", 43);
     if (!strcmp(scene, "aborts")) bsp_abort("%s at %d\n", "tired", 42);
+  }
+  /* What only TUTTI_BSP_CHECK finds. */
+  if (!strcmp(scene, "check_hpputs")) bsp_hpput(0, pair, a, 4 * (s % 3), sizeof pair);
+  if (!strcmp(scene, "check_hpget_put")) {
+    if (s == 0) bsp_hpget(last ? 0 : p - 1, a, 0, &b, sizeof b);
+    if (s == 1) bsp_put(p - 1, &b, a, 0, sizeof b);
+  }
+  if (!strcmp(scene, "check_hpget_target")) {
+    bsp_hpget(next, a, 0, a + 1, sizeof b);
+    bsp_get(next, a, 8, a + 1, sizeof b);
+  }
+  if (!strcmp(scene, "check_pending")) {
+    bsp_get(next, a, 0, a + 2, sizeof b);
+    bsp_put(next, a + 2, a, 4, sizeof b);
   }
   if (!strcmp(scene, "put_later")) { /* an area that is gone */
     bsp_pop_reg(a);

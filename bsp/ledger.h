@@ -1,0 +1,79 @@
+// TUTTI_BSP_PROFILE=FILE: what each superstep of each process cost, kept in memory while the program runs, brought to
+// process 0 when it ends and written there as one JSON file, which `tutti bsp-report` reads.
+//
+// The cost of a superstep in the BSP model is w + g h + l (Valiant 1990; Hill et al. 1998): w is the longest computation
+// of any process, h the most bytes that any process sends or receives. g and l are measured on this very job before the
+// program begins. Who receives what is known to the sender alone, so a process notes what it sends to whom and what it
+// fetches from whom, and process 0 adds up.
+//
+// File: {"tutti_bsp_profile": 1, "program", "provider", "processes", "g_ns_per_byte", "l_ns", "dropped",
+//        "sites": [{"module", "offset", "function"}],
+//        "supersteps": [[site, [w ns of each process], [sync ns], [bytes sent], [bytes received], [calls]]]}
+// A site is where the program called bsp_sync: `offset` is that of the return address in the module's file.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/status.h"
+
+namespace tutti::bsp {
+
+class engine;
+
+struct machine {
+  double g_ns_per_byte = 0, l_ns = 0;
+};
+// Collective: measured by supersteps of the engine's own, some milliseconds. False: the engine's error.
+bool measure_machine(engine&, machine&);
+
+class ledger {
+ public:
+  using clock = std::chrono::steady_clock;
+  // Supersteps that are kept; those beyond are only counted.
+  static constexpr std::size_t most_supersteps = std::size_t{1} << 18;
+
+  ledger(std::uint32_t processes, const machine&);
+
+  // Calls of this process; `out` of bytes that it sends, else it fetches them.
+  void note(std::uint32_t pid, std::uint64_t bytes, bool out) {
+    traffic& t = with_[pid];
+    if (t.calls++ == 0) busy_.push_back(pid);
+    (out ? t.out : t.in) += bytes;
+  }
+  void enter(const void* site) noexcept;  // a sync, called from there
+  void leave();
+
+  // Collective, when the program has ended its last superstep; nothing is kept any more. Process 0 writes the file.
+  // False: the engine's error. A file that cannot be written is told in `why` of process 0.
+  bool write(engine&, const std::string& file, const std::string& provider, status& why);
+
+ private:
+  struct traffic {
+    std::uint64_t out = 0, in = 0, calls = 0;
+  };
+  struct superstep {
+    std::uint64_t work_ns, sync_ns;
+    std::uint32_t site, flows;  // how many of flows_ are its
+  };
+  struct flow {
+    std::uint32_t pid, calls;
+    std::uint64_t out, in;
+  };
+  std::string own_part() const;
+
+  machine machine_;
+  std::vector<traffic> with_;
+  std::vector<std::uint32_t> busy_;
+  std::vector<superstep> supersteps_;
+  std::vector<flow> flows_;
+  std::unordered_map<const void*, std::uint32_t> site_numbers_;
+  std::vector<const void*> sites_;
+  std::uint64_t dropped_ = 0;
+  const void* site_ = nullptr;
+  clock::time_point left_, entered_;
+};
+
+}  // namespace tutti::bsp

@@ -1,0 +1,38 @@
+#!/bin/bash
+# profile.sh TUTTI PROGRAM: TUTTI_BSP_PROFILE of known_costs.c, and what `tutti bsp-report` makes of it.
+set -u
+tutti=$1 program=$2
+source=$(dirname "$0")/known_costs.c
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+fail() { echo "FAILED: $*"; sed 's/^/    /' out; exit 1; }
+line() { grep -n "bsp_sync(); /\* $1 \*/" "$source" | cut -d: -f1; }
+
+TUTTI_PROVIDER=shm TUTTI_BSP_PROFILE=$work/costs.json timeout -k 2 30 "$tutti" run -n 3 "$program" >out 2>&1 || fail "the program"
+[ -s costs.json ] || fail "no profile"
+[ "$(grep -c '^\[[0-9]*,\[' costs.json)" = 32 ] || fail "not 32 supersteps in the profile"
+# Everyone sends 524288 bytes to the next and receives as many, by one call.
+grep -q ',\[524288,524288,524288\],\[524288,524288,524288\],\[1,1,1\]\]' costs.json || fail "the volume of the puts"
+# A get is its owner's to send and its caller's to receive.
+grep -q ',\[1000,1000,1000\],\[1000,1000,1000\],\[1,1,1\]\]' costs.json || fail "the volume of the gets"
+
+"$tutti" bsp-report costs.json >out 2>&1 || fail "bsp-report"
+first="known_costs.c:$(line imbalance)"
+command -v addr2line >/dev/null || first=bsp_known_costs+
+sed -n 2p out | grep -q "^  $first.*: Processes wait .* 100 % of these supersteps that is process 1\." ||
+  fail "the first to mend is not $first, for its imbalance"
+for part in '<svg' 'Most worth mending' 'Where the time went' 'By sync'; do
+  grep -q "$part" costs.json.html || fail "the page lacks $part"
+done
+grep -Eq '(src|href)="?(http|//)' costs.json.html && fail "the page needs something outside it"
+
+echo '{"tutti_bsp_profile":1}' >cut.json
+"$tutti" bsp-report cut.json >out 2>&1 && fail "a profile that is cut short is taken"
+grep -q 'cut.json: ' out || fail "the error does not name the file"
+"$tutti" bsp-report none.json >out 2>&1 && fail "a file that is not there is taken"
+grep -q 'TUTTI_BSP_PROFILE=none.json' out || fail "the error does not say how to make one"
+TUTTI_PROVIDER=shm TUTTI_BSP_PROFILE=/nonexistent/costs.json timeout -k 2 30 "$tutti" run -n 2 "$program" >out 2>&1 ||
+  fail "a program whose profile cannot be written fails"
+grep -q '/nonexistent/costs.json cannot be written' out || fail "the error does not name the file"
+echo "profile: right"

@@ -1,0 +1,51 @@
+// `tutti bsp-report`: what the supersteps of a BSP program cost, from the file that TUTTI_BSP_PROFILE made it write.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+
+#include "tools/bsp_report/page.h"
+#include "tools/bsp_report/words.h"
+#include "tools/command.h"
+
+namespace tutti::tools {
+namespace {
+
+struct choices {
+  std::string file, html;
+};
+
+int show(const choices& c) {
+  try {
+    ledger_file file = read_ledger(c.file);
+    resolve_sites(file.sites);
+    const bsp_analysis a = analyse(file);
+    const std::string html = c.html.empty() ? c.file + ".html" : c.html;
+    std::ofstream out(html);
+    out << to_page(file, a);
+    if (!out.flush()) throw std::runtime_error(html + " cannot be written");
+    std::printf("%zu supersteps of %u processes, %s; most worth mending:\n", file.supersteps.size(), file.processes,
+                time_text(a.total.measured).c_str());
+    for (const site_summary& s : a.to_mend)
+      std::printf("  %s: %s\n", file.sites[s.site].name.c_str(), advice(file, s).c_str());
+    std::printf("The page is %s\n", html.c_str());
+    return 0;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "tutti bsp-report: %s\n", e.what());
+    return 1;
+  }
+}
+
+std::function<int()> declare(CLI::App& app) {
+  auto c = std::make_shared<choices>();
+  app.add_option("file", c->file, "what a program run with TUTTI_BSP_PROFILE=FILE wrote")->required();
+  app.add_option("-o,--html", c->html, "the page to write; default: FILE.html");
+  return [c] { return show(*c); };
+}
+
+}  // namespace
+
+const command bsp_report_command{"bsp-report", "What each superstep of a BSP program cost, as a page", declare};
+
+}  // namespace tutti::tools

@@ -1,0 +1,90 @@
+#include "tools/bsp_report/analysis.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "tools/bsp_report/words.h"
+
+namespace tutti::tools {
+
+void superstep_cost::add(const superstep_cost& c) {
+  measured += c.measured, work += c.work, waiting += c.waiting, volume += c.volume, latency += c.latency;
+  beyond += c.beyond, h += c.h, calls += c.calls, bytes += c.bytes;
+}
+
+superstep_cost cost_of(const ledger_file& file, const superstep_record& r) {
+  superstep_cost c;
+  for (std::uint32_t i = 0; i < file.processes; ++i) {
+    c.measured = std::max(c.measured, r.work[i] + r.sync[i]);
+    c.work = std::max(c.work, r.work[i]);
+    c.h = std::max({c.h, r.sent[i], r.received[i]});
+    c.calls += r.calls[i], c.bytes += r.sent[i];
+  }
+  c.waiting = c.work - std::accumulate(r.work.begin(), r.work.end(), 0.0) / file.processes;
+  c.volume = file.g_ns_per_byte * c.h;
+  c.latency = file.l_ns;
+  c.beyond = std::max(0.0, c.measured - c.predicted());
+  return c;
+}
+
+bsp_analysis analyse(const ledger_file& file) {
+  bsp_analysis out;
+  out.sites.resize(file.sites.size());
+  std::vector<std::vector<std::uint64_t>> longest(file.sites.size(), std::vector<std::uint64_t>(file.processes));
+  for (const superstep_record& r : file.supersteps) {
+    const superstep_cost c = cost_of(file, r);
+    out.supersteps.push_back(c);
+    out.total.add(c);
+    out.sites[r.site].total.add(c);
+    ++out.sites[r.site].supersteps;
+    ++longest[r.site][static_cast<std::size_t>(std::max_element(r.work.begin(), r.work.end()) - r.work.begin())];
+  }
+  for (std::uint32_t i = 0; i < out.sites.size(); ++i) {
+    site_summary& s = out.sites[i];
+    s.site = i;
+    const auto most = std::max_element(longest[i].begin(), longest[i].end());
+    s.slowest = static_cast<std::uint32_t>(most - longest[i].begin());
+    s.slowest_share = s.supersteps ? static_cast<double>(*most) / static_cast<double>(s.supersteps) : 0;
+    const std::pair<loss, double> losses[] = {{loss::imbalance, s.total.waiting}, {loss::volume, s.total.volume},
+                                              {loss::latency, s.total.latency}, {loss::beyond, s.total.beyond}};
+    for (const auto& [kind, ns] : losses)
+      if (ns > s.gain) s.worst = kind, s.gain = ns;
+  }
+  std::erase_if(out.sites, [](const site_summary& s) { return s.supersteps == 0; });
+  std::sort(out.sites.begin(), out.sites.end(),
+            [](const auto& a, const auto& b) { return a.total.measured > b.total.measured; });
+  out.to_mend = out.sites;
+  std::sort(out.to_mend.begin(), out.to_mend.end(), [](const auto& a, const auto& b) { return a.gain > b.gain; });
+  if (out.to_mend.size() > 3) out.to_mend.resize(3);
+  return out;
+}
+
+std::string advice(const ledger_file& file, const site_summary& s) {
+  const auto n = static_cast<double>(s.supersteps);
+  switch (s.worst) {
+    case loss::imbalance:
+      return "Processes wait " + time_text(s.gain) + " for the one that computes longest; in " +
+             percent(s.slowest_share) + " of these supersteps that is process " + std::to_string(s.slowest) +
+             ". Divide the work more evenly.";
+    case loss::volume:
+      return "The data cost " + time_text(s.gain) + ": " + bytes_text(s.total.h / n) +
+             " a superstep by the process with most. Send less, or let all processes send and receive alike (the mean is " +
+             bytes_text(s.total.bytes / n / file.processes) + ").";
+    case loss::latency:
+      return "Synchronising alone costs " + time_text(s.gain) + " in " + std::to_string(s.supersteps) +
+             " supersteps, more than their data. Do more in each, so that fewer are needed.";
+    case loss::beyond: {
+      const double each = s.total.calls > 0 ? s.total.bytes / s.total.calls : 0;
+      if (each > 0 && each < 64)
+        return "It took " + time_text(s.gain) + " more than w + g h + l. Its calls move " + bytes_text(each) +
+               " each; g is for long blocks. Put neighbours in memory by one call.";
+      return "It took " + time_text(s.gain) +
+             " more than w + g h + l, which calls do not explain: the processes may share cores with others, or memory is "
+             "touched for the first time.";
+    }
+  }
+  return {};
+}
+
+}  // namespace tutti::tools

@@ -1,0 +1,37 @@
+// What a BSP program wrote to TUTTI_BSP_PROFILE (bsp/ledger.h), read back.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tutti::tools {
+
+struct sync_site {
+  std::string module, function;
+  std::uint64_t offset = 0;       // of the return address in the module's file
+  std::string name;               // "lu.c:93", once resolved
+};
+
+// Of each process, in nanoseconds and bytes.
+struct superstep_record {
+  std::uint32_t site = 0;
+  std::vector<double> work, sync, sent, received, calls;
+};
+
+struct ledger_file {
+  std::string program, provider;
+  std::uint32_t processes = 0;
+  double g_ns_per_byte = 0, l_ns = 0;
+  std::uint64_t dropped = 0;
+  std::vector<sync_site> sites;
+  std::vector<superstep_record> supersteps;
+};
+
+// Throws std::runtime_error that names the file and what is wrong with it.
+ledger_file read_ledger(const std::string& path);
+
+// Names the sites by source file and line where the program has debug information and addr2line is there, else by
+// function or by module and offset.
+void resolve_sites(std::vector<sync_site>&);
+
+}  // namespace tutti::tools

@@ -1,0 +1,112 @@
+#include "tools/bsp_report/page.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "tools/bsp_report/words.h"
+#include "tools/perf/page.h"
+
+namespace tutti::tools {
+namespace {
+
+constexpr std::size_t most_points = 240;  // of a curve; more supersteps share one
+constexpr std::size_t most_bars = 12;
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Runs of supersteps, the mean of each: the whole program from left to right.
+std::string over_time(const bsp_analysis& a) {
+  const std::size_t n = a.supersteps.size(), each = (n + most_points - 1) / most_points;
+  curve measured{"measured", 1, false, {}}, predicted{"w + g h + l", 2, false, {}}, work{"w", 0, true, {}};
+  for (std::size_t at = 0; at < n; at += each) {
+    const std::size_t end = std::min(n, at + each);
+    superstep_cost sum;
+    for (std::size_t i = at; i < end; ++i) sum.add(a.supersteps[i]);
+    const double count = static_cast<double>(end - at) * 1e3, x = static_cast<double>(at);
+    for (const auto& [c, ns] : {std::pair{&measured, sum.measured}, {&predicted, sum.predicted()}, {&work, sum.work}})
+      c->points.push_back({x, std::max(ns / count, 1e-3), std::max(ns / count, 1e-3), std::max(ns / count, 1e-3)});
+  }
+  plot p;
+  p.title = each > 1 ? "Supersteps, " + std::to_string(each) + " at a time" : "Supersteps";
+  p.x_label = "superstep", p.y_label = "µs";
+  p.x = scale::linear;
+  p.curves = {measured, predicted, work};
+  return figure(p);
+}
+
+std::string by_site(const ledger_file& file, const bsp_analysis& a) {
+  bar_chart time{"Time, by the sync that ends it", "ms", {}};
+  for (std::size_t i = 0; i < std::min(most_bars, a.sites.size()); ++i)
+    time.bars.push_back({file.sites[a.sites[i].site].name, a.sites[i].total.measured / 1e6, 1, i == 0});
+  return figure(time);
+}
+
+std::string where_it_went(const bsp_analysis& a) {
+  const superstep_cost& t = a.total;
+  bar_chart c{"Where the time went", "ms", {}};
+  c.bars = {{"computing (mean)", (t.work - t.waiting) / 1e6, 3, true},
+            {"waiting for the longest", t.waiting / 1e6, 5, false},
+            {"g h", t.volume / 1e6, 1, false},
+            {"l", t.latency / 1e6, 2, false},
+            {"beyond the model", t.beyond / 1e6, 0, false}};
+  return figure(c);
+}
+
+std::string table(const ledger_file& file, const bsp_analysis& a) {
+  std::string out = "<div class=\"wide\"><table><thead><tr><th>sync at</th><th>supersteps</th><th>time</th><th>share</th><th>w</th>"
+                    "<th>waiting</th><th>h</th><th>calls</th><th>w + g h + l</th><th>measured</th></tr></thead><tbody>\n";
+  for (const site_summary& s : a.sites) {
+    const auto n = static_cast<double>(s.supersteps);
+    char calls[32];
+    std::snprintf(calls, sizeof calls, "%.1f", s.total.calls / n);
+    out += "<tr><td>" + escaped(file.sites[s.site].name) + "</td><td>" + std::to_string(s.supersteps) + "</td><td>" +
+           time_text(s.total.measured) + "</td><td>" + percent(s.total.measured / a.total.measured) + "</td><td>" +
+           time_text(s.total.work / n) + "</td><td>" + time_text(s.total.waiting / n) + "</td><td>" +
+           bytes_text(s.total.h / n) + "</td><td>" + calls + "</td><td>" + time_text(s.total.predicted() / n) + "</td><td>" +
+           time_text(s.total.measured / n) + "</td></tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string to_mend(const ledger_file& file, const bsp_analysis& a) {
+  std::string out = "<ol>\n";
+  for (const site_summary& s : a.to_mend)
+    out += "<li><strong>" + escaped(file.sites[s.site].name) + "</strong>: " + escaped(advice(file, s)) + " That is " +
+           percent(s.gain / a.total.measured) + " of the program.</li>\n";
+  return out + "</ol>\n";
+}
+
+std::string facts(const ledger_file& file) {
+  char g[64];
+  std::snprintf(g, sizeof g, "%.3g ns a byte (%.3g a word of 8)", file.g_ns_per_byte, 8 * file.g_ns_per_byte);
+  std::string out = "<table class=\"facts\"><tbody>\n";
+  const std::pair<const char*, std::string> rows[] = {
+      {"program", file.program}, {"processes", std::to_string(file.processes)}, {"TUTTI_PROVIDER", file.provider},
+      {"supersteps", std::to_string(file.supersteps.size()) +
+                         (file.dropped ? ", and " + std::to_string(file.dropped) + " later ones that were not kept" : "")},
+      {"g", g}, {"l", time_text(file.l_ns)}};
+  for (const auto& [name, value] : rows) out += "<tr><td>" + std::string(name) + "</td><td>" + escaped(value) + "</td></tr>\n";
+  return out + "</tbody></table>\n";
+}
+
+}  // namespace
+
+std::string to_page(const ledger_file& file, const bsp_analysis& a) {
+  const std::string title = base_name(file.program) + ", superstep by superstep";
+  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" + escaped(title) +
+         "</title>\n<style>" + page_style + "</style></head>\n<body>" + mark_definitions() + "<main>\n<h1>" + escaped(title) +
+         "</h1>\n<p class=\"soft\">" + std::to_string(file.processes) + " processes, " +
+         std::to_string(file.supersteps.size()) + " supersteps, " + time_text(a.total.measured) + "</p>\n" +
+         section("Most worth mending", "", to_mend(file, a)) +
+         section("Cost", "", grid(where_it_went(a) + by_site(file, a) + over_time(a))) +
+         section("By sync", "Means of a superstep, but for the time, which is of all of them.", table(file, a)) +
+         section("How to read it",
+                 "A superstep should cost w + g h + l: w is the longest computation of any process, h the most bytes that any "
+                 "process sends or receives, g what a byte costs in long blocks and l what an empty superstep costs. g and l were "
+                 "measured by the program itself before it began. Waiting is w less the mean of all processes.",
+                 facts(file)) +
+         "</main></body></html>\n";
+}
+
+}  // namespace tutti::tools
