@@ -10,6 +10,15 @@ across() {
   [ "$(grep -c '^across: fine$' /mnt/out)" = 6 ] || fail "not all ranks are fine: $(cat /mnt/out)"
 }
 
+# bsp EXAMPLE...: BSP programs, which check themselves.
+bsp() {
+  local program
+  for program; do
+    TUTTI_TEST_LIMIT=60 launch -n 6 "$BIN/bsp_$program" >/mnt/out 2>&1 || fail "$program: status $?: $(cat /mnt/out)"
+    grep ': right; 6 processes' /mnt/out || fail "$program: $(cat /mnt/out)"
+  done
+}
+
 # slurm BARRIER...: the same, started by srun.
 slurm() {
   "$here/slurm" srun --mpi=pmix -N3 -n6 "$BIN/hosts_across" 3 "$@" >/mnt/out 2>&1 || { local e=$?; cat /mnt/out; exit $e; }
@@ -84,6 +93,6 @@ leaves_nothing() {
 
 case $1 in
   --inside) shift ;;
-  across | slurm | loss) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
+  across | bsp | slurm | loss) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
 esac
 "$@"
