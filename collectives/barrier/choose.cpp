@@ -27,7 +27,16 @@ bool roomy_at_least(const team& t) { return t.ranks >= N && !t.crowded; }
 template <std::uint32_t N>
 bool nested_at_least(const team& t) { return nested(t) && t.nodes >= N; }
 
-// The candidates. What stands earlier wins a tie.
+// The candidates. What stands earlier wins a tie. Fan-ins as measured (`tutti perf barrier --fan-in 1..15`; 16 ranks on 2
+// cores, us, lower quartiles):
+//   fan-in                1    2    3    4    5    6    7    8   10   15
+//   ucx:tcp  multicast  485  468  465  438  439  461  438  429  437  430
+//            tree       448  433  420  416  412  425  422  399  422  406
+//   ofi:tcp  multicast  651  589  575  581  568  519  558  584  563  401
+//            tree       725  691  672  633  662  660  624  664  686  650
+// A level is a time that somebody has to be woken, so few are bad; from 4 on it makes no difference that can be told from
+// chance. So 7 stays, which was Kini's best, and 15 for who wants one level; trees start at 3, since their parents also
+// send that many, one after the other.
 struct entry {
   std::string_view name;
   std::uint32_t radix;
