@@ -111,5 +111,7 @@ int main(int argc, char **argv) {
   }
   report("FFT", alone, together);
   bsp_end();
+  free(x), free(y), free(sums);
+  free(root_R), free(root_C), free(root_n);
   return 0;
 }

@@ -41,5 +41,8 @@ int main(int argc, char **argv) {
   if (s == 0 && fabs(check - right) > 1e-9 * right) bsp_abort("alone the sum is %.17g\n", check);
   report("inner product", alone, together);
   bsp_end();
+  free(sums);
+  free(all);
+  free(x);
   return 0;
 }

@@ -165,5 +165,7 @@ int main(int argc, char **argv) {
   }
   report("LU", alone, together);
   bsp_end();
+  free(m.a), free(m.best), free(m.swap), free(m.l), free(m.u);
+  free(pi);
   return 0;
 }

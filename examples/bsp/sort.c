@@ -97,5 +97,9 @@ int main(int argc, char **argv) {
   }
   report("sort", alone, together);
   bsp_end();
+  free(x);
+  free(samples);
+  free(sums);
+  free(sorted);
   return 0;
 }

@@ -109,8 +109,15 @@ int main(int argc, char **argv) {
     alone = bsp_time() - start;
     for (long i = 0; i < n; ++i)
       if (fabs(u[i] - all[i]) > 1e-12) bsp_abort("y[%ld] is %.17g, not %.17g\n", i, all[i], u[i]);
+    free(u), free(v), free(columns), free(values);
   }
   report("sparse matrix times vector", alone, together);
   bsp_end();
+  free(far);
+  free(x);
+  free(y);
+  free(column);
+  free(value);
+  free(all);
   return 0;
 }

@@ -29,5 +29,6 @@ int main(void) {
   bsp_get(next, a, 0, b, 1000);
   bsp_sync(); /* gets */
   bsp_end();
+  free(a), free(b);
   return 0;
 }
