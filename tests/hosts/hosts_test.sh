@@ -25,6 +25,18 @@ slurm() {
   [ "$(grep -c '^across: fine$' /mnt/out)" = 6 ] || fail "not all ranks are fine: $(cat /mnt/out)"
 }
 
+# perf LANE...: a comparison inside a job over several hosts, of each fabric by itself and with shared memory.
+perf() {
+  local lanes=$* lane
+  launch -n 6 "$BIN/tutti" perf --providers "${lanes// /,}" --seconds 0.5 --json /mnt/report >/mnt/out 2>&1 || fail "status $?: $(cat /mnt/out)"
+  grep -q '6 ranks on 3 nodes' /mnt/out || fail "no table: $(cat /mnt/out)"
+  for lane; do
+    for row in dissemination "put 8 B + signal" "get 1 MiB"; do
+      grep -A2 "\"lane\": \"$lane\"" /mnt/report | grep -q "\"name\": \"$row\"" || fail "no $row over $lane: $(cat /mnt/out)"
+    done
+  done
+}
+
 # loss PERCENT...: Kini's barrier while every host loses so much of what is multicast to it. Each host takes the machine's
 # cores for its own; sleeping is what serves best where they are all shared.
 loss() {
@@ -93,6 +105,6 @@ leaves_nothing() {
 
 case $1 in
   --inside) shift ;;
-  across | bsp | slurm | loss) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
+  across | bsp | slurm | perf | loss) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
 esac
 "$@"
