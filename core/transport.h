@@ -21,7 +21,8 @@
 //  7. Atomics.     fetch_add, compare_swap and swap act on aligned 8-byte words, atomically towards all fabric atomics
 //                  and added signals of any origin, and towards CPU atomics if caps().cpu_atomics_agree.
 //  8. Progress.    Nothing happens by itself unless caps() says so: progress() drives this rank's own operations and,
-//                  if caps().target_must_progress, those of its peers upon it. It never blocks.
+//                  if caps().target_must_progress, those of its peers upon it. It never blocks. To make the connection
+//                  of two ranks may need the progress of both: the first operation between them may wait for it.
 //  9. Sleep.       arm() opens a sleep; whatever arrives after arm() returned true ends the next sleep(), or makes
 //                  wait_fd() readable: look at your words between the two. What arrives: signals, put_signals and
 //                  atomics upon this rank's memory, multicast datagrams, completions of its own operations, and the
@@ -83,11 +84,11 @@ struct capabilities {
   std::uint32_t max_inline = 0;         // of a put whose source is plain memory
   std::uint32_t max_slices = 0;         // of a get_scatter; 0: the provider has none
   bool any_local_memory = false;        // local buffers need no registration
-  bool native_signal = false;           // upon memory from allocate(); false: done by the target's progress
-  bool native_atomics = false;          // likewise
+  bool native_signal = false;           // signals that set, upon memory from allocate(); false: the target's progress
+  bool native_atomics = false;          // likewise atomics, and signals that add
   bool native_when_added = false;       // what the two say holds upon memory given to add() as well
   bool cpu_atomics_agree = false;       // fabric atomics and CPU atomics upon one word are atomic to each other
-  bool target_must_progress = false;    // true on tcp: a rank that computes for long stalls its peers
+  bool target_must_progress = false;    // true on tcp: a rank that computes for long stalls all puts and gets upon it
   bool can_sleep = false;               // clause 9 holds; false: sleep() is a short nap
   bool detects_death = false;           // clause 10 holds; false: only a deadline ends a wait on a dead peer
   bool virtual_clock = false;           // now() is simulated: waiting must sleep() at once, spinning would be in vain

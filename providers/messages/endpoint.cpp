@@ -42,10 +42,15 @@ result<std::vector<std::byte>> message_transport::address() {
   address_head head;
   head.pid = ::getpid(), head.host = host_;
   head.link_bytes = static_cast<std::uint32_t>(own->size());
-  if (has_doze_region_) head.doze = region_at(static_cast<std::uint32_t>(doze_region_))->memory.name();
+  const region* doze = has_doze_region_ ? region_at(static_cast<std::uint32_t>(doze_region_)) : nullptr;
+  if (doze) {
+    head.doze = doze->memory.name();
+    head.doze_key_bytes = static_cast<std::uint32_t>(doze->key.size());
+  }
   std::vector<std::byte> blob;
   append(blob, &head);
   append(blob, own->data(), own->size());
+  if (doze) append(blob, doze->key.data(), doze->key.size());
   if (ip_) {
     const auto multicast_address = ip_->address();
     append(blob, multicast_address.data(), multicast_address.size());
@@ -60,9 +65,9 @@ status message_transport::connect(shared_blobs addresses, time_point) {
   for (rank_t r = 0; r < size_; ++r) {
     const auto blob = (*addresses)[r];
     const auto head = head_of<address_head>(blob);
-    if (!head || head->version != wire_version || blob.size() < sizeof *head + head->link_bytes)
+    if (!head || head->version != wire_version || blob.size() < sizeof *head + head->link_bytes + head->doze_key_bytes)
       return {errc::protocol, "rank " + std::to_string(r) + " runs another version of the " + traits_.name + " provider", r};
-    multicast_addresses.push_back(blob.subspan(sizeof *head + head->link_bytes));
+    multicast_addresses.push_back(blob.subspan(sizeof *head + head->link_bytes + head->doze_key_bytes));
   }
   if (ip_)
     if (status s = ip_->connect(multicast_addresses); !s) return s;
@@ -117,6 +122,8 @@ void message_transport::open_endpoint(peer& p) noexcept {
     p.doze_page = map_shared_memory(head.doze);
     p.doze = reinterpret_cast<std::uint64_t*>(p.doze_page.base);
   }
+  if (reach_ && !p.doze && head.doze_key_bytes && !leaving_)
+    p.doze_key = reach_->unlock(p, blob.subspan(sizeof head + head.link_bytes, head.doze_key_bytes));
   p.greeting.to = &p;
   p.greeting.head.kind = message_kind::hello;
   p.greeting.next = p.head;  // before any answer that waits already
@@ -162,7 +169,8 @@ void message_transport::bury(peer& p, status why) noexcept {
   close_soon(p);
 }
 
-// All that waits to be sent or answered. What the link keeps ends in sent(): until then it may read it.
+// All that waits to be sent or answered. What the link keeps or has under way ends in sent() and reached(): until then it
+// may use its memory.
 void message_transport::fail_queue(peer& p) noexcept {
   frame* waiting = p.head;
   if (p.kept) {
@@ -173,13 +181,14 @@ void message_transport::fail_queue(peer& p) noexcept {
     p.head = p.tail = nullptr;
     p.queued = 0;
   }
+  p.held = 0;
   while (waiting) {
     frame& f = *waiting;
     waiting = std::exchange(f.next, nullptr);
     finish(f, p.end);
   }
   for (std::uint32_t i = 0; i < pool_frames; ++i)
-    if (frames_[i].to == &p && &frames_[i] != p.head) finish(frames_[i], p.end);
+    if (frames_[i].to == &p && &frames_[i] != p.head && !frames_[i].parts) finish(frames_[i], p.end);
 }
 
 // Not while the link keeps a piece, which it would go on to read: sent() comes back here. A connection that is lost has
@@ -193,7 +202,9 @@ void message_transport::close_endpoints() noexcept {
   while (!to_close_.empty()) {
     peer& p = *to_close_.back();
     to_close_.pop_back();
-    if (p.line) link_->close(p);
+    if (!p.line) continue;
+    forget_keys(p);
+    link_->close(p);
   }
 }
 

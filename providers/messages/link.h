@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/transport.h"
+#include "providers/messages/one_sided.h"
 #include "providers/messages/wire.h"
 
 namespace tutti::messages {
@@ -55,6 +56,8 @@ class link {
   virtual status open(peer&, std::span<const std::byte> address) noexcept = 0;
   virtual void close(peer&) noexcept = 0;        // clears peer::line; what is under way may be lost
   virtual sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept = 0;
+
+  virtual one_sided* reach() noexcept { return nullptr; }  // what else it can do; asked once, after start()
 
   virtual unsigned progress() noexcept = 0;      // calls receive(), sent(), suspect() and connection_lost(); events
   virtual offload* offloader() noexcept { return nullptr; }

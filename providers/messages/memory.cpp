@@ -31,7 +31,7 @@ result<region_id> message_transport::enter(region r) noexcept {
     const std::size_t slot = free_slot(regions_, [](const region& old) { return !old.base; });
     if (slot >= max_slots) return status{errc::no_resource, "too many regions"};
     r.life = regions_[slot].life + 1;
-    regions_[slot] = r;
+    regions_[slot] = std::move(r);
     return region_id{make_id(slot, r.life)};
   } catch (const std::bad_alloc&) {
     return status{errc::no_resource, "no memory for a region"};
@@ -42,7 +42,22 @@ result<region_id> message_transport::add(std::span<std::byte> memory) {
   if (memory.empty()) return status{errc::invalid, "a region of 0 bytes cannot be added"};
   region r;
   r.base = memory.data(), r.bytes = memory.size();
-  return enter(r);  // only the target's CPU touches it
+  if (status s = expose(r); !s) return s;
+  auto entered = enter(r);  // without keys only the target's CPU touches it
+  if (!entered) bury_memory(r);
+  return entered;
+}
+
+status message_transport::expose(region& r) noexcept {
+  if (!reach_) return {};
+  try {
+    auto exposed = reach_->expose({r.base, r.bytes}, r.key);
+    if (!exposed) return exposed.error();
+    r.exposed = *exposed;
+    return {};
+  } catch (const std::bad_alloc&) {
+    return {errc::no_resource, "no memory for a region's key"};
+  }
 }
 
 result<region_id> message_transport::allocate(std::size_t bytes, std::span<std::byte>& memory) {
@@ -60,6 +75,10 @@ result<region_id> message_transport::allocate(std::size_t bytes, std::span<std::
     r.base = r.own.base;
     if (!r.base) return status{errc::no_resource, "no memory for " + std::to_string(bytes) + " bytes"};
   }
+  if (status s = expose(r); !s) {
+    bury_memory(r);
+    return s;
+  }
   auto entered = enter(r);
   if (entered) memory = {r.base, bytes};
   else bury_memory(r);
@@ -73,8 +92,10 @@ result<std::vector<std::byte>> message_transport::key(region_id id) {
   head.region = static_cast<std::uint32_t>(id);
   head.bytes = r->bytes;
   head.memory = r->memory.name();
+  head.key_bytes = static_cast<std::uint32_t>(r->key.size());
   std::vector<std::byte> blob;
   append(blob, &head);
+  append(blob, r->key.data(), r->key.size());
   return blob;
 }
 
@@ -86,7 +107,7 @@ result<segment_id> message_transport::attach(const rank_map& members, shared_blo
     if (members[i] >= size_) return status{errc::invalid, "rank " + std::to_string(members[i]) + " is not in this job"};
     if ((*keys)[i].empty()) continue;
     const auto head = head_of<key_head>((*keys)[i]);
-    if (!head || (*keys)[i].size() != sizeof *head)
+    if (!head || (*keys)[i].size() != sizeof *head + head->key_bytes)
       return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not one of " + traits_.name + "'s",
                     members[i]};
     views[i].region = head->region, views[i].bytes = head->bytes, views[i].absent = false;
@@ -101,7 +122,8 @@ result<segment_id> message_transport::attach(const rank_map& members, shared_blo
 void message_transport::drop(segment_id id) noexcept {
   const std::uint32_t slot = slot_of(static_cast<std::uint32_t>(id));
   if (slot >= segments_.size() || make_id(slot, segments_[slot].life) != static_cast<std::uint32_t>(id)) return;
-  for (member& m : segments_[slot].views) release(m);
+  segment& gone = segments_[slot];
+  for (std::uint32_t i = 0; i < gone.views.size(); ++i) release(gone.views[i], gone.members[i]);
   const std::uint32_t life = segments_[slot].life;
   segments_[slot] = {};
   segments_[slot].life = life;
@@ -115,12 +137,12 @@ void message_transport::drop(region_id id) noexcept {
     const std::uint32_t mine = s.keys ? s.members.index_of(rank_) : 0;
     if (mine < s.views.size() && s.views[mine].region == static_cast<std::uint32_t>(id)) s.views[mine] = {};
   }
-  region gone = *r;
+  region gone = std::move(*r);
   *r = {};
   r->life = gone.life;
-  // Messages under way may still read it.
+  // What is under way may still read it or write to it.
   try {
-    if (busy_ && (gone.memory.here.base || gone.own.base)) graveyard_.push_back(gone), gone = {};
+    if (busy_ && (gone.memory.here.base || gone.own.base)) graveyard_.push_back(std::move(gone)), gone = {};
   } catch (...) {  // not even room for one entry: let them fault no more than they must
   }
   bury_memory(gone);
@@ -141,13 +163,18 @@ void message_transport::end_puts_from(region_id id) noexcept {
 }
 
 void message_transport::bury_memory(region& r) noexcept {
+  if (r.exposed) reach_->conceal(r.exposed);
   close_shared_memory(r.memory);
   unmap(r.own);
   r = {};
 }
 
-void message_transport::release(member& m) noexcept {
+void message_transport::release(member& m, rank_t rank) noexcept {
   unmap(m.foreign);
+  if (m.key) {
+    peers_[rank]->old_keys.push_back(m.key);  // reserved by resolve()
+    forget_old_keys(*peers_[rank]);
+  }
   m = {};
 }
 
@@ -193,9 +220,16 @@ void message_transport::resolve(member& m, segment& s, rank_t rank) noexcept {
   if (!p) return;
   open_endpoint(*p);
   // Who could store there could not wake it without its doze word, so both or none.
-  if (!p->doze || head.memory.bytes < head.bytes) return;
-  m.foreign = map_shared_memory(head.memory);
-  m.mapped = m.foreign.base;
+  if (p->doze && head.memory.bytes >= head.bytes) {
+    m.foreign = map_shared_memory(head.memory);
+    m.mapped = m.foreign.base;
+  } else if (p->doze_key && head.key_bytes) {
+    try {
+      p->old_keys.reserve(++p->keys);
+      m.key = reach_->unlock(*p, (*s.keys)[s.members.index_of(rank)].subspan(sizeof head));
+    } catch (...) {  // by message, then
+    }
+  }
 }
 
 }  // namespace tutti::messages

@@ -9,7 +9,7 @@
 namespace tutti::messages {
 
 frame* message_transport::new_frame(peer& p, message_kind kind) noexcept {
-  if (!free_ || p.queued >= queue_limit) return nullptr;
+  if (!free_ || p.queued + p.under_way >= queue_limit) return nullptr;
   frame& f = *free_;
   free_ = f.next;
   ++busy_;
@@ -20,6 +20,8 @@ frame* message_transport::new_frame(peer& p, message_kind kind) noexcept {
   f.source = nullptr, f.left = 0, f.piece = 0, f.value = 0;
   f.sent = f.request = f.answered = f.signals = f.marks = false;
   f.op.done = nullptr;
+  f.what = errand::message;
+  f.number = f.needs = 0;
   return &f;
 }
 
@@ -108,6 +110,15 @@ void message_transport::pump_stalled() noexcept {
 bool message_transport::push(peer& p) noexcept {
   while (p.head && !p.kept && p.line && p.end && p.suspected == time_point{}) {
     frame& f = *p.head;
+    if (f.what != errand::message) {
+      const bool word = f.what == errand::word;
+      if (word && p.oldest && p.oldest->number <= std::max(f.needs, p.last_word)) return false;  // until reached()
+      take_from_queue(p);
+      p.held -= word;
+      word ? set_word(f) : start_flush(f);
+      continue;
+    }
+    if (f.signals && p.unplaced() && !placed(p, f)) return false;
     const std::byte* payload = next_piece(p, f);
     f.head.origin = rank_;
     f.head.sequence = p.sent_sequence + 1;
@@ -127,15 +138,19 @@ bool message_transport::push(peer& p) noexcept {
   return false;
 }
 
+void message_transport::take_from_queue(peer& p) noexcept {
+  p.head = std::exchange(p.head->next, nullptr);
+  if (!p.head) p.tail = nullptr;
+  --p.queued;
+}
+
 void message_transport::piece_sent(peer& p) noexcept {
   frame& f = *p.head;
   f.left -= f.piece;
   f.head.offset += f.piece;
   if (f.source) f.source += f.piece;
   if (f.left) return;
-  p.head = std::exchange(f.next, nullptr);
-  if (!p.head) p.tail = nullptr;
-  --p.queued;
+  take_from_queue(p);
   f.sent = true;
   if (!f.request || f.answered) finish(f, {});
 }

@@ -113,6 +113,7 @@ void message_transport::take_answer(peer& p, const message& m, std::span<const s
     if (f.value < f.op.bytes) return;
   } else if (m.kind == message_kind::old_value) {
     land(f.op, 0, std::as_bytes(std::span{&m.operand, 1}));
+    p.applied = std::max(p.applied, f.traffic);
   } else {
     p.applied = std::max(p.applied, f.traffic);
   }

@@ -69,6 +69,11 @@ bool message_transport::take(const rma_op& op) noexcept {
   return ends_at_once(op, *p, {errc::invalid, "there is no such operation", op.rank});
 }
 
+void message_transport::counts_in(frame& f, const rma_op& op) noexcept {
+  f.op.done = op.done;
+  if (op.done) op.done->begin();
+}
+
 bool message_transport::ends_at_once(const rma_op& op, peer& p, const status& outcome) noexcept {
   if (op.done) {
     op.done->begin();
@@ -86,6 +91,7 @@ bool message_transport::take_put(const rma_op& op, peer& p) noexcept {
   const std::byte* source = has_payload ? local_address(op.local, op.local_offset) : nullptr;
   if (!p.end) return ends_at_once(op, p, p.end);  // it could not be reached
   if ((to && (to->absent || !source)) || (word && word->absent)) return ends_at_once(op, p, detached(op.rank));
+  if ((to && to->key) || (word && word->key)) return take_put_by_key(op, p, to, word, source);
 
   const bool direct_payload = to && to->mapped;
   const bool direct_signal = word && word->mapped && !p.unapplied() && (!to || to->mapped);
@@ -100,26 +106,33 @@ bool message_transport::take_put(const rma_op& op, peer& p) noexcept {
     ring(p);
   }
   if (!f) return ends_at_once(op, p, {});
+  say_put(*f, op, direct_payload ? nullptr : to, direct_signal ? nullptr : word, source,
+          word && word->mapped && !direct_signal);
+  return true;
+}
 
-  f->op = op;
+// What is left of a put for a message: payload, signal or both.
+void message_transport::say_put(frame& f, const rma_op& op, const member* to, const member* word, const std::byte* source,
+                                bool detour) noexcept {
+  peer& p = *f.to;
+  f.op = op;
   if (op.done) op.done->begin();
-  if (to && !direct_payload) {
-    f->head.region = to->region, f->head.offset = op.remote_offset;
-    f->source = source, f->left = op.bytes;
+  if (to) {
+    f.head.region = to->region, f.head.offset = op.remote_offset;
+    f.source = source, f.left = op.bytes;
     if (op.local == plain_memory && op.bytes <= max_inline) {
-      std::memcpy(f->small, source, op.bytes);
-      f->source = f->small;
+      std::memcpy(f.small, source, op.bytes);
+      f.source = f.small;
     }
   }
-  if (word && !direct_signal) {
-    f->head.signal_region = word->region, f->head.signal_offset = op.signal_offset, f->head.operand = op.operand;
-    if (op.how == signal_how::add) f->head.flags = signal_adds;
-    f->signals = true;
+  if (word) {
+    f.head.signal_region = word->region, f.head.signal_offset = op.signal_offset, f.head.operand = op.operand;
+    if (op.how == signal_how::add) f.head.flags = signal_adds;
+    f.signals = true;
     std::atomic_thread_fence(std::memory_order_release);  // a payload that was stored directly
   }
   ++p.traffic;
-  const bool detour = word && word->mapped && !direct_signal;
-  queue(*f);
+  queue(f);
   if (detour && p.end && !p.marking) {  // ask, so that later signals may go directly again
     if (frame* mark = new_request(p, message_kind::mark)) {
       p.marking = mark->marks = true;
@@ -127,7 +140,6 @@ bool message_transport::take_put(const rma_op& op, peer& p) noexcept {
       queue(*mark);
     }
   }
-  return true;
 }
 
 bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
@@ -140,6 +152,7 @@ bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
   const member& from = view(op.remote, op.rank);
   if (!p.end) return ends_at_once(op, p, p.end);
   if (from.absent) return ends_at_once(op, p, detached(op.rank));
+  if (from.key) return take_get_by_key(want, p, from);
   if (from.mapped) {
     std::atomic_thread_fence(std::memory_order_acquire);
     land(want, 0, {from.mapped + op.remote_offset, want.bytes});
@@ -175,7 +188,7 @@ bool message_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   f->head.region = at.region, f->head.offset = op.remote_offset;
   f->head.operand = op.operand;
   f->head.signal_offset = op.kind == op_kind::compare_swap ? op.expected : 0;
-  ++p.traffic;
+  f->traffic = ++p.traffic;  // who has the answer knows that everything before was applied
   queue(*f);
   return true;
 }
@@ -194,7 +207,8 @@ void message_transport::ring(peer& p) noexcept {
   queue(p.ringing);
 }
 
-// Everything that went by message is applied when a mark that followed it was; the rest is applied already.
+// Everything that went by message is applied when a mark that followed it was; what went by key is flushed; the rest is
+// applied already.
 bool message_transport::flush(rank_t rank, completion* done) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   peer* one = rank == no_rank ? nullptr : peer_of(rank);
@@ -202,13 +216,15 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
   const std::span<peer* const> all{open_};
   const std::span<peer* const> peers = one ? std::span<peer* const>{&one, 1} : all;
 
-  std::uint32_t marks = 0;
+  std::uint32_t needed = 0;
   for (const peer* p : peers) {
-    if (!p->end || !p->unapplied()) continue;
-    if (p->unanswered >= request_limit || p->queued >= queue_limit) return false;
-    ++marks;
+    if (!p->end) continue;
+    const std::uint32_t marks = p->unapplied(), flushes = p->unplaced();
+    if (marks && p->unanswered >= request_limit) return false;
+    if (p->queued + p->under_way + marks + flushes > queue_limit) return false;
+    needed += marks + flushes;
   }
-  if (busy_ + marks > pool_frames) return false;
+  if (busy_ + needed > pool_frames) return false;
 
   const auto ends = [&](const status& outcome) {
     if (!done) return;
@@ -220,17 +236,28 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
     if (!p->unreported) {
       ends(std::exchange(p->unreported, {}));
       pending = true;
-    } else if (!p->end && (one || p->unapplied())) {
+    } else if (!p->end && (one || p->unapplied() || p->unplaced())) {
       ends(p->end);
-      p->applied = p->traffic;  // reported
+      p->applied = p->traffic, p->placed = p->writes;  // reported
       pending = true;
-    } else if (p->end && p->unapplied()) {
-      frame* mark = new_request(*p, message_kind::mark);
-      mark->op.done = done;
-      if (done) done->begin();
-      mark->traffic = p->traffic;
-      queue(*mark);
-      pending = true;
+    } else if (p->end) {
+      if (p->unapplied()) {
+        frame* mark = new_request(*p, message_kind::mark);
+        mark->op.done = done;
+        if (done) done->begin();
+        mark->traffic = p->traffic;
+        queue(*mark);
+        pending = true;
+      }
+      if (p->unplaced()) {
+        frame* f = new_frame(*p, {});
+        f->what = errand::flush;
+        f->op.done = done;
+        if (done) done->begin();
+        if (p->held) queue(*f);  // behind the signals that wait
+        else start_flush(*f);
+        pending = true;
+      }
     }
   }
   if (!pending) ends({});

@@ -37,6 +37,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
 
   if (status started = l->start(*this); !started) return started;
   link_ = std::move(l);
+  reach_ = link_->reach();
   poll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{};
   event.events = EPOLLIN;
@@ -53,7 +54,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   }
 
   doze_ = &doze_alone_;
-  if (!traits_.shared_memory) return {};
+  if (!traits_.shared_memory && !reach_) return {};
   std::span<std::byte> word;
   auto region = allocate(64, word);
   if (!region) return region.error();
@@ -64,8 +65,10 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
 
 message_transport::~message_transport() {
   if (link_ && !say_goodbye()) link_->abandon();
+  for (auto& p : peers_)
+    if (p) forget_keys(*p);
   for (segment& s : segments_)
-    for (member& m : s.views) release(m);
+    for (member& m : s.views) release(m, no_rank);
   for (auto& p : peers_) {
     if (!p) continue;
     unmap(p->doze_page);

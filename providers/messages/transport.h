@@ -1,7 +1,11 @@
-// The transport contract by messages, upon any library that carries them (link.h). Two ways lead to a peer's memory:
+// The transport contract by messages, upon any library that carries them (link.h). Three ways lead to a peer's memory:
 //
 // Mapped. Memory from allocate() on a fabric with shared memory can be mapped by a peer on this host. Operations upon it
 // are loads, stores and CPU atomics of the origin; the target takes no part.
+//
+// By key. Where the fabric reaches memory by itself (one_sided.h), puts, gets, and signals that set a word are its
+// operations; the target only looks at its memory (one_sided.cpp). Atomics and signals that add stay messages: those of an
+// adapter are not atomic to a CPU's, and the words are shared with ranks of this host that map them.
 //
 // Messages. Everything else is a message, applied by the target in its progress(). The vendors' libraries emulate their
 // own put, get and atomics in the same way on such fabrics (tcp, and private memory on one host), so nothing is lost;
@@ -42,9 +46,16 @@ inline constexpr std::uint32_t max_slices = 64;
 struct peer;
 class message_transport;
 
-// A message with all it needs until it is sent and, for a request, answered. Never allocated on the data path.
+enum class errand : std::uint8_t {
+  message,
+  word,   // a signal by key that has to wait for writes under way
+  flush,  // of what was put by key
+};
+
+// A message with all it needs until it is sent and, for a request, answered; or an operation by key. Never allocated on the
+// data path.
 struct frame {
-  frame* next = nullptr;       // in a free list or in its peer's queue
+  frame* next = nullptr;       // in a free list or in its peer's queue; of a write under way: the one begun after it
   peer* to = nullptr;          // null: free
   message head;                // a link that keeps it reads it until it says that the message was sent
   const std::byte* source = nullptr;
@@ -62,6 +73,15 @@ struct frame {
   std::byte* small = nullptr;  // max_inline bytes, for sources that are copied
   std::uint32_t index = 0;     // in the pool
   std::uint32_t life = 0;      // how often it was used: an answer to an earlier life must not end this one
+
+  // By key:
+  errand what = errand::message;
+  std::uint32_t parts = 0;     // operations of the link that are under way for it
+  frame* before = nullptr;     // of a write under way: the one begun before it
+  std::uint64_t number = 0;    // of a write: how many its peer has seen with it; of a flush: how many it covers
+  std::uint64_t needs = 0;     // word: writes that must be done before; signal by message: that must lie in the peer's memory
+  void* key = nullptr;         // word
+  status wrong;                // the first error of its parts
 };
 
 struct peer {
@@ -95,7 +115,23 @@ struct peer {
   frame* free_answers = nullptr;
   std::unique_ptr<std::byte[]> bounce;  // pieces of served gets: a link that keeps them never holds on to memory that may be dropped
 
+  // By key (one_sided.cpp):
+  void* doze_key = nullptr;    // to the peer's doze word; without it nothing goes by key
+  std::uint32_t under_way = 0;  // operations of the link
+  std::uint32_t held = 0;      // signals by key in the queue
+  std::uint64_t writes = 0;    // handed to the link, ever
+  std::uint64_t placed = 0;    // those that are known to lie in the peer's memory
+  std::uint64_t last_word = 0;  // the number of the last signal
+  frame* oldest = nullptr;     // writes under way, in the order in which they were begun
+  frame* newest = nullptr;
+  frame placing;               // a flush that messages wait for
+  frame glance;                // a look at the doze word
+  bool look_again = false;     // there was a signal after the glance was taken
+  std::vector<void*> old_keys;  // of dropped segments, to be forgotten when nothing is under way
+  std::uint32_t keys = 0;      // unlocked and not forgotten, the doze word's left out
+
   bool unapplied() const noexcept { return traffic != applied; }
+  bool unplaced() const noexcept { return writes != placed || held; }
 };
 
 struct region {
@@ -103,11 +139,14 @@ struct region {
   std::uint64_t bytes = 0;
   shared_memory memory;        // allocate(), where peers can map
   mapping own;                 // allocate(), elsewhere
+  void* exposed = nullptr;     // the link's, where memory can be reached by keys
+  std::vector<std::byte> key;
   std::uint32_t life = 0;
 };
 
 struct member {
   std::byte* mapped = nullptr;
+  void* key = nullptr;         // the link's
   std::uint64_t bytes = 0;
   mapping foreign;             // what is to be unmapped: not this rank's own
   std::uint32_t region = 0;
@@ -159,6 +198,7 @@ class message_transport final : public transport {
   void receive(const message&, std::span<const std::byte> payload) noexcept;
   bool is_early(const message&) const noexcept;          // another of its origin has to come first
   void sent(peer&, const status&) noexcept;              // what send() had kept
+  void reached(frame&, const status&) noexcept;          // a put, get or flush that was under way
   void suspect(peer&, status) noexcept;                  // something went wrong; judged when it has had a moment
   void connection_lost(peer&, status) noexcept;          // nothing more will be sent or received through it
   std::span<peer* const> opened() const noexcept { return open_; }  // every peer with a connection, now or earlier
@@ -194,16 +234,33 @@ class message_transport final : public transport {
   void resolve(member&, segment&, rank_t) noexcept;
   std::byte* local_address(region_id, std::uint64_t offset) noexcept;
   void end_puts_from(region_id) noexcept;
+  status expose(region&) noexcept;
   void bury_memory(region&) noexcept;
-  void release(member&) noexcept;
+  void release(member&, rank_t) noexcept;
 
   // submit.cpp
   bool take(const rma_op&) noexcept;
   bool take_put(const rma_op&, peer&) noexcept;
   bool take_get(const rma_op&, peer&) noexcept;
   bool take_atomic(const rma_op&, peer&) noexcept;
+  void counts_in(frame&, const rma_op&) noexcept;
   bool ends_at_once(const rma_op&, peer&, const status&) noexcept;
+  void say_put(frame&, const rma_op&, const member* to, const member* word, const std::byte* source, bool detour) noexcept;
   void ring(peer&) noexcept;
+
+  // one_sided.cpp
+  bool take_put_by_key(const rma_op&, peer&, const member* to, const member* word, const std::byte* source) noexcept;
+  bool take_get_by_key(const rma_op&, peer&, const member& from) noexcept;
+  void begun(frame&, reaching, const status& why) noexcept;
+  reaching write(frame&, void* key, std::uint64_t offset, const std::byte* from, std::uint32_t bytes, status& why) noexcept;
+  void set_word(frame&) noexcept;
+  void start_flush(frame&) noexcept;
+  bool placed(peer&, frame&) noexcept;             // false: push() will be called again
+  void glance(peer&) noexcept;
+  void answer_glance(peer&) noexcept;
+  void unlink(frame&) noexcept;
+  void forget_old_keys(peer&) noexcept;
+  void forget_keys(peer&) noexcept;
 
   // message.cpp
   frame* new_frame(peer&, message_kind) noexcept;  // null: full
@@ -215,6 +272,7 @@ class message_transport final : public transport {
   void pump(peer&) noexcept;                       // sends what can be sent
   void pump_stalled() noexcept;
   bool push(peer&) noexcept;
+  void take_from_queue(peer&) noexcept;
   void piece_sent(peer&) noexcept;
 
   // receive.cpp
@@ -230,13 +288,14 @@ class message_transport final : public transport {
   void set_alarm(std::chrono::nanoseconds in) noexcept;
 
   std::unique_ptr<link> link_;
+  one_sided* reach_ = nullptr;                // the link's, if it has that
   link_traits traits_;
   silence_watch silence_;
   std::optional<ip_multicast> ip_;            // none on a fabric of one host
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
   host_id host_{};
-    int poll_fd_ = -1;             // the link's descriptor, the pidfds of peers, and the alarm
+  int poll_fd_ = -1;             // the link's descriptor, the pidfds of peers, and the alarm
   int alarm_fd_ = -1;            // ends a wait on wait_fd() that has lasted long
 
   shared_blobs addresses_;
@@ -255,7 +314,7 @@ class message_transport final : public transport {
   std::uint32_t busy_ = 0;                    // frames of the pool in use
   member nobody_;
 
-  // A peer that stores into my memory must know whether I sleep. Odd: asleep. Lives in memory that peers map.
+  // A peer that stores into my memory must know whether I sleep. Odd: asleep. Lives in memory that peers map or reach.
   std::uint64_t* doze_ = nullptr;
   std::uint64_t doze_alone_ = 0;
   region_id doze_region_{};

@@ -13,7 +13,7 @@
 
 namespace tutti::messages {
 
-inline constexpr std::uint32_t wire_version = 3;
+inline constexpr std::uint32_t wire_version = 4;
 
 enum class message_kind : std::uint8_t {
   hello,      // first message on a connection: its origin wants to be told when this rank leaves
@@ -53,19 +53,21 @@ struct message {
 };
 static_assert(sizeof(message) == 56);
 
-// transport::address(): this head, the link's own address, and where there is multicast the address of that.
+// transport::address(): this head, the link's own address, the key of the doze word where memory can be reached by keys,
+// and where there is multicast the address of that.
 struct address_head {
   std::uint32_t version = wire_version;
   std::int32_t pid = 0;
   host_id host{};
   memory_name doze;                 // begins with the doze word; nameless: nobody can store into this rank's memory
   std::uint32_t link_bytes = 0;
+  std::uint32_t doze_key_bytes = 0;
 };
 
-// transport::key(). A peer on this host may map memory that has a name.
+// transport::key(): this head, then the link's key. A peer on this host may map memory that has a name.
 struct key_head {
   std::uint32_t region = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t key_bytes = 0;
   std::uint64_t bytes = 0;
   memory_name memory;
 };

@@ -31,6 +31,13 @@ struct callbacks {
     p.net->sent(p, outcome == UCS_OK ? status{} : vendor_error(outcome, "sending", p.rank));
   }
 
+  static void on_reached(void* request, ucs_status_t outcome, void* argument) noexcept {
+    ucp_request_free(request);
+    auto& f = *static_cast<frame*>(argument);
+    peer& p = *f.to;
+    p.net->reached(f, outcome == UCS_OK ? status{} : vendor_error(outcome, "reaching", p.rank));
+  }
+
   static void on_failure(void* argument, ucp_ep_h, ucs_status_t why) noexcept {
     auto& p = *static_cast<peer*>(argument);
     p.net->connection_lost(p, vendor_error(why, "connection lost", p.rank));

@@ -95,6 +95,7 @@ status create(worker_handles& h, std::string_view device) {
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
     params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    if (only_adapters(device)) params.features |= UCP_FEATURE_RMA;
     params.name = "tutti";
     if (const auto e = ucp_init(&params, config, &h.context); e != UCS_OK) outcome = vendor_error(e, "ucp_init");
   }
@@ -116,6 +117,16 @@ status vendor_error(ucs_status_t s, std::string what, rank_t peer) {
   if (s == UCS_ERR_NO_MEMORY || s == UCS_ERR_NO_RESOURCE || s == UCS_ERR_EXCEEDS_LIMIT) code = errc::no_resource;
   if (s == UCS_ERR_NO_DEVICE || s == UCS_ERR_NO_ELEM) code = errc::unavailable;
   return {code, std::move(what) + ": " + ucs_status_string(s), peer, s};
+}
+
+bool only_adapters(std::string_view device) noexcept {
+  if (device.empty()) return false;
+  while (!device.empty()) {
+    const std::string_view name = device.substr(0, device.find(','));
+    if (!name.starts_with("rc") && !name.starts_with("dc") && !name.starts_with("ud") && name != "ib") return false;
+    device.remove_prefix(std::min(device.size(), name.size() + 1));
+  }
+  return true;
 }
 
 result<worker_handles> open_worker(std::string_view device) {

@@ -16,9 +16,14 @@ struct worker_handles {
   ucp_worker_h worker = nullptr;
 };
 
+// Whether every transport of the list is one of RDMA adapters; false for UCX's own choice, which has others as well.
+bool only_adapters(std::string_view device) noexcept;
+
 // `device` is a list of UCX's transports ("tcp", "shm", "rc"), or empty for UCX's own choice. On failure the status
 // carries what UCX would have printed.
 result<worker_handles> open_worker(std::string_view device);
+// Connects the worker to itself for that, which takes milliseconds. Only where only_adapters().
+bool works_alone(const worker_handles&) noexcept;
 void close_worker(worker_handles&) noexcept;
 
 }  // namespace tutti::ucx

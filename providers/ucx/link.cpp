@@ -10,28 +10,29 @@ using namespace std::chrono_literals;
 
 constexpr auto longest_greeting = 100ms;  // for a fabric that does not take even a greeting at once
 
-messages::link_traits describe(std::string_view device) {
+messages::link_traits describe(std::string_view device, bool reaches) {
   messages::link_traits t;
   t.name = "UCX";
   t.only_this_host = device == "shm";
-  t.shared_memory = device != "tcp";
+  t.shared_memory = device != "tcp" && !only_adapters(device);
   // Measured: tcp sends large pieces without a copy; shared memory copies through cells of 8 KiB anyhow.
   t.piece_bytes = t.only_this_host ? 8000 : 60000;
   // UCX 1.13 loses wake-ups: connections are accepted by a thread of UCX, and the first can arrive between that thread
   // and ucp_worker_arm(), which then sees neither. So no sleep is long; short while nobody is connected, when it is
   // likely, and hardly noticeable after that.
   t.longest_sleep_alone = 2ms, t.longest_sleep = 50ms;
+  if (reaches) t.longest_sleep = 5ms;  // the bell for a signal by key comes when its origin next drives UCX
 
   capabilities& c = t.caps;
   c.any_local_memory = true;
   // Memory that peers can map does better than these, but what the caller allocated itself does not.
-  c.native_signal = false;
-  c.native_atomics = false;
-  c.target_must_progress = true;
+  c.native_signal = c.native_when_added = reaches;
+  c.native_atomics = false;  // an adapter's would not be atomic to the CPU's, and then no router could be made
+  c.target_must_progress = !reaches;
   c.cpu_atomics_agree = true;
   c.can_sleep = true;
   c.detects_death = true;
-  c.cost = t.only_this_host ? loggp{0.2, 0.05, 0.05, 10} : loggp{4, 1, 1, 4};
+  c.cost = t.only_this_host ? loggp{0.2, 0.05, 0.05, 10} : reaches ? loggp{1.5, 0.3, 0.2, 10} : loggp{4, 1, 1, 4};
   return t;
 }
 
@@ -39,11 +40,13 @@ messages::link_traits describe(std::string_view device) {
 
 result<std::unique_ptr<messages::link>> ucx_link::open(std::string_view device) {
   std::unique_ptr<ucx_link> made{new ucx_link};
-  made->traits_ = describe(device);
-  made->hear_first_ = device != "rc";  // its adapters may not take a header at once, and are connected by UCX beforehand
+  // Adapters may not take a header at once, and are connected by UCX beforehand.
+  made->hear_first_ = !only_adapters(device);
   auto opened = open_worker(device);
   if (!opened) return opened.error();
   made->ucx_ = *opened;
+  made->reaches_ = only_adapters(device) && works_alone(made->ucx_);
+  made->traits_ = describe(device, made->reaches_);
   return std::unique_ptr<link>{std::move(made)};
 }
 

@@ -3,6 +3,10 @@
 // Order. UCX keeps the order of eager active messages of an endpoint: they take one lane, and what must wait there waits
 // in a queue. Its manual does not promise that; a gap in the numbers would tell.
 //
+// Deaths. On tcp and shared memory UCX sees the end of a peer's process at once. On adapters across hosts it knows by a
+// missing acknowledgement of ud, which a thread of the peer's process sends: after half a minute (UCX_UD_VERBS_TIMEOUT).
+// 700 ms were tried, and took living peers on a crowded machine for dead. On one host a pidfd tells first.
+//
 // What UCX 1.13 does not survive is kept away from it: an answer to a connection that must be kept (send() and settle()),
 // an endpoint upon a connection that was reset (open()). Of the last there remains a rest: on tcp, a peer that ends
 // between the look and the opening can still end this process by an assertion of UCX (tcp_ep.c:478), seen in about one of
@@ -18,6 +22,7 @@
 
 namespace tutti::ucx {
 
+using messages::frame;
 using messages::message;
 using messages::message_transport;
 using messages::peer;
@@ -31,7 +36,7 @@ struct connection {  // what peer::line points to
 };
 inline ucp_ep_h endpoint_of(const peer& p) noexcept { return static_cast<connection*>(p.line)->endpoint; }
 
-class ucx_link final : public messages::link {
+class ucx_link final : public messages::link, private messages::one_sided {
  public:
   static result<std::unique_ptr<link>> open(std::string_view device);
   ~ucx_link() override;
@@ -45,6 +50,7 @@ class ucx_link final : public messages::link {
   unsigned progress() noexcept override { return ucp_worker_progress(ucx_.worker); }
   int fd() const noexcept override { return fd_; }
   bool arm() noexcept override { return ucp_worker_arm(ucx_.worker) == UCS_OK; }
+  one_sided* reach() noexcept override { return reaches_ ? this : nullptr; }
   void push_out(time_point deadline) noexcept override;
   bool settle(time_point deadline) noexcept override;
   void abandon() noexcept override { ucx_ = {}; }
@@ -52,9 +58,22 @@ class ucx_link final : public messages::link {
  private:
   ucx_link() = default;
 
+  // one_sided.cpp
+  result<void*> expose(std::span<std::byte>, std::vector<std::byte>& key) override;
+  void conceal(void* exposed) noexcept override;
+  void* unlock(peer&, std::span<const std::byte> key) noexcept override;
+  void forget(void* unlocked) noexcept override;
+  messages::reaching put(frame&, void* unlocked, std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
+                         status& why) noexcept override;
+  messages::reaching get(frame&, void* unlocked, std::uint64_t offset, std::byte* to, std::uint32_t bytes,
+                         status& why) noexcept override;
+  void fence(peer&) noexcept override;
+  messages::reaching flush(frame&) noexcept override;
+
   worker_handles ucx_;
   messages::link_traits traits_;
   bool hear_first_ = true;  // see send()
+  bool reaches_ = false;    // memory can be reached by keys
   int fd_ = -1;
   message_transport* net_ = nullptr;
   std::vector<std::unique_ptr<connection>> connections_;

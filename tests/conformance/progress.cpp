@@ -14,6 +14,9 @@ void upon_a_rank_that_computes(rank_env& e, work_upon work, std::span<std::byte>
   const area in = own.empty() ? e.allocate(200'000) : e.add(own), mine = e.allocate(200'000);
   fill(in.memory.subspan(0, 100'000), e.rank);
   fill(mine.memory.subspan(0, 100'000), 7);
+  e.submit(signal(in.at(1 - e.rank, 199'992), 1));  // to connect may need both
+  e.wait_word(in.word(199'992), 1);
+  e.flush();
   e.barrier();
   if (e.rank == 0) work(e, in, mine);
   e.barrier_without_progress();

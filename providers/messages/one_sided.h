@@ -1,0 +1,50 @@
+// What a link may offer besides messages: reaching into a peer's memory with nobody's help there (RDMA). transport.h says
+// what the transport does by it, and what it keeps doing by messages.
+//
+// put() and get() may be under way when they return; the link then calls message_transport::reached() once for each,
+// from its progress(), also when the connection is lost or closed. A link keeps what its library has no room for: the
+// transport bounds how much that is.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/status.h"
+
+namespace tutti::messages {
+
+struct frame;
+struct peer;
+
+enum class reaching : std::uint8_t {
+  done,       // handed to the fabric, and its memory here may be reused; for a flush: there was nothing to wait for
+  under_way,  // reached() will be called
+  refused,    // nothing was done; `why` says what is wrong with this operation
+  lost,       // nothing was done; suspect() was called
+};
+
+class one_sided {
+ public:
+  virtual ~one_sided() = default;
+
+  // Memory of this rank that peers may reach from now on; `key` is what they need to know. Null handle: never.
+  virtual result<void*> expose(std::span<std::byte> memory, std::vector<std::byte>& key) = 0;
+  virtual void conceal(void* exposed) noexcept = 0;
+
+  // A peer's key, made usable upon the connection that it has now. Null: it cannot be reached by that.
+  virtual void* unlock(peer&, std::span<const std::byte> key) noexcept = 0;
+  virtual void forget(void* unlocked) noexcept = 0;  // no operation by it is under way
+
+  // `offset` counts from the start of the exposed memory. The frame says towards whom, and is what reached() gets.
+  virtual reaching put(frame&, void* unlocked, std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
+                       status& why) noexcept = 0;
+  virtual reaching get(frame&, void* unlocked, std::uint64_t offset, std::byte* to, std::uint32_t bytes,
+                       status& why) noexcept = 0;
+  // What put() and get() have `done` before is in effect at that peer before what they do after.
+  virtual void fence(peer&) noexcept = 0;
+  // Reached when all that was put before lies in the peer's memory. Never refused.
+  virtual reaching flush(frame&) noexcept = 0;
+};
+
+}  // namespace tutti::messages
