@@ -38,7 +38,7 @@ struct tutti_context {
   std::uint64_t piece = 0;            // the most bytes of one operation
   std::uint64_t plain_put = 0;        // the most bytes a put may take from memory that is not registered
   bool plain_result = false;          // whether a get or an atomic may deliver there
-  bool peers_need_progress = false;   // what they do to this rank's memory goes on in its calls
+  bool peers_need_progress = false;   // some of what they do to this rank's memory goes on in its calls
   std::uint32_t operations = 0;       // since it last gave them some
 };
 

@@ -11,10 +11,13 @@
 // A word is 8 aligned bytes, which adapters store whole; what an origin sets by key and what a processor adds are never
 // meant for one word at one time (clause 7 makes added signals atomic to added ones, not to set ones).
 //
-// Sleep. Nothing wakes a rank when a word is set in its memory. So the origin, behind a fence behind the signal, reads the
-// peer's doze word (glance()) and sends a bell if that is odd. The peer makes it odd before it looks at its words for the
-// last time: if that look came before the signal, then the doze word was odd before the signal, and the glance finds it
-// odd. One glance is under way at a time; a signal meanwhile causes another one.
+// Sleep. Nothing wakes a rank when a word is set in its memory. So the origin, behind the signal, reads the peer's doze
+// word (glance()) and sends a bell if that is odd. The peer makes it odd before it looks at its words for the last time:
+// if that look came before the signal, then the doze word was odd before the signal, and the glance finds it odd. One
+// glance is under way at a time; a signal meanwhile causes another one. A reliable connection never lets a read overtake
+// an earlier write, so there is no fence between the two; and if one did, the peer would look by itself when its
+// longest sleep is over. (A fenced read was tried: soft-RoCE in Linux 6.1 can forget a read that waits at its fence until
+// something else is sent, and a flush meanwhile waits for that read.)
 #include "providers/messages/transport.h"
 
 namespace tutti::messages {
@@ -133,7 +136,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
     if (r == reaching::under_way) ++f->parts, ++p.under_way;
     offset += s.bytes;
   }
-  if (f->parts) f->wrong = why;  // reached() ends it
+  if (f->parts) f->wrong = r == reaching::lost ? p.suspicion : why;  // reached() ends it, or bury()
   else if (r != reaching::lost) finish(*f, why);
   return true;
 }
@@ -164,7 +167,6 @@ void message_transport::glance(peer& p) noexcept {
   }
   p.look_again = false;
   p.glance.to = &p;
-  reach_->fence(p);
   status why;
   const reaching r = reach_->get(p.glance, p.doze_key, 0, reinterpret_cast<std::byte*>(&p.glance.value),
                                  sizeof p.glance.value, why);
