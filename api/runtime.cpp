@@ -3,6 +3,7 @@
 
 #include "api/context.h"
 #include "api/options.h"
+#include "core/driven_transport.h"
 
 using namespace tutti;
 using namespace tutti::api;
@@ -23,7 +24,7 @@ void learn_limits(tutti_context& ctx) {
   ctx.piece = caps.max_bytes ? std::min(caps.max_bytes, most) : most;
   ctx.plain_put = caps.any_local_memory ? ~std::uint64_t{0} : caps.max_inline;
   ctx.plain_result = caps.any_local_memory;
-  ctx.peers_need_progress = caps.target_must_progress || !caps.native_signal || !caps.native_atomics;
+  ctx.peers_need_progress = wants_progress(caps) || caps.progress_thread;
 }
 
 status join(tutti_context& ctx, const tutti_options_t* options) {

@@ -12,7 +12,8 @@
  *                not overlap in time. Different contexts are independent; a process may have several.
  *  3. Progress.  Communication advances inside calls of this library: those that wait, those that find something not
  *                yet complete, and every so many operations. A rank that computes for long without any may hold up
- *                others on fabrics without hardware progress; tutti_progress() now and then prevents that.
+ *                others on fabrics without hardware progress; tutti_progress() now and then prevents that, and so does
+ *                the setting TUTTI_PROGRESS=thread for what others do to this rank's windows.
  *  4. Blocking.  Only functions that say so block. A blocked call ends when what it waits for has come, when a rank it
  *                depends on has died (TUTTI_PEER_DEAD), or at its timeout. Timeouts are seconds; negative: none; 0: one
  *                try. Those that take no timeout end in the first two ways only.

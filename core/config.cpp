@@ -31,6 +31,8 @@ constexpr knob_row table[] = {
      "routers that multicast over IP may pass, plus 1; 1 stays in the subnet"},
     {knob::wait, "wait", knob_kind::word, "auto", "auto|spin|yield|sleep", 0, 0,
      "how a rank waits: auto spins, then yields, then sleeps"},
+    {knob::progress, "progress", knob_kind::word, "calls", "calls|thread", 0, 0,
+     "who serves peers where the fabric does not (ucx:tcp, ofi): this rank's calls, or a thread while it makes none"},
     {knob::timeout_s, "timeout_s", knob_kind::number, "60", "", 1, 86400,
      "seconds that start-up and other set-up may take"},
     {knob::check, "check", knob_kind::number, "0", "", 0, 1,

@@ -1,9 +1,11 @@
 // Which transport a job uses. TUTTI_PROVIDER=name[:device] forces one for every pair of ranks, and a+b a router of two:
 // a inside each node, b between nodes. Else shared memory where all ranks share a node, and a router of shared memory and
-// the first network of the registry where they do not.
+// the first network of the registry where they do not. Around it TUTTI_PROGRESS=thread puts the thread that drives those
+// that want it, and TUTTI_CHECK=1 the checks.
 #include <string>
 
 #include "core/checked_transport.h"
+#include "core/driven_transport.h"
 #include "core/job.h"
 #include "core/provider.h"
 #include "core/router.h"
@@ -24,7 +26,8 @@ job_options options_from(const config& c) {
 open_params params_from(const config& c, const bootstrap& boot) {
   return {.device = {}, .job_id = boot.job_id(), .rank = boot.rank(), .size = boot.size(),
           .multicast_interface = c.text(knob::multicast_interface),
-          .multicast_ttl = static_cast<std::uint32_t>(c.number(knob::multicast_ttl))};
+          .multicast_ttl = static_cast<std::uint32_t>(c.number(knob::multicast_ttl)),
+          .progress_thread = c.text(knob::progress) == "thread"};
 }
 
 namespace {
@@ -34,21 +37,25 @@ class opener {
   opener(const config& c, const bootstrap& boot, const layout& where)
       : params_{params_from(c, boot)}, self_{boot.rank(), where.node_of[boot.rank()]} {}
 
-  result<std::unique_ptr<transport>> open(const provider_choice& choice) const {
+  // Those of what was opened that a progress thread is to drive.
+  std::vector<transport*> to_drive;
+
+  result<std::unique_ptr<transport>> open(const provider_choice& choice) {
     open_params p = params_;
     p.device = choice.device;
     auto t = choice.impl->open(p);
     if (!t) return t.error().during("provider " + std::string(choice.impl->name));
+    if (p.progress_thread && wants_progress((*t)->caps())) to_drive.push_back(t->get());
     return t;
   }
-  result<std::unique_ptr<transport>> open(std::string_view spec) const {
+  result<std::unique_ptr<transport>> open(std::string_view spec) {
     if (const auto plus = spec.find('+'); plus != spec.npos) return open(spec.substr(0, plus), spec.substr(plus + 1));
     auto choice = find_provider(spec);
     if (!choice) return choice.error();
     return open(*choice);
   }
   template <class Network>
-  result<std::unique_ptr<transport>> open(std::string_view node, Network network) const {
+  result<std::unique_ptr<transport>> open(std::string_view node, Network network) {
     auto far = open(network);
     if (!far) return far;
     auto near = open(node);
@@ -61,9 +68,8 @@ class opener {
   place_in_job self_;
 };
 
-result<std::unique_ptr<transport>> open_by_config(const config& c, const bootstrap& boot, const layout& where) {
+result<std::unique_ptr<transport>> open_by_config(opener& to, const config& c, const layout& where) {
   set_provider_path(std::string(c.text(knob::provider_path)));
-  const opener to{c, boot, where};
   if (const auto forced = c.text(knob::provider); !forced.empty() && forced != "auto") return to.open(forced);
   if (where.nodes() == 1) return to.open("shm");
 
@@ -84,9 +90,12 @@ result<std::unique_ptr<transport>> open_by_config(const config& c, const bootstr
 }  // namespace
 
 result<std::unique_ptr<transport>> open_transport(const config& c, const bootstrap& boot, const layout& where) {
-  auto net = open_by_config(c, boot, where);
-  if (!net || c.number(knob::check) == 0) return net;
-  return make_checked(std::move(*net));
+  opener to{c, boot, where};
+  auto net = open_by_config(to, c, where);
+  if (!net) return net;
+  if (!to.to_drive.empty()) net = make_driven(std::move(*net), std::move(to.to_drive));
+  if (c.number(knob::check) != 0) net = make_checked(std::move(*net));
+  return net;
 }
 
 }  // namespace tutti

@@ -18,6 +18,7 @@ struct open_params {
   std::uint32_t size = 1;
   std::string_view multicast_interface;  // TUTTI_MULTICAST_INTERFACE, for those who multicast over IP
   std::uint32_t multicast_ttl = 1;       // TUTTI_MULTICAST_TTL
+  bool progress_thread = false;          // two threads will call, one at a time (core/driven_transport.h)
 };
 
 struct provider {
@@ -32,7 +33,7 @@ struct provider {
 };
 
 // A module exports one function of this type and name. It returns null if `abi` is not the one it was built for.
-inline constexpr int provider_abi = 2;
+inline constexpr int provider_abi = 3;
 using provider_module_fn = const provider* (*)(int abi);
 inline constexpr const char* provider_module_symbol = "tutti_provider_module";
 

@@ -23,6 +23,7 @@
 //  8. Progress.    Nothing happens by itself unless caps() says so: progress() drives this rank's own operations and,
 //                  if caps().target_must_progress, those of its peers upon it. It never blocks. To make the connection
 //                  of two ranks may need the progress of both: the first operation between them may wait for it.
+//                  If caps().progress_thread, a thread gives all that progress while the rank makes no call.
 //  9. Sleep.       arm() opens a sleep; whatever arrives after arm() returned true ends the next sleep(), or makes
 //                  wait_fd() readable: look at your words between the two. What arrives: signals, put_signals and
 //                  atomics upon this rank's memory, multicast datagrams, completions of its own operations, and the
@@ -41,6 +42,7 @@
 // 13. Preconditions are the caller's: ranks are members of the segment, ranges lie inside it, words are aligned, and
 //                  regions are alive. The C API and the checking decorator (core/checked_transport.h) verify them.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -89,6 +91,7 @@ struct capabilities {
   bool native_when_added = false;       // what the two say holds upon memory given to add() as well
   bool cpu_atomics_agree = false;       // fabric atomics and CPU atomics upon one word are atomic to each other
   bool target_must_progress = false;    // true on tcp: a rank that computes for long stalls all puts and gets upon it
+  bool progress_thread = false;         // TUTTI_PROGRESS=thread: whatever waits for progress has it, soon, without a call
   bool can_sleep = false;               // clause 9 holds; false: sleep() is a short nap
   bool detects_death = false;           // clause 10 holds; false: only a deadline ends a wait on a dead peer
   bool virtual_clock = false;           // now() is simulated: waiting must sleep() at once, spinning would be in vain
@@ -96,20 +99,30 @@ struct capabilities {
 };
 
 // Operations in flight and the first failure among them. One completion may serve many operations. It must outlive
-// them. Not thread-safe (clause 12).
+// them. Not thread-safe (clause 12), except that operations may finish in a transport's own thread (progress_thread):
+// begin() and finish() are never called at once, but the owner asks idle() and outcome() at any time.
 class completion {
  public:
-  bool idle() const noexcept { return pending_ == 0; }
-  std::uint32_t pending() const noexcept { return pending_; }
-  const status& outcome() const noexcept { return first_; }
-  void clear() noexcept { first_ = {}; }                                          // forget the error; only when idle
-  void begin() noexcept { ++pending_; }                                           // providers only
-  void finish() noexcept { --pending_; }                                          // providers only
-  void finish(const status& s) noexcept { --pending_; if (first_.ok()) first_ = s; }  // providers only
+  bool idle() const noexcept { return pending() == 0; }
+  std::uint32_t pending() const noexcept { return std::atomic_ref{pending_}.load(std::memory_order_acquire); }
+  const status& outcome() const noexcept { return std::atomic_ref{failed_}.load(std::memory_order_acquire) ? first_ : none_; }
+  void clear() noexcept { failed_ = false, first_ = {}; }  // forget the error; only when idle
+  void begin() noexcept { count(pending_ + 1); }           // providers only
+  void finish() noexcept { count(pending_ - 1); }          // providers only
+  void finish(const status& s) noexcept {                  // providers only
+    if (!s.ok() && !failed_) {
+      first_ = s;
+      std::atomic_ref{failed_}.store(true, std::memory_order_release);
+    }
+    finish();
+  }
 
  private:
-  std::uint32_t pending_ = 0;
-  status first_;
+  void count(std::uint32_t n) noexcept { std::atomic_ref{pending_}.store(n, std::memory_order_release); }
+
+  mutable std::uint32_t pending_ = 0;
+  mutable bool failed_ = false;
+  status first_, none_;  // the first is fixed once failed_ is set
 };
 
 enum class op_kind : std::uint8_t { put, get, get_scatter, signal, put_signal, fetch_add, compare_swap, swap };

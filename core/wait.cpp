@@ -40,7 +40,7 @@ waiting::waiting(wait_policy policy, double ranks_per_core, const capabilities& 
   }
   // Where words change only by this rank's own progress, and a turn of it is a system call, polls between turns find
   // nothing: they are there for ranks of this node, which a router may have as well.
-  if (caps.target_must_progress && caps.cost.latency_us >= 1) {
+  if ((caps.target_must_progress || caps.progress_thread) && caps.cost.latency_us >= 1) {
     polls_a_turn_ = 4;
     spins_ /= 8;
   }

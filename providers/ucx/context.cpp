@@ -86,7 +86,7 @@ status configure(ucp_config_t* config, std::string_view device) {
   return e == UCS_OK ? status{} : vendor_error(e, "choosing transports \"" + std::string{device} + '"');
 }
 
-status create(worker_handles& h, std::string_view device) {
+status create(worker_handles& h, std::string_view device, bool two_threads) {
   ucp_config_t* config = nullptr;
   if (const auto e = ucp_config_read(nullptr, nullptr, &config); e != UCS_OK)
     return vendor_error(e, "reading UCX's configuration");
@@ -104,7 +104,7 @@ status create(worker_handles& h, std::string_view device) {
 
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  params.thread_mode = two_threads ? UCS_THREAD_MODE_SERIALIZED : UCS_THREAD_MODE_SINGLE;
   if (const auto e = ucp_worker_create(h.context, &params, &h.worker); e != UCS_OK)
     return vendor_error(e, "ucp_worker_create");
   return {};
@@ -129,13 +129,13 @@ bool only_adapters(std::string_view device) noexcept {
   return true;
 }
 
-result<worker_handles> open_worker(std::string_view device) {
+result<worker_handles> open_worker(std::string_view device, bool two_threads) {
   static std::mutex one_at_a_time;  // log level and log handlers are UCX's globals
   const std::lock_guard lock{one_at_a_time};
   leave_signals_alone();
   listening ear;
   worker_handles h;
-  const status outcome = create(h, device);
+  const status outcome = create(h, device, two_threads);
   if (outcome) return h;
   close_worker(h);
   return ear.words.empty() ? outcome

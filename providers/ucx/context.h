@@ -20,8 +20,8 @@ struct worker_handles {
 bool only_adapters(std::string_view device) noexcept;
 
 // `device` is a list of UCX's transports ("tcp", "shm", "rc"), or empty for UCX's own choice. On failure the status
-// carries what UCX would have printed.
-result<worker_handles> open_worker(std::string_view device);
+// carries what UCX would have printed. `two_threads`: both will use the worker, one at a time.
+result<worker_handles> open_worker(std::string_view device, bool two_threads = false);
 // Connects the worker to itself for that, which takes milliseconds. Only where only_adapters().
 bool works_alone(const worker_handles&) noexcept;
 void close_worker(worker_handles&) noexcept;

@@ -38,11 +38,11 @@ messages::link_traits describe(std::string_view device, bool reaches) {
 
 }  // namespace
 
-result<std::unique_ptr<messages::link>> ucx_link::open(std::string_view device) {
+result<std::unique_ptr<messages::link>> ucx_link::open(std::string_view device, bool two_threads) {
   std::unique_ptr<ucx_link> made{new ucx_link};
   // Adapters may not take a header at once, and are connected by UCX beforehand.
   made->hear_first_ = !only_adapters(device);
-  auto opened = open_worker(device);
+  auto opened = open_worker(device, two_threads);
   if (!opened) return opened.error();
   made->ucx_ = *opened;
   made->reaches_ = only_adapters(device) && works_alone(made->ucx_);

@@ -38,7 +38,7 @@ inline ucp_ep_h endpoint_of(const peer& p) noexcept { return static_cast<connect
 
 class ucx_link final : public messages::link, private messages::one_sided {
  public:
-  static result<std::unique_ptr<link>> open(std::string_view device);
+  static result<std::unique_ptr<link>> open(std::string_view device, bool two_threads);
   ~ucx_link() override;
 
   const messages::link_traits& traits() const noexcept override { return traits_; }

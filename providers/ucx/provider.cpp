@@ -25,7 +25,7 @@ std::vector<std::string> probe(std::string& why_not) {
 }
 
 result<std::unique_ptr<transport>> open(const open_params& p) {
-  auto link = ucx::ucx_link::open(p.device);
+  auto link = ucx::ucx_link::open(p.device, p.progress_thread);
   if (!link) return link.error();
   return messages::message_transport::open(p, std::move(*link));
 }

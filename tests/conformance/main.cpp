@@ -93,6 +93,7 @@ bool init() {
   std::vector<fabric_spec> known = fabrics(&missing);
   for (auto& f : composed_fabrics(known)) known.push_back(std::move(f));
   for (auto& f : sim_fabrics()) known.push_back(std::move(f));
+  if (chosen.fabric.ends_with(')')) known = {{chosen.fabric}};  // any composition, also one that is not tested always
   for (auto& f : known) {
     if (!chosen.fabric.empty() && f.name != chosen.fabric) continue;
     if (chosen.of.empty() || vendor_of(f.name) == chosen.of) all.push_back(f);

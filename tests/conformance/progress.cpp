@@ -53,24 +53,24 @@ void add_and_look(rank_env& me, const area& in, const area& mine) {
 }
 
 void signals_need_no_help(rank_env& e) {
-  if (!e.net().caps().native_signal) skip("signals are done by the target's progress");
+  if (!e.net().caps().native_signal && !e.net().caps().progress_thread) skip("signals are done by the target's progress");
   if (e.net().caps().target_must_progress) skip("the target must progress");
   upon_a_rank_that_computes(e, signal_and_look);
 }
 
 void atomics_need_no_help(rank_env& e) {
-  if (!e.net().caps().native_atomics) skip("atomics are done by the target's progress");
+  if (!e.net().caps().native_atomics && !e.net().caps().progress_thread) skip("atomics are done by the target's progress");
   if (e.net().caps().target_must_progress) skip("the target must progress");
   upon_a_rank_that_computes(e, add_and_look);
 }
 
 void nor_do_they_upon_added_memory(rank_env& e) {
   const capabilities& c = e.net().caps();
-  if (!c.native_when_added) skip("upon added memory signals and atomics are done by the target's progress");
+  if (!c.native_when_added && !c.progress_thread) skip("upon added memory signals and atomics are done by the target's progress");
   if (c.target_must_progress) skip("the target must progress");
   std::vector<std::uint64_t> signalled(25'000), added(25'000);
-  if (c.native_signal) upon_a_rank_that_computes(e, signal_and_look, std::as_writable_bytes(std::span{signalled}));
-  if (c.native_atomics) upon_a_rank_that_computes(e, add_and_look, std::as_writable_bytes(std::span{added}));
+  if (c.native_signal || c.progress_thread) upon_a_rank_that_computes(e, signal_and_look, std::as_writable_bytes(std::span{signalled}));
+  if (c.native_atomics || c.progress_thread) upon_a_rank_that_computes(e, add_and_look, std::as_writable_bytes(std::span{added}));
 }
 
 // With nothing to do it says so: a loop that runs progress() until it returns 0 ends.

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "core/checked_transport.h"
+#include "core/driven_transport.h"
 #include "core/fault_transport.h"
 #include "core/router.h"
 
@@ -67,6 +68,14 @@ result<std::unique_ptr<transport>> open_fabric(std::string_view name, const open
     plan.refuse = plan.idle = 0.3;
     return std::unique_ptr<transport>{std::make_unique<fault_transport>(std::move(*net), plan)};
   }
+  if (const auto below = inside(name, "driven"); !below.empty()) {
+    open_params two_threads = params;
+    two_threads.progress_thread = true;
+    auto net = open_fabric(below, two_threads);
+    if (!net) return net;
+    transport* all = net->get();
+    return make_driven(std::move(*net), {all});
+  }
   const auto choice = find_provider(name);
   if (!choice) return choice.error();
   open_params own = params;
@@ -83,6 +92,7 @@ std::vector<fabric_spec> composed_fabrics(const std::vector<fabric_spec>& plain)
   for (const char* made : {"checked(shm)", "faulty(shm)", "router(shm+shm)"}) all.push_back({made});
   for (const char* network : {"ucx:tcp", "ofi:tcp"})
     if (there(network)) all.push_back({"router(shm+" + std::string{network} + ")"});
+  if (there("ucx:tcp")) all.push_back({"driven(ucx:tcp)"});
   return all;
 }
 
