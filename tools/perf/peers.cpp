@@ -122,6 +122,24 @@ contestant ucx_perftest(std::string name, std::string test, std::string tls, int
   return c;
 }
 
+// Libfabric's own ping-pong between two processes, pinned apart: one way, the mean of all trips.
+contestant fi_pingpong(std::string name, std::string provider, int iterations) {
+  contestant c{std::move(name), {}, {}};
+  if (!output_of("command -v fi_pingpong")) c.why_not = "fi_pingpong is not installed (package libfabric-bin)";
+  c.median_us = [=](int, double seconds) -> std::optional<double> {
+    const std::string port = std::to_string(20000 + getpid() % 20000);
+    auto on = [&](const char* core, const std::string& more) {
+      return bound(seconds) + "taskset -c " + core + " fi_pingpong -e rdm -S 8 -p '" + provider + "' -I " +
+             std::to_string(iterations) + more;
+    };
+    const auto text = output_of("{ " + on("0", " -B " + port) + " >/dev/null & sleep 0.7; " +
+                                on("1", " -P " + port + " 127.0.0.1") + " | awk '$1 == 8 {print $7}'; wait; }");
+    if (!text || text->empty()) return {};
+    return std::atof(text->c_str());
+  };
+  return c;
+}
+
 contestant an_mpi(std::string name, const std::string& compiler, const std::string& launcher, const fs::path& scratch) {
   contestant c{std::move(name), {}, {}};
   const std::string program = scratch / (compiler + ".bench");
@@ -190,6 +208,11 @@ int compare_with_peers(const peers_plan& plan) {
   ucx.push_back(ucx_perftest("put_lat shm", "ucp_put_lat", "posix,self", 1000000));
   ucx.push_back(ourselves(plan.self, scratch.path(), "put+signal", "ucx:shm", "ucx:shm", "one-sided", "put 8 B + signal"));
   contest(ucx, plan, {2}, "one way over UCX, microseconds: UCX's own test, then tutti, over tcp and over shared memory");
+
+  std::vector<contestant> ofi;
+  ofi.push_back(fi_pingpong("fi_pingpong", "tcp;ofi_rxm", 50000));
+  ofi.push_back(ourselves(plan.self, scratch.path(), "barrier", "ofi:tcp", "ofi:tcp"));
+  contest(ofi, plan, {2}, "one way over libfabric's tcp, microseconds: libfabric's own test, then tutti");
   return 0;
 }
 
