@@ -111,7 +111,7 @@ void message_transport::open_endpoint(peer& p) noexcept {
   if (local && head.pid != ::getpid() && p.pidfd < 0) watch_process(p, head.pid);
   // It may have left, or died, and that may have arrived here: then no connection is made.
   drain();
-  if (p.end && p.pidfd >= 0 && readable(p.pidfd)) bury(p, died(p.rank, "its process has ended"));
+  if (p.end && p.pidfd >= 0 && readable(p.pidfd)) bury_dead(p);
   if (!p.end) return;
   if (const status s = link_->open(p, blob.subspan(sizeof head)); !s) {
     const std::string what = "rank " + std::to_string(p.rank) + " cannot be reached: ";
@@ -136,7 +136,7 @@ void message_transport::open_endpoint(peer& p) noexcept {
 void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
   p.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (p.pidfd < 0) {
-    if (errno == ESRCH) bury(p, died(p.rank, "its process has ended"));
+    if (errno == ESRCH) bury_dead(p);
     return;  // without a pidfd (an old kernel, too many files), the link has to notice
   }
   epoll_event event{};
@@ -167,6 +167,14 @@ void message_transport::bury(peer& p, status why) noexcept {
   }
   fail_queue(p);
   close_soon(p);
+}
+
+// A process of this host is no more.
+void message_transport::bury_dead(peer& p) noexcept {
+  if (!p.end) return;
+  bury(p, died(p.rank, "its process has ended"));
+  const auto blob = (*addresses_)[p.rank];
+  link_->bereave(blob.subspan(sizeof(address_head), head_of<address_head>(blob)->link_bytes));
 }
 
 // All that waits to be sent or answered. What the link keeps or has under way ends in sent() and reached(): until then it
@@ -219,7 +227,7 @@ void message_transport::judge_suspects() noexcept {
     peer& p = *suspects_[i];
     if (p.end && p.pidfd >= 0 && readable(p.pidfd)) {
       drain();
-      if (p.end) bury(p, died(p.rank, "its process has ended"));
+      if (p.end) bury_dead(p);
     }
     // Its process lives on and nothing else breaks a connection within one host: its transport is gone.
     if (p.end && now() >= p.suspected) bury(p, p.pidfd >= 0 ? left(p.rank, p.suspicion.text()) : died(p.rank, p.suspicion.text()));
@@ -239,7 +247,7 @@ bool message_transport::look_for_deaths(int timeout_ms) noexcept {
     auto* p = static_cast<peer*>(events[i].data.ptr);
     if (!p || !p->end) continue;
     drain();
-    if (p->end) bury(*p, died(p->rank, "its process has ended"));
+    if (p->end) bury_dead(*p);
   }
   return n > 0;
 }

@@ -215,6 +215,7 @@ class message_transport final : public transport {
   void watch_process(peer&, std::int32_t pid) noexcept;
   bool same_host(rank_t) const noexcept;
   void bury(peer&, status) noexcept;           // ends all its operations; safe inside a link's callbacks
+  void bury_dead(peer&) noexcept;
   void fail_queue(peer&) noexcept;
   void close_soon(peer&) noexcept;             // safe inside a link's callbacks
   void close_endpoints() noexcept;             // of the buried

@@ -54,6 +54,7 @@ class ofi_link final : public messages::link {
   result<std::vector<std::byte>> address() override;
   status open(peer&, std::span<const std::byte> address) noexcept override;
   void close(peer&) noexcept override;
+  void bereave(std::span<const std::byte> address) noexcept override;
   sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept override;
   unsigned progress() noexcept override;
   int fd() const noexcept override { return both_fds_ >= 0 ? both_fds_ : ofi_.wait_fd; }

@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <set>
 
+#include "tools/run/leavings.h"
+
 namespace tutti::run {
 namespace {
 
@@ -33,7 +35,10 @@ namespace {
     if (what > 0) groups.insert(what);
     else groups.erase(-what);
   }
-  for (const pid_t g : groups) kill(-g, SIGKILL);
+  for (const pid_t g : groups) {
+    kill(-g, SIGKILL);
+    remove_leavings(g);
+  }
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   _exit(0);

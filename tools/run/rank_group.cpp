@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tools/run/leavings.h"
+
 namespace tutti::run {
 namespace {
 
@@ -69,7 +71,10 @@ std::optional<rank_group::ended> rank_group::next_death() {
   siginfo_t info{};
   if (waitid(P_PID, static_cast<id_t>(rank.pid), &info, WEXITED | WNOWAIT) != 0) return std::nullopt;
   const death how = death::from(info);
-  if (!how.success()) kill(-rank.pid, SIGKILL);  // before the pid is given up
+  if (!how.success()) {  // before the pid is given up
+    kill(-rank.pid, SIGKILL);
+    remove_leavings(rank.pid);
+  }
   guardian_.forget(rank.pid);
   waitid(P_PID, static_cast<id_t>(rank.pid), &info, WEXITED);
   rank.pidfd.close();  // and leaves the set
