@@ -72,7 +72,7 @@ status shm_transport::copy_user(const rma_op& op, peer& p, const key_blob& key) 
                            : ::process_vm_writev(pid, local, n, &remote, 1, 0);
   if (moved == static_cast<ssize_t>(bytes)) return {};
   const int error = moved < 0 ? errno : EFAULT;
-  if (error == ESRCH && check_twice(p)) return p.death;
+  if (error == ESRCH && ends(p)) return p.death;  // it has no memory any more
   status s = os_error("cannot copy " + std::to_string(bytes) + " bytes " + (in ? "from" : "to") +
                           " the memory of rank " + std::to_string(p.rank), error);
   return {s.code(), s.text(), p.rank, error};
@@ -94,7 +94,7 @@ bool shm_transport::submit_slowly(const rma_op& op) noexcept {
   if (has_word(op)) word = resolve(is_atomic(op.kind) ? op.remote : op.signal, *p, word_key, why);
   if (!why.ok()) {
     if (why.code() == errc::peer_dead)
-      why = check_twice(*p) ? p->death : status{errc::invalid, "rank " + std::to_string(p->rank) + " has dropped the region"};
+      why = has_let_go(*p) ? p->death : status{errc::invalid, "rank " + std::to_string(p->rank) + " has dropped the region"};
     fail(op, p, why);
     return true;
   }

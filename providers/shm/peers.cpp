@@ -3,6 +3,7 @@
 // A process that ends, however it ends, makes its pidfd readable at once, also while it is a zombie. A transport that
 // is destroyed in order says so in its control page first, and that is looked at first: "left" is told from "died"
 // even when the process has gone as well. Threads of this process have no pidfd of their own, only the mark.
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -76,14 +77,23 @@ bool shm_transport::check(peer& p) noexcept {
   return true;
 }
 
-// A process that ends closes its descriptors a moment before its pidfd tells: whoever finds them gone looks again.
-bool shm_transport::check_twice(peer& p) noexcept {
+// A process that ends lets go of its memory, then of its descriptors, and only then does its pidfd tell. On a busy machine
+// each may take its time, but none of it fails to come; the bound is for a kernel that hangs.
+bool shm_transport::ends(peer& p) noexcept {
   if (check(p)) return true;
   if (p.process) {
     pollfd one{p.process.get(), POLLIN, 0};
-    ::poll(&one, 1, 20);
+    ::poll(&one, 1, 5000);
   }
   return check(p);
+}
+
+// A living process keeps its control page open.
+bool shm_transport::has_let_go(peer& p) noexcept {
+  if (check(p)) return true;
+  const memory_name& page = p.name;
+  const auto fd = open_descriptor(page.owner, page.fd, page.inode, page.device, O_RDONLY);
+  return !fd && fd.error().code() == errc::peer_dead && ends(p);
 }
 
 bool shm_transport::check_all() noexcept {

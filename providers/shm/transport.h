@@ -119,7 +119,8 @@ class shm_transport final : public transport {
   status contact(peer&) noexcept;      // maps its page
   void mark_dead(peer&, const char* how, std::int64_t native) noexcept;
   bool check(peer&) noexcept;          // true if it is dead; asks the kernel
-  bool check_twice(peer&) noexcept;    // the same, for a peer whose memory is gone; blocks up to 20 ms
+  bool ends(peer&) noexcept;           // the same, for one that is about to end: blocks until it has
+  bool has_let_go(peer&) noexcept;     // true if it is dead; asked when it was found without some memory
   bool check_all() noexcept;           // true if one was found dead that was not known to be
   void watch_all() noexcept;           // the death of any peer makes wait_fd() readable
   void wake_all() noexcept;
