@@ -22,8 +22,9 @@ bool only_adapters(std::string_view device) noexcept;
 // `device` is a list of UCX's transports ("tcp", "shm", "rc"), or empty for UCX's own choice. On failure the status
 // carries what UCX would have printed. `two_threads`: both will use the worker, one at a time.
 result<worker_handles> open_worker(std::string_view device, bool two_threads = false);
-// Connects the worker to itself for that, which takes milliseconds. Only where only_adapters().
-bool works_alone(const worker_handles&) noexcept;
+// Whether a put arrives with nobody's help. Connects the worker to itself for that, which takes milliseconds. Only where
+// only_adapters(). Where it does not connect the error says so, and the handles are gone: they cannot be closed.
+result<bool> works_alone(worker_handles&);
 void close_worker(worker_handles&) noexcept;
 
 }  // namespace tutti::ucx

@@ -45,7 +45,11 @@ result<std::unique_ptr<messages::link>> ucx_link::open(std::string_view device, 
   auto opened = open_worker(device, two_threads);
   if (!opened) return opened.error();
   made->ucx_ = *opened;
-  made->reaches_ = only_adapters(device) && works_alone(made->ucx_);
+  if (only_adapters(device)) {
+    const auto alone = works_alone(made->ucx_);
+    if (!alone) return alone.error();
+    made->reaches_ = *alone;
+  }
   made->traits_ = describe(device, made->reaches_);
   return std::unique_ptr<link>{std::move(made)};
 }

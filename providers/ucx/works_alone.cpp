@@ -49,14 +49,19 @@ struct target {
   const std::uint64_t first = 1, second = 2;
 };
 
-bool arrives(ucp_worker_h worker, ucp_ep_h ep, ucp_rkey_h key, target& t) noexcept {
+status connected(ucp_worker_h worker, ucp_ep_h ep, ucp_rkey_h key, target& t) {
   ucp_request_param_t plain{};
   const auto at = reinterpret_cast<std::uint64_t>(&t.words);
   void* put = ucp_put_nbx(ep, &t.first, sizeof t.first, at, key, &plain);  // connects, however long that takes
   const auto patience = clock::now() + longest_connecting;
-  if (!finish(worker, put, patience) || !finish(worker, ucp_ep_flush_nbx(ep, &plain), patience)) return false;
+  if (finish(worker, put, patience) && finish(worker, ucp_ep_flush_nbx(ep, &plain), patience)) return {};
+  return {errc::unavailable, "the adapter does not connect to itself by UCX within 5 s; over RoCE UCX_IB_GID_INDEX may "
+                             "have to name another address"};
+}
 
-  put = ucp_put_nbx(ep, &t.second, sizeof t.second, at, key, &plain);
+bool arrives(ucp_worker_h worker, ucp_ep_h ep, ucp_rkey_h key, target& t) noexcept {
+  ucp_request_param_t plain{};
+  void* put = ucp_put_nbx(ep, &t.second, sizeof t.second, reinterpret_cast<std::uint64_t>(&t.words), key, &plain);
   bool seen = false;
   for (const auto end = clock::now() + longest_flight; !seen && clock::now() < end; ::usleep(20))
     seen = std::atomic_ref<std::uint64_t>{t.words[0]}.load(std::memory_order_acquire) == t.second;
@@ -65,11 +70,12 @@ bool arrives(ucp_worker_h worker, ucp_ep_h ep, ucp_rkey_h key, target& t) noexce
 
 }  // namespace
 
-bool works_alone(const worker_handles& ucx) noexcept {
-  const std::unique_ptr<target> memory{new (std::nothrow) target};
+result<bool> works_alone(worker_handles& ucx) {
+  std::unique_ptr<target> memory{new (std::nothrow) target};
   ucp_ep_h ep = memory ? connect_to_itself(ucx.worker) : nullptr;
   if (!ep) return false;
   bool alone = false;
+  status unconnected;
   ucp_mem_map_params_t params{};
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
   params.address = memory->words, params.length = sizeof memory->words;
@@ -80,11 +86,20 @@ bool works_alone(const worker_handles& ucx) noexcept {
   if (ucp_mem_map(ucx.context, &params, &mapped) == UCS_OK) {
     if (ucp_rkey_pack(ucx.context, mapped, &packed, &bytes) == UCS_OK) {
       if (ucp_ep_rkey_unpack(ep, packed, &key) == UCS_OK) {
-        alone = arrives(ucx.worker, ep, key, *memory);
-        ucp_rkey_destroy(key);
+        unconnected = connected(ucx.worker, ep, key, *memory);
+        if (unconnected) {
+          alone = arrives(ucx.worker, ep, key, *memory);
+          ucp_rkey_destroy(key);
+        }
       }
       ucp_rkey_buffer_release(packed);
     }
+  }
+  // An assertion of UCX 1.13 ends the process that closes an endpoint in the middle of connecting, or its worker.
+  if (!unconnected) {
+    ucx = {};
+    (void)memory.release();  // the put may still be made
+    return unconnected;
   }
   ucp_request_param_t force{};
   force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
