@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -55,12 +56,16 @@ probed probe(const provider& p) {
 }
 
 // A vendor's library looks around at its first use, which takes libfabric a tenth of a second. Ranks inherit what it
-// found; nothing is open after this.
+// found; nothing is open after this. But for libfabric where there are RDMA devices: its connections over them cannot be
+// made in a process that was forked from one that has looked.
 void look_around(const std::string& fabric) {
   static std::vector<std::string_view> done;
   for (const std::string_view vendor : {"ucx", "ofi", "verbs"}) {
     if (fabric.find(vendor) == fabric.npos || std::find(done.begin(), done.end(), vendor) != done.end()) continue;
     done.push_back(vendor);
+    std::error_code none;
+    const std::filesystem::directory_iterator adapters{"/sys/class/infiniband", none};
+    if (vendor == "ofi" && !none && adapters != std::filesystem::directory_iterator{}) continue;
     open_params nothing;
     nothing.device = "no-such-device";
     if (const auto choice = find_provider(vendor)) (void)choice->impl->open(nothing).ok();
