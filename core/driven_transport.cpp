@@ -70,6 +70,10 @@ class driven_offload final : public offload {
     const visit here{thread_};
     return inner_->finished(id);
   }
+  std::uint32_t awaits(plan_id id) noexcept override {
+    const visit here{thread_};
+    return inner_->awaits(id);
+  }
   status outcome(plan_id id) noexcept override {
     const visit here{thread_};
     return inner_->outcome(id);

@@ -234,6 +234,8 @@ class offload {
   // How many epochs are finished here, in order, of those started: a load for each wait of the schedule. The end of an
   // epoch ends a sleep (clause 9).
   virtual std::uint64_t finished(plan_id) noexcept = 0;
+  // Whose signal is missing, by index in the group: of several, any. any_peer of core/schedule.h: none is.
+  virtual std::uint32_t awaits(plan_id) noexcept = 0;
   // Success, or the first error that the fabric met: the plan will then not finish. A dead peer need not show here, but
   // does by health(). For when a wait has lasted long.
   virtual status outcome(plan_id) noexcept = 0;

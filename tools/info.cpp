@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -24,6 +25,16 @@ struct choices {
   double ranks_per_core = 1;
 };
 
+// A device that TUTTI_PROVIDER names is shown though no probe offers it: some are taken only when named.
+void add_named(std::string_view provider, std::vector<std::string>& devices) {
+  const auto settings = config::load();
+  if (!settings) return;
+  const std::string_view spec = settings->text(knob::provider);
+  if (!spec.starts_with(provider) || spec.size() <= provider.size() + 1 || spec[provider.size()] != ':') return;
+  const std::string device{spec.substr(provider.size() + 1)};
+  if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
+}
+
 void print_providers() {
   for (const provider_entry& e : providers()) {
     if (!e.impl) {
@@ -31,7 +42,8 @@ void print_providers() {
       continue;
     }
     std::string why;
-    const auto devices = e.impl->probe(why);
+    auto devices = e.impl->probe(why);
+    add_named(e.name, devices);
     std::printf("%-6s %s%s%s\n", std::string(e.name).c_str(), std::string(e.impl->summary).c_str(),
                 e.impl->version ? ", version " : "", e.impl->version ? e.impl->version() : "");
     if (!why.empty()) std::printf("       %s: %s\n", devices.empty() ? "cannot run here" : "not taken", why.c_str());

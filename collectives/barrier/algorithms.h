@@ -36,6 +36,9 @@ std::uint32_t multicast_words(const barrier_shape&);
 schedule multicast(const barrier_shape&);
 std::uint32_t hierarchical_words(const barrier_shape&);
 schedule hierarchical(const barrier_shape&);
+std::uint32_t offloaded_words(const barrier_shape&);
+schedule offloaded(const barrier_shape&);
+bool can_be_offloaded(const barrier_algorithm&);  // signals and waits alone
 
 inline constexpr std::uint32_t nway_default = 4;       // three messages leave in the time of one on most adapters
 inline constexpr std::uint32_t tree_default = 3;

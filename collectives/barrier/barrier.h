@@ -16,7 +16,8 @@ struct barrier_shape {
   std::uint32_t size = 1;
   std::uint32_t radix = 0;                    // n-way: k; trees: fan-in l; hierarchical: its leaders'; 0: default
   std::span<const std::uint32_t> node_of;     // by team index; empty: every rank on one node
-  std::string_view leaders;                   // hierarchical: the algorithm among the nodes' leaders; empty: default
+  std::string_view leaders;                   // hierarchical: the algorithm among the nodes' leaders; offloaded: the one
+                                              // that is offloaded; empty: default
 };
 
 struct barrier_algorithm {
@@ -31,6 +32,7 @@ struct barrier_algorithm {
   // Lines of control memory a rank: depends on the shape but not on shape.rank.
   std::uint32_t (*words)(const barrier_shape&);
   schedule (*make)(const barrier_shape&);
+  bool offloaded = false;      // the fabric runs it by itself; needs a transport that can
 };
 
 std::span<const barrier_algorithm> barrier_algorithms() noexcept;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "collectives/barrier/algorithms.h"
 #include "collectives/barrier/price.h"
 
 namespace tutti {
@@ -64,7 +65,7 @@ constexpr entry entries[] = {
 };
 
 const barrier_algorithm* upper_of(const barrier_candidate& c) {
-  return c.algorithm->on_nodes ? find_barrier(c.leaders) : nullptr;
+  return c.algorithm->on_nodes || c.algorithm->offloaded ? find_barrier(c.leaders) : nullptr;
 }
 
 std::string missing(const barrier_candidate& c, const barrier_inputs& in) {
@@ -105,8 +106,13 @@ result<barrier_candidate> from_override(const barrier_inputs& in) {
   const barrier_algorithm* parameterized = c.algorithm;
   if (c.algorithm->on_nodes) {
     parameterized = find_barrier(w.leaders.empty() ? "dissemination" : w.leaders);
-    if (!parameterized || parameterized->on_nodes)
+    if (!parameterized || parameterized->on_nodes || parameterized->offloaded)
       return refuse("\"" + w.leaders + "\" is no barrier for the leaders of nodes; known: " + known_names(nullptr));
+    c.leaders = parameterized->name;
+  } else if (c.algorithm->offloaded) {
+    parameterized = find_barrier(w.leaders.empty() ? "dissemination" : w.leaders);
+    if (!parameterized || !barriers::can_be_offloaded(*parameterized))
+      return refuse("\"" + w.leaders + "\" is no barrier that can be offloaded; dissemination, pairwise, nway, tree and flat are");
     c.leaders = parameterized->name;
   } else if (!w.leaders.empty()) {
     return refuse("the barrier " + w.name + " has no leaders to run \"" + w.leaders + "\" among; hierarchical has");

@@ -16,10 +16,10 @@ namespace tutti {
 struct barrier_override {
   std::string name;         // empty: none; a row's name or an alias
   std::uint32_t radix = 0;  // 0: the default
-  std::string leaders;      // hierarchical only; empty: the default
+  std::string leaders;      // hierarchical and offloaded only, as for barrier_shape; empty: the default
 };
 
-// "name", "name:radix", "hierarchical:leaders" or "hierarchical:leaders:radix"; "" and "auto" are none. Invalid: names
+// "name", "name:radix", "hierarchical:leaders" or "hierarchical:leaders:radix", and so "offloaded:pairwise"; "" and "auto" are none. Invalid: names
 // the part that is wrong and what is known.
 result<barrier_override> parse_barrier_override(std::string_view text);
 

@@ -66,7 +66,8 @@ struct form {
   picoseconds (*cost)(const setting&);
 };
 constexpr form forms[] = {{"dissemination", dissemination}, {"pairwise", pairwise}, {"nway", nway}, {"tree", tree},
-                          {"flat", flat},                   {"counter", counter},   {"multicast", multicast}};
+                          {"flat", flat},                   {"counter", counter},   {"multicast", multicast},
+                          {"offloaded", dissemination}};
 
 picoseconds by_form(std::string_view name, const setting& s) {
   for (const form& f : forms)

@@ -46,7 +46,7 @@ result<barrier_override> parse_barrier_override(std::string_view text) {
   }
   out.name = row->name;
   std::size_t next = 1;
-  if (row->on_nodes && parts.size() > 1) out.leaders = parts[next++];
+  if ((row->on_nodes || row->offloaded) && parts.size() > 1) out.leaders = parts[next++];
   if (next < parts.size()) {
     const std::string_view digits = parts[next++];
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.radix);
@@ -59,7 +59,7 @@ result<barrier_override> parse_barrier_override(std::string_view text) {
 
 std::string to_string(const barrier_candidate& c) {
   std::string out(c.algorithm->name);
-  if (!c.leaders.empty()) out.append(", leaders ").append(c.leaders);
+  if (!c.leaders.empty()) out.append(c.algorithm->offloaded ? ", " : ", leaders ").append(c.leaders);
   if (c.radix) out.append(", radix ").append(std::to_string(c.radix));
   return out;
 }

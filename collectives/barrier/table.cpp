@@ -30,6 +30,8 @@ constexpr barrier_algorithm rows[] = {
      multicast_words, barriers::multicast},
     {"hierarchical", "flat inside each node, another algorithm among the nodes' leaders",
      "Gupta 2002, 5.3", false, false, true, 0, 0, hierarchical_words, hierarchical},
+    {"offloaded", "dissemination or another, run by the fabric while the program computes",
+     "Buntinas 2001, 2", false, false, false, 0, 0, offloaded_words, barriers::offloaded, true},
 };
 
 // The names that Kini 2003 gives.

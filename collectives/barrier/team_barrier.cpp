@@ -29,18 +29,26 @@ result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const barrier
                                      " lines of control memory, the team was made with " + std::to_string(t.lines()));
   blob.clear();
   if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob);
-  if (first_epoch != 1)  // every word begins one epoch back; peers may write only after that
+  if (a.offloaded) {
+    b->offloaded_ = offloaded_run::offer(t, b->plan_, first_epoch, blob);
+  } else if (first_epoch != 1) {  // every word begins one epoch back; peers may write only after that
     for (const step& s : b->plan_.steps)
       if (s.kind == step_kind::wait || (s.kind == step_kind::arrive && s.peer == t.index()))
         t.set_own(control::engine + s.word, (first_epoch - 1) * s.multiple);
+  }
   b->started_ = b->completed_ = first_epoch - 1;
   return b;
 }
 
-status team_barrier::accept(std::span<const std::byte> blob) {
+status team_barrier::accept(const shared_blobs& all) {
   const std::string what = "barrier " + std::string(algorithm_->name);
+  if (offloaded_) {
+    if (const status s = offloaded_->accept(all); !s.ok()) return s.during(what);
+    if (team_.size() > printable_size) plan_ = {};
+    return {};
+  }
   if (mc_)
-    if (const status s = mc_->accept(blob); !s.ok()) return s.during(what);
+    if (const status s = mc_->accept((*all)[0]); !s.ok()) return s.during(what);
   auto bound = program::bind(plan_, team_, control::engine, mc_.get());
   if (!bound) return bound.error().during(what);
   program_ = std::move(*bound);
@@ -55,16 +63,16 @@ result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const barrier_
   std::vector<std::byte> blob;
   auto b = offer(t, c, first_epoch, blob);
   if (!b) return b.error();
-  const bool multicasts = (*b)->mc_ != nullptr;
+  const bool exchanges = (*b)->mc_ || (*b)->offloaded_;
   const time_point deadline = t.parent_job().net().now() + t.parent_job().options().setup_timeout;
   shared_blobs blobs;
-  if (multicasts) {
+  if (exchanges) {
     auto all = t.exchange(blob, deadline);
     if (!all) return all.error();
     blobs = std::move(*all);
   }
-  const status accepted = (*b)->accept(blobs ? (*blobs)[0] : std::span<const std::byte>{});
-  if (!multicasts && first_epoch == 1) return accepted.ok() ? std::move(b) : result<std::unique_ptr<team_barrier>>(accepted);
+  const status accepted = (*b)->accept(blobs);
+  if (!exchanges && first_epoch == 1) return accepted.ok() ? std::move(b) : result<std::unique_ptr<team_barrier>>(accepted);
   // Whatever went wrong in one of them is an error in all: they must go on alike.
   const std::string_view trouble = accepted.ok() ? std::string_view{} : accepted.text();
   auto all = t.exchange(std::as_bytes(std::span{trouble.data(), std::min(trouble.size(), longest_trouble)}), deadline);
@@ -81,12 +89,36 @@ team_barrier::~team_barrier() { team_.parent_job().dismiss(*this); }
 
 std::size_t team_barrier::bytes() const noexcept { return sizeof *this + sizeof(run) + program_.bytes(); }
 
+wait_note team_barrier::waiting_for(const char* what) const noexcept {
+  if (!offloaded_) return run_->waiting_for(what);
+  const std::uint32_t peer = offloaded_->awaits();
+  return {.what = what, .from = peer < team_.size() ? team_.rank_of(peer) : no_rank, .have = completed_, .want = started_};
+}
+
+// Enlisted while something is unfinished: any progress of this rank then starts what could not be started yet, and sees
+// whether somebody has reported a death.
+void team_barrier::push_offloaded() noexcept {
+  (void)offloaded_->start(started_);
+  completed_ = offloaded_->completed();
+  job& j = team_.parent_job();
+  if (completed_ != started_) {
+    error_ = team_.health();
+    if (error_.ok()) return j.enlist(*this);
+    completed_ = started_;
+  }
+  j.dismiss(*this);
+}
+
 void team_barrier::begin_next() noexcept {
   run_->begin(completed_ + 1);
   running_ = true;
 }
 
 void team_barrier::advance() noexcept {
+  if (offloaded_) {
+    if (error_.ok()) push_offloaded();
+    return;
+  }
   while (running_ && run_->advance()) {
     running_ = false;
     if (!run_->outcome().ok()) {
@@ -103,7 +135,9 @@ void team_barrier::advance() noexcept {
 std::uint64_t team_barrier::start() noexcept {
   if (!error_.ok()) return completed_;
   ++started_;
-  if (!running_) {
+  if (offloaded_) {
+    push_offloaded();
+  } else if (!running_) {
     begin_next();
     if (run_->advance() && run_->outcome().ok()) {  // a team of one, or the last to arrive
       running_ = false;
@@ -117,17 +151,18 @@ std::uint64_t team_barrier::start() noexcept {
 }
 
 bool team_barrier::test(std::uint64_t request) noexcept {
+  if (offloaded_ && error_.ok() && !reached(completed_, request)) completed_ = offloaded_->completed();
   return reached(completed_, request) || !error_.ok();
 }
 
 status team_barrier::wait(std::uint64_t request, time_point deadline) noexcept {
   if (!test(request)) {
     job& j = team_.parent_job();
-    const wait_note note = run_->waiting_for(algorithm_->name.data());
+    const wait_note note = waiting_for(algorithm_->name.data());
     const status s = j.wait([&] { return advance(), test(request); },
                             [&] {
-                              const wait_note now = run_->waiting_for("");
-                              return team_.look(now.from);
+                              const status dead = team_.look(waiting_for("").from);
+                              return dead.ok() && offloaded_ ? offloaded_->outcome() : dead;
                             },
                             note, deadline);
     if (!s.ok()) {
@@ -145,7 +180,7 @@ status team_barrier::wait(std::uint64_t request, time_point deadline) noexcept {
 
 status team_barrier::enter(time_point deadline) noexcept {
   if (!error_.ok()) return error_;
-  if (started_ != completed_) return wait(start(), deadline);
+  if (started_ != completed_ || offloaded_) return wait(start(), deadline);
   // Alone in flight: run without enlisting.
   ++started_;
   begin_next();

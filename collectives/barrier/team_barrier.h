@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectives/barrier/choose.h"
+#include "collectives/barrier/offloaded_run.h"
 #include "core/executor.h"
 
 namespace tutti {
@@ -18,13 +19,14 @@ namespace tutti {
 class team_barrier final : public background {
  public:
   // Collective over the team, whose control segment must have lines_for() lines. `first_epoch` is for tests of the wrap.
-  // Unavailable, in all members alike: the algorithm multicasts and a member could not form or join the group.
+  // Unavailable, in all members alike: the algorithm multicasts and a member could not form or join the group; or the
+  // fabric is to run it, and a member's cannot.
   static result<std::unique_ptr<team_barrier>> open(team&, const barrier_candidate&, std::uint64_t first_epoch = 1);
-  // The same in two halves, for virtual ranks of one thread: offer() gives this rank's blob, accept() takes that of
-  // member 0. Nobody may start before all have accepted. An error of offer() is alike in all members.
+  // The same in two halves, for virtual ranks of one thread: offer() gives this rank's blob, accept() takes those of
+  // all. Nobody may start before all have accepted. An error of offer() is alike in all members.
   static result<std::unique_ptr<team_barrier>> offer(team&, const barrier_candidate&, std::uint64_t first_epoch,
                                                      std::vector<std::byte>& blob);
-  status accept(std::span<const std::byte> blob);
+  status accept(const shared_blobs& all);
   static std::uint32_t lines_for(const barrier_candidate&, std::span<const std::uint32_t> node_of, std::uint32_t size);
   ~team_barrier() override;
 
@@ -48,6 +50,8 @@ class team_barrier final : public background {
  private:
   team_barrier(team& t, const barrier_candidate& c) : team_(t), algorithm_(c.algorithm), choice_(c) {}
   void begin_next() noexcept;
+  void push_offloaded() noexcept;                  // starts what was asked for, as far as it can be; sees what is finished
+  wait_note waiting_for(const char* what) const noexcept;
 
   team& team_;
   const barrier_algorithm* algorithm_;
@@ -56,6 +60,7 @@ class team_barrier final : public background {
   std::unique_ptr<reliable_multicast> mc_;
   program program_;
   std::unique_ptr<run> run_;
+  std::unique_ptr<offloaded_run> offloaded_;       // instead of program_ and run_
   std::uint64_t started_ = 0, completed_ = 0;      // newest epoch asked for; newest finished
   bool running_ = false;                           // run_ works on completed_ + 1
   status error_;

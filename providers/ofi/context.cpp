@@ -10,10 +10,6 @@ namespace {
 // "tcp" of "tcp;ofi_rxm": utility providers stand behind a semicolon.
 std::string_view core_name(std::string_view provider) noexcept { return provider.substr(0, provider.find(';')); }
 
-// libfabric's own TCP provider of old: a message takes it milliseconds where ranks outnumber cores. But it runs schedules by
-// itself (deferred.h), so who names it gets it.
-constexpr std::string_view only_when_named = "sockets";
-
 info_list hints_for(std::string_view provider) {
   info_list h{fi_allocinfo()};
   if (!h) return h;
@@ -86,9 +82,9 @@ std::string not_found(const std::vector<found_device>& found) {
     const auto same = [&](const found_device& d) { return d.name == name; };
     if (is_utility(name) || std::any_of(found.begin(), found.end(), same)) continue;
     const auto info = describe_device(name);
-    if (!info || name == only_when_named)
-      why += (why.empty() ? "" : "; ") + name + ": " +
-             (info ? "only when named, as ofi:" + name + "; slow by messages" : info.error().text());
+    if (info && name != only_when_named) continue;
+    why += (why.empty() ? "" : "; ") + name + ": " +
+           (info ? "only when named, as it is slow by messages; see TUTTI_PROVIDER=ofi:" + name + " tutti info" : info.error().text());
   }
   return why;
 }

@@ -81,7 +81,7 @@ struct plan {
   rank_map members;
   std::uint64_t first_epoch = 1;
   std::uint32_t schedule_words = 0, waits = 0, sends = 0;
-  std::vector<std::uint32_t> lines;                     // of a lane: which schedule word each holds, gate by gate
+  std::vector<std::uint32_t> writers;                   // of a lane's lines, gate by gate: who signals there
   std::unique_ptr<std::byte[]> memory;                  // lanes * waits lines, then a value for each slot
   std::uint64_t* words = nullptr;
   std::uint64_t* values = nullptr;
@@ -97,6 +97,7 @@ struct plan {
   const std::uint64_t& word(std::uint32_t l, std::uint32_t line) const noexcept;
   std::uint64_t arrivals(std::uint32_t l, std::uint32_t line) const noexcept;  // epochs of the lane that have arrived
   std::uint64_t settled(std::uint32_t l) const noexcept;                       // whose signals from here are complete
+  std::uint32_t missing() const noexcept;
 };
 
 class deferred final : public offload {
@@ -111,6 +112,7 @@ class deferred final : public offload {
   std::uint32_t queue(plan_id, std::uint32_t) noexcept override;
   bool start(plan_id) noexcept override;
   std::uint64_t finished(plan_id) noexcept override;
+  std::uint32_t awaits(plan_id) noexcept override;
   status outcome(plan_id) noexcept override;
   void drop(plan_id) noexcept override;
 

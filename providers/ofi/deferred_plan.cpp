@@ -58,10 +58,10 @@ result<offload::plan_id> deferred::prepare(const schedule& s, const rank_map& me
 
 status deferred::build(plan& p) {
   for (const gate& g : p.gates) {
-    p.lines.insert(p.lines.end(), g.words.begin(), g.words.end());
+    p.writers.insert(p.writers.end(), g.writers.begin(), g.writers.end());
     p.sends += static_cast<std::uint32_t>(g.behind.size());
   }
-  p.waits = static_cast<std::uint32_t>(p.lines.size());
+  p.waits = static_cast<std::uint32_t>(p.writers.size());
   const std::size_t lines = std::size_t{lanes} * p.waits + slots;
   p.memory = std::make_unique<std::byte[]>((lines + 1) * line_bytes);
   const auto aligned = (reinterpret_cast<std::uintptr_t>(p.memory.get()) + line_bytes - 1) & ~(line_bytes - 1);

@@ -93,17 +93,24 @@ bool deferred::start(plan_id id) noexcept {
   return true;
 }
 
+// The first line of the oldest unfinished epoch that nobody has signalled; waits: none.
+std::uint32_t plan::missing() const noexcept {
+  std::uint32_t line = 0;
+  while (line < waits && reached(load(word(finished % lanes, line)), first_epoch + finished)) ++line;
+  return line;
+}
+
 std::uint64_t deferred::finished(plan_id id) noexcept {
   plan& p = at(id);
-  while (p.finished < p.started) {
-    const auto l = static_cast<std::uint32_t>(p.finished % lanes);
-    const std::uint64_t epoch = p.first_epoch + p.finished;
-    std::uint32_t line = 0;
-    while (line < p.waits && reached(load(p.word(l, line)), epoch)) ++line;
-    if (line < p.waits) break;
-    ++p.finished;
-  }
+  while (p.finished < p.started && p.missing() == p.waits) ++p.finished;
   return p.finished;
+}
+
+std::uint32_t deferred::awaits(plan_id id) noexcept {
+  plan& p = at(id);
+  if (finished(id) == p.started) return any_peer;
+  const std::uint32_t line = p.missing();
+  return line < p.waits ? p.writers[line] : any_peer;
 }
 
 status deferred::outcome(plan_id id) noexcept {

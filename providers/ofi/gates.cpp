@@ -35,6 +35,7 @@ result<std::vector<gate>> make_gates(const schedule& s) {
     }
     if (!chain.back().behind.empty()) next();
     chain.back().words.push_back(st.word);
+    chain.back().writers.push_back(st.peer);
   }
   if (!chain.back().behind.empty()) next();
   return chain;

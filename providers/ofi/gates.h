@@ -16,7 +16,8 @@ struct gate {
     std::uint32_t word;
   };
   std::uint32_t starts = 0;          // counted in each epoch: the program's,
-  std::vector<std::uint32_t> words;  // one arrival at each of these,
+  std::vector<std::uint32_t> words;  // one arrival at each of these, from
+  std::vector<std::uint32_t> writers;
   std::uint32_t sent = 0;            // signals of the gate before
   std::vector<send> behind;          // released when all of them are
 

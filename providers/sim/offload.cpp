@@ -94,6 +94,11 @@ std::uint64_t rank_offload::finished(plan_id id) noexcept {
   return plans_.at(static_cast<std::uint32_t>(id)).finished;
 }
 
+std::uint32_t rank_offload::awaits(plan_id id) noexcept {
+  const plan& p = plans_.at(static_cast<std::uint32_t>(id));
+  return p.finished < p.started && p.at < p.steps.steps.size() ? p.steps.steps[p.at].peer : any_peer;
+}
+
 // What is finished has left the adapter, since it takes its steps in order.
 void rank_offload::drop(plan_id id) noexcept { plans_.erase(static_cast<std::uint32_t>(id)); }
 

@@ -18,6 +18,7 @@ class rank_offload final : public offload {
   std::uint32_t queue(plan_id, std::uint32_t) noexcept override;
   bool start(plan_id) noexcept override;
   std::uint64_t finished(plan_id) noexcept override;
+  std::uint32_t awaits(plan_id) noexcept override;
   status outcome(plan_id) noexcept override { return {}; }
   void drop(plan_id) noexcept override;
 

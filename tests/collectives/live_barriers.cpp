@@ -17,7 +17,9 @@ std::vector<std::uint32_t> everyone(std::uint32_t n) {
   return list;
 }
 
-bool can_run(const barrier_algorithm& a, job& j) { return !a.needs_multicast || j.net().mcast(); }
+bool can_run(const barrier_algorithm& a, job& j) {
+  return (!a.needs_multicast || j.net().mcast()) && (!a.offloaded || j.net().offloader());
+}
 
 std::string option(std::string_view name, std::string standard) {
   const auto& suite = boost::unit_test::framework::master_test_suite();

@@ -166,6 +166,7 @@ void a_late_rank_holds_all(rank_env& e) {
       b.try_start();
       e.pause(5ms);
       require_equal(b.finished(), before, "finished without the late rank");
+      require(e.net().offloader()->awaits(b.id()) < e.size, "a signal is missing");
     }
     e.barrier();
     while (b.started() < before + 2) b.start();
@@ -264,6 +265,7 @@ void plans_do_not_meet(rank_env& e) {
     for (nic_barrier* b : mine) b->start();
     std::shuffle(mine.begin(), mine.end(), e.random);
     for (nic_barrier* b : mine) e.until_arrival("an epoch of a plan", [&] { return b->finished() == b->started(); });
+    for (nic_barrier* b : mine) require_equal(e.net().offloader()->awaits(b->id()), any_peer, "nobody is awaited");
   }
 }
 

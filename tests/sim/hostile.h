@@ -35,7 +35,7 @@ inline communicator_options some_barrier(const barrier_algorithm& a, sim::random
   if (a.on_nodes) {
     const auto all = barrier_algorithms();
     parameterized = &all[below(r, static_cast<std::uint32_t>(all.size()))];
-    if (parameterized->on_nodes) parameterized = find_barrier("dissemination");
+    if (parameterized->on_nodes || parameterized->offloaded) parameterized = find_barrier("dissemination");
     o.barrier += ":" + std::string(parameterized->name);
   }
   if (parameterized->default_radix && r.chance(0.5)) o.radix = parameterized->least_radix + below(r, 9);

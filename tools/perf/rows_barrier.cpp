@@ -42,6 +42,7 @@ void lane::add_barriers(std::vector<row>& rows, const std::string& only, const s
     if (only == "chosen" && &a != chosen.algorithm) continue;
     if (!wanted->name.empty() && find_barrier(wanted->name) != &a) continue;
     if (a.needs_multicast && !job_->net().mcast()) continue;
+    if (a.offloaded && !job_->net().offloader()) continue;
     const std::string name(a.name);
     if (a.default_radix == 0 || fan_ins.empty()) {
       add_one(only == "chosen" ? "" : name, name);

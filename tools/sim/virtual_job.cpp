@@ -36,7 +36,7 @@ result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const pick
         v->members_[r].barrier = std::move(*offered);
         return blob;
       },
-      [&](rank_t r, const shared_blobs& all) { return v->members_[r].barrier->accept((*all)[0]); });
+      [&](rank_t r, const shared_blobs& all) { return v->members_[r].barrier->accept(all); });
   if (!met.ok()) return met;
   return v;
 }
