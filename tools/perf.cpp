@@ -13,6 +13,7 @@
 #include "core/provider.h"
 #include "tools/command.h"
 #include "tools/perf/bsp.h"
+#include "tools/perf/overlap.h"
 #include "tools/perf/peers.h"
 #include "tools/perf/session.h"
 #include "tools/perf/sweep.h"
@@ -179,8 +180,11 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("--progress-to", c->progress_to)->group("");
   const auto bsp = declare_bsp(app);
   const CLI::App* const bsp_app = app.get_subcommand("bsp");
-  return [c, bsp, bsp_app] {
+  const auto overlap = declare_overlap(app);
+  const CLI::App* const overlap_app = app.get_subcommand("overlap");
+  return [c, bsp, bsp_app, overlap, overlap_app] {
     if (bsp_app->parsed()) return bsp();
+    if (overlap_app->parsed()) return overlap();
     try {
       return run(*c);
     } catch (const std::exception& e) {

@@ -1,0 +1,183 @@
+// `tutti perf overlap`: how much of a barrier a program notices, in the figures of Buntinas 2001, section 4: time of a loop
+// against its computation (figure 6), the computation that an efficiency takes (figure 7), arrivals that vary (figures 8
+// and 9), and three synthetic applications (figure 10); for a barrier that blocks, one in two halves with computation in
+// between, and one that the fabric runs by itself.
+#include "tools/perf/overlap.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+
+#include "tools/perf/lane.h"
+#include "tools/perf/overlap_bench.h"
+
+namespace tutti::tools {
+namespace {
+
+struct choices {
+  int ranks = 4;
+  std::vector<std::string> parts{"loop", "arrival", "applications"};
+  double seconds = 5;
+};
+
+bool wanted(const choices& c, const char* part) {
+  return std::find(c.parts.begin(), c.parts.end(), part) != c.parts.end();
+}
+
+std::string number(double us) { return std::to_string(static_cast<long>(us + 0.5)); }
+
+using cell = double (*)(const overlap_case&);
+double time_of(const overlap_case& c) { return c.us.median(); }
+double efficiency_of(const overlap_case& c) {  // computation to all of the time
+  double sum = 0;
+  for (const phase& p : c.loop) sum += p.mean_us;
+  return c.us.median() > 0 ? sum / c.us.median() : 0;
+}
+
+// Cases stand row by row, each way in turn.
+void print(const overlap_bench& b, const std::vector<overlap_case>& cases, const char* title, cell value, int digits) {
+  std::printf("\n%-34s", title);
+  for (const auto& w : b.ways()) std::printf("%14s", w.name.c_str());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (i % b.ways().size() == 0) std::printf("\n  %-32s", cases[i].row.c_str());
+    std::printf("%14.*f", digits, value(cases[i]));
+  }
+  std::printf("\n");
+}
+
+std::vector<overlap_case> each_way(const overlap_bench& b, const std::string& row, const std::vector<phase>& loop) {
+  std::vector<overlap_case> out;
+  for (std::size_t w = 0; w < b.ways().size(); ++w) out.push_back({row, w, loop, 1, {}});
+  return out;
+}
+
+void append(std::vector<overlap_case>& to, std::vector<overlap_case> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(to));
+}
+
+// The least computation at which a way reaches an efficiency, between the points that were measured; below 0: beyond them.
+double computation_for(double efficiency, const std::vector<overlap_case>& cases, std::size_t way) {
+  double before_us = 0, before = 0;
+  for (const overlap_case& c : cases) {
+    if (c.way != way) continue;
+    const double us = c.loop[0].mean_us, here = efficiency_of(c);
+    if (here >= efficiency) return before_us + (us - before_us) * (efficiency - before) / (here - before);
+    before_us = us, before = here;
+  }
+  return -1;
+}
+
+void measure_loop(overlap_bench& b, const choices& c, bool prints) {
+  std::vector<overlap_case> cases;
+  for (const double us : {1.5, 16.0, 64.0, 130.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0})
+    append(cases, each_way(b, (us < 10 ? "1.5" : number(us)) + std::string(" us of computation"), {{us, 0}}));
+  b.measure(cases, c.seconds);
+  if (!prints) return;
+  print(b, cases, "time of a loop, us", time_of, 1);
+  std::printf("\n%-34s", "computation for an efficiency, us");
+  for (const auto& w : b.ways()) std::printf("%14s", w.name.c_str());
+  for (const double e : {0.25, 0.5, 0.75, 0.9}) {
+    std::printf("\n  %-32.2f", e);
+    for (std::size_t w = 0; w < b.ways().size(); ++w) {
+      const double us = computation_for(e, cases, w);
+      us < 0 ? std::printf("%14s", "> 16384") : std::printf("%14.1f", us);
+    }
+  }
+  std::printf("\n");
+}
+
+void measure_arrival(overlap_bench& b, const choices& c, bool prints) {
+  std::vector<overlap_case> cases;
+  for (const double us : {64.0, 256.0, 1024.0, 4096.0})
+    for (const int percent : {0, 5, 10, 15, 20})
+      append(cases, each_way(b, number(us) + " us +- " + std::to_string(percent) + " %", {{us, percent / 100.0}}));
+  b.measure(cases, c.seconds);
+  if (prints) print(b, cases, "time of a loop, us", time_of, 1);
+}
+
+// Eight steps of 10 to 80 us, twenty of 10 to 200, ten of 100 to 3000: each rank's by itself, +- 10 %.
+void measure_applications(overlap_bench& b, const choices& c, bool prints) {
+  const auto steps = [](const std::vector<double>& us) {
+    std::vector<phase> out;
+    for (const double u : us) out.push_back({u, 0.1});
+    return out;
+  };
+  std::vector<double> eight, twenty;
+  for (int i = 1; i <= 8; ++i) eight.push_back(10 * i);
+  for (int i = 1; i <= 20; ++i) twenty.push_back(10 * i);
+  std::vector<overlap_case> cases;
+  append(cases, each_way(b, "360 us in 8 steps", steps(eight)));
+  append(cases, each_way(b, "2100 us in 20 steps", steps(twenty)));
+  append(cases, each_way(b, "9450 us in 10 steps",
+                         steps({100, 500, 1000, 2000, 3000, 500, 500, 250, 600, 1000})));
+  b.measure(cases, c.seconds);
+  if (!prints) return;
+  print(b, cases, "synthetic application, us", time_of, 0);
+  print(b, cases, "its efficiency", efficiency_of, 3);
+}
+
+int run(const choices& c, const config& settings) {
+  job_options options = options_from(settings);
+  options.world_lines = communicator::world_lines_with(communicator_options_from(settings));
+  auto j = job::open(settings, std::move(options));
+  if (!j) {
+    std::fprintf(stderr, "tutti perf overlap: %s\n", j.error().text());
+    return 1;
+  }
+  const bool prints = (*j)->rank() == 0;
+  try {
+    overlap_bench b(**j, communicator_options_from(settings));
+    if (prints)
+      std::printf("%u ranks, %.2g a core, provider %s, barrier %s; medians of interleaved chunks%s\n", (*j)->size(),
+                  (*j)->ranks_per_core(), std::string(settings.text(knob::provider)).c_str(),
+                  std::string(b.ways()[0].team->barrier().algorithm().name).c_str(),
+                  b.offloads() ? "" : "; this provider runs no barrier by itself (ofi:sockets does)");
+    if (wanted(c, "loop")) measure_loop(b, c, prints);
+    if (wanted(c, "arrival")) measure_arrival(b, c, prints);
+    if (wanted(c, "applications")) measure_applications(b, c, prints);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "tutti perf overlap: rank %u: %s\n", (*j)->rank(), e.what());
+    return 1;
+  }
+  return 0;
+}
+
+int start(const choices& c) {
+  char self[PATH_MAX];
+  const auto n = readlink("/proc/self/exe", self, sizeof self - 1);
+  std::vector<std::string> words{n > 0 ? std::string(self, static_cast<std::size_t>(n)) : "tutti"};
+  words.insert(words.end(), {"run", "-n", std::to_string(c.ranks), words[0], "perf", "overlap", "--seconds",
+                             std::to_string(c.seconds)});
+  for (const auto& p : c.parts) words.insert(words.end(), {"--parts", p});
+  std::vector<char*> argv;
+  for (auto& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  std::perror("tutti perf overlap: cannot start the launcher");
+  return 1;
+}
+
+}  // namespace
+
+std::function<int()> declare_overlap(CLI::App& perf) {
+  auto c = std::make_shared<choices>();
+  CLI::App* app = perf.add_subcommand("overlap", "computation and a barrier: blocking, in two halves, and run by the fabric");
+  app->add_option("-n,--ranks", c->ranks, "ranks to start, when not inside a job already")->check(CLI::Range(1, 1024));
+  app->add_option("--parts", c->parts, "loop (time and efficiency by computation), arrival, applications; default all")
+      ->delimiter(',')->check(CLI::IsMember({"loop", "arrival", "applications"}));
+  app->add_option("--seconds", c->seconds, "how long to measure each part, at least (default 5)");
+  return [c] {
+    auto settings = config::load();
+    if (!settings) {
+      std::fprintf(stderr, "tutti perf overlap: %s\n", settings.error().text());
+      return 2;
+    }
+    if (!settings->launcher().pmix && c->ranks > 1) return start(*c);
+    return run(*c, *settings);
+  };
+}
+
+}  // namespace tutti::tools

@@ -1,0 +1,98 @@
+#include "tools/perf/overlap_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "tools/perf/lane.h"
+
+namespace tutti::tools {
+namespace {
+
+using clock = std::chrono::steady_clock;
+constexpr double chunk_seconds = 10e-3, look_every_us = 20;
+constexpr int most_iterations = 1000, least_rounds = 3;
+
+double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
+
+void turn(double turns) {
+  double x = 1;
+  for (auto n = static_cast<std::uint64_t>(turns); n; --n) {
+    x = x * 0.5 + 1;
+    asm volatile("" : "+x"(x));
+  }
+}
+
+}  // namespace
+
+// Computation is counted in turns of a loop and not by the clock: where somebody else has the core, it takes longer.
+overlap_bench::overlap_bench(job& j, const communicator_options& options) : job_(j), random_(j.rank() + 1) {
+  for (int round = 0; round < 20; ++round) {
+    const auto start = clock::now();
+    turn(200000);
+    turns_per_us_ = std::max(turns_per_us_, 200000 / (1e6 * since(start)));
+  }
+  turns_per_us_ = share(turns_per_us_);
+  auto world = communicator::world(j, options);
+  require(world.error());
+  world_ = std::move(*world);
+  ways_ = {{"blocking", world_.get(), false, false}, {"split", world_.get(), true, false}, {"split, tests", world_.get(), true, true}};
+  if (share(j.net().offloader() != nullptr) == 0) return;
+  std::vector<std::uint32_t> everyone;
+  for (std::uint32_t i = 0; i < j.size(); ++i) everyone.push_back(i);
+  auto team = world_->create(everyone, {.barrier = "offloaded"});
+  require(team.error());
+  offloaded_ = std::move(*team);
+  ways_.push_back({"offloaded", offloaded_.get(), false, false});
+  ways_.push_back({"offl. split", offloaded_.get(), true, false});
+}
+
+double overlap_bench::share(double value) {
+  auto all = job_.world().exchange(std::as_bytes(std::span(&value, 1)));
+  require(all.error());
+  std::memcpy(&value, (**all)[0].data(), sizeof value);
+  return value;
+}
+
+void overlap_bench::compute(double us, const way* looking, std::uint64_t request) {
+  for (; looking && us > look_every_us; us -= look_every_us) {
+    turn(look_every_us * turns_per_us_);
+    job_.progress();
+    looking->team->barrier().test(request);
+  }
+  turn(us * turns_per_us_);
+}
+
+double overlap_bench::chunk(const overlap_case& c) {
+  const way& w = ways_[c.way];
+  team_barrier& b = w.team->barrier();
+  require(world_->barrier().enter());
+  const auto start = clock::now();
+  for (int i = 0; i < c.iterations; ++i)
+    for (const phase& p : c.loop) {
+      const double us = p.mean_us * (1 + p.vary * (2 * std::uniform_real_distribution<double>{}(random_) - 1));
+      if (w.split) {
+        const std::uint64_t request = b.start();
+        compute(us, w.tests ? &w : nullptr, request);
+        require(b.wait(request));
+      } else {
+        compute(us, nullptr, 0);
+        require(b.enter());
+      }
+    }
+  return since(start);
+}
+
+void overlap_bench::measure(std::vector<overlap_case>& cases, double seconds) {
+  const auto start = clock::now();
+  for (overlap_case& c : cases) {
+    const double took = share(chunk(c));
+    c.iterations = std::clamp(static_cast<int>(chunk_seconds / std::max(took, 1e-7)), 1, most_iterations);
+  }
+  for (int round = 0;; ++round) {
+    if (share(round >= least_rounds && since(start) > seconds) != 0) return;
+    for (overlap_case& c : cases) c.us.add(1e6 * chunk(c) / c.iterations);
+  }
+}
+
+}  // namespace tutti::tools
