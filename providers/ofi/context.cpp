@@ -108,6 +108,22 @@ bool reaches_other_hosts(const fi_info& info) {
   return info_list{first}, found;
 }
 
+status open_domain(handles& h) {
+  int e = 0;
+  fid_fabric* fabric = nullptr;
+  if ((e = fi_fabric(h.info->fabric_attr, &fabric, nullptr)) != 0) return vendor_error(e, "fi_fabric");
+  h.fabric.reset(fabric);
+  fid_domain* domain = nullptr;
+  if ((e = fi_domain(fabric, h.info.get(), &domain, nullptr)) != 0) return vendor_error(e, "fi_domain");
+  h.domain.reset(domain);
+  fi_av_attr table{};
+  table.type = FI_AV_TABLE;
+  fid_av* addresses = nullptr;
+  if ((e = fi_av_open(domain, &table, &addresses, nullptr)) != 0) return vendor_error(e, "fi_av_open");
+  h.addresses.reset(addresses);
+  return {};
+}
+
 result<handles> open_device(std::string_view device, bool waits) {
   auto info = describe_device(device);
   if (!info) return info.error();
@@ -116,19 +132,9 @@ result<handles> open_device(std::string_view device, bool waits) {
   // sockets counts messages that came before there was a buffer for them, never counts one off, and stops after 1 MiB.
   if (core_name(h.info->fabric_attr->prov_name) == "sockets")
     h.info->rx_attr->total_buffered_recv = std::numeric_limits<std::int64_t>::max();
+  if (status opened = open_domain(h); !opened.ok()) return opened;
   int e = 0;
-  fid_fabric* fabric = nullptr;
-  if ((e = fi_fabric(h.info->fabric_attr, &fabric, nullptr)) != 0) return vendor_error(e, "fi_fabric");
-  h.fabric.reset(fabric);
-  fid_domain* domain = nullptr;
-  if ((e = fi_domain(fabric, h.info.get(), &domain, nullptr)) != 0) return vendor_error(e, "fi_domain");
-  h.domain.reset(domain);
-
-  fi_av_attr table{};
-  table.type = FI_AV_TABLE;
-  fid_av* addresses = nullptr;
-  if ((e = fi_av_open(domain, &table, &addresses, nullptr)) != 0) return vendor_error(e, "fi_av_open");
-  h.addresses.reset(addresses);
+  fid_domain* const domain = h.domain.get();
 
   fi_cq_attr queue{};
   queue.format = FI_CQ_FORMAT_MSG;
@@ -144,7 +150,7 @@ result<handles> open_device(std::string_view device, bool waits) {
   fid_ep* endpoint = nullptr;
   if ((e = fi_endpoint(domain, h.info.get(), &endpoint, nullptr)) != 0) return vendor_error(e, "fi_endpoint");
   h.endpoint.reset(endpoint);
-  if ((e = fi_ep_bind(endpoint, &addresses->fid, 0)) != 0) return vendor_error(e, "binding addresses");
+  if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) return vendor_error(e, "binding addresses");
   if ((e = fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV)) != 0)
     return vendor_error(e, "binding a completion queue");
   if ((e = fi_enable(endpoint)) != 0) return vendor_error(e, "fi_enable");

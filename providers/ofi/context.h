@@ -62,6 +62,7 @@ struct handles {  // closed from the last to the first
   owned<fid_ep> endpoint;
   int wait_fd = -1;      // of `completions`; -1: the provider has none
 };
+status open_domain(handles&);  // with fabric and addresses, for `info`, which is set
 // `waits`: with a descriptor to wait on, if the provider has one.
 result<handles> open_device(std::string_view device, bool waits);
 

@@ -32,18 +32,9 @@ result<std::unique_ptr<deferred>> deferred::open(const std::string& provider) {
   if (!info) return info.error();
   handles& h = d->ofi_;
   h.info = std::move(*info);
+  if (status opened = open_domain(h); !opened.ok()) return opened;
   int e = 0;
-  fid_fabric* fabric = nullptr;
-  if ((e = fi_fabric(h.info->fabric_attr, &fabric, nullptr)) != 0) return vendor_error(e, "fi_fabric");
-  h.fabric.reset(fabric);
-  fid_domain* domain = nullptr;
-  if ((e = fi_domain(fabric, h.info.get(), &domain, nullptr)) != 0) return vendor_error(e, "fi_domain");
-  h.domain.reset(domain);
-  fi_av_attr table{};
-  table.type = FI_AV_TABLE;
-  fid_av* addresses = nullptr;
-  if ((e = fi_av_open(domain, &table, &addresses, nullptr)) != 0) return vendor_error(e, "fi_av_open");
-  h.addresses.reset(addresses);
+  fid_domain* const domain = h.domain.get();
   fi_cq_attr queue{};
   queue.format = FI_CQ_FORMAT_DATA;
   queue.wait_obj = FI_WAIT_FD;
@@ -55,7 +46,7 @@ result<std::unique_ptr<deferred>> deferred::open(const std::string& provider) {
   fid_ep* endpoint = nullptr;
   if ((e = fi_endpoint(domain, h.info.get(), &endpoint, nullptr)) != 0) return vendor_error(e, "fi_endpoint");
   h.endpoint.reset(endpoint);
-  if ((e = fi_ep_bind(endpoint, &addresses->fid, 0)) != 0) return vendor_error(e, "binding addresses");
+  if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) return vendor_error(e, "binding addresses");
   // Of this rank's own work counters tell; of what arrives, each has an entry.
   for (const std::uint64_t what : {std::uint64_t{FI_TRANSMIT | FI_SELECTIVE_COMPLETION}, std::uint64_t{FI_RECV}})
     if ((e = fi_ep_bind(endpoint, &completions->fid, what)) != 0) return vendor_error(e, "binding a completion queue");
