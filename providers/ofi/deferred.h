@@ -39,6 +39,8 @@
 // complete. Registrations go next, so that nothing counts any more, and counters last. What is queued never starts;
 // libfabric is asked to forget it (sockets cannot, and loses a few hundred bytes with each). Signals to a peer that died
 // may never complete: that plan's memory is kept until the endpoint is closed. The death itself shows as any other does.
+// Seen on sockets, in every second case or so: work for a dead peer stays in front of the endpoint's other work, and no
+// plan of this rank runs any more.
 #pragma once
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
