@@ -70,7 +70,11 @@ void verbs_transport::finish(peer& p, const posted& what, const status& outcome)
 
 void verbs_transport::ended(peer& p, const posted& what, const status& outcome) noexcept {
   if (what.kind == work::swap) return swap_tried(swaps_[what.index], outcome);
-  if (what.kind == work::flush) --p.flushes;
+  if (what.kind == work::flush) {
+    --p.flushes;
+    // What failed before it without a completion is what it reports, and no later flush again.
+    if (!outcome && !p.unreported) return what.done ? what.done->finish(std::exchange(p.unreported, {})) : void();
+  }
   if (what.kind == work::probe) p.probing = false;
   if (what.done) outcome.ok() ? what.done->finish() : what.done->finish(outcome);
   else if (!outcome && p.unreported && what.kind != work::probe) p.unreported = outcome;

@@ -92,11 +92,13 @@ unsigned receiver::take(std::vector<item>& out) noexcept {
   return arrived;
 }
 
+// The limit first: an adapter tells when the queue falls below it, and need not tell that it has fallen already. What was
+// taken before the limit was set has its entry, which is drained here; what is taken later is told.
 void receiver::refill_from_event() noexcept {
   const std::lock_guard lock{mutex_};
+  set_limit();
   drained_ += drain();
   refill();
-  set_limit();
 }
 
 }  // namespace tutti::verbs

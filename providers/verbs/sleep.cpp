@@ -21,12 +21,13 @@ constexpr std::chrono::nanoseconds between_probes = 250ms, for_ever = 1h, while_
 
 }  // namespace
 
-// Tells every peer that I sleep now and then, unless it knows.
+// Tells every peer that I sleep now and then, unless it knows; one that may not be connected yet, at the next sleep: what
+// reaches it now would be dropped, and come again only after the retry time.
 void verbs_transport::announce() noexcept {
   if (!std::exchange(sleeps_, true)) doorman_.owner_sleeps();
   if (untold_ == 0) return;
   for (peer* p : lines_) {
-    if (p->told || !p->out.is_open() || p->failing || !post_ring(*p, ring_kind::announce)) continue;
+    if (p->told || !p->confirmed || p->failing || !post_ring(*p, ring_kind::announce)) continue;
     p->told = true;
     --untold_;
     ++unsure_;

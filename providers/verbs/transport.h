@@ -1,14 +1,17 @@
 // The transport contract upon raw verbs: one RC queue pair for each pair of ranks that talk, opened by the first
 // operation (doorman.h), and UD multicast (multicast.h). The design is that of Kini 2003, section 5, widened.
 //
-// What a rank holds, with P peers that it has talked to (itself counts, if it talked to itself), n ranks, R regions,
-// S segments of m members and G multicast groups:
+// What a rank holds, with P peers that it has talked to, or they to it (itself counts, if it talked to itself), of n ranks,
+// R regions, S segments of m members and G multicast groups; an adapter with lower limits gives less. tests/verbs counts it.
 //   queue pairs   P (RC) + 1 (UD, the doorman's) + G (UD)
-//   memory        P * (queue_depth * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes
-//                 + 1024 receives, 4096 completions and 256 notes, together some 450 KiB
-//                 + 16 n + 32 S m + 48 R + 600 KiB G, upon the regions themselves
-//   one thread, asleep (doorman.h), and 6 descriptors + 1 for each peer on the same host + G
-// Registered memory is locked: memlock must allow for the regions, 600 KiB G, and about 1 MiB besides.
+//   requests      128 P + 64 + 16 G that may be under way; 1024 + 256 + 128 G receives; 8000 entries of completion queues
+//   registered    the regions + 36 KiB + 581 KiB G. Registered memory is locked: memlock must allow for that and, with what
+//                 the adapter's driver keeps for each queue, about a MiB besides
+//   memory        P * (128 * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes, and 10 KiB more for each
+//                 peer that is being connected; 16 n + 32 S m + 48 R bytes; and half a MiB, upon what is registered
+//   one thread, asleep (doorman.h), and 9 descriptors + 1 for each peer on the same host + G
+// So a barrier by dissemination costs each of 16 ranks 7 queue pairs: those 1, 2, 4 and 8 further and before, where 8 further
+// is 8 before.
 //
 // Way of an operation. submit() turns it into one to three work requests on its peer's queue pair: the payload, the
 // signal behind it, and a bell where a signal or atomic cannot bring one itself. It is done when the last of them is,

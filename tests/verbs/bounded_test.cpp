@@ -1,0 +1,109 @@
+// What a rank holds is what providers/verbs/transport.h says, counted by adapters that exist in this process alone.
+#define BOOST_TEST_MODULE verbs_bounded
+#include <boost/test/unit_test.hpp>
+#include <thread>
+
+#include "providers/verbs/transport.h"
+#include "tests/collectives/job_env.h"
+#include "tests/verbs/fake_party.h"
+
+using namespace tutti;
+using namespace tutti::test;
+
+namespace {
+
+// The ranks are threads of one child process, each with an adapter of its own.
+void on_fakes(std::uint32_t n, const rank_body& body) {
+  const run_options o;
+  fake::install(roce(n));
+  const run_report report = run_processes(n, true, o, [&](meeting& m, rank_t first, std::uint32_t count) {
+    std::vector<std::thread> threads;
+    for (rank_t r = first; r < first + count; ++r)
+      threads.emplace_back([&, r] {
+        run_one(m, r, [&] {
+          rank_env env(m, r, o.seed, o.timeout);
+          env.own_process = false;
+          const std::string device = "fake" + std::to_string(r);
+          open_params p;
+          p.device = device, p.job_id = m.name(), p.rank = r, p.size = n;
+          env.open(take(verbs::verbs_transport::open(p), "open"));
+          body(env);
+          env.barrier();
+          env.close();
+        });
+      });
+    for (auto& t : threads) t.join();
+    for (const std::string& b : fake::breaches()) m.finish(first, rank_state::failed, b);
+  });
+  BOOST_TEST(report.passed(), report.text());
+}
+
+// The formula of providers/verbs/transport.h, where adapters are as generous as these.
+void require_bounds(rank_t r, std::uint64_t peers, std::uint64_t groups, std::uint64_t regions, std::string_view when) {
+  const fake::holdings h = fake::held_by("fake" + std::to_string(r));
+  const std::string at{when};
+  require_equal(h.rc, peers, at + ": RC queue pairs");
+  require_equal(h.ud, 1 + groups, at + ": UD queue pairs");
+  require_equal(h.sends, 128 * peers + 64 + 16 * groups, at + ": requests under way, at most");
+  require_equal(h.receives, 1024 + 256 + 128 * groups, at + ": receives");
+  require_equal(h.completions, 8000u, at + ": completions");
+  require_equal(h.registered, regions + 36864 + 594944 * groups, at + ": registered bytes");
+}
+
+constexpr std::uint64_t kib = 1024;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(nothing_is_connected_before_it_is_used) {
+  on_fakes(16, [](rank_env& e) {
+    require_bounds(e.rank, 0, 0, 0, "open");
+    const area a = e.allocate(256 * kib);
+    require_bounds(e.rank, 0, 0, 256 * kib, "with a region");
+    e.barrier();
+    if (e.rank == 3) e.run(put(a.mine(), a.at(5), 4096)), e.flush();
+    e.barrier();
+    require_bounds(e.rank, e.rank == 3 || e.rank == 5, 0, 256 * kib, "after one put");
+    e.barrier();
+    area gone = a;
+    e.drop(gone);
+    require_bounds(e.rank, e.rank == 3 || e.rank == 5, 0, 0, "without the region");
+    e.barrier();
+  });
+}
+
+// A barrier connects those who signal each other, and a second one no more: of 16 ranks dissemination signals those 1, 2, 4
+// and 8 further, and is signalled by those before; 8 further and 8 before is the same one.
+BOOST_AUTO_TEST_CASE(a_barrier_connects_its_distinct_partners) {
+  struct row { const char* name; std::uint32_t ranks; std::uint64_t most; bool exactly; };
+  for (const row& b : {row{"dissemination", 16, 7, true}, row{"dissemination", 9, 6, true}, row{"pairwise", 16, 4, true},
+                       row{"dissemination", 2, 1, true}, row{"tree", 16, 15, false}}) BOOST_TEST_CONTEXT(b.name << ' ' << b.ranks)
+    on_fakes(b.ranks, [&](rank_env& e) {
+      auto j = open_job(e);
+      auto team = take(communicator::world(*j, {.barrier = b.name}), "world");
+      for (int i = 0; i < 30; ++i) require(team->barrier().enter(), b.name);
+      e.barrier();
+      const auto opened = fake::held_by("fake" + std::to_string(e.rank)).rc;
+      if (b.exactly) require_equal(opened, b.most, "queue pairs");
+      require(opened <= b.most, "no more queue pairs than partners");
+      if (b.ranks == 16 && std::string_view{b.name} == "tree") require(e.sum(opened) == 2 * 15, "a tree has 15 edges");
+      e.barrier();
+    });
+}
+
+BOOST_AUTO_TEST_CASE(a_multicast_group_costs_one_queue_pair_and_its_buffers) {
+  on_fakes(3, [](rank_env& e) {
+    const auto far_off = e.net().now() + std::chrono::seconds{20};
+    std::vector<std::byte> token;
+    multicast& m = *e.net().mcast();
+    multicast::group_id g{};
+    if (e.rank == 0) g = take(m.create(rank_map::strided(0, e.size), token, far_off), "create");
+    const auto tokens = e.exchange(token);
+    if (e.rank != 0) g = take(m.join(rank_map::strided(0, e.size), (*tokens)[0], far_off), "join");
+    e.barrier();
+    require_bounds(e.rank, 0, 1, 0, "in a group");
+    e.barrier();
+    m.leave(g);
+    require_bounds(e.rank, 0, 0, 0, "left it");
+    e.barrier();
+  });
+}

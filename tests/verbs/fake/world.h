@@ -1,0 +1,121 @@
+// What the adapters are made of. One mutex guards all; functions in this file are called under it, those of the library
+// (verbs.cpp, rdmacm.cpp) take it.
+#pragma once
+#include <array>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "tests/verbs/fake/fake.h"
+
+namespace fake {
+
+struct qp;
+struct opened;
+
+struct mr : ibv_mr {
+  unsigned access = 0;
+};
+
+// Readable while there are events: one count each.
+struct channel : ibv_comp_channel {
+  std::deque<ibv_cq*> events;
+};
+
+struct entry {
+  ibv_wc wc;
+  qp* sender = nullptr;        // whose send queue has room again up to `reclaims`; null: a receive
+  std::uint64_t reclaims = 0;
+};
+
+struct cq : ibv_cq {
+  std::deque<entry> entries;
+  bool armed = false, only_solicited = false;
+  unsigned told = 0, acknowledged = 0, users = 0;
+};
+
+struct srq : ibv_srq {
+  std::deque<std::uint64_t> posted;
+  std::uint32_t depth = 0, limit = 0;
+};
+
+struct receive {
+  std::uint64_t id;
+  ibv_sge where;
+};
+
+struct request {
+  ibv_send_wr wr;
+  std::vector<ibv_sge> sges;
+  std::vector<std::byte> inlined;
+  std::uint64_t number;
+};
+
+struct qp : ibv_qp {
+  ibv_qp_cap cap{};
+  ibv_qp_attr attr{};             // as they were set, whenever
+  std::deque<request> waiting;    // posted, not executed
+  std::deque<receive> receives;
+  std::uint64_t posted = 0, reclaimed = 0;
+  std::set<std::array<std::uint8_t, 16>> groups;
+  opened& at() const noexcept;
+};
+
+struct ah : ibv_ah {
+  ibv_ah_attr attr{};
+};
+
+struct adapter : ibv_device {
+  adapter_plan plan;
+  ibv_gid gid{};
+  std::set<opened*> open;
+  std::uint64_t registered = 0;
+  bool silent = false;
+};
+
+struct opened : ibv_context {
+  adapter* of = nullptr;
+  std::deque<ibv_async_event> events;
+  std::set<qp*> qps;
+  std::set<cq*> cqs;
+  std::set<srq*> srqs;
+  unsigned others = 0;            // protection domains, regions, addresses, channels
+};
+inline opened& qp::at() const noexcept { return *static_cast<opened*>(ibv_qp::context); }
+
+struct pair_state {
+  bool held = false;
+  unsigned credit = 0;
+  std::deque<std::pair<ibv_wc_status, std::uint32_t>> failures;
+  std::vector<execution> log;
+};
+
+struct world {
+  std::mutex mutex;
+  std::deque<adapter> devices;
+  std::unordered_map<std::uint32_t, mr*> regions;
+  std::unordered_map<std::uint32_t, qp*> qps;
+  std::map<std::pair<const adapter*, const adapter*>, pair_state> pairs;
+  std::map<std::array<std::uint8_t, 16>, std::uint16_t> group_lids;     // of the subnet manager
+  std::multiset<std::pair<const adapter*, std::array<std::uint8_t, 16>>> joined;  // by rdma_cm
+  std::uint32_t next_key = 1, next_qpn = 16;
+  std::uint64_t lost = 0;
+  std::vector<std::string> breaches;
+  std::string folder;              // of what sysfs would have
+  ~world();
+};
+world& all();
+
+adapter* device_named(const std::string&);
+adapter* device_at(const adapter& from, const ibv_ah_attr&);  // null: the address leads nowhere
+void breach(std::string);
+void push(cq&, const entry&, bool solicited);
+void raise_event(opened&, ibv_event_type, ibv_qp*);
+void run(qp&);                     // executes what waits, as far as it may
+void run_all();
+void fail_all(qp&);                // it is in error: flushes what waits
+bool bell(int fd) noexcept;        // makes it readable once more
+
+}  // namespace fake
