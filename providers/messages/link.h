@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -31,7 +32,7 @@ enum class sending : std::uint8_t {
 
 struct link_traits {
   const char* name = "";                 // of the vendor's library, for texts
-  capabilities caps;
+  capabilities caps;                     // what all links have in common is filled in by the transport
   std::uint32_t piece_bytes = 0;         // of payload in one message, at most
   bool keeps = true;                     // send() may answer `kept`
   bool shared_memory = false;            // peers on this host may map memory from allocate()
@@ -71,6 +72,24 @@ class link {
   virtual void push_out(time_point deadline) noexcept = 0;
   virtual bool settle(time_point deadline) noexcept { return (void)deadline, true; }
   virtual void abandon() noexcept {}             // settle() said false: the destructor must not close the library
+};
+
+// A link's connections, which peer::line points to. They stay where they are until the link ends: its library may name one
+// that was closed.
+template <class T>
+class connection_list {
+ public:
+  result<T*> add(rank_t towards) noexcept {
+    try {
+      all_.push_back(std::make_unique<T>());
+      return all_.back().get();
+    } catch (...) {
+      return status{errc::no_resource, "no memory for a connection", towards};
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<T>> all_;
 };
 
 }  // namespace tutti::messages

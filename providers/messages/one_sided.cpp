@@ -68,7 +68,7 @@ bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member*
       std::memcpy(data->small, source, op.bytes);
       source = data->small;
     }
-    if (!rest) counts_in(*data, op);
+    if (!rest) counts_in(*data, op.done);
     status why;
     const reaching r = write(*data, to->key, op.remote_offset, source, op.bytes, why);
     begun(*data, r, rest ? status{} : why);
@@ -78,7 +78,7 @@ bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member*
       return ends_at_once(op, p, why);
     }
     if (r == reaching::lost) {
-      counts_in(*rest, op);
+      counts_in(*rest, op.done);
       return true;
     }
   }
@@ -87,7 +87,7 @@ bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member*
     say_put(*rest, op, payload ? nullptr : to, word, source, word && word->key && op.how == signal_how::set);
     return true;
   }
-  counts_in(*rest, op);
+  counts_in(*rest, op.done);
   rest->what = errand::word;
   rest->key = word->key;
   rest->op.signal_offset = op.signal_offset;
@@ -118,7 +118,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
   const unsigned count = op.kind == op_kind::get_scatter ? op.slices : 1;
   frame* f = new_frame(p, message_kind::get);
   if (!f) return false;
-  counts_in(*f, op);
+  counts_in(*f, op.done);
   if (!p.line || p.suspected != time_point{}) return true;  // bury() ends it
   std::uint64_t offset = op.remote_offset;
   status why;

@@ -69,9 +69,9 @@ bool message_transport::take(const rma_op& op) noexcept {
   return ends_at_once(op, *p, {errc::invalid, "there is no such operation", op.rank});
 }
 
-void message_transport::counts_in(frame& f, const rma_op& op) noexcept {
-  f.op.done = op.done;
-  if (op.done) op.done->begin();
+void message_transport::counts_in(frame& f, completion* done) noexcept {
+  f.op.done = done;
+  if (done) done->begin();
 }
 
 bool message_transport::ends_at_once(const rma_op& op, peer& p, const status& outcome) noexcept {
@@ -116,7 +116,7 @@ void message_transport::say_put(frame& f, const rma_op& op, const member* to, co
                                 bool detour) noexcept {
   peer& p = *f.to;
   f.op = op;
-  if (op.done) op.done->begin();
+  counts_in(f, op.done);
   if (to) {
     f.head.region = to->region, f.head.offset = op.remote_offset;
     f.source = source, f.left = op.bytes;
@@ -161,7 +161,7 @@ bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
   frame* f = new_request(p, message_kind::get);
   if (!f) return false;
   f->op = want;
-  if (op.done) op.done->begin();
+  counts_in(*f, op.done);
   f->head.region = from.region, f->head.offset = op.remote_offset, f->head.bytes = want.bytes;
   queue(*f);
   return true;
@@ -184,7 +184,7 @@ bool message_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   if (!f) return false;
   f->op = op;
   f->op.bytes = sizeof(std::uint64_t);
-  if (op.done) op.done->begin();
+  counts_in(*f, op.done);
   f->head.region = at.region, f->head.offset = op.remote_offset;
   f->head.operand = op.operand;
   f->head.signal_offset = op.kind == op_kind::compare_swap ? op.expected : 0;
@@ -243,8 +243,7 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
     } else if (p->end) {
       if (p->unapplied()) {
         frame* mark = new_request(*p, message_kind::mark);
-        mark->op.done = done;
-        if (done) done->begin();
+        counts_in(*mark, done);
         mark->traffic = p->traffic;
         queue(*mark);
         pending = true;
@@ -252,8 +251,7 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
       if (p->unplaced()) {
         frame* f = new_frame(*p, {});
         f->what = errand::flush;
-        f->op.done = done;
-        if (done) done->begin();
+        counts_in(*f, done);
         if (p->held) queue(*f);  // behind the signals that wait
         else start_flush(*f);
         pending = true;

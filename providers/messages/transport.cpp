@@ -23,6 +23,9 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   traits_.caps.max_bytes = std::uint64_t{1} << 30;
   traits_.caps.max_inline = max_inline;
   traits_.caps.max_slices = max_slices;
+  traits_.caps.any_local_memory = true;   // registered by the link where its library asks for that
+  traits_.caps.cpu_atomics_agree = true;  // atomics are those of the target's CPU
+  traits_.caps.detects_death = true;
   peers_.resize(size_);
 
   frames_ = std::make_unique<frame[]>(pool_frames);
@@ -38,6 +41,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   if (status started = l->start(*this); !started) return started;
   link_ = std::move(l);
   reach_ = link_->reach();
+  traits_.caps.can_sleep = link_->fd() >= 0;
   poll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{};
   event.events = EPOLLIN;

@@ -244,7 +244,7 @@ class message_transport final : public transport {
   bool take_put(const rma_op&, peer&) noexcept;
   bool take_get(const rma_op&, peer&) noexcept;
   bool take_atomic(const rma_op&, peer&) noexcept;
-  void counts_in(frame&, const rma_op&) noexcept;
+  void counts_in(frame&, completion*) noexcept;
   bool ends_at_once(const rma_op&, peer&, const status&) noexcept;
   void say_put(frame&, const rma_op&, const member* to, const member* word, const std::byte* source, bool detour) noexcept;
   void ring(peer&) noexcept;

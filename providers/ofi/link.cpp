@@ -25,11 +25,7 @@ messages::link_traits describe(const fi_info& info, bool can_wait) {
   if (!can_wait) t.longest_sleep_alone = t.longest_sleep = 100us;
 
   capabilities& c = t.caps;
-  c.any_local_memory = true;
   c.target_must_progress = true;
-  c.cpu_atomics_agree = true;
-  c.can_sleep = can_wait;
-  c.detects_death = true;
   c.cost = t.only_this_host ? loggp{2, 0.5, 0.5, 4} : loggp{6, 1, 1, 2};
   return t;
 }
@@ -41,6 +37,7 @@ result<std::unique_ptr<messages::link>> ofi_link::open(std::string_view device) 
   // A descriptor that serves no purpose costs system calls all the same.
   if (made && (*made)->ofi_.wait_fd < 0) made = make(device, false);
   if (!made) return made.error();
+  if (const status s = (*made)->add_deferred_work(); !s) return s;
   return std::unique_ptr<link>{std::move(*made)};
 }
 
@@ -51,7 +48,6 @@ result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool w
   made->ofi_ = std::move(*opened);
   if (const status s = made->make_buffers(); !s) return s;
   if (const status s = made->try_messages(); !s) return s;
-  if (const status s = made->add_deferred_work(); !s) return s;
   made->traits_ = describe(*made->ofi_.info, made->ofi_.wait_fd >= 0);
   return made;
 }
@@ -119,13 +115,9 @@ result<std::vector<std::byte>> ofi_link::address() {
 }
 
 status ofi_link::open(peer& p, std::span<const std::byte> address) noexcept {
-  connection* line = nullptr;
-  try {
-    connections_.push_back(std::make_unique<connection>());
-    line = connections_.back().get();
-  } catch (...) {
-    return {errc::no_resource, "no memory for a connection", p.rank};
-  }
+  const auto made = connections_.add(p.rank);
+  if (!made) return made.error();
+  connection* const line = *made;
   const int n = fi_av_insert(ofi_.addresses.get(), address.data(), 1, &line->address, 0, nullptr);
   if (n != 1) return vendor_error(n < 0 ? n : FI_EADDRNOTAVAIL, "fi_av_insert", p.rank);
   p.line = line;

@@ -93,7 +93,7 @@ class ofi_link final : public messages::link {
   buffer* unposted_ = nullptr;                   // receive buffers that libfabric has not taken back yet
   buffer* waiting_ = nullptr;                    // messages that came early
   std::uint32_t sending_ = 0;                    // buffers that libfabric sends
-  std::vector<std::unique_ptr<connection>> connections_;
+  messages::connection_list<connection> connections_;
   std::unique_ptr<deferred> deferred_;           // where the provider can
   int both_fds_ = -1;                            // an epoll of both endpoints' descriptors
 };

@@ -24,14 +24,10 @@ messages::link_traits describe(std::string_view device, bool reaches) {
   if (reaches) t.longest_sleep = 5ms;  // the bell for a signal by key comes when its origin next drives UCX
 
   capabilities& c = t.caps;
-  c.any_local_memory = true;
   // Memory that peers can map does better than these, but what the caller allocated itself does not.
   c.native_signal = c.native_when_added = reaches;
   c.native_atomics = false;  // an adapter's would not be atomic to the CPU's, and then no router could be made
   c.target_must_progress = !reaches;
-  c.cpu_atomics_agree = true;
-  c.can_sleep = true;
-  c.detects_death = true;
   c.cost = t.only_this_host ? loggp{0.2, 0.05, 0.05, 10} : reaches ? loggp{1.5, 0.3, 0.2, 10} : loggp{4, 1, 1, 4};
   return t;
 }
@@ -88,13 +84,9 @@ result<std::vector<std::byte>> ucx_link::address() {
 // assertion ends the process in the next progress. The transport has UCX see to what has been reset right before this
 // (message_transport::open_endpoint()).
 status ucx_link::open(peer& p, std::span<const std::byte> address) noexcept {
-  connection* line = nullptr;
-  try {
-    connections_.push_back(std::make_unique<connection>());
-    line = connections_.back().get();
-  } catch (...) {
-    return {errc::no_resource, "no memory for a connection", p.rank};
-  }
+  const auto made = connections_.add(p.rank);
+  if (!made) return made.error();
+  connection* const line = *made;
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;

@@ -76,7 +76,7 @@ class ucx_link final : public messages::link, private messages::one_sided {
   bool reaches_ = false;    // memory can be reached by keys
   int fd_ = -1;
   message_transport* net_ = nullptr;
-  std::vector<std::unique_ptr<connection>> connections_;
+  messages::connection_list<connection> connections_;
 };
 
 }  // namespace tutti::ucx
