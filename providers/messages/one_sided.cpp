@@ -1,8 +1,8 @@
 // Operations by key: the fabric reaches into the peer's memory by itself (one_sided.h), the peer only looks at it.
 //
 // Order. A fence orders what was handed to the fabric. It does not order what the link's library still keeps, which may be
-// handed over after it. So a signal by key is set behind a fence, once no write taken before it is under way; until then
-// it waits in the peer's queue, and later signals behind it. Small writes are handed over at once, and the signal
+// handed over after it. So a signal by key is set behind a fence, once no write taken before it is under way, those left out
+// that the link orders all the same (in_order()); until then it waits in the peer's queue, and later signals behind it. Small writes are handed over at once, and the signal
 // follows at once. That covers its own payload, `everything`, and earlier signals to its word, as long as all of that
 // went by key. Where messages are unaccounted for (peer::unapplied()) a signal follows them as a message; and a message
 // that signals waits until what was written by key lies in the peer's memory, which a flush tells. Both ways the later one
@@ -38,7 +38,7 @@ reaching message_transport::write(frame& f, void* key, std::uint64_t offset, con
   if (!p.line || p.suspected != time_point{}) return reaching::lost;
   f.number = ++p.writes;
   const reaching r = reach_->put(f, key, offset, from, bytes, why);
-  if (r != reaching::under_way) return r;
+  if (r != reaching::under_way || reach_->in_order(bytes)) return r;
   f.before = p.newest, f.next = nullptr;
   (p.newest ? p.newest->next : p.oldest) = &f;
   p.newest = &f;
@@ -145,7 +145,7 @@ void message_transport::start_flush(frame& f) noexcept {
   peer& p = *f.to;
   f.what = errand::flush;
   f.number = p.writes;
-  const reaching r = p.line && p.suspected == time_point{} ? reach_->flush(f) : reaching::lost;
+  const reaching r = p.line && p.suspected == time_point{} ? reach_->flush(f, p.doze_key) : reaching::lost;
   if (r == reaching::done) p.placed = std::max(p.placed, f.number);
   begun(f, r, {});
 }

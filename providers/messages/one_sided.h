@@ -43,8 +43,11 @@ class one_sided {
                        status& why) noexcept = 0;
   // What put() and get() have `done` before is in effect at that peer before what they do after.
   virtual void fence(peer&) noexcept = 0;
-  // Reached when all that was put before lies in the peer's memory. Never refused.
-  virtual reaching flush(frame&) noexcept = 0;
+  // True: a put of so many bytes is fenced off like that even while it is under way.
+  virtual bool in_order(std::uint32_t bytes) const noexcept { return (void)bytes, false; }
+  // Reached when all that was put before lies in the peer's memory. Never refused. `unlocked`: a key to a word there that
+  // may be read.
+  virtual reaching flush(frame&, void* unlocked) noexcept = 0;
 };
 
 }  // namespace tutti::messages

@@ -10,13 +10,14 @@ namespace {
 // "tcp" of "tcp;ofi_rxm": utility providers stand behind a semicolon.
 std::string_view core_name(std::string_view provider) noexcept { return provider.substr(0, provider.find(';')); }
 
-info_list hints_for(std::string_view provider) {
+info_list hints_for(std::string_view provider, bool reaches = false) {
   info_list h{fi_allocinfo()};
   if (!h) return h;
   h->caps = FI_MSG;
   h->mode = FI_CONTEXT | FI_CONTEXT2;
   h->ep_attr->type = FI_EP_RDM;
   h->tx_attr->msg_order = h->rx_attr->msg_order = FI_ORDER_SAS;
+  if (reaches) h->caps |= FI_RMA;
   h->domain_attr->threading = FI_THREAD_DOMAIN;
   h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   h->domain_attr->av_type = FI_AV_TABLE;
@@ -25,8 +26,8 @@ info_list hints_for(std::string_view provider) {
   return h;
 }
 
-result<info_list> ask(std::string_view provider) {
-  const info_list hints = hints_for(provider);
+result<info_list> ask(std::string_view provider, bool reaches = false) {
+  const info_list hints = hints_for(provider, reaches);
   if (!hints) return status{errc::no_resource, "no memory for libfabric's hints"};
   fi_info* first = nullptr;
   const std::string what = "libfabric finds no " + std::string{provider.empty() ? "provider" : provider} +
@@ -47,6 +48,12 @@ result<std::vector<std::string>> providers_with(std::uint64_t flags, std::string
     if (const std::string n = i->fabric_attr->prov_name; std::find(names.begin(), names.end(), n) == names.end())
       names.push_back(n);
   return names;
+}
+
+// To reach memory without its program a library needs a thread, and then its progress is automatic; or an adapter, which
+// asks for registration of all memory. This it says of itself; alone_trial.cpp tries whether it is so.
+bool may_reach(const fi_info& info) noexcept {
+  return info.domain_attr->data_progress == FI_PROGRESS_AUTO || (info.domain_attr->mr_mode & FI_MR_LOCAL);
 }
 
 bool is_utility(std::string_view provider) noexcept { return provider.starts_with("ofi_"); }
@@ -89,13 +96,21 @@ std::string not_found(const std::vector<found_device>& found) {
   return why;
 }
 
-result<info_list> describe_device(std::string_view device) {
-  if (device.find(';') != device.npos) return ask(device);
-  auto devices = find_devices();
-  if (!devices) return devices.error();
-  for (const found_device& d : *devices)
-    if (device.empty() || d.name == device) return ask(d.provider);
-  return ask(device);  // for libfabric's own words
+result<info_list> describe_device(std::string_view device, bool reaches) {
+  std::string provider{device};
+  if (device.find(';') == device.npos) {
+    const auto devices = find_devices();
+    if (!devices) return devices.error();
+    for (const found_device& d : *devices)
+      if (device.empty() || d.name == device) {
+        provider = d.provider;
+        break;
+      }
+  }
+  if (!reaches) return ask(provider);
+  auto info = ask(provider, true);
+  if (!info || !may_reach(**info)) return status{errc::unsupported, provider + " reaches no memory by itself"};
+  return info;
 }
 
 // A provider that does not say may be asked.
@@ -124,8 +139,8 @@ status open_domain(handles& h) {
   return {};
 }
 
-result<handles> open_device(std::string_view device, bool waits) {
-  auto info = describe_device(device);
+result<handles> open_device(std::string_view device, bool waits, bool reaches) {
+  auto info = describe_device(device, reaches);
   if (!info) return info.error();
   handles h;
   h.info = std::move(*info);

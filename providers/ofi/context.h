@@ -48,8 +48,9 @@ result<std::vector<found_device>> find_devices();
 // Core providers that libfabric has and that are not among `found`, each with the reason.
 std::string not_found(const std::vector<found_device>& found);
 
-// Libfabric's description of one device, the first that fits. Empty `device`: the first of find_devices().
-result<info_list> describe_device(std::string_view device);
+// Libfabric's description of one device, the first that fits; `reaches`: the first that may reach memory by itself, as far as
+// libfabric says, or unsupported. Empty `device`: the first of find_devices().
+result<info_list> describe_device(std::string_view device, bool reaches = false);
 
 bool reaches_other_hosts(const fi_info&);
 
@@ -64,6 +65,6 @@ struct handles {  // closed from the last to the first
 };
 status open_domain(handles&);  // with fabric and addresses, for `info`, which is set
 // `waits`: with a descriptor to wait on, if the provider has one.
-result<handles> open_device(std::string_view device, bool waits);
+result<handles> open_device(std::string_view device, bool waits, bool reaches);
 
 }  // namespace tutti::ofi

@@ -16,16 +16,18 @@ using clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t longest_inject = 4096;
 
-messages::link_traits describe(const fi_info& info, bool can_wait) {
+messages::link_traits describe(const fi_info& info, bool can_wait, bool reaches) {
   messages::link_traits t;
   t.name = "libfabric";
   t.only_this_host = !reaches_other_hosts(info);
   t.piece_bytes = buffer_bytes - sizeof(message);
   t.keeps = false;
   if (!can_wait) t.longest_sleep_alone = t.longest_sleep = 100us;
+  else if (reaches) t.longest_sleep = 5ms;  // the bell for a signal by key comes when its origin next drives libfabric
 
   capabilities& c = t.caps;
-  c.target_must_progress = true;
+  c.native_signal = c.native_when_added = reaches;
+  c.target_must_progress = !reaches;
   c.cost = t.only_this_host ? loggp{2, 0.5, 0.5, 4} : loggp{6, 1, 1, 2};
   return t;
 }
@@ -33,22 +35,29 @@ messages::link_traits describe(const fi_info& info, bool can_wait) {
 }  // namespace
 
 result<std::unique_ptr<messages::link>> ofi_link::open(std::string_view device) {
-  auto made = make(device, true);
+  auto made = make(device, true, true);
+  if (!made && made.error().code() == errc::unsupported) made = make(device, true, false);
   // A descriptor that serves no purpose costs system calls all the same.
-  if (made && (*made)->ofi_.wait_fd < 0) made = make(device, false);
+  if (made && (*made)->ofi_.wait_fd < 0) made = make(device, false, (*made)->reach_ != nullptr);
   if (!made) return made.error();
   if (const status s = (*made)->add_deferred_work(); !s) return s;
   return std::unique_ptr<link>{std::move(*made)};
 }
 
-result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool waits) {
+// Unsupported: it does not reach memory by itself.
+result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool waits, bool reaches) {
   std::unique_ptr<ofi_link> made{new ofi_link};
-  auto opened = open_device(device, waits);
+  auto opened = open_device(device, waits, reaches);
   if (!opened) return opened.error();
   made->ofi_ = std::move(*opened);
   if (const status s = made->make_buffers(); !s) return s;
   if (const status s = made->try_messages(); !s) return s;
-  made->traits_ = describe(*made->ofi_.info, made->ofi_.wait_fd >= 0);
+  if (reaches) {
+    made->reach_ = std::make_unique<far_memory>(made->ofi_);
+    if (const status s = made->reach_->open(); !s) return s;
+    if (const status s = made->reach_->try_alone(made->self_); !s) return s;
+  }
+  made->traits_ = describe(*made->ofi_.info, made->ofi_.wait_fd >= 0, reaches);
   return made;
 }
 
@@ -56,6 +65,7 @@ result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool w
 ofi_link::~ofi_link() {
   if (both_fds_ >= 0) ::close(both_fds_);
   ofi_.endpoint.reset();
+  reach_.reset();
   registered_.reset();
 }
 
@@ -92,8 +102,8 @@ status ofi_link::make_buffers() {
   for (std::size_t i = 0; i < count; ++i) {
     buffer& b = buffers_[i];
     b.data = memory_.get() + i * buffer_bytes;
-    b.receives = i < receive_buffers;
-    buffer*& list = b.receives ? unposted_ : free_;
+    b.what = i < receive_buffers ? asked::receive : asked::send;
+    buffer*& list = b.what == asked::receive ? unposted_ : free_;
     b.next = list;
     list = &b;
   }
@@ -102,6 +112,7 @@ status ofi_link::make_buffers() {
 
 status ofi_link::start(message_transport& net) {
   net_ = &net;
+  if (reach_) reach_->start(net);
   repost();
   return {};
 }
@@ -125,7 +136,10 @@ status ofi_link::open(peer& p, std::span<const std::byte> address) noexcept {
 }
 
 // The endpoint is everyone's; libfabric drops what it has for one peer when the endpoint goes.
-void ofi_link::close(peer& p) noexcept { p.line = nullptr; }
+void ofi_link::close(peer& p) noexcept {
+  if (reach_) reach_->closed(*static_cast<connection*>(p.line));
+  p.line = nullptr;
+}
 
 // Libfabric's shm provider keeps an endpoint's memory in a file of /dev/shm that is named by its address, and nobody but
 // its process would remove it.
@@ -177,6 +191,11 @@ sending ofi_link::send(peer& p, const message& head, const std::byte* payload, s
 void ofi_link::push_out(time_point deadline) noexcept {
   while (sending_ && clock::now() < deadline)
     if (!net_->progress()) ::usleep(50);
+}
+
+bool ofi_link::settle(time_point) noexcept {
+  if (reach_) reach_->progress();
+  return true;
 }
 
 }  // namespace tutti::ofi

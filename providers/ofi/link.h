@@ -17,12 +17,11 @@
 #include "providers/messages/transport.h"
 #include "providers/ofi/context.h"
 #include "providers/ofi/deferred.h"
+#include "providers/ofi/far_memory.h"
 
 namespace tutti::ofi {
 
 using messages::message;
-using messages::message_transport;
-using messages::peer;
 using messages::sending;
 
 inline constexpr std::uint32_t receive_buffers = 64;
@@ -31,17 +30,11 @@ inline constexpr std::uint32_t send_buffers = 64;
 inline constexpr std::uint32_t buffer_bytes = 16384;
 
 // Registered if the provider asks for that; one fi_mr for all buffers.
-struct buffer {
-  fi_context2 context;         // first: what libfabric hands back is the buffer
+struct buffer : ticket {
   buffer* next = nullptr;      // free, or waiting for an earlier message
   peer* to = nullptr;          // send: whose message it is
   std::byte* data = nullptr;
   std::uint32_t bytes = 0;     // receive: of a message that waits
-  bool receives = false;
-};
-
-struct connection {  // what peer::line points to
-  fi_addr_t address = FI_ADDR_UNSPEC;
 };
 
 class ofi_link final : public messages::link {
@@ -60,15 +53,17 @@ class ofi_link final : public messages::link {
   int fd() const noexcept override { return both_fds_ >= 0 ? both_fds_ : ofi_.wait_fd; }
   offload* offloader() noexcept override { return deferred_.get(); }
   bool arm() noexcept override;
+  messages::one_sided* reach() noexcept override { return reach_.get(); }
   void push_out(time_point deadline) noexcept override;
+  bool settle(time_point deadline) noexcept override;
 
  private:
   ofi_link() = default;
-  static result<std::unique_ptr<ofi_link>> make(std::string_view device, bool waits);
+  static result<std::unique_ptr<ofi_link>> make(std::string_view device, bool waits, bool reaches);
   status make_buffers();
   status add_deferred_work();
   status try_messages();                         // trial.cpp
-  status message_to(fi_addr_t self, bool waits);
+  status message_to_itself(bool waits);
   bool rests() noexcept;                         // true: there is nothing to read
   bool fd_readable(std::chrono::milliseconds timeout) const noexcept;
   bool post(buffer&) noexcept;
@@ -87,7 +82,9 @@ class ofi_link final : public messages::link {
   std::unique_ptr<buffer[]> buffers_;
   handles ofi_;                                  // closed before the memory goes
   owned<fid_mr> registered_;                     // and this before the domain
+  std::unique_ptr<far_memory> reach_;            // likewise; where the library reaches memory by itself
   void* descriptor_ = nullptr;
+  fi_addr_t self_ = FI_ADDR_UNSPEC;
   std::uint32_t inject_bytes_ = 0;
   buffer* free_ = nullptr;                       // for sending
   buffer* unposted_ = nullptr;                   // receive buffers that libfabric has not taken back yet

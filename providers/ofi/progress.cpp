@@ -29,15 +29,19 @@ unsigned ofi_link::progress() noexcept {
     if (static_cast<std::size_t>(n) < batch) break;
   }
   if (deferred_) events += deferred_->progress();
+  if (reach_) reach_->progress();
   if (waiting_) deliver_waiting();
   if (unposted_) repost();
   return events;
 }
 
 void ofi_link::completed(const fi_cq_msg_entry& what) noexcept {
-  buffer& b = *static_cast<buffer*>(what.op_context);
-  if (b.receives) arrived(b, what.len);
-  else sent(b);
+  ticket& t = *static_cast<ticket*>(what.op_context);
+  switch (t.what) {
+    case asked::receive: return arrived(static_cast<buffer&>(t), what.len);
+    case asked::send: return sent(static_cast<buffer&>(t));
+    case asked::reach: return reach_->completed(static_cast<transfer&>(t), {});
+  }
 }
 
 void ofi_link::sent(buffer& b) noexcept {
@@ -87,22 +91,31 @@ void ofi_link::deliver_waiting() noexcept {
 unsigned ofi_link::take_error() noexcept {
   fi_cq_err_entry what{};
   if (fi_cq_readerr(ofi_.completions.get(), &what, 0) != 1 || !what.op_context) return 0;
-  buffer& b = *static_cast<buffer*>(what.op_context);
-  if (b.receives) {
-    give_back(b);
+  ticket& t = *static_cast<ticket*>(what.op_context);
+  if (t.what == asked::receive) {
+    give_back(static_cast<buffer&>(t));
     return 1;
   }
   char words[256];
   const char* said = fi_cq_strerror(ofi_.completions.get(), what.prov_errno, what.err_data, words, sizeof words);
+  const auto because = [&](const char* doing, rank_t rank) {
+    return vendor_error(what.err, std::string{doing} + " (" + (said ? said : "no words") + ")", rank);
+  };
+  if (t.what == asked::reach) {
+    auto& reached = static_cast<transfer&>(t);
+    reach_->completed(reached, because("reaching", reached.f ? reached.f->to->rank : no_rank));
+    return 1;
+  }
+  buffer& b = static_cast<buffer&>(t);
   peer& p = *b.to;
   sent(b);
-  net_->suspect(p, vendor_error(what.err, std::string{"sending ("} + (said ? said : "no words") + ")", p.rank));
+  net_->suspect(p, because("sending", p.rank));
   return 1;
 }
 
 // True: libfabric makes its descriptor readable for whatever comes from now on.
 bool ofi_link::arm() noexcept {
-  return ofi_.wait_fd < 0 || (!unposted_ && rests() && (!deferred_ || deferred_->arm()));
+  return ofi_.wait_fd < 0 || (!unposted_ && (!reach_ || reach_->rests()) && rests() && (!deferred_ || deferred_->arm()));
 }
 
 }  // namespace tutti::ofi

@@ -22,24 +22,24 @@ constexpr auto moment = 500ms;  // in which a descriptor has to become readable,
 status ofi_link::try_messages() {
   auto name = address();
   if (!name) return name.error();
-  fi_addr_t self = FI_ADDR_UNSPEC;  // never removed: shm would unmap its own memory
-  if (const int n = fi_av_insert(ofi_.addresses.get(), name->data(), 1, &self, 0, nullptr); n != 1)
+  // Never removed: shm would unmap its own memory.
+  if (const int n = fi_av_insert(ofi_.addresses.get(), name->data(), 1, &self_, 0, nullptr); n != 1)
     return vendor_error(n < 0 ? n : FI_EADDRNOTAVAIL, "fi_av_insert of its own address");
   repost();
-  if (const status first = message_to(self, false); !first) return first;
-  if (ofi_.wait_fd >= 0 && !message_to(self, true)) ofi_.wait_fd = -1;
+  if (const status first = message_to_itself(false); !first) return first;
+  if (ofi_.wait_fd >= 0 && !message_to_itself(true)) ofi_.wait_fd = -1;
   return {};
 }
 
 // Sends a message to this very endpoint and takes it in. `waits`: by way of the descriptor.
-status ofi_link::message_to(fi_addr_t self, bool waits) {
+status ofi_link::message_to_itself(bool waits) {
   const time_point deadline = clock::now() + longest_trial;
   buffer& out = *free_;
   std::memset(out.data, waits, sizeof(message));
   bool sent = false, came = false;
   if (waits && (!rests() || fd_readable(0ms))) return {errc::unsupported, "its descriptor is always readable"};
   for (ssize_t e = -FI_EAGAIN; e != 0;) {
-    e = fi_send(ofi_.endpoint.get(), out.data, sizeof(message), descriptor_, self, &out.context);
+    e = fi_send(ofi_.endpoint.get(), out.data, sizeof(message), descriptor_, self_, &out.context);
     if (e != 0 && e != -FI_EAGAIN) return vendor_error(e, "a message to itself");
     fi_cq_msg_entry none;
     if (e != 0) fi_cq_read(ofi_.completions.get(), &none, 0);
@@ -50,11 +50,12 @@ status ofi_link::message_to(fi_addr_t self, bool waits) {
     fi_cq_msg_entry done{};
     const ssize_t n = fi_cq_read(ofi_.completions.get(), &done, 1);
     if (n == 1) {
-      buffer& b = *static_cast<buffer*>(done.op_context);
-      (b.receives ? came : sent) = true;
-      if (b.receives && (done.len != sizeof(message) || b.data[0] != out.data[0]))
+      buffer& b = static_cast<buffer&>(*static_cast<ticket*>(done.op_context));
+      const bool receives = b.what == asked::receive;
+      (receives ? came : sent) = true;
+      if (receives && (done.len != sizeof(message) || b.data[0] != out.data[0]))
         return {errc::fabric, "a message to itself arrived as another"};
-      if (b.receives) give_back(b);
+      if (receives) give_back(b);
       continue;
     }
     if (n != -FI_EAGAIN) return vendor_error(n, "a message to itself");

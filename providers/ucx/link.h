@@ -68,7 +68,7 @@ class ucx_link final : public messages::link, private messages::one_sided {
   messages::reaching get(frame&, void* unlocked, std::uint64_t offset, std::byte* to, std::uint32_t bytes,
                          status& why) noexcept override;
   void fence(peer&) noexcept override;
-  messages::reaching flush(frame&) noexcept override;
+  messages::reaching flush(frame&, void*) noexcept override;
 
   worker_handles ucx_;
   messages::link_traits traits_;

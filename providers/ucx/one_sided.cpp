@@ -108,7 +108,7 @@ reaching ucx_link::get(frame& f, void* unlocked, std::uint64_t offset, std::byte
 
 void ucx_link::fence(peer&) noexcept { ucp_worker_fence(ucx_.worker); }
 
-reaching ucx_link::flush(frame& f) noexcept {
+reaching ucx_link::flush(frame& f, void*) noexcept {
   const auto how = calling_back(f);
   status why;
   const reaching r = outcome(*net_, f, ucp_ep_flush_nbx(endpoint_of(*f.to), &how), "flushing", why);

@@ -1,0 +1,92 @@
+// Whether a write arrives with nobody's help at the target. What libfabric says of a provider does not tell: progress may be
+// manual and an adapter moves the data, or be called automatic and nothing moves without a call. So it is tried, once, at
+// open, on the endpoint itself: a word is written and read back, then another is written and looked for without calling
+// libfabric.
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "providers/ofi/far_memory.h"
+
+namespace tutti::ofi {
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+constexpr auto longest_trial = 6s;     // as for messages (trial.cpp)
+constexpr auto longest_flight = 300ms;
+
+struct target {
+  alignas(4096) std::uint64_t words[512] = {};
+};
+
+std::uint64_t look(const std::uint64_t& word) noexcept {
+  return std::atomic_ref<const std::uint64_t>{word}.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+status far_memory::try_alone(fi_addr_t self) {
+  const auto memory = std::make_unique<target>();
+  std::vector<std::byte> key;
+  const auto exposed = expose(std::as_writable_bytes(std::span{memory->words}), key);
+  if (!exposed) return exposed.error();
+  const struct concealing {
+    far_memory& of;
+    void* exposed;
+    ~concealing() { of.conceal(exposed); }
+  } at_the_end{*this, *exposed};
+  const far_key there = *messages::head_of<far_key>(key);
+
+  const time_point deadline = clock::now() + longest_trial;
+  connection line;
+  line.address = self;
+  transfer& t = *free_;
+  status outcome;
+  const auto one_turn = [&] {  // true: the transfer has come back
+    fi_cq_msg_entry done{};
+    const ssize_t n = fi_cq_read(ofi_.completions.get(), &done, 1);
+    if (n == 1) return done.op_context == &t.context;
+    fi_cq_err_entry wrong{};
+    if (n == -FI_EAVAIL && fi_cq_readerr(ofi_.completions.get(), &wrong, 0) == 1) {
+      outcome = vendor_error(wrong.err, "reaching its own memory");
+      return true;
+    }
+    ::sched_yield();
+    return false;
+  };
+  const auto hand_over = [&](transfer::kind how, std::uint64_t word, std::uint64_t value) {
+    t.how = how, t.line = &line, t.key = there.key, t.there = there.base + word * sizeof value;
+    t.here = t.landing, t.descriptor = t.landing_descriptor;
+    t.left = sizeof value, t.ordered = in_order(sizeof value);
+    std::memcpy(t.landing, &value, sizeof value);
+    ssize_t e = 0;
+    while ((e = post(t)) == -FI_EAGAIN && outcome && clock::now() < deadline) one_turn();
+    if (e != 0 && outcome) outcome = vendor_error(e, "reaching its own memory");
+  };
+  const auto comes_back = [&] {
+    while (outcome && !one_turn())
+      if (clock::now() > deadline) outcome = {errc::unsupported, "what reaches its own memory does not complete"};
+  };
+
+  hand_over(transfer::kind::write, 0, 1);  // connects, however long that takes
+  comes_back();
+  hand_over(transfer::kind::read, 0, 0);
+  comes_back();
+  std::uint64_t read = 0;
+  std::memcpy(&read, t.landing, sizeof read);
+  if (outcome && (read != 1 || look(memory->words[0]) != 1)) outcome = {errc::unsupported, "it writes or reads another value"};
+  hand_over(transfer::kind::write, 1, 2);
+  bool seen = false;
+  for (const auto end = clock::now() + longest_flight; outcome && !seen && clock::now() < end; ::usleep(20))
+    seen = look(memory->words[1]) == 2;
+  comes_back();
+  if (outcome && !seen) outcome = {errc::unsupported, "a write does not arrive until the target calls libfabric"};
+  t.posted = false;
+  return outcome ? outcome : status{errc::unsupported, outcome.text()};
+}
+
+}  // namespace tutti::ofi
