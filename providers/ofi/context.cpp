@@ -75,7 +75,6 @@ result<std::vector<found_device>> find_devices() {
   for (const std::string& provider : *names) {
     const std::string_view core = core_name(provider);
     const auto same = [&](const found_device& d) { return d.name == core; };
-    if (core == only_when_named) continue;
     if (std::none_of(devices.begin(), devices.end(), same)) devices.push_back({std::string{core}, provider});
   }
   return devices;
@@ -88,10 +87,7 @@ std::string not_found(const std::vector<found_device>& found) {
   for (const std::string& name : *all) {
     const auto same = [&](const found_device& d) { return d.name == name; };
     if (is_utility(name) || std::any_of(found.begin(), found.end(), same)) continue;
-    const auto info = describe_device(name);
-    if (info && name != only_when_named) continue;
-    why += (why.empty() ? "" : "; ") + name + ": " +
-           (info ? "only when named, as it is slow by messages; see TUTTI_PROVIDER=ofi:" + name + " tutti info" : info.error().text());
+    if (const auto info = describe_device(name); !info) why += (why.empty() ? "" : "; ") + name + ": " + info.error().text();
   }
   return why;
 }

@@ -33,10 +33,6 @@ struct close_fid {
 template <class T>
 using owned = std::unique_ptr<T, close_fid<T>>;
 
-// libfabric's own TCP provider of old: a message takes it milliseconds where ranks outnumber cores. But it runs schedules by
-// itself (deferred.h), so who names it gets it.
-inline constexpr std::string_view only_when_named = "sockets";
-
 // What can carry ordered messages to any rank without connections to be made by hand (RDM endpoints), by device. A
 // device is named after libfabric's core provider ("tcp" for "tcp;ofi_rxm"); of several ways upon one core provider the
 // first is taken, which is libfabric's own choice. The long name works as well.

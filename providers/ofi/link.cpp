@@ -44,6 +44,13 @@ result<std::unique_ptr<messages::link>> ofi_link::open(std::string_view device) 
   return std::unique_ptr<link>{std::move(*made)};
 }
 
+// By messages alone, which show as well what its threads do.
+status ofi_link::worth_taking(std::string_view device) {
+  const own_threads threads;
+  const auto made = make(device, true, false);
+  return made ? (*made)->crowds(threads) : made.error();
+}
+
 // Unsupported: it does not reach memory by itself.
 result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool waits, bool reaches) {
   std::unique_ptr<ofi_link> made{new ofi_link};

@@ -18,6 +18,7 @@
 #include "providers/ofi/context.h"
 #include "providers/ofi/deferred.h"
 #include "providers/ofi/far_memory.h"
+#include "providers/ofi/own_threads.h"
 
 namespace tutti::ofi {
 
@@ -40,6 +41,7 @@ struct buffer : ticket {
 class ofi_link final : public messages::link {
  public:
   static result<std::unique_ptr<link>> open(std::string_view device);
+  static status worth_taking(std::string_view device);  // or why it is left to those who name it
   ~ofi_link() override;
 
   const messages::link_traits& traits() const noexcept override { return traits_; }
@@ -64,6 +66,7 @@ class ofi_link final : public messages::link {
   status add_deferred_work();
   status try_messages();                         // trial.cpp
   status message_to_itself(bool waits);
+  status crowds(const own_threads&);
   bool rests() noexcept;                         // true: there is nothing to read
   bool fd_readable(std::chrono::milliseconds timeout) const noexcept;
   bool post(buffer&) noexcept;

@@ -5,7 +5,7 @@
 namespace tutti {
 namespace {
 
-// Found by what libfabric says it can do, and then by opening it.
+// Found by what libfabric says it can do, and then by opening it. One whose threads crowd the ranks is for those who name it.
 std::vector<std::string> probe(std::string& why_not) {
   const auto add = [&](const std::string& more) { why_not += (why_not.empty() || more.empty() ? "" : "; ") + more; };
   auto found = ofi::find_devices();
@@ -15,8 +15,8 @@ std::vector<std::string> probe(std::string& why_not) {
   }
   std::vector<std::string> usable;
   for (const ofi::found_device& d : *found) {
-    if (const auto opened = ofi::ofi_link::open(d.name)) usable.push_back(d.name);
-    else add(d.name + ": " + opened.error().text());
+    if (const status s = ofi::ofi_link::worth_taking(d.name); s.ok()) usable.push_back(d.name);
+    else add(d.name + ": " + s.text());
   }
   add(ofi::not_found(*found));
   return usable;

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <cstring>
+#include <ctime>
 
 #include "providers/ofi/link.h"
 
@@ -64,6 +65,27 @@ status ofi_link::message_to_itself(bool waits) {
   }
   repost();
   return {};
+}
+
+// A library that moves every message by threads of its own keeps processors from ranks, and makes each message wait for its
+// threads' turn where ranks outnumber cores: milliseconds, whether it goes by messages or by remote keys. Processor time is
+// the same on a busy machine as on an idle one, so it tells this from mere slowness. Those that use the caller's thread take none.
+status ofi_link::crowds(const own_threads& threads) {
+  using std::chrono::nanoseconds;
+  constexpr int messages = 16;
+  const auto mine = [] {
+    timespec used{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return nanoseconds{std::chrono::seconds{used.tv_sec}} + nanoseconds{used.tv_nsec};
+  };
+  const nanoseconds theirs_before = threads.cpu_time(), mine_before = mine();
+  for (int i = 0; i < messages; ++i)
+    if (const status s = message_to_itself(false); !s) return s;
+  const nanoseconds own = mine() - mine_before, theirs = threads.cpu_time() - theirs_before;
+  if (theirs < own / 2) return {};
+  const auto in_us = [](nanoseconds all) { return std::to_string(all.count() / 1000 / messages); };
+  return {errc::unsupported, "only when named: threads of its own took " + in_us(theirs) +
+                                 " us of processor time for a message, the rank " + in_us(own) + " us"};
 }
 
 bool ofi_link::rests() noexcept {
