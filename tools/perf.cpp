@@ -175,7 +175,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("--html", c->html, "write a page with plots to this file; nothing else is needed to read it");
   app.add_option("--from", c->from, "measure nothing: show what --json has written");
   app.add_flag("--quiet", c->quiet, "no table, no progress line");
-  app.add_flag("--peers", c->peers, "the barrier against Open MPI and MPICH, at 2, 4, 8 and 16 ranks");
+  app.add_flag("--peers", c->peers, "the barrier against Open MPI, MPICH and libfabric's own (fi_barrier), at 2, 4, 8 and 16 ranks");
   app.add_flag("--neighbour", c->neighbour, "with --peers' contestants while a busy stranger shares the machine");
   app.add_option("--progress-to", c->progress_to)->group("");
   const auto bsp = declare_bsp(app);

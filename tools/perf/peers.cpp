@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "tools/perf/report.h"
 #include "tools/perf/series.h"
@@ -140,6 +142,28 @@ contestant fi_pingpong(std::string name, std::string provider, int iterations) {
   return c;
 }
 
+// Libfabric's own collective over one of its providers, among processes that the program starts itself.
+contestant fi_barrier(const std::string& device, const std::string& provider, const fs::path& scratch) {
+  contestant c{"fi_barrier " + device, {}, {}};
+  const std::string program = scratch / "fi_barrier";
+  if (!fs::exists(program) && !output_of("cc -O2 -o " + program + " " TUTTI_BENCH_DIR "/fi_barrier.c -lfabric")) {
+    c.why_not = "cc is not installed or could not build " TUTTI_BENCH_DIR "/fi_barrier.c (package libfabric-dev)";
+    return c;
+  }
+  const auto run = [=](int ranks, double seconds) {
+    return bound(seconds) + program + " '" + provider + "' " + std::to_string(ranks) + " " + std::to_string(seconds);
+  };
+  const std::string tried = output_of("{ " + run(2, 0.01) + "; true; }").value_or("");
+  if (tried.empty() || !std::isdigit(static_cast<unsigned char>(tried[0])))
+    c.why_not = tried.substr(0, tried.find('\n'));
+  c.median_us = [=](int ranks, double seconds) -> std::optional<double> {
+    const auto text = output_of(run(ranks, seconds));
+    if (!text) return {};
+    return std::atof(text->c_str());
+  };
+  return c;
+}
+
 contestant an_mpi(std::string name, const std::string& compiler, const std::string& launcher, const fs::path& scratch) {
   contestant c{std::move(name), {}, {}};
   const std::string program = scratch / (compiler + ".bench");
@@ -172,11 +196,11 @@ void contest(const std::vector<contestant>& all, const peers_plan& plan, const s
       }
   if (speaks) std::fprintf(stderr, "\r\033[K");
 
-  std::printf("%s\nmedians of %d interleaved jobs of %.1f s\n\n%-12s", title.c_str(), plan.rounds, plan.seconds, "ranks");
+  std::printf("%s\nmedians of %d interleaved jobs of %.1f s\n\n%-14s", title.c_str(), plan.rounds, plan.seconds, "ranks");
   for (int n : ranks) std::printf("%12d", n);
   std::printf("\n");
   for (std::size_t c = 0; c < all.size(); ++c) {
-    std::printf("%-12s", all[c].name.c_str());
+    std::printf("%-14s", all[c].name.c_str());
     for (const series& s : results[c])
       if (s.count()) std::printf("%12.2f", s.median());
       else std::printf("%12s", "-");
@@ -213,6 +237,15 @@ int compare_with_peers(const peers_plan& plan) {
   ofi.push_back(fi_pingpong("fi_pingpong", "tcp;ofi_rxm", 50000));
   ofi.push_back(ourselves(plan.self, scratch.path(), "barrier", "ofi:tcp", "ofi:tcp"));
   contest(ofi, plan, {2}, "one way over libfabric's tcp, microseconds: libfabric's own test, then tutti");
+
+  std::vector<contestant> collectives;
+  for (const auto& [device, provider] : {std::pair{"tcp", "tcp;ofi_rxm"}, {"net", "net;ofi_rxm"}, {"udp", "udp;ofi_rxd"}, {"shm", "shm"}}) {
+    collectives.push_back(fi_barrier(device, provider, scratch.path()));
+    const bool comparable = collectives.back().why_not.empty();
+    if (comparable) collectives.push_back(ourselves(plan.self, scratch.path(), std::string{"tutti "} + device, std::string{"ofi:"} + device,
+                                                    std::string{"ofi:"} + device));
+  }
+  contest(collectives, plan, plan.ranks, "barrier over libfabric, microseconds: its own collective where it has one, then tutti");
   return 0;
 }
 
