@@ -60,10 +60,6 @@ result<int> join_fds(int node, int network) {
 result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, std::unique_ptr<transport> network,
                                                place_in_job self) {
   if (!node || !network) return status{errc::invalid, "a router needs a node transport and a network"};
-  if (!node->caps().cpu_atomics_agree || !network->caps().cpu_atomics_agree)
-    return status{errc::unsupported,
-                  std::string{"atomics of the "} + (node->caps().cpu_atomics_agree ? "network" : "node transport") +
-                      " are not atomic towards the CPU's, so the two cannot serve one word; use one provider for all"};
   const auto fd = join_fds(node->wait_fd(), network->wait_fd());
   if (!fd) return fd.error();
   return std::unique_ptr<transport>{std::make_unique<router>(std::move(node), std::move(network), self, *fd)};
@@ -126,7 +122,23 @@ status router::connect(shared_blobs addresses, time_point deadline) {
   on_node_.resize(addresses->size());
   for (rank_t r = 0; r < on_node_.size(); ++r) on_node_[r] = node_->reaches(r);
   single_node_ = std::find(on_node_.begin(), on_node_.end(), 0) == on_node_.end();
-  return single_node_ ? status{} : connect_multicast(extras);
+  if (single_node_) return {};
+  if (status s = open_lanes(); !s) return s;
+  return connect_multicast(extras);
+}
+
+// Where the children's atomics do not agree.
+status router::open_lanes() {
+  const bool node = node_->caps().cpu_atomics_agree, network = network_->caps().cpu_atomics_agree;
+  if (node && network) return {};
+  for (rank_t r = 0; r < on_node_.size(); ++r)
+    if (on_node(r) && !network_->reaches(r))
+      return {errc::unsupported,
+              std::string{"atomics of the "} + (node ? "network" : "node transport") + " are not atomic towards the CPU's, and "
+                  "the network does not reach rank " + std::to_string(r) + " of this node, so that no one of the two can "
+                  "serve one word; use one provider for all", r};
+  lanes_.open(on_node_.size());
+  return {};
 }
 
 // Whether there is such a multicast is alike in all ranks: both children answer so, and a node transport maps memory in

@@ -41,7 +41,8 @@ result<std::vector<std::byte>> router::key(region_id id) {
 }
 
 // Each child gets the keys of the ranks that it serves, and no key ("exposes none") of the others: shared memory of
-// another node does not exist here, and unpacking network keys that nothing will use costs time and memory.
+// another node does not exist here, and unpacking network keys that nothing will use costs time and memory. The network
+// serves all where atomics go by it.
 result<segment_id> router::attach(const rank_map& members, shared_blobs keys) {
   auto near = std::make_shared<blob_table>();
   auto far = std::make_shared<blob_table>();
@@ -53,7 +54,7 @@ result<segment_id> router::attach(const rank_map& members, shared_blobs keys) {
                     "and network transport", members[i]};
     const bool is_near = on_node(members[i]);
     near->push_back(is_near ? both.first : std::span<const std::byte>{});
-    far->push_back(is_near ? std::span<const std::byte>{} : both.second);
+    far->push_back(is_near && !lanes_.in_use() ? std::span<const std::byte>{} : both.second);
   }
   segments_.reserve_one();
   const auto mine = node_->attach(members, near);

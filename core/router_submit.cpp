@@ -7,14 +7,18 @@ namespace tutti {
 
 // Neighbours in the list for the same child go to it as one span. A child that takes less than its span ends the call:
 // an operation behind the refused one must not be taken before it, whichever child it is for (clause 2, a prefix).
+// Within a span nothing is taken by the other lane of a rank, so what may go at its begin may go in its midst.
 std::size_t router::submit(std::span<const rma_op> ops) noexcept {
   std::size_t taken = 0;
-  while (taken < ops.size()) {
-    const bool near = on_node(ops[taken].rank);
+  while (taken < ops.size() && may_go(ops[taken])) {
+    const bool near = goes_near(ops[taken]);
     std::size_t end = taken + 1;
-    while (end < ops.size() && on_node(ops[end].rank) == near) ++end;
+    while (end < ops.size() && goes_near(ops[end]) == near && may_go(ops[end])) ++end;
     const auto run = ops.subspan(taken, end - taken);
     const std::size_t got = near ? node_->submit(run) : submit_to_network(run);
+    if (lanes_.in_use())
+      for (const rma_op& op : run.first(got))
+        if (on_node(op.rank)) lanes_.took(op);
     taken += got;
     if (got < run.size()) break;
   }
@@ -55,35 +59,39 @@ std::size_t router::submit_to_network(std::span<const rma_op> ops) noexcept {
   return taken;
 }
 
-// A flush of all ranks is taken by both children or by none. If the second refuses after the first has taken it, the
+// A flush that is both children's is taken by both or by none. If the node refuses after the network has taken it, the
 // router owes it: `done` is begun once more on the router's account, and progress() offers the flush again until it is
 // taken. It then covers what was submitted meanwhile as well, which does no harm: it ends a little later. So nothing is
 // taken twice, no error that a flush reports is lost, and `done` cannot be idle before both have ended.
-bool router::flush_all(completion* done) noexcept {
-  if (owed_count_ == owed_.size() || !network_->flush(no_rank, done)) return false;
-  scatters_.flushed(no_rank, done);
-  if (node_->flush(no_rank, done)) return true;
+bool router::flush_both(rank_t peer, completion* done) noexcept {
+  if (owed_count_ == owed_.size() || !network_->flush(peer, done)) return false;
+  scatters_.flushed(peer, done);
+  if (node_->flush(peer, done)) return true;
   if (done) done->begin();
-  owed_[owed_count_++] = {node_.get(), done};
+  owed_[owed_count_++] = {peer, done};
   return true;
 }
 
 bool router::flush_one(rank_t peer, completion* done) noexcept {
-  if (on_node(peer)) return node_->flush(peer, done);
+  if (on_node(peer)) {
+    const bool by_both = lanes_.in_use() && lanes_.network_used(peer);
+    return by_both ? flush_both(peer, done) : node_->flush(peer, done);
+  }
   if (!network_->flush(peer, done)) return false;
   scatters_.flushed(peer, done);
   return true;
 }
 
 bool router::flush(rank_t peer, completion* done) noexcept {
-  const bool taken = peer == no_rank ? flush_all(done) : flush_one(peer, done);
+  const bool taken = peer == no_rank ? flush_both(no_rank, done) : flush_one(peer, done);
+  if (taken && lanes_.in_use()) lanes_.tell(peer, done);
   refused_ = !taken;
   return taken;
 }
 
 unsigned router::pay_flushes() noexcept {
   std::uint32_t paid = 0;
-  while (paid < owed_count_ && owed_[paid].to->flush(no_rank, owed_[paid].done)) {
+  while (paid < owed_count_ && node_->flush(owed_[paid].peer, owed_[paid].done)) {
     if (owed_[paid].done) owed_[paid].done->finish();  // the router's own count; the child has begun its own
     ++paid;
   }

@@ -54,7 +54,7 @@ class fake_transport final : public transport {
   std::vector<std::string> calls;
   std::vector<rma_op> taken;
   const rma_op* last_span = nullptr;
-  std::vector<rank_t> flushed;
+  std::vector<rank_t> flushed, asked;
   std::map<std::uint32_t, std::span<std::byte>> regions;
   std::set<std::uint32_t> segments;
   std::vector<std::string> addresses, keys;
@@ -140,7 +140,10 @@ class fake_transport final : public transport {
   int wait_fd() noexcept override { return fd; }
   void disarm() noexcept override { armed = false; }
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
-  status health(rank_t peer) noexcept override { return {errc::peer_dead, name_ + " says so", peer}; }
+  status health(rank_t peer) noexcept override {
+    asked.push_back(peer);
+    return {errc::peer_dead, name_ + " says so", peer};
+  }
 
  private:
   void note(std::string call) { calls.push_back(std::move(call)); }

@@ -65,16 +65,28 @@ BOOST_AUTO_TEST_CASE(native_means_native_upon_memory_that_is_added_to_the_networ
     }
 }
 
-BOOST_AUTO_TEST_CASE(atomics_that_do_not_agree_are_refused) {
-  for (const bool near_agrees : {false, true}) {
-    auto n = std::make_unique<fake_transport>("near");
-    auto f = std::make_unique<fake_transport>("far");
-    n->limits.cpu_atomics_agree = near_agrees, f->limits.cpu_atomics_agree = !near_agrees;
-    const auto made = make_router(std::move(n), std::move(f), {});
-    BOOST_REQUIRE(!made.ok());
-    BOOST_TEST((made.error().code() == errc::unsupported));
-    BOOST_TEST(std::string{made.error().text()}.find(near_agrees ? "network" : "node") != std::string::npos);
-  }
+BOOST_AUTO_TEST_CASE(atomics_that_do_not_agree_need_a_network_that_reaches_all) {
+  for (const bool near_agrees : {false, true})
+    for (const bool reaches : {false, true})
+      for (const bool one_node : {false, true}) {
+        auto n = std::make_unique<fake_transport>("near");
+        auto f = std::make_unique<fake_transport>("far");
+        n->limits.cpu_atomics_agree = near_agrees, f->limits.cpu_atomics_agree = !near_agrees;
+        n->reached_ranks = {0, 2}, f->reached_ranks = {1, 3};
+        if (reaches) f->reached_ranks = {0, 1, 2, 3};
+        if (one_node) n->reached_ranks = {0, 1, 2, 3};
+        const auto made = make_router(std::move(n), std::move(f), {});
+        BOOST_REQUIRE(made.ok());
+        BOOST_TEST(!(*made)->caps().cpu_atomics_agree);
+        auto addresses = std::make_shared<blob_table>();
+        const auto mine = (*made)->address();
+        for (int r = 0; r < 4; ++r) addresses->push_back(*mine);
+        const status s = (*made)->connect(addresses, time_point::max());
+        BOOST_TEST(s.ok() == (reaches || one_node));
+        if (s.ok()) continue;
+        BOOST_TEST((s.code() == errc::unsupported));
+        BOOST_TEST(std::string{s.text()}.find(near_agrees ? "of the network" : "of the node") != std::string::npos);
+      }
   BOOST_TEST((make_router(nullptr, nullptr, {}).error().code() == errc::invalid));
 }
 

@@ -21,6 +21,18 @@ class half_of_node final : public forwarding_transport {
   rank_t self_;
 };
 
+// A network whose atomics agree with its own only.
+class atomics_apart final : public forwarding_transport {
+ public:
+  explicit atomics_apart(std::unique_ptr<transport> net) : forwarding_transport{std::move(net)}, caps_{inner().caps()} {
+    caps_.cpu_atomics_agree = false;
+  }
+  const capabilities& caps() const noexcept override { return caps_; }
+
+ private:
+  capabilities caps_;
+};
+
 // "checked(shm)" for "checked" gives "shm"; empty: it is not of that kind.
 std::string_view inside(std::string_view name, std::string_view kind) {
   if (!name.starts_with(kind) || name.size() < kind.size() + 2 || name[kind.size()] != '(' || name.back() != ')')
@@ -68,6 +80,11 @@ result<std::unique_ptr<transport>> open_fabric(std::string_view name, const open
     plan.refuse = plan.idle = 0.3;
     return std::unique_ptr<transport>{std::make_unique<fault_transport>(std::move(*net), plan)};
   }
+  if (const auto below = inside(name, "apart"); !below.empty()) {
+    auto net = open_fabric(below, params);
+    if (!net) return net;
+    return std::unique_ptr<transport>{std::make_unique<atomics_apart>(std::move(*net))};
+  }
   if (const auto below = inside(name, "driven"); !below.empty()) {
     open_params two_threads = params;
     two_threads.progress_thread = true;
@@ -89,8 +106,8 @@ std::vector<fabric_spec> composed_fabrics(const std::vector<fabric_spec>& plain)
   };
   std::vector<fabric_spec> all;
   if (!there("shm")) return all;
-  for (const char* made : {"checked(shm)", "faulty(shm)", "router(shm+shm)"}) all.push_back({made});
-  for (const char* network : {"ucx:tcp", "ofi:tcp"})
+  for (const char* made : {"checked(shm)", "faulty(shm)", "router(shm+shm)", "router(shm+apart(shm))"}) all.push_back({made});
+  for (const char* network : {"ucx:tcp", "ofi:tcp", "verbs"})
     if (there(network)) all.push_back({"router(shm+" + std::string{network} + ")"});
   if (there("ucx:tcp")) all.push_back({"driven(ucx:tcp)"});
   return all;
