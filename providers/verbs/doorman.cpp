@@ -39,6 +39,7 @@ status doorman::open(const premises& p) {
   at_ = p;
   qkey_ = static_cast<std::uint32_t>(p.job ^ p.job >> 32) & 0x7fff'ffff;  // the highest bit is for privileged ones
   links_.resize(p.size);
+  in_sysfs_ = ::access(p.device->context->device->dev_path, F_OK) == 0;
   if (status s = open_door(); !s) return s;
   poll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -139,8 +140,24 @@ bool doorman::read_async_event() noexcept {
   }
 }
 
+// A driver that can take a device away from its users tells so by an event. One that cannot (soft-RoCE) waits for them to
+// go, with the device halfway gone: it serves nobody any longer, and is no longer listed.
+void doorman::check_device() noexcept {
+  if (device_lost_ || !in_sysfs_ || ::access(at_.device->context->device->dev_path, F_OK) == 0) return;
+  device_lost_ = true;
+  tell({}, news::kind::device_lost);
+}
+
+void doorman::look_at_device() noexcept {
+  const std::lock_guard lock{mutex_};
+  if (clock::now() - looked_ < between_looks) return;
+  looked_ = clock::now();
+  check_device();
+}
+
 std::string doorman::device_trouble() noexcept {
   const std::lock_guard lock{mutex_};
+  check_device();
   if (device_lost_) return "; " + at_.device->where.device + " has failed or was removed";
   return port_down_ ? "; " + at_.device->text() + " is down" : std::string{};
 }

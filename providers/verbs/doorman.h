@@ -96,6 +96,7 @@ class doorman {
   bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
   void take_news(std::vector<news>& out) noexcept;
   std::string device_trouble() noexcept;     // "; port 1 of mlx5_0 is down", or empty
+  void look_at_device() noexcept;            // is it there? news tells if not
 
  private:
   using clock = std::chrono::steady_clock;
@@ -121,6 +122,7 @@ class doorman {
   void close_door() noexcept;
   void run() noexcept;
   bool read_async_event() noexcept;          // not under mutex_; all below are
+  void check_device() noexcept;
   void wake_thread() noexcept;
   int until_next() noexcept;
   void ask_again() noexcept;
@@ -160,6 +162,8 @@ class doorman {
   std::vector<news> news_;
   std::atomic<bool> has_news_{false};
   bool owner_sleeps_ = false, port_down_ = false, device_lost_ = false;
+  bool in_sysfs_ = false;                      // the device was, when it was opened
+  clock::time_point looked_{};
 };
 
 }  // namespace tutti::verbs

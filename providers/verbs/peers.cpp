@@ -23,6 +23,7 @@ peer* verbs_transport::peer_of(rank_t rank) noexcept {
     return nullptr;
   }
   peers_[rank]->rank = rank;
+  if (!device_gone_.empty()) peers_[rank]->end = died(rank, device_gone_);
   return peers_[rank].get();
 }
 
@@ -34,8 +35,9 @@ unsigned verbs_transport::hear_news() noexcept {
   for (const doorman::news& n : news_) {
     using kind = doorman::news::kind;
     if (n.what == kind::device_lost) {
+      device_gone_ = "it cannot be reached" + doorman_.device_trouble();
       for (auto& p : peers_)
-        if (p && p->out.is_open()) bury(*p, died(p->rank, "it cannot be reached" + doorman_.device_trouble()));
+        if (p) bury(*p, died(p->rank, device_gone_));
       continue;
     }
     peer* p = peer_of(n.rank);
@@ -187,6 +189,7 @@ status verbs_transport::health(rank_t rank) noexcept {
   if (!p->end || rank == rank_) return p->end;
   progress();
   if (!p->end) return p->end;
+  doorman_.look_at_device();
   if (!p->confirmed) doorman_.look_after(rank);
   else if (elsewhere(rank)) probe(*p);
   hear_news();

@@ -49,10 +49,12 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
   p.out.retire(sequence - 1, end_with({}));
   status why = completion_error(wc, p.rank);
   if (!p.failing) {
-    if (why.code() == errc::peer_dead) {
+    // With no device or port of mine there is no peer either, whatever the request's own error is.
+    const std::string trouble = why.code() == errc::invalid ? std::string{} : doorman_.device_trouble();
+    if (why.code() == errc::peer_dead || !trouble.empty()) {
       hear_rings();  // perhaps it has said goodbye
       hear_news();
-      if (p.end) bury(p, died(p.rank, std::string{why.text()} + doorman_.device_trouble(), why.native()));
+      if (p.end) bury(p, died(p.rank, std::string{why.text()} + trouble, why.native()));
     } else {
       fail(p, wc.status == IBV_WC_WR_FLUSH_ERR ? why : broken_connection(p.rank, why.text()));
     }

@@ -283,6 +283,7 @@ class verbs_transport final : public transport {
   std::unique_ptr<swapping[]> swaps_;
   std::uint16_t free_swap_ = 0;
 
+  std::string device_gone_;                       // why nobody can be reached any more
   std::vector<doorman::news> news_;
   std::vector<receiver::item> rings_;
 

@@ -114,6 +114,32 @@ BOOST_AUTO_TEST_CASE(a_lost_device_ends_what_would_never_end) {
   BOOST_TEST(p[1].health(2).ok());
 }
 
+// Soft-RoCE's driver tells nobody: the device is no longer listed, and no longer serves.
+BOOST_AUTO_TEST_CASE(a_device_that_was_removed_without_an_event_is_found_out) {
+  const no_breach none;
+  for (const bool idle : {false, true}) {
+    fake::install(roce(3));
+    party p(names(3));
+    BOOST_TEST(p.run(0, put(p.mine(0), p.at(0, 1), 4096)).ok());
+    BOOST_TEST(p[0].health(1).ok());
+    fake::remove("fake0");
+    status s;
+    if (idle) {
+      BOOST_TEST(p.until([&] { return s = p[0].health(1), !s.ok(); }));
+    } else {
+      fake::fail_next("fake0", "fake1", IBV_WC_LOC_QP_OP_ERR, 0);
+      s = p.run(0, put(p.mine(0), p.at(0, 1), 4096));
+    }
+    BOOST_TEST((s.code() == errc::peer_dead));
+    BOOST_TEST_CONTEXT(s.text()) BOOST_TEST(says(s.text(), "fake0 has failed or was removed"));
+    BOOST_TEST(p.until([&] { return !p[0].health(2).ok(); }));  // who was never talked to, either
+    const status other = p.run(0, put(p.mine(0), p.at(0, 2), 4096));
+    BOOST_TEST((other.code() == errc::peer_dead));
+    BOOST_TEST(says(other.text(), "rank 2 died: it cannot be reached; fake0 has failed or was removed"));
+    BOOST_TEST(p[1].health(2).ok());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_port_that_is_down_is_named_with_the_peer_that_does_not_answer) {
   const no_breach none;
   fake::install(roce(2));

@@ -76,6 +76,8 @@ void install(std::vector<adapter_plan> plans) {
     const std::filesystem::path folder{d.ibdev_path};
     std::filesystem::create_directories(folder / "device/net/lo");
     std::ofstream{folder / "device/net/lo/dev_port"} << 0;
+    std::snprintf(d.dev_path, sizeof d.dev_path, "%s/%s-uverbs", w.folder.c_str(), p.name.c_str());
+    std::ofstream{d.dev_path} << 0;
     if (!p.local_cpus.empty()) std::ofstream{folder / "device/local_cpus"} << p.local_cpus << "\n";
   }
 }
@@ -101,6 +103,12 @@ void fail_next(const std::string& from, const std::string& to, ibv_wc_status sta
 void silence(const std::string& name) {
   const guard lock{all().mutex};
   device_named(name)->silent = true;
+}
+
+void remove(const std::string& name) {
+  const guard lock{all().mutex};
+  std::error_code ignored;
+  std::filesystem::remove(device_named(name)->dev_path, ignored);
 }
 
 void raise(const std::string& name, ibv_event_type type) {

@@ -42,6 +42,7 @@ void release(const std::string& from, const std::string& to, unsigned count = ~0
 void fail_next(const std::string& from, const std::string& to, ibv_wc_status, std::uint32_t vendor);
 
 void silence(const std::string& name);                  // it answers nobody and nobody hears it: retries run out
+void remove(const std::string& name);                   // it is no longer listed, without an event
 void raise(const std::string& name, ibv_event_type);    // an asynchronous event in all that have it open
 bool events_wait(const std::string& name);              // to be asked for by somebody
 
