@@ -1,10 +1,12 @@
-// conformance [Boost.Test's options] [-- [--seed N] [--fabric NAME] [--of PROVIDER] [--repeat N] [--timeout SECONDS]]
+// conformance [Boost.Test's options] [-- [--seed N] [--fabric NAME] [--of PROVIDER] [--repeat N] [--timeout SECONDS]
+//                                        [--ranks threads]]
 // Cases are named clause/case/fabric, so --run_test=signals, --run_test='*/*/shm', --run_test=signals/in_order work.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <iostream>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "core/provider.h"
 #include "tests/conformance/clause.h"
@@ -22,10 +24,12 @@ struct settings {
   std::string of;      // those that this vendor's provider has a part in, or `builtin`: no vendor's; empty: all
   unsigned repeat = 1;  // with the seeds that follow
   int timeout = 30;     // of a case
+  bool threads = false; // ranks are threads of one process, and cases in which one dies are left out
 } chosen;
 
 struct tally {
   unsigned run = 0, skipped = 0;
+  std::map<std::string, unsigned> reasons;
 };
 std::map<std::string, tally> tallies;
 
@@ -37,7 +41,9 @@ void run_case(const conformance_case& c, const fabric_spec& fabric, bool threads
     o.timeout = std::chrono::seconds{chosen.timeout} * time_scale;
     if (c.dies != no_rank) o.to_die = {c.dies};
     tally& t = tallies[fabric.name + (threads ? " (threads)" : "")];
-    ++(run_ranks(fabric, c.ranks, c.body, o) ? t.run : t.skipped);
+    std::string why;
+    if (run_ranks(fabric, c.ranks, c.body, o, &why)) ++t.run;
+    else ++t.skipped, ++t.reasons[why];
   }
 }
 
@@ -63,8 +69,8 @@ void add_clause(const clause& cl, const std::vector<fabric_spec>& all) {
                                   path_name(f.name) + (threads ? "-threads" : ""), __FILE__, __LINE__));
     };
     for (const fabric_spec& f : all) {
-      add(f, false);
-      if (f.name == "shm" && c.dies == no_rank) add(f, true);
+      if (!chosen.threads) add(f, false);
+      if ((chosen.threads || f.name == "shm") && c.dies == no_rank) add(f, true);
     }
     suite->add(one);
   }
@@ -79,6 +85,7 @@ bool parse(int argc, char** argv) {
     else if (name == "--of") chosen.of = argv[i + 1];
     else if (name == "--repeat") chosen.repeat = static_cast<unsigned>(std::atoi(argv[i + 1]));
     else if (name == "--timeout") chosen.timeout = std::atoi(argv[i + 1]);
+    else if (name == "--ranks") chosen.threads = std::string{argv[i + 1]} == "threads";
     else return false;
   }
   return true;
@@ -125,7 +132,11 @@ std::span<const clause> all_clauses() {
 
 int main(int argc, char** argv) {
   const int status = boost::unit_test::unit_test_main(tutti::test::init, argc, argv);
-  for (const auto& [name, t] : tutti::test::tallies)
-    std::cout << name << ": " << t.run << " cases run, " << t.skipped << " skipped\n";
+  for (const auto& [name, t] : tutti::test::tallies) {
+    std::cout << name << ": " << t.run << " cases run, " << t.skipped << " skipped";
+    const char* before = ": ";
+    for (const auto& [why, n] : t.reasons) std::cout << std::exchange(before, ", ") << why << " (" << n << ")";
+    std::cout << "\n";
+  }
   return status;
 }

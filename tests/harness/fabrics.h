@@ -23,7 +23,8 @@ using rank_body = std::function<void(rank_env&)>;
 // they are its virtual ranks. A body that returns meets the others once more before its transport is destroyed.
 run_report try_ranks(const fabric_spec&, std::uint32_t n, const rank_body&, const run_options& = {});
 
-// The same, with what went wrong reported to Boost.Test. False: skipped (said in the log).
-bool run_ranks(const fabric_spec&, std::uint32_t n, const rank_body&, const run_options& = {});
+// The same, with what went wrong reported to Boost.Test. False: skipped (said in the log, and why).
+bool run_ranks(const fabric_spec&, std::uint32_t n, const rank_body&, const run_options& = {},
+               std::string* why_skipped = nullptr);
 
 }  // namespace tutti::test
