@@ -9,12 +9,6 @@
 namespace tutti::bsp {
 namespace {
 
-std::string hex(std::uintptr_t address) {
-  char text[24];
-  snprintf(text, sizeof text, "%p", reinterpret_cast<void*>(address));
-  return text;
-}
-
 std::string process(std::uint32_t pid) { return "process " + std::to_string(pid); }
 
 }  // namespace
@@ -39,8 +33,8 @@ void checker::note(call_kind kind, std::uint32_t pid, const void* mine, std::uin
     if (!a.local || a.kind != call_kind::get || at >= a.at + a.bytes || a.at >= at + bytes) continue;
     warned_ = true;
     tell_(process(me) + ": superstep " + std::to_string(epoch_) + ": " + name_of(kind) + " takes " + std::to_string(bytes) +
-          " bytes at " + hex(at) + ", which a bsp_get before it is to overwrite at the end of the superstep; it takes what is "
-          "there now");
+          " bytes at " + hex(mine) + ", which a bsp_get before it is to overwrite at the end of the superstep; it takes "
+          "what is there now");
   }
   // What is packed at the call meets nobody, nor does the source of a send.
   if (kind != call_kind::put && kind != call_kind::send) accesses_.push_back({me, registrar::no_area, at, bytes, kind, true});
@@ -111,7 +105,7 @@ status checker::meetings(std::vector<touch> all, std::uint64_t epoch) const {
                std::to_string(t.end - t.begin) + " bytes)";
       };
       return {errc::invalid, "superstep " + std::to_string(epoch) + ": " + call(a) + " and " + call(b) + " meet at " +
-                                 hex(b.begin) + " of " + process(team_.index()) +
+                                 hex(reinterpret_cast<const void*>(b.begin)) + " of " + process(team_.index()) +
                                  ", for " + std::to_string(std::min(a.end, b.end) - b.begin) +
                                  " bytes; what is there then is anything, since high-performance calls may act at any time "
                                  "of the superstep"};

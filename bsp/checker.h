@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "bsp/call_kind.h"
+#include "bsp/words.h"
 #include "bsp/registrar.h"
 #include "core/team.h"
 

@@ -12,12 +12,6 @@ constexpr std::uint64_t compact_bytes = put4::most_units * 8;
 
 std::string number(std::uint64_t n) { return std::to_string(n); }
 
-std::string hex(const void* address) {
-  char text[24];
-  snprintf(text, sizeof text, "%p", address);
-  return text;
-}
-
 }  // namespace
 
 bool engine::fail(status s) noexcept {

@@ -143,11 +143,11 @@ class job {
 // What every provider is opened with; its texts are those of the two arguments.
 open_params params_from(const config&, const bootstrap&);
 
-// The configured transport for a job: the provider that TUTTI_PROVIDER names, else shared memory where it reaches
-// everyone, else a router of shared memory and the best network. `where` decides whether a network is needed.
 // The options that the configuration speaks of.
 job_options options_from(const config&);
 
+// The configured transport for a job: the provider that TUTTI_PROVIDER names, else shared memory where it reaches
+// everyone, else a router of shared memory and the best network. `where` decides whether a network is needed.
 result<std::unique_ptr<transport>> open_transport(const config&, const bootstrap&, const layout& where);
 
 }  // namespace tutti

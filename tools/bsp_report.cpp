@@ -1,13 +1,12 @@
 // `tutti bsp-report`: what the supersteps of a BSP program cost, from the file that TUTTI_BSP_PROFILE made it write.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 
 #include "tools/bsp_report/page.h"
-#include "tools/bsp_report/words.h"
 #include "tools/command.h"
+#include "tools/perf/words.h"
 
 namespace tutti::tools {
 namespace {
@@ -22,11 +21,9 @@ int show(const choices& c) {
     resolve_sites(file.sites);
     const bsp_analysis a = analyse(file);
     const std::string html = c.html.empty() ? c.file + ".html" : c.html;
-    std::ofstream out(html);
-    out << to_page(file, a);
-    if (!out.flush()) throw std::runtime_error(html + " cannot be written");
+    write_text(html, to_page(file, a));
     std::printf("%zu supersteps of %u processes, %s; most worth mending:\n", file.supersteps.size(), file.processes,
-                time_text(a.total.measured).c_str());
+                short_time(a.total.measured).c_str());
     for (const site_summary& s : a.to_mend)
       std::printf("  %s: %s\n", file.sites[s.site].name.c_str(), advice(file, s).c_str());
     std::printf("The page is %s\n", html.c_str());

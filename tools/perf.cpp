@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <climits>
 #include <cstdio>
 #include <memory>
 #include <set>
@@ -17,6 +16,7 @@
 #include "tools/perf/peers.h"
 #include "tools/perf/session.h"
 #include "tools/perf/sweep.h"
+#include "tools/perf/topic.h"
 
 namespace tutti::tools {
 namespace {
@@ -33,12 +33,6 @@ struct choices {
 int complain(const std::string& text, int code = 1) {
   std::fprintf(stderr, "tutti perf: %s\n", text.c_str());
   return code;
-}
-
-std::string self() {
-  char path[PATH_MAX];
-  const auto n = readlink("/proc/self/exe", path, sizeof path - 1);
-  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "tutti";
 }
 
 // "2,4,8" or "1..15", or both.
@@ -120,7 +114,7 @@ int compare(const choices& c, const config& settings) {
 
 int compare_in_jobs(const choices& c) {
   sweep_plan plan;
-  plan.self = self();
+  plan.self = own_path();
   plan.ranks = numbers(!c.ranks.empty() ? c.ranks : c.html.empty() ? "4" : "2,4,8,16", "-n", 1, 1024);
   if (!c.topic.empty()) plan.arguments.push_back(c.topic);
   auto pass = [&](const char* name, const std::string& value) {
@@ -137,23 +131,14 @@ int compare_in_jobs(const choices& c) {
   return 0;
 }
 
-std::string content(const std::string& file) {
-  std::string text;
-  const std::unique_ptr<FILE, int (*)(FILE*)> in(std::fopen(file.c_str(), "r"), std::fclose);
-  if (!in) throw std::runtime_error("cannot read " + file);
-  char buffer[65536];
-  for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, in.get())) > 0;) text.append(buffer, n);
-  return text;
-}
-
 int run(const choices& c) {
   if (c.peers || c.neighbour) {
-    peers_plan plan{.self = self(), .neighbour = c.neighbour};
+    peers_plan plan{.self = own_path(), .neighbour = c.neighbour};
     if (c.neighbour) plan.ranks = {4};
     if (c.seconds > 0) plan.seconds = c.seconds;
     return compare_with_peers(plan);
   }
-  if (!c.from.empty()) return deliver(c, from_json(content(c.from))), 0;
+  if (!c.from.empty()) return deliver(c, from_json(read_text(c.from))), 0;
   auto settings = config::load();
   if (!settings) return complain(settings.error().text(), usage_error);
   return settings->launcher().pmix ? compare(c, *settings) : compare_in_jobs(c);

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "tools/bsp_report/words.h"
+#include "tools/perf/words.h"
 
 namespace tutti::tools {
 
@@ -64,22 +64,22 @@ std::string advice(const ledger_file& file, const site_summary& s) {
   const auto n = static_cast<double>(s.supersteps);
   switch (s.worst) {
     case loss::imbalance:
-      return "Processes wait " + time_text(s.gain) + " for the one that computes longest; in " +
+      return "Processes wait " + short_time(s.gain) + " for the one that computes longest; in " +
              percent(s.slowest_share) + " of these supersteps that is process " + std::to_string(s.slowest) +
              ". Divide the work more evenly.";
     case loss::volume:
-      return "The data cost " + time_text(s.gain) + ": " + bytes_text(s.total.h / n) +
+      return "The data cost " + short_time(s.gain) + ": " + short_bytes(s.total.h / n) +
              " a superstep by the process with most. Send less, or let all processes send and receive alike (the mean is " +
-             bytes_text(s.total.bytes / n / file.processes) + ").";
+             short_bytes(s.total.bytes / n / file.processes) + ").";
     case loss::latency:
-      return "Synchronising alone costs " + time_text(s.gain) + " in " + std::to_string(s.supersteps) +
+      return "Synchronising alone costs " + short_time(s.gain) + " in " + std::to_string(s.supersteps) +
              " supersteps, more than their data. Do more in each, so that fewer are needed.";
     case loss::beyond: {
       const double each = s.total.calls > 0 ? s.total.bytes / s.total.calls : 0;
       if (each > 0 && each < 64)
-        return "It took " + time_text(s.gain) + " more than w + g h + l. Its calls move " + bytes_text(each) +
+        return "It took " + short_time(s.gain) + " more than w + g h + l. Its calls move " + short_bytes(each) +
                " each; g is for long blocks. Put neighbours in memory by one call.";
-      return "It took " + time_text(s.gain) +
+      return "It took " + short_time(s.gain) +
              " more than w + g h + l, which calls do not explain: the processes may share cores with others, or memory is "
              "touched for the first time.";
     }

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tools/bsp_report/words.h"
 #include "tools/perf/page.h"
+#include "tools/perf/words.h"
 
 namespace tutti::tools {
 namespace {
 
 constexpr std::size_t most_points = 240;  // of a curve; more supersteps share one
 constexpr std::size_t most_bars = 12;
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // Runs of supersteps, the mean of each: the whole program from left to right.
 std::string over_time(const bsp_analysis& a) {
@@ -60,10 +58,10 @@ std::string table(const ledger_file& file, const bsp_analysis& a) {
     char calls[32];
     std::snprintf(calls, sizeof calls, "%.1f", s.total.calls / n);
     out += "<tr><td>" + escaped(file.sites[s.site].name) + "</td><td>" + std::to_string(s.supersteps) + "</td><td>" +
-           time_text(s.total.measured) + "</td><td>" + percent(s.total.measured / a.total.measured) + "</td><td>" +
-           time_text(s.total.work / n) + "</td><td>" + time_text(s.total.waiting / n) + "</td><td>" +
-           bytes_text(s.total.h / n) + "</td><td>" + calls + "</td><td>" + time_text(s.total.predicted() / n) + "</td><td>" +
-           time_text(s.total.measured / n) + "</td></tr>\n";
+           short_time(s.total.measured) + "</td><td>" + percent(s.total.measured / a.total.measured) + "</td><td>" +
+           short_time(s.total.work / n) + "</td><td>" + short_time(s.total.waiting / n) + "</td><td>" +
+           short_bytes(s.total.h / n) + "</td><td>" + calls + "</td><td>" + short_time(s.total.predicted() / n) + "</td><td>" +
+           short_time(s.total.measured / n) + "</td></tr>\n";
   }
   return out + "</tbody></table></div>\n";
 }
@@ -76,28 +74,26 @@ std::string to_mend(const ledger_file& file, const bsp_analysis& a) {
   return out + "</ol>\n";
 }
 
-std::string facts(const ledger_file& file) {
+std::vector<text_pair> about(const ledger_file& file) {
   char g[64];
   std::snprintf(g, sizeof g, "%.3g ns a byte (%.3g a word of 8)", file.g_ns_per_byte, 8 * file.g_ns_per_byte);
-  std::string out = "<table class=\"facts\"><tbody>\n";
-  const std::pair<const char*, std::string> rows[] = {
-      {"program", file.program}, {"processes", std::to_string(file.processes)}, {"TUTTI_PROVIDER", file.provider},
-      {"supersteps", std::to_string(file.supersteps.size()) +
-                         (file.dropped ? ", and " + std::to_string(file.dropped) + " later ones that were not kept" : "")},
-      {"g", g}, {"l", time_text(file.l_ns)}};
-  for (const auto& [name, value] : rows) out += "<tr><td>" + std::string(name) + "</td><td>" + escaped(value) + "</td></tr>\n";
-  return out + "</tbody></table>\n";
+  return {{"program", file.program},
+          {"processes", std::to_string(file.processes)},
+          {"TUTTI_PROVIDER", file.provider},
+          {"supersteps", std::to_string(file.supersteps.size()) +
+                             (file.dropped ? ", and " + std::to_string(file.dropped) + " later ones that were not kept" : "")},
+          {"g", g},
+          {"l", short_time(file.l_ns)}};
 }
 
 }  // namespace
 
 std::string to_page(const ledger_file& file, const bsp_analysis& a) {
   const std::string title = base_name(file.program) + ", superstep by superstep";
-  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" + escaped(title) +
-         "</title>\n<style>" + page_style + "</style></head>\n<body>" + mark_definitions() + "<main>\n<h1>" + escaped(title) +
-         "</h1>\n<p class=\"soft\">" + std::to_string(file.processes) + " processes, " +
-         std::to_string(file.supersteps.size()) + " supersteps, " + time_text(a.total.measured) + "</p>\n" +
+  return framed(
+      title,
+      "<h1>" + escaped(title) + "</h1>\n<p class=\"soft\">" + std::to_string(file.processes) + " processes, " +
+         std::to_string(file.supersteps.size()) + " supersteps, " + short_time(a.total.measured) + "</p>\n" +
          section("Most worth mending", "", to_mend(file, a)) +
          section("Cost", "", grid(where_it_went(a) + by_site(file, a) + over_time(a))) +
          section("By sync", "Means of a superstep, but for the time, which is of all of them.", table(file, a)) +
@@ -105,8 +101,7 @@ std::string to_page(const ledger_file& file, const bsp_analysis& a) {
                  "A superstep should cost w + g h + l: w is the longest computation of any process, h the most bytes that any "
                  "process sends or receives, g what a byte costs in long blocks and l what an empty superstep costs. g and l were "
                  "measured by the program itself before it began. Waiting is w less the mean of all processes.",
-                 facts(file)) +
-         "</main></body></html>\n";
+                 facts(about(file))));
 }
 
 }  // namespace tutti::tools

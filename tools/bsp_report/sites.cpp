@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "tools/bsp_report/ledger_file.h"
+#include "tools/perf/words.h"
 
 extern char** environ;
 
@@ -66,8 +67,6 @@ std::string hex(std::uint64_t value) {
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
   return text;
 }
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 

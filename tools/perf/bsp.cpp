@@ -2,14 +2,12 @@
 // and l; Bisseling 2004, 1.5), for full and sparse relations, and g against the words of a put (Birk 2006, figure 3).
 #include "tools/perf/bsp.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <climits>
 #include <cstdio>
 
 #include "tools/perf/bsp_bench.h"
+#include "tools/perf/topic.h"
 
 namespace tutti::tools {
 namespace {
@@ -145,45 +143,21 @@ void measure_grain(bsp_bench& b, const choices& c) {
   std::printf("\n");
 }
 
-int run(const choices& c, const config& settings) {
-  job_options options = options_from(settings);
-  auto j = job::open(settings, std::move(options));
-  if (!j) {
-    std::fprintf(stderr, "tutti perf bsp: %s\n", j.error().text());
-    return 1;
-  }
-  try {
-    bsp_bench b(**j, c.schemes);
-    if (b.me() == 0)
-      std::printf("%u processes, %.2g a core, provider %s; medians of interleaved chunks\n", b.processes(),
-                  (*j)->ranks_per_core(), std::string(settings.text(knob::provider)).c_str());
-    if (wanted(c, "steps")) measure_steps(b, c);
-    if (wanted(c, "machine")) measure_machine(b, c);
-    if (wanted(c, "grain")) measure_grain(b, c);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "tutti perf bsp: rank %u: %s\n", (*j)->rank(), e.what());
-    return 1;
-  }
-  return 0;
+void measure(const choices& c, job& j, const config& settings) {
+  bsp_bench b(j, c.schemes);
+  if (b.me() == 0)
+    std::printf("%u processes, %.2g a core, provider %s; medians of interleaved chunks\n", b.processes(), j.ranks_per_core(),
+                std::string(settings.text(knob::provider)).c_str());
+  if (wanted(c, "steps")) measure_steps(b, c);
+  if (wanted(c, "machine")) measure_machine(b, c);
+  if (wanted(c, "grain")) measure_grain(b, c);
 }
 
-int start(const choices& c) {
-  char self[PATH_MAX];
-  const auto n = readlink("/proc/self/exe", self, sizeof self - 1);
-  std::vector<std::string> words{n > 0 ? std::string(self, static_cast<std::size_t>(n)) : "tutti"};
-  auto list = [&](const char* option, const std::vector<std::string>& values) {
-    for (const auto& v : values) words.insert(words.end(), {option, v});
-  };
-  words.insert(words.end(), {"run", "-n", std::to_string(c.ranks), words[0], "perf", "bsp", "--seconds",
-                             std::to_string(c.seconds)});
-  list("--schemes", c.schemes);
-  list("--parts", c.parts);
-  std::vector<char*> argv;
-  for (auto& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  execv(argv[0], argv.data());
-  std::perror("tutti perf bsp: cannot start the launcher");
-  return 1;
+std::vector<std::string> arguments(const choices& c) {
+  std::vector<std::string> out{"--seconds", std::to_string(c.seconds)};
+  for (const auto& s : c.schemes) out.insert(out.end(), {"--schemes", s});
+  for (const auto& p : c.parts) out.insert(out.end(), {"--parts", p});
+  return out;
 }
 
 }  // namespace
@@ -197,13 +171,8 @@ std::function<int()> declare_bsp(CLI::App& perf) {
       ->delimiter(',')->check(CLI::IsMember({"steps", "machine", "grain"}));
   app->add_option("--seconds", c->seconds, "how long to measure each part (default 3)");
   return [c] {
-    auto settings = config::load();
-    if (!settings) {
-      std::fprintf(stderr, "tutti perf bsp: %s\n", settings.error().text());
-      return 2;
-    }
-    if (!settings->launcher().pmix && c->ranks > 1) return start(*c);
-    return run(*c, *settings);
+    return run_topic({.name = "bsp", .ranks = c->ranks, .arguments = arguments(*c), .prepare = {},
+                      .measure = [c](job& j, const config& settings) { measure(*c, j, settings); }});
   };
 }
 

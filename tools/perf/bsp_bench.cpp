@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <stdexcept>
+
+#include "tools/perf/lane.h"
 
 namespace tutti::tools {
 namespace {
@@ -39,13 +40,6 @@ bsp_bench::~bsp_bench() {
     if (e->error().ok()) e->leave();
 }
 
-double bsp_bench::share(double value) {
-  auto all = job_.world().exchange(std::as_bytes(std::span(&value, 1)));
-  if (!all) throw std::runtime_error(all.error().text());
-  std::memcpy(&value, (**all)[0].data(), sizeof value);
-  return value;
-}
-
 double bsp_bench::chunk(bsp_case& c, int iterations) {
   require(c.engine->sync(), *c.engine);
   const auto start = clock::now();
@@ -58,17 +52,11 @@ double bsp_bench::chunk(bsp_case& c, int iterations) {
 
 void bsp_bench::measure(std::vector<bsp_case>& cases, double seconds) {
   for (bsp_case& c : cases)
-    for (c.iterations = 1;;) {
-      const double took = share(chunk(c, c.iterations));
-      if (took >= chunk_seconds / 4 || c.iterations >= most_iterations) {
-        c.iterations = std::clamp(static_cast<int>(c.iterations * chunk_seconds / std::max(took, 1e-7)), 1, most_iterations);
-        break;
-      }
-      c.iterations *= 4;
-    }
+    c.iterations = times_for(chunk_seconds, 1, most_iterations,
+                             [&](int times) { return share(job_.world(), chunk(c, times)); });
   const auto start = clock::now();
   for (int round = 0;; ++round) {
-    if (share(round >= least_rounds && since(start) > seconds) != 0) return;
+    if (share(job_.world(), round >= least_rounds && since(start) > seconds) != 0) return;
     for (bsp_case& c : cases) c.us.add(1e6 * chunk(c, c.iterations) / c.iterations);
   }
 }
@@ -86,7 +74,7 @@ double bsp_bench::flops() {
     }
     best = std::min(best, since(start));
   }
-  return share(2.0 * n * turns / best);
+  return share(job_.world(), 2.0 * n * turns / best);
 }
 
 bsp_line fit(const std::vector<std::pair<double, double>>& points) {

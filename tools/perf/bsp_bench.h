@@ -39,7 +39,6 @@ class bsp_bench {
 
  private:
   double chunk(bsp_case&, int iterations);                 // seconds, as rank 0 saw it
-  double share(double);                                    // rank 0's value
 
   job& job_;
   std::vector<std::string> schemes_;

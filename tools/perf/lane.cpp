@@ -2,11 +2,13 @@
 
 #include <cstring>
 #include <future>
-#include <stdexcept>
 
 namespace tutti::tools {
-void require(const status& s) {
-  if (!s.ok()) throw std::runtime_error(s.text());
+double share(team& t, double value) {
+  auto all = t.exchange(std::as_bytes(std::span(&value, 1)));
+  require(all.error());
+  std::memcpy(&value, (**all)[0].data(), sizeof value);
+  return value;
 }
 
 result<shared_blobs> shared_bootstrap::allgather(std::span<const std::byte> mine, time_point deadline) {
@@ -75,9 +77,7 @@ lane::~lane() {
 communicator* lane::team_with(const std::string& barrier, std::string& why_not) {
   communicator_options options;
   options.barrier = barrier;
-  std::vector<std::uint32_t> everyone;
-  for (std::uint32_t i = 0; i < job_->size(); ++i) everyone.push_back(i);
-  auto team = world_->create(everyone, options);
+  auto team = world_->split(0, 0, options);
   if (!team) return why_not = team.error().text(), nullptr;
   teams_.push_back(std::move(*team));
   return teams_.back().get();
@@ -88,13 +88,6 @@ row& lane::add(std::vector<row>& rows, std::string group, std::string name, std:
   r.what.lane = name_, r.what.group = std::move(group), r.what.name = std::move(name);
   r.run = std::move(run);
   return r;
-}
-
-double lane::share(double value) {
-  auto all = world_->group().exchange(std::as_bytes(std::span(&value, 1)));
-  require(all.error());
-  std::memcpy(&value, (**all)[0].data(), sizeof value);
-  return value;
 }
 
 void lane::submit(const rma_op& op) {

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "collectives/communicator.h"
+#include "tools/perf/require.h"
 #include "tools/perf/row.h"
 
 namespace tutti::tools {
 
-void require(const status&);  // throws std::runtime_error with the text
+double share(team&, double value);  // that of its first rank; collective
 
 inline constexpr std::uint32_t mebibyte = 1 << 20;
 std::vector<std::uint32_t> curve_sizes(std::uint32_t most);  // 8 B, 32 B, 128 B, ... and `most`
@@ -56,7 +57,6 @@ class lane {
   const std::string& name() const noexcept { return name_; }
   job& of() noexcept { return *job_; }
   communicator& world() noexcept { return *world_; }
-  double share(double value);  // rank 0's; collective
 
   // A row for each algorithm that can run here: all, the named one, or the `chosen`; those with a fan-in or radix once
   // for each given, if any are. What cannot run is noted in left_out.

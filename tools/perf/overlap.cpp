@@ -4,15 +4,13 @@
 // between, and one that the fabric runs by itself.
 #include "tools/perf/overlap.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <climits>
 #include <cstdio>
 
 #include "tools/perf/lane.h"
 #include "tools/perf/overlap_bench.h"
+#include "tools/perf/topic.h"
 
 namespace tutti::tools {
 namespace {
@@ -119,45 +117,23 @@ void measure_applications(overlap_bench& b, const choices& c, bool prints) {
   print(b, cases, "its efficiency", efficiency_of, 3);
 }
 
-int run(const choices& c, const config& settings) {
-  job_options options = options_from(settings);
-  options.world_lines = communicator::world_lines_with(communicator_options_from(settings));
-  auto j = job::open(settings, std::move(options));
-  if (!j) {
-    std::fprintf(stderr, "tutti perf overlap: %s\n", j.error().text());
-    return 1;
-  }
-  const bool prints = (*j)->rank() == 0;
-  try {
-    overlap_bench b(**j, communicator_options_from(settings));
-    if (prints)
-      std::printf("%u ranks, %.2g a core, provider %s, barrier %s; medians of interleaved chunks%s\n", (*j)->size(),
-                  (*j)->ranks_per_core(), std::string(settings.text(knob::provider)).c_str(),
-                  std::string(b.ways()[0].team->barrier().algorithm().name).c_str(),
-                  b.offloads() ? "" : "; this provider runs no barrier by itself (ofi:sockets does)");
-    if (wanted(c, "loop")) measure_loop(b, c, prints);
-    if (wanted(c, "arrival")) measure_arrival(b, c, prints);
-    if (wanted(c, "applications")) measure_applications(b, c, prints);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "tutti perf overlap: rank %u: %s\n", (*j)->rank(), e.what());
-    return 1;
-  }
-  return 0;
+void measure(const choices& c, job& j, const config& settings) {
+  const bool prints = j.rank() == 0;
+  overlap_bench b(j, communicator_options_from(settings));
+  if (prints)
+    std::printf("%u ranks, %.2g a core, provider %s, barrier %s; medians of interleaved chunks%s\n", j.size(),
+                j.ranks_per_core(), std::string(settings.text(knob::provider)).c_str(),
+                std::string(b.ways()[0].team->barrier().algorithm().name).c_str(),
+                b.offloads() ? "" : "; this provider runs no barrier by itself (ofi:sockets does)");
+  if (wanted(c, "loop")) measure_loop(b, c, prints);
+  if (wanted(c, "arrival")) measure_arrival(b, c, prints);
+  if (wanted(c, "applications")) measure_applications(b, c, prints);
 }
 
-int start(const choices& c) {
-  char self[PATH_MAX];
-  const auto n = readlink("/proc/self/exe", self, sizeof self - 1);
-  std::vector<std::string> words{n > 0 ? std::string(self, static_cast<std::size_t>(n)) : "tutti"};
-  words.insert(words.end(), {"run", "-n", std::to_string(c.ranks), words[0], "perf", "overlap", "--seconds",
-                             std::to_string(c.seconds)});
-  for (const auto& p : c.parts) words.insert(words.end(), {"--parts", p});
-  std::vector<char*> argv;
-  for (auto& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  execv(argv[0], argv.data());
-  std::perror("tutti perf overlap: cannot start the launcher");
-  return 1;
+std::vector<std::string> arguments(const choices& c) {
+  std::vector<std::string> out{"--seconds", std::to_string(c.seconds)};
+  for (const auto& p : c.parts) out.insert(out.end(), {"--parts", p});
+  return out;
 }
 
 }  // namespace
@@ -170,13 +146,11 @@ std::function<int()> declare_overlap(CLI::App& perf) {
       ->delimiter(',')->check(CLI::IsMember({"loop", "arrival", "applications"}));
   app->add_option("--seconds", c->seconds, "how long to measure each part, at least (default 5)");
   return [c] {
-    auto settings = config::load();
-    if (!settings) {
-      std::fprintf(stderr, "tutti perf overlap: %s\n", settings.error().text());
-      return 2;
-    }
-    if (!settings->launcher().pmix && c->ranks > 1) return start(*c);
-    return run(*c, *settings);
+    return run_topic({.name = "overlap", .ranks = c->ranks, .arguments = arguments(*c),
+                      .prepare = [](job_options& o, const config& settings) {
+                        o.world_lines = communicator::world_lines_with(communicator_options_from(settings));
+                      },
+                      .measure = [c](job& j, const config& settings) { measure(*c, j, settings); }});
   };
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "tools/perf/lane.h"
 
@@ -32,26 +31,17 @@ overlap_bench::overlap_bench(job& j, const communicator_options& options) : job_
     turn(200000);
     turns_per_us_ = std::max(turns_per_us_, 200000 / (1e6 * since(start)));
   }
-  turns_per_us_ = share(turns_per_us_);
+  turns_per_us_ = share(job_.world(), turns_per_us_);
   auto world = communicator::world(j, options);
   require(world.error());
   world_ = std::move(*world);
   ways_ = {{"blocking", world_.get(), false, false}, {"split", world_.get(), true, false}, {"split, tests", world_.get(), true, true}};
-  if (share(j.net().offloader() != nullptr) == 0) return;
-  std::vector<std::uint32_t> everyone;
-  for (std::uint32_t i = 0; i < j.size(); ++i) everyone.push_back(i);
-  auto team = world_->create(everyone, {.barrier = "offloaded"});
+  if (share(job_.world(), j.net().offloader() != nullptr) == 0) return;
+  auto team = world_->split(0, 0, {.barrier = "offloaded"});
   require(team.error());
   offloaded_ = std::move(*team);
   ways_.push_back({"offloaded", offloaded_.get(), false, false});
   ways_.push_back({"offl. split", offloaded_.get(), true, false});
-}
-
-double overlap_bench::share(double value) {
-  auto all = job_.world().exchange(std::as_bytes(std::span(&value, 1)));
-  require(all.error());
-  std::memcpy(&value, (**all)[0].data(), sizeof value);
-  return value;
 }
 
 void overlap_bench::compute(double us, const way* looking, std::uint64_t request) {
@@ -86,11 +76,11 @@ double overlap_bench::chunk(const overlap_case& c) {
 void overlap_bench::measure(std::vector<overlap_case>& cases, double seconds) {
   const auto start = clock::now();
   for (overlap_case& c : cases) {
-    const double took = share(chunk(c));
+    const double took = share(job_.world(), chunk(c));
     c.iterations = std::clamp(static_cast<int>(chunk_seconds / std::max(took, 1e-7)), 1, most_iterations);
   }
   for (int round = 0;; ++round) {
-    if (share(round >= least_rounds && since(start) > seconds) != 0) return;
+    if (share(job_.world(), round >= least_rounds && since(start) > seconds) != 0) return;
     for (overlap_case& c : cases) c.us.add(1e6 * chunk(c) / c.iterations);
   }
 }

@@ -44,7 +44,6 @@ class overlap_bench {
  private:
   void compute(double us, const way* looking, std::uint64_t request);
   double chunk(const overlap_case&);  // seconds
-  double share(double);               // rank 0's value
 
   job& job_;
   std::unique_ptr<communicator> world_, offloaded_;

@@ -16,12 +16,6 @@ std::string value_of(const report& r, const std::string& name) {
   return "?";
 }
 
-std::string facts(const std::vector<text_pair>& rows) {
-  std::string out = "<table class=\"facts\"><tbody>\n";
-  for (const auto& [name, value] : rows) out += "<tr><td>" + escaped(name) + "</td><td>" + escaped(value) + "</td></tr>\n";
-  return out + "</tbody></table>\n";
-}
-
 std::string head(const report& r) {
   std::string ranks;
   for (const perf_run& run : r.runs) ranks += (ranks.empty() ? "" : ", ") + std::to_string(run.ranks);
@@ -133,20 +127,30 @@ std::string section(const std::string& title, const std::string& text, const std
   return "<section><h2>" + escaped(title) + "</h2>\n" + (text.empty() ? "" : "<p>" + text + "</p>\n") + body + "</section>\n";
 }
 
+std::string facts(const std::vector<text_pair>& rows) {
+  std::string out = "<table class=\"facts\"><tbody>\n";
+  for (const auto& [name, value] : rows) out += "<tr><td>" + escaped(name) + "</td><td>" + escaped(value) + "</td></tr>\n";
+  return out + "</tbody></table>\n";
+}
+
+std::string framed(const std::string& title, const std::string& body) {
+  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" +
+         escaped(title) + "</title>\n<style>" + page_style + "</style></head>\n<body>" + mark_definitions() + "<main>\n" +
+         body + "</main></body></html>\n";
+}
+
 std::string to_page(const report& r) {
   const page_source source(r);
-  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
-         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>tutti on " +
-         escaped(value_of(r, "host")) + "</title>\n<style>" + page_style + "</style></head>\n<body>" + mark_definitions() +
-         "<main>\n" + head(r) + comparison_sections(source) +
+  return framed("tutti on " + value_of(r, "host"),
+         head(r) + comparison_sections(source) +
          section("The numbers", "Medians of chunks of about 4 ms; * marks what would be chosen.", numbers(r)) +
          section("Left out", "", left_out(r)) +
          section("How it was measured",
                  "Every row is run by all ranks in chunks, and a chunk of each row follows a chunk of every other, again and again, "
                  "so that whatever else the machine does falls upon all of them alike. Points are medians of chunks, the bands "
                  "around them their quartiles. The floor is bare loads and stores upon shared memory, with no library at all.",
-                 facts(r.machine)) +
-         "</main></body></html>\n";
+                 facts(r.machine)));
 }
 
 }  // namespace tutti::tools

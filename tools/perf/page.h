@@ -32,6 +32,9 @@ point point_of(double x, const measurement&);
 std::string grid(const std::string& figures);  // figures side by side where there is room
 std::string section(const std::string& title, const std::string& text, const std::string& body);  // "" if body is
 
+std::string facts(const std::vector<text_pair>&);  // a table of names and values
+std::string framed(const std::string& title, const std::string& body);  // the whole page
+
 std::string comparison_sections(const page_source&);  // page_comparison.cpp
 extern const char* const page_style;                  // page_style.cpp
 

@@ -8,21 +8,18 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <optional>
-#include <sstream>
 #include <thread>
 #include <utility>
 
 #include "tools/perf/report.h"
+#include "tools/perf/require.h"
 #include "tools/perf/series.h"
+#include "tools/run/scratch_folder.h"
 
 namespace tutti::tools {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Standard output of a shell command, or nothing if it fails. Everything called here is bounded by timeout(1).
 std::optional<std::string> output_of(const std::string& command) {
@@ -57,22 +54,6 @@ class busy_neighbour {
   pid_t pid_ = -1;
 };
 
-class scratch_folder {
- public:
-  scratch_folder() {
-    char name[] = "/tmp/tutti-peers-XXXXXX";
-    if (const char* made = mkdtemp(name)) path_ = made;
-  }
-  ~scratch_folder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 struct contestant {
   std::string name;
   std::string why_not;  // empty: takes part
@@ -84,18 +65,15 @@ std::string bound(double seconds) {
 }
 
 // A job of ours over one provider, and of its rows the first of this lane and group (and name, if one is given).
-contestant ourselves(const std::string& self, const fs::path& scratch, std::string name, std::string provider,
+contestant ourselves(const std::string& self, const std::string& scratch, std::string name, std::string provider,
                      std::string lane, std::string group = "barrier", std::string row_name = {}) {
   return {std::move(name), {}, [=](int ranks, double seconds) -> std::optional<double> {
-    const std::string file = scratch / "tutti.json";
+    const std::string file = scratch + "/tutti.json";
     const auto ran = output_of(bound(seconds) + self + " run -n " + std::to_string(ranks) + " " + self + " perf " +
                                (group == "barrier" ? "barrier" : "") + " --providers " + provider +
                                " --barrier chosen --quiet --seconds " + std::to_string(seconds) + " --json " + file);
     if (!ran) return {};
-    std::ifstream in(file);
-    std::stringstream text;
-    text << in.rdbuf();
-    const report found = from_json(text.str());
+    const report found = from_json(read_text(file));
     for (const perf_run& run : found.runs)
       for (const measurement& m : run.rows)
         if (m.lane == lane && m.group == group && (row_name.empty() || m.name == row_name)) return m.median;
@@ -143,10 +121,10 @@ contestant fi_pingpong(std::string name, std::string provider, int iterations) {
 }
 
 // Libfabric's own collective over one of its providers, among processes that the program starts itself.
-contestant fi_barrier(const std::string& device, const std::string& provider, const fs::path& scratch) {
+contestant fi_barrier(const std::string& device, const std::string& provider, const std::string& scratch) {
   contestant c{"fi_barrier " + device, {}, {}};
-  const std::string program = scratch / "fi_barrier";
-  if (!fs::exists(program) && !output_of("cc -O2 -o " + program + " " TUTTI_BENCH_DIR "/fi_barrier.c -lfabric")) {
+  const std::string program = scratch + "/fi_barrier";
+  if (access(program.c_str(), X_OK) != 0 && !output_of("cc -O2 -o " + program + " " TUTTI_BENCH_DIR "/fi_barrier.c -lfabric")) {
     c.why_not = "cc is not installed or could not build " TUTTI_BENCH_DIR "/fi_barrier.c (package libfabric-dev)";
     return c;
   }
@@ -164,9 +142,9 @@ contestant fi_barrier(const std::string& device, const std::string& provider, co
   return c;
 }
 
-contestant an_mpi(std::string name, const std::string& compiler, const std::string& launcher, const fs::path& scratch) {
+contestant an_mpi(std::string name, const std::string& compiler, const std::string& launcher, const std::string& scratch) {
   contestant c{std::move(name), {}, {}};
-  const std::string program = scratch / (compiler + ".bench");
+  const std::string program = scratch + "/" + compiler + ".bench";
   const auto built = output_of(compiler + " -O2 -o " + program + " " + TUTTI_BENCH_DIR + "/mpi_barrier.c && echo built");
   if (!built) c.why_not = compiler + " is not installed or could not build " TUTTI_BENCH_DIR "/mpi_barrier.c";
   c.median_us = [=](int ranks, double seconds) -> std::optional<double> {
@@ -212,7 +190,8 @@ void contest(const std::vector<contestant>& all, const peers_plan& plan, const s
 }  // namespace
 
 int compare_with_peers(const peers_plan& plan) {
-  const scratch_folder scratch;
+  run::scratch_folder scratch;
+  require(scratch.make(run::temporary_parent()));
   const std::string root = getuid() == 0 ? "--allow-run-as-root " : "";
   std::vector<contestant> all;
   all.push_back(ourselves(plan.self, scratch.path(), "floor", "shm", "floor"));

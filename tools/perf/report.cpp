@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -129,6 +130,13 @@ report from_json(const std::string& text) {
   } catch (const std::exception& e) {
     throw std::runtime_error(std::string("this is no report of `tutti perf --json`: ") + e.what());
   }
+}
+
+std::string read_text(const std::string& file) {
+  std::ifstream from(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(from), {}};
+  if (!from) throw std::runtime_error("cannot read " + file + "; name a file that exists and is readable");
+  return text;
 }
 
 void write_text(const std::string& file, const std::string& text) {

@@ -55,7 +55,8 @@ unsigned terminal_columns();
 // A page without anything outside it: plots and the numbers behind them.
 std::string to_page(const report&);
 
-// Throws std::runtime_error with the mend.
+// Whole files. They throw std::runtime_error with the mend.
+std::string read_text(const std::string& file);
 void write_text(const std::string& file, const std::string& text);
 
 }  // namespace tutti::tools

@@ -23,4 +23,15 @@ class series {
   std::vector<double> values_;
 };
 
+// How often to do a thing so that it takes `wanted` seconds, by doing it more and more often: at least a quarter of them,
+// or `most` times. `took` does it that often and gives the seconds.
+template <class Took>
+int times_for(double wanted, int least, int most, Took took) {
+  for (int times = least;; times = std::min(4 * times, most)) {
+    const double seconds = took(times);
+    if (seconds >= wanted / 4 || times >= most)
+      return static_cast<int>(std::clamp(times * wanted / std::max(seconds, 1e-7), double(least), double(most)));
+  }
+}
+
 }  // namespace tutti::tools

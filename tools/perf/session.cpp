@@ -104,16 +104,8 @@ double session::chunk(row& r, int iterations) {
 
 void session::calibrate(row& r) {
   lane& l = lane_of(r);
-  r.iterations = r.least;
-  for (;;) {
-    const double took = l.share(chunk(r, r.iterations));
-    if (took >= chunk_seconds / 4 || r.iterations >= most_iterations) {
-      const double fit = r.iterations * chunk_seconds / std::max(took, 1e-7);
-      r.iterations = static_cast<int>(std::clamp(fit, static_cast<double>(r.least), static_cast<double>(most_iterations)));
-      return;
-    }
-    r.iterations = std::min(r.iterations * 4, most_iterations);
-  }
+  r.iterations = times_for(chunk_seconds, r.least, most_iterations,
+                           [&](int times) { return share(l.world().group(), chunk(r, times)); });
 }
 
 void session::measure() {
@@ -128,7 +120,7 @@ void session::measure() {
     // Rank 0's clock decides for all whether there is another round. What is slow gets fewer.
     const bool enough = past > plan_.seconds && (round >= least_rounds || past > 1.5 * plan_.seconds) && round > 0;
     gather(*lanes_.front());
-    if (lanes_.front()->share(enough ? 1 : 0) != 0) break;
+    if (share(lanes_.front()->world().group(), enough ? 1 : 0) != 0) break;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       row& r = rows_[i];
       if (i % 16 == 0) say("round %d, %.0f of %.0f s", round + 1, since(start), plan_.seconds);

@@ -9,11 +9,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 
+#include "tools/perf/require.h"
 #include "tools/run/scratch_folder.h"
 
 namespace tutti::tools {
@@ -81,19 +79,11 @@ int follow(pid_t pid, int pipe, const std::string& title) {
   return status;
 }
 
-std::string content(const std::string& file) {
-  std::ifstream in(file);
-  std::stringstream all;
-  all << in.rdbuf();
-  return all.str();
-}
-
 }  // namespace
 
 report sweep(const sweep_plan& plan) {
   run::scratch_folder scratch;
-  const char* parent = std::getenv("TMPDIR");
-  if (const status s = scratch.make(parent && *parent ? parent : "/tmp"); !s.ok()) throw std::runtime_error(s.text());
+  require(scratch.make(run::temporary_parent()));
   const std::string json = scratch.path() + "/report.json", fifo = scratch.path() + "/progress";
   int pipe = -1;
   if (plan.progress && mkfifo(fifo.c_str(), 0600) == 0) pipe = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -113,7 +103,7 @@ report sweep(const sweep_plan& plan) {
                                                     ", " + std::to_string(ranks) + " ranks: " : "";
     const int status = follow(start(words), pipe, title);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-      report one = from_json(content(json));
+      report one = from_json(read_text(json));
       if (all.machine.empty()) all.machine = std::move(one.machine);
       for (perf_run& r : one.runs) all.runs.push_back(std::move(r));
       continue;

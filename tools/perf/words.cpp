@@ -2,8 +2,20 @@
 
 #include <cmath>
 #include <cstdio>
+#include <initializer_list>
 
 namespace tutti::tools {
+namespace {
+
+std::string scaled(double value, double step, std::initializer_list<const char*> units) {
+  auto unit = units.begin();
+  for (; unit + 1 != units.end() && value >= step; ++unit) value /= step;
+  char text[48];
+  std::snprintf(text, sizeof text, value < 1000 ? "%.3g %s" : "%.0f %s", value, *unit);
+  return text;
+}
+
+}  // namespace
 
 std::string short_number(double v) {
   char text[32];
@@ -12,17 +24,16 @@ std::string short_number(double v) {
   return text;
 }
 
-std::string short_bytes(double bytes) {
-  const char* unit = "B";
-  for (const char* larger : {"KiB", "MiB", "GiB"}) {
-    if (bytes < 1024) break;
-    bytes /= 1024;
-    unit = larger;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g %s", bytes, unit);
+std::string short_bytes(double bytes) { return scaled(bytes, 1024, {"B", "KiB", "MiB", "GiB"}); }
+std::string short_time(double ns) { return scaled(ns, 1000, {"ns", "µs", "ms", "s"}); }
+
+std::string percent(double share) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
   return text;
 }
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string abscissa(axis along, double x) {
   return along == axis::bytes ? short_bytes(x) : short_number(x) + (along == axis::microseconds ? " us" : "");

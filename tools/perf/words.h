@@ -8,6 +8,9 @@ namespace tutti::tools {
 
 std::string short_number(double);                        // three digits or so: "0.83", "12.4", "1530"
 std::string short_bytes(double bytes);                   // "8 B", "2 KiB", "4 MiB"
-std::string abscissa(axis, double x);       // "2 KiB", "12.5 us"
+std::string short_time(double ns);                       // "7 ns", "3.2 ms"
+std::string percent(double share);                       // "41 %"
+std::string abscissa(axis, double x);                    // "2 KiB", "12.5 us"
+std::string base_name(const std::string& path);          // what stands behind the last /
 
 }  // namespace tutti::tools

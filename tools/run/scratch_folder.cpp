@@ -3,10 +3,16 @@
 #include <stdlib.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 namespace tutti::run {
+
+std::string temporary_parent() {
+  const char* set = std::getenv("TMPDIR");
+  return set && *set ? set : "/tmp";
+}
 
 status scratch_folder::make(std::string_view parent) {
   std::string name{parent};

@@ -6,6 +6,8 @@
 
 namespace tutti::run {
 
+std::string temporary_parent();  // TMPDIR, else /tmp
+
 class scratch_folder {
  public:
   scratch_folder() = default;

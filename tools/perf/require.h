@@ -1,0 +1,13 @@
+// A status that is not ok ends a tool's work here: its text goes up as an exception.
+#pragma once
+#include <stdexcept>
+
+#include "core/status.h"
+
+namespace tutti::tools {
+
+inline void require(const status& s) {
+  if (!s.ok()) throw std::runtime_error(s.text());
+}
+
+}  // namespace tutti::tools
