@@ -80,11 +80,13 @@ bool engine::extend(const char* call, chain& c, stage s, bool in_place, std::uin
 void engine::close_run(lane& l) noexcept {
   l.run_address = &l;  // nobody registers this one
   if (!l.run_head) return;
-  std::byte* const head = std::exchange(l.run_head, nullptr);
   if (!l.run_long) {
-    const auto bytes = static_cast<std::uint64_t>(l.data.at - head) - 4;
-    store_word(head, put4::pack(l.run_area, l.run_start, bytes, l.run_mask != 0));
-  } else if (l.run_start >> 32 == 0) {
+    close_short(l);
+    l.run_head = nullptr;
+    return;
+  }
+  std::byte* const head = std::exchange(l.run_head, nullptr);
+  if (l.run_start >> 32 == 0) {
     const put12 h{long_head(record::put12, l.run_area, l.run_cut),
                   static_cast<std::uint32_t>(l.data.at - head - sizeof(put12)), static_cast<std::uint32_t>(l.run_start)};
     std::memcpy(head, &h, sizeof h);
@@ -111,6 +113,11 @@ bool engine::open_run(const char* call, lane& l, bool in_place, const void* addr
   l.run_area = area;
   l.run_start = l.run_next = offset;
   l.run_mask = l.run_long || !by_words ? 0 : 7;
+  l.word_address = &l;
+  if (!l.run_long) {
+    l.run_word = put4::pack(area, offset, 0, by_words);
+    if (scheme_.joins && !watched_) l.word_address = address, l.word_head = put4::pack(area, 0, 0, true);
+  }
   l.data.at += head;
   l.run_end = l.data.end;
   if (!l.run_long) l.run_end = std::min(l.run_end, l.data.at + (put4::most_units << (by_words ? 3 : 0)));

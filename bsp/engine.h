@@ -11,6 +11,7 @@
 //   placer        puts into their places           messages      the queue of bsp_send
 //   ledger        what supersteps cost             checker       what a program does wrong and BSPlib does not see
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -76,6 +77,21 @@ class engine final : private pull_sink {
         l.run_next += bytes;
         return true;
       }
+      // A few words of the area that was put to last: a short header and no look-up.
+      if (address == l.word_address && bytes - 1 < most_words && ((offset | bytes) & 7) == 0 &&
+          offset < 8ull * put4::offsets && l.data.room() >= 4 + bytes) {
+        if (l.run_head) close_short(l);
+        std::byte* const at = l.data.at;
+        l.run_head = at;
+        l.run_word = l.word_head | static_cast<std::uint32_t>(offset >> 3) << 16;
+        copy_small(at + 4, source, bytes);
+        l.data.at = at + 4 + bytes;
+        l.run_end = std::min(l.data.end, at + 4 + most_words);
+        l.run_address = address;
+        l.run_next = offset + bytes;
+        l.run_mask = 7;
+        return true;
+      }
     }
     return put_slowly(call_kind::put, pid, source, address, offset, bytes);
   }
@@ -107,9 +123,12 @@ class engine final : private pull_sink {
     std::uint64_t run_next = 0;            // at this offset is put to next
     std::uint64_t run_mask = 0;            // by a multiple of this, plus one
     std::byte* run_head = nullptr;         // its header, completed when the run ends; null: none is open
-    std::uint64_t run_start = 0;
+    std::uint32_t run_word = 0;            // a short header but for its size
+    bool run_long = false;                 // the header is not put4, and this is where it begins and in which area:
     std::uint32_t run_area = 0;
-    bool run_long = false;                 // the header is not put4
+    std::uint64_t run_start = 0;
+    const void* word_address = nullptr;    // a few words may be put there with a short header, which then is
+    std::uint32_t word_head = 0;           // this but for the offset; the open put, if any, has a short one
     bool run_cut = false;                  // the put goes on in the next record
     chain requests, answers;
     chain bulk;                            // data that stay here until they are read
@@ -151,12 +170,14 @@ class engine final : private pull_sink {
   static constexpr std::uint32_t slot_bytes = 16 * 1024;
   static constexpr std::uint32_t direct_front = 64;    // of a chunk: head and header, before the bytes of an hp put
   static constexpr std::uint64_t direct_least = 8192;  // bytes: smaller hp puts are packed like others
+  static constexpr std::uint64_t most_words = 8 * put4::most_units;  // bytes
   static constexpr std::uint32_t no_process = ~std::uint32_t{0};
 
   engine(team&, const engine_options&);
-  static void copy_small(std::byte* to, const void* from, std::uint64_t bytes) noexcept {
-    if (bytes == 8) std::memcpy(to, from, 8);
-    else std::memcpy(to, from, bytes);
+  static void close_short(lane& l) noexcept {
+    const auto bytes = static_cast<std::uint32_t>(l.data.at - l.run_head) - 4;
+    store_word(l.run_head, l.run_word | bytes >> (l.run_mask & 3) << 9);  // in units of 8 bytes or of one
+    l.data.at += -reinterpret_cast<std::uintptr_t>(l.data.at) & 3;
   }
   unsigned half() const noexcept { return epoch_ & 1; }
   bool fail(status) noexcept;

@@ -38,9 +38,9 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
         number = put4::area(word), offset = put4::offset(word), bytes = put4::bytes(word);
         at += 4;
         const area* const a = areas_.at(number);
-        if (bytes == 8 && a && offset + 8 <= a->bytes) [[likely]] {  // the commonest of all
-          std::memcpy(a->base + offset, at, 8);
-          at += 8;
+        if (a && offset + bytes <= a->bytes) [[likely]] {
+          copy_small(a->base + offset, at, bytes);
+          at += round_up(bytes, 4);
           continue;
         }
         break;
@@ -107,7 +107,7 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
       }
     }
     if (status s = check("bsp_put", from, number, offset, bytes, to); !s.ok()) return s;
-    std::memcpy(to->base + offset, at, bytes);
+    copy_small(to->base + offset, at, bytes);
     at += round_up(bytes, 4);
   }
   return {};

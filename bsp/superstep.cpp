@@ -32,7 +32,7 @@ void engine::begin_superstep() noexcept {
   for (std::uint32_t i = 0; i < size_; ++i) {
     lane& l = lanes_[i];
     l.data.start(*arena_, make_location(0, layout_.chunk(half(), i)), layout_.chunk_bytes());
-    l.run_address = &l;
+    l.run_address = l.word_address = &l;  // which nobody registers
     l.run_end = l.data.at;
     if (!l.requests.empty()) l.requests.clear(), l.gets = l.direct_gets = 0;
     if (!l.answers.empty()) l.answers.clear();

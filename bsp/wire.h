@@ -79,6 +79,17 @@ constexpr bool is_last(std::uint32_t note) noexcept { return (note & 0x100u) != 
 // --- records -----------------------------------------------------------------------------------------------------
 enum class record : std::uint32_t { put4, put12, put16, other };
 
+// Most puts are of a few words: those are copied without a call.
+inline void copy_small(std::byte* to, const void* from, std::uint64_t bytes) noexcept {
+  switch (bytes) {
+    case 8: std::memcpy(to, from, 8); return;
+    case 16: std::memcpy(to, from, 16); return;
+    case 24: std::memcpy(to, from, 24); return;
+    case 32: std::memcpy(to, from, 32); return;
+    default: std::memcpy(to, from, bytes);
+  }
+}
+
 inline std::uint32_t load_word(const std::byte* at) noexcept {
   std::uint32_t w;
   std::memcpy(&w, at, 4);

@@ -1,7 +1,9 @@
 // Random programs against the model, on every fabric and by every scheme.
-// bsp_random_programs [Boost.Test's options] [-- --fabric NAME]: on_networks on this one only
+// bsp_random_programs [Boost.Test's options] [-- [--fabric NAME] [--times K]]: on_networks on this fabric only; K times as
+// many programs everywhere
 #define BOOST_TEST_MODULE bsp_random_programs
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 
 #include "tests/bsp/model.h"
 #include "tests/collectives/job_env.h"
@@ -20,16 +22,28 @@ struct plan {
   program_options options{};
 };
 
+const char* argument(std::string_view name) {
+  const auto& args = boost::unit_test::framework::master_test_suite();
+  for (int i = 1; i + 1 < args.argc; ++i)
+    if (args.argv[i] == name) return args.argv[i + 1];
+  return nullptr;
+}
+
+std::uint32_t times() {
+  const char* const k = argument("--times");
+  return k ? static_cast<std::uint32_t>(std::max(1, std::atoi(k))) : 1;
+}
+
 void run_programs(const fabric_spec& fabric, std::uint32_t n, const plan& p) {
   BOOST_TEST_INFO(fabric.name << ", " << n << " processes, first seed " << p.first_seed);
   run_ranks(fabric, n, [&](rank_env& env) {
     auto j = open_job(env);
     if (p.how == bsp::scheme::multicast && !j->net().mcast()) skip("no multicast");
     auto e = take(bsp::engine::open(j->world(), {.how = p.how}), "engine");
-    for (std::uint32_t k = 0; k < p.programs; ++k) run_random_program(*e, p.first_seed + k, p.options);
+    for (std::uint32_t k = 0; k < p.programs * times(); ++k) run_random_program(*e, p.first_seed + k, p.options);
     const bool left = e->leave();
     require(left, e->error().text());
-  }, {.timeout = std::chrono::seconds(60) * time_scale, .seed = p.first_seed});
+  }, {.timeout = std::chrono::seconds(60) * time_scale * times(), .seed = p.first_seed});
 }
 
 constexpr bsp::scheme every_scheme[] = {bsp::scheme::automatic, bsp::scheme::baseline, bsp::scheme::compressed,
@@ -58,10 +72,8 @@ BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
 }
 
 BOOST_AUTO_TEST_CASE(on_networks) {
-  const auto& args = boost::unit_test::framework::master_test_suite();
   std::vector<fabric_spec> all = fabrics();
-  for (int i = 1; i + 1 < args.argc; ++i)
-    if (std::string_view(args.argv[i]) == "--fabric") all = {{args.argv[i + 1]}};
+  if (const char* const one = argument("--fabric")) all = {{one}};
   for (const fabric_spec& fabric : all)
     if (fabric.name != "shm")
       for (const bsp::scheme how : every_scheme)

@@ -111,8 +111,25 @@ void measure_machine(bsp_bench& b, const choices& c) {
 
 // --- g against the words of a put --------------------------------------------------------------------------------
 
+constexpr std::uint32_t grain_words = 32768;  // of a superstep; a multiple of every grain and small enough for the area
+
+struct grain_put {
+  std::uint32_t to, offset;
+};
+
+// Puts to all others in turn, none where the last one to that process ended. Made beforehand, so that only puts are timed.
+std::vector<grain_put> scattered(std::uint32_t me, std::uint32_t processes, std::uint32_t words) {
+  std::vector<grain_put> out;
+  const std::uint32_t count = grain_words / words;
+  for (std::uint32_t k = 0, to = me; k < count; ++k) {
+    to = (to + 1) % processes;
+    if (to == me && processes > 1) to = (to + 1) % processes;
+    out.push_back({to, k * 7919u % count * words * 8});
+  }
+  return out;
+}
+
 void measure_grain(bsp_bench& b, const choices& c) {
-  constexpr std::uint32_t h = 32768;  // words; a multiple of every grain and small enough for the area
   const std::uint32_t grains[] = {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 8192};
   const std::uint32_t p = b.processes(), s = b.me();
   std::byte *const area = b.area(), *const from = b.source();
@@ -120,15 +137,9 @@ void measure_grain(bsp_bench& b, const choices& c) {
   for (const std::uint32_t words : grains)
     for (std::size_t i = 0; i < b.schemes().size(); ++i)
       cases.push_back({std::to_string(words), b.schemes()[i],
-                       [=](bsp::engine& e) {
-                         std::uint32_t to = s;
-                         for (std::uint32_t k = 0; k < h; k += words) {
-                           if (++to == p) to = 0;
-                           if (to == s && p > 1 && ++to == p) to = 0;
-                           // Not where the last put to that process ended: each put is one of its own.
-                           const std::uint64_t place = (k / words * 7919u) % (h / words) * words;
-                           e.put(to, from + 8ull * k, area, 8 * place, 8 * words);
-                         }
+                       [=, puts = scattered(s, p, words)](bsp::engine& e) {
+                         const std::byte* source = from;
+                         for (const grain_put& g : puts) e.put(g.to, source, area, g.offset, 8 * words), source += 8 * words;
                        },
                        &b.engine(i), 1, {}});
   b.measure(cases, c.seconds);
@@ -138,7 +149,7 @@ void measure_grain(bsp_bench& b, const choices& c) {
   std::string row;
   for (const bsp_case& k : cases) {
     if (k.row != row) std::printf("\n  %-24s", (row = k.row).c_str());
-    std::printf("%12.2f", 1e3 * k.us.median() / h);
+    std::printf("%12.2f", 1e3 * k.us.median() / grain_words);
   }
   std::printf("\n");
 }
