@@ -1,5 +1,7 @@
 #include "providers/ofi/context.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -57,6 +59,18 @@ bool may_reach(const fi_info& info) noexcept {
 }
 
 bool is_utility(std::string_view provider) noexcept { return provider.starts_with("ofi_"); }
+
+// The name of a file of shm's begins with its process's pid. Where a process died and left its own, and this one was
+// given the same pid since, libfabric looks whether the file's owner lives, finds this process, and says busy. No other
+// process can own a file of this name, and this one has opened no endpoint by it yet.
+int enable(fid_ep& endpoint) {
+  const int e = fi_enable(&endpoint);
+  std::byte name[256];
+  std::size_t bytes = sizeof name;
+  if (e != -FI_EBUSY || fi_getname(&endpoint.fid, name, &bytes) != 0) return e;
+  remove_file_of({name, std::min(bytes, sizeof name)});
+  return fi_enable(&endpoint);
+}
 
 }  // namespace
 
@@ -135,6 +149,16 @@ status open_domain(handles& h) {
   return {};
 }
 
+void remove_file_of(std::span<const std::byte> address) noexcept {
+  constexpr std::string_view scheme = "fi_shm://";
+  const std::string_view name{reinterpret_cast<const char*>(address.data()),
+                              ::strnlen(reinterpret_cast<const char*>(address.data()), address.size())};
+  char file[64] = "/";
+  if (!name.starts_with(scheme) || name.size() - scheme.size() >= sizeof file - 1) return;
+  name.substr(scheme.size()).copy(file + 1, sizeof file - 2);
+  ::shm_unlink(file);
+}
+
 result<handles> open_device(std::string_view device, bool waits, bool reaches) {
   auto info = describe_device(device, reaches);
   if (!info) return info.error();
@@ -164,7 +188,7 @@ result<handles> open_device(std::string_view device, bool waits, bool reaches) {
   if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) return vendor_error(e, "binding addresses");
   if ((e = fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV)) != 0)
     return vendor_error(e, "binding a completion queue");
-  if ((e = fi_enable(endpoint)) != 0) return vendor_error(e, "fi_enable");
+  if ((e = enable(*endpoint)) != 0) return vendor_error(e, "fi_enable");
   return h;
 }
 

@@ -6,7 +6,9 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +51,10 @@ std::string not_found(const std::vector<found_device>& found);
 result<info_list> describe_device(std::string_view device, bool reaches = false);
 
 bool reaches_other_hosts(const fi_info&);
+
+// Libfabric's shm provider keeps an endpoint's memory in a file of /dev/shm that is named by its address, and nobody but
+// its process would remove it. Any other provider's address names no file, and nothing happens.
+void remove_file_of(std::span<const std::byte> address) noexcept;
 
 struct handles {  // closed from the last to the first
   info_list info;

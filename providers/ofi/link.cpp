@@ -2,7 +2,6 @@
 #include "providers/ofi/link.h"
 
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -148,17 +147,7 @@ void ofi_link::close(peer& p) noexcept {
   p.line = nullptr;
 }
 
-// Libfabric's shm provider keeps an endpoint's memory in a file of /dev/shm that is named by its address, and nobody but
-// its process would remove it.
-void ofi_link::bereave(std::span<const std::byte> address) noexcept {
-  constexpr std::string_view scheme = "fi_shm://";
-  const std::string_view name{reinterpret_cast<const char*>(address.data()),
-                              ::strnlen(reinterpret_cast<const char*>(address.data()), address.size())};
-  char file[64] = "/";
-  if (!name.starts_with(scheme) || name.size() - scheme.size() >= sizeof file - 1) return;
-  name.substr(scheme.size()).copy(file + 1, sizeof file - 2);
-  ::shm_unlink(file);
-}
+void ofi_link::bereave(std::span<const std::byte> address) noexcept { remove_file_of(address); }
 
 // A goodbye is never injected: it is the last message, and its completion tells that all before it have gone out.
 sending ofi_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes) noexcept {
