@@ -237,7 +237,8 @@ class offload {
   // Whose signal is missing, by index in the group: of several, any. any_peer of core/schedule.h: none is.
   virtual std::uint32_t awaits(plan_id) noexcept = 0;
   // Success, or the first error that the fabric met: the plan will then not finish. A dead peer need not show here, but
-  // does by health(); with it, plans may stop of which it is no member, and new ones. For when a wait has lasted long.
+  // does by health(). With it, plans may stop of which it is no member; new ones run where all members have dropped those of
+  // which it is one. For when a wait has lasted long.
   virtual status outcome(plan_id) noexcept = 0;
   // With epochs queued or started too. Peers may still need signals of an epoch that is finished here: blocks until they
   // have left, for a second at most. What was started and has not finished may be lost.

@@ -39,8 +39,7 @@
 // complete. Registrations go next, so that nothing counts any more, and counters last. What is queued never starts;
 // libfabric is asked to forget it (sockets cannot, and loses a few hundred bytes with each). Signals to a peer that died
 // may never complete: that plan's memory is kept until the endpoint is closed. The death itself shows as any other does.
-// Seen on sockets, in every second case or so: work for a dead peer stays in front of the endpoint's other work, and no
-// plan of this rank runs any more.
+// On sockets that plan can stop all others upon this endpoint; schedule_runner.h then goes on upon another one.
 #pragma once
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
@@ -117,6 +116,9 @@ class deferred final : public offload {
   std::uint32_t awaits(plan_id) noexcept override;
   status outcome(plan_id) noexcept override;
   void drop(plan_id) noexcept override;
+
+  // A plan was dropped while signals from here were under way, as those to a dead peer are for ever.
+  bool left_behind() const noexcept { return !kept_.empty(); }
 
   // Every arrival makes an entry in a completion queue that is there for its descriptor alone.
   int wait_fd() const noexcept { return ofi_.wait_fd; }

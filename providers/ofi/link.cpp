@@ -78,7 +78,7 @@ ofi_link::~ofi_link() {
 // Most providers cannot, which libfabric says at once. Without a descriptor of the endpoint's own, ranks nap, and see by
 // themselves that an epoch has finished.
 status ofi_link::add_deferred_work() {
-  auto can = deferred::open(ofi_.info->fabric_attr->prov_name);
+  auto can = schedule_runner::open(ofi_.info->fabric_attr->prov_name);
   if (!can) return {};
   deferred_ = std::move(*can);
   if (ofi_.wait_fd < 0) return {};

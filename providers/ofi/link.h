@@ -16,8 +16,8 @@
 #include "providers/messages/link.h"
 #include "providers/messages/transport.h"
 #include "providers/ofi/context.h"
-#include "providers/ofi/deferred.h"
 #include "providers/ofi/far_memory.h"
+#include "providers/ofi/schedule_runner.h"
 #include "providers/ofi/own_threads.h"
 
 namespace tutti::ofi {
@@ -94,7 +94,7 @@ class ofi_link final : public messages::link {
   buffer* waiting_ = nullptr;                    // messages that came early
   std::uint32_t sending_ = 0;                    // buffers that libfabric sends
   messages::connection_list<connection> connections_;
-  std::unique_ptr<deferred> deferred_;           // where the provider can
+  std::unique_ptr<schedule_runner> deferred_;          // where the provider can
   int both_fds_ = -1;                            // an epoll of both endpoints' descriptors
 };
 

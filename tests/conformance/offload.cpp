@@ -299,8 +299,8 @@ void what_cannot_be_offloaded(rank_env& e) {
   refused(s, "signal");
 }
 
-// The others' epoch never finishes; they learn of the death as of any, and what goes by submit() goes on. Plans need not:
-// a fabric may keep the work for the dead in front of all other.
+// The others' epoch never finishes; they learn of the death as of any, and what goes by submit() goes on. Plans need not (a
+// fabric may keep the work for the dead in front of all other), until the dead is in none of them.
 void a_death(rank_env& e) {
   offload_of(e);
   constexpr rank_t victim = 1;
@@ -322,6 +322,14 @@ void a_death(rank_env& e) {
       e.submit(signal(words.at(other), k));
       e.wait_word(words.word(), k);
     }
+  }
+  for (int again = 0; again < 2; ++again) {
+    nic_barrier survivors(e, ring_of_powers, rank_map::listed({0, 2}));
+    for (int k = 0; k < 10; ++k) {
+      survivors.start();
+      survivors.wait();
+    }
+    e.barrier();
   }
 }
 
