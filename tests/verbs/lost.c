@@ -1,5 +1,6 @@
 /* An adapter is lost, or its port, in the middle of a job: every rank is told of a peer that it cannot reach, none hangs, and
- * all can leave. Usage: lost SECONDS VICTIM WORDS COMMAND
+ * all can leave. Usage: lost SCENE SECONDS VICTIM WORDS COMMAND
+ *   SCENE    put: everyone puts to everyone; wait: everyone waits for what never comes
  *   SECONDS  within which every rank must be told, counted from the begin of COMMAND
  *   VICTIM   the rank whose adapter it is: the others are told of it by name
  *   WORDS    that the victim is told, upon whatever peer
@@ -17,9 +18,9 @@ static double now(void) {
 }
 
 int main(int argc, char **argv) {
-  CHECK(argc == 5);
-  const double limit = atof(argv[1]);
-  const uint32_t victim = (uint32_t)atoi(argv[2]);
+  CHECK(argc == 6);
+  const double limit = atof(argv[2]);
+  const uint32_t victim = (uint32_t)atoi(argv[3]);
   begin();
   const uint32_t me = tutti_rank(check_ctx), n = tutti_size(check_ctx);
   tutti_team_t world = tutti_world(check_ctx);
@@ -36,9 +37,10 @@ int main(int argc, char **argv) {
   for (int i = 0; told == TUTTI_OK; ++i) {
     if (i == 50) {
       lost_at = now();
-      if (me == 0 && fork() == 0) _exit(execl("/bin/sh", "sh", "-c", argv[4], (char *)NULL));
+      if (me == 0 && fork() == 0) _exit(execl("/bin/sh", "sh", "-c", argv[5], (char *)NULL));
     }
     /* Everyone talks to everyone, so that each notices by itself. */
+    if (i > 50 && !strcmp(argv[1], "wait")) told = tutti_wait_signal(w, 512, TUTTI_REACHED, 1, TUTTI_ANY, -1);
     for (uint32_t r = 0; r < n && told == TUTTI_OK; ++r) {
       told = tutti_put(w, r, 8 * me, &value, 8, NULL);
       if (told == TUTTI_OK) told = tutti_flush(w, r, -1);
@@ -53,7 +55,7 @@ int main(int argc, char **argv) {
   CHECK(lost_at > 0);
   CHECK(told == TUTTI_PEER_DEAD);
   CHECK(after < limit);
-  if (me == victim) CHECK(strstr(text, argv[3]) != NULL);
+  if (me == victim) CHECK(strstr(text, argv[4]) != NULL);
   else CHECK(peer == victim);
   const double leaving = now();
   (void)tutti_finalize(&check_ctx);
