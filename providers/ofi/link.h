@@ -5,9 +5,11 @@
 // one), so a message that completes early waits in its buffer until those before it came: the numbers that the transport
 // gives them tell. Since the earlier ones have their buffers already, they will come.
 //
-// Memory. Messages are copied into buffers of this link, so that a message is `taken` at once or not at all, nothing of
-// a caller's is ever in libfabric's hands, and only these buffers need registration where a provider asks for it
-// (FI_MR_LOCAL). Small ones are injected.
+// Memory. Messages are copied into buffers of this link, so that a message is `taken` at once or not at all, none of it is
+// a caller's memory, and only these buffers need registration where a provider asks for it (FI_MR_LOCAL). Small ones are
+// injected.
+//
+// Where the library reaches a peer's memory by itself, puts, gets and signals go that way (far_memory.h).
 #pragma once
 #include <memory>
 #include <string_view>
