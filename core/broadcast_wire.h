@@ -1,0 +1,78 @@
+// What travels in a reliable broadcast (core/reliable_broadcast.h): tags of datagrams, NAKs of one word, and the layout of
+// the control memory that every member exposes. Pure; the tests hold it against itself.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "core/control.h"
+
+namespace tutti::broadcast_wire {
+
+inline constexpr std::uint32_t most_window = 64;          // fragments; a member's books of them fit into one word
+inline constexpr std::uint32_t most_slot_bytes = 512 << 10;
+inline constexpr std::uint32_t fan_in = 8;                // of the tree by which progress is told
+inline constexpr std::uint32_t nak_bits = 32;             // fragments that one NAK can name
+inline constexpr std::uint32_t naks_at_once = most_window / nak_bits;  // that one member needs to name a whole window
+inline constexpr std::uint32_t nak_ways = 2 * naks_at_once;            // words that it uses by turns
+inline constexpr std::uint32_t nak_words = 64;
+inline constexpr std::uint32_t most_members = 0xffff;     // a NAK names its sender in 16 bits and never with 0
+
+// A datagram is the bare bytes of a fragment; its number goes in the tag, so that nothing is put in front of the payload.
+inline constexpr std::uint32_t again_bit = std::uint32_t{1} << 31;
+
+constexpr std::uint32_t tag_of(std::uint64_t seq, bool again) noexcept {
+  return (static_cast<std::uint32_t>(seq) & ~again_bit) | (again ? again_bit : 0);
+}
+// How far the fragment is ahead of `next`. What is old is very far ahead.
+constexpr std::uint32_t ahead_of(std::uint32_t tag, std::uint64_t next) noexcept {
+  return (tag - static_cast<std::uint32_t>(next)) & ~again_bit;
+}
+
+// A NAK: who, the low bits of the first fragment that is missing, and which of it and the 31 behind it are.
+struct nak {
+  std::uint32_t index = 0;
+  std::uint16_t first = 0;
+  std::uint32_t missing = 0;
+};
+constexpr std::uint64_t to_word(const nak& n) noexcept {
+  return std::uint64_t{n.missing} << 32 | std::uint64_t{n.first} << 16 | (n.index + 1);
+}
+constexpr nak from_word(std::uint64_t w) noexcept {
+  return {static_cast<std::uint32_t>(w & 0xffff) - 1, static_cast<std::uint16_t>(w >> 16), static_cast<std::uint32_t>(w >> 32)};
+}
+// In which of the root's words a member puts it. Others may share it.
+constexpr std::uint32_t nak_word_of(std::uint32_t index, std::uint32_t way) noexcept {
+  return (index * nak_ways + way) % nak_words;
+}
+
+// Bytes of the control memory by purpose; who writes them.
+struct layout {
+  static constexpr std::uint64_t line = control::line_bytes;
+  static constexpr std::uint64_t granted = 0;                          // member 0, at a root: up to here all have taken
+  static constexpr std::uint64_t position = line;                      // a root: up to here it has sent
+  static constexpr std::uint64_t children = 2 * line;                  // each child its own line: what its subtree has taken
+  static constexpr std::uint64_t naks = children + fan_in * line;      // any member, at a root; the root sets them to 0
+  static constexpr std::uint64_t repaired = naks + nak_words * sizeof(std::uint64_t);  // a root: the fragment in a slot, + 1
+  static constexpr std::uint64_t slots = repaired + most_window * sizeof(std::uint64_t);
+
+  std::uint32_t fragment = 0, window = 0;                              // bytes; fragments
+  constexpr std::uint64_t slot_bytes() const noexcept { return (std::uint64_t{fragment} + line - 1) / line * line; }
+  std::uint64_t slot(std::uint64_t seq) const noexcept { return slots + seq % window * slot_bytes(); }       // a root
+  std::uint64_t staging(std::uint64_t seq) const noexcept { return slot(seq) + window * slot_bytes(); }      // mine
+  std::uint64_t bytes() const noexcept { return slots + 2 * window * slot_bytes(); }
+  // How much of the window is taken before that is told.
+  std::uint32_t grain() const noexcept { return std::max(1u, window / 4); }
+};
+static_assert(layout::naks % layout::line == 0 && layout::repaired % layout::line == 0 && layout::slots % layout::line == 0);
+
+// What the receivers of a multicast can keep, and a quarter at least left for fragments that are sent a second time. A
+// power of two, so that slots go on without a gap where the numbers wrap.
+constexpr layout layout_for(std::uint32_t max_payload, std::uint32_t receive_depth) noexcept {
+  layout l{max_payload, 0};
+  const auto fits = static_cast<std::uint32_t>(most_slot_bytes / std::max<std::uint64_t>(1, l.slot_bytes()));
+  l.window = std::bit_floor(std::max(1u, std::min({most_window, receive_depth - receive_depth / 4, fits})));
+  return l;
+}
+
+}  // namespace tutti::broadcast_wire
