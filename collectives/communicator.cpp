@@ -19,7 +19,8 @@ struct request_context {
 
 team_request request(void* context, const rank_map& members) {
   auto& c = *static_cast<request_context*>(context);
-  c.agreement = "barrier=" + c.options->barrier + " radix=" + std::to_string(c.options->radix);
+  c.agreement = "barrier=" + c.options->barrier + " radix=" + std::to_string(c.options->radix) +
+                " bcast=" + c.options->bcast;
   // Room for either choice: whether multicast arrives is known only when the team is equipped.
   std::uint32_t lines = 0;
   for (const bool multicast : {true, false}) {
@@ -58,6 +59,7 @@ communicator_options communicator_options_from(const config& c) {
   communicator_options o;
   if (const auto name = c.text(knob::barrier); name != "auto") o.barrier = name;
   o.radix = static_cast<std::uint32_t>(c.number(knob::barrier_radix));
+  if (const auto name = c.text(knob::bcast); name != "auto") o.bcast = name;
   return o;
 }
 
@@ -77,6 +79,7 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   c->options_ = std::move(options);
   c->owned_ = std::move(owned);
   c->team_ = t;
+  if (status s = check_bcast(c->options_.bcast); !s.ok()) return s;
   for (;;) {
     const auto picked = pick_barrier(t->parent_job(), t->members(), c->options_, t->lines());
     if (!picked) return picked.error();
@@ -89,6 +92,15 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
     if (b.error().code() != errc::unavailable || !c->options_.multicast || c->options_.forced()) return b.error();
     c->options_.multicast = false;
   }
+}
+
+status communicator::broadcast(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
+  if (!bcast_) {
+    auto made = team_bcast::open(*team_, options_.bcast, options_.multicast);
+    if (!made) return made.error();
+    bcast_ = std::move(*made);
+  }
+  return bcast_->run(root, data, deadline);
 }
 
 result<std::unique_ptr<communicator>> communicator::create(std::span<const std::uint32_t> list,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "collectives/barrier/team_barrier.h"
+#include "collectives/bcast/team_bcast.h"
 #include "core/team.h"
 
 namespace tutti {
@@ -13,13 +14,14 @@ namespace tutti {
 struct communicator_options {
   std::string barrier;           // as TUTTI_BARRIER; empty or "auto": chosen
   std::uint32_t radix = 0;       // 0: as `barrier` says, or the algorithm's default
+  std::string bcast;             // as TUTTI_BCAST; empty or "auto": chosen
   std::uint64_t first_epoch = 1; // for tests of the wrap
   bool multicast = true;         // false: no algorithm that multicasts, though the transport has it
 
   bool forced() const noexcept { return !barrier.empty() && barrier != "auto"; }
 };
 
-// What TUTTI_BARRIER and TUTTI_BARRIER_RADIX say.
+// What TUTTI_BARRIER, TUTTI_BARRIER_RADIX and TUTTI_BCAST say.
 communicator_options communicator_options_from(const config&);
 
 class communicator {
@@ -38,6 +40,9 @@ class communicator {
 
   team& group() noexcept { return *team_; }
   team_barrier& barrier() noexcept { return *barrier_; }
+  // As team_bcast::run(). The engine is made by the first call.
+  status broadcast(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
+  team_bcast* broadcaster() noexcept { return bcast_.get(); }  // null before the first broadcast
   const communicator_options& options() const noexcept { return options_; }
 
  private:
@@ -48,6 +53,7 @@ class communicator {
   std::unique_ptr<team> owned_;
   team* team_ = nullptr;
   std::unique_ptr<team_barrier> barrier_;
+  std::unique_ptr<team_bcast> bcast_;
 };
 
 }  // namespace tutti

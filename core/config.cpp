@@ -25,6 +25,8 @@ constexpr knob_row table[] = {
      "barrier algorithm: auto, or a name that `tutti info --explain barrier` lists"},
     {knob::barrier_radix, "barrier_radix", knob_kind::number, "0", "", 0, 64,
      "fan-in or radix of the algorithms that have one; 0: chosen"},
+    {knob::bcast, "bcast", knob_kind::text, "auto", "", 0, 0,
+     "broadcast algorithm: auto, multicast, binomial or chain"},
     {knob::multicast_interface, "multicast_interface", knob_kind::text, "", "", 0, 0,
      "interface for multicast over IP, by name or address; none: no multicast; empty: the one that reaches the peers"},
     {knob::multicast_ttl, "multicast_ttl", knob_kind::number, "1", "", 0, 32,

@@ -15,8 +15,8 @@
 namespace tutti {
 
 enum class knob : std::uint8_t {
-  provider, provider_path, barrier, barrier_radix, multicast_interface, multicast_ttl, wait, progress, timeout_s, check, bsp,
-  bsp_memory_mib, bsp_check, bsp_profile, config_file,
+  provider, provider_path, barrier, barrier_radix, bcast, multicast_interface, multicast_ttl, wait, progress, timeout_s,
+  check, bsp, bsp_memory_mib, bsp_check, bsp_profile, config_file,
   count_
 };
 inline constexpr std::size_t knob_count = static_cast<std::size_t>(knob::count_);

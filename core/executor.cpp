@@ -11,6 +11,7 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
   program p;
   p.team_ = &t;
   p.mc_ = mc;
+  for (const buffer& b : buffers) p.bases_.push_back(b.base);
   // Skips are counted in steps by the schedule and in instructions here: several steps may share one `send`. A batch
   // never crosses the end of a skipped stretch.
   std::vector<std::pair<std::size_t, std::size_t>> open_skips;  // instruction that skips, step index where it ends
@@ -88,8 +89,7 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
       case step_kind::copy:
         if (!has_buffer(st.from) || !has_buffer(st.to))
           return status(errc::invalid, "a schedule names a buffer that the run was not given");
-        gate({.what = kind::copy, .to = buffers[st.to.buffer].base + st.to.offset,
-              .from = buffers[st.from.buffer].base + st.from.offset, .bytes = st.bytes});
+        gate({.what = kind::copy, .to = st.to, .from = st.from, .bytes = st.bytes});
         break;
       case step_kind::complete:
         gate({.what = kind::complete});
@@ -101,9 +101,11 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
   return p;
 }
 
+void program::move_copies(std::uint32_t buffer, std::byte* base) noexcept { bases_[buffer] = base; }
+
 std::size_t program::bytes() const noexcept {
-  return sizeof *this + code_.capacity() * sizeof(instruction) + ops_.capacity() * sizeof(rma_op) +
-         multiples_.capacity() * sizeof(std::uint64_t);
+  return sizeof *this + bases_.capacity() * sizeof(std::byte*) + code_.capacity() * sizeof(instruction) +
+         ops_.capacity() * sizeof(rma_op) + multiples_.capacity() * sizeof(std::uint64_t);
 }
 
 void program::touch() noexcept {
@@ -182,7 +184,7 @@ bool run::advance(std::uint32_t looks) noexcept {
         passed = program_->mc_->arrived(epoch_);
         break;
       case program::kind::copy:
-        std::memcpy(i.to, i.from, i.bytes);
+        std::memcpy(program_->bases_[i.to.buffer] + i.to.offset, program_->bases_[i.from.buffer] + i.from.offset, i.bytes);
         break;
       case program::kind::complete:
         passed = done_.idle();

@@ -27,6 +27,9 @@ class program {
                               std::span<const buffer> buffers = {});
   // Lines of control segment that a bound schedule needs: its words, and one where an `arrive` lands its count.
   static std::uint32_t lines(std::uint32_t words) noexcept { return words + 1; }
+  // From now on copies from and to this buffer use memory at `base` instead: not to be called during a run. Memory that
+  // peers or the fabric reach, or that operations name, cannot be moved in this way.
+  void move_copies(std::uint32_t buffer, std::byte* base) noexcept;
   std::size_t bytes() const noexcept;  // of memory, for those who count
   // Maps what the program will reach, where the fabric maps at all, so that no run pays for a first use: a rank may be
   // the last to arrive at a counter, and so the one to signal everybody, for the first time after a million epochs.
@@ -41,13 +44,13 @@ class program {
     std::uint32_t peer = any_peer;         // team index, for those who ask what is waited for
     const std::uint64_t* word = nullptr;   // wait
     std::uint64_t multiple = 1;
-    std::byte* to = nullptr;               // copy
-    const std::byte* from = nullptr;
+    place to{}, from{};                    // copy
     std::uint64_t bytes = 0;
   };
   std::vector<instruction> code_;
   std::vector<rma_op> ops_;
   std::vector<std::uint64_t> multiples_;   // of ops_, operand = epoch * multiple; 0: the operand stands
+  std::vector<std::byte*> bases_;          // of the buffers, for copies
   team* team_ = nullptr;
   reliable_multicast* mc_ = nullptr;
 };

@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t most_groups = 64;
 constexpr double prior_latency_us = 5;  // two system calls and the kernel's way between them
+constexpr double prior_bytes_per_ns = 1;  // the check and the kernel's copies, at either end
 constexpr std::uint32_t udp_head_bytes = 28;  // with IP's
 // On loopback, where an MTU is 64 KiB: smaller ones fill a receiver's buffer more evenly.
 constexpr std::uint32_t longest_payload = 16 << 10;
@@ -114,7 +115,7 @@ status ip_multicast::connect(const blob_table& addresses) {
 }
 
 multicast::limits ip_multicast::query() const noexcept {
-  return {max_payload_, most_groups, depth_, prior_latency_us};
+  return {max_payload_, most_groups, depth_, prior_latency_us, prior_bytes_per_ns};
 }
 
 ip_multicast::group* ip_multicast::at(group_id id) noexcept {

@@ -172,6 +172,7 @@ class multicast {
     std::uint32_t max_groups;     // joined at once
     std::uint32_t receive_depth;  // datagrams kept for a slow receiver before the oldest or newest is lost
     double latency_us = 0;        // a prior: from send() until all have a small one; 0: unknown
+    double bytes_per_ns = 0;      // a prior: of one sender's full datagrams, one after the other; 0: unknown
   };
   struct datagram {
     rank_t from;

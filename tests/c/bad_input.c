@@ -21,6 +21,7 @@ static void null_handles(void) {
   NULL_HANDLE(tutti_progress(NULL), "tutti_progress");
   NULL_HANDLE(tutti_barrier(NULL), "tutti_barrier");
   NULL_HANDLE(tutti_ibarrier(NULL, NULL), "tutti_ibarrier");
+  NULL_HANDLE(tutti_broadcast(NULL, 0, &word, 8), "tutti_broadcast");
   NULL_HANDLE(tutti_team_create(NULL, NULL, 0, &team), "tutti_team_create");
   NULL_HANDLE(tutti_team_split(NULL, 0, 0, &team), "tutti_team_split");
   NULL_HANDLE(tutti_team_free(NULL), "tutti_team_free");
@@ -142,6 +143,8 @@ static void requests(tutti_window_t w) {
   int done = 3;
   tutti_request_t request, copy;
   INVALID(tutti_ibarrier(world, NULL), "request", "NULL");
+  INVALID(tutti_broadcast(world, n, &word, 8), "root", "use 0 to");
+  INVALID(tutti_broadcast(world, 0, NULL, 8), "data", "NULL");
   OK(tutti_get(w, 0, 0, &word, 8, &request));
   INVALID(tutti_test(&request, NULL), "done", "NULL");
   INVALID(tutti_wait(&request, NAN), "timeout_s", "not a number");

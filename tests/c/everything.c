@@ -124,6 +124,23 @@ static void barriers(tutti_team_t team) {
   OK(tutti_barrier(team));
 }
 
+/* Sizes on both sides of whatever an algorithm may divide by, from every root, twice. */
+static void broadcasts(tutti_team_t team) {
+  static const size_t sizes[] = {0, 1, 8, 1391, 1392, 2016, 2017, 4096, 65535, 65537, 200000, 1048577};
+  const uint32_t rank = tutti_team_rank(team), size = tutti_team_size(team);
+  unsigned char *data = malloc(1048577);
+  for (uint32_t turn = 0; turn < 2 * size; ++turn) {
+    const uint32_t root = turn % size;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+      if (sizes[s] > 100000 && turn > 2) continue;
+      for (size_t i = 0; i < sizes[s]; ++i) data[i] = (unsigned char)(rank == root ? i * 31 + (i >> 8) + turn + s : 0xee);
+      OK(tutti_broadcast(team, root, data, sizes[s]));
+      for (size_t i = 0; i < sizes[s]; ++i) CHECK(data[i] == (unsigned char)(i * 31 + (i >> 8) + turn + s));
+    }
+  }
+  free(data);
+}
+
 static void teams(void) {
   /* In reverse order, by a list. */
   uint32_t *list = malloc(n * sizeof *list);
@@ -136,11 +153,13 @@ static void teams(void) {
   OK(tutti_team_translate(world, me, reversed, &there));
   CHECK(there == n - 1 - me);
   barriers(reversed);
+  broadcasts(reversed);
 
   /* Even and odd ranks, of the reversed team. */
   OK(tutti_team_split(reversed, (int)(me % 2), 0, &half));
   CHECK(tutti_team_size(half) == (n + (me % 2 == 0)) / 2);
   barriers(half);
+  broadcasts(half);
   OK(tutti_team_translate(half, 0, world, &there));
   CHECK(there % 2 == me % 2);
   if (n > 1) {

@@ -1,0 +1,65 @@
+// The broadcasts of one team: chooses by size, runs the choice. What an algorithm needs is made when it is first chosen,
+// which all members do alike: for the trees a team of the same members with control words of its own, and 1 MiB a member
+// of staging memory; for multicast a group and what core/reliable_broadcast.h says. A team that never broadcasts pays
+// nothing.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "collectives/bcast/choose.h"
+#include "core/executor.h"
+#include "core/reliable_broadcast.h"
+#include "core/window.h"
+
+namespace tutti {
+
+class team_bcast {
+ public:
+  // Collective over the team, which must outlive it; blocks. `wanted` as TUTTI_BCAST, empty: chosen; alike in all members.
+  // `multicast` false: never by multicast, though the transport has it. Errors: invalid (no such algorithm), unsupported
+  // (it needs multicast and there is none), those of an exchange.
+  static result<std::unique_ptr<team_bcast>> open(team&, std::string wanted, bool multicast);
+
+  // Collective: `data` of member `root` comes to all; `root` and the number of bytes are alike in all. Blocks until the
+  // data is here, or, at the root, until `data` may be changed (by multicast: until all have it). Errors: invalid (no such
+  // root; nothing happened), peer_dead (named), timed_out, protocol (the root sends another number of bytes, where that
+  // shows). After any but the first the engine is broken, and gives the same error from then on.
+  // Cost: allocates where it does for the first time what an algorithm needs, and for the trees a schedule where root,
+  // algorithm and size of a run are none of the last few.
+  status run(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
+
+  const bcast_algorithm& algorithm_for(std::uint64_t bytes) const;  // what it would choose
+  const reliable_broadcast* by_multicast() const noexcept { return multicast_.get(); }  // null: not used so far
+
+ private:
+  // A schedule bound to this team.
+  struct bound {
+    const bcast_algorithm* algorithm = nullptr;
+    std::uint32_t root = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t used = 0;  // when, in runs
+    program code;
+    std::unique_ptr<tutti::run> position;
+  };
+  explicit team_bcast(team& t, std::string wanted) : team_(t), wanted_(std::move(wanted)) {}
+  bcast_inputs inputs(std::uint64_t bytes) const;
+  result<const bcast_algorithm*> prepare(std::uint64_t bytes);
+  status prepare_trees();
+  result<bound*> bind(const bcast_algorithm&, std::uint32_t root, std::span<std::byte> data);
+  status by_puts(const bcast_algorithm&, std::uint32_t root, std::span<std::byte> data, time_point deadline);
+
+  team& team_;
+  std::string wanted_;
+  bcast_inputs facts_;     // agreed; but for `bytes` and `wanted`
+  status broken_;
+  std::unique_ptr<reliable_broadcast> multicast_;
+  std::unique_ptr<team> words_;      // the trees'
+  std::unique_ptr<window> staging_;
+  std::uint64_t runs_ = 0;           // of the trees
+  std::array<bound, 4> bound_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,138 @@
+// Broadcasts of a team: every algorithm brings every byte, of any size from any root, on any fabric; the choice is pure
+// and says why; nothing is allocated while roots and sizes repeat themselves.
+#define BOOST_TEST_MODULE bcast
+#include <boost/test/unit_test.hpp>
+#include <set>
+
+#include "collectives/communicator.h"
+#include "tests/collectives/job_env.h"
+#include "tests/harness/sim_fabric.h"
+
+using namespace tutti;
+using namespace tutti::test;
+
+namespace {
+
+std::byte pattern(std::uint64_t epoch, std::uint32_t root, std::size_t i) {
+  return std::byte((i * 0x9e3779b97f4a7c15u >> 40) + epoch * 7 + root);
+}
+
+void play(rank_env& env, std::string name) {
+  host_id node{};
+  node[0] = std::byte(1 + env.rank % 2);
+  auto j = open_job(env, {}, node);
+  auto team = take(communicator::world(*j, {.bcast = std::move(name)}), "world");
+  constexpr std::size_t piece = bcast_most_piece, run = std::size_t{piece} * bcast_pieces_a_run;
+  const std::size_t sizes[] = {1, 0, 8, 4095, piece - 1, piece, piece + 1, 3 * piece + 5, 17, run - 1, run, run + 1, 2 * run + piece + 3, 2};
+  std::vector<std::byte> data(3 * run), other(run);
+  std::uint64_t epoch = 0;
+  for (const std::size_t bytes : sizes)
+    for (int turn = 0; turn < (bytes <= 4 * piece ? 3 : 1); ++turn) {
+      const auto root = static_cast<std::uint32_t>(++epoch * 7 % env.size);
+      if (env.random() % 4 == 0) env.pause(std::chrono::microseconds(env.random() % 100));
+      // Memory that moves: what is cached for a size must not keep the address.
+      std::byte* const at = (bytes < run && epoch % 2 ? other : data).data();
+      for (std::size_t i = 0; i < bytes; ++i) at[i] = env.rank == root ? pattern(epoch, root, i) : std::byte{0xee};
+      require(team->broadcast(root, {at, bytes}), "broadcast");
+      for (std::size_t i = 0; i < bytes; ++i)
+        if (at[i] != pattern(epoch, root, i))
+          fail("broadcast " + std::to_string(epoch) + " of " + std::to_string(bytes) + " bytes from " + std::to_string(root) +
+               ": byte " + std::to_string(i) + " is wrong at rank " + std::to_string(env.rank));
+      if (env.rank == root)  // the root's buffer is its own again
+        for (std::size_t i = 0; i < bytes; ++i) at[i] = std::byte{0xdd};
+    }
+  require(team->broadcast(env.size, data).code() == errc::invalid, "no such root");
+  require(team->barrier().enter(), "and all is well");
+  require(team->group().settle(), "leaving");
+  team.reset();
+  env.barrier();
+}
+
+bcast_inputs some_team(std::uint32_t ranks, std::uint64_t bytes) {
+  bcast_inputs in;
+  in.ranks = ranks, in.bytes = bytes;
+  in.multicast = true, in.fragment = 4096, in.window = 64, in.multicast_us = 2, in.multicast_bytes_per_ns = 10;
+  in.link = {1, 0.2, 0.1, 10};
+  return in;
+}
+
+std::string_view winner(const bcast_inputs& in) { return take(choose_bcast(in), "choice").front().algorithm->name; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_algorithm_on_the_simulated_fabric) {
+  for (const char* fabric : {"sim", "sim:wild", "sim:tcp"})
+    for (const std::uint32_t n : {1u, 2u, 3u, 4u, 7u, 8u, 13u, 17u})
+      for (const char* name : {"binomial", "chain", "multicast", ""}) {
+        const auto report = try_ranks_simulated(sim_parameters({fabric}, n, n), [&](rank_env& env) { play(env, name); },
+                                                {.timeout = std::chrono::seconds(60) * time_scale, .seed = n});
+        BOOST_TEST(report.passed(), fabric << ", " << n << " ranks, " << name << ": " << report.text());
+      }
+}
+
+BOOST_AUTO_TEST_CASE(every_algorithm_on_every_fabric) {
+  for (const fabric_spec& f : fabrics())
+    for (const char* name : {"binomial", "chain", ""})
+      run_ranks(f, 5, [&](rank_env& env) { play(env, name); }, {.timeout = std::chrono::seconds(60) * time_scale});
+}
+
+BOOST_AUTO_TEST_CASE(a_death_is_named) {
+  for (const char* name : {"binomial", "chain", "multicast"})
+    for (const std::uint32_t victim : {0u, 2u, 4u}) {
+      sim::parameters p;
+      p.ranks = 5, p.notice_us = 100;
+      const auto report = try_ranks_simulated(p, [&](rank_env& env) {
+        auto j = open_job(env);
+        auto team = take(communicator::world(*j, {.bcast = name}), "world");
+        std::vector<std::byte> data(500000);
+        require(team->broadcast(1, data), "while all live");
+        if (env.rank == victim) env.die();
+        status s;
+        for (int i = 0; i < 1000 && s.ok(); ++i) s = team->broadcast(1, data);
+        require(s.code() == errc::peer_dead && s.peer() == victim, "the broadcast names the dead");
+        require(team->broadcast(1, data).code() == errc::peer_dead, "from then on");
+      }, {.to_die = {victim}});
+      BOOST_TEST(report.passed(), name << ", " << victim << " dies: " << report.text());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_choice) {
+  // Short ones to few go by puts, long ones to many by multicast; without multicast never.
+  BOOST_TEST(winner(some_team(2, 8)) == "binomial");
+  BOOST_TEST(winner(some_team(64, 8)) == "multicast");
+  BOOST_TEST(winner(some_team(16, 1 << 20)) == "multicast");
+  bcast_inputs in = some_team(16, 1 << 20);
+  in.multicast = false;
+  BOOST_TEST((winner(in) == "binomial" || winner(in) == "chain"));
+  in.bytes = 64 << 20, in.ranks = 4;
+  BOOST_TEST(winner(in) == "chain");
+  in.bytes = 8, in.ranks = 64;
+  BOOST_TEST(winner(in) == "binomial");
+  // A multicast that its processors slow down loses to puts that the fabric moves.
+  in = some_team(4, 16 << 20);
+  in.multicast_bytes_per_ns = 1;
+  BOOST_TEST(winner(in) != "multicast");
+  // And so does one whose window is small where every turn costs a time slice.
+  in = some_team(8, 16 << 20);
+  in.fragment = 2048, in.window = 8, in.ranks_per_core = 4;
+  BOOST_TEST(winner(in) != "multicast");
+  const auto all = take(choose_bcast(in), "all");
+  for (const auto& c : all) BOOST_TEST(!c.why.empty());
+}
+
+BOOST_AUTO_TEST_CASE(overrides) {
+  for (const bcast_algorithm& a : bcast_algorithms()) {
+    bcast_inputs in = some_team(5, 1000);
+    in.wanted = a.name;
+    BOOST_TEST(winner(in) == a.name);
+  }
+  bcast_inputs in = some_team(5, 1000);
+  in.wanted = "binomal";
+  const auto unknown = choose_bcast(in);
+  BOOST_TEST((unknown.error().code() == errc::invalid));
+  BOOST_TEST(std::string(unknown.error().text()).find("binomial, chain") != std::string::npos);
+  in.wanted = "multicast", in.multicast = false;
+  const auto missing = choose_bcast(in);
+  BOOST_TEST((missing.error().code() == errc::unsupported));
+  BOOST_TEST(std::string(missing.error().text()).find("TUTTI_BCAST") != std::string::npos);
+}
