@@ -83,7 +83,7 @@ void deliver(const choices& c, const report& r) {
 }
 
 double default_seconds(const choices& c) {
-  return c.topic == "barrier" ? 10 : c.by_size ? 35 : 20;
+  return !c.topic.empty() ? 10 : c.by_size ? 35 : 20;
 }
 
 int compare(const choices& c, const config& settings) {
@@ -93,7 +93,7 @@ int compare(const choices& c, const config& settings) {
   if (!hosts) return complain(hosts.error().text());
   session_plan plan;
   plan.lanes = c.providers.empty() ? every_provider(make_layout(**hosts).nodes() > 1) : c.providers;
-  plan.what = c.topic == "barrier" ? topic::barrier : topic::everything;
+  plan.what = c.topic == "barrier" ? topic::barrier : c.topic == "broadcast" ? topic::broadcast : topic::everything;
   plan.only_barrier = c.barrier;
   plan.fan_ins = numbers(c.fan_in, "--fan-in", 1, 64);
   plan.by_size = c.by_size;
@@ -146,8 +146,9 @@ int run(const choices& c) {
 
 std::function<int()> declare(CLI::App& app) {
   auto c = std::make_shared<choices>();
-  app.add_option("topic", c->topic, "nothing: barriers and one-sided operations; `barrier`: barriers alone")
-      ->check(CLI::IsMember(std::set<std::string>{"barrier"}));
+  app.add_option("topic", c->topic, "nothing: barriers, broadcasts and one-sided operations; `barrier` or `broadcast`: "
+                 "those alone, broadcasts at more sizes")
+      ->check(CLI::IsMember(std::set<std::string>{"barrier", "broadcast"}));
   app.add_option("-n,--ranks", c->ranks, "ranks to start, when not inside a job already: a job for each of 2,4,8 "
                  "(default 4; with --html 2,4,8,16)");
   app.add_option("--providers", c->providers, "name[:device],...; default: every one that works here")->delimiter(',');

@@ -65,6 +65,7 @@ status lane::set_up(std::uint32_t bytes) {
 }
 
 lane::~lane() {
+  chooser_.reset();
   teams_.clear();
   if (!job_) return;
   driven_->remove(*job_);

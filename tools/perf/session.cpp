@@ -55,14 +55,15 @@ void session::open() {
   }
   if (lanes_.empty()) throw std::runtime_error(left_out_.empty() ? "no provider named" : left_out_.front().second);
   for (auto& l : lanes_)  // the first lane whose memory all ranks map
-    if (rows_.empty()) {
+    if (rows_.empty() && plan_.what != topic::broadcast) {
       gather(*l);
       l->add_floors(rows_, plan_.by_size);
     }
   for (auto& l : lanes_) {
     say("preparing %s", l->name().c_str());
     gather(*l);
-    l->add_barriers(rows_, plan_.only_barrier, plan_.fan_ins, left_out_);
+    if (plan_.what != topic::broadcast) l->add_barriers(rows_, plan_.only_barrier, plan_.fan_ins, left_out_);
+    if (plan_.what != topic::barrier) l->add_broadcasts(rows_, plan_.what == topic::broadcast, left_out_);
     if (plan_.what == topic::everything) l->add_one_sided(rows_);
     if (plan_.by_size) l->add_by_size(rows_);
   }

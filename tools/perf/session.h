@@ -10,7 +10,7 @@
 
 namespace tutti::tools {
 
-enum class topic { everything, barrier };
+enum class topic { everything, barrier, broadcast };
 
 struct session_plan {
   std::vector<std::string> lanes;       // provider specs; rank 0's hold for all

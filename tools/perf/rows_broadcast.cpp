@@ -1,0 +1,51 @@
+// The broadcasts: each algorithm at some sizes, from rank 0 to all.
+#include "tools/perf/lane.h"
+
+namespace tutti::tools {
+namespace {
+
+struct size_row {
+  std::uint32_t bytes;
+  const char* name;
+  bool always;  // false: of `tutti perf broadcast` alone
+};
+constexpr size_row sizes[] = {{8, "8 B", true},           {1 << 10, "1 KiB", false}, {16 << 10, "16 KiB", false},
+                              {128 << 10, "128 KiB", false}, {mebibyte, "1 MiB", true}, {8 * mebibyte, "8 MiB", false}};
+
+}  // namespace
+
+void lane::add_broadcasts(std::vector<row>& rows, bool all_sizes, std::vector<text_pair>& left_out) {
+  if (job_->size() < 2) return;
+  payload_.resize(all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte);
+  std::vector<std::uint32_t> everyone;
+  for (std::uint32_t i = 0; i < job_->size(); ++i) everyone.push_back(i);
+  if (auto made = team_bcast::open(world_->group(), {}, true)) chooser_ = std::move(*made);
+  for (const bcast_algorithm& a : bcast_algorithms()) {
+    if (a.needs_multicast && !job_->net().mcast()) continue;
+    communicator_options options;
+    options.bcast = a.name;
+    auto team = world_->create(everyone, options);
+    status trouble = team ? (*team)->broadcast(0, std::span(payload_).first(8)) : team.error();
+    if (!trouble.ok()) {
+      left_out.emplace_back(name_ + " broadcast " + std::string(a.name), trouble.text());
+      continue;
+    }
+    communicator* const c = teams_.emplace_back(std::move(*team)).get();
+    for (const size_row& s : sizes) {
+      if (!s.always && !all_sizes) continue;
+      const bool bandwidth = s.bytes >= mebibyte;
+      row& r = add(rows, bandwidth ? "broadcast bandwidth" : "broadcast", std::string(a.name) + " " + s.name,
+                   [this, c, bytes = s.bytes](int iterations) {
+                     const auto payload = std::span(payload_).first(bytes);
+                     for (int i = 0; i < iterations; ++i)
+                       if (status failed = c->broadcast(0, payload); !failed.ok()) require(failed);
+                   });
+      r.what.chosen = chooser_ && &chooser_->algorithm_for(s.bytes) == &a;
+      if (!bandwidth) continue;
+      r.what.in = unit::gigabytes_per_s;
+      r.work = s.bytes;
+    }
+  }
+}
+
+}  // namespace tutti::tools
