@@ -37,16 +37,17 @@ perf() {
   done
 }
 
-# loss PERCENT...: Kini's barrier while every host loses so much of what is multicast to it. Each host takes the machine's
-# cores for its own; sleeping is what serves best where they are all shared.
+# loss PERCENT...: Kini's barrier and broadcasts while every host loses so much of what is multicast to it. Each host takes
+# the machine's cores for its own; sleeping is what serves best where they are all shared.
 loss() {
   local percent
   export TUTTI_WAIT=sleep
   command -v nft >/dev/null || { echo "SKIPPED: no loss: nft is not installed (package nftables)"; exit 77; }
   for percent; do
     lossy "$percent" || fail "no loss of $percent % can be made"
-    launch -n 6 "$BIN/hosts_loss" "$percent" multicast multicast:5 hierarchical:multicast >/mnt/out 2>&1 || fail "$(cat /mnt/out)"
-    grep 'a barrier' /mnt/out
+    launch -n 6 "$BIN/hosts_loss" "$percent" multicast multicast:5 hierarchical:multicast \
+      broadcast:1000 broadcast:100001 >/mnt/out 2>&1 || fail "$(cat /mnt/out)"
+    grep -E 'a barrier|a broadcast' /mnt/out
     [ "$(grep -c '^loss: fine$' /mnt/out)" = 6 ] || fail "not all ranks are fine: $(cat /mnt/out)"
   done
 }

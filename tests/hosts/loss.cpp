@@ -1,6 +1,7 @@
-// Kini's barrier over IP multicast while hosts lose datagrams (the script `lossy` makes them): loss PERCENT BARRIER...
-// Each algorithm named is correct at any loss; what a barrier takes, and what was sent for it, is printed. Where nothing
-// is lost nothing is sent but one datagram a barrier, by the counts of the ranks and of the kernel.
+// Kini's barrier and broadcasts over IP multicast while hosts lose datagrams (the script `lossy` makes them): loss PERCENT
+// BARRIER... broadcast:BYTES... Each one named is correct at any loss; what it takes, and what was sent for it, is
+// printed. Where nothing is lost nothing is sent but one datagram a barrier, or for each fragment of a broadcast, by the
+// counts of the ranks and of the kernel.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -48,6 +49,22 @@ counts snapshot(communicator& c) {
   return {0, s.datagrams, s.naks, s.repairs, s.second_multicasts, packets("sent"), packets("lost")};
 }
 
+// Of all ranks, and of all hosts' kernels; the time is rank 0's.
+counts sum_of(job& j, communicator& c, const counts& mine) {
+  counts sum;
+  std::vector<bool> counted(j.where().nodes());
+  const auto all = all_of(c.group(), mine);
+  sum.us = all[0].us;
+  for (std::uint32_t r = 0; r < all.size(); ++r) {
+    sum.datagrams += all[r].datagrams, sum.naks += all[r].naks, sum.repairs += all[r].repairs, sum.again += all[r].again;
+    const std::uint32_t node = j.where().node_of[r];
+    if (counted[node]) continue;
+    counted[node] = true;
+    sum.kernel += all[r].kernel, sum.lost += all[r].lost;
+  }
+  return sum;
+}
+
 // Before its barrier each rank tells everyone which round it is in; after it nobody may be behind, nor two ahead.
 void check(job& j, communicator& c) {
   team& t = c.group();
@@ -84,18 +101,7 @@ counts measure(job& j, communicator& c, int timed) {
   mine.datagrams = after.datagrams - before.datagrams, mine.naks = after.naks - before.naks;
   mine.repairs = after.repairs - before.repairs, mine.again = after.again - before.again;
   mine.kernel = after.kernel - before.kernel, mine.lost = after.lost - before.lost;
-  counts sum;
-  std::vector<bool> counted(j.where().nodes());
-  const auto all = all_of(c.group(), mine);
-  sum.us = all[0].us;
-  for (std::uint32_t r = 0; r < all.size(); ++r) {
-    sum.datagrams += all[r].datagrams, sum.naks += all[r].naks, sum.repairs += all[r].repairs, sum.again += all[r].again;
-    const std::uint32_t node = j.where().node_of[r];
-    if (counted[node]) continue;
-    counted[node] = true;
-    sum.kernel += all[r].kernel, sum.lost += all[r].lost;
-  }
-  return sum;
+  return sum_of(j, c, mine);
 }
 
 void survive(job& j, communicator& world, int percent, const char* barrier) {
@@ -128,18 +134,75 @@ void survive(job& j, communicator& world, int percent, const char* barrier) {
   require(c->group().settle(), "leaving");
 }
 
+// Broadcasts from every rank in turn, whole at all others; the sums over all ranks and hosts.
+void survive_broadcasts(job& j, communicator& world, int percent, std::size_t bytes) {
+  std::vector<std::uint32_t> everyone(j.size());
+  for (std::uint32_t r = 0; r < j.size(); ++r) everyone[r] = r;
+  auto c = take(world.create(everyone, {.bcast = "multicast"}), "a team");
+  std::vector<std::byte> data(bytes);
+  const auto broadcast = [&](std::uint32_t turn) {
+    const std::uint32_t root = turn % j.size();
+    for (std::size_t i = 0; i < bytes; ++i) data[i] = j.rank() == root ? std::byte(i * 31 + (i >> 8) + turn) : std::byte{0xee};
+    require(c->broadcast(root, data), "broadcast");
+    for (std::size_t i = 0; i < bytes; ++i)
+      require(data[i] == std::byte(i * 31 + (i >> 8) + turn), "byte " + std::to_string(i) + " of a broadcast");
+  };
+  for (std::uint32_t turn = 0; turn < 2 * j.size(); ++turn) broadcast(turn);
+  const reliable_broadcast& b = *c->broadcaster()->by_multicast();
+  const auto count = [&] {
+    const auto s = b.statistics();
+    return counts{0, s.datagrams, s.naks, s.repairs, s.second_multicasts, packets("sent"), packets("lost")};
+  };
+  for (int turn = 1; turn <= tries; ++turn) {
+    require(c->group().exchange({}).error(), "beginning");
+    const counts before = count();
+    require(c->group().exchange({}).error(), "all have counted");
+    const std::uint32_t times = j.size();
+    const time_point start = j.net().now();
+    for (std::uint32_t i = 0; i < times; ++i) require(c->broadcast(i, data), "broadcast");
+    const double us = static_cast<double>((j.net().now() - start).count()) * 1e-3;
+    require(c->group().exchange({}).error(), "all are out");
+    const counts after = count();
+    const counts mine{us / times, after.datagrams - before.datagrams, after.naks - before.naks, after.repairs - before.repairs,
+                      after.again - before.again, after.kernel - before.kernel, after.lost - before.lost};
+    const counts sum = sum_of(j, *c, mine);
+    const std::uint64_t needed = times * ((bytes + b.fragment() - 1) / b.fragment());
+    require(sum.datagrams == needed + sum.again, "one datagram a fragment, and others only to repair");
+    // What is sent again leaves its host's leader some time, and nobody waits for it: kernels count it now or next time.
+    const bool quiet = sum.naks + sum.repairs + sum.again == 0 && sum.kernel == sum.datagrams;
+    if (percent == 0 ? !quiet : sum.lost == 0) {
+      require(turn < tries, percent == 0 ? "nothing is sent but what is needed" : "something is lost");
+      continue;
+    }
+    if (j.rank() == 0)
+      std::printf("broadcast of %zu bytes, %d %% lost (%ju): %.0f us a broadcast, %ju datagrams for %ju, %ju NAKs, %ju repairs, "
+                  "%ju second multicasts%s\n", bytes, percent, std::uintmax_t{sum.lost}, sum.us, std::uintmax_t{sum.kernel},
+                  std::uintmax_t{needed}, std::uintmax_t{sum.naks}, std::uintmax_t{sum.repairs}, std::uintmax_t{sum.again},
+                  turn > 1 ? (", at try " + std::to_string(turn)).c_str() : "");
+    break;
+  }
+  require(c->group().settle(), "leaving");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    require(argc >= 3, "usage: loss PERCENT BARRIER...");
+    require(argc >= 3, "usage: loss PERCENT BARRIER... broadcast:BYTES...");
     const config settings = take(config::load(), "configuration");
     job_options options = options_from(settings);
     options.world_lines = communicator::world_lines;
     auto j = take(job::open(take(find_bootstrap(settings), "launcher"), settings, std::move(options)), "job");
     auto world = take(communicator::world(*j, {}), "world");
     require(j->where().nodes() > 1, "a job over several hosts");
-    for (int i = 2; i < argc; ++i) survive(*j, *world, std::atoi(argv[1]), argv[i]);
+    for (int i = 2; i < argc; ++i) {
+      constexpr std::string_view broadcast = "broadcast:";
+      const std::string_view what = argv[i];
+      if (what.starts_with(broadcast))
+        survive_broadcasts(*j, *world, std::atoi(argv[1]), std::strtoul(argv[i] + broadcast.size(), nullptr, 10));
+      else
+        survive(*j, *world, std::atoi(argv[1]), argv[i]);
+    }
     require(world->group().settle(), "leaving the world");
   } catch (const failure& f) {
     std::fprintf(stderr, "FAILED: %s\n", f.text.c_str());
