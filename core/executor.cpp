@@ -89,7 +89,8 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
       case step_kind::copy:
         if (!has_buffer(st.from) || !has_buffer(st.to))
           return status(errc::invalid, "a schedule names a buffer that the run was not given");
-        gate({.what = kind::copy, .to = st.to, .from = st.from, .bytes = st.bytes});
+        gate({.what = kind::copy, .first = static_cast<std::uint32_t>(p.copies_.size())});
+        p.copies_.push_back({st.to, st.from, st.bytes});
         break;
       case step_kind::complete:
         gate({.what = kind::complete});
@@ -104,8 +105,8 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
 void program::move_copies(std::uint32_t buffer, std::byte* base) noexcept { bases_[buffer] = base; }
 
 std::size_t program::bytes() const noexcept {
-  return sizeof *this + bases_.capacity() * sizeof(std::byte*) + code_.capacity() * sizeof(instruction) +
-         ops_.capacity() * sizeof(rma_op) + multiples_.capacity() * sizeof(std::uint64_t);
+  return sizeof *this + bases_.capacity() * sizeof(std::byte*) + copies_.capacity() * sizeof(move) +
+         code_.capacity() * sizeof(instruction) + ops_.capacity() * sizeof(rma_op) + multiples_.capacity() * sizeof(std::uint64_t);
 }
 
 void program::touch() noexcept {
@@ -183,9 +184,11 @@ bool run::advance(std::uint32_t looks) noexcept {
       case program::kind::await_multicast:
         passed = program_->mc_->arrived(epoch_);
         break;
-      case program::kind::copy:
-        std::memcpy(program_->bases_[i.to.buffer] + i.to.offset, program_->bases_[i.from.buffer] + i.from.offset, i.bytes);
+      case program::kind::copy: {
+        const program::move& m = program_->copies_[i.first];
+        std::memcpy(program_->bases_[m.to.buffer] + m.to.offset, program_->bases_[m.from.buffer] + m.from.offset, m.bytes);
         break;
+      }
       case program::kind::complete:
         passed = done_.idle();
         if (passed && !done_.outcome().ok()) return stop(done_.outcome()), true;

@@ -40,16 +40,20 @@ class program {
   enum class kind : std::uint8_t { send, wait, arrive, multicast, await_multicast, copy, complete };
   struct instruction {
     kind what;
-    std::uint32_t first = 0, count = 0;    // send: operations; arrive: its operation, instructions to skip
+    // send: operations; arrive: its operation, instructions to skip; copy: which
+    std::uint32_t first = 0, count = 0;
     std::uint32_t peer = any_peer;         // team index, for those who ask what is waited for
     const std::uint64_t* word = nullptr;   // wait
     std::uint64_t multiple = 1;
-    place to{}, from{};                    // copy
-    std::uint64_t bytes = 0;
+  };
+  struct move {
+    place to, from;
+    std::uint64_t bytes;
   };
   std::vector<instruction> code_;
   std::vector<rma_op> ops_;
   std::vector<std::uint64_t> multiples_;   // of ops_, operand = epoch * multiple; 0: the operand stands
+  std::vector<move> copies_;
   std::vector<std::byte*> bases_;          // of the buffers, for copies
   team* team_ = nullptr;
   reliable_multicast* mc_ = nullptr;
