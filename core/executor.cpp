@@ -150,6 +150,11 @@ bool run::send(const program::instruction& i) noexcept {
   return true;
 }
 
+// Which a peer writes at any time.
+std::atomic_ref<std::uint64_t> run::word_of(const program::instruction& i) noexcept {
+  return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(i.word));
+}
+
 bool run::advance(std::uint32_t looks) noexcept {
   const std::size_t end = program_->code_.size();
   while (at_ < end) {
@@ -160,7 +165,7 @@ bool run::advance(std::uint32_t looks) noexcept {
         passed = send(i);
         break;
       case program::kind::wait: {
-        const std::atomic_ref<std::uint64_t> word(*const_cast<std::uint64_t*>(i.word));
+        const std::atomic_ref<std::uint64_t> word = word_of(i);
         const std::uint64_t target = epoch_ * i.multiple;
         for (std::uint32_t n = 0; !(passed = reached(word.load(std::memory_order_acquire), target)) && ++n < looks;) {}
         break;
@@ -209,7 +214,7 @@ wait_note run::waiting_for(const char* what) const noexcept {
   if (at_ < program_->code_.size()) {
     const auto& i = program_->code_[at_];
     if (i.peer != any_peer) note.from = program_->team_->rank_of(i.peer);
-    if (i.word) note.have = *i.word;
+    if (i.word) note.have = word_of(i).load(std::memory_order_relaxed);
     note.want = epoch_ * i.multiple;
   }
   return note;

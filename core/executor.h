@@ -2,6 +2,7 @@
 // offsets, so that a run only patches values and submits. A run is a position in the program; advance() goes as far as
 // it can without blocking and allocates nothing.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -75,6 +76,7 @@ class run {
 
  private:
   bool send(const program::instruction&) noexcept;
+  static std::atomic_ref<std::uint64_t> word_of(const program::instruction&) noexcept;
   void stop(const status&) noexcept;
 
   program* program_;

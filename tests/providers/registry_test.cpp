@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -131,13 +132,13 @@ BOOST_AUTO_TEST_CASE(a_known_name_that_does_not_load_is_unavailable_and_says_why
 BOOST_AUTO_TEST_CASE(the_list_has_every_row_loaded_or_not_from_any_thread) {
   auto registry = sample();
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i)
-    threads.emplace_back([&] {
-      std::size_t usable = 0;
-      for (const provider_entry& entry : registry.all()) usable += entry.impl && entry.why_not.empty();
-      BOOST_TEST(usable == 2u);
+  std::array<std::size_t, 4> usable{};
+  for (std::size_t& mine : usable)
+    threads.emplace_back([&registry, &mine] {
+      for (const provider_entry& entry : registry.all()) mine += entry.impl && entry.why_not.empty();
     });
   for (auto& thread : threads) thread.join();
+  for (const std::size_t n : usable) BOOST_TEST(n == 2u);
   const auto all = registry.all();
   BOOST_REQUIRE(all.size() == std::size(rows));
   for (std::size_t i = 0; i < all.size(); ++i) {
