@@ -1,10 +1,9 @@
 // A transport made of two: one that serves the ranks of this node (shared memory), and a network for all others.
 //
 // Every rank is served by exactly one of the two, chosen at connect() by node->reaches() and never changed (but for
-// atomics, see below). All orders
-// that the contract promises are orders among operations of one origin towards one rank (clause 5: a signal after its
-// payload, after everything before it, after earlier signals to its word), so each of them is a promise of one child,
-// and the router hands every child its operations in the order in which it got them. A flush of one rank is its
+// atomics, see below). All orders that the contract promises are orders among operations of one origin towards one rank
+// (clause 5: a signal after its payload, after everything before it, after earlier signals to its word), so each of them
+// is a promise of one child, and the router hands every child its operations in the order in which it got them. A flush of one rank is its
 // child's; a flush of all ranks is one of each. Nothing is promised between ranks, hence nothing between children.
 //
 // One word of a rank's memory is reached through both: by ranks of its node and by others. Plain data is coherent:

@@ -16,9 +16,9 @@
 //
 // The futex: the ringer swaps `waiting` back to 0 and then wakes; the sleeper waits for as long as the value is that of
 // its sleep, which the kernel compares again before it puts it to sleep. So a ring between arm() and sleep() ends the
-// sleep, a late wake is a spurious one, and one sleep costs one wake however many signal. If the ringer dies between its swap and its wake, nobody else rings: that is why a sleep is cut into slices
-// of 100 ms, after each of which the sleeper looks at `waiting` again. The slices also serve to look whether a peer
-// has died, which ends the sleep.
+// sleep, a late wake is a spurious one, and one sleep costs one wake however many signal. If the ringer dies between its
+// swap and its wake, nobody else rings: that is why a sleep is cut into slices of 100 ms, after each of which the sleeper
+// looks at `waiting` again. The slices also serve to look whether a peer has died, which ends the sleep.
 //
 // The pipe, for wait_fd(): the ringer opens the sleeper's pipe through /proc, writes a byte, and only then swaps
 // `waiting` back, so that a ringer that dies has either written, or left the others to ring. Its own signal may go
