@@ -173,6 +173,16 @@ class dies_in_progress final : public forwarding_transport {
   rank_env& env_;
 };
 
+// This rank's job, which ends with the rank once `mortal` is told when.
+auto open_mortal_job(rank_env& env, dies_in_progress*& mortal) {
+  env.wrap([&](std::unique_ptr<transport> net) {
+    auto m = std::make_unique<dies_in_progress>(std::move(net), env);
+    mortal = m.get();
+    return m;
+  });
+  return open_job(env);
+}
+
 const std::vector<std::uint32_t> some_ranks{1, 2, 3, 4, 5, 8, 9, 10, 16, 17};
 
 }  // namespace
@@ -289,12 +299,7 @@ BOOST_AUTO_TEST_CASE(a_death_ends_it_and_is_named) {
           p.notice_us = 100;
           const auto report = try_ranks_simulated(p, [&](rank_env& env) {
             dies_in_progress* mortal = nullptr;
-            env.wrap([&](std::unique_ptr<transport> net) {
-              auto m = std::make_unique<dies_in_progress>(std::move(net), env);
-              mortal = m.get();
-              return m;
-            });
-            auto j = open_job(env);
+            auto j = open_mortal_job(env, mortal);
             auto b = take(reliable_broadcast::open(j->world()), "open");
             std::vector<std::byte> data(300000);
             const std::uint32_t root = dies_as_root ? victim : (victim + 1) % n;
@@ -314,12 +319,7 @@ BOOST_AUTO_TEST_CASE(a_death_in_shared_memory) {
   for (const std::uint32_t victim : {0u, 2u}) {
     const auto report = try_ranks({"shm"}, 4, [&](rank_env& env) {
       dies_in_progress* mortal = nullptr;
-      env.wrap([&](std::unique_ptr<transport> net) {
-        auto m = std::make_unique<dies_in_progress>(std::move(net), env);
-        mortal = m.get();
-        return m;
-      });
-      auto j = open_job(env);
+      auto j = open_mortal_job(env, mortal);
       auto b = take(reliable_broadcast::open(j->world()), "open");
       std::vector<std::byte> data(3000000);
       require(b->run(0, data), "while all live");
