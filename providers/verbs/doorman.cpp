@@ -109,11 +109,15 @@ void doorman::run() noexcept {
 }
 
 // An event must be acknowledged before its queue pair can be destroyed, which the owner may be about to do under the
-// mutex: hence first that, and then the mutex.
+// mutex: hence first that, and then the mutex. In between the queue pair may be destroyed and another made in its place, at
+// the same address, which the event does not mean: the two differ by number, and until the acknowledgement it can be read.
 bool doorman::read_async_event() noexcept {
   ibv_async_event event{};
   if (ibv_get_async_event(at_.device->context.get(), &event) != 0) return false;
-  ibv_qp* const qp = event.element.qp;
+  const bool of_a_pair = event.event_type == IBV_EVENT_QP_FATAL || event.event_type == IBV_EVENT_QP_REQ_ERR ||
+                         event.event_type == IBV_EVENT_QP_ACCESS_ERR;
+  const ibv_qp* const qp = of_a_pair ? event.element.qp : nullptr;
+  const std::uint32_t number = qp ? qp->qp_num : 0;
   ibv_ack_async_event(&event);
   switch (event.event_type) {
     case IBV_EVENT_SRQ_LIMIT_REACHED: at_.in->refill_from_event(); return true;
@@ -122,7 +126,7 @@ bool doorman::read_async_event() noexcept {
     case IBV_EVENT_QP_ACCESS_ERR: {
       const std::lock_guard lock{mutex_};
       for (const auto& l : links_)
-        if (l && l->qp == qp) tell(*l, news::kind::broken);
+        if (l && l->qp == qp && l->qp->qp_num == number) tell(*l, news::kind::broken);
       return true;
     }
     case IBV_EVENT_PORT_ERR:
@@ -239,10 +243,10 @@ void doorman::look_after(rank_t rank) noexcept {
   begin_asking(*l);
 }
 
-void doorman::forget(rank_t rank) noexcept {
+void doorman::forget(rank_t rank, std::uint32_t number) noexcept {
   const std::lock_guard lock{mutex_};
   link* l = link_to(rank);
-  if (!l) return;
+  if (!l || (number != any_pair && l->qp && l->qp->qp_num != number)) return;
   drop_qp(*l);
   if (!std::exchange(l->has_waiting, false) || l->gone) return;
   hear_hello(*l, l->waiting);
@@ -274,7 +278,7 @@ void doorman::take_news(std::vector<news>& out) noexcept {
 
 void doorman::tell(const link& l, news::kind what) noexcept {
   try {
-    news_.push_back({l.rank, what, l.confirmed, l.sleeps, l.told, l.qp});
+    news_.push_back({l.rank, what, l.confirmed, l.sleeps, l.told, l.qp, l.qp ? l.qp->qp_num : any_pair});
   } catch (...) {
     return;  // no memory for 24 bytes
   }

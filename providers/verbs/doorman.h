@@ -77,6 +77,7 @@ class doorman {
     bool sleeps = false;     // connected: the peer's signals must ring
     bool told = false;       // connected: the peer knows that mine must
     ibv_qp* qp = nullptr;
+    std::uint32_t number = 0;  // of qp, which may be gone when this is heard, and another stand at its address
   };
 
   ~doorman() { close(); }
@@ -89,7 +90,9 @@ class doorman {
   // Begins to connect, or goes on. The status says why there can be no queue pair here.
   status want(rank_t) noexcept;
   void look_after(rank_t) noexcept;          // is it there? news tells if not
-  void forget(rank_t) noexcept;              // destroys my queue pair for it; another may be made
+  // Destroys my queue pair for it, or nothing if it is not this one; another may be made.
+  void forget(rank_t, std::uint32_t number = any_pair) noexcept;
+  static constexpr std::uint32_t any_pair = ~0u;  // numbers have 24 bits
   void say_bye() noexcept;                   // to all who were ever met
   void owner_sleeps() noexcept;              // from now on queue pairs are made with the wish that signals ring
   bool process_lives(rank_t) noexcept;       // on this host, as far as known

@@ -45,8 +45,8 @@ unsigned verbs_transport::hear_news() noexcept {
     switch (n.what) {
       case kind::connected: adopt(*p, n); break;
       case kind::sleeps: p->rings = true; break;
-      case kind::stale: fail(*p, broken_connection(p->rank, "the peer has made it anew")); break;
-      case kind::broken: fail(*p, broken_connection(p->rank, "the adapter has put the queue pair in error")); break;
+      case kind::stale: fail(*p, n, "the peer has made it anew"); break;
+      case kind::broken: fail(*p, n, "the adapter has put the queue pair in error"); break;
       case kind::ended: bury(*p, died(p->rank, "its process has ended")); break;
       case kind::left: bury(*p, left(p->rank)); break;
       case kind::refused: bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
@@ -143,6 +143,13 @@ void verbs_transport::fail(peer& p, status why) noexcept {
   ibv_qp_attr q{};
   q.qp_state = IBV_QPS_ERR;
   ibv_modify_qp(p.out.qp(), &q, IBV_QP_STATE);
+}
+
+// An error at the peer is told twice: by an event of the adapter, and by the peer, which makes its end anew. Whichever is
+// heard last comes when another queue pair may stand here already, which is in order.
+void verbs_transport::fail(peer& p, const doorman::news& n, const char* why) noexcept {
+  if (!p.out.is_open()) return doorman_.forget(p.rank, n.number);
+  if (p.out.qp()->qp_num == n.number) fail(p, broken_connection(p.rank, why));
 }
 
 void verbs_transport::bury(peer& p, status why) noexcept {

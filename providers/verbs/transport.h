@@ -235,6 +235,7 @@ class verbs_transport final : public transport {
   bool post_ring(peer&, ring_kind) noexcept;      // false: full
   void confirm(peer&) noexcept;
   void fail(peer&, status why) noexcept;          // its queue pair is in error
+  void fail(peer&, const doorman::news&, const char* why) noexcept;
   void bury(peer&, status why) noexcept;          // the peer has ended
   void close_drained() noexcept;
   void give_up(peer&) noexcept;                   // on completions that have not come

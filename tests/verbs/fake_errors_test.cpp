@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(memory_that_is_exposed_no_longer_is_refused_by_its_adapter)
   for (const rma_op& op : {put(p.mine(0), p.at(0, 1), 4096), get(p.mine(0), p.at(0, 1), 64),
                            fetch_add(p.mine(0), p.at(0, 1), 1, nullptr)}) {
     const status s = p.run(0, op);
-    BOOST_TEST((s.code() == errc::invalid));
+    BOOST_TEST((s.code() == errc::invalid), s.text());
     BOOST_TEST(says(s, "rank 1"));
   }
   BOOST_TEST(p.run(1, put(p.mine(0), p.at(1, 0), 0)).ok());

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <thread>
 
 #include "tests/verbs/fake/world.h"
 
@@ -31,6 +33,10 @@ int new_bell() { return ::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE); }
 bool answered(int fd) noexcept {
   eventfd_t one;
   return ::eventfd_read(fd, &one) == 0;
+}
+
+bool about_a_pair(const ibv_async_event& e) noexcept {
+  return e.event_type == IBV_EVENT_QP_FATAL || e.event_type == IBV_EVENT_QP_REQ_ERR || e.event_type == IBV_EVENT_QP_ACCESS_ERR;
 }
 
 opened& of(ibv_context* c) { return *static_cast<opened*>(c); }
@@ -195,11 +201,18 @@ const char* ibv_wc_status_str(ibv_wc_status s) {
 int ibv_get_async_event(ibv_context* c, ibv_async_event* out) {
   if (!answered(c->async_fd)) return -1;
   const guard lock{all().mutex};
-  *out = of(c).events.front();
-  of(c).events.pop_front();
+  auto& events = of(c).events;
+  if (events.empty()) return errno = EAGAIN, -1;
+  *out = events.front();
+  events.pop_front();
+  if (about_a_pair(*out)) of(c).unacknowledged = out->element.qp;
   return 0;
 }
-void ibv_ack_async_event(ibv_async_event*) {}
+void ibv_ack_async_event(ibv_async_event* e) {
+  if (!about_a_pair(*e)) return;
+  const guard lock{all().mutex};
+  of(e->element.qp->context).unacknowledged = nullptr;
+}
 
 ibv_pd* ibv_alloc_pd(ibv_context* c) {
   const guard lock{all().mutex};
@@ -364,8 +377,15 @@ int ibv_modify_qp(ibv_qp* queue_pair, ibv_qp_attr* a, int mask) {
   return 0;
 }
 
+// Waits until its events are acknowledged, and takes those that nobody has read with it.
 int ibv_destroy_qp(ibv_qp* gone) {
-  const guard lock{all().mutex};
+  std::unique_lock lock{all().mutex};
+  for (; of(gone->context).unacknowledged == gone; lock.lock()) {
+    lock.unlock();
+    std::this_thread::yield();
+  }
+  std::erase_if(of(gone->context).events,
+                [&](const ibv_async_event& e) { return about_a_pair(e) && e.element.qp == gone; });
   qp& q = *static_cast<qp*>(gone);
   if (!q.groups.empty()) return breach("a queue pair was destroyed that is attached to a group"), EBUSY;
   --static_cast<cq*>(q.send_cq)->users, --static_cast<cq*>(q.recv_cq)->users;

@@ -78,6 +78,7 @@ struct adapter : ibv_device {
 struct opened : ibv_context {
   adapter* of = nullptr;
   std::deque<ibv_async_event> events;
+  const ibv_qp* unacknowledged = nullptr;  // of the event that was read last; it cannot be destroyed
   std::set<qp*> qps;
   std::set<cq*> cqs;
   std::set<srq*> srqs;
