@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "collectives/barrier/barrier.h"
+#include "collectives/cost.h"
 
 namespace tutti::barriers {
 
@@ -43,11 +44,6 @@ bool can_be_offloaded(const barrier_algorithm&);  // signals and waits alone
 inline constexpr std::uint32_t nway_default = 4;       // three messages leave in the time of one on most adapters
 inline constexpr std::uint32_t tree_default = 3;
 inline constexpr std::uint32_t multicast_default = 7;  // the best fan-in Kini measured (6, figure 6)
-
-// ceil(log2 n); 0 for n <= 1.
-constexpr std::uint32_t rounds_of(std::uint32_t n) noexcept {
-  return n <= 1 ? 0 : static_cast<std::uint32_t>(std::bit_width(n - 1));
-}
 
 // Radix 0 asks for the default; less than `least` means `least` (the chooser refuses such a radix by name before).
 constexpr std::uint32_t radix_of(const barrier_shape& s, std::uint32_t fallback, std::uint32_t least) noexcept {

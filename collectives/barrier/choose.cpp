@@ -8,10 +8,6 @@
 namespace tutti {
 namespace {
 
-// What a rank loses each time it waits, for each rank that it shares its core with. Flat counter on 2 cores with
-// yielding waits: 1.6, 4.5 and 13 us for 2, 4 and 8 ranks a core, which is 1.5 to 1.9 us a neighbour.
-constexpr double turn_us_per_neighbour = 1.6;
-
 struct team {
   std::uint32_t ranks, nodes, largest;
   bool crowded;  // on one node, more ranks than cores
@@ -76,8 +72,7 @@ std::string missing(const barrier_candidate& c, const barrier_inputs& in) {
 }
 
 barrier_costs costs_of(const barrier_inputs& in) {
-  const double neighbours = in.ranks_per_core > 1 ? in.ranks_per_core - 1 : 0;
-  return {in.network, in.node, in.multicast_us, neighbours * turn_us_per_neighbour, in.native_atomics, in.mapped};
+  return {in.network, in.node, in.multicast_us, turn_us(in.ranks_per_core), in.native_atomics, in.mapped};
 }
 
 void price(barrier_candidate& c, const barrier_inputs& in) {

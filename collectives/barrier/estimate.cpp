@@ -2,7 +2,6 @@
 // evaluation at smaller sizes.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "collectives/barrier/algorithms.h"
 #include "collectives/barrier/fan_in_tree.h"
@@ -22,10 +21,10 @@ struct setting {
 // A hop in which each sends to `n` and then takes in `n`.
 picoseconds hop(const setting& s, std::uint32_t n) { return s.turn + s.link.message() + (n - 1) * s.link.interval(); }
 
-picoseconds dissemination(const setting& s) { return barriers::rounds_of(s.size) * hop(s, 1); }
+picoseconds dissemination(const setting& s) { return rounds_of(s.size) * hop(s, 1); }
 
 picoseconds pairwise(const setting& s) {
-  const std::uint32_t rounds = barriers::rounds_of(std::bit_floor(s.size));
+  const std::uint32_t rounds = rounds_of(std::bit_floor(s.size));
   return (rounds + (std::has_single_bit(s.size) ? 0 : 2)) * hop(s, 1);
 }
 
@@ -95,12 +94,6 @@ picoseconds estimate_barrier(const barrier_algorithm& a, const barrier_shape& sh
 
 picoseconds price_barrier(const barrier_algorithm& a, const barrier_shape& shape, const barrier_costs& costs) {
   return shape.size <= evaluated_up_to ? evaluate_barrier(a, shape, costs) : estimate_barrier(a, shape, costs);
-}
-
-picoseconds in_picoseconds(double us) noexcept { return us > 0 ? std::llround(us * 1e6) : 0; }
-
-link_cost in_picoseconds(const loggp& c) noexcept {
-  return {in_picoseconds(c.latency_us), in_picoseconds(c.overhead_us), in_picoseconds(c.gap_us)};
 }
 
 // Kini 2003 (2.1.3) saw 9.6 us for a multicast, to one node or to seven, about half more than for an RDMA write.

@@ -1,14 +1,11 @@
-// What one barrier costs, in virtual time, all ranks entering at once: LogGP on the schedules themselves. Pure, and in
-// whole picoseconds, so that every rank of a team computes the same number whatever its compiler does to doubles.
+// What one barrier costs, in virtual time, all ranks entering at once: LogGP on the schedules themselves. Pure.
 #pragma once
 #include <cstdint>
 
 #include "collectives/barrier/barrier.h"
-#include "core/transport.h"
+#include "collectives/cost.h"
 
 namespace tutti {
-
-using picoseconds = std::int64_t;
 
 // Equal in all ranks of the team.
 struct barrier_costs {
@@ -34,14 +31,6 @@ picoseconds estimate_barrier(const barrier_algorithm&, const barrier_shape&, con
 inline constexpr std::uint32_t evaluated_up_to = 256;
 picoseconds price_barrier(const barrier_algorithm&, const barrier_shape&, const barrier_costs&);
 
-// loggp in picoseconds.
-struct link_cost {
-  picoseconds latency, overhead, gap;
-  picoseconds interval() const noexcept { return overhead > gap ? overhead : gap; }  // between messages of one rank
-  picoseconds message() const noexcept { return latency + 2 * overhead; }
-};
-link_cost in_picoseconds(const loggp&) noexcept;
-picoseconds in_picoseconds(double us) noexcept;
 // From the root's send until everyone goes on, on this link.
 picoseconds multicast_cost(const barrier_costs&, const link_cost&) noexcept;
 

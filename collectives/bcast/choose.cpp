@@ -1,16 +1,13 @@
 #include "collectives/bcast/choose.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+
+#include "collectives/cost.h"
 
 namespace tutti {
 namespace {
 
-// Whole picoseconds, so that every rank computes the same number whatever its compiler does to doubles.
-using picoseconds = std::int64_t;
-
-picoseconds from_us(double us) noexcept { return us > 0 ? std::llround(us * 1e6) : 0; }
 // 64 KiB at a time: finer numbers would be lost to rounding where bandwidth is high.
 picoseconds for_bytes(std::uint64_t bytes, double bytes_per_ns) noexcept {
   if (bytes_per_ns <= 0) return 0;
@@ -20,19 +17,13 @@ picoseconds for_bytes(std::uint64_t bytes, double bytes_per_ns) noexcept {
 
 // By a core, from one place in memory to another: staging costs two of these.
 constexpr double copied_bytes_per_ns = 8;
-// As for barriers (collectives/barrier/choose.cpp): what a rank loses each time it waits, for each that shares its core.
-constexpr double turn_us_per_neighbour = 1.6;
 constexpr std::uint32_t fan_in = 8;  // of the tree by which a multicast's progress is told
 
-struct costs {
-  picoseconds message, interval, turn;
+struct costs : link_cost {
+  picoseconds turn;
   explicit costs(const bcast_inputs& in) noexcept
-      : message(from_us(in.link.latency_us) + 2 * from_us(in.link.overhead_us)),
-        interval(std::max(from_us(in.link.overhead_us), from_us(in.link.gap_us))),
-        turn(in.ranks_per_core > 1 ? from_us((in.ranks_per_core - 1) * turn_us_per_neighbour) : 0) {}
+      : link_cost(in_picoseconds(in.link)), turn(in_picoseconds(turn_us(in.ranks_per_core))) {}
 };
-
-std::uint32_t rounds_of(std::uint32_t n) noexcept { return n < 2 ? 0 : static_cast<std::uint32_t>(std::bit_width(n - 1)); }
 
 // `hops` to the last rank, `sends` of each piece at the busiest one. Every run begins with a signal from child to parent,
 // which is there already but in the first.
@@ -42,8 +33,8 @@ picoseconds by_puts(const bcast_inputs& in, std::uint32_t hops, std::uint32_t se
   const auto pieces = static_cast<picoseconds>((in.bytes + in.piece - 1) / in.piece);
   const picoseconds runs = (pieces + bcast_pieces_a_run - 1) / bcast_pieces_a_run;
   const picoseconds wire = for_bytes(piece, in.link.bytes_per_ns), copy = for_bytes(piece, copied_bytes_per_ns);
-  const picoseconds hop = c.message + wire + c.turn;
-  return c.message + runs * (hops * hop + 2 * copy) + (pieces - runs) * (sends * (c.interval + wire) + copy);
+  const picoseconds hop = c.message() + wire + c.turn;
+  return c.message() + runs * (hops * hop + 2 * copy) + (pieces - runs) * (sends * (c.interval() + wire) + copy);
 }
 
 // As fast as the datagrams leave, or as a window of them is taken and that is told: every member has its turn in each,
@@ -53,12 +44,12 @@ picoseconds by_multicast(const bcast_inputs& in) {
   const double rate = in.multicast_bytes_per_ns > 0 ? in.multicast_bytes_per_ns : in.link.bytes_per_ns;
   const std::uint64_t fragment = std::max(1u, in.fragment), window = fragment * std::max(1u, in.window);
   const auto fragments = static_cast<picoseconds>((in.bytes + fragment - 1) / fragment);
-  const picoseconds arrival = in.multicast_us > 0 ? from_us(in.multicast_us) : c.message * 3 / 2;
+  const picoseconds arrival = in.multicast_us > 0 ? in_picoseconds(in.multicast_us) : c.message() * 3 / 2;
   picoseconds levels = 0;
   for (std::uint64_t below = in.ranks - 1, width = fan_in; below > 0; below = below > width ? below - width : 0, width *= fan_in)
     ++levels;
-  const picoseconds round_trip = arrival + c.turn + levels * (c.message + c.turn);
-  const picoseconds leaving = fragments * c.interval + for_bytes(in.bytes, rate);
+  const picoseconds round_trip = arrival + c.turn + levels * (c.message() + c.turn);
+  const picoseconds leaving = fragments * c.interval() + for_bytes(in.bytes, rate);
   return std::max(leaving, static_cast<picoseconds>(in.bytes / window) * round_trip) + round_trip;
 }
 

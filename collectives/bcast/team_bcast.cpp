@@ -86,12 +86,10 @@ result<const bcast_algorithm*> team_bcast::prepare(std::uint64_t bytes) {
 }
 
 status team_bcast::prepare_trees() {
-  std::vector<std::uint32_t> everyone(team_.size());
-  for (std::uint32_t i = 0; i < everyone.size(); ++i) everyone[i] = i;
   const auto lines = [](void*, const rank_map& members) {
     return team_request{program::lines(bcasts::tree_words(members.size())), "broadcast"};
   };
-  auto words = team_.create(everyone, lines, nullptr);
+  auto words = team_.split(0, 0, lines, nullptr);
   if (!words) return words.error().during("preparing to broadcast");
   auto staging = window::open(**words, {nullptr, std::size_t{bcast_pieces_a_run} * facts_.piece});
   if (!staging) return staging.error().during("staging memory of a broadcast");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collectives/bcast/bcast.h"
+#include "collectives/cost.h"
 
 namespace tutti::bcasts {
 namespace {
@@ -53,13 +54,9 @@ schedule along(const bcast_shape& s, const links& tree) {
   return out;
 }
 
-std::uint32_t lines_for_children(std::uint32_t size) noexcept {
-  return size < 2 ? 0 : static_cast<std::uint32_t>(std::bit_width(size - 1));
-}
-
 }  // namespace
 
-std::uint32_t tree_words(std::uint32_t size) noexcept { return bcast_pieces_a_run + lines_for_children(size); }
+std::uint32_t tree_words(std::uint32_t size) noexcept { return bcast_pieces_a_run + rounds_of(size); }
 
 schedule binomial(const bcast_shape& s) {
   const std::uint32_t r = (s.rank + s.size - s.root) % s.size;

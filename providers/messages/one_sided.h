@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/status.h"
@@ -49,5 +50,11 @@ class one_sided {
   // may be read.
   virtual reaching flush(frame&, void* unlocked) noexcept = 0;
 };
+
+// Memory that the fabric did not take, in the library's words and with the mend.
+inline status not_registered(std::size_t bytes, const char* why, std::int64_t native) {
+  return {errc::no_resource, "registering " + std::to_string(bytes) + " bytes failed (" + why +
+                                 "); is the limit of locked memory too low? (ulimit -l)", no_rank, native};
+}
 
 }  // namespace tutti::messages

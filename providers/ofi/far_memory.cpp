@@ -67,9 +67,7 @@ result<owned<fid_mr>> far_memory::registration(const void* at, std::size_t bytes
   const std::uint64_t key = ofi_.info->domain_attr->mr_mode & FI_MR_PROV_KEY ? 0 : next_key_++;
   fid_mr* mr = nullptr;
   if (const int e = fi_mr_reg(ofi_.domain.get(), at, bytes, access, 0, key, 0, &mr, nullptr); e != 0)
-    return status{errc::no_resource,
-                  "registering " + std::to_string(bytes) + " bytes failed (" + fi_strerror(-e) +
-                      "); is the limit of locked memory too low? (ulimit -l)", no_rank, e};
+    return messages::not_registered(bytes, fi_strerror(-e), e);
   return owned<fid_mr>{mr};
 }
 
@@ -239,6 +237,12 @@ void far_memory::joins(transfer& t) noexcept {
   waiting_ = &line;
 }
 
+// From the front.
+void far_memory::leaves(transfer& t) noexcept {
+  t.line->head = std::exchange(t.next, nullptr);
+  if (!t.line->head) t.line->tail = nullptr;
+}
+
 // What stays at the front: what there is no room for, a piece that has another behind it, and a flush behind writes that
 // promise no order.
 bool far_memory::offer(connection& line) noexcept {
@@ -246,9 +250,7 @@ bool far_memory::offer(connection& line) noexcept {
     if (t->posted || (t->how == transfer::kind::flush && line.unordered)) return true;
     const ssize_t e = post(*t);
     if (e == -FI_EAGAIN || (e == 0 && t->left > t->piece)) return true;
-    line.head = t->next;
-    if (!line.head) line.tail = nullptr;
-    t->next = nullptr;
+    leaves(*t);
     if (e != 0) ends(*t, vendor_error(e, "reaching", t->f->to->rank));
   }
   return false;
@@ -269,10 +271,7 @@ void far_memory::completed(transfer& t, const status& outcome) noexcept {
   t.left -= t.piece, t.here += t.piece, t.there += t.piece;
   const bool first = t.line->head == &t;
   if (outcome && t.left) return;  // the next piece goes with the next offer()
-  if (first && t.left) {
-    t.line->head = t.next;
-    if (!t.line->head) t.line->tail = nullptr;
-  }
+  if (first && t.left) leaves(t);
   ends(t, outcome);
 }
 

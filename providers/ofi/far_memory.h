@@ -114,6 +114,7 @@ class far_memory final : public messages::one_sided {
   reaching lost(const frame&, ssize_t error, const char* what) noexcept;
   ssize_t post(transfer&) noexcept;
   void joins(transfer&) noexcept;                            // its line
+  void leaves(transfer&) noexcept;
   bool offer(connection&) noexcept;                          // false: its line is empty
   void ends(transfer&, const status&) noexcept;
   void tell_ended() noexcept;

@@ -57,9 +57,7 @@ result<void*> ucx_link::expose(std::span<std::byte> memory, std::vector<std::byt
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
   params.address = memory.data(), params.length = memory.size();
   if (const auto e = ucp_mem_map(ucx_.context, &params, &made->handle); e != UCS_OK)
-    return status{errc::no_resource,
-                  "registering " + std::to_string(memory.size()) + " bytes failed (" + ucs_status_string(e) +
-                      "); is the limit of locked memory too low? (ulimit -l)", no_rank, e};
+    return messages::not_registered(memory.size(), ucs_status_string(e), e);
   void* packed = nullptr;
   std::size_t bytes = 0;
   if (const auto e = ucp_rkey_pack(ucx_.context, made->handle, &packed, &bytes); e != UCS_OK) {

@@ -114,21 +114,22 @@ void doorman::run() noexcept {
 bool doorman::read_async_event() noexcept {
   ibv_async_event event{};
   if (ibv_get_async_event(at_.device->context.get(), &event) != 0) return false;
-  const bool of_a_pair = event.event_type == IBV_EVENT_QP_FATAL || event.event_type == IBV_EVENT_QP_REQ_ERR ||
-                         event.event_type == IBV_EVENT_QP_ACCESS_ERR;
-  const ibv_qp* const qp = of_a_pair ? event.element.qp : nullptr;
-  const std::uint32_t number = qp ? qp->qp_num : 0;
-  ibv_ack_async_event(&event);
   switch (event.event_type) {
-    case IBV_EVENT_SRQ_LIMIT_REACHED: at_.in->refill_from_event(); return true;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR: {
+      const ibv_qp* const qp = event.element.qp;
+      const std::uint32_t number = qp->qp_num;
+      ibv_ack_async_event(&event);
       const std::lock_guard lock{mutex_};
       for (const auto& l : links_)
         if (l && l->qp == qp && l->qp->qp_num == number) tell(*l, news::kind::broken);
       return true;
     }
+    default: ibv_ack_async_event(&event);
+  }
+  switch (event.event_type) {
+    case IBV_EVENT_SRQ_LIMIT_REACHED: at_.in->refill_from_event(); return true;
     case IBV_EVENT_PORT_ERR:
     case IBV_EVENT_PORT_ACTIVE: {
       const std::lock_guard lock{mutex_};
@@ -280,7 +281,7 @@ void doorman::tell(const link& l, news::kind what) noexcept {
   try {
     news_.push_back({l.rank, what, l.confirmed, l.sleeps, l.told, l.qp, l.qp ? l.qp->qp_num : any_pair});
   } catch (...) {
-    return;  // no memory for 24 bytes
+    return;  // no memory for it
   }
   has_news_.store(true, std::memory_order_release);
   ::eventfd_write(at_.knock_fd, 1);

@@ -105,11 +105,9 @@ counts measure(job& j, communicator& c, int timed) {
 }
 
 void survive(job& j, communicator& world, int percent, const char* barrier) {
-  std::vector<std::uint32_t> everyone(j.size());
-  for (std::uint32_t r = 0; r < j.size(); ++r) everyone[r] = r;
   communicator_options options;
   options.barrier = barrier;
-  auto c = take(world.create(everyone, options), barrier);
+  auto c = take(world.split(0, 0, options), barrier);
   require(c->barrier().mcast() != nullptr || j.rank() != 0, "the root multicasts");
   check(j, *c);
   // A rank that its host did not run for a while may take a datagram for lost: where none is, a time without any such
@@ -136,9 +134,7 @@ void survive(job& j, communicator& world, int percent, const char* barrier) {
 
 // Broadcasts from every rank in turn, whole at all others; the sums over all ranks and hosts.
 void survive_broadcasts(job& j, communicator& world, int percent, std::size_t bytes) {
-  std::vector<std::uint32_t> everyone(j.size());
-  for (std::uint32_t r = 0; r < j.size(); ++r) everyone[r] = r;
-  auto c = take(world.create(everyone, {.bcast = "multicast"}), "a team");
+  auto c = take(world.split(0, 0, {.bcast = "multicast"}), "a team");
   std::vector<std::byte> data(bytes);
   const auto broadcast = [&](std::uint32_t turn) {
     const std::uint32_t root = turn % j.size();

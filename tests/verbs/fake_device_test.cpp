@@ -14,14 +14,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-bool says(std::string_view text, std::string_view words) { return text.find(words) != text.npos; }
-
-struct no_breach {
-  ~no_breach() {
-    for (const std::string& b : fake::breaches()) BOOST_ERROR(b);
-  }
-};
-
 std::vector<fake::adapter_plan> infiniband(std::initializer_list<std::uint16_t> lids) {
   std::vector<fake::adapter_plan> all;
   for (const std::uint16_t lid : lids)

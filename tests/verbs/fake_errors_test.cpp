@@ -10,14 +10,6 @@ using namespace tutti::test;
 
 namespace {
 
-bool says(const status& s, std::string_view words) { return std::string_view{s.text()}.find(words) != std::string_view::npos; }
-
-struct no_breach {
-  ~no_breach() {
-    for (const std::string& b : fake::breaches()) BOOST_ERROR(b);
-  }
-};
-
 struct failing {
   ibv_wc_status status;
   errc code;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "providers/verbs/transport.h"
@@ -17,6 +18,14 @@ inline std::vector<fake::adapter_plan> roce(unsigned n) {
   for (unsigned i = 0; i < n; ++i) all.push_back({.name = "fake" + std::to_string(i)});
   return all;
 }
+
+// Whether the adapters' users kept to what libibverbs asks of them: said when it goes.
+struct no_breach {
+  ~no_breach();
+};
+
+inline bool says(std::string_view text, std::string_view words) { return text.find(words) != text.npos; }
+inline bool says(const status& s, std::string_view words) { return says(std::string_view{s.text()}, words); }
 
 class party {
  public:

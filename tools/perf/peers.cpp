@@ -32,6 +32,13 @@ std::optional<std::string> output_of(const std::string& command) {
   return text;
 }
 
+// What the command printed, as a number; nothing where it failed or printed nothing.
+std::optional<double> number_of(const std::string& command) {
+  const auto text = output_of(command);
+  if (!text || text->empty()) return {};
+  return std::atof(text->c_str());
+}
+
 class busy_neighbour {
  public:
   explicit busy_neighbour(bool wanted) {
@@ -94,10 +101,8 @@ contestant ucx_perftest(std::string name, std::string test, std::string tls, int
       std::snprintf(text, sizeof text, call.c_str(), core, host);
       return "UCX_TLS=" + tls + " " + bound(seconds) + text;
     };
-    const auto text = output_of("{ " + with("0", "") + " >/dev/null & sleep 0.7; " + with("1", "127.0.0.1") +
-                                " | sed -n 's/^Final:  *[0-9]*  *\\([0-9.]*\\).*/\\1/p'; wait; }");
-    if (!text || text->empty()) return {};
-    return std::atof(text->c_str());
+    return number_of("{ " + with("0", "") + " >/dev/null & sleep 0.7; " + with("1", "127.0.0.1") +
+                     " | sed -n 's/^Final:  *[0-9]*  *\\([0-9.]*\\).*/\\1/p'; wait; }");
   };
   return c;
 }
@@ -112,10 +117,8 @@ contestant fi_pingpong(std::string name, std::string provider, int iterations) {
       return bound(seconds) + "taskset -c " + core + " fi_pingpong -e rdm -S 8 -p '" + provider + "' -I " +
              std::to_string(iterations) + more;
     };
-    const auto text = output_of("{ " + on("0", " -B " + port) + " >/dev/null & sleep 0.7; " +
-                                on("1", " -P " + port + " 127.0.0.1") + " | awk '$1 == 8 {print $7}'; wait; }");
-    if (!text || text->empty()) return {};
-    return std::atof(text->c_str());
+    return number_of("{ " + on("0", " -B " + port) + " >/dev/null & sleep 0.7; " + on("1", " -P " + port + " 127.0.0.1") +
+                     " | awk '$1 == 8 {print $7}'; wait; }");
   };
   return c;
 }
@@ -134,11 +137,7 @@ contestant fi_barrier(const std::string& device, const std::string& provider, co
   const std::string tried = output_of("{ " + run(2, 0.01) + "; true; }").value_or("");
   if (tried.empty() || !std::isdigit(static_cast<unsigned char>(tried[0])))
     c.why_not = tried.substr(0, tried.find('\n'));
-  c.median_us = [=](int ranks, double seconds) -> std::optional<double> {
-    const auto text = output_of(run(ranks, seconds));
-    if (!text) return {};
-    return std::atof(text->c_str());
-  };
+  c.median_us = [=](int ranks, double seconds) { return number_of(run(ranks, seconds)); };
   return c;
 }
 
@@ -151,10 +150,7 @@ contestant an_mpi(std::string name, const std::string& compiler, const std::stri
     std::string start = launcher;
     if (const auto at = start.find("BIND"); at != start.npos)
       start.replace(at, 4, ranks <= static_cast<int>(std::thread::hardware_concurrency()) ? "--bind-to core" : "--bind-to none");
-    const auto text = output_of(bound(seconds) + start + " -n " + std::to_string(ranks) + " " + program + " " +
-                                std::to_string(seconds));
-    if (!text) return {};
-    return std::atof(text->c_str());
+    return number_of(bound(seconds) + start + " -n " + std::to_string(ranks) + " " + program + " " + std::to_string(seconds));
   };
   return c;
 }

@@ -17,14 +17,12 @@ constexpr size_row sizes[] = {{8, "8 B", true},           {1 << 10, "1 KiB", fal
 void lane::add_broadcasts(std::vector<row>& rows, bool all_sizes, std::vector<text_pair>& left_out) {
   if (job_->size() < 2) return;
   payload_.resize(all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte);
-  std::vector<std::uint32_t> everyone;
-  for (std::uint32_t i = 0; i < job_->size(); ++i) everyone.push_back(i);
   if (auto made = team_bcast::open(world_->group(), {}, true)) chooser_ = std::move(*made);
   for (const bcast_algorithm& a : bcast_algorithms()) {
     if (a.needs_multicast && !job_->net().mcast()) continue;
     communicator_options options;
     options.bcast = a.name;
-    auto team = world_->create(everyone, options);
+    auto team = world_->split(0, 0, options);
     status trouble = team ? (*team)->broadcast(0, std::span(payload_).first(8)) : team.error();
     if (!trouble.ok()) {
       left_out.emplace_back(name_ + " broadcast " + std::string(a.name), trouble.text());
