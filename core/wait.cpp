@@ -9,14 +9,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A sched_yield() among ranks that only wait returns within microseconds even with dozens of them on a core; a
-// stranger's time slice is at least 700 us (the scheduler's base slice) and usually 3 ms.
-constexpr std::chrono::nanoseconds too_long = 200us;
-// What a wait by sleeping costs over one by yielding, for each rank that a core must wake one after the other, and how
-// many such prices a rank saves up at the most. The sum is what strangers may take before sleeping is the better bargain:
-// one slice in a hundred waits is not worth a change.
-constexpr std::chrono::nanoseconds price_of_a_wakeup = 30us;
-constexpr int most_savings = 250;
 // How long one wait yields before it sleeps. Longer than any barrier among waiting ranks, shorter than what a person
 // or a battery would notice.
 constexpr auto yield_time = 500us;
@@ -25,9 +17,8 @@ time_point clock_now() noexcept { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-waiting::waiting(wait_policy policy, double ranks_per_core, const capabilities& caps) noexcept : policy_(policy) {
-  price_ = std::chrono::nanoseconds(static_cast<std::int64_t>(
-      static_cast<double>(price_of_a_wakeup.count()) * std::max(1.0, ranks_per_core)));
+waiting::waiting(wait_policy policy, double ranks_per_core, const capabilities& caps) noexcept
+    : policy_(policy), account_(ranks_per_core) {
   if (caps.virtual_clock) {
     policy_ = wait_policy::sleep;
     spins_ = 0;
@@ -54,14 +45,8 @@ bool waiting::should_yield(std::uint32_t turn) noexcept {
     case wait_policy::automatic: break;
   }
   if (turn == 0) {
-    yielded_out_ = shy_ > 0;
+    yielded_out_ = !account_.may_yield();
     yield_until_ = {};
-    if (shy_ > 0) {
-      --shy_;
-    } else if ((savings_ += price_) > most_savings * price_) {
-      savings_ = most_savings * price_;
-      shyness_ = first_shy;  // long undisturbed
-    }
   }
   return !yielded_out_;
 }
@@ -76,15 +61,9 @@ void waiting::yield_once() noexcept {
   const time_point after = clock_now();
   if (policy_ != wait_policy::automatic) return;
   if (yield_until_ == time_point{}) yield_until_ = before + yield_time;
-  if (after - before > too_long) {
+  if (account_.of_a_stranger(after - before)) {
     ++strangers_;
-    savings_ -= after - before;
-    if (savings_.count() < 0) {
-      savings_ = {};
-      shy_ = shyness_;
-      shyness_ = std::min(shyness_ * 2, last_shy);
-      yielded_out_ = true;
-    }
+    yielded_out_ = !account_.spend(after - before);
   } else if (after >= yield_until_) {
     yielded_out_ = true;
   }

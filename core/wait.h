@@ -1,18 +1,13 @@
 // How a rank waits: spin while that is likely to be short and cores suffice, then yield for a bounded time, then sleep,
 // by what it has seen.
 //
-// Ranks often outnumber cores. Yielding is then the fastest way to hand a core to the rank one waits for, as long as
-// only ranks of the job share it; one busy stranger makes each sched_yield() last a whole time slice (milliseconds),
-// because it gives the core to the stranger as well. A sleeper, on the other hand, is put back in front of the
-// stranger by its wake-up, for a constant 30 to 50 us. So a rank keeps an account: every wait by yielding saves what a
-// sleep would have cost, every yield that lasted far too long spends its length. While it is in credit it yields, and a
-// stranger who passes by now and then changes nothing. Once overdrawn it sleeps at once in its next waits, and tries
-// yielding again only now and then, ever more rarely while the stranger stays.
+// Ranks often outnumber cores; yield_account.h says when yielding is the better bargain then.
 #pragma once
 #include <cstdint>
 #include <type_traits>
 
 #include "core/transport.h"
+#include "core/yield_account.h"
 
 namespace tutti {
 
@@ -66,15 +61,10 @@ class waiting {
 
   wait_policy policy_ = wait_policy::automatic;
   std::uint32_t spins_ = crowded_spins, polls_a_turn_ = 32;
-  std::uint32_t shy_ = 0;             // waits that will still sleep at once
-  std::uint32_t shyness_ = first_shy; // how many the next overdraft costs
-  std::chrono::nanoseconds price_{};  // of a wait by sleeping
-  std::chrono::nanoseconds savings_{};
+  yield_account account_;
   bool yielded_out_ = false;          // this wait has used its time of yielding
   time_point yield_until_{};
   std::uint64_t sleeps_ = 0, strangers_ = 0;
-
-  static constexpr std::uint32_t first_shy = 64, last_shy = 8192;
 };
 
 }  // namespace tutti

@@ -9,6 +9,7 @@ namespace {
 
 using namespace tutti;
 using namespace tutti::test;
+using namespace std::chrono_literals;
 
 std::size_t count(const fake_transport& t, std::string_view call) {
   std::size_t n = 0;
@@ -64,6 +65,39 @@ BOOST_AUTO_TEST_CASE(the_policies_yield_and_spin_never_sleep) {
     BOOST_TEST(w.sleeps() == 0u);
     BOOST_TEST(count(t, "progress") == 2000u);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_stranger_who_passes_by_changes_nothing) {
+  yield_account account(4);
+  for (int wait = 0; wait < 10000; ++wait) {
+    BOOST_REQUIRE(account.may_yield());
+    if (wait % 100 == 0) BOOST_REQUIRE(account.spend(3ms));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stranger_who_stays_makes_yields_ever_rarer) {
+  yield_account account(1);
+  std::uint64_t waits = 0, yields = 0;
+  while (waits < 100000) {
+    ++waits;
+    if (!account.may_yield()) continue;
+    ++yields;
+    account.spend(3ms);
+  }
+  // 3 slices from the credit it began with, then some after 64, 128, ... 8192 waits and every 8192 from then on
+  BOOST_TEST(yields < 40u);
+  BOOST_TEST(yields > 3u);
+  std::uint32_t until_it_yields = 0;  // and he goes
+  while (!account.may_yield()) ++until_it_yields;
+  BOOST_TEST(until_it_yields <= yield_account::last_shy);
+  for (int wait = 0; wait < 1000; ++wait) BOOST_REQUIRE(account.may_yield());
+}
+
+// 16 ranks on 2 cores that all sleep need 350 us for a barrier, and so long lasts a yield among them.
+BOOST_AUTO_TEST_CASE(ranks_that_sleep_are_no_strangers_to_one_that_yields) {
+  BOOST_TEST(!yield_account(8).of_a_stranger(350us));
+  BOOST_TEST(yield_account(8).of_a_stranger(700us));
+  BOOST_TEST(yield_account(2).of_a_stranger(350us));
 }
 
 BOOST_AUTO_TEST_CASE(crowded_ranks_and_virtual_clocks_spin_little_or_not_at_all) {
