@@ -150,9 +150,7 @@ bool reliable_broadcast::step() noexcept {
 
 status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
   if (!broken_.ok()) return broken_;
-  if (root >= team_.size())
-    return {errc::invalid, "broadcast: member " + std::to_string(root) + " does not exist; the team has " +
-                               std::to_string(team_.size()) + ", numbered from 0"};
+  if (const status s = team_.has(root, "broadcast"); !s) return s;
   if (data.empty() || team_.size() == 1) return {};
   root_ = root, data_ = data;
   base_ = end_;

@@ -119,6 +119,12 @@ result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t ind
   return made;
 }
 
+status team::has(std::uint32_t index, const char* during) const {
+  if (index < size()) return {};
+  return {errc::invalid, std::string{during} + ": member " + std::to_string(index) + " does not exist; the team has " +
+                             std::to_string(size()) + ", numbered from 0"};
+}
+
 result<std::unique_ptr<team>> team::create(std::span<const std::uint32_t> list, plan want, void* context) {
   std::vector<rank_t> ranks;
   std::vector<bool> taken(size());

@@ -35,6 +35,7 @@ class team {
   std::uint32_t size() const noexcept { return members_.size(); }
   std::uint32_t index() const noexcept { return index_; }             // mine
   rank_t rank_of(std::uint32_t i) const noexcept { return members_[i]; }
+  status has(std::uint32_t index, const char* during) const;         // errc::invalid: there is no such member
   const rank_map& members() const noexcept { return members_; }
   job& parent_job() noexcept { return job_; }
   std::vector<std::uint32_t> nodes() const;                           // by index: dense, in order of first appearance

@@ -69,7 +69,9 @@ std::string unknown_name(std::string_view name, std::span<const provider_row> ro
   std::string text = "there is no provider \"" + std::string{name} + '"';
   if (const std::string_view near = nearest_name(name, names); !near.empty())
     text += "; did you mean \"" + std::string{near} + "\"?";
-  return text + " Known: " + known;
+  else
+    text += ';';
+  return text + " known: " + known;
 }
 
 }  // namespace

@@ -10,19 +10,19 @@
 #include <memory>
 
 #include "collectives/barrier/barrier.h"
-#include "collectives/barrier/choose.h"
 #include "core/config.h"
 #include "core/provider.h"
 #include "tools/command.h"
+#include "tools/info/explain.h"
 
 namespace tutti::tools {
 namespace {
 
 struct choices {
   bool config = false, doctor = false;
-  std::string explain, schedule, provider;
-  std::uint32_t ranks = 8, ranks_per_node = 0, rank = 0, radix = 0;
-  double ranks_per_core = 1;
+  std::string schedule;
+  std::uint32_t rank = 0, radix = 0;
+  question about;
 };
 
 // A device that TUTTI_PROVIDER names is shown though no probe offers it: some are taken only when named.
@@ -116,47 +116,14 @@ int examine() {
 
 int print_schedule(const choices& c) {
   const barrier_algorithm* a = find_barrier(c.schedule);
-  if (!a || c.rank >= c.ranks) {
+  if (!a || c.rank >= c.about.ranks) {
     std::fprintf(stderr, "tutti info: %s\n", a ? "--rank must be below --ranks" : ("there is no barrier \"" + c.schedule + "\"").c_str());
     return usage_error;
   }
-  std::vector<std::uint32_t> nodes;
-  for (std::uint32_t i = 0; i < c.ranks; ++i) nodes.push_back(c.ranks_per_node ? i / c.ranks_per_node : 0);
-  const barrier_shape shape{.rank = c.rank, .size = c.ranks, .radix = c.radix, .node_of = nodes};
-  std::printf("%s of %u ranks, as rank %u runs it (%s); %u control words\n%s", std::string(a->name).c_str(), c.ranks,
-              c.rank, std::string(a->source).c_str(), a->words(shape), to_string(a->make(shape)).c_str());
-  return 0;
-}
-
-int explain(const choices& c) {
-  if (c.explain != "barrier") {
-    std::fprintf(stderr, "tutti info: --explain knows `barrier`, not \"%s\"\n", c.explain.c_str());
-    return usage_error;
-  }
-  std::vector<std::uint32_t> nodes;
-  for (std::uint32_t i = 0; i < c.ranks; ++i) nodes.push_back(c.ranks_per_node ? i / c.ranks_per_node : 0);
-  const provider_choice over = [&] {
-    auto found = find_provider(c.provider.empty() ? "shm" : c.provider);
-    return found ? *found : provider_choice{};
-  }();
-  barrier_inputs in;
-  if (over.impl) {
-    if (auto opened = over.impl->open({over.device, "tutti-info", 0, 1})) {
-      const capabilities& caps = (*opened)->caps();
-      in.network = in.node = caps.cost;
-      in.native_atomics = caps.native_atomics;
-      in.multicast = (*opened)->mcast() != nullptr;
-      if (in.multicast) in.multicast_us = (*opened)->mcast()->query().latency_us;
-      in.mapped = over.impl->name == "shm";
-    }
-  }
-  in.ranks = c.ranks, in.node_of = nodes, in.ranks_per_core = c.ranks_per_core;
-  const auto lines = explain_barrier(in);
-  if (!lines) {
-    std::fprintf(stderr, "tutti info: %s\n", lines.error().text());
-    return 1;
-  }
-  for (const auto& line : *lines) std::printf("%s\n", line.c_str());
+  const std::vector<std::uint32_t> nodes = nodes_of(c.about.ranks, c.about.ranks_per_node);
+  const barrier_shape shape{.rank = c.rank, .size = c.about.ranks, .radix = c.radix, .node_of = nodes};
+  std::printf("%s of %u ranks, as rank %u runs it (%s); %u control words\n%s", std::string(a->name).c_str(),
+              c.about.ranks, c.rank, std::string(a->source).c_str(), a->words(shape), to_string(a->make(shape)).c_str());
   return 0;
 }
 
@@ -164,18 +131,20 @@ std::function<int()> declare(CLI::App& app) {
   auto c = std::make_shared<choices>();
   app.add_flag("--config", c->config, "every setting, its value and where that came from");
   app.add_flag("--doctor", c->doctor, "what would keep a job from starting, with the mend");
-  app.add_option("--explain", c->explain, "how an algorithm is chosen: `barrier`");
+  app.add_option("--explain", c->about.topic, "how an algorithm is chosen: `barrier` or `broadcast`");
   app.add_option("--schedule", c->schedule, "the steps of a barrier algorithm, by name");
-  app.add_option("--ranks", c->ranks, "for --explain and --schedule")->check(CLI::Range(1, 1000000));
-  app.add_option("--ranks-per-node", c->ranks_per_node, "the same; default: all on one node");
-  app.add_option("--provider", c->provider, "for --explain: over which provider; default shm");
-  app.add_option("--ranks-per-core", c->ranks_per_core, "for --explain");
+  app.add_option("--ranks", c->about.ranks, "for --explain and --schedule")->check(CLI::Range(1, 1000000));
+  app.add_option("--ranks-per-node", c->about.ranks_per_node, "the same; default: all on one node");
+  app.add_option("--provider", c->about.provider, "for --explain: over which provider; default shm");
+  app.add_option("--ranks-per-core", c->about.ranks_per_core, "for --explain");
+  app.add_option("--bytes", c->about.bytes, "for --explain broadcast: sizes; default 8 B, 64 KiB, 1 MiB, 16 MiB")
+      ->delimiter(',')->transform(CLI::AsSizeValue(false));
   app.add_option("--rank", c->rank, "for --schedule: whose steps");
   app.add_option("--radix", c->radix, "for --schedule: radix or fan-in");
   return [c] {
     if (c->config) return print_config();
     if (c->doctor) return examine();
-    if (!c->explain.empty()) return explain(*c);
+    if (!c->about.topic.empty()) return explain(c->about);
     if (!c->schedule.empty()) return print_schedule(*c);
     print_providers();
     return 0;

@@ -1,32 +1,12 @@
 // The chooser for people: reading an override, and showing a choice.
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 
 #include "collectives/barrier/choose.h"
 #include "collectives/barrier/price.h"
+#include "collectives/explain_text.h"
 
 namespace tutti {
-namespace {
-
-std::string fixed(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
-
-std::string loggp_text(const char* name, const loggp& c) {
-  std::string out(name);
-  out.append(" L ").append(fixed(c.latency_us)).append(" o ").append(fixed(c.overhead_us));
-  return out.append(" g ").append(fixed(c.gap_us)).append(" us");
-}
-
-std::string padded(const std::string& text, std::size_t width, bool right = false) {
-  const std::string gap(text.size() < width ? width - text.size() : 0, ' ');
-  return right ? gap + text : text + gap;
-}
-
-}  // namespace
 
 result<barrier_override> parse_barrier_override(std::string_view text) {
   barrier_override out;
@@ -73,16 +53,14 @@ result<std::vector<std::string>> explain_barrier(const barrier_inputs& in) {
                   (where.nodes == 1 ? " node, " : " nodes, at most " + std::to_string(where.largest) + " on one, ") +
                   fixed(in.ranks_per_core) + " ranks a core, " + (in.multicast ? "multicast" : "no multicast") + ", " +
                   (in.native_atomics ? "native atomics" : "atomics by progress"));
-  std::string& parameters = lines.emplace_back(loggp_text("node", in.node));
-  if (where.nodes > 1) parameters.append(", ").append(loggp_text("network", in.network));
+  std::string& parameters = lines.emplace_back(to_string("node", in.node));
+  if (where.nodes > 1) parameters.append(", ").append(to_string("network", in.network));
   parameters.append(in.ranks > evaluated_up_to ? "; closed forms" : "; schedules evaluated");
   std::size_t width = 0;
   for (const barrier_candidate& c : *chosen) width = std::max(width, to_string(c).size());
   int place = 0;
   for (const barrier_candidate& c : *chosen)
-    lines.push_back(padded(c.runnable ? std::to_string(++place) : "-", 3, true) + "  " + padded(to_string(c), width) +
-                    padded(c.cost_us < 0 ? "?" : fixed(c.cost_us), 10, true) + " us  " +
-                    (c.runnable ? "" : "cannot run: ") + c.why);
+    lines.push_back(candidate_line(c.runnable ? ++place : 0, to_string(c), width, c.cost_us, c.why));
   return lines;
 }
 

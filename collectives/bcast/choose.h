@@ -25,6 +25,16 @@ struct bcast_inputs {
   std::string_view wanted;        // TUTTI_BCAST; empty: chosen
 };
 
+// What the rank that asks knows of its transport. Priors and limits may differ from rank to rank: a team agrees on them.
+struct bcast_facts {
+  std::uint64_t piece = bcast_most_piece;
+  std::uint32_t fragment = 0, depth = 0;  // of multicast; 0: there is none
+  double multicast_us = 0, multicast_bytes_per_ns = 0;
+  loggp link;
+};
+bcast_facts bcast_facts_of(transport&, bool multicast);
+bcast_inputs bcast_inputs_of(const bcast_facts&, std::uint32_t ranks, double ranks_per_core);
+
 struct bcast_candidate {
   const bcast_algorithm* algorithm = nullptr;
   double cost_us = 0;             // predicted, all entering at once
@@ -35,6 +45,9 @@ struct bcast_candidate {
 // All of them, best first, those that cannot run last; never empty and the first one can run. With an override that one
 // comes first. Invalid: an override that is none; unsupported: it needs what is missing here.
 result<std::vector<bcast_candidate>> choose_bcast(const bcast_inputs&);
+
+// The choice as a table of lines: the team, each candidate with its cost and why, the winner first.
+result<std::vector<std::string>> explain_bcast(const bcast_inputs&);
 
 // "" or the error of an override that is no algorithm, naming those that are.
 status check_bcast(std::string_view wanted);

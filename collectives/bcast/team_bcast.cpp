@@ -5,50 +5,23 @@
 #include <vector>
 
 namespace tutti {
-namespace {
-
-// Bytes per ns of a fabric that moves them by the processors of both ends, whatever its wire could do. Measured over
-// ucx:tcp on one machine: 0.4 to 1.
-constexpr double moved_by_cpus = 1;
-
-}  // namespace
-
 // What may differ from rank to rank is agreed: of limits (interfaces, queues) the least holds for all, of priors member 0's.
 result<std::unique_ptr<team_bcast>> team_bcast::open(team& t, std::string wanted, bool multicast) {
   if (wanted == "auto") wanted.clear();
   std::unique_ptr<team_bcast> b(new team_bcast(t, std::move(wanted)));
   job& j = t.parent_job();
-  transport& net = j.net();
-  struct {
-    std::uint64_t piece = bcast_most_piece;
-    std::uint32_t fragment = 0, depth = 0;
-    double multicast_us = 0, multicast_bytes_per_ns = 0;
-    loggp link;
-  } own, theirs;
-  own.piece = std::min(own.piece, net.caps().max_bytes);
-  own.link = net.caps().cost;
-  if (net.caps().target_must_progress) own.link.bytes_per_ns = std::min(own.link.bytes_per_ns, moved_by_cpus);
-  if (multicast && net.mcast() && t.size() <= broadcast_wire::most_members) {
-    const auto limits = net.mcast()->query();
-    own.fragment = limits.max_payload, own.depth = limits.receive_depth;
-    own.multicast_us = limits.latency_us, own.multicast_bytes_per_ns = limits.bytes_per_ns;
-  }
+  bcast_facts own = bcast_facts_of(j.net(), multicast && t.size() <= broadcast_wire::most_members), theirs;
   auto all = t.exchange(std::as_bytes(std::span(&own, 1)));
   if (!all) return all.error().during("preparing to broadcast");
-  bcast_inputs& in = b->facts_;
-  in.ranks = t.size();
-  in.ranks_per_core = j.where().most_ranks_per_core();
   for (std::uint32_t i = 0; i < t.size(); ++i) {
     std::memcpy(&theirs, (**all)[i].data(), sizeof theirs);
     own.piece = std::min(own.piece, theirs.piece);
     own.fragment = std::min(own.fragment, theirs.fragment), own.depth = std::min(own.depth, theirs.depth);
     if (i > 0) continue;
-    in.link = theirs.link;
-    in.multicast_us = theirs.multicast_us, in.multicast_bytes_per_ns = theirs.multicast_bytes_per_ns;
+    own.link = theirs.link;
+    own.multicast_us = theirs.multicast_us, own.multicast_bytes_per_ns = theirs.multicast_bytes_per_ns;
   }
-  in.piece = static_cast<std::uint32_t>(own.piece), in.fragment = own.fragment;
-  in.multicast = own.fragment > 0;
-  in.window = broadcast_wire::layout_for(own.fragment, own.depth).window;
+  b->facts_ = bcast_inputs_of(own, t.size(), j.where().most_ranks_per_core());
   if (auto choice = choose_bcast(b->inputs(1)); !choice) return choice.error();
   return b;
 }
@@ -138,9 +111,7 @@ status team_bcast::by_puts(const bcast_algorithm& a, std::uint32_t root, std::sp
 
 status team_bcast::run(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
   if (!broken_.ok()) return broken_;
-  if (root >= team_.size())
-    return {errc::invalid, "broadcast: member " + std::to_string(root) + " does not exist; the team has " +
-                               std::to_string(team_.size()) + ", numbered from 0"};
+  if (const status s = team_.has(root, "broadcast"); !s) return s;
   if (data.empty() || team_.size() == 1) return {};
   auto a = prepare(data.size());
   status s = a ? status{} : a.error();

@@ -120,6 +120,23 @@ BOOST_AUTO_TEST_CASE(the_choice) {
   for (const auto& c : all) BOOST_TEST(!c.why.empty());
 }
 
+BOOST_AUTO_TEST_CASE(explained) {
+  bcast_inputs in = some_team(16, 1 << 20);
+  const auto with = take(explain_bcast(in), "with multicast");
+  const auto list = take(choose_bcast(in), "list");
+  BOOST_TEST_REQUIRE(with.size() == list.size() + 2);
+  BOOST_TEST(with[0].starts_with("broadcast of 1048576 bytes to 16 ranks"));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    BOOST_TEST(with[i + 2].starts_with("  " + std::to_string(i + 1) + "  " + std::string(list[i].algorithm->name)));
+    BOOST_TEST(with[i + 2].ends_with(list[i].why));
+  }
+  in.multicast = false;
+  const auto without = take(explain_bcast(in), "without multicast");
+  BOOST_TEST(without.back().find("cannot run: the transport of this team has no multicast") != std::string::npos);
+  in.wanted = "nope";
+  BOOST_TEST((explain_bcast(in).error().code() == errc::invalid));
+}
+
 BOOST_AUTO_TEST_CASE(overrides) {
   for (const bcast_algorithm& a : bcast_algorithms()) {
     bcast_inputs in = some_team(5, 1000);

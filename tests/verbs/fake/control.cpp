@@ -9,11 +9,6 @@
 #include "tests/verbs/fake/world.h"
 
 namespace fake {
-namespace {
-
-using guard = std::lock_guard<std::mutex>;
-
-}  // namespace
 
 world& all() {
   static world w;

@@ -1,6 +1,5 @@
 // The functions of librdmacm: joining multicast groups, and the subnet manager that keeps those of InfiniBand.
 #include <rdma/rdma_cma.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,13 +25,12 @@ constexpr std::uint32_t qkey = 0x01234567;
 }  // namespace fake
 
 using namespace fake;
-using guard = std::lock_guard<std::mutex>;
 
 extern "C" {
 
 rdma_event_channel* rdma_create_event_channel() {
   auto* c = new event_channel{};
-  c->fd = ::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+  c->fd = new_bell();
   return c;
 }
 
@@ -110,8 +108,7 @@ int rdma_join_multicast(rdma_cm_id* id, sockaddr* address, void*) {
 }
 
 int rdma_get_cm_event(rdma_event_channel* c, rdma_cm_event** out) {
-  eventfd_t one;
-  if (::eventfd_read(c->fd, &one) != 0) return -1;
+  if (!answered(c->fd)) return -1;
   const guard lock{all().mutex};
   auto& events = static_cast<event_channel*>(c)->events;
   *out = events.front();

@@ -198,7 +198,12 @@ void send_datagram(qp& q, const request& r) {
 
 }  // namespace
 
+int new_bell() { return ::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE); }
 bool bell(int fd) noexcept { return ::eventfd_write(fd, 1) == 0; }
+bool answered(int fd) noexcept {
+  eventfd_t one;
+  return ::eventfd_read(fd, &one) == 0;
+}
 
 void push(cq& queue, const entry& e, bool solicited) {
   if (static_cast<int>(queue.entries.size()) >= queue.cqe) return breach("a completion queue has overrun");

@@ -1,7 +1,8 @@
-// What the adapters are made of. One mutex guards all; functions in this file are called under it, those of the library
-// (verbs.cpp, rdmacm.cpp) take it.
+// What the adapters are made of. One mutex guards all; functions in this file are called under it, those of the
+// libraries (devices.cpp, queues.cpp, rdmacm.cpp) take it.
 #pragma once
 #include <array>
+#include <cerrno>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -109,6 +110,19 @@ struct world {
 };
 world& all();
 
+using guard = std::lock_guard<std::mutex>;
+
+template <class T>
+T* failed(int error) {
+  errno = error;
+  return nullptr;
+}
+
+inline opened& of(ibv_context* c) { return *static_cast<opened*>(c); }
+inline bool about_a_pair(const ibv_async_event& e) noexcept {
+  return e.event_type == IBV_EVENT_QP_FATAL || e.event_type == IBV_EVENT_QP_REQ_ERR || e.event_type == IBV_EVENT_QP_ACCESS_ERR;
+}
+
 adapter* device_named(const std::string&);
 adapter* device_at(const adapter& from, const ibv_ah_attr&);  // null: the address leads nowhere
 void breach(std::string);
@@ -117,6 +131,10 @@ void raise_event(opened&, ibv_event_type, ibv_qp*);
 void run(qp&);                     // executes what waits, as far as it may
 void run_all();
 void fail_all(qp&);                // it is in error: flushes what waits
+void serve_queues(ibv_context&);   // what is called through it
+
+int new_bell();
 bool bell(int fd) noexcept;        // makes it readable once more
+bool answered(int fd) noexcept;    // once less; false: it was not readable
 
 }  // namespace fake

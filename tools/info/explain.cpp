@@ -1,0 +1,69 @@
+#include "tools/info/explain.h"
+
+#include <cstdio>
+#include <span>
+
+#include "collectives/barrier/choose.h"
+#include "collectives/bcast/choose.h"
+#include "core/provider.h"
+#include "tools/command.h"
+
+namespace tutti::tools {
+namespace {
+
+int failed(const status& s) {
+  std::fprintf(stderr, "tutti info: %s\n", s.text());
+  return 1;
+}
+
+int print(const result<std::vector<std::string>>& lines) {
+  if (!lines) return failed(lines.error());
+  for (const std::string& line : *lines) std::printf("%s\n", line.c_str());
+  return 0;
+}
+
+int explain_barrier_over(transport& net, const question& q, bool mapped) {
+  const std::vector<std::uint32_t> nodes = nodes_of(q.ranks, q.ranks_per_node);
+  barrier_inputs in;
+  in.ranks = q.ranks, in.node_of = nodes, in.ranks_per_core = q.ranks_per_core;
+  in.network = in.node = net.caps().cost;
+  in.native_atomics = net.caps().native_atomics;
+  in.multicast = net.mcast() != nullptr;
+  if (in.multicast) in.multicast_us = net.mcast()->query().latency_us;
+  in.mapped = mapped;
+  return print(explain_barrier(in));
+}
+
+int explain_broadcasts_over(transport& net, const question& q) {
+  bcast_inputs in = bcast_inputs_of(bcast_facts_of(net, true), q.ranks, q.ranks_per_core);
+  const std::span<const std::uint64_t> sizes = q.bytes.empty() ? std::span(sizes_to_explain) : std::span(q.bytes);
+  for (const std::uint64_t& bytes : sizes) {
+    in.bytes = bytes;
+    if (&bytes != sizes.data()) std::printf("\n");
+    if (const int e = print(explain_bcast(in)); e != 0) return e;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> nodes_of(std::uint32_t ranks, std::uint32_t ranks_per_node) {
+  std::vector<std::uint32_t> nodes;
+  for (std::uint32_t i = 0; i < ranks; ++i) nodes.push_back(ranks_per_node ? i / ranks_per_node : 0);
+  return nodes;
+}
+
+int explain(const question& q) {
+  if (q.topic != "barrier" && q.topic != "broadcast") {
+    std::fprintf(stderr, "tutti info: --explain knows `barrier` and `broadcast`, not \"%s\"\n", q.topic.c_str());
+    return usage_error;
+  }
+  const auto over = find_provider(q.provider.empty() ? "shm" : q.provider);
+  if (!over) return failed(over.error());
+  const auto opened = over->impl->open({over->device, "tutti-info", 0, 1});
+  if (!opened) return failed(opened.error());
+  if (q.topic == "broadcast") return explain_broadcasts_over(**opened, q);
+  return explain_barrier_over(**opened, q, over->impl->name == "shm");
+}
+
+}  // namespace tutti::tools

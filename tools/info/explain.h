@@ -1,0 +1,23 @@
+// `tutti info --explain`: how an algorithm is chosen for a team that need not exist.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tutti::tools {
+
+inline constexpr std::uint64_t sizes_to_explain[] = {8, 64 << 10, 1 << 20, 16 << 20};
+
+struct question {
+  std::string topic;                   // "barrier" or "broadcast"
+  std::string provider;                // empty: shm
+  std::uint32_t ranks = 8, ranks_per_node = 0;  // 0: all on one node
+  double ranks_per_core = 1;
+  std::vector<std::uint64_t> bytes;    // of broadcasts; empty: sizes_to_explain
+};
+
+std::vector<std::uint32_t> nodes_of(std::uint32_t ranks, std::uint32_t ranks_per_node);
+
+int explain(const question&);  // prints; the exit status
+
+}  // namespace tutti::tools
