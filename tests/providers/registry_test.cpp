@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_is_invalid_and_names_the_known) {
   BOOST_TEST((typo.error().code() == errc::invalid));
   BOOST_TEST(has(typo.error().text(), "\"linkd\""));
   BOOST_TEST(has(typo.error().text(), "did you mean \"linked\"?"));
-  BOOST_TEST(has(typo.error().text(), "Known: linked, test, absent, orphan, renamed"));
+  BOOST_TEST(has(typo.error().text(), "known: linked, test, absent, orphan, renamed"));
   BOOST_TEST(!has(registry.find("zzzzzzzz").error().text(), "did you mean"));
   BOOST_TEST((registry.find("").error().code() == errc::invalid));
 }
