@@ -47,5 +47,8 @@ inline std::uint64_t load_acquire(const std::byte* at) noexcept {
   return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(at)))
       .load(std::memory_order_acquire);
 }
+inline void clear_word(std::byte* at) noexcept {
+  std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(at)).store(0, std::memory_order_release);
+}
 
 }  // namespace tutti::bsp

@@ -189,9 +189,8 @@ status engine::read_from(std::uint32_t pid, bool& complete) {
 
 status engine::read_answers(std::uint32_t pid, bool& complete) {
   peer& p = peers_[pid];
-  const std::uint64_t word = pid == me_ ? make_answer(static_cast<std::uint16_t>(epoch_), p.answer_chunks, p.served)
-                                        : load_acquire(base_ + layout_.answer(pid));
-  if (epoch_of(word) != static_cast<std::uint16_t>(epoch_)) return {};
+  const std::uint64_t word =
+      pid == me_ ? make_answer(p.answer_chunks, p.served) : load_acquire(base_ + layout_.answer(pid));
   status s;
   for (; s.ok() && p.answers_taken < answer_chunks(word); ++p.answers_taken) {
     const auto& first = *reinterpret_cast<const chunk_head*>(p.board + layout_.chunk(half(), me_));
@@ -201,7 +200,8 @@ status engine::read_answers(std::uint32_t pid, bool& complete) {
     p.answers_next = chunk->next;
     moved_ = true;
   }
-  complete = all_answered(word) && p.answers_taken == answer_chunks(word);
+  complete = s.ok() && all_answered(word);
+  if (complete && pid != me_) clear_word(base_ + layout_.answer(pid));
   return s;
 }
 
@@ -279,7 +279,7 @@ status engine::serve(std::uint32_t pid, std::span<const std::byte> requests) {
 bool engine::tell_answers(std::uint32_t pid, bool all) noexcept {
   if (pid == me_) return true;
   const rma_op op = signal_op({peers_[pid].rank, board_->segment(), layout_.answer(me_)},
-                              make_answer(static_cast<std::uint16_t>(epoch_), peers_[pid].answer_chunks, all));
+                              make_answer(peers_[pid].answer_chunks, all));
   return job_.net().submit({&op, 1}) == 1;
 }
 

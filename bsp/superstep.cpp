@@ -102,7 +102,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   }
   l.data.seal(*arena_, stage::data);
   if (head.next || head.used.bytes > sizeof head || areas_.changed()) flags |= has_data;
-  if (pid == me_) p.info = make_info(static_cast<std::uint16_t>(epoch_), flags);
+  if (pid == me_) p.info = make_info(epoch_, flags);
   p.sending = stage::requests;
   p.next = flags & has_requests ? l.requests.first() : 0;
   p.next_data = flags & has_data ? l.data.first() : 0;
@@ -130,7 +130,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
 void engine::add_info(std::uint32_t pid) {
   const peer& p = peers_[pid];
   const far_word word{p.rank, board_->segment(), layout_.info(half(), me_)};
-  const std::uint64_t info = make_info(static_cast<std::uint16_t>(epoch_), p.outgoing);
+  const std::uint64_t info = make_info(epoch_, p.outgoing);
   if (!p.eager) {
     infos_.push_back(signal_op(word, info));
     return;
@@ -158,7 +158,7 @@ status engine::announce() {
     if (offered_ < infos_.size() && !offer_infos()) return false;
     for (; arrived_ < size_; ++arrived_, next = next + 1 < size_ ? next + 1 : 0) {
       const std::uint64_t info = load_acquire(words + 8ull * next);
-      if (epoch_of(info) != static_cast<std::uint16_t>(epoch_)) return false;
+      if (epoch_of(info) != epoch_) return false;
       peers_[next].info = info;
     }
     return true;
@@ -185,11 +185,11 @@ status engine::announce_by_bytes() {
       if (!infos_by_->advance(flags_in_)) return false;
       told = true;
       for (std::uint32_t i = 0; i < size_; ++i)
-        if (i != me_) peers_[i].info = make_info(static_cast<std::uint16_t>(epoch_), flags_in_[i]);
+        if (i != me_) peers_[i].info = make_info(epoch_, flags_in_[i]);
     }
     for (; arrived_ < size_; ++arrived_)
       if (arrived_ != me_ && (flags_of(peers_[arrived_].info) & is_eager) &&
-          epoch_of(load_acquire(base_ + layout_.info(half(), arrived_))) != static_cast<std::uint16_t>(epoch_))
+          epoch_of(load_acquire(base_ + layout_.info(half(), arrived_))) != epoch_)
         return false;
     return offered_ == infos_.size();
   };

@@ -2,7 +2,13 @@
 // of machine: integers are as the processor has them.
 //
 // The info word. Upon entering bsp_sync every process sets one word at each of the others: which superstep it ends
-// and what it has for them. Two words for each pair, used in turn, suffice (superstep.cpp says why).
+// and what it has for them. Two words for each pair, used in turn, suffice (superstep.cpp says why). Where the flags
+// travel in another way, a word goes only with a chunk, and one may stay for any number of supersteps. It is never taken
+// for a later one: it names its superstep by 56 bits, which at one each 10 ns come round after 22 years.
+//
+// The answer word counts what is ready of the answers to one's gets. It names no superstep, but is 0 whenever its owner
+// awaits nothing: the owner clears it upon having read that these are all, behind which nothing is sent, and words of
+// one origin arrive in their order. What comes next follows the owner's next requests, and so the clearing.
 //
 // Chunks. What a process has for another lies in a chain of chunks that it packed while it computed: one chain of get
 // requests, one of puts and messages; and one of answers to the other's gets, packed during the sync.
@@ -35,18 +41,14 @@ enum info_flag : std::uint8_t {
   has_direct = 32,   // hp puts that go from their source straight into the channel
 };
 
-constexpr std::uint64_t make_info(std::uint16_t epoch, std::uint8_t flags) noexcept {
-  return std::uint64_t{epoch} << 48 | std::uint64_t{flags} << 40;
-}
-constexpr std::uint16_t epoch_of(std::uint64_t info) noexcept { return static_cast<std::uint16_t>(info >> 48); }
-constexpr std::uint8_t flags_of(std::uint64_t info) noexcept { return static_cast<std::uint8_t>(info >> 40); }
+constexpr std::uint64_t make_info(std::uint64_t epoch, std::uint8_t flags) noexcept { return epoch << 8 | flags; }
+constexpr std::uint64_t epoch_of(std::uint64_t info) noexcept { return info >> 8; }
+constexpr std::uint8_t flags_of(std::uint64_t info) noexcept { return static_cast<std::uint8_t>(info); }
 
 // Where answers are read in place: how many of their chunks are complete, and whether these are all.
-constexpr std::uint64_t make_answer(std::uint16_t epoch, std::uint64_t chunks, bool all) noexcept {
-  return std::uint64_t{epoch} << 48 | (all ? std::uint64_t{1} << 47 : 0) | chunks;
-}
-constexpr std::uint64_t answer_chunks(std::uint64_t word) noexcept { return word & ((std::uint64_t{1} << 47) - 1); }
-constexpr bool all_answered(std::uint64_t word) noexcept { return (word >> 47 & 1) != 0; }
+constexpr std::uint64_t make_answer(std::uint64_t chunks, bool all) noexcept { return chunks << 1 | (all ? 1 : 0); }
+constexpr std::uint64_t answer_chunks(std::uint64_t word) noexcept { return word >> 1; }
+constexpr bool all_answered(std::uint64_t word) noexcept { return (word & 1) != 0; }
 
 // --- chunks ------------------------------------------------------------------------------------------------------
 // Where a chunk lies in its owner's memory: the number of a region and an offset in it. Nothing lies at 0.
