@@ -143,9 +143,7 @@ void fabric::perform(std::uint32_t index, ns at) {
   rank_transport& net = *lanes[op.rank].transport;
   if (par.target_must_progress && op.rank != progressing) {  // the whole of it, when its signal may be seen
     if (m.halved) return;
-    ++m.events;
-    net.inbox_.push_back(index);
-    return wake(op.rank, at);
+    return await_progress(index, at);
   }
   active();
   const bool has_signal = op.kind == op_kind::signal || op.kind == op_kind::put_signal;
@@ -178,6 +176,16 @@ void fabric::perform(std::uint32_t index, ns at) {
   settle(m, {}, at);
 }
 
+// A rank that has died makes no more progress, though by its own clock it lives on for a while.
+void fabric::await_progress(std::uint32_t index, ns at) {
+  message& m = messages[index];
+  const lane& target = lanes[m.op.rank];
+  if (target.dead) return fail(index, reachable(m.op.rank, target.died_at), at);
+  ++m.events;
+  target.transport->inbox_.push_back(index);
+  wake(m.op.rank, at);
+}
+
 void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
   message& m = messages[index];
   if (!m.error.ok() || m.lost) return;
@@ -189,11 +197,7 @@ void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
   }
   if (status s = reachable(m.op.rank, at); !s.ok()) return fail(index, std::move(s), at);
   rank_transport& net = *lanes[m.op.rank].transport;
-  if (par.target_must_progress) {
-    ++m.events;
-    net.inbox_.push_back(index);
-    return wake(m.op.rank, at);
-  }
+  if (par.target_must_progress) return await_progress(index, at);
   if (m.signalled) {  // the mutant's payload
     if (std::byte* to = net.memory(m.target, m.op.remote_offset, m.op.bytes))
       std::memcpy(to, m.payload.data(), m.op.bytes);

@@ -169,6 +169,7 @@ struct fabric {
   void arrive(std::uint32_t, ns at);
   void perform(std::uint32_t, ns at);
   void second_half(std::uint32_t, ns at, bool in_turn);
+  void await_progress(std::uint32_t, ns at);
   void apply_signal(message&, ns at);
   void answer(std::uint32_t, ns at);
   void land(message&, ns at);

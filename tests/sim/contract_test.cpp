@@ -324,3 +324,27 @@ BOOST_AUTO_TEST_CASE(a_dropped_region_is_not_touched) {
     }).ok());
   }
 }
+
+// Clause 10. A rank's own clock runs ahead of what is on its way to it: it dies at 4 us, and the operations that arrive
+// before, when it has died already as the program runs, wait for its progress in vain.
+BOOST_AUTO_TEST_CASE(what_arrives_just_before_a_death_ends_with_it) {
+  sim::parameters p{.ranks = 2};
+  p.target_must_progress = true;
+  sim::world w(p);
+  auto m = expose(w, 4096);
+  BOOST_TEST(w.run([&](rank_t r) {
+    transport& t = w.net(r);
+    if (r == 1) {
+      for (std::uint64_t i = 1; i <= 20; ++i) send(t, signal_op(0, m[1].all, 0, i));
+      w.kill(1);
+    }
+    std::uint64_t got = 0;
+    completion gets, flushed;
+    send(t, get_op(1, m[0].all, &got, 0, 8, &gets));
+    send(t, signal_op(1, m[0].all, 0, 1));
+    complete(t, gets);
+    need(t.flush(1, &flushed), "flush");
+    complete(t, flushed);
+    need(gets.outcome().code() == errc::peer_dead && flushed.outcome().code() == errc::peer_dead, "told of no death");
+  }).ok());
+}
