@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/implicit.h"
 #include "api/requests.h"
 #include "api/tutti.h"
 #include "collectives/communicator.h"
@@ -21,7 +22,7 @@ struct tutti_window {
   tutti_context* ctx = nullptr;
   tutti_team* team = nullptr;
   std::unique_ptr<tutti::window> memory;
-  tutti::request_slot* implicit = nullptr;  // of gets and atomics without a request; towards any rank
+  tutti::implicit_operations implicit;  // gets and atomics without a request
 };
 
 // Members are destroyed from the last to the first: windows and teams, then the job with its transport, and only then

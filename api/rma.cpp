@@ -98,12 +98,22 @@ status post(tutti_context* ctx, const rma_op& op) noexcept {
   return {};
 }
 
-// Gives the operation its request, or `implicit` where it has none, and sends it off.
-tutti_status_t launch(tutti_context* ctx, const char* call, rma_op& op, std::uint64_t bytes, completion* implicit,
+// Who counts an operation that has no request.
+struct counted_by {
+  implicit_operations* window = nullptr;  // null: the transport does
+  std::uint32_t rank = 0;
+};
+
+// Gives the operation its request, or its place in a count where it has none, and sends it off.
+tutti_status_t launch(tutti_context* ctx, const char* call, rma_op& op, std::uint64_t bytes, counted_by count,
                       tutti_request_t* request) noexcept {
   request_slot* slot = nullptr;
-  op.done = implicit;
-  if (request) {
+  if (!request) {
+    if (count.window) {
+      op.done = count.window->towards(count.rank, ctx, ctx->requests);
+      if (!op.done) [[unlikely]] return out_of_memory(ctx, call);
+    }
+  } else {
     slot = ctx->requests.take(ctx);
     if (!slot) [[unlikely]] return out_of_memory(ctx, call);
     op.done = &slot->done;
@@ -130,7 +140,7 @@ tutti_status_t atomic(op_kind kind, const char* call, tutti_window* w, std::uint
   rma_op op = describe(kind, w, rank, offset, old, 0);
   op.operand = value;
   if (kind == op_kind::compare_swap) op.expected = expected;
-  return launch(ctx, call, op, 0, &w->implicit->done, request);
+  return launch(ctx, call, op, 0, {&w->implicit, rank}, request);
 }
 
 }  // namespace
@@ -144,7 +154,7 @@ tutti_status_t tutti_put(tutti_window_t window, uint32_t rank, uint64_t offset, 
   if (!source && bytes > 0) [[unlikely]] return refuse_null(ctx, call, "source");
   if (bytes > ctx->plain_put) [[unlikely]] return refuse_local(ctx, call, ctx->plain_put);
   rma_op op = describe(op_kind::put, window, rank, offset, source, bytes);
-  return launch(ctx, call, op, bytes, nullptr, request);
+  return launch(ctx, call, op, bytes, {}, request);
 }
 
 tutti_status_t tutti_get(tutti_window_t window, uint32_t rank, uint64_t offset, void* target, size_t bytes,
@@ -156,7 +166,7 @@ tutti_status_t tutti_get(tutti_window_t window, uint32_t rank, uint64_t offset, 
   if (!target && bytes > 0) [[unlikely]] return refuse_null(ctx, call, "target");
   if (!ctx->plain_result) [[unlikely]] return refuse_local(ctx, call, 0);
   rma_op op = describe(op_kind::get, window, rank, offset, target, bytes);
-  return launch(ctx, call, op, bytes, &window->implicit->done, request);
+  return launch(ctx, call, op, bytes, {&window->implicit, rank}, request);
 }
 
 tutti_status_t tutti_signal(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value, int flags) {
@@ -166,7 +176,7 @@ tutti_status_t tutti_signal(tutti_window_t window, uint32_t rank, uint64_t offse
   if (!known_flags(flags)) [[unlikely]] return refuse_flags(window->ctx, call, flags);
   rma_op op = describe(op_kind::signal, window, rank, 0, nullptr, 0);
   set_signal(op, window, offset, value, flags);
-  return launch(window->ctx, call, op, 0, nullptr, nullptr);
+  return launch(window->ctx, call, op, 0, {}, nullptr);
 }
 
 tutti_status_t tutti_put_signal(tutti_window_t window, uint32_t rank, uint64_t offset, const void* source, size_t bytes,
@@ -186,7 +196,7 @@ tutti_status_t tutti_put_signal(tutti_window_t window, uint32_t rank, uint64_t o
   if (bytes > ctx->plain_put) [[unlikely]] return refuse_local(ctx, call, ctx->plain_put);
   rma_op op = describe(op_kind::put_signal, window, rank, offset, source, bytes);
   set_signal(op, signal_window, signal_offset, value, flags);
-  return launch(ctx, call, op, bytes, nullptr, request);
+  return launch(ctx, call, op, bytes, {}, request);
 }
 
 tutti_status_t tutti_fetch_add(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value, uint64_t* old,

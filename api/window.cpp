@@ -14,13 +14,8 @@ tutti_status_t open_window(tutti_team* team, window::part mine, const char* call
     auto w = std::make_unique<tutti_window>();
     ctx->windows.reserve(ctx->windows.size() + 1);
     w->ctx = ctx, w->team = team;
-    w->implicit = ctx->requests.take(ctx);
-    if (!w->implicit) return out_of_memory(ctx, call);
     auto made = window::open(team->group(), mine);
-    if (!made) {
-      ctx->requests.give(w->implicit);
-      return report(ctx, made.error().during(call));
-    }
+    if (!made) return report(ctx, made.error().during(call));
     w->memory = std::move(*made);
     if (base) *base = w->memory->base();
     *out = w.get();
@@ -61,8 +56,7 @@ tutti_status_t tutti_window_free(tutti_window_t* window) {
   tutti_context* ctx = w->ctx;
   return guarded(ctx, "tutti_window_free", [&] {
     const status s = w->memory->close();
-    if (w->implicit->done.idle()) ctx->requests.give(w->implicit);
-    else ctx->requests.abandon(w->implicit);
+    w->implicit.release(ctx->requests);
     *window = nullptr;
     std::erase_if(ctx->windows, [&](auto& p) { return p.get() == w; });
     return finish(ctx, s.during("tutti_window_free"));
