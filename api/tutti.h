@@ -119,15 +119,20 @@ typedef struct tutti_options {
 TUTTI_API tutti_status_t tutti_init(const tutti_options_t *options, tutti_t *ctx);
 
 /* Leaves the job and frees the context with all its teams and windows, freed or not; sets *ctx to NULL. Collective:
- * blocks until every rank has called it, so that no rank's memory goes while others may still reach for it. When a rank
- * has died it does not wait for the others. A rank that cannot go on while others still wait for it calls
+ * blocks until every rank has called it, so that no rank's memory goes while others may still reach for it. When a
+ * rank has died it does not wait for the others. A rank that cannot go on while others still wait for it calls
  * tutti_abandon() instead. *ctx being NULL already is a success.
  * Errors: TUTTI_PEER_DEAD, TUTTI_TIMED_OUT (a fabric that cannot tell death, after timeout_s); the context is gone all
- * the same, and the text is at tutti_error_text(NULL). */
+ * the same, and the text is at tutti_error_text(NULL).
+ * Cost: a flush and an exchange of size - 1 messages a rank, one after the other; after a death at most a second
+ * instead. */
 TUTTI_API tutti_status_t tutti_finalize(tutti_t *ctx);
 
-/* Leaves the job without waiting for anyone, for a rank that cannot go on; frees the context as tutti_finalize does. The
- * others learn of it as of a death: what waits for this rank ends with TUTTI_PEER_DEAD. */
+/* Leaves the job without waiting for anyone, for a rank that cannot go on; frees the context as tutti_finalize does.
+ * The others learn of it as of a death: what waits for this rank ends with TUTTI_PEER_DEAD. *ctx being NULL is a
+ * success.
+ * Errors: TUTTI_INVALID (ctx is NULL). Cost: log2(size) signals for each team; blocks for a second at most, in which
+ * they and what was begun before may still arrive. */
 TUTTI_API tutti_status_t tutti_abandon(tutti_t *ctx);
 
 /* Lets communication advance. Does not block. Errors: TUTTI_INVALID (ctx is NULL). Cost: tens of nanoseconds when idle. */
@@ -164,7 +169,8 @@ TUTTI_API tutti_status_t tutti_team_split(tutti_team_t parent, int32_t color, in
 
 /* Frees the team and sets *team to NULL. Collective over the team; blocks. Its windows must be freed before
  * (TUTTI_INVALID). Barriers that were started on it and not waited for are completed first. *team being NULL is a
- * success; the world is refused (TUTTI_INVALID). On TUTTI_PEER_DEAD the team is freed here all the same. */
+ * success; the world is refused (TUTTI_INVALID). On TUTTI_PEER_DEAD the team is freed here all the same.
+ * Cost: a flush and an exchange of size - 1 messages a member, one after the other. */
 TUTTI_API tutti_status_t tutti_team_free(tutti_team_t *team);
 
 /* Which rank of `to` is rank `rank` of `from`; *out is TUTTI_NO_RANK if it is no member. Local; O(size of to). */
@@ -185,7 +191,8 @@ TUTTI_API tutti_status_t tutti_window_over(tutti_team_t team, void *base, size_t
 
 /* Frees the window and sets *window to NULL. Collective over its team; blocks until every member is here with its own
  * operations completed, so that none can touch freed memory. *window being NULL is a success. On TUTTI_PEER_DEAD the
- * window is freed here all the same. */
+ * window is freed here all the same. Errors: TUTTI_INVALID (window is NULL), TUTTI_PEER_DEAD.
+ * Cost: a flush and an exchange of size - 1 messages a member, one after the other. */
 TUTTI_API tutti_status_t tutti_window_free(tutti_window_t *window);
 
 TUTTI_API void *tutti_window_base(tutti_window_t window);                 /* mine; NULL if I expose nothing */
@@ -203,6 +210,10 @@ TUTTI_API tutti_team_t tutti_window_team(tutti_window_t window);
  * Calls do not block, except that a full queue is waited for (its length is bounded). Operations are not ordered but
  * by signals and flushes. Errors of the call itself: TUTTI_INVALID, TUTTI_UNSUPPORTED, TUTTI_NO_RESOURCE,
  * TUTTI_PEER_DEAD; those of the communication come with the request or the flush.
+ *
+ * Costs below are those of the call; tens of nanoseconds are its own share, the rest is the fabric's. The first
+ * operation towards a rank may connect to it. Gets and atomics without a request keep some 100 bytes for each rank that
+ * a window so reached.
  */
 
 /* A handle of two words, to be copied freely; a zeroed one is complete. Valid until a test or wait said that it is
@@ -220,6 +231,8 @@ enum {
                        * tutti_put_signal not before its own data, of a tutti_signal no order */
 };
 
+/* `bytes` from `source` to the window, or from it to `target`. Cost: one operation for each GiB (or less, where a
+ * fabric's limit is lower). Where the rank's memory is mapped here, on one node, the copy is made in the call. */
 TUTTI_API tutti_status_t tutti_put(tutti_window_t window, uint32_t rank, uint64_t offset, const void *source,
                                    size_t bytes, tutti_request_t *request);
 TUTTI_API tutti_status_t tutti_get(tutti_window_t window, uint32_t rank, uint64_t offset, void *target, size_t bytes,
@@ -227,16 +240,18 @@ TUTTI_API tutti_status_t tutti_get(tutti_window_t window, uint32_t rank, uint64_
 
 /* A signal: an 8-byte word of a window, aligned, set or added to. Whoever has seen it by tutti_wait_signal(),
  * tutti_test_signal() or tutti_load_signal() sees what it may not overtake. Signals of one rank to one word take effect
- * in the order of the calls. */
+ * in the order of the calls. It has no request: it completes by tutti_flush(). Cost: one operation of 8 bytes. */
 TUTTI_API tutti_status_t tutti_signal(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value, int flags);
 
-/* Data, and then a signal to the same rank. The word may lie in another window of the same team. */
+/* Data, and then a signal to the same rank. The word may lie in another window of the same team. Cost: as tutti_put();
+ * on most fabrics the signal travels with the data, elsewhere it is one operation more. */
 TUTTI_API tutti_status_t tutti_put_signal(tutti_window_t window, uint32_t rank, uint64_t offset, const void *source,
                                           size_t bytes, tutti_window_t signal_window, uint64_t signal_offset,
                                           uint64_t value, int flags, tutti_request_t *request);
 
 /* Atomics on an aligned 8-byte word, atomic to each other and to added signals of all ranks. *old gets the value
- * before. Towards the target's own loads and stores they are atomic only where the fabric says so. */
+ * before. Towards the target's own loads and stores they are atomic only where the fabric says so. Cost: one
+ * operation, a round trip until *old is there; in the call where the word is mapped here, on one node. */
 TUTTI_API tutti_status_t tutti_fetch_add(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value,
                                          uint64_t *old, tutti_request_t *request);
 TUTTI_API tutti_status_t tutti_swap(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value,
@@ -244,12 +259,13 @@ TUTTI_API tutti_status_t tutti_swap(tutti_window_t window, uint32_t rank, uint64
 TUTTI_API tutti_status_t tutti_compare_swap(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t expected,
                                             uint64_t value, uint64_t *old, tutti_request_t *request);
 
-/* Blocks until all operations of this rank towards `rank` of the window's team are complete there, those without a
- * request complete here as well. TUTTI_ALL: towards every rank. Errors: the first one of those operations;
- * TUTTI_TIMED_OUT (they go on). Cost: one round trip. */
+/* Blocks until all operations of this rank towards `rank` of the window's team are complete there, and those without a
+ * request upon this window complete here as well. TUTTI_ALL: towards every rank. It neither waits for operations
+ * towards other ranks nor tells their errors. Errors: the first one of those operations, told once (of several ranks:
+ * of one of them); TUTTI_TIMED_OUT (they go on); TUTTI_INVALID. Cost: one round trip. */
 TUTTI_API tutti_status_t tutti_flush(tutti_window_t window, uint32_t rank, double timeout_s);
 
-/* The same for all windows and all ranks of the context. */
+/* The same for all windows and all ranks of the context. Cost: a round trip to each rank written to, all at once. */
 TUTTI_API tutti_status_t tutti_quiet(tutti_t ctx, double timeout_s);
 
 /* How a signal word is compared. */
@@ -259,33 +275,45 @@ enum {
   TUTTI_NOT_EQUAL = 2
 };
 
-/* Blocks until the word at `offset` of my own part of the window compares so with `value`. `from` is the rank that will
- * signal: its death, or its leaving, ends the wait with TUTTI_PEER_DEAD. TUTTI_ANY: the death of any member does. */
+/* Blocks until the word at `offset` of my own part of the window compares so with `value`. `from` is the rank that
+ * will signal: its death, or its leaving, ends the wait with TUTTI_PEER_DEAD. TUTTI_ANY: the death of any member does.
+ * Errors: TUTTI_INVALID, TUTTI_TIMED_OUT, TUTTI_PEER_DEAD; not where the word compares so by then. Cost: a load if it
+ * does at once; else the wait spins, then yields, then sleeps, and every 50 ms asks for `from`'s health (of any:
+ * O(size)). */
 TUTTI_API tutti_status_t tutti_wait_signal(tutti_window_t window, uint64_t offset, int compare, uint64_t value,
                                            uint32_t from, double timeout_s);
 
-/* Whether it does by now: *yes is 1 or 0. Makes progress if it does not. */
+/* Whether it does by now: *yes is 1 or 0. Makes progress if it does not. Errors: TUTTI_INVALID; a death shows in a wait
+ * only. Cost: a load, or two and tutti_progress(). */
 TUTTI_API tutti_status_t tutti_test_signal(tutti_window_t window, uint64_t offset, int compare, uint64_t value,
                                            int *yes);
 
-/* The word as it is now, read so that what was sent before it can be read next. */
+/* The word as it is now, read so that what was sent before it can be read next. Makes no progress. Errors:
+ * TUTTI_INVALID. Cost: an acquire load. */
 TUTTI_API tutti_status_t tutti_load_signal(tutti_window_t window, uint64_t offset, uint64_t *value);
 
 /* --- requests ---------------------------------------------------------------------------------------------------- */
 
-/* Whether it is complete: *done is 1 or 0. Makes progress if it is not. The status is the operation's own error. */
+/* Whether it is complete: *done is 1 or 0. Makes progress if it is not. The status is the operation's own error; or
+ * TUTTI_INVALID (a copy of a request that is complete already). Cost: a load, or two and tutti_progress(). */
 TUTTI_API tutti_status_t tutti_test(tutti_request_t *request, int *done);
 
-/* Blocks until it is complete. TUTTI_TIMED_OUT: it is not, and may be waited for again. */
+/* Blocks until it is complete. Errors: the operation's own; TUTTI_TIMED_OUT (it is not complete, and may be waited for
+ * again); TUTTI_INVALID, as above. Cost: a load if it is; else what the operation still takes. */
 TUTTI_API tutti_status_t tutti_wait(tutti_request_t *request, double timeout_s);
 
 /* --- collectives ------------------------------------------------------------------------------------------------- */
 
 /* Blocks until every member of the team has entered. Orders no one-sided operations: flush before it what must be seen
- * after it. Errors: TUTTI_PEER_DEAD, and from then on every barrier of this team gives it. Allocates nothing. */
+ * after it. Errors: TUTTI_PEER_DEAD, and from then on every barrier of this team gives it. Allocates nothing. Cost:
+ * the algorithm's, which is chosen when the team is made (`tutti info --explain barrier`): mostly some log2(size)
+ * signals one after the other. */
 TUTTI_API tutti_status_t tutti_barrier(tutti_team_t team);
 
-/* Enters without blocking. Several may be under way; they complete in order, in any progress of this rank. */
+/* Enters without blocking. Several may be under way; they complete in order, in any progress of this rank. Errors:
+ * TUTTI_INVALID (a NULL), TUTTI_NO_RESOURCE (memory, where more requests are under way than ever before),
+ * TUTTI_PEER_DEAD (an earlier barrier of this team); then *request is not written. A death meanwhile comes with the
+ * request. Cost: the first step of tutti_barrier(); the others are made by later progress. */
 TUTTI_API tutti_status_t tutti_ibarrier(tutti_team_t team, tutti_request_t *request);
 
 /* Copies `bytes` bytes from `data` of member `root` to `data` of every other member. Collective: root and bytes are alike
