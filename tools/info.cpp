@@ -136,7 +136,8 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("--ranks", c->about.ranks, "for --explain and --schedule")->check(CLI::Range(1, 1000000));
   app.add_option("--ranks-per-node", c->about.ranks_per_node, "the same; default: all on one node");
   app.add_option("--provider", c->about.provider, "for --explain: over which provider; default shm");
-  app.add_option("--ranks-per-core", c->about.ranks_per_core, "for --explain");
+  app.add_option("--ranks-per-core", c->about.ranks_per_core, "for --explain; default: as a job of so many ranks would have here")
+      ->check(CLI::PositiveNumber);
   app.add_option("--bytes", c->about.bytes, "for --explain broadcast: sizes; default 8 B, 64 KiB, 1 MiB, 16 MiB")
       ->delimiter(',')->transform(CLI::AsSizeValue(false));
   app.add_option("--rank", c->rank, "for --schedule: whose steps");

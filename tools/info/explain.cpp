@@ -1,5 +1,8 @@
 #include "tools/info/explain.h"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <span>
 
@@ -20,6 +23,17 @@ int print(const result<std::vector<std::string>>& lines) {
   if (!lines) return failed(lines.error());
   for (const std::string& line : *lines) std::printf("%s\n", line.c_str());
   return 0;
+}
+
+// As a job counts them: ranks of the fullest node by the cores that they may use.
+double ranks_per_core_here(const question& q) {
+  cpu_set_t mine;
+  const int cores = sched_getaffinity(0, sizeof mine, &mine) == 0 ? std::max(1, CPU_COUNT(&mine)) : 1;
+  const std::uint32_t on_node = q.ranks_per_node ? std::min(q.ranks, q.ranks_per_node) : q.ranks;
+  const double each = static_cast<double>(on_node) / cores;
+  std::printf("ranks per core: %g, as %u ranks of a node have on the %d core%s here; --ranks-per-core for other machines\n\n",
+              each, on_node, cores, cores == 1 ? "" : "s");
+  return each;
 }
 
 int explain_barrier_over(transport& net, const question& q, bool mapped) {
@@ -53,7 +67,7 @@ std::vector<std::uint32_t> nodes_of(std::uint32_t ranks, std::uint32_t ranks_per
   return nodes;
 }
 
-int explain(const question& q) {
+int explain(question q) {
   if (q.topic != "barrier" && q.topic != "broadcast") {
     std::fprintf(stderr, "tutti info: --explain knows `barrier` and `broadcast`, not \"%s\"\n", q.topic.c_str());
     return usage_error;
@@ -62,6 +76,7 @@ int explain(const question& q) {
   if (!over) return failed(over.error());
   const auto opened = over->impl->open({over->device, "tutti-info", 0, 1});
   if (!opened) return failed(opened.error());
+  if (q.ranks_per_core <= 0) q.ranks_per_core = ranks_per_core_here(q);
   if (q.topic == "broadcast") return explain_broadcasts_over(**opened, q);
   return explain_barrier_over(**opened, q, over->impl->name == "shm");
 }

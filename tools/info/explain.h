@@ -12,12 +12,12 @@ struct question {
   std::string topic;                   // "barrier" or "broadcast"
   std::string provider;                // empty: shm
   std::uint32_t ranks = 8, ranks_per_node = 0;  // 0: all on one node
-  double ranks_per_core = 1;
+  double ranks_per_core = 0;           // 0: as a job of so many ranks would have here
   std::vector<std::uint64_t> bytes;    // of broadcasts; empty: sizes_to_explain
 };
 
 std::vector<std::uint32_t> nodes_of(std::uint32_t ranks, std::uint32_t ranks_per_node);
 
-int explain(const question&);  // prints; the exit status
+int explain(question);  // prints; the exit status
 
 }  // namespace tutti::tools
