@@ -271,4 +271,11 @@ result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(time_point deadline) {
   return std::unique_ptr<bootstrap>{std::move(b)};
 }
 
+// "OpenPMIx 4.2.2, repo rev: ..." or the like.
+std::string pmix_version() {
+  const std::string text = PMIx_Get_version();
+  const auto first = text.find_first_of("0123456789");
+  return first == text.npos ? text : text.substr(first, text.find_first_not_of("0123456789.", first) - first);
+}
+
 }  // namespace tutti

@@ -1,6 +1,7 @@
 // The bootstrap of a job that a PMIx launcher started: prterun, Open MPI's mpirun, srun --mpi=pmix, tutti run.
 #pragma once
 #include <memory>
+#include <string>
 
 #include "core/bootstrap.h"
 
@@ -10,5 +11,8 @@ namespace tutti {
 // the bootstrap. Destroying it tells the server and waits for no peer. Several may exist in a process, made and used
 // in the same order on all ranks.
 result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(time_point deadline);
+
+// Of the libpmix that runs here: "4.2.2".
+std::string pmix_version();
 
 }  // namespace tutti

@@ -26,6 +26,12 @@ grep -oE '<[^>]*>' "$work/flat" | awk '
   END { if (depth != 0) { print "left open: " open[depth]; exit 1 } }' || fail "the page is not well-formed"
 ! grep -oE '<[^>]*>' "$work/flat" | sed 's/"[^"]*"/""/g' | grep -E '=[^"]' || fail "an attribute without quotes"
 
+# Who measured what: the launcher's library as well as the providers'.
+for fact in host processor cores kernel compiler when tutti pmix; do
+  grep -qE "^  \"$fact\": \"[^\"]+\"" "$work/report.json" || fail "the JSON does not say: $fact"
+done
+grep -qE '"pmix": "[0-9]+\.[0-9]' "$work/report.json" || fail "the JSON names no version of PMIx"
+
 # Each provider: in the legends of the four plots over sizes and of the one over ranks, with all its points.
 for lane in $lanes floor; do
   [ "$(grep -oE "</svg>$lane</li>" "$page" | wc -l)" -ge 5 ] || fail "$lane is missing in a legend"

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "core/bootstrap_pmix.h"
 #include "core/provider.h"
 
 namespace tutti::tools {
@@ -94,7 +95,8 @@ std::vector<text_pair> describe_machine() {
                              {"kernel", system.release},
                              {"compiler", "g++ " __VERSION__},
                              {"when", when},
-                             {"tutti", TUTTI_VERSION}};
+                             {"tutti", TUTTI_VERSION},
+                             {"pmix", pmix_version()}};
   for (const provider_entry& e : providers())
     if (e.impl && e.impl->version) out.emplace_back(e.name, e.impl->version());
   return out;
