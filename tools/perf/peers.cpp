@@ -39,6 +39,22 @@ std::optional<double> number_of(const std::string& command) {
   return std::atof(text->c_str());
 }
 
+// A benchmark's source, installed with this tool or in the build that made it. Where it is nowhere: where it should be.
+std::string bench_source(const std::string& self, const char* name) {
+  const std::string folder = self.substr(0, self.rfind('/') + 1);
+  std::string file;
+  for (const char* way : {TUTTI_BENCH_FROM_BUILT, TUTTI_BENCH_FROM_BIN}) {
+    file = folder + way + "/" + name;
+    if (access(file.c_str(), R_OK) == 0) break;
+  }
+  return file;
+}
+
+std::string could_not_build(const std::string& compiler, const std::string& source) {
+  if (access(source.c_str(), R_OK) != 0) return source + " is missing; install it with tutti";
+  return compiler + " is not installed or could not build " + source;
+}
+
 class busy_neighbour {
  public:
   explicit busy_neighbour(bool wanted) {
@@ -124,11 +140,12 @@ contestant fi_pingpong(std::string name, std::string provider, int iterations) {
 }
 
 // Libfabric's own collective over one of its providers, among processes that the program starts itself.
-contestant fi_barrier(const std::string& device, const std::string& provider, const std::string& scratch) {
+contestant fi_barrier(const std::string& device, const std::string& provider, const std::string& self,
+                      const std::string& scratch) {
   contestant c{"fi_barrier " + device, {}, {}};
-  const std::string program = scratch + "/fi_barrier";
-  if (access(program.c_str(), X_OK) != 0 && !output_of("cc -O2 -o " + program + " " TUTTI_BENCH_DIR "/fi_barrier.c -lfabric")) {
-    c.why_not = "cc is not installed or could not build " TUTTI_BENCH_DIR "/fi_barrier.c (package libfabric-dev)";
+  const std::string program = scratch + "/fi_barrier", source = bench_source(self, "fi_barrier.c");
+  if (access(program.c_str(), X_OK) != 0 && !output_of("cc -O2 -o " + program + " '" + source + "' -lfabric")) {
+    c.why_not = could_not_build("cc", source) + " (package libfabric-dev)";
     return c;
   }
   const auto run = [=](int ranks, double seconds) {
@@ -141,11 +158,12 @@ contestant fi_barrier(const std::string& device, const std::string& provider, co
   return c;
 }
 
-contestant an_mpi(std::string name, const std::string& compiler, const std::string& launcher, const std::string& scratch) {
+contestant an_mpi(std::string name, const std::string& compiler, const std::string& launcher, const std::string& self,
+                  const std::string& scratch) {
   contestant c{std::move(name), {}, {}};
-  const std::string program = scratch + "/" + compiler + ".bench";
-  const auto built = output_of(compiler + " -O2 -o " + program + " " + TUTTI_BENCH_DIR + "/mpi_barrier.c && echo built");
-  if (!built) c.why_not = compiler + " is not installed or could not build " TUTTI_BENCH_DIR "/mpi_barrier.c";
+  const std::string program = scratch + "/" + compiler + ".bench", source = bench_source(self, "mpi_barrier.c");
+  const auto built = output_of(compiler + " -O2 -o " + program + " '" + source + "' && echo built");
+  if (!built) c.why_not = could_not_build(compiler, source);
   c.median_us = [=](int ranks, double seconds) -> std::optional<double> {
     std::string start = launcher;
     if (const auto at = start.find("BIND"); at != start.npos)
@@ -193,8 +211,9 @@ int compare_with_peers(const peers_plan& plan) {
   all.push_back(ourselves(plan.self, scratch.path(), "floor", "shm", "floor"));
   all.push_back(ourselves(plan.self, scratch.path(), "tutti", "shm", "shm"));
   all.push_back(an_mpi("Open MPI", "mpicc.openmpi",
-                       "mpirun.openmpi " + root + "--oversubscribe BIND --mca mpi_yield_when_idle 1", scratch.path()));
-  all.push_back(an_mpi("MPICH", "mpicc.mpich", "mpiexec.mpich", scratch.path()));
+                       "mpirun.openmpi " + root + "--oversubscribe BIND --mca mpi_yield_when_idle 1", plan.self,
+                       scratch.path()));
+  all.push_back(an_mpi("MPICH", "mpicc.mpich", "mpiexec.mpich", plan.self, scratch.path()));
 
   const busy_neighbour neighbour(plan.neighbour);
   contest(all, plan, plan.ranks,
@@ -215,7 +234,7 @@ int compare_with_peers(const peers_plan& plan) {
 
   std::vector<contestant> collectives;
   for (const auto& [device, provider] : {std::pair{"tcp", "tcp;ofi_rxm"}, {"net", "net;ofi_rxm"}, {"udp", "udp;ofi_rxd"}, {"shm", "shm"}}) {
-    collectives.push_back(fi_barrier(device, provider, scratch.path()));
+    collectives.push_back(fi_barrier(device, provider, plan.self, scratch.path()));
     const bool comparable = collectives.back().why_not.empty();
     if (comparable) collectives.push_back(ourselves(plan.self, scratch.path(), std::string{"tutti "} + device, std::string{"ofi:"} + device,
                                                     std::string{"ofi:"} + device));
