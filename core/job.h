@@ -147,7 +147,8 @@ open_params params_from(const config&, const bootstrap&);
 job_options options_from(const config&);
 
 // The configured transport for a job: the provider that TUTTI_PROVIDER names, else shared memory where it reaches
-// everyone, else a router of shared memory and the best network. `where` decides whether a network is needed.
-result<std::unique_ptr<transport>> open_transport(const config&, const bootstrap&, const layout& where);
+// everyone, else a router of shared memory and the best network that all ranks can use. `where` decides whether a network
+// is needed; which one the ranks then tell one another, so all must call.
+result<std::unique_ptr<transport>> open_transport(const config&, bootstrap&, const layout& where, time_point deadline);
 
 }  // namespace tutti

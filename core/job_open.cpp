@@ -52,7 +52,7 @@ result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const co
   const time_point deadline = deadline_in(options.setup_timeout);
   auto where = meet(*boot, deadline);
   if (!where) return where.error();
-  auto net = open_transport(settings, *boot, **where);
+  auto net = open_transport(settings, *boot, **where, deadline);
   return join(std::move(boot), std::move(net), std::move(options), std::move(*where), deadline);
 }
 

@@ -1,12 +1,13 @@
 // Which transport a job uses. TUTTI_PROVIDER=name[:device] forces one for every pair of ranks, and a+b a router of two:
 // a inside each node, b between nodes. Else shared memory where all ranks share a node, and a router of shared memory and
-// the first network of the registry where they do not. Around it TUTTI_PROGRESS=thread puts the thread that drives those
+// the network that all agree on (network_choice.h) where they do not. Around it TUTTI_PROGRESS=thread puts the thread that drives those
 // that want it, and TUTTI_CHECK=1 the checks.
 #include <string>
 
 #include "core/checked_transport.h"
 #include "core/driven_transport.h"
 #include "core/job.h"
+#include "core/network_choice.h"
 #include "core/provider.h"
 #include "core/router.h"
 
@@ -69,30 +70,23 @@ class opener {
   place_in_job self_;
 };
 
-result<std::unique_ptr<transport>> open_by_config(opener& to, const config& c, const layout& where) {
+result<std::unique_ptr<transport>> open_by_config(opener& to, const config& c, bootstrap& boot, const layout& where,
+                                                  time_point deadline) {
   set_provider_path(std::string(c.text(knob::provider_path)));
   if (const auto forced = c.text(knob::provider); !forced.empty() && forced != "auto") return to.open(forced);
   if (where.nodes() == 1) return to.open("shm");
 
-  // A network must be the same one in every rank: the first of the registry that is loaded and finds a device.
-  std::string why;
-  for (const provider_entry& e : providers()) {
-    if (e.impl && !e.impl->is_network) continue;
-    std::string reason = e.why_not;
-    std::vector<std::string> devices;
-    if (e.impl) devices = e.impl->probe(reason);
-    if (!devices.empty()) return to.open("shm", provider_choice{e.impl, devices.front()});
-    why += (why.empty() ? "" : "; ") + std::string(e.name) + ": " + reason;
-  }
-  return status(errc::unavailable, "the job spans " + std::to_string(where.nodes()) +
-                                       " nodes but no network provider can run here (" + why + "); see `tutti info`");
+  auto network = agree_on_network(boot, deadline);
+  if (!network) return network.error();
+  return to.open("shm", std::string_view(*network));
 }
 
 }  // namespace
 
-result<std::unique_ptr<transport>> open_transport(const config& c, const bootstrap& boot, const layout& where) {
+result<std::unique_ptr<transport>> open_transport(const config& c, bootstrap& boot, const layout& where,
+                                                  time_point deadline) {
   opener to{c, boot, where};
-  auto net = open_by_config(to, c, where);
+  auto net = open_by_config(to, c, boot, where, deadline);
   if (!net) return net;
   if (!to.to_drive.empty()) net = make_driven(std::move(*net), std::move(to.to_drive));
   if (c.number(knob::check) != 0) net = make_checked(std::move(*net));

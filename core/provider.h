@@ -21,6 +21,12 @@ struct open_params {
   bool progress_thread = false;          // two threads will call, one at a time (core/driven_transport.h)
 };
 
+// A device that reaches ranks on other nodes.
+struct network_device {
+  std::string name;
+  bool one_sided = false;  // seen to work: puts arrive with nobody's help at the target
+};
+
 struct provider {
   std::string_view name;                               // "shm"
   std::string_view summary;                            // one line for `tutti info`
@@ -30,10 +36,13 @@ struct provider {
   result<std::unique_ptr<transport>> (*open)(const open_params&);
   bool is_network = false;                             // reaches ranks on other nodes
   const char* (*version)() = nullptr;                  // of the vendor's library, as it runs here
+  // Of a network: the devices that a job over several nodes may take unasked, best first. `all` false: those that it would
+  // rather not take may be left out, to save the time of looking. Null: those that probe() finds, if it comes to all.
+  std::vector<network_device> (*between_nodes)(bool all, std::string& why_not) = nullptr;
 };
 
 // A module exports one function of this type and name. It returns null if `abi` is not the one it was built for.
-inline constexpr int provider_abi = 3;
+inline constexpr int provider_abi = 4;
 using provider_module_fn = const provider* (*)(int abi);
 inline constexpr const char* provider_module_symbol = "tutti_provider_module";
 

@@ -22,6 +22,17 @@ std::vector<std::string> probe(std::string& why_not) {
   return usable;
 }
 
+// What it moves it mostly moves by messages, as UCX does with less; so it is asked last.
+std::vector<network_device> between_nodes(bool all, std::string& why_not) {
+  std::vector<network_device> found;
+  if (!all) return found;
+  for (std::string& name : probe(why_not)) {
+    const auto described = ofi::describe_device(name);
+    if (described && ofi::reaches_other_hosts(**described)) found.push_back({std::move(name), false});
+  }
+  return found;
+}
+
 result<std::unique_ptr<transport>> open(const open_params& p) {
   auto link = ofi::ofi_link::open(p.device);
   if (!link) return link.error();
@@ -43,6 +54,7 @@ const provider ofi_provider{
     .open = open,
     .is_network = true,
     .version = version,
+    .between_nodes = between_nodes,
 };
 
 }  // namespace tutti

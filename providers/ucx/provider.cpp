@@ -1,5 +1,7 @@
 #include "core/provider.h"
 
+#include <filesystem>
+
 #include "providers/ucx/link.h"
 
 namespace tutti {
@@ -9,19 +11,32 @@ namespace {
 // transports that are worth a name of their own. UCX knows by trying what can be used here.
 constexpr std::string_view devices[] = {"", "shm", "rc", "tcp"};
 
+// `alone`: only if a put by it arrives with nobody's help.
+bool usable(std::string_view device, bool alone, std::string& why_not) {
+  auto opened = ucx::open_worker(device);
+  const auto tried = opened && alone ? ucx::works_alone(*opened) : result<bool>{true};
+  const status failed = !opened ? opened.error() : !tried ? tried.error() : status{};
+  if (opened) ucx::close_worker(*opened);
+  if (failed) return *tried;
+  why_not += (why_not.empty() ? "" : "; ") + std::string{device.empty() ? "any" : device} + ": " + failed.text();
+  return false;
+}
+
 std::vector<std::string> probe(std::string& why_not) {
-  std::vector<std::string> usable;
-  for (const std::string_view device : devices) {
-    auto opened = ucx::open_worker(device);
-    if (opened) {
-      ucx::close_worker(*opened);
-      usable.emplace_back(device);
-    } else if (!why_not.empty()) {
-      why_not += "; ";
-    }
-    if (!opened) why_not += std::string{device.empty() ? "any" : device} + ": " + opened.error().text();
-  }
-  return usable;
+  std::vector<std::string> found;
+  for (const std::string_view device : devices)
+    if (usable(device, false, why_not)) found.emplace_back(device);
+  return found;
+}
+
+// An adapter by its remote keys before whatever UCX would choose.
+std::vector<network_device> between_nodes(bool, std::string& why_not) {
+  std::vector<network_device> found;
+  std::error_code ignored;
+  const bool adapters = std::filesystem::directory_iterator{"/sys/class/infiniband", ignored} != std::filesystem::directory_iterator{};
+  if (adapters && usable("rc", true, why_not)) found.push_back({"rc", true});
+  if (usable("", false, why_not)) found.push_back({"", false});
+  return found;
 }
 
 result<std::unique_ptr<transport>> open(const open_params& p) {
@@ -40,6 +55,7 @@ const provider ucx_provider{
     .open = open,
     .is_network = true,
     .version = ucp_get_version_string,
+    .between_nodes = between_nodes,
 };
 
 }  // namespace tutti

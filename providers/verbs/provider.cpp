@@ -25,6 +25,11 @@ std::vector<std::string> probe(std::string& why_not) {
   return usable;
 }
 
+// Its own choice, which each rank makes for itself: ranks need not have adapters of one name.
+std::vector<network_device> between_nodes(bool, std::string& why_not) {
+  return probe(why_not).empty() ? std::vector<network_device>{} : std::vector<network_device>{{"", true}};
+}
+
 // libibverbs has no function that tells, but its file is called libibverbs.so.1.14.44.0, of which rdma-core's version
 // are the last two.
 const char* version() {
@@ -49,6 +54,7 @@ const provider verbs_provider{
     .open = verbs::verbs_transport::open,
     .is_network = true,
     .version = version,
+    .between_nodes = between_nodes,
 };
 
 }  // namespace tutti

@@ -10,6 +10,17 @@ across() {
   [ "$(grep -c '^across: fine$' /mnt/out)" = 6 ] || fail "not all ranks are fine: $(cat /mnt/out)"
 }
 
+# unlike: hosts that are not alike agree on a network. One of them has no UCX, then none has a network in common with it.
+unlike() {
+  local modules=$BIN/../lib/tutti
+  on h2 mount --bind /dev/null "$modules/tutti_ucx.so"
+  across dissemination
+  on h2 mount --bind /dev/null "$modules/tutti_ofi.so"
+  TUTTI_TEST_LIMIT=60 launch -n 6 "$BIN/hosts_across" 3 dissemination >/mnt/out 2>&1 && fail "a job without a network ran"
+  grep -q 'no network can be used by all ranks: rank 0 has ucx' /mnt/out || fail "not told why: $(cat /mnt/out)"
+  grep -q 'has none' /mnt/out || fail "not told who: $(cat /mnt/out)"
+}
+
 # bsp EXAMPLE...: BSP programs, which check themselves.
 bsp() {
   local program
@@ -106,6 +117,6 @@ leaves_nothing() {
 
 case $1 in
   --inside) shift ;;
-  across | bsp | slurm | perf | loss) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
+  across | unlike | bsp | slurm | perf | loss) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
 esac
 "$@"
