@@ -123,6 +123,8 @@ uint32_t tutti_nodes(tutti_t ctx) { return ctx ? ctx->job->where().nodes() : 0; 
 uint32_t tutti_local_rank(tutti_t ctx) { return ctx ? ctx->local_rank : TUTTI_NO_RANK; }
 uint32_t tutti_local_size(tutti_t ctx) { return ctx ? ctx->local_size : 0; }
 
+const char* tutti_fabric(tutti_t ctx) { return ctx ? ctx->job->fabric().c_str() : nullptr; }
+
 uint32_t tutti_node_of(tutti_t ctx, uint32_t rank) {
   return ctx && rank < ctx->job->size() ? ctx->job->where().node_of[rank] : TUTTI_NO_RANK;
 }

@@ -147,6 +147,10 @@ TUTTI_API uint32_t tutti_node_of(tutti_t ctx, uint32_t rank); /* 0..nodes-1, in 
 TUTTI_API uint32_t tutti_local_rank(tutti_t ctx);             /* of this rank among those of its node; O(size) */
 TUTTI_API uint32_t tutti_local_size(tutti_t ctx);             /* ranks on its node; O(size) */
 
+/* What carries the job, as TUTTI_PROVIDER would name it: "shm", "ucx:tcp", "shm+verbs" (inside nodes + between them). Lives
+ * as long as ctx; NULL if ctx is. */
+TUTTI_API const char *tutti_fabric(tutti_t ctx);
+
 /* --- teams ------------------------------------------------------------------------------------------------------- */
 
 /* The team of all ranks; NULL if ctx is. It belongs to the context. */

@@ -85,6 +85,7 @@ class job {
   std::uint32_t size() const noexcept { return size_; }
   transport& net() noexcept { return *net_; }
   const layout& where() const noexcept { return *where_; }
+  const std::string& fabric() const noexcept { return fabric_; }  // as TUTTI_PROVIDER names it; empty: given by the caller
   double ranks_per_core() const noexcept { return where_->ranks_per_core(where_->node_of[rank_]); }  // on this node
   bool crowded() const noexcept { return waiting_.spins() <= waiting::crowded_spins; }  // nobody should poll for long
   team& world() noexcept { return *world_; }
@@ -129,6 +130,7 @@ class job {
   std::unique_ptr<bootstrap> owned_boot_;
   std::unique_ptr<transport> owned_net_;
   transport* net_ = nullptr;
+  std::string fabric_;
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
   job_options options_;
@@ -149,6 +151,8 @@ job_options options_from(const config&);
 // The configured transport for a job: the provider that TUTTI_PROVIDER names, else shared memory where it reaches
 // everyone, else a router of shared memory and the best network that all ranks can use. `where` decides whether a network
 // is needed; which one the ranks then tell one another, so all must call.
-result<std::unique_ptr<transport>> open_transport(const config&, bootstrap&, const layout& where, time_point deadline);
+// `fabric` becomes its name, as TUTTI_PROVIDER takes it.
+result<std::unique_ptr<transport>> open_transport(const config&, bootstrap&, const layout& where, time_point deadline,
+                                                  std::string& fabric);
 
 }  // namespace tutti

@@ -52,8 +52,11 @@ result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const co
   const time_point deadline = deadline_in(options.setup_timeout);
   auto where = meet(*boot, deadline);
   if (!where) return where.error();
-  auto net = open_transport(settings, *boot, **where, deadline);
-  return join(std::move(boot), std::move(net), std::move(options), std::move(*where), deadline);
+  std::string fabric;
+  auto net = open_transport(settings, *boot, **where, deadline, fabric);
+  auto made = join(std::move(boot), std::move(net), std::move(options), std::move(*where), deadline);
+  if (made) (*made)->fabric_ = std::move(fabric);
+  return made;
 }
 
 result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, std::unique_ptr<transport> net,

@@ -56,8 +56,7 @@ class opener {
     if (!choice) return choice.error();
     return open(*choice);
   }
-  template <class Network>
-  result<std::unique_ptr<transport>> open(std::string_view node, Network network) {
+  result<std::unique_ptr<transport>> open(std::string_view node, std::string_view network) {
     auto far = open(network);
     if (!far) return far;
     auto near = open(node);
@@ -70,23 +69,25 @@ class opener {
   place_in_job self_;
 };
 
-result<std::unique_ptr<transport>> open_by_config(opener& to, const config& c, bootstrap& boot, const layout& where,
-                                                  time_point deadline) {
-  set_provider_path(std::string(c.text(knob::provider_path)));
-  if (const auto forced = c.text(knob::provider); !forced.empty() && forced != "auto") return to.open(forced);
-  if (where.nodes() == 1) return to.open("shm");
-
+// As TUTTI_PROVIDER names it.
+result<std::string> fabric_for(const config& c, bootstrap& boot, const layout& where, time_point deadline) {
+  if (const auto forced = c.text(knob::provider); !forced.empty() && forced != "auto") return std::string(forced);
+  if (where.nodes() == 1) return std::string("shm");
   auto network = agree_on_network(boot, deadline);
   if (!network) return network.error();
-  return to.open("shm", std::string_view(*network));
+  return "shm+" + *network;
 }
 
 }  // namespace
 
 result<std::unique_ptr<transport>> open_transport(const config& c, bootstrap& boot, const layout& where,
-                                                  time_point deadline) {
+                                                  time_point deadline, std::string& fabric) {
+  set_provider_path(std::string(c.text(knob::provider_path)));
+  auto chosen = fabric_for(c, boot, where, deadline);
+  if (!chosen) return chosen.error();
+  fabric = std::move(*chosen);
   opener to{c, boot, where};
-  auto net = open_by_config(to, c, boot, where, deadline);
+  auto net = to.open(std::string_view(fabric));
   if (!net) return net;
   if (!to.to_drive.empty()) net = make_driven(std::move(*net), std::move(to.to_drive));
   if (c.number(knob::check) != 0) net = make_checked(std::move(*net));

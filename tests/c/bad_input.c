@@ -45,6 +45,7 @@ static void null_handles(void) {
   NULL_HANDLE(tutti_wait(NULL, 0), "tutti_wait");
   CHECK(!strcmp(tutti_strstatus(99), "unknown error"));
   CHECK(tutti_rank(NULL) == TUTTI_NO_RANK && tutti_size(NULL) == 0 && tutti_nodes(NULL) == 0);
+  CHECK(tutti_fabric(NULL) == NULL);
   CHECK(tutti_node_of(NULL, 0) == TUTTI_NO_RANK && tutti_local_rank(NULL) == TUTTI_NO_RANK);
   CHECK(tutti_local_size(NULL) == 0 && tutti_world(NULL) == NULL && tutti_team_rank(NULL) == TUTTI_NO_RANK);
   CHECK(tutti_team_size(NULL) == 0 && tutti_window_base(NULL) == NULL && tutti_window_size(NULL, 0) == 0);

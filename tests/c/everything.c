@@ -10,6 +10,7 @@ static void who_and_where(void) {
   CHECK(tutti_version() == TUTTI_VERSION);
   CHECK(!strcmp(tutti_strstatus(TUTTI_OK), "success"));
   CHECK(me < n && tutti_rank(check_ctx) == me);
+  CHECK(strlen(tutti_fabric(check_ctx)) > 0);
   CHECK(tutti_nodes(check_ctx) >= 1 && tutti_nodes(check_ctx) <= n);
   CHECK(tutti_node_of(check_ctx, me) < tutti_nodes(check_ctx));
   CHECK(tutti_node_of(check_ctx, n) == TUTTI_NO_RANK);
