@@ -253,6 +253,12 @@ void doorman::forget(rank_t rank, std::uint32_t number) noexcept {
   hear_hello(*l, l->waiting);
 }
 
+bool doorman::stands(rank_t rank, std::uint32_t number) noexcept {
+  const std::lock_guard lock{mutex_};
+  const link* l = links_[rank].get();
+  return l && l->qp && l->qp->qp_num == number;
+}
+
 void doorman::owner_sleeps() noexcept {
   const std::lock_guard lock{mutex_};
   owner_sleeps_ = true;

@@ -13,8 +13,8 @@
 //   life        which of its queue pairs for this pair of ranks the sender means. A note of an earlier life is void; one
 //               of a later life than the one connected to says that the peer has dropped its queue pair after an
 //               error: then this end is dropped as well, by its owner (news::stale), before the note is heeded.
-//   sees_life   of the receiver's queue pair: the sender's is connected to it, so it can receive. Nobody sends before
-//               it has read that of its peer: what reaches a queue pair that is not connected yet is dropped, and sent
+//   sees_life   of the receiver's queue pair: the sender's is connected to it, so it can receive; doorman_notes.cpp argues
+//               which may be connected to which. Nobody sends before it has read that of its peer: what reaches a queue pair that is not connected yet is dropped, and sent
 //               again only after the retry time, some 100 ms.
 //
 // Deaths. The process of a peer on this host is watched by a pidfd. A peer that does not answer for `patience` is
@@ -93,6 +93,7 @@ class doorman {
   // Destroys my queue pair for it, or nothing if it is not this one; another may be made.
   void forget(rank_t, std::uint32_t number = any_pair) noexcept;
   static constexpr std::uint32_t any_pair = ~0u;  // numbers have 24 bits
+  bool stands(rank_t, std::uint32_t number) noexcept;  // my queue pair for it is this one
   void say_bye() noexcept;                   // to all who were ever met
   void owner_sleeps() noexcept;              // from now on queue pairs are made with the wish that signals ring
   bool process_lives(rank_t) noexcept;       // on this host, as far as known
@@ -133,6 +134,7 @@ class doorman {
   void poll_door() noexcept;
   void hear(const note&) noexcept;
   void hear_hello(link&, const note&) noexcept;
+  static bool may_meet(const link&, const note&) noexcept;
   void accept(link&, const note&) noexcept;
   void send(link&, note_kind) noexcept;
   void refill_door(std::uint64_t slot) noexcept;

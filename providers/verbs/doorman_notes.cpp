@@ -123,6 +123,23 @@ void doorman::hear(const note& n) noexcept {
   }
 }
 
+// Whether to connect to the queue pair that a hello tells of, or only to tell of mine. One of the peer's that is connected to
+// one of mine that is gone will never hear me: were mine connected to it, either end would learn by the other's next hello
+// that its partner has gone on to a later life, drop its own, and so be one life ahead in turn, without an end. So:
+// - It says that it sees the one of mine that stands: both are then connected to each other.
+// - It says that it sees none, and I was connected to none of its life or later. It may come to see an older one of mine
+//   after this, by a hello of mine that was late; then the peer hears that mine has a later life, drops its own, and tells of
+//   another. Nobody says hello for a queue pair that is gone, so each such turn uses up a note that was under way then, and
+//   when those are gone both meet.
+// - Else (it sees an older one; or it saw none, but I was connected to it by one that I have dropped, as a note that is late or
+//   comes twice would have it) my own hello answers. A peer whose queue pair is connected finds a later life than it sees,
+//   drops it and tells of the next; one whose queue pair is not connected connects that to mine, and says so.
+// Both ends cannot refuse each other so: of two that were last connected to the queue pair that the other still has, each
+// would have to be older than the other's former one. And lost notes are asked for again by whoever wants the connection.
+bool doorman::may_meet(const link& l, const note& n) noexcept {
+  return n.sees_life == l.life || (n.sees_life == 0 && n.life > l.their_life);
+}
+
 void doorman::hear_hello(link& l, const note& n) noexcept {
   l.watched = false;
   if (n.life < l.their_life) return;
@@ -132,6 +149,7 @@ void doorman::hear_hello(link& l, const note& n) noexcept {
     return send(l, note_kind::pong);
   }
   if (!l.qp && !make_qp(l)) return send(l, note_kind::refuse);
+  if (!l.connected && !may_meet(l, n)) return send(l, note_kind::hello);
   accept(l, n);
 }
 

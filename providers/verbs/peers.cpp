@@ -62,8 +62,12 @@ unsigned verbs_transport::hear_news() noexcept {
   return heard;
 }
 
+// News is heard late. The peer may have said goodbye meanwhile, which comes by the queue pair itself and overtakes the note
+// that confirms it; and the queue pair may have been dropped, and another stand in its place. Only this thread drops those
+// that were told of (by forget()), so one that stands now stands until then.
 void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
-  if (!p.out.is_open() && !p.failing && p.end) {
+  if (!p.end || p.failing || !doorman_.stands(p.rank, n.number)) return;
+  if (!p.out.is_open()) {
     try {
       if (p.line == no_line) {
         lines_.push_back(&p);
@@ -72,7 +76,8 @@ void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
       }
       p.out.open(n.qp, limits_.depth, p.line | ++p.opened << line_bits);
     } catch (...) {
-      return fail(p, {errc::no_resource, "no memory for a connection", p.rank});
+      doorman_.forget(p.rank);
+      return end_backlog(p, {errc::no_resource, "no memory for a connection", p.rank});
     }
     p.flushed = p.flushes = 0;
     p.told = p.sure = n.told;
@@ -133,8 +138,7 @@ bool verbs_transport::post_ring(peer& p, ring_kind kind) noexcept {
 // From here on nothing is posted to it. The adapter completes what is in flight with "flushed"; when that is through, the
 // queue pair is dropped, and the next operation asks the doorman for another.
 void verbs_transport::fail(peer& p, status why) noexcept {
-  if (!p.out.is_open()) return doorman_.forget(p.rank);
-  if (p.failing) return;
+  if (!p.out.is_open() || p.failing) return;
   p.failing = true;
   p.ready = false;
   p.failure = std::move(why);
@@ -148,7 +152,10 @@ void verbs_transport::fail(peer& p, status why) noexcept {
 // An error at the peer is told twice: by an event of the adapter, and by the peer, which makes its end anew. Whichever is
 // heard last comes when another queue pair may stand here already, which is in order.
 void verbs_transport::fail(peer& p, const doorman::news& n, const char* why) noexcept {
-  if (!p.out.is_open()) return doorman_.forget(p.rank, n.number);
+  if (!p.out.is_open()) {
+    doorman_.forget(p.rank, n.number);
+    return ask_anew(p);
+  }
   if (p.out.qp()->qp_num == n.number) fail(p, broken_connection(p.rank, why));
 }
 
@@ -176,7 +183,13 @@ void verbs_transport::give_up(peer& p) noexcept {
   p.told = p.sure = p.confirmed = p.failing = false;
   --draining_;
   doorman_.forget(p.rank);
-  if (p.waiting) doorman_.want(p.rank);
+  ask_anew(p);
+}
+
+// What waits needs another queue pair. If there can be none, nothing would ever end it.
+void verbs_transport::ask_anew(peer& p) noexcept {
+  if (!p.waiting) return;
+  if (status s = doorman_.want(p.rank); !s) end_backlog(p, s);
 }
 
 // Does its adapter still answer? Asked of peers on other hosts that have been quiet; those on this host are watched.

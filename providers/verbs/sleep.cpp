@@ -27,7 +27,7 @@ void verbs_transport::announce() noexcept {
   if (!std::exchange(sleeps_, true)) doorman_.owner_sleeps();
   if (untold_ == 0) return;
   for (peer* p : lines_) {
-    if (p->told || !p->confirmed || p->failing || !post_ring(*p, ring_kind::announce)) continue;
+    if (p->told || !p->out.is_open() || !p->confirmed || p->failing || !post_ring(*p, ring_kind::announce)) continue;
     p->told = true;
     --untold_;
     ++unsure_;

@@ -239,6 +239,7 @@ class verbs_transport final : public transport {
   void bury(peer&, status why) noexcept;          // the peer has ended
   void close_drained() noexcept;
   void give_up(peer&) noexcept;                   // on completions that have not come
+  void ask_anew(peer&) noexcept;                  // for a connection, if operations wait for one
   void probe(peer&) noexcept;
   bool elsewhere(rank_t) const noexcept;          // on another host
 

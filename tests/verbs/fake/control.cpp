@@ -52,7 +52,7 @@ void install(std::vector<adapter_plan> plans) {
   world& w = all();
   for (adapter& d : w.devices)
     if (!d.open.empty()) breach(d.plan.name + " is still open");
-  w.devices.clear(), w.pairs.clear(), w.group_lids.clear(), w.joined.clear();
+  w.devices.clear(), w.pairs.clear(), w.destroyed.clear(), w.group_lids.clear(), w.joined.clear();
   w.lost = 0;
   if (w.folder.empty()) {
     char name[] = "/tmp/fake-adapters-XXXXXX";
@@ -93,6 +93,47 @@ void release(const std::string& from, const std::string& to, unsigned count) {
 void fail_next(const std::string& from, const std::string& to, ibv_wc_status status, std::uint32_t vendor) {
   const guard lock{all().mutex};
   all().pairs[{device_named(from), device_named(to)}].failures.emplace_back(status, vendor);
+}
+
+void hold_datagrams(const std::string& from, const std::string& to, unsigned but) {
+  const guard lock{all().mutex};
+  pair_state& p = all().pairs[{device_named(from), device_named(to)}];
+  p.datagrams_held = true, p.datagrams_let = but;
+}
+
+void release_datagrams(const std::string& from, const std::string& to) {
+  const guard lock{all().mutex};
+  pair_state& p = all().pairs[{device_named(from), device_named(to)}];
+  p.datagrams_held = false;
+  for (const datagram& d : std::exchange(p.datagrams, {})) arrive(d);
+}
+
+void repeat_datagram(const std::string& from, const std::string& to) {
+  const guard lock{all().mutex};
+  for (const datagram& d : all().pairs[{device_named(from), device_named(to)}].last) arrive(d);
+}
+
+bool datagrams_unread(const std::string& to) {
+  const guard lock{all().mutex};
+  for (const opened* c : device_named(to)->open)
+    for (const qp* q : c->qps)
+      if (q->qp_type == IBV_QPT_UD && q->receives.size() < q->cap.max_recv_wr) return true;
+  return false;
+}
+
+void refuse_queue_pairs(const std::string& name, bool refuses) {
+  const guard lock{all().mutex};
+  device_named(name)->refuses = refuses;
+}
+
+unsigned queue_pairs_made(const std::string& name) {
+  const guard lock{all().mutex};
+  return device_named(name)->made;
+}
+
+void before_error(const std::string& name, std::function<void()> call) {
+  const guard lock{all().mutex};
+  device_named(name)->before_error = std::move(call);
 }
 
 void silence(const std::string& name) {

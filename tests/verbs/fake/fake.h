@@ -14,6 +14,7 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,16 @@ void install(std::vector<adapter_plan>);
 void hold(const std::string& from, const std::string& to);                  // from now on they wait
 void release(const std::string& from, const std::string& to, unsigned count = ~0u);  // that many may execute
 void fail_next(const std::string& from, const std::string& to, ibv_wc_status, std::uint32_t vendor);
+
+// Datagrams that adapter `from` sends to queue pairs of adapter `to`.
+void hold_datagrams(const std::string& from, const std::string& to, unsigned but);  // all `but` the next ones wait
+void release_datagrams(const std::string& from, const std::string& to);
+void repeat_datagram(const std::string& from, const std::string& to);  // the last one comes once more
+bool datagrams_unread(const std::string& to);           // what came has not been taken yet, and its receive posted again
+
+void refuse_queue_pairs(const std::string& name, bool);  // none can be made
+unsigned queue_pairs_made(const std::string& name);      // ever
+void before_error(const std::string& name, std::function<void()>);  // called once: its user is about to put one in error
 
 void silence(const std::string& name);                  // it answers nobody and nobody hears it: retries run out
 void remove(const std::string& name);                   // it is no longer listed, without an event

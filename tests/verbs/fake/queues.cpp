@@ -35,6 +35,7 @@ int req_notify_cq(ibv_cq* queue, int solicited_only) {
 int post_send(ibv_qp* queue_pair, ibv_send_wr* wr, ibv_send_wr** bad) {
   const guard lock{all().mutex};
   qp& q = *static_cast<qp*>(queue_pair);
+  if (!all().qps.contains(q.qp_num)) return breach("something was posted to a queue pair that was destroyed"), EINVAL;
   for (; wr; wr = wr->next) {
     *bad = wr;
     if (q.state != IBV_QPS_RTS && q.state != IBV_QPS_ERR) return EINVAL;
@@ -168,6 +169,9 @@ int ibv_destroy_srq(ibv_srq* s) {
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* a) {
   const guard lock{all().mutex};
   if (a->cap.max_inline_data > 220 || a->cap.max_send_sge > 32) return failed<ibv_qp>(EINVAL);  // as adapters have odd limits
+  adapter& at = *of(pd->context).of;
+  if (at.refuses) return failed<ibv_qp>(ENOMEM);
+  ++at.made;
   auto* q = new qp{};
   q->ibv_qp::context = pd->context, q->pd = pd, q->send_cq = a->send_cq, q->recv_cq = a->recv_cq, q->srq = a->srq;
   q->qp_num = all().next_qpn++, q->state = IBV_QPS_RESET, q->qp_type = a->qp_type, q->cap = a->cap;
@@ -178,6 +182,12 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* a) {
 }
 
 int ibv_modify_qp(ibv_qp* queue_pair, ibv_qp_attr* a, int mask) {
+  if (a->qp_state == IBV_QPS_ERR) {
+    std::unique_lock lock{all().mutex};
+    const auto call = std::exchange(of(queue_pair->context).of->before_error, {});
+    lock.unlock();
+    if (call) call();
+  }
   const guard lock{all().mutex};
   qp& q = *static_cast<qp*>(queue_pair);
   const bool rc = q.qp_type == IBV_QPT_RC;
@@ -227,7 +237,7 @@ int ibv_destroy_qp(ibv_qp* gone) {
     if (e.sender == &q) e.sender = nullptr;
   all().qps.erase(q.qp_num);
   q.at().qps.erase(&q);
-  delete &q;
+  all().destroyed.emplace_back(&q);
   return 0;
 }
 

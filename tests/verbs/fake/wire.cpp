@@ -183,9 +183,13 @@ void send_datagram(qp& q, const request& r) {
   if (!answers(*q.at().of)) return void(++all().lost);
   if (r.wr.wr.ud.remote_qpn != 0xff'ffff) {
     adapter* const there = device_at(*q.at().of, way);
-    const auto it = all().qps.find(r.wr.wr.ud.remote_qpn);
-    if (!there || !answers(*there) || it == all().qps.end() || it->second->at().of != there) return void(++all().lost);
-    return deliver(*it->second, r, bytes);
+    if (!there) return void(++all().lost);
+    pair_state& pair = all().pairs[{q.at().of, there}];
+    datagram d{there, r.wr.wr.ud.remote_qpn, r, bytes};
+    if (pair.datagrams_held && pair.datagrams_let == 0) return void(pair.datagrams.push_back(std::move(d)));
+    if (pair.datagrams_held) --pair.datagrams_let;
+    pair.last.assign(1, d);
+    return arrive(d);
   }
   std::array<std::uint8_t, 16> group;
   std::memcpy(group.data(), way.grh.dgid.raw, 16);
@@ -203,6 +207,12 @@ bool bell(int fd) noexcept { return ::eventfd_write(fd, 1) == 0; }
 bool answered(int fd) noexcept {
   eventfd_t one;
   return ::eventfd_read(fd, &one) == 0;
+}
+
+void arrive(const datagram& d) {
+  const auto it = all().qps.find(d.to);
+  if (it == all().qps.end() || it->second->at().of != d.at || !answers(*d.at)) return void(++all().lost);
+  deliver(*it->second, d.what, d.bytes);
 }
 
 void push(cq& queue, const entry& e, bool solicited) {

@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "tests/verbs/fake/fake.h"
 
@@ -15,6 +17,7 @@ namespace fake {
 
 struct qp;
 struct opened;
+struct adapter;
 
 struct mr : ibv_mr {
   unsigned access = 0;
@@ -68,12 +71,21 @@ struct ah : ibv_ah {
   ibv_ah_attr attr{};
 };
 
+struct datagram {
+  adapter* at;
+  std::uint32_t to;               // a queue pair's number
+  request what;
+  std::vector<std::byte> bytes;
+};
+
 struct adapter : ibv_device {
   adapter_plan plan;
   ibv_gid gid{};
   std::set<opened*> open;
   std::uint64_t registered = 0;
-  bool silent = false;
+  bool silent = false, refuses = false;
+  unsigned made = 0;              // queue pairs
+  std::function<void()> before_error;
 };
 
 struct opened : ibv_context {
@@ -92,6 +104,9 @@ struct pair_state {
   unsigned credit = 0;
   std::deque<std::pair<ibv_wc_status, std::uint32_t>> failures;
   std::vector<execution> log;
+  bool datagrams_held = false;
+  unsigned datagrams_let = 0;     // through before they are held
+  std::deque<datagram> datagrams, last;
 };
 
 struct world {
@@ -99,6 +114,7 @@ struct world {
   std::deque<adapter> devices;
   std::unordered_map<std::uint32_t, mr*> regions;
   std::unordered_map<std::uint32_t, qp*> qps;
+  std::deque<std::unique_ptr<qp>> destroyed;  // kept, so that whoever uses one is found out
   std::map<std::pair<const adapter*, const adapter*>, pair_state> pairs;
   std::map<std::array<std::uint8_t, 16>, std::uint16_t> group_lids;     // of the subnet manager
   std::multiset<std::pair<const adapter*, std::array<std::uint8_t, 16>>> joined;  // by rdma_cm
@@ -130,6 +146,7 @@ void push(cq&, const entry&, bool solicited);
 void raise_event(opened&, ibv_event_type, ibv_qp*);
 void run(qp&);                     // executes what waits, as far as it may
 void run_all();
+void arrive(const datagram&);
 void fail_all(qp&);                // it is in error: flushes what waits
 void serve_queues(ibv_context&);   // what is called through it
 
