@@ -43,6 +43,14 @@ status unregistered(rank_t rank) {
   return {errc::invalid, "local memory must be a region of this transport, but for puts of up to max_inline bytes", rank};
 }
 
+// Adapters execute atomics, and write words whole, at multiples of 8 only. Offsets are (clause 13), but memory that was given
+// to add() begins wherever it likes.
+status misaligned(rank_t rank, std::uint64_t address) {
+  return {errc::invalid, "the signal or atomic names a word of rank " + std::to_string(rank) + " at an address that is " +
+                             std::to_string(address % 8) + " past a multiple of 8: add memory that begins at a multiple of 8",
+          rank};
+}
+
 bool is_put(op_kind k) noexcept { return k == op_kind::put || k == op_kind::signal || k == op_kind::put_signal; }
 bool is_get(op_kind k) noexcept { return k == op_kind::get || k == op_kind::get_scatter; }
 
@@ -131,6 +139,7 @@ bool verbs_transport::take_put(const rma_op& op, peer& p) noexcept {
     const target* word = target_of(op.signal, op.rank);
     if (!word) return ends_at_once(op, p, detached(op.rank));
     const std::uint64_t address = word->address + op.signal_offset;
+    if (address % 8) return ends_at_once(op, p, misaligned(op.rank, address));
     const auto fence = static_cast<unsigned>(behind_everything && p.out.reads_in_flight() ? IBV_SEND_FENCE : 0);
     if (adds) {
       ibv_send_wr& wr = c.add(IBV_WR_ATOMIC_FETCH_AND_ADD, work::atomic);
@@ -189,13 +198,15 @@ bool verbs_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   const region* r = op.local == plain_memory ? nullptr : region_at(op.local);
   if (!r) return ends_at_once(op, p, unregistered(op.rank));
   if (!word) return ends_at_once(op, p, detached(op.rank));
+  const std::uint64_t address = word->address + op.remote_offset;
+  if (address % 8) return ends_at_once(op, p, misaligned(op.rank, address));
   if (op.kind == op_kind::swap) return take_swap(op, p, *word);
   if (!has_room(p, 1 + p.rings)) return false;
 
   chain c;
   const bool adds = op.kind == op_kind::fetch_add;
   ibv_send_wr& wr = c.add(adds ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP, work::atomic);
-  wr.wr.atomic.remote_addr = word->address + op.remote_offset, wr.wr.atomic.rkey = word->word_rkey;
+  wr.wr.atomic.remote_addr = address, wr.wr.atomic.rkey = word->word_rkey;
   wr.wr.atomic.compare_add = adds ? op.operand : op.expected;
   wr.wr.atomic.swap = adds ? 0 : op.operand;
   c.take_from(wr, r->base + op.local_offset, 8, r->mr->lkey);
