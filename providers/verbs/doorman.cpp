@@ -23,6 +23,7 @@ constexpr auto first_interval = 2ms, longest_interval = 64ms;
 constexpr auto patience = 800ms;        // with a peer that does not answer
 constexpr auto long_patience = 4000ms;  // if its process is known to live
 constexpr auto between_looks = 100ms;   // after a peer that was heard
+constexpr auto port_grace = 500ms;      // for a port that is down, or has another address, to come back
 
 bool watch(int poll_fd, int fd, void* what) noexcept {
   epoll_event event{};
@@ -105,6 +106,7 @@ void doorman::run() noexcept {
     }
     const std::lock_guard lock{mutex_};
     ask_again();
+    if (!port_trouble_.empty() && lost_.empty() && clock::now() >= port_troubled_ + port_grace) look_at_port();
   }
 }
 
@@ -128,29 +130,60 @@ bool doorman::read_async_event() noexcept {
     }
     default: ibv_ack_async_event(&event);
   }
+  const std::string& device = at_.device->where.device;
+  const std::lock_guard lock{mutex_};
   switch (event.event_type) {
-    case IBV_EVENT_SRQ_LIMIT_REACHED: at_.in->refill_from_event(); return true;
+    case IBV_EVENT_SRQ_LIMIT_REACHED: at_.in->refill_from_event(); break;
     case IBV_EVENT_PORT_ERR:
-    case IBV_EVENT_PORT_ACTIVE: {
-      const std::lock_guard lock{mutex_};
-      port_down_ = event.event_type == IBV_EVENT_PORT_ERR;
-      return true;
-    }
-    case IBV_EVENT_DEVICE_FATAL: {
-      const std::lock_guard lock{mutex_};
-      if (!std::exchange(device_lost_, true)) tell({}, news::kind::device_lost);
-      return true;
-    }
-    default: return true;
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_GID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE: look_at_port(); break;
+    // Of a queue that has failed no entry comes any more, so that nothing that is under way would ever end.
+    case IBV_EVENT_CQ_ERR: lose("a completion queue of " + device + " has failed"); break;
+    case IBV_EVENT_SRQ_ERR: lose("the shared receive queue of " + device + " has failed"); break;
+    case IBV_EVENT_DEVICE_FATAL: lose(device + " has failed or was removed"); break;
+    default: break;
   }
+  return true;
+}
+
+// Nobody can be reached by this adapter any more: once, since peers that were given up stay so.
+void doorman::lose(std::string why) noexcept {
+  if (!lost_.empty()) return;
+  lost_ = std::move(why);
+  tell({}, news::kind::device_lost);
+}
+
+// What keeps this port from being reached where its peers look for it: they were told one LID and one GID, once. Either may
+// be taken away and given back, as a link may go down for a moment, so there is a grace, in which adapters repeat what is
+// not acknowledged. (A P_Key that was taken away is no address: operations then fail, and say so.)
+std::string doorman::port_trouble() const {
+  const adapter& a = *at_.device;
+  ibv_port_attr port{};
+  if (ibv_query_port(a.context.get(), static_cast<std::uint8_t>(a.where.port), &port) != 0 || port.state < IBV_PORT_ACTIVE)
+    return a.text() + " is down";
+  if (!a.where.ethernet && port.lid != a.port.lid)
+    return a.text() + " has LID " + std::to_string(port.lid) + " now, where peers know it by " + std::to_string(a.port.lid);
+  ibv_gid gid{};
+  if (ibv_query_gid(a.context.get(), static_cast<std::uint8_t>(a.where.port), a.where.gid_index, &gid) != 0 ||
+      std::memcmp(gid.raw, a.where.gid.raw, sizeof gid.raw) != 0)
+    return a.text() + " has another GID " + std::to_string(a.where.gid_index) +
+           " than peers know: was the address of its network interface changed?";
+  return {};
+}
+
+void doorman::look_at_port() noexcept {
+  if (port_trouble_.empty()) port_troubled_ = clock::now();
+  port_trouble_ = port_trouble();
+  if (!port_trouble_.empty() && clock::now() - port_troubled_ >= port_grace) lose(port_trouble_);
 }
 
 // A driver that can take a device away from its users tells so by an event. One that cannot (soft-RoCE) waits for them to
 // go, with the device halfway gone: it serves nobody any longer, and is no longer listed.
 void doorman::check_device() noexcept {
-  if (device_lost_ || !in_sysfs_ || ::access(at_.device->context->device->dev_path, F_OK) == 0) return;
-  device_lost_ = true;
-  tell({}, news::kind::device_lost);
+  if (!lost_.empty() || !in_sysfs_ || ::access(at_.device->context->device->dev_path, F_OK) == 0) return;
+  lose(at_.device->where.device + " has failed or was removed");
 }
 
 void doorman::look_at_device() noexcept {
@@ -163,8 +196,8 @@ void doorman::look_at_device() noexcept {
 std::string doorman::device_trouble() noexcept {
   const std::lock_guard lock{mutex_};
   check_device();
-  if (device_lost_) return "; " + at_.device->where.device + " has failed or was removed";
-  return port_down_ ? "; " + at_.device->text() + " is down" : std::string{};
+  const std::string& why = lost_.empty() ? port_trouble_ : lost_;
+  return why.empty() ? why : "; " + why;
 }
 
 // --- asking until there is an answer ---------------------------------------------------------------------------------
@@ -181,8 +214,9 @@ void doorman::begin_asking(link& l) noexcept {
 void doorman::wake_thread() noexcept { ::eventfd_write(wake_fd_, 1); }
 
 int doorman::until_next() noexcept {
-  if (asking_.empty()) return -1;
-  auto first = asking_.front()->next;
+  const bool troubled = !port_trouble_.empty() && lost_.empty();
+  if (asking_.empty() && !troubled) return -1;
+  auto first = troubled ? port_troubled_ + port_grace : asking_.front()->next;
   for (const link* l : asking_) first = std::min(first, l->next);
   return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(first - clock::now()).count()));
 }

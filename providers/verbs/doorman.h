@@ -69,7 +69,7 @@ class doorman {
       silent,      // it does not answer
       refused,     // it has no queue pair to spare
       left,        // it said goodbye
-      device_lost, // rank is nobody's: no operation will ever end by itself
+      device_lost, // rank is nobody's: nobody can be reached any more, as device_trouble() says
     };
     rank_t rank = no_rank;
     kind what{};
@@ -127,6 +127,9 @@ class doorman {
   void run() noexcept;
   bool read_async_event() noexcept;          // not under mutex_; all below are
   void check_device() noexcept;
+  void look_at_port() noexcept;
+  std::string port_trouble() const;
+  void lose(std::string why) noexcept;
   void wake_thread() noexcept;
   int until_next() noexcept;
   void ask_again() noexcept;
@@ -166,7 +169,10 @@ class doorman {
   std::vector<link*> asking_;
   std::vector<news> news_;
   std::atomic<bool> has_news_{false};
-  bool owner_sleeps_ = false, port_down_ = false, device_lost_ = false;
+  bool owner_sleeps_ = false;
+  std::string lost_;                           // why nobody can be reached any more
+  std::string port_trouble_;                   // why nobody can be at present
+  clock::time_point port_troubled_{};          // since when
   bool in_sysfs_ = false;                      // the device was, when it was opened
   clock::time_point looked_{};
 };

@@ -147,6 +147,81 @@ BOOST_AUTO_TEST_CASE(a_port_that_is_down_is_named_with_the_peer_that_does_not_an
   BOOST_TEST_CONTEXT(s.text()) BOOST_TEST(says(s.text(), "port 1 of fake0 is down"));
 }
 
+// A wait is ended, asleep or not, though nothing was under way: by health(), for which it is woken.
+BOOST_AUTO_TEST_CASE(what_an_adapter_can_no_longer_do_ends_waits) {
+  struct row { ibv_event_type event; bool ib; const char* words; };
+  for (const row& r : {row{IBV_EVENT_PORT_ERR, false, "port 1 of fake0 is down"},
+                       row{IBV_EVENT_CQ_ERR, false, "a completion queue of fake0 has failed"},
+                       row{IBV_EVENT_SRQ_ERR, false, "the shared receive queue of fake0 has failed"},
+                       row{IBV_EVENT_GID_CHANGE, false, "port 1 of fake0 has another GID 0 than peers know"},
+                       row{IBV_EVENT_LID_CHANGE, true, "port 1 of fake0 has LID 5 now, where peers know it by 4"}}) BOOST_TEST_CONTEXT(r.words) {
+    const no_breach none;
+    fake::install(r.ib ? infiniband({4, 8, 12}) : roce(3));
+    party p(names(3));
+    p.meet();
+    fake::raise("fake0", r.event);
+    const auto begin = p[0].now();
+    while (p[0].health(1).ok() && p[0].now() - begin < 10s) {
+      if (p[0].arm(transport::wake_by::sleep)) p[0].sleep(begin + 10s);
+      p[0].progress();
+    }
+    BOOST_TEST((p[0].now() - begin < 5s));
+    for (const rank_t peer : {1u, 2u}) {
+      const status s = p[0].health(peer);
+      BOOST_TEST((s.code() == errc::peer_dead));
+      BOOST_TEST_CONTEXT(s.text()) BOOST_TEST(says(s, r.words));
+    }
+    BOOST_TEST(p[1].health(2).ok());
+    BOOST_TEST(p.run(1, put(p.mine(1), p.at(1, 2), 4096)).ok());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_port_that_comes_back_soon_is_no_harm) {
+  const no_breach none;
+  fake::install(roce(2));
+  party p(names(2));
+  p.meet();
+  fake::raise("fake0", IBV_EVENT_PORT_ERR);
+  std::this_thread::sleep_for(50ms);
+  fake::raise("fake0", IBV_EVENT_PORT_ACTIVE);
+  for (int i = 0; i < 70; ++i) {
+    std::this_thread::sleep_for(10ms);
+    BOOST_REQUIRE(p[0].health(1).ok());
+  }
+  BOOST_TEST(p.run(0, put(p.mine(0), p.at(0, 1), 4096)).ok());
+}
+
+// --- words that adapters cannot act upon -------------------------------------------------------------------------------------
+
+// An offset that is aligned does not help where the memory is not.
+BOOST_AUTO_TEST_CASE(words_of_memory_that_is_not_aligned_are_refused) {
+  const no_breach none;
+  fake::install(roce(2));
+  party p(names(2));
+  alignas(8) std::array<std::byte, 264> odd{};
+  const auto region = p[1].add({odd.data() + 4, 256});
+  BOOST_REQUIRE(region.ok());
+  auto keys = std::make_shared<blob_table>();
+  keys->push_back({});
+  keys->push_back(*p[1].key(*region));
+  const segment_id there = *p[0].attach(rank_map::strided(0, 2), keys);
+  const far_place word{1, there, 8};
+  rma_op ops[] = {signal(word, 1), signal(word, 1, signal_how::add), fetch_add(p.mine(0), word, 1, nullptr),
+                  compare_swap(p.mine(0), word, 0, 1, nullptr), test::swap(p.mine(0), word, 1, nullptr),
+                  put_signal(p.mine(0), word, 16, there, 16, 1)};
+  for (const rma_op& op : ops) {
+    const status s = p.run(0, op);
+    BOOST_TEST((s.code() == errc::invalid));
+    BOOST_TEST_CONTEXT(s.text()) BOOST_TEST(says(s, "rank 1 at an address that is 4 past a multiple of 8: add memory that begins"));
+  }
+  BOOST_TEST(p.flush(0, 1).ok());
+  for (const std::byte b : odd) BOOST_REQUIRE((b == std::byte{0}));
+  p.memory(0)[0] = std::byte{9};
+  BOOST_TEST(p.run(0, put(p.mine(0), word, 1)).ok());  // plain bytes go anywhere
+  BOOST_TEST(p.flush(0, 1).ok());
+  BOOST_TEST((odd[12] == std::byte{9}));
+}
+
 // --- memory that cannot be locked -------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(too_little_locked_memory_is_one_line_with_the_mend) {

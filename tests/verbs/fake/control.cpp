@@ -149,7 +149,12 @@ void remove(const std::string& name) {
 
 void raise(const std::string& name, ibv_event_type type) {
   const guard lock{all().mutex};
-  for (opened* c : device_named(name)->open) raise_event(*c, type, nullptr);
+  adapter& d = *device_named(name);
+  if (type == IBV_EVENT_PORT_ERR) d.plan.state = IBV_PORT_DOWN;
+  if (type == IBV_EVENT_PORT_ACTIVE) d.plan.state = IBV_PORT_ACTIVE;
+  if (type == IBV_EVENT_LID_CHANGE) ++d.plan.lid;
+  if (type == IBV_EVENT_GID_CHANGE) ++d.gid.raw[14];
+  for (opened* c : d.open) raise_event(*c, type, nullptr);
 }
 
 bool events_wait(const std::string& name) {

@@ -54,7 +54,8 @@ void before_error(const std::string& name, std::function<void()>);  // called on
 
 void silence(const std::string& name);                  // it answers nobody and nobody hears it: retries run out
 void remove(const std::string& name);                   // it is no longer listed, without an event
-void raise(const std::string& name, ibv_event_type);    // an asynchronous event in all that have it open
+// An asynchronous event in all that have it open; of a port's state, LID and GID, those are then so.
+void raise(const std::string& name, ibv_event_type);
 bool events_wait(const std::string& name);              // to be asked for by somebody
 
 // What those who have the adapter open hold now.
