@@ -2,17 +2,13 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "providers/verbs/death.h"
 #include "providers/verbs/doorman.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {
 namespace {
 
-// How long an adapter waits for an acknowledgement is 4.096 us * 2^timeout; the standard lets it wait up to four times
-// that. After the first try come `retries`, and 7 would not mean seven but for ever (soft-RoCE never ends such an
-// operation). So a peer that is gone is known after 0.23 to 0.94 s on an adapter; soft-RoCE, which is exact and may be
-// starved by a busy machine, gets 0.94 s.
-constexpr std::uint8_t timeout = 13, soft_timeout = 15, retries = 6;
 constexpr std::uint8_t for_ever = 7;          // for a receiver that is not ready: see receiver.h
 constexpr std::uint8_t not_ready_timer = 12;  // 0.64 ms
 constexpr int most_reads = 16;
@@ -104,8 +100,9 @@ status doorman::connect_qp(link& l, std::uint32_t qpn, std::uint32_t psn, const 
                                       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
   if (!e) {
     q.qp_state = IBV_QPS_RTS;
-    q.timeout = at_.device->where.software ? soft_timeout : timeout;
-    q.retry_cnt = retries;
+    const repeating& how = at_.device->where.software ? by_software : by_adapter;
+    q.timeout = how.timeout;
+    q.retry_cnt = how.retries;
     q.rnr_retry = for_ever;
     q.sq_psn = l.psn;
     q.max_rd_atomic = static_cast<std::uint8_t>(

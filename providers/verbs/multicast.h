@@ -6,8 +6,9 @@
 // group, the sender and its number, then the payload. What bears no such header, or is this rank's own, is dropped.
 //
 // A datagram stays in its receive until receive() has given it out and is called again; all else is posted again at
-// once. Datagrams that come upon no receive are lost without a word; each sender's numbers show how many
-// (`lost`), whatever lost them. Whoever relies on a datagram asks again (core/reliable_multicast.h).
+// once. Datagrams that come upon no receive are lost without a word. Whoever relies on a datagram asks again
+// (core/reliable_multicast.h). No user is told how many were lost: each sender's numbers show it, whatever lost them, and
+// tests compare that (`lost`) with what their adapters dropped.
 //
 // Does it arrive? A switch may filter multicast. So join() multicasts a question to the creator, which answers by
 // multicast in its progress(), again and again; when the answer is heard both ways work, and when none is heard for
@@ -45,7 +46,7 @@ class verbs_multicast final : public multicast {
 
   ibv_cq* cq() const noexcept { return cq_; }
   unsigned progress() noexcept;                       // how many datagrams came
-  std::uint64_t lost(group_id) const noexcept;        // by others' numbers, since this rank joined
+  std::uint64_t lost(group_id) const noexcept;        // by others' numbers, since this rank joined: for tests
 
  private:
   struct header;

@@ -2,6 +2,7 @@
 // error is drained and dropped.
 #include <arpa/inet.h>
 
+#include "providers/verbs/death.h"
 #include "providers/verbs/error.h"
 #include "providers/verbs/transport.h"
 
@@ -11,7 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto longest_drain = 200ms;   // of completions that an adapter owes
-constexpr auto quiet_for = 200ms;       // before a peer on another host is probed
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "providers/verbs/death.h"
 #include "providers/verbs/transport.h"
 
 namespace tutti::verbs {
@@ -17,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds shortest_nap = 200us, longest_nap = 20ms;
-constexpr std::chrono::nanoseconds between_probes = 250ms, for_ever = 1h, while_draining = 10ms;
+constexpr std::chrono::nanoseconds for_ever = 1h, while_draining = 10ms;
 
 }  // namespace
 

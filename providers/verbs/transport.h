@@ -44,7 +44,7 @@
 //
 // Errors. A request that fails puts its queue pair in error, and those behind it are flushed. The failed one is ended
 // with its own error, the flushed ones with broken_connection(), and the connection is made anew by the next
-// operation, unless the peer is dead. Retries are finite, see doorman_links.cpp.
+// operation, unless the peer is dead. Retries are finite, see death.h.
 //
 // Atomics are those of the adapter. Most make them atomic towards each other only (IBV_ATOMIC_HCA), not towards the
 // CPU: then cpu_atomics_agree is false. An adapter orders its atomics with those that other queue pairs of it execute,

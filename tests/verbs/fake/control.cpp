@@ -48,6 +48,10 @@ void raise_event(opened& c, ibv_event_type type, ibv_qp* q) {
 }
 
 void install(std::vector<adapter_plan> plans) {
+  std::unique_lock before{all().mutex};
+  auto clocks = std::exchange(all().clocks, {});
+  before.unlock();
+  clocks.clear();  // they end by themselves
   const guard lock{all().mutex};
   world& w = all();
   for (adapter& d : w.devices)

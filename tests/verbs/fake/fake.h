@@ -31,6 +31,7 @@ struct adapter_plan {
   std::uint8_t width = 2;         // of the port: 4 lanes
   int srq_depth = 1024;
   std::uint64_t lockable = ~std::uint64_t{0};  // bytes that may be registered
+  bool patient = false;           // retries take as long as the standard lets them, else no time
   std::string local_cpus;         // in sysfs' words, "00000001"; empty: unknown
 };
 

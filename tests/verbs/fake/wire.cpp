@@ -131,6 +131,21 @@ bool take_receive(qp& to, const request& r) {
   return true;
 }
 
+// Whether its retries for the request in front have run out. They take four times what its attributes say, as they may.
+bool gave_up(qp& q) {
+  if (!q.at().of->plan.patient) return true;
+  const auto now = std::chrono::steady_clock::now();
+  if (q.gives_up == std::chrono::steady_clock::time_point{}) {
+    q.gives_up = now + std::chrono::nanoseconds{4096ll << q.attr.timeout} * (1 + q.attr.retry_cnt) * 4;
+    all().clocks.emplace_back([at = q.gives_up] {
+      std::this_thread::sleep_until(at);
+      const guard lock{all().mutex};
+      run_all();
+    });
+  }
+  return now >= q.gives_up;
+}
+
 outcome execute(qp& q, const request& r) {
   adapter* const there = device_at(*q.at().of, q.attr.ah_attr);
   pair_state& pair = all().pairs[{q.at().of, there}];
@@ -143,6 +158,7 @@ outcome execute(qp& q, const request& r) {
     std::tie(status, vendor) = pair.failures.front();
     pair.failures.pop_front();
   } else if (!to) {
+    if (!gave_up(q)) return outcome::waits;
     status = IBV_WC_RETRY_EXC_ERR, vendor = 0x81;
   } else {
     const bool immediate = r.wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;

@@ -3,11 +3,13 @@
 #pragma once
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -64,6 +66,7 @@ struct qp : ibv_qp {
   std::deque<receive> receives;
   std::uint64_t posted = 0, reclaimed = 0;
   std::set<std::array<std::uint8_t, 16>> groups;
+  std::chrono::steady_clock::time_point gives_up{};  // on the request that is being repeated
   opened& at() const noexcept;
 };
 
@@ -122,6 +125,7 @@ struct world {
   std::uint64_t lost = 0;
   std::vector<std::string> breaches;
   std::string folder;              // of what sysfs would have
+  std::vector<std::jthread> clocks;  // each for the end of somebody's retries
   ~world();
 };
 world& all();

@@ -1,0 +1,57 @@
+// Peers on other hosts, whose processes nobody here can watch: over adapters that exist in this process alone (fake/fake.h).
+#define BOOST_TEST_MODULE fake_hosts
+#include <boost/test/unit_test.hpp>
+#include <thread>
+
+#include "tests/verbs/fake_party.h"
+
+using namespace tutti;
+using namespace tutti::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// How long rank 0 waits, asleep, until health() tells that rank 1 is dead; it asks every 50 ms, as core/job.cpp does.
+std::chrono::nanoseconds until_told(party& p, std::chrono::nanoseconds at_most) {
+  const auto begin = p[0].now();
+  while (p[0].health(1).ok() && p[0].now() - begin < at_most)
+    for (const auto next = p[0].now() + 50ms; p[0].now() < next;) {
+      if (p[0].arm(transport::wake_by::sleep)) p[0].sleep(next);
+      p[0].progress();
+    }
+  return p[0].now() - begin;
+}
+
+}  // namespace
+
+// With nothing under way, and an adapter that repeats for as long as the standard allows. What a busy machine adds is no part
+// of the bound: one of a few attempts is within it.
+BOOST_AUTO_TEST_CASE(a_death_on_another_host_is_told_within_a_second) {
+  const no_breach none;
+  std::chrono::nanoseconds least = 1h;
+  for (int attempt = 0; attempt < 4 && least > 1s; ++attempt) {
+    auto plans = roce(3);
+    for (auto& plan : plans) plan.patient = true;
+    fake::install(plans);
+    party p(names(3), {0, 1, 1});
+    p.meet();
+    fake::silence("fake1");
+    least = std::min(least, until_told(p, 5s));
+    BOOST_TEST((p[0].health(1).code() == errc::peer_dead));
+    BOOST_TEST(says(p[0].health(1), "rank 1 died: rank 1 does not answer"));
+    BOOST_TEST(p[0].health(2).ok());
+  }
+  BOOST_TEST((least < 1s), "told after " << least.count() / 1'000'000 << " ms");
+}
+
+// Adapters answer for ranks that do not run.
+BOOST_AUTO_TEST_CASE(a_connected_peer_that_does_nothing_is_not_taken_for_dead) {
+  const no_breach none;
+  auto plans = roce(2);
+  for (auto& plan : plans) plan.patient = true;
+  fake::install(plans);
+  party p(names(2), {0, 1});
+  p.meet();
+  BOOST_TEST((until_told(p, 1500ms) >= 1500ms));
+  BOOST_TEST(p[0].health(1).ok());
+}
