@@ -159,6 +159,10 @@ BOOST_AUTO_TEST_CASE(what_an_adapter_can_no_longer_do_ends_waits) {
     fake::install(r.ib ? infiniband({4, 8, 12}) : roce(3));
     party p(names(3));
     p.meet();
+    for (int i = 0; i < 20; ++i) {  // its peers know that it sleeps, so that nothing is posted from here on
+      if (p[0].arm(transport::wake_by::sleep)) p[0].disarm();
+      p.drive();
+    }
     fake::raise("fake0", r.event);
     const auto begin = p[0].now();
     while (p[0].health(1).ok() && p[0].now() - begin < 10s) {
