@@ -1,4 +1,4 @@
-// This host's IPv4 interfaces, and which of them reaches a group of peers. Private to core/ip_multicast.
+// This host's IPv4 interfaces, and which of them reaches a group of peers. For core/ip_multicast and providers/messages.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -2,9 +2,10 @@
 //
 // Endpoints are opened by the first operation towards a peer, by the first answer to it, or when its health is asked
 // for. A peer ends in one of three ways: it says goodbye; its process ends (on this host a pidfd tells, sooner and surer
-// than any library: UCX's keepalive looks at /proc, where a zombie looks alive); or the link loses the connection. A lost
-// connection is only a suspicion at first, because a peer that leaves closes its sockets right behind its goodbye, and a process that
-// is killed closes its sockets before its pidfd tells. Both get a moment before judgement.
+// than any library: UCX's keepalive looks at /proc, where a zombie looks alive; across hosts a lifeline, where the link
+// keeps quiet); or the link loses the connection. A lost connection is only a suspicion at first, because a peer that
+// leaves closes its sockets right behind its goodbye, and a process that is killed closes its sockets before its pidfd
+// tells. Both get a moment before judgement.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -40,7 +41,7 @@ result<std::vector<std::byte>> message_transport::address() {
   auto own = link_->address();
   if (!own) return own.error();
   address_head head;
-  head.pid = ::getpid(), head.host = host_;
+  head.pid = ::getpid(), head.host = host_, head.line = lifeline_.address();
   head.link_bytes = static_cast<std::uint32_t>(own->size());
   const region* doze = has_doze_region_ ? region_at(static_cast<std::uint32_t>(doze_region_)) : nullptr;
   if (doze) {
@@ -109,6 +110,7 @@ void message_transport::open_endpoint(peer& p) noexcept {
   const auto head = *head_of<address_head>(blob);
   const bool local = head.host == host_;
   if (local && head.pid != ::getpid() && p.pidfd < 0) watch_process(p, head.pid);
+  if (!local && !leaving_) watch_host(p, head.line);
   // It may have left, or died, and that may have arrived here: then no connection is made.
   drain();
   if (p.end && p.pidfd >= 0 && readable(p.pidfd)) bury_dead(p);
@@ -145,6 +147,30 @@ void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
   ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, p.pidfd, &event);
 }
 
+void message_transport::watch_host(peer& p, const lifeline_address& there) noexcept {
+  p.line_fd = lifeline_.connect(there);
+  epoll_event event{};
+  event.events = lifeline::events;
+  event.data.ptr = &p;
+  if (p.line_fd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, p.line_fd, &event);
+}
+
+void message_transport::read_lifeline(peer& p) noexcept {
+  switch (lifeline::read(p.line_fd, p.line_stood)) {
+    case lifeline::tale::nothing: return;
+    case lifeline::tale::stands: p.line_stood = true; return;
+    case lifeline::tale::never: break;
+    case lifeline::tale::ended: suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank}); break;
+    case lifeline::tale::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
+  }
+  ::close(std::exchange(p.line_fd, -1));  // which takes it out of poll_fd_
+}
+
+void message_transport::close_watches(peer& p) noexcept {
+  for (int* fd : {&p.pidfd, &p.line_fd})
+    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+}
+
 void message_transport::suspect(peer& p, status why) noexcept {
   if (!p.end || p.suspected != time_point{}) return;
   p.suspected = now() + moment;
@@ -161,10 +187,9 @@ void message_transport::connection_lost(peer& p, status why) noexcept {
 void message_transport::bury(peer& p, status why) noexcept {
   if (!p.end) return;
   p.end = std::move(why);
-  if (p.pidfd >= 0) {
-    ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.pidfd, nullptr);
-    ::close(std::exchange(p.pidfd, -1));
-  }
+  if (p.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.pidfd, nullptr);
+  if (p.line_fd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.line_fd, nullptr);
+  close_watches(p);
   fail_queue(p);
   close_soon(p);
 }
@@ -230,6 +255,7 @@ void message_transport::judge_suspects() noexcept {
       if (p.end) bury_dead(p);
     }
     // Its process lives on and nothing else breaks a connection within one host: its transport is gone.
+    if (p.end && now() >= p.suspected) drain();
     if (p.end && now() >= p.suspected) bury(p, p.pidfd >= 0 ? left(p.rank, p.suspicion.text()) : died(p.rank, p.suspicion.text()));
     if (p.end) {
       ++i;
@@ -247,7 +273,8 @@ bool message_transport::look_for_deaths(int timeout_ms) noexcept {
     auto* p = static_cast<peer*>(events[i].data.ptr);
     if (!p || !p->end) continue;
     drain();
-    if (p->end) bury_dead(*p);
+    if (!p->end) continue;
+    p->line_fd >= 0 ? read_lifeline(*p) : bury_dead(*p);
   }
   return n > 0;
 }
@@ -262,7 +289,7 @@ status message_transport::health(rank_t rank) noexcept {
       watch_process(*p, head_of<address_head>((*addresses_)[rank])->pid);
     if (!p->heard || p->pidfd < 0) open_endpoint(*p);
     progress();
-    if (p->end && p->pidfd >= 0) look_for_deaths(0);
+    if (p->end && (p->pidfd >= 0 || p->line_fd >= 0)) look_for_deaths(0);
   }
   return p->end;
 }

@@ -37,6 +37,7 @@ struct link_traits {
   bool keeps = true;                     // send() may answer `kept`
   bool shared_memory = false;            // peers on this host may map memory from allocate()
   bool only_this_host = false;
+  bool tells_losses = true;              // connection_lost() or suspect() is called though nothing is to be sent
   // Bounds of one sleep, against wake-ups that the library loses; before the first connection, and after.
   std::chrono::nanoseconds longest_sleep_alone = std::chrono::milliseconds{50};
   std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds{50};

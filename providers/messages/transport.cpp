@@ -52,6 +52,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
     return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};
 
   if (!traits_.only_this_host) {
+    if (!traits_.tells_losses) lifeline_.listen(size_);
     ip_.emplace([this] { return progress(); }, p);
     if (ip_->wait_fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, ip_->wait_fd(), &event) != 0)
       return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};
@@ -76,7 +77,7 @@ message_transport::~message_transport() {
   for (auto& p : peers_) {
     if (!p) continue;
     unmap(p->doze_page);
-    if (p->pidfd >= 0) ::close(p->pidfd);
+    close_watches(*p);
   }
   for (region& r : regions_)
     if (r.base) bury_memory(r);

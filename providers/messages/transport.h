@@ -32,6 +32,7 @@
 #include "core/provider.h"
 #include "providers/messages/link.h"
 #include "providers/messages/shared_memory.h"
+#include "providers/messages/lifeline.h"
 #include "providers/messages/silence.h"
 #include "providers/messages/wire.h"
 
@@ -91,6 +92,8 @@ struct peer {
   status unreported;           // of an operation that named no completion
   void* line = nullptr;        // the link's connection
   int pidfd = -1;
+  int line_fd = -1;            // a lifeline to a peer on another host, where the link does not tell losses
+  bool line_stood = false;
   bool asked = false;          // an endpoint was opened, or that was tried
   bool heard = false;          // it has sent to me, so it wants to know when I leave
   bool stalled = false;        // in stalled_
@@ -213,6 +216,9 @@ class message_transport final : public transport {
   void open_endpoint(peer&) noexcept;
   void open_soon(peer&) noexcept;              // inside a link's callbacks connections are not opened
   void watch_process(peer&, std::int32_t pid) noexcept;
+  void watch_host(peer&, const lifeline_address&) noexcept;
+  void read_lifeline(peer&) noexcept;
+  void close_watches(peer&) noexcept;
   bool same_host(rank_t) const noexcept;
   void bury(peer&, status) noexcept;           // ends all its operations; safe inside a link's callbacks
   void bury_dead(peer&) noexcept;
@@ -292,11 +298,12 @@ class message_transport final : public transport {
   one_sided* reach_ = nullptr;                // the link's, if it has that
   link_traits traits_;
   silence_watch silence_;
+  lifeline lifeline_;                         // listens where the link does not tell losses
   std::optional<ip_multicast> ip_;            // none on a fabric of one host
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
   host_id host_{};
-  int poll_fd_ = -1;             // the link's descriptor, the pidfds of peers, and the alarm
+  int poll_fd_ = -1;             // the link's descriptor, the pidfds and lifelines of peers, and the alarm
   int alarm_fd_ = -1;            // ends a wait on wait_fd() that has lasted long
 
   shared_blobs addresses_;

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "core/bootstrap.h"
+#include "providers/messages/lifeline.h"
 #include "providers/messages/shared_memory.h"
 
 namespace tutti::messages {
 
-inline constexpr std::uint32_t wire_version = 4;
+inline constexpr std::uint32_t wire_version = 5;
 
 enum class message_kind : std::uint8_t {
   hello,      // first message on a connection: its origin wants to be told when this rank leaves
@@ -60,6 +61,7 @@ struct address_head {
   std::int32_t pid = 0;
   host_id host{};
   memory_name doze;                 // begins with the doze word; nameless: nobody can store into this rank's memory
+  lifeline_address line;
   std::uint32_t link_bytes = 0;
   std::uint32_t doze_key_bytes = 0;
 };

@@ -21,6 +21,7 @@ messages::link_traits describe(const fi_info& info, bool can_wait, bool reaches)
   t.only_this_host = !reaches_other_hosts(info);
   t.piece_bytes = buffer_bytes - sizeof(message);
   t.keeps = false;
+  t.tells_losses = false;
   if (!can_wait) t.longest_sleep_alone = t.longest_sleep = 100us;
   else if (reaches) t.longest_sleep = 5ms;  // the bell for a signal by key comes when its origin next drives libfabric
 

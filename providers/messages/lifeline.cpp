@@ -1,0 +1,94 @@
+#include "providers/messages/lifeline.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+
+namespace tutti::messages {
+namespace {
+
+static_assert(lifeline::events == (std::uint32_t{EPOLLET} | EPOLLRDHUP | EPOLLIN | EPOLLOUT));
+
+constexpr int idle_seconds = 1, probe_seconds = 1, probes = 2;
+
+sockaddr_in socket_address(std::uint32_t address, std::uint32_t port) noexcept {
+  sockaddr_in a{};
+  a.sin_family = AF_INET, a.sin_port = htons(static_cast<std::uint16_t>(port)), a.sin_addr.s_addr = htonl(address);
+  return a;
+}
+
+void set_option(int fd, int level, int name, int value) noexcept { ::setsockopt(fd, level, name, &value, sizeof value); }
+
+// Which of the peer's addresses to take: one on a subnet of mine before any other. One that is also mine means this host,
+// as those of bridges for containers do, which are alike on every host; 0: none is left.
+std::uint32_t choose(const ip_place& mine, const ip_place& peer) noexcept {
+  std::uint32_t any = 0;
+  const auto* const my_end = mine.at.begin() + std::min<std::size_t>(mine.count, mine.at.size());
+  const auto* const end = peer.at.begin() + std::min<std::size_t>(peer.count, peer.at.size());
+  for (const auto* at = peer.at.begin(); at != end; ++at) {
+    if (mine.network == peer.network) return at->address;
+    const auto is_mine = [&](const auto& m) { return m.address == at->address; };
+    const auto beside = [&](const auto& m) { return (m.address & m.mask) == (at->address & m.mask); };
+    if (std::any_of(mine.at.begin(), my_end, is_mine)) continue;
+    if (std::any_of(mine.at.begin(), my_end, beside)) return at->address;
+    if (!any) any = at->address;
+  }
+  return any;
+}
+
+}  // namespace
+
+lifeline::~lifeline() {
+  if (listener_ >= 0) ::close(listener_);
+}
+
+void lifeline::listen(std::uint32_t peers) {
+  std::uint32_t kept = 0;
+  std::ifstream{"/proc/sys/net/core/somaxconn"} >> kept;
+  here_.place = place_of_this_process(ip_interfaces());
+  if (peers > kept || here_.place.count == 0) return;
+  listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_in own = socket_address(INADDR_ANY, 0);
+  socklen_t bytes = sizeof own;
+  if (listener_ >= 0 && ::bind(listener_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 &&
+      ::listen(listener_, static_cast<int>(peers)) == 0 &&
+      ::getsockname(listener_, reinterpret_cast<sockaddr*>(&own), &bytes) == 0)
+    here_.port = ntohs(own.sin_port);
+}
+
+int lifeline::connect(const lifeline_address& peer) const noexcept {
+  const std::uint32_t address = peer.port && here_.port ? choose(here_.place, peer.place) : 0;
+  const int s = address ? ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+  if (s < 0) return -1;
+  set_option(s, IPPROTO_TCP, TCP_KEEPIDLE, idle_seconds);
+  set_option(s, IPPROTO_TCP, TCP_KEEPINTVL, probe_seconds);
+  set_option(s, IPPROTO_TCP, TCP_KEEPCNT, probes);
+  set_option(s, SOL_SOCKET, SO_KEEPALIVE, 1);
+  const sockaddr_in to = socket_address(address, peer.port);
+  if (::connect(s, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 || errno == EINPROGRESS) return s;
+  ::close(s);
+  return -1;
+}
+
+lifeline::tale lifeline::read(int socket, bool stood) noexcept {
+  int error = 0;
+  socklen_t bytes = sizeof error;
+  tcp_info now{};
+  socklen_t room = sizeof now;
+  if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 ||
+      ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &now, &room) != 0)
+    return tale::nothing;
+  if (now.tcpi_state == TCP_ESTABLISHED) return tale::stands;
+  if (now.tcpi_state == TCP_SYN_SENT) return tale::nothing;
+  // Reset or ended before anyone saw it stand: what was never there is refused, or not reached at all.
+  if (error == ECONNRESET || error == 0) return tale::ended;
+  return stood ? tale::silent : tale::never;
+}
+
+}  // namespace tutti::messages

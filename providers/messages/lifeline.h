@@ -1,0 +1,49 @@
+// Deaths across hosts, for links whose library keeps them to itself: libfabric closes a connection that its peer has left
+// and connects again when there is something to send, so that a rank which waits for an answer, or for a word, waits for
+// ever. On one host a pidfd tells; this is its counterpart: a TCP connection upon which nothing is ever sent.
+//
+// Each rank listens and never accepts. The kernel completes the connections of others all the same, and resets them when
+// the process ends, however it ends. So they cost the rank that is watched no descriptor, the one that watches one for each
+// peer on another host that it has an endpoint to. It is the peer's kernel that answers the probes of one that has been
+// idle for a second: a process that computes for long, or is stopped, is not taken for dead; a host that leaves two probes
+// without an answer is, after three seconds.
+//
+// Only a connection that once stood is believed. One that never came about (a firewall, no interface in common) says
+// nothing about the peer.
+#pragma once
+#include <cstdint>
+
+#include "core/ip_interface.h"
+
+namespace tutti::messages {
+
+struct lifeline_address {
+  ip_place place;
+  std::uint32_t port = 0;  // 0: none
+};
+
+class lifeline {
+ public:
+  lifeline() = default;
+  lifeline(const lifeline&) = delete;
+  lifeline& operator=(const lifeline&) = delete;
+  ~lifeline();
+
+  // None where the kernel would not keep `peers` connections that are not accepted (net.core.somaxconn), or has no IPv4.
+  void listen(std::uint32_t peers);
+  const lifeline_address& address() const noexcept { return here_; }
+
+  // A socket that is being connected, for the caller to watch by `events` and to close; -1: there can be none.
+  int connect(const lifeline_address& peer) const noexcept;
+  static constexpr std::uint32_t events = 1u << 31 | 0x2005;  // EPOLLET | EPOLLRDHUP | EPOLLIN | EPOLLOUT
+
+  enum class tale : std::uint8_t { nothing, stands, never, ended, silent };
+  // What an event of it means. `stood`: an earlier one meant that it stands.
+  static tale read(int socket, bool stood) noexcept;
+
+ private:
+  int listener_ = -1;
+  lifeline_address here_;
+};
+
+}  // namespace tutti::messages
