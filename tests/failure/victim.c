@@ -1,8 +1,9 @@
 /* One rank ends in the middle of what all ranks do; the others must be told its name within a second, and leave
- * nothing behind. Usage: victim SCENE HOW BOOK
+ * nothing behind. Usage: victim SCENE HOW BOOK RANK
  *   SCENE  barrier (the algorithm by TUTTI_BARRIER), ibarrier, put, wait
  *   HOW    kill, segv, exit
  *   BOOK   a file of 4096 bytes that all ranks map: when the victim ended
+ *   RANK   the victim
  * Survivors print "survived" when all is well and exit with status 0. */
 #include <dirent.h>
 #include <fcntl.h>
@@ -60,14 +61,15 @@ static void end(const char *how) {
 }
 
 int main(int argc, char **argv) {
-  CHECK(argc == 4);
+  CHECK(argc == 5);
   const int book = open(argv[3], O_RDWR);
   shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, book, 0);
   CHECK(book >= 0 && shared != MAP_FAILED);
 
   /* The first context pays for what the process keeps for good (the launcher's client, a provider's library). */
   begin();
-  const uint32_t me = tutti_rank(check_ctx), n = tutti_size(check_ctx), victim = n / 2;
+  const uint32_t me = tutti_rank(check_ctx), n = tutti_size(check_ctx), victim = (uint32_t)atoi(argv[4]);
+  CHECK(victim < n);
   const int mapped_before = mappings();
   tutti_t job = NULL;
   CHECK(tutti_init(NULL, &job) == TUTTI_OK);
