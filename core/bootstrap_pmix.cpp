@@ -23,6 +23,8 @@
 namespace tutti {
 namespace {
 
+constexpr char did_not_end[] = "the exchange with the other ranks did not end in time: ";
+
 std::atomic<std::uint64_t> exchanges_begun{0};
 
 status failed(const char* what, pmix_status_t code) {
@@ -141,7 +143,7 @@ class pmix_bootstrap final : public bootstrap {
   result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) override {
     const std::string key = next_key();
     if (status s = publish(key, mine); !s) return s;
-    if (status s = fence(deadline); !s) return s.code() == errc::peer_dead ? name_the_dead(s, key) : s;
+    if (status s = fence(deadline); !s) return name_the_missing(s, key);
     auto blobs = std::make_shared<blob_table>();
     for (rank_t r = 0; r < size_; ++r) {
       if (r == me_.rank) {
@@ -214,8 +216,7 @@ class pmix_bootstrap final : public bootstrap {
     if (code != PMIX_SUCCESS) return failed("the exchange with the other ranks", code);
     context.release();  // the callback's now
     if (!state->wait(deadline) || state->code == PMIX_ERR_TIMEOUT)
-      return {errc::timed_out, "the exchange with the other ranks did not end in time: one of " +
-                                   std::to_string(size_) + " ranks did not take part"};
+      return {errc::timed_out, std::string{did_not_end} + "one of " + std::to_string(size_) + " ranks did not take part"};
     return state->code == PMIX_SUCCESS ? status{} : failed("the exchange with the other ranks", state->code);
   }
 
@@ -242,9 +243,11 @@ class pmix_bootstrap final : public bootstrap {
     return std::move(state->bytes);
   }
 
-  // The launcher says that a rank died, not which. If all others have published, it is the one that has not; if more
-  // are missing, the fence may have been broken off before the living one's data came, and nobody is accused.
-  status name_the_dead(const status& unnamed, const std::string& key) {
+  // The launcher says that a rank died, not which, or nothing at all until the deadline. If all others have published, it
+  // is the one that has not; if more are missing, the fence may have been broken off before the living one's data came,
+  // and nobody is accused.
+  status name_the_missing(const status& unnamed, const std::string& key) {
+    if (unnamed.code() != errc::peer_dead && unnamed.code() != errc::timed_out) return unnamed;
     const time_point soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
     status named;
     for (rank_t r = 0; r < size_; ++r) {
@@ -254,7 +257,9 @@ class pmix_bootstrap final : public bootstrap {
         named = blob.error();
       }
     }
-    return named.ok() ? unnamed : named;
+    if (named.ok() || unnamed.code() == errc::peer_dead) return named.ok() ? unnamed : named;
+    return {errc::timed_out, std::string{did_not_end} + "rank " + std::to_string(named.peer()) + " did not take part",
+            named.peer()};
   }
 
   pmix_proc_t me_{}, all_{};
