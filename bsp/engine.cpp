@@ -60,13 +60,49 @@ bool engine::pop_reg(const void* address) {
   return broken("bsp_pop_reg", hex(address) + " is not registered; pop what was pushed, by the same address");
 }
 
-bool engine::find_area(const char* call, const void* address, std::uint64_t offset, std::uint64_t bytes,
-                       std::uint32_t& area) {
+bool engine::find_area(const char* call, std::uint32_t pid, const void* address, std::uint64_t offset,
+                       std::uint64_t bytes, std::uint32_t& area) {
   area = address ? areas_.find(address) : registrar::no_area;
   if (area == registrar::no_area)
     return broken(call, hex(address) + " is not registered; bsp_push_reg takes effect at the next bsp_sync");
-  if (offset + bytes >= offset) return true;
-  return broken(call, number(bytes) + " bytes at offset " + number(offset) + "; no range is like that");
+  const std::uint64_t there = areas_.bytes_at(area, pid);
+  if (offset <= there && bytes <= there - offset) [[likely]] return true;
+  return broken(call, number(bytes) + " bytes at offset " + number(offset) + " of an area of which process " +
+                          number(pid) + " registered " + number(there) + " bytes; " +
+                          (there ? "it must stay inside them" : "it has no part in the area"));
+}
+
+// Everyone learns how much everyone has of the new areas.
+bool engine::tell_sizes(const char* call) {
+  const std::uint32_t pushes = areas_.pushes();
+  for (std::uint32_t pid = 0; pid < size_; ++pid) {
+    lane& l = lanes_[pid];
+    if (pid == me_) continue;
+    close_run(l);
+    for (std::uint32_t first = 0; first < pushes;) {
+      const std::uint64_t all = sizeof(sizes_head) + std::uint64_t{8} * (pushes - first);
+      if (l.data.room() < sizeof(sizes_head) + 8 && !extend(call, l.data, stage::data, peers_[pid].reads_me, all)) return false;
+      const auto count = static_cast<std::uint32_t>((std::min<std::uint64_t>(l.data.room(), all) - sizeof(sizes_head)) / 8);
+      const sizes_head h{sizes_mark, first, count};
+      std::memcpy(l.data.at, &h, sizeof h);
+      l.data.at += sizeof h;
+      for (const std::uint32_t end = first + count; first < end; ++first, l.data.at += 8) {
+        const std::uint64_t bytes = areas_.pushed_bytes(first);
+        std::memcpy(l.data.at, &bytes, sizeof bytes);
+      }
+    }
+  }
+  return true;
+}
+
+status engine::on_sizes(std::uint32_t from, const sizes_head& h, const std::byte* sizes) {
+  if (h.count > areas_.pushes() || h.first > areas_.pushes() - h.count) return differ(from);
+  for (std::uint32_t i = 0; i < h.count; ++i) {
+    std::uint64_t bytes;
+    std::memcpy(&bytes, sizes + std::size_t{8} * i, sizeof bytes);
+    areas_.hear(h.first + i, from, size_, bytes);
+  }
+  return {};
 }
 
 bool engine::extend(const char* call, chain& c, stage s, bool in_place, std::uint64_t wanted) {
@@ -100,14 +136,16 @@ void engine::close_run(lane& l) noexcept {
 
 // Leaves room for the header of a put, of which the first piece is to come, and closes it again unless later puts may
 // go on in it.
-bool engine::open_run(const char* call, lane& l, bool in_place, const void* address, std::uint32_t area,
+bool engine::open_run(const char* call, lane& l, std::uint32_t pid, const void* address, std::uint32_t area,
                       std::uint64_t offset, std::uint64_t bytes, bool goes_on) {
   const bool by_words = ((offset | bytes) & 7) == 0;
   l.run_long = !scheme_.compresses || goes_on || !put4::fits(area, offset, bytes, by_words);
   const std::uint64_t head = !l.run_long ? 4 : offset >> 32 == 0 ? sizeof(put12) : sizeof(put16);
   // A small put is not worth cutting.
-  if (l.data.room() < head + std::min(bytes, compact_bytes) && !extend(call, l.data, stage::data, in_place, head + bytes))
+  if (l.data.room() < head + std::min(bytes, compact_bytes) &&
+      !extend(call, l.data, stage::data, peers_[pid].reads_me, head + bytes))
     return false;
+  const std::uint64_t there = areas_.bytes_at(area, pid);
   l.run_head = l.data.at;
   l.run_address = address;
   l.run_area = area;
@@ -116,11 +154,16 @@ bool engine::open_run(const char* call, lane& l, bool in_place, const void* addr
   l.word_address = &l;
   if (!l.run_long) {
     l.run_word = put4::pack(area, offset, 0, by_words);
-    if (scheme_.joins && !watched_) l.word_address = address, l.word_head = put4::pack(area, 0, 0, true);
+    if (scheme_.joins && !watched_) {
+      l.word_address = address;
+      l.word_end = std::min<std::uint64_t>(there, 8ull * put4::offsets);
+      l.word_head = put4::pack(area, 0, 0, true);
+    }
   }
   l.data.at += head;
-  l.run_end = l.data.end;
-  if (!l.run_long) l.run_end = std::min(l.run_end, l.data.at + (put4::most_units << (by_words ? 3 : 0)));
+  std::uint64_t most = std::min<std::uint64_t>(l.data.room(), there - offset);
+  if (!l.run_long) most = std::min<std::uint64_t>(most, put4::most_units << (by_words ? 3 : 0));
+  l.run_end = l.data.at + most;
   return true;
 }
 
@@ -130,7 +173,7 @@ bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, c
   if (!check_pid(call, pid)) return false;
   if (bytes == 0) return true;
   std::uint32_t area;
-  if (!find_area(call, address, offset, bytes, area)) return false;
+  if (!find_area(call, pid, address, offset, bytes, area)) return false;
   lane& l = lanes_[pid];
   const bool in_place = peers_[pid].reads_me;
   bool goes_on = l.run_address == address && l.run_next == offset;  // in a header that was full
@@ -139,7 +182,7 @@ bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, c
   if (bytes >= pulls_from_ && !in_place) return put_to_be_pulled(call, l, from, area, offset, bytes);
   while (bytes > 0) {
     close_run(l);
-    if (!open_run(call, l, in_place, address, area, offset, bytes, goes_on)) return false;
+    if (!open_run(call, l, pid, address, area, offset, bytes, goes_on)) return false;
     auto piece = std::min<std::uint64_t>(bytes, static_cast<std::uint64_t>(l.run_end - l.data.at));
     if (piece < bytes) piece &= ~std::uint64_t{7};
     l.run_cut = piece < bytes;  // never where the header is put4
@@ -190,7 +233,7 @@ bool engine::request(call_kind kind, std::uint32_t pid, const void* address, std
   if (!check_pid(call, pid)) return false;
   if (bytes == 0) return true;
   std::uint32_t area;
-  if (!find_area(call, address, offset, bytes, area)) return false;
+  if (!find_area(call, pid, address, offset, bytes, area)) return false;
   lane& l = lanes_[pid];
   const get_request r{offset, bytes, reinterpret_cast<std::uintptr_t>(into), area, direct};
   if (l.requests.room() < sizeof r && !extend(call, l.requests, stage::requests, peers_[pid].reads_me, sizeof r))
@@ -213,7 +256,7 @@ bool engine::hpput(std::uint32_t pid, const void* source, const void* address, s
                    std::uint64_t bytes) {
   if (!goes_direct(pid, bytes)) return put_slowly(call_kind::hpput, pid, source, address, offset, bytes);
   std::uint32_t area;
-  if (!check_pid("bsp_hpput", pid) || !find_area("bsp_hpput", address, offset, bytes, area)) return false;
+  if (!check_pid("bsp_hpput", pid) || !find_area("bsp_hpput", pid, address, offset, bytes, area)) return false;
   if (watched_) saw(call_kind::hpput, pid, source, area, offset, bytes);
   lanes_[pid].direct.push_back({static_cast<const std::byte*>(source), offset, bytes, area});
   return true;

@@ -40,7 +40,7 @@ struct engine_options {
   std::uint64_t memory = 0;  // most bytes to pack into; 0: a quarter of the machine's memory, shared by the node's ranks
 };
 
-class engine final : private pull_sink {
+class engine final : private record_sink {
  public:
   // Collective over the team; blocks.
   static result<std::unique_ptr<engine>> open(team&, const engine_options&);
@@ -80,19 +80,21 @@ class engine final : private pull_sink {
         return true;
       }
       // A few words of the area that was put to last: a short header and no look-up.
-      if (address == l.word_address && bytes - 1 < most_words && ((offset | bytes) & 7) == 0 &&
-          offset < 8ull * put4::offsets && l.data.room() >= 4 + bytes) {
-        if (l.run_head) close_short(l);
-        std::byte* const at = l.data.at;
-        l.run_head = at;
-        l.run_word = l.word_head | static_cast<std::uint32_t>(offset >> 3) << 16;
-        copy_small(at + 4, source, bytes);
-        l.data.at = at + 4 + bytes;
-        l.run_end = std::min(l.data.end, at + 4 + most_words);
-        l.run_address = address;
-        l.run_next = offset + bytes;
-        l.run_mask = 7;
-        return true;
+      if (address == l.word_address && ((offset | bytes) & 7) == 0 && offset < l.word_end) {
+        const std::uint64_t most = std::min(most_words, l.word_end - offset);
+        if (bytes - 1 < most && l.data.room() >= 4 + bytes) {
+          if (l.run_head) close_short(l);
+          std::byte* const at = l.data.at;
+          l.run_head = at;
+          l.run_word = l.word_head | static_cast<std::uint32_t>(offset >> 3) << 16;
+          copy_small(at + 4, source, bytes);
+          l.data.at = at + 4 + bytes;
+          l.run_end = std::min(l.data.end, at + 4 + most);
+          l.run_address = address;
+          l.run_next = offset + bytes;
+          l.run_mask = 7;
+          return true;
+        }
       }
     }
     return put_slowly(call_kind::put, pid, source, address, offset, bytes);
@@ -120,7 +122,7 @@ class engine final : private pull_sink {
   // What is packed for one process.
   struct lane {
     chain data;
-    std::byte* run_end = nullptr;          // the open put may grow to here
+    std::byte* run_end = nullptr;          // the open put may grow to here, inside the area as well
     const void* run_address = nullptr;     // and does, if this address
     std::uint64_t run_next = 0;            // at this offset is put to next
     std::uint64_t run_mask = 0;            // by a multiple of this, plus one
@@ -129,7 +131,8 @@ class engine final : private pull_sink {
     bool run_long = false;                 // the header is not put4, and this is where it begins and in which area:
     std::uint32_t run_area = 0;
     std::uint64_t run_start = 0;
-    const void* word_address = nullptr;    // a few words may be put there with a short header, which then is
+    const void* word_address = nullptr;    // a few words may be put there with a short header,
+    std::uint64_t word_end = 0;            // up to this offset; the header then is
     std::uint32_t word_head = 0;           // this but for the offset; the open put, if any, has a short one
     bool run_cut = false;                  // the put goes on in the next record
     chain requests, answers;
@@ -185,7 +188,8 @@ class engine final : private pull_sink {
   bool fail(status) noexcept;
   bool broken(const char* call, std::string text);
   bool check_pid(const char* call, std::uint32_t pid);
-  bool find_area(const char* call, const void* address, std::uint64_t offset, std::uint64_t bytes, std::uint32_t& area);
+  bool find_area(const char* call, std::uint32_t pid, const void* address, std::uint64_t offset, std::uint64_t bytes,
+                 std::uint32_t& area);
 
   // open.cpp
   status meet();
@@ -202,8 +206,9 @@ class engine final : private pull_sink {
   bool goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept;
   void close_run(lane&) noexcept;
   void saw(call_kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset, std::uint64_t bytes);
-  bool open_run(const char* call, lane&, bool in_place, const void* address, std::uint32_t area, std::uint64_t offset,
+  bool open_run(const char* call, lane&, std::uint32_t pid, const void* address, std::uint32_t area, std::uint64_t offset,
                 std::uint64_t bytes, bool goes_on);
+  bool tell_sizes(const char* call);
   bool extend(const char* call, chain&, stage, bool in_place, std::uint64_t wanted);
 
   // superstep.cpp
@@ -234,6 +239,7 @@ class engine final : private pull_sink {
   status introduce(std::uint32_t pid);
 
   // pulls.cpp
+  status on_sizes(std::uint32_t from, const sizes_head&, const std::byte* sizes) override;  // engine.cpp
   status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) override;
   status on_pull(std::uint32_t from, const pull_head&, const area& to) override;
   void drop_registrations() noexcept;

@@ -250,7 +250,7 @@ status engine::serve(std::uint32_t pid, std::span<const std::byte> requests) {
     get_request r;
     std::memcpy(&r, requests.data(), sizeof r);
     const area* from;
-    if (status s = placer_.check(r.direct ? "bsp_hpget" : "bsp_get", pid, r.area, r.offset, r.bytes, from); !s.ok())
+    if (status s = placer_.check("a get", pid, r.area, r.offset, r.bytes, from); !s.ok())
       return s;
     if (r.direct) {
       l.direct.push_back({from->base + r.offset, r.into, r.bytes, gift});

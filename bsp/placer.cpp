@@ -5,17 +5,14 @@
 
 namespace tutti::bsp {
 
-status placer::check(const char* call, std::uint32_t from, std::uint32_t number, std::uint64_t offset,
+status placer::check(const char* what, std::uint32_t from, std::uint32_t number, std::uint64_t offset,
                      std::uint64_t bytes, const area*& out) const {
   out = areas_.at(number);
   if (out && offset <= out->bytes && bytes <= out->bytes - offset) [[likely]] return {};
-  std::string text = "process " + std::to_string(from) + " called " + call + " for " + std::to_string(bytes) +
-                     " bytes at offset " + std::to_string(offset) + " of an area of which process " +
-                     std::to_string(me_) + " registered ";
-  if (!out) text += "nothing; all processes must push and pop in the same order";
-  else if (!out->base) text += "NULL; it has no part in the area";
-  else text += std::to_string(out->bytes) + " bytes; it must stay inside them";
-  return {errc::invalid, std::move(text), from};
+  return {errc::protocol, "process " + std::to_string(from) + " sent " + what + " of " + std::to_string(bytes) +
+                              " bytes at offset " + std::to_string(offset) + " of area " + std::to_string(number) +
+                              ", of which process " + std::to_string(me_) + " has " +
+                              (out ? std::to_string(out->bytes) + " bytes" : "nothing"), from};
 }
 
 status placer::place(std::span<const std::byte> records, std::uint32_t from, unfinished& open, bool stays) {
@@ -70,16 +67,24 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
           pull_head h;
           std::memcpy(&h, at, sizeof h);
           at += sizeof h;
-          if (status s = check("bsp_put", from, h.area, h.offset, h.bytes, to); !s.ok()) return s;
-          if (status s = pulls_.on_pull(from, h, *to); !s.ok()) return s;
+          if (status s = check("a put", from, h.area, h.offset, h.bytes, to); !s.ok()) return s;
+          if (status s = others_.on_pull(from, h, *to); !s.ok()) return s;
           continue;
         }
         if (word == key_mark) {
           key_head h;
           std::memcpy(&h, at, sizeof h);
           at += sizeof h;
-          if (status s = pulls_.on_key(from, h.region, {at, h.bytes}); !s.ok()) return s;
+          if (status s = others_.on_key(from, h.region, {at, h.bytes}); !s.ok()) return s;
           at += round_up(h.bytes, 4);
+          continue;
+        }
+        if (word == sizes_mark) {
+          sizes_head h;
+          std::memcpy(&h, at, sizeof h);
+          at += sizeof h;
+          if (status s = others_.on_sizes(from, h, at); !s.ok()) return s;
+          at += std::size_t{8} * h.count;
           continue;
         }
         if (word == gift_mark) {
@@ -106,7 +111,7 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
         continue;
       }
     }
-    if (status s = check("bsp_put", from, number, offset, bytes, to); !s.ok()) return s;
+    if (status s = check("a put", from, number, offset, bytes, to); !s.ok()) return s;
     copy_small(to->base + offset, at, bytes);
     at += round_up(bytes, 4);
   }

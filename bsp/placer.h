@@ -17,31 +17,33 @@ struct unfinished {
   std::uint64_t left = 0;     // bytes that are still to come
 };
 
-// What the placer leaves to its owner: reads of data that stayed with their sender.
-class pull_sink {
+// What the placer leaves to its owner: reads of data that stayed with their sender, and news of areas.
+class record_sink {
  public:
-  virtual ~pull_sink() = default;
+  virtual ~record_sink() = default;
+  virtual status on_sizes(std::uint32_t from, const sizes_head&, const std::byte* sizes) = 0;
   virtual status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) = 0;
   virtual status on_pull(std::uint32_t from, const pull_head&, const area& to) = 0;
 };
 
 class placer {
  public:
-  placer(const registrar& areas, message_queue& queue, pull_sink& pulls, std::uint32_t me)
-      : areas_(areas), queue_(queue), pulls_(pulls), me_(me) {}
+  placer(const registrar& areas, message_queue& queue, record_sink& others, std::uint32_t me)
+      : areas_(areas), queue_(queue), others_(others), me_(me) {}
 
   // The records of one chunk (without its head) from process `from`. `stays`: the chunk may be referred to until the
-  // queue is cleared. Errors: invalid, a put beyond what is registered here; the process that called it is named.
+  // queue is cleared. Errors: protocol, as of check.
   status place(std::span<const std::byte> records, std::uint32_t from, unfinished&, bool stays);
 
-  // Whether a get or put by `from` stays inside; the error says what does not.
-  status check(const char* call, std::uint32_t from, std::uint32_t number, std::uint64_t offset, std::uint64_t bytes,
+  // Whether what `from` asks for stays inside. It has seen to that where the program called (engine::find_area), and it
+  // is seen to again before anything is written or read here: the error is one of this library.
+  status check(const char* what, std::uint32_t from, std::uint32_t number, std::uint64_t offset, std::uint64_t bytes,
                const area*& out) const;
 
  private:
   const registrar& areas_;
   message_queue& queue_;
-  pull_sink& pulls_;
+  record_sink& others_;
   std::uint32_t me_;
 };
 

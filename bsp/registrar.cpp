@@ -6,10 +6,20 @@ namespace tutti::bsp {
 
 registrar::registrar() : slots_(64), mask_(63) {}
 
-void registrar::note(const change& c) {
-  pending_.push_back(c);
+void registrar::note(change c) {
   if (hash_ == 0) hash_ = hash::start;
   hash_ = hash::add(hash_, std::uint64_t{c.number} << 1 | c.pushes);
+  if (c.pushes) pushes_.push_back(static_cast<std::uint32_t>(pending_.size()));
+  pending_.push_back(std::move(c));
+}
+
+void registrar::hear(std::uint32_t push, std::uint32_t pid, std::uint32_t processes, std::uint64_t bytes) {
+  change& c = pending_[pushes_[push]];
+  if (c.elsewhere.empty()) {
+    if (bytes == c.bytes) return;
+    c.elsewhere.assign(processes, c.bytes);
+  }
+  c.elsewhere[pid] = bytes;
 }
 
 void registrar::push(const void* address, std::uint64_t bytes) {
@@ -46,10 +56,10 @@ bool registrar::pop(const void* address) {
 }
 
 void registrar::apply() {
-  for (const change& c : pending_) {
+  for (change& c : pending_) {
     area& a = areas_[c.number];
     if (c.pushes) {
-      a = {static_cast<std::byte*>(const_cast<void*>(c.address)), c.bytes, find(c.address), true};
+      a = {static_cast<std::byte*>(const_cast<void*>(c.address)), c.bytes, find(c.address), true, std::move(c.elsewhere)};
       name(c.address, c.number);
     } else {
       name(c.address, a.below);
@@ -58,6 +68,7 @@ void registrar::apply() {
     }
   }
   pending_.clear();
+  pushes_.clear();
   hash_ = 0;
 }
 

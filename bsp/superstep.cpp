@@ -52,15 +52,16 @@ bool engine::leave() {
 bool engine::finish(bool leaving, const void* site) {
   queue_.clear();
   if (ledger_) ledger_->enter(site);
+  const char* const call = leaving ? "bsp_end" : "bsp_sync";
   if (checker_)
-    if (status s = checker_->judge(epoch_); !s.ok()) return fail(s.during(leaving ? "bsp_end" : "bsp_sync"));
+    if (status s = checker_->judge(epoch_); !s.ok()) return fail(s.during(call));
+  if (areas_.changed() && !tell_sizes(call)) return false;
   std::uint8_t flags = leaving ? is_leaving : 0;
   bool asks = false;
   for (std::uint32_t i = 0; i < size_; ++i) {
     flags |= seal(i, leaving);
     asks = asks || !lanes_[i].requests.empty();
   }
-  const char* const call = leaving ? "bsp_end" : "bsp_sync";
   status s = announce();
   if (s.ok()) s = agree(leaving);
   if (s.ok()) {

@@ -175,6 +175,15 @@ struct key_head {
 };
 static_assert(sizeof(pull_head) == 32 && sizeof(key_head) == 16);
 
+// How many bytes the sender has of the areas that it pushed in this superstep: of `count` from the `first` on, 64 bits
+// each, which follow.
+constexpr std::uint32_t sizes_mark = padding | 64;
+struct sizes_head {
+  std::uint32_t kind = sizes_mark;
+  std::uint32_t first = 0, count = 0;
+};
+static_assert(sizeof(sizes_head) == 12);
+
 constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t to) noexcept { return (n + to - 1) / to * to; }
 
 // --- gets --------------------------------------------------------------------------------------------------------

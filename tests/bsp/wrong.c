@@ -9,6 +9,7 @@
 #include <bsp.h>
 
 static int p, s;
+static char large[100000], source[100000], uneven[24];
 
 /* As programs wrap it. */
 static void give_up(const char *format, ...) {
@@ -27,6 +28,8 @@ int main(int argc, char **argv) {
   const int last = s == p - 1, next = (s + 1) % p;
   int a[4] = {0}, b = 1, pair[2] = {1, 2};
   bsp_push_reg(a, sizeof a);
+  bsp_push_reg(large, sizeof large);
+  bsp_push_reg(uneven, 8 * s); /* process 0 has nothing of it */
   bsp_sync();
   if (!strcmp(scene, "begin_twice")) bsp_begin(1);
   if (last) {
@@ -35,6 +38,23 @@ int main(int argc, char **argv) {
     if (!strcmp(scene, "get_beyond")) bsp_get(next, a, 16, &b, 1);
     if (!strcmp(scene, "hpput_beyond")) bsp_hpput(next, &b, a, 13, sizeof b);
     if (!strcmp(scene, "hpget_beyond")) bsp_hpget(next, a, 16, &b, 1);
+    if (!strcmp(scene, "put_large")) bsp_put(next, source, large, 8, sizeof large);
+    if (!strcmp(scene, "hpput_large")) bsp_hpput(next, source, large, 8, sizeof large);
+    if (!strcmp(scene, "get_large")) bsp_get(next, large, 8, source, sizeof large);
+    if (!strcmp(scene, "hpget_large")) bsp_hpget(next, large, 8, source, sizeof large);
+    if (!strcmp(scene, "put_joined"))
+      for (int i = 0; i <= (int)sizeof large; i += 8) bsp_put(next, source, large, i, 8);
+    if (!strcmp(scene, "put_words")) {
+      bsp_put(next, source, large, 0, 8);
+      bsp_put(next, source, large, sizeof large - 8, 8);
+      bsp_put(next, source, large, sizeof large - 16, 16);
+      bsp_put(next, source, large, sizeof large - 8, 16);
+    }
+    if (!strcmp(scene, "put_uneven")) {
+      for (int to = 1; to < p; ++to) bsp_put(to, source, uneven, 0, 8 * to);
+      bsp_put(p - 2, source, uneven, 0, 8 * (p - 2)), bsp_put(p - 2, source, uneven, 8 * (p - 2), 8);
+    }
+    if (!strcmp(scene, "put_no_part")) bsp_put(0, source, uneven, 0, 4);
     if (!strcmp(scene, "put_unregistered")) bsp_put(next, &b, &b, 0, sizeof b);
     if (!strcmp(scene, "get_unregistered")) bsp_get(next, &b, 0, a, sizeof b);
     if (!strcmp(scene, "put_pid")) bsp_put(p, &b, a, 0, sizeof b);

@@ -37,9 +37,21 @@ warning() {
   done
 }
 
-scene put_beyond "process $last called bsp_put" '4 bytes at offset 13' 'process 0 registered 16 bytes'
-scene put_far_beyond "process $last called bsp_put" '4 bytes at offset 2147483647'
-scene get_beyond "process $last called bsp_get" '1 bytes at offset 16'
+beyond() {  # SCENE CALL RANGE BYTES: the offender is told of its own call, whole
+  scene "$1" "process $last: $2: $3 of an area of which process 0 registered $4 bytes; it must stay inside them"
+}
+beyond put_beyond bsp_put '4 bytes at offset 13' 16
+beyond put_far_beyond bsp_put '4 bytes at offset 2147483647' 16
+beyond get_beyond bsp_get '1 bytes at offset 16' 16
+beyond hpput_beyond bsp_hpput '4 bytes at offset 13' 16
+beyond hpget_beyond bsp_hpget '1 bytes at offset 16' 16
+beyond put_large bsp_put '100000 bytes at offset 8' 100000
+beyond hpput_large bsp_hpput '100000 bytes at offset 8' 100000
+beyond get_large bsp_get '100000 bytes at offset 8' 100000
+beyond hpget_large bsp_hpget '100000 bytes at offset 8' 100000
+beyond put_joined bsp_put '8 bytes at offset 100000' 100000
+beyond put_words bsp_put '16 bytes at offset 99992' 100000
+scene put_no_part "process $last: bsp_put: 4 bytes at offset 0" 'process 0 registered 0 bytes; it has no part in the area'
 scene put_unregistered "process $last: bsp_put: 0x" 'not registered'
 scene get_unregistered "process $last: bsp_get: 0x" 'not registered'
 scene put_later "process $last: bsp_put: 0x" 'not registered'
@@ -62,10 +74,9 @@ scene gives_up "bsp_abort: process $last: weary of 43"
 TUTTI_BSP_MEMORY_MIB=2 scene too_large 'bsp_send' '2 MiB' 'TUTTI_BSP_MEMORY_MIB'
 TUTTI_BSP=Q scene put_beyond 'TUTTI_BSP=Q' 'auto|B|H|D|M|R'
 if [ "$ranks" -gt 1 ]; then
-  scene hpput_beyond "process $last" '4 bytes at offset 13' '16 bytes'
-  scene hpget_beyond "process $last" '1 bytes at offset 16' '16 bytes'
   scene pushes_alone 'registered differently in superstep 2'
   scene pops_alone 'registered differently in superstep 2'
+  [ "$ranks" -gt 2 ] && scene put_uneven "8 bytes at offset $((8 * last - 8)) of an area of which process $((last - 1)) registered $((8 * last - 8)) bytes"
   scene ends_alone "process $last" 'bsp_end' 'bsp_sync' 'all processes must call the same'
   scene exits "process $last: the process ended without bsp_end"
   export TUTTI_BSP_CHECK=1
