@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace tutti::bsp {
 namespace {
@@ -27,18 +28,28 @@ void checker::note(call_kind kind, std::uint32_t pid, const void* mine, std::uin
   if (bytes == 0) return;
   const std::uint32_t me = team_.index();
   const auto at = reinterpret_cast<std::uintptr_t>(mine);
-  const bool takes = kind != call_kind::get && kind != call_kind::hpget;
-  for (const access& a : accesses_) {
-    if (!takes || warned_) break;
-    if (!a.local || a.kind != call_kind::get || at >= a.at + a.bytes || a.at >= at + bytes) continue;
-    warned_ = true;
-    tell_(process(me) + ": superstep " + std::to_string(epoch_) + ": " + name_of(kind) + " takes " + std::to_string(bytes) +
-          " bytes at " + hex(mine) + ", which a bsp_get before it is to overwrite at the end of the superstep; it takes "
-          "what is there now");
-  }
+  if (kind != call_kind::get && kind != call_kind::hpget) takes(kind, mine, bytes);
   // What is packed at the call meets nobody, nor does the source of a send.
   if (kind != call_kind::put && kind != call_kind::send) accesses_.push_back({me, registrar::no_area, at, bytes, kind, true});
   if (kind != call_kind::send) accesses_.push_back({pid, area, offset, bytes, kind, false});
+}
+
+// Whether bytes that are put or sent await what a get of this process brings. That which an hpput reads is looked at with
+// all that meets.
+void checker::takes(call_kind kind, const void* mine, std::uint64_t bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(mine);
+  for (const access& a : accesses_) {
+    if (!a.local || at >= a.at + a.bytes || a.at >= at + bytes) continue;
+    const std::string what = std::string(name_of(kind)) + " takes " + std::to_string(bytes) + " bytes at " + hex(mine) + ", which a ";
+    if (a.kind == call_kind::get && !warned_) {
+      warned_ = true;
+      tell_(process(team_.index()) + ": superstep " + std::to_string(epoch_) + ": " + what +
+            "bsp_get before it is to overwrite at the end of the superstep; it takes what is there now");
+    } else if (a.kind == call_kind::hpget && kind != call_kind::hpput && trouble_.empty()) {
+      trouble_ = "superstep " + std::to_string(epoch_) + ": " + process(team_.index()) + ": " + what +
+                 "bsp_hpget before it may overwrite at any time of the superstep; what it takes is anything";
+    }
+  }
 }
 
 status checker::judge(std::uint64_t epoch) {
@@ -72,6 +83,7 @@ status checker::judge(std::uint64_t epoch) {
     }
   }
   status s = same_counts(registrations, epoch);
+  if (s.ok() && !trouble_.empty()) s = {errc::invalid, std::exchange(trouble_, {})};
   if (s.ok()) s = meetings(std::move(touches), epoch);
   // Only the owner of the bytes sees that calls meet: all are told, so that all end with the reason.
   const std::string text = s.ok() ? "" : s.text();

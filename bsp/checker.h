@@ -4,7 +4,7 @@
 //
 //   an error    processes that call bsp_push_reg or bsp_pop_reg a different number of times; high-performance calls that
 //               meet: one may write at any time from the call to the end of the superstep, so what another call reads or
-//               writes of the same bytes is anything
+//               writes of the same bytes is anything, and so is what is put or sent of the target of a bsp_hpget before it
 //   a warning   bytes that are put or sent although a bsp_get is to overwrite them at the end of the same superstep: that
 //               is allowed, and takes the bytes as they were before
 //
@@ -53,6 +53,7 @@ class checker {
   struct counts {
     std::uint64_t pushes, pops;
   };
+  void takes(call_kind, const void* mine, std::uint64_t bytes);
   static status same_counts(const std::vector<counts>&, std::uint64_t epoch);
   status meetings(std::vector<touch>, std::uint64_t epoch) const;
 
@@ -62,6 +63,7 @@ class checker {
   std::uint64_t pushes_ = 0, pops_ = 0, epoch_ = 1;
   std::vector<access> accesses_;
   bool warned_ = false;     // in this superstep
+  std::string trouble_;     // of a call in it
 };
 
 }  // namespace tutti::bsp

@@ -89,6 +89,14 @@ int main(int argc, char **argv) {
     bsp_get(next, a, 0, a + 2, sizeof b);
     bsp_put(next, a + 2, a, 4, sizeof b);
   }
+  if (!strcmp(scene, "check_hpget_then_put") && last) {
+    bsp_hpget(next, a, 0, a + 2, sizeof b);
+    bsp_put(next, a + 2, a, 4, sizeof b);
+  }
+  if (!strcmp(scene, "check_hpget_then_send") && last) {
+    bsp_hpget(next, a, 0, a + 2, 2 * sizeof b);
+    bsp_send(next, NULL, a + 3, sizeof b);
+  }
   if (!strcmp(scene, "put_later")) { /* an area that is gone */
     bsp_pop_reg(a);
     bsp_sync();

@@ -85,6 +85,8 @@ if [ "$ranks" -gt 1 ]; then
   scene check_hpputs 'superstep 2: bsp_hpput of process' '(writes 8 bytes)' 'of process 0, for 4 bytes'
   scene check_hpget_target 'bsp_hpget of process' 'bsp_get of process' 'for 4 bytes'
   [ "$ranks" -gt 2 ] && scene check_hpget_put 'bsp_hpget of process 0 (reads 4 bytes)' 'bsp_put of process 1 (writes 4 bytes)'
+  scene check_hpget_then_put "superstep 2: process $last: bsp_put takes 4 bytes at 0x" 'which a bsp_hpget before it may overwrite'
+  scene check_hpget_then_send "superstep 2: process $last: bsp_send takes 4 bytes at 0x" 'which a bsp_hpget before it may overwrite'
   warning check_pending 'superstep 2: bsp_put takes 4 bytes at 0x' 'which a bsp_get before it is to overwrite'
   unset TUTTI_BSP_CHECK
   case $launcher in
