@@ -115,16 +115,17 @@ static void gets_are_served_before_puts_write(void) {
   bsp_sync();
 }
 
-static void puts_to_one_place_give_one_of_the_values(void) {
-  static uint64_t place[512], mine[512];
+/* Also where a put is of many chunks. */
+static void puts_to_one_place_give_one_of_the_values(int words) {
+  static uint64_t place[30000], mine[30000];
   bsp_push_reg(place, SIZE(sizeof place));
   bsp_sync();
-  for (int round = 0; round < 20; ++round) {
-    for (int i = 0; i < 512; ++i) mine[i] = (uint64_t)(1000 * round + s);
-    for (int t = 0; t < p; ++t) bsp_put((bsp_pid_t)right(t), mine, place, 0, SIZE(sizeof mine));
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < words; ++i) mine[i] = (uint64_t)(1000 * round + s);
+    for (int t = 0; t < p; ++t) bsp_put((bsp_pid_t)right(t), mine, place, 0, SIZE((size_t)words * sizeof *mine));
     bsp_sync();
     CHECK(place[0] >= (uint64_t)(1000 * round) && place[0] < (uint64_t)(1000 * round + p));
-    for (int i = 1; i < 512; ++i) CHECK(place[i] == place[0]);
+    for (int i = 1; i < words; ++i) CHECK(place[i] == place[0]);
   }
   bsp_pop_reg(place);
   bsp_sync();
@@ -304,7 +305,8 @@ static void part(void) {
   newest_registration_counts();
   null_and_nothing();
   gets_are_served_before_puts_write();
-  puts_to_one_place_give_one_of_the_values();
+  puts_to_one_place_give_one_of_the_values(512);
+  puts_to_one_place_give_one_of_the_values(30000);
   sizes_differ_between_processes();
   hp_operations();
   messages();

@@ -11,6 +11,11 @@
 static int p, s;
 static char large[100000], source[100000], uneven[24];
 
+static void part(void) {
+  bsp_begin(bsp_nprocs());
+  bsp_end();
+}
+
 /* As programs wrap it. */
 static void give_up(const char *format, ...) {
   va_list values;
@@ -23,6 +28,8 @@ int main(int argc, char **argv) {
   if (!strcmp(scene, "pid_outside")) return bsp_pid();
   if (!strcmp(scene, "begin_none")) bsp_begin(0);
   if (!strcmp(scene, "never_begins") && bsp_nprocs()) return 0;
+  if (!strcmp(scene, "init_null")) bsp_init(NULL, argc, argv);
+  if (!strcmp(scene, "init_twice")) bsp_init(part, argc, argv), bsp_init(part, argc, argv);
   bsp_begin(bsp_nprocs());
   p = bsp_nprocs(), s = bsp_pid();
   const int last = s == p - 1, next = (s + 1) % p;
@@ -31,6 +38,7 @@ int main(int argc, char **argv) {
   bsp_push_reg(large, sizeof large);
   bsp_push_reg(uneven, 8 * s); /* process 0 has nothing of it */
   bsp_sync();
+  if (!strcmp(scene, "init_late")) bsp_init(part, argc, argv);
   if (!strcmp(scene, "begin_twice")) bsp_begin(1);
   if (last) {
     if (!strcmp(scene, "put_beyond")) bsp_put(next, &b, a, 13, sizeof b);
@@ -55,6 +63,10 @@ int main(int argc, char **argv) {
       bsp_put(p - 2, source, uneven, 0, 8 * (p - 2)), bsp_put(p - 2, source, uneven, 8 * (p - 2), 8);
     }
     if (!strcmp(scene, "put_no_part")) bsp_put(0, source, uneven, 0, 4);
+    if (!strcmp(scene, "put_too_early")) {
+      bsp_push_reg(&b, sizeof b);
+      bsp_put(next, a, &b, 0, sizeof b);
+    }
     if (!strcmp(scene, "put_unregistered")) bsp_put(next, &b, &b, 0, sizeof b);
     if (!strcmp(scene, "get_unregistered")) bsp_get(next, &b, 0, a, sizeof b);
     if (!strcmp(scene, "put_pid")) bsp_put(p, &b, a, 0, sizeof b);

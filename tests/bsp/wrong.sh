@@ -54,6 +54,7 @@ beyond put_words bsp_put '16 bytes at offset 99992' 100000
 scene put_no_part "process $last: bsp_put: 4 bytes at offset 0" 'process 0 registered 0 bytes; it has no part in the area'
 scene put_unregistered "process $last: bsp_put: 0x" 'not registered'
 scene get_unregistered "process $last: bsp_get: 0x" 'not registered'
+scene put_too_early "process $last: bsp_put: 0x" 'not registered; bsp_push_reg takes effect at the next bsp_sync'
 scene put_later "process $last: bsp_put: 0x" 'not registered'
 scene put_pid "process $last: bsp_put: there is no process $ranks;"
 scene put_negative_pid "process $last: bsp_put: there is no process -1;"
@@ -65,6 +66,9 @@ scene push_negative "process $last: bsp_push_reg: the size is -1"
 scene push_null "process $last: bsp_push_reg: NULL with 4 bytes"
 scene pop_unknown "process $last: bsp_pop_reg: 0x" 'not registered'
 scene move_nothing "process $last: bsp_move: the queue is empty"
+scene init_null 'bsp_init: spmd is NULL'
+scene init_twice 'bsp_init: called a second time'
+scene init_late 'bsp_init: called a second time, or after bsp_begin'
 scene begin_none 'bsp_begin: 0 processes'
 scene begin_twice 'bsp_begin: called a second time'
 scene pid_outside 'bsp_pid: called before bsp_begin'
