@@ -1,12 +1,16 @@
 // `tutti perf bsp`: what a superstep costs by each scheme, the parameters of the BSP machine as bspbench finds them (r, g
-// and l; Bisseling 2004, 1.5), for full and sparse relations, and g against the words of a put (Birk 2006, figure 3).
+// and l; Bisseling 2004, 1.5), for full and sparse relations (Birk 2006, table 1), l against the processes (figure 2), g
+// against the words of a put (figure 3), and from where on each scheme is the cheapest.
 #include "tools/perf/bsp.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
+#include <stdexcept>
 
 #include "tools/perf/bsp_bench.h"
+#include "tools/perf/lane.h"
 #include "tools/perf/topic.h"
 
 namespace tutti::tools {
@@ -15,7 +19,7 @@ namespace {
 struct choices {
   int ranks = 4;
   std::vector<std::string> schemes{"auto", "B", "H"};
-  std::vector<std::string> parts{"steps", "machine", "grain"};
+  std::vector<std::string> parts{"steps", "machine", "processes", "grain"};
   double seconds = 3;
 };
 
@@ -31,6 +35,19 @@ void print(const std::vector<bsp_case>& cases, const std::vector<std::string>& c
     if (c.row != row) std::printf("\n  %-24s", (row = c.row).c_str());
     const double us = c.us.median();
     std::printf(us < 100 ? "%12.2f" : "%12.0f", us);
+  }
+  std::printf("\n");
+}
+
+// The cheapest from each size on, of cases that have a size for a row or column and a scheme for the other.
+void print_crossovers(const bsp_bench& b, const std::vector<std::uint32_t>& sizes, const std::vector<std::vector<double>>& costs,
+                      const char* what) {
+  if (b.schemes().size() < 2) return;
+  std::printf("  cheapest by %s:", what);
+  const char* before = " ";
+  for (const crossover& c : crossovers(sizes, costs)) {
+    std::printf("%s%s from %u", before, b.schemes()[c.scheme].c_str(), c.from);
+    before = ", ";
   }
   std::printf("\n");
 }
@@ -84,28 +101,77 @@ void relation(bsp::engine& e, bsp_bench& b, std::uint32_t h, bool full) {
   }
 }
 
+// The microseconds of supersteps with relations of these h, by scheme, and the line through them.
+struct relation_costs {
+  std::vector<std::vector<double>> us;  // [h][scheme]
+  std::vector<bsp_line> lines;          // [scheme]
+};
+
+relation_costs measure_relations(bsp_bench& b, const std::vector<std::uint32_t>& hs, bool full, double seconds) {
+  std::vector<bsp_case> cases;
+  for (const std::uint32_t h : hs)
+    for (std::size_t k = 0; k < b.schemes().size(); ++k)
+      cases.push_back({std::to_string(h), b.schemes()[k], [&b, h, full](bsp::engine& e) { relation(e, b, h, full); },
+                       &b.engine(k), 1, {}});
+  b.measure(cases, seconds);
+  relation_costs out;
+  auto next = cases.begin();
+  for (std::size_t i = 0; i < hs.size(); ++i)
+    for (out.us.emplace_back(); out.us.back().size() < b.schemes().size(); ++next) out.us.back().push_back(next->us.median());
+  for (std::size_t k = 0; k < b.schemes().size(); ++k) {
+    std::vector<std::pair<double, double>> points;
+    for (std::size_t i = 0; i < hs.size(); ++i) points.emplace_back(hs[i], out.us[i][k]);
+    out.lines.push_back(fit(points));
+  }
+  return out;
+}
+
 void measure_machine(bsp_bench& b, const choices& c) {
   const double r = b.flops();
   if (b.me() == 0)
     std::printf("\nmachine: r = %.0f Mflop/s\n  %-18s%12s%14s%12s%14s\n", 1e-6 * r, "h-relation", "g, ns/word", "g, flop/word",
                 "l, us", "l, flop");
+  const std::vector<std::uint32_t> hs{0, 16, 64, 256, 512, 1024, 2048, 4096};
   for (const bool full : {true, false}) {
-    std::vector<bsp_case> cases;
-    const std::uint32_t hs[] = {0, 16, 64, 256, 512, 1024, 2048, 4096};
-    for (std::size_t i = 0; i < b.schemes().size(); ++i)
-      for (const std::uint32_t h : hs)
-        cases.push_back({b.schemes()[i], std::to_string(h), [&b, h, full](bsp::engine& e) { relation(e, b, h, full); },
-                         &b.engine(i), 1, {}});
-    b.measure(cases, c.seconds);
+    const relation_costs costs = measure_relations(b, hs, full, c.seconds);
     if (b.me() != 0) continue;
-    for (std::size_t i = 0; i < b.schemes().size(); ++i) {
-      std::vector<std::pair<double, double>> points;
-      for (const bsp_case& k : cases)
-        if (k.row == b.schemes()[i]) points.emplace_back(std::stod(k.column), k.us.median());
-      const bsp_line line = fit(points);
-      std::printf("  %-6s%-12s%12.2f%14.1f%12.2f%14.0f\n", full ? "full" : "sparse", b.schemes()[i].c_str(), 1e3 * line.g,
-                  1e-6 * line.g * r, points[0].second, 1e-6 * points[0].second * r);
+    for (std::size_t k = 0; k < b.schemes().size(); ++k) {
+      const double g = costs.lines[k].g, l = costs.us[0][k];
+      std::printf("  %-8s%-10s%12.2f%14.1f%12.2f%14.0f\n", full ? "full" : "sparse", b.schemes()[k].c_str(), 1e3 * g,
+                  1e-6 * g * r, l, 1e-6 * l * r);
     }
+    print_crossovers(b, hs, costs.us, full ? "h of a full relation" : "h of a sparse relation");
+  }
+}
+
+// --- l against the processes -------------------------------------------------------------------------------------
+
+// Where the line through relations of up to 4096 words begins, on the first 2, 4, 8, ... processes and on all.
+void measure_processes(job& j, const choices& c) {
+  team& world = j.world();
+  if (world.index() == 0) {
+    std::printf("\n%-26s", "l by processes, us");
+    for (const auto& name : c.schemes) std::printf("%12s", name.c_str());
+    std::printf("\n");
+  }
+  const std::vector<std::uint32_t> hs{0, 64, 512, 1024, 2048, 4096};
+  for (std::uint32_t n = std::min(2u, world.size());; n = std::min(2 * n, world.size())) {
+    std::vector<std::uint32_t> list(world.index() < n ? n : 0);
+    std::iota(list.begin(), list.end(), 0u);
+    auto some = world.create(list, [](void*, const rank_map&) { return team_request{}; }, nullptr);
+    if (!some) throw std::runtime_error(some.error().text());
+    if (*some) {
+      bsp_bench b(**some, c.schemes);
+      for (const bool full : {true, false}) {
+        const relation_costs costs = measure_relations(b, hs, full, c.seconds / 2);
+        if (b.me() != 0) continue;
+        std::printf("  %-4u%-20s", n, full ? "full" : "sparse");
+        for (const bsp_line& line : costs.lines) std::printf("%12.2f", line.l);
+        std::printf("\n");
+      }
+    }
+    share(world, 0);  // the others sleep meanwhile
+    if (n == world.size()) return;
   }
 }
 
@@ -130,7 +196,7 @@ std::vector<grain_put> scattered(std::uint32_t me, std::uint32_t processes, std:
 }
 
 void measure_grain(bsp_bench& b, const choices& c) {
-  const std::uint32_t grains[] = {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 8192};
+  const std::vector<std::uint32_t> grains{1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 8192};
   const std::uint32_t p = b.processes(), s = b.me();
   std::byte *const area = b.area(), *const from = b.source();
   std::vector<bsp_case> cases;
@@ -147,21 +213,27 @@ void measure_grain(bsp_bench& b, const choices& c) {
   std::printf("\n%-26s", "g by words of a put, ns/word");
   for (const auto& name : b.schemes()) std::printf("%12s", name.c_str());
   std::string row;
+  std::vector<std::vector<double>> costs;
   for (const bsp_case& k : cases) {
-    if (k.row != row) std::printf("\n  %-24s", (row = k.row).c_str());
-    std::printf("%12.2f", 1e3 * k.us.median() / grain_words);
+    if (k.row != row) costs.emplace_back(), std::printf("\n  %-24s", (row = k.row).c_str());
+    costs.back().push_back(1e3 * k.us.median() / grain_words);
+    std::printf("%12.2f", costs.back().back());
   }
   std::printf("\n");
+  print_crossovers(b, grains, costs, "words of a put");
 }
 
 void measure(const choices& c, job& j, const config& settings) {
-  bsp_bench b(j, c.schemes);
-  if (b.me() == 0)
-    std::printf("%u processes, %.2g a core, provider %s; medians of interleaved chunks\n", b.processes(), j.ranks_per_core(),
+  if (j.rank() == 0)
+    std::printf("%u processes, %.2g a core, provider %s; medians of interleaved chunks\n", j.size(), j.ranks_per_core(),
                 std::string(settings.text(knob::provider)).c_str());
-  if (wanted(c, "steps")) measure_steps(b, c);
-  if (wanted(c, "machine")) measure_machine(b, c);
-  if (wanted(c, "grain")) measure_grain(b, c);
+  {
+    bsp_bench b(j.world(), c.schemes);
+    if (wanted(c, "steps")) measure_steps(b, c);
+    if (wanted(c, "machine")) measure_machine(b, c);
+    if (wanted(c, "grain")) measure_grain(b, c);
+  }
+  if (wanted(c, "processes")) measure_processes(j, c);
 }
 
 std::vector<std::string> arguments(const choices& c) {
@@ -178,8 +250,9 @@ std::function<int()> declare_bsp(CLI::App& perf) {
   CLI::App* app = perf.add_subcommand("bsp", "supersteps: what they cost, by scheme; r, g and l of the BSP machine");
   app->add_option("-n,--ranks", c->ranks, "processes to start, when not inside a job already")->check(CLI::Range(1, 1024));
   app->add_option("--schemes", c->schemes, "as TUTTI_BSP; default auto,B,H")->delimiter(',');
-  app->add_option("--parts", c->parts, "steps (supersteps), machine (r, g, l), grain (g by words of a put); default all")
-      ->delimiter(',')->check(CLI::IsMember({"steps", "machine", "grain"}));
+  app->add_option("--parts", c->parts, "steps (supersteps), machine (r, g, l), processes (l by processes), grain "
+                  "(g by words of a put); default all")
+      ->delimiter(',')->check(CLI::IsMember({"steps", "machine", "processes", "grain"}));
   app->add_option("--seconds", c->seconds, "how long to measure each part (default 3)");
   return [c] {
     return run_topic({.name = "bsp", .ranks = c->ranks, .arguments = arguments(*c), .prepare = {},

@@ -21,13 +21,13 @@ void require(bool ok, const bsp::engine& e) {
 
 }  // namespace
 
-bsp_bench::bsp_bench(job& j, const std::vector<std::string>& schemes)
-    : job_(j), schemes_(schemes), area_(area_bytes), source_(area_bytes) {
+bsp_bench::bsp_bench(team& t, const std::vector<std::string>& schemes)
+    : team_(t), schemes_(schemes), area_(area_bytes), source_(area_bytes) {
   std::fill(source_.begin(), source_.end(), std::byte{1});
   for (const std::string& name : schemes_) {
     auto how = bsp::parse_scheme(name);
     if (!how) throw std::runtime_error(how.error().text());
-    auto e = bsp::engine::open(j.world(), {.how = *how});
+    auto e = bsp::engine::open(t, {.how = *how});
     if (!e) throw std::runtime_error(e.error().text());
     require((*e)->push_reg(area_.data(), area_.size()), **e);
     require((*e)->sync(), **e);
@@ -53,10 +53,10 @@ double bsp_bench::chunk(bsp_case& c, int iterations) {
 void bsp_bench::measure(std::vector<bsp_case>& cases, double seconds) {
   for (bsp_case& c : cases)
     c.iterations = times_for(chunk_seconds, 1, most_iterations,
-                             [&](int times) { return share(job_.world(), chunk(c, times)); });
+                             [&](int times) { return share(team_, chunk(c, times)); });
   const auto start = clock::now();
   for (int round = 0;; ++round) {
-    if (share(job_.world(), round >= least_rounds && since(start) > seconds) != 0) return;
+    if (share(team_, round >= least_rounds && since(start) > seconds) != 0) return;
     for (bsp_case& c : cases) c.us.add(1e6 * chunk(c, c.iterations) / c.iterations);
   }
 }
@@ -74,7 +74,7 @@ double bsp_bench::flops() {
     }
     best = std::min(best, since(start));
   }
-  return share(job_.world(), 2.0 * n * turns / best);
+  return share(team_, 2.0 * n * turns / best);
 }
 
 bsp_line fit(const std::vector<std::pair<double, double>>& points) {
@@ -82,6 +82,17 @@ bsp_line fit(const std::vector<std::pair<double, double>>& points) {
   for (const auto& [x, y] : points) n += 1, sx += x, sy += y, sxx += x * x, sxy += x * y;
   const double g = (n * sxy - sx * sy) / (n * sxx - sx * sx);
   return {g, (sy - g * sx) / n};
+}
+
+std::vector<crossover> crossovers(const std::vector<std::uint32_t>& sizes, const std::vector<std::vector<double>>& costs) {
+  constexpr double margin = 0.97;
+  std::vector<crossover> out;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::vector<double>& now = costs[i];
+    const auto best = static_cast<std::size_t>(std::min_element(now.begin(), now.end()) - now.begin());
+    if (out.empty() || (best != out.back().scheme && now[best] < margin * now[out.back().scheme])) out.push_back({sizes[i], best});
+  }
+  return out;
 }
 
 }  // namespace tutti::tools

@@ -23,7 +23,7 @@ class bsp_bench {
   // Memory that every engine has registered, for cases to put to.
   static constexpr std::size_t area_bytes = std::size_t{4} << 20;
 
-  bsp_bench(job&, const std::vector<std::string>& schemes);  // throws std::runtime_error
+  bsp_bench(team&, const std::vector<std::string>& schemes);  // throws std::runtime_error
   ~bsp_bench();
 
   std::uint32_t processes() const noexcept { return engines_.front()->nprocs(); }
@@ -40,7 +40,7 @@ class bsp_bench {
  private:
   double chunk(bsp_case&, int iterations);                 // seconds, as rank 0 saw it
 
-  job& job_;
+  team& team_;
   std::vector<std::string> schemes_;
   std::vector<std::unique_ptr<bsp::engine>> engines_;
   std::vector<std::byte> area_, source_;
@@ -51,5 +51,13 @@ struct bsp_line {
   double g = 0, l = 0;
 };
 bsp_line fit(const std::vector<std::pair<double, double>>& points);
+
+// Where another becomes the cheapest: of costs[i][k] of scheme k at sizes[i], which grow. The first entry is at sizes[0]. A
+// scheme that another does not beat by 3 % stays.
+struct crossover {
+  std::uint32_t from;  // a size
+  std::size_t scheme;
+};
+std::vector<crossover> crossovers(const std::vector<std::uint32_t>& sizes, const std::vector<std::vector<double>>& costs);
 
 }  // namespace tutti::tools
