@@ -3,10 +3,10 @@
 // Order. A fence orders what was handed to the fabric. It does not order what the link's library still keeps, which may be
 // handed over after it. So a signal by key is set behind a fence, once no write taken before it is under way, those left
 // out that the link orders all the same (in_order()); until then it waits in the peer's queue, and later signals behind it.
-// Small writes are handed over at once, and the signal follows at once. That covers its own payload, `everything`, and earlier signals to its word, as long as all of that
-// went by key. Where messages are unaccounted for (peer::unapplied()) a signal follows them as a message; and a message
-// that signals waits until what was written by key lies in the peer's memory, which a flush tells. Both ways the later one
-// starts when the earlier one is in effect.
+// Small writes are handed over at once, and the signal follows at once. That covers its own payload, `everything`, and
+// earlier signals to its word, as long as all of that went by key. Where messages are unaccounted for (peer::unapplied())
+// a signal follows them as a message; and a message that signals waits until what was written by key lies in the peer's
+// memory, which a flush tells. Both ways the later one starts when the earlier one is in effect.
 //
 // A word is 8 aligned bytes, which adapters store whole; what an origin sets by key and what a processor adds are never
 // meant for one word at one time (clause 7 makes added signals atomic to added ones, not to set ones).
@@ -62,20 +62,21 @@ bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member*
     if (data) finish(*data, {});
     return false;
   }
-  // Whatever follows a payload ends after it, so only the last frame counts in the completion.
+  // Each frame counts in the completion, for each may be the last to end: a signal that the fabric keeps in order need not
+  // wait for its payload, and may be injected while the payload is still read from the caller's memory.
   if (data) {
     if (op.local == plain_memory && op.bytes <= max_inline) {
       std::memcpy(data->small, source, op.bytes);
       source = data->small;
     }
-    if (!rest) counts_in(*data, op.done);
+    counts_in(*data, op.done);
     status why;
     const reaching r = write(*data, to->key, op.remote_offset, source, op.bytes, why);
-    begun(*data, r, rest ? status{} : why);
+    begun(*data, r, why);
     if (!rest) return true;
-    if (r == reaching::refused) {
+    if (r == reaching::refused) {  // which the payload told
       finish(*rest, {});
-      return ends_at_once(op, p, why);
+      return true;
     }
     if (r == reaching::lost) {
       counts_in(*rest, op.done);
