@@ -1,7 +1,6 @@
 // `tutti info`: what works here and why the rest does not; what is configured; how an algorithm is chosen and what it
 // does; what would keep a job from starting.
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +10,7 @@
 
 #include "collectives/barrier/barrier.h"
 #include "core/config.h"
+#include "core/dev_shm.h"
 #include "core/provider.h"
 #include "tools/command.h"
 #include "tools/info/explain.h"
@@ -85,11 +85,9 @@ int examine() {
     std::printf("%s %s%s%s\n", well ? "ok  " : "ILL ", what.c_str(), well ? "" : ": ", well ? "" : mend.c_str());
     ills += !well;
   };
-  struct statvfs shm {};
-  const bool there = statvfs("/dev/shm", &shm) == 0;
-  const auto room = there ? shm.f_bavail * shm.f_frsize >> 20 : 0;
-  say(there && room >= 64, "/dev/shm has " + std::to_string(room) + " MiB free",
-      "shared memory wants 64 MiB; mount a larger tmpfs there (docker run --shm-size=1g)");
+  const std::uint64_t room = room_in_dev_shm(), wished = 64 << 20;
+  say(room >= wished, "/dev/shm has " + in_binary_units(room) + " free",
+      dev_shm_too_small("shared memory by UCX or libfabric, with its windows,", wished, room).text());
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   const bool much = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= 64u << 20;
@@ -107,9 +105,15 @@ int examine() {
   const std::string wanted = settings ? std::string(settings->text(knob::provider)) : "auto";
   for (const provider_entry& e : providers()) {
     std::string why = e.why_not;
-    const bool usable = e.impl && !e.impl->probe(why).empty();
-    const bool needed = e.name == "shm" || e.name == wanted.substr(0, wanted.find(':'));
-    say(usable || !needed, "provider " + std::string(e.name) + (usable || needed ? "" : " cannot run here: " + why), why);
+    bool usable = e.impl && !e.impl->probe(why).empty();
+    const bool named = e.name == wanted.substr(0, wanted.find(':'));
+    const bool needed = e.name == "shm" || named;
+    // Some other device of it may be usable, which helps nobody who named one.
+    if (named && e.impl && wanted.size() > e.name.size() + 1) {
+      const auto opened = e.impl->open({wanted.substr(e.name.size() + 1), "tutti-info", 0, 1});
+      usable = opened.ok(), why = opened.error().text();
+    }
+    say(usable || !needed, "provider " + (named ? wanted : std::string(e.name)) + (usable || needed ? "" : " cannot run here: " + why), why);
   }
   return ills ? 1 : 0;
 }

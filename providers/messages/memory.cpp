@@ -1,6 +1,7 @@
 // Regions of mine, segments of everyone's, and where they are mapped.
 #include <new>
 
+#include "core/dev_shm.h"
 #include "providers/messages/transport.h"
 
 namespace tutti::messages {
@@ -69,6 +70,8 @@ result<region_id> message_transport::allocate(std::size_t bytes, std::span<std::
   if (traits_.shared_memory) {
     r.memory = create_shared_memory(rounded);
     r.base = r.memory.here.base;
+    // Without a word the memory would be private, and everything upon it go by message.
+    if (r.memory.full) return dev_shm_too_small("a window or a team's memory of this rank", rounded, room_in_dev_shm());
   }
   if (!r.base) {
     r.own = private_memory(rounded);

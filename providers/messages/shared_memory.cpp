@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 namespace tutti::messages {
@@ -26,8 +27,11 @@ memory_name shared_memory::name() const noexcept {
 shared_memory create_shared_memory(std::size_t bytes) noexcept {
   shared_memory made;
   made.fd = ::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (made.fd >= 0 && ::posix_fallocate(made.fd, 0, static_cast<off_t>(bytes)) == 0)
-    made.here = map_file(made.fd, bytes);
+  if (made.fd >= 0) {
+    const int e = ::posix_fallocate(made.fd, 0, static_cast<off_t>(bytes));
+    if (e == 0) made.here = map_file(made.fd, bytes);
+    made.full = e == ENOSPC;
+  }
   if (!made.here.base) close_shared_memory(made);
   return made;
 }

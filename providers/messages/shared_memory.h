@@ -26,10 +26,12 @@ struct mapping {
 struct shared_memory {
   mapping here;
   int fd = -1;
+  bool full = false;  // there is none because /dev/shm has no room for it
   memory_name name() const noexcept;
 };
 
-// Zeroed, and really there: a lack of it is found here and not by SIGBUS later. Without base when it is not to be had.
+// Zeroed, and really there: a lack of it is found here and not by SIGBUS later. Without base when it is not to be had: where
+// /dev/shm is full, or is none.
 shared_memory create_shared_memory(std::size_t bytes) noexcept;
 void close_shared_memory(shared_memory&) noexcept;
 mapping private_memory(std::size_t bytes) noexcept;  // zeroed

@@ -1,10 +1,13 @@
 #include "providers/ofi/context.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
+
+#include "core/dev_shm.h"
 
 namespace tutti::ofi {
 namespace {
@@ -28,14 +31,27 @@ info_list hints_for(std::string_view provider, bool reaches = false) {
   return h;
 }
 
+// libfabric's shm finds itself unfit, and only says that there is no data, where /dev/shm cannot hold the memory of as many
+// endpoints as the machine has cores; 16 MiB each, as 1.17 makes them.
+status too_small_for(std::string_view provider) {
+  constexpr std::uint64_t endpoint_bytes = 16 << 20;
+  const auto cores = static_cast<std::uint64_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  const std::uint64_t room = room_in_dev_shm();
+  if (provider != "shm" || room >= cores * endpoint_bytes) return {};
+  return dev_shm_too_small("libfabric's shm, for " + std::to_string(cores) + (cores == 1 ? " core," : " cores,"),
+                           cores * endpoint_bytes, room);
+}
+
 result<info_list> ask(std::string_view provider, bool reaches = false) {
   const info_list hints = hints_for(provider, reaches);
   if (!hints) return status{errc::no_resource, "no memory for libfabric's hints"};
   fi_info* first = nullptr;
   const std::string what = "libfabric finds no " + std::string{provider.empty() ? "provider" : provider} +
                            " with ordered messages between endpoints of kind RDM";
-  if (const int e = fi_getinfo(api_version, nullptr, nullptr, 0, hints.get(), &first); e != 0)
+  if (const int e = fi_getinfo(api_version, nullptr, nullptr, 0, hints.get(), &first); e != 0) {
+    if (status small = too_small_for(provider); !small.ok()) return small;
     return vendor_error(e, what);
+  }
   return info_list{first};
 }
 

@@ -5,11 +5,14 @@
 #include <ucs/debug/log_def.h>
 
 #include <array>
+#include <charconv>
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+
+#include "core/dev_shm.h"
 
 namespace tutti::ucx {
 namespace {
@@ -86,6 +89,16 @@ status configure(ucp_config_t* config, std::string_view device) {
   return e == UCS_OK ? status{} : vendor_error(e, "choosing transports \"" + std::string{device} + '"');
 }
 
+// A worker's buffers for shared memory did not fit: UCX's own words bury that, and do not say what there is.
+status too_small(std::string_view words) {
+  constexpr std::string_view before_bytes = "write total of ";
+  if (words.find("/dev/shm") == words.npos) return {};
+  std::uint64_t needed = 4 << 20;  // as UCX 1.13 takes
+  if (const auto at = words.find(before_bytes); at != words.npos)
+    std::from_chars(words.data() + at + before_bytes.size(), words.data() + words.size(), needed);
+  return dev_shm_too_small("UCX, for each rank,", needed, room_in_dev_shm());
+}
+
 status create(worker_handles& h, std::string_view device, bool two_threads) {
   ucp_config_t* config = nullptr;
   if (const auto e = ucp_config_read(nullptr, nullptr, &config); e != UCS_OK)
@@ -138,6 +151,7 @@ result<worker_handles> open_worker(std::string_view device, bool two_threads) {
   const status outcome = create(h, device, two_threads);
   if (outcome) return h;
   close_worker(h);
+  if (status small = too_small(ear.words); !small.ok()) return small;
   return ear.words.empty() ? outcome
                            : status{outcome.code(), std::string{outcome.text()} + " (" + ear.words + ")", no_rank,
                                     outcome.native()};
