@@ -15,6 +15,7 @@
 #include "tools/perf/overlap.h"
 #include "tools/perf/peers.h"
 #include "tools/perf/session.h"
+#include "tools/perf/startup.h"
 #include "tools/perf/sweep.h"
 #include "tools/perf/topic.h"
 
@@ -168,10 +169,13 @@ std::function<int()> declare(CLI::App& app) {
   const CLI::App* const bsp_app = app.get_subcommand("bsp");
   const auto overlap = declare_overlap(app);
   const CLI::App* const overlap_app = app.get_subcommand("overlap");
-  return [c, bsp, bsp_app, overlap, overlap_app] {
+  const auto startup = declare_startup(app);
+  const CLI::App* const startup_app = app.get_subcommand("startup");
+  return [c, bsp, bsp_app, overlap, overlap_app, startup, startup_app] {
     if (bsp_app->parsed()) return bsp();
     if (overlap_app->parsed()) return overlap();
     try {
+      if (startup_app->parsed()) return startup();
       return run(*c);
     } catch (const std::exception& e) {
       return complain(e.what());

@@ -1,0 +1,127 @@
+// `tutti perf startup`: how long a job takes to begin. Whole jobs, one provider after the other in each round; of each, the
+// time from what tutti_init() does first until the first barrier is left, in the slowest rank, and that of the whole job
+// as the shell sees it: the launcher, the processes, the library, the barrier, and leaving.
+#include "tools/perf/startup.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "collectives/communicator.h"
+#include "core/provider.h"
+#include "tools/perf/require.h"
+#include "tools/perf/series.h"
+#include "tools/perf/topic.h"
+
+namespace tutti::tools {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr const char* mark = "first barrier left after ms: ";
+
+struct choices {
+  int ranks = 8, rounds = 5;
+  std::vector<std::string> providers;
+};
+
+double ms_since(clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
+}
+
+// What a rank of such a job does. Rank 0 tells the slowest one's time.
+int take_part(const config& settings) {
+  const auto begin = clock::now();
+  const communicator_options how = communicator_options_from(settings);
+  job_options options = options_from(settings);
+  options.world_lines = communicator::world_lines_with(how);
+  auto j = job::open(settings, std::move(options));
+  if (!j) return std::fprintf(stderr, "tutti perf startup: %s\n", j.error().text()), 1;
+  auto world = communicator::world(**j, how);
+  if (!world) return std::fprintf(stderr, "tutti perf startup: %s\n", world.error().text()), 1;
+  require((*world)->barrier().enter());
+  const double mine = ms_since(begin);
+  const auto all = (*world)->group().exchange(std::as_bytes(std::span(&mine, 1)));
+  require(all.error());
+  double slowest = 0;
+  for (std::size_t r = 0; r < (*all)->size(); ++r) {
+    double ms = 0;
+    std::memcpy(&ms, (**all)[r].data(), sizeof ms);
+    slowest = std::max(slowest, ms);
+  }
+  if ((*j)->rank() == 0) std::printf("%s%.3f\n", mark, slowest);
+  require((*world)->group().settle());
+  return 0;
+}
+
+// One job: its slowest rank's milliseconds. Nothing: it failed, and has said why.
+std::optional<double> run_once(const std::string& provider, int ranks) {
+  const std::string self = "'" + own_path() + "'";
+  const std::string command = "TUTTI_PROVIDER='" + provider + "' " + self + " run --timeout 60 -n " + std::to_string(ranks) +
+                              " " + self + " perf startup";
+  std::fflush(nullptr);
+  FILE* p = popen(command.c_str(), "r");
+  if (!p) return {};
+  std::optional<double> ms;
+  char line[256];
+  while (std::fgets(line, sizeof line, p))
+    if (std::strncmp(line, mark, std::strlen(mark)) == 0) ms = std::atof(line + std::strlen(mark));
+  return pclose(p) == 0 ? ms : std::nullopt;
+}
+
+std::vector<std::string> usable() {
+  std::vector<std::string> all;
+  for (const provider_entry& e : providers()) {
+    std::string why;
+    if (!e.impl || e.name == "sim") continue;
+    for (const auto& device : e.impl->probe(why))
+      all.push_back(device.empty() ? std::string(e.name) : std::string(e.name) + ":" + device);
+  }
+  return all;
+}
+
+int compare(const choices& c) {
+  const std::vector<std::string> providers = c.providers.empty() ? usable() : c.providers;
+  std::vector<series> barrier(providers.size()), whole(providers.size());
+  for (int round = 0; round < c.rounds; ++round)
+    for (std::size_t i = 0; i < providers.size(); ++i) {
+      const auto begin = clock::now();
+      const auto ms = run_once(providers[i], c.ranks);
+      if (!ms) return 1;
+      barrier[i].add(*ms);
+      whole[i].add(ms_since(begin));
+    }
+  std::printf("starting %d ranks on one node, milliseconds; medians of %d interleaved jobs (quartiles)\n\n%-12s%30s%30s\n",
+              c.ranks, c.rounds, "provider", "init to first barrier", "whole job");
+  const auto cell = [](const series& s) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.0f (%.0f to %.0f)", s.median(), s.quantile(0.25), s.quantile(0.75));
+    std::printf("%30s", text);
+  };
+  for (std::size_t i = 0; i < providers.size(); ++i) {
+    std::printf("%-12s", providers[i].c_str());
+    cell(barrier[i]), cell(whole[i]);
+    std::printf("\n");
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_startup(CLI::App& perf) {
+  auto c = std::make_shared<choices>();
+  CLI::App* app = perf.add_subcommand("startup", "how long jobs take to begin: to the first barrier, and from start to end");
+  app->add_option("-n,--ranks", c->ranks, "ranks of each job (default 8)")->check(CLI::Range(1, 1024));
+  app->add_option("--rounds", c->rounds, "jobs of each provider (default 5)")->check(CLI::Range(1, 1000));
+  app->add_option("--providers", c->providers, "name[:device],...; default: every one that works here")->delimiter(',');
+  return [c] {
+    auto settings = config::load();
+    if (!settings) return std::fprintf(stderr, "tutti perf startup: %s\n", settings.error().text()), 2;
+    return settings->launcher().pmix ? take_part(*settings) : compare(*c);
+  };
+}
+
+}  // namespace tutti::tools
