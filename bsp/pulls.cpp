@@ -17,11 +17,12 @@ status engine::on_key(std::uint32_t from, std::uint32_t region, std::span<const 
   return {};
 }
 
-// Where local memory must be registered, the whole area is, once, until it is popped.
+// Where the sender's memory is not mapped here an adapter brings the data, or a library, and it is from registered memory to
+// registered memory that they do so best: the whole area is registered, once, until it is popped.
 status engine::on_pull(std::uint32_t from, const pull_head& h, const area& to) {
   puller::pull pull{from, peers_[from].rank, peers_[from].readable[region_of(h.from)], offset_of(h.from), plain_memory,
                     reinterpret_cast<std::uintptr_t>(to.base) + h.offset, to.base + h.offset, h.bytes};
-  if (!job_.net().caps().any_local_memory) {
+  if (!job_.net().map(pull.segment, pull.rank)) {
     auto known = std::find_if(registrations_.begin(), registrations_.end(),
                               [&](const registration& r) { return r.base == to.base && r.bytes == to.bytes; });
     if (known == registrations_.end()) {

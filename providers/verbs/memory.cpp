@@ -2,8 +2,8 @@
 //
 // A region is registered for exactly as long as it is one: from add() or allocate() to drop(). The contract obliges the
 // caller to keep the memory until drop(), so no registration can outlive its pages, and there is nothing that a cache
-// of registrations would have to be told by a hook on munmap(). (The messaging engine, which registers buffers that
-// pass by, has a cache of its own, above the contract.)
+// of registrations would have to be told by a hook on munmap(). Memory that is no region has no registration that
+// outlives an operation: see plain.cpp.
 //
 // drop() waits until the adapter has let go of the region: until operations of this rank that read or write it have
 // ended. To take the registration away under them would put their queue pairs in error, and all else that is in flight
@@ -69,9 +69,11 @@ result<region_id> verbs_transport::enter(region r) {
     unexpose(r);
     return status{errc::no_resource, "too many regions"};
   }
+  by_address_.reserve(regions_.size());
   if (status s = expose(r); !s) return s;
   r.life = regions_[slot].life + 1;
   regions_[slot] = r;
+  index(static_cast<std::uint32_t>(slot));
   return region_id{make_id(slot, r.life)};
 }
 
@@ -137,6 +139,7 @@ void verbs_transport::drop(region_id id) noexcept {
     const std::uint32_t mine = s.targets ? s.members.index_of(rank_) : s.members.size();
     if (mine < s.members.size() && s.targets[mine].region == static_cast<std::uint32_t>(id)) s.targets[mine] = {};
   }
+  unindex(static_cast<std::uint32_t>(r - regions_.data()));  // nothing new goes by it
   for (const time_point end = now() + 1s; r->uses && now() < end;) progress();
   if (r->uses) {
     for (auto& p : peers_)
@@ -160,6 +163,10 @@ region* verbs_transport::region_at(region_id id) noexcept {
   if (slot >= regions_.size() || !regions_[slot].base || make_id(slot, regions_[slot].life) != static_cast<std::uint32_t>(id))
     return nullptr;
   return &regions_[slot];
+}
+
+region_id verbs_transport::id_of(const region& r) const noexcept {
+  return region_id{make_id(static_cast<std::size_t>(&r - regions_.data()), r.life)};
 }
 
 const target* verbs_transport::target_of(segment_id id, rank_t rank) noexcept {

@@ -72,6 +72,7 @@ void verbs_transport::finish(peer& p, const posted& what, const status& outcome)
 
 void verbs_transport::ended(peer& p, const posted& what, const status& outcome) noexcept {
   if (what.kind == work::swap) return swap_tried(swaps_[what.index], outcome);
+  if (what.index) repay(what.index, outcome.ok());
   if (what.kind == work::flush) {
     --p.flushes;
     // What failed before it without a completion is what it reports, and no later flush again.

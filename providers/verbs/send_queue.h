@@ -2,8 +2,8 @@
 //
 // An adapter completes the requests of a queue pair in the order in which they were posted, so the completion of one
 // tells that all before it have ended well. Hence only some ask for a completion entry (selective signalling): those
-// that somebody waits for, and at least every (depth / 4)th, so that a queue that is full always has one under way that
-// will make room. A request that fails asks or not: it always gets an entry, and so do all behind it ("flushed").
+// that somebody waits for, or that hold what others may wait for, and at least every (depth / 4)th, so that a queue that
+// is full always has one under way that will make room. A request that fails asks or not: it always gets an entry, and so do all behind it ("flushed").
 #pragma once
 #include <infiniband/verbs.h>
 
@@ -19,7 +19,7 @@ enum class work : std::uint8_t {
   write,   // put, signal, bell
   read,    // get, get_scatter
   atomic,  // fetch_add, compare_swap, added signal
-  swap,    // an attempt at a swap: `index` is its state
+  swap,    // an attempt at a swap
   flush,   // reads 8 bytes
   probe,   // writes none: does the peer's adapter answer?
 };
@@ -30,7 +30,7 @@ struct posted {
   region_id local = plain_memory;   // memory of mine that the adapter uses until then, if not by a list
   work kind = work::write;
   std::uint8_t slices = 0;
-  std::uint16_t index = 0;
+  std::uint16_t index = 0;          // swap: which; else the first loan of plain memory (plain.cpp), 0: none
 };
 static_assert(sizeof(posted) == 24);
 

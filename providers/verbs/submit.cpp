@@ -39,8 +39,8 @@ status detached(rank_t rank) {
   return {errc::invalid, "memory that the operation names " + where + " is not, or no longer, exposed", rank};
 }
 
-status unregistered(rank_t rank) {
-  return {errc::invalid, "local memory must be a region of this transport, but for puts of up to max_inline bytes", rank};
+status too_many(std::uint32_t pieces, std::uint32_t most, rank_t rank) {
+  return {errc::invalid, "a list of " + std::to_string(pieces) + " slices, where this adapter takes " + std::to_string(most), rank};
 }
 
 // Adapters execute atomics, and write words whole, at multiples of 8 only. Offsets are (clause 13), but memory that was given
@@ -121,25 +121,31 @@ bool verbs_transport::take_put(const rma_op& op, peer& p) noexcept {
   if (behind_everything && p.swaps) return false;
   if (!has_room(p, has_payload + has_signal + (adds && p.rings))) return false;
 
+  const target* to = has_payload ? target_of(op.remote, op.rank) : nullptr;
+  const target* word = has_signal ? target_of(op.signal, op.rank) : nullptr;
+  if ((has_payload && !to) || (has_signal && !word)) return ends_at_once(op, p, detached(op.rank));
+  const std::uint64_t address = has_signal ? word->address + op.signal_offset : 0;
+  if (address % 8) return ends_at_once(op, p, misaligned(op.rank, address));
+
   chain c;
   bool done = true;  // once posted, the source may be reused
   if (has_payload) {
-    const target* to = target_of(op.remote, op.rank);
-    const std::byte* source = local_address(op.local, op.local_offset);
-    if (!to || !source) return ends_at_once(op, p, detached(op.rank));
     ibv_send_wr& wr = c.add(IBV_WR_RDMA_WRITE, work::write);
     wr.wr.rdma.remote_addr = to->address + op.remote_offset, wr.wr.rdma.rkey = to->rkey;
-    done = op.bytes <= limits_.inline_bytes;
-    if (!done && op.local == plain_memory) return ends_at_once(op, p, unregistered(op.rank));
-    c.take_from(wr, source, op.bytes, done ? 0 : region_at(op.local)->mr->lkey);
-    if (done) wr.send_flags = IBV_SEND_INLINE;
-    else c.what[0].local = op.local;
+    if (op.bytes <= limits_.inline_bytes) {
+      const std::byte* source = local_address(op.local, op.local_offset);
+      if (!source) return ends_at_once(op, p, detached(op.rank));
+      c.take_from(wr, source, op.bytes, 0);
+      wr.send_flags = IBV_SEND_INLINE;
+    } else {
+      status why;
+      wr.sg_list = &c.sges[0], wr.num_sge = 1;
+      if (!borrow({op.local, op.bytes, op.local_offset}, false, c.what[0], c.sges[0], why))
+        return unlent(op, p, c.what[0].index, std::move(why));
+      done = c.what[0].index && !loans_[c.what[0].index - 1].mr;  // copied to a buffer
+    }
   }
   if (has_signal) {
-    const target* word = target_of(op.signal, op.rank);
-    if (!word) return ends_at_once(op, p, detached(op.rank));
-    const std::uint64_t address = word->address + op.signal_offset;
-    if (address % 8) return ends_at_once(op, p, misaligned(op.rank, address));
     const auto fence = static_cast<unsigned>(behind_everything && p.out.reads_in_flight() ? IBV_SEND_FENCE : 0);
     if (adds) {
       ibv_send_wr& wr = c.add(IBV_WR_ATOMIC_FETCH_AND_ADD, work::atomic);
@@ -162,41 +168,33 @@ bool verbs_transport::take_put(const rma_op& op, peer& p) noexcept {
 
 bool verbs_transport::take_get(const rma_op& op, peer& p) noexcept {
   const bool scattered = op.kind == op_kind::get_scatter;
-  std::array<ibv_sge, most_slices> sges;
-  int n = 0;
-  const auto into = [&](region_id local, std::uint64_t offset, std::uint32_t bytes) {
-    if (bytes == 0) return true;
-    const region* r = local == plain_memory ? nullptr : region_at(local);
-    if (!r || n == static_cast<int>(limits_.slices)) return false;
-    sges[static_cast<std::size_t>(n++)] = {reinterpret_cast<std::uint64_t>(r->base + offset), bytes, r->mr->lkey};
-    return true;
-  };
-  bool known = true;
-  if (scattered)
-    for (unsigned i = 0; i < op.slices; ++i) known &= into(op.scatter[i].local, op.scatter[i].local_offset, op.scatter[i].bytes);
-  else
-    known = into(op.local, op.local_offset, op.bytes);
-  if (known && n == 0) return ends_at_once(op, p, {});
+  const slice whole{op.local, op.bytes, op.local_offset};
+  const std::span<const slice> slices = scattered ? std::span{op.scatter, op.slices} : std::span{&whole, 1};
+  std::uint32_t pieces = 0, plain = 0;
+  for (const slice& s : slices) pieces += s.bytes > 0, plain += s.bytes > 0 && s.local == plain_memory;
+  if (pieces == 0) return ends_at_once(op, p, {});
   const target* from = target_of(op.remote, op.rank);
-  if (!known) return ends_at_once(op, p, unregistered(op.rank));
-  if (!from) return ends_at_once(op, p, detached(op.rank));
-  if (!has_room(p, 1)) return false;
+  if (!from || pieces > limits_.slices) return ends_at_once(op, p, from ? too_many(pieces, limits_.slices, op.rank) : detached(op.rank));
+  // Rather than to borrow some, and give them back: but one piece may lie in a region.
+  if (!has_room(p, 1) || (plain > 1 && plain > loans_free_)) return false;
 
   chain c;
   ibv_send_wr& wr = c.add(IBV_WR_RDMA_READ, work::read);
   wr.wr.rdma.remote_addr = from->address + op.remote_offset, wr.wr.rdma.rkey = from->rkey;
-  wr.sg_list = sges.data(), wr.num_sge = n;
-  c.what[0].done = op.done;
   if (scattered) c.what[0].scatter = op.scatter, c.what[0].slices = op.slices;
-  else c.what[0].local = op.local;
+  std::array<ibv_sge, most_slices> sges;
+  wr.sg_list = sges.data();
+  status why;
+  for (const slice& s : slices)
+    if (s.bytes && !borrow(s, true, c.what[0], sges[static_cast<std::size_t>(wr.num_sge++)], why))
+      return unlent(op, p, c.what[0].index, std::move(why));
+  c.what[0].done = op.done;
   post(p, {c.wrs.data(), 1}, {c.what.data(), 1});
   return true;
 }
 
 bool verbs_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   const target* word = target_of(op.remote, op.rank);
-  const region* r = op.local == plain_memory ? nullptr : region_at(op.local);
-  if (!r) return ends_at_once(op, p, unregistered(op.rank));
   if (!word) return ends_at_once(op, p, detached(op.rank));
   const std::uint64_t address = word->address + op.remote_offset;
   if (address % 8) return ends_at_once(op, p, misaligned(op.rank, address));
@@ -209,9 +207,11 @@ bool verbs_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   wr.wr.atomic.remote_addr = address, wr.wr.atomic.rkey = word->word_rkey;
   wr.wr.atomic.compare_add = adds ? op.operand : op.expected;
   wr.wr.atomic.swap = adds ? 0 : op.operand;
-  c.take_from(wr, r->base + op.local_offset, 8, r->mr->lkey);
+  wr.sg_list = &c.sges[0], wr.num_sge = 1;
+  status why;
+  if (!borrow({op.local, 8, op.local_offset}, true, c.what[0], c.sges[0], why))
+    return unlent(op, p, c.what[0].index, std::move(why));
   c.what[0].done = op.done;
-  c.what[0].local = op.local;
   if (p.rings) c.ring(rank_);
   post(p, {c.wrs.data(), c.n}, {c.what.data(), c.n});
   return true;

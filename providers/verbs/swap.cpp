@@ -13,15 +13,18 @@ namespace tutti::verbs {
 
 bool verbs_transport::take_swap(const rma_op& op, peer& p, const target& word) noexcept {
   if (free_swap_ == most_swaps || !has_room(p, 2)) return false;
-  region& r = *region_at(op.local);
   swapping& s = swaps_[free_swap_];
+  ibv_sge at{};
+  status why;
+  s.holds = {};
+  if (!borrow({op.local, 8, op.local_offset}, true, s.holds, at, why)) return unlent(op, p, s.holds.index, std::move(why));
   free_swap_ = s.next_free;
-  s.to = &p, s.done = op.done, s.local = op.local;
-  s.result = r.base + op.local_offset, s.lkey = r.mr->lkey;
+  s.to = &p, s.done = op.done;
+  s.result = reinterpret_cast<std::byte*>(at.addr), s.lkey = at.lkey;
   s.address = word.address + op.remote_offset, s.rkey = word.word_rkey;
   s.operand = op.operand, s.guess = 0, s.waits = false;
   if (s.done) s.done->begin();
-  ++r.uses;
+  use(s.holds, 1);
   ++p.swaps;
   try_swap(s);
   return true;
@@ -64,7 +67,8 @@ void verbs_transport::end_swap(swapping& s, const status& outcome) noexcept {
   peer& p = *s.to;
   --p.swaps;
   swaps_waiting_ -= std::exchange(s.waits, false);
-  if (region* r = region_at(s.local)) --r->uses;
+  use(s.holds, -1);
+  repay(s.holds.index, outcome.ok());
   if (s.done) outcome.ok() ? s.done->finish() : s.done->finish(outcome);
   else if (!outcome && p.unreported) p.unreported = outcome;
   s.to = nullptr;

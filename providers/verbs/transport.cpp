@@ -23,6 +23,7 @@ capabilities describe(const adapter& a, const link_limits& limits) {
   c.max_bytes = std::min<std::uint64_t>(a.port.max_msg_sz, std::uint64_t{1} << 30);
   c.max_inline = limits.inline_bytes;
   c.max_slices = limits.slices;
+  c.any_local_memory = true;
   c.native_signal = c.native_atomics = c.native_when_added = true;
   c.cpu_atomics_agree = a.limits.atomic_cap == IBV_ATOMIC_GLOB;
   c.can_sleep = true;
@@ -72,6 +73,7 @@ status verbs_transport::start(const open_params& p) {
   if (!scratch_.base) return {errc::no_resource, "no memory for a page"};
   std::memset(scratch_.base, 0, scratch_.bytes);
   if (status s = expose(scratch_); !s) return s;
+  if (status s = open_loans(); !s) return s;
   swaps_ = std::make_unique<swapping[]>(most_swaps);
   for (std::uint16_t i = 0; i < most_swaps; ++i) swaps_[i].next_free = static_cast<std::uint16_t>(i + 1);
 
@@ -134,6 +136,7 @@ verbs_transport::~verbs_transport() {
     if (p) end_backlog(*p, p->end ? closed : p->end);
   for (peer* p : lines_)
     p->out.retire(p->out.head() - 1, [&](const posted& what) { finish(*p, what, p->end ? closed : p->end); });
+  close_loans();
   for (region& r : regions_)
     if (r.base) unexpose(r);
   if (scratch_.mr) unexpose(scratch_);

@@ -5,8 +5,10 @@
 // R regions, S segments of m members and G multicast groups; an adapter with lower limits gives less. tests/verbs counts it.
 //   queue pairs   P (RC) + 1 (UD, the doorman's) + G (UD)
 //   requests      128 P + 64 + 16 G that may be under way; 1024 + 256 + 128 G receives; 8000 entries of completion queues
-//   registered    the regions + 36 KiB + 581 KiB G. Registered memory is locked: memlock must allow for that and, with what
-//                 the adapter's driver keeps for each queue, about a MiB besides
+//   registered    the regions + 36 KiB + 581 KiB G; 512 KiB of buffers once plain memory needs one, and what up to 64
+//                 larger operations upon plain memory move while they are under way (plain.cpp). Registered memory is
+//                 locked: memlock must allow for that and, with what the adapter's driver keeps for each queue, about a
+//                 MiB besides
 //   memory        P * (128 * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes, and 10 KiB more for each
 //                 peer that is being connected; 16 n + 32 S m + 48 R bytes; and half a MiB, upon what is registered
 //   one thread, asleep (doorman.h), and 9 descriptors + 1 for each peer on the same host + G
@@ -17,7 +19,7 @@
 // signal behind it, and a bell where a signal or atomic cannot bring one itself. It is done when the last of them is,
 // except that a put of up to max_inline bytes is copied into the request and is done at once; should it fail later, the
 // next flush of that peer tells. Small puts and signals therefore need no completion entry but one in 32
-// (send_queue.h).
+// (send_queue.h). Local memory that no region is named for is found in one, copied or lent to the adapter (plain.cpp).
 //
 // Order (clause 5). An RC queue pair executes its requests at the target in the order in which they were posted, so a
 // signal is simply an 8-byte RDMA write behind the payload, an added one an atomic; both orders of the contract are
@@ -71,6 +73,7 @@ inline constexpr std::uint32_t total_depth = 4096;    // and to all
 inline constexpr std::uint32_t wished_inline = 256, most_slices = 30;
 inline constexpr std::uint32_t kept_for_rings = 3;    // of these: announce, confirm, bye, each at most once under way
 inline constexpr std::uint32_t most_swaps = 256;      // under way
+inline constexpr std::uint32_t most_loans = 64, loan_bytes = 8192;  // of plain memory: see plain.cpp
 
 // The name of a send queue: its peer's place among those with one, and, above, how often it was opened.
 inline constexpr unsigned line_bits = 22;
@@ -118,6 +121,23 @@ struct region {
   std::uint32_t life = 0;
 };
 
+// A region by address, and which of those up to it, in the order of their beginnings, reaches furthest: see plain.cpp.
+struct extent {
+  std::uint64_t begin = 0, end = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t furthest = 0;
+};
+
+// A piece of plain memory while an operation has it: in the buffer of the loan's place, by a registration, or by a region.
+struct loan {
+  std::byte* memory = nullptr;
+  ibv_mr* mr = nullptr;
+  region_id region = plain_memory;
+  std::uint32_t bytes = 0;
+  bool lands = false;           // of a get or an atomic: goes from the buffer to `memory` at the end
+  std::uint16_t next = 0;       // of the same operation, or free; counted from 1, as everywhere: 0 is none
+};
+
 // A member's part of a segment. A line of the cache holds two.
 struct target {
   std::uint64_t address = 0;
@@ -139,7 +159,7 @@ struct swapping {
   std::byte* result = nullptr;  // where the adapter puts the old value
   std::uint64_t address = 0, operand = 0, guess = 0;
   std::uint32_t rkey = 0, lkey = 0;
-  region_id local{};
+  posted holds{};               // the region or loan that `result` is in
   bool waits = false;           // for room
   std::uint16_t next_free = 0;
 };
@@ -188,12 +208,26 @@ class verbs_transport final : public transport {
   status expose(region&);
   void unexpose(region&) noexcept;
   region* region_at(region_id) noexcept;
+  region_id id_of(const region&) const noexcept;
   const target* target_of(segment_id, rank_t) noexcept;  // null: nothing is exposed there
   std::byte* local_address(region_id id, std::uint64_t offset) noexcept {  // null: it was dropped
     if (id == plain_memory) return reinterpret_cast<std::byte*>(offset);
     const region* r = region_at(id);
     return r ? r->base + offset : nullptr;
   }
+
+  // plain.cpp
+  void index_from(std::size_t place) noexcept;
+  void index(std::uint32_t slot) noexcept;
+  void unindex(std::uint32_t slot) noexcept;
+  region* region_around(std::uint64_t address, std::uint64_t bytes) noexcept;
+  status open_loans() noexcept;
+  status open_buffers() noexcept;
+  void close_loans() noexcept;
+  status lend(std::byte*, std::uint32_t bytes, bool lands, loan&, ibv_sge&) noexcept;
+  bool borrow(const slice&, bool lands, posted&, ibv_sge&, status& why) noexcept;  // false: cannot, or, if why is ok, full
+  bool unlent(const rma_op&, peer&, std::uint16_t borrowed, status why) noexcept;  // what is to be answered then
+  void repay(std::uint16_t first, bool landed) noexcept;
 
   // submit.cpp: one operation; false: full
   bool take(const rma_op&) noexcept;
@@ -281,6 +315,12 @@ class verbs_transport final : public transport {
 
   std::vector<region> regions_;
   std::vector<segment> segments_;
+  std::vector<extent> by_address_;                // of regions_
+  region buffers_;                                // loan_bytes for each loan; none before it is needed
+  std::unique_ptr<loan[]> loans_;
+  std::uint16_t free_loan_ = 0;
+  std::uint32_t loans_free_ = 0;
+  std::uint32_t registered_loans_ = 0;            // those with a registration of their own
   region scratch_;                                // [0] read by peers' flushes, [8] lands of mine, [16] of added signals
   std::unique_ptr<swapping[]> swaps_;
   std::uint16_t free_swap_ = 0;

@@ -159,6 +159,27 @@ void results_land_in_plain_memory(rank_env& e) {
   require(guard[0] == 1 && guard[2] == 3, "the neighbours of a result");
 }
 
+// Of every kind, more at once than a transport keeps places for.
+void many_results_in_plain_memory(rank_env& e) {
+  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
+  constexpr std::uint32_t each = 300;
+  const area a = e.allocate(64);
+  word_list added(each), swapped(each), compared(each, 77);
+  completion done;
+  for (std::uint32_t i = 0; i < each; ++i) {
+    e.submit(fetch_add(plain(&added[i]), a.at(0), 1, &done));
+    e.submit(swap(plain(&swapped[i]), a.at(0, 8), 1 + e.rank + i * e.size, &done));
+    e.submit(compare_swap(plain(&compared[i]), a.at(0, 16), 5, 6, &done));
+  }
+  e.wait(done);
+  require_each_once(gather(e, added), 1, "old values of fetch_add");
+  for (const std::uint64_t c : compared) require_equal(c, 0u, "what a compare_swap found");
+  e.flush(0);
+  e.barrier();
+  if (e.rank == 0) swapped.push_back(load(a.word(8)));
+  require_each_once(gather(e, swapped), 1, "tokens");
+}
+
 void adds_wrap_around(rank_env& e) {
   const area a = e.allocate(64), old = e.allocate(64);
   *a.word() = ~std::uint64_t{0};
@@ -180,6 +201,7 @@ constexpr std::array cases{
     conformance_case{"atomics_of_the_cpu", 3, atomics_of_the_cpu},
     conformance_case{"atomics_upon_user_memory", 3, atomics_upon_user_memory},
     conformance_case{"results_land_in_plain_memory", 2, results_land_in_plain_memory},
+    conformance_case{"many_results_in_plain_memory", 3, many_results_in_plain_memory},
     conformance_case{"adds_wrap_around", 2, adds_wrap_around},
 };
 

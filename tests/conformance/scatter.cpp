@@ -98,11 +98,48 @@ void into_user_memory(rank_env& e) {
   e.drop(into);
 }
 
+// Some slices name a region, some lie in one, some in neither; of every size.
+void into_plain_memory(rank_env& e) {
+  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
+  const std::uint32_t most = slices_of(e);
+  constexpr std::uint32_t sizes[] = {8, 1500, 8192, 8193, 1, 40'000, 4096, 64};
+  const std::uint32_t n = std::min<std::uint32_t>(most, 24);
+  std::uint32_t total = 0;
+  for (std::uint32_t i = 0; i < n; ++i) total += sizes[i % std::size(sizes)];
+  const area from = e.allocate(total), into = e.allocate(std::size_t{n} * 41'000);
+  fill(from.memory, e.seed + e.rank);
+  std::vector<std::byte> own(std::size_t{n} * 41'000, std::byte{0xA5});
+  paint(into.memory, 0xA5);
+  e.barrier();
+  std::vector<slice> list;
+  std::vector<std::span<std::byte>> places;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint32_t bytes = sizes[i % std::size(sizes)];
+    const std::size_t at = std::size_t{i} * 41'000 + i % 2;
+    places.push_back((i % 3 == 0 ? std::span{own} : into.memory).subspan(at, bytes));
+    if (i % 3 == 2) list.push_back({into.region, bytes, at});
+    else list.push_back({plain_memory, bytes, plain(places.back().data()).offset});
+  }
+  completion done;
+  e.submit(get_scatter(list, from.at(right_of(e)), &done));
+  e.wait(done);
+  std::vector<std::byte> wanted(total);
+  fill(wanted, e.seed + right_of(e));
+  std::size_t offset = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    require(std::memcmp(places[i].data(), wanted.data() + offset, places[i].size()) == 0, "slice " + std::to_string(i));
+    check_painted({places[i].data() + places[i].size(), 100}, 0xA5, "behind slice " + std::to_string(i));
+    offset += places[i].size();
+  }
+  e.barrier();
+}
+
 constexpr std::array cases{
     conformance_case{"lists_of_every_length", 2, lists_of_every_length},
     conformance_case{"slices_of_every_size", 2, slices_of_every_size},
     conformance_case{"many_lists_at_once", 3, many_lists_at_once},
     conformance_case{"into_user_memory", 2, into_user_memory},
+    conformance_case{"into_plain_memory", 2, into_plain_memory},
 };
 
 }  // namespace

@@ -146,6 +146,68 @@ void plain_memory_of_any_size(rank_env& e) {
   }
 }
 
+// A source that is copied, or not, may be reused when its operation is done, and the signal is not before its payload.
+void put_signals_from_plain_memory(rank_env& e) {
+  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
+  const area in = e.allocate(room), words = e.allocate(64);
+  std::uint64_t round = 0;
+  for (std::uint32_t bytes : threshold_sizes(e.net().caps(), 70'000)) {
+    std::vector<std::byte> source(bytes);
+    fill(source, e.seed + bytes + e.rank);
+    paint(in.memory.subspan(0, bytes), 0xA5);
+    e.barrier();
+    completion done;
+    e.submit(put_signal(plain(source.data()), in.at(right_of(e), 0), bytes, words.segment, 8, ++round, &done));
+    e.wait(done);
+    paint(source, 0xEE);
+    e.wait_word(words.word(8), round);
+    check(in.memory.subspan(0, bytes), e.seed + bytes + left_of(e), "a put_signal from plain memory of " + std::to_string(bytes));
+    e.barrier();
+  }
+}
+
+// More than a transport keeps places for, one behind the other, small and large in turn; nobody asks when the puts are done.
+void much_from_and_into_plain_memory(rank_env& e) {
+  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
+  constexpr std::uint32_t count = 250;
+  const auto bytes_of = [](std::uint32_t i) { return i % 3 == 0 ? 8u : i % 3 == 1 ? 5000u : 20'000u; };
+  std::uint32_t total = 0;
+  for (std::uint32_t i = 0; i < count; ++i) total += bytes_of(i);
+  const area in = e.allocate(total);
+  std::vector<std::byte> out(total), back(total);
+  fill(out, e.seed + e.rank);
+  for (std::uint32_t i = 0, at = 0; i < count; at += bytes_of(i++))
+    e.submit(put(plain(out.data() + at), in.at(right_of(e), at), bytes_of(i)));
+  e.flush(right_of(e));
+  e.barrier();
+  check(in.memory, e.seed + left_of(e), "many puts from plain memory");
+  completion done;
+  for (std::uint32_t i = 0, at = 0; i < count; at += bytes_of(i++))
+    e.submit(get(plain(back.data() + at), in.at(right_of(e), at), bytes_of(i), &done));
+  e.wait(done);
+  check(back, e.seed + e.rank, "many gets into plain memory");
+  e.barrier();
+}
+
+// Here is memory of a region of mine at both ends, and the operation does not say so.
+void regions_that_are_not_named(rank_env& e) {
+  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
+  const area out = e.allocate(room), in = e.allocate(room);
+  for (std::uint32_t bytes : {8u, 300u, 8192u, 100'000u}) {
+    fill(out.memory.subspan(3, bytes), e.seed + bytes + e.rank);
+    paint(in.memory.subspan(0, bytes + 2 * guard), 0xA5);
+    e.barrier();
+    e.run(put(plain(out.memory.data() + 3), in.at(right_of(e), guard), bytes));
+    e.flush(right_of(e));
+    e.barrier();
+    check(in.memory.subspan(guards_around(in, guard, bytes, "a put"), bytes), e.seed + bytes + left_of(e), "a put");
+    e.barrier();
+    e.run(get(plain(in.memory.data() + guard), out.at(right_of(e), 3), bytes));
+    check(in.memory.subspan(guards_around(in, guard, bytes, "a get"), bytes), e.seed + bytes + right_of(e), "a get");
+    e.barrier();
+  }
+}
+
 void nothing_is_moved_by_zero_bytes(rank_env& e) {
   const area a = e.allocate(4096);
   paint(a.memory, 0x5A);
@@ -171,6 +233,9 @@ constexpr std::array cases{
     conformance_case{"put_signals_of_user_memory", 2, put_signals_of_user_memory},
     conformance_case{"small_puts_from_plain_memory", 2, small_puts_from_plain_memory},
     conformance_case{"plain_memory_of_any_size", 2, plain_memory_of_any_size},
+    conformance_case{"put_signals_from_plain_memory", 2, put_signals_from_plain_memory},
+    conformance_case{"much_from_and_into_plain_memory", 2, much_from_and_into_plain_memory},
+    conformance_case{"regions_that_are_not_named", 2, regions_that_are_not_named},
     conformance_case{"nothing_is_moved_by_zero_bytes", 3, nothing_is_moved_by_zero_bytes},
 };
 

@@ -1,0 +1,53 @@
+// Engines upon verbs, from and into memory of the user's that was never registered: over adapters that exist in this process
+// alone, where ranks are its threads.
+#define BOOST_TEST_MODULE fake_engines
+#include <boost/test/unit_test.hpp>
+
+#include "collectives/communicator.h"
+#include "tests/bsp/model.h"
+#include "tests/collectives/job_env.h"
+#include "tests/verbs/fake_party.h"
+
+using namespace tutti;
+using namespace tutti::test;
+
+namespace {
+
+run_options as_threads(std::uint64_t seed) {
+  return {.timeout = std::chrono::seconds(60) * time_scale, .seed = seed, .threads = true};
+}
+
+}  // namespace
+
+// Above the 4 KiB from which bsp_hpput and bsp_hpget go straight from where the data lie, and below.
+BOOST_AUTO_TEST_CASE(bsp_programs) {
+  fake::install(roce(4));
+  for (const char* fabric : {"verbs", "router(shm+verbs)"})
+    for (const bsp::scheme how : {bsp::scheme::automatic, bsp::scheme::baseline, bsp::scheme::dissemination, bsp::scheme::rdma})
+      for (const std::uint32_t most : {3000u, 200'000u})
+        run_ranks({fabric}, 3, [&](rank_env& env) {
+          auto j = open_job(env);
+          auto e = take(bsp::engine::open(j->world(), {.how = how}), "engine");
+          for (std::uint32_t k = 0; k < 6; ++k) run_random_program(*e, 7000 + k, {.most_bytes = most});
+          const bool left = e->leave();
+          require(left, e->error().text());
+        }, as_threads(most));
+}
+
+BOOST_AUTO_TEST_CASE(broadcasts) {
+  fake::install(roce(4));
+  for (const char* name : {"binomial", "chain", "multicast"})
+    run_ranks({"verbs"}, 4, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto team = take(communicator::world(*j, {.bcast = name}), "world");
+      for (const std::size_t bytes : {8u, 3000u, 8193u, 300'000u})
+        for (std::uint32_t root = 0; root < env.size; ++root) {
+          std::vector<std::byte> data(bytes, std::byte(env.rank == root ? root + 1 : 0xee));
+          require(team->broadcast(root, data), name);
+          require(data.front() == std::byte(root + 1) && data == std::vector(bytes, data.front()), "every byte");
+        }
+      require(team->group().settle(), "leaving");
+      team.reset();
+      env.barrier();
+    }, as_threads(1));
+}
