@@ -152,7 +152,7 @@ std::function<int()> declare(CLI::App& app) {
       ->check(CLI::IsMember(std::set<std::string>{"barrier", "broadcast"}));
   app.add_option("-n,--ranks", c->ranks, "ranks to start, when not inside a job already: a job for each of 2,4,8 "
                  "(default 4; with --html 2,4,8,16)");
-  app.add_option("--providers", c->providers, "name[:device],...; default: every one that works here")->delimiter(',');
+  app.add_option("--providers,--provider", c->providers, "name[:device],...; default: every one that works here")->delimiter(',');
   app.add_option("--barrier", c->barrier, "only this algorithm, or `chosen`");
   app.add_option("--fan-in", c->fan_in, "of the barriers that have one (or a radix): each of 2,4,8 or 1..15");
   app.add_flag("--by-size", c->by_size, "put and get of 8 B to 4 MiB as well (part of --html)");
