@@ -6,7 +6,7 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 lanes="shm"
 "$1" info | grep -q 'ucx:tcp' && lanes+=" ucx:tcp"
-timeout -k 5 90 "$1" perf -n 2,3 --providers "${lanes// /,}" --seconds 1 --html "$work/page.html" --json "$work/report.json" >"$work/table"
+timeout -k 5 90 "$1" perf -n 2,3 --provider "${lanes// /,}" --seconds 1 --html "$work/page.html" --json "$work/report.json" >"$work/table"
 
 # The same page comes from the numbers that were kept.
 "$1" perf --from "$work/report.json" --quiet --html "$work/again.html"
