@@ -25,8 +25,9 @@ struct board_layout {
   static constexpr std::uint64_t finished() noexcept { return 0; }  // its owner: supersteps that it has finished
   std::uint64_t info(unsigned half, std::uint32_t from) const noexcept { return 64 + half * words() + 8ull * from; }
   std::uint64_t answer(std::uint32_t from) const noexcept { return 64 + 2 * words() + 8ull * from; }
+  std::uint64_t end(std::uint32_t from) const noexcept { return 64 + 3 * words() + 8ull * from; }  // its finished()
   std::uint64_t directory(std::uint32_t region) const noexcept {  // its owner, read in place
-    return 64 + 3 * words() + std::uint64_t{region} * key_room;
+    return 64 + 4 * words() + std::uint64_t{region} * key_room;
   }
   std::uint64_t mail_word(std::uint32_t from) const noexcept { return directory(arena::most_regions) + 8ull * from; }
   std::uint64_t mail_in(std::uint32_t from) const noexcept { return mail_word(0) + words() + std::uint64_t{from} * mail_room; }

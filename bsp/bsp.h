@@ -114,7 +114,9 @@ TUTTI_BSP_API void bsp_put(bsp_pid_t pid, const void *source, const void *area, 
 /* `bytes` from `offset` in the area at process `pid`, as they are at the end of the superstep, to `target`. */
 TUTTI_BSP_API void bsp_get(bsp_pid_t pid, const void *area, bsp_size_t offset, void *target, bsp_size_t bytes);
 
-/* The same without buffers: the source must not change, and the target not be used, until the end of the superstep. */
+/* The same without buffers: the source must not change, and the target not be used, until the end of the superstep. The
+ * data move from the call on, at any time until then; where the two processes share memory, in the sync, which costs less
+ * there. */
 TUTTI_BSP_API void bsp_hpput(bsp_pid_t pid, const void *source, const void *area, bsp_size_t offset, bsp_size_t bytes);
 TUTTI_BSP_API void bsp_hpget(bsp_pid_t pid, const void *area, bsp_size_t offset, void *target, bsp_size_t bytes);
 

@@ -245,15 +245,18 @@ bool engine::request(call_kind kind, std::uint32_t pid, const void* address, std
   return true;
 }
 
-// What is large is not packed but sent from where it lies, during the sync, when the other process is there to place
-// what comes: the two copies that shared memory needs then go on at the same time, through a few slots that stay in
-// the caches. What is small is packed: that is allowed, and as fast as anything.
+// Hp calls that do not go at the call (ahead.cpp). What is large is not packed but sent from where it lies, during the
+// sync, when the other process is there to place what comes: the two copies that shared memory needs then go on at the
+// same time, through a few slots that stay in the caches. What is small is packed: that is allowed, and as fast as anything.
 bool engine::goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept {
   return bytes >= direct_least && pid != me_ && scheme_.direct && job_.net().caps().any_local_memory;
 }
 
 bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
                    std::uint64_t bytes) {
+  bool went = false;
+  if (!go_ahead(call_kind::hpput, pid, const_cast<void*>(source), address, offset, bytes, went)) return false;
+  if (went) return true;
   if (!goes_direct(pid, bytes)) return put_slowly(call_kind::hpput, pid, source, address, offset, bytes);
   std::uint32_t area;
   if (!check_pid("bsp_hpput", pid) || !find_area("bsp_hpput", pid, address, offset, bytes, area)) return false;
@@ -263,6 +266,9 @@ bool engine::hpput(std::uint32_t pid, const void* source, const void* address, s
 }
 
 bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
+  bool went = false;
+  if (!go_ahead(call_kind::hpget, pid, into, address, offset, bytes, went)) return false;
+  if (went) return true;
   return request(call_kind::hpget, pid, address, offset, into, bytes, goes_direct(pid, bytes));
 }
 

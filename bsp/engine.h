@@ -7,6 +7,7 @@
 //
 //   registrar     areas and their numbers          arena, chain  what is packed for others, in memory they can reach
 //   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
+//   ahead.cpp     hp calls that go at the call
 //   info_exchange how all learn what is to come    scheme        which of all that is used
 //   placer        puts into their places           messages      the queue of bsp_send
 //   ledger        what supersteps cost             checker       what a program does wrong and BSPlib does not see
@@ -140,11 +141,27 @@ class engine final : private record_sink {
     std::uint32_t keys_told = 1;           // regions of the arena that this process can read
     std::uint32_t gets = 0, direct_gets = 0;  // requests
     std::vector<direct_put> direct;        // hp puts that stay where they are until the sync, and gifts
+    std::vector<rma_op> ahead;             // of hp calls that go at the call: what could not go yet,
+    std::size_t ahead_taken = 0;           // from here on
+    bool put_ahead = false;                // hp puts went, or wait there, in this superstep
+  };
+
+  // A peer's part in an area, as it told.
+  struct far_area {
+    std::vector<std::byte> key;            // empty: not told
+    segment_id segment{};
+    bool attached = false;
   };
 
   // The other end.
   struct peer {
     rank_t rank = no_rank;
+    bool takes_ahead = false;              // hp calls go to it at the call
+    bool end_is_read = false;              // which sync it has finished is read in its board; else it must be asked
+    bool end_is_told = false;              // it was asked in the last sync
+    bool had_hp = false;                   // hp calls were made to it in this program
+    const std::byte* end = nullptr;        // the word that says which
+    std::vector<far_area> far;             // by number
     const std::byte* board = nullptr;      // where its chunks are read in place; null: they come by put
     bool reads_me = false;                 // it reads mine in place
     std::vector<const std::byte*> regions; // of its arena, as far as they were met
@@ -224,6 +241,23 @@ class engine final : private record_sink {
   status place_in_place(std::uint32_t from);
   const chunk_head* chunk_at(std::uint32_t pid, location, status&);
 
+  // ahead.cpp
+  void meet_ahead(std::uint32_t pid) noexcept;
+  bool go_ahead(call_kind, std::uint32_t pid, void* mine, const void* address, std::uint64_t offset, std::uint64_t bytes,
+                bool& went);
+  bool find_local(op_kind, std::byte* mine, std::uint64_t bytes, region_id& local, std::uint64_t& local_offset);
+  bool attach_area(const peer&, far_area&);
+  bool has_ended(const peer&) const noexcept;
+  bool offer_ahead(std::uint32_t pid) noexcept;
+  status finish_ahead();
+  status finish_puts_ahead();
+  void tell_end();
+  bool offer_ends() noexcept;
+  bool tell_areas(const char* call);
+  void on_area(std::uint32_t from, const area_head&, std::span<const std::byte> key) override;
+  void forget_areas() noexcept;
+  void forget(far_area&) noexcept;
+
   // exchange.cpp
   status exchange();
   status pump(bool& done);
@@ -263,13 +297,20 @@ class engine final : private record_sink {
   message_queue queue_;
   puller puller_;
   std::uint64_t pulls_from_ = never;       // bytes
-  struct registration {                    // of an area of mine, for fabrics that write to registered memory only
-    std::uint32_t number;
+  struct registration {                    // of an area of mine, for the fabric; of other memory until the sync
+    std::uint32_t number;                  // no_area: other memory
     std::byte* base;
     std::uint64_t bytes;
     region_id id;
   };
   std::vector<registration> registrations_;
+  std::uint32_t borrowed_ = 0;             // of these, of other memory
+  bool any_ahead_ = false;                 // some process takes hp calls ahead
+  bool hp_waits_ = false;                  // such calls were made in this superstep
+  bool ends_asked_ = false;                // by somebody, in this sync
+  completion hp_puts_, hp_gets_;           // that went ahead
+  std::vector<rma_op> ends_;               // words to those who asked
+  std::size_t ends_taken_ = 0;
   placer placer_;
   std::uint64_t epoch_ = 1;                // of the superstep under way
   std::uint64_t sent_tag_ = 0, received_tag_ = 0, next_tag_ = 0;

@@ -62,6 +62,7 @@ status engine::meet() {
     peers_[i].reads_me = (**all)[i][me_] != std::byte{0};
     for (const std::byte b : (**all)[i]) far = far || b == std::byte{0};
     all_in_place_ = all_in_place_ && peers_[i].board && peers_[i].reads_me;
+    meet_ahead(i);
   }
   if (far) {
     auto second = window::open(team_, {nullptr, layout_.second_bytes()});
@@ -123,10 +124,12 @@ engine::~engine() {
   // Chunks that the fabric still reads name our completions: towards a dead peer they end soon (clause 10).
   transport& net = job_.net();
   const time_point end = net.now() + std::chrono::seconds(2);
-  while (!(sending_[0].idle() && sending_[1].idle()) && net.now() < end)
+  while (!(sending_[0].idle() && sending_[1].idle() && hp_puts_.idle() && hp_gets_.idle()) && net.now() < end)
     if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
-  for (std::uint32_t i = 0; i < size_; ++i)
+  for (std::uint32_t i = 0; i < size_; ++i) {
     for (const segment_id s : peers_[i].segments) net.drop(s);
+    for (far_area& a : peers_[i].far) forget(a);
+  }
   for (const registration& r : registrations_) net.drop(r.id);
 }
 

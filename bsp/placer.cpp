@@ -87,6 +87,14 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
           at += std::size_t{8} * h.count;
           continue;
         }
+        if (word == area_mark) {
+          area_head h;
+          std::memcpy(&h, at, sizeof h);
+          at += sizeof h;
+          others_.on_area(from, h, {at, h.bytes});
+          at += round_up(h.bytes, 4);
+          continue;
+        }
         if (word == gift_mark) {
           gift_head g;
           std::memcpy(&g, at, sizeof g);

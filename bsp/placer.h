@@ -24,6 +24,7 @@ class record_sink {
   virtual status on_sizes(std::uint32_t from, const sizes_head&, const std::byte* sizes) = 0;
   virtual status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) = 0;
   virtual status on_pull(std::uint32_t from, const pull_head&, const area& to) = 0;
+  virtual void on_area(std::uint32_t from, const area_head&, std::span<const std::byte> key) = 0;
 };
 
 class placer {

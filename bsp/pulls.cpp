@@ -37,8 +37,9 @@ status engine::on_pull(std::uint32_t from, const pull_head& h, const area& to) {
   return {};
 }
 
-// Of areas that are no more: their memory may go.
+// Of areas that are no more, and of other memory: it may go.
 void engine::drop_registrations() noexcept {
+  borrowed_ = 0;
   std::erase_if(registrations_, [&](const registration& r) {
     const area* const a = areas_.at(r.number);
     if (a && a->base == r.base && a->bytes == r.bytes) return false;

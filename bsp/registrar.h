@@ -61,6 +61,12 @@ class registrar {
   std::uint64_t pushed_bytes(std::uint32_t push) const noexcept { return pending_[pushes_[push]].bytes; }
   void hear(std::uint32_t push, std::uint32_t pid, std::uint32_t processes, std::uint64_t bytes);
   void apply();
+  // The areas that are about to be registered, by what this process pushed: f(number, address, bytes).
+  template <class F>
+  void each_pushed(F&& f) const {
+    for (const change& c : pending_)
+      if (c.pushes) f(c.number, c.address, c.bytes);
+  }
 
  private:
   struct slot {

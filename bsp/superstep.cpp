@@ -38,6 +38,7 @@ void engine::begin_superstep() noexcept {
     if (!l.answers.empty()) l.answers.clear();
     if (!l.direct.empty()) l.direct.clear();
     if (!l.bulk.empty()) l.bulk.clear();
+    l.put_ahead = false;
   }
 }
 
@@ -55,7 +56,9 @@ bool engine::finish(bool leaving, const void* site) {
   const char* const call = leaving ? "bsp_end" : "bsp_sync";
   if (checker_)
     if (status s = checker_->judge(epoch_); !s.ok()) return fail(s.during(call));
-  if (areas_.changed() && !tell_sizes(call)) return false;
+  if (any_ahead_)
+    if (status s = finish_ahead(); !s.ok()) return fail(s.during(call));
+  if (areas_.changed() && !(tell_sizes(call) && tell_areas(call))) return false;
   std::uint8_t flags = leaving ? is_leaving : 0;
   bool asks = false;
   for (std::uint32_t i = 0; i < size_; ++i) {
@@ -75,10 +78,14 @@ bool engine::finish(bool leaving, const void* site) {
         if (flags_of(peers_[i].info) & has_data) s = place_in_place(i);
     }
   }
+  if (s.ok() && any_ahead_) s = finish_puts_ahead();
   if (!s.ok()) return fail(s.during(call));
-  if (areas_.changed()) {
-    areas_.apply();
-    if (!registrations_.empty()) drop_registrations();
+  const bool changed = areas_.changed();
+  if (changed) areas_.apply();
+  if (borrowed_ || (changed && !registrations_.empty())) drop_registrations();
+  if (any_ahead_) {
+    if (changed) forget_areas();
+    if (!leaving) tell_end();
   }
   received_tag_ = sent_tag_;
   sent_tag_ = next_tag_;
@@ -109,6 +116,9 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   p.next_data = flags & has_data ? l.data.first() : 0;
   p.eager = 0;
   if (!l.direct.empty()) flags |= has_direct;
+  if (l.put_ahead) flags |= went_ahead;
+  p.end_is_told = any_ahead_ && p.takes_ahead && pid != me_ && !leaving && (p.had_hp || areas_.changed());
+  if (p.end_is_told) flags |= asks_end;
   if (p.reads_me) {
     p.next = p.next_data = 0;
   } else if (flags & (has_requests | has_data)) {
@@ -132,14 +142,16 @@ void engine::add_info(std::uint32_t pid) {
   const peer& p = peers_[pid];
   const far_word word{p.rank, board_->segment(), layout_.info(half(), me_)};
   const std::uint64_t info = make_info(epoch_, p.outgoing);
+  const not_before order = p.outgoing & went_ahead ? not_before::everything : not_before::payload;
   if (!p.eager) {
-    infos_.push_back(signal_op(word, info));
+    infos_.push_back(signal_op(word, info, signal_how::set, order));
     return;
   }
   const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(p.eager));
   infos_.push_back(with_signal(move_op(op_kind::put, arena_->id(p.eager), offset_of(p.eager), p.rank, second_->segment(),
                                        layout_.eager(half(), me_), h.used.bytes, &sending_[half()]),
                                word.segment, word.offset, info));
+  infos_.back().order = order;
 }
 
 // The words for all, in Latin order: first to the next process, so that no two address the same one at once.
@@ -169,12 +181,12 @@ status engine::announce() {
   return job_.wait(here, [&] { return team_.look(peers_[next].rank); }, note);
 }
 
-// The flags by another way; words go only to those to whom a chunk goes with it, and are awaited only from those whose
-// flags say so.
+// The flags by another way; words go only to those to whom a chunk goes with it or hp puts went ahead of it, and are
+// awaited only from those whose flags say so.
 status engine::announce_by_bytes() {
   for (std::uint32_t k = 1, i = me_ + 1; k < size_; ++k, ++i) {
     if (i == size_) i = 0;
-    if (peers_[i].eager) add_info(i);
+    if (peers_[i].eager || (peers_[i].outgoing & went_ahead)) add_info(i);
   }
   for (std::uint32_t i = 0; i < size_; ++i) flags_out_[i] = peers_[i].outgoing;
   infos_by_->begin(epoch_, flags_out_);
@@ -189,7 +201,7 @@ status engine::announce_by_bytes() {
         if (i != me_) peers_[i].info = make_info(epoch_, flags_in_[i]);
     }
     for (; arrived_ < size_; ++arrived_)
-      if (arrived_ != me_ && (flags_of(peers_[arrived_].info) & is_eager) &&
+      if (arrived_ != me_ && (flags_of(peers_[arrived_].info) & (is_eager | went_ahead)) &&
           epoch_of(load_acquire(base_ + layout_.info(half(), arrived_))) != epoch_)
         return false;
     return offered_ == infos_.size();
@@ -206,8 +218,10 @@ bool engine::offer_infos() noexcept {
 
 // Whether all ended the superstep in the same way.
 status engine::agree(bool leaving) {
+  ends_asked_ = false;
   for (std::uint32_t i = 0; i < size_; ++i) {
     const std::uint8_t flags = flags_of(peers_[i].info);
+    ends_asked_ = ends_asked_ || (flags & asks_end);
     if (((flags & is_leaving) != 0) != leaving)
       return {errc::invalid, "process " + std::to_string(i) + " called " + (leaving ? "bsp_sync" : "bsp_end") +
                                  " while process " + std::to_string(me_) + " called " +

@@ -39,6 +39,8 @@ enum info_flag : std::uint8_t {
   is_eager = 8,      // the first chunk came with the word
   is_leaving = 16,   // this is bsp_end, not bsp_sync
   has_direct = 32,   // hp puts that go from their source straight into the channel
+  went_ahead = 64,   // hp puts that went at the call: the word comes after them, whichever way the flags go
+  asks_end = 128,    // a word is to tell when the other has finished this sync (ahead.cpp)
 };
 
 constexpr std::uint64_t make_info(std::uint64_t epoch, std::uint8_t flags) noexcept { return epoch << 8 | flags; }
@@ -183,6 +185,15 @@ struct sizes_head {
   std::uint32_t first = 0, count = 0;
 };
 static_assert(sizeof(sizes_head) == 12);
+
+// The key of the sender's part in an area that is registered in this superstep, for hp calls from the next one on.
+constexpr std::uint32_t area_mark = padding | 128;
+struct area_head {
+  std::uint32_t kind = area_mark;
+  std::uint32_t area = 0;
+  std::uint32_t bytes = 0;  // of the key, which follows
+};
+static_assert(sizeof(area_head) == 12);
 
 constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t to) noexcept { return (n + to - 1) / to * to; }
 
