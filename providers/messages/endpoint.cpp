@@ -148,7 +148,8 @@ void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
 }
 
 void message_transport::watch_host(peer& p, const lifeline_address& there) noexcept {
-  p.line_fd = lifeline_.connect(there);
+  const lifeline::attempt made = lifeline_.connect(there);
+  p.line_fd = made.socket, p.line_beside = made.beside;
   epoll_event event{};
   event.events = lifeline::events;
   event.data.ptr = &p;
@@ -160,6 +161,9 @@ void message_transport::read_lifeline(peer& p) noexcept {
     case lifeline::tale::nothing: return;
     case lifeline::tale::stands: p.line_stood = true; return;
     case lifeline::tale::never: break;
+    case lifeline::tale::refused:
+      if (!p.line_beside) break;
+      [[fallthrough]];
     case lifeline::tale::ended: suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank}); break;
     case lifeline::tale::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
   }

@@ -27,17 +27,22 @@ void set_option(int fd, int level, int name, int value) noexcept { ::setsockopt(
 
 // Which of the peer's addresses to take: one on a subnet of mine before any other. One that is also mine means this host,
 // as those of bridges for containers do, which are alike on every host; 0: none is left.
-std::uint32_t choose(const ip_place& mine, const ip_place& peer) noexcept {
-  std::uint32_t any = 0;
+struct choice {
+  std::uint32_t address = 0;
+  bool beside = false;
+};
+
+choice choose(const ip_place& mine, const ip_place& peer) noexcept {
+  choice any;
   const auto* const my_end = mine.at.begin() + std::min<std::size_t>(mine.count, mine.at.size());
   const auto* const end = peer.at.begin() + std::min<std::size_t>(peer.count, peer.at.size());
   for (const auto* at = peer.at.begin(); at != end; ++at) {
-    if (mine.network == peer.network) return at->address;
+    if (mine.network == peer.network) return {at->address, true};
     const auto is_mine = [&](const auto& m) { return m.address == at->address; };
     const auto beside = [&](const auto& m) { return (m.address & m.mask) == (at->address & m.mask); };
     if (std::any_of(mine.at.begin(), my_end, is_mine)) continue;
-    if (std::any_of(mine.at.begin(), my_end, beside)) return at->address;
-    if (!any) any = at->address;
+    if (std::any_of(mine.at.begin(), my_end, beside)) return {at->address, true};
+    if (!any.address) any.address = at->address;
   }
   return any;
 }
@@ -62,18 +67,18 @@ void lifeline::listen(std::uint32_t peers) {
     here_.port = ntohs(own.sin_port);
 }
 
-int lifeline::connect(const lifeline_address& peer) const noexcept {
-  const std::uint32_t address = peer.port && here_.port ? choose(here_.place, peer.place) : 0;
-  const int s = address ? ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
-  if (s < 0) return -1;
+lifeline::attempt lifeline::connect(const lifeline_address& peer) const noexcept {
+  const choice by = peer.port && here_.port ? choose(here_.place, peer.place) : choice{};
+  const int s = by.address ? ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+  if (s < 0) return {};
   set_option(s, IPPROTO_TCP, TCP_KEEPIDLE, idle_seconds);
   set_option(s, IPPROTO_TCP, TCP_KEEPINTVL, probe_seconds);
   set_option(s, IPPROTO_TCP, TCP_KEEPCNT, probes);
   set_option(s, SOL_SOCKET, SO_KEEPALIVE, 1);
-  const sockaddr_in to = socket_address(address, peer.port);
-  if (::connect(s, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 || errno == EINPROGRESS) return s;
+  const sockaddr_in to = socket_address(by.address, peer.port);
+  if (::connect(s, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 || errno == EINPROGRESS) return {s, by.beside};
   ::close(s);
-  return -1;
+  return {};
 }
 
 lifeline::tale lifeline::read(int socket, bool stood) noexcept {
@@ -88,7 +93,8 @@ lifeline::tale lifeline::read(int socket, bool stood) noexcept {
   if (now.tcpi_state == TCP_SYN_SENT) return tale::nothing;
   // Reset or ended before anyone saw it stand: what was never there is refused, or not reached at all.
   if (error == ECONNRESET || error == 0) return tale::ended;
-  return stood ? tale::silent : tale::never;
+  if (stood) return tale::silent;
+  return error == ECONNREFUSED ? tale::refused : tale::never;
 }
 
 }  // namespace tutti::messages

@@ -8,8 +8,9 @@
 // idle for a second: a process that computes for long, or is stopped, is not taken for dead; a host that leaves two probes
 // without an answer is, after three seconds.
 //
-// Only a connection that once stood is believed. One that never came about (a firewall, no interface in common) says
-// nothing about the peer.
+// A connection that once stood is believed, and a refusal on a subnet that both have an address in: that is the peer's own
+// kernel, by which nobody listens any more where the peer did until its end. Else one that never came about (a firewall, no
+// interface in common, an address that means another host to this one) says nothing about the peer.
 #pragma once
 #include <cstdint>
 
@@ -33,11 +34,16 @@ class lifeline {
   void listen(std::uint32_t peers);
   const lifeline_address& address() const noexcept { return here_; }
 
-  // A socket that is being connected, for the caller to watch by `events` and to close; -1: there can be none.
-  int connect(const lifeline_address& peer) const noexcept;
+  // A socket that is being connected, for the caller to watch by `events` and to close; -1: there can be none. `beside`: by
+  // an address on a subnet of this host.
+  struct attempt {
+    int socket = -1;
+    bool beside = false;
+  };
+  attempt connect(const lifeline_address& peer) const noexcept;
   static constexpr std::uint32_t events = 1u << 31 | 0x2005;  // EPOLLET | EPOLLRDHUP | EPOLLIN | EPOLLOUT
 
-  enum class tale : std::uint8_t { nothing, stands, never, ended, silent };
+  enum class tale : std::uint8_t { nothing, stands, never, refused, ended, silent };
   // What an event of it means. `stood`: an earlier one meant that it stands.
   static tale read(int socket, bool stood) noexcept;
 
