@@ -14,8 +14,8 @@
 //               of a later life than the one connected to says that the peer has dropped its queue pair after an
 //               error: then this end is dropped as well, by its owner (news::stale), before the note is heeded.
 //   sees_life   of the receiver's queue pair: the sender's is connected to it, so it can receive; doorman_notes.cpp argues
-//               which may be connected to which. Nobody sends before it has read that of its peer: what reaches a queue pair that is not connected yet is dropped, and sent
-//               again only after the retry time, some 100 ms.
+//               which may be connected to which. Nobody sends before it has read that of its peer: what reaches a queue
+//               pair that is not connected yet is dropped, and sent again only after the retry time, some 100 ms.
 //
 // Deaths. The process of a peer on this host is watched by a pidfd. A peer that does not answer for `patience` is
 // silent; on this host, where its process lives, it has `long_patience`, since it may only be stopped or starved.
