@@ -1,22 +1,10 @@
 /* away served|stalled: rank 1 computes for a second, without a call; rank 0 meanwhile gets from its memory, adds to it and
  * signals it. `served`: all of that is done while rank 1 computes. `stalled`: not even the get is, as must be expected
  * where a target's calls make the progress. Both ranks read one clock, so they must be on one host. */
-#include <time.h>
-
 #include "check.h"
+#include "computing.h"
 
 enum { bytes = 1 << 20, additions = 20, at_count = bytes, at_word = bytes + 8, at_time = bytes + 16, at_total = bytes + 64 };
-
-static int64_t now_ns(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void compute_until(int64_t end) {
-  while (now_ns() < end)
-    for (volatile int i = 0; i < 10000; ++i) continue;
-}
 
 static int64_t load(const void *base, size_t at) {
   return __atomic_load_n((const int64_t *)(const void *)((const char *)base + at), __ATOMIC_ACQUIRE);

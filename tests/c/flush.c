@@ -3,24 +3,13 @@
  *   dead  rank 2 dies, with gets from it under way or begun later: a flush towards rank 1 tells nothing of it, not even
  *         once that error is known here, and one towards rank 2 still does. */
 #include <signal.h>
-#include <time.h>
 
 #include "check.h"
+#include "computing.h"
 
 enum { at_data = 0, at_end = 64, at_go = 128, bytes = 192 };
 static tutti_window_t window;
 static char *base;
-
-static int64_t now_ns(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void compute_until(int64_t end) {
-  while (now_ns() < end)
-    for (volatile int i = 0; i < 10000; ++i) continue;
-}
 
 static void slow(void) {
   tutti_team_t world = tutti_world(check_ctx);
