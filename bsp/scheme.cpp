@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "core/listing.h"
+
 namespace tutti::bsp {
 namespace {
 
@@ -31,7 +33,7 @@ result<scheme> parse_scheme(std::string_view name) {
   std::string all;
   for (const scheme_row& row : table) {
     if (row.name == name) return row.id;
-    all += (all.empty() ? "" : ", ") + std::string(row.name);
+    add_to_list(all, row.name);
   }
   return status(errc::invalid, "no BSP scheme is called " + std::string(name) + "; use one of " + all);
 }

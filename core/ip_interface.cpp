@@ -15,6 +15,7 @@
 #include <map>
 
 #include "core/hash.h"
+#include "core/listing.h"
 
 namespace tutti {
 namespace {
@@ -47,7 +48,7 @@ std::uint32_t source_towards(std::uint32_t address) noexcept {
 
 std::string names_of(std::span<const ip_interface> all) {
   std::string text;
-  for (const ip_interface& i : all) text += (text.empty() ? "" : ", ") + i.name + " (" + ip_text(i.address) + ")";
+  for (const ip_interface& i : all) add_to_list(text, i.name + " (" + ip_text(i.address) + ")");
   return text.empty() ? "none" : text;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/listing.h"
+
 namespace tutti {
 namespace {
 
@@ -20,7 +22,7 @@ std::vector<network_device> ask(const provider& p, bool all, std::string& why_no
 std::string in_words(const networks& n) {
   if (n.empty()) return "none";
   std::string out;
-  for (const std::string& spec : n) out.append(out.empty() ? "" : ", ").append(spec);
+  for (const std::string& spec : n) add_to_list(out, spec);
   return out;
 }
 
@@ -45,7 +47,7 @@ networks usable_networks(bool all, std::string& why_not) {
     std::vector<network_device> devices;
     if (e.impl) devices = ask(*e.impl, all, reason);
     for (const network_device& d : devices) (d.one_sided ? one_sided : others).push_back(spec_of(e, d));
-    if (!reason.empty()) why_not += (why_not.empty() ? "" : "; ") + std::string(e.name) + ": " + reason;
+    if (!reason.empty()) add_to_list(why_not, std::string(e.name) + ": " + reason, "; ");
   }
   one_sided.insert(one_sided.end(), others.begin(), others.end());
   return one_sided;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/listing.h"
+
 namespace tutti {
 namespace {
 
@@ -51,7 +53,7 @@ result<const provider*> load_provider_module(std::string_view file, const std::v
   for (const std::string& directory : directories) {
     const std::string path = directory + '/' + std::string{file};
     if (::access(path.c_str(), F_OK) != 0) {
-      places += (places.empty() ? "" : ", ") + directory;
+      add_to_list(places, directory);
       continue;
     }
     // Now, not lazily: a missing symbol must show here and not in the middle of a transfer. Local: two modules may

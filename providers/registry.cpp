@@ -1,5 +1,6 @@
 #include "providers/registry.h"
 
+#include "core/listing.h"
 #include "core/nearest.h"
 #include "providers/module.h"
 #include "providers/shm/shm.h"
@@ -64,7 +65,7 @@ std::string unknown_name(std::string_view name, std::span<const provider_row> ro
   std::string known;
   for (const provider_row& row : rows) {
     names.push_back(row.name);
-    known += (known.empty() ? "" : ", ") + std::string{row.name};
+    add_to_list(known, row.name);
   }
   std::string text = "there is no provider \"" + std::string{name} + '"';
   if (const std::string_view near = nearest_name(name, names); !near.empty())

@@ -4,6 +4,7 @@
 
 #include "collectives/barrier/algorithms.h"
 #include "collectives/barrier/price.h"
+#include "core/listing.h"
 
 namespace tutti {
 namespace {
@@ -86,7 +87,7 @@ std::string known_names(const barrier_inputs* runnable_for) {
   std::string out;
   for (const barrier_algorithm& row : barrier_algorithms()) {
     if (runnable_for && row.needs_multicast && !runnable_for->multicast) continue;
-    out.append(out.empty() ? "" : ", ").append(row.name);
+    add_to_list(out, row.name);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include "collectives/barrier/choose.h"
 #include "collectives/barrier/price.h"
 #include "collectives/explain_text.h"
+#include "core/listing.h"
 
 namespace tutti {
 
@@ -21,7 +22,7 @@ result<barrier_override> parse_barrier_override(std::string_view text) {
   const barrier_algorithm* row = find_barrier(parts[0]);
   if (!row) {
     std::string known;
-    for (const barrier_algorithm& r : barrier_algorithms()) known.append(known.empty() ? "" : ", ").append(r.name);
+    for (const barrier_algorithm& r : barrier_algorithms()) add_to_list(known, r.name);
     return refuse("unknown; known: " + known);
   }
   out.name = row->name;

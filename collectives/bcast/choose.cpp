@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "collectives/cost.h"
+#include "core/listing.h"
 
 namespace tutti {
 namespace {
@@ -72,7 +73,7 @@ std::string reason(const bcast_algorithm& a, const bcast_inputs& in) {
 status check_bcast(std::string_view wanted) {
   if (wanted.empty() || wanted == "auto" || find_bcast(wanted)) return {};
   std::string known;
-  for (const bcast_algorithm& a : bcast_algorithms()) known.append(known.empty() ? "" : ", ").append(a.name);
+  for (const bcast_algorithm& a : bcast_algorithms()) add_to_list(known, a.name);
   return {errc::invalid, "there is no broadcast \"" + std::string(wanted) + "\"; known: " + known};
 }
 

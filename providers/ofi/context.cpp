@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/dev_shm.h"
+#include "core/listing.h"
 
 namespace tutti::ofi {
 namespace {
@@ -117,7 +118,7 @@ std::string not_found(const std::vector<found_device>& found) {
   for (const std::string& name : *all) {
     const auto same = [&](const found_device& d) { return d.name == name; };
     if (is_utility(name) || std::any_of(found.begin(), found.end(), same)) continue;
-    if (const auto info = describe_device(name); !info) why += (why.empty() ? "" : "; ") + name + ": " + info.error().text();
+    if (const auto info = describe_device(name); !info) add_to_list(why, name + ": " + info.error().text(), "; ");
   }
   return why;
 }

@@ -1,5 +1,6 @@
 #include "core/provider.h"
 
+#include "core/listing.h"
 #include "providers/ofi/link.h"
 
 namespace tutti {
@@ -7,7 +8,7 @@ namespace {
 
 // Found by what libfabric says it can do, and then by opening it. One whose threads crowd the ranks is for those who name it.
 std::vector<std::string> probe(std::string& why_not) {
-  const auto add = [&](const std::string& more) { why_not += (why_not.empty() || more.empty() ? "" : "; ") + more; };
+  const auto add = [&](const std::string& more) { if (!more.empty()) add_to_list(why_not, more, "; "); };
   auto found = ofi::find_devices();
   if (!found) {
     add(found.error().text());

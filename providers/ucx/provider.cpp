@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "core/listing.h"
 #include "providers/ucx/link.h"
 
 namespace tutti {
@@ -18,7 +19,7 @@ bool usable(std::string_view device, bool alone, std::string& why_not) {
   const status failed = !opened ? opened.error() : !tried ? tried.error() : status{};
   if (opened) ucx::close_worker(*opened);
   if (failed) return *tried;
-  why_not += (why_not.empty() ? "" : "; ") + std::string{device.empty() ? "any" : device} + ": " + failed.text();
+  add_to_list(why_not, std::string{device.empty() ? "any" : device} + ": " + failed.text(), "; ");
   return false;
 }
 

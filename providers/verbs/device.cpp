@@ -19,6 +19,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/listing.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {
@@ -214,7 +215,7 @@ result<found_port> choose(const std::vector<found_port>& all, const device_wish&
     const bool wished = wish.name.empty() || (p.device == wish.name && (wish.port == 0 || p.port == wish.port));
     if (wished && p.why_not.empty()) return p;
     if (wished || p.why_not.empty())
-      reasons += (reasons.empty() ? "" : "; ") + p.name() + " " + (p.why_not.empty() ? "could be used" : p.why_not);
+      add_to_list(reasons, p.name() + " " + (p.why_not.empty() ? "could be used" : p.why_not), "; ");
   }
   return status{errc::unavailable, (wish.name.empty() ? std::string{"no port can be used"}
                                                       : "device \"" + wish.name + "\" cannot be used") +

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "core/listing.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/transport.h"
 
@@ -19,7 +20,7 @@ std::vector<std::string> probe(std::string& why_not) {
   }
   std::vector<std::string> usable;
   for (const verbs::found_port& p : *all)
-    if (!p.why_not.empty()) why_not += (why_not.empty() ? "" : "; ") + p.name() + " " + p.why_not;
+    if (!p.why_not.empty()) add_to_list(why_not, p.name() + " " + p.why_not, "; ");
   for (const verbs::found_port* p : verbs::candidates(*all)) usable.push_back(p->name());
   if (!usable.empty()) usable.insert(usable.begin(), "");
   return usable;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <set>
 
+#include "core/listing.h"
 #include "tools/perf/words.h"
 
 namespace tutti::tools {
@@ -18,7 +19,7 @@ std::string value_of(const report& r, const std::string& name) {
 
 std::string head(const report& r) {
   std::string ranks;
-  for (const perf_run& run : r.runs) ranks += (ranks.empty() ? "" : ", ") + std::to_string(run.ranks);
+  for (const perf_run& run : r.runs) add_to_list(ranks, std::to_string(run.ranks));
   const auto nodes = r.runs.front().nodes;
   return "<h1>tutti on " + escaped(value_of(r, "host")) + "</h1>\n<p class=\"soft\">" + escaped(value_of(r, "processor")) + ", " +
          escaped(value_of(r, "cores")) + " cores; " + ranks + (r.runs.size() > 1 || r.runs.front().ranks > 1 ? " ranks" : " rank") +
