@@ -26,6 +26,7 @@ capabilities combined(const capabilities& node, const capabilities& network, boo
   c.native_signal = node.native_signal && network.native_signal && network.native_when_added;
   c.native_atomics = node.native_atomics && network.native_atomics && network.native_when_added;
   c.native_when_added = node.native_when_added && network.native_when_added;
+  c.maps_mates = node.maps_mates;
   c.cpu_atomics_agree = node.cpu_atomics_agree && network.cpu_atomics_agree;
   c.detects_death = node.detects_death && network.detects_death;
   // A burden is there if either has it: a peer on another node is stalled by a rank that computes for long.
@@ -35,6 +36,7 @@ capabilities combined(const capabilities& node, const capabilities& network, boo
   c.can_sleep = node.can_sleep && network.can_sleep && one_fd;
   // The slow steps of a collective set its time, and those cross the network.
   c.cost = network.cost;
+  c.node_cost = node.cost;
   return c;
 }
 

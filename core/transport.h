@@ -89,6 +89,7 @@ struct capabilities {
   bool native_signal = false;           // signals that set, upon memory from allocate(); false: the target's progress
   bool native_atomics = false;          // likewise atomics, and signals that add
   bool native_when_added = false;       // what the two say holds upon memory given to add() as well
+  bool maps_mates = false;              // map() reaches what the ranks of this node have from allocate()
   bool cpu_atomics_agree = false;       // fabric atomics and CPU atomics upon one word are atomic to each other
   bool target_must_progress = false;    // true on tcp: a rank that computes for long stalls all puts and gets upon it
   bool progress_thread = false;         // TUTTI_PROGRESS=thread: whatever waits for progress has it, soon, without a call
@@ -96,6 +97,7 @@ struct capabilities {
   bool detects_death = false;           // clause 10 holds; false: only a deadline ends a wait on a dead peer
   bool virtual_clock = false;           // now() is simulated: waiting must sleep() at once, spinning would be in vain
   loggp cost;                           // a prior; measured values replace it
+  loggp node_cost;                      // the same inside a node; all 0: no other
 };
 
 // Operations in flight and the first failure among them. One completion may serve many operations. It must outlive

@@ -73,7 +73,7 @@ std::string missing(const barrier_candidate& c, const barrier_inputs& in) {
 }
 
 barrier_costs costs_of(const barrier_inputs& in) {
-  return {in.network, in.node, in.multicast_us, turn_us(in.ranks_per_core), in.native_atomics, in.mapped};
+  return {in.network, in.node, in.multicast_us, turn_us(in.ranks_per_core), in.ranks_per_core, in.native_atomics, in.mapped};
 }
 
 void price(barrier_candidate& c, const barrier_inputs& in) {

@@ -2,6 +2,7 @@
 // evaluation at smaller sizes.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "collectives/barrier/algorithms.h"
 #include "collectives/barrier/fan_in_tree.h"
@@ -15,6 +16,7 @@ struct setting {
   link_cost link;
   picoseconds turn;
   const barrier_costs& costs;
+  bool inside;  // a node
   bool by_cpu;  // additions
 };
 
@@ -60,17 +62,38 @@ picoseconds multicast(const setting& s) {
   return gather(s, s.radix ? s.radix : barriers::multicast_default) + s.turn + multicast_cost(s.costs, s.link);
 }
 
+// How many messages all ranks send in one barrier.
+using count = std::int64_t;
+count in_every_round(const setting& s) { return count{s.size} * rounds_of(s.size); }
+count in_pairs(const setting& s) {
+  const std::uint32_t paired = std::bit_floor(s.size);
+  return count{paired} * rounds_of(paired) + 2 * count{s.size - paired};
+}
+count in_wide_rounds(const setting& s) {
+  const std::uint32_t radix = s.radix ? s.radix : barriers::nway_default;
+  count each = 0;
+  for (std::uint64_t stride = 1; stride < s.size; stride *= radix)
+    each += static_cast<count>(std::min<std::uint64_t>((s.size - 1) / stride, radix - 1));
+  return each * s.size;
+}
+count up(const setting& s) { return count{s.size} - 1; }
+count up_and_down(const setting& s) { return 2 * up(s); }
+count to_the_counter(const setting& s) { return (s.by_cpu ? 1 : s.costs.native_atomics ? 2 : 3) * up(s); }
+
 struct form {
   std::string_view name;
-  picoseconds (*cost)(const setting&);
+  picoseconds (*chain)(const setting&);
+  count (*messages)(const setting&);
 };
-constexpr form forms[] = {{"dissemination", dissemination}, {"pairwise", pairwise}, {"nway", nway}, {"tree", tree},
-                          {"flat", flat},                   {"counter", counter},   {"multicast", multicast},
-                          {"offloaded", dissemination}};
+constexpr form forms[] = {{"dissemination", dissemination, in_every_round}, {"pairwise", pairwise, in_pairs},
+                          {"nway", nway, in_wide_rounds},                   {"tree", tree, up_and_down},
+                          {"flat", flat, up_and_down},                      {"counter", counter, to_the_counter},
+                          {"multicast", multicast, up_and_down},            {"offloaded", dissemination, in_every_round}};
 
 picoseconds by_form(std::string_view name, const setting& s) {
   for (const form& f : forms)
-    if (f.name == name) return f.cost(s);
+    if (f.name == name)
+      return chain_and_work(f.chain(s), s.inside ? shared_work(f.messages(s) * s.link.message(), s.size, s.costs.ranks_per_core) : 0);
   return -1;
 }
 
@@ -82,10 +105,11 @@ picoseconds estimate_barrier(const barrier_algorithm& a, const barrier_shape& sh
   const picoseconds turn = in_picoseconds(costs.turn_us);
   const bool one_node = where.nodes == 1;
   if (!a.on_nodes)
-    return by_form(a.name, {shape.size, shape.radix, one_node ? node : network, turn, costs, one_node && costs.mapped});
+    return by_form(a.name, {shape.size, shape.radix, one_node ? node : network, turn, costs, one_node,
+                            one_node && costs.mapped});
 
-  const setting inside{where.largest, 0, node, turn, costs, costs.mapped};
-  const setting among{where.nodes, shape.radix, network, turn, costs, false};
+  const setting inside{where.largest, 0, node, turn, costs, true, costs.mapped};
+  const setting among{where.nodes, shape.radix, network, turn, costs, false, false};
   const barrier_algorithm* leaders = shape.leaders.empty() ? nullptr : find_barrier(shape.leaders);
   const picoseconds upper = by_form(leaders ? leaders->name : "dissemination", among);
   if (upper < 0) return -1;
@@ -99,6 +123,15 @@ picoseconds price_barrier(const barrier_algorithm& a, const barrier_shape& shape
 // Kini 2003 (2.1.3) saw 9.6 us for a multicast, to one node or to seven, about half more than for an RDMA write.
 picoseconds multicast_cost(const barrier_costs& costs, const link_cost& link) noexcept {
   return costs.multicast_us > 0 ? in_picoseconds(costs.multicast_us) + 2 * link.overhead : link.message() * 3 / 2;
+}
+
+picoseconds shared_work(picoseconds work, std::uint32_t ranks, double ranks_per_core) noexcept {
+  if (ranks_per_core <= 1 || ranks == 0) return 0;
+  return work / ranks * std::llround(ranks_per_core * 1000) / 1000;
+}
+
+picoseconds chain_and_work(picoseconds chain, picoseconds work) noexcept {
+  return work == 0 ? chain : (std::max(chain, work) + chain + work) / 2;
 }
 
 node_summary summarize_nodes(std::uint32_t size, std::span<const std::uint32_t> node_of) {

@@ -39,6 +39,7 @@ class evaluation {
     for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) all_.push_back(a.make(shape));
     lines_ = all_.empty() ? 0 : all_[0].words;
     arrival_.assign(std::size_t{shape.size} * lines_, {});
+    for (std::uint32_t r = 0; r < shape.size; ++r) ++work_[node_of(r)].ranks;
   }
 
   picoseconds finish() {
@@ -53,13 +54,14 @@ class evaluation {
       if (ranks_[r].at < all_[r].steps.size()) return never;
       last = std::max(last, ranks_[r].clock);
     }
-    return last;
+    picoseconds most = 0;
+    for (const auto& [node, w] : work_) most = std::max(most, shared_work(w.done, w.ranks, costs_.ranks_per_core));
+    return chain_and_work(last, most);
   }
 
  private:
-  bool same_node(std::uint32_t a, std::uint32_t b) const {
-    return shape_.node_of.empty() || shape_.node_of[a] == shape_.node_of[b];
-  }
+  std::uint32_t node_of(std::uint32_t r) const { return shape_.node_of.empty() ? 0 : shape_.node_of[r]; }
+  bool same_node(std::uint32_t a, std::uint32_t b) const { return node_of(a) == node_of(b); }
   const link_cost& link(std::uint32_t a, std::uint32_t b) const { return same_node(a, b) ? node_ : network_; }
 
   // When the message leaves the adapter.
@@ -76,6 +78,13 @@ class evaluation {
     if (me.taken != never) me.clock = std::max(me.clock, me.taken + l.gap);
     me.taken = me.clock;
     me.clock += l.overhead;
+  }
+
+  // A message from one to another, which the cores of their nodes carry.
+  void charge(std::uint32_t from, std::uint32_t to, const link_cost& l) {
+    if (from == to) return;
+    work_[node_of(from)].done += l.overhead;
+    work_[node_of(to)].done += l.overhead + (same_node(from, to) ? l.latency : 0);
   }
 
   bool block(std::uint32_t r) {
@@ -95,6 +104,7 @@ class evaluation {
       case step_kind::signal: {
         const link_cost& l = link(r, s.peer);
         arrival_[std::size_t{s.peer} * lines_ + s.word] = {send(me, l) + (s.peer == r ? 0 : l.latency), r, me.turn};
+        charge(r, s.peer, l);
         wake(s.peer);
         return true;
       }
@@ -108,11 +118,13 @@ class evaluation {
       case step_kind::multicast:
         cast_ = {me.clock + multicast_cost(costs_, widest()) - widest().overhead, r, me.turn};
         me.clock += widest().overhead;
+        work_[node_of(r)].done += widest().overhead;
         for (std::uint32_t t = 0; t < shape_.size; ++t) wake(t);
         return true;
       case step_kind::await_multicast:
         if (cast_.when == never) return block(r);
         take(me, cast_, widest());
+        work_[node_of(r)].done += widest().overhead + (same_node(cast_.by, r) ? widest().latency : 0);
         return true;
       default: return true;
     }
@@ -160,6 +172,8 @@ class evaluation {
         free = std::max(free, a.asked) + l.overhead + l.latency;
         clock = free;
       } else {
+        charge(a.rank, owner, l);
+        if (!costs_.native_atomics) charge(owner, a.rank, l);
         free = std::max(free, a.asked) + std::max(l.gap, costs_.native_atomics ? 0 : l.overhead);
         clock = free + (a.rank == owner ? 0 : l.latency) + l.overhead + (costs_.native_atomics ? 0 : turn_);
       }
@@ -172,7 +186,12 @@ class evaluation {
   picoseconds turn_;
   std::vector<schedule> all_;
   std::uint32_t lines_ = 0;
+  struct node_work {
+    std::uint32_t ranks = 0;
+    picoseconds done = 0;
+  };
   std::vector<rank_state> ranks_;
+  std::map<std::uint32_t, node_work> work_;
   std::vector<signalled> arrival_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<addition>> queues_;
   signalled cast_;

@@ -5,43 +5,38 @@
 #include "collectives/communicator.h"
 
 namespace tutti {
-namespace {
 
-// Inside a node, where the transport's own cost speaks of the network. Microseconds; measured between two cores.
-constexpr loggp node_prior{0.1, 0.03, 0.02, 15.0};
-
-}  // namespace
+barrier_inputs barrier_inputs_of(transport& net, std::span<const std::uint32_t> node_of) {
+  const capabilities& c = net.caps();
+  barrier_inputs in;
+  in.ranks = static_cast<std::uint32_t>(node_of.size());
+  in.node_of = node_of;
+  in.multicast = net.mcast() != nullptr;
+  if (in.multicast) in.multicast_us = net.mcast()->query().latency_us;
+  in.native_atomics = c.native_atomics;
+  in.mapped = c.maps_mates;
+  in.network = c.cost;
+  in.node = c.node_cost.latency_us > 0 ? c.node_cost : c.cost;
+  return in;
+}
 
 result<picked_barrier> pick_barrier(job& j, const rank_map& members, const communicator_options& o,
                                     std::uint32_t most_lines) {
-  // Whether a provider maps its mates' memory does not depend on the mate: one that is mapped stands for all.
-  const bool mapped = j.net().map(j.world().segment(), j.rank()) != nullptr;
-  return pick_barrier(j.where(), j.net(), mapped, members, o, most_lines);
+  return pick_barrier(j.where(), j.net(), members, o, most_lines);
 }
 
-result<picked_barrier> pick_barrier(const layout& where, transport& net, bool mapped, const rank_map& members,
+result<picked_barrier> pick_barrier(const layout& where, transport& net, const rank_map& members,
                                     const communicator_options& o, std::uint32_t most_lines) {
   std::vector<std::uint32_t> nodes(members.size());
-  bool one_node = true;
-  for (std::uint32_t i = 0; i < members.size(); ++i) {
-    nodes[i] = where.node_of[members[i]];
-    one_node = one_node && nodes[i] == nodes[0];
-  }
+  for (std::uint32_t i = 0; i < members.size(); ++i) nodes[i] = where.node_of[members[i]];
 
   auto wanted = parse_barrier_override(o.barrier);
   if (!wanted) return wanted.error();
   if (o.radix) wanted->radix = o.radix;
   if (wanted->name.empty()) wanted->radix = 0;
-  barrier_inputs in;
-  in.ranks = members.size();
-  in.node_of = nodes;
-  in.multicast = o.multicast && net.mcast() != nullptr;
-  if (in.multicast) in.multicast_us = net.mcast()->query().latency_us;
-  in.native_atomics = net.caps().native_atomics;
-  in.mapped = mapped;
+  barrier_inputs in = barrier_inputs_of(net, nodes);
+  in.multicast = in.multicast && o.multicast;
   in.ranks_per_core = where.most_ranks_per_core();
-  in.network = net.caps().cost;
-  in.node = one_node ? net.caps().cost : node_prior;
   in.wanted = *wanted;
   auto candidates = choose_barrier(in);
   if (!candidates) return candidates.error();

@@ -17,9 +17,13 @@ struct picked_barrier {
 // cannot run here, with what can.
 result<picked_barrier> pick_barrier(job&, const rank_map& members, const communicator_options&,
                                     std::uint32_t most_lines);
-// The same before there is a job: `mapped` as in barrier_inputs. It costs O(members) and more, and its answer is alike
-// in all members, so virtual ranks of one process ask once.
-result<picked_barrier> pick_barrier(const layout&, transport&, bool mapped, const rank_map& members,
-                                    const communicator_options&, std::uint32_t most_lines);
+// The same before there is a job. It costs O(members) and more, and its answer is alike in all members, so virtual ranks
+// of one process ask once.
+result<picked_barrier> pick_barrier(const layout&, transport&, const rank_map& members, const communicator_options&,
+                                    std::uint32_t most_lines);
+
+// What the transport tells of itself, alike in all ranks; the rest of the inputs is the team's. `node_of` is kept by
+// reference.
+barrier_inputs barrier_inputs_of(transport&, std::span<const std::uint32_t> node_of);
 
 }  // namespace tutti

@@ -23,6 +23,7 @@ constexpr capabilities shm_caps = [] {
   c.any_local_memory = true;
   c.native_signal = true;
   c.native_atomics = true;
+  c.maps_mates = true;
   c.cpu_atomics_agree = true;
   c.target_must_progress = false;
   c.can_sleep = true;

@@ -111,6 +111,26 @@ BOOST_AUTO_TEST_CASE(every_part_of_loggp_is_charged) {
   BOOST_TEST(us("counter", 4) == 4 * 1.25 + 0.25 + 2 * 0.5 + 1 + 10 + 0.25);  // one turn, that of leaving
 }
 
+BOOST_AUTO_TEST_CASE(cores_that_are_shared_are_charged_for_every_message) {
+  barrier_costs c;
+  c.node = c.network = {4.0, 1.0, 1.0, 1};
+  c.multicast_us = 4;
+  const std::uint32_t all = 16, apart[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const auto us = [&](std::string_view name, std::span<const std::uint32_t> node_of = {}) {
+    return static_cast<double>(evaluate_barrier(*find_barrier(name), {0, all, 15, node_of, {}}, c)) / 1e6;
+  };
+  const double rounds = us("dissemination"), hops = us("flat"), cast = us("multicast");
+  BOOST_TEST(rounds == 4 * 6.0);
+  BOOST_TEST(rounds < hops);
+  c.ranks_per_core = 8;  // two cores, whose work is longer than any chain
+  const auto with = [](double chain, double work) { return work + chain / 2; };
+  BOOST_TEST(us("dissemination") == with(rounds, 64 * 6.0 / 2));                // n log n of them
+  BOOST_TEST(us("flat") == with(hops, 30 * 6.0 / 2));                           // 2(n-1)
+  BOOST_TEST(us("multicast") == with(cast, (15 * 6.0 + 1 + 15 * 5.0) / 2));
+  BOOST_TEST(us("flat") < us("dissemination"));
+  BOOST_TEST(us("dissemination", apart) == with(rounds, 4 * 2 * 8.0));          // L is the wire's, o is charged
+}
+
 BOOST_AUTO_TEST_CASE(placement_matters) {
   const barrier_costs c = costs_like(2, 0.2, 0.1, 0);
   const std::uint32_t blocks[] = {0, 0, 0, 0, 1, 1, 1, 1}, dealt[] = {0, 1, 0, 1, 0, 1, 0, 1};
@@ -145,6 +165,21 @@ BOOST_AUTO_TEST_CASE(closed_forms_follow_the_evaluation) {
         if (row.default_radix) compare(row, {0, n, 8, apart, {}});
       }
     }
+}
+
+BOOST_AUTO_TEST_CASE(closed_forms_count_the_messages_that_shared_cores_carry) {
+  barrier_costs c = costs_like(1.5, 0.2, 0.1, 0);
+  c.node = c.network, c.ranks_per_core = 16;
+  for (const bool atomics : {true, false})
+    for (const std::uint32_t n : {32u, 45u, 64u, 100u, 255u, 300u})
+      for (const barrier_algorithm& row : barrier_algorithms()) {
+        if (row.on_nodes) continue;
+        c.native_atomics = atomics;
+        const auto seen = static_cast<double>(evaluate_barrier(row, {0, n, 0, {}, {}}, c));
+        const auto form = static_cast<double>(estimate_barrier(row, {0, n, 0, {}, {}}, c));
+        BOOST_TEST((form > 0.8 * seen && form < 1.25 * seen), row.name << " of " << n << ": evaluated " << seen / 1e6
+                                                                       << " us, closed form " << form / 1e6);
+      }
 }
 
 BOOST_AUTO_TEST_CASE(large_teams_have_a_price) {

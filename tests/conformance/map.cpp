@@ -33,7 +33,12 @@ void loads_and_stores_reach(rank_env& e, const area& a) {
   }
 }
 
-void allocated_memory(rank_env& e) { loads_and_stores_reach(e, e.allocate(16384)); }
+void allocated_memory(rank_env& e) {
+  const area a = e.allocate(16384);
+  const bool mapped = e.net().map(a.segment, right_of(e)) != nullptr;
+  if (e.sum(mapped ? 1 : 0) == 0 && e.net().caps().maps_mates) fail("maps_mates is promised, and no mate's memory is mapped");
+  loads_and_stores_reach(e, a);
+}
 
 void user_memory(rank_env& e) {
   std::vector<std::uint64_t> own(2048);

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <span>
 
-#include "collectives/barrier/choose.h"
+#include "collectives/barrier/pick.h"
 #include "collectives/bcast/choose.h"
 #include "core/provider.h"
 #include "tools/command.h"
@@ -36,15 +36,10 @@ double ranks_per_core_here(const question& q) {
   return each;
 }
 
-int explain_barrier_over(transport& net, const question& q, bool mapped) {
+int explain_barrier_over(transport& net, const question& q) {
   const std::vector<std::uint32_t> nodes = nodes_of(q.ranks, q.ranks_per_node);
-  barrier_inputs in;
-  in.ranks = q.ranks, in.node_of = nodes, in.ranks_per_core = q.ranks_per_core;
-  in.network = in.node = net.caps().cost;
-  in.native_atomics = net.caps().native_atomics;
-  in.multicast = net.mcast() != nullptr;
-  if (in.multicast) in.multicast_us = net.mcast()->query().latency_us;
-  in.mapped = mapped;
+  barrier_inputs in = barrier_inputs_of(net, nodes);
+  in.ranks_per_core = q.ranks_per_core;
   return print(explain_barrier(in));
 }
 
@@ -78,7 +73,7 @@ int explain(question q) {
   if (!opened) return failed(opened.error());
   if (q.ranks_per_core <= 0) q.ranks_per_core = ranks_per_core_here(q);
   if (q.topic == "broadcast") return explain_broadcasts_over(**opened, q);
-  return explain_barrier_over(**opened, q, over->impl->name == "shm");
+  return explain_barrier_over(**opened, q);
 }
 
 }  // namespace tutti::tools
