@@ -73,6 +73,9 @@ class link {
   virtual void push_out(time_point deadline) noexcept = 0;
   virtual bool settle(time_point deadline) noexcept { return (void)deadline, true; }
   virtual void abandon() noexcept {}             // settle() said false: the destructor must not close the library
+  // The last call but one_sided::conceal(). Nothing of the library's, no thread of its own either, touches memory of the
+  // transport or of its callers when it has returned.
+  virtual void let_go() noexcept {}
 };
 
 // A link's connections, which peer::line points to. They stay where they are until the link ends: its library may name one

@@ -165,11 +165,24 @@ void message_transport::end_puts_from(region_id id) noexcept {
   }
 }
 
+// A library's thread that was in the middle of a peer's operation goes on with it, however long the peer takes to send the
+// rest: so the addresses of such memory are nobody else's until the transport ends. Its pages are given back.
 void message_transport::bury_memory(region& r) noexcept {
-  if (r.exposed) reach_->conceal(r.exposed);
+  if (r.exposed) {
+    reach_->conceal(r.exposed);
+    if (r.own.base && reach_->lingers()) linger(std::exchange(r.own, {}));
+  }
   close_shared_memory(r.memory);
   unmap(r.own);
   r = {};
+}
+
+void message_transport::linger(mapping m) noexcept {
+  empty(m);
+  try {
+    lingering_.push_back(m);
+  } catch (...) {  // it stays for good
+  }
 }
 
 void message_transport::release(member& m, rank_t rank) noexcept {

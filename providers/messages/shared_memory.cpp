@@ -60,6 +60,11 @@ mapping map_shared_memory(const memory_name& name) noexcept {
   return m;
 }
 
+void empty(const mapping& m) noexcept {
+  constexpr int fresh = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (m.base) ::mmap(m.base, m.bytes, PROT_READ | PROT_WRITE, fresh, -1, 0);
+}
+
 void unmap(mapping& m) noexcept {
   if (m.base) ::munmap(m.base, m.bytes);
   m = {};

@@ -39,5 +39,6 @@ mapping private_memory(std::size_t bytes) noexcept;  // zeroed
 // Without base if its owner has ended or freed it, or may not be looked into.
 mapping map_shared_memory(const memory_name&) noexcept;
 void unmap(mapping&) noexcept;
+void empty(const mapping&) noexcept;         // private memory: its pages are given back, its addresses are kept
 
 }  // namespace tutti::messages

@@ -68,6 +68,9 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   return {};
 }
 
+// Memory goes after all that may touch it: peers' operations by key reach this rank's regions without its program, and
+// this rank's own ones, of which some may be under way for good, read and fill them. Regions are where they were until the
+// link has let go. The link itself goes last, since it holds what the library knows of them.
 message_transport::~message_transport() {
   if (link_ && !say_goodbye()) link_->abandon();
   for (auto& p : peers_)
@@ -79,9 +82,11 @@ message_transport::~message_transport() {
     unmap(p->doze_page);
     close_watches(*p);
   }
+  if (link_) link_->let_go();
   for (region& r : regions_)
     if (r.base) bury_memory(r);
   for (region& r : graveyard_) bury_memory(r);
+  for (mapping& m : lingering_) unmap(m);
   link_.reset();
   for (const int fd : {poll_fd_, alarm_fd_})
     if (fd >= 0) ::close(fd);

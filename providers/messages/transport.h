@@ -243,6 +243,7 @@ class message_transport final : public transport {
   void end_puts_from(region_id) noexcept;
   status expose(region&) noexcept;
   void bury_memory(region&) noexcept;
+  void linger(mapping) noexcept;
   void release(member&, rank_t) noexcept;
 
   // submit.cpp
@@ -315,6 +316,7 @@ class message_transport final : public transport {
   std::vector<region> regions_;
   std::vector<segment> segments_;
   std::vector<region> graveyard_;             // dropped while messages were under way
+  std::vector<mapping> lingering_;            // of dropped regions: empty, and unmapped at the end (one_sided::lingers())
 
   std::unique_ptr<frame[]> frames_;
   std::unique_ptr<std::byte[]> small_;

@@ -30,7 +30,8 @@ std::uint64_t look(const std::uint64_t& word) noexcept {
 }  // namespace
 
 status far_memory::try_alone(fi_addr_t self) {
-  const auto memory = std::make_unique<target>();
+  const auto memory = std::make_shared<target>();
+  tried_ = memory;
   std::vector<std::byte> key;
   const auto exposed = expose(std::as_writable_bytes(std::span{memory->words}), key);
   if (!exposed) return exposed.error();
@@ -86,6 +87,7 @@ status far_memory::try_alone(fi_addr_t self) {
   comes_back();
   if (outcome && !seen) outcome = {errc::unsupported, "a write does not arrive until the target calls libfabric"};
   t.posted = false;
+  if (outcome) tried_.reset();
   return outcome ? outcome : status{errc::unsupported, outcome.text()};
 }
 

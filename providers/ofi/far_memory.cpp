@@ -96,6 +96,11 @@ void far_memory::conceal(void* exposed) noexcept {
     }
 }
 
+void far_memory::unbind() noexcept {
+  if (!(ofi_.info->domain_attr->mr_mode & FI_MR_ENDPOINT)) return;
+  for (auto& [at, memory] : exposed_) memory->mr.reset();
+}
+
 void* far_memory::unlock(peer&, std::span<const std::byte> key) noexcept {
   const auto there = messages::head_of<far_key>(key);
   return there ? new (std::nothrow) far_key{*there} : nullptr;

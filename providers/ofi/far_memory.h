@@ -88,6 +88,7 @@ class far_memory final : public messages::one_sided {
 
   result<void*> expose(std::span<std::byte>, std::vector<std::byte>& key) override;
   void conceal(void* exposed) noexcept override;
+  bool lingers() const noexcept override { return !wants_to_know(); }
   void* unlock(peer&, std::span<const std::byte> key) noexcept override;
   void forget(void* unlocked) noexcept override;
   reaching put(frame&, void* unlocked, std::uint64_t offset, const std::byte* from, std::uint32_t bytes, status& why) noexcept override;
@@ -99,6 +100,7 @@ class far_memory final : public messages::one_sided {
   void progress() noexcept;                                  // offers what waits
   void completed(transfer&, const status&) noexcept;
   void closed(connection&) noexcept;                         // what is under way there ends with the next progress()
+  void unbind() noexcept;                                    // what is exposed, from the endpoint, which is about to close
   bool rests() const noexcept { return !any_ended_; }
 
  private:
@@ -130,6 +132,7 @@ class far_memory final : public messages::one_sided {
   connection* waiting_ = nullptr;                            // connections in whose lines something waits
   bool any_ended_ = false;                                   // and was not told yet
   std::multimap<const std::byte*, exposed_memory*> exposed_;
+  std::shared_ptr<void> tried_;                              // what a trial that did not end may still write to
 };
 
 }  // namespace tutti::ofi

@@ -68,10 +68,10 @@ result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool w
   return made;
 }
 
-// The endpoint first: until then the provider may write into receive buffers. And registrations before the domain.
+// And registrations before the domain.
 ofi_link::~ofi_link() {
   if (both_fds_ >= 0) ::close(both_fds_);
-  ofi_.endpoint.reset();
+  let_go();
   reach_.reset();
   registered_.reset();
 }
@@ -188,6 +188,16 @@ sending ofi_link::send(peer& p, const message& head, const std::byte* payload, s
 void ofi_link::push_out(time_point deadline) noexcept {
   while (sending_ && clock::now() < deadline)
     if (!net_->progress()) ::usleep(50);
+}
+
+// Until its endpoint is closed a provider may write into receive buffers; and one with a thread of its own, as sockets is,
+// copies to and from whatever memory a peer's operation or one of this rank's has named, whether or not its registration was
+// closed since: only where the operation begins does it look for that. Closing the endpoint takes its work from the thread
+// under the thread's own lock. (Memory unmapped before that crashed ranks inside libfabric.) Memory that is bound to the
+// endpoint keeps it from being closed, and has to be let go first; providers that bind it have an adapter, and no thread.
+void ofi_link::let_go() noexcept {
+  if (reach_) reach_->unbind();
+  ofi_.endpoint.reset();
 }
 
 bool ofi_link::settle(time_point) noexcept {

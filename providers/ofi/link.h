@@ -60,6 +60,7 @@ class ofi_link final : public messages::link {
   messages::one_sided* reach() noexcept override { return reach_.get(); }
   void push_out(time_point deadline) noexcept override;
   bool settle(time_point deadline) noexcept override;
+  void let_go() noexcept override;
 
  private:
   ofi_link() = default;
