@@ -55,6 +55,7 @@ struct connection {                // what peer::line points to
   transfer* head = nullptr;        // what waits to be handed to libfabric, in order
   transfer* tail = nullptr;
   std::uint32_t unordered = 0;     // writes under way that promise no order
+  std::uint32_t sending = 0;       // messages that libfabric sends from its own buffers
   connection* next = nullptr;      // of those in whose line something waits
   bool waits = false;              // it is one of these
 };

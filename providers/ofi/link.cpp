@@ -14,6 +14,14 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t longest_inject = 4096;
+// To one peer over libfabric's udp. It cuts messages into datagrams, has up to 128 of them under way to each peer, and repeats
+// all that are not acknowledged after milliseconds; the kernel keeps some 90 for a rank, of all its peers together. So ranks
+// that sent much at once to one that was not looking repeated more than it could ever take in, and did so for as long as it
+// was behind: of 16 MiB from each of five, two thirds were lost. (A larger buffer of the kernel's made it worse: it fills
+// with repetitions.) Two messages are 24 datagrams.
+constexpr std::uint32_t most_sending_by_datagrams = 2;
+
+bool is_udp(const fi_info& info) noexcept { return std::string_view{info.fabric_attr->prov_name}.starts_with("udp"); }
 
 messages::link_traits describe(const fi_info& info, bool can_wait, bool reaches) {
   messages::link_traits t;
@@ -95,6 +103,7 @@ status ofi_link::add_deferred_work() {
 
 status ofi_link::make_buffers() {
   const fi_info& info = *ofi_.info;
+  if (is_udp(info)) most_sending_ = most_sending_by_datagrams;
   inject_bytes_ = static_cast<std::uint32_t>(std::min<std::size_t>(info.tx_attr->inject_size, longest_inject));
   constexpr std::size_t count = receive_buffers + send_buffers;
   memory_ = std::make_unique<std::byte[]>(count * buffer_bytes);
@@ -152,7 +161,8 @@ void ofi_link::bereave(std::span<const std::byte> address) noexcept { remove_fil
 
 // A goodbye is never injected: it is the last message, and its completion tells that all before it have gone out.
 sending ofi_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes) noexcept {
-  const fi_addr_t to = static_cast<const connection*>(p.line)->address;
+  connection& line = *static_cast<connection*>(p.line);
+  const fi_addr_t to = line.address;
   const std::size_t total = sizeof head + bytes;
   const auto fill = [&](std::byte* at) {
     std::memcpy(at, &head, sizeof head);
@@ -169,13 +179,14 @@ sending ofi_link::send(peer& p, const message& head, const std::byte* payload, s
       e = fi_inject(ofi_.endpoint.get(), together, total, to);
     }
   } else {
-    b = free_;
+    b = line.sending < most_sending_ ? free_ : nullptr;
     if (!b) return sending::full;
     fill(b->data);
     e = fi_send(ofi_.endpoint.get(), b->data, total, descriptor_, to, &b->context);
     if (e == 0) {
       free_ = b->next;
-      b->next = nullptr, b->to = &p;
+      b->next = nullptr, b->to = &p, b->line = &line;
+      ++line.sending;
       ++sending_;
     }
   }
