@@ -104,7 +104,8 @@ status ip_multicast::connect(const blob_table& addresses) {
         places_[r].count > places_[r].at.size())
       return {errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", static_cast<rank_t>(r)};
     if (places_[r].count == 0 && why_not_.ok())
-      why_not_ = {errc::unsupported, "rank " + std::to_string(r) + " cannot multicast; `tutti info` on its host says why",
+      why_not_ = {errc::unsupported, "rank " + std::to_string(r) + " cannot multicast: its TUTTI_MULTICAST_INTERFACE is none, "
+                                      "or its host has no IPv4 interface that is up",
                   static_cast<rank_t>(r)};
   }
   if (!why_not_.ok()) return {};

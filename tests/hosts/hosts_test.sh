@@ -104,6 +104,59 @@ one_silence() {
   exit 0  # else mpirun will never hear of the second host again; it ends with the hosts
 }
 
+# interface: on hosts with two networks multicast takes the one that is named, goes as far as is allowed, and a name that is
+# none is refused. Hosts count what they send to groups by interface, and with a TTL of 3.
+interface() {
+  local i where
+  command -v nft >/dev/null || { echo "SKIPPED: no counters: nft is not installed (package nftables)"; exit 77; }
+  second_network || fail "no second network can be made"
+  for where in "" eth1 10.78.0; do
+    for ((i = 1; i <= 3; i++)); do
+      on h$i nft -f - <<'RULES' || fail "no counters can be made"
+table inet sent
+delete table inet sent
+table inet sent {
+  counter eth0 {}
+  counter eth1 {}
+  counter ttl3 {}
+  chain out {
+    type filter hook output priority 0
+    ip daddr 239.255.0.0/16 ip ttl 3 counter name ttl3
+    ip daddr 239.255.0.0/16 oifname "eth0" counter name eth0
+    ip daddr 239.255.0.0/16 oifname "eth1" counter name eth1
+  }
+}
+RULES
+    done
+    case $where in
+      "") multicasts ;;
+      eth1) multicasts -x TUTTI_MULTICAST_INTERFACE=eth1 -x TUTTI_MULTICAST_TTL=3 ;;
+      *) by_address ;;
+    esac
+    echo "interface '$where': eth0 $(sent eth0), eth1 $(sent eth1), with a TTL of 3 $(sent ttl3)"
+    case $where in
+      "") [ "$(sent eth0)" -gt 0 ] && [ "$(sent eth1)" = 0 ] && [ "$(sent ttl3)" = 0 ] ;;
+      eth1) [ "$(sent eth1)" -gt 0 ] && [ "$(sent eth0)" = 0 ] && [ "$(sent ttl3)" = "$(sent eth1)" ] ;;
+      *) [ "$(sent eth1)" -gt 0 ] && [ "$(sent eth0)" = 0 ] && [ "$(sent ttl3)" = 0 ] ;;
+    esac || fail "not as it should be"
+  done
+  TUTTI_TEST_LIMIT=60 launch -n 3 -x TUTTI_MULTICAST_INTERFACE=eth7 "$BIN/hosts_across" 3 dissemination >/mnt/out 2>&1 &&
+    fail "a job with an interface that does not exist ran"
+  grep -q 'TUTTI_MULTICAST_INTERFACE: .* eth7; there are: .*eth0 (10.77.0.[123]), eth1 (10.78.0.[123])' /mnt/out ||
+    fail "not told what is wrong: $(cat /mnt/out)"
+}
+multicasts() {
+  TUTTI_TEST_LIMIT=60 launch -n 3 "$@" "$BIN/hosts_across" 3 multicast >/mnt/out 2>&1 || fail "status $?: $(cat /mnt/out)"
+}
+by_address() {  # which is another one in each rank
+  multicasts sh -c 'export TUTTI_MULTICAST_INTERFACE=$(hostname | sed s/h/10.78.0./); exec "$@"' sh
+}
+sent() {  # COUNTER, on all hosts
+  local i all=0
+  for i in 1 2 3; do all=$((all + $(on h$i nft list counter inet sent "$1" | awk '/packets/ {print $2}'))); done
+  echo $all
+}
+
 # What is left of hosts whose run was killed.
 leaves_nothing() {
   "$here/cluster" 3 on h3 sleep 4747.1 &
@@ -117,6 +170,6 @@ leaves_nothing() {
 
 case $1 in
   --inside) shift ;;
-  across | unlike | bsp | slurm | perf | loss) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
+  across | unlike | bsp | slurm | perf | loss | interface) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
 esac
 "$@"
