@@ -157,13 +157,17 @@ void message_transport::watch_host(peer& p, const lifeline_address& there) noexc
 }
 
 void message_transport::read_lifeline(peer& p) noexcept {
-  switch (lifeline::read(p.line_fd, p.line_stood)) {
+  switch (lifeline::read(p.line_fd, p.line_stood, head_of<address_head>((*addresses_)[p.rank])->line.key)) {
     case lifeline::tale::nothing: return;
     case lifeline::tale::stands: p.line_stood = true; return;
     case lifeline::tale::never: break;
     case lifeline::tale::refused:
       if (!p.line_beside) break;
       [[fallthrough]];
+    case lifeline::tale::left:
+      p.line_left = true;
+      suspect(p, {errc::peer_dead, "its transport was closed", p.rank});
+      break;
     case lifeline::tale::ended: suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank}); break;
     case lifeline::tale::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
   }
@@ -258,9 +262,11 @@ void message_transport::judge_suspects() noexcept {
       drain();
       if (p.end) bury_dead(p);
     }
-    // Its process lives on and nothing else breaks a connection within one host: its transport is gone.
+    // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
     if (p.end && now() >= p.suspected) drain();
-    if (p.end && now() >= p.suspected) bury(p, p.pidfd >= 0 ? left(p.rank, p.suspicion.text()) : died(p.rank, p.suspicion.text()));
+    if (p.end && now() >= p.suspected && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
+    const bool lives = p.pidfd >= 0 || p.line_left;
+    if (p.end && now() >= p.suspected) bury(p, lives ? left(p.rank, p.suspicion.text()) : died(p.rank, p.suspicion.text()));
     if (p.end) {
       ++i;
     } else {

@@ -49,6 +49,7 @@ bool message_transport::say_goodbye() noexcept {
     if (!progress()) ::usleep(50);
 
   link_->push_out(deadline);
+  lifeline_.say_goodbye();
   const bool settled = link_->settle(now() + longest_leave);
   for (peer* p : open_) bury(*p, {errc::peer_dead, "this rank's transport was closed", p->rank});
   if (settled) close_endpoints();

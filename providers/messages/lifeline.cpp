@@ -2,13 +2,16 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <linux/errqueue.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <utility>
 
 namespace tutti::messages {
 namespace {
@@ -47,10 +50,32 @@ choice choose(const ip_place& mine, const ip_place& peer) noexcept {
   return any;
 }
 
+// Who refused: a kernel where nobody listens answers by a reset, a firewall by ICMP (if it does not forge a reset).
+bool by_icmp(int socket) noexcept {
+  alignas(cmsghdr) char room[256];
+  char packet[128];
+  iovec into{packet, sizeof packet};
+  msghdr m{};
+  m.msg_iov = &into, m.msg_iovlen = 1;
+  m.msg_control = room, m.msg_controllen = sizeof room;
+  if (::recvmsg(socket, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+    if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR)
+      return reinterpret_cast<const sock_extended_err*>(CMSG_DATA(c))->ee_origin == SO_EE_ORIGIN_ICMP;
+  return false;
+}
+
 }  // namespace
 
 lifeline::~lifeline() {
   if (listener_ >= 0) ::close(listener_);
+}
+
+void lifeline::say_goodbye() noexcept {
+  if (listener_ < 0) return;
+  for (int s; (s = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0; ::close(s))
+    (void)!::send(s, here_.key.data(), sizeof here_.key, MSG_DONTWAIT | MSG_NOSIGNAL);
+  ::close(std::exchange(listener_, -1));
 }
 
 void lifeline::listen(std::uint32_t peers) {
@@ -58,11 +83,12 @@ void lifeline::listen(std::uint32_t peers) {
   std::ifstream{"/proc/sys/net/core/somaxconn"} >> kept;
   here_.place = place_of_this_process(ip_interfaces());
   if (peers > kept || here_.place.count == 0) return;
+  if (::getrandom(here_.key.data(), sizeof here_.key, 0) != sizeof here_.key) return;
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_in own = socket_address(INADDR_ANY, 0);
   socklen_t bytes = sizeof own;
   if (listener_ >= 0 && ::bind(listener_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 &&
-      ::listen(listener_, static_cast<int>(peers)) == 0 &&
+      ::listen(listener_, static_cast<int>(kept)) == 0 &&
       ::getsockname(listener_, reinterpret_cast<sockaddr*>(&own), &bytes) == 0)
     here_.port = ntohs(own.sin_port);
 }
@@ -75,26 +101,32 @@ lifeline::attempt lifeline::connect(const lifeline_address& peer) const noexcept
   set_option(s, IPPROTO_TCP, TCP_KEEPINTVL, probe_seconds);
   set_option(s, IPPROTO_TCP, TCP_KEEPCNT, probes);
   set_option(s, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(s, IPPROTO_IP, IP_RECVERR, 1);
   const sockaddr_in to = socket_address(by.address, peer.port);
   if (::connect(s, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 || errno == EINPROGRESS) return {s, by.beside};
   ::close(s);
   return {};
 }
 
-lifeline::tale lifeline::read(int socket, bool stood) noexcept {
-  int error = 0;
+// The key is found before whatever became of the connection since.
+lifeline::tale lifeline::read(int socket, bool stood, const siphash_key& key) noexcept {
+  siphash_key word{};
+  const ssize_t n = ::recv(socket, word.data(), sizeof word, MSG_DONTWAIT);
+  if (n > 0) return n == sizeof word && word == key ? tale::left : tale::never;
+  int error = n == 0 || errno == EAGAIN ? 0 : errno;
   socklen_t bytes = sizeof error;
   tcp_info now{};
   socklen_t room = sizeof now;
-  if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 ||
+  if ((error == 0 && ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) ||
       ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &now, &room) != 0)
     return tale::nothing;
   if (now.tcpi_state == TCP_ESTABLISHED) return tale::stands;
   if (now.tcpi_state == TCP_SYN_SENT) return tale::nothing;
+  if (now.tcpi_state == TCP_CLOSE_WAIT && error == 0) return tale::never;  // it was accepted, and by a stranger
   // Reset or ended before anyone saw it stand: what was never there is refused, or not reached at all.
-  if (error == ECONNRESET || error == 0) return tale::ended;
+  if (error == ECONNRESET || error == EPIPE || error == 0) return tale::ended;
   if (stood) return tale::silent;
-  return error == ECONNREFUSED ? tale::refused : tale::never;
+  return error == ECONNREFUSED && !by_icmp(socket) ? tale::refused : tale::never;
 }
 
 }  // namespace tutti::messages

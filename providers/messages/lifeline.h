@@ -8,19 +8,32 @@
 // idle for a second: a process that computes for long, or is stopped, is not taken for dead; a host that leaves two probes
 // without an answer is, after three seconds.
 //
-// A connection that once stood is believed, and a refusal on a subnet that both have an address in: that is the peer's own
-// kernel, by which nobody listens any more where the peer did until its end. Else one that never came about (a firewall, no
-// interface in common, an address that means another host to this one) says nothing about the peer.
+// A connection that once stood is believed, and a reset of one that was being made on a subnet that both have an address in:
+// that is the peer's own kernel, by which nobody listens any more where the peer did until its end. Else one that never came
+// about (a firewall, which keeps quiet or answers by ICMP; no interface in common; an address that means another host to this
+// one) says nothing about the peer.
+//
+// Goodbye. A rank that leaves tells so by the fabric, but not to one whose first message has not come yet, and the word may
+// be late where a packet is lost. So before it closes its listener it accepts the connections that wait there, one after the
+// other, and hands each a key, drawn at random, that its peers have with its address. Whoever reads the key knows that the end
+// is a clean one; the kernel of a process that dies resets what was not accepted.
+//
+// Strangers. Nobody believes anything of those who connect here: they are never read, so there is nothing to check; each
+// takes one of the places that the kernel keeps (net.core.somaxconn, of which the peers need as many as they are) until the
+// end. The other way round, who connects to a peer's port may find a stranger there, by an address that means another host:
+// it does not know the key, and an orderly end without it, or other words, say nothing about the peer.
 #pragma once
 #include <cstdint>
 
 #include "core/ip_interface.h"
+#include "core/siphash.h"
 
 namespace tutti::messages {
 
 struct lifeline_address {
   ip_place place;
   std::uint32_t port = 0;  // 0: none
+  siphash_key key{};       // of the goodbye
 };
 
 class lifeline {
@@ -32,6 +45,7 @@ class lifeline {
 
   // None where the kernel would not keep `peers` connections that are not accepted (net.core.somaxconn), or has no IPv4.
   void listen(std::uint32_t peers);
+  void say_goodbye() noexcept;  // to all who are connected; nobody can connect any more
   const lifeline_address& address() const noexcept { return here_; }
 
   // A socket that is being connected, for the caller to watch by `events` and to close; -1: there can be none. `beside`: by
@@ -43,9 +57,9 @@ class lifeline {
   attempt connect(const lifeline_address& peer) const noexcept;
   static constexpr std::uint32_t events = 1u << 31 | 0x2005;  // EPOLLET | EPOLLRDHUP | EPOLLIN | EPOLLOUT
 
-  enum class tale : std::uint8_t { nothing, stands, never, refused, ended, silent };
-  // What an event of it means. `stood`: an earlier one meant that it stands.
-  static tale read(int socket, bool stood) noexcept;
+  enum class tale : std::uint8_t { nothing, stands, never, refused, ended, left, silent };
+  // What an event of it means. `stood`: an earlier one meant that it stands. `key`: of the peer's address.
+  static tale read(int socket, bool stood, const siphash_key& key) noexcept;
 
  private:
   int listener_ = -1;

@@ -93,7 +93,7 @@ struct peer {
   void* line = nullptr;        // the link's connection
   int pidfd = -1;
   int line_fd = -1;            // a lifeline to a peer on another host, where the link does not tell losses
-  bool line_stood = false, line_beside = false;
+  bool line_stood = false, line_beside = false, line_left = false;
   bool asked = false;          // an endpoint was opened, or that was tried
   bool heard = false;          // it has sent to me, so it wants to know when I leave
   bool stalled = false;        // in stalled_

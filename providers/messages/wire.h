@@ -14,7 +14,7 @@
 
 namespace tutti::messages {
 
-inline constexpr std::uint32_t wire_version = 5;
+inline constexpr std::uint32_t wire_version = 6;
 
 enum class message_kind : std::uint8_t {
   hello,      // first message on a connection: its origin wants to be told when this rank leaves

@@ -157,6 +157,45 @@ sent() {  # COUNTER, on all hosts
   echo $all
 }
 
+# firewall HOW...: no TCP connection can be made between the first two hosts, which are then not known to live by it: the SYN is
+# dropped, or refused by ICMP. The fabric needs none. Nobody may be taken for dead, though attempts end after 3 seconds.
+firewall() {
+  local how i verdict
+  command -v nft >/dev/null || { echo "SKIPPED: no firewall: nft is not installed (package nftables)"; exit 77; }
+  for how; do
+    case $how in
+      drop) verdict=drop ;;
+      refuse) verdict='reject with icmp type port-unreachable' ;;
+    esac
+    for i in 1 2; do
+      on h$i nft -f - <<RULES || fail "no firewall can be made"
+table inet wall
+delete table inet wall
+table inet wall {
+  counter stopped {}
+  chain in {
+    type filter hook input priority 0
+    ip saddr 10.77.0.$((3 - i)) tcp flags & (syn | ack) == syn counter name stopped $verdict
+  }
+}
+RULES
+      on h$i sh -c 'echo 1 >/proc/sys/net/ipv4/tcp_syn_retries'
+    done
+    rm -f /mnt/tmp/*-[0-5] /mnt/tmp/cut
+    TUTTI_TEST_LIMIT=50 launch -n 6 "$BIN/hosts_cut" stopped /mnt/tmp 5 >/mnt/out 2>&1 &
+    for i in $(seq 400); do files=(/mnt/tmp/ready-*); [ ${#files[@]} = 6 ] && break; sleep 0.05; done
+    [ ${#files[@]} = 6 ] || fail "the job did not begin: $(cat /mnt/out)"
+    sleep 5
+    : >/mnt/tmp/cut
+    wait $! || fail "$how: status $?: $(cat /mnt/tmp/*-? /mnt/out)"
+    [ "$(grep -l '^fine' /mnt/tmp/told-? /mnt/tmp/left-? | wc -l)" = 12 ] || fail "$how: $(cat /mnt/tmp/*-? /mnt/out)"
+    for i in 1 2; do
+      on h$i nft list counter inet wall stopped | grep -q 'packets [1-9]' || fail "$how: nothing was stopped at host $i"
+    done
+    echo "$how: all six ranks are fine"
+  done
+}
+
 # What is left of hosts whose run was killed.
 leaves_nothing() {
   "$here/cluster" 3 on h3 sleep 4747.1 &
@@ -170,6 +209,6 @@ leaves_nothing() {
 
 case $1 in
   --inside) shift ;;
-  across | unlike | bsp | slurm | perf | loss | interface) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
+  across | unlike | bsp | slurm | perf | loss | interface | firewall) exec "$here/cluster" 3 "$here/hosts_test.sh" --inside "$@" ;;
 esac
 "$@"

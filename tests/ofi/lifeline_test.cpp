@@ -1,0 +1,112 @@
+// What a lifeline tells: a clean end from a death, and nothing of strangers.
+#define BOOST_TEST_MODULE lifeline
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <optional>
+
+#include "providers/messages/lifeline.h"
+
+using tutti::messages::lifeline;
+using tutti::messages::lifeline_address;
+using tale = lifeline::tale;
+
+namespace {
+
+struct watcher {
+  lifeline own;
+  int fd = -1;
+  bool stood = false;
+  tutti::siphash_key key{};
+
+  explicit watcher(const lifeline_address& peer) : key(peer.key) {
+    own.listen(1);
+    fd = own.connect(peer).socket;
+    BOOST_REQUIRE(fd >= 0);
+  }
+  ~watcher() { close(fd); }
+  watcher(const watcher&) = delete;
+
+  tale next(tale nothing_new) {  // what comes instead of this, within seconds
+    tale told = nothing_new;
+    for (int i = 0; i < 400 && (told == nothing_new || told == tale::nothing); ++i) {
+      if (i) usleep(10'000);
+      told = lifeline::read(fd, stood, key);
+      stood = stood || told == tale::stands;
+    }
+    return told;
+  }
+};
+
+// Listens where a peer is thought to be.
+struct stranger {
+  int listener = socket(AF_INET, SOCK_STREAM, 0), accepted = -1;
+  lifeline_address address;
+
+  stranger() {
+    lifeline any;
+    any.listen(1);
+    address = any.address();
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    socklen_t bytes = sizeof own;
+    BOOST_REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&own), bytes) == 0 && listen(listener, 1) == 0);
+    BOOST_REQUIRE(getsockname(listener, reinterpret_cast<sockaddr*>(&own), &bytes) == 0);
+    address.port = ntohs(own.sin_port);
+  }
+  void accepts() { BOOST_REQUIRE((accepted = accept(listener, nullptr, nullptr)) >= 0); }
+  ~stranger() { close(listener); }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_clean_end_is_told_from_a_death) {
+  for (const bool clean : {true, false}) {
+    std::optional<lifeline> peer{std::in_place};
+    peer->listen(3);
+    BOOST_REQUIRE(peer->address().port != 0);
+    watcher one{peer->address()}, other{peer->address()};
+    for (watcher* w : {&one, &other}) BOOST_TEST((w->next(tale::nothing) == tale::stands));
+    const lifeline_address there = peer->address();
+    if (clean) peer->say_goodbye();
+    peer.reset();  // which is all that the kernel does for a process that dies
+    for (watcher* w : {&one, &other}) BOOST_TEST((w->next(tale::stands) == (clean ? tale::left : tale::ended)));
+    watcher late{there};
+    BOOST_TEST((late.next(tale::nothing) == tale::refused));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stranger_in_its_place_says_nothing_about_it) {
+  for (const bool speaks : {true, false}) {
+    stranger s;
+    watcher w{s.address};
+    BOOST_TEST((w.next(tale::nothing) == tale::stands));
+    s.accepts();
+    const tutti::siphash_key guess{1, 2};
+    if (speaks) BOOST_REQUIRE(write(s.accepted, guess.data(), sizeof guess) == sizeof guess);
+    close(s.accepted);
+    BOOST_TEST((w.next(tale::stands) == tale::never));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(strangers_leave_room_for_peers) {
+  lifeline peer;
+  peer.listen(2);
+  const lifeline_address here = peer.address();
+  int strangers[32];
+  for (int& s : strangers) {
+    s = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET, to.sin_port = htons(static_cast<std::uint16_t>(here.port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    BOOST_REQUIRE(connect(s, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0);
+  }
+  watcher w{here};
+  BOOST_TEST((w.next(tale::nothing) == tale::stands));
+  peer.say_goodbye();
+  BOOST_TEST((w.next(tale::stands) == tale::left));
+  for (const int s : strangers) close(s);
+}
