@@ -67,8 +67,10 @@ bool by_icmp(int socket) noexcept {
 
 }  // namespace
 
-lifeline::~lifeline() {
-  if (listener_ >= 0) ::close(listener_);
+lifeline::~lifeline() { close(); }
+
+void lifeline::close() noexcept {
+  if (listener_ >= 0) ::close(std::exchange(listener_, -1));
 }
 
 void lifeline::say_goodbye() noexcept {
@@ -103,9 +105,11 @@ lifeline::attempt lifeline::connect(const lifeline_address& peer) const noexcept
   set_option(s, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(s, IPPROTO_IP, IP_RECVERR, 1);
   const sockaddr_in to = socket_address(by.address, peer.port);
-  if (::connect(s, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 || errno == EINPROGRESS) return {s, by.beside};
+  if (::connect(s, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 || errno == EINPROGRESS)
+    return {.socket = s, .beside = by.beside};
+  const bool refused = errno == ECONNREFUSED;
   ::close(s);
-  return {};
+  return {.beside = by.beside, .refused = refused};
 }
 
 // The key is found before whatever became of the connection since.

@@ -43,6 +43,9 @@ class lifeline {
   lifeline& operator=(const lifeline&) = delete;
   ~lifeline();
 
+  void close() noexcept;
+  int listener() const noexcept { return listener_; }  // -1: none
+
   // None where the kernel would not keep `peers` connections that are not accepted (net.core.somaxconn), or has no IPv4.
   void listen(std::uint32_t peers);
   void say_goodbye() noexcept;  // to all who are connected; nobody can connect any more
@@ -53,6 +56,7 @@ class lifeline {
   struct attempt {
     int socket = -1;
     bool beside = false;
+    bool refused = false;  // at once, so that there is no socket
   };
   attempt connect(const lifeline_address& peer) const noexcept;
   static constexpr std::uint32_t events = 1u << 31 | 0x2005;  // EPOLLET | EPOLLRDHUP | EPOLLIN | EPOLLOUT

@@ -20,8 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto first_interval = 2ms, longest_interval = 64ms;
-constexpr auto patience = 800ms;        // with a peer that does not answer
-constexpr auto long_patience = 4000ms;  // if its process is known to live
 constexpr auto between_looks = 100ms;   // after a peer that was heard
 constexpr auto port_grace = 500ms;      // for a port that is down, or has another address, to come back
 
@@ -42,12 +40,14 @@ status doorman::open(const premises& p) {
   links_.resize(p.size);
   in_sysfs_ = ::access(p.device->context->device->dev_path, F_OK) == 0;
   if (status s = open_door(); !s) return s;
+  if (p.size > 1) calls_.listen(p.size - 1);
   poll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   set_nonblocking(channel_->fd);
   set_nonblocking(p.device->context->async_fd);
   if (poll_fd_ < 0 || wake_fd_ < 0 || !watch(poll_fd_, wake_fd_, &wake_fd_) ||
-      !watch(poll_fd_, channel_->fd, channel_) || !watch(poll_fd_, p.device->context->async_fd, &poll_fd_))
+      !watch(poll_fd_, channel_->fd, channel_) || !watch(poll_fd_, p.device->context->async_fd, &poll_fd_) ||
+      (calls_.listener() >= 0 && !watch(poll_fd_, calls_.listener(), &calls_)))
     return os_error("descriptors for connecting", errno);
   try {
     thread_ = std::thread{[this] { run(); }};
@@ -71,10 +71,12 @@ void doorman::close() noexcept {
     drop_qp(*l);
     if (l->ah) ibv_destroy_ah(l->ah);
     if (l->pidfd >= 0) ::close(l->pidfd);
+    hang_up(*l);
   }
   links_.clear();
   asking_.clear();
   close_door();
+  calls_.close();
   for (int* fd : {&poll_fd_, &wake_fd_})
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
 }
@@ -102,7 +104,8 @@ void doorman::run() noexcept {
       }
       const std::lock_guard lock{mutex_};
       if (what == channel_) poll_door();
-      else end(*static_cast<link*>(what), news::kind::ended);
+      else if (what == &calls_) answer_calls();
+      else look_at(*static_cast<link*>(what));
     }
     const std::lock_guard lock{mutex_};
     ask_again();
@@ -152,6 +155,7 @@ bool doorman::read_async_event() noexcept {
 void doorman::lose(std::string why) noexcept {
   if (!lost_.empty()) return;
   lost_ = std::move(why);
+  calls_.close();  // those who have not met me will not
   tell({}, news::kind::device_lost);
 }
 
@@ -206,6 +210,7 @@ void doorman::begin_asking(link& l) noexcept {
   l.asking = true;
   l.since = l.next = clock::now();
   l.interval = first_interval;
+  hang_up(l);
   asking_.push_back(&l);  // reserved by link_to()
   ask_again();
   wake_thread();  // it may sleep without an end
@@ -225,10 +230,9 @@ void doorman::ask_again() noexcept {
   const auto now = clock::now();
   for (std::size_t i = 0; i < asking_.size();) {
     link& l = *asking_[i];
+    if (now >= l.next) give_up_on_silent(l);
     const bool connecting = l.wanted && !l.confirmed;
-    const bool on = !l.gone && (connecting || l.watched);
-    if (on && now - l.since > (l.pidfd >= 0 ? long_patience : patience)) end(l, news::kind::silent);
-    if (!on || l.gone) {
+    if (l.gone || (!connecting && !l.watched)) {
       l.asking = false;
       asking_[i] = asking_.back();
       asking_.pop_back();
@@ -238,6 +242,7 @@ void doorman::ask_again() noexcept {
       send(l, connecting && l.qp && !l.stale ? note_kind::hello : note_kind::ping);
       l.next = now + l.interval;
       l.interval = std::min<std::chrono::milliseconds>(2 * l.interval, longest_interval);
+      ++l.asked;
     }
     ++i;
   }
@@ -333,6 +338,7 @@ void doorman::end(link& l, news::kind how) noexcept {
   l.gone = true;
   l.ended = how == news::kind::ended;
   if (l.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, l.pidfd, nullptr);
+  hang_up(l);
   tell(l, how);
 }
 
@@ -340,7 +346,7 @@ void doorman::watch_process(link& l, const address_blob& a) noexcept {
   if (a.host != at_.host || a.pid == ::getpid() || l.pidfd >= 0) return;
   l.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, a.pid, 0));
   if (l.pidfd < 0 && errno == ESRCH) return end(l, news::kind::ended);
-  if (l.pidfd >= 0) watch(poll_fd_, l.pidfd, &l);  // without one, silence has to tell
+  if (l.pidfd >= 0) watch(poll_fd_, l.pidfd, &l);  // without one, its host has to tell
 }
 
 }  // namespace tutti::verbs

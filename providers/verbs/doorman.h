@@ -17,8 +17,8 @@
 //               which may be connected to which. Nobody sends before it has read that of its peer: what reaches a queue
 //               pair that is not connected yet is dropped, and sent again only after the retry time, some 100 ms.
 //
-// Deaths. The process of a peer on this host is watched by a pidfd. A peer that does not answer for `patience` is
-// silent; on this host, where its process lives, it has `long_patience`, since it may only be stopped or starved.
+// Deaths. The process of a peer on this host is watched by a pidfd. Whether one that does not answer is gone, or only does not
+// run, is asked of its host: see doorman_calls.cpp.
 //
 // All functions are the owner's, and safe beside the thread. What the thread finds out is `news` for the owner, whose
 // knock descriptor becomes readable.
@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "core/transport.h"
+#include "providers/messages/lifeline.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/receiver.h"
 #include "providers/verbs/wire.h"
@@ -66,7 +67,8 @@ class doorman {
       stale,       // the peer has dropped its end: end what is in flight, then forget()
       broken,      // the adapter has put qp in error: likewise
       ended,       // the peer's process has
-      silent,      // it does not answer
+      silent,      // it does not answer, and nothing tells that it lives
+      unreachable, // its process runs, but neither end hears the other's notes
       refused,     // it has no queue pair to spare
       left,        // it said goodbye
       device_lost, // rank is nobody's: nobody can be reached any more, as device_trouble() says
@@ -84,6 +86,7 @@ class doorman {
   status open(const premises&);
   void close() noexcept;                     // the thread ends, and all queue pairs go
   std::uint32_t qpn() const noexcept { return door_->qp_num; }
+  const messages::lifeline_address& line() const noexcept { return calls_.address(); }
   std::uint8_t reads() const noexcept;       // RDMA reads that this adapter answers at once, on one queue pair
 
   void meet(shared_blobs addresses) noexcept;
@@ -117,7 +120,13 @@ class doorman {
     bool asking = false;         // in asking_
     clock::time_point since{}, next{};     // of asking; `since` the last note heard
     std::chrono::milliseconds interval{};
+    unsigned asked = 0;                    // times without an answer
     int pidfd = -1;
+    int call = -1;               // to its host; while it does not answer
+    bool beside = false;         // the call goes to an address on a subnet of mine
+    unsigned called = 0;         // what `asked` was then
+    bool stands = false, over = false;     // its process lives; or nobody listens any more
+    unsigned ran = 0;            // what `asked` was when its doorman was known to run; 0: it is not
     bool has_waiting = false;
     note waiting{};              // of a later life, heeded after forget()
   };
@@ -146,6 +155,12 @@ class doorman {
   status connect_qp(link&, std::uint32_t qpn, std::uint32_t psn, const address_blob&) noexcept;
   void drop_qp(link&) noexcept;
   void watch_process(link&, const address_blob&) noexcept;
+  void look_at(link&) noexcept;              // its pidfd, its call
+  void call_host(link&) noexcept;
+  void hear_host(link&) noexcept;
+  static void hang_up(link&) noexcept;
+  void answer_calls() noexcept;
+  void give_up_on_silent(link&) noexcept;
   void end(link&, news::kind) noexcept;
   void tell(const link&, news::kind) noexcept;
   ibv_ah_attr way_to(const address_blob&) const noexcept;
@@ -156,6 +171,7 @@ class doorman {
   std::thread thread_;
   int poll_fd_ = -1, wake_fd_ = -1;
   bool stop_ = false;
+  messages::lifeline calls_;
   ibv_comp_channel* channel_ = nullptr;
   ibv_cq* cq_ = nullptr;
   ibv_qp* door_ = nullptr;

@@ -114,6 +114,7 @@ void doorman::hear(const note& n) noexcept {
   link* l = link_to(n.origin);
   if (!l || l->gone) return;
   l->since = clock::now();
+  hang_up(*l);
   switch (n.kind) {
     case note_kind::hello: return hear_hello(*l, n);
     case note_kind::ping: return send(*l, note_kind::pong);

@@ -54,6 +54,11 @@ unsigned verbs_transport::hear_news() noexcept {
         bury(*p, doorman_.process_lives(p->rank) ? left(p->rank)
                                                  : died(p->rank, "it does not answer" + doorman_.device_trouble()));
         break;
+      case kind::unreachable:
+        bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " cannot be reached through " + device_.text() +
+                                       ": its process answers over TCP, but nothing passes between the adapters" +
+                                       doorman_.device_trouble(), p->rank});
+        break;
       case kind::device_lost: break;
     }
   }

@@ -151,7 +151,7 @@ address_blob verbs_transport::own_address() const noexcept {
   a.pid = ::getpid(), a.host = host_;
   std::memcpy(a.gid.data(), device_.where.gid.raw, sizeof a.gid);
   a.probe_address = reinterpret_cast<std::uint64_t>(scratch_.base), a.probe_rkey = scratch_.mr->rkey;
-  a.doorman_qpn = doorman_.qpn();
+  a.doorman_qpn = doorman_.qpn(), a.line = doorman_.line();
   a.lid = device_.port.lid, a.mtu = static_cast<std::uint8_t>(device_.port.active_mtu);
   a.ethernet = device_.where.ethernet, a.reads = doorman_.reads(), a.multicast = multicast_ != nullptr;
   return a;

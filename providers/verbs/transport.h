@@ -11,7 +11,8 @@
 //                 MiB besides
 //   memory        P * (128 * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes, and 10 KiB more for each
 //                 peer that is being connected; 16 n + 32 S m + 48 R bytes; and half a MiB, upon what is registered
-//   one thread, asleep (doorman.h), and 9 descriptors + 1 for each peer on the same host + G
+//   one thread, asleep (doorman.h), and 10 descriptors + 1 for each peer on the same host + G, and 1 for each peer that is
+//                 being met and has not answered for a tenth of a second (doorman_calls.cpp)
 // So a barrier by dissemination costs each of 16 ranks 7 queue pairs: those 1, 2, 4 and 8 further and before, where 8 further
 // is 8 before.
 //

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "core/bootstrap.h"
+#include "providers/messages/lifeline.h"
 
 namespace tutti::verbs {
 
-inline constexpr std::uint32_t wire_version = 1;
+inline constexpr std::uint32_t wire_version = 2;
 
 using gid_bytes = std::array<std::byte, 16>;
 
@@ -31,6 +32,7 @@ struct address_blob {
   std::uint8_t reads = 0;            // RDMA reads and atomics that it answers at once on one queue pair
   std::uint8_t multicast = 0;        // it can
   std::uint8_t reserved[2] = {};
+  messages::lifeline_address line;   // where its host tells of its process (doorman_calls.cpp)
 };
 
 // transport::key().

@@ -55,3 +55,72 @@ BOOST_AUTO_TEST_CASE(a_connected_peer_that_does_nothing_is_not_taken_for_dead) {
   BOOST_TEST((until_told(p, 1500ms) >= 1500ms));
   BOOST_TEST(p[0].health(1).ok());
 }
+
+// --- those who have not been met yet, and do not answer ----------------------------------------------------------------------
+
+// Their doorman gets no processor: for longer than a host may be silent.
+BOOST_AUTO_TEST_CASE(a_peer_that_does_not_run_when_it_is_first_met_is_waited_for) {
+  for (const int other_host : {0, 1}) BOOST_TEST_CONTEXT("on host " << other_host) {
+    const no_breach none;
+    fake::install(roce(2));
+    party p(names(2), {0, other_host});
+    fake::stop("fake1");
+    const std::uint64_t payload = 7;
+    completion done;
+    BOOST_TEST(p.submit(0, put(plain(&payload), p.at(0, 1), 8, &done)));
+    BOOST_TEST((until_told(p, 7s) >= 7s));
+    BOOST_TEST(!done.idle());
+    fake::go_on("fake1");
+    BOOST_TEST(p.until([&] { return done.idle(); }));
+    BOOST_TEST(done.outcome().ok());
+    BOOST_TEST(p.flush(0, 1).ok());
+    BOOST_TEST(p.word(1, 0) == payload);
+    BOOST_TEST(p[0].health(1).ok());
+  }
+}
+
+// Its host says so, though its goodbye got lost.
+BOOST_AUTO_TEST_CASE(a_peer_that_ends_before_it_is_met_is_told_within_a_second) {
+  const no_breach none;
+  std::chrono::nanoseconds least = 1h;
+  for (int attempt = 0; attempt < 4 && least > 1s; ++attempt) {
+    fake::install(roce(3));
+    party p(names(3), {0, 1, 1});
+    fake::hold_datagrams("fake1", "fake0", 0);
+    BOOST_TEST((until_told(p, 500ms) >= 500ms));  // it is asked after already
+    p.leave(1);
+    least = std::min(least, until_told(p, 10s));
+    BOOST_TEST((p[0].health(1).code() == errc::peer_dead));
+    BOOST_TEST_CONTEXT(p[0].health(1).text()) BOOST_TEST(says(p[0].health(1), "rank 1 died: it does not answer"));
+    BOOST_TEST(p.run(0, put(p.mine(0), p.at(0, 2), 4096)).ok());
+  }
+  BOOST_TEST((least < 1s), "told after " << least.count() / 1'000'000 << " ms");
+}
+
+BOOST_AUTO_TEST_CASE(a_peer_that_runs_and_is_not_heard_is_unreachable) {
+  const no_breach none;
+  fake::install(roce(2));
+  party p(names(2), {0, 1});
+  fake::hold_datagrams("fake1", "fake0", 0);
+  BOOST_TEST((until_told(p, 15s) < 15s));
+  BOOST_TEST((p[0].health(1).code() == errc::peer_dead));
+  BOOST_TEST_CONTEXT(p[0].health(1).text())
+    BOOST_TEST(says(p[0].health(1), "rank 1 cannot be reached through port 1 of fake0: its process answers over TCP"));
+}
+
+// Nothing tells that it lives, as where its host has fallen silent.
+BOOST_AUTO_TEST_CASE(a_peer_that_answers_nothing_is_given_up_within_five_seconds) {
+  const no_breach none;
+  std::chrono::nanoseconds least = 1h;
+  for (int attempt = 0; attempt < 3 && least > 5s; ++attempt) {
+    fake::install(roce(2));
+    party p(names(2), {0, 1}, false);
+    fake::silence("fake1");
+    const auto took = until_told(p, 30s);
+    BOOST_TEST((took > 4s));
+    least = std::min(least, took);
+    BOOST_TEST((p[0].health(1).code() == errc::peer_dead));
+    BOOST_TEST(says(p[0].health(1), "rank 1 died: it does not answer"));
+  }
+  BOOST_TEST((least < 5s), "told after " << least.count() / 1'000'000 << " ms");
+}

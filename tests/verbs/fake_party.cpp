@@ -21,11 +21,12 @@ no_breach::~no_breach() {
 namespace {
 
 // What rank `mine` gets of everyone's addresses. All say the host of this process: those of other hosts get another.
-shared_blobs as_seen(const std::vector<std::vector<std::byte>>& blobs, const std::vector<int>& hosts, rank_t mine) {
+shared_blobs as_seen(const std::vector<std::vector<std::byte>>& blobs, const std::vector<int>& hosts, bool calls, rank_t mine) {
   auto all = std::make_shared<blob_table>();
   for (rank_t r = 0; r < blobs.size(); ++r) {
     auto a = *verbs::blob_as<verbs::address_blob>(blobs[r]);
     if (!hosts.empty() && hosts[r] != hosts[mine]) a.host[0] ^= static_cast<std::byte>(1 + hosts[r]);
+    if (!calls) a.line.port = 0;
     all->push_back(verbs::as_blob(a));
   }
   return all;
@@ -33,7 +34,7 @@ shared_blobs as_seen(const std::vector<std::vector<std::byte>>& blobs, const std
 
 }  // namespace
 
-party::party(const std::vector<std::string>& devices, const std::vector<int>& hosts) : ranks_(devices.size()) {
+party::party(const std::vector<std::string>& devices, const std::vector<int>& hosts, bool calls) : ranks_(devices.size()) {
   static int made = 0;
   const std::string job = "party " + std::to_string(++made);
   auto keys = std::make_shared<blob_table>();
@@ -48,7 +49,7 @@ party::party(const std::vector<std::string>& devices, const std::vector<int>& ho
   }
   for (rank_t r = 0; r < size(); ++r) {
     member& m = ranks_[r];
-    BOOST_REQUIRE(m.net->connect(as_seen(addresses, hosts, r), m.net->now() + 5s).ok());
+    BOOST_REQUIRE(m.net->connect(as_seen(addresses, hosts, calls, r), m.net->now() + 5s).ok());
     m.region = *m.net->allocate(bytes, m.memory);
     blobs.push_back(*m.net->key(m.region));
   }

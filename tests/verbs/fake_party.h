@@ -31,8 +31,8 @@ class party {
  public:
   static constexpr std::size_t bytes = 1 << 16;
 
-  // Rank r opens devices[r], and is on hosts[r]; without any, all are on one.
-  explicit party(const std::vector<std::string>& devices, const std::vector<int>& hosts = {});
+  // Rank r opens devices[r], and is on hosts[r]; without any, all are on one. `calls`: they reach each other over TCP.
+  explicit party(const std::vector<std::string>& devices, const std::vector<int>& hosts = {}, bool calls = true);
   transport& operator[](rank_t r) noexcept { return *ranks_[r].net; }
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }
   std::byte* memory(rank_t r) const noexcept { return ranks_[r].memory.data(); }

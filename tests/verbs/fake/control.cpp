@@ -117,6 +117,17 @@ void repeat_datagram(const std::string& from, const std::string& to) {
   for (const datagram& d : all().pairs[{device_named(from), device_named(to)}].last) arrive(d);
 }
 
+void stop(const std::string& name) {
+  const guard lock{all().mutex};
+  device_named(name)->stopped = true;
+}
+
+void go_on(const std::string& name) {
+  const guard lock{all().mutex};
+  device_named(name)->stopped = false;
+  all().went_on.notify_all();
+}
+
 bool datagrams_unread(const std::string& to) {
   const guard lock{all().mutex};
   for (const opened* c : device_named(to)->open)

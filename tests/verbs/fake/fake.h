@@ -47,6 +47,8 @@ void fail_next(const std::string& from, const std::string& to, ibv_wc_status, st
 void hold_datagrams(const std::string& from, const std::string& to, unsigned but);  // all `but` the next ones wait
 void release_datagrams(const std::string& from, const std::string& to);
 void repeat_datagram(const std::string& from, const std::string& to);  // the last one comes once more
+void stop(const std::string& name);                     // whoever asks it what has come waits, as one that gets no processor
+void go_on(const std::string& name);
 bool datagrams_unread(const std::string& to);           // what came has not been taken yet, and its receive posted again
 
 void refuse_queue_pairs(const std::string& name, bool);  // none can be made

@@ -132,7 +132,8 @@ int ibv_destroy_cq(ibv_cq* gone) {
 
 int ibv_get_cq_event(ibv_comp_channel* from, ibv_cq** out, void** own) {
   if (!answered(from->fd)) return -1;
-  const guard lock{all().mutex};
+  std::unique_lock lock{all().mutex};
+  all().went_on.wait(lock, [&] { return !of(from->context).of->stopped; });
   auto& events = static_cast<channel*>(from)->events;
   if (events.empty()) return errno = EAGAIN, -1;
   *out = events.front(), *own = events.front()->cq_context;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
@@ -86,7 +87,7 @@ struct adapter : ibv_device {
   ibv_gid gid{};
   std::set<opened*> open;
   std::uint64_t registered = 0;
-  bool silent = false, refuses = false;
+  bool silent = false, refuses = false, stopped = false;
   unsigned made = 0;              // queue pairs
   std::function<void()> before_error;
 };
@@ -114,6 +115,7 @@ struct pair_state {
 
 struct world {
   std::mutex mutex;
+  std::condition_variable went_on;
   std::deque<adapter> devices;
   std::unordered_map<std::uint32_t, mr*> regions;
   std::unordered_map<std::uint32_t, qp*> qps;

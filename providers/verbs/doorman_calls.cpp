@@ -1,0 +1,111 @@
+// A peer that does not answer notes: is it gone, or does it only not run?
+//
+// Notes are answered by the peer's doorman, a thread, which may not run for seconds: its host is busy, or its process is
+// stopped. That is no death. So its host is asked, whose kernel answers by itself: after `few` notes without an answer the peer
+// is called over TCP, at a port where its doorman listens (providers/messages/lifeline.h), and this is what comes of it.
+//
+//   refused or reset, without a word   the process has ended, or has closed its transport: nobody listens any more
+//   it stands                          the process lives, and does not run: it is waited for, however long that takes. The kernel
+//                                      resets the call when the process ends, and gives it up when the host falls silent
+//   a word, and then its end           the doorman runs; and answered what it had by then before it said so (answer_calls). So it
+//                                      does not hear me, or I do not hear it, over the fabric: `enough_when_it_runs` notes later
+//                                      it is unreachable. Until then it is called again and again, since it may end
+//   no answer, or none is to be        nothing tells that it lives: it is given up after `enough` notes, which is within the five
+//   believed                           seconds of a host that has fallen silent (clause 10). On this host a pidfd tells as much
+//                                      as a call, except that a transport was closed whose goodbye got lost: `enough_on_this_host`
+//
+// So whoever is taken for dead though it lives does not run for 4.5 seconds on a host where nobody answers TCP connections, as
+// behind a firewall that drops them.
+//
+// Patience is counted in notes that were sent, not by the clock: this thread may not run either, and then has asked nobody.
+// And before it gives up it looks at what has come meanwhile.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "providers/verbs/doorman.h"
+
+namespace tutti::verbs {
+namespace {
+
+// The first five notes take 62 ms together, each further one 64 ms.
+constexpr unsigned few = 6;
+constexpr unsigned enough = 74;                // 4.5 s
+constexpr unsigned enough_when_it_runs = 24;   // 1.5 s
+constexpr unsigned enough_on_this_host = 940;  // a minute
+
+}  // namespace
+
+void doorman::give_up_on_silent(link& l) noexcept {
+  if (l.asked >= l.called + few) call_host(l);
+  const bool reached = l.ran && l.asked >= l.ran + enough_when_it_runs;
+  const bool unknown = !l.stands && l.asked >= (l.pidfd >= 0 ? enough_on_this_host : enough);
+  if (!l.over && !reached && !unknown) return;
+  poll_door();
+  if (l.asked == 0 || l.gone) return;
+  end(l, reached && !l.over ? news::kind::unreachable : news::kind::silent);
+}
+
+void doorman::call_host(link& l) noexcept {
+  address_blob to;
+  if (l.call >= 0 || l.over || !address_of(l.rank, to)) return;
+  l.called = l.asked;
+  const messages::lifeline::attempt made = calls_.connect(to.line);
+  l.call = made.socket, l.beside = made.beside;
+  l.over = made.refused && made.beside;
+  epoll_event event{};
+  event.events = messages::lifeline::events;
+  event.data.ptr = &l;
+  if (l.call >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, l.call, &event);
+}
+
+void doorman::hear_host(link& l) noexcept {
+  using tale = messages::lifeline::tale;
+  if (l.call < 0) return;
+  const tale told = messages::lifeline::read(l.call, l.stands);  // first, since recv() takes an error away
+  if (told == tale::nothing) return;
+  char word;
+  const bool runs = (told == tale::stands || told == tale::ended) && ::recv(l.call, &word, 1, MSG_DONTWAIT) == 1;
+  l.stands = runs || told == tale::stands;
+  if (runs && !l.ran) l.ran = std::max(l.asked, 1u);
+  if (!runs && told == tale::stands) return;
+  if (!runs) l.over = told == tale::ended || (told == tale::refused && l.beside);
+  ::close(std::exchange(l.call, -1));  // which takes it out of poll_fd_
+}
+
+// It has answered, or nothing will come of it: when it is silent again it is called again.
+void doorman::hang_up(link& l) noexcept {
+  if (l.call >= 0) ::close(std::exchange(l.call, -1));
+  l.stands = l.over = false;
+  l.asked = l.called = l.ran = 0;
+}
+
+void doorman::answer_calls() noexcept {
+  if (calls_.listener() < 0) return;
+  poll_door();
+  for (;;) {
+    const int caller = ::accept4(calls_.listener(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (caller >= 0) {
+      ::send(caller, "", 1, MSG_NOSIGNAL);
+      ::close(caller);
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    // No descriptor to spare: callers are kept by the kernel, which still tells them that this process lives.
+    if (errno != EAGAIN) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, calls_.listener(), nullptr);
+    return;
+  }
+}
+
+// Something has happened to its pidfd or its call, or had, when that still stood.
+void doorman::look_at(link& l) noexcept {
+  pollfd process{l.pidfd, POLLIN, 0};  // a negative one is passed over
+  if (!l.gone && ::poll(&process, 1, 0) == 1) return end(l, news::kind::ended);
+  hear_host(l);
+}
+
+}  // namespace tutti::verbs
