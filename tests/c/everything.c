@@ -1,4 +1,4 @@
-/* Uses every function of the C API as it is meant to be used, at any number of ranks. */
+/* everything [ROUNDS]: uses every function of the C API as it is meant to be used, at any number of ranks. */
 #include "check.h"
 
 enum { words = 64, bytes = 4096, signals = 8 };
@@ -205,12 +205,13 @@ static void teams(void) {
   OK(tutti_team_free(&none));
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  const int rounds = argc > 1 ? atoi(argv[1]) : 3;
   begin();
   world = tutti_world(check_ctx);
   me = tutti_rank(check_ctx), n = tutti_size(check_ctx), left = (me + n - 1) % n, right = (me + 1) % n;
   who_and_where();
-  for (int round = 0; round < 3; ++round) { /* what was freed can be made again */
+  for (int round = 0; round < rounds; ++round) { /* what was freed can be made again */
     tutti_window_t data, flags, nothing;
     unsigned char *mine;
     uint64_t *flag;
