@@ -69,6 +69,24 @@ BOOST_AUTO_TEST_CASE(a_queue_pair_that_is_gone_is_not_adopted) {
   BOOST_TEST(p.word(1, 0) == payload);
 }
 
+// Nothing is sent to a peer that may not be connected yet, also not that this rank sleeps.
+BOOST_AUTO_TEST_CASE(a_rank_that_sleeps_says_so_when_it_will_be_heard) {
+  const no_breach none;
+  fake::install(roce(2));
+  party p(names(2));
+  meet_half(p);
+  for (int i = 0; i < 5; ++i) {
+    if (p[0].arm(transport::wake_by::sleep)) p[0].disarm();
+    p[0].progress();
+  }
+  BOOST_TEST(fake::executed("fake0", "fake1").empty());
+  let_notes_come();
+  BOOST_TEST(p.until([&] {
+    if (p[0].arm(transport::wake_by::sleep)) p[0].disarm();
+    return !fake::executed("fake0", "fake1").empty();
+  }));
+}
+
 // A note may come twice: here when the queue pair that it answered is gone, while the one that it tells of is still
 // connected to that. To connect to it would make either end call the other's stale in turn, for ever.
 BOOST_AUTO_TEST_CASE(a_note_of_a_connection_that_is_gone_makes_none) {

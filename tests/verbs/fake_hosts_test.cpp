@@ -44,6 +44,28 @@ BOOST_AUTO_TEST_CASE(a_death_on_another_host_is_told_within_a_second) {
   BOOST_TEST((least < 1s), "told after " << least.count() / 1'000'000 << " ms");
 }
 
+// So is a rank that does nothing but sleep: it wakes to ask. What health() finds out by asking comes later than it answers.
+BOOST_AUTO_TEST_CASE(a_rank_that_sleeps_for_long_has_been_told) {
+  const no_breach none;
+  bool told = false;
+  for (int attempt = 0; attempt < 4 && !told; ++attempt) {
+    auto plans = roce(2);
+    for (auto& plan : plans) plan.patient = true;
+    fake::install(plans);
+    party p(names(2), {0, 1});
+    p.meet();
+    for (int i = 0; i < 20; ++i) {  // its peer knows that it sleeps, so that nothing is under way from here on
+      if (p[0].arm(transport::wake_by::sleep)) p[0].disarm();
+      p.drive();
+    }
+    fake::silence("fake1");
+    for (const auto end = p[0].now() + 950ms; p[0].now() < end; p[0].progress())
+      if (p[0].arm(transport::wake_by::sleep)) p[0].sleep(end);
+    told = !p[0].health(1).ok();
+  }
+  BOOST_TEST(told);
+}
+
 // Adapters answer for ranks that do not run.
 BOOST_AUTO_TEST_CASE(a_connected_peer_that_does_nothing_is_not_taken_for_dead) {
   const no_breach none;
