@@ -27,7 +27,7 @@ constexpr failing kinds[] = {
     {IBV_WC_LOC_QP_OP_ERR, errc::fabric, "an operation upon rank 1 failed"},
     {IBV_WC_LOC_ACCESS_ERR, errc::fabric, "an operation upon rank 1 failed"},
     {IBV_WC_BAD_RESP_ERR, errc::fabric, "an operation upon rank 1 failed"},
-    {IBV_WC_REM_INV_REQ_ERR, errc::fabric, "an operation upon rank 1 failed"},
+    {IBV_WC_REM_INV_REQ_ERR, errc::fabric, "soft-RoCE says so of sound requests, too, where packets get lost"},
     {IBV_WC_REM_OP_ERR, errc::fabric, "an operation upon rank 1 failed"},
     {IBV_WC_FATAL_ERR, errc::fabric, "an operation upon rank 1 failed"},
     {IBV_WC_GENERAL_ERR, errc::fabric, "an operation upon rank 1 failed"},
