@@ -21,6 +21,7 @@
 // And before it gives up it looks at what has come meanwhile.
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -66,14 +67,18 @@ void doorman::call_host(link& l) noexcept {
 void doorman::hear_host(link& l) noexcept {
   using tale = messages::lifeline::tale;
   if (l.call < 0) return;
-  const tale told = messages::lifeline::read(l.call, l.stands);  // first, since recv() takes an error away
-  if (told == tale::nothing) return;
-  char word;
-  const bool runs = (told == tale::stands || told == tale::ended) && ::recv(l.call, &word, 1, MSG_DONTWAIT) == 1;
-  l.stands = runs || told == tale::stands;
-  if (runs && !l.ran) l.ran = std::max(l.asked, 1u);
-  if (!runs && told == tale::stands) return;
-  if (!runs) l.over = told == tale::ended || (told == tale::refused && l.beside);
+  int words = 0;
+  const bool runs = ::ioctl(l.call, FIONREAD, &words) == 0 && words > 0;
+  if (runs) {
+    l.stands = true;
+    if (!l.ran) l.ran = std::max(l.asked, 1u);
+  } else {
+    const tale told = messages::lifeline::read(l.call, l.stands, {});
+    if (told == tale::nothing) return;
+    l.stands = told == tale::stands;
+    if (l.stands) return;
+    l.over = told == tale::ended || (told == tale::refused && l.beside);
+  }
   ::close(std::exchange(l.call, -1));  // which takes it out of poll_fd_
 }
 
