@@ -9,7 +9,7 @@ cd "$work" || exit 1
 fail() { echo "FAILED: $*"; sed 's/^/    /' out; exit 1; }
 line() { grep -n "bsp_sync(); /\* $1 \*/" "$source" | cut -d: -f1; }
 
-TUTTI_PROVIDER=shm TUTTI_BSP_PROFILE=$work/costs.json timeout -k 2 30 "$tutti" run -n 3 "$program" >out 2>&1 || fail "the program"
+TUTTI_PROVIDER=shm TUTTI_BSP_PROFILE=$work/costs.json timeout -k 2 60 "$tutti" run -n 3 "$program" >out 2>&1 || fail "the program"
 [ -s costs.json ] || fail "no profile"
 [ "$(grep -c '^\[[0-9]*,\[' costs.json)" = 32 ] || fail "not 32 supersteps in the profile"
 # Everyone sends 524288 bytes to the next and receives as many, by one call.
@@ -17,11 +17,29 @@ grep -q ',\[524288,524288,524288\],\[524288,524288,524288\],\[1,1,1\]\]' costs.j
 # A get is its owner's to send and its caller's to receive.
 grep -q ',\[1000,1000,1000\],\[1000,1000,1000\],\[1,1,1\]\]' costs.json || fail "the volume of the gets"
 
-"$tutti" bsp-report costs.json >out 2>&1 || fail "bsp-report"
+# Process 1 computes for 20 ms in ten supersteps: by the clock at least as long, whoever else has the machine.
+late=$(grep -Eo '^\[[0-9]+,\[[0-9]+,[0-9]+' costs.json | cut -d, -f3 | awk '$1 >= 20000000' | wc -l)
+[ "$late" -ge 10 ] || fail "process 1 computes for 20 ms in $late supersteps, not in 10"
+
+# What is dearest of the measured ones is the machine's to say, and of a busy one anything. So: the same supersteps with times
+# that such a program has on a quiet one, at the syncs of this program.
+awk -v first="$(grep -E '^\[[0-9]+,\[' costs.json | sed -n 2p | grep -Eo '^\[[0-9]+')" '
+  /^\[[0-9]+,\[/ {
+    same = index($0, first ",") == 1
+    sub(/,\[[0-9]+,[0-9]+,[0-9]+\],\[[0-9]+,[0-9]+,[0-9]+\]/, same ? ",[1000,20000000,1000],[20005000,6000,20005000]" : ",[1000,1000,1000],[90000,90000,90000]")
+  }
+  { print }' costs.json | sed 's/"g_ns_per_byte":[^,]*,"l_ns":[^,]*,/"g_ns_per_byte":0.15,"l_ns":5000,/' >quiet.json
+"$tutti" bsp-report quiet.json >out 2>&1 || fail "bsp-report"
 first="known_costs.c:$(line imbalance)"
 command -v addr2line >/dev/null || first=bsp_known_costs+
-sed -n 2p out | grep -q "^  $first.*: Processes wait .* 100 % of these supersteps that is process 1\." ||
+sed -n 2p out | grep -q "^  $first.*: Processes wait 133 ms .* 100 % of these supersteps that is process 1\." ||
   fail "the first to mend is not $first, for its imbalance"
+second="known_costs.c:$(line volume)"
+command -v addr2line >/dev/null || second=bsp_known_costs+
+sed -n 3p out | grep -q "^  $second.*: The data cost " || fail "the second is not $second, for its volume"
+
+# And the measured ones make a page.
+"$tutti" bsp-report costs.json >out 2>&1 || fail "bsp-report"
 for part in '<svg' 'Most worth mending' 'Where the time went' 'By sync'; do
   grep -q "$part" costs.json.html || fail "the page lacks $part"
 done
@@ -32,7 +50,7 @@ echo '{"tutti_bsp_profile":1}' >cut.json
 grep -q 'cut.json: ' out || fail "the error does not name the file"
 "$tutti" bsp-report none.json >out 2>&1 && fail "a file that is not there is taken"
 grep -q 'TUTTI_BSP_PROFILE=none.json' out || fail "the error does not say how to make one"
-TUTTI_PROVIDER=shm TUTTI_BSP_PROFILE=/nonexistent/costs.json timeout -k 2 30 "$tutti" run -n 2 "$program" >out 2>&1 ||
+TUTTI_PROVIDER=shm TUTTI_BSP_PROFILE=/nonexistent/costs.json timeout -k 2 60 "$tutti" run -n 2 "$program" >out 2>&1 ||
   fail "a program whose profile cannot be written fails"
 grep -q '/nonexistent/costs.json cannot be written' out || fail "the error does not name the file"
 echo "profile: right"
