@@ -5,8 +5,8 @@
 
 namespace tutti::bsp {
 
-arena::arena(transport& net, std::uint64_t bound, announcer announce)
-    : net_(net), bound_(bound), announce_(std::move(announce)), regions_(1) {}
+arena::arena(transport& net, budget& memory, announcer announce)
+    : net_(net), memory_(memory), announce_(std::move(announce)), regions_(1) {}
 
 arena::~arena() {
   for (std::size_t i = 1; i < regions_.size(); ++i) net_.drop(regions_[i].id);
@@ -34,19 +34,26 @@ status arena::grow(half_of& h, std::size_t least) {
   std::size_t before = 0;
   for (const std::uint32_t number : h.regions) before += regions_[number].memory.size();
   std::size_t size = std::max({first_region, before, round_up(least, 4096)});
-  if (size > bound_ - total_) size = round_up(least, 4096);  // what is left may still do
-  if (size > bound_ - total_ || regions_.size() == most_regions)
-    return {errc::no_resource, "the puts, gets and messages of a superstep do not fit into the " +
-                                   std::to_string(bound_ >> 20) + " MiB that a process may buffer; " +
-                                   "raise TUTTI_BSP_MEMORY_MIB or communicate less in one superstep"};
+  bool taken = regions_.size() < most_regions && memory_.take(size);
+  if (!taken && regions_.size() < most_regions) {
+    size = round_up(least, 4096);  // what is left may still do
+    taken = memory_.take(size);
+  }
+  if (!taken)
+    return {errc::no_resource, "the puts, gets and messages of a superstep, " + std::to_string(least) +
+                                   " bytes more of them, do not fit into the " + memory_.mend()};
   std::span<std::byte> memory;
   auto id = net_.allocate(size, memory);
-  if (!id) return id.error().during("buffers of a superstep");
+  if (!id) {
+    memory_.give(size);
+    return id.error().during("buffers of a superstep");
+  }
   auto key = net_.key(*id);
   const auto number = static_cast<std::uint32_t>(regions_.size());
   status s = key ? announce_(number, *key) : key.error();
   if (!s.ok()) {
     net_.drop(*id);
+    memory_.give(size);
     return s.during("buffers of a superstep");
   }
   regions_.push_back({*id, memory, std::move(*key)});

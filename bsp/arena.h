@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "bsp/budget.h"
 #include "bsp/wire.h"
 #include "core/transport.h"
 
@@ -21,10 +22,10 @@ class arena {
   static constexpr std::uint32_t most_regions = 64;
   static constexpr std::size_t first_region = std::size_t{1} << 18;
 
-  // `bound`: the most bytes of all regions but the first together. `announce` is given every new region's number and
-  // key, and may refuse it.
+  // `memory` is what all regions but the first are taken from. `announce` is given every new region's number and key, and
+  // may refuse it.
   using announcer = std::function<status(std::uint32_t region, std::span<const std::byte> key)>;
-  arena(transport&, std::uint64_t bound, announcer announce);
+  arena(transport&, budget& memory, announcer announce);
   ~arena();
   arena(const arena&) = delete;
   arena& operator=(const arena&) = delete;
@@ -59,7 +60,8 @@ class arena {
   status grow(half_of&, std::size_t least);
 
   transport& net_;
-  std::uint64_t bound_, total_ = 0;
+  budget& memory_;
+  std::uint64_t total_ = 0;
   announcer announce_;
   std::vector<region> regions_;
   half_of halves_[2];

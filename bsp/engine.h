@@ -38,7 +38,7 @@ namespace tutti::bsp {
 
 struct engine_options {
   scheme how = scheme::automatic;
-  std::uint64_t memory = 0;  // most bytes to pack into; 0: a quarter of the machine's memory, shared by the node's ranks
+  std::uint64_t memory = 0;  // most bytes of buffers (budget.h); 0: a quarter of the machine's memory, shared by the node's ranks
 };
 
 class engine final : private record_sink {
@@ -280,7 +280,6 @@ class engine final : private record_sink {
 
   team& team_;
   job& job_;
-  engine_options options_;
   const scheme_row& scheme_;
   board_layout layout_;
   std::uint32_t me_, size_;
@@ -293,8 +292,9 @@ class engine final : private record_sink {
   bool all_in_place_ = true;               // nobody needs a channel
   std::unique_ptr<info_exchange> infos_by_;  // null: by a word from each to each
   std::vector<std::uint8_t> flags_out_, flags_in_;
+  budget memory_;
   registrar areas_;
-  message_queue queue_;
+  message_queue queue_{memory_};
   puller puller_;
   std::uint64_t pulls_from_ = never;       // bytes
   struct registration {                    // of an area of mine, for the fabric; of other memory until the sync

@@ -1,12 +1,16 @@
 // The messages that arrived in the last sync (bsp_send), in the order in which they are taken out. A message that lies
 // whole in a chunk stays there: the chunk is not written again before the next sync has begun here, when the queue is
 // emptied. Only one that came in pieces, or in a slot of a channel, is copied.
+//
+// Copies lie in blocks, which stay for the next superstep's, and are taken from what the process may buffer, as the list of
+// the messages is. Blocks that this superstep does not use are given back when the process runs short.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "bsp/budget.h"
 #include "bsp/wire.h"
 
 namespace tutti::bsp {
@@ -20,15 +24,23 @@ struct message {
 
 class message_queue {
  public:
+  explicit message_queue(budget& memory) : memory_(memory) {}
+
   std::size_t count() const noexcept { return all_.size() - next_; }
   std::uint64_t payload_bytes() const noexcept { return payload_; }
   const message* front() const noexcept { return next_ < all_.size() ? &all_[next_] : nullptr; }
   void pop() noexcept { payload_ -= all_[next_++].bytes; }
 
   void clear() noexcept;
-  void add(const message_head& head, const std::byte* tag);  // the payload follows the tag
-  // Room for a tag and payload that are to be copied; 16-byte aligned, until clear().
+  // The payload follows the tag. False: the list would be more than may be buffered.
+  [[nodiscard]] bool add(const message_head& head, const std::byte* tag);
+  // Room for a tag and payload that are to be copied; 16-byte aligned, until clear(). Null: that is more than may be
+  // buffered.
   std::byte* keep(std::uint64_t bytes);
+  std::uint64_t kept_bytes() const noexcept { return held_; }  // of all blocks
+  std::string mend() const { return memory_.mend(); }
+  // Frees the blocks that are not in use now.
+  void spare() noexcept;
 
  private:
   std::vector<message> all_;
@@ -38,8 +50,10 @@ class message_queue {
     std::unique_ptr<std::byte[]> memory;
     std::size_t bytes = 0;
   };
-  std::vector<block> blocks_;   // kept from one superstep to the next
-  std::size_t block_ = 0, mark_ = 0;
+  budget& memory_;
+  std::vector<block> blocks_;   // those in use first
+  std::size_t used_ = 0, mark_ = 0;  // how many are in use, and how much of the last of these
+  std::uint64_t held_ = 0;      // bytes of all
 };
 
 }  // namespace tutti::bsp

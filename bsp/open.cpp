@@ -27,9 +27,10 @@ std::uint64_t worth_a_round_trip(const loggp& c) noexcept {
 }  // namespace
 
 engine::engine(team& t, const engine_options& o)
-    : team_(t), job_(t.parent_job()), options_(o), scheme_(row_of(o.how)), layout_{t.size()}, me_(t.index()), size_(t.size()),
-      lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)), puller_(job_), placer_(areas_, queue_, *this, me_) {
-  if (options_.memory == 0) options_.memory = usual_bound(job_);
+    : team_(t), job_(t.parent_job()), scheme_(row_of(o.how)), layout_{t.size()}, me_(t.index()), size_(t.size()),
+      lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)), memory_(o.memory ? o.memory : usual_bound(job_)),
+      puller_(job_), placer_(areas_, queue_, *this, me_) {
+  memory_.when_short([this] { queue_.spare(); });
   for (std::uint32_t i = 0; i < size_; ++i) peers_[i].rank = t.rank_of(i);
   pulls_from_ = scheme_.pulls_from;
   if (pulls_from_ == 0) pulls_from_ = job_.net().caps().native_when_added ? worth_a_round_trip(job_.net().caps().cost) : never;
@@ -70,7 +71,7 @@ status engine::meet() {
     second_ = std::move(*second);
   }
 
-  arena_ = std::make_unique<arena>(net, options_.memory, [this](std::uint32_t region, std::span<const std::byte> key) {
+  arena_ = std::make_unique<arena>(net, memory_, [this](std::uint32_t region, std::span<const std::byte> key) {
     std::byte* const entry = base_ + layout_.directory(region);
     const auto length = static_cast<std::uint32_t>(key.size());
     if (length > board_layout::key_room - sizeof length)

@@ -15,6 +15,12 @@ status placer::check(const char* what, std::uint32_t from, std::uint32_t number,
                               (out ? std::to_string(out->bytes) + " bytes" : "nothing"), from};
 }
 
+status placer::too_many(std::uint32_t from, std::uint64_t bytes) const {
+  return {errc::no_resource, "process " + std::to_string(me_) + " has " + std::to_string(queue_.payload_bytes()) +
+                                 " bytes of messages (bsp_send) of this superstep, and with one of " + std::to_string(bytes) +
+                                 " bytes from process " + std::to_string(from) + " they do not fit into the " + queue_.mend(), from};
+}
+
 status placer::place(std::span<const std::byte> records, std::uint32_t from, unfinished& open, bool stays) {
   const std::byte* at = records.data();
   const std::byte* const end = at + records.size();
@@ -24,7 +30,7 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
     std::memcpy(open.at, at, piece);
     open.at += piece, open.left -= piece, at += round_up(piece, 4);
     if (open.left) return {};
-    queue_.add(open.head, open.start);
+    if (!queue_.add(open.head, open.start)) return too_many(from, open.head.payload_bytes);
   }
   while (at < end) {
     const std::uint32_t word = load_word(at);
@@ -108,12 +114,13 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
         const std::uint64_t whole = round_up(h.tag_bytes, 16) + h.payload_bytes;
         const auto here = std::min<std::uint64_t>(whole, static_cast<std::uint64_t>(end - at));
         if (stays && here == whole) {
-          queue_.add(h, at);
+          if (!queue_.add(h, at)) return too_many(from, h.payload_bytes);
         } else {
           std::byte* const copy = queue_.keep(whole);
+          if (!copy) return too_many(from, h.payload_bytes);
           std::memcpy(copy, at, here);
-          if (here == whole) queue_.add(h, copy);
-          else open = {false, h, copy + here, copy, whole - here};
+          if (here < whole) open = {false, h, copy + here, copy, whole - here};
+          else if (!queue_.add(h, copy)) return too_many(from, h.payload_bytes);
         }
         at += round_up(here, 4);
         continue;

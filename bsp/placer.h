@@ -33,7 +33,7 @@ class placer {
       : areas_(areas), queue_(queue), others_(others), me_(me) {}
 
   // The records of one chunk (without its head) from process `from`. `stays`: the chunk may be referred to until the
-  // queue is cleared. Errors: protocol, as of check.
+  // queue is cleared. Errors: protocol, as of check; no_resource, its messages are more than may be buffered.
   status place(std::span<const std::byte> records, std::uint32_t from, unfinished&, bool stays);
 
   // Whether what `from` asks for stays inside. It has seen to that where the program called (engine::find_area), and it
@@ -42,6 +42,8 @@ class placer {
                const area*& out) const;
 
  private:
+  status too_many(std::uint32_t from, std::uint64_t bytes) const;
+
   const registrar& areas_;
   message_queue& queue_;
   record_sink& others_;

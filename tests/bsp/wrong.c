@@ -120,6 +120,16 @@ int main(int argc, char **argv) {
     bsp_send(next, NULL, big, 3 << 20);
     free(big);
   }
+  if (!strcmp(scene, "received_too_much")) { /* each sends what fits, but not all of it fits at process 0 */
+    const int bytes = (7 << 20) / (p - 1);
+    char *big = calloc(bytes, 1);
+    if (s > 0) bsp_send(0, NULL, big, bytes);
+    free(big);
+  }
+  if (!strcmp(scene, "received_many")) { /* a few bytes each */
+    if (s > 0)
+      for (int i = 0; i < 150000 / (p - 1); ++i) bsp_send(0, NULL, &b, 1);
+  }
   for (int i = 0; i < 1000; ++i) bsp_sync();
   bsp_end();
   if (!strcmp(scene, "sync_after_end")) bsp_sync();

@@ -76,6 +76,11 @@ scene sync_after_end 'bsp_sync: called after bsp_end'
 scene aborts "bsp_abort: process $last: tired at 42"
 scene gives_up "bsp_abort: process $last: weary of 43"
 TUTTI_BSP_MEMORY_MIB=2 scene too_large 'bsp_send' '2 MiB' 'TUTTI_BSP_MEMORY_MIB'
+case ${TUTTI_PROVIDER:-shm} in
+  shm) ;;  # read where they are
+  *) TUTTI_BSP_MEMORY_MIB=6 scene received_too_much 'process 0: bsp_sync: process 0 has ' "bytes from process" 'bsp_send' '6 MiB' 'TUTTI_BSP_MEMORY_MIB' ;;
+esac
+TUTTI_BSP_MEMORY_MIB=7 scene received_many 'process 0: bsp_sync: process 0 has ' 'one of 1 bytes from process' '7 MiB' 'TUTTI_BSP_MEMORY_MIB'
 TUTTI_BSP=Q scene put_beyond 'TUTTI_BSP=Q' 'auto|B|H|D|M|R'
 if [ "$ranks" -gt 1 ]; then
   scene pushes_alone 'registered differently in superstep 2'
