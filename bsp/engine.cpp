@@ -175,11 +175,10 @@ bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, c
   std::uint32_t area;
   if (!find_area(call, pid, address, offset, bytes, area)) return false;
   lane& l = lanes_[pid];
-  const bool in_place = peers_[pid].reads_me;
   bool goes_on = l.run_address == address && l.run_next == offset;  // in a header that was full
   const auto* from = static_cast<const std::byte*>(source);
   if (watched_) saw(kind, pid, source, area, offset, bytes);
-  if (bytes >= pulls_from_ && !in_place) return put_to_be_pulled(call, l, from, area, offset, bytes);
+  if (bytes >= peers_[pid].bulk_from) return put_in_bulk(call, l, from, area, offset, bytes);
   while (bytes > 0) {
     close_run(l);
     if (!open_run(call, l, pid, address, area, offset, bytes, goes_on)) return false;
@@ -193,37 +192,6 @@ bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, c
   }
   if (watched_) close_run(l);  // or the next put might go on in it, unseen
   if (!scheme_.joins) close_run(l);
-  return true;
-}
-
-// The data go into chunks of their own, one put after the other, and only a description travels.
-bool engine::put_to_be_pulled(const char* call, lane& l, const std::byte* source, std::uint32_t area, std::uint64_t offset,
-                              std::uint64_t bytes) {
-  close_run(l);
-  while (bytes > 0) {
-    if (l.bulk.room() == 0 && (!extend(call, l.bulk, stage::data, true, bytes) || !tell_keys(call, l))) return false;
-    if (l.data.room() < sizeof(pull_head) && !extend(call, l.data, stage::data, false, 0)) return false;
-    const auto piece = std::min<std::uint64_t>(bytes, l.bulk.room());
-    copy_small(l.bulk.at, source, piece);
-    const pull_head h{pull_mark, area, offset, piece, arena_->where(l.bulk.at, l.bulk.current())};
-    std::memcpy(l.data.at, &h, sizeof h);
-    l.data.at += sizeof h;
-    l.bulk.at += piece, source += piece, offset += piece, bytes -= piece;
-  }
-  return true;
-}
-
-// The keys of all regions that the other process has not met.
-bool engine::tell_keys(const char* call, lane& l) {
-  for (; l.keys_told < arena_->regions(); ++l.keys_told) {
-    const auto key = arena_->key(l.keys_told);
-    const std::uint64_t needed = sizeof(key_head) + round_up(key.size(), 4);
-    if (l.data.room() < needed && !extend(call, l.data, stage::data, false, 0)) return false;
-    const key_head h{key_mark, l.keys_told, static_cast<std::uint32_t>(key.size()), 0};
-    std::memcpy(l.data.at, &h, sizeof h);
-    std::memcpy(l.data.at + sizeof h, key.data(), key.size());
-    l.data.at += needed;
-  }
   return true;
 }
 

@@ -7,7 +7,7 @@
 //
 //   registrar     areas and their numbers          arena, chain  what is packed for others, in memory they can reach
 //   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
-//   ahead.cpp     hp calls that go at the call
+//   ahead.cpp     hp calls that go at the call             bulk.cpp      large puts: pulled or pushed
 //   info_exchange how all learn what is to come    scheme        which of all that is used
 //   placer        puts into their places           messages      the queue of bsp_send
 //   ledger        what supersteps cost             checker       what a program does wrong and BSPlib does not see
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "bsp/board.h"
+#include "bsp/bulk_choice.h"
 #include "bsp/chain.h"
 #include "bsp/checker.h"
 #include "bsp/info_exchange.h"
@@ -55,6 +56,9 @@ class engine final : private record_sink {
   std::uint32_t nprocs() const noexcept { return size_; }
   info_way infos() const noexcept { return info_way_; }
   std::uint64_t supersteps() const noexcept { return epoch_ - 1; }  // finished
+  // How often large puts to a process were left for it to read, or pushed, in a superstep; for tests.
+  std::uint64_t bulk_pulled() const noexcept { return bulk_pulled_; }
+  std::uint64_t bulk_pushed() const noexcept { return bulk_pushed_; }
   // As if so many empty ones had passed, an even number. For tests; all processes do it between the same syncs.
   void pass(std::uint64_t supersteps) noexcept { epoch_ += supersteps; }
   const status& error() const noexcept { return error_; }
@@ -137,7 +141,8 @@ class engine final : private record_sink {
     std::uint32_t word_head = 0;           // this but for the offset; the open put, if any, has a short one
     bool run_cut = false;                  // the put goes on in the next record
     chain requests, answers;
-    chain bulk;                            // data that stay here until they are read
+    chain bulk;                            // data of large puts
+    bulk_load load;                        // how much that is
     std::uint32_t keys_told = 1;           // regions of the arena that this process can read
     std::uint32_t gets = 0, direct_gets = 0;  // requests
     std::vector<direct_put> direct;        // hp puts that stay where they are until the sync, and gifts
@@ -151,6 +156,12 @@ class engine final : private record_sink {
     std::vector<std::byte> key;            // empty: not told
     segment_id segment{};
     bool attached = false;
+  };
+
+  struct arrival {                         // of a large put that is pushed
+    std::byte* to;
+    std::uint64_t bytes;
+    bool goes_on;                          // the next one is of the same put
   };
 
   // The other end.
@@ -167,6 +178,7 @@ class engine final : private record_sink {
     std::vector<const std::byte*> regions; // of its arena, as far as they were met
     std::vector<segment_id> segments;      // to be dropped at the end
     std::vector<segment_id> readable;      // its regions that it told the keys of, by number
+    std::uint64_t bulk_from = never;       // bytes: larger puts to it are packed apart
     std::unique_ptr<messaging::channel> line;
     bool mailed = false;
     // in this superstep
@@ -175,6 +187,11 @@ class engine final : private record_sink {
     location eager = 0;                    // the chunk that goes with it
     stage sending = stage::done, receiving = stage::done;
     location next = 0, next_data = 0;      // to send through the channel: of this stage; of the stage of data
+    location bulk = 0;                     // of what is pushed: the chunk, and the place in it, that is next
+    std::uint64_t bulk_at = 0;
+    std::uint64_t pushed = 0;              // bytes that it pushes to me
+    std::vector<arrival> coming;           // to here, in this order,
+    std::size_t placed = 0;                // of which so many are complete
     std::size_t direct = 0;                // hp puts that were sent, and bytes of the next one
     std::uint64_t direct_at = 0;
     bool needs_line = false;
@@ -190,6 +207,7 @@ class engine final : private record_sink {
   };
 
   static constexpr std::uint32_t slot_bytes = 16 * 1024;
+  static constexpr std::uint32_t slot_data = slot_bytes - sizeof(chunk_head);
   static constexpr std::uint32_t direct_front = 64;    // of a chunk: head and header, before the bytes of an hp put
   static constexpr std::uint64_t direct_least = 8192;  // bytes: smaller hp puts are packed like others
   static constexpr std::uint64_t most_words = 8 * put4::most_units;  // bytes
@@ -217,9 +235,6 @@ class engine final : private record_sink {
                   std::uint64_t bytes);
   bool request(call_kind, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
                std::uint64_t bytes, bool direct);
-  bool put_to_be_pulled(const char* call, lane&, const std::byte* source, std::uint32_t area, std::uint64_t offset,
-                        std::uint64_t bytes);
-  bool tell_keys(const char* call, lane&);
   bool goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept;
   void close_run(lane&) noexcept;
   void saw(call_kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset, std::uint64_t bytes);
@@ -272,10 +287,16 @@ class engine final : private record_sink {
   status deliver(std::uint32_t pid, std::span<const std::byte> answers);
   status introduce(std::uint32_t pid);
 
-  // pulls.cpp
+  // bulk.cpp
+  bool put_in_bulk(const char* call, lane&, const std::byte* source, std::uint32_t area, std::uint64_t offset,
+                   std::uint64_t bytes);
+  bool tell_keys(const char* call, lane&);
+  void choose_bulk(std::uint32_t pid) noexcept;
+  bool send_bulk(std::uint32_t pid) noexcept;
   status on_sizes(std::uint32_t from, const sizes_head&, const std::byte* sizes) override;  // engine.cpp
   status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) override;
-  status on_pull(std::uint32_t from, const pull_head&, const area& to) override;
+  status on_bulk(std::uint32_t from, const bulk_head&, const area& to) override;
+  status place_bulk(std::uint32_t pid, std::span<const std::byte> bytes, bool last);
   void drop_registrations() noexcept;
 
   team& team_;
@@ -296,7 +317,8 @@ class engine final : private record_sink {
   registrar areas_;
   message_queue queue_{memory_};
   puller puller_;
-  std::uint64_t pulls_from_ = never;       // bytes
+  bulk_way bulk_way_;
+  std::uint64_t bulk_pulled_ = 0, bulk_pushed_ = 0;  // destinations, by superstep, to which large puts went so
   struct registration {                    // of an area of mine, for the fabric; of other memory until the sync
     std::uint32_t number;                  // no_area: other memory
     std::byte* base;

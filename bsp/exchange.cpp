@@ -1,8 +1,7 @@
 // What follows the info words when there is more than chunks to be read in place: gets, and chunks that travel.
 //
-// Each process sends another, in this order: its get requests, the answers to the other's, its puts and messages, its
-// large hp puts. It
-// takes them in the same order, but holds answers back until it has served all gets upon its memory, and puts until it
+// Each process sends another, in this order: its get requests, the answers to the other's, its puts and messages, the
+// data of large puts that it pushes (bulk.cpp), its large hp puts. It takes them in the same order, but holds answers back until it has served all gets upon its memory, and puts until it
 // has written all answers to its own gets (superstep.cpp).
 //
 // No deadlock: a process holds things back only until the requests of all have come and been served, and then until
@@ -101,7 +100,10 @@ void engine::send_to(std::uint32_t pid) {
   switch (p.sending) {
     case stage::requests: p.sending = stage::answers; break;
     case stage::answers: p.sending = stage::data, p.next = p.next_data; break;
-    case stage::data: p.sending = stage::direct; break;
+    case stage::data:
+      if (!send_bulk(pid)) return;
+      p.sending = stage::direct;
+      break;
     default:
       if (!send_direct(pid)) return;
       p.sending = stage::done;
@@ -142,13 +144,15 @@ status engine::receive_from(std::uint32_t pid) {
     const bool due = p.receiving == stage::requests  ? !p.served
                      : p.receiving == stage::answers ? p.asked != 0
                      : p.receiving == stage::data    ? (flags & has_data) != 0
+                     : p.receiving == stage::bulk    ? p.pushed > 0
                                                      : (flags & has_direct) != 0 || lanes_[pid].direct_gets > 0;
     if (due && (p.receiving == stage::answers || p.receiving == stage::data) && unserved_ > 0) return {};
     if (due && p.receiving == stage::data && unanswered_ > 0) return {};
-    if (due && p.receiving == stage::data && mid_put_ != no_process && mid_put_ != pid) return {};
+    const bool puts = p.receiving == stage::data || p.receiving == stage::bulk;
+    if (due && puts && mid_put_ != no_process && mid_put_ != pid) return {};
     if (due) {
       bool complete = false;
-      const bool in_place = p.board && p.receiving != stage::direct;
+      const bool in_place = p.board && p.receiving <= stage::data;
       if (status s = in_place ? read_from(pid, complete) : take_from(pid, complete); !s.ok()) return s;
       if (!complete) return {};
       if (p.receiving == stage::requests) {
@@ -161,7 +165,7 @@ status engine::receive_from(std::uint32_t pid) {
       } else if (p.receiving == stage::answers) {
         p.asked = 0;
         --unanswered_;
-      } else if (p.receiving == stage::data) {
+      } else if ((p.receiving == stage::data && p.pushed == 0) || p.receiving == stage::bulk) {
         --unplaced_;
       }
     }
@@ -227,9 +231,13 @@ status engine::take_from(std::uint32_t pid, bool& complete) {
     switch (p.receiving) {
       case stage::requests: s = serve(pid, body); break;
       case stage::answers: s = deliver(pid, body); break;
+      case stage::bulk: s = place_bulk(pid, body, is_last(head.used.note)); break;
       case stage::direct: s = placer_.place(body, pid, p.open, false); break;
       default:
-        if (!std::exchange(p.checked, true) && head.changes != areas_.changes()) return differ(pid);
+        if (!std::exchange(p.checked, true)) {  // the first of them
+          if (head.changes != areas_.changes()) return differ(pid);
+          p.pushed = head.pushed;
+        }
         s = placer_.place(body, pid, p.open, eager);
         mid_put_ = p.open.put ? pid : no_process;
     }

@@ -19,11 +19,6 @@ std::uint64_t usual_bound(job& j) {
   return all / 4 / std::max<std::uint32_t>(1, j.where().population[j.where().node_of[j.rank()]]);
 }
 
-// Bytes whose copy at the target, at some 10 bytes a nanosecond, costs more than a read's round trip.
-std::uint64_t worth_a_round_trip(const loggp& c) noexcept {
-  return std::max<std::uint64_t>(16384, static_cast<std::uint64_t>(2 * 1e3 * (c.latency_us + c.overhead_us) * 10));
-}
-
 }  // namespace
 
 engine::engine(team& t, const engine_options& o)
@@ -32,8 +27,8 @@ engine::engine(team& t, const engine_options& o)
       puller_(job_), placer_(areas_, queue_, *this, me_) {
   memory_.when_short([this] { queue_.spare(); });
   for (std::uint32_t i = 0; i < size_; ++i) peers_[i].rank = t.rank_of(i);
-  pulls_from_ = scheme_.pulls_from;
-  if (pulls_from_ == 0) pulls_from_ = job_.net().caps().native_when_added ? worth_a_round_trip(job_.net().caps().cost) : never;
+  const capabilities& caps = job_.net().caps();
+  bulk_way_ = {caps.cost, caps.max_slices, caps.max_bytes ? std::min(caps.max_bytes, puller::most_bytes) : puller::most_bytes, slot_data};
 }
 
 result<std::unique_ptr<engine>> engine::open(team& t, const engine_options& o) {
@@ -63,6 +58,8 @@ status engine::meet() {
     peers_[i].reads_me = (**all)[i][me_] != std::byte{0};
     for (const std::byte b : (**all)[i]) far = far || b == std::byte{0};
     all_in_place_ = all_in_place_ && peers_[i].board && peers_[i].reads_me;
+    const bool pulls = scheme_.pulls_from || (net.native_towards(peers_[i].rank) && net.caps().max_inline >= sizeof(chunk_head));
+    if (!peers_[i].reads_me && pulls) peers_[i].bulk_from = scheme_.pulls_from ? scheme_.pulls_from : least_bulk();
     meet_ahead(i);
   }
   if (far) {

@@ -69,12 +69,12 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
           at += 4;
           continue;
         }
-        if (word == pull_mark) {
-          pull_head h;
+        if ((word & ~bulk_goes_on) == bulk_mark) {
+          bulk_head h;
           std::memcpy(&h, at, sizeof h);
           at += sizeof h;
           if (status s = check("a put", from, h.area, h.offset, h.bytes, to); !s.ok()) return s;
-          if (status s = others_.on_pull(from, h, *to); !s.ok()) return s;
+          if (status s = others_.on_bulk(from, h, *to); !s.ok()) return s;
           continue;
         }
         if (word == key_mark) {

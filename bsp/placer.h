@@ -17,13 +17,13 @@ struct unfinished {
   std::uint64_t left = 0;     // bytes that are still to come
 };
 
-// What the placer leaves to its owner: reads of data that stayed with their sender, and news of areas.
+// What the placer leaves to its owner: data that lie apart, and news of areas.
 class record_sink {
  public:
   virtual ~record_sink() = default;
   virtual status on_sizes(std::uint32_t from, const sizes_head&, const std::byte* sizes) = 0;
   virtual status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) = 0;
-  virtual status on_pull(std::uint32_t from, const pull_head&, const area& to) = 0;
+  virtual status on_bulk(std::uint32_t from, const bulk_head&, const area& to) = 0;
   virtual void on_area(std::uint32_t from, const area_head&, std::span<const std::byte> key) = 0;
 };
 

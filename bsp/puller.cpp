@@ -5,11 +5,6 @@
 #include "core/ops.h"
 
 namespace tutti::bsp {
-namespace {
-
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;  // of one read, so that several processes' are under way
-
-}  // namespace
 
 puller::~puller() {
   transport& net = job_.net();
@@ -21,14 +16,13 @@ void puller::plan() {
   planned_ = true;
   offered_ = 0;
   // Whether any two meet. Most programs put in order, so this is mostly one pass.
-  std::vector<std::pair<const std::byte*, const std::byte*>> ranges;
-  ranges.reserve(pulls_.size());
-  for (const pull& p : pulls_) ranges.emplace_back(p.into, p.into + p.bytes);
-  if (!std::is_sorted(ranges.begin(), ranges.end())) std::sort(ranges.begin(), ranges.end());
+  ranges_.clear();
+  for (const pull& p : pulls_) ranges_.emplace_back(p.into, p.into + p.bytes);
+  if (!std::is_sorted(ranges_.begin(), ranges_.end())) std::sort(ranges_.begin(), ranges_.end());
   one_by_one_ = false;
-  for (std::size_t i = 1; i < ranges.size(); ++i) one_by_one_ = one_by_one_ || ranges[i].first < ranges[i - 1].second;
+  for (std::size_t i = 1; i < ranges_.size(); ++i) one_by_one_ = one_by_one_ || ranges_[i].first < ranges_[i - 1].second;
   // Of one process together, in its order: the parts of a put follow each other.
-  std::stable_sort(pulls_.begin(), pulls_.end(), [](const pull& a, const pull& b) { return a.from < b.from; });
+  std::stable_sort(pulls_.begin(), pulls_.end(), [](const pull& a, const pull& b) { return a.turn < b.turn; });
   merge();
 }
 

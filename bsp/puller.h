@@ -1,6 +1,6 @@
 // Puts whose data stay where their process packed them until the target's process reads them, straight to where they
 // belong: RDMA reads into scatter lists (Birk 2006, 3.2, BSP-IB-R). No copy is made at the target, at the price of a round
-// trip. That the reads are over needs no word of its own: the sender packs over the data two supersteps later only.
+// trip. Reads go to the next process first, as chunks do, so that not all read from the same one. That the reads are over needs no word of its own: the sender packs over the data two supersteps later only.
 //
 // Reads run side by side and in any order, so of two puts to one place neither might be there whole. Whoever pulls looks
 // for ranges that meet, which costs a sort, and then reads one after the other.
@@ -15,13 +15,15 @@ namespace tutti::bsp {
 
 class puller {
  public:
+  static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;  // of one read, so that several processes' are under way
+
   explicit puller(job& j) noexcept : job_(j) {}
   ~puller();
   puller(const puller&) = delete;
   puller& operator=(const puller&) = delete;
 
   struct pull {
-    std::uint32_t from;        // process, for the order among those that meet
+    std::uint32_t turn;        // how far on its sender is: the order, also among those that meet
     rank_t rank;
     segment_id segment;        // the sender's region
     std::uint64_t at;          // in it
@@ -46,6 +48,7 @@ class puller {
   std::vector<pull> pulls_;
   std::vector<rma_op> ops_;
   std::vector<slice> slices_;
+  std::vector<std::pair<const std::byte*, const std::byte*>> ranges_;
   std::size_t offered_ = 0;
   bool planned_ = false, one_by_one_ = false;
   completion done_;

@@ -22,7 +22,7 @@ struct scheme_row {
   bool in_place;       // chunks are read where they were packed, where the fabric maps memory
   bool direct;         // large hp calls are not packed
   std::uint64_t pulls_from;  // bytes: puts of so many stay with the sender until they are read; 0: where the fabric reads by
-                             // itself (capabilities::native_when_added), from so many that it pays
+                             // itself (transport::native_towards) and it pays, for each destination and superstep
   info_choice infos;
   std::string_view meaning;
 };

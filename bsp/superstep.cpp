@@ -37,7 +37,7 @@ void engine::begin_superstep() noexcept {
     if (!l.requests.empty()) l.requests.clear(), l.gets = l.direct_gets = 0;
     if (!l.answers.empty()) l.answers.clear();
     if (!l.direct.empty()) l.direct.clear();
-    if (!l.bulk.empty()) l.bulk.clear();
+    if (!l.bulk.empty()) l.bulk.clear(), l.load = {};
     l.put_ahead = false;
   }
 }
@@ -122,6 +122,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   if (p.reads_me) {
     p.next = p.next_data = 0;
   } else if (flags & (has_requests | has_data)) {
+    if (!l.bulk.empty()) choose_bulk(pid);
     if (scheme_.eager) {
       location& first = p.next ? p.next : p.next_data;
       const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(first));
@@ -131,7 +132,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
         flags |= is_eager;
       }
     }
-    if (p.next || p.next_data) flags |= has_more;
+    if (p.next || p.next_data || p.bulk) flags |= has_more;
   }
   p.outgoing = flags;
   return flags;

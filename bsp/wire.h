@@ -61,7 +61,7 @@ constexpr location make_location(std::uint32_t region, std::uint64_t offset) noe
 constexpr std::uint32_t region_of(location l) noexcept { return static_cast<std::uint32_t>(l >> 48); }
 constexpr std::uint64_t offset_of(location l) noexcept { return l & ((std::uint64_t{1} << 48) - 1); }
 
-enum class stage : std::uint8_t { requests, answers, data, direct, done };  // of what one sends another, in this order
+enum class stage : std::uint8_t { requests, answers, data, bulk, direct, done };  // of what one sends another, in this order
 
 struct chunk_head {
   messaging::chunk_head used;
@@ -70,7 +70,7 @@ struct chunk_head {
   location requests = 0;     // first chunk of that chain
   location answers = 0;      // likewise, once it is said to be ready
   std::uint64_t changes = 0; // what was registered and popped in this superstep, as a hash
-  std::uint64_t reserved = 0;
+  std::uint64_t pushed = 0;  // bytes of large puts that come through the channel; 0: they are read
 };
 static_assert(sizeof(chunk_head) == 48);  // a multiple of 16, for messages
 
@@ -159,11 +159,12 @@ struct gift_head {
 };
 static_assert(sizeof(gift_head) == 16);
 
-// A put whose data stay in the sender's memory for the target's process to read, and the key of a region in which such
-// data lie, which comes before the first of them.
-constexpr std::uint32_t pull_mark = padding | 16, key_mark = padding | 32;
-struct pull_head {
-  std::uint32_t kind = pull_mark;
+// A large put, whose data lie apart in the sender's memory: for the target's process to read, or to come after all records
+// (chunk_head::pushed says which). A put whose data lie in several places becomes several records; all but the last are
+// marked. And the key of a region in which such data lie, which comes before the first of them.
+constexpr std::uint32_t bulk_mark = padding | 16, bulk_goes_on = 256, key_mark = padding | 32;
+struct bulk_head {
+  std::uint32_t kind = bulk_mark;
   std::uint32_t area = 0;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -175,7 +176,7 @@ struct key_head {
   std::uint32_t bytes = 0;  // of the key, which follows
   std::uint32_t reserved = 0;
 };
-static_assert(sizeof(pull_head) == 32 && sizeof(key_head) == 16);
+static_assert(sizeof(bulk_head) == 32 && sizeof(key_head) == 16);
 
 // How many bytes the sender has of the areas that it pushed in this superstep: of `count` from the `first` on, 64 bits
 // each, which follow.

@@ -17,6 +17,7 @@ class checked_transport final : public forwarding_transport {
 
   status connect(shared_blobs addresses, time_point deadline) override;
   bool reaches(rank_t rank) const noexcept override { return rank < job_size_ && inner().reaches(rank); }
+  bool native_towards(rank_t rank) const noexcept override { return rank < job_size_ && inner().native_towards(rank); }
   result<region_id> add(std::span<std::byte> memory) override;
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override;
   result<std::vector<std::byte>> key(region_id) override;

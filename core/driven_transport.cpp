@@ -114,6 +114,7 @@ class driven_transport final : public transport {
     return thread_.start();
   }
   bool reaches(rank_t rank) const noexcept override { return inner_->reaches(rank); }
+  bool native_towards(rank_t rank) const noexcept override { return inner_->native_towards(rank); }
 
   result<region_id> add(std::span<std::byte> memory) override {
     const visit here{thread_};

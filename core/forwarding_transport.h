@@ -17,6 +17,7 @@ class forwarding_transport : public transport {
   result<std::vector<std::byte>> address() override { return inner_->address(); }
   status connect(shared_blobs addresses, time_point deadline) override { return inner_->connect(addresses, deadline); }
   bool reaches(rank_t rank) const noexcept override { return inner_->reaches(rank); }
+  bool native_towards(rank_t rank) const noexcept override { return inner_->native_towards(rank); }
 
   result<region_id> add(std::span<std::byte> memory) override { return inner_->add(memory); }
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override {

@@ -30,6 +30,7 @@ class router final : public transport {
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs addresses, time_point deadline) override;
   bool reaches(rank_t rank) const noexcept override { return node_->reaches(rank) || network_->reaches(rank); }
+  bool native_towards(rank_t rank) const noexcept override { return (on_node(rank) ? *node_ : *network_).native_towards(rank); }
 
   result<region_id> add(std::span<std::byte> memory) override;
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override;

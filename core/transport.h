@@ -265,6 +265,9 @@ class transport {
   virtual status connect(shared_blobs addresses, time_point deadline) = 0;
   // After connect: whether operations to this rank can work at all (shared memory: is it on this node?).
   virtual bool reaches(rank_t) const noexcept = 0;
+  // After connect: caps().native_when_added towards this rank alone. caps() of a transport made of several tells what holds
+  // towards all.
+  virtual bool native_towards(rank_t) const noexcept { return caps().native_when_added; }
 
   // Expose memory that the caller owns and keeps alive until drop(). bytes > 0.
   virtual result<region_id> add(std::span<std::byte> memory) = 0;

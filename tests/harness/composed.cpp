@@ -33,6 +33,21 @@ class atomics_apart final : public forwarding_transport {
   capabilities caps_;
 };
 
+// As adapters are: read by itself without map(), at their price. Signals upon added memory are what they were, so caps() does
+// not say that they are native; native_towards() does, for those who only read.
+class without_map final : public forwarding_transport {
+ public:
+  explicit without_map(std::unique_ptr<transport> net) : forwarding_transport{std::move(net)}, caps_{inner().caps()} {
+    caps_.cost = {1.2, 0.2, 0.2, 10};
+  }
+  const capabilities& caps() const noexcept override { return caps_; }
+  bool native_towards(rank_t) const noexcept override { return true; }
+  std::byte* map(segment_id, rank_t) noexcept override { return nullptr; }
+
+ private:
+  capabilities caps_;
+};
+
 // "checked(shm)" for "checked" gives "shm"; empty: it is not of that kind.
 std::string_view inside(std::string_view name, std::string_view kind) {
   if (!name.starts_with(kind) || name.size() < kind.size() + 2 || name[kind.size()] != '(' || name.back() != ')')
@@ -84,6 +99,11 @@ result<std::unique_ptr<transport>> open_fabric(std::string_view name, const open
     auto net = open_fabric(below, params);
     if (!net) return net;
     return std::unique_ptr<transport>{std::make_unique<atomics_apart>(std::move(*net))};
+  }
+  if (const auto below = inside(name, "far"); !below.empty()) {
+    auto net = open_fabric(below, params);
+    if (!net) return net;
+    return std::unique_ptr<transport>{std::make_unique<without_map>(std::move(*net))};
   }
   if (const auto below = inside(name, "driven"); !below.empty()) {
     open_params two_threads = params;

@@ -3,6 +3,7 @@
 //   checked(A)    core/checked_transport.h
 //   faulty(A)     core/fault_transport.h: refusals and idle progress, often
 //   apart(A)      A, whose atomics are said not to agree with the CPU's: a router then keeps them apart
+//   far(A)        A, whose memory is not mapped but read by itself, at an adapter's price; in no list
 //   driven(A)     core/driven_transport.h: a thread makes progress while the rank makes no call
 #pragma once
 #include <string>
