@@ -1,6 +1,8 @@
 // Random programs against the model, on every fabric and by every scheme.
 // bsp_random_programs [Boost.Test's options] [-- [--fabric NAME] [--times K]]: on_networks on this fabric only; K times as
 // many programs everywhere
+// bsp_random_programs --run_test=many_seeds -- --fabric NAME [--seeds K] [--from S] [--scheme NAME]: K programs by each scheme, or by
+// one, in one job for each number of processes
 #define BOOST_TEST_MODULE bsp_random_programs
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
@@ -115,6 +117,36 @@ BOOST_AUTO_TEST_CASE(on_networks) {
           run_programs(fabric, n, {3000 * n, 6, how});
           if (n == 2) run_programs(fabric, n, {5000, 2, how, {.most_bytes = 60000}});
         }
+}
+
+// Hundreds and thousands: what costs most of a job of a few is its start. A scheme takes an engine, not a job.
+BOOST_AUTO_TEST_CASE(many_seeds, *boost::unit_test::disabled()) {
+  const char* const fabric = argument("--fabric");
+  BOOST_REQUIRE_MESSAGE(fabric, "--fabric NAME");
+  const auto number = [](const char* name, std::uint64_t usual) {
+    const char* const given = argument(name);
+    return given ? std::strtoull(given, nullptr, 10) : usual;
+  };
+  const std::uint64_t seeds = number("--seeds", 100), from = number("--from", 100000);
+  const char* const one = argument("--scheme");
+  std::vector<bsp::scheme> schemes(std::begin(every_scheme), std::end(every_scheme));
+  if (one) schemes = {take(bsp::parse_scheme(one), "--scheme")};
+  for (const std::uint32_t n : {2u, 3u, 4u}) {
+    const std::uint64_t share = (seeds + 4 - n) / 3, first = from + n * 1000000;
+    const bool ran = run_ranks({fabric}, n, [&](rank_env& env) {
+      auto j = open_job(env);
+      for (const bsp::scheme how : schemes) {
+        if (how == bsp::scheme::multicast && !j->net().mcast()) continue;
+        auto e = take(bsp::engine::open(j->world(), {.how = how}), "engine");
+        for (std::uint64_t k = 0; k < share; ++k)
+          run_random_program(*e, first + k, {.most_bytes = k % 16 == 15 ? 40000u : 3000u});
+        const bool left = e->leave();
+        require(left, e->error().text());
+      }
+    }, {.timeout = std::chrono::seconds(45 + seeds / 2) * time_scale, .seed = first});
+    BOOST_TEST(ran, fabric << " cannot be used here");
+    BOOST_TEST_MESSAGE(fabric << ", " << n << " processes: " << share << " programs by each of " << schemes.size() << " schemes, from seed " << first);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(on_fabrics_made_of_others) {
