@@ -28,7 +28,8 @@ bool engine::put_in_bulk(const char* call, lane& l, const std::byte* source, std
   while (bytes > 0) {
     if (l.bulk.room() == 0) {
       const std::uint64_t grown = l.bulk.empty() ? 0 : std::min(l.load.bytes, puller::most_bytes);
-      const std::uint64_t size = std::clamp<std::uint64_t>(round_up(std::max(bytes, grown) + sizeof(chunk_head), 64), slot_bytes, most_chunk);
+      const std::uint64_t wished = round_up(std::max(bytes, grown) + sizeof(chunk_head), 64);
+      const auto size = std::clamp<std::uint64_t>(wished, slot_bytes, most_chunk);
       if (status s = l.bulk.extend(*arena_, half(), size, stage::bulk); !s.ok()) return fail(s.during(call));
       if (!tell_keys(call, l)) return false;
     }

@@ -1,8 +1,8 @@
 // What follows the info words when there is more than chunks to be read in place: gets, and chunks that travel.
 //
 // Each process sends another, in this order: its get requests, the answers to the other's, its puts and messages, the
-// data of large puts that it pushes (bulk.cpp), its large hp puts. It takes them in the same order, but holds answers back until it has served all gets upon its memory, and puts until it
-// has written all answers to its own gets (superstep.cpp).
+// data of large puts that it pushes (bulk.cpp), its large hp puts. It takes them in the same order, but holds answers back
+// until it has served all gets upon its memory, and puts until it has written all answers to its own gets (superstep.cpp).
 //
 // No deadlock: a process holds things back only until the requests of all have come and been served, and then until
 // the answers to its own have come. Requests come first from everybody and are served whenever they come, into memory

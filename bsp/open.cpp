@@ -23,12 +23,13 @@ std::uint64_t usual_bound(job& j) {
 
 engine::engine(team& t, const engine_options& o)
     : team_(t), job_(t.parent_job()), scheme_(row_of(o.how)), layout_{t.size()}, me_(t.index()), size_(t.size()),
-      lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)), memory_(o.memory ? o.memory : usual_bound(job_)),
-      puller_(job_), placer_(areas_, queue_, *this, me_) {
+      lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)),
+      memory_(o.memory ? o.memory : usual_bound(job_)), puller_(job_), placer_(areas_, queue_, *this, me_) {
   memory_.when_short([this] { queue_.spare(); });
   for (std::uint32_t i = 0; i < size_; ++i) peers_[i].rank = t.rank_of(i);
   const capabilities& caps = job_.net().caps();
-  bulk_way_ = {caps.cost, caps.max_slices, caps.max_bytes ? std::min(caps.max_bytes, puller::most_bytes) : puller::most_bytes, slot_data};
+  const std::uint64_t most_read = caps.max_bytes ? std::min(caps.max_bytes, puller::most_bytes) : puller::most_bytes;
+  bulk_way_ = {caps.cost, caps.max_slices, most_read, slot_data};
 }
 
 result<std::unique_ptr<engine>> engine::open(team& t, const engine_options& o) {

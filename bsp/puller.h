@@ -1,6 +1,7 @@
 // Puts whose data stay where their process packed them until the target's process reads them, straight to where they
 // belong: RDMA reads into scatter lists (Birk 2006, 3.2, BSP-IB-R). No copy is made at the target, at the price of a round
-// trip. Reads go to the next process first, as chunks do, so that not all read from the same one. That the reads are over needs no word of its own: the sender packs over the data two supersteps later only.
+// trip. Reads go to the next process first, as chunks do, so that not all read from the same one. That the reads are over
+// needs no word of its own: the sender packs over the data two supersteps later only.
 //
 // Reads run side by side and in any order, so of two puts to one place neither might be there whole. Whoever pulls looks
 // for ranges that meet, which costs a sort, and then reads one after the other.
