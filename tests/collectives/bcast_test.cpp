@@ -7,6 +7,7 @@
 
 #include "collectives/communicator.h"
 #include "tests/collectives/job_env.h"
+#include "tests/harness/arguments.h"
 #include "tests/harness/sim_fabric.h"
 
 using namespace tutti;
@@ -16,11 +17,6 @@ namespace {
 
 std::byte pattern(std::uint64_t epoch, std::uint32_t root, std::size_t i) {
   return std::byte((i * 0x9e3779b97f4a7c15u >> 40) + epoch * 7 + root);
-}
-
-std::vector<fabric_spec> wanted_fabrics() {
-  const auto& all = boost::unit_test::framework::master_test_suite();
-  return all.argc > 2 && all.argv[1] == std::string_view{"--fabric"} ? std::vector<fabric_spec>{{all.argv[2]}} : fabrics();
 }
 
 void play(rank_env& env, std::string name) {
@@ -77,9 +73,13 @@ BOOST_AUTO_TEST_CASE(every_algorithm_on_the_simulated_fabric) {
 }
 
 BOOST_AUTO_TEST_CASE(every_algorithm_on_every_fabric) {
-  for (const fabric_spec& f : wanted_fabrics())
-    for (const std::string name : {"binomial", "chain", "multicast", ""})
-      run_ranks(f, 5, [&](rank_env& env) { if (name != "multicast" || env.net().mcast()) play(env, name); }, {.timeout = std::chrono::seconds(60) * time_scale});
+  for (const fabric_spec& f : wanted(fabrics()))
+    for (const std::string name : {"binomial", "chain", "multicast", ""}) {
+      const auto each = [&](rank_env& env) {
+        if (name != "multicast" || env.net().mcast()) play(env, name);
+      };
+      run_ranks(f, 5, each, {.timeout = std::chrono::seconds(60) * time_scale});
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_death_is_named) {

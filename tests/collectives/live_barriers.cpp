@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/collectives/job_env.h"
+#include "tests/harness/arguments.h"
 #include "tests/harness/sim_fabric.h"
 
 namespace {
@@ -24,21 +25,13 @@ bool can_run(const barrier_algorithm& a, job& j) {
   return (!a.needs_multicast || j.net().mcast()) && (!a.offloaded || j.net().offloader());
 }
 
-std::string option(std::string_view name, std::string standard) {
-  const auto& suite = boost::unit_test::framework::master_test_suite();
-  for (int i = 1; i + 1 < suite.argc; i += 2)
-    if (suite.argv[i] == name) return suite.argv[i + 1];
-  return standard;
-}
-
-std::uint32_t most_ranks() { return static_cast<std::uint32_t>(std::stoul(option("--ranks", "16"))); }
+std::uint32_t most_ranks() { return static_cast<std::uint32_t>(std::stoul(argument("--ranks", "16"))); }
 
 // What works here, and the simulated worlds: exact, wild, with progress by the target, with nodes.
 std::vector<fabric_spec> all_fabrics() {
-  if (const std::string one = option("--fabric", ""); !one.empty()) return {{one}};
   auto all = fabrics();
   for (const fabric_spec& f : sim_fabrics()) all.push_back(f);
-  return all;
+  return wanted(std::move(all));
 }
 
 // Every rank here before any leaves, driving the whole job meanwhile: a multicast root owes repairs until then.
