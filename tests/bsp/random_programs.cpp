@@ -1,15 +1,15 @@
 // Random programs against the model, on every fabric and by every scheme.
 // bsp_random_programs [Boost.Test's options] [-- [--fabric NAME] [--times K]]: on_networks on this fabric only; K times as
 // many programs everywhere
-// bsp_random_programs --run_test=many_seeds -- --fabric NAME [--seeds K] [--from S] [--scheme NAME]: K programs by each scheme, or by
-// one, in one job for each number of processes
+// bsp_random_programs --run_test=many_seeds -- [--fabric NAME] [--seeds K] [--from S] [--scheme NAME]: K programs by each
+// scheme, or by one, in one job for each number of processes
 #define BOOST_TEST_MODULE bsp_random_programs
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
 
 #include "core/forwarding_transport.h"
 #include "tests/bsp/model.h"
 #include "tests/collectives/job_env.h"
+#include "tests/harness/arguments.h"
 #include "tests/harness/composed.h"
 #include "tests/harness/sim_fabric.h"
 
@@ -25,16 +25,8 @@ struct plan {
   program_options options{};
 };
 
-const char* argument(std::string_view name) {
-  const auto& args = boost::unit_test::framework::master_test_suite();
-  for (int i = 1; i + 1 < args.argc; ++i)
-    if (args.argv[i] == name) return args.argv[i + 1];
-  return nullptr;
-}
-
 std::uint32_t times() {
-  const char* const k = argument("--times");
-  return k ? static_cast<std::uint32_t>(std::max(1, std::atoi(k))) : 1;
+  return static_cast<std::uint32_t>(std::max(1, std::stoi(argument("--times", "1"))));
 }
 
 void run_programs(const fabric_spec& fabric, std::uint32_t n, const plan& p) {
@@ -108,9 +100,7 @@ BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
 }
 
 BOOST_AUTO_TEST_CASE(on_networks) {
-  std::vector<fabric_spec> all = fabrics();
-  if (const char* const one = argument("--fabric")) all = {{one}};
-  for (const fabric_spec& fabric : all)
+  for (const fabric_spec& fabric : wanted(fabrics()))
     if (fabric.name != "shm")
       for (const bsp::scheme how : every_scheme)
         for (const std::uint32_t n : {2u, 4u}) {
@@ -119,34 +109,30 @@ BOOST_AUTO_TEST_CASE(on_networks) {
         }
 }
 
-// Hundreds and thousands: what costs most of a job of a few is its start. A scheme takes an engine, not a job.
-BOOST_AUTO_TEST_CASE(many_seeds, *boost::unit_test::disabled()) {
-  const char* const fabric = argument("--fabric");
-  BOOST_REQUIRE_MESSAGE(fabric, "--fabric NAME");
-  const auto number = [](const char* name, std::uint64_t usual) {
-    const char* const given = argument(name);
-    return given ? std::strtoull(given, nullptr, 10) : usual;
-  };
-  const std::uint64_t seeds = number("--seeds", 100), from = number("--from", 100000);
-  const char* const one = argument("--scheme");
+// What costs most of a job of a few programs is its start, and a scheme takes an engine, not a job: so hundreds and thousands
+// run in one.
+BOOST_AUTO_TEST_CASE(many_seeds) {
+  const std::uint64_t seeds = std::stoull(argument("--seeds", "12")), from = std::stoull(argument("--from", "100000"));
   std::vector<bsp::scheme> schemes(std::begin(every_scheme), std::end(every_scheme));
-  if (one) schemes = {take(bsp::parse_scheme(one), "--scheme")};
-  for (const std::uint32_t n : {2u, 3u, 4u}) {
-    const std::uint64_t share = (seeds + 4 - n) / 3, first = from + n * 1000000;
-    const bool ran = run_ranks({fabric}, n, [&](rank_env& env) {
-      auto j = open_job(env);
-      for (const bsp::scheme how : schemes) {
-        if (how == bsp::scheme::multicast && !j->net().mcast()) continue;
-        auto e = take(bsp::engine::open(j->world(), {.how = how}), "engine");
-        for (std::uint64_t k = 0; k < share; ++k)
-          run_random_program(*e, first + k, {.most_bytes = k % 16 == 15 ? 40000u : 3000u});
-        const bool left = e->leave();
-        require(left, e->error().text());
-      }
-    }, {.timeout = std::chrono::seconds(45 + seeds / 2) * time_scale, .seed = first});
-    BOOST_TEST(ran, fabric << " cannot be used here");
-    BOOST_TEST_MESSAGE(fabric << ", " << n << " processes: " << share << " programs by each of " << schemes.size() << " schemes, from seed " << first);
-  }
+  if (const std::string one = argument("--scheme"); !one.empty()) schemes = {take(bsp::parse_scheme(one), "--scheme")};
+  for (const fabric_spec& fabric : wanted(fabrics()))
+    for (const std::uint32_t n : {2u, 3u, 4u}) {
+      const std::uint64_t share = (seeds + 4 - n) / 3, first = from + n * 1000000;
+      const bool ran = run_ranks(fabric, n, [&](rank_env& env) {
+        auto j = open_job(env);
+        for (const bsp::scheme how : schemes) {
+          if (how == bsp::scheme::multicast && !j->net().mcast()) continue;
+          auto e = take(bsp::engine::open(j->world(), {.how = how}), "engine");
+          for (std::uint64_t k = 0; k < share; ++k)
+            run_random_program(*e, first + k, {.most_bytes = k % 16 == 15 ? 40000u : 3000u});
+          const bool left = e->leave();
+          require(left, e->error().text());
+        }
+      }, {.timeout = std::chrono::seconds(45 + seeds / 2) * time_scale, .seed = first});
+      BOOST_TEST(ran, fabric.name << " cannot be used here");
+      BOOST_TEST_MESSAGE(fabric.name << ", " << n << " processes: " << share << " programs by each of " << schemes.size()
+                                     << " schemes, from seed " << first);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(on_fabrics_made_of_others) {
