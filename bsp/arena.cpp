@@ -33,13 +33,9 @@ result<location> arena::take(unsigned half, std::size_t bytes) {
 status arena::grow(half_of& h, std::size_t least) {
   std::size_t before = 0;
   for (const std::uint32_t number : h.regions) before += regions_[number].memory.size();
-  std::size_t size = std::max({first_region, before, round_up(least, 4096)});
-  bool taken = regions_.size() < most_regions && memory_.take(size);
-  if (!taken && regions_.size() < most_regions) {
-    size = round_up(least, 4096);  // what is left may still do
-    taken = memory_.take(size);
-  }
-  if (!taken)
+  const std::size_t needed = round_up(least, 4096);
+  const std::size_t size = regions_.size() < most_regions ? memory_.take(std::max({first_region, before, needed}), needed) : 0;
+  if (size == 0)
     return {errc::no_resource, "the puts, gets and messages of a superstep, " + std::to_string(least) +
                                    " bytes more of them, do not fit into the " + memory_.mend()};
   std::span<std::byte> memory;
@@ -59,7 +55,6 @@ status arena::grow(half_of& h, std::size_t least) {
   regions_.push_back({*id, memory, std::move(*key)});
   h.regions.push_back(number);
   h.current = h.regions.size() - 1;
-  total_ += size;
   return {};
 }
 

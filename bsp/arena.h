@@ -42,7 +42,6 @@ class arena {
     return make_location(region_of(near), static_cast<std::uint64_t>(byte - regions_[region_of(near)].memory.data()));
   }
   region_id id(location l) const noexcept { return regions_[region_of(l)].id; }
-  std::uint64_t bytes() const noexcept { return total_; }
   std::uint32_t regions() const noexcept { return static_cast<std::uint32_t>(regions_.size()); }
   std::span<const std::byte> key(std::uint32_t number) const noexcept { return regions_[number].key; }
 
@@ -61,7 +60,6 @@ class arena {
 
   transport& net_;
   budget& memory_;
-  std::uint64_t total_ = 0;
   announcer announce_;
   std::vector<region> regions_;
   half_of halves_[2];

@@ -21,6 +21,10 @@ class budget {
     taken_ += n;
     return true;
   }
+  // As many as are wished, or as are needed at least; 0: not even these.
+  std::uint64_t take(std::uint64_t wished, std::uint64_t needed) {
+    return take(wished) ? wished : take(needed) ? needed : 0;
+  }
   void give(std::uint64_t n) noexcept { taken_ -= n; }
   // Called when more is asked for than is left: gives back what can be.
   void when_short(std::function<void()> spare) { spare_ = std::move(spare); }

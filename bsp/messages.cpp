@@ -30,8 +30,8 @@ std::byte* message_queue::keep(std::uint64_t bytes) {
     const auto fits = [&](const block& b) { return need <= b.bytes; };
     auto next = std::find_if(blocks_.begin() + static_cast<std::ptrdiff_t>(used_), blocks_.end(), fits);
     if (next == blocks_.end()) {
-      std::uint64_t size = std::max(need, std::clamp(held_, least, most));
-      if (!memory_.take(size) && !memory_.take(size = need)) return nullptr;
+      const std::uint64_t size = memory_.take(std::max(need, std::clamp(held_, least, most)), need);
+      if (size == 0) return nullptr;
       blocks_.push_back({std::make_unique_for_overwrite<std::byte[]>(size), size});
       held_ += size;
       next = blocks_.end() - 1;
