@@ -8,7 +8,7 @@ namespace {
 constexpr double copy_bytes_per_us = 10e3;  // of a core, both ends of the copy in memory
 constexpr double slice_us = 0.1;            // its descriptor: written, told, sorted, read by the adapter
 
-constexpr std::uint64_t pieces(std::uint64_t n, std::uint64_t of) noexcept { return of ? (n + of - 1) / of : n; }
+constexpr std::uint64_t pieces(std::uint64_t n, std::uint64_t of) noexcept { return (n + of - 1) / of; }
 
 }  // namespace
 

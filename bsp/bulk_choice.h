@@ -23,9 +23,9 @@ struct bulk_load {           // to one process in one superstep
 
 struct bulk_way {            // towards that process
   loggp cost;
-  std::uint32_t slices = 0;  // of one read; 0 as 1
-  std::uint64_t most_read = 0;  // bytes of one read
-  std::uint32_t slot = 0;    // bytes of data in a slot of the channel
+  std::uint32_t slices = 0;     // of one read; 0 as 1
+  std::uint64_t most_read = 1;  // bytes of one read
+  std::uint32_t slot = 1;       // bytes of data in a slot of the channel
 };
 
 // Microseconds beyond what both ways cost.
