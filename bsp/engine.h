@@ -7,7 +7,7 @@
 //
 //   registrar     areas and their numbers          arena, chain  what is packed for others, in memory they can reach
 //   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
-//   ahead.cpp     hp calls that go at the call             bulk.cpp      large puts: pulled or pushed
+//   ahead.cpp     hp calls that go at the call     bulk.cpp      large puts: pulled or pushed
 //   info_exchange how all learn what is to come    scheme        which of all that is used
 //   placer        puts into their places           messages      the queue of bsp_send
 //   ledger        what supersteps cost             checker       what a program does wrong and BSPlib does not see

@@ -73,11 +73,21 @@ void lifeline::close() noexcept {
   if (listener_ >= 0) ::close(std::exchange(listener_, -1));
 }
 
+int lifeline::answer(std::span<const std::byte> word) const noexcept {
+  for (;;) {
+    const int caller = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (caller >= 0) {
+      (void)!::send(caller, word.data(), word.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      ::close(caller);
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return errno;
+    }
+  }
+}
+
 void lifeline::say_goodbye() noexcept {
-  if (listener_ < 0) return;
-  for (int s; (s = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0; ::close(s))
-    (void)!::send(s, here_.key.data(), sizeof here_.key, MSG_DONTWAIT | MSG_NOSIGNAL);
-  ::close(std::exchange(listener_, -1));
+  if (listener_ >= 0) answer(std::as_bytes(std::span{here_.key}));
+  close();
 }
 
 void lifeline::listen(std::uint32_t peers) {

@@ -23,7 +23,9 @@
 // end. The other way round, who connects to a peer's port may find a stranger there, by an address that means another host:
 // it does not know the key, and an orderly end without it, or other words, say nothing about the peer.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/ip_interface.h"
 #include "core/siphash.h"
@@ -48,6 +50,8 @@ class lifeline {
 
   // None where the kernel would not keep `peers` connections that are not accepted (net.core.somaxconn), or has no IPv4.
   void listen(std::uint32_t peers);
+  // Accepts all who are connected by now, and hands each a word and the end. Returns why there is no further one (EAGAIN).
+  int answer(std::span<const std::byte> word) const noexcept;
   void say_goodbye() noexcept;  // to all who are connected; nobody can connect any more
   const lifeline_address& address() const noexcept { return here_; }
 

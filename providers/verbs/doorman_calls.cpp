@@ -22,7 +22,6 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -92,18 +91,9 @@ void doorman::hang_up(link& l) noexcept {
 void doorman::answer_calls() noexcept {
   if (calls_.listener() < 0) return;
   poll_door();
-  for (;;) {
-    const int caller = ::accept4(calls_.listener(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (caller >= 0) {
-      ::send(caller, "", 1, MSG_NOSIGNAL);
-      ::close(caller);
-      continue;
-    }
-    if (errno == EINTR || errno == ECONNABORTED) continue;
-    // No descriptor to spare: callers are kept by the kernel, which still tells them that this process lives.
-    if (errno != EAGAIN) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, calls_.listener(), nullptr);
-    return;
-  }
+  constexpr std::byte word{};
+  // No descriptor to spare: callers are kept by the kernel, which still tells them that this process lives.
+  if (calls_.answer({&word, 1}) != EAGAIN) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, calls_.listener(), nullptr);
 }
 
 // Something has happened to its pidfd or its call, or had, when that still stood.
