@@ -262,11 +262,13 @@ void message_transport::judge_suspects() noexcept {
       drain();
       if (p.end) bury_dead(p);
     }
-    // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
-    if (p.end && now() >= p.suspected) drain();
-    if (p.end && now() >= p.suspected && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
-    const bool lives = p.pidfd >= 0 || p.line_left;
-    if (p.end && now() >= p.suspected) bury(p, lives ? left(p.rank, p.suspicion.text()) : died(p.rank, p.suspicion.text()));
+    if (p.end && now() >= p.suspected) {
+      drain();
+      if (p.end && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
+      // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
+      const bool lives = p.pidfd >= 0 || p.line_left;
+      if (p.end) bury(p, lives ? left(p.rank, p.suspicion.text()) : died(p.rank, p.suspicion.text()));
+    }
     if (p.end) {
       ++i;
     } else {
