@@ -26,7 +26,8 @@ team_request request(void* context, const rank_map& members) {
   for (const bool multicast : {true, false}) {
     communicator_options o = *c.options;
     o.multicast = o.multicast && multicast;
-    if (const auto picked = pick_barrier(*c.j, members, o, ~std::uint32_t{0})) lines = std::max(lines, picked->lines);
+    const auto picked = pick_barrier(c.j->where(), c.j->net(), members, o, ~std::uint32_t{0});
+    if (picked) lines = std::max(lines, picked->lines);
   }
   return {lines, c.agreement};  // what cannot be picked is refused when the team is equipped
 }
@@ -81,7 +82,7 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   c->team_ = t;
   if (status s = check_bcast(c->options_.bcast); !s.ok()) return s;
   for (;;) {
-    const auto picked = pick_barrier(t->parent_job(), t->members(), c->options_, t->lines());
+    const auto picked = pick_barrier(t->parent_job().where(), t->parent_job().net(), t->members(), c->options_, t->lines());
     if (!picked) return picked.error();
     auto b = team_barrier::open(*t, picked->choice, c->options_.first_epoch);
     if (b) {

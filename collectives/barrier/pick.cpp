@@ -20,11 +20,6 @@ barrier_inputs barrier_inputs_of(transport& net, std::span<const std::uint32_t> 
   return in;
 }
 
-result<picked_barrier> pick_barrier(job& j, const rank_map& members, const communicator_options& o,
-                                    std::uint32_t most_lines) {
-  return pick_barrier(j.where(), j.net(), members, o, most_lines);
-}
-
 result<picked_barrier> pick_barrier(const layout& where, transport& net, const rank_map& members,
                                     const communicator_options& o, std::uint32_t most_lines) {
   std::vector<std::uint32_t> nodes(members.size());

@@ -14,11 +14,8 @@ struct picked_barrier {
 };
 
 // `most_lines`: what the team's control segment has. Errors: invalid, unknown algorithm; unsupported, an override that
-// cannot run here, with what can.
-result<picked_barrier> pick_barrier(job&, const rank_map& members, const communicator_options&,
-                                    std::uint32_t most_lines);
-// The same before there is a job. It costs O(members) and more, and its answer is alike in all members, so virtual ranks
-// of one process ask once.
+// cannot run here, with what can. It costs O(members) and more, and its answer is alike in all members, so virtual ranks of
+// one process ask once.
 result<picked_barrier> pick_barrier(const layout&, transport&, const rank_map& members, const communicator_options&,
                                     std::uint32_t most_lines);
 

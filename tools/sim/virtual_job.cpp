@@ -20,8 +20,7 @@ std::shared_ptr<const layout> layout_of(sim::world& w) {
 }  // namespace
 
 result<picked_barrier> virtual_job::pick(sim::world& w, const communicator_options& options) {
-  return pick_barrier(*layout_of(w), w.net(0), rank_map::strided(0, w.size()), options,
-                      ~std::uint32_t{0});
+  return pick_barrier(*layout_of(w), w.net(0), rank_map::strided(0, w.size()), options, ~std::uint32_t{0});
 }
 
 result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const picked_barrier& barrier,
