@@ -78,13 +78,17 @@ silence() {
   rm -r "$work"
   exit $failed
 }
+six_have_begun() {
+  local files
+  for _ in $(seq 400); do files=(/mnt/tmp/ready-*); [ ${#files[@]} = 6 ] && return; sleep 0.05; done
+  fail "the job did not begin: $(cat /mnt/out)"
+}
 one_silence() {
   local scene=$1 limit=5 job files deadline
   export TUTTI_TEST_LIMIT=50
   launch -n 6 "$BIN/hosts_cut" "$scene" /mnt/tmp $limit >/mnt/out 2>&1 &
   job=$!
-  for _ in $(seq 400); do files=(/mnt/tmp/ready-*); [ ${#files[@]} = 6 ] && break; sleep 0.05; done
-  [ ${#files[@]} = 6 ] || fail "the job did not begin: $(cat /mnt/out)"
+  six_have_begun
   sleep 0.$((RANDOM % 5))
   if [ "$scene" = stopped ]; then
     on h2 pkill -STOP hosts_cut; sleep 6; on h2 pkill -CONT hosts_cut
@@ -183,8 +187,7 @@ RULES
     done
     rm -f /mnt/tmp/*-[0-5] /mnt/tmp/cut
     TUTTI_TEST_LIMIT=50 launch -n 6 "$BIN/hosts_cut" stopped /mnt/tmp 5 >/mnt/out 2>&1 &
-    for i in $(seq 400); do files=(/mnt/tmp/ready-*); [ ${#files[@]} = 6 ] && break; sleep 0.05; done
-    [ ${#files[@]} = 6 ] || fail "the job did not begin: $(cat /mnt/out)"
+    six_have_begun
     sleep 5
     : >/mnt/tmp/cut
     wait $! || fail "$how: status $?: $(cat /mnt/tmp/*-? /mnt/out)"
