@@ -29,6 +29,7 @@
 
 #include "providers/messages/transport.h"
 #include "providers/ofi/context.h"
+#include "providers/ofi/send_window.h"
 
 namespace tutti::ofi {
 
@@ -56,6 +57,7 @@ struct connection {                // what peer::line points to
   transfer* tail = nullptr;
   std::uint32_t unordered = 0;     // writes under way that promise no order
   std::uint32_t sending = 0;       // messages that libfabric sends from its own buffers
+  send_window window;              // how many that may be
   connection* next = nullptr;      // of those in whose line something waits
   bool waits = false;              // it is one of these
 };

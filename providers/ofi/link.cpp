@@ -14,12 +14,7 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t longest_inject = 4096;
-// To one peer over libfabric's udp. It cuts messages into datagrams, has up to 128 of them under way to each peer, and repeats
-// all that are not acknowledged after milliseconds; the kernel keeps some 90 for a rank, of all its peers together. So ranks
-// that sent much at once to one that was not looking repeated more than it could ever take in, and did so for as long as it
-// was behind: of 16 MiB from each of five, two thirds were lost. (A larger buffer of the kernel's made it worse: it fills
-// with repetitions.) Two messages are 24 datagrams.
-constexpr std::uint32_t most_sending_by_datagrams = 2;
+constexpr send_window over_datagrams{2, 16};
 
 bool is_udp(const fi_info& info) noexcept { return std::string_view{info.fabric_attr->prov_name}.starts_with("udp"); }
 
@@ -103,7 +98,7 @@ status ofi_link::add_deferred_work() {
 
 status ofi_link::make_buffers() {
   const fi_info& info = *ofi_.info;
-  if (is_udp(info)) most_sending_ = most_sending_by_datagrams;
+  if (is_udp(info)) usual_window_ = over_datagrams;
   inject_bytes_ = static_cast<std::uint32_t>(std::min<std::size_t>(info.tx_attr->inject_size, longest_inject));
   constexpr std::size_t count = receive_buffers + send_buffers;
   memory_ = std::make_unique<std::byte[]>(count * buffer_bytes);
@@ -145,6 +140,7 @@ status ofi_link::open(peer& p, std::span<const std::byte> address) noexcept {
   const auto made = connections_.add(p.rank);
   if (!made) return made.error();
   connection* const line = *made;
+  line->window = usual_window_;
   const int n = fi_av_insert(ofi_.addresses.get(), address.data(), 1, &line->address, 0, nullptr);
   if (n != 1) return vendor_error(n < 0 ? n : FI_EADDRNOTAVAIL, "fi_av_insert", p.rank);
   p.line = line;
@@ -179,13 +175,14 @@ sending ofi_link::send(peer& p, const message& head, const std::byte* payload, s
       e = fi_inject(ofi_.endpoint.get(), together, total, to);
     }
   } else {
-    b = line.sending < most_sending_ ? free_ : nullptr;
+    b = line.sending < line.window.messages() ? free_ : nullptr;
     if (!b) return sending::full;
     fill(b->data);
     e = fi_send(ofi_.endpoint.get(), b->data, total, descriptor_, to, &b->context);
     if (e == 0) {
       free_ = b->next;
       b->next = nullptr, b->to = &p, b->line = &line;
+      if (line.window.moves()) b->sent = clock::now();
       ++line.sending;
       ++sending_;
     }

@@ -37,6 +37,7 @@ struct buffer : ticket {
   buffer* next = nullptr;      // free, or waiting for an earlier message
   peer* to = nullptr;          // send: whose message it is,
   connection* line = nullptr;  // and by which connection it goes
+  send_window::time sent;      // where the window moves
   std::byte* data = nullptr;
   std::uint32_t bytes = 0;     // receive: of a message that waits
 };
@@ -93,7 +94,7 @@ class ofi_link final : public messages::link {
   void* descriptor_ = nullptr;
   fi_addr_t self_ = FI_ADDR_UNSPEC;
   std::uint32_t inject_bytes_ = 0;
-  std::uint32_t most_sending_ = send_buffers;    // to one peer
+  send_window usual_window_;                     // to each peer
   buffer* free_ = nullptr;                       // for sending
   buffer* unposted_ = nullptr;                   // receive buffers that libfabric has not taken back yet
   buffer* waiting_ = nullptr;                    // messages that came early

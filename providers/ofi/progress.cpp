@@ -47,6 +47,7 @@ void ofi_link::completed(const fi_cq_msg_entry& what) noexcept {
 void ofi_link::sent(buffer& b) noexcept {
   b.next = free_;
   free_ = &b;
+  if (b.line->window.moves()) b.line->window.acknowledged(b.sent, std::chrono::steady_clock::now());
   --b.line->sending;
   --sending_;
 }
