@@ -4,12 +4,12 @@
 
 #include <boost/test/unit_test.hpp>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "core/provider.h"
 #include "tests/harness/fabrics.h"
+#include "tests/harness/resources.h"
 
 using namespace tutti;
 using namespace tutti::test;
@@ -17,11 +17,6 @@ using namespace tutti::test;
 namespace {
 
 const fabric_spec shm{"shm"};
-
-long entries(const char* folder) {
-  const auto all = std::filesystem::directory_iterator{folder};
-  return std::distance(begin(all), end(all));
-}
 
 // Mappings that this provider made, by their names.
 long mappings() {
@@ -58,12 +53,11 @@ void use_all(rank_env& env, int order) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(nothing_is_left_in_any_order_of_teardown) {
-  const long names = entries("/dev/shm");
   for (int order = 0; order < 4; ++order)
     run_ranks(shm, 3, [order](rank_env& env) {
       env.close();  // what the harness opened
       env.barrier();
-      const long descriptors = entries("/proc/self/fd");
+      const int descriptors = open_descriptors();
       require_equal(mappings(), 0, "mappings before");
       for (int turn = 0; turn < 3; ++turn) {
         env.open(take(find_provider("shm")->impl->open({{}, env.boot.job_id(), env.rank, env.size}), "open"));
@@ -72,15 +66,14 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_in_any_order_of_teardown) {
         env.barrier();
         env.close();
         require_equal(mappings(), 0, "mappings after");
-        require_equal(entries("/proc/self/fd"), descriptors, "descriptors after");
+        require_equal(open_descriptors(), descriptors, "descriptors after");
+        require(shared_files(env.place().name()).empty(), "nothing in /dev/shm");
         env.barrier();
       }
     });
-  BOOST_TEST(entries("/dev/shm") == names);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_left_by_a_kill) {
-  const long names = entries("/dev/shm");
   run_ranks(shm, 3, [](rank_env& env) {
     use_all(env, 0);
     env.barrier();
@@ -88,14 +81,15 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_by_a_kill) {
     while (env.net().health(1).ok()) env.net().progress();
     env.close();
     require_equal(mappings(), 0, "the survivors hold nothing of the dead");
+    require(shared_files(env.place().name()).empty(), "nor does /dev/shm");
   }, {.to_die = {1}});
-  BOOST_TEST(entries("/dev/shm") == names);
 }
 
 // Refused before the kernel is asked: shared memory counts for nobody until it is too late for everybody.
 BOOST_AUTO_TEST_CASE(more_memory_than_there_is_is_refused_with_nothing_changed) {
   run_ranks(shm, 1, [](rank_env& env) {
-    const long descriptors = entries("/proc/self/fd"), before = mappings();
+    const int descriptors = open_descriptors();
+    const long before = mappings();
     for (const std::size_t bytes : {std::size_t{1} << 45, std::size_t{1} << 62, ~std::size_t{0}}) {
       std::span<std::byte> memory;
       const auto r = env.net().allocate(bytes, memory);
@@ -103,6 +97,6 @@ BOOST_AUTO_TEST_CASE(more_memory_than_there_is_is_refused_with_nothing_changed) 
       require(std::string_view{r.error().text()}.find("free memory") != std::string_view::npos, "with the mend");
     }
     require_equal(mappings(), before, "mappings");
-    require_equal(entries("/proc/self/fd"), descriptors, "descriptors");
+    require_equal(open_descriptors(), descriptors, "descriptors");
   });
 }
