@@ -1,5 +1,6 @@
 // Lists as a sentence names them: "shm, ucx, ofi", or reasons between semicolons.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,23 @@ namespace tutti {
 inline void add_to_list(std::string& list, std::string_view item, std::string_view separator = ", ") {
   if (!list.empty()) list.append(separator);
   list.append(item);
+}
+
+// Those of `ranks` ranks that are meant: "2, 3, 4"; of very many the first ones, and how many more.
+template <class Meant>
+std::string list_of_ranks(std::uint32_t ranks, Meant meant) {
+  constexpr std::uint32_t most = 16;
+  std::string list;
+  std::uint32_t n = 0;
+  for (std::uint32_t r = 0; r < ranks; ++r)
+    if (meant(r) && ++n <= most) add_to_list(list, std::to_string(r));
+  return n > most ? list + " and " + std::to_string(n - most) + " more" : list;
+}
+
+// What is said of a rank's death where its host may be gone as well.
+template <class Meant>
+std::string and_its_host(std::uint32_t ranks, Meant on_its_host) {
+  return " (ranks of its host: " + list_of_ranks(ranks, on_its_host) + ")";
 }
 
 }  // namespace tutti

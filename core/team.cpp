@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/hash.h"
+#include "core/listing.h"
 #include "core/ops.h"
 
 namespace tutti {
@@ -173,7 +174,13 @@ const status& team::health() noexcept {
   if (const std::uint64_t word = load(control::poison); word != 0) {
     const auto dead = static_cast<rank_t>(word - 1);
     status cause = job_.net().health(dead);
-    if (cause.ok()) cause = status(errc::peer_dead, "rank " + std::to_string(dead) + " died, as another rank reports", dead);
+    if (cause.ok()) {
+      const std::vector<std::uint32_t>& node = job_.where().node_of;
+      std::string text = "rank " + std::to_string(dead) + " died, as another rank reports";
+      if (node[dead] != node[job_.rank()])
+        text += and_its_host(job_.size(), [&](rank_t r) { return node[r] == node[dead]; });
+      cause = status(errc::peer_dead, std::move(text), dead);
+    }
     fail(cause);
   }
   return broken_;

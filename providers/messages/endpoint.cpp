@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "core/listing.h"
 #include "providers/messages/transport.h"
 
 namespace tutti::messages {
@@ -82,6 +83,11 @@ bool message_transport::reaches(rank_t rank) const noexcept {
 
 bool message_transport::same_host(rank_t rank) const noexcept {
   return addresses_ && head_of<address_head>((*addresses_)[rank])->host == host_;
+}
+
+std::string message_transport::ranks_beside(rank_t rank) const {
+  const auto host = [&](rank_t r) { return head_of<address_head>((*addresses_)[r])->host; };
+  return and_its_host(size_, [&, there = host(rank)](rank_t r) { return host(r) == there; });
 }
 
 peer* message_transport::peer_of(rank_t rank) noexcept {
@@ -168,7 +174,10 @@ void message_transport::read_lifeline(peer& p) noexcept {
       p.line_left = true;
       suspect(p, {errc::peer_dead, "its transport was closed", p.rank});
       break;
-    case lifeline::tale::ended: suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank}); break;
+    case lifeline::tale::ended:
+      p.line_ended = true;
+      suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank});
+      break;
     case lifeline::tale::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
   }
   ::close(std::exchange(p.line_fd, -1));  // which takes it out of poll_fd_
@@ -265,9 +274,14 @@ void message_transport::judge_suspects() noexcept {
     if (p.end && now() >= p.suspected) {
       drain();
       if (p.end && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
-      // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
-      const bool lives = p.pidfd >= 0 || p.line_left;
-      if (p.end) bury(p, lives ? left(p.rank, p.suspicion.text()) : died(p.rank, p.suspicion.text()));
+      if (p.end) {
+        // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
+        const bool lives = p.pidfd >= 0 || p.line_left;
+        std::string why = p.suspicion.text();
+        // Its host may be gone, and then all of these are.
+        if (!lives && !p.line_ended && !same_host(p.rank)) why += ranks_beside(p.rank);
+        bury(p, lives ? left(p.rank, why) : died(p.rank, why));
+      }
     }
     if (p.end) {
       ++i;

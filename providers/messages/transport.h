@@ -93,7 +93,7 @@ struct peer {
   void* line = nullptr;        // the link's connection
   int pidfd = -1;
   int line_fd = -1;            // a lifeline to a peer on another host, where the link does not tell losses
-  bool line_stood = false, line_beside = false, line_left = false;
+  bool line_stood = false, line_beside = false, line_left = false, line_ended = false;
   bool asked = false;          // an endpoint was opened, or that was tried
   bool heard = false;          // it has sent to me, so it wants to know when I leave
   bool stalled = false;        // in stalled_
@@ -220,6 +220,7 @@ class message_transport final : public transport {
   void read_lifeline(peer&) noexcept;
   void close_watches(peer&) noexcept;
   bool same_host(rank_t) const noexcept;
+  std::string ranks_beside(rank_t) const;  // for a sentence on its death
   void bury(peer&, status) noexcept;           // ends all its operations; safe inside a link's callbacks
   void bury_dead(peer&) noexcept;
   void fail_queue(peer&) noexcept;

@@ -1,5 +1,5 @@
 /* The second host is cut off while its ranks communicate: nobody answers any more, and nobody says so. Every rank must be
- * told in time of a rank that is out of its reach, whatever it waits for. Usage: cut SCENE FOLDER LIMIT
+ * told in time of a rank that is out of its reach, and which others are on its host, whatever it waits for. Usage: cut SCENE FOLDER LIMIT
  *   SCENE   barrier (the algorithm by TUTTI_BARRIER), ibarrier, put, wait (for a rank that was heard before), stranger
  *           (for one that never was); or stopped: the host is there, but its ranks do not run for a while, which is none
  *           of this, though they be sent more than anyone keeps for them
@@ -50,6 +50,16 @@ static int all_told(uint32_t n) {
     if (access(name, F_OK) != 0) return 0;
   }
   return 1;
+}
+
+static int names_all_beside(const char *text, tutti_t job, uint32_t peer) {
+  const char *list = strstr(text, "(ranks of its host: ");
+  for (uint32_t r = 0; list && r < tutti_size(job); ++r) {
+    char number[16];
+    snprintf(number, sizeof number, "%u", r);
+    if (tutti_node_of(job, r) == tutti_node_of(job, peer) && !strstr(list, number)) return 0;
+  }
+  return list != NULL;
 }
 
 int main(int argc, char **argv) {
@@ -105,7 +115,7 @@ int main(int argc, char **argv) {
   const double after = since_the_cut();
   const uint32_t peer = tutti_error_peer(job);
   const int fine = told == TUTTI_PEER_DEAD && peer < n && (tutti_node_of(job, peer) == 1) != (node == 1) && after >= 0 &&
-                   after <= limit;
+                   after <= limit && names_all_beside(tutti_error_text(job), job, peer);
   write_file("told", me, "%srank %u of host %u was told of rank %u after %.2f s: %s\n", fine ? "fine: " : "WRONG: ", me,
              node, peer, after, tutti_error_text(job));
   /* Nobody leaves before all were told, or the late ones might be told of those who left. */
