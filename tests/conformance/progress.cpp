@@ -66,11 +66,16 @@ void atomics_need_no_help(rank_env& e) {
 
 void nor_do_they_upon_added_memory(rank_env& e) {
   const capabilities& c = e.net().caps();
-  if (!c.native_when_added && !c.progress_thread) skip("upon added memory signals and atomics are done by the target's progress");
+  if (!e.net().native_towards(1 - e.rank) && !c.progress_thread) skip("upon added memory signals and atomics are done by the target's progress");
   if (c.target_must_progress) skip("the target must progress");
   std::vector<std::uint64_t> signalled(25'000), added(25'000);
   if (c.native_signal || c.progress_thread) upon_a_rank_that_computes(e, signal_and_look, std::as_writable_bytes(std::span{signalled}));
   if (c.native_atomics || c.progress_thread) upon_a_rank_that_computes(e, add_and_look, std::as_writable_bytes(std::span{added}));
+}
+
+void what_holds_towards_all_holds_towards_each(rank_env& e) {
+  if (!e.net().caps().native_when_added) skip("native towards some ranks at the most");
+  for (rank_t r = 0; r < e.size; ++r) require(e.net().native_towards(r), "rank " + std::to_string(r));
 }
 
 // With nothing to do it says so: a loop that runs progress() until it returns 0 ends.
@@ -101,6 +106,7 @@ constexpr std::array cases{
     conformance_case{"signals_need_no_help", 2, signals_need_no_help},
     conformance_case{"atomics_need_no_help", 2, atomics_need_no_help},
     conformance_case{"nor_do_they_upon_added_memory", 2, nor_do_they_upon_added_memory},
+    conformance_case{"what_holds_towards_all_holds_towards_each", 3, what_holds_towards_all_holds_towards_each},
     conformance_case{"an_idle_rank_runs_dry", 2, an_idle_rank_runs_dry},
     conformance_case{"progress_at_any_time", 3, progress_at_any_time},
 };

@@ -23,7 +23,6 @@ BOOST_AUTO_TEST_CASE(a_strangers_address_is_a_protocol_error_that_names_the_rank
   BOOST_TEST(s.peer() == 1u);
 }
 
-// Every pattern of up to six operations, every room of each child: what is taken is what one by one would be taken.
 BOOST_AUTO_TEST_CASE(capabilities_hold_for_both) {
   auto n = std::make_unique<fake_transport>("near");
   auto f = std::make_unique<fake_transport>("far");
@@ -63,6 +62,14 @@ BOOST_AUTO_TEST_CASE(native_means_native_upon_memory_that_is_added_to_the_networ
       BOOST_TEST(c.native_atomics == network);
       BOOST_TEST(c.native_when_added == (node && network));
     }
+}
+
+BOOST_AUTO_TEST_CASE(towards_one_rank_it_is_as_the_child_that_reaches_it) {
+  for (const bool node : {false, true}) {
+    test::router_fixture f;
+    f.near->limits.native_when_added = node, f.far->limits.native_when_added = !node;
+    for (rank_t r = 0; r < 4; ++r) BOOST_TEST(f.both->native_towards(r) == (r % 2 == 0 ? node : !node));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(atomics_that_do_not_agree_need_a_network_that_reaches_all) {
