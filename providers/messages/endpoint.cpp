@@ -86,6 +86,7 @@ bool message_transport::same_host(rank_t rank) const noexcept {
 }
 
 std::string message_transport::ranks_beside(rank_t rank) const {
+  if (same_host(rank)) return {};
   const auto host = [&](rank_t r) { return head_of<address_head>((*addresses_)[r])->host; };
   return and_its_host(size_, [&, there = host(rank)](rank_t r) { return host(r) == there; });
 }
@@ -279,7 +280,7 @@ void message_transport::judge_suspects() noexcept {
         const bool lives = p.pidfd >= 0 || p.line_left;
         std::string why = p.suspicion.text();
         // Its host may be gone, and then all of these are.
-        if (!lives && !p.line_ended && !same_host(p.rank)) why += ranks_beside(p.rank);
+        if (!lives && !p.line_ended) why += ranks_beside(p.rank);
         bury(p, lives ? left(p.rank, why) : died(p.rank, why));
       }
     }

@@ -220,7 +220,7 @@ class message_transport final : public transport {
   void read_lifeline(peer&) noexcept;
   void close_watches(peer&) noexcept;
   bool same_host(rank_t) const noexcept;
-  std::string ranks_beside(rank_t) const;  // for a sentence on its death
+  std::string ranks_beside(rank_t) const;  // for a sentence on its death: "" on this host
   void bury(peer&, status) noexcept;           // ends all its operations; safe inside a link's callbacks
   void bury_dead(peer&) noexcept;
   void fail_queue(peer&) noexcept;
