@@ -139,7 +139,8 @@ class model {
     if (usable.empty()) return;
     c.variable = usable[below(g_, usable.size())];
     const std::uint64_t there = variables_[c.variable].registered[c.to].back();
-    c.size = std::min(some_size(g_, options_.most_bytes), there);
+    c.size = options_.large ? below(g_, (options_.most_bytes >> below(g_, 10)) + 1) : some_size(g_, options_.most_bytes);
+    c.size = std::min(c.size, there);
     c.offset = below(g_, there - c.size + 1);
     if (one_in(g_, 2)) c.offset &= ~std::uint64_t{7};
     c.what = kind < 7 ? verb::put : kind < 10 ? verb::get : kind == 10 ? verb::hpput : verb::hpget;

@@ -15,6 +15,7 @@ struct program_options {
   std::uint32_t most_bytes = 3000;   // of one put, get or message
   std::uint32_t most_calls = 12;     // of one process in one superstep
   bool hp = true;                    // with bsp_hpput and bsp_hpget
+  bool large = false;                // sizes of every order up to most_bytes alike; else mostly small ones
 };
 
 // Runs one program; throws test::failure when something is not as the model says.

@@ -93,6 +93,21 @@ BOOST_AUTO_TEST_CASE(large_transfers) {
     if (fabric.name != "shm") run_programs(fabric, 3, {9, 4, bsp::scheme::automatic, {.most_bytes = 200000}});
 }
 
+// Where adapters read: large puts of one superstep are pulled by some and pushed to others.
+BOOST_AUTO_TEST_CASE(pulled_and_pushed) {
+  for (const char* fabric : {"sim", "sim:wild", "far(shm)", "router(shm+far(shm))"})
+    run_ranks({fabric}, 4, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto e = take(bsp::engine::open(j->world(), {}), "engine");
+      for (std::uint32_t k = 0; k < 16 * times(); ++k)
+        run_random_program(*e, 7000 + k, {.most_bytes = 300000, .large = true});
+      const std::string counts = std::to_string(e->bulk_pulled()) + " pulled, " + std::to_string(e->bulk_pushed()) + " pushed";
+      require(e->bulk_pulled() > 0 && e->bulk_pushed() > 0, "both ways are taken: " + counts);
+      const bool left = e->leave();
+      require(left, e->error().text());
+    }, {.timeout = std::chrono::seconds(60) * time_scale * times()});
+}
+
 BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
   for (const fabric_spec& fabric : sim_fabrics())
     for (const bsp::scheme how : every_scheme)
