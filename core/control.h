@@ -14,7 +14,7 @@ inline constexpr std::uint32_t fragment_slots = 4;
 inline constexpr std::uint32_t fragment_lines = fragment_bytes / line_bytes;
 
 // Lines by purpose; who writes them.
-inline constexpr std::uint32_t poison = 0;         // any member that learned of a death: the dead job rank + 1
+inline constexpr std::uint32_t poison = 0;         // any member that learned of a death or a loss: that job rank + 1 (team.cpp)
 inline constexpr std::uint32_t nak_count = 1;      // at a multicast root, any member: added 1 for each NAK
 inline constexpr std::uint32_t nak_who = 2;        // at a multicast root: 8 words, each for any member with that index
                                                    // modulo 8: its last NAK's sender and epoch

@@ -24,6 +24,9 @@ std::vector<std::byte> pack(const member_blob& head, std::span<const std::byte> 
   return out;
 }
 
+// In a poison word: that rank is there, but not all that went to or from it has arrived.
+constexpr std::uint64_t lives = std::uint64_t{1} << 40;
+
 }  // namespace
 
 team::team(job& j, rank_map members, std::uint32_t index) : job_(j), members_(std::move(members)), index_(index) {}
@@ -174,7 +177,9 @@ const status& team::health() noexcept {
   if (const std::uint64_t word = load(control::poison); word != 0) {
     const auto dead = static_cast<rank_t>(word - 1);
     status cause = job_.net().health(dead);
-    if (cause.ok()) {
+    if (cause.ok() && (word & lives)) {
+      cause = status(errc::fabric, "operations upon or of rank " + std::to_string(dead) + " were lost, as another rank reports", dead);
+    } else if (cause.ok()) {
       const std::vector<std::uint32_t>& node = job_.where().node_of;
       std::string text = "rank " + std::to_string(dead) + " died, as another rank reports";
       if (node[dead] != node[job_.rank()])
@@ -209,8 +214,9 @@ void team::fail(const status& cause) noexcept {
   if (cause.peer() == no_rank || !attached_) return;
   for (std::uint32_t d = 1; d < size(); d *= 2) {
     const rank_t r = rank_of((index_ + d) % size());
-    if (r == cause.peer()) continue;
-    const rma_op op = signal_op({r, segment_, control::offset(control::poison)}, std::uint64_t{cause.peer()} + 1);
+    const bool dead = cause.code() == errc::peer_dead;
+    if (dead && r == cause.peer()) continue;
+    const rma_op op = signal_op({r, segment_, control::offset(control::poison)}, (std::uint64_t{cause.peer()} + 1) | (dead ? 0 : lives));
     for (int tries = 0; tries < 100 && job_.net().submit({&op, 1}) == 0; ++tries) job_.net().progress();
   }
   job_.net().progress();

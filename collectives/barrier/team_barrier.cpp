@@ -123,6 +123,7 @@ void team_barrier::advance() noexcept {
     running_ = false;
     if (!run_->outcome().ok()) {
       error_ = run_->outcome();
+      team_.fail(error_);
       completed_ = started_;
       break;
     }

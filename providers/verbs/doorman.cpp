@@ -292,6 +292,16 @@ void doorman::forget(rank_t rank, std::uint32_t number) noexcept {
   hear_hello(*l, l->waiting);
 }
 
+void doorman::confess(rank_t rank) noexcept {
+  {
+    const std::lock_guard lock{mutex_};
+    link* l = link_to(rank);
+    if (!l || rank == at_.rank) return;
+    l->lost = true;
+  }
+  want(rank);
+}
+
 bool doorman::stands(rank_t rank, std::uint32_t number) noexcept {
   const std::lock_guard lock{mutex_};
   const link* l = links_[rank].get();

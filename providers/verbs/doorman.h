@@ -71,6 +71,7 @@ class doorman {
       unreachable, // its process runs, but neither end hears the other's notes
       refused,     // it has no queue pair to spare
       left,        // it said goodbye
+      lost,        // something of its that named no completion was lost with a connection
       device_lost, // rank is nobody's: nobody can be reached any more, as device_trouble() says
     };
     rank_t rank = no_rank;
@@ -96,6 +97,7 @@ class doorman {
   // Destroys my queue pair for it, or nothing if it is not this one; another may be made.
   void forget(rank_t, std::uint32_t number = any_pair) noexcept;
   static constexpr std::uint32_t any_pair = ~0u;  // numbers have 24 bits
+  void confess(rank_t) noexcept;             // the peer is to hear that something of mine upon it was lost
   bool stands(rank_t, std::uint32_t number) noexcept;  // my queue pair for it is this one
   void say_bye() noexcept;                   // to all who were ever met
   void owner_sleeps() noexcept;              // from now on queue pairs are made with the wish that signals ring
@@ -114,6 +116,7 @@ class doorman {
     std::uint32_t life = 0, psn = 0, their_life = 0;
     bool connected = false, confirmed = false, stale = false;
     bool told = false, sleeps = false;
+    bool lost = false, lost_here = false;  // of mine, and of its: whatever connection it was
     bool gone = false;           // nothing will come of it any more
     bool ended = false;          // its process has
     bool wanted = false, watched = false;  // asking: to be connected, whether it is there

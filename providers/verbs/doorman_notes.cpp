@@ -95,7 +95,7 @@ void doorman::send(link& l, note_kind kind) noexcept {
   note n;
   n.job = at_.job, n.origin = at_.rank, n.kind = kind;
   if (kind == note_kind::hello) {
-    n.wants_answer = !l.confirmed, n.sleeps = l.told;
+    n.wants_answer = !l.confirmed, n.sleeps = l.told, n.lost = l.lost;
     n.life = l.life, n.sees_life = l.connected ? l.their_life : 0;
     n.qpn = l.qp->qp_num, n.psn = l.psn;
   } else {
@@ -143,6 +143,7 @@ bool doorman::may_meet(const link& l, const note& n) noexcept {
 
 void doorman::hear_hello(link& l, const note& n) noexcept {
   l.watched = false;
+  if (n.lost && !std::exchange(l.lost_here, true)) tell(l, news::kind::lost);
   if (n.life < l.their_life) return;
   if (n.life > l.their_life && l.connected) {
     l.waiting = n, l.has_waiting = true;

@@ -67,6 +67,10 @@ unsigned verbs_transport::hear_news() noexcept {
                                        ": its process answers over TCP, but nothing passes between the adapters" +
                                        doorman_.device_trouble(), p->rank});
         break;
+      case kind::lost:
+        p->lost = {errc::fabric, "operations of rank " + std::to_string(p->rank) + " upon this one were lost when their "
+                                 "connection broke; what waits for them waits in vain", p->rank};
+        break;
       case kind::device_lost: break;
     }
   }
@@ -196,6 +200,7 @@ void verbs_transport::give_up(peer& p) noexcept {
   p.told = p.sure = p.confirmed = p.failing = false;
   --draining_;
   doorman_.forget(p.rank);
+  if (std::exchange(p.losing, false) && p.end) doorman_.confess(p.rank);
   ask_anew(p);
 }
 
@@ -226,7 +231,7 @@ status verbs_transport::health(rank_t rank) noexcept {
   if (!p->confirmed) doorman_.look_after(rank);
   else if (elsewhere(rank)) probe(*p);
   hear_news();
-  return p->end;
+  return !p->end ? p->end : !p->unreported ? p->unreported : p->lost;
 }
 
 }  // namespace tutti::verbs

@@ -80,7 +80,13 @@ void verbs_transport::ended(peer& p, const posted& what, const status& outcome) 
   }
   if (what.kind == work::probe) p.probing = false;
   if (what.done) outcome.ok() ? what.done->finish() : what.done->finish(outcome);
-  else if (!outcome && p.unreported && what.kind != work::probe) p.unreported = outcome;
+  else if (!outcome && what.kind != work::probe) not_taken(p, outcome);
+}
+
+// Nobody asked how it would end. What was lost upon a peer that lives, the peer may be waiting for.
+void verbs_transport::not_taken(peer& p, const status& outcome) noexcept {
+  p.losing = true;
+  if (p.unreported) p.unreported = outcome;
 }
 
 // --- flush -------------------------------------------------------------------------------------------------------------

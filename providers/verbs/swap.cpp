@@ -70,7 +70,7 @@ void verbs_transport::end_swap(swapping& s, const status& outcome) noexcept {
   use(s.holds, -1);
   repay(s.holds.index, outcome.ok());
   if (s.done) outcome.ok() ? s.done->finish() : s.done->finish(outcome);
-  else if (!outcome && p.unreported) p.unreported = outcome;
+  else if (!outcome) not_taken(p, outcome);
   s.to = nullptr;
   s.next_free = free_swap_;
   free_swap_ = static_cast<std::uint16_t>(&s - swaps_.get());

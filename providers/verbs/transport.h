@@ -92,10 +92,12 @@ struct peer {
   rank_t rank = no_rank;
   status end;                   // ok while it lives
   status unreported;            // clause 3: the first error that no completion took
+  status lost;                  // clause 10: of its operations upon me
   send_queue out;
   bool ready = false;           // confirmed, not failing and nothing waits: operations may be posted
   bool confirmed = false;       // out is open, and what is sent arrives at once
   bool failing = false;         // out is in error: only the rest of its completions is awaited
+  bool losing = false;          // some of that had none that took the error
   std::unique_ptr<backlog> waiting;  // operations taken while it was being connected
   status failure;               // what those in flight end with when they are flushed
   bool rings = false;           // signals to it must ring
@@ -260,6 +262,7 @@ class verbs_transport final : public transport {
   void completed(const ibv_wc&) noexcept;
   void finish(peer&, const posted&, const status&) noexcept;  // of a record
   void ended(peer&, const posted&, const status&) noexcept;
+  void not_taken(peer&, const status& outcome) noexcept;
   void post_flush(peer&, completion*) noexcept;
 
   // peers.cpp

@@ -13,7 +13,7 @@
 
 namespace tutti::verbs {
 
-inline constexpr std::uint32_t wire_version = 2;
+inline constexpr std::uint32_t wire_version = 3;
 
 using gid_bytes = std::array<std::byte, 16>;
 
@@ -61,7 +61,7 @@ struct note {
   note_kind kind{};
   std::uint8_t wants_answer = 0;
   std::uint8_t sleeps = 0;           // hello: its signals must ring (receiver.h)
-  std::uint8_t reserved = 0;
+  std::uint8_t lost = 0;             // hello: something of the sender's that named no completion, with an earlier connection
   std::uint32_t life = 0;            // hello: counts the sender's queue pairs for this pair of ranks, from 1
   std::uint32_t sees_life = 0;       // hello: of the receiver's queue pair that the sender's is connected to; 0: none
   std::uint32_t qpn = 0;

@@ -3,6 +3,8 @@
 #define BOOST_TEST_MODULE fake_engines
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
+
 #include "collectives/communicator.h"
 #include "tests/bsp/model.h"
 #include "tests/collectives/job_env.h"
@@ -50,4 +52,26 @@ BOOST_AUTO_TEST_CASE(broadcasts) {
       team.reset();
       env.barrier();
     }, as_threads(1));
+}
+
+// Its origin has gone on, and nobody has died: nobody waits for ever all the same. (It may have been a bell alone, which
+// nobody misses; and what is under way to a queue pair that was dropped is given up at once here, as if its rank had died.)
+BOOST_AUTO_TEST_CASE(a_signal_that_is_lost_lets_nobody_wait_for_ever) {
+  for (const char* algorithm : {"dissemination", "tree", "pairwise", "counter"})
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      fake::install(roce(4));
+      std::atomic<std::uint32_t> here = 0;
+      run_ranks({"verbs"}, 4, [&](rank_env& env) {
+        auto j = open_job(env);
+        auto team = take(communicator::world(*j, {.barrier = algorithm}), "world");
+        status s;
+        for (std::uint64_t epoch = 0; s.ok() && epoch < 100; ++epoch) {
+          if (env.rank == 0 && epoch == 10 + seed)
+            fake::fail_next("fake0", "fake" + std::to_string(seed % 4), IBV_WC_REM_INV_REQ_ERR, 0x17);
+          s = team->barrier().enter();
+        }
+        ++here;
+        env.until("all to be here", [&] { return j->net().progress(), here == env.size; });
+      }, as_threads(seed));
+    }
 }

@@ -74,6 +74,31 @@ BOOST_AUTO_TEST_CASE(an_error_that_no_completion_takes_is_the_flush_s) {
   BOOST_TEST(p.flush(0, 1).ok());  // it was told once
 }
 
+// And told to whoever may wait for it; to nobody, where its completion took the error.
+BOOST_AUTO_TEST_CASE(a_loss_that_no_completion_takes_is_told_at_both_ends) {
+  const no_breach none;
+  fake::install(roce(3));
+  party p(names(3));
+  p.meet();
+  fake::fail_next("fake0", "fake1", IBV_WC_REM_INV_REQ_ERR, 0x17);
+  BOOST_TEST((p.run(0, put(p.mine(0), p.at(0, 1), 4096)).code() == errc::fabric));
+  BOOST_TEST(p.run(0, put(p.mine(0), p.at(0, 1), 4096)).ok());
+  BOOST_TEST((p[0].health(1).ok() && p[1].health(0).ok()));
+
+  fake::fail_next("fake0", "fake1", IBV_WC_REM_INV_REQ_ERR, 0x17);
+  BOOST_TEST(p.submit(0, signal(p.at(0, 1), 1)));
+  BOOST_TEST(p.until([&] { return !p[0].health(1).ok() && !p[1].health(0).ok(); }));
+  BOOST_TEST(says(p[0].health(1), "an operation upon rank 1 failed"));
+  BOOST_TEST((p[1].health(0).code() == errc::fabric));
+  BOOST_TEST(p[1].health(0).peer() == 0u);
+  BOOST_TEST(says(p[1].health(0), "operations of rank 0 upon this one were lost when their connection broke"));
+  BOOST_TEST((p[2].health(0).ok() && p[2].health(1).ok() && p[0].health(2).ok() && p[1].health(2).ok()));
+  BOOST_TEST(!p.flush(0, 1).ok());
+  BOOST_TEST(p[0].health(1).ok());   // it was told
+  BOOST_TEST(!p[1].health(0).ok());  // what is waited for has not come
+  BOOST_TEST(p.run(0, put(p.mine(0), p.at(0, 1), 4096)).ok());
+}
+
 // Behind the first that fails all are flushed: they are told of a broken connection, since they may or may not have
 // happened, and what comes then goes by another.
 BOOST_AUTO_TEST_CASE(those_behind_an_error_end_with_the_connection) {
