@@ -2,12 +2,20 @@
 // has by distance: byte i is for the process i further on. In round k it sends those whose number has bit k to the
 // process 2^k further on, and takes as many from the process 2^k before, in their places. A byte for distance i thus
 // moves by every power of two in i, and after the last round byte i is the one from the process i before.
+//
+// Objections. The stamp of each message says whether its sender objects or knows of one who does. Before round k that is
+// what the 2^k processes up to it have said; the target then knows of the 2^(k+1) up to itself. After the last round these
+// are n or more, so all, some of them twice where n is no power of two: that does no harm to an or.
+//
+// Gaps. A process that writes for epoch e over what it wrote for an earlier e' of this half has left the sync of e - 1,
+// whichever way that went, so the target has entered it, and had left that of e' before, with all that it read there.
 #include <algorithm>
 #include <bit>
 #include <vector>
 
 #include "bsp/board.h"
 #include "bsp/info_exchange.h"
+#include "bsp/wire.h"
 #include "core/ops.h"
 #include "core/window.h"
 
@@ -30,8 +38,8 @@ class dissemination final : public info_exchange {
     return {};
   }
 
-  void begin(std::uint64_t epoch, std::span<const std::uint8_t> to) noexcept override {
-    epoch_ = epoch, round_ = 0, sent_ = false;
+  void begin(std::uint64_t epoch, std::span<const std::uint8_t> to, bool objects) noexcept override {
+    epoch_ = epoch, round_ = 0, sent_ = false, objected_ = objects;
     for (std::uint32_t i = 0; i < n_; ++i) held_[i] = to[(team_.index() + i) % n_];
   }
 
@@ -49,10 +57,12 @@ class dissemination final : public info_exchange {
         const rank_t to = team_.rank_of((me + distance) % n_);
         const rma_op op = with_signal(move_op(op_kind::put, memory_->region(), out(half, round_), to, memory_->segment(),
                                               in(half, round_), count, &done_),
-                                      memory_->segment(), word(half, round_), epoch_);
+                                      memory_->segment(), word(half, round_), make_stamp(epoch_, objected_));
         if (!(sent_ = team_.parent_job().net().submit({&op, 1}) == 1)) return false;
       }
-      if (load_acquire(base + word(half, round_)) != epoch_) return false;
+      const std::uint64_t stamp = load_acquire(base + word(half, round_));
+      if (stamp_epoch(stamp) != epoch_) return false;
+      objected_ = objected_ || stamp_objects(stamp);
       const auto* packed = reinterpret_cast<const std::uint8_t*>(base + in(half, round_));
       for (std::uint32_t i = 0; i < n_; ++i)
         if (i & distance) held_[i] = *packed++;
@@ -62,6 +72,7 @@ class dissemination final : public info_exchange {
     return true;
   }
 
+  bool objected() const noexcept override { return objected_; }
   rank_t awaited() const noexcept override {
     if (round_ == rounds_) return no_rank;
     return team_.rank_of((team_.index() + n_ - (1u << round_)) % n_);
@@ -81,7 +92,7 @@ class dissemination final : public info_exchange {
   team& team_;
   std::uint32_t n_, rounds_, round_ = 0;
   std::uint64_t epoch_ = 0;
-  bool sent_ = false;
+  bool sent_ = false, objected_ = false;
   std::vector<std::uint8_t> held_;
   std::unique_ptr<window> memory_;
   completion done_;
@@ -95,16 +106,33 @@ result<std::unique_ptr<info_exchange>> make_dissemination(team& t) {
   return std::unique_ptr<info_exchange>(std::move(d));
 }
 
-// Direct words leave one after the other; rounds come one after the other, and each costs a whole message; the root
-// takes in n messages, and a datagram goes out. Where memory is read in place a word is a store.
+// Words leave one after the other; rounds come one after the other, and each costs a whole message; the root takes in n
+// messages, and a datagram goes out. Where memory is read in place a word is a store.
+double info_us(info_way way, std::uint32_t n, std::uint32_t besides, const loggp& c, bool loads,
+               double multicast_us) noexcept {
+  const double each = std::max(c.overhead_us, c.gap_us), message = c.latency_us + 2 * c.overhead_us;
+  const double word = each * (loads ? 0.25 : 1.0);
+  switch (way) {
+    case info_way::direct: return (n - 1) * word + message;
+    case info_way::dissemination: return std::bit_width(n - 1) * message + besides * word;
+    case info_way::multicast: break;
+  }
+  return multicast_us > 0 ? message + (n - 1) * each * 0.5 + multicast_us + besides * word : 1e300;
+}
+
 info_way choose_info_way(std::uint32_t n, const loggp& c, bool loads, double multicast_us) noexcept {
   if (n <= 2) return info_way::direct;
-  const double each = std::max(c.overhead_us, c.gap_us), message = c.latency_us + 2 * c.overhead_us;
-  const double direct = (n - 1) * each * (loads ? 0.25 : 1.0) + message;
-  const double rounds = std::bit_width(n - 1) * message;
-  const double root = multicast_us > 0 ? message + (n - 1) * each * 0.5 + multicast_us : 1e300;
+  const auto us = [&](info_way way) { return info_us(way, n, 0, c, loads, multicast_us); };
+  const double direct = us(info_way::direct), rounds = us(info_way::dissemination), root = us(info_way::multicast);
   if (direct <= rounds && direct <= root) return info_way::direct;
   return rounds <= root ? info_way::dissemination : info_way::multicast;
+}
+
+std::uint32_t words_pay_from(info_way way, std::uint32_t n, const loggp& c, bool loads, double multicast_us) noexcept {
+  const double direct = info_us(info_way::direct, n, 0, c, loads, multicast_us);
+  std::uint32_t besides = 0;
+  while (besides < n && info_us(way, n, besides, c, loads, multicast_us) < direct) ++besides;
+  return besides;
 }
 
 }  // namespace tutti::bsp

@@ -54,7 +54,9 @@ class engine final : private record_sink {
 
   std::uint32_t pid() const noexcept { return me_; }
   std::uint32_t nprocs() const noexcept { return size_; }
-  info_way infos() const noexcept { return info_way_; }
+  info_way infos() const noexcept { return info_way_; }  // chosen at open
+  // How many supersteps went by words alone though another way was chosen at open, since words went to most anyway.
+  std::uint64_t by_words_instead() const noexcept { return by_words_instead_; }
   std::uint64_t supersteps() const noexcept { return epoch_ - 1; }  // finished
   // How often large puts to a process were left for it to read, or pushed, in a superstep; for tests.
   std::uint64_t bulk_pulled() const noexcept { return bulk_pulled_; }
@@ -248,7 +250,9 @@ class engine final : private record_sink {
   void begin_superstep() noexcept;
   std::uint8_t seal(std::uint32_t pid, bool leaving) noexcept;
   status announce();
+  status announce_by_words();
   status announce_by_bytes();
+  bool wants_word(std::uint32_t pid) const noexcept;
   void add_info(std::uint32_t pid);
   bool offer_infos() noexcept;
   status agree(bool leaving);
@@ -311,7 +315,11 @@ class engine final : private record_sink {
   std::unique_ptr<peer[]> peers_;
   info_way info_way_ = info_way::direct;
   bool all_in_place_ = true;               // nobody needs a channel
-  std::unique_ptr<info_exchange> infos_by_;  // null: by a word from each to each
+  std::unique_ptr<info_exchange> infos_by_;  // null: always by a word from each to each
+  bool by_words_ = true;                   // this superstep: by words alone
+  std::uint32_t words_pay_from_ = 0;       // words besides, from which on words alone are cheaper; 0: always
+  bool objected_ = false;                  // to words alone: this process, then anybody
+  std::uint64_t by_words_instead_ = 0;
   std::vector<std::uint8_t> flags_out_, flags_in_;
   budget memory_;
   registrar areas_;

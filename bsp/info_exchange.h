@@ -4,7 +4,12 @@
 //   dissemination   log2 n messages a process, of n / 2 bytes (Bruck et al. 1997)
 //   multicast       a message to process 0, which multicasts what everyone needs to know (Birk 2006, 3.2)
 //
-// Both keep two halves of everything that others write, used in turn; superstep.cpp argues why that is enough.
+// Both keep two halves of everything that others write, used in turn; superstep.cpp argues why that is enough. Supersteps
+// that went by words alone leave gaps in the epochs that an exchange sees.
+//
+// A process that has something for most others sends most of them a word all the same, with its first chunk. Where that
+// holds for all, words alone are cheaper. So every process says with its flags whether it objects to words alone, all
+// learn whether anybody does, and if nobody does the next superstep goes by words (superstep.cpp).
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,10 +26,11 @@ enum class info_way : std::uint8_t { direct, dissemination, multicast };
 class info_exchange {
  public:
   virtual ~info_exchange() = default;
-  // `to`: my flags for each process. They must not change until the exchange is over.
-  virtual void begin(std::uint64_t epoch, std::span<const std::uint8_t> to) noexcept = 0;
+  // `to`: my flags for each process. They must not change until the exchange is over. `objects`: this process does.
+  virtual void begin(std::uint64_t epoch, std::span<const std::uint8_t> to, bool objects) noexcept = 0;
   // Goes as far as it can. True: everyone's flags for me are in `from`; mine for myself are not touched.
   virtual bool advance(std::span<std::uint8_t> from) noexcept = 0;
+  virtual bool objected() const noexcept = 0;           // somebody; alike in all, when the exchange is over
   virtual rank_t awaited() const noexcept = 0;          // whose message is missing, or no_rank
   virtual const status& outcome() const noexcept = 0;   // of what it sent
 };
@@ -34,7 +40,13 @@ result<std::unique_ptr<info_exchange>> make_dissemination(team&);
 // Errors, alike in all: unsupported or unavailable, there is no multicast or it could not be formed.
 result<std::unique_ptr<info_exchange>> make_multicast(team&);
 
-// The cheapest for so many processes by LogGP. `loads`: all read each other's memory in place. Pure.
+// What follows is pure. `loads`: all read each other's memory in place. `multicast_us`: 0, there is none.
+// Microseconds of a sync by LogGP, of a process that sends words to `besides` others though its flags go another way.
+double info_us(info_way, std::uint32_t processes, std::uint32_t besides, const loggp&, bool loads,
+               double multicast_us) noexcept;
+// The cheapest for so many processes in an empty superstep.
 info_way choose_info_way(std::uint32_t processes, const loggp&, bool loads, double multicast_us) noexcept;
+// From how many words besides on words alone cost no more than that way. `processes`: they always do.
+std::uint32_t words_pay_from(info_way, std::uint32_t processes, const loggp&, bool loads, double multicast_us) noexcept;
 
 }  // namespace tutti::bsp

@@ -3,21 +3,28 @@
 // datagram; else a bit for each process, whether anybody has anything for it, and those of whom that is true get their
 // block from the root.
 //
-// Loss. Nothing is acknowledged. A process that has waited for longer than patience reads the epoch of its block at the
+// Objections come to the root with the rows, in the stamps that say that these are there. The root's own stamp, at the
+// head of the datagram and of each block, then says whether anybody objects, so all learn it however they learn the rest.
+//
+// Loss. Nothing is acknowledged. A process that has waited for longer than patience reads the stamp of its block at the
 // root: where that is the awaited one, the release was lost, and it reads the block; else the root has not released
 // yet, and it waits on. The paper's node asks its manager instead; here the manager need not answer, so it may be
 // anywhere in its program by then.
 //
 // Safety. A datagram names its epoch, and only the awaited one is taken; the root cannot release a later one, since it
-// lacks this process's row. A block is complete before its epoch is stored, and the epoch is read before the block, by a
-// get of its own. The root writes the blocks of epoch e + 2 over those of e once it has all rows of e + 2, which a
-// process sends after it has left e, so nobody reads a block that changes.
+// lacks this process's row. A block is complete before its stamp is stored, and the stamp is read before the block, by a
+// get of its own. The root writes the blocks of epoch e over those of an earlier one of this half, e - 2 or where
+// supersteps between went by words e - 4 and so on, once it has all rows of e, which a process sends after it has left
+// all earlier ones, so nobody reads a block that changes. Rows are covered likewise: who sends one for e has left e - 1,
+// so the root has entered e - 1, and left whatever it took in before. Datagrams that nobody took, because a read was
+// faster, stay in the group while supersteps go by words, and are passed over by their epoch when next one is awaited.
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "bsp/board.h"
 #include "bsp/info_exchange.h"
+#include "bsp/wire.h"
 #include "core/ops.h"
 #include "core/window.h"
 
@@ -82,8 +89,9 @@ class by_multicast final : public info_exchange {
     return {};
   }
 
-  void begin(std::uint64_t epoch, std::span<const std::uint8_t> to) noexcept override {
+  void begin(std::uint64_t epoch, std::span<const std::uint8_t> to, bool objects) noexcept override {
     epoch_ = epoch;
+    objected_ = objects;
     state_ = state::sending;
     gathered_ = 0;
     patience_ = first_patience;
@@ -95,13 +103,14 @@ class by_multicast final : public info_exchange {
     return team_.index() == root ? gather(from) : follow(from);
   }
 
+  bool objected() const noexcept override { return objected_; }
   rank_t awaited() const noexcept override {
     return team_.index() != root ? team_.rank_of(root) : gathered_ < n_ ? team_.rank_of(gathered_) : no_rank;
   }
   const status& outcome() const noexcept override { return done_.outcome(); }
 
  private:
-  enum class state : std::uint8_t { sending, waiting, asking_epoch, asking_block, over };
+  enum class state : std::uint8_t { sending, waiting, asking_stamp, asking_block, over };
 
   unsigned half() const noexcept { return epoch_ & 1; }
 
@@ -109,8 +118,12 @@ class by_multicast final : public info_exchange {
   bool gather(std::span<std::uint8_t> from) noexcept {
     std::byte* const base = memory_->base();
     if (state_ == state::sending) {
-      for (; gathered_ < n_; ++gathered_)
-        if (gathered_ != root && load_acquire(base + word(half(), gathered_)) != epoch_) return false;
+      for (; gathered_ < n_; ++gathered_) {
+        if (gathered_ == root) continue;
+        const std::uint64_t stamp = load_acquire(base + word(half(), gathered_));
+        if (stamp_epoch(stamp) != epoch_) return false;
+        objected_ = objected_ || stamp_objects(stamp);
+      }
       release();
       state_ = state::waiting;
     }
@@ -124,20 +137,21 @@ class by_multicast final : public info_exchange {
 
   void release() noexcept {
     std::byte* const base = memory_->base();
-    std::memcpy(letter_.data(), &epoch_, sizeof epoch_);
-    std::byte* const body = letter_.data() + sizeof epoch_;
+    const std::uint64_t stamp = make_stamp(epoch_, objected_);
+    std::memcpy(letter_.data(), &stamp, sizeof stamp);
+    std::byte* const body = letter_.data() + sizeof stamp;
     if (!in_datagram_) std::memset(body, 0, n_ / 8 + 1);
     for (std::uint32_t q = 0; q < n_; ++q) {
       std::byte* const block = base + blocks(half(), q);
       std::byte any{};
       for (std::uint32_t p = 0; p < n_; ++p) {
         const std::byte flags = base[row(half(), p) + q];
-        block[sizeof epoch_ + p] = flags;
+        block[sizeof stamp + p] = flags;
         any |= flags;
       }
-      if (in_datagram_) std::memcpy(body + std::size_t{q} * n_, block + sizeof epoch_, n_);
+      if (in_datagram_) std::memcpy(body + std::size_t{q} * n_, block + sizeof stamp, n_);
       else if (any != std::byte{}) body[q / 8] |= std::byte{1} << (q % 8);
-      std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(block)).store(epoch_, std::memory_order_release);
+      std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(block)).store(stamp, std::memory_order_release);
     }
   }
 
@@ -149,7 +163,7 @@ class by_multicast final : public info_exchange {
     if (state_ == state::sending) {
       const rma_op op = with_signal(move_op(op_kind::put, memory_->region(), own_row(half()), manager, memory_->segment(),
                                             row(half(), me), n_, &done_),
-                                    memory_->segment(), word(half(), me), epoch_);
+                                    memory_->segment(), word(half(), me), make_stamp(epoch_, objected_));
       if (net.submit({&op, 1}) == 0) return false;
       state_ = state::waiting;
       lose_patience_at_ = net.now() + patience_;
@@ -161,14 +175,15 @@ class by_multicast final : public info_exchange {
           return false;
         }
         if (!done_.idle() || !ask(0, sizeof(std::uint64_t))) return false;
-        state_ = state::asking_epoch;
+        state_ = state::asking_stamp;
       }
     }
-    if (state_ == state::asking_epoch && done_.idle()) {
+    if (state_ == state::asking_stamp && done_.idle()) {
       std::uint64_t seen;
       std::memcpy(&seen, memory_->base() + own_block(), sizeof seen);
-      if (seen == epoch_) {
+      if (stamp_epoch(seen) == epoch_) {
         if (!ask(sizeof seen, n_)) return false;
+        objected_ = stamp_objects(seen);
         state_ = state::asking_block;
       } else {  // not released: the others are late, and more patience is due
         patience_ = std::min<std::chrono::nanoseconds>(2 * patience_, most_patience);
@@ -188,11 +203,12 @@ class by_multicast final : public info_exchange {
   bool hear(std::span<std::uint8_t> from) noexcept {
     multicast::datagram d;
     while (job_.net().mcast()->receive(group_, d)) {
-      std::uint64_t epoch;
+      std::uint64_t stamp;
       if (d.from != team_.rank_of(root) || d.payload.size() != letter_.size()) continue;
-      std::memcpy(&epoch, d.payload.data(), sizeof epoch);
-      if (epoch != epoch_) continue;
-      const std::byte* const body = d.payload.data() + sizeof epoch;
+      std::memcpy(&stamp, d.payload.data(), sizeof stamp);
+      if (stamp_epoch(stamp) != epoch_) continue;
+      objected_ = stamp_objects(stamp);
+      const std::byte* const body = d.payload.data() + sizeof stamp;
       const std::uint32_t me = team_.index();
       if (d.tag == tag_blocks) {
         take(body + std::size_t{me} * n_, from);
@@ -240,7 +256,7 @@ class by_multicast final : public info_exchange {
   state state_ = state::over;
   std::unique_ptr<window> memory_;
   multicast::group_id group_{};
-  bool joined_ = false, in_datagram_ = false;
+  bool joined_ = false, in_datagram_ = false, objected_ = false;
   std::vector<std::byte> letter_;
   std::chrono::nanoseconds patience_{};
   time_point lose_patience_at_{};

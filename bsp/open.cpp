@@ -86,15 +86,16 @@ status engine::meet() {
 }
 
 // Process 0 chooses for all, by its fabric's costs. What cannot be had after all is left out by all alike, unless it was
-// asked for by name.
+// asked for by name. From how much traffic on words alone are cheaper each says for itself; schemes that name a way keep it.
 status engine::choose_infos() {
   transport& net = job_.net();
   const multicast* const mc = net.mcast();
   bool loads = true;
   for (std::uint32_t i = 0; i < size_; ++i) loads = loads && peers_[i].board;
+  const double multicast_us = mc ? mc->query().latency_us : 0;
   switch (scheme_.infos) {
     case info_choice::chosen:
-      info_way_ = choose_info_way(size_, net.caps().cost, loads, mc ? mc->query().latency_us : 0);
+      info_way_ = choose_info_way(size_, net.caps().cost, loads, multicast_us);
       break;
     case info_choice::direct: info_way_ = info_way::direct; break;
     case info_choice::dissemination: info_way_ = info_way::dissemination; break;
@@ -114,6 +115,12 @@ status engine::choose_infos() {
     auto made = make_dissemination(team_);
     if (!made) return made.error();
     infos_by_ = std::move(*made);
+  }
+  if (infos_by_) {
+    by_words_ = false;
+    words_pay_from_ = scheme_.infos != info_choice::chosen
+                          ? size_
+                          : words_pay_from(info_way_, size_, net.caps().cost, loads, multicast_us);
   }
   flags_out_.resize(size_), flags_in_.resize(size_);
   return {};

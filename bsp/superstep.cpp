@@ -19,6 +19,18 @@
 // of s, in which it read them. Even a message that q reads in place during superstep s + 1, out of the chunk that p
 // packed in s, stays whole: q forgets its messages as it enters the sync of s + 1, before it sets the word that p waits
 // for. A chunk that comes with the info word overwrites that of s - 2 and is covered likewise.
+//
+// How the infos of a superstep go. By words alone, as above; or by an info_exchange, which is chosen at open where it is
+// the cheaper barrier, and besides by words to those for whom something comes with it. A superstep in which most have
+// something for most is then dearer than by words alone. Traffic is known only when it is there, and all must go the same
+// way: so the last superstep decides. With its infos each process says whether words alone would have been dearer for what
+// it had, everyone learns in the same sync whether anybody said so, and if nobody did all go by words next time. A program
+// that changes pays for it in one superstep, with a barrier that is not the cheapest.
+//
+// Every way is a barrier: who leaves knows that all have entered. The arguments above need no more of the superstep
+// between s and s + 2, so each may go its own way. Words of s may stay where none is set in s + 2, and the halves of an
+// info_exchange where s + 2 goes by words: what is found later names its superstep, which is not the one awaited. And
+// nothing of an info_exchange is under way when a superstep goes by words, since a sync by it ends with its own operations.
 #include <algorithm>
 #include <string>
 
@@ -138,11 +150,16 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   return flags;
 }
 
+// Whether a word goes to it whichever way the flags go.
+bool engine::wants_word(std::uint32_t pid) const noexcept {
+  return peers_[pid].eager || (peers_[pid].outgoing & went_ahead);
+}
+
 // The word for one process, with the chunk that goes with it.
 void engine::add_info(std::uint32_t pid) {
   const peer& p = peers_[pid];
   const far_word word{p.rank, board_->segment(), layout_.info(half(), me_)};
-  const std::uint64_t info = make_info(epoch_, p.outgoing);
+  const std::uint64_t info = make_info(epoch_, p.outgoing, objected_);
   const not_before order = p.outgoing & went_ahead ? not_before::everything : not_before::payload;
   if (!p.eager) {
     infos_.push_back(signal_op(word, info, signal_how::set, order));
@@ -155,11 +172,22 @@ void engine::add_info(std::uint32_t pid) {
   infos_.back().order = order;
 }
 
-// The words for all, in Latin order: first to the next process, so that no two address the same one at once.
+// The infos of all, and which way those of the next superstep go. Where no other way is left words always pay, and where a
+// scheme names another they never do.
 status engine::announce() {
   infos_.clear();
   offered_ = 0;
-  if (infos_by_) return announce_by_bytes();
+  std::uint32_t besides = 0;
+  for (std::uint32_t i = 0; i < size_; ++i) besides += i != me_ && wants_word(i);
+  objected_ = besides < words_pay_from_;
+  by_words_instead_ += by_words_ && infos_by_;
+  const status s = by_words_ ? announce_by_words() : announce_by_bytes();
+  by_words_ = !objected_;
+  return s;
+}
+
+// In Latin order: first to the next process, so that no two address the same one at once.
+status engine::announce_by_words() {
   for (std::uint32_t k = 1, i = me_ + 1; k < size_; ++k, ++i) {
     if (i == size_) i = 0;
     add_info(i);
@@ -174,6 +202,7 @@ status engine::announce() {
       const std::uint64_t info = load_acquire(words + 8ull * next);
       if (epoch_of(info) != epoch_) return false;
       peers_[next].info = info;
+      objected_ = objected_ || objects_in(info);
     }
     return true;
   };
@@ -187,10 +216,10 @@ status engine::announce() {
 status engine::announce_by_bytes() {
   for (std::uint32_t k = 1, i = me_ + 1; k < size_; ++k, ++i) {
     if (i == size_) i = 0;
-    if (peers_[i].eager || (peers_[i].outgoing & went_ahead)) add_info(i);
+    if (wants_word(i)) add_info(i);
   }
   for (std::uint32_t i = 0; i < size_; ++i) flags_out_[i] = peers_[i].outgoing;
-  infos_by_->begin(epoch_, flags_out_);
+  infos_by_->begin(epoch_, flags_out_, objected_);
   bool told = false;
   arrived_ = 0;
   auto here = [&] {
@@ -198,6 +227,7 @@ status engine::announce_by_bytes() {
     if (!told) {
       if (!infos_by_->advance(flags_in_)) return false;
       told = true;
+      objected_ = infos_by_->objected();
       for (std::uint32_t i = 0; i < size_; ++i)
         if (i != me_) peers_[i].info = make_info(epoch_, flags_in_[i]);
     }

@@ -1,9 +1,11 @@
 // How processes learn what all have for them: every byte reaches whom it is for, by either way, at every size, with
-// datagrams lost; nobody leaves before all have entered; and the choice among the ways.
+// datagrams lost and epochs left out; all learn whether anybody objects to words alone; nobody leaves before all have
+// entered; and the choice among the ways.
 #define BOOST_TEST_MODULE bsp_infos
 #include <boost/test/unit_test.hpp>
 
 #include "bsp/info_exchange.h"
+#include "bsp/wire.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/sim_fabric.h"
 
@@ -20,6 +22,27 @@ std::uint8_t flags_of(std::uint64_t epoch, std::uint32_t from, std::uint32_t to)
   return epoch % 3 == 0 ? 0 : g() % 4 ? 0 : static_cast<std::uint8_t>(g());
 }
 
+// Nobody, one process, any of them, or all but one. In turn with flags and without.
+bool objects(std::uint64_t epoch, std::uint32_t rank, std::uint32_t n) {
+  std::mt19937_64 g(epoch * 7919);
+  const std::uint64_t one = g() % n, some = g();
+  switch (epoch % 4) {
+    case 0: return false;
+    case 1: return rank == one;
+    case 2: return (some >> rank % 64 & 1) != 0;
+    default: return rank != one;
+  }
+}
+
+bool anybody_objects(std::uint64_t epoch, std::uint32_t n) {
+  for (std::uint32_t r = 0; r < n; ++r)
+    if (objects(epoch, r, n)) return true;
+  return false;
+}
+
+// An epoch that is left out is a barrier of another kind.
+bool left_out(std::uint64_t epoch) { return epoch % 16 == 10 || epoch % 16 == 12 || epoch % 16 == 13; }
+
 void exchange_epochs(rank_env& env, info_way way, std::uint64_t epochs, const attendance& books) {
   auto j = open_job(env);
   const std::uint32_t n = env.size;
@@ -27,14 +50,19 @@ void exchange_epochs(rank_env& env, info_way way, std::uint64_t epochs, const at
   auto e = take(std::move(made), "made");
   std::vector<std::uint8_t> to(n), from(n);
   for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+    if (left_out(epoch)) {
+      env.barrier();
+      continue;
+    }
     if (env.random() % 4 == 0) env.pause(std::chrono::microseconds(env.random() % 200));
     for (std::uint32_t q = 0; q < n; ++q) to[q] = flags_of(epoch, env.rank, q), from[q] = 0xee;
     books.enter(env.rank, epoch);
-    e->begin(epoch, to);
+    e->begin(epoch, to, objects(epoch, env.rank, n));
     const wait_note note{"infos", no_rank, 0, epoch};
     require(j->wait([&] { return e->advance(from); }, [&] { return j->world().look(e->awaited()); }, note), "wait");
     require(e->outcome(), "what was sent");
     books.left(epoch);
+    require_equal(e->objected(), anybody_objects(epoch, n), "whether anybody objects in epoch " + std::to_string(epoch));
     for (std::uint32_t p = 0; p < n; ++p)
       if (p != env.rank) require_equal(from[p], flags_of(epoch, p, env.rank), "flags of " + std::to_string(p) + " in epoch " + std::to_string(epoch));
   }
@@ -53,7 +81,7 @@ void on_sim(std::uint32_t n, info_way way, sim::parameters p, std::uint64_t epoc
 
 BOOST_AUTO_TEST_CASE(every_size) {
   for (const info_way way : {info_way::dissemination, info_way::multicast})
-    for (const std::uint32_t n : {2u, 3u, 4u, 5u, 7u, 8u, 9u, 16u, 17u, 33u}) on_sim(n, way, {}, 12);
+    for (const std::uint32_t n : {2u, 3u, 4u, 5u, 7u, 8u, 9u, 16u, 17u, 33u}) on_sim(n, way, {}, 20);
 }
 
 BOOST_AUTO_TEST_CASE(hostile_fabrics_and_lost_datagrams) {
@@ -113,4 +141,39 @@ BOOST_AUTO_TEST_CASE(the_choice) {
     BOOST_TEST(!(beyond && direct));
     beyond = beyond || !direct;
   }
+}
+
+// What words besides cost is what decides: from as many on as the choice at open was cheaper by.
+BOOST_AUTO_TEST_CASE(from_when_words_alone_are_cheaper) {
+  using bsp::info_us;
+  using bsp::words_pay_from;
+  const loggp network{2.0, 0.3, 0.2, 10}, dear_words{0.1, 0.5, 0.1, 10};
+  BOOST_TEST(words_pay_from(info_way::direct, 64, network, false, 3) == 0);
+  // 3 rounds of 1.1 against 7 words of 0.5 and 1.1 for the last one's way
+  BOOST_TEST(words_pay_from(info_way::dissemination, 8, dear_words, false, 0) == 3);
+  BOOST_TEST(words_pay_from(info_way::multicast, 8, dear_words, false, 0.1) == 4);
+  BOOST_TEST(words_pay_from(info_way::dissemination, 8, network, false, 0) == 0);  // dearer even without any
+  for (const loggp& cost : {network, dear_words})
+    for (std::uint32_t n = 3; n < 300; ++n) {
+      const info_way way = bsp::choose_info_way(n, cost, false, 1.5);
+      const std::uint32_t from = words_pay_from(way, n, cost, false, 1.5);
+      BOOST_TEST((from == 0) == (way == info_way::direct));
+      BOOST_TEST(from < n);  // a total exchange always goes by words
+      const double words = info_us(info_way::direct, n, 0, cost, false, 1.5);
+      BOOST_TEST(info_us(way, n, from, cost, false, 1.5) >= words);
+      if (from > 0) BOOST_TEST(info_us(way, n, from - 1, cost, false, 1.5) < words);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_word_keeps_what_it_says) {
+  using namespace bsp;
+  for (const std::uint64_t epoch : {std::uint64_t{1}, std::uint64_t{65537}, (std::uint64_t{1} << 55) - 1})
+    for (const bool objects : {false, true}) {
+      for (unsigned flags = 0; flags < 256; ++flags) {
+        const std::uint64_t info = make_info(epoch, static_cast<std::uint8_t>(flags), objects);
+        BOOST_TEST((epoch_of(info) == epoch && flags_of(info) == flags && objects_in(info) == objects));
+      }
+      const std::uint64_t stamp = make_stamp(epoch, objects);
+      BOOST_TEST((stamp_epoch(stamp) == epoch && stamp_objects(stamp) == objects));
+    }
 }

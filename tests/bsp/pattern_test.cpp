@@ -1,0 +1,142 @@
+// The way of the infos follows the traffic: on fabrics where bytes by dissemination, or by multicast, are the cheapest way
+// of an empty superstep, supersteps go by words alone while all have something for most others.
+#define BOOST_TEST_MODULE bsp_pattern
+#include <boost/test/unit_test.hpp>
+
+#include "bsp/engine.h"
+#include "core/forwarding_transport.h"
+#include "tests/bsp/model.h"
+#include "tests/bsp/near_fabric.h"
+#include "tests/collectives/job_env.h"
+
+namespace {
+
+using namespace tutti;
+using namespace tutti::test;
+using bsp::info_way;
+
+constexpr std::uint32_t n = 8;
+
+// How many operations its rank submitted.
+class counting final : public forwarding_transport {
+ public:
+  counting(std::unique_ptr<transport> net, std::uint64_t& taken) : forwarding_transport{std::move(net)}, taken_{taken} {}
+  std::size_t submit(std::span<const rma_op> ops) noexcept override {
+    const std::size_t took = inner().submit(ops);
+    taken_ += took;
+    return took;
+  }
+
+ private:
+  std::uint64_t& taken_;
+};
+
+// What each process puts in a superstep: to so many processes, from the next one on.
+struct stretch {
+  std::uint32_t supersteps;
+  std::uint32_t to;
+  bool one_idles = false;  // process 5 puts nothing
+  bool hp = false;         // by bsp_hpput, for which syncs may have to send words of their own from then on
+};
+constexpr stretch program[] = {
+    {4, 7}, {3, 0}, {3, 1}, {1, 7}, {1, 0}, {5, 7}, {2, 4}, {2, 7, true}, {4, 7}, {3, 2}, {6, 7}, {2, 0},
+    {3, 7, false, true}, {2, 0}, {2, 7},
+};
+
+// `from`: words besides, from which on words alone are cheaper.
+void switches(rank_env& env, info_way way, std::uint32_t from) {
+  std::uint64_t taken = 0;
+  env.wrap([&](auto net) { return std::make_unique<counting>(std::move(net), taken); });
+  auto j = open_job(env);
+  auto e = take(bsp::engine::open(j->world(), {}), "engine");
+  const auto must = [&](bool ok) { require(ok, e->error().text()); };
+  require(e->infos() == way, "the way of an empty superstep is the one that this test is about");
+  const std::uint32_t me = e->pid();
+  std::vector<std::uint64_t> area(n);
+  must(e->push_reg(area.data(), 8 * n) && e->sync());
+  require_equal(e->by_words_instead(), 0, "the first superstep goes by the way chosen at open");
+  bool words = true;  // everyone told everyone sizes
+  bool any_hp = false;
+  std::uint64_t step = 0, by_bytes_ns = 0, by_words_ns = 0;
+  for (const stretch& s : program)
+    for (std::uint32_t k = 0; k < s.supersteps; ++k) {
+      const std::string where = "superstep " + std::to_string(++step);
+      const auto puts = [&](std::uint32_t pid) { return s.one_idles && pid == 5 ? 0 : s.to; };
+      std::fill(area.begin(), area.end(), 0);
+      env.barrier();
+      const std::uint64_t value = step << 8 | me;
+      for (std::uint32_t d = 1; d <= puts(me); ++d) {
+        const std::uint32_t to = (me + d) % n;
+        must(s.hp ? e->hpput(to, &value, area.data(), 8 * me, 8) : e->put(to, &value, area.data(), 8 * me, 8));
+      }
+      any_hp = any_hp || s.hp;
+      env.barrier();
+      const std::uint64_t before = taken;
+      const time_point entered = j->net().now();
+      const std::uint64_t instead = e->by_words_instead();
+      must(e->sync());
+      const auto ns = static_cast<std::uint64_t>((j->net().now() - entered).count());
+      require_equal(e->by_words_instead() - instead, words, where + ": by words alone");
+      const std::uint32_t others = way == info_way::dissemination ? 3 : me ? 1 : 0;
+      if (!any_hp) require_equal(taken - before, words ? n - 1 : puts(me) + others, where + ": messages of a sync");
+      if (s.to == n - 1 && !any_hp && !s.one_idles) (words ? by_words_ns : by_bytes_ns) = ns;
+      for (std::uint32_t p = 0; p < n; ++p) {
+        const bool came = p != me && (me + n - p) % n <= puts(p);
+        require_equal(area[p], came ? step << 8 | p : 0, where + ": from process " + std::to_string(p));
+      }
+      words = s.to >= from && !s.one_idles;
+    }
+  require(by_words_ns < by_bytes_ns, "a total exchange by words alone takes " + std::to_string(by_words_ns) + " ns, else " +
+                                         std::to_string(by_bytes_ns));
+  env.barrier();
+  must(e->leave());
+}
+
+void on_near_fabric(bool multicast, const rank_body& body) {
+  const auto report = try_ranks_simulated(near_fabric(n, 1, multicast), body);
+  BOOST_TEST(report.passed(), report.text());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(stretches_of_total_exchanges) {
+  on_near_fabric(false, [](rank_env& env) { switches(env, info_way::dissemination, 3); });
+  on_near_fabric(true, [](rank_env& env) { switches(env, info_way::multicast, 4); });
+}
+
+BOOST_AUTO_TEST_CASE(schemes_that_name_a_way_keep_it) {
+  for (const bsp::scheme how : {bsp::scheme::baseline, bsp::scheme::dissemination, bsp::scheme::multicast})
+    on_near_fabric(true, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto e = take(bsp::engine::open(j->world(), {.how = how}), "engine");
+      for (std::uint64_t seed = 1; seed <= 4; ++seed) run_random_program(*e, seed, {.most_calls = 60});
+      require_equal(e->by_words_instead(), 0, "supersteps by another way");
+      const bool left = e->leave();
+      require(left, e->error().text());
+    });
+}
+
+// Both ways in turn as random traffic has it, exactly and on fabrics that use every freedom.
+BOOST_AUTO_TEST_CASE(random_programs) {
+  std::uint32_t programs = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    sim::parameters p = near_fabric(n, seed, seed % 2 == 0);
+    if (seed % 4 < 2) make_wild(p, seed % 8 < 4);
+    const auto report = try_ranks_simulated(p, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto e = take(bsp::engine::open(j->world(), {}), "engine");
+      require(e->infos() != info_way::direct, "another way than words");
+      for (std::uint64_t k = 0; k < 8; ++k)
+        run_random_program(*e, 500000 + 100 * seed + k,
+                           {.supersteps = 8, .most_bytes = k % 8 == 7 ? 20000u : 400u, .most_calls = 80});
+      const std::uint64_t words = e->by_words_instead(), all = e->supersteps();
+      require(words > all / 10 && words < all * 9 / 10,
+              std::to_string(words) + " of " + std::to_string(all) + " supersteps by words alone; both ways are to occur");
+      const bool left = e->leave();
+      require(left, e->error().text());
+    }, {.timeout = std::chrono::seconds(120) * time_scale, .seed = seed});
+    BOOST_TEST(report.passed(), "seed " << seed << ": " << report.text());
+    programs += 8;
+  }
+  BOOST_TEST_MESSAGE(programs << " programs");
+}
