@@ -8,7 +8,8 @@
 //   registrar     areas and their numbers          arena, chain  what is packed for others, in memory they can reach
 //   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
 //   ahead.cpp     hp calls that go at the call     bulk.cpp      large puts: pulled or pushed
-//   info_exchange how all learn what is to come    scheme        which of all that is used
+//   info_exchange how all learn what is to come    way_forecast  by which way next time
+//   scheme        which of all that is used
 //   placer        puts into their places           messages      the queue of bsp_send
 //   ledger        what supersteps cost             checker       what a program does wrong and BSPlib does not see
 #pragma once
@@ -31,6 +32,7 @@
 #include "bsp/puller.h"
 #include "bsp/registrar.h"
 #include "bsp/scheme.h"
+#include "bsp/way_forecast.h"
 #include "core/team.h"
 #include "core/window.h"
 #include "messaging/channel.h"
@@ -319,6 +321,7 @@ class engine final : private record_sink {
   bool by_words_ = true;                   // this superstep: by words alone
   std::uint32_t words_pay_from_ = 0;       // words besides, from which on words alone are cheaper; 0: always
   bool objected_ = false;                  // to words alone: this process, then anybody
+  way_forecast forecast_;                  // alike in all
   std::uint64_t by_words_instead_ = 0;
   std::vector<std::uint8_t> flags_out_, flags_in_;
   budget memory_;

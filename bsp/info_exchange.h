@@ -8,8 +8,8 @@
 // that went by words alone leave gaps in the epochs that an exchange sees.
 //
 // A process that has something for most others sends most of them a word all the same, with its first chunk. Where that
-// holds for all, words alone are cheaper. So every process says with its flags whether it objects to words alone, all
-// learn whether anybody does, and if nobody does the next superstep goes by words (superstep.cpp).
+// holds for all, words alone are cheaper. So every process says with its flags whether it objects to words alone, and all
+// learn whether anybody does: from that comes the way of the supersteps after (superstep.cpp).
 #pragma once
 #include <cstdint>
 #include <memory>

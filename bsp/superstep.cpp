@@ -23,9 +23,10 @@
 // How the infos of a superstep go. By words alone, as above; or by an info_exchange, which is chosen at open where it is
 // the cheaper barrier, and besides by words to those for whom something comes with it. A superstep in which most have
 // something for most is then dearer than by words alone. Traffic is known only when it is there, and all must go the same
-// way: so the last superstep decides. With its infos each process says whether words alone would have been dearer for what
-// it had, everyone learns in the same sync whether anybody said so, and if nobody did all go by words next time. A program
-// that changes pays for it in one superstep, with a barrier that is not the cheapest.
+// way: so the supersteps before decide. With its infos each process says whether words alone would have been dearer for
+// what it had, and everyone learns in the same sync whether anybody said so. If from that it is likely that nobody will
+// object to the next superstep, all go by words then (way_forecast.h). A wrong guess costs a barrier that is not the
+// cheapest.
 //
 // Every way is a barrier: who leaves knows that all have entered. The arguments above need no more of the superstep
 // between s and s + 2, so each may go its own way. Words of s may stay where none is set in s + 2, and the halves of an
@@ -172,8 +173,8 @@ void engine::add_info(std::uint32_t pid) {
   infos_.back().order = order;
 }
 
-// The infos of all, and which way those of the next superstep go. Where no other way is left words always pay, and where a
-// scheme names another they never do.
+// The infos of all, and which way those of the next superstep go: not by words where a scheme names another way, to which
+// all object always.
 status engine::announce() {
   infos_.clear();
   offered_ = 0;
@@ -182,7 +183,8 @@ status engine::announce() {
   objected_ = besides < words_pay_from_;
   by_words_instead_ += by_words_ && infos_by_;
   const status s = by_words_ ? announce_by_words() : announce_by_bytes();
-  by_words_ = !objected_;
+  forecast_.saw(objected_);
+  by_words_ = !infos_by_ || !forecast_.objection();
   return s;
 }
 

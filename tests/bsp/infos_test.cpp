@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "bsp/info_exchange.h"
+#include "bsp/way_forecast.h"
 #include "bsp/wire.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/sim_fabric.h"
@@ -64,7 +65,8 @@ void exchange_epochs(rank_env& env, info_way way, std::uint64_t epochs, const at
     books.left(epoch);
     require_equal(e->objected(), anybody_objects(epoch, n), "whether anybody objects in epoch " + std::to_string(epoch));
     for (std::uint32_t p = 0; p < n; ++p)
-      if (p != env.rank) require_equal(from[p], flags_of(epoch, p, env.rank), "flags of " + std::to_string(p) + " in epoch " + std::to_string(epoch));
+      if (p != env.rank)
+        require_equal(from[p], flags_of(epoch, p, env.rank), "flags of " + std::to_string(p) + " in epoch " + std::to_string(epoch));
   }
   require(j->world().settle(), "settle");
 }
@@ -163,6 +165,43 @@ BOOST_AUTO_TEST_CASE(from_when_words_alone_are_cheaper) {
       BOOST_TEST(info_us(way, n, from, cost, false, 1.5) >= words);
       if (from > 0) BOOST_TEST(info_us(way, n, from - 1, cost, false, 1.5) < words);
     }
+}
+
+namespace {
+
+// How many of so many supersteps are guessed wrong: 'o' somebody objects, '.' nobody does, over and over.
+std::uint32_t wrong_guesses(bsp::way_forecast& f, std::string_view turn, std::uint32_t turns) {
+  std::uint32_t wrong = 0;
+  for (; turns > 0; --turns)
+    for (const char c : turn) {
+      wrong += f.objection() != (c == 'o');
+      f.saw(c == 'o');
+    }
+  return wrong;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_forecast) {
+  using bsp::way_forecast;
+  BOOST_TEST(way_forecast{}.objection());
+  for (const std::string_view turn : {"o", ".", "o.", "oo.", "..o", "o.o..", "oooo.", "oo...", "...o"}) {
+    way_forecast f;
+    wrong_guesses(f, turn, 8);
+    BOOST_TEST(wrong_guesses(f, turn, 100) == 0u, turn << " is known after a few turns");
+  }
+  way_forecast same;
+  BOOST_TEST(wrong_guesses(same, "o", 100) == 0u);
+  BOOST_TEST(wrong_guesses(same, ".", 100) == 1u);  // a program of total exchanges: all but the first by words
+  BOOST_TEST(wrong_guesses(same, "o", 100) == 1u);
+  for (int again = 0; again < 5; ++again)           // long stretches: one where each begins
+    BOOST_TEST(wrong_guesses(same, "....................oooooooooooooooooooo", 1) == 2u);
+  // Nothing to learn from: no worse than to guess.
+  std::mt19937_64 g(1);
+  way_forecast f;
+  std::uint32_t wrong = 0;
+  for (int i = 0; i < 10000; ++i) wrong += wrong_guesses(f, g() % 2 ? "o" : ".", 1);
+  BOOST_TEST(wrong < 5300u);
 }
 
 BOOST_AUTO_TEST_CASE(a_word_keeps_what_it_says) {
