@@ -1,5 +1,6 @@
 // The way of the infos follows the traffic: on fabrics where bytes by dissemination, or by multicast, are the cheapest way
 // of an empty superstep, supersteps go by words alone where all are likely to have something for most others.
+// bsp_pattern [Boost.Test's options] [-- [--seeds K] [--from S]]: random programs on K simulated fabrics
 #define BOOST_TEST_MODULE bsp_pattern
 #include <boost/test/unit_test.hpp>
 
@@ -8,6 +9,8 @@
 #include "tests/bsp/model.h"
 #include "tests/bsp/near_fabric.h"
 #include "tests/collectives/job_env.h"
+#include "tests/harness/arguments.h"
+#include "tests/harness/composed.h"
 
 namespace {
 
@@ -29,6 +32,39 @@ class counting final : public forwarding_transport {
 
  private:
   std::uint64_t& taken_;
+};
+
+// A fabric that claims other costs, and loses some datagrams at their sender.
+class says_it_costs final : public forwarding_transport, public multicast {
+ public:
+  says_it_costs(std::unique_ptr<transport> net, const loggp& cost)
+      : forwarding_transport{std::move(net)}, caps_{inner().caps()} {
+    caps_.cost = cost;
+  }
+  const capabilities& caps() const noexcept override { return caps_; }
+  multicast* mcast() noexcept override { return this; }
+  limits query() const noexcept override {
+    limits l = below().query();
+    l.latency_us = 0.1;
+    return l;
+  }
+  result<group_id> create(const rank_map& m, std::vector<std::byte>& token, time_point end) override {
+    return below().create(m, token, end);
+  }
+  result<group_id> join(const rank_map& m, std::span<const std::byte> token, time_point end) override {
+    return below().join(m, token, end);
+  }
+  bool send(group_id g, std::uint32_t tag, std::span<const std::byte> p) noexcept override {
+    return ++sent_ % 20 == 0 || below().send(g, tag, p);
+  }
+  bool receive(group_id g, datagram& d) noexcept override { return below().receive(g, d); }
+  void leave(group_id g) noexcept override { below().leave(g); }
+
+ private:
+  multicast& below() const noexcept { return *const_cast<says_it_costs*>(this)->inner().mcast(); }
+
+  capabilities caps_;
+  unsigned sent_ = 0;
 };
 
 // What each process puts in a superstep: to so many processes, from the next one on.
@@ -97,6 +133,21 @@ void switches(rank_env& env, info_way way, std::uint32_t from) {
   must(e->leave());
 }
 
+// Programs of dense and nearly empty supersteps, one after the other on one engine.
+void run_programs(rank_env& env, info_way way, std::uint64_t first_seed, std::uint32_t programs) {
+  auto j = open_job(env);
+  auto e = take(bsp::engine::open(j->world(), {}), "engine");
+  require(e->infos() == way, "the way of an empty superstep is the one that this test is about");
+  for (std::uint32_t k = 0; k < programs; ++k)
+    run_random_program(*e, first_seed + k,
+                       {.supersteps = 8, .most_bytes = k % 8 == 7 ? 20000u : 400u, .most_calls = 10 * e->nprocs()});
+  const std::uint64_t words = e->by_words_instead(), all = e->supersteps();
+  require(words > all / 10 && words < all * 9 / 10,
+          std::to_string(words) + " of " + std::to_string(all) + " supersteps by words alone; both ways are to occur");
+  const bool left = e->leave();
+  require(left, e->error().text());
+}
+
 void on_near_fabric(bool multicast, const rank_body& body) {
   const auto report = try_ranks_simulated(near_fabric(n, 1, multicast), body);
   BOOST_TEST(report.passed(), report.text());
@@ -147,25 +198,25 @@ BOOST_AUTO_TEST_CASE(schemes_that_name_a_way_keep_it) {
 
 // Both ways in turn as random traffic has it, exactly and on fabrics that use every freedom.
 BOOST_AUTO_TEST_CASE(random_programs) {
-  std::uint32_t programs = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    sim::parameters p = near_fabric(n, seed, seed % 2 == 0);
+  const std::uint64_t from = std::stoull(argument("--from", "1")), seeds = std::stoull(argument("--seeds", "40"));
+  for (std::uint64_t seed = from; seed < from + seeds; ++seed) {
+    const bool multicast = seed % 2 == 0;
+    sim::parameters p = near_fabric(n, seed, multicast);
     if (seed % 4 < 2) make_wild(p, seed % 8 < 4);
     const auto report = try_ranks_simulated(p, [&](rank_env& env) {
-      auto j = open_job(env);
-      auto e = take(bsp::engine::open(j->world(), {}), "engine");
-      require(e->infos() != info_way::direct, "another way than words");
-      for (std::uint64_t k = 0; k < 8; ++k)
-        run_random_program(*e, 500000 + 100 * seed + k,
-                           {.supersteps = 8, .most_bytes = k % 8 == 7 ? 20000u : 400u, .most_calls = 80});
-      const std::uint64_t words = e->by_words_instead(), all = e->supersteps();
-      require(words > all / 10 && words < all * 9 / 10,
-              std::to_string(words) + " of " + std::to_string(all) + " supersteps by words alone; both ways are to occur");
-      const bool left = e->leave();
-      require(left, e->error().text());
+      run_programs(env, multicast ? info_way::multicast : info_way::dissemination, 500000 + 100 * seed, 8);
     }, {.timeout = std::chrono::seconds(120) * time_scale, .seed = seed});
     BOOST_TEST(report.passed(), "seed " << seed << ": " << report.text());
-    programs += 8;
   }
-  BOOST_TEST_MESSAGE(programs << " programs");
+}
+
+// Processes that run at the same time, by memory that nobody reads in place.
+BOOST_AUTO_TEST_CASE(random_programs_of_processes) {
+  for (const auto& [way, cost] : {std::pair{info_way::dissemination, loggp{0.5, 0.05, 1, 10}},
+                                  std::pair{info_way::multicast, loggp{4, 0.05, 3, 10}}})
+    for (std::uint64_t seed = 1; seed <= 3; ++seed)
+      run_ranks({"far(shm)"}, 5, [&, way = way, cost = cost](rank_env& env) {
+        env.wrap([&](auto net) { return std::make_unique<says_it_costs>(std::move(net), cost); });
+        run_programs(env, way, 600000 + 100 * seed, 40);
+      }, {.timeout = std::chrono::seconds(60) * time_scale, .seed = seed});
 }
