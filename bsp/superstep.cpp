@@ -179,7 +179,7 @@ status engine::announce() {
   infos_.clear();
   offered_ = 0;
   std::uint32_t besides = 0;
-  for (std::uint32_t i = 0; i < size_; ++i) besides += i != me_ && wants_word(i);
+  for (std::uint32_t i = 0; infos_by_ && i < size_; ++i) besides += i != me_ && wants_word(i);
   objected_ = besides < words_pay_from_;
   by_words_instead_ += by_words_ && infos_by_;
   const status s = by_words_ ? announce_by_words() : announce_by_bytes();
