@@ -96,6 +96,7 @@ enum class record : std::uint32_t { put4, put12, put16, other };
 // Most puts are of a few words: those are copied without a call.
 inline void copy_small(std::byte* to, const void* from, std::uint64_t bytes) noexcept {
   switch (bytes) {
+    case 0: return;  // perhaps from NULL, which memcpy does not take
     case 8: std::memcpy(to, from, 8); return;
     case 16: std::memcpy(to, from, 16); return;
     case 24: std::memcpy(to, from, 24); return;
