@@ -61,6 +61,7 @@ int ibv_query_device(ibv_context* c, ibv_device_attr* a) {
 }
 
 int ibv_query_port(ibv_context* c, std::uint8_t, _compat_ibv_port_attr* out) {
+  const guard lock{all().mutex};
   const adapter_plan& p = of(c).of->plan;
   auto* a = reinterpret_cast<ibv_port_attr*>(out);
   a->state = p.state, a->max_mtu = a->active_mtu = IBV_MTU_4096, a->gid_tbl_len = 1, a->max_msg_sz = 1u << 30;
@@ -71,12 +72,14 @@ int ibv_query_port(ibv_context* c, std::uint8_t, _compat_ibv_port_attr* out) {
 
 int ibv_query_gid(ibv_context* c, std::uint8_t, int index, ibv_gid* out) {
   if (index != 0) return EINVAL;
+  const guard lock{all().mutex};
   *out = of(c).of->gid;
   return 0;
 }
 
 int _ibv_query_gid_ex(ibv_context* c, std::uint32_t port, std::uint32_t index, ibv_gid_entry* e, std::uint32_t, std::size_t) {
   if (index != 0) return ENODATA;
+  const guard lock{all().mutex};
   *e = {};
   e->gid = of(c).of->gid, e->port_num = port, e->ndev_ifindex = 1;
   e->gid_type = of(c).of->plan.infiniband ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2;
