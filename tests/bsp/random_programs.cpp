@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
 }
 
 BOOST_AUTO_TEST_CASE(on_networks) {
-  for (const fabric_spec& fabric : wanted(fabrics()))
+  for (const fabric_spec& fabric : wanted_fabrics())
     if (fabric.name != "shm")
       for (const bsp::scheme how : every_scheme)
         for (const std::uint32_t n : {2u, 4u}) {
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(many_seeds) {
   const std::uint64_t seeds = std::stoull(argument("--seeds", "12")), from = std::stoull(argument("--from", "100000"));
   std::vector<bsp::scheme> schemes(std::begin(every_scheme), std::end(every_scheme));
   if (const std::string one = argument("--scheme"); !one.empty()) schemes = {take(bsp::parse_scheme(one), "--scheme")};
-  for (const fabric_spec& fabric : wanted(fabrics()))
+  for (const fabric_spec& fabric : wanted_fabrics())
     for (const std::uint32_t n : {2u, 3u, 4u}) {
       const std::uint64_t share = (seeds + 4 - n) / 3, first = from + n * 1000000;
       const bool ran = run_ranks(fabric, n, [&](rank_env& env) {

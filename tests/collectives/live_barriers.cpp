@@ -29,9 +29,11 @@ std::uint32_t most_ranks() { return static_cast<std::uint32_t>(std::stoul(argume
 
 // What works here, and the simulated worlds: exact, wild, with progress by the target, with nodes.
 std::vector<fabric_spec> all_fabrics() {
-  auto all = fabrics();
-  for (const fabric_spec& f : sim_fabrics()) all.push_back(f);
-  return wanted(std::move(all));
+  return wanted([] {
+    auto all = fabrics();
+    for (const fabric_spec& f : sim_fabrics()) all.push_back(f);
+    return all;
+  });
 }
 
 // Every rank here before any leaves, driving the whole job meanwhile: a multicast root owes repairs until then.

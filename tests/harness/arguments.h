@@ -16,10 +16,14 @@ inline std::string argument(std::string_view name, std::string otherwise = {}) {
   return otherwise;
 }
 
-// --fabric: this one alone.
-inline std::vector<fabric_spec> wanted(std::vector<fabric_spec> all) {
+// --fabric: this one alone, and nobody looks for others, which takes time.
+template <class All>
+std::vector<fabric_spec> wanted(All all) {
   const std::string one = argument("--fabric");
-  return one.empty() ? all : std::vector<fabric_spec>{{one}};
+  return one.empty() ? all() : std::vector<fabric_spec>{{one}};
+}
+inline std::vector<fabric_spec> wanted_fabrics() {
+  return wanted([] { return fabrics(); });
 }
 
 }  // namespace tutti::test
