@@ -175,20 +175,20 @@ result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, 
 const status& team::health() noexcept {
   if (!broken_.ok() || !allocated_) return broken_;
   if (const std::uint64_t word = load(control::poison); word != 0) {
-    const auto dead = static_cast<rank_t>(word - 1);
-    status cause = job_.net().health(dead);
-    if (cause.ok() && (word & lives)) {
-      cause = status(errc::fabric, "operations upon or of rank " + std::to_string(dead) + " were lost, as another rank reports", dead);
-    } else if (cause.ok()) {
-      const std::vector<std::uint32_t>& node = job_.where().node_of;
-      std::string text = "rank " + std::to_string(dead) + " died, as another rank reports";
-      if (node[dead] != node[job_.rank()])
-        text += and_its_host(job_.size(), [&](rank_t r) { return node[r] == node[dead]; });
-      cause = status(errc::peer_dead, std::move(text), dead);
-    }
-    fail(cause);
+    const auto rank = static_cast<rank_t>(word - 1);
+    status cause = job_.net().health(rank);
+    fail(cause.ok() ? as_reported(rank, word & lives) : cause);
   }
   return broken_;
+}
+
+status team::as_reported(rank_t rank, bool still_lives) const {
+  const std::string name = "rank " + std::to_string(rank), source = ", as another rank reports";
+  if (still_lives) return {errc::fabric, "operations upon or of " + name + " were lost" + source, rank};
+  const std::vector<std::uint32_t>& node = job_.where().node_of;
+  const bool elsewhere = node[rank] != node[job_.rank()];
+  const auto beside = [&](rank_t r) { return node[r] == node[rank]; };
+  return {errc::peer_dead, name + " died" + source + (elsewhere ? and_its_host(job_.size(), beside) : ""), rank};
 }
 
 status team::look(rank_t awaited) noexcept {
@@ -212,11 +212,12 @@ void team::fail(const status& cause) noexcept {
   if (!broken_.ok()) return;
   broken_ = cause;
   if (cause.peer() == no_rank || !attached_) return;
+  const bool dead = cause.code() == errc::peer_dead;
+  const std::uint64_t word = (std::uint64_t{cause.peer()} + 1) | (dead ? 0 : lives);
   for (std::uint32_t d = 1; d < size(); d *= 2) {
     const rank_t r = rank_of((index_ + d) % size());
-    const bool dead = cause.code() == errc::peer_dead;
     if (dead && r == cause.peer()) continue;
-    const rma_op op = signal_op({r, segment_, control::offset(control::poison)}, (std::uint64_t{cause.peer()} + 1) | (dead ? 0 : lives));
+    const rma_op op = signal_op({r, segment_, control::offset(control::poison)}, word);
     for (int tries = 0; tries < 100 && job_.net().submit({&op, 1}) == 0; ++tries) job_.net().progress();
   }
   job_.net().progress();

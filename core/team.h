@@ -69,6 +69,7 @@ class team {
 
  private:
   friend class job;
+  status as_reported(rank_t, bool still_lives) const;
   team(job& j, rank_map members, std::uint32_t index);
   // Two halves of making one, so that its key can travel in between.
   status allocate(std::uint32_t engine_lines);
