@@ -265,6 +265,17 @@ void message_transport::drain() noexcept {
     idle = link_->progress() ? 0 : idle + 1;
 }
 
+void message_transport::judge(peer& p) noexcept {
+  drain();
+  if (p.end && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
+  if (!p.end) return;
+  std::string why = p.suspicion.text();
+  // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
+  if (p.pidfd >= 0 || p.line_left) return bury(p, left(p.rank, why));
+  if (!p.line_ended) why += ranks_beside(p.rank);  // its host may be gone, and then all of these are
+  bury(p, died(p.rank, why));
+}
+
 void message_transport::judge_suspects() noexcept {
   for (std::size_t i = 0; i < suspects_.size();) {
     peer& p = *suspects_[i];
@@ -272,18 +283,7 @@ void message_transport::judge_suspects() noexcept {
       drain();
       if (p.end) bury_dead(p);
     }
-    if (p.end && now() >= p.suspected) {
-      drain();
-      if (p.end && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
-      if (p.end) {
-        // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
-        const bool lives = p.pidfd >= 0 || p.line_left;
-        std::string why = p.suspicion.text();
-        // Its host may be gone, and then all of these are.
-        if (!lives && !p.line_ended) why += ranks_beside(p.rank);
-        bury(p, lives ? left(p.rank, why) : died(p.rank, why));
-      }
-    }
+    if (p.end && now() >= p.suspected) judge(p);
     if (p.end) {
       ++i;
     } else {

@@ -226,6 +226,7 @@ class message_transport final : public transport {
   void fail_queue(peer&) noexcept;
   void close_soon(peer&) noexcept;             // safe inside a link's callbacks
   void close_endpoints() noexcept;             // of the buried
+  void judge(peer&) noexcept;
   void judge_suspects() noexcept;
   void drain() noexcept;
   bool look_for_deaths(int timeout_ms) noexcept;  // reads poll_fd_; true: something is readable
