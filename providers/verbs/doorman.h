@@ -16,6 +16,8 @@
 //   sees_life   of the receiver's queue pair: the sender's is connected to it, so it can receive; doorman_notes.cpp argues
 //               which may be connected to which. Nobody sends before it has read that of its peer: what reaches a queue
 //               pair that is not connected yet is dropped, and sent again only after the retry time, some 100 ms.
+//   lost        a queue pair of the sender's broke with operations that nobody would have been told of (clause 10). It stays
+//               set, and is told even where nothing else is to be sent (confess()).
 //
 // Deaths. The process of a peer on this host is watched by a pidfd. Whether one that does not answer is gone, or only does not
 // run, is asked of its host: see doorman_calls.cpp.

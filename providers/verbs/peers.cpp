@@ -30,8 +30,7 @@ peer* verbs_transport::peer_of(rank_t rank) noexcept {
 
 bool verbs_transport::elsewhere(rank_t rank) const noexcept { return address_of(rank).host != host_; }
 
-std::string verbs_transport::perhaps_since(rank_t rank) {
-  std::string trouble = doorman_.device_trouble();
+std::string verbs_transport::perhaps_since(rank_t rank, const std::string& trouble) const {
   if (!trouble.empty() || !elsewhere(rank)) return trouble;
   const host_id there = address_of(rank).host;
   return and_its_host(size_, [&](rank_t r) { return address_of(r).host == there; });
@@ -60,7 +59,7 @@ unsigned verbs_transport::hear_news() noexcept {
       case kind::refused: bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
       case kind::silent:
         bury(*p, doorman_.process_lives(p->rank) ? left(p->rank)
-                                                 : died(p->rank, "it does not answer" + perhaps_since(p->rank)));
+                                                 : died(p->rank, "it does not answer" + perhaps_since(p->rank, doorman_.device_trouble())));
         break;
       case kind::unreachable:
         bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " cannot be reached through " + device_.text() +

@@ -54,7 +54,7 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
     if (why.code() == errc::peer_dead || !trouble.empty()) {
       hear_rings();  // perhaps it has said goodbye
       hear_news();
-      if (p.end) bury(p, died(p.rank, std::string{why.text()} + perhaps_since(p.rank), why.native()));
+      if (p.end) bury(p, died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
     } else {
       fail(p, wc.status == IBV_WC_WR_FLUSH_ERR ? why : broken_connection(p.rank, why.text()));
     }

@@ -280,7 +280,8 @@ class verbs_transport final : public transport {
   void ask_anew(peer&) noexcept;                  // for a connection, if operations wait for one
   void probe(peer&) noexcept;
   bool elsewhere(rank_t) const noexcept;          // on another host
-  std::string perhaps_since(rank_t);              // for a sentence on its death: my device's trouble, or the ranks of its host
+  // For a sentence on its death: my device's trouble, if any, or the ranks of its host.
+  std::string perhaps_since(rank_t, const std::string& trouble) const;
 
   // sleep.cpp
   std::chrono::nanoseconds patience() noexcept;
