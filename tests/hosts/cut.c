@@ -1,5 +1,6 @@
 /* The second host is cut off while its ranks communicate: nobody answers any more, and nobody says so. Every rank must be
- * told in time of a rank that is out of its reach, and which others are on its host, whatever it waits for. Usage: cut SCENE FOLDER LIMIT
+ * told in time of a rank that is out of its reach, and which others are on its host, whatever it waits for.
+ * Usage: cut SCENE FOLDER LIMIT
  *   SCENE   barrier (the algorithm by TUTTI_BARRIER), ibarrier, put, wait (for a rank that was heard before), stranger
  *           (for one that never was); or stopped: the host is there, but its ranks do not run for a while, which is none
  *           of this, though they be sent more than anyone keeps for them

@@ -8,8 +8,8 @@
 
 enum { promised = 64 };
 
-__attribute__((visibility("default"))) int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
-               struct fi_info **info) {
+__attribute__((visibility("default"))) int fi_getinfo(uint32_t version, const char *node, const char *service,
+                                                      uint64_t flags, const struct fi_info *hints, struct fi_info **info) {
   static int (*real)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *, struct fi_info **);
   if (!real) {
     void *library = dlopen("libfabric.so.1", RTLD_NOW); /* the newest version of the function */

@@ -113,7 +113,8 @@ BOOST_AUTO_TEST_CASE(a_peer_that_ends_before_it_is_met_is_told_within_a_second) 
     p.leave(1);
     least = std::min(least, until_told(p, 10s));
     BOOST_TEST((p[0].health(1).code() == errc::peer_dead));
-    BOOST_TEST_CONTEXT(p[0].health(1).text()) BOOST_TEST(says(p[0].health(1), "rank 1 died: it does not answer (ranks of its host: 1, 2)"));
+    BOOST_TEST_CONTEXT(p[0].health(1).text())
+      BOOST_TEST(says(p[0].health(1), "rank 1 died: it does not answer (ranks of its host: 1, 2)"));
     BOOST_TEST(p.run(0, put(p.mine(0), p.at(0, 2), 4096)).ok());
   }
   BOOST_TEST((least < 1s), "told after " << least.count() / 1'000'000 << " ms");
