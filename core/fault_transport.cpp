@@ -61,8 +61,23 @@ bool fault_transport::out_of_luck(double chance, unsigned& in_a_row) noexcept {
 }
 
 std::size_t fault_transport::submit(std::span<const rma_op> ops) noexcept {
-  if (ops.empty() || !out_of_luck(dice_.plan.refuse, refused_)) return inner().submit(ops);
-  return inner().submit(ops.first(dice_.below(ops.size())));
+  if (!ops.empty() && out_of_luck(dice_.plan.refuse, refused_)) ops = ops.first(dice_.below(ops.size()));
+  return operations_ < dice_.plan.fail_operation ? submit_but_one(ops) : inner().submit(ops);
+}
+
+// One by one, until it is done: an operation is counted when it is taken.
+std::size_t fault_transport::submit_but_one(std::span<const rma_op> ops) noexcept {
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    completion* const done = ops[i].done;
+    if (done && operations_ + 1 == dice_.plan.fail_operation) {
+      done->begin();
+      done->finish({errc::fabric, "an operation upon rank " + std::to_string(ops[i].rank) + " failed, as was wished", ops[i].rank});
+    } else if (inner().submit(ops.subspan(i, 1)) == 0) {
+      return i;
+    }
+    operations_ += done != nullptr;
+  }
+  return ops.size();
 }
 
 bool fault_transport::flush(rank_t peer, completion* done) noexcept {

@@ -21,6 +21,8 @@ struct fault_plan {
   // The number, from 1, of the set-up call that fails without reaching the transport below: address, connect, add,
   // allocate, key, attach, and a group's create and join. 0: none. Run with 1, 2, 3... until a run sees no failure.
   unsigned fail_setup = 0;
+  // The number, from 1, of the operation with a completion that fails and does nothing. 0: none.
+  unsigned fail_operation = 0;
 };
 
 // Shared by the decorator and its multicast.
@@ -61,10 +63,12 @@ class fault_transport final : public forwarding_transport {
 
  private:
   bool out_of_luck(double chance, unsigned& in_a_row) noexcept;
+  std::size_t submit_but_one(std::span<const rma_op> ops) noexcept;
 
   fault_dice dice_;
   std::unique_ptr<faulty_multicast> multicast_;
   unsigned refused_ = 0, flushes_refused_ = 0, idle_ = 0;  // in a row
+  unsigned operations_ = 0;  // with a completion, that were taken
 };
 
 }  // namespace tutti

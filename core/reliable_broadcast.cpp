@@ -177,7 +177,7 @@ status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, ti
   if (s.ok()) s = team_.health();
   if (!s.ok()) {
     broken_ = s;
-    if (s.code() == errc::peer_dead) team_.fail(s);  // which tells all
+    team_.fail_if_lost(s);
   }
   if (roots) next_ = end_, seen_ = 0;
   data_ = {};

@@ -120,6 +120,12 @@ result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t ind
     keys->push_back(blob.subspan(sizeof other));
   }
   if (status s = made->attach(std::move(keys)); !s.ok()) return s;
+  // The exchange above may have ended well here, and not in another member, which then has no new team. The old one is told,
+  // and looked at until it is known that all have made the new one: from then on whatever befalls it is told in itself.
+  made->parent_ = this;
+  auto all = made->exchange({});
+  made->parent_ = nullptr;
+  if (!all) return all.error().during("making a team");
   return made;
 }
 
@@ -178,6 +184,8 @@ const status& team::health() noexcept {
     const auto rank = static_cast<rank_t>(word - 1);
     status cause = job_.net().health(rank);
     fail(cause.ok() ? as_reported(rank, word & lives) : cause);
+  } else if (parent_) {
+    if (const status& theirs = parent_->health(); !theirs.ok()) fail(theirs);
   }
   return broken_;
 }
@@ -221,6 +229,10 @@ void team::fail(const status& cause) noexcept {
     for (int tries = 0; tries < 100 && job_.net().submit({&op, 1}) == 0; ++tries) job_.net().progress();
   }
   job_.net().progress();
+}
+
+void team::fail_if_lost(const status& s) noexcept {
+  if (s.code() == errc::peer_dead || s.code() == errc::fabric) fail(s);
 }
 
 }  // namespace tutti

@@ -66,6 +66,9 @@ class team {
   const status& health() noexcept;   // cheap: looks at the poison word only
   status look(rank_t awaited) noexcept;  // asks the transport about every member; a member that left counts only if awaited
   void fail(const status&) noexcept;     // remembers, and tells the others
+  // fail(), if after this error of an engine's others might wait for this rank for ever: an operation was lost, or its peer.
+  // Other errors are the caller's own, or have come to all alike.
+  void fail_if_lost(const status&) noexcept;
 
  private:
   friend class job;
@@ -78,6 +81,7 @@ class team {
 
   job& job_;
   rank_map members_;
+  team* parent_ = nullptr;              // while this one is made
   std::uint32_t index_ = 0, lines_ = 0;
   bool allocated_ = false, attached_ = false;
   region_id region_{};

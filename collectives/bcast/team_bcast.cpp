@@ -118,10 +118,8 @@ status team_bcast::run(std::uint32_t root, std::span<std::byte> data, time_point
   if (s.ok()) s = (*a)->needs_multicast ? multicast_->run(root, data, deadline) : by_puts(**a, root, data, deadline);
   if (!s.ok()) {
     broken_ = s;
-    if (s.code() == errc::peer_dead) {
-      team_.fail(s);
-      if (words_) words_->fail(s);
-    }
+    team_.fail_if_lost(s);
+    if (words_) words_->fail_if_lost(s);
   }
   return s;
 }

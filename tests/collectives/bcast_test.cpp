@@ -72,6 +72,22 @@ BOOST_AUTO_TEST_CASE(every_algorithm_on_the_simulated_fabric) {
       }
 }
 
+// Of rank 1, which alone is told by the fabric: while teams and windows are made, or a broadcast runs. Nobody waits for ever.
+BOOST_AUTO_TEST_CASE(an_operation_that_fails_ends_the_broadcast_in_all) {
+  const std::pair<std::string, int> cases[] = {{"binomial", 32}, {"chain", 32}, {"multicast", 12}};
+  for (const auto& [name, most] : cases)
+    for (int failing = 1; failing <= most; ++failing)
+      run_ranks({"failing" + std::to_string(failing) + "(shm)"}, 4, [&, algorithm = name](rank_env& env) {
+        auto j = open_job(env);
+        auto team = take(communicator::world(*j, {.bcast = algorithm}), "world");
+        std::vector<std::byte> data(3000);
+        status s;
+        for (std::uint32_t epoch = 0; s.ok() && epoch < 100; ++epoch) s = team->broadcast(epoch % env.size, data);
+        require(!s.ok(), "told");
+        env.barrier();
+      });
+}
+
 BOOST_AUTO_TEST_CASE(every_algorithm_on_every_fabric) {
   for (const fabric_spec& f : wanted_fabrics())
     for (const std::string name : {"binomial", "chain", "multicast", ""}) {

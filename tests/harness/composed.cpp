@@ -1,6 +1,7 @@
 #include "tests/harness/composed.h"
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 
 #include "core/checked_transport.h"
@@ -94,6 +95,13 @@ result<std::unique_ptr<transport>> open_fabric(std::string_view name, const open
     plan.seed = std::hash<std::string_view>{}(params.job_id) + params.rank;
     plan.refuse = plan.idle = 0.3;
     return std::unique_ptr<transport>{std::make_unique<fault_transport>(std::move(*net), plan)};
+  }
+  if (unsigned number = 0; name.starts_with("failing")) {
+    const auto digits = name.substr(7, name.find('(') - 7);
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    auto net = open_fabric(inside(name, name.substr(0, 7 + digits.size())), params);
+    if (!net || params.rank != 1) return net;
+    return std::unique_ptr<transport>{std::make_unique<fault_transport>(std::move(*net), fault_plan{.fail_operation = number})};
   }
   if (const auto below = inside(name, "apart"); !below.empty()) {
     auto net = open_fabric(below, params);
