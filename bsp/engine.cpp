@@ -213,11 +213,18 @@ bool engine::request(call_kind kind, std::uint32_t pid, const void* address, std
   return true;
 }
 
-// Hp calls that do not go at the call (ahead.cpp). What is large is not packed but sent from where it lies, during the
-// sync, when the other process is there to place what comes: the two copies that shared memory needs then go on at the
-// same time, through a few slots that stay in the caches. What is small is packed: that is allowed, and as fast as anything.
-bool engine::goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept {
-  return bytes >= direct_least && pid != me_ && scheme_.direct && job_.net().caps().any_local_memory;
+// Hp calls that do not go at the call (ahead.cpp). What is small is packed: that is allowed, and as fast as anything. So is
+// what is large, up to a bound, where the other process reads it in place: two copies of which each finds the memory that it
+// writes in nobody's cache. Beyond, and where nothing is read in place, it is not packed but sent from where it lies, during
+// the sync, when the other process is there to place what comes: both copies go on at the same time, through a few slots,
+// which need no memory; but each slot is fetched back from the other core's cache to be written again, which takes longer
+// than all of the copying.
+bool engine::goes_direct(std::uint32_t pid, std::uint64_t bytes, std::uint64_t& packed) noexcept {
+  if (bytes < direct_least || pid == me_ || !scheme_.direct || !job_.net().caps().any_local_memory) return false;
+  const bool in_place = peers_[pid].reads_me && peers_[pid].board;
+  if (!in_place || bytes > hp_bound_ - packed) return ++hp_direct_, true;
+  packed += bytes;
+  return ++hp_packed_, false;
 }
 
 bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
@@ -225,9 +232,11 @@ bool engine::hpput(std::uint32_t pid, const void* source, const void* address, s
   bool went = false;
   if (!go_ahead(call_kind::hpput, pid, const_cast<void*>(source), address, offset, bytes, went)) return false;
   if (went) return true;
-  if (!goes_direct(pid, bytes)) return put_slowly(call_kind::hpput, pid, source, address, offset, bytes);
+  if (!check_pid("bsp_hpput", pid)) return false;
+  if (!goes_direct(pid, bytes, lanes_[pid].hp_put))
+    return put_slowly(call_kind::hpput, pid, source, address, offset, bytes);
   std::uint32_t area;
-  if (!check_pid("bsp_hpput", pid) || !find_area("bsp_hpput", pid, address, offset, bytes, area)) return false;
+  if (!find_area("bsp_hpput", pid, address, offset, bytes, area)) return false;
   if (watched_) saw(call_kind::hpput, pid, source, area, offset, bytes);
   lanes_[pid].direct.push_back({static_cast<const std::byte*>(source), offset, bytes, area});
   return true;
@@ -237,7 +246,8 @@ bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset,
   bool went = false;
   if (!go_ahead(call_kind::hpget, pid, into, address, offset, bytes, went)) return false;
   if (went) return true;
-  return request(call_kind::hpget, pid, address, offset, into, bytes, goes_direct(pid, bytes));
+  if (!check_pid("bsp_hpget", pid)) return false;
+  return request(call_kind::hpget, pid, address, offset, into, bytes, goes_direct(pid, bytes, lanes_[pid].hp_got));
 }
 
 // --- messages ----------------------------------------------------------------------------------------------------

@@ -63,6 +63,9 @@ class engine final : private record_sink {
   // How often large puts to a process were left for it to read, or pushed, in a superstep; for tests.
   std::uint64_t bulk_pulled() const noexcept { return bulk_pulled_; }
   std::uint64_t bulk_pushed() const noexcept { return bulk_pushed_; }
+  // Large hp calls that did not go at the call: packed, or moved from where the data lie.
+  std::uint64_t hp_packed() const noexcept { return hp_packed_; }
+  std::uint64_t hp_direct() const noexcept { return hp_direct_; }
   // As if so many empty ones had passed, an even number. For tests; all processes do it between the same syncs.
   void pass(std::uint64_t supersteps) noexcept { epoch_ += supersteps; }
   const status& error() const noexcept { return error_; }
@@ -153,6 +156,7 @@ class engine final : private record_sink {
     std::vector<rma_op> ahead;             // of hp calls that go at the call: what could not go yet,
     std::size_t ahead_taken = 0;           // from here on
     bool put_ahead = false;                // hp puts went, or wait there, in this superstep
+    std::uint64_t hp_put = 0, hp_got = 0;  // bytes of large hp calls that are packed, in this superstep
   };
 
   // A peer's part in an area, as it told.
@@ -214,6 +218,7 @@ class engine final : private record_sink {
   static constexpr std::uint32_t slot_data = slot_bytes - sizeof(chunk_head);
   static constexpr std::uint32_t direct_front = 64;    // of a chunk: head and header, before the bytes of an hp put
   static constexpr std::uint64_t direct_least = 8192;  // bytes: smaller hp puts are packed like others
+  static constexpr std::uint64_t most_hp_packed = std::uint64_t{4} << 20;  // of larger ones, for one process in a superstep
   static constexpr std::uint64_t most_words = 8 * put4::most_units;  // bytes
   static constexpr std::uint32_t no_process = ~std::uint32_t{0};
 
@@ -239,7 +244,7 @@ class engine final : private record_sink {
                   std::uint64_t bytes);
   bool request(call_kind, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
                std::uint64_t bytes, bool direct);
-  bool goes_direct(std::uint32_t pid, std::uint64_t bytes) const noexcept;
+  bool goes_direct(std::uint32_t pid, std::uint64_t bytes, std::uint64_t& packed) noexcept;
   void close_run(lane&) noexcept;
   void saw(call_kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset, std::uint64_t bytes);
   bool open_run(const char* call, lane&, std::uint32_t pid, const void* address, std::uint32_t area, std::uint64_t offset,
@@ -329,6 +334,8 @@ class engine final : private record_sink {
   message_queue queue_{memory_};
   puller puller_;
   bulk_way bulk_way_;
+  std::uint64_t hp_bound_ = 0;             // bytes of large hp calls that are packed for one process
+  std::uint64_t hp_packed_ = 0, hp_direct_ = 0;
   std::uint64_t bulk_pulled_ = 0, bulk_pushed_ = 0;  // destinations, by superstep, to which large puts went so
   struct registration {                    // of an area of mine, for the fabric; of other memory until the sync
     std::uint32_t number;                  // no_area: other memory

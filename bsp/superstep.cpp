@@ -52,6 +52,7 @@ void engine::begin_superstep() noexcept {
     if (!l.direct.empty()) l.direct.clear();
     if (!l.bulk.empty()) l.bulk.clear(), l.load = {};
     l.put_ahead = false;
+    l.hp_put = l.hp_got = 0;
   }
 }
 

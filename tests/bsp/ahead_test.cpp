@@ -1,5 +1,5 @@
 // Hp calls go to the fabric at the call: the bytes are there though nobody enters a sync. Where memory is shared they go
-// in the sync, because that costs less (bsp/ahead.cpp), and there is nothing to see here.
+// in the sync, because that costs less (bsp/ahead.cpp); there large ones are packed up to a bound (engine::goes_direct).
 #define BOOST_TEST_MODULE bsp_ahead
 #include <boost/test/unit_test.hpp>
 
@@ -87,4 +87,32 @@ BOOST_AUTO_TEST_CASE(bytes_arrive_before_the_sync) {
       run_ranks(fabric, 2, [&](rank_env& env) {
         arrive_before_the_sync(env, how, fabric.name == "sim:wild" || fabric.name == "sim:tcp");
       });
+}
+
+// Of 100 kB each. With 4 MiB of buffers and two processes 128 KiB of them are packed: one.
+BOOST_AUTO_TEST_CASE(where_memory_is_shared_large_ones_are_packed_up_to_a_bound) {
+  run_ranks({"shm"}, 2, [](rank_env& env) {
+    auto j = open_job(env);
+    auto e = take(bsp::engine::open(j->world(), {.memory = 4 << 20}), "engine");
+    constexpr std::size_t n = 12500, times = 5;
+    const std::uint32_t other = 1 - env.rank;
+    words area(times * n), fixed = pattern(7000 + env.rank, times * n), got(times * n);
+    must(e->push_reg(area.data(), 8 * area.size()) && e->push_reg(fixed.data(), 8 * fixed.size()), *e);
+    must(e->sync(), *e);
+    for (std::uint64_t step = 1; step <= 4; ++step) {
+      const std::uint64_t packed = e->hp_packed(), direct = e->hp_direct();
+      const words sent = pattern((step << 32) + env.rank, times * n);
+      std::fill(got.begin(), got.end(), 0);
+      for (std::size_t i = 0; i < times; ++i) {
+        must(e->hpput(other, &sent[i * n], area.data(), 8 * i * n, 8 * n), *e);
+        must(e->hpget(other, fixed.data(), 8 * i * n, &got[i * n], 8 * n), *e);
+      }
+      must(e->sync(), *e);
+      require(here(area, pattern((step << 32) + other, times * n)), "what was put");
+      require(here(got, pattern(7000 + other, times * n)), "what was got");
+      require_equal(e->hp_packed() - packed, 2u, "packed: a put and a get");
+      require_equal(e->hp_direct() - direct, 2 * (times - 1), "not packed");
+    }
+    must(e->leave(), *e);
+  });
 }
