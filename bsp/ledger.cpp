@@ -148,8 +148,9 @@ bool measure_machine(engine& e, machine& m) {
 
 ledger::ledger(std::uint32_t processes, const machine& m) : machine_(m), with_(processes), left_(clock::now()) {}
 
-void ledger::enter(const void* site) noexcept {
+void ledger::enter(const void* site, info_way way) noexcept {
   site_ = site;
+  way_ = way;
   entered_ = clock::now();
 }
 
@@ -159,6 +160,7 @@ void ledger::leave() {
     const auto [at, fresh] = site_numbers_.try_emplace(site_, static_cast<std::uint32_t>(sites_.size()));
     if (fresh) sites_.push_back(site_);
     supersteps_.push_back({ns(entered_ - left_), ns(now - entered_), at->second, static_cast<std::uint32_t>(busy_.size())});
+    ways_.push_back(way_);
     for (const std::uint32_t pid : busy_) {
       const traffic& t = with_[pid];
       flows_.push_back({pid, static_cast<std::uint32_t>(t.calls), t.out, t.in});
@@ -182,9 +184,10 @@ std::string ledger::own_part() const {
   }
   append(out, static_cast<std::uint32_t>(supersteps_.size()));
   std::size_t next = 0;
-  for (const superstep& s : supersteps_) {
-    append(out, s);
-    for (std::uint32_t k = 0; k < s.flows; ++k) append(out, flows_[next++]);
+  for (std::size_t i = 0; i < supersteps_.size(); ++i) {
+    append(out, supersteps_[i]);
+    append(out, ways_[i]);
+    for (std::uint32_t k = 0; k < supersteps_[i].flows; ++k) append(out, flows_[next++]);
   }
   return out;
 }
@@ -199,7 +202,7 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
     return true;
   }
   const std::uint32_t p = e.nprocs();
-  std::fprintf(f, "{\"tutti_bsp_profile\":1,\"program\":%s,\"provider\":%s,\"processes\":%u,\"g_ns_per_byte\":%.6g,"
+  std::fprintf(f, "{\"tutti_bsp_profile\":2,\"program\":%s,\"provider\":%s,\"processes\":%u,\"g_ns_per_byte\":%.6g,"
                   "\"l_ns\":%.6g,\"dropped\":%llu,\n\"sites\":[",
                quoted(program_name()).c_str(), quoted(provider).c_str(), p, machine_.g_ns_per_byte, machine_.l_ns,
                static_cast<unsigned long long>(dropped_));
@@ -218,14 +221,16 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
     const auto n = from[i].take<std::uint32_t>();
     count = i == 0 ? n : std::min(count, n);
   }
-  std::fputs("],\n\"supersteps\":[", f);
+  std::fputs("],\n\"ways\":[\"words\",\"dissemination\",\"multicast\"],\n\"supersteps\":[", f);  // as info_way
   std::vector<std::uint64_t> work(p), sync(p), sent(p), received(p), calls(p);
   for (std::uint32_t s = 0; s < count; ++s) {
     std::fill(sent.begin(), sent.end(), 0), std::fill(received.begin(), received.end(), 0);
     std::uint32_t site = 0;
+    info_way way{};
     for (std::uint32_t i = 0; i < p; ++i) {
       const auto own = from[i].take<superstep>();
-      if (i == 0) site = own.site;
+      const auto went = from[i].take<info_way>();
+      if (i == 0) site = own.site, way = went;
       work[i] = own.work_ns, sync[i] = own.sync_ns, calls[i] = 0;
       for (std::uint32_t k = 0; k < own.flows; ++k) {
         const auto flowed = from[i].take<flow>();
@@ -240,7 +245,7 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
       if (column != columns[0]) std::fputc(',', f);
       list(f, *column);
     }
-    std::fputc(']', f);
+    std::fprintf(f, ",%u]", static_cast<unsigned>(way));
   }
   std::fputs("]}\n", f);
   const bool full = std::ferror(f) != 0;

@@ -66,7 +66,7 @@ bool engine::leave() {
 
 bool engine::finish(bool leaving, const void* site) {
   queue_.clear();
-  if (ledger_) ledger_->enter(site);
+  if (ledger_) ledger_->enter(site, by_words_ ? info_way::direct : info_way_);
   const char* const call = leaving ? "bsp_end" : "bsp_sync";
   if (checker_)
     if (status s = checker_->judge(epoch_); !s.ok()) return fail(s.during(call));

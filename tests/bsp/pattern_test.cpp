@@ -2,7 +2,11 @@
 // of an empty superstep, supersteps go by words alone where all are likely to have something for most others.
 // bsp_pattern [Boost.Test's options] [-- [--seeds K] [--from S]]: random programs on K simulated fabrics
 #define BOOST_TEST_MODULE bsp_pattern
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
 
 #include "bsp/engine.h"
 #include "core/forwarding_transport.h"
@@ -182,6 +186,42 @@ BOOST_AUTO_TEST_CASE(a_loop_of_both) {
     ok = ok && e->leave();
     require(ok, e->error().text());
   });
+}
+
+// A profile says of each superstep by which way its infos went.
+BOOST_AUTO_TEST_CASE(the_ledger_tells_the_way) {
+  for (const bool multicast : {false, true}) {
+    const std::string file = (std::filesystem::temp_directory_path() / ("tutti-ledger-" + std::to_string(::getpid()))).string();
+    on_near_fabric(multicast, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto e = take(bsp::engine::open(j->world(), {}), "engine");
+      std::vector<std::uint64_t> area(n);
+      bool ok = e->push_reg(area.data(), 8 * n) && e->sync();
+      bsp::ledger book(n, {});
+      e->watch(&book, {});
+      std::string went;
+      for (std::uint64_t step = 0; ok && step < 40; ++step) {
+        const std::uint64_t before = e->by_words_instead();
+        if (step / 10 % 2)
+          for (std::uint32_t q = 0; ok && q < n; ++q) ok = e->put(q, &step, area.data(), 8 * e->pid(), 8);
+        ok = ok && e->sync();
+        went += e->by_words_instead() > before ? '0' : multicast ? '2' : '1';
+      }
+      e->watch(nullptr, {});
+      status why;
+      ok = ok && book.write(*e, file, "simulated", why) && e->leave();
+      require(ok, e->error().text());
+      require(why, "writing");
+      if (e->pid() != 0) return;
+      std::string told;
+      std::ifstream in(file);
+      for (std::string line; std::getline(in, line);)
+        if (line.starts_with("[0,")) told += line[line.find_last_of("0123456789")];
+      std::filesystem::remove(file);
+      require(told == went, "the ways in the profile are " + told + ", those taken " + went);
+      require(told.find('0') != told.npos && told.find(multicast ? '2' : '1') != told.npos, "both ways were taken: " + told);
+    });
+  }
 }
 
 BOOST_AUTO_TEST_CASE(schemes_that_name_a_way_keep_it) {

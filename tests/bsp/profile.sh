@@ -13,9 +13,9 @@ TUTTI_PROVIDER=shm TUTTI_BSP_PROFILE=$work/costs.json timeout -k 2 60 "$tutti" r
 [ -s costs.json ] || fail "no profile"
 [ "$(grep -c '^\[[0-9]*,\[' costs.json)" = 32 ] || fail "not 32 supersteps in the profile"
 # Everyone sends 524288 bytes to the next and receives as many, by one call.
-grep -q ',\[524288,524288,524288\],\[524288,524288,524288\],\[1,1,1\]\]' costs.json || fail "the volume of the puts"
+grep -q ',\[524288,524288,524288\],\[524288,524288,524288\],\[1,1,1\],[0-2]\]' costs.json || fail "the volume of the puts"
 # A get is its owner's to send and its caller's to receive.
-grep -q ',\[1000,1000,1000\],\[1000,1000,1000\],\[1,1,1\]\]' costs.json || fail "the volume of the gets"
+grep -q ',\[1000,1000,1000\],\[1000,1000,1000\],\[1,1,1\],[0-2]\]' costs.json || fail "the volume of the gets"
 
 # Process 1 computes for 20 ms in ten supersteps: by the clock at least as long, whoever else has the machine.
 late=$(grep -Eo '^\[[0-9]+,\[[0-9]+,[0-9]+' costs.json | cut -d, -f3 | awk '$1 >= 20000000' | wc -l)
@@ -43,9 +43,29 @@ sed -n 3p out | grep -q "^  $second.*: The data cost " || fail "the second is no
 for part in '<svg' 'Most worth mending' 'Where the time went' 'By sync'; do
   grep -q "$part" costs.json.html || fail "the page lacks $part"
 done
+# By which way the infos went: by one, where a scheme names it; and by two.
+way() {  # SCHEME NUMBER NAME
+  TUTTI_BSP=$1 TUTTI_PROVIDER=shm TUTTI_BSP_PROFILE=$work/way.json timeout -k 2 60 "$tutti" run -n 3 "$program" >out 2>&1 ||
+    fail "the program by $1"
+  [ "$(grep -c "^\[.*\],$2\]" way.json)" = 32 ] || fail "by $1 not all infos went by $3"
+  "$tutti" bsp-report way.json >out 2>&1 || fail "bsp-report"
+  grep -q "^32 supersteps .*, infos by $3; most" out || fail "the infos of $1 are not told to go by $3"
+}
+way B 0 words
+way D 1 dissemination
+way M 2 multicast
+awk '/^\[[0-9]+,\[/ { sub(/\],[0-2]\]/, ++n % 4 ? "],0]" : "],2]") } { print }' costs.json >two.json
+"$tutti" bsp-report two.json >out 2>&1 || fail "bsp-report"
+grep -q '^32 supersteps .*, infos by words 24, multicast 8; most' out || fail "two ways are not told"
+grep -q '<td>words 24, multicast 8</td>' two.json.html || fail "the page does not tell two ways"
+grep -q '<td>words 15, multicast 5</td></tr>' two.json.html || fail "the page does not tell those of a sync"
+sed 's/^\(\[.*\],\)[0-2]\]/\17]/' costs.json >seven.json
+"$tutti" bsp-report seven.json >out 2>&1 && fail "a way that is not listed is taken"
+grep -q 'seven.json: a superstep names a way' out || fail "the error does not say what is wrong"
+
 grep -Eq '(src|href)="?(http|//)' costs.json.html && fail "the page needs something outside it"
 
-echo '{"tutti_bsp_profile":1}' >cut.json
+echo '{"tutti_bsp_profile":2}' >cut.json
 "$tutti" bsp-report cut.json >out 2>&1 && fail "a profile that is cut short is taken"
 grep -q 'cut.json: ' out || fail "the error does not name the file"
 "$tutti" bsp-report none.json >out 2>&1 && fail "a file that is not there is taken"

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "core/listing.h"
 #include "tools/perf/words.h"
 
 namespace tutti::tools {
@@ -31,6 +32,8 @@ superstep_cost cost_of(const ledger_file& file, const superstep_record& r) {
 bsp_analysis analyse(const ledger_file& file) {
   bsp_analysis out;
   out.sites.resize(file.sites.size());
+  out.by_way.resize(file.ways.size());
+  for (site_summary& s : out.sites) s.by_way.resize(file.ways.size());
   std::vector<std::vector<std::uint64_t>> longest(file.sites.size(), std::vector<std::uint64_t>(file.processes));
   for (const superstep_record& r : file.supersteps) {
     const superstep_cost c = cost_of(file, r);
@@ -38,6 +41,7 @@ bsp_analysis analyse(const ledger_file& file) {
     out.total.add(c);
     out.sites[r.site].total.add(c);
     ++out.sites[r.site].supersteps;
+    ++out.by_way[r.way], ++out.sites[r.site].by_way[r.way];
     ++longest[r.site][static_cast<std::size_t>(std::max_element(r.work.begin(), r.work.end()) - r.work.begin())];
   }
   for (std::uint32_t i = 0; i < out.sites.size(); ++i) {
@@ -57,6 +61,17 @@ bsp_analysis analyse(const ledger_file& file) {
   out.to_mend = out.sites;
   std::sort(out.to_mend.begin(), out.to_mend.end(), [](const auto& a, const auto& b) { return a.gain > b.gain; });
   if (out.to_mend.size() > 3) out.to_mend.resize(3);
+  return out;
+}
+
+std::string ways_taken(const ledger_file& file, const std::vector<std::uint64_t>& by_way) {
+  std::vector<std::size_t> ways;
+  for (std::size_t i = 0; i < by_way.size(); ++i)
+    if (by_way[i]) ways.push_back(i);
+  if (ways.size() == 1) return file.ways[ways[0]];
+  std::stable_sort(ways.begin(), ways.end(), [&](std::size_t a, std::size_t b) { return by_way[a] > by_way[b]; });
+  std::string out;
+  for (const std::size_t i : ways) add_to_list(out, file.ways[i] + " " + std::to_string(by_way[i]));
   return out;
 }
 

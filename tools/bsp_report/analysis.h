@@ -32,6 +32,7 @@ struct site_summary {
   std::uint32_t site = 0;
   std::uint64_t supersteps = 0;
   superstep_cost total;
+  std::vector<std::uint64_t> by_way; // supersteps whose infos went so, as ledger_file::ways
   std::uint32_t slowest = 0;         // the process that computed longest, most often
   double slowest_share = 0;          // in how many of these supersteps
   loss worst = loss::imbalance;      // what most could be gained from
@@ -40,11 +41,15 @@ struct site_summary {
 
 struct bsp_analysis {
   superstep_cost total;
+  std::vector<std::uint64_t> by_way;
   std::vector<superstep_cost> supersteps;
   std::vector<site_summary> sites;   // by time, the longest first
   std::vector<site_summary> to_mend; // at most three, what most could be gained from first
 };
 bsp_analysis analyse(const ledger_file&);
+
+// "words", where all went so; else how many by each: "multicast 5, words 3".
+std::string ways_taken(const ledger_file&, const std::vector<std::uint64_t>& by_way);
 
 std::string advice(const ledger_file&, const site_summary&);  // one sentence or two
 

@@ -16,6 +16,7 @@ struct sync_site {
 struct superstep_record {
   std::uint32_t site = 0;
   std::vector<double> work, sync, sent, received, calls;
+  std::uint32_t way = 0;          // by which its infos went, of ledger_file::ways
 };
 
 struct ledger_file {
@@ -24,6 +25,7 @@ struct ledger_file {
   double g_ns_per_byte = 0, l_ns = 0;
   std::uint64_t dropped = 0;
   std::vector<sync_site> sites;
+  std::vector<std::string> ways;  // "words", ...
   std::vector<superstep_record> supersteps;
 };
 

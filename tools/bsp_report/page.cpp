@@ -52,7 +52,8 @@ std::string where_it_went(const bsp_analysis& a) {
 
 std::string table(const ledger_file& file, const bsp_analysis& a) {
   std::string out = "<div class=\"wide\"><table><thead><tr><th>sync at</th><th>supersteps</th><th>time</th><th>share</th><th>w</th>"
-                    "<th>waiting</th><th>h</th><th>calls</th><th>w + g h + l</th><th>measured</th></tr></thead><tbody>\n";
+                    "<th>waiting</th><th>h</th><th>calls</th><th>w + g h + l</th><th>measured</th><th>infos by</th></tr></thead>"
+                    "<tbody>\n";
   for (const site_summary& s : a.sites) {
     const auto n = static_cast<double>(s.supersteps);
     char calls[32];
@@ -61,7 +62,7 @@ std::string table(const ledger_file& file, const bsp_analysis& a) {
            short_time(s.total.measured) + "</td><td>" + percent(s.total.measured / a.total.measured) + "</td><td>" +
            short_time(s.total.work / n) + "</td><td>" + short_time(s.total.waiting / n) + "</td><td>" +
            short_bytes(s.total.h / n) + "</td><td>" + calls + "</td><td>" + short_time(s.total.predicted() / n) + "</td><td>" +
-           short_time(s.total.measured / n) + "</td></tr>\n";
+           short_time(s.total.measured / n) + "</td><td>" + escaped(ways_taken(file, s.by_way)) + "</td></tr>\n";
   }
   return out + "</tbody></table></div>\n";
 }
@@ -74,7 +75,7 @@ std::string to_mend(const ledger_file& file, const bsp_analysis& a) {
   return out + "</ol>\n";
 }
 
-std::vector<text_pair> about(const ledger_file& file) {
+std::vector<text_pair> about(const ledger_file& file, const bsp_analysis& a) {
   char g[64];
   std::snprintf(g, sizeof g, "%.3g ns a byte (%.3g a word of 8)", file.g_ns_per_byte, 8 * file.g_ns_per_byte);
   return {{"program", file.program},
@@ -83,7 +84,8 @@ std::vector<text_pair> about(const ledger_file& file) {
           {"supersteps", std::to_string(file.supersteps.size()) +
                              (file.dropped ? ", and " + std::to_string(file.dropped) + " later ones that were not kept" : "")},
           {"g", g},
-          {"l", short_time(file.l_ns)}};
+          {"l", short_time(file.l_ns)},
+          {"infos by", ways_taken(file, a.by_way)}};
 }
 
 }  // namespace
@@ -100,8 +102,9 @@ std::string to_page(const ledger_file& file, const bsp_analysis& a) {
          section("How to read it",
                  "A superstep should cost w + g h + l: w is the longest computation of any process, h the most bytes that any "
                  "process sends or receives, g what a byte costs in long blocks and l what an empty superstep costs. g and l were "
-                 "measured by the program itself before it began. Waiting is w less the mean of all processes.",
-                 facts(about(file))));
+                 "measured by the program itself before it began. Waiting is w less the mean of all processes. Infos are what, in "
+                 "each sync, all tell all of what is to come: by words from each to each, by dissemination, or gathered and multicast.",
+                 facts(about(file, a))));
 }
 
 }  // namespace tutti::tools
