@@ -63,6 +63,7 @@ class engine final : private record_sink {
   // How often large puts to a process were left for it to read, or pushed, in a superstep; for tests.
   std::uint64_t bulk_pulled() const noexcept { return bulk_pulled_; }
   std::uint64_t bulk_pushed() const noexcept { return bulk_pushed_; }
+  std::uint64_t bulk_reads() const noexcept { return puller_.operations(); }  // by this process
   // Large hp calls that did not go at the call: packed, or moved from where the data lie.
   std::uint64_t hp_packed() const noexcept { return hp_packed_; }
   std::uint64_t hp_direct() const noexcept { return hp_direct_; }

@@ -30,7 +30,7 @@ void puller::plan() {
 void puller::merge() {
   const capabilities& caps = job_.net().caps();
   const std::uint64_t most = caps.max_bytes ? std::min(caps.max_bytes, most_bytes) : most_bytes;
-  const std::size_t most_slices = std::min<std::size_t>(caps.max_slices, 255);
+  const std::size_t most_slices = scatters_ ? std::min<std::size_t>(caps.max_slices, 255) : 1;
   ops_.clear(), slices_.clear();
   slices_.reserve(pulls_.size());  // operations point into it
   for (std::size_t i = 0; i < pulls_.size();) {

@@ -18,7 +18,8 @@ class puller {
  public:
   static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;  // of one read, so that several processes' are under way
 
-  explicit puller(job& j) noexcept : job_(j) {}
+  // `scatters`: several puts by one read, where the fabric has scatter lists.
+  puller(job& j, bool scatters) noexcept : job_(j), scatters_(scatters) {}
   ~puller();
   puller(const puller&) = delete;
   puller& operator=(const puller&) = delete;
@@ -46,6 +47,7 @@ class puller {
   void merge();
 
   job& job_;
+  bool scatters_;
   std::vector<pull> pulls_;
   std::vector<rma_op> ops_;
   std::vector<slice> slices_;

@@ -10,7 +10,7 @@
 
 namespace tutti::bsp {
 
-enum class scheme : std::uint8_t { automatic, baseline, compressed, dissemination, multicast, rdma };
+enum class scheme : std::uint8_t { automatic, baseline, compressed, dissemination, multicast, rdma, single_reads };
 enum class info_choice : std::uint8_t { chosen, direct, dissemination, multicast };
 
 struct scheme_row {
@@ -23,6 +23,7 @@ struct scheme_row {
   bool direct;         // large hp calls are not packed
   std::uint64_t pulls_from;  // bytes: puts of so many stay with the sender until they are read; 0: where the fabric reads by
                              // itself (transport::native_towards) and it pays, for each destination and superstep
+  bool scatters;       // reads of such puts go by scatter lists, several puts a read; else each put is read by itself
   info_choice infos;
   std::string_view meaning;
 };

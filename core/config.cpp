@@ -39,9 +39,9 @@ constexpr knob_row table[] = {
      "seconds that start-up and other set-up may take"},
     {knob::check, "check", knob_kind::number, "0", "", 0, 1,
      "1: verify ranks, offsets, alignment and sizes of every operation; the same in all ranks"},
-    {knob::bsp, "bsp", knob_kind::word, "auto", "auto|B|H|D|M|R", 0, 0,
+    {knob::bsp, "bsp", knob_kind::word, "auto", "auto|B|H|D|M|R|N", 0, 0,
      "how bsp_sync exchanges: auto, or one way for all (Birk 2006): B baseline, H short headers, D words by "
-     "dissemination, M by multicast, R RDMA reads"},
+     "dissemination, M by multicast, R RDMA reads, N those without scatter lists"},
     {knob::bsp_memory_mib, "bsp_memory_mib", knob_kind::number, "0", "", 0, 1u << 24,
      "most MiB a process packs puts, gets and sends into; 0: a quarter of the machine's, shared by the node's ranks"},
     {knob::bsp_check, "bsp_check", knob_kind::number, "0", "", 0, 1,

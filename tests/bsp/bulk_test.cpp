@@ -128,6 +128,33 @@ BOOST_AUTO_TEST_CASE(by_destination_and_superstep) {
   });
 }
 
+// R and N of Birk's figure 3: how many puts a read fetches. Each process puts every other word to the next.
+BOOST_AUTO_TEST_CASE(scatter_lists) {
+  constexpr std::uint32_t puts = 600;
+  for (const char* fabric : {"sim", "shm", "far(shm)"})
+    for (const bsp::scheme how : {bsp::scheme::rdma, bsp::scheme::single_reads})
+      run_ranks({fabric}, 3, [&](rank_env& env) {
+        auto j = open_job(env);
+        auto e = take(bsp::engine::open(j->world(), {.how = how}), "engine");
+        const std::uint64_t me = e->pid(), next = (me + 1) % 3, before = (me + 2) % 3;
+        std::vector<std::uint64_t> area(2 * puts);
+        bool ok = e->push_reg(area.data(), 8 * area.size()) && e->sync();
+        const std::uint64_t had = e->bulk_reads();
+        for (std::uint64_t i = 0; ok && i < puts; ++i) {
+          const std::uint64_t value = me << 32 | i;
+          ok = e->put(static_cast<std::uint32_t>(next), &value, area.data(), 16 * i, 8);
+        }
+        ok = ok && e->sync();
+        require(ok, e->error().text());
+        for (std::uint64_t i = 0; i < puts; ++i)
+          require(area[2 * i] == (before << 32 | i) && area[2 * i + 1] == 0, "word " + std::to_string(2 * i));
+        const std::uint32_t slices = std::min(j->net().caps().max_slices, 255u);
+        require_equal(e->bulk_reads() - had, how == bsp::scheme::rdma ? (puts + slices - 1) / slices : puts, "reads");
+        const bool left = e->leave();
+        require(left, e->error().text());
+      });
+}
+
 BOOST_AUTO_TEST_CASE(of_two_puts_to_one_place_one_is_whole) {
   for (const char* fabric : {"sim", "sim:wild", "far(shm)", "router(shm+far(shm))"}) run_ranks({fabric}, 4, puts_to_one_place);
 }

@@ -42,7 +42,8 @@ void run_programs(const fabric_spec& fabric, std::uint32_t n, const plan& p) {
 }
 
 constexpr bsp::scheme every_scheme[] = {bsp::scheme::automatic, bsp::scheme::baseline, bsp::scheme::compressed,
-                                        bsp::scheme::dissemination, bsp::scheme::multicast, bsp::scheme::rdma};
+                                        bsp::scheme::dissemination, bsp::scheme::multicast, bsp::scheme::rdma,
+                                        bsp::scheme::single_reads};
 
 // A fabric that must know local memory, as adapters do; whoever names other memory ends there.
 class registered_only final : public forwarding_transport {

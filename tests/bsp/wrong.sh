@@ -81,7 +81,7 @@ case ${TUTTI_PROVIDER:-shm} in
   *) TUTTI_BSP_MEMORY_MIB=6 scene received_too_much 'process 0: bsp_sync: process 0 has ' "bytes from process" 'bsp_send' '6 MiB' 'TUTTI_BSP_MEMORY_MIB' ;;
 esac
 TUTTI_BSP_MEMORY_MIB=7 scene received_many 'process 0: bsp_sync: process 0 has ' 'one of 1 bytes from process' '7 MiB' 'TUTTI_BSP_MEMORY_MIB'
-TUTTI_BSP=Q scene put_beyond 'TUTTI_BSP=Q' 'auto|B|H|D|M|R'
+TUTTI_BSP=Q scene put_beyond 'TUTTI_BSP=Q' 'auto|B|H|D|M|R|N'
 if [ "$ranks" -gt 1 ]; then
   scene pushes_alone 'registered differently in superstep 2'
   scene pops_alone 'registered differently in superstep 2'
