@@ -1,5 +1,6 @@
 // Engines upon verbs, from and into memory of the user's that was never registered: over adapters that exist in this process
 // alone, where ranks are its threads.
+// verbs_fake_engines --run_test=many_seeds -- [--seeds K] [--from S]: K random BSP programs by each scheme
 #define BOOST_TEST_MODULE fake_engines
 #include <boost/test/unit_test.hpp>
 
@@ -8,6 +9,7 @@
 #include "collectives/communicator.h"
 #include "tests/bsp/model.h"
 #include "tests/collectives/job_env.h"
+#include "tests/harness/arguments.h"
 #include "tests/verbs/fake_party.h"
 
 using namespace tutti;
@@ -34,6 +36,38 @@ BOOST_AUTO_TEST_CASE(bsp_programs) {
           const bool left = e->leave();
           require(left, e->error().text());
         }, as_threads(most));
+}
+
+// As many as cost seconds, since no network is in between: by every scheme, between processes all of whom the adapters join,
+// and between two nodes. In every eighth program puts are large enough to be read from their sender, where that pays.
+BOOST_AUTO_TEST_CASE(many_seeds) {
+  const std::uint64_t seeds = std::stoull(argument("--seeds", "24")), from = std::stoull(argument("--from", "200000"));
+  fake::install(roce(4));
+  const shared_words bulk(2);  // how often large puts were pulled, and pushed, where that is chosen
+  for (const char* fabric : {"verbs", "router(shm+verbs)"})
+    for (const std::uint32_t n : {2u, 3u, 4u}) {
+      const bool alone = fabric == std::string_view{"verbs"};
+      const std::uint64_t share = (seeds + 5) / 6, first = from + n * 1000000 + (alone ? 0 : 500000);
+      const bool ran = run_ranks({fabric}, n, [&](rank_env& env) {
+        auto j = open_job(env);
+        for (const bsp::scheme_row& row : bsp::schemes()) {
+          if (row.id == bsp::scheme::multicast && !j->net().mcast()) fail("no multicast");
+          auto e = take(bsp::engine::open(j->world(), {.how = row.id}), "engine");
+          for (std::uint64_t k = 0; k < share; ++k)
+            run_random_program(*e, first + k, {.most_bytes = k % 8 == 1 ? 200'000u : 3000u, .large = k % 8 == 1});
+          if (row.id == bsp::scheme::automatic) bulk[0] += e->bulk_pulled(), bulk[1] += e->bulk_pushed();
+          const bool left = e->leave();
+          require(left, e->error().text());
+        }
+        env.barrier();
+        for (const std::string& b : fake::breaches()) fail(b);
+      }, {.timeout = std::chrono::seconds(45 + seeds / 4) * time_scale, .seed = first, .threads = true});
+      BOOST_TEST(ran, fabric << " cannot be used here");
+      BOOST_TEST_MESSAGE(fabric << ", " << n << " processes: " << share << " programs by each of " << bsp::schemes().size()
+                                << " schemes, from seed " << first);
+    }
+  BOOST_TEST_MESSAGE("large puts: pulled " << bulk[0] << " times, pushed " << bulk[1] << " times");
+  if (seeds >= 24) BOOST_TEST((bulk[0] > 0 && bulk[1] > 0), "both ways are taken");
 }
 
 BOOST_AUTO_TEST_CASE(broadcasts) {
