@@ -1,6 +1,7 @@
 // The way of the infos follows the traffic: on fabrics where bytes by dissemination, or by multicast, are the cheapest way
 // of an empty superstep, supersteps go by words alone where all are likely to have something for most others.
-// bsp_pattern [Boost.Test's options] [-- [--seeds K] [--from S]]: random programs on K simulated fabrics
+// bsp_pattern [Boost.Test's options] [-- [--seeds K] [--from S] [--fabric NAME]]: random programs on K simulated fabrics, and
+// K times on each fabric that can be used here, or on this one
 #define BOOST_TEST_MODULE bsp_pattern
 #include <unistd.h>
 
@@ -46,7 +47,7 @@ class says_it_costs final : public forwarding_transport, public multicast {
     caps_.cost = cost;
   }
   const capabilities& caps() const noexcept override { return caps_; }
-  multicast* mcast() noexcept override { return this; }
+  multicast* mcast() noexcept override { return inner().mcast() ? this : nullptr; }
   limits query() const noexcept override {
     limits l = below().query();
     l.latency_us = 0.1;
@@ -137,8 +138,9 @@ void switches(rank_env& env, info_way way, std::uint32_t from) {
   must(e->leave());
 }
 
-// Programs of dense and nearly empty supersteps, one after the other on one engine.
-void run_programs(rank_env& env, info_way way, std::uint64_t first_seed, std::uint32_t programs) {
+// Programs of dense and nearly empty supersteps, one after the other on one engine. `in_place`: chunks are read where they were
+// packed, so no words go besides, and nothing is gained by words alone.
+void run_programs(rank_env& env, info_way way, std::uint64_t first_seed, std::uint32_t programs, bool in_place = false) {
   auto j = open_job(env);
   auto e = take(bsp::engine::open(j->world(), {}), "engine");
   require(e->infos() == way, "the way of an empty superstep is the one that this test is about");
@@ -146,10 +148,31 @@ void run_programs(rank_env& env, info_way way, std::uint64_t first_seed, std::ui
     run_random_program(*e, first_seed + k,
                        {.supersteps = 8, .most_bytes = k % 8 == 7 ? 20000u : 400u, .most_calls = 10 * e->nprocs()});
   const std::uint64_t words = e->by_words_instead(), all = e->supersteps();
-  require(words > all / 10 && words < all * 9 / 10,
-          std::to_string(words) + " of " + std::to_string(all) + " supersteps by words alone; both ways are to occur");
+  const std::string counts = std::to_string(words) + " of " + std::to_string(all) + " supersteps by words alone";
+  if (in_place) require(words == 0, counts + "; none is to go so");
+  else require(words > all / 10 && words < all * 9 / 10, counts + "; both ways are to occur");
   const bool left = e->leave();
   require(left, e->error().text());
+}
+
+struct priced {
+  info_way way;
+  loggp cost;                    // at which it is the cheapest of an empty superstep
+  const loggp* in_place = nullptr;  // the same where memory is read in place; null: it never is
+};
+
+void run_programs_on(const fabric_spec& fabric, std::uint32_t processes, const priced& p, std::uint64_t seed,
+                     std::uint32_t programs) {
+  run_ranks(fabric, processes, [&](rank_env& env) {
+    if (p.way == info_way::multicast && !env.net().mcast()) skip("no multicast");
+    area a = env.allocate(64);
+    const bool in_place = env.net().map(a.segment, (env.rank + 1) % env.size) != nullptr;
+    env.barrier();
+    env.drop(a);
+    if (in_place && !p.in_place) skip("where memory is read in place words cost less than multicast");
+    env.wrap([&](auto net) { return std::make_unique<says_it_costs>(std::move(net), in_place ? *p.in_place : p.cost); });
+    run_programs(env, p.way, 600000 + 100 * seed, programs, in_place);
+  }, {.timeout = std::chrono::seconds(60) * time_scale, .seed = seed});
 }
 
 void on_near_fabric(bool multicast, const rank_body& body) {
@@ -252,11 +275,16 @@ BOOST_AUTO_TEST_CASE(random_programs) {
 
 // Processes that run at the same time, by memory that nobody reads in place.
 BOOST_AUTO_TEST_CASE(random_programs_of_processes) {
-  for (const auto& [way, cost] : {std::pair{info_way::dissemination, loggp{0.5, 0.05, 1, 10}},
-                                  std::pair{info_way::multicast, loggp{4, 0.05, 3, 10}}})
-    for (std::uint64_t seed = 1; seed <= 3; ++seed)
-      run_ranks({"far(shm)"}, 5, [&, way = way, cost = cost](rank_env& env) {
-        env.wrap([&](auto net) { return std::make_unique<says_it_costs>(std::move(net), cost); });
-        run_programs(env, way, 600000 + 100 * seed, 40);
-      }, {.timeout = std::chrono::seconds(60) * time_scale, .seed = seed});
+  for (const priced& p : {priced{info_way::dissemination, {0.5, 0.05, 1, 10}}, priced{info_way::multicast, {4, 0.05, 3, 10}}})
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) run_programs_on({"far(shm)"}, 5, p, seed, 40);
+}
+
+// The same over what there is, where only from some 32 processes on infos go other than by words: at prices at which they do
+// among 4.
+BOOST_AUTO_TEST_CASE(random_programs_on_networks) {
+  const std::uint64_t from = std::stoull(argument("--from", "1")), seeds = std::stoull(argument("--seeds", "2"));
+  const loggp stores{0.2, 0.05, 1, 10};
+  for (const fabric_spec& fabric : wanted_fabrics())
+    for (const priced& p : {priced{info_way::dissemination, {1, 0.05, 1, 10}, &stores}, priced{info_way::multicast, {4, 0.05, 2, 10}}})
+      for (std::uint64_t seed = from; seed < from + seeds; ++seed) run_programs_on(fabric, 4, p, seed, 20);
 }
