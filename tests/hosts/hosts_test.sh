@@ -21,19 +21,31 @@ unlike() {
   grep -q 'has none' /mnt/out || fail "not told who: $(cat /mnt/out)"
 }
 
-# bsp EXAMPLE...: BSP programs, which check themselves.
-bsp() {
-  local program
-  for program; do
-    TUTTI_TEST_LIMIT=60 launch -n 6 "$BIN/bsp_$program" >/mnt/out 2>&1 || fail "$program: status $?: $(cat /mnt/out)"
-    grep ': right; 6 processes' /mnt/out || fail "$program: $(cat /mnt/out)"
-  done
+# right EXAMPLE LAUNCHER...: a BSP program, which checks itself.
+right() {
+  local program=$1
+  shift
+  "$@" "$BIN/bsp_$program" >/mnt/out 2>&1 || fail "$program: status $?: $(cat /mnt/out)"
+  grep ': right; 6 processes' /mnt/out || fail "$program: $(cat /mnt/out)"
 }
 
-# slurm BARRIER...: the same, started by srun.
+# bsp EXAMPLE...
+bsp() {
+  local program
+  for program; do TUTTI_TEST_LIMIT=60 right "$program" launch -n 6; done
+}
+
+# slurm BARRIER...: all that, started by srun; and a program that breaks a rule of BSPlib ends the job.
 slurm() {
-  "$here/slurm" srun --mpi=pmix -N3 -n6 "$BIN/hosts_across" 3 "$@" >/mnt/out 2>&1 || { local e=$?; cat /mnt/out; exit $e; }
+  TUTTI_TEST_LIMIT=100 "$here/slurm" "$here/hosts_test.sh" --inside by_srun "$@"
+}
+by_srun() {
+  local program run="srun --mpi=pmix -N3 -n6"
+  $run "$BIN/hosts_across" 3 "$@" >/mnt/out 2>&1 || fail "status $?: $(cat /mnt/out)"
   [ "$(grep -c '^across: fine$' /mnt/out)" = 6 ] || fail "not all ranks are fine: $(cat /mnt/out)"
+  for program in inner_product lu fft sort spmv; do right $program $run; done
+  $run "$BIN/bsp_wrong" put_beyond >/mnt/out 2>&1 && fail "a program that breaks a rule succeeds: $(cat /mnt/out)"
+  grep 'bsp_abort: process [0-5]: bsp_put: ' /mnt/out || fail "not told which rule was broken: $(cat /mnt/out)"
 }
 
 # perf LANE...: a comparison inside a job over several hosts, of each fabric by itself and with shared memory.
