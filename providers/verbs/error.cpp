@@ -65,6 +65,13 @@ status broken_connection(rank_t peer, std::string_view why) {
           peer, IBV_WC_WR_FLUSH_ERR};
 }
 
+status unanswered(rank_t peer) {
+  return {errc::fabric,
+          "an atomic upon " + name_of(peer) + " took effect, but its old value did not come: soft-RoCE completes some so, " +
+              "where packets overtake each other: see docs/fabrics.md",
+          peer};
+}
+
 status died(rank_t rank, std::string_view how, std::int64_t native) {
   return {errc::peer_dead, name_of(rank) + " died: " + std::string{how}, rank, native};
 }

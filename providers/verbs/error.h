@@ -18,6 +18,9 @@ status completion_error(const ibv_wc&, rank_t peer);
 // The queue pair was broken by something else: what was in flight may or may not have taken effect.
 status broken_connection(rank_t peer, std::string_view why);
 
+// An atomic that was completed without its old value (plain.cpp).
+status unanswered(rank_t peer);
+
 status died(rank_t, std::string_view how, std::int64_t native = 0);
 status left(rank_t);
 

@@ -92,7 +92,7 @@ status verbs_transport::lend(std::byte* memory, std::uint32_t bytes, bool lands,
   if (bytes <= loan_bytes) {
     if (!buffers_.mr)
       if (status s = open_buffers(); !s) return s;
-    std::byte* const buffer = buffers_.base + static_cast<std::size_t>(&l - loans_.get()) * loan_bytes;
+    std::byte* const buffer = buffer_of(static_cast<std::uint16_t>(&l - loans_.get() + 1));
     if (!lands) std::memcpy(buffer, memory, bytes);
     where = {reinterpret_cast<std::uint64_t>(buffer), bytes, buffers_.mr->lkey};
     return {};
@@ -120,17 +120,48 @@ bool verbs_transport::borrow(const slice& s, bool lands, posted& what, ibv_sge& 
     use(id, 1);
     loan& l = loans_[free_loan_ - 1];
     l.region = id;
-  } else {
-    if (!free_loan_) return false;
-    loan& l = loans_[free_loan_ - 1];
-    auto* const memory = reinterpret_cast<std::byte*>(s.local_offset);
-    if (why = lend(memory, s.bytes, lands, l, where); !why) return false;
-    l.memory = memory, l.bytes = s.bytes, l.lands = lands;
+    take_loan(what);
+    return true;
   }
+  return borrow_copy(reinterpret_cast<std::byte*>(s.local_offset), s.bytes, lands, what, where, why);
+}
+
+bool verbs_transport::borrow_copy(std::byte* memory, std::uint32_t bytes, bool lands, posted& what, ibv_sge& where,
+                                  status& why) noexcept {
+  if (!free_loan_) return false;
+  loan& l = loans_[free_loan_ - 1];
+  if (why = lend(memory, bytes, lands, l, where); !why) return false;
+  l.memory = memory, l.bytes = bytes, l.lands = lands;
+  take_loan(what);
+  return true;
+}
+
+void verbs_transport::take_loan(posted& what) noexcept {
   const std::uint16_t taken = std::exchange(free_loan_, loans_[free_loan_ - 1].next);
   loans_[taken - 1].next = std::exchange(what.index, taken);
   --loans_free_;
+}
+
+// Where the old value of an atomic goes. Soft-RoCE (of Linux 6.1, where it was tried) completes an atomic without its answer
+// now and then, where packets overtake each other and a write follows it; it takes effect once all the same. So there the
+// answer lands in a buffer of its own, which says before that nothing has come, and after it whether that is still so. (The
+// caller's memory would not do: several atomics under way may name one place.)
+bool verbs_transport::borrow_answer(const rma_op& op, posted& what, ibv_sge& where, status& why) noexcept {
+  if (!device_.where.software) return borrow({op.local, 8, op.local_offset}, true, what, where, why);
+  const bool plain = op.local == plain_memory;
+  const region* const r = plain ? region_around(op.local_offset, 8) : region_at(op.local);
+  if (!plain && !r) return why = {errc::invalid, "the operation names local memory that is no region, or no longer"}, false;
+  std::byte* const memory = plain ? reinterpret_cast<std::byte*>(op.local_offset) : r->base + op.local_offset;
+  if (!borrow_copy(memory, 8, true, what, where, why)) return false;
+  if (r) what.local = plain ? id_of(*r) : op.local;  // which stays, though it be dropped meanwhile
+  expect_answer(reinterpret_cast<std::byte*>(where.addr));
   return true;
+}
+
+void verbs_transport::expect_answer(std::byte* at) noexcept { std::memcpy(at, &no_answer, sizeof no_answer); }
+
+bool verbs_transport::answered(const std::byte* at) const noexcept {
+  return !device_.where.software || std::memcmp(at, &no_answer, sizeof no_answer) != 0;
 }
 
 bool verbs_transport::unlent(const rma_op& op, peer& p, std::uint16_t borrowed, status why) noexcept {
@@ -144,7 +175,7 @@ void verbs_transport::repay(std::uint16_t first, bool landed) noexcept {
     loan& l = loans_[first - 1];
     if (l.region != plain_memory) use(l.region, -1);
     else if (l.mr) ibv_dereg_mr(l.mr), --registered_loans_;
-    else if (l.lands && landed) std::memcpy(l.memory, buffers_.base + std::size_t{first - 1u} * loan_bytes, l.bytes);
+    else if (l.lands && landed) std::memcpy(l.memory, buffer_of(first), l.bytes);
     const std::uint16_t next = l.next;
     l = {};
     l.next = std::exchange(free_loan_, first);

@@ -72,6 +72,8 @@ void verbs_transport::finish(peer& p, const posted& what, const status& outcome)
 
 void verbs_transport::ended(peer& p, const posted& what, const status& outcome) noexcept {
   if (what.kind == work::swap) return swap_tried(swaps_[what.index], outcome);
+  if (what.kind == work::atomic && what.index && outcome.ok() && !answered(buffer_of(what.index)))
+    return unanswered_to(p, what);
   if (what.index) repay(what.index, outcome.ok());
   if (what.kind == work::flush) {
     --p.flushes;
@@ -81,6 +83,14 @@ void verbs_transport::ended(peer& p, const posted& what, const status& outcome) 
   if (what.kind == work::probe) p.probing = false;
   if (what.done) outcome.ok() ? what.done->finish() : what.done->finish(outcome);
   else if (!outcome && what.kind != work::probe) not_taken(p, outcome);
+}
+
+// It took effect, so the peer lost nothing.
+void verbs_transport::unanswered_to(peer& p, const posted& what) noexcept {
+  const status why = unanswered(p.rank);
+  repay(what.index, false);
+  if (what.done) what.done->finish(why);
+  else if (p.unreported) p.unreported = why;
 }
 
 // Nobody asked how it would end. What was lost upon a peer that lives, the peer may be waiting for.

@@ -209,8 +209,7 @@ bool verbs_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   wr.wr.atomic.swap = adds ? 0 : op.operand;
   wr.sg_list = &c.sges[0], wr.num_sge = 1;
   status why;
-  if (!borrow({op.local, 8, op.local_offset}, true, c.what[0], c.sges[0], why))
-    return unlent(op, p, c.what[0].index, std::move(why));
+  if (!borrow_answer(op, c.what[0], c.sges[0], why)) return unlent(op, p, c.what[0].index, std::move(why));
   c.what[0].done = op.done;
   if (p.rings) c.ring(rank_);
   post(p, {c.wrs.data(), c.n}, {c.what.data(), c.n});

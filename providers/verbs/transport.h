@@ -73,6 +73,7 @@ inline constexpr std::uint32_t queue_depth = 128;     // work requests in flight
 inline constexpr std::uint32_t total_depth = 4096;    // and to all
 inline constexpr std::uint32_t wished_inline = 256, most_slices = 30;
 inline constexpr std::uint32_t kept_for_rings = 3;    // of these: announce, confirm, bye, each at most once under way
+inline constexpr std::uint64_t no_answer = 0x9d1f'5c0b'7a3e'48d7;  // random: where an atomic's is to come (plain.cpp)
 inline constexpr std::uint32_t most_swaps = 256;      // under way
 inline constexpr std::uint32_t most_loans = 64, loan_bytes = 8192;  // of plain memory: see plain.cpp
 
@@ -229,6 +230,12 @@ class verbs_transport final : public transport {
   void close_loans() noexcept;
   status lend(std::byte*, std::uint32_t bytes, bool lands, loan&, ibv_sge&) noexcept;
   bool borrow(const slice&, bool lands, posted&, ibv_sge&, status& why) noexcept;  // false: cannot, or, if why is ok, full
+  bool borrow_copy(std::byte*, std::uint32_t bytes, bool lands, posted&, ibv_sge&, status& why) noexcept;
+  bool borrow_answer(const rma_op&, posted&, ibv_sge&, status& why) noexcept;
+  void take_loan(posted&) noexcept;
+  std::byte* buffer_of(std::uint16_t loan) const noexcept { return buffers_.base + std::size_t{loan - 1u} * loan_bytes; }
+  static void expect_answer(std::byte* at) noexcept;
+  bool answered(const std::byte* at) const noexcept;
   bool unlent(const rma_op&, peer&, std::uint16_t borrowed, status why) noexcept;  // what is to be answered then
   void repay(std::uint16_t first, bool landed) noexcept;
 
@@ -262,6 +269,7 @@ class verbs_transport final : public transport {
   void completed(const ibv_wc&) noexcept;
   void finish(peer&, const posted&, const status&) noexcept;  // of a record
   void ended(peer&, const posted&, const status&) noexcept;
+  void unanswered_to(peer&, const posted&) noexcept;
   void not_taken(peer&, const status& outcome) noexcept;
   void post_flush(peer&, completion*) noexcept;
 

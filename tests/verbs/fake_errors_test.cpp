@@ -101,6 +101,36 @@ BOOST_AUTO_TEST_CASE(a_loss_that_no_completion_takes_is_told_at_both_ends) {
 
 // Behind the first that fails all are flushed: they are told of a broken connection, since they may or may not have
 // happened, and what comes then goes by another.
+// As soft-RoCE does where packets overtake each other.
+BOOST_AUTO_TEST_CASE(an_atomic_without_an_answer_is_an_error_that_says_so) {
+  const no_breach none;
+  auto plan = roce(2);
+  for (fake::adapter_plan& a : plan) a.software = true;
+  fake::install(plan);
+  party p(names(2));
+  p.meet();
+  BOOST_TEST(p.run(0, swap(p.mine(0), p.at(0, 1), 5, nullptr)).ok());
+  const std::uint64_t before = p.word(0, 0);
+  const auto told = [&](const rma_op& op) {
+    fake::keep_answers("fake0", "fake1", 1);
+    const status s = p.run(0, op);
+    BOOST_TEST((s.code() == errc::fabric));
+    BOOST_TEST_CONTEXT(s.text()) BOOST_TEST(says(s, "an atomic upon rank 1 took effect, but its old value did not come"));
+    BOOST_TEST(p.word(0, 0) == before);
+    BOOST_TEST(p[0].health(1).ok());
+    BOOST_TEST(p[1].health(0).ok());
+  };
+  told(fetch_add(p.mine(0), p.at(0, 1), 2, nullptr));
+  BOOST_TEST(p.word(1, 0) == 7u);
+  told(compare_swap(p.mine(0), p.at(0, 1), 7, 9, nullptr));
+  BOOST_TEST(p.word(1, 0) == 9u);
+  told(swap(p.mine(0), p.at(0, 1), 11, nullptr));
+  BOOST_TEST(p.run(0, swap(p.mine(0), p.at(0, 1), 20, nullptr)).ok());
+  BOOST_TEST(p.word(1, 0) == 20u);
+  BOOST_TEST(p.run(0, fetch_add(p.mine(0), p.at(0, 1), 1, nullptr)).ok());
+  BOOST_TEST(p.word(0, 0) == 20u);
+}
+
 BOOST_AUTO_TEST_CASE(those_behind_an_error_end_with_the_connection) {
   const no_breach none;
   fake::install(roce(2));

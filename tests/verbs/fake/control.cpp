@@ -73,8 +73,9 @@ void install(std::vector<adapter_plan> plans) {
     std::snprintf(d.ibdev_path, sizeof d.ibdev_path, "%s/%s", w.folder.c_str(), p.name.c_str());
     // An adapter in hardware, with the loopback interface for its IPoIB.
     const std::filesystem::path folder{d.ibdev_path};
-    std::filesystem::create_directories(folder / "device/net/lo");
-    std::ofstream{folder / "device/net/lo/dev_port"} << 0;
+    std::filesystem::remove_all(folder / "device");
+    std::filesystem::create_directories(p.software ? folder : folder / "device/net/lo");
+    if (!p.software) std::ofstream{folder / "device/net/lo/dev_port"} << 0;
     std::snprintf(d.dev_path, sizeof d.dev_path, "%s/%s-uverbs", w.folder.c_str(), p.name.c_str());
     std::ofstream{d.dev_path} << 0;
     if (!p.local_cpus.empty()) std::ofstream{folder / "device/local_cpus"} << p.local_cpus << "\n";
@@ -97,6 +98,11 @@ void release(const std::string& from, const std::string& to, unsigned count) {
 void fail_next(const std::string& from, const std::string& to, ibv_wc_status status, std::uint32_t vendor) {
   const guard lock{all().mutex};
   all().pairs[{device_named(from), device_named(to)}].failures.emplace_back(status, vendor);
+}
+
+void keep_answers(const std::string& from, const std::string& to, unsigned count) {
+  const guard lock{all().mutex};
+  all().pairs[{device_named(from), device_named(to)}].answers_kept = count;
 }
 
 void hold_datagrams(const std::string& from, const std::string& to, unsigned but) {

@@ -32,6 +32,7 @@ struct adapter_plan {
   int srq_depth = 1024;
   std::uint64_t lockable = ~std::uint64_t{0};  // bytes that may be registered
   bool patient = false;           // retries take as long as the standard lets them, else no time
+  bool software = false;          // as soft-RoCE: there is no device behind it
   std::string local_cpus;         // in sysfs' words, "00000001"; empty: unknown
 };
 
@@ -42,6 +43,7 @@ void install(std::vector<adapter_plan>);
 void hold(const std::string& from, const std::string& to);                  // from now on they wait
 void release(const std::string& from, const std::string& to, unsigned count = ~0u);  // that many may execute
 void fail_next(const std::string& from, const std::string& to, ibv_wc_status, std::uint32_t vendor);
+void keep_answers(const std::string& from, const std::string& to, unsigned count);  // of the next atomics, which take effect
 
 // Datagrams that adapter `from` sends to queue pairs of adapter `to`.
 void hold_datagrams(const std::string& from, const std::string& to, unsigned but);  // all `but` the next ones wait

@@ -75,7 +75,7 @@ void complete(qp& q, const request& r, ibv_wc_status status, std::uint32_t vendo
   push(*static_cast<cq*>(q.send_cq), e, false);
 }
 
-ibv_wc_status act(const request& r, qp& to, unsigned& access) {
+ibv_wc_status act(const request& r, qp& to, unsigned& access, unsigned& answers_kept) {
   const bool reads = r.wr.opcode == IBV_WR_RDMA_READ;
   const bool atomic = r.wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || r.wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
   if (!locals_hold(r, reads || atomic ? IBV_ACCESS_LOCAL_WRITE : 0)) return IBV_WC_LOC_PROT_ERR;
@@ -104,7 +104,8 @@ ibv_wc_status act(const request& r, qp& to, unsigned& access) {
     if (old % 4 == 0) ::sched_yield();
     if (r.wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) word.store(old + r.wr.wr.atomic.compare_add);
     else if (old == r.wr.wr.atomic.compare_add) word.store(r.wr.wr.atomic.swap);
-    carry(at(r.sges[0].addr), reinterpret_cast<const std::byte*>(&old), 8);
+    if (answers_kept) --answers_kept;
+    else carry(at(r.sges[0].addr), reinterpret_cast<const std::byte*>(&old), 8);
   } else if (bytes) {
     const auto what = gathered(r);
     carry(at(remote), what.data(), what.size());
@@ -166,7 +167,7 @@ outcome execute(qp& q, const request& r) {
       if (q.attr.rnr_retry == 7) return outcome::waits;
       status = IBV_WC_RNR_RETRY_EXC_ERR;
     } else {
-      status = act(r, *to, access);
+      status = act(r, *to, access, pair.answers_kept);
       if (immediate && status == IBV_WC_SUCCESS) take_receive(*to, r);
     }
   }

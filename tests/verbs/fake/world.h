@@ -107,6 +107,7 @@ struct pair_state {
   bool held = false;
   unsigned credit = 0;
   std::deque<std::pair<ibv_wc_status, std::uint32_t>> failures;
+  unsigned answers_kept = 0;
   std::vector<execution> log;
   bool datagrams_held = false;
   unsigned datagrams_let = 0;     // through before they are held
