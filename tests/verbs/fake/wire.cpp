@@ -30,7 +30,9 @@ void carry(std::byte* to, const std::byte* from, std::size_t bytes) {
   const bool word = bytes == 8 && reinterpret_cast<std::uint64_t>(to) % 8 == 0;
   if (!word) return void(std::memmove(to, from, bytes));
   std::uint64_t value;
-  std::memcpy(&value, from, 8);
+  if (reinterpret_cast<std::uint64_t>(from) % 8 == 0)
+    value = std::atomic_ref{*reinterpret_cast<const std::uint64_t*>(from)}.load(std::memory_order_acquire);
+  else std::memcpy(&value, from, 8);
   std::atomic_ref{*reinterpret_cast<std::uint64_t*>(to)}.store(value, std::memory_order_release);
 }
 
