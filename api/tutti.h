@@ -321,13 +321,15 @@ TUTTI_API tutti_status_t tutti_barrier(tutti_team_t team);
 TUTTI_API tutti_status_t tutti_ibarrier(tutti_team_t team, tutti_request_t *request);
 
 /* Copies `bytes` bytes from `data` of member `root` to `data` of every other member. Collective: root and bytes are alike
- * in all (a member that expects another number of bytes is told so where that shows, and may wait for ever where not).
+ * in all. Where they are not, members get TUTTI_PROTOCOL, whose text names a rank with what it gives and what another does:
+ * from this broadcast, as soon as the data shows it or after a tenth of a second or so of waiting in vain, or, those that
+ * had done their part, from a later one. 0 bytes in some members alone show only once others wait or broadcast again.
  * Blocks: elsewhere until the data is here, at the root until `data` may be changed again, which says nothing of the
  * others. `data` is any memory; it is read (root) or written (others) during the call only. 0 bytes: returns at once.
  * Goes by multicast where the fabric has it and that pays, else by puts along a tree; TUTTI_BCAST=multicast, binomial or
  * chain decides it for all.
  * Errors: TUTTI_INVALID (no such root, data NULL), TUTTI_UNSUPPORTED (TUTTI_BCAST=multicast without multicast),
- * TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (the root sends another number of bytes), TUTTI_PEER_DEAD; after any but the first,
+ * TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes are not alike in all), TUTTI_PEER_DEAD; after any but the first,
  * every broadcast of this team gives the same.
  * Cost: one copy in and one out; log2(size) to size messages deep by puts. What an algorithm needs is made when the team
  * first uses it (an exchange or some; 1 MiB of memory for the trees, at most 1.5 MiB for multicast); after that nothing is

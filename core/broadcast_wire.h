@@ -18,16 +18,39 @@ inline constexpr std::uint32_t nak_ways = 2 * naks_at_once;            // words 
 inline constexpr std::uint32_t nak_words = 64;
 inline constexpr std::uint32_t most_members = 0xffff;     // a NAK names its sender in 16 bits and never with 0
 
-// A datagram is the bare bytes of a fragment; its number goes in the tag, so that nothing is put in front of the payload.
-inline constexpr std::uint32_t again_bit = std::uint32_t{1} << 31;
+// What all members must take a broadcast to be, in 16 bits. If nothing but the numbers of bytes differ, it does wherever as
+// many pieces of 64 KiB make up either, and elsewhere but for one in 65536, of which round numbers less than 256 MiB apart
+// are none. If nothing but calls or roots less than 65536 apart differ, it does.
+constexpr std::uint16_t digest_of(std::uint64_t call, std::uint32_t root, std::uint64_t bytes) noexcept {
+  return static_cast<std::uint16_t>((bytes - 1) + ((bytes - 1) >> 16) * 0x9e37 + call * 0x3c6f + root * 0xa4b5);
+}
 
-constexpr std::uint32_t tag_of(std::uint64_t seq, bool again) noexcept {
-  return (static_cast<std::uint32_t>(seq) & ~again_bit) | (again ? again_bit : 0);
+// A datagram is the bare bytes of a fragment; its number goes in the tag, so that nothing is put in front of the payload.
+// So does whether it is the last of its broadcast, and the lowest bit of that one's number among the calls: with the
+// payload's length they say whether root and receiver mean the same.
+inline constexpr std::uint32_t again_bit = std::uint32_t{1} << 31;
+inline constexpr std::uint32_t last_bit = std::uint32_t{1} << 30;
+inline constexpr std::uint32_t odd_bit = std::uint32_t{1} << 29;
+inline constexpr std::uint32_t number_bits = odd_bit - 1;
+
+constexpr std::uint32_t tag_of(std::uint64_t seq, bool again, bool last, std::uint64_t call) noexcept {
+  return (static_cast<std::uint32_t>(seq) & number_bits) | (again ? again_bit : 0) | (last ? last_bit : 0) |
+         ((call & 1) != 0 ? odd_bit : 0);
+}
+constexpr bool same_broadcast(std::uint32_t tag, bool last, std::uint64_t call) noexcept {
+  return ((tag & last_bit) != 0) == last && ((tag & odd_bit) != 0) == ((call & 1) != 0);
 }
 // How far the fragment is ahead of `next`. What is old is very far ahead.
 constexpr std::uint32_t ahead_of(std::uint32_t tag, std::uint64_t next) noexcept {
-  return (tag - static_cast<std::uint32_t>(next)) & ~again_bit;
+  return (tag - static_cast<std::uint32_t>(next)) & number_bits;
 }
+
+// The word of a slot that was repaired: which fragment, + 1, and the digest of its broadcast.
+inline constexpr std::uint64_t repaired_bits = (std::uint64_t{1} << 48) - 1;
+constexpr std::uint64_t repaired_word(std::uint64_t seq, std::uint16_t digest) noexcept {
+  return ((seq + 1) & repaired_bits) | std::uint64_t{digest} << 48;
+}
+constexpr bool repairs(std::uint64_t word, std::uint64_t seq) noexcept { return ((word ^ (seq + 1)) & repaired_bits) == 0; }
 
 // A NAK: who, the low bits of the first fragment that is missing, and which of it and the 31 behind it are.
 struct nak {
@@ -53,7 +76,7 @@ struct layout {
   static constexpr std::uint64_t position = line;                      // a root: up to here it has sent
   static constexpr std::uint64_t children = 2 * line;                  // each child its own line: what its subtree has taken
   static constexpr std::uint64_t naks = children + fan_in * line;      // any member, at a root; the root sets them to 0
-  static constexpr std::uint64_t repaired = naks + nak_words * sizeof(std::uint64_t);  // a root: the fragment in a slot, + 1
+  static constexpr std::uint64_t repaired = naks + nak_words * sizeof(std::uint64_t);  // a root: repaired_word() of the fragment in a slot
   static constexpr std::uint64_t slots = repaired + most_window * sizeof(std::uint64_t);
 
   std::uint32_t fragment = 0, window = 0;                              // bytes; fragments

@@ -1,6 +1,7 @@
 #include "core/executor.h"
 
 #include <cstring>
+#include <string>
 
 #include "core/ops.h"
 
@@ -122,8 +123,9 @@ run::~run() {
     if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
 }
 
-void run::begin(std::uint64_t epoch) noexcept {
+void run::begin(std::uint64_t epoch, std::uint64_t loose) noexcept {
   epoch_ = epoch;
+  loose_ = loose;
   at_ = 0;
   sent_ = 0;
   counted_ = false;
@@ -155,6 +157,15 @@ std::atomic_ref<std::uint64_t> run::word_of(const program::instruction& i) noexc
   return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(i.word));
 }
 
+// A word of a later run says nothing of this one.
+bool run::agrees(const program::instruction& i) noexcept {
+  const std::uint64_t differs = word_of(i).load(std::memory_order_acquire) ^ epoch_;
+  if (differs == 0 || (differs & ~loose_) != 0) return true;
+  const rank_t from = i.peer == any_peer ? no_rank : program_->team_->rank_of(i.peer);
+  stop({errc::protocol, "rank " + std::to_string(from) + " is in another run than this rank", from});
+  return false;
+}
+
 bool run::advance(std::uint32_t looks) noexcept {
   const std::size_t end = program_->code_.size();
   while (at_ < end) {
@@ -166,8 +177,9 @@ bool run::advance(std::uint32_t looks) noexcept {
         break;
       case program::kind::wait: {
         const std::atomic_ref<std::uint64_t> word = word_of(i);
-        const std::uint64_t target = epoch_ * i.multiple;
+        const std::uint64_t target = (epoch_ & ~loose_) * i.multiple;
         for (std::uint32_t n = 0; !(passed = reached(word.load(std::memory_order_acquire), target)) && ++n < looks;) {}
+        if (loose_ != 0 && passed && !agrees(i)) return true;
         break;
       }
       case program::kind::arrive:

@@ -67,7 +67,9 @@ class run {
   run& operator=(const run&) = delete;
   ~run();                                                // waits out operations that name this run (bounded)
 
-  void begin(std::uint64_t epoch) noexcept;              // only when finished
+  // Only when finished. `loose`: the lowest bits of `epoch` that do not count in waits and are the same in all members, or
+  // the run ends with `protocol`, naming who signalled others. Only where all multiples are 1.
+  void begin(std::uint64_t epoch, std::uint64_t loose = 0) noexcept;
   // True: finished, with success or an error. `looks`: how often in a row a word that has not arrived is looked at.
   bool advance(std::uint32_t looks = 1) noexcept;
   bool finished() const noexcept { return at_ == program_->code_.size(); }
@@ -77,10 +79,11 @@ class run {
  private:
   bool send(const program::instruction&) noexcept;
   static std::atomic_ref<std::uint64_t> word_of(const program::instruction&) noexcept;
+  bool agrees(const program::instruction&) noexcept;
   void stop(const status&) noexcept;
 
   program* program_;
-  std::uint64_t epoch_ = 0;
+  std::uint64_t epoch_ = 0, loose_ = 0;
   std::size_t at_ = SIZE_MAX;                            // instruction; SIZE_MAX: never begun
   std::uint32_t sent_ = 0;                               // operations of the current instruction
   bool counted_ = false;                                 // arrive: its operation was taken

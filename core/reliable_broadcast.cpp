@@ -148,11 +148,28 @@ bool reliable_broadcast::step() noexcept {
   return (team_.index() == root_ ? root_step() : member_step()) || !broken_.ok() || !team_.health().ok();
 }
 
+status reliable_broadcast::look() noexcept {
+  const bool roots = team_.index() == root_;
+  // A root waits for everybody: one that has left in good order will not take anything any more.
+  for (std::uint32_t i = 0; roots && i < team_.size(); ++i)
+    if (const status s = team_.parent_job().net().health(team_.rank_of(i)); !s.ok()) return s;
+  const rank_t from = roots ? no_rank : team_.rank_of(root_);
+  if (const status s = team_.look(from); !s.ok() || !roll_) return s;
+  // The root waits for what member 0 tells; everyone, for those below in the tree; the others, for what the root sends.
+  std::array<rank_t, fan_in + 2> awaited;
+  awaited.fill(no_rank);
+  awaited[0] = roots ? team_.rank_of(0) : from;
+  for (std::uint32_t c = 0; c < children_; ++c) awaited[1 + c] = team_.rank_of(first_child_ + c);
+  return roll_->doubt(awaited);
+}
+
 status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
   if (!broken_.ok()) return broken_;
   if (const status s = team_.has(root, "broadcast"); !s) return s;
+  call_ = roll_ ? roll_->calls() : call_ + 1;
   if (data.empty() || team_.size() == 1) return {};
   root_ = root, data_ = data;
+  digest_ = digest_of(call_, root, data.size());
   base_ = end_;
   end_ = base_ + (data.size() + at_.fragment - 1) / at_.fragment;
   const bool roots = team_.index() == root;
@@ -165,14 +182,10 @@ status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, ti
   }
   job& j = team_.parent_job();
   const rank_t from = roots ? no_rank : team_.rank_of(root);
-  // A root waits for everybody: one that has left in good order will not take anything any more.
-  const auto look = [&] {
-    for (std::uint32_t i = 0; roots && i < team_.size(); ++i)
-      if (const status s = j.net().health(team_.rank_of(i)); !s.ok()) return s;
-    return team_.look(from);
-  };
   const wait_note note{"broadcast by multicast", from, base_, end_};
-  status s = j.wait([&] { return step(); }, look, note, deadline);
+  status s = j.wait([&] { return step(); }, [&] { return look(); }, note, deadline);
+  if (roll_ && s.code() == errc::timed_out) s = roll_->late(s);
+  if (roll_ && !roots && broken_.code() == errc::protocol) broken_ = roll_->differs(from).during(note.what);
   if (s.ok()) s = broken_;
   if (s.ok()) s = team_.health();
   if (!s.ok()) {

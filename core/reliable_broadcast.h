@@ -20,8 +20,8 @@
 //    A root that was one long ago finds an old number in its word, which allows it less, never more, until member 0,
 //    which remembers whom it told last, tells it anew.
 //  - So whatever fragment a datagram carries, its number lies within `window` behind what each member has taken, or it
-//    was taken there already. The 31 bits in its tag tell those apart: an old one would have to be 2^31 fragments late,
-//    some terabytes. What is taken already changes nothing: repeated and late datagrams are harmless. What is ahead of the
+//    was taken there already. The 29 bits in its tag tell those apart: an old one would have to be 2^29 fragments late,
+//    half a terabyte at least. What is taken already changes nothing: repeated and late datagrams are harmless. What is ahead of the
 //    present broadcast comes from a root that is further than this member (it may be: it needs only the window) and is
 //    kept aside, at most a window of it.
 //  - A member complains only of what it knows was sent: a later fragment came, or the root's word `position` says so. A
@@ -33,8 +33,8 @@
 //    another member's, or by the root's 0 as it reads it, or come when that rank is root no more: the member repeats it
 //    while it misses anything, and asks the root of now. A NAK that is old or misread asks for something in the root's
 //    window or it is ignored; what is sent for it bears its true number, and is at worst a duplicate.
-//  - A repair is a put with a signal into the slot (number mod window) of the member. The slot's word is the number + 1,
-//    never the same twice, and visible only behind the payload. The slot is written for a later number only when this
+//  - A repair is a put with a signal into the slot (number mod window) of the member. The slot's word has the number + 1
+//    in 48 bits, which come again after 10^14 fragments, and is visible only behind the payload. The slot is written for a later number only when this
 //    one was taken (the window), and by one put at a time: a root begins no repairs before the earlier ones are complete
 //    at their targets, and does not return before its last are. So no late put falls upon a slot in use, be it of another
 //    root.
@@ -42,6 +42,11 @@
 //    have, and it has passed that on; the root, when all have and its repairs are complete. So nobody is needed after its
 //    return, neither to pass anything on nor to repair, and the caller's buffer is touched during the call only: the
 //    root's is read by this rank's CPU, the others' are written by it.
+//  - Root and bytes that are not alike show before a member takes what is not meant. A datagram says whether it is the
+//    last of its broadcast and how long it is, which both are as the member expects only if the numbers of bytes are the
+//    same; a repair has a digest of that number. No bytes in some members alone make the call another than the root's: one
+//    bit of a datagram shows that in the next broadcast. The member stops there, so the root waits in vain, as do others;
+//    what ends that is core/broadcast_roll.h, if one was given.
 //
 // Storms. Members that miss the same fragment wait with their NAKs in the order of their numbers, for the time in which
 // the root can take one in; the first few make it multicast again, and that silences the rest. Who repeats a NAK waits
@@ -59,6 +64,7 @@
 #include <vector>
 
 #include "core/arrival_timer.h"
+#include "core/broadcast_roll.h"
 #include "core/broadcast_wire.h"
 #include "core/window.h"
 
@@ -74,9 +80,12 @@ class reliable_broadcast {
   reliable_broadcast(const reliable_broadcast&) = delete;
   reliable_broadcast& operator=(const reliable_broadcast&) = delete;
 
+  // Whoever waits looks there (all members, or none), and its calls are counted instead of run()'s. It must live on.
+  void consult(broadcast_roll* roll) noexcept { roll_ = roll; }
+
   // Collective: `data` of member `root` comes to all others. `root` and the number of bytes must be alike. Blocks: the
   // root until all have it, the others until they do. No bytes: returns at once. Errors: invalid (no such root; nothing
-  // happened), protocol (the root sends another number of bytes), peer_dead (named), timed_out. After any but the first
+  // happened), protocol (the root sends another number of bytes; with a roll: any member), peer_dead (named), timed_out. After any but the first
   // of these the engine is broken, and every later call gives the same error. Allocates nothing.
   // Cost: a datagram for each `fragment` bytes at the root, a copy out of the queue at each receiver; and at the end a way
   // up the tree, ceil(log_8 n) signals long.
@@ -108,6 +117,8 @@ class reliable_broadcast {
   std::span<std::byte> bytes_of(std::uint64_t seq) const noexcept;    // of the present broadcast
   bool tell() noexcept;                                               // up the tree; true: the end was told
   bool step() noexcept;
+  bool last(std::uint64_t seq) const noexcept { return seq + 1 == end_; }
+  status look() noexcept;                                             // whether waiting has become hopeless
 
   // reliable_broadcast_root.cpp
   bool root_step() noexcept;
@@ -134,7 +145,7 @@ class reliable_broadcast {
   bool has(std::uint64_t seq) const noexcept { return !reached(seq, next_) || (seen_ >> (seq - next_) & 1) != 0; }
   std::uint64_t missing_before(std::uint64_t limit) const noexcept;    // bit i: next_ + i is
   bool asking() const noexcept { return reached(asked_, next_ + 1); }  // and is not served yet
-  void take(std::uint64_t seq, std::span<const std::byte> payload) noexcept;
+  void take(std::uint64_t seq, std::span<const std::byte> payload, bool meant) noexcept;
   std::uint32_t slot_of(std::uint64_t seq) const noexcept { return static_cast<std::uint32_t>(seq % at_.window); }
 
   struct repair {
@@ -144,7 +155,7 @@ class reliable_broadcast {
   struct early_fragment {
     std::uint64_t seq = 0;
     rank_t from = no_rank;  // no_rank: none
-    std::uint32_t bytes = 0;
+    std::uint32_t bytes = 0, tag = 0;
   };
 
   team& team_;
@@ -153,6 +164,7 @@ class reliable_broadcast {
   bool joined_ = false;
   wire at_;
   std::unique_ptr<window> memory_;
+  broadcast_roll* roll_ = nullptr;
   status broken_;
   counts counts_;
 
@@ -160,6 +172,8 @@ class reliable_broadcast {
   std::uint32_t root_ = 0;
   std::span<std::byte> data_;
   std::uint64_t base_ = 0, end_ = 0;       // its fragments; between broadcasts base_ == end_
+  std::uint64_t call_ = 0;                 // its number
+  std::uint16_t digest_ = 0;
   std::uint64_t told_ = 0;                 // up the tree, or to the root by member 0
   std::uint32_t told_to_ = ~0u;
   std::uint32_t first_child_ = 0, children_ = 0;

@@ -30,7 +30,8 @@ void reliable_broadcast::begin_member() noexcept {
     early_fragment& e = early_[slot_of(base_ + i)];
     if (e.from != team_.rank_of(root_) || e.seq != base_ + i) continue;
     e.from = no_rank;
-    take(e.seq, {early_bytes_.get() + std::size_t{slot_of(e.seq)} * at_.fragment, e.bytes});
+    take(e.seq, {early_bytes_.get() + std::size_t{slot_of(e.seq)} * at_.fragment, e.bytes},
+         same_broadcast(e.tag, last(e.seq), call_));
   }
 }
 
@@ -61,7 +62,7 @@ void reliable_broadcast::take_datagrams() noexcept {
       else be_patient();
     }
     const std::uint64_t before = next_ - base_;
-    take(seq, d.payload);
+    take(seq, d.payload, same_broadcast(d.tag, last(seq), call_));
     if ((next_ - base_) / at_.grain() != before / at_.grain()) tell();
   }
 }
@@ -70,14 +71,15 @@ void reliable_broadcast::take_datagrams() noexcept {
 void reliable_broadcast::keep_aside(std::uint64_t seq, const multicast::datagram& d) noexcept {
   early_fragment& e = early_[slot_of(seq)];
   if (d.payload.size() > at_.fragment) return;
-  e.seq = seq, e.from = d.from, e.bytes = static_cast<std::uint32_t>(d.payload.size());
+  e.seq = seq, e.from = d.from, e.bytes = static_cast<std::uint32_t>(d.payload.size()), e.tag = d.tag;
   std::memcpy(early_bytes_.get() + std::size_t{slot_of(seq)} * at_.fragment, d.payload.data(), d.payload.size());
   ++counts_.early;
 }
 
-void reliable_broadcast::take(std::uint64_t seq, std::span<const std::byte> payload) noexcept {
+// `meant`: it says that it belongs to the broadcast in which this member is.
+void reliable_broadcast::take(std::uint64_t seq, std::span<const std::byte> payload, bool meant) noexcept {
   const auto to = bytes_of(seq);
-  if (payload.size() != to.size()) {
+  if (!meant || payload.size() != to.size()) {
     const rank_t root = team_.rank_of(root_);
     broken_ = {errc::protocol, "broadcast: rank " + std::to_string(root) + " does not send " + std::to_string(data_.size()) +
                " bytes; root and number of bytes must be alike in all members", root};
@@ -94,8 +96,11 @@ void reliable_broadcast::take(std::uint64_t seq, std::span<const std::byte> payl
 void reliable_broadcast::take_repairs() noexcept {
   if (!asking()) return;
   for (std::uint64_t seq = next_; !reached(seq, asked_) && broken_.ok(); ++seq) {
-    if (has(seq) || load(wire::repaired + slot_of(seq) * sizeof(std::uint64_t)) != seq + 1) continue;
-    take(seq, {memory_->base() + at_.slot(seq), bytes_of(seq).size()});
+    if (has(seq)) continue;
+    const std::uint64_t word = load(wire::repaired + slot_of(seq) * sizeof(std::uint64_t));
+    if (!repairs(word, seq)) continue;
+    take(seq, {memory_->base() + at_.slot(seq), bytes_of(seq).size()}, word == repaired_word(seq, digest_));
+    if (!broken_.ok()) return;
     if (++patient_ % repairs_to_forget == 0) {
       if (tolerance_ > 0) --tolerance_;
       overtaking_ = std::max(least_overtaking, overtaking_ / 2);

@@ -37,7 +37,7 @@ bool reliable_broadcast::root_step() noexcept {
 
 void reliable_broadcast::send_more() noexcept {
   while (!reached(sent_, end_) && !reached(sent_, granted_ + at_.window)) {
-    if (!mc_->send(group_, tag_of(sent_, false), bytes_of(sent_))) return;
+    if (!mc_->send(group_, tag_of(sent_, false, last(sent_), call_), bytes_of(sent_))) return;
     asked_for_[slot_of(sent_)] = 0;
     ++sent_;
     ++counts_.datagrams;
@@ -73,7 +73,7 @@ bool reliable_broadcast::send_again() noexcept {
     const auto slot = static_cast<std::uint32_t>(std::countr_zero(again_));
     const std::uint64_t seq = oldest() + ((slot - oldest()) & (at_.window - 1));
     if (!reached(seq, sent_)) {  // else all have it by now
-      if (!mc_->send(group_, tag_of(seq, true), bytes_of(seq))) return false;
+      if (!mc_->send(group_, tag_of(seq, true, last(seq), call_), bytes_of(seq))) return false;
       ++counts_.datagrams, ++counts_.second_multicasts;
     }
     asked_for_[slot] = 0;
@@ -102,7 +102,7 @@ bool reliable_broadcast::send_repairs() noexcept {
       const rma_op op = with_signal(
           move_op(op_kind::put, memory_->region(), at_.staging(r.seq), team_.rank_of(r.index), memory_->segment(),
                   at_.slot(r.seq), static_cast<std::uint32_t>(bytes.size()), &puts_),
-          memory_->segment(), wire::repaired + slot * sizeof(std::uint64_t), r.seq + 1);
+          memory_->segment(), wire::repaired + slot * sizeof(std::uint64_t), repaired_word(r.seq, digest_));
       if (net.submit({&op, 1}) == 0) return false;
       ++counts_.repairs;
     }

@@ -49,8 +49,10 @@ class team {
   }
   void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
 
-  // Collective over this team: everyone's blob, by index. Blocks.
-  result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max());
+  // Collective over this team: everyone's blob, by index. Blocks. `doubt`, if given, is asked now and then while the
+  // previous member is waited for; its error ends the exchange.
+  result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max(),
+                                const function_ref<status>* doubt = nullptr);
   // Collective over this team: after it no operation of any member is in flight upon memory of the team or its windows,
   // as long as nobody begins another; each may then drop its part. Blocks.
   status settle(time_point deadline = time_point::max());

@@ -27,7 +27,7 @@ constexpr std::uint32_t room = control::fragment_bytes - sizeof(fragment_head);
 
 }  // namespace
 
-result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point deadline) {
+result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point deadline, const function_ref<status>* doubt) {
   const std::uint32_t n = size();
   std::vector<std::vector<std::byte>> blobs(n);
   blobs[index_].assign(mine.begin(), mine.end());
@@ -84,7 +84,11 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
       return all_gone && all_here && offered && !owe_credit && sending_.idle();
     };
     const wait_note note{"exchange", rank_of(previous), taken_, taken_ + 1};
-    status s = job_.wait([&] { return step() || !health().ok(); }, [&] { return look(rank_of(previous)); }, note, deadline);
+    const auto hopeless = [&] {
+      const status trouble = look(rank_of(previous));
+      return trouble.ok() && doubt ? (*doubt)() : trouble;
+    };
+    status s = job_.wait([&] { return step() || !health().ok(); }, hopeless, note, deadline);
     if (s.ok()) s = broken_;
     if (s.ok()) s = sending_.outcome();
     if (!s.ok()) {

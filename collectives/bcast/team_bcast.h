@@ -25,8 +25,8 @@ class team_bcast {
 
   // Collective: `data` of member `root` comes to all; `root` and the number of bytes are alike in all. Blocks until the
   // data is here, or, at the root, until `data` may be changed (by multicast: until all have it). Errors: invalid (no such
-  // root; nothing happened), peer_dead (named), timed_out, protocol (the root sends another number of bytes, where that
-  // shows). After any but the first the engine is broken, and gives the same error from then on.
+  // root; nothing happened), peer_dead (named), timed_out, protocol (some member gives another root or number of bytes:
+  // named, with both). After any but the first the engine is broken, and gives the same error from then on.
   // Cost: allocates where it does for the first time what an algorithm needs, and for the trees a schedule where root,
   // algorithm and size of a run are none of the last few.
   status run(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
@@ -46,7 +46,8 @@ class team_bcast {
   };
   explicit team_bcast(team& t, std::string wanted) : team_(t), wanted_(std::move(wanted)) {}
   bcast_inputs inputs(std::uint64_t bytes) const;
-  result<const bcast_algorithm*> prepare(std::uint64_t bytes);
+  result<const bcast_algorithm*> prepare(std::uint32_t root, std::uint64_t bytes, time_point deadline);
+  status agree(std::uint32_t root, std::uint64_t bytes, time_point deadline);
   status prepare_trees();
   result<bound*> bind(const bcast_algorithm&, std::uint32_t root, std::span<std::byte> data);
   status by_puts(const bcast_algorithm&, std::uint32_t root, std::span<std::byte> data, time_point deadline);
@@ -55,6 +56,7 @@ class team_bcast {
   std::string wanted_;
   bcast_inputs facts_;     // agreed; but for `bytes` and `wanted`
   status broken_;
+  std::unique_ptr<broadcast_roll> roll_;
   std::unique_ptr<reliable_broadcast> multicast_;
   std::unique_ptr<team> words_;      // the trees'
   std::unique_ptr<window> staging_;

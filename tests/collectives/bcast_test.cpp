@@ -118,6 +118,83 @@ BOOST_AUTO_TEST_CASE(a_death_is_named) {
     }
 }
 
+// Members that give different numbers of bytes, in their first broadcast or a later one: all of them are told, and by
+// whom and which, whether the algorithms are alike or not, and though nobody would wait for anything.
+BOOST_AUTO_TEST_CASE(numbers_of_bytes_that_differ_are_named) {
+  struct numbers {
+    std::size_t usual, strange;
+  };
+  constexpr std::uint32_t n = 5;
+  for (const char* fabric : {"sim", "sim:wild", "sim:tcp", "shm"})
+    for (const std::string name : {"binomial", "chain", "multicast", ""})
+      for (const numbers& bytes : {numbers{8, 16}, {17, 0}, {65536, 131072}, {3 << 20, 1 << 20}, {2, 4 << 20}})
+        for (const std::uint32_t odd : {1u, 4u})
+          for (const bool later : {false, true}) {
+            if (std::string(fabric) == "shm" && odd == 4 && later) continue;  // enough of what takes real time
+            const auto play = [&](rank_env& env) {
+              auto j = open_job(env);
+              auto team = take(communicator::world(*j, {.bcast = name}), "world");
+              std::vector<std::byte> data(4 << 20);
+              if (later)
+                for (const std::size_t same : {std::size_t{1}, data.size()})
+                  require(team->broadcast(1, std::span(data).first(same)), "while all agree");
+              const time_point deadline = env.net().now() + std::chrono::seconds(40) * time_scale;
+              status s = team->broadcast(1, std::span(data).first(env.rank == odd ? bytes.strange : bytes.usual), deadline);
+              for (int i = 0; i < 100 && s.ok(); ++i) s = team->broadcast(1, std::span(data).first(bytes.usual), deadline);
+              const std::string text = s.text();
+              require(s.code() == errc::protocol, "no error, or another: " + text);
+              for (const std::size_t given : {bytes.usual, bytes.strange})
+                require(text.find(" " + std::to_string(given) + " bytes with root 1") != std::string::npos, "it names both: " + text);
+              require(text.find("must be alike in all members") != std::string::npos, "and the mend: " + text);
+              env.barrier();
+            };
+            const run_options limits{.timeout = std::chrono::seconds(60) * time_scale};
+            const auto report = std::string(fabric) == "shm" ? try_ranks({"shm"}, n, play, limits)
+                                                             : try_ranks_simulated(sim_parameters({fabric}, n, n), play, limits);
+            BOOST_TEST(report.passed(), fabric << ", " << name << ", " << bytes.usual << " and at rank " << odd << " " << bytes.strange
+                                               << (later ? ", later: " : ": ") << report.text());
+          }
+}
+
+// So are different roots; and who has a deadline is told what it waited for.
+BOOST_AUTO_TEST_CASE(roots_that_differ_are_named) {
+  for (const char* name : {"binomial", "chain", "multicast"}) {
+    const auto report = try_ranks_simulated(sim_parameters({"sim"}, 4, 1), [&](rank_env& env) {
+      auto j = open_job(env);
+      auto team = take(communicator::world(*j, {.bcast = name}), "world");
+      std::vector<std::byte> data(100);
+      require(team->broadcast(0, data), "while all agree");
+      status s;
+      for (int i = 0; i < 100 && s.ok(); ++i) s = team->broadcast(env.rank == 2 ? 3 : 0, data);
+      const std::string text = s.text();
+      require(s.code() == errc::protocol && text.find("100 bytes with root 0") != std::string::npos &&
+                  text.find("100 bytes with root 3") != std::string::npos, "it names both: " + text);
+      env.barrier();
+    }, {});
+    BOOST_TEST(report.passed(), name << ": " << report.text());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_names_the_bytes) {
+  for (const char* name : {"binomial", "chain", "multicast"})
+    for (const bool later : {false, true}) {
+      const auto report = try_ranks_simulated(sim_parameters({"sim"}, 3, 1), [&](rank_env& env) {
+        auto j = open_job(env);
+        auto team = take(communicator::world(*j, {.bcast = name}), "world");
+        std::vector<std::byte> data(100000);
+        require(team->broadcast(0, std::span(data).first(later ? data.size() : 0)), "while all come");
+        if (env.rank != 1) {
+          status s;
+          for (int i = 0; i < 100 && s.ok(); ++i) s = team->broadcast(1, data, env.net().now() + std::chrono::milliseconds(300));
+          const std::string text = s.text();
+          require(s.code() == errc::timed_out && text.find("this rank gives 100000 bytes with root 1") != std::string::npos, text);
+        }
+        env.barrier();
+      }, {});
+      BOOST_TEST(report.passed(), name << ": " << report.text());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(the_choice) {
   // Short ones to few go by puts, long ones to many by multicast; without multicast never.
   BOOST_TEST(winner(some_team(2, 8)) == "binomial");
