@@ -280,7 +280,7 @@ class transport {
   // Not collective: each rank attaches by itself once it has the keys. Attaching the same keys again is allowed.
   virtual result<segment_id> attach(const rank_map& members, shared_blobs keys) = 0;
   virtual void drop(segment_id) noexcept = 0;
-  virtual void drop(region_id) noexcept = 0;
+  virtual void drop(region_id) noexcept = 0;  // waits, seconds at most, until no library reads it for puts under way
   // Where loads and stores of this process reach that member's region, or null. Signals and atomics upon mapped words
   // go through submit() all the same: a bare store wakes nobody.
   virtual std::byte* map(segment_id, rank_t) noexcept { return nullptr; }

@@ -1,4 +1,5 @@
 // Regions of mine, segments of everyone's, and where they are mapped.
+#include <algorithm>
 #include <new>
 
 #include "core/dev_shm.h"
@@ -13,7 +14,9 @@ constexpr std::uint32_t max_slots = (1u << slot_bits) - 1;  // the last is never
 constexpr std::uint32_t make_id(std::size_t slot, std::uint32_t life) noexcept {
   return life << slot_bits | static_cast<std::uint32_t>(slot);
 }
-constexpr auto longest_keeping = std::chrono::milliseconds{100};
+// Longer than a living peer is kept from the cores where dozens of others want them; an end at all, since the peer may wait
+// for this rank without driving its transport.
+constexpr auto longest_keeping = std::chrono::seconds{10};
 
 constexpr std::uint32_t slot_of(std::uint32_t id) noexcept { return id & max_slots; }
 
@@ -135,7 +138,7 @@ void message_transport::drop(segment_id id) noexcept {
 void message_transport::drop(region_id id) noexcept {
   region* r = region_at(static_cast<std::uint32_t>(id));
   if (!r) return;
-  end_puts_from(id);
+  end_puts_from(id, !r->memory.here.base && !r->own.base);
   for (segment& s : segments_) {  // this rank's own part of segments is mapped at once
     const std::uint32_t mine = s.keys ? s.members.index_of(rank_) : 0;
     if (mine < s.views.size() && s.views[mine].region == static_cast<std::uint32_t>(id)) s.views[mine] = {};
@@ -152,9 +155,11 @@ void message_transport::drop(region_id id) noexcept {
 }
 
 // What was not sent yet would be read from memory that is gone. Each piece is a message of its own and the signal goes
-// with the last, so the rest can be left out. A piece that the link keeps is waited for.
-void message_transport::end_puts_from(region_id id) noexcept {
-  const time_point deadline = now() + longest_keeping;
+// with the last, so the rest can be left out. A piece that the link keeps goes on being read by its library, as what goes by
+// key is read and written. Memory of this transport's own waits for that in the graveyard. The caller's is gone for good
+// once drop() returns, and UCX takes that for the end of the connection at best: so drop() waits.
+void message_transport::end_puts_from(region_id id, bool callers) noexcept {
+  const time_point deadline = callers ? now() + longest_keeping : time_point{};
   for (std::uint32_t i = 0; i < pool_frames; ++i) {
     frame& f = frames_[i];
     const auto reads = [&] { return f.to && f.op.local == id && f.left && f.source && f.source != f.small; };
@@ -163,6 +168,12 @@ void message_transport::end_puts_from(region_id id) noexcept {
     leave_queue(f);
     finish(f, {errc::invalid, "the memory of a put to rank " + std::to_string(f.to->rank) + " was dropped", f.to->rank});
   }
+  const auto names = [&](const rma_op& op) {
+    if (op.kind != op_kind::get_scatter) return op.local == id;
+    return std::any_of(op.scatter, op.scatter + op.slices, [&](const slice& s) { return s.local == id; });
+  };
+  for (std::uint32_t i = 0; i < pool_frames && callers; ++i)
+    while (frames_[i].to && frames_[i].parts && names(frames_[i].op) && now() < deadline) progress();
 }
 
 // A library's thread that was in the middle of a peer's operation goes on with it, however long the peer takes to send the

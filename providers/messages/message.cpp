@@ -19,7 +19,7 @@ frame* message_transport::new_frame(peer& p, message_kind kind) noexcept {
   f.head.cookie = std::uint64_t{f.life} << 32 | f.index;
   f.source = nullptr, f.left = 0, f.piece = 0, f.value = 0;
   f.sent = f.request = f.answered = f.signals = f.marks = false;
-  f.op.done = nullptr;
+  f.op.done = nullptr, f.op.kind = op_kind::put, f.op.local = plain_memory;
   f.what = errand::message;
   f.number = f.needs = 0;
   return &f;

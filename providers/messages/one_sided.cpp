@@ -69,6 +69,7 @@ bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member*
       std::memcpy(data->small, source, op.bytes);
       source = data->small;
     }
+    data->op = op;
     counts_in(*data, op.done);
     status why;
     const reaching r = write(*data, to->key, op.remote_offset, source, op.bytes, why);
@@ -119,6 +120,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
   const unsigned count = op.kind == op_kind::get_scatter ? op.slices : 1;
   frame* f = new_frame(p, message_kind::get);
   if (!f) return false;
+  f->op = op;
   counts_in(*f, op.done);
   if (!p.line || p.suspected != time_point{}) return true;  // bury() ends it
   std::uint64_t offset = op.remote_offset;

@@ -242,7 +242,7 @@ class message_transport final : public transport {
   member& view(segment_id, rank_t) noexcept;
   void resolve(member&, segment&, rank_t) noexcept;
   std::byte* local_address(region_id, std::uint64_t offset) noexcept;
-  void end_puts_from(region_id) noexcept;
+  void end_puts_from(region_id, bool callers) noexcept;
   status expose(region&) noexcept;
   void bury_memory(region&) noexcept;
   void linger(mapping) noexcept;

@@ -1,4 +1,5 @@
 // Clause 11: whatever is dropped in whatever order, nothing breaks, nothing stays behind, and peers learn who left.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -108,6 +109,29 @@ void dropped_with_operations_in_flight(rank_env& e) {
   }
 }
 
+// The caller's own memory, which is gone for good right behind drop(), while the peer that it is put to takes nothing: more
+// than any socket holds.
+void dropped_memory_is_the_callers_again(rank_env& e) {
+  constexpr std::size_t each = 1 << 20, puts = 16;
+  const area in = e.allocate(each);
+  void* const own = ::mmap(nullptr, each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  require(own != MAP_FAILED, "memory");
+  const area out = e.add({static_cast<std::byte*>(own), each});
+  talk(e, in);
+  e.barrier();
+  completion done;
+  if (e.rank == 0)
+    for (std::size_t i = 0; i < puts; ++i) e.submit(put(out.mine(), in.at(1), each, &done));
+  else
+    ::usleep(600'000);
+  e.net().drop(out.segment), e.net().drop(out.region);
+  ::munmap(own, each);
+  e.wait_idle(done);
+  e.barrier();
+  require(e.net().health(1 - e.rank), "nothing has come of it");
+  e.barrier();
+}
+
 void the_transport_goes_first(rank_env& e) {
   const area a = e.allocate(1 << 20), b = e.allocate(4096);
   std::vector<std::byte> own(100'000);
@@ -192,6 +216,7 @@ constexpr std::array cases{
     conformance_case{"dropped_in_any_order", 3, dropped_in_any_order},
     conformance_case{"owners_drop_before_their_peers", 3, owners_drop_before_their_peers},
     conformance_case{"dropped_with_operations_in_flight", 3, dropped_with_operations_in_flight},
+    conformance_case{"dropped_memory_is_the_callers_again", 2, dropped_memory_is_the_callers_again},
     conformance_case{"the_transport_goes_first", 3, the_transport_goes_first},
     conformance_case{"the_transport_goes_with_operations_in_flight", 3, the_transport_goes_with_operations_in_flight},
     conformance_case{"destroyed_right_after_connecting", 4, destroyed_right_after_connecting},
