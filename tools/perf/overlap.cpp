@@ -29,11 +29,7 @@ std::string number(double us) { return std::to_string(static_cast<long>(us + 0.5
 
 using cell = double (*)(const overlap_case&);
 double time_of(const overlap_case& c) { return c.us.median(); }
-double efficiency_of(const overlap_case& c) {  // computation to all of the time
-  double sum = 0;
-  for (const phase& p : c.loop) sum += p.mean_us;
-  return c.us.median() > 0 ? sum / c.us.median() : 0;
-}
+double efficiency_of(const overlap_case& c) { return c.efficiency.median(); }
 
 // Cases stand row by row, each way in turn.
 void print(const overlap_bench& b, const std::vector<overlap_case>& cases, const char* title, cell value, int digits) {
@@ -144,7 +140,8 @@ std::function<int()> declare_overlap(CLI::App& perf) {
   app->add_option("-n,--ranks", c->ranks, "ranks to start, when not inside a job already")->check(CLI::Range(1, 1024));
   app->add_option("--parts", c->parts, "loop (time and efficiency by computation), arrival, applications; default all")
       ->delimiter(',')->check(CLI::IsMember({"loop", "arrival", "applications"}));
-  app->add_option("--seconds", c->seconds, "how long to measure each part, at least (default 5)");
+  app->add_option("--seconds", c->seconds, "how long to measure each part, at least (default 5)")
+      ->check(CLI::Range(0.001, 3600.0));
   return [c] {
     return run_topic({.name = "overlap", .ranks = c->ranks, .arguments = arguments(*c),
                       .prepare = [](job_options& o, const config& settings) {

@@ -53,14 +53,16 @@ void overlap_bench::compute(double us, const way* looking, std::uint64_t request
   turn(us * turns_per_us_);
 }
 
-double overlap_bench::chunk(const overlap_case& c) {
+double overlap_bench::chunk(const overlap_case& c, double& computed_us) {
   const way& w = ways_[c.way];
   team_barrier& b = w.team->barrier();
   require(world_->barrier().enter());
+  computed_us = 0;
   const auto start = clock::now();
   for (int i = 0; i < c.iterations; ++i)
     for (const phase& p : c.loop) {
       const double us = p.mean_us * (1 + p.vary * (2 * std::uniform_real_distribution<double>{}(random_) - 1));
+      computed_us += us;
       if (w.split) {
         const std::uint64_t request = b.start();
         compute(us, w.tests ? &w : nullptr, request);
@@ -75,13 +77,18 @@ double overlap_bench::chunk(const overlap_case& c) {
 
 void overlap_bench::measure(std::vector<overlap_case>& cases, double seconds) {
   const auto start = clock::now();
+  double computed_us = 0;
   for (overlap_case& c : cases) {
-    const double took = share(job_.world(), chunk(c));
+    const double took = share(job_.world(), chunk(c, computed_us));
     c.iterations = std::clamp(static_cast<int>(chunk_seconds / std::max(took, 1e-7)), 1, most_iterations);
   }
   for (int round = 0;; ++round) {
     if (share(job_.world(), round >= least_rounds && since(start) > seconds) != 0) return;
-    for (overlap_case& c : cases) c.us.add(1e6 * chunk(c) / c.iterations);
+    for (overlap_case& c : cases) {
+      const double us = 1e6 * chunk(c, computed_us);
+      c.us.add(us / c.iterations);
+      c.efficiency.add(computed_us / us);
+    }
   }
 }
 

@@ -24,6 +24,7 @@ struct overlap_case {
   std::vector<phase> loop;
   int iterations = 1;                 // of a chunk
   series us;                          // of one loop
+  series efficiency;                  // of a chunk: computation of this rank to all of its time
 };
 
 class overlap_bench {
@@ -43,7 +44,7 @@ class overlap_bench {
 
  private:
   void compute(double us, const way* looking, std::uint64_t request);
-  double chunk(const overlap_case&);  // seconds
+  double chunk(const overlap_case&, double& computed_us);  // seconds
 
   job& job_;
   std::unique_ptr<communicator> world_, offloaded_;
