@@ -116,8 +116,8 @@ status broadcast_roll::tell(rank_t from) noexcept {
 
 status broadcast_roll::late(const status& s) const {
   const what& w = in(mine(), calls());
-  return {s.code(), std::string(s.text()) + "; this rank gives " + in_words(w.bytes, w.root) + ", and all members must", s.peer(),
-          s.native()};
+  const std::string gives = "; this rank gives " + in_words(w.bytes, w.root) + ", and all members must";
+  return {s.code(), std::string(s.text()) + gives, s.peer(), s.native()};
 }
 
 }  // namespace tutti

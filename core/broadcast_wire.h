@@ -76,7 +76,7 @@ struct layout {
   static constexpr std::uint64_t position = line;                      // a root: up to here it has sent
   static constexpr std::uint64_t children = 2 * line;                  // each child its own line: what its subtree has taken
   static constexpr std::uint64_t naks = children + fan_in * line;      // any member, at a root; the root sets them to 0
-  static constexpr std::uint64_t repaired = naks + nak_words * sizeof(std::uint64_t);  // a root: repaired_word() of the fragment in a slot
+  static constexpr std::uint64_t repaired = naks + nak_words * sizeof(std::uint64_t);  // a root: repaired_word() of a slot
   static constexpr std::uint64_t slots = repaired + most_window * sizeof(std::uint64_t);
 
   std::uint32_t fragment = 0, window = 0;                              // bytes; fragments

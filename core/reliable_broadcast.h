@@ -19,10 +19,10 @@
 //  - A word of the tree only grows: one writer, signals in order (core/transport.h, clause 5), numbers never used twice.
 //    A root that was one long ago finds an old number in its word, which allows it less, never more, until member 0,
 //    which remembers whom it told last, tells it anew.
-//  - So whatever fragment a datagram carries, its number lies within `window` behind what each member has taken, or it
-//    was taken there already. The 29 bits in its tag tell those apart: an old one would have to be 2^29 fragments late,
-//    half a terabyte at least. What is taken already changes nothing: repeated and late datagrams are harmless. What is ahead of the
-//    present broadcast comes from a root that is further than this member (it may be: it needs only the window) and is
+//  - So whatever fragment a datagram carries, its number lies within `window` behind what each member has taken, or it was
+//    taken there already. The 29 bits in its tag tell those apart: an old one would have to be 2^29 fragments late, half a
+//    terabyte at least. What is taken already changes nothing: repeated and late datagrams are harmless. What is ahead of
+//    the present broadcast comes from a root that is further than this member (it may be: it needs only the window) and is
 //    kept aside, at most a window of it.
 //  - A member complains only of what it knows was sent: a later fragment came, or the root's word `position` says so. A
 //    root that hears nothing for longer than usual (core/arrival_timer.h) writes that word in all members; so the last
@@ -33,11 +33,11 @@
 //    another member's, or by the root's 0 as it reads it, or come when that rank is root no more: the member repeats it
 //    while it misses anything, and asks the root of now. A NAK that is old or misread asks for something in the root's
 //    window or it is ignored; what is sent for it bears its true number, and is at worst a duplicate.
-//  - A repair is a put with a signal into the slot (number mod window) of the member. The slot's word has the number + 1
-//    in 48 bits, which come again after 10^14 fragments, and is visible only behind the payload. The slot is written for a later number only when this
-//    one was taken (the window), and by one put at a time: a root begins no repairs before the earlier ones are complete
-//    at their targets, and does not return before its last are. So no late put falls upon a slot in use, be it of another
-//    root.
+//  - A repair is a put with a signal into the slot (number mod window) of the member. The slot's word has the number + 1 in
+//    48 bits, which come again after 10^14 fragments, and is visible only behind the payload. The slot is written for a
+//    later number only when this one was taken (the window), and by one put at a time: a root begins no repairs before the
+//    earlier ones are complete at their targets, and does not return before its last are. So no late put falls upon a slot
+//    in use, be it of another root.
 //  - Nobody leaves too early. A member returns when it has taken all and its children's subtrees have told that they
 //    have, and it has passed that on; the root, when all have and its repairs are complete. So nobody is needed after its
 //    return, neither to pass anything on nor to repair, and the caller's buffer is touched during the call only: the
@@ -83,10 +83,10 @@ class reliable_broadcast {
   // Whoever waits looks there (all members, or none), and its calls are counted instead of run()'s. It must live on.
   void consult(broadcast_roll* roll) noexcept { roll_ = roll; }
 
-  // Collective: `data` of member `root` comes to all others. `root` and the number of bytes must be alike. Blocks: the
-  // root until all have it, the others until they do. No bytes: returns at once. Errors: invalid (no such root; nothing
-  // happened), protocol (the root sends another number of bytes; with a roll: any member), peer_dead (named), timed_out. After any but the first
-  // of these the engine is broken, and every later call gives the same error. Allocates nothing.
+  // Collective: `data` of member `root` comes to all others. `root` and the number of bytes must be alike. Blocks: the root
+  // until all have it, the others until they do. No bytes: returns at once. Errors: invalid (no such root; nothing
+  // happened), protocol (the root sends another number of bytes; with a roll: any member), peer_dead (named), timed_out.
+  // After any but the first of these the engine is broken, and every later call gives the same error. Allocates nothing.
   // Cost: a datagram for each `fragment` bytes at the root, a copy out of the queue at each receiver; and at the end a way
   // up the tree, ceil(log_8 n) signals long.
   status run(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());

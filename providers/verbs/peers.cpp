@@ -58,8 +58,8 @@ unsigned verbs_transport::hear_news() noexcept {
       case kind::left: bury(*p, left(p->rank)); break;
       case kind::refused: bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
       case kind::silent:
-        bury(*p, doorman_.process_lives(p->rank) ? left(p->rank)
-                                                 : died(p->rank, "it does not answer" + perhaps_since(p->rank, doorman_.device_trouble())));
+        if (doorman_.process_lives(p->rank)) bury(*p, left(p->rank));
+        else bury(*p, died(p->rank, "it does not answer" + perhaps_since(p->rank, doorman_.device_trouble())));
         break;
       case kind::unreachable:
         bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " cannot be reached through " + device_.text() +
