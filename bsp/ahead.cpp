@@ -11,7 +11,7 @@
 // gets of s - 1 from its memory, and places puts of s - 1 in it. What came then would be read by those gets, or be
 // overwritten. So nothing goes to a process before it is known to have finished the sync of s - 1. It says so in a word
 // of its board, which is read in place where it can be, and sends the word to those that asked in that sync: those that
-// have made hp calls to it before, and all when areas were registered. What must wait, for this or because the fabric is
+// have made hp calls to it lately, and all when areas were registered. What must wait, for this or because the fabric is
 // full, is offered again at the next hp call and in the sync. That ends: to finish the sync of s - 1 nobody needs anything
 // of superstep s. But a store wakes nobody, so who has not asked, and does not read that it is so, does not wait: the call
 // is packed.
@@ -33,6 +33,7 @@ namespace {
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // of one operation, whose size has 32 bits
 constexpr std::uint32_t most_borrowed = 64;
 constexpr int most_turns = 100;
+constexpr std::uint8_t hp_remembered = 16;  // syncs in which a process is asked for its end after an hp call to it
 
 }  // namespace
 
@@ -51,7 +52,7 @@ bool engine::go_ahead(call_kind kind, std::uint32_t pid, void* mine, const void*
                       std::uint64_t bytes, bool& went) {
   if (pid >= size_ || bytes == 0 || !peers_[pid].takes_ahead) return true;
   peer& p = peers_[pid];
-  p.had_hp = true;
+  p.hp_lately = hp_remembered;
   std::uint32_t number;
   if (!find_area(name_of(kind), pid, address, offset, bytes, number)) return false;
   auto* const at = static_cast<std::byte*>(mine);

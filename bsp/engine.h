@@ -179,7 +179,7 @@ class engine final : private record_sink {
     bool takes_ahead = false;              // hp calls go to it at the call
     bool end_is_read = false;              // which sync it has finished is read in its board; else it must be asked
     bool end_is_told = false;              // it was asked in the last sync
-    bool had_hp = false;                   // hp calls were made to it in this program
+    std::uint8_t hp_lately = 0;            // counts down the syncs since hp calls were made to it
     const std::byte* end = nullptr;        // the word that says which
     std::vector<far_area> far;             // by number
     const std::byte* board = nullptr;      // where its chunks are read in place; null: they come by put

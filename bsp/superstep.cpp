@@ -131,7 +131,8 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   p.eager = 0;
   if (!l.direct.empty()) flags |= has_direct;
   if (l.put_ahead) flags |= went_ahead;
-  p.end_is_told = any_ahead_ && p.takes_ahead && pid != me_ && !leaving && (p.had_hp || areas_.changed());
+  p.end_is_told = any_ahead_ && p.takes_ahead && pid != me_ && !leaving && (p.hp_lately || areas_.changed());
+  if (p.hp_lately) --p.hp_lately;
   if (p.end_is_told) flags |= asks_end;
   if (p.reads_me) {
     p.next = p.next_data = 0;

@@ -49,6 +49,12 @@ void arrive_before_the_sync(rank_env& env, bsp::scheme how, bool refuses) {
     for (std::uint64_t step = 1; step <= 4; ++step) {
       const words sent = pattern(step << 32, n);
       std::fill(got.begin(), got.end(), 0);
+      if (step == 3) {  // so long without hp calls that nobody tells any more; the first such call has all tell again
+        for (int pause = 0; pause < 20; ++pause) must(e->sync(), *e);
+        if (env.rank == 0) must(e->hpput(1, &step, spare.data(), 0, 8), *e);
+        must(e->sync(), *e);
+        if (env.rank == 1) require_equal(spare[0], step, "what was put after a pause");
+      }
       env.pause(std::chrono::milliseconds(1));
       env.barrier();  // all have left the last sync, and said so
       if (env.rank == 0) {
