@@ -17,6 +17,7 @@
 #include "bsp/info_exchange.h"
 #include "bsp/wire.h"
 #include "core/ops.h"
+#include "core/wait_out.h"
 #include "core/window.h"
 
 namespace tutti::bsp {
@@ -25,11 +26,7 @@ namespace {
 class dissemination final : public info_exchange {
  public:
   explicit dissemination(team& t) : team_(t), n_(t.size()), rounds_(static_cast<std::uint32_t>(std::bit_width(n_ - 1))), held_(n_) {}
-  ~dissemination() override {
-    transport& net = team_.parent_job().net();
-    for (const time_point end = net.now() + std::chrono::seconds(2); !done_.idle() && net.now() < end;)
-      if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
-  }
+  ~dissemination() override { wait_out(team_.parent_job().net(), {&done_}); }
 
   status open() {
     auto w = window::open(team_, {nullptr, out(2, 0)});

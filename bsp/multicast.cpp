@@ -26,6 +26,7 @@
 #include "bsp/info_exchange.h"
 #include "bsp/wire.h"
 #include "core/ops.h"
+#include "core/wait_out.h"
 #include "core/window.h"
 
 namespace tutti::bsp {
@@ -41,9 +42,7 @@ class by_multicast final : public info_exchange {
   explicit by_multicast(team& t) : team_(t), job_(t.parent_job()), n_(t.size()) {}
 
   ~by_multicast() override {
-    transport& net = job_.net();
-    for (const time_point end = net.now() + std::chrono::seconds(2); !done_.idle() && net.now() < end;)
-      if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
+    wait_out(job_.net(), {&done_});
     if (joined_) job_.net().mcast()->leave(group_);
   }
 

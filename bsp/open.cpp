@@ -6,6 +6,7 @@
 
 #include "bsp/engine.h"
 #include "core/ops.h"
+#include "core/wait_out.h"
 
 namespace tutti::bsp {
 namespace {
@@ -128,11 +129,8 @@ status engine::choose_infos() {
 }
 
 engine::~engine() {
-  // Chunks that the fabric still reads name our completions: towards a dead peer they end soon (clause 10).
   transport& net = job_.net();
-  const time_point end = net.now() + std::chrono::seconds(2);
-  while (!(sending_[0].idle() && sending_[1].idle() && hp_puts_.idle() && hp_gets_.idle()) && net.now() < end)
-    if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
+  wait_out(net, {&sending_[0], &sending_[1], &hp_puts_, &hp_gets_});  // chunks that the fabric still reads
   for (std::uint32_t i = 0; i < size_; ++i) {
     for (const segment_id s : peers_[i].segments) net.drop(s);
     for (far_area& a : peers_[i].far) forget(a);

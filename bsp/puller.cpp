@@ -3,14 +3,11 @@
 #include <algorithm>
 
 #include "core/ops.h"
+#include "core/wait_out.h"
 
 namespace tutti::bsp {
 
-puller::~puller() {
-  transport& net = job_.net();
-  for (const time_point end = net.now() + std::chrono::seconds(2); !done_.idle() && net.now() < end;)
-    if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
-}
+puller::~puller() { wait_out(job_.net(), {&done_}); }
 
 void puller::plan() {
   planned_ = true;

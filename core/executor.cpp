@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/ops.h"
+#include "core/wait_out.h"
 
 namespace tutti {
 
@@ -118,9 +119,7 @@ void program::touch() noexcept {
 
 run::~run() {
   if (!program_->team_) return;
-  transport& net = program_->team_->parent_job().net();
-  for (const time_point end = net.now() + std::chrono::seconds(2); !done_.idle() && net.now() < end;)
-    if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
+  wait_out(program_->team_->parent_job().net(), {&done_});
 }
 
 void run::begin(std::uint64_t epoch, std::uint64_t loose) noexcept {

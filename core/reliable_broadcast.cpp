@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/ops.h"
+#include "core/wait_out.h"
 
 namespace tutti {
 namespace {
@@ -28,10 +29,7 @@ reliable_broadcast::reliable_broadcast(team& t)
 }
 
 reliable_broadcast::~reliable_broadcast() {
-  // Repairs that are still leaving name puts_: towards a dead peer they end soon (clause 10).
-  transport& net = team_.parent_job().net();
-  for (const time_point end = net.now() + std::chrono::seconds(2); !puts_.idle() && net.now() < end;)
-    if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
+  wait_out(team_.parent_job().net(), {&puts_});  // of repairs that are still leaving
   if (joined_) mc_->leave(group_);
 }
 

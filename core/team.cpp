@@ -7,6 +7,7 @@
 #include "core/hash.h"
 #include "core/listing.h"
 #include "core/ops.h"
+#include "core/wait_out.h"
 
 namespace tutti {
 namespace {
@@ -32,10 +33,7 @@ constexpr std::uint64_t lives = std::uint64_t{1} << 40;
 team::team(job& j, rank_map members, std::uint32_t index) : job_(j), members_(std::move(members)), index_(index) {}
 
 team::~team() {
-  // A fragment that is still leaving names sending_, a flush flushing_: towards a dead peer they end soon (clause 10).
-  const time_point end = job_.net().now() + std::chrono::seconds(2);
-  while (!(sending_.idle() && flushing_.idle()) && job_.net().now() < end)
-    if (job_.net().progress() == 0) job_.net().sleep(job_.net().now() + std::chrono::milliseconds(1));
+  wait_out(job_.net(), {&sending_, &flushing_});
   if (attached_) job_.net().drop(segment_);
   if (allocated_) job_.net().drop(region_);
 }
