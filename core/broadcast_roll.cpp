@@ -5,11 +5,10 @@
 #include <cstring>
 
 #include "core/ops.h"
+#include "core/wait_out.h"
 
 namespace tutti {
 namespace {
-
-constexpr const char* rule = "; root and number of bytes must be alike in all members";
 
 std::string in_words(std::uint64_t bytes, std::uint64_t root) {
   return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes") + " with root " + std::to_string(root);
@@ -25,12 +24,7 @@ result<std::unique_ptr<broadcast_roll>> broadcast_roll::open(team& t) {
   return r;
 }
 
-broadcast_roll::~broadcast_roll() {
-  // A page that is still on its way lands in memory_: from a dead peer that ends soon (clause 10).
-  transport& net = team_.parent_job().net();
-  for (const time_point end = net.now() + std::chrono::seconds(2); !got_.idle() && net.now() < end;)
-    if (net.progress() == 0) net.sleep(net.now() + std::chrono::milliseconds(1));
-}
+broadcast_roll::~broadcast_roll() { wait_out(team_.parent_job().net(), {&got_}); }  // a page lands in memory_
 
 void broadcast_roll::enter(std::uint32_t root, std::uint64_t bytes) noexcept {
   page& p = mine();

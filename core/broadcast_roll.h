@@ -26,6 +26,8 @@ namespace tutti {
 
 class broadcast_roll {
  public:
+  static constexpr const char* rule = "; root and number of bytes must be alike in all members";
+
   // Collective over the team, which must outlive it; blocks. Errors: those of window::open.
   static result<std::unique_ptr<broadcast_roll>> open(team&);
   ~broadcast_roll();
