@@ -184,10 +184,9 @@ std::string ledger::own_part() const {
   }
   append(out, static_cast<std::uint32_t>(supersteps_.size()));
   std::size_t next = 0;
-  for (std::size_t i = 0; i < supersteps_.size(); ++i) {
-    append(out, supersteps_[i]);
-    append(out, ways_[i]);
-    for (std::uint32_t k = 0; k < supersteps_[i].flows; ++k) append(out, flows_[next++]);
+  for (const superstep& s : supersteps_) {
+    append(out, s);
+    for (std::uint32_t k = 0; k < s.flows; ++k) append(out, flows_[next++]);
   }
   return out;
 }
@@ -226,11 +225,9 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
   for (std::uint32_t s = 0; s < count; ++s) {
     std::fill(sent.begin(), sent.end(), 0), std::fill(received.begin(), received.end(), 0);
     std::uint32_t site = 0;
-    info_way way{};
     for (std::uint32_t i = 0; i < p; ++i) {
       const auto own = from[i].take<superstep>();
-      const auto went = from[i].take<info_way>();
-      if (i == 0) site = own.site, way = went;
+      if (i == 0) site = own.site;
       work[i] = own.work_ns, sync[i] = own.sync_ns, calls[i] = 0;
       for (std::uint32_t k = 0; k < own.flows; ++k) {
         const auto flowed = from[i].take<flow>();
@@ -245,7 +242,7 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
       if (column != columns[0]) std::fputc(',', f);
       list(f, *column);
     }
-    std::fprintf(f, ",%u]", static_cast<unsigned>(way));
+    std::fprintf(f, ",%u]", static_cast<unsigned>(ways_[s]));
   }
   std::fputs("]}\n", f);
   const bool full = std::ferror(f) != 0;

@@ -70,7 +70,7 @@ class ledger {
   std::vector<traffic> with_;
   std::vector<std::uint32_t> busy_;
   std::vector<superstep> supersteps_;
-  std::vector<info_way> ways_;  // of each
+  std::vector<info_way> ways_;  // of each; told by process 0, for all
   std::vector<flow> flows_;
   std::unordered_map<const void*, std::uint32_t> site_numbers_;
   std::vector<const void*> sites_;
