@@ -50,7 +50,7 @@ void engine::meet_ahead(std::uint32_t pid) noexcept {
 // `went` stays false: the call is to be packed. False: it broke a rule.
 bool engine::go_ahead(call_kind kind, std::uint32_t pid, void* mine, const void* address, std::uint64_t offset,
                       std::uint64_t bytes, bool& went) {
-  if (pid >= size_ || bytes == 0 || !peers_[pid].takes_ahead) return true;
+  if (bytes == 0 || !peers_[pid].takes_ahead) return true;
   peer& p = peers_[pid];
   p.hp_lately = hp_remembered;
   std::uint32_t number;

@@ -229,10 +229,10 @@ bool engine::goes_direct(std::uint32_t pid, std::uint64_t bytes, std::uint64_t& 
 
 bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
                    std::uint64_t bytes) {
+  if (!check_pid("bsp_hpput", pid)) return false;
   bool went = false;
   if (!go_ahead(call_kind::hpput, pid, const_cast<void*>(source), address, offset, bytes, went)) return false;
   if (went) return true;
-  if (!check_pid("bsp_hpput", pid)) return false;
   if (!goes_direct(pid, bytes, lanes_[pid].hp_put))
     return put_slowly(call_kind::hpput, pid, source, address, offset, bytes);
   std::uint32_t area;
@@ -243,10 +243,10 @@ bool engine::hpput(std::uint32_t pid, const void* source, const void* address, s
 }
 
 bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
+  if (!check_pid("bsp_hpget", pid)) return false;
   bool went = false;
   if (!go_ahead(call_kind::hpget, pid, into, address, offset, bytes, went)) return false;
   if (went) return true;
-  if (!check_pid("bsp_hpget", pid)) return false;
   return request(call_kind::hpget, pid, address, offset, into, bytes, goes_direct(pid, bytes, lanes_[pid].hp_got));
 }
 
