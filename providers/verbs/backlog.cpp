@@ -70,8 +70,7 @@ void verbs_transport::end_backlog(peer& p, const status& why) noexcept {
   for (std::uint32_t i = 0; i < gone->count; ++i) {
     const rma_op& op = gone->ops[(gone->first + i) % backlog::most];
     each_region(op, [&](region_id r) { use(r, -1); });
-    if (op.done) op.done->finish(why);
-    else if (p.unreported) p.unreported = why;
+    tell(p, op.done, why);
   }
   look_again(p);
 }

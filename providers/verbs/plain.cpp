@@ -104,12 +104,19 @@ status verbs_transport::lend(std::byte* memory, std::uint32_t bytes, bool lands,
   return {};
 }
 
+bool verbs_transport::find_region(const slice& s, region*& r, status& why) noexcept {
+  r = s.local == plain_memory ? region_around(s.local_offset, s.bytes) : region_at(s.local);
+  if (r || s.local == plain_memory) return true;
+  why = {errc::invalid, "the operation names local memory that is no region, or no longer"};
+  return false;
+}
+
 // Enters in `what` what is to be given back with the request: a region, or the first of the operation's loans. A slice of a
 // list names its region by the list; if it names none, a loan stands for it.
 bool verbs_transport::borrow(const slice& s, bool lands, posted& what, ibv_sge& where, status& why) noexcept {
   const bool plain = s.local == plain_memory;
-  region* const r = plain ? region_around(s.local_offset, s.bytes) : region_at(s.local);
-  if (!plain && !r) return why = {errc::invalid, "the operation names local memory that is no region, or no longer"}, false;
+  region* r;
+  if (!find_region(s, r, why)) return false;
   if (r) {
     const auto address = plain ? s.local_offset : reinterpret_cast<std::uint64_t>(r->base) + s.local_offset;
     where = {address, s.bytes, r->mr->lkey};
@@ -147,13 +154,12 @@ void verbs_transport::take_loan(posted& what) noexcept {
 // answer lands in a buffer of its own, which says before that nothing has come, and after it whether that is still so. (The
 // caller's memory would not do: several atomics under way may name one place.)
 bool verbs_transport::borrow_answer(const rma_op& op, posted& what, ibv_sge& where, status& why) noexcept {
-  if (!device_.where.software) return borrow({op.local, 8, op.local_offset}, true, what, where, why);
-  const bool plain = op.local == plain_memory;
-  const region* const r = plain ? region_around(op.local_offset, 8) : region_at(op.local);
-  if (!plain && !r) return why = {errc::invalid, "the operation names local memory that is no region, or no longer"}, false;
-  std::byte* const memory = plain ? reinterpret_cast<std::byte*>(op.local_offset) : r->base + op.local_offset;
-  if (!borrow_copy(memory, 8, true, what, where, why)) return false;
-  if (r) what.local = plain ? id_of(*r) : op.local;  // which stays, though it be dropped meanwhile
+  const slice s{op.local, 8, op.local_offset};
+  if (!device_.where.software) return borrow(s, true, what, where, why);
+  region* r;
+  if (!find_region(s, r, why)) return false;
+  if (!borrow_copy(local_address(op.local, op.local_offset), 8, true, what, where, why)) return false;
+  if (r) what.local = id_of(*r);  // which stays, though it be dropped meanwhile
   expect_answer(reinterpret_cast<std::byte*>(where.addr));
   return true;
 }

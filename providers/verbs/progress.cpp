@@ -72,31 +72,25 @@ void verbs_transport::finish(peer& p, const posted& what, const status& outcome)
 
 void verbs_transport::ended(peer& p, const posted& what, const status& outcome) noexcept {
   if (what.kind == work::swap) return swap_tried(swaps_[what.index], outcome);
-  if (what.kind == work::atomic && what.index && outcome.ok() && !answered(buffer_of(what.index)))
-    return unanswered_to(p, what);
+  if (what.kind == work::probe) return void(p.probing = false);
+  if (what.kind == work::atomic && what.index && outcome.ok() && !answered(buffer_of(what.index))) {
+    repay(what.index, false);
+    return tell(p, what.done, unanswered(p.rank));  // it took effect, so the peer lost nothing
+  }
   if (what.index) repay(what.index, outcome.ok());
   if (what.kind == work::flush) {
     --p.flushes;
     // What failed before it without a completion is what it reports, and no later flush again.
     if (!outcome && !p.unreported) return what.done ? what.done->finish(std::exchange(p.unreported, {})) : void();
   }
-  if (what.kind == work::probe) p.probing = false;
-  if (what.done) outcome.ok() ? what.done->finish() : what.done->finish(outcome);
-  else if (!outcome && what.kind != work::probe) not_taken(p, outcome);
+  // Nobody asked how it would end. What was lost upon a peer that lives, the peer may be waiting for.
+  if (!what.done && !outcome) p.losing = true;
+  tell(p, what.done, outcome);
 }
 
-// It took effect, so the peer lost nothing.
-void verbs_transport::unanswered_to(peer& p, const posted& what) noexcept {
-  const status why = unanswered(p.rank);
-  repay(what.index, false);
-  if (what.done) what.done->finish(why);
-  else if (p.unreported) p.unreported = why;
-}
-
-// Nobody asked how it would end. What was lost upon a peer that lives, the peer may be waiting for.
-void verbs_transport::not_taken(peer& p, const status& outcome) noexcept {
-  p.losing = true;
-  if (p.unreported) p.unreported = outcome;
+void verbs_transport::tell(peer& p, completion* done, const status& outcome) noexcept {
+  if (done) outcome.ok() ? done->finish() : done->finish(outcome);
+  else if (!outcome && p.unreported) p.unreported = outcome;
 }
 
 // --- flush -------------------------------------------------------------------------------------------------------------

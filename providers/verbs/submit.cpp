@@ -76,12 +76,8 @@ bool verbs_transport::start(const rma_op& op, peer& p) noexcept {
 }
 
 bool verbs_transport::ends_at_once(const rma_op& op, peer& p, const status& outcome) noexcept {
-  if (op.done) {
-    op.done->begin();
-    outcome.ok() ? op.done->finish() : op.done->finish(outcome);
-  } else if (!outcome && p.unreported) {
-    p.unreported = outcome;
-  }
+  if (op.done) op.done->begin();
+  tell(p, op.done, outcome);
   return true;
 }
 

@@ -56,7 +56,7 @@ void verbs_transport::try_swap(swapping& s) noexcept {
 
 void verbs_transport::swap_tried(swapping& s, const status& outcome) noexcept {
   if (!outcome) return end_swap(s, outcome);
-  if (!answered(s.result)) return end_swap(s, unanswered(s.to->rank));
+  if (!answered(s.result)) return end_swap(s, unanswered(s.to->rank), true);
   std::uint64_t old;
   std::memcpy(&old, s.result, sizeof old);
   if (old == s.guess) return end_swap(s, {});
@@ -65,14 +65,14 @@ void verbs_transport::swap_tried(swapping& s, const status& outcome) noexcept {
   try_swap(s);
 }
 
-void verbs_transport::end_swap(swapping& s, const status& outcome) noexcept {
+void verbs_transport::end_swap(swapping& s, const status& outcome, bool took_effect) noexcept {
   peer& p = *s.to;
   --p.swaps;
   swaps_waiting_ -= std::exchange(s.waits, false);
   use(s.holds, -1);
   repay(s.holds.index, outcome.ok());
-  if (s.done) outcome.ok() ? s.done->finish() : s.done->finish(outcome);
-  else if (!outcome) not_taken(p, outcome);
+  if (!s.done && !outcome && !took_effect) p.losing = true;  // as ended()
+  tell(p, s.done, outcome);
   s.to = nullptr;
   s.next_free = free_swap_;
   free_swap_ = static_cast<std::uint16_t>(&s - swaps_.get());

@@ -229,6 +229,7 @@ class verbs_transport final : public transport {
   status open_buffers() noexcept;
   void close_loans() noexcept;
   status lend(std::byte*, std::uint32_t bytes, bool lands, loan&, ibv_sge&) noexcept;
+  bool find_region(const slice&, region*&, status& why) noexcept;  // null: plain memory outside of all
   bool borrow(const slice&, bool lands, posted&, ibv_sge&, status& why) noexcept;  // false: cannot, or, if why is ok, full
   bool borrow_copy(std::byte*, std::uint32_t bytes, bool lands, posted&, ibv_sge&, status& why) noexcept;
   bool borrow_answer(const rma_op&, posted&, ibv_sge&, status& why) noexcept;
@@ -261,7 +262,7 @@ class verbs_transport final : public transport {
   bool take_swap(const rma_op&, peer&, const target&) noexcept;
   void try_swap(swapping&) noexcept;
   void swap_tried(swapping&, const status&) noexcept;
-  void end_swap(swapping&, const status&) noexcept;
+  void end_swap(swapping&, const status&, bool took_effect = false) noexcept;
   void retry_swaps() noexcept;
 
   // progress.cpp
@@ -269,8 +270,7 @@ class verbs_transport final : public transport {
   void completed(const ibv_wc&) noexcept;
   void finish(peer&, const posted&, const status&) noexcept;  // of a record
   void ended(peer&, const posted&, const status&) noexcept;
-  void unanswered_to(peer&, const posted&) noexcept;
-  void not_taken(peer&, const status& outcome) noexcept;
+  void tell(peer&, completion*, const status& outcome) noexcept;  // no completion: errors to the peer's next flush
   void post_flush(peer&, completion*) noexcept;
 
   // peers.cpp
