@@ -99,8 +99,6 @@ BOOST_AUTO_TEST_CASE(a_loss_that_no_completion_takes_is_told_at_both_ends) {
   BOOST_TEST(p.run(0, put(p.mine(0), p.at(0, 1), 4096)).ok());
 }
 
-// Behind the first that fails all are flushed: they are told of a broken connection, since they may or may not have
-// happened, and what comes then goes by another.
 // As soft-RoCE does where packets overtake each other.
 BOOST_AUTO_TEST_CASE(an_atomic_without_an_answer_is_an_error_that_says_so) {
   const no_breach none;
@@ -131,6 +129,8 @@ BOOST_AUTO_TEST_CASE(an_atomic_without_an_answer_is_an_error_that_says_so) {
   BOOST_TEST(p.word(0, 0) == 20u);
 }
 
+// Behind the first that fails all are flushed: they are told of a broken connection, since they may or may not have
+// happened, and what comes then goes by another.
 BOOST_AUTO_TEST_CASE(those_behind_an_error_end_with_the_connection) {
   const no_breach none;
   fake::install(roce(2));
