@@ -1,8 +1,10 @@
 // What every datagram of core/ip_multicast begins with. Words go as this machine stores them: the ranks of a job run on
 // machines of one byte order (as their RDMA does).
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "core/siphash.h"
@@ -42,6 +44,23 @@ struct ip_group_token {
   std::uint16_t port = 0, from_port = 0;
   std::uint32_t reserved = 0;
 };
+
+// Where groups are: IP's local scope (RFC 2365), and ports above those that Linux gives out by itself.
+inline constexpr std::uint32_t group_scope = 0xefff0000, group_scope_mask = 0xffff0000;  // 239.255.0.0/16
+inline constexpr std::uint16_t group_port_first = 61000, group_ports = 4096;
+
+// A token comes from a peer, and says where this rank is to listen and whom to ask: it must not lead anywhere else than to
+// a group of this kind. Null: it is none.
+inline std::optional<ip_group_token> read_group_token(std::span<const std::byte> bytes) noexcept {
+  ip_group_token t;
+  if (bytes.size() != sizeof t) return std::nullopt;
+  std::memcpy(&t, bytes.data(), sizeof t);
+  const bool is_group = (t.address & group_scope_mask) == group_scope && t.port >= group_port_first &&
+                        t.port < group_port_first + group_ports;
+  const bool may_answer = t.from != 0 && t.from < 0xe0000000 && t.from_port != 0;  // one host
+  if (t.magic != ip_group_token::expected_magic || !is_group || !may_answer) return std::nullopt;
+  return t;
+}
 
 inline std::uint64_t check_of(const datagram_head& head, std::span<const std::byte> payload,
                               const siphash_key& key) noexcept {

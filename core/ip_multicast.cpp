@@ -26,8 +26,6 @@ constexpr std::uint32_t udp_head_bytes = 28;  // with IP's
 constexpr std::uint32_t longest_payload = 16 << 10;
 constexpr std::uint32_t buffer_bytes_for(std::uint32_t payload) { return 2 * payload + 1024; }  // the kernel's own share
 
-constexpr std::uint32_t scope_first = 0xefff0000;  // 239.255.0.0
-constexpr std::uint16_t port_first = 61000;
 constexpr int addresses_to_try = 16;
 
 // join(): how long it asks, and what convinces it that multicast is filtered.
@@ -176,8 +174,8 @@ result<multicast::group_id> ip_multicast::create(const rank_map& members, std::v
   status last;
   for (int i = 0; i < addresses_to_try && g->listens.fd() < 0; ++i) {
     const std::uint64_t h = hash::add(g->name, static_cast<std::uint64_t>(i));
-    g->address = {scope_first | static_cast<std::uint32_t>(h & 0xffff),
-                  static_cast<std::uint16_t>(port_first + (h >> 16) % 4096)};
+    g->address = {group_scope | static_cast<std::uint32_t>(h & ~group_scope_mask),
+                  static_cast<std::uint16_t>(group_port_first + (h >> 16) % group_ports)};
     auto s = ip_socket::listening(g->address, *through);
     if (s) g->listens = std::move(*s);
     else if ((last = s.error()).native() != EADDRINUSE) return last;
@@ -214,10 +212,9 @@ bool ip_multicast::shares_host(const rank_map& members) const noexcept {
 result<multicast::group_id> ip_multicast::join(const rank_map& members, std::span<const std::byte> token,
                                                time_point deadline) {
   if (status s = ready(); !s) return s;
-  ip_group_token t;
-  if (token.size() == sizeof t) std::memcpy(bytes_of(t).data(), token.data(), sizeof t);
-  if (token.size() != sizeof t || t.magic != ip_group_token::expected_magic)
-    return status{errc::protocol, "the token is not one of an IP multicast group of this version"};
+  const auto read = read_group_token(token);
+  if (!read) return status{errc::protocol, "the token is not one of an IP multicast group of this version"};
+  const ip_group_token& t = *read;
   if (members.index_of(rank_) == members.size() || members.index_of(t.creator) == members.size())
     return status{errc::invalid, "this rank or the creator is no member of the multicast group"};
   const bool local = places_[t.creator].network == here_.network;

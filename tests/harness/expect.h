@@ -3,7 +3,6 @@
 #pragma once
 #include <concepts>
 #include <cstdio>
-#include <source_location>
 #include <string>
 #include <string_view>
 
@@ -14,14 +13,18 @@ namespace tutti::test {
 struct failure { std::string text; };   // the requirement that did not hold, with file and line
 struct skipped { std::string reason; };  // the capability that this fabric declares not to have
 
-using where = std::source_location;
+struct where {  // std::source_location, which Clang 14 has not
+  const char* file;
+  unsigned line;
+  static constexpr where current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) noexcept { return {file, line}; }
+};
 
 [[noreturn]] inline void fail(std::string_view what, where at = where::current()) {
-  std::string_view file = at.file_name();
+  std::string_view file = at.file;
   if (const auto slash = file.rfind('/'); slash != file.npos) file.remove_prefix(slash + 1);
   std::string text{file};
   text += ':';
-  text += std::to_string(at.line());
+  text += std::to_string(at.line);
   text += ": ";
   text += what;
   throw failure{std::move(text)};

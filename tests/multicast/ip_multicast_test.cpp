@@ -126,6 +126,28 @@ BOOST_AUTO_TEST_CASE(a_strangers_datagrams_are_dropped) {
   BOOST_TEST(row[1].strangers() == sent - 1);
 }
 
+// A token comes from a peer: it can make this rank listen or ask nowhere but where groups of this kind are.
+BOOST_AUTO_TEST_CASE(a_token_that_leads_elsewhere_is_refused) {
+  row_of_ranks row(2);
+  ip_group_token token;
+  (void)join_all(row, token);
+  const auto join = [&](auto change) {
+    ip_group_token t = token;
+    change(t);
+    return row[1].join(rank_map::strided(0, 2), std::as_bytes(std::span{&t, 1}), time_point{}).error().code();
+  };
+  BOOST_TEST((join([](ip_group_token&) {}) == errc::timed_out));  // whoever follows it asks, and there is no time
+  BOOST_TEST((join([](ip_group_token& t) { t.magic ^= 1; }) == errc::protocol));
+  BOOST_TEST((join([](ip_group_token& t) { t.address = 0x7f000001; }) == errc::protocol));
+  BOOST_TEST((join([](ip_group_token& t) { t.address = 0xe0000001; }) == errc::protocol));  // all hosts of a subnet
+  BOOST_TEST((join([](ip_group_token& t) { t.port = 22; }) == errc::protocol));
+  BOOST_TEST((join([](ip_group_token& t) { t.port = 65096; }) == errc::protocol));
+  BOOST_TEST((join([](ip_group_token& t) { t.from = 0; }) == errc::protocol));
+  BOOST_TEST((join([](ip_group_token& t) { t.from = 0xffffffff; }) == errc::protocol));
+  BOOST_TEST((join([](ip_group_token& t) { t.from_port = 0; }) == errc::protocol));
+  BOOST_TEST((join([](ip_group_token& t) { t.creator = 7; }) == errc::invalid));
+}
+
 BOOST_AUTO_TEST_CASE(two_groups_of_one_address_do_not_meet) {
   row_of_ranks one(2), other(2, {.job_id = "another job"});
   ip_group_token token, theirs;

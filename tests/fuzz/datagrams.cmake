@@ -1,0 +1,1 @@
+tutti_fuzz(NAME datagrams SOURCES datagrams_fuzz.cpp LIBS tutti_harness)
