@@ -16,6 +16,7 @@
 #include <iostream>
 #include <optional>
 
+#include "tests/harness/coverage.h"
 #include "tests/harness/expect.h"
 
 // Only in a build with the address sanitizer: leaks of a child would be lost, for it leaves by _exit.
@@ -55,6 +56,7 @@ void dump(int) {
   else
     body(m, first, count);
   std::fflush(nullptr);
+  keep_coverage();
   const bool passed = m.state(first) == rank_state::passed;
   if (passed && __lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check()) _exit(exit_leaked);
   _exit(0);

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "tests/harness/coverage.h"
+
 namespace tutti::test {
 namespace {
 
@@ -52,6 +54,7 @@ run_report try_ranks_simulated(const sim::parameters& p, const rank_body& body, 
       if (m.state(r) == rank_state::running)
         m.finish(r, rank_state::failed, std::string{end.text()} + "; waiting for " + m.waiting(r));
     std::fflush(nullptr);
+    keep_coverage();
     _exit(0);  // parked threads hold on to the world
   });
 }
