@@ -1,8 +1,9 @@
 // What a vendor's library has to offer so that the contract can be kept upon it by messages alone (transport.h): a link
 // carries them between ranks and says when connections are lost. Everything else is done once, in this folder.
 //
-// A link keeps this promise: messages to one peer arrive as they were handed over, in that order, each at most once, or
-// the connection is reported as lost. It never holds on to the memory of a message that it has `taken`.
+// A link keeps this promise: messages to one peer arrive as they were handed over, in that order (unless it `reorders`), each
+// at most once, or the connection is reported as lost. It never holds on to the memory of a message that it has `taken`.
+// It need not know whose a message is that it brings: message_transport::receive() finds that out.
 //
 // Calls come from one thread at a time. A link calls its transport back (message_transport, "for the link") only from
 // within its own functions; what it must not do there is said with each function.
@@ -38,6 +39,8 @@ struct link_traits {
   bool shared_memory = false;            // peers on this host may map memory from allocate()
   bool only_this_host = false;
   bool tells_losses = true;              // connection_lost() or suspect() is called though nothing is to be sent
+  bool reorders = false;                 // a message may arrive before an earlier one, which then follows
+  bool forgeable = false;                // it sends datagrams, parts of which a stranger could replace
   // Bounds of one sleep, against wake-ups that the library loses; before the first connection, and after.
   std::chrono::nanoseconds longest_sleep_alone = std::chrono::milliseconds{50};
   std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds{50};

@@ -25,6 +25,8 @@ messages::link_traits describe(const fi_info& info, bool can_wait, bool reaches)
   t.piece_bytes = buffer_bytes - sizeof(message);
   t.keeps = false;
   t.tells_losses = false;
+  t.reorders = true;
+  t.forgeable = is_udp(info);
   if (!can_wait) t.longest_sleep_alone = t.longest_sleep = 100us;
   else if (reaches) t.longest_sleep = 5ms;  // the bell for a signal by key comes when its origin next drives libfabric
 
