@@ -56,6 +56,7 @@ class link {
   virtual const link_traits& traits() const noexcept = 0;
   virtual status start(message_transport&) = 0;  // called once, before anything below
   virtual result<std::vector<std::byte>> address() = 0;
+  virtual std::uint32_t ip_address() const noexcept { return 0; }  // IPv4's, at which it hears its peers; 0: many, or none
 
   // Makes a connection and sets peer::line. May be lazy: what cannot be reached may show later, as a lost connection.
   virtual status open(peer&, std::span<const std::byte> address) noexcept = 0;

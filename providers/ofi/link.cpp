@@ -1,6 +1,7 @@
 // Opening the endpoint, its buffers, and what is sent from them.
 #include "providers/ofi/link.h"
 
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -136,6 +137,13 @@ result<std::vector<std::byte>> ofi_link::address() {
   if (const int e = fi_getname(&ofi_.endpoint->fid, name.data(), &bytes); e != 0) return vendor_error(e, "fi_getname");
   name.resize(bytes);
   return name;
+}
+
+std::uint32_t ofi_link::ip_address() const noexcept {
+  sockaddr_in name{};
+  std::size_t bytes = sizeof name;
+  if (fi_getname(&ofi_.endpoint->fid, &name, &bytes) != 0 || bytes != sizeof name || name.sin_family != AF_INET) return 0;
+  return ntohl(name.sin_addr.s_addr);
 }
 
 status ofi_link::open(peer& p, std::span<const std::byte> address) noexcept {

@@ -50,6 +50,7 @@ class ofi_link final : public messages::link {
   const messages::link_traits& traits() const noexcept override { return traits_; }
   status start(message_transport&) override;
   result<std::vector<std::byte>> address() override;
+  std::uint32_t ip_address() const noexcept override;
   status open(peer&, std::span<const std::byte> address) noexcept override;
   void close(peer&) noexcept override;
   void bereave(std::span<const std::byte> address) noexcept override;
