@@ -40,7 +40,7 @@ struct link_traits {
   bool only_this_host = false;
   bool tells_losses = true;              // connection_lost() or suspect() is called though nothing is to be sent
   bool reorders = false;                 // a message may arrive before an earlier one, which then follows
-  bool forgeable = false;                // it sends datagrams, parts of which a stranger could replace
+  bool forgeable = false;                // it sends datagrams, parts of which an outsider could replace
   // Bounds of one sleep, against wake-ups that the library loses; before the first connection, and after.
   std::chrono::nanoseconds longest_sleep_alone = std::chrono::milliseconds{50};
   std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds{50};

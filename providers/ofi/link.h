@@ -3,7 +3,7 @@
 // Order. FI_ORDER_SAS is asked for: messages of one origin are matched to this rank's receive buffers in the order in
 // which they were sent. How they complete is another matter (a provider may still be moving the payload of an earlier
 // one), so a message may come early, and the transport holds it until those before it came (link_traits::reorders). Its
-// buffer goes back at once: no origin, and no stranger, keeps the buffers from the others.
+// buffer goes back at once: no origin, and no outsider, keeps the buffers from the others.
 //
 // Memory. Messages are copied into buffers of this link, so that a message is `taken` at once or not at all, none of it is
 // a caller's memory, and only these buffers need registration where a provider asks for it (FI_MR_LOCAL). Small ones are

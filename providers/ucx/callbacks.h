@@ -6,7 +6,7 @@ namespace tutti::ucx {
 
 struct callbacks {
   // For every id that a message can have, though this rank's have one. UCX 1.13 keeps the handlers in an array that it neither
-  // clears as it grows nor bounds as it looks one up: a stranger's message with another id made it call what lay there. That
+  // clears as it grows nor bounds as it looks one up: an outsider's message with another id made it call what lay there. That
   // takes 1.5 MiB of each worker, and a millisecond; from the last id downwards the array grows once.
   static ucs_status_t install(ucp_worker_h worker, message_transport& net) noexcept {
     ucp_am_handler_param_t handler{};

@@ -94,7 +94,7 @@ std::uint64_t verbs_multicast::lost(group_id id) const noexcept {
 // --- groups --------------------------------------------------------------------------------------------------------------
 result<multicast::group_id> verbs_multicast::create(const rank_map& members, std::vector<std::byte>& token, time_point deadline) {
   token_blob t;
-  // Datagrams are told by it from those of other groups and of strangers, so nobody may guess it.
+  // Datagrams are told by it from those of other groups and of outsiders, so nobody may guess it.
   if (!draw(t.name)) return status{errc::no_resource, "the kernel gives no random name for a multicast group", no_rank, errno};
   t.creator = at_.rank, t.ethernet = at_.device->where.ethernet;
   if (t.ethernet) t.address = roce_group(*at_.device, t.name);
