@@ -3,13 +3,13 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "core/hash.h"
+#include "core/random.h"
 
 namespace tutti {
 namespace {
@@ -36,10 +36,6 @@ constexpr auto longest_answering = 120s;
 constexpr std::uint32_t turns_between_looks = 16;  // at the sockets for probes: a system call each
 
 constexpr std::uint32_t most_taken_at_once = 64;  // strangers' datagrams in one receive()
-
-bool draw(std::span<std::byte> out) noexcept {
-  return ::getrandom(out.data(), out.size(), 0) == static_cast<ssize_t>(out.size());
-}
 
 template <class T>
 std::span<std::byte> bytes_of(T& value) noexcept {
@@ -166,7 +162,7 @@ result<multicast::group_id> ip_multicast::create(const rank_map& members, std::v
   auto g = std::make_unique<group>();
   g->members = members;
   std::uint64_t number = 0;
-  if (!draw(bytes_of(g->key)) || !draw(bytes_of(number)))
+  if (!draw(g->key) || !draw(number))
     return status{errc::no_resource, "no random key for a multicast group"};
   g->name = hash::add(hash::add(job_, rank_), number);
 

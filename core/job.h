@@ -151,8 +151,8 @@ job_options options_from(const config&);
 // The configured transport for a job: the provider that TUTTI_PROVIDER names, else shared memory where it reaches
 // everyone, else a router of shared memory and the best network that all ranks can use. `where` decides whether a network
 // is needed; which one the ranks then tell one another, so all must call.
-// `fabric` becomes its name, as TUTTI_PROVIDER takes it.
-result<std::unique_ptr<transport>> open_transport(const config&, bootstrap&, const layout& where, time_point deadline,
-                                                  std::string& fabric);
+// `key` is the job's. `fabric` becomes its name, as TUTTI_PROVIDER takes it.
+result<std::unique_ptr<transport>> open_transport(const config&, bootstrap&, const layout& where, const siphash_key& key,
+                                                  time_point deadline, std::string& fabric);
 
 }  // namespace tutti

@@ -1,14 +1,19 @@
 // Joining a job. Two exchanges: who lives where, which decides whether a network is needed at all, and then every
 // rank's address together with the key of its part of the world team. Nothing more is ever asked of the launcher, and
 // no connection is opened.
+//
+// The first exchange also brings the job's key, 128 random bits by which providers tell the job's own messages from anybody
+// else's (docs/security.md). Rank 0's is the one: every rank draws one, so that all say the same amount.
 #include <sched.h>
 
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 
 #include "core/bootstrap_find.h"
 #include "core/hash.h"
+#include "core/random.h"
 #include "core/team.h"
 
 namespace tutti {
@@ -33,11 +38,33 @@ void mark_cores(std::uint64_t (&mask)[16]) noexcept {
     if (CPU_ISSET(c, &set)) mask[c / 64] |= std::uint64_t{1} << (c % 64);
 }
 
-result<std::shared_ptr<const layout>> meet(bootstrap& boot, time_point deadline) {
-  const host_id host = boot.host();
-  auto hosts = boot.allgather(host, deadline);
-  if (!hosts) return hosts.error().during("joining the job");
-  return std::shared_ptr<const layout>(std::make_shared<layout>(make_layout(**hosts)));
+struct introduction {  // the first exchange
+  host_id host{};
+  siphash_key key{};
+};
+
+struct met {
+  std::shared_ptr<const layout> where;
+  siphash_key key{};
+};
+
+result<met> meet(bootstrap& boot, time_point deadline) {
+  introduction mine{.host = boot.host()};
+  if (!draw(mine.key)) return status{errc::no_resource, "the kernel gives no random key for the job", no_rank, errno};
+  auto all = boot.allgather(std::as_bytes(std::span{&mine, 1}), deadline);
+  if (!all) return all.error().during("joining the job");
+  met m;
+  blob_table hosts;
+  for (std::size_t r = 0; r < (*all)->size(); ++r) {
+    introduction of;
+    if ((**all)[r].size() != sizeof of)
+      return status{errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", static_cast<rank_t>(r)};
+    std::memcpy(&of, (**all)[r].data(), sizeof of);
+    if (r == 0) m.key = of.key;
+    hosts.push_back(of.host);
+  }
+  m.where = std::make_shared<layout>(make_layout(hosts));
+  return m;
 }
 
 }  // namespace
@@ -50,11 +77,11 @@ result<std::unique_ptr<job>> job::open(const config& settings, job_options optio
 
 result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const config& settings, job_options options) {
   const time_point deadline = deadline_in(options.setup_timeout);
-  auto where = meet(*boot, deadline);
-  if (!where) return where.error();
+  auto others = meet(*boot, deadline);
+  if (!others) return others.error();
   std::string fabric;
-  auto net = open_transport(settings, *boot, **where, deadline, fabric);
-  auto made = join(std::move(boot), std::move(net), std::move(options), std::move(*where), deadline);
+  auto net = open_transport(settings, *boot, *others->where, others->key, deadline, fabric);
+  auto made = join(std::move(boot), std::move(net), std::move(options), std::move(others->where), deadline);
   if (made) (*made)->fabric_ = std::move(fabric);
   return made;
 }
@@ -62,9 +89,9 @@ result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const co
 result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, std::unique_ptr<transport> net,
                                        job_options options) {
   const time_point deadline = deadline_in(options.setup_timeout);
-  auto where = meet(*boot, deadline);
-  if (!where) return where.error();
-  return join(std::move(boot), std::move(net), std::move(options), std::move(*where), deadline);
+  auto others = meet(*boot, deadline);
+  if (!others) return others.error();
+  return join(std::move(boot), std::move(net), std::move(options), std::move(others->where), deadline);
 }
 
 result<std::unique_ptr<job>> job::join(std::unique_ptr<bootstrap> boot, result<std::unique_ptr<transport>> net,

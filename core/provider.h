@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/siphash.h"
 #include "core/transport.h"
 
 namespace tutti {
@@ -19,6 +20,8 @@ struct open_params {
   std::string_view multicast_interface;  // TUTTI_MULTICAST_INTERFACE, for those who multicast over IP
   std::uint32_t multicast_ttl = 1;       // TUTTI_MULTICAST_TTL
   bool progress_thread = false;          // two threads will call, one at a time (core/driven_transport.h)
+  siphash_key key{};                     // of the job: random, alike in its ranks, and proof that one of them is speaking
+  bool one_host = false;                 // all ranks live on one host: nobody else's connections are wanted
 };
 
 // A device that reaches ranks on other nodes.
@@ -42,7 +45,7 @@ struct provider {
 };
 
 // A module exports one function of this type and name. It returns null if `abi` is not the one it was built for.
-inline constexpr int provider_abi = 5;
+inline constexpr int provider_abi = 6;
 using provider_module_fn = const provider* (*)(int abi);
 inline constexpr const char* provider_module_symbol = "tutti_provider_module";
 

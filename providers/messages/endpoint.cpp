@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "core/listing.h"
+#include "providers/messages/authentication.h"
 #include "providers/messages/transport.h"
 
 namespace tutti::messages {
@@ -65,11 +66,10 @@ status message_transport::connect(shared_blobs addresses, time_point) {
     return {errc::invalid, "connect() needs the addresses of all " + std::to_string(size_) + " ranks"};
   blob_table multicast_addresses;
   for (rank_t r = 0; r < size_; ++r) {
-    const auto blob = (*addresses)[r];
-    const auto head = head_of<address_head>(blob);
-    if (!head || head->version != wire_version || blob.size() < sizeof *head + head->link_bytes + head->doze_key_bytes)
+    const auto parts = read_address((*addresses)[r]);
+    if (!parts)
       return {errc::protocol, "rank " + std::to_string(r) + " runs another version of the " + traits_.name + " provider", r};
-    multicast_addresses.push_back(blob.subspan(sizeof *head + head->link_bytes + head->doze_key_bytes));
+    multicast_addresses.push_back(parts->multicast);
   }
   if (ip_)
     if (status s = ip_->connect(multicast_addresses); !s) return s;
@@ -97,6 +97,7 @@ peer* message_transport::peer_of(rank_t rank) noexcept {
     for (auto* list : {&open_, &to_open_, &to_close_, &suspects_, &stalled_}) list->reserve(peers_made_ + 1);
     auto made = std::make_unique<peer>();
     made->net = this, made->rank = rank;
+    made->sends_by = key_between(key_, rank_, rank), made->hears_by = key_between(key_, rank, rank_);
     peers_[rank] = std::move(made);
     ++peers_made_;
   } catch (...) {
@@ -113,8 +114,8 @@ void message_transport::open_endpoint(peer& p) noexcept {
   if (p.asked || !p.end || !addresses_) return;
   p.asked = true;
   open_.push_back(&p);  // reserved by peer_of()
-  const auto blob = (*addresses_)[p.rank];
-  const auto head = *head_of<address_head>(blob);
+  const auto there = *read_address((*addresses_)[p.rank]);
+  const address_head& head = there.head;
   const bool local = head.host == host_;
   if (local && head.pid != ::getpid() && p.pidfd < 0) watch_process(p, head.pid);
   if (!local && !leaving_) watch_host(p, head.line);
@@ -122,7 +123,7 @@ void message_transport::open_endpoint(peer& p) noexcept {
   drain();
   if (p.end && p.pidfd >= 0 && readable(p.pidfd)) bury_dead(p);
   if (!p.end) return;
-  if (const status s = link_->open(p, blob.subspan(sizeof head)); !s) {
+  if (const status s = link_->open(p, there.link); !s) {
     const std::string what = "rank " + std::to_string(p.rank) + " cannot be reached: ";
     bury(p, {errc::peer_dead, what + s.text(), p.rank, s.native()});
     return;
@@ -132,7 +133,7 @@ void message_transport::open_endpoint(peer& p) noexcept {
     p.doze = reinterpret_cast<std::uint64_t*>(p.doze_page.base);
   }
   if (reach_ && !p.doze && head.doze_key_bytes && !leaving_)
-    p.doze_key = reach_->unlock(p, blob.subspan(sizeof head + head.link_bytes, head.doze_key_bytes));
+    p.doze_key = reach_->unlock(p, there.doze_key);
   p.greeting.to = &p;
   p.greeting.head.kind = message_kind::hello;
   p.greeting.next = p.head;  // before any answer that waits already
@@ -205,6 +206,7 @@ void message_transport::connection_lost(peer& p, status why) noexcept {
 void message_transport::bury(peer& p, status why) noexcept {
   if (!p.end) return;
   p.end = std::move(why);
+  p.early.clear();
   if (p.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.pidfd, nullptr);
   if (p.line_fd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.line_fd, nullptr);
   close_watches(p);
@@ -216,8 +218,7 @@ void message_transport::bury(peer& p, status why) noexcept {
 void message_transport::bury_dead(peer& p) noexcept {
   if (!p.end) return;
   bury(p, died(p.rank, "its process has ended"));
-  const auto blob = (*addresses_)[p.rank];
-  link_->bereave(blob.subspan(sizeof(address_head), head_of<address_head>(blob)->link_bytes));
+  link_->bereave(read_address((*addresses_)[p.rank])->link);
 }
 
 // All that waits to be sent or answered. What the link keeps or has under way ends in sent() and reached(): until then it

@@ -65,6 +65,19 @@ bool by_icmp(int socket) noexcept {
   return false;
 }
 
+// Of the addresses of a place one; false, and nothing changed, where it has no such address. Loopback is in every place.
+bool keep_one(ip_place& place, std::uint32_t address) noexcept {
+  ip_place::place_address one{address, 0xff000000};
+  if (address != lifeline::loopback) {
+    auto* const end = place.at.begin() + std::min<std::size_t>(place.count, place.at.size());
+    auto* const found = std::find_if(place.at.begin(), end, [&](const auto& a) { return a.address == address; });
+    if (found == end) return false;
+    one = *found;
+  }
+  place.at = {one}, place.count = 1;
+  return true;
+}
+
 }  // namespace
 
 lifeline::~lifeline() { close(); }
@@ -90,14 +103,15 @@ void lifeline::say_goodbye() noexcept {
   close();
 }
 
-void lifeline::listen(std::uint32_t peers) {
+void lifeline::listen(std::uint32_t peers, std::uint32_t only) {
   std::uint32_t kept = 0;
   std::ifstream{"/proc/sys/net/core/somaxconn"} >> kept;
   here_.place = place_of_this_process(ip_interfaces());
+  if (only && !keep_one(here_.place, only)) only = 0;
   if (peers > kept || here_.place.count == 0) return;
   if (::getrandom(here_.key.data(), sizeof here_.key, 0) != sizeof here_.key) return;
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  sockaddr_in own = socket_address(INADDR_ANY, 0);
+  sockaddr_in own = socket_address(only ? only : INADDR_ANY, 0);
   socklen_t bytes = sizeof own;
   if (listener_ >= 0 && ::bind(listener_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 &&
       ::listen(listener_, static_cast<int>(kept)) == 0 &&

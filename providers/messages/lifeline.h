@@ -49,7 +49,9 @@ class lifeline {
   int listener() const noexcept { return listener_; }  // -1: none
 
   // None where the kernel would not keep `peers` connections that are not accepted (net.core.somaxconn), or has no IPv4.
-  void listen(std::uint32_t peers);
+  // `only`: an address of this host, or loopback's, at which alone it listens; 0, or what is no address of its: at any.
+  static constexpr std::uint32_t loopback = 0x7f000001;
+  void listen(std::uint32_t peers, std::uint32_t only = 0);
   // Accepts all who are connected by now, and hands each a word and the end. Returns why there is no further one (EAGAIN).
   int answer(std::span<const std::byte> word) const noexcept;
   void say_goodbye() noexcept;  // to all who are connected; nobody can connect any more

@@ -1,8 +1,9 @@
 // What a vendor's library has to offer so that the contract can be kept upon it by messages alone (transport.h): a link
 // carries them between ranks and says when connections are lost. Everything else is done once, in this folder.
 //
-// A link keeps this promise: messages to one peer arrive as they were handed over, in that order, each at most once, or
-// the connection is reported as lost. It never holds on to the memory of a message that it has `taken`.
+// A link keeps this promise: messages to one peer arrive as they were handed over, in that order (unless it `reorders`), each
+// at most once, or the connection is reported as lost. It never holds on to the memory of a message that it has `taken`.
+// It need not know whose a message is that it brings: message_transport::receive() finds that out.
 //
 // Calls come from one thread at a time. A link calls its transport back (message_transport, "for the link") only from
 // within its own functions; what it must not do there is said with each function.
@@ -38,6 +39,8 @@ struct link_traits {
   bool shared_memory = false;            // peers on this host may map memory from allocate()
   bool only_this_host = false;
   bool tells_losses = true;              // connection_lost() or suspect() is called though nothing is to be sent
+  bool reorders = false;                 // a message may arrive before an earlier one, which then follows
+  bool forgeable = false;                // it sends datagrams, parts of which an outsider could replace
   // Bounds of one sleep, against wake-ups that the library loses; before the first connection, and after.
   std::chrono::nanoseconds longest_sleep_alone = std::chrono::milliseconds{50};
   std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds{50};
@@ -53,6 +56,7 @@ class link {
   virtual const link_traits& traits() const noexcept = 0;
   virtual status start(message_transport&) = 0;  // called once, before anything below
   virtual result<std::vector<std::byte>> address() = 0;
+  virtual std::uint32_t ip_address() const noexcept { return 0; }  // IPv4's, at which it hears its peers; 0: many, or none
 
   // Makes a connection and sets peer::line. May be lazy: what cannot be reached may show later, as a lost connection.
   virtual status open(peer&, std::span<const std::byte> address) noexcept = 0;

@@ -1,16 +1,24 @@
 // Regions of mine, segments of everyone's, and where they are mapped.
 #include <algorithm>
+#include <cerrno>
 #include <new>
 
 #include "core/dev_shm.h"
+#include "core/random.h"
 #include "providers/messages/transport.h"
 
 namespace tutti::messages {
 namespace {
 
-// An id is a slot and how often the slot was used: messages about a dropped region must not touch its successor.
+// A region's id is drawn at random, since it goes to peers: nobody can guess another one, and a message about a dropped region
+// does not name its successor. Its low bits are its place in the table, so that it is found by one look; who meets an
+// occupied place draws again, once on average, as the table is at most half full. When that doubles, each id's place has one
+// more bit of it, and no two ids that had places of their own get one in common.
+constexpr std::size_t fewest_places = 16;
+
+// A segment's id never leaves this rank. It is a slot and how often the slot was used.
 constexpr unsigned slot_bits = 20;
-constexpr std::uint32_t max_slots = (1u << slot_bits) - 1;  // the last is never used, so that plain_memory is no id
+constexpr std::uint32_t max_slots = (1u << slot_bits) - 1;
 constexpr std::uint32_t make_id(std::size_t slot, std::uint32_t life) noexcept {
   return life << slot_bits | static_cast<std::uint32_t>(slot);
 }
@@ -30,16 +38,32 @@ std::size_t free_slot(std::vector<T>& table, const Free& is_free) {
 
 }  // namespace
 
+// False: there are too many.
+bool message_transport::make_room_for_regions() {
+  if (2 * (regions_made_ + 1) <= regions_.size()) return true;
+  if (regions_.size() > max_slots) return false;
+  std::vector<region> larger(std::max(fewest_places, 2 * regions_.size()));
+  for (region& r : regions_)
+    if (r.base) std::swap(larger[r.id & (larger.size() - 1)], r);
+  regions_.swap(larger);
+  return true;
+}
+
 result<region_id> message_transport::enter(region r) noexcept {
   try {
-    const std::size_t slot = free_slot(regions_, [](const region& old) { return !old.base; });
-    if (slot >= max_slots) return status{errc::no_resource, "too many regions"};
-    r.life = regions_[slot].life + 1;
-    regions_[slot] = std::move(r);
-    return region_id{make_id(slot, r.life)};
+    if (!make_room_for_regions()) return status{errc::no_resource, "too many regions"};
   } catch (const std::bad_alloc&) {
     return status{errc::no_resource, "no memory for a region"};
   }
+  constexpr auto no_id = static_cast<std::uint32_t>(plain_memory);
+  region* at = nullptr;
+  do {
+    if (!draw(r.id)) return status{errc::no_resource, "the kernel gives no random id for a region", no_rank, errno};
+    at = &regions_[r.id & (regions_.size() - 1)];
+  } while (at->base || r.id == 0 || r.id == no_id);
+  *at = std::move(r);
+  ++regions_made_;
+  return region_id{at->id};
 }
 
 result<region_id> message_transport::add(std::span<std::byte> memory) {
@@ -112,11 +136,11 @@ result<segment_id> message_transport::attach(const rank_map& members, shared_blo
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     if (members[i] >= size_) return status{errc::invalid, "rank " + std::to_string(members[i]) + " is not in this job"};
     if ((*keys)[i].empty()) continue;
-    const auto head = head_of<key_head>((*keys)[i]);
-    if (!head || (*keys)[i].size() != sizeof *head + head->key_bytes)
+    const auto parts = read_key((*keys)[i]);
+    if (!parts)
       return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not one of " + traits_.name + "'s",
                     members[i]};
-    views[i].region = head->region, views[i].bytes = head->bytes, views[i].absent = false;
+    views[i].region = parts->head.region, views[i].bytes = parts->head.bytes, views[i].absent = false;
   }
   const std::size_t slot = free_slot(segments_, [](const segment& s) { return !s.keys; });
   if (slot >= max_slots) return status{errc::no_resource, "too many segments"};
@@ -145,7 +169,7 @@ void message_transport::drop(region_id id) noexcept {
   }
   region gone = std::move(*r);
   *r = {};
-  r->life = gone.life;
+  --regions_made_;
   // What is under way may still read it or write to it.
   try {
     if (busy_ && (gone.memory.here.base || gone.own.base)) graveyard_.push_back(std::move(gone)), gone = {};
@@ -208,9 +232,9 @@ void message_transport::release(member& m, rank_t rank) noexcept {
 std::byte* message_transport::map(segment_id id, rank_t rank) noexcept { return view(id, rank).mapped; }
 
 region* message_transport::region_at(std::uint32_t id) noexcept {
-  const std::uint32_t slot = slot_of(id);
-  if (slot >= regions_.size() || !regions_[slot].base || make_id(slot, regions_[slot].life) != id) return nullptr;
-  return &regions_[slot];
+  if (regions_.empty()) return nullptr;
+  region& r = regions_[id & (regions_.size() - 1)];
+  return r.base && r.id == id ? &r : nullptr;
 }
 
 std::byte* message_transport::range(std::uint32_t id, std::uint64_t offset, std::uint64_t bytes) noexcept {
@@ -242,18 +266,19 @@ void message_transport::resolve(member& m, segment& s, rank_t rank) noexcept {
     m.absent = !m.mapped;
     return;
   }
-  const auto head = *head_of<key_head>((*s.keys)[s.members.index_of(rank)]);
+  const auto there = *read_key((*s.keys)[s.members.index_of(rank)]);
+  const key_head& head = there.head;
   peer* p = peer_of(rank);
   if (!p) return;
   open_endpoint(*p);
   // Who could store there could not wake it without its doze word, so both or none.
-  if (p->doze && head.memory.bytes >= head.bytes) {
+  if (p->doze && head.memory.bytes) {
     m.foreign = map_shared_memory(head.memory);
     m.mapped = m.foreign.base;
   } else if (p->doze_key && head.key_bytes) {
     try {
       p->old_keys.reserve(++p->keys);
-      m.key = reach_->unlock(*p, (*s.keys)[s.members.index_of(rank)].subspan(sizeof head));
+      m.key = reach_->unlock(*p, there.link);
     } catch (...) {  // by message, then
     }
   }

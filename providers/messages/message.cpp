@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "providers/messages/authentication.h"
+
 namespace tutti::messages {
 
 frame* message_transport::new_frame(peer& p, message_kind kind) noexcept {
@@ -16,7 +18,6 @@ frame* message_transport::new_frame(peer& p, message_kind kind) noexcept {
   f.next = nullptr, f.to = &p;
   f.head = {};
   f.head.kind = kind;
-  f.head.cookie = std::uint64_t{f.life} << 32 | f.index;
   f.source = nullptr, f.left = 0, f.piece = 0, f.value = 0;
   f.sent = f.request = f.answered = f.signals = f.marks = false;
   f.op.done = nullptr, f.op.kind = op_kind::put, f.op.local = plain_memory;
@@ -30,6 +31,7 @@ frame* message_transport::new_request(peer& p, message_kind kind) noexcept {
   frame* f = new_frame(p, kind);
   if (f) {
     f->request = true;
+    f->head.cookie = std::uint64_t{f->life} << 32 | f->index;
     ++p.unanswered;
   }
   return f;
@@ -122,6 +124,8 @@ bool message_transport::push(peer& p) noexcept {
     const std::byte* payload = next_piece(p, f);
     f.head.origin = rank_;
     f.head.sequence = p.sent_sequence + 1;
+    if (f.head.kind == message_kind::put || f.head.kind == message_kind::data) f.head.bytes = f.piece;
+    f.head.check = check_of(f.head, {payload, traits_.forgeable ? f.piece : 0u}, p.sends_by);
     switch (link_->send(p, f.head, payload, f.piece)) {
       case sending::full: return true;
       case sending::failed: return false;

@@ -1,45 +1,92 @@
-// The target's part: messages applied as they come, and answers on their way back.
+// The target's part: whose a message is and whether it is whole, messages applied as they come, answers on their way back.
 #include <algorithm>
+#include <new>
 
+#include "providers/messages/authentication.h"
 #include "providers/messages/transport.h"
 
 namespace tutti::messages {
 
-// Of an origin that has ended nothing is waited for.
-bool message_transport::is_early(const message& m) const noexcept {
-  if (m.origin >= size_) return false;
+// Nothing is touched for a message that has no proof: no peer is made, no number counted, nothing answered. So whoever is no
+// rank of this job can send what he likes, and each of his messages costs this rank one check.
+bool message_transport::authentic(const message& m, std::span<const std::byte> payload) const noexcept {
+  if (m.origin >= size_ || m.origin == rank_) return false;
+  if (!traits_.forgeable) payload = {};
   const peer* p = peers_[m.origin].get();
-  if (p && !p->end) return false;
-  return static_cast<std::int32_t>(m.sequence - (p ? p->seen_sequence : 0)) > 1;
+  return m.check == check_of(m, payload, p ? p->hears_by : key_between(key_, m.origin, rank_));
 }
 
-void message_transport::receive(const message& m, std::span<const std::byte> payload) noexcept {
-  if (m.origin >= size_ || m.origin == rank_) return;
-  peer* p = peer_of(m.origin);
-  if (!p || !p->end) return;
-  ++events_;
-  p->heard = true;
-  if (m.sequence != ++p->seen_sequence) {
-    bury(*p, {errc::protocol, std::string{traits_.name} + " lost or reordered a message of rank " + std::to_string(p->rank), p->rank});
+// The numbers tell what becomes of an authentic message. The next one is taken. One that came already, or was recorded by
+// somebody and is sent again, is dropped: its first coming has had its effect. One that is early is held where the link
+// reorders, and is the end of the connection where it does not.
+void message_transport::receive(std::span<const std::byte> header, std::span<const std::byte> payload) noexcept {
+  const auto m = head_of<message>(header);
+  if (!m || header.size() != sizeof(message) || !authentic(*m, payload)) {
+    ++rejected_;
     return;
   }
+  peer* p = peer_of(m->origin);
+  if (!p || !p->end) return;
+  if (m->sequence <= p->seen_sequence) {
+    ++rejected_;
+    return;
+  }
+  ++events_;
+  p->heard = true;
+  if (m->sequence != p->seen_sequence + 1) return hold(*p, *m, payload);
+  take(*p, *m, payload);
+  while (p->end && !p->early.empty() && p->early.begin()->first == p->seen_sequence + 1) {
+    const auto next = p->early.extract(p->early.begin());
+    const std::span<const std::byte> whole{next.mapped()};
+    take(*p, *head_of<message>(whole), whole.subspan(sizeof(message)));
+  }
+}
+
+// Held in memory of its own, so that an origin whose next message never comes keeps no receive buffer from the others; and
+// most_held of them, so that it cannot fill this rank's memory either. Links that do reorder do so seldom and little.
+void message_transport::hold(peer& p, const message& m, std::span<const std::byte> payload) noexcept {
+  if (!traits_.reorders || m.sequence - p.seen_sequence - 1 > most_held)
+    return bury(p, {errc::protocol, std::string{traits_.name} + " lost or reordered a message of rank " + std::to_string(p.rank), p.rank});
+  try {
+    const auto [at, is_new] = p.early.try_emplace(m.sequence);
+    if (!is_new) {
+      ++rejected_;
+      return;
+    }
+    append(at->second, &m);
+    append(at->second, payload.data(), payload.size());
+  } catch (const std::bad_alloc&) {
+    bury(p, {errc::no_resource, "no memory for a message of rank " + std::to_string(p.rank) + " that came early", p.rank});
+  }
+}
+
+void message_transport::take(peer& p, const message& m, std::span<const std::byte> payload) noexcept {
+  p.seen_sequence = m.sequence;
+  const inspection j = inspect(m, payload.size());
+  if (j.what == finding::malformed) {
+    const std::string what = "rank " + std::to_string(p.rank) + " sent a message of kind " + std::to_string(static_cast<unsigned>(m.kind));
+    return bury(p, {errc::protocol, what + " whose " + j.field + " no such message has", p.rank});
+  }
+  const bool reachable = j.what == finding::sound;
   switch (m.kind) {
     case message_kind::hello:
-      if (!p->asked) open_soon(*p);  // and greet
+      if (!p.asked) open_soon(p);  // and greet
       break;
     case message_kind::bell: break;
     case message_kind::bye:
-      bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " left", p->rank, peer_left});
+      bury(p, {errc::peer_dead, "rank " + std::to_string(p.rank) + " left", p.rank, peer_left});
       break;
-    case message_kind::put: apply_put(m, payload); break;
+    case message_kind::put:
+      if (reachable) apply_put(m, payload);
+      break;
     case message_kind::get:
     case message_kind::fetch_add:
     case message_kind::compare_swap:
     case message_kind::swap:
-    case message_kind::mark: serve(*p, m); break;
+    case message_kind::mark: serve(p, m, reachable); break;
     case message_kind::data:
     case message_kind::old_value:
-    case message_kind::passed: take_answer(*p, m, payload); break;
+    case message_kind::passed: take_answer(p, m, payload); break;
   }
 }
 
@@ -73,7 +120,7 @@ bool message_transport::prepare_answers(peer& p) noexcept {
   return true;
 }
 
-void message_transport::serve(peer& p, const message& m) noexcept {
+void message_transport::serve(peer& p, const message& m, bool reachable) noexcept {
   if (!prepare_answers(p) || !p.free_answers) {
     bury(p, {errc::protocol, "rank " + std::to_string(p.rank) + " asks for more than there is room to answer", p.rank});
     return;
@@ -88,10 +135,12 @@ void message_transport::serve(peer& p, const message& m) noexcept {
     f.head.kind = message_kind::passed;
   } else if (m.kind == message_kind::get) {
     f.head.kind = message_kind::data;
-    f.op.local = region_id{m.region}, f.op.local_offset = m.offset, f.left = m.bytes;
+    f.op.local = region_id{m.region}, f.op.local_offset = m.offset;
+    if (reachable) f.left = m.bytes;
+    else f.head.flags = memory_gone;
   } else {
     f.head.kind = message_kind::old_value;
-    std::byte* word = range(m.region, m.offset, sizeof(std::uint64_t));
+    std::byte* word = reachable ? range(m.region, m.offset, sizeof(std::uint64_t)) : nullptr;
     if (word) f.head.operand = apply_atomic(m.kind, reinterpret_cast<std::uint64_t*>(word), m.operand, m.signal_offset);
     else f.head.flags = memory_gone;
   }
@@ -100,13 +149,19 @@ void message_transport::serve(peer& p, const message& m) noexcept {
 
 void message_transport::take_answer(peer& p, const message& m, std::span<const std::byte> payload) noexcept {
   const auto index = static_cast<std::uint32_t>(m.cookie), life = static_cast<std::uint32_t>(m.cookie >> 32);
-  if (index >= pool_frames) return;
-  frame& f = frames_[index];
+  frame& f = frames_[index];  // which exists: rules.h
   if (f.to != &p || f.life != life || !f.request || f.answered) return;
+  // Pieces of a get come in order, so that all but the next is no answer to it.
+  const bool next = m.kind != message_kind::data || (m.offset == f.value && payload.size() <= f.op.bytes - f.value);
+  if (!is_answer_to(m.kind, f.head.kind) || !next) {
+    bury(p, {errc::protocol, "rank " + std::to_string(p.rank) + " answers what it was not asked", p.rank});
+    return;
+  }
 
   status outcome;
   if (m.flags & memory_gone) {
-    outcome = {errc::invalid, "the memory named on rank " + std::to_string(p.rank) + " is no longer exposed", p.rank};
+    outcome = {errc::invalid, "the memory named on rank " + std::to_string(p.rank) + " is not, or no longer, exposed, or is no "
+               "word of 8 aligned bytes where the operation needs one", p.rank};
   } else if (m.kind == message_kind::data) {
     land(f.op, m.offset, payload);
     f.value += payload.size();
@@ -130,7 +185,7 @@ void message_transport::take_answer(peer& p, const message& m, std::span<const s
 void message_transport::land(const rma_op& op, std::uint64_t offset, std::span<const std::byte> payload) noexcept {
   if (op.kind != op_kind::get_scatter) {
     std::byte* to = local_address(op.local, op.local_offset);
-    if (to && offset + payload.size() <= op.bytes) std::memcpy(to + offset, payload.data(), payload.size());
+    if (to && offset <= op.bytes && payload.size() <= op.bytes - offset) std::memcpy(to + offset, payload.data(), payload.size());
     return;
   }
   for (unsigned i = 0; i < op.slices && !payload.empty(); ++i) {

@@ -18,9 +18,9 @@ result<std::unique_ptr<transport>> message_transport::open(const open_params& p,
 }
 
 status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
-  rank_ = p.rank, size_ = p.size, host_ = this_host();
+  rank_ = p.rank, size_ = p.size, key_ = p.key, host_ = this_host();
   traits_ = l->traits();
-  traits_.caps.max_bytes = std::uint64_t{1} << 30;
+  traits_.caps.max_bytes = max_bytes;
   traits_.caps.max_inline = max_inline;
   traits_.caps.max_slices = max_slices;
   traits_.caps.any_local_memory = true;   // registered by the link where its library asks for that
@@ -52,7 +52,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
     return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};
 
   if (!traits_.only_this_host) {
-    if (!traits_.tells_losses) lifeline_.listen(size_);
+    if (!traits_.tells_losses && !p.one_host) lifeline_.listen(size_, link_->ip_address());
     ip_.emplace([this] { return progress(); }, p);
     if (ip_->why_not().code() == errc::invalid) return ip_->why_not();  // the user's choice is none; nobody would hear of it later
     if (ip_->wait_fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, ip_->wait_fd(), &event) != 0)

@@ -23,6 +23,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -30,7 +31,9 @@
 
 #include "core/ip_multicast.h"
 #include "core/provider.h"
+#include "providers/messages/blobs.h"
 #include "providers/messages/link.h"
+#include "providers/messages/rules.h"
 #include "providers/messages/shared_memory.h"
 #include "providers/messages/lifeline.h"
 #include "providers/messages/silence.h"
@@ -38,11 +41,15 @@
 
 namespace tutti::messages {
 
-inline constexpr std::uint32_t pool_frames = 512;    // messages of mine that wait or travel
+// pool_frames (rules.h): messages of mine that wait or travel.
 inline constexpr std::uint32_t queue_limit = 256;    // of these to one peer, so that a slow one leaves room to others
 inline constexpr std::uint32_t request_limit = 32;   // unanswered requests to one peer; it keeps room for the answers
 inline constexpr std::uint32_t max_inline = 256;
 inline constexpr std::uint32_t max_slices = 64;
+// Messages of one origin that are held because an earlier one has not come; over a link that promises no order of arrival.
+// More than any library has under way to one peer: libfabric's udp, the one that reorders much, sends up to 128 datagrams
+// before the first is acknowledged.
+inline constexpr std::uint32_t most_held = 256;
 
 struct peer;
 class message_transport;
@@ -104,8 +111,10 @@ struct peer {
   frame* tail = nullptr;
   std::uint32_t queued = 0;
   std::uint32_t unanswered = 0;
-  std::uint32_t sent_sequence = 0;
-  std::uint32_t seen_sequence = 0;
+  siphash_key sends_by{}, hears_by{};  // checks of what goes there, and of what comes from there
+  std::uint64_t sent_sequence = 0;
+  std::uint64_t seen_sequence = 0;
+  std::map<std::uint64_t, std::vector<std::byte>> early;  // by number: header and payload
   std::uint64_t traffic = 0;   // messages that change memory, ever
   std::uint64_t applied = 0;   // those that the peer is known to have applied
   time_point suspected{};      // verdict() at this time at the latest; zero: not suspected
@@ -144,7 +153,7 @@ struct region {
   mapping own;                 // allocate(), elsewhere
   void* exposed = nullptr;     // the link's, where memory can be reached by keys
   std::vector<std::byte> key;
-  std::uint32_t life = 0;
+  std::uint32_t id = 0;
 };
 
 struct member {
@@ -198,14 +207,17 @@ class message_transport final : public transport {
   // --- for the link ----------------------------------------------------------------------------------------------
   rank_t rank() const noexcept { return rank_; }
   std::uint32_t size() const noexcept { return size_; }
-  void receive(const message&, std::span<const std::byte> payload) noexcept;
-  bool is_early(const message&) const noexcept;          // another of its origin has to come first
+  // Whatever came, a header and its payload as far as there are any. The caller's memory may be reused afterwards.
+  void receive(std::span<const std::byte> header, std::span<const std::byte> payload) noexcept;
   void sent(peer&, const status&) noexcept;              // what send() had kept
   void reached(frame&, const status&) noexcept;          // a put, get or flush that was under way
   void suspect(peer&, status) noexcept;                  // something went wrong; judged when it has had a moment
   void connection_lost(peer&, status) noexcept;          // nothing more will be sent or received through it
   std::span<peer* const> opened() const noexcept { return open_; }  // every peer with a connection, now or earlier
   void close_suspects() noexcept;                        // while leaving; not inside progress()
+
+  // Messages that were dropped before they could change anything: without proof of a rank of this job, or repeated.
+  std::uint64_t rejected() const noexcept { return rejected_; }
 
  private:
   message_transport() = default;
@@ -237,6 +249,7 @@ class message_transport final : public transport {
 
   // memory.cpp
   result<region_id> enter(region) noexcept;
+  bool make_room_for_regions();
   region* region_at(std::uint32_t id) noexcept;
   std::byte* range(std::uint32_t region, std::uint64_t offset, std::uint64_t bytes) noexcept;
   member& view(segment_id, rank_t) noexcept;
@@ -286,9 +299,12 @@ class message_transport final : public transport {
   void piece_sent(peer&) noexcept;
 
   // receive.cpp
+  bool authentic(const message&, std::span<const std::byte> payload) const noexcept;
+  void hold(peer&, const message&, std::span<const std::byte> payload) noexcept;
+  void take(peer&, const message&, std::span<const std::byte> payload) noexcept;
   void apply_put(const message&, std::span<const std::byte> payload) noexcept;
   bool prepare_answers(peer&) noexcept;
-  void serve(peer&, const message&) noexcept;
+  void serve(peer&, const message&, bool reachable) noexcept;
   void take_answer(peer&, const message&, std::span<const std::byte> payload) noexcept;
   void land(const rma_op&, std::uint64_t offset, std::span<const std::byte> payload) noexcept;
 
@@ -305,6 +321,8 @@ class message_transport final : public transport {
   std::optional<ip_multicast> ip_;            // none on a fabric of one host
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
+  siphash_key key_{};            // of the job
+  std::uint64_t rejected_ = 0;
   host_id host_{};
   int poll_fd_ = -1;             // the link's descriptor, the pidfds and lifelines of peers, and the alarm
   int alarm_fd_ = -1;            // ends a wait on wait_fd() that has lasted long
@@ -315,7 +333,8 @@ class message_transport final : public transport {
   std::vector<peer*> open_;                   // those with an endpoint, now or earlier
   std::vector<peer*> to_open_, to_close_, suspects_, stalled_;
 
-  std::vector<region> regions_;
+  std::vector<region> regions_;               // by the low bits of their ids; as many as a power of two
+  std::size_t regions_made_ = 0;
   std::vector<segment> segments_;
   std::vector<region> graveyard_;             // dropped while messages were under way
   std::vector<mapping> lingering_;            // of dropped regions: empty, and unmapped at the end (one_sided::lingers())

@@ -1,5 +1,5 @@
 // What travels between ranks. Both ends run on equal machines (the same ABI): structs go as they are, and the version
-// in the address says when they do not fit.
+// in the address says when they do not fit. Which values each field may have stands in rules.h.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tutti::messages {
 
-inline constexpr std::uint32_t wire_version = 6;
+inline constexpr std::uint32_t wire_version = 7;
 
 enum class message_kind : std::uint8_t {
   hello,      // first message on a connection: its origin wants to be told when this rank leaves
@@ -41,18 +41,18 @@ enum message_flag : std::uint8_t {
 struct message {
   message_kind kind{};
   std::uint8_t flags = 0;
-  std::uint16_t reserved = 0;
+  std::uint64_t sequence : 48 = 0;  // counts the messages of one origin to one target, from 1: no number returns for years
   std::uint32_t origin = 0;         // job rank
-  std::uint32_t sequence = 0;       // counts the messages of one origin to one target
   std::uint32_t region = 0;
   std::uint64_t offset = 0;
   std::uint64_t cookie = 0;         // of a request, and of its answer
-  std::uint32_t bytes = 0;          // get
+  std::uint32_t bytes = 0;          // of the payload; get: that are asked for
   std::uint32_t signal_region = 0;
   std::uint64_t signal_offset = 0;  // compare_swap: the expected value
   std::uint64_t operand = 0;        // signal and atomics; old_value: that value
+  std::uint64_t check = 0;          // of all that stands before it (authentication.h)
 };
-static_assert(sizeof(message) == 56);
+static_assert(sizeof(message) == 64);
 
 // transport::address(): this head, the link's own address, the key of the doze word where memory can be reached by keys,
 // and where there is multicast the address of that.
@@ -74,6 +74,7 @@ struct key_head {
   memory_name memory;
 };
 
+// What a blob or a message begins with; none if that is cut off.
 template <class T>
 std::optional<T> head_of(std::span<const std::byte> blob) noexcept {
   if (blob.size() < sizeof(T)) return std::nullopt;

@@ -9,6 +9,7 @@
 
 #include "core/dev_shm.h"
 #include "core/listing.h"
+#include "core/random.h"
 
 namespace tutti::ofi {
 namespace {
@@ -164,6 +165,24 @@ status open_domain(handles& h) {
   if ((e = fi_av_open(domain, &table, &addresses, nullptr)) != 0) return vendor_error(e, "fi_av_open");
   h.addresses.reset(addresses);
   return {};
+}
+
+// Two keys of one domain may not be alike, and some libraries take short ones.
+int register_memory(const handles& h, const void* at, std::size_t bytes, std::uint64_t access, std::uint64_t flags,
+                    owned<fid_mr>& made) {
+  const fi_domain_attr& domain = *h.info->domain_attr;
+  const bool theirs = domain.mr_mode & FI_MR_PROV_KEY;
+  fid_mr* mr = nullptr;
+  int e = 0;
+  for (int tries = 0; tries < 16; ++tries) {
+    std::uint64_t key = 0;
+    if (!theirs && !draw(key)) return -FI_EOTHER;
+    if (domain.mr_key_size < sizeof key) key &= (std::uint64_t{1} << 8 * domain.mr_key_size) - 1;
+    e = fi_mr_reg(h.domain.get(), at, bytes, access, 0, key, flags, &mr, nullptr);
+    if (e != -FI_ENOKEY || theirs) break;
+  }
+  made.reset(e == 0 ? mr : nullptr);
+  return e;
 }
 
 void remove_file_of(std::span<const std::byte> address) noexcept {

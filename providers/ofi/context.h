@@ -65,6 +65,9 @@ struct handles {  // closed from the last to the first
   owned<fid_ep> endpoint;
   int wait_fd = -1;      // of `completions`; -1: the provider has none
 };
+// Registers memory, under a key that is drawn at random where the library leaves that to us. What it returns is libfabric's.
+int register_memory(const handles&, const void* at, std::size_t bytes, std::uint64_t access, std::uint64_t flags, owned<fid_mr>& made);
+
 status open_domain(handles&);  // with fabric and addresses, for `info`, which is set
 // `waits`: with a descriptor to wait on, if the provider has one.
 result<handles> open_device(std::string_view device, bool waits, bool reaches);

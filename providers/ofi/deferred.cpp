@@ -77,11 +77,10 @@ result<owned<fid_cntr>> deferred::new_counter() const {
 
 result<owned<fid_mr>> deferred::expose(void* memory, std::size_t bytes, fid_cntr* counter) {
   const int mode = ofi_.info->domain_attr->mr_mode;
-  const std::uint64_t key = mode & FI_MR_PROV_KEY ? 0 : next_key_++;
-  fid_mr* made = nullptr;
-  int e = fi_mr_reg(ofi_.domain.get(), memory, bytes, FI_REMOTE_WRITE, 0, key, FI_RMA_EVENT, &made, nullptr);
+  owned<fid_mr> mr;
+  int e = register_memory(ofi_, memory, bytes, FI_REMOTE_WRITE, FI_RMA_EVENT, mr);
   if (e != 0) return vendor_error(e, "fi_mr_reg");
-  owned<fid_mr> mr{made};
+  fid_mr* const made = mr.get();
   if ((e = fi_mr_bind(made, &counter->fid, FI_REMOTE_WRITE)) != 0) return vendor_error(e, "binding a counter to memory");
   if (mode & FI_MR_ENDPOINT)
     if ((e = fi_mr_bind(made, &ofi_.endpoint->fid, 0)) != 0) return vendor_error(e, "binding memory to an endpoint");

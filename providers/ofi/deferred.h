@@ -142,7 +142,6 @@ class deferred final : public offload {
   std::vector<std::unique_ptr<plan>> kept_;             // dropped while the fabric had work of theirs
   std::vector<std::byte> name_;                         // of the endpoint
   std::unordered_map<std::string, fi_addr_t> known_;    // by name
-  std::uint64_t next_key_ = 1;
   bool subtracts_ = false;                              // counters take negative numbers
 };
 

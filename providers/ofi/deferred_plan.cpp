@@ -69,10 +69,8 @@ status deferred::build(plan& p) {
   p.values = p.words + std::size_t{lanes} * p.waits * (line_bytes / 8);
   for (std::size_t i = 0; i < std::size_t{lanes} * p.waits; ++i) p.words[i * (line_bytes / 8)] = p.first_epoch - 1;
   if (ofi_.info->domain_attr->mr_mode & FI_MR_LOCAL) {
-    fid_mr* mr = nullptr;
-    const int e = fi_mr_reg(ofi_.domain.get(), p.values, slots * line_bytes, FI_WRITE, 0, next_key_++, 0, &mr, nullptr);
+    const int e = register_memory(ofi_, p.values, slots * line_bytes, FI_WRITE, 0, p.registered_values);
     if (e != 0) return vendor_error(e, "registering an epoch's values");
-    p.registered_values.reset(mr);
   }
   for (std::uint32_t l = 0; l < lanes; ++l) {
     std::uint32_t line = 0;

@@ -64,11 +64,10 @@ bool far_memory::grow() noexcept {
 bool far_memory::wants_to_know() const noexcept { return ofi_.info->domain_attr->mr_mode & FI_MR_LOCAL; }
 
 result<owned<fid_mr>> far_memory::registration(const void* at, std::size_t bytes, std::uint64_t access) {
-  const std::uint64_t key = ofi_.info->domain_attr->mr_mode & FI_MR_PROV_KEY ? 0 : next_key_++;
-  fid_mr* mr = nullptr;
-  if (const int e = fi_mr_reg(ofi_.domain.get(), at, bytes, access, 0, key, 0, &mr, nullptr); e != 0)
+  owned<fid_mr> mr;
+  if (const int e = register_memory(ofi_, at, bytes, access, 0, mr); e != 0)
     return messages::not_registered(bytes, fi_strerror(-e), e);
-  return owned<fid_mr>{mr};
+  return mr;
 }
 
 result<void*> far_memory::expose(std::span<std::byte> memory, std::vector<std::byte>& key) {
@@ -103,7 +102,7 @@ void far_memory::unbind() noexcept {
 
 void* far_memory::unlock(peer&, std::span<const std::byte> key) noexcept {
   const auto there = messages::head_of<far_key>(key);
-  return there ? new (std::nothrow) far_key{*there} : nullptr;
+  return there && key.size() == sizeof *there ? new (std::nothrow) far_key{*there} : nullptr;
 }
 
 void far_memory::forget(void* unlocked) noexcept { delete static_cast<far_key*>(unlocked); }

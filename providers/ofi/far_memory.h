@@ -129,7 +129,6 @@ class far_memory final : public messages::one_sided {
   std::uint64_t longest_ = 0;                                // of one operation
   std::uint64_t longest_ordered_ = 0;                        // 0: none is
   std::uint32_t inject_bytes_ = 0;
-  std::uint64_t next_key_ = 1;                               // where the library leaves it to us
   std::vector<std::unique_ptr<chunk>> chunks_;
   transfer* free_ = nullptr;
   connection* waiting_ = nullptr;                            // connections in whose lines something waits

@@ -1,6 +1,7 @@
 // Opening the endpoint, its buffers, and what is sent from them.
 #include "providers/ofi/link.h"
 
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -25,6 +26,8 @@ messages::link_traits describe(const fi_info& info, bool can_wait, bool reaches)
   t.piece_bytes = buffer_bytes - sizeof(message);
   t.keeps = false;
   t.tells_losses = false;
+  t.reorders = true;
+  t.forgeable = is_udp(info);
   if (!can_wait) t.longest_sleep_alone = t.longest_sleep = 100us;
   else if (reaches) t.longest_sleep = 5ms;  // the bell for a signal by key comes when its origin next drives libfabric
 
@@ -134,6 +137,13 @@ result<std::vector<std::byte>> ofi_link::address() {
   if (const int e = fi_getname(&ofi_.endpoint->fid, name.data(), &bytes); e != 0) return vendor_error(e, "fi_getname");
   name.resize(bytes);
   return name;
+}
+
+std::uint32_t ofi_link::ip_address() const noexcept {
+  sockaddr_in name{};
+  std::size_t bytes = sizeof name;
+  if (fi_getname(&ofi_.endpoint->fid, &name, &bytes) != 0 || bytes != sizeof name || name.sin_family != AF_INET) return 0;
+  return ntohl(name.sin_addr.s_addr);
 }
 
 status ofi_link::open(peer& p, std::span<const std::byte> address) noexcept {

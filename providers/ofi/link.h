@@ -2,8 +2,8 @@
 //
 // Order. FI_ORDER_SAS is asked for: messages of one origin are matched to this rank's receive buffers in the order in
 // which they were sent. How they complete is another matter (a provider may still be moving the payload of an earlier
-// one), so a message that completes early waits in its buffer until those before it came: the numbers that the transport
-// gives them tell. Since the earlier ones have their buffers already, they will come.
+// one), so a message may come early, and the transport holds it until those before it came (link_traits::reorders). Its
+// buffer goes back at once: no origin, and no outsider, keeps the buffers from the others.
 //
 // Memory. Messages are copied into buffers of this link, so that a message is `taken` at once or not at all, none of it is
 // a caller's memory, and only these buffers need registration where a provider asks for it (FI_MR_LOCAL). Small ones are
@@ -34,12 +34,11 @@ inline constexpr std::uint32_t buffer_bytes = 16384;
 
 // Registered if the provider asks for that; one fi_mr for all buffers.
 struct buffer : ticket {
-  buffer* next = nullptr;      // free, or waiting for an earlier message
+  buffer* next = nullptr;      // free
   peer* to = nullptr;          // send: whose message it is,
   connection* line = nullptr;  // and by which connection it goes
   send_window::time sent;      // where the window moves
   std::byte* data = nullptr;
-  std::uint32_t bytes = 0;     // receive: of a message that waits
 };
 
 class ofi_link final : public messages::link {
@@ -51,6 +50,7 @@ class ofi_link final : public messages::link {
   const messages::link_traits& traits() const noexcept override { return traits_; }
   status start(message_transport&) override;
   result<std::vector<std::byte>> address() override;
+  std::uint32_t ip_address() const noexcept override;
   status open(peer&, std::span<const std::byte> address) noexcept override;
   void close(peer&) noexcept override;
   void bereave(std::span<const std::byte> address) noexcept override;
@@ -80,8 +80,6 @@ class ofi_link final : public messages::link {
   void arrived(buffer&, std::size_t bytes) noexcept;
   void sent(buffer&) noexcept;
   void give_back(buffer&) noexcept;
-  bool deliver(const buffer&) noexcept;          // false: an earlier message of its origin is missing
-  void deliver_waiting() noexcept;
   unsigned take_error() noexcept;
 
   messages::link_traits traits_;
@@ -97,7 +95,6 @@ class ofi_link final : public messages::link {
   send_window usual_window_;                     // to each peer
   buffer* free_ = nullptr;                       // for sending
   buffer* unposted_ = nullptr;                   // receive buffers that libfabric has not taken back yet
-  buffer* waiting_ = nullptr;                    // messages that came early
   std::uint32_t sending_ = 0;                    // buffers that libfabric sends
   messages::connection_list<connection> connections_;
   std::unique_ptr<schedule_runner> deferred_;          // where the provider can

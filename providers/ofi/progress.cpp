@@ -1,5 +1,5 @@
 // What libfabric reports: messages that came, buffers that were sent, errors.
-#include <cstring>
+#include <algorithm>
 
 #include "providers/ofi/link.h"
 
@@ -30,7 +30,6 @@ unsigned ofi_link::progress() noexcept {
   }
   if (deferred_) events += deferred_->progress();
   if (reach_) reach_->progress();
-  if (waiting_) deliver_waiting();
   if (unposted_) repost();
   return events;
 }
@@ -58,36 +57,10 @@ void ofi_link::give_back(buffer& b) noexcept {
 }
 
 void ofi_link::arrived(buffer& b, std::size_t bytes) noexcept {
-  b.bytes = static_cast<std::uint32_t>(bytes);
-  if (deliver(b)) return give_back(b);
-  b.next = waiting_;
-  waiting_ = &b;
-}
-
-bool ofi_link::deliver(const buffer& b) noexcept {
-  if (b.bytes < sizeof(message)) return true;  // a stranger's
-  message m;
-  std::memcpy(&m, b.data, sizeof m);
-  if (net_->is_early(m)) return false;
-  net_->receive(m, {b.data + sizeof m, b.bytes - sizeof m});
-  return true;
-}
-
-// Those of one origin are in no order here; each turn delivers at least the next one, if it is here.
-void ofi_link::deliver_waiting() noexcept {
-  for (bool any = true; any;) {
-    any = false;
-    for (buffer** at = &waiting_; *at;) {
-      buffer& b = **at;
-      if (!deliver(b)) {
-        at = &b.next;
-        continue;
-      }
-      *at = b.next;
-      give_back(b);
-      any = true;
-    }
-  }
+  const std::span<const std::byte> whole{b.data, std::min<std::size_t>(bytes, buffer_bytes)};
+  const std::size_t head = std::min(whole.size(), sizeof(message));
+  net_->receive(whole.first(head), whole.subspan(head));
+  give_back(b);
 }
 
 unsigned ofi_link::take_error() noexcept {

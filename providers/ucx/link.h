@@ -29,6 +29,7 @@ using messages::peer;
 using messages::sending;
 
 inline constexpr unsigned am_id = 7;
+inline constexpr unsigned am_ids = 1u << 16;  // that UCX can carry
 
 struct connection {  // what peer::line points to
   ucp_ep_h endpoint = nullptr;

@@ -36,11 +36,11 @@ void set_nonblocking(int fd) noexcept { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL
 
 status doorman::open(const premises& p) {
   at_ = p;
-  qkey_ = static_cast<std::uint32_t>(p.job ^ p.job >> 32) & 0x7fff'ffff;  // the highest bit is for privileged ones
+  qkey_ = qkey_of(p.key);
   links_.resize(p.size);
   in_sysfs_ = ::access(p.device->context->device->dev_path, F_OK) == 0;
   if (status s = open_door(); !s) return s;
-  if (p.size > 1) calls_.listen(p.size - 1);
+  if (p.size > 1) calls_.listen(p.size - 1, p.one_host ? messages::lifeline::loopback : 0);
   poll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   set_nonblocking(channel_->fd);

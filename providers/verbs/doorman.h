@@ -58,7 +58,8 @@ class doorman {
     link_limits limits;
     rank_t rank = 0;
     std::uint32_t size = 1;
-    std::uint64_t job = 0;
+    siphash_key key{};    // of the job
+    bool one_host = false;
     host_id host{};
     int knock_fd = -1;    // an eventfd
   };
@@ -108,6 +109,7 @@ class doorman {
   void take_news(std::vector<news>& out) noexcept;
   std::string device_trouble() noexcept;     // "; port 1 of mlx5_0 is down", or empty
   void look_at_device() noexcept;            // is it there? news tells if not
+  std::uint64_t rejected() const noexcept { return rejected_.load(std::memory_order_relaxed); }  // notes without proof
 
  private:
   using clock = std::chrono::steady_clock;
@@ -190,6 +192,7 @@ class doorman {
   std::vector<link*> asking_;
   std::vector<news> news_;
   std::atomic<bool> has_news_{false};
+  std::atomic<std::uint64_t> rejected_{0};
   bool owner_sleeps_ = false;
   std::string lost_;                           // why nobody can be reached any more
   std::string port_trouble_;                   // why nobody can be at present

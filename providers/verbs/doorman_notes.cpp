@@ -93,7 +93,7 @@ void doorman::send(link& l, note_kind kind) noexcept {
   address_blob to;
   if (!address_of(l.rank, to)) return;
   note n;
-  n.job = at_.job, n.origin = at_.rank, n.kind = kind;
+  n.origin = at_.rank, n.kind = kind;
   if (kind == note_kind::hello) {
     n.wants_answer = !l.confirmed, n.sleeps = l.told, n.lost = l.lost;
     n.life = l.life, n.sees_life = l.connected ? l.their_life : 0;
@@ -101,6 +101,7 @@ void doorman::send(link& l, note_kind kind) noexcept {
   } else {
     n.wants_answer = kind == note_kind::ping;
   }
+  n.check = check_of(n, l.rank, at_.key);
   ibv_sge sge{reinterpret_cast<std::uint64_t>(&n), sizeof n, 0};
   ibv_send_wr wr{}, *bad = nullptr;
   wr.wr_id = is_send, wr.sg_list = &sge, wr.num_sge = 1;
@@ -110,7 +111,11 @@ void doorman::send(link& l, note_kind kind) noexcept {
 }
 
 void doorman::hear(const note& n) noexcept {
-  if (n.job != at_.job || n.version != wire_version || n.origin >= at_.size || n.origin == at_.rank || !addresses_) return;
+  if (n.check != check_of(n, at_.rank, at_.key)) {
+    rejected_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (n.version != wire_version || n.origin >= at_.size || n.origin == at_.rank || !addresses_) return;
   link* l = link_to(n.origin);
   if (!l || l->gone) return;
   l->since = clock::now();

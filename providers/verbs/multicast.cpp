@@ -1,13 +1,11 @@
 #include "providers/verbs/multicast.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 
-#include "core/hash.h"
+#include "core/random.h"
 #include "providers/verbs/error.h"
 #include "providers/verbs/wire.h"
 
@@ -96,7 +94,8 @@ std::uint64_t verbs_multicast::lost(group_id id) const noexcept {
 // --- groups --------------------------------------------------------------------------------------------------------------
 result<multicast::group_id> verbs_multicast::create(const rank_map& members, std::vector<std::byte>& token, time_point deadline) {
   token_blob t;
-  t.name = hash::add(hash::add(hash::add(at_.job, at_.rank), ++made_), static_cast<std::uint64_t>(::getpid()));
+  // Datagrams are told by it from those of other groups and of outsiders, so nobody may guess it.
+  if (!draw(t.name)) return status{errc::no_resource, "the kernel gives no random name for a multicast group", no_rank, errno};
   t.creator = at_.rank, t.ethernet = at_.device->where.ethernet;
   if (t.ethernet) t.address = roce_group(*at_.device, t.name);
   auto entered = enter(members, t.name, t.address, deadline);

@@ -30,7 +30,6 @@ class verbs_multicast final : public multicast {
     const adapter* device = nullptr;
     ibv_pd* pd = nullptr;
     ibv_comp_channel* channel = nullptr;
-    std::uint64_t job = 0;
     rank_t rank = 0;
     std::function<unsigned()> drive;
   };
@@ -66,7 +65,6 @@ class verbs_multicast final : public multicast {
   ibv_cq* cq_ = nullptr;
   std::uint32_t packet_ = 0;                          // bytes, header and payload
   std::vector<std::unique_ptr<group>> groups_;        // null: free
-  std::uint64_t made_ = 0;
 };
 
 }  // namespace tutti::verbs

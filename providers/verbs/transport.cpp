@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "core/hash.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {
@@ -80,12 +79,12 @@ status verbs_transport::start(const open_params& p) {
   doorman::premises at;
   at.device = &device_, at.pd = pd_.get(), at.sends = sends_.get(), at.in = &in_;
   at.limits = limits_, at.rank = rank_, at.size = size_, at.host = host_, at.knock_fd = knock_fd_;
-  at.job = hash::text(p.job_id);
+  at.key = p.key, at.one_host = p.one_host;
   if (status opened_door = doorman_.open(at); !opened_door) return opened_door;
 
   verbs_multicast::surroundings around;
   around.device = &device_, around.pd = pd_.get(), around.channel = channel_.get();
-  around.job = at.job, around.rank = rank_;
+  around.rank = rank_;
   around.drive = [this] { return progress(); };
   if (auto groups = verbs_multicast::open(std::move(around))) multicast_ = std::move(*groups);
   return {};

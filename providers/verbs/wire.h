@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "core/bootstrap.h"
+#include "core/siphash.h"
 #include "providers/messages/lifeline.h"
 
 namespace tutti::verbs {
 
-inline constexpr std::uint32_t wire_version = 3;
+inline constexpr std::uint32_t wire_version = 4;
 
 using gid_bytes = std::array<std::byte, 16>;
 
@@ -55,7 +56,7 @@ enum class note_kind : std::uint8_t {
 };
 
 struct note {
-  std::uint64_t job = 0;             // hash of the job's id: strangers are ignored
+  std::uint64_t check = 0;           // of the rest and of whom it is for, by the job's key: nobody else is heard
   std::uint32_t version = wire_version;
   std::uint32_t origin = 0;          // job rank
   note_kind kind{};
@@ -69,6 +70,20 @@ struct note {
   std::uint32_t padding = 0;
 };
 static_assert(sizeof(note) == 40);
+
+inline std::uint64_t check_of(const note& n, rank_t target, const siphash_key& key) noexcept {
+  siphash h(key);
+  h.add({reinterpret_cast<const std::byte*>(&n) + sizeof n.check, sizeof n - sizeof n.check});
+  h.add(std::as_bytes(std::span{&target, 1}));
+  return h.value();
+}
+
+// What the adapter compares before it hands a note on. It travels with every note, so it is no proof.
+inline std::uint32_t qkey_of(const siphash_key& key) noexcept {
+  siphash h(key);
+  h.add(std::as_bytes(std::span{"qkey"}));
+  return static_cast<std::uint32_t>(h.value()) & 0x7fff'ffff;  // the highest bit is for privileged ones
+}
 
 // The immediate of an RDMA write: what it says in the low byte, the origin's rank above.
 enum class ring_kind : std::uint8_t {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include "core/hash.h"
 #include "core/provider.h"
 #include "tests/harness/composed.h"
 #include "tests/harness/sim_fabric.h"
@@ -77,6 +78,7 @@ void one_rank(const fabric_spec& fabric, meeting& m, rank_t rank, const run_opti
   env.own_process = !o.threads;
   open_params params;
   params.job_id = m.name(), params.rank = rank, params.size = m.size();
+  params.key = {hash::text(m.name()), 0x6861726e657373};
   {
     const waiting_for w(m, rank, "open() of " + fabric.name);
     env.open(take(open_fabric(fabric.name, params), "open"));

@@ -92,6 +92,36 @@ BOOST_AUTO_TEST_CASE(a_stranger_in_its_place_says_nothing_about_it) {
   }
 }
 
+// Whoever calls from elsewhere finds nobody.
+BOOST_AUTO_TEST_CASE(it_listens_where_it_is_told) {
+  const auto hears_at = [](const lifeline_address& there, std::uint32_t address) {
+    const int s = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET, to.sin_port = htons(static_cast<std::uint16_t>(there.port)), to.sin_addr.s_addr = htonl(address);
+    const bool connected = connect(s, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+    close(s);
+    return connected;
+  };
+  constexpr std::uint32_t other = lifeline::loopback + 1;  // 127.0.0.2
+  lifeline anywhere, local, elsewhere;
+  anywhere.listen(1);
+  BOOST_TEST(hears_at(anywhere.address(), other));
+  local.listen(1, lifeline::loopback);
+  BOOST_TEST(hears_at(local.address(), lifeline::loopback));
+  BOOST_TEST(!hears_at(local.address(), other));
+  watcher w{local.address()};
+  BOOST_TEST((w.next(tale::nothing) == tale::stands));
+  elsewhere.listen(1, 0x08080808);  // no address of this host
+  BOOST_TEST(hears_at(elsewhere.address(), other));
+  if (anywhere.address().place.count == 0) return;
+  const std::uint32_t mine = anywhere.address().place.at[0].address;
+  lifeline one;
+  one.listen(1, mine);
+  BOOST_TEST(one.address().place.count == 1u);
+  BOOST_TEST(hears_at(one.address(), mine));
+  BOOST_TEST(!hears_at(one.address(), lifeline::loopback));
+}
+
 BOOST_AUTO_TEST_CASE(strangers_leave_room_for_peers) {
   lifeline peer;
   peer.listen(2);

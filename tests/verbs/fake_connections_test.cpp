@@ -31,6 +31,21 @@ void meet_half(party& p) {
 
 }  // namespace
 
+// A note is believed by the check that it carries, which is of every bit of it, and of whom it is for.
+BOOST_AUTO_TEST_CASE(each_bit_of_a_note_is_covered) {
+  const siphash_key key{1, 2}, other{1, 3};
+  verbs::note sound;
+  sound.origin = 1, sound.kind = verbs::note_kind::bye;
+  const std::uint64_t check = verbs::check_of(sound, 0, key);
+  for (std::size_t bit = 8 * sizeof sound.check; bit < 8 * sizeof sound; ++bit) {
+    verbs::note n = sound;
+    reinterpret_cast<unsigned char*>(&n)[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
+    BOOST_TEST(verbs::check_of(n, 0, key) != check);
+  }
+  BOOST_TEST(verbs::check_of(sound, 2, key) != check);
+  BOOST_TEST(verbs::check_of(sound, 0, other) != check);
+}
+
 // A peer's goodbye comes by its queue pair, and may overtake the note that confirms that very queue pair. That note is then
 // heard when the queue pair is gone, and there is nobody to tell that this rank sleeps.
 BOOST_AUTO_TEST_CASE(a_goodbye_before_the_connection_is_confirmed) {

@@ -1,0 +1,1 @@
+tutti_fuzz(NAME messages SOURCES messages_fuzz.cpp LIBS tutti_messages)

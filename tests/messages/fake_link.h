@@ -1,0 +1,98 @@
+// A transport by messages over a link that is none: a test brings it whatever a wire could, and sees what it sends.
+#pragma once
+#include <unistd.h>
+
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "providers/messages/authentication.h"
+#include "providers/messages/transport.h"
+
+namespace tutti::test {
+
+struct sent_message {
+  rank_t to;
+  messages::message head;
+  std::vector<std::byte> payload;
+};
+
+class fake_link final : public messages::link {
+ public:
+  explicit fake_link(messages::link_traits t) : traits_(t) {}
+  std::deque<sent_message> sent;
+
+  const messages::link_traits& traits() const noexcept override { return traits_; }
+  status start(messages::message_transport&) override { return {}; }
+  result<std::vector<std::byte>> address() override { return std::vector<std::byte>(1); }
+  status open(messages::peer& p, std::span<const std::byte>) noexcept override { return p.line = this, status{}; }
+  void close(messages::peer& p) noexcept override { p.line = nullptr; }
+  messages::sending send(messages::peer& p, const messages::message& m, const std::byte* payload, std::uint32_t bytes) noexcept override {
+    sent.push_back({p.rank, m, {payload, payload + bytes}});
+    return messages::sending::taken;
+  }
+  unsigned progress() noexcept override { return 0; }
+  int fd() const noexcept override { return -1; }
+  bool arm() noexcept override { return true; }
+  void push_out(time_point) noexcept override {}
+
+ private:
+  messages::link_traits traits_;
+};
+
+inline messages::link_traits fake_traits() {
+  messages::link_traits t;
+  t.name = "the fake link", t.piece_bytes = 4096, t.keeps = false, t.only_this_host = true, t.reorders = true;
+  return t;
+}
+
+// Rank 0 of four, with one region; the others are this program's to play.
+struct lone_rank {
+  static constexpr std::uint32_t size = 4;
+  siphash_key key{0x0123456789abcdef, 0xfedcba9876543210};
+  fake_link* line = nullptr;
+  std::unique_ptr<transport> net;
+  std::span<std::byte> memory;
+  std::uint32_t region = 0;
+  segment_id segment{};               // memory of rank 0, and the same name in each other
+  std::uint64_t next[size] = {1, 1, 1, 1};
+
+  explicit lone_rank(messages::link_traits traits = fake_traits(), bool one_host = true) {
+    auto made = std::make_unique<fake_link>(traits);
+    line = made.get();
+    open_params p{.job_id = "lone", .rank = 0, .size = size};
+    p.key = key, p.one_host = one_host, p.multicast_interface = "none";
+    net = std::move(*messages::message_transport::open(p, std::move(made)));
+    auto all = std::make_shared<blob_table>(), keys = std::make_shared<blob_table>();
+    const auto address = *net->address();
+    const auto mine = *net->allocate(256, memory);
+    region = static_cast<std::uint32_t>(mine);
+    const auto its_key = *net->key(mine);
+    for (rank_t r = 0; r < size; ++r) all->push_back(address), keys->push_back(its_key);
+    (void)net->connect(all, {}).ok();
+    segment = *net->attach(rank_map::strided(0, size), keys);
+  }
+  messages::message_transport& messages() { return static_cast<messages::message_transport&>(*net); }
+  bool ended(rank_t r) { return !net->health(r).ok(); }
+  std::uint64_t word(std::size_t i) const {
+    std::uint64_t value;
+    std::memcpy(&value, memory.data() + 8 * i, sizeof value);
+    return value;
+  }
+
+  // A message with everything that a rank of the job knows.
+  messages::message from(rank_t origin, messages::message m) {
+    m.origin = origin;
+    if (!m.sequence) m.sequence = next[origin]++;
+    m.check = messages::check_of(m, {}, messages::key_between(key, origin, 0));
+    return m;
+  }
+  void bring(const messages::message& m, std::span<const std::byte> payload = {}) {
+    messages().receive(std::as_bytes(std::span{&m, 1}), payload);
+    messages().progress();
+  }
+  void tell(rank_t origin, messages::message m, std::span<const std::byte> payload = {}) { bring(from(origin, m), payload); }
+};
+
+}  // namespace tutti::test
