@@ -5,7 +5,8 @@ set -u
 work=$(mktemp -d)
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp
-trap 'rm -rf "$work"' EXIT
+launcher=
+trap '[ -z "$launcher" ] || kill -KILL "$launcher" 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset PMIX_NAMESPACE PMIX_RANK PMI_FD PMI_SIZE SLURM_PROCID
 
@@ -195,7 +196,7 @@ environment_is_passed() {
 # --- signals -------------------------------------------------------------------------------------------------------
 # launch command...: in the background, with its pid in $launcher. Job control gives it default signal dispositions.
 launch() { set -m; "$BIN/tutti" run "$@" >out 2>err </dev/null & launcher=$!; set +m; }
-finish() { wait $launcher; local got=$?; [ $got = "$1" ] || fail "status $got instead of $1"; }
+finish() { wait $launcher; local got=$?; launcher=; [ $got = "$1" ] || fail "status $got instead of $1"; }
 
 signals_end_the_job() {
   for s in 1 2 3 15; do
@@ -256,6 +257,84 @@ nothing_is_left() {
   run 124 --timeout 0.3 -n 2 sleep 30
   [ -z "$(ls -A "$TMPDIR")" ] || fail "left in TMPDIR: $(ls -A "$TMPDIR")"
   [ "$(ls /dev/shm)" = "$before" ] || echo "note: /dev/shm changed, maybe by others: $(ls /dev/shm)"
+}
+
+# --- strangers ---------------------------------------------------------------------------------------------------
+# begin_secretly PROGRAM...: a job of 2 that tells its $name and its server's $port, then waits for the file go.
+begin_secretly() {
+  launch -n 2 bash -c 'echo $PMIX_NAMESPACE $PMIX_SERVER_URI41 >place.$PMIX_RANK; until [ -e go ]; do sleep 0.05; done; exec "$@"' \
+    rank "$@"
+  await place.0 tcp4; await place.1 tcp4
+  local uri; read -r name uri <place.0
+  port=${uri##*:}
+  [[ $uri != *"$name"* ]] || fail "the server's address tells the job's name: $uri"
+}
+# Names that others can list: command lines, and files in folders that they can read or list.
+lists_nowhere() { # lists_nowhere NAME
+  local where
+  echo "$1" >name
+  ! grep -lF -f name /proc/[0-9]*/cmdline 2>/dev/null || fail "a command line has the job's name"
+  for where in /dev/shm "$TMPDIR" /tmp; do
+    [ -z "$(find "$where" -maxdepth 3 -name "*$1*" 2>/dev/null)" ] || fail "a file in $where is called after the job"
+  done
+  ! grep -qF -- "$1" /proc/net/unix || fail "a socket is called after the job"
+  for where in $(ls -d "$TMPDIR"/tutti-run-* 2>/dev/null); do
+    [ "$(stat -c %a "$where")" = 700 ] || fail "others can list $where"
+  done
+}
+name_is_secret() {
+  local provider reached before=
+  for provider in shm ucx:tcp ofi:shm; do
+    rm -f go place.*
+    [ $provider = shm ] && reached=served || reached=stalled
+    TUTTI_PROVIDER=$provider begin_secretly "$BIN/c_away" $reached
+    [[ $name =~ ^tutti-[0-9a-f]{32}$ ]] || fail "the name '$name' is not of 128 bits"
+    [ "$name" != "$before" ] || fail "two jobs had the same name"
+    before=$name
+    lists_nowhere "$name"
+    # 0100007F is 127.0.0.1; state 0A is listening
+    local listeners; listeners=$(awk -v p=":$(printf %04X "$port")$" '$4 == "0A" && $2 ~ p {print $2}' /proc/net/tcp /proc/net/tcp6)
+    [ "$listeners" = "0100007F:$(printf %04X "$port")" ] || fail "the server listens at $listeners"
+    touch go
+    sleep 0.6 # they run
+    lists_nowhere "$name"
+    finish 0
+  done
+}
+strangers_of_other_users() {
+  [ "$(id -u)" = 0 ] || skip "only root can become somebody else"
+  local nobody=(timeout -k 1 60 setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$PATH" TMPDIR="$work" HOME=/)
+  "${nobody[@]}" unshare -Ur true || skip "no user namespaces, or no setpriv"
+  chmod 755 "$work"; cp "$BIN/stranger" "$work"; chmod 1777 "$TMPDIR"
+  begin_secretly "$rank" exchange 3
+  local silent
+  "${nobody[@]}" bash -c 'exec 3<>/dev/tcp/127.0.0.1/'"$port"' && echo here && exec sleep 60' >connected & silent=$!
+  await connected here
+  "${nobody[@]}" bash -c 'head -c 100000 /dev/urandom >/dev/tcp/127.0.0.1/'"$port" 2>/dev/null
+  local how who
+  for how in "tool other" "tool $name" "client other" "client $name"; do
+    for who in env "unshare -Ur"; do  # the second declares to be root
+      ! "${nobody[@]}" $who "$work/stranger" ${how% *} "$port" "${how#* }" >told 2>&1 || fail "$who $how ended the job"
+      kill -0 $launcher || fail "$who $how ended the launcher: $(cat told)"
+    done
+  done
+  touch go
+  finish 0
+  count '^exchanged 3$' out 2
+  silent err
+  kill $silent || fail "the job ended only when the silent connection did"
+}
+stranger_of_this_user() { # the kernel lets him in: the name keeps him out
+  begin_secretly "$rank" exchange 3
+  local how
+  for how in "tool other" "client other" "client ${name%?}"; do
+    ! timeout -k 1 3 "$BIN/stranger" ${how% *} "$port" "${how#* }" >told 2>&1 || fail "$how ended the job"
+    kill -0 $launcher || fail "$how ended the launcher: $(cat told)"
+  done
+  touch go
+  finish 0
+  count '^exchanged 3$' out 2
+  silent err
 }
 
 # --- calls that make no sense -------------------------------------------------------------------------------------
