@@ -93,6 +93,50 @@ inside_each_other() { # a rank that is a launcher itself
   for r in 0 1 2; do count "^rank $r of 3\$" out 2; done
 }
 
+# --- programs of MPI -----------------------------------------------------------------------------------------------
+mpi_programs() { # become n jobs of one rank each: said in one line, by the file alone
+  local mpi compiler
+  echo 'int MPI_Init(int *, char ***); int main(void) { return MPI_Init(0, 0); }' >program.c
+  for mpi in openmpi:libmpi.so mpich:libmpich.so; do
+    compiler=$(command -v mpicc.${mpi%:*}) || continue
+    "$compiler" program.c -o program || fail "cannot compile"
+    run 0 -n 2 ./program
+    says "^tutti run: \./program is linked with ${mpi#*:}\.[0-9]+, .* 2 jobs of one rank each; start it by the mpirun" err
+    one_line err
+    run 0 -n 1 ./program # the job that MPI takes it for
+    silent err
+  done
+  [ -e program ] || skip "no MPI is installed"
+}
+led_away_by_mpi() { # Open MPI's MPI_Init puts a job of one into the environment; tutti does not join that
+  local compiler; compiler=$(command -v mpicc.openmpi) || skip "Open MPI is not installed"
+  cat >both.c <<'C'
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <tutti.h>
+int main(int argc, char **argv) {
+  int first = argc > 1;
+  tutti_t job = NULL;
+  if (!first) MPI_Init(&argc, &argv);
+  tutti_status_t s = tutti_init(NULL, &job);
+  if (s == TUTTI_OK) printf("rank %u of %u\n", tutti_rank(job), tutti_size(job));
+  else printf("%s: %s\n", tutti_strstatus(s), tutti_error_text(NULL));
+  if (first) MPI_Init(&argc, &argv);
+  tutti_finalize(&job);
+  return MPI_Finalize();
+}
+C
+  "$compiler" both.c -o both -I"$API" -L"$BIN/../lib" -ltutti -Wl,-rpath,"$BIN/../lib" || fail "cannot compile"
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  run 0 -n 2 ./both
+  count '^not available: .*MPI_Init of Open MPI .*mpirun.*before MPI_Init$' out 2
+  run 0 -n 2 ./both tutti-first
+  count '^rank [01] of 2$' out 2
+  start 0 mpirun.openmpi --oversubscribe -n 2 ./both
+  count '^rank [01] of 2$' out 2
+}
+
 # --- the end of a rank -------------------------------------------------------------------------------------------
 death_by_signal() {
   for s in 9:SIGKILL 11:SIGSEGV 15:SIGTERM 6:SIGABRT; do
