@@ -13,7 +13,8 @@ result<std::unique_ptr<bootstrap>> find_bootstrap(const config& c) {
                   "rewrites them for a job of one rank when another launcher started the program: start it by Open MPI's "
                   "mpirun, or call tutti_init before MPI_Init"};
   if (launcher.pmix)
-    return make_pmix_bootstrap(std::chrono::steady_clock::now() + std::chrono::seconds(c.number(knob::timeout_s)));
+    return make_pmix_bootstrap(std::chrono::steady_clock::now() + std::chrono::seconds(c.number(knob::timeout_s)),
+                               launcher.ended);
   if (launcher.ranks > 1)
     return status{errc::unavailable, "this is one of " + std::to_string(launcher.ranks) + " ranks started by " +
                                          launcher.other + ", which does not speak PMIx; " + launcher.mend};

@@ -53,6 +53,7 @@ struct launcher_traces {
   std::string other;               // a launcher with another protocol, "" if there is none: "MPICH's mpiexec (PMI-1)"
   std::string mend;                // and what to start the job by instead
   std::uint32_t ranks = 1;         // how many that launcher says it started
+  std::string ended;               // path of the file of core/ended_ranks.h, if that launcher has one
   bool rewritten = false;          // the process has changed what the launcher told it since: which job, which rank
 };
 

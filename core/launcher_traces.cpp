@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "core/ended_ranks.h"
+
 namespace tutti {
 namespace {
 
@@ -31,6 +33,7 @@ launcher_traces trace_launcher(const environment& variables, const environment& 
     const std::string *then = find(at_start, name), *now = find(variables, name);
     if (then && now && *now != *then) t.rewritten = true;
   }
+  if (const std::string* folder = find(variables, "PMIX_SERVER_TMPDIR")) t.ended = *folder + "/" + ended_ranks::file_name;
   if (t.pmix) return t;
   // A batch script and a shell inside an allocation carry SLURM_NTASKS as well and are no ranks: only a step counts.
   const std::uint32_t tasks = find(variables, "SLURM_PROCID") ? count(find(variables, "SLURM_STEP_NUM_TASKS")) : 1;

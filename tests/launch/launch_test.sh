@@ -166,17 +166,30 @@ children_of_ranks_end_too() {
   none_left 'sleep 4711\.1'
 }
 keep_going() {
-  for when in 0 0.5; do  # the rank dies while the others are in the exchange; before they begin it
+  for when in 0 0.5 0 0 0 0 0 0 0 0; do  # the rank dies while the others are in the exchange; before they begin it
     run 137 --keep-going -n 4 "$rank" exchange 1 die 1 9 idle $when fence 20
     count '^rank [023] fence: peer dead \(soon\)$' out 3
+    count '^rank 1 (died|ended) before the exchange$' err 3
     says '^tutti run: rank 1 \(pid [0-9]+\) was killed by SIGKILL \(Killed\)$' err
     says '^tutti run: 1 of 4 ranks failed$' err
   done
 }
-keep_going_early_death() { # before the others can even meet it: their deadline ends their wait
-  TUTTI_TIMEOUT_S=1 run 9 --keep-going -n 3 bash -c 'if [ $PMIX_RANK = 1 ]; then exit 9; fi; exec '"$rank"
-  count '^the exchange with the other ranks did not end in time' err 2
-  says '^tutti run: 3 of 3 ranks failed$' err
+keep_going_early_death() { # before the others can even meet it
+  local how when
+  for how in "exit 9" "kill -9 \$\$"; do
+    for when in "sleep 0" "sleep 0.5"; do
+      SECONDS=0
+      run $([[ $how = exit* ]] && echo 9 || echo 137) --keep-going -n 3 \
+        bash -c 'if [ $PMIX_RANK = 1 ]; then '"$when; $how"'; fi; exec '"$rank"
+      count '^rank 1 ended before the exchange$' err 2
+      says '^tutti run: 3 of 3 ranks failed$' err
+      [ $SECONDS -lt 20 ] || fail "the others were told after $SECONDS s"
+    done
+  done
+}
+early_end() { # without an error, and without having joined
+  run 3 --keep-going -n 3 bash -c 'if [ $PMIX_RANK = 1 ]; then exit 0; fi; exec '"$rank"
+  count '^rank 1 ended before the exchange$' err 2
 }
 abort() {
   run 9 -n 3 "$BIN/pmix_client" abort
