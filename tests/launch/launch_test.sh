@@ -187,6 +187,17 @@ keep_going_early_death() { # before the others can even meet it
     done
   done
 }
+deaths_at_random() { # while the ranks join, and in the midst of their exchanges
+  local ms dies
+  RANDOM=$$; echo "seed $$"
+  for _ in 1 2 3 4 5 6 7 8; do
+    ms=$(printf 0.%03d $((RANDOM % 120 + 5)))
+    dies="$rank exchange 100000 >/dev/null 2>&1 & sleep $ms; kill -9 \$! \$\$"
+    TUTTI_TIMEOUT_S=20 run 137 --keep-going -n 4 bash -c 'if [ $PMIX_RANK = 1 ]; then '"${dies//\\/}"'; fi; exec '"$rank"' exchange 100000'
+    [ "$(cat out err | grep -cE 'rank 1 (died|ended) before the exchange$')" = 3 ] || fail "not all were told of rank 1, after $ms s"
+    ! grep -q 'did not end in time' out err || fail "waited for the deadline"
+  done
+}
 early_end() { # without an error, and without having joined
   run 3 --keep-going -n 3 bash -c 'if [ $PMIX_RANK = 1 ]; then exit 0; fi; exec '"$rank"
   count '^rank 1 ended before the exchange$' err 2
