@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/bootstrap_find.h"
+#include "core/dispositions.h"
 #include "core/hash.h"
 #include "core/team.h"
 
@@ -53,6 +54,7 @@ result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const co
   auto where = meet(*boot, deadline);
   if (!where) return where.error();
   std::string fabric;
+  const kept_dispositions kept;  // to the end of this: some are changed when memory is first registered, or peers are met
   auto net = open_transport(settings, *boot, **where, deadline, fabric);
   auto made = join(std::move(boot), std::move(net), std::move(options), std::move(*where), deadline);
   if (made) (*made)->fabric_ = std::move(fabric);
