@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 
 namespace tutti {
 namespace {
@@ -25,7 +26,8 @@ bool is_default(const struct sigaction& s) noexcept {
   return !(s.sa_flags & SA_SIGINFO) && (s.sa_handler == SIG_DFL || s.sa_handler == SIG_IGN);
 }
 
-int note(dl_phdr_info* object, std::size_t, void* list) {
+// The loader calls it with a lock held: nothing may be thrown through it.
+int note(dl_phdr_info* object, std::size_t, void* list) noexcept try {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
     const auto* first = reinterpret_cast<const char*>(object->dlpi_addr) + object->dlpi_phdr[i].p_vaddr;
@@ -33,11 +35,13 @@ int note(dl_phdr_info* object, std::size_t, void* list) {
     break;
   }
   return 0;
+} catch (...) {
+  return 1;
 }
 
 std::vector<const void*> loaded_objects() {
   std::vector<const void*> all;
-  ::dl_iterate_phdr(note, &all);
+  if (::dl_iterate_phdr(note, &all) != 0) throw std::bad_alloc();
   return all;
 }
 
@@ -64,8 +68,11 @@ kept_dispositions::kept_dispositions() : before_(NSIG), loaded_(loaded_objects()
 kept_dispositions::~kept_dispositions() {
   vendors& all = known();
   const std::lock_guard lock{all.mutex};
-  for (const void* object : loaded_objects())
-    if (!holds(loaded_, object) && !holds(all.objects, object)) all.objects.push_back(object);
+  try {
+    for (const void* object : loaded_objects())
+      if (!holds(loaded_, object) && !holds(all.objects, object)) all.objects.push_back(object);
+  } catch (const std::bad_alloc&) {  // then handlers of those that could not be noted stay
+  }
   for (int s = 1; s < NSIG; ++s) {
     struct sigaction now{};
     const struct sigaction& then = before_[static_cast<std::size_t>(s)];
