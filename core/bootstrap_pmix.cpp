@@ -18,7 +18,11 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <thread>
+
+#include "core/ended_ranks.h"
 
 namespace tutti {
 namespace {
@@ -120,7 +124,7 @@ class pmix_bootstrap final : public bootstrap {
     if (begun_) finalize();
   }
 
-  status begin(time_point deadline) {
+  status begin(time_point deadline, const std::string& ended) {
     if (const pmix_status_t code = PMIx_Init(&me_, nullptr, 0); code != PMIX_SUCCESS)
       return failed("joining the job of the launcher", code);
     begun_ = true;
@@ -133,6 +137,7 @@ class pmix_bootstrap final : public bootstrap {
     PMIX_VALUE_RELEASE(value);
     if (size_ == 0 || me_.rank >= size_)
       return {errc::protocol, "the launcher says rank " + std::to_string(me_.rank) + " of " + std::to_string(size_)};
+    ended_ = ended_ranks::look(ended, size_);
     return agree_on_id(deadline);
   }
 
@@ -143,7 +148,7 @@ class pmix_bootstrap final : public bootstrap {
   result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) override {
     const std::string key = next_key();
     if (status s = publish(key, mine); !s) return s;
-    if (status s = fence(deadline); !s) return name_the_missing(s, key);
+    if (status s = fence(deadline); !s) return s.peer() == no_rank ? name_the_missing(s, key) : s;
     auto blobs = std::make_shared<blob_table>();
     for (rank_t r = 0; r < size_; ++r) {
       if (r == me_.rank) {
@@ -215,9 +220,38 @@ class pmix_bootstrap final : public bootstrap {
     if (code == PMIX_OPERATION_SUCCEEDED) return {};  // ended already: no callback will come
     if (code != PMIX_SUCCESS) return failed("the exchange with the other ranks", code);
     context.release();  // the callback's now
-    if (!state->wait(deadline) || state->code == PMIX_ERR_TIMEOUT)
+    bool done = false;
+    const status named = wait_with_a_look(*state, deadline, done);
+    if (!named.ok()) return named;
+    if (!done || state->code == PMIX_ERR_TIMEOUT)
       return {errc::timed_out, std::string{did_not_end} + "one of " + std::to_string(size_) + " ranks did not take part"};
     return state->code == PMIX_SUCCESS ? status{} : failed("the exchange with the other ranks", state->code);
+  }
+
+  // A rank that has ended takes part in nothing that it has not taken part in. But its last fence may have ended for it and
+  // its end been seen before the same news, which libpmix's thread brings, has come here: so the fence is given a moment to
+  // end by itself, and a longer one where nobody died. A fence that a death has broken ends before the launcher has seen
+  // that death: then that is what is given a moment. Success, with or without the fence's end, or who ended.
+  status wait_with_a_look(pending& fence, time_point deadline, bool& done) {
+    constexpr std::chrono::milliseconds between_looks{20}, after_a_death{300}, after_an_end{5000};
+    if (!ended_.known()) return done = fence.wait(deadline), status{};
+    std::optional<time_point> ended_since, broken_since;
+    for (;;) {
+      const time_point t = std::chrono::steady_clock::now();
+      done = fence.wait(broken_since ? std::min(deadline, t) : std::min(deadline, t + between_looks));
+      if (done && (fence.code == PMIX_SUCCESS || fence.code == PMIX_ERR_TIMEOUT)) return {};
+      if (const auto gone = ended_.first_but(me_.rank)) {
+        if (!ended_since) ended_since = t;
+        const bool died = gone->ended == ended_ranks::how::died;
+        if (done || t - *ended_since >= (died ? after_a_death : after_an_end))
+          return {errc::peer_dead, "rank " + std::to_string(gone->rank) + " ended before the exchange", gone->rank};
+      }
+      if (t >= deadline) return {};
+      if (!done) continue;
+      if (!broken_since) broken_since = t;
+      if (t - *broken_since >= after_a_death) return {};
+      std::this_thread::sleep_for(between_looks);
+    }
   }
 
   result<std::vector<std::byte>> fetch(rank_t from, const std::string& key, time_point deadline) {
@@ -243,7 +277,7 @@ class pmix_bootstrap final : public bootstrap {
     return std::move(state->bytes);
   }
 
-  // The launcher says that a rank died, not which, or nothing at all until the deadline. If all others have published, it
+  // libpmix says that a rank died, not which, or nothing at all until the deadline. If all others have published, it
   // is the one that has not; if more are missing, the fence may have been broken off before the living one's data came,
   // and nobody is accused.
   status name_the_missing(const status& unnamed, const std::string& key) {
@@ -266,13 +300,14 @@ class pmix_bootstrap final : public bootstrap {
   std::uint32_t size_ = 1;
   std::string job_id_;
   bool begun_ = false;
+  ended_ranks ended_;
 };
 
 }  // namespace
 
-result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(time_point deadline) {
+result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(time_point deadline, const std::string& ended) {
   auto b = std::make_unique<pmix_bootstrap>();
-  if (status s = b->begin(deadline); !s) return s;
+  if (status s = b->begin(deadline, ended); !s) return s;
   return std::unique_ptr<bootstrap>{std::move(b)};
 }
 

@@ -9,8 +9,8 @@ namespace tutti {
 
 // Only when config::launcher().pmix says that a server waits. Starts libpmix's progress thread, which lives as long as
 // the bootstrap. Destroying it tells the server and waits for no peer. Several may exist in a process, made and used
-// in the same order on all ranks.
-result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(time_point deadline);
+// in the same order on all ranks. `ended`: the path of the file of core/ended_ranks.h; there need be none.
+result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(time_point deadline, const std::string& ended);
 
 // Of the libpmix that runs here: "4.2.2".
 std::string pmix_version();

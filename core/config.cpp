@@ -3,17 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
 
 #include "core/launcher_traces.h"
 #include "core/nearest.h"
+#include "core/small_file.h"
 
 namespace tutti {
 namespace {
-
 
 // In the order of `knob`.
 constexpr knob_row table[] = {
@@ -58,6 +57,7 @@ static_assert([] {
 }(), "rows stand in the order of `knob`");
 
 constexpr std::string_view prefix = "TUTTI_";
+constexpr std::size_t longest_file = 1 << 20;
 
 std::string variable_of(std::string_view name) {
   std::string upper{prefix};
@@ -87,6 +87,11 @@ status unknown(std::string_view called, bool as_variable, std::string_view where
                              std::string{where} + "; did you mean " + nearest + "?"};
 }
 
+void add(environment& variables, const char* entry) {
+  if (const char* equals = std::strchr(entry, '='))  // of a doubled name getenv sees the first, and so does emplace
+    variables.emplace(std::string(entry, static_cast<std::size_t>(equals - entry)), equals + 1);
+}
+
 bool is_word_of(std::string_view words, std::string_view text) {
   while (!words.empty()) {
     const auto bar = words.find('|');
@@ -112,9 +117,14 @@ std::string_view knob_source_name(knob_source s) noexcept {
 
 environment process_environment() {
   environment variables;
-  for (char** entry = environ; entry && *entry; ++entry)
-    if (const char* equals = std::strchr(*entry, '='))  // of a doubled name getenv sees the first, and so does emplace
-      variables.emplace(std::string(*entry, static_cast<std::size_t>(equals - *entry)), equals + 1);
+  for (char** entry = environ; entry && *entry; ++entry) add(variables, *entry);
+  return variables;
+}
+
+environment environment_at_start() {
+  environment variables;
+  std::ifstream kept{"/proc/self/environ"};
+  for (std::string entry; std::getline(kept, entry, '\0');) add(variables, entry.c_str());
   return variables;
 }
 
@@ -140,13 +150,18 @@ status config::set(const knob_row& row, std::string_view text, knob_source sourc
 }
 
 status config::read_file(const std::string& path) {
-  std::ifstream in{path};
-  if (!in)
-    return {errc::invalid, "cannot read the configuration file " + path + " (" + std::strerror(errno) +
-                               "); correct TUTTI_CONFIG_FILE or unset it", no_rank, errno};
-  std::string whole;
-  for (int number = 1; std::getline(in, whole); ++number) {
-    const std::string_view line = trimmed(std::string_view{whole}.substr(0, whole.find('#')));
+  const auto text = read_small_file(path, longest_file);
+  if (!text)
+    return {errc::invalid, "cannot read the configuration file " + path + ": " + text.error().text() +
+                               "; correct TUTTI_CONFIG_FILE or unset it", no_rank, text.error().native()};
+  return read_lines(*text, path);
+}
+
+status config::read_lines(std::string_view text, const std::string& path) {
+  for (int number = 1; !text.empty(); ++number) {
+    const std::string_view whole = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), whole.size() + 1));
+    const std::string_view line = trimmed(whole.substr(0, whole.find('#')));
     if (line.empty()) continue;
     const std::string where = " in " + path + " line " + std::to_string(number);
     const auto equals = line.find('=');
@@ -163,9 +178,10 @@ status config::read_file(const std::string& path) {
   return {};
 }
 
-result<config> config::load(std::span<const config_option> options, const environment& variables) {
+result<config> config::load(std::span<const config_option> options, const environment& variables,
+                            const environment& at_start) {
   config c;
-  c.launcher_ = trace_launcher(variables);
+  c.launcher_ = trace_launcher(variables, at_start);
   // Which file to read is settled first; then from the weakest source to the strongest.
   const knob_row& file = table[static_cast<std::size_t>(knob::config_file)];
   if (const auto v = variables.find(variable_of(file.name)); v != variables.end())

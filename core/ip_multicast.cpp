@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/first_death.h"
 #include "core/hash.h"
 #include "core/random.h"
 
@@ -31,6 +32,7 @@ constexpr int addresses_to_try = 16;
 // join(): how long it asks, and what convinces it that multicast is filtered.
 constexpr std::chrono::milliseconds longest_asking = 8s, least_asking = 500ms, first_pause = 2ms, longest_pause = 50ms;
 constexpr std::uint32_t answers_without_hello = 16;
+constexpr std::chrono::milliseconds between_health = 50ms;
 // How long the creator listens for those who join: they must have begun within the set-up's time limit.
 constexpr auto longest_answering = 120s;
 constexpr std::uint32_t turns_between_looks = 16;  // at the sockets for probes: a system call each
@@ -57,8 +59,8 @@ struct ip_multicast::group {
   time_point answers_until{};            // creator
 };
 
-ip_multicast::ip_multicast(std::function<unsigned()> drive, const open_params& p)
-    : drive_(std::move(drive)), job_(hash::text(p.job_id)), rank_(p.rank), hops_(p.multicast_ttl) {
+ip_multicast::ip_multicast(std::function<unsigned()> drive, std::function<status(rank_t)> health, const open_params& p)
+    : drive_(std::move(drive)), health_(std::move(health)), job_(hash::text(p.job_id)), rank_(p.rank), hops_(p.multicast_ttl) {
   interfaces_ = ip_interfaces();
   if (p.multicast_interface == "none") {
     why_not_ = {errc::unsupported, "multicast is switched off by TUTTI_MULTICAST_INTERFACE=none"};
@@ -252,7 +254,7 @@ void ip_multicast::say(group& g, datagram_kind kind, ip_endpoint to, std::uint32
 status ip_multicast::listen_for_hello(group& g, ip_endpoint creator, rank_t creator_rank, time_point deadline) {
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const time_point start = now(), end = std::min(deadline, start + longest_asking);
-  time_point ask = start;
+  time_point ask = start, look = start + between_health;
   std::chrono::nanoseconds pause = first_pause;
   std::uint32_t asked = 0, answers = 0;
   for (;;) {
@@ -270,6 +272,11 @@ status ip_multicast::listen_for_hello(group& g, ip_endpoint creator, rank_t crea
         ++answers;
     const time_point t = now();
     if (t >= end || (answers >= answers_without_hello && t - start >= least_asking)) break;
+    if (t >= look) {
+      if (status dead = first_death(g.members, rank_, creator_rank, health_); !dead.ok())
+        return dead.during("joining a multicast group");
+      look = t + between_health;
+    }
     if (t >= ask) {
       say(g, datagram_kind::probe, creator, ++asked);
       ask = t + pause;

@@ -1,5 +1,5 @@
 // Multicast (core/transport.h) over UDP, for any provider whose hosts carry IP. A provider owns one and
-//  - makes it in open(): ip_.emplace([this] { return progress(); }, params)
+//  - makes it in open(): ip_.emplace([this] { return progress(); }, [this](rank_t r) { return health(r); }, params)
 //  - sends its blob with the address, and hands everyone's to connect()
 //  - adds wait_fd() to what its sleep() and wait_fd() wait for, and calls arm() when it arms
 //  - calls progress() in its own
@@ -21,7 +21,7 @@
 // say hello: the answer comes by unicast and by multicast, and join() is done when the multicast was heard. When many
 // answers came and no hello, or nothing at all for some seconds, join() fails and says so, and every later create() and
 // join() of this rank fails at once: engines then take an algorithm without multicast rather than hang. For this the
-// creator must drive progress() while others join, as it does in any wait.
+// creator must drive progress() while others join, as it does in any wait. Where a member has died, join() says that.
 #pragma once
 #include <functional>
 #include <memory>
@@ -37,8 +37,9 @@ namespace tutti {
 
 class ip_multicast final : public multicast {
  public:
-  // Never fails: what is missing is said by why_not(). `drive` is the owner's progress(), called while join() waits.
-  ip_multicast(std::function<unsigned()> drive, const open_params&);
+  // Never fails: what is missing is said by why_not(). `drive` and `health` are the owner's progress() and health(), called
+  // while join() waits.
+  ip_multicast(std::function<unsigned()> drive, std::function<status(rank_t)> health, const open_params&);
   ~ip_multicast() override;
 
   // The same answer in all ranks once connected: this, or null where some rank cannot take part.
@@ -80,6 +81,7 @@ class ip_multicast final : public multicast {
   bool answer_probes(group&) noexcept;
 
   std::function<unsigned()> drive_;
+  std::function<status(rank_t)> health_;
   const std::uint64_t job_;
   const rank_t rank_;
   const std::uint32_t hops_;

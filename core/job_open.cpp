@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "core/bootstrap_find.h"
+#include "core/dispositions.h"
 #include "core/hash.h"
 #include "core/random.h"
 #include "core/team.h"
@@ -80,6 +81,7 @@ result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const co
   auto others = meet(*boot, deadline);
   if (!others) return others.error();
   std::string fabric;
+  const kept_dispositions kept;  // to the end of this: some are changed when memory is first registered, or peers are met
   auto net = open_transport(settings, *boot, *others->where, others->key, deadline, fabric);
   auto made = join(std::move(boot), std::move(net), std::move(options), std::move(others->where), deadline);
   if (made) (*made)->fabric_ = std::move(fabric);

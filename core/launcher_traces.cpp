@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "core/ended_ranks.h"
+
 namespace tutti {
 namespace {
 
@@ -24,9 +26,14 @@ bool has_server_uri(const environment& variables) {
 
 }  // namespace
 
-launcher_traces trace_launcher(const environment& variables) {
+launcher_traces trace_launcher(const environment& variables, const environment& at_start) {
   launcher_traces t;
   t.pmix = find(variables, "PMIX_NAMESPACE") && find(variables, "PMIX_RANK") && has_server_uri(variables);
+  for (const char* name : {"PMIX_NAMESPACE", "PMIX_RANK"}) {
+    const std::string *then = find(at_start, name), *now = find(variables, name);
+    if (then && now && *now != *then) t.rewritten = true;
+  }
+  if (const std::string* folder = find(variables, "PMIX_SERVER_TMPDIR")) t.ended = *folder + "/" + ended_ranks::file_name;
   if (t.pmix) return t;
   // A batch script and a shell inside an allocation carry SLURM_NTASKS as well and are no ranks: only a step counts.
   const std::uint32_t tasks = find(variables, "SLURM_PROCID") ? count(find(variables, "SLURM_STEP_NUM_TASKS")) : 1;

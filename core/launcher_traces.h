@@ -4,6 +4,7 @@
 
 namespace tutti {
 
-launcher_traces trace_launcher(const environment&);
+// The variables as they are, and as they were when the program began (empty: not known).
+launcher_traces trace_launcher(const environment& now, const environment& at_start);
 
 }  // namespace tutti

@@ -16,9 +16,12 @@ constexpr std::chrono::nanoseconds look_every = 50ms;  // whether the owner live
 
 struct node_lobby::entry {
   std::uint64_t name;
-  std::uint32_t out;    // mates that checked out
+  union {
+    std::uint32_t out;  // mates that checked out
+    rank_t peer;        // of a reason
+  };
   std::uint16_t bytes;
-  std::uint16_t failed;
+  std::uint16_t code;   // errc; ok: there is something to find
   std::byte text[longest];
 };
 
@@ -56,17 +59,24 @@ node_lobby::entry* node_lobby::named(entry* table, std::uint64_t name) noexcept 
   return nullptr;
 }
 
-status node_lobby::post(std::uint64_t name, std::span<const std::byte> text, bool failed) {
+status node_lobby::post(std::uint64_t name, std::span<const std::byte> text) { return post(name, errc::ok, 0, text); }
+
+status node_lobby::post(std::uint64_t name, const status& why) {
+  return post(name, why.code(), why.peer(), std::as_bytes(std::span{std::string_view{why.text()}}));
+}
+
+status node_lobby::post(std::uint64_t name, errc code, rank_t peer, std::span<const std::byte> text) {
   auto* table = reinterpret_cast<entry*>(mine_.data());
   entry* e = named(table, 0);
   // A reason that was left may have been read by now: when nothing else is free, its place is.
   for (entry* other = table; !e && other != table + entries; ++other)
-    if (other->failed) e = other;
+    if (other->code) e = other;
   if (!e) return {errc::no_resource, "the node's lobby is full; leave a multicast group first"};
   std::atomic_ref<std::uint64_t>(e->name).store(0, std::memory_order_release);
-  e->out = 0;
+  if (code == errc::ok) e->out = 0;
+  else e->peer = peer;
   e->bytes = static_cast<std::uint16_t>(std::min<std::size_t>(text.size(), longest));
-  e->failed = failed;
+  e->code = static_cast<std::uint16_t>(code);
   if (e->bytes) std::memcpy(e->text, text.data(), e->bytes);
   std::atomic_ref<std::uint64_t>(e->name).store(name, std::memory_order_release);
   return {};
@@ -95,11 +105,12 @@ result<std::vector<std::byte>> node_lobby::find(rank_t owner, std::uint64_t name
   for (long nap = 1000;; nap = std::min(2 * nap, longest_nap_ns)) {
     if (const entry* e = named(table, name)) {
       std::vector<std::byte> text(e->text, e->text + std::min<std::size_t>(e->bytes, longest));
-      const bool failed = e->failed;
+      const auto code = static_cast<errc>(e->code);
+      const rank_t peer = e->peer;
       std::atomic_thread_fence(std::memory_order_acquire);
       if (named(table, name) == e) {
-        if (!failed) return text;
-        return status{errc::unavailable, std::string(reinterpret_cast<const char*>(text.data()), text.size()), owner};
+        if (code == errc::ok) return text;
+        return status{code, std::string(reinterpret_cast<const char*>(text.data()), text.size()), peer};
       }
     }
     if (node_.now() >= deadline)

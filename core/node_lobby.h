@@ -23,18 +23,21 @@ class node_lobby {
   result<std::vector<std::byte>> address();
   status connect(const std::vector<rank_t>& mates, shared_blobs keys);
 
-  // `name` is not 0. `failed`: the string is the reason why there is nothing to find.
-  status post(std::uint64_t name, std::span<const std::byte> text, bool failed);
+  // `name` is not 0.
+  status post(std::uint64_t name, std::span<const std::byte> text);
+  // Why there is nothing to find; it is cut to what fits.
+  status post(std::uint64_t name, const status& why);
   void forget(std::uint64_t name) noexcept;
   // Mates check themselves out under a name; its owner counts them.
   void check_out(rank_t owner, std::uint64_t name) noexcept;
   std::uint32_t checked_out(std::uint64_t name) const noexcept;
-  // Waits for it, calling `drive` meanwhile. Errors: timed_out; peer_dead; unavailable, with the reason left there.
+  // Waits for it, calling `drive` meanwhile. Errors: timed_out; peer_dead, the owner; the reason left there.
   result<std::vector<std::byte>> find(rank_t owner, std::uint64_t name, time_point deadline,
                                       const std::function<unsigned()>& drive);
 
  private:
   struct entry;
+  status post(std::uint64_t name, errc, rank_t peer, std::span<const std::byte> text);
   entry* table_of(rank_t owner) noexcept;
   static entry* named(entry* table, std::uint64_t name) noexcept;
   transport& node_;

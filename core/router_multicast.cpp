@@ -133,7 +133,7 @@ result<multicast::group_id> router_multicast::create(const rank_map& members, st
     g->inside.mc = &node_, g->inside.id = *id;
   }
   if (g->leads && g->mates)
-    if (status s = lobby_.post(g->name, {}, false); !s) {
+    if (status s = lobby_.post(g->name, std::span<const std::byte>{}); !s) {
       close(*g);
       return s;
     }
@@ -194,9 +194,7 @@ status router_multicast::join_parts(group& g, const rank_map& leaders, const ran
     else trouble = id.error();
   }
   if (trouble.ok() && inner.size() > node_lobby::longest) trouble = {errc::unsupported, "the node's token is too long"};
-  const std::string_view text = trouble.ok() ? std::string_view{} : trouble.text();
-  const status told = lobby_.post(g.name, trouble.ok() ? std::span<const std::byte>{inner} : std::as_bytes(std::span{text}),
-                                   !trouble.ok());
+  const status told = trouble.ok() ? lobby_.post(g.name, inner) : lobby_.post(g.name, trouble);
   if (trouble.ok()) trouble = told;
   if (!trouble.ok()) close(g);
   return trouble;

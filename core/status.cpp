@@ -19,8 +19,29 @@ std::string_view errc_name(errc c) noexcept {
   return "unknown error";
 }
 
+namespace {
+
+// One line of bounded length, whatever it quotes: a value of 50 MB, a vendor's several lines, what a terminal would obey.
+// What is wrong stands first in a text and the mend last, so the middle goes. Only shrinks the string: allocates nothing.
+void make_fit(std::string& text) noexcept {
+  constexpr std::size_t longest = 4096, head = 3000, tail = 1000;
+  constexpr std::string_view gap = " [...] ";
+  const auto is_rest = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };  // of a letter in UTF-8
+  if (text.size() > longest) {
+    std::size_t from = head, to = text.size() - tail;
+    for (int i = 0; i < 3 && is_rest(text[from]); ++i) --from;
+    for (int i = 0; i < 3 && is_rest(text[to]); ++i) ++to;
+    text.replace(from, to - from, gap);
+  }
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+}
+
+}  // namespace
+
 status::status(errc code, std::string text, rank_t peer, std::int64_t native) noexcept {
   if (code == errc::ok) return;
+  make_fit(text);
   d_ = new (std::nothrow) detail{{1}, code, peer, native, std::move(text)};
   if (!d_) {  // the error must not be lost with the memory: one static detail that is never freed
     static detail no_memory{{1}, errc::no_resource, no_rank, 0, {}};

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/first_death.h"
 #include "core/hash.h"
 #include "core/listing.h"
 #include "core/ops.h"
@@ -199,15 +200,9 @@ status team::as_reported(rank_t rank, bool still_lives) const {
 
 status team::look(rank_t awaited) noexcept {
   if (const status& s = health(); !s.ok()) return s;
-  for (std::uint32_t i = 0; i < size(); ++i) {
-    const rank_t r = rank_of(i);
-    if (i == index_) continue;
-    status s = job_.net().health(r);
-    if (s.ok() || (s.native() == peer_left && r != awaited)) continue;
-    fail(s);
-    return s;
-  }
-  return {};
+  status s = first_death(members_, job_.rank(), awaited, [&](rank_t r) { return job_.net().health(r); });
+  if (!s.ok()) fail(s);
+  return s;
 }
 
 // Every member that learns of a death passes it on once, along the edges of a dissemination graph: indices + 1, 2, 4...

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/dispositions.h"
 #include "core/listing.h"
 
 namespace tutti {
@@ -58,6 +59,7 @@ result<const provider*> load_provider_module(std::string_view file, const std::v
     }
     // Now, not lazily: a missing symbol must show here and not in the middle of a transfer. Local: two modules may
     // carry the same helpers of ours.
+    const kept_dispositions kept;
     void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!module) {
       const char* words = ::dlerror();

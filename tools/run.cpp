@@ -11,6 +11,7 @@
 #include "core/config.h"
 #include "tools/command.h"
 #include "tools/run/job.h"
+#include "tools/run/mpi_program.h"
 #include "tools/run/rank_process.h"
 
 namespace tutti::tools {
@@ -18,8 +19,10 @@ namespace {
 
 constexpr long most_ranks = 4096;  // four descriptors each, and the usual hard limit is 2^20 or 2^19
 
+void say(const std::string& what) { std::fprintf(stderr, "tutti run: %s\n", what.c_str()); }
+
 int refuse(const std::string& why, int code = usage_error) {
-  std::fprintf(stderr, "tutti run: %s\n", why.c_str());
+  say(why);
   return code;
 }
 
@@ -68,6 +71,11 @@ int run(const choices& c) {
                ? refuse("cannot find " + program[0] + "; check the name, or give its path", run::status_not_found)
                : refuse("cannot run " + program[0] + ": it is not an executable file; try chmod +x",
                         run::status_cannot_execute);
+
+  // MPI's own start finds no launcher that it knows: each rank takes itself for a job of one, and says nothing.
+  if (const std::string mpi = run::mpi_library_of(*path); c.ranks > 1 && !mpi.empty())
+    say(*path + " is linked with " + mpi + ", which takes this for " + std::to_string(c.ranks) +
+        " jobs of one rank each; start it by the mpirun or mpiexec of that MPI");
 
   run::job_options o;
   o.ranks = static_cast<std::uint32_t>(c.ranks);

@@ -53,7 +53,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
 
   if (!traits_.only_this_host) {
     if (!traits_.tells_losses && !p.one_host) lifeline_.listen(size_, link_->ip_address());
-    ip_.emplace([this] { return progress(); }, p);
+    ip_.emplace([this] { return progress(); }, [this](rank_t r) { return health(r); }, p);
     if (ip_->why_not().code() == errc::invalid) return ip_->why_not();  // the user's choice is none; nobody would hear of it later
     if (ip_->wait_fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, ip_->wait_fd(), &event) != 0)
       return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/first_death.h"
 #include "core/random.h"
 #include "providers/verbs/error.h"
 #include "providers/verbs/wire.h"
@@ -17,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t max_groups = 16, receives = 128, sends = 16;
 constexpr std::size_t grh = 40;                       // before every datagram, used or not
 constexpr std::uint64_t send_mark = std::uint64_t{1} << 63;
-constexpr auto between_questions = 10ms, until_deaf = 3000ms;
+constexpr auto between_questions = 10ms, between_health = 50ms, until_deaf = 3000ms;
 constexpr std::uint32_t data = 0, question = 1, answer = 2;
 
 }  // namespace
@@ -115,9 +116,16 @@ result<multicast::group_id> verbs_multicast::join(const rank_map& members, std::
   group& g = *at(*entered);
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const auto begin = now();
-  for (auto next = begin; !g.heard;) {
+  for (auto next = begin, look = begin + between_health; !g.heard;) {
     if (now() >= next) post(g, question, t->creator, {}), next = now() + between_questions;
     if (at_.drive()) continue;
+    if (now() >= look) {
+      look = now() + between_health;
+      if (status dead = first_death(members, at_.rank, t->creator, at_.health); !dead.ok()) {
+        leave(*entered);
+        return dead.during("joining a multicast group");
+      }
+    }
     if (now() >= deadline || now() - begin >= until_deaf) {
       leave(*entered);
       return status{errc::unavailable, "multicast of rank " + std::to_string(t->creator) + " does not arrive at " +

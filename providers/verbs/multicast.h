@@ -25,13 +25,14 @@ namespace tutti::verbs {
 
 class verbs_multicast final : public multicast {
  public:
-  // What it uses of its transport. `drive` is the transport's progress(), called while join() waits.
+  // What it uses of its transport. `drive` and `health` are the transport's progress() and health(), called while join() waits.
   struct surroundings {
     const adapter* device = nullptr;
     ibv_pd* pd = nullptr;
     ibv_comp_channel* channel = nullptr;
     rank_t rank = 0;
     std::function<unsigned()> drive;
+    std::function<status(rank_t)> health;
   };
   static result<std::unique_ptr<verbs_multicast>> open(surroundings);
   ~verbs_multicast() override;

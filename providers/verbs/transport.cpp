@@ -86,6 +86,7 @@ status verbs_transport::start(const open_params& p) {
   around.device = &device_, around.pd = pd_.get(), around.channel = channel_.get();
   around.rank = rank_;
   around.drive = [this] { return progress(); };
+  around.health = [this](rank_t r) { return health(r); };
   if (auto groups = verbs_multicast::open(std::move(around))) multicast_ = std::move(*groups);
   return {};
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/bootstrap_find.h"
@@ -117,6 +118,53 @@ BOOST_AUTO_TEST_CASE(bad_files_are_refused) {
   BOOST_TEST(contains(error_of({{"TUTTI_CONFIG_FILE", bad_value.path}}), "line 1: barrier_radix=many"));
 }
 
+// Each of these was waited for, or read, without end.
+BOOST_AUTO_TEST_CASE(what_is_no_short_file_is_refused_at_once) {
+  const std::string folder = std::filesystem::temp_directory_path();
+  const auto refusal = [](const std::string& path) { return error_of({{"TUTTI_CONFIG_FILE", path}}); };
+  BOOST_TEST(contains(refusal(folder), "it is a folder"));
+  BOOST_TEST(contains(refusal("/dev/zero"), "it is a device"));
+  BOOST_TEST(contains(refusal("/dev/stdin"), "correct TUTTI_CONFIG_FILE"));
+  const temporary_file taken{""};
+  const std::string fifo = taken.path + ".fifo";
+  BOOST_REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  BOOST_TEST(contains(refusal(fifo), "it is a pipe"));
+  std::filesystem::remove(fifo);
+  const temporary_file fits{std::string((1 << 20) - 1, '#') + "\n"};
+  BOOST_TEST(config::load({}, {{"TUTTI_CONFIG_FILE", fits.path}}).ok());
+  const temporary_file longer{std::string(1 << 20, '#') + "\n"};
+  BOOST_TEST(contains(refusal(longer.path), "longer than 1024 KiB"));
+  const temporary_file secret{"barrier = rds\n"};
+  BOOST_REQUIRE(chmod(secret.path.c_str(), 0) == 0);
+  if (getuid() != 0) BOOST_TEST(contains(refusal(secret.path), "Permission denied"));
+  BOOST_TEST(contains(refusal(secret.path + "/x"), "Not a directory"));
+  BOOST_TEST(contains(refusal(std::string(5000, 'x')), "File name too long"));
+}
+
+// What an error quotes is cut to where a person reads it, the mend kept; and it is found in no time.
+BOOST_AUTO_TEST_CASE(an_error_is_one_line_of_bounded_length) {
+  const std::string huge(8 << 20, 'x');
+  for (const status& s : {error_of({{"TUTTI_WAIT", huge}}), error_of({{"TUTTI_BARRIER_RADIX", huge}}),
+                          error_of({{"TUTTI_" + huge, "1"}}), error_of({}, {{huge, "1"}}),
+                          error_of({{"TUTTI_CONFIG_FILE", huge}}), error_of({{"TUTTI_WAIT", huge}}).during(huge)})
+    BOOST_TEST(std::string_view{s.text()}.size() <= 4096u);
+  BOOST_TEST(contains(error_of({{"TUTTI_WAIT", huge}}), "use one of auto|spin|yield|sleep"));
+  BOOST_TEST(contains(error_of({{"TUTTI_" + huge, "1"}}), "did you mean TUTTI_"));
+  const temporary_file long_line{std::string(1 << 19, 'y')};
+  BOOST_TEST(contains(error_of({{"TUTTI_CONFIG_FILE", long_line.path}}), "not of the form `name = value`"));
+  const status lines = error_of({{"TUTTI_WAIT", "a\nb\x1b[2J\xc3\xa9"}});
+  BOOST_TEST(contains(lines, "TUTTI_WAIT=a b [2J\xc3\xa9 is"));
+  std::string letters;  // of two bytes each: none is cut in two
+  for (int i = 0; i < 5000; ++i) letters += "\xc3\xa9";
+  for (const std::string& shift : {std::string{}, std::string{"x"}}) {
+    const std::string text = status{errc::invalid, shift + letters}.text();
+    const auto gap = text.find(" [...] ");
+    BOOST_REQUIRE(gap != text.npos);
+    BOOST_TEST(text.substr(gap - 2, 2) == "\xc3\xa9");
+    BOOST_TEST(text.substr(gap + 7, 2) == "\xc3\xa9");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(variables_of_others_and_of_tests_are_left_alone) {
   BOOST_TEST(config::load({}, {{"PATH", "/bin"}, {"TUTT", "x"}, {"TUTTI_TEST_SEED", "7"}, {"TUTTJ_X", "y"}}).ok());
 }
@@ -181,4 +229,28 @@ BOOST_AUTO_TEST_CASE(pmix_is_recognised_only_with_a_server) {
   BOOST_TEST(started_by({{"PMIX_NAMESPACE", "j"}, {"PMIX_RANK", "0"}, {"PMIX_SERVER_URI41", "x"}}).launcher().pmix);
   BOOST_TEST(!started_by({{"PMIX_NAMESPACE", "j"}, {"PMIX_RANK", "0"}}).launcher().pmix);
   BOOST_TEST(!started_by({{"PMIX_MCA_gds", "hash"}}).launcher().pmix);
+}
+
+// Open MPI's MPI_Init does this to a process that another launcher started.
+BOOST_AUTO_TEST_CASE(a_process_that_was_led_away_from_its_job_is_refused) {
+  const environment given{{"PMIX_NAMESPACE", "j"}, {"PMIX_RANK", "1"}, {"PMIX_SERVER_URI41", "x"}};
+  const auto seen = [&](const environment& now, const environment& at_start) {
+    auto c = config::load({}, now, at_start);
+    BOOST_REQUIRE(c.ok());
+    return c->launcher().rewritten;
+  };
+  BOOST_TEST(!seen(given, given));
+  BOOST_TEST(!seen(given, {}));        // not known
+  BOOST_TEST(!seen({}, given));        // taken away on purpose: a job of one
+  environment led = given;
+  led["PMIX_NAMESPACE"] = "k";
+  BOOST_TEST(seen(led, given));
+  led = given, led["PMIX_RANK"] = "0";
+  BOOST_TEST(seen(led, given));
+  const auto b = find_bootstrap(*config::load({}, led, given));
+  BOOST_REQUIRE(!b);
+  BOOST_TEST((b.error().code() == errc::unavailable));
+  BOOST_TEST(contains(b.error(), "MPI_Init of Open MPI"));
+  BOOST_TEST(contains(b.error(), "mpirun"));
+  BOOST_TEST((environment_at_start().find("PATH") != environment_at_start().end()));
 }

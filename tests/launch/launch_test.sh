@@ -5,7 +5,8 @@ set -u
 work=$(mktemp -d)
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp
-trap 'rm -rf "$work"' EXIT
+launcher=
+trap '[ -z "$launcher" ] || kill -KILL "$launcher" 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset PMIX_NAMESPACE PMIX_RANK PMI_FD PMI_SIZE SLURM_PROCID
 
@@ -92,6 +93,50 @@ inside_each_other() { # a rank that is a launcher itself
   for r in 0 1 2; do count "^rank $r of 3\$" out 2; done
 }
 
+# --- programs of MPI -----------------------------------------------------------------------------------------------
+mpi_programs() { # become n jobs of one rank each: said in one line, by the file alone
+  local mpi compiler
+  echo 'int MPI_Init(int *, char ***); int main(void) { return MPI_Init(0, 0); }' >program.c
+  for mpi in openmpi:libmpi.so mpich:libmpich.so; do
+    compiler=$(command -v mpicc.${mpi%:*}) || continue
+    "$compiler" program.c -o program || fail "cannot compile"
+    run 0 -n 2 ./program
+    says "^tutti run: \./program is linked with ${mpi#*:}\.[0-9]+, .* 2 jobs of one rank each; start it by the mpirun" err
+    one_line err
+    run 0 -n 1 ./program # the job that MPI takes it for
+    silent err
+  done
+  [ -e program ] || skip "no MPI is installed"
+}
+led_away_by_mpi() { # Open MPI's MPI_Init puts a job of one into the environment; tutti does not join that
+  local compiler; compiler=$(command -v mpicc.openmpi) || skip "Open MPI is not installed"
+  cat >both.c <<'C'
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <tutti.h>
+int main(int argc, char **argv) {
+  int first = argc > 1;
+  tutti_t job = NULL;
+  if (!first) MPI_Init(&argc, &argv);
+  tutti_status_t s = tutti_init(NULL, &job);
+  if (s == TUTTI_OK) printf("rank %u of %u\n", tutti_rank(job), tutti_size(job));
+  else printf("%s: %s\n", tutti_strstatus(s), tutti_error_text(NULL));
+  if (first) MPI_Init(&argc, &argv);
+  tutti_finalize(&job);
+  return MPI_Finalize();
+}
+C
+  "$compiler" both.c -o both -I"$API" -L"$BIN/../lib" -ltutti -Wl,-rpath,"$BIN/../lib" || fail "cannot compile"
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  run 0 -n 2 ./both
+  count '^not available: .*MPI_Init of Open MPI .*mpirun.*before MPI_Init$' out 2
+  run 0 -n 2 ./both tutti-first
+  count '^rank [01] of 2$' out 2
+  start 0 mpirun.openmpi --oversubscribe -n 2 ./both
+  count '^rank [01] of 2$' out 2
+}
+
 # --- the end of a rank -------------------------------------------------------------------------------------------
 death_by_signal() {
   for s in 9:SIGKILL 11:SIGSEGV 15:SIGTERM 6:SIGABRT; do
@@ -121,17 +166,41 @@ children_of_ranks_end_too() {
   none_left 'sleep 4711\.1'
 }
 keep_going() {
-  for when in 0 0.5; do  # the rank dies while the others are in the exchange; before they begin it
+  for when in 0 0.5 0 0 0 0 0 0 0 0; do  # the rank dies while the others are in the exchange; before they begin it
     run 137 --keep-going -n 4 "$rank" exchange 1 die 1 9 idle $when fence 20
     count '^rank [023] fence: peer dead \(soon\)$' out 3
+    count '^rank 1 (died|ended) before the exchange$' err 3
     says '^tutti run: rank 1 \(pid [0-9]+\) was killed by SIGKILL \(Killed\)$' err
     says '^tutti run: 1 of 4 ranks failed$' err
   done
 }
-keep_going_early_death() { # before the others can even meet it: their deadline ends their wait
-  TUTTI_TIMEOUT_S=1 run 9 --keep-going -n 3 bash -c 'if [ $PMIX_RANK = 1 ]; then exit 9; fi; exec '"$rank"
-  count '^the exchange with the other ranks did not end in time' err 2
-  says '^tutti run: 3 of 3 ranks failed$' err
+keep_going_early_death() { # before the others can even meet it
+  local how when
+  for how in "exit 9" "kill -9 \$\$"; do
+    for when in "sleep 0" "sleep 0.5"; do
+      SECONDS=0
+      run $([[ $how = exit* ]] && echo 9 || echo 137) --keep-going -n 3 \
+        bash -c 'if [ $PMIX_RANK = 1 ]; then '"$when; $how"'; fi; exec '"$rank"
+      count '^rank 1 ended before the exchange$' err 2
+      says '^tutti run: 3 of 3 ranks failed$' err
+      [ $SECONDS -lt 20 ] || fail "the others were told after $SECONDS s"
+    done
+  done
+}
+deaths_at_random() { # while the ranks join, and in the midst of their exchanges
+  local ms dies
+  RANDOM=$$; echo "seed $$"
+  for _ in 1 2 3 4 5 6 7 8; do
+    ms=$(printf 0.%03d $((RANDOM % 120 + 5)))
+    dies="$rank exchange 100000 >/dev/null 2>&1 & sleep $ms; kill -9 \$! \$\$"
+    TUTTI_TIMEOUT_S=20 run 137 --keep-going -n 4 bash -c 'if [ $PMIX_RANK = 1 ]; then '"${dies//\\/}"'; fi; exec '"$rank"' exchange 100000'
+    [ "$(cat out err | grep -cE 'rank 1 (died|ended) before the exchange$')" = 3 ] || fail "not all were told of rank 1, after $ms s"
+    ! grep -q 'did not end in time' out err || fail "waited for the deadline"
+  done
+}
+early_end() { # without an error, and without having joined
+  run 3 --keep-going -n 3 bash -c 'if [ $PMIX_RANK = 1 ]; then exit 0; fi; exec '"$rank"
+  count '^rank 1 ended before the exchange$' err 2
 }
 abort() {
   run 9 -n 3 "$BIN/pmix_client" abort
@@ -195,7 +264,7 @@ environment_is_passed() {
 # --- signals -------------------------------------------------------------------------------------------------------
 # launch command...: in the background, with its pid in $launcher. Job control gives it default signal dispositions.
 launch() { set -m; "$BIN/tutti" run "$@" >out 2>err </dev/null & launcher=$!; set +m; }
-finish() { wait $launcher; local got=$?; [ $got = "$1" ] || fail "status $got instead of $1"; }
+finish() { wait $launcher; local got=$?; launcher=; [ $got = "$1" ] || fail "status $got instead of $1"; }
 
 signals_end_the_job() {
   for s in 1 2 3 15; do
@@ -256,6 +325,84 @@ nothing_is_left() {
   run 124 --timeout 0.3 -n 2 sleep 30
   [ -z "$(ls -A "$TMPDIR")" ] || fail "left in TMPDIR: $(ls -A "$TMPDIR")"
   [ "$(ls /dev/shm)" = "$before" ] || echo "note: /dev/shm changed, maybe by others: $(ls /dev/shm)"
+}
+
+# --- strangers ---------------------------------------------------------------------------------------------------
+# begin_secretly PROGRAM...: a job of 2 that tells its $name and its server's $port, then waits for the file go.
+begin_secretly() {
+  launch -n 2 bash -c 'echo $PMIX_NAMESPACE $PMIX_SERVER_URI41 >place.$PMIX_RANK; until [ -e go ]; do sleep 0.05; done; exec "$@"' \
+    rank "$@"
+  await place.0 tcp4; await place.1 tcp4
+  local uri; read -r name uri <place.0
+  port=${uri##*:}
+  [[ $uri != *"$name"* ]] || fail "the server's address tells the job's name: $uri"
+}
+# Names that others can list: command lines, and files in folders that they can read or list.
+lists_nowhere() { # lists_nowhere NAME
+  local where
+  echo "$1" >name
+  ! grep -lF -f name /proc/[0-9]*/cmdline 2>/dev/null || fail "a command line has the job's name"
+  for where in /dev/shm "$TMPDIR" /tmp; do
+    [ -z "$(find "$where" -maxdepth 3 -name "*$1*" 2>/dev/null)" ] || fail "a file in $where is called after the job"
+  done
+  ! grep -qF -- "$1" /proc/net/unix || fail "a socket is called after the job"
+  for where in $(ls -d "$TMPDIR"/tutti-run-* 2>/dev/null); do
+    [ "$(stat -c %a "$where")" = 700 ] || fail "others can list $where"
+  done
+}
+name_is_secret() {
+  local provider reached before=
+  for provider in shm ucx:tcp ofi:shm; do
+    rm -f go place.*
+    [ $provider = shm ] && reached=served || reached=stalled
+    TUTTI_PROVIDER=$provider begin_secretly "$BIN/c_away" $reached
+    [[ $name =~ ^tutti-[0-9a-f]{32}$ ]] || fail "the name '$name' is not of 128 bits"
+    [ "$name" != "$before" ] || fail "two jobs had the same name"
+    before=$name
+    lists_nowhere "$name"
+    # 0100007F is 127.0.0.1; state 0A is listening
+    local listeners; listeners=$(awk -v p=":$(printf %04X "$port")$" '$4 == "0A" && $2 ~ p {print $2}' /proc/net/tcp /proc/net/tcp6)
+    [ "$listeners" = "0100007F:$(printf %04X "$port")" ] || fail "the server listens at $listeners"
+    touch go
+    sleep 0.6 # they run
+    lists_nowhere "$name"
+    finish 0
+  done
+}
+strangers_of_other_users() {
+  [ "$(id -u)" = 0 ] || skip "only root can become somebody else"
+  local nobody=(timeout -k 1 60 setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$PATH" TMPDIR="$work" HOME=/)
+  "${nobody[@]}" unshare -Ur true || skip "no user namespaces, or no setpriv"
+  chmod 755 "$work"; cp "$BIN/stranger" "$work"; chmod 1777 "$TMPDIR"
+  begin_secretly "$rank" exchange 3
+  local silent
+  "${nobody[@]}" bash -c 'exec 3<>/dev/tcp/127.0.0.1/'"$port"' && echo here && exec sleep 60' >connected & silent=$!
+  await connected here
+  "${nobody[@]}" bash -c 'head -c 100000 /dev/urandom >/dev/tcp/127.0.0.1/'"$port" 2>/dev/null
+  local how who
+  for how in "tool other" "tool $name" "client other" "client $name"; do
+    for who in env "unshare -Ur"; do  # the second declares to be root
+      ! "${nobody[@]}" $who "$work/stranger" ${how% *} "$port" "${how#* }" >told 2>&1 || fail "$who $how ended the job"
+      kill -0 $launcher || fail "$who $how ended the launcher: $(cat told)"
+    done
+  done
+  touch go
+  finish 0
+  count '^exchanged 3$' out 2
+  silent err
+  kill $silent || fail "the job ended only when the silent connection did"
+}
+stranger_of_this_user() { # the kernel lets him in: the name keeps him out
+  begin_secretly "$rank" exchange 3
+  local how
+  for how in "tool other" "client other" "client ${name%?}"; do
+    ! timeout -k 1 3 "$BIN/stranger" ${how% *} "$port" "${how#* }" >told 2>&1 || fail "$how ended the job"
+    kill -0 $launcher || fail "$how ended the launcher: $(cat told)"
+  done
+  touch go
+  finish 0
+  count '^exchanged 3$' out 2
+  silent err
 }
 
 # --- calls that make no sense -------------------------------------------------------------------------------------

@@ -195,8 +195,8 @@ BOOST_AUTO_TEST_CASE(too_many_groups_are_refused_and_leave_no_trace) {
 }
 
 BOOST_AUTO_TEST_CASE(switched_off_in_one_rank_it_is_off_in_all) {
-  ip_multicast on([] { return 0u; }, {.job_id = "j", .rank = 0, .size = 2});
-  ip_multicast off([] { return 0u; }, {.job_id = "j", .rank = 1, .size = 2, .multicast_interface = "none"});
+  ip_multicast on([] { return 0u; }, [](rank_t) { return status{}; }, {.job_id = "j", .rank = 0, .size = 2});
+  ip_multicast off([] { return 0u; }, [](rank_t) { return status{}; }, {.job_id = "j", .rank = 1, .size = 2, .multicast_interface = "none"});
   BOOST_TEST(on.usable() == &on);
   BOOST_TEST(off.usable() == nullptr);
   blob_table all;
@@ -211,17 +211,17 @@ BOOST_AUTO_TEST_CASE(switched_off_in_one_rank_it_is_off_in_all) {
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_interface_is_told_with_those_that_exist) {
-  ip_multicast m([] { return 0u; }, {.job_id = "j", .multicast_interface = "eth77"});
+  ip_multicast m([] { return 0u; }, [](rank_t) { return status{}; }, {.job_id = "j", .multicast_interface = "eth77"});
   BOOST_TEST(m.usable() == nullptr);
   BOOST_TEST(has(m.why_not().text(), "eth77"));
   BOOST_TEST(has(m.why_not().text(), "TUTTI_MULTICAST_INTERFACE"));
   BOOST_TEST(has(m.why_not().text(), "lo (127.0.0.1)"));
-  ip_multicast by_address([] { return 0u; }, {.job_id = "j", .multicast_interface = "127.0.0.1"});
+  ip_multicast by_address([] { return 0u; }, [](rank_t) { return status{}; }, {.job_id = "j", .multicast_interface = "127.0.0.1"});
   BOOST_TEST(by_address.why_not().ok());
 }
 
 BOOST_AUTO_TEST_CASE(an_address_of_another_version_is_refused) {
-  ip_multicast m([] { return 0u; }, {.job_id = "j"});
+  ip_multicast m([] { return 0u; }, [](rank_t) { return status{}; }, {.job_id = "j"});
   auto blob = m.address();
   blob[0] = std::byte{99};
   blob_table all;
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(an_address_of_another_version_is_refused) {
 BOOST_AUTO_TEST_CASE(a_silent_creator_is_given_up) {
   row_of_ranks row(2);
   std::vector<std::byte> token;
-  ip_multicast alone([] { return 0u; }, {.job_id = "a job", .rank = 0, .size = 2});
+  ip_multicast alone([] { return 0u; }, [](rank_t) { return status{}; }, {.job_id = "a job", .rank = 0, .size = 2});
   blob_table all;
   all.push_back(alone.address()), all.push_back(row[1].address());
   BOOST_REQUIRE(alone.connect(all).ok());
@@ -249,6 +249,30 @@ BOOST_AUTO_TEST_CASE(a_silent_creator_is_given_up) {
   BOOST_TEST((joined.error().code() == errc::timed_out));
   BOOST_TEST(joined.error().peer() == 0u);
   BOOST_TEST((std::chrono::steady_clock::now() - start < std::chrono::seconds(5)));
+}
+
+// Its death is told by name, long before its silence is believed. So is another member's: the creator may have heard of
+// that, and left.
+BOOST_AUTO_TEST_CASE(a_death_ends_a_join) {
+  const rank_map members = rank_map::strided(0, 3);
+  for (const rank_t dead : {0u, 2u}) {
+    row_of_ranks row(3);
+    ip_multicast silent([] { return 0u; }, [](rank_t) { return status{}; }, {.job_id = "a job", .rank = 0, .size = 3});
+    blob_table all;
+    all.push_back(silent.address()), all.push_back(row[1].address()), all.push_back(row[2].address());
+    BOOST_REQUIRE(silent.connect(all).ok());
+    std::vector<std::byte> token;
+    (void)take(silent.create(members, token, time_point::max()), "create");
+    row.deaths[0] = {errc::peer_dead, "rank 0 left", 0, peer_left};
+    row.deaths[dead] = {errc::peer_dead, "rank " + std::to_string(dead) + " died", dead};
+    const auto start = std::chrono::steady_clock::now();
+    const auto joined = row[1].join(members, token, time_point::max());
+    BOOST_REQUIRE(!joined.ok());
+    BOOST_TEST((joined.error().code() == errc::peer_dead));
+    BOOST_TEST(joined.error().peer() == dead);
+    BOOST_TEST((std::chrono::steady_clock::now() - start < std::chrono::seconds(1)));
+    BOOST_TEST(row[1].usable() != nullptr);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(filtered_multicast_is_found_out_and_remembered) {

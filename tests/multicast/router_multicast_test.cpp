@@ -26,7 +26,7 @@ struct exchange_office {
   std::map<std::uint32_t, std::vector<box>> groups;
   std::uint32_t next = 1;
   unsigned sent = 0, refuse = 0;  // the next `refuse` are
-  bool closed = false;            // nobody can join
+  status closed;                  // why nobody can join
 };
 
 class office_multicast final : public multicast {
@@ -41,7 +41,7 @@ class office_multicast final : public multicast {
     return group_id{id};
   }
   result<group_id> join(const rank_map& members, std::span<const std::byte> token, time_point) override {
-    if (o_.closed) return status{errc::unavailable, "a switch filters it"};
+    if (!o_.closed.ok()) return o_.closed;
     require(members.index_of(self_) < members.size(), "who joins is a member");
     std::uint32_t id = 0;
     std::memcpy(&id, token.data(), sizeof id);
@@ -251,13 +251,16 @@ BOOST_AUTO_TEST_CASE(mates_fail_with_their_leader) {
   for (int i = 0; i < 100; ++i) {  // reasons that were left give way to later ones
     std::vector<std::byte> token;
     const auto g = take(w.ranks[0]->create(members, token, time_point::max()), "create");
-    w.outside.closed = true;
+    // What the leader met, and not the leader, is what its mates are told.
+    w.outside.closed = i % 2 ? status{errc::unavailable, "a switch filters it", 0} : status{errc::peer_dead, "rank 0 died", 0};
     for (const rank_t r : {3u, 4u, 5u}) {
       const auto joined = w.ranks[r]->join(members, token, time_point::max());
       BOOST_REQUIRE(!joined.ok());
-      BOOST_TEST(std::string(joined.error().text()).find("a switch filters it") != std::string::npos);
+      BOOST_TEST((joined.error().code() == w.outside.closed.code()));
+      BOOST_TEST(joined.error().peer() == 0u);
+      BOOST_TEST(std::string(joined.error().text()).find(w.outside.closed.text()) != std::string::npos);
     }
-    w.outside.closed = false;
+    w.outside.closed = {};
     w.ranks[0]->leave(g);  // its mates never came: they will not, in a job they would all have failed alike
     for (const rank_t r : {1u, 2u}) w.ranks[r]->leave(take(w.ranks[r]->join(members, token, time_point::max()), "join"));
     w.progress();

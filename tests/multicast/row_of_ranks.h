@@ -14,10 +14,13 @@ namespace tutti::test {
 
 class row_of_ranks {
  public:
-  explicit row_of_ranks(std::uint32_t size, open_params params = {.job_id = "a job"}) {
+  std::vector<status> deaths;  // by rank
+
+  explicit row_of_ranks(std::uint32_t size, open_params params = {.job_id = "a job"}) : deaths(size) {
     for (rank_t r = 0; r < size; ++r) {
       params.rank = r, params.size = size;
-      ranks_.push_back(std::make_unique<ip_multicast>([this] { return progress(), 0u; }, params));
+      ranks_.push_back(std::make_unique<ip_multicast>([this] { return progress(), 0u; },
+                                                      [this](rank_t peer) { return deaths[peer]; }, params));
     }
     blob_table all;
     for (auto& r : ranks_) all.push_back(r->address());

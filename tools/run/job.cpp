@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/ended_ranks.h"
 #include "tools/run/abort_queue.h"
 #include "tools/run/input.h"
 #include "tools/run/output_mux.h"
@@ -66,6 +67,9 @@ class job {
     if (const status s = guardian_.start(folder_.path()); !s) return s;
     if (!signals_ || aborts_->fd() < 0 || !input_.open())
       return {errc::no_resource, std::string{"cannot start: "} + std::strerror(errno), no_rank, errno};
+    auto ended = ended_ranks::make(folder_.path(), options_.ranks);
+    if (!ended) return ended.error();
+    ended_ = *std::move(ended);
     auto here = machine::look();
     if (!here) return here.error();
     auto server = pmix_server::start(options_.ranks, folder_.path(), *here,
@@ -163,6 +167,8 @@ class job {
   }
 
   void on_death(const rank_group::ended& dead) {
+    const bool in_order = dead.how.success() && server_->said_farewell(dead.rank);
+    ended_.mark(dead.rank, in_order ? ended_ranks::how::in_order : ended_ranks::how::died);
     if (dead.how.success() || ending_) {  // what dies while the job is being ended is no news
       if (!dead.how.success()) fail(dead.how.exit_status());
       return;
@@ -226,6 +232,7 @@ class job {
 
   const job_options& options_;
   scratch_folder folder_;
+  ended_ranks ended_;  // for the ranks to see
   guardian guardian_;
   const std::shared_ptr<abort_queue> aborts_ = std::make_shared<abort_queue>();  // libpmix's thread has a share
   std::unique_ptr<pmix_server> server_;

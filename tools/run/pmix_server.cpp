@@ -4,7 +4,7 @@
 //
 // A rank that dies is taken out of all fences, begun and to come, when libpmix sees its connection end; a begun one
 // ends with an error. To deregister the rank as well would race with that and leave the fence waiting. A rank that
-// dies before it connects is waited for until the others' deadline: libpmix has no means to tell them.
+// dies before it connects is waited for: libpmix has no means to tell the others, the launcher has (core/ended_ranks.h).
 //
 // The server is never finalized: PMIx_server_finalize of 4.2.2 now and then crashes upon what dead ranks have left of
 // a fence. It ends with the process, which has nothing else to do.
@@ -13,19 +13,37 @@
 #include <pmix.h>
 #include <pmix_server.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
-#include <random>
+
+#include "tools/run/own_connections.h"
 
 namespace tutti::run {
 namespace {
 
 // libpmix's callbacks carry no context of the server; there is but one.
+std::string job_name;
 pmix_server::abort_handler on_abort;
 std::vector<std::atomic<bool>> farewells;  // by rank
+
+bool is_of_the_job(const pmix_proc_t* who) { return job_name == who->nspace && who->rank < farewells.size(); }
+
+// 128 bits of chance: whoever knows a job's name can connect as one of its ranks.
+result<std::string> draw_name() {
+  unsigned char chance[16];
+  if (getrandom(chance, sizeof chance, 0) != sizeof chance)
+    return status{errc::no_resource, std::string{"no random numbers to name the job by: "} + std::strerror(errno), no_rank,
+                  errno};
+  std::string name = "tutti-";
+  for (const unsigned c : chance) name += "0123456789abcdef"[c >> 4], name += "0123456789abcdef"[c & 15];
+  return name;
+}
 
 status failed(const std::string& what, pmix_status_t code) {
   return {errc::fabric, what + " failed: PMIx says " + PMIx_Error_string(code), no_rank, code};
@@ -38,12 +56,13 @@ pmix_status_t connected(const pmix_proc_t*, void*, pmix_info_t*, size_t, pmix_op
 }
 
 pmix_status_t finalized(const pmix_proc_t* who, void*, pmix_op_cbfunc_t, void*) {
-  if (who->rank < farewells.size()) farewells[who->rank] = true;
+  if (is_of_the_job(who)) farewells[who->rank] = true;
   return PMIX_OPERATION_SUCCEEDED;
 }
 
 pmix_status_t aborted(const pmix_proc_t* who, void*, int code, const char text[], pmix_proc_t*, size_t,
                       pmix_op_cbfunc_t, void*) {
+  if (!is_of_the_job(who)) return PMIX_ERR_NO_PERMISSIONS;
   on_abort(who->rank, code, text ? text : "");
   return PMIX_OPERATION_SUCCEEDED;
 }
@@ -68,6 +87,10 @@ pmix_status_t notify_event(pmix_status_t, const pmix_proc_t*, pmix_data_range_t,
   return PMIX_OPERATION_SUCCEEDED;
 }
 
+// A tool gives itself a name. Without this callback libpmix takes it in, though tools are switched off; when it is answered
+// by an error, libpmix crashes. So it never hears.
+void tool_connected(pmix_info_t*, size_t, pmix_tool_connection_cbfunc_t, void*) {}
+
 pmix_server_module_t callbacks() {
   pmix_server_module_t m{};
   m.client_connected2 = connected;
@@ -78,6 +101,7 @@ pmix_server_module_t callbacks() {
   m.register_events = register_events;
   m.deregister_events = deregister_events;
   m.notify_event = notify_event;
+  m.tool_connected = tool_connected;
   return m;
 }
 
@@ -155,10 +179,12 @@ result<std::unique_ptr<pmix_server>> pmix_server::start(std::uint32_t size, cons
   farewells = std::vector<std::atomic<bool>>(size);
   std::unique_ptr<pmix_server> server{new pmix_server};
   server->size_ = size;
-  // A pid recurs in other pid namespaces and after a while; the chance beside it does not.
-  server->job_ = "tutti-" + std::to_string(getpid()) + "-" + std::to_string(std::random_device{}() % 1'000'000);
+  auto name = draw_name();
+  if (!name) return name.error();
+  job_name = *name;
+  take_own_connections_only();
   info_list info;
-  info.add(PMIX_SERVER_NSPACE, server->job_ + "-server");
+  info.add(PMIX_SERVER_NSPACE, "tutti-server-" + std::to_string(getpid()));  // told to tools: no part of the secret
   info.add_rank(PMIX_SERVER_RANK, 0);
   info.add(PMIX_SERVER_TMPDIR, folder);
   info.add(PMIX_SYSTEM_TMPDIR, folder);
@@ -197,7 +223,7 @@ status pmix_server::register_job() {
   }
 
   info_list job;
-  job.add(PMIX_JOBID, job_);
+  job.add(PMIX_JOBID, job_name);
   job.add(PMIX_JOB_SIZE, size_);
   job.add(PMIX_UNIV_SIZE, size_);
   job.add(PMIX_MAX_PROCS, size_);
@@ -231,11 +257,11 @@ status pmix_server::register_job() {
   }
   outcome registered;
   const pmix_status_t code = registered.of(PMIx_server_register_nspace(
-      job_.c_str(), static_cast<int>(size_), job.data(), job.size(), outcome::done, &registered));
+      job_name.c_str(), static_cast<int>(size_), job.data(), job.size(), outcome::done, &registered));
   if (code != PMIX_SUCCESS) return failed("registering the job", code);
   for (rank_t r = 0; r < size_; ++r) {
     pmix_proc_t proc;
-    PMIX_LOAD_PROCID(&proc, job_.c_str(), r);
+    PMIX_LOAD_PROCID(&proc, job_name.c_str(), r);
     outcome accepted;
     const pmix_status_t c = accepted.of(
         PMIx_server_register_client(&proc, getuid(), getgid(), nullptr, outcome::done, &accepted));
@@ -246,7 +272,7 @@ status pmix_server::register_job() {
 
 result<std::vector<std::string>> pmix_server::variables(rank_t r) {
   pmix_proc_t proc;
-  PMIX_LOAD_PROCID(&proc, job_.c_str(), r);
+  PMIX_LOAD_PROCID(&proc, job_name.c_str(), r);
   char** list = nullptr;
   if (const pmix_status_t code = PMIx_server_setup_fork(&proc, &list); code != PMIX_SUCCESS)
     return failed("preparing rank " + std::to_string(r), code);

@@ -21,7 +21,6 @@ class pmix_server {
   static result<std::unique_ptr<pmix_server>> start(std::uint32_t size, const std::string& folder, const machine&,
                                                     abort_handler);
 
-  const std::string& job() const noexcept { return job_; }
   // What a rank needs in its environment to find this server: NAME=VALUE.
   result<std::vector<std::string>> variables(rank_t);
   bool said_farewell(rank_t) const noexcept;  // it called PMIx_Finalize
@@ -29,7 +28,6 @@ class pmix_server {
  private:
   pmix_server() = default;
   status register_job();
-  std::string job_;
   std::uint32_t size_ = 0;
 };
 

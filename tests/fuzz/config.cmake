@@ -1,0 +1,1 @@
+tutti_fuzz(NAME config SOURCES config_fuzz.cpp LIBS tutti_core)
