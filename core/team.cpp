@@ -197,16 +197,23 @@ status team::as_reported(rank_t rank, bool still_lives) const {
   return {errc::peer_dead, name + " died" + source + (elsewhere ? and_its_host(job_.size(), beside) : ""), rank};
 }
 
+// To ask after a peer may open a connection to it, so nobody asks after everyone: n ranks that waited a little longer would
+// make n^2 connections. A member asks after the rank it waits for, and after those to whom it passes news on. So each member
+// is looked after by log2(n) others, of whom any that waits sees its death and tells all (fail()). And nobody waits for ever
+// beside a death that none of these sees: whoever is waited for by name is alive, and waits or will return to its waits,
+// for another or for the dead one itself.
 status team::look(rank_t awaited) noexcept {
   if (const status& s = health(); !s.ok()) return s;
-  for (std::uint32_t i = 0; i < size(); ++i) {
-    const rank_t r = rank_of(i);
-    if (i == index_) continue;
+  const auto lost = [&](rank_t r) {
     status s = job_.net().health(r);
-    if (s.ok() || (s.native() == peer_left && r != awaited)) continue;
-    fail(s);
+    if (s.native() == peer_left && r != awaited) return status{};
+    if (!s.ok()) fail(s);
     return s;
-  }
+  };
+  if (awaited != no_rank)
+    if (status s = lost(awaited); !s.ok()) return s;
+  for (std::uint32_t d = 1; d < size(); d *= 2)
+    if (status s = lost(rank_of((index_ + d) % size())); !s.ok()) return s;
   return {};
 }
 
