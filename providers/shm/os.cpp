@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/memory_room.h"
+
 namespace tutti::shm {
 
 namespace {
@@ -79,7 +81,7 @@ result<shared_memory> create_memory(std::size_t bytes, const char* what) {
   const std::string doing = "cannot get " + size_text(bytes) + " of shared memory for " + what;
   if (bytes == 0 || bytes > (std::size_t{1} << 62)) return os_error(doing, ENOMEM);
   bytes = (bytes + page - 1) / page * page;
-  if (const std::uint64_t room = available_memory(); bytes > room - room / 16)
+  if (const std::uint64_t room = memory_room(); bytes > room - room / 16)
     return os_error(doing + " (" + size_text(room) + " are available)", ENOMEM);
 
   shared_memory m;

@@ -71,9 +71,6 @@ struct shared_memory {
   memory_name name;
 };
 
-// What this machine and this process's cgroups can still give, in bytes.
-std::uint64_t available_memory() noexcept;
-
 // Zeroed, backed by pages and sealed against shrinking. `what` names it in /proc/<pid>/maps and in errors.
 result<shared_memory> create_memory(std::size_t bytes, const char* what);
 // peer_dead without a rank if the owner is gone or has closed it.
