@@ -8,6 +8,10 @@
 // So both are begun without blocking and waited for here with the caller's deadline; the callback owns a share of the
 // state it writes to, since it may come at any later time, or never. A Get is PMIX_IMMEDIATE: a fence that collected
 // the data has brought it to this node's server, and what is not there then was never published.
+//
+// Each Get is a round trip to the launcher, which serves one at a time: n^2 of them take 128 ranks on two cores seconds. So
+// in larger jobs rank 0 alone gets what all have published and publishes it as one, in a second round: 2n of them. A rank 0
+// that could not get it all publishes nothing, and all find out by themselves who is missing.
 #include "core/bootstrap_pmix.h"
 
 #include <pmix.h>
@@ -147,8 +151,61 @@ class pmix_bootstrap final : public bootstrap {
 
   result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) override {
     const std::string key = next_key();
+    if (status s = bring(key, mine, deadline); !s) return s;
+    if (size_ <= most_that_get_all) return get_all(key, mine, deadline);
+    result<shared_blobs> all = shared_blobs{};
+    std::vector<std::byte> bundle;
+    if (me_.rank == 0) {
+      all = get_all(key, mine, deadline);
+      if (all) bundle = pack(**all);
+    }
+    const std::string second = next_key();
+    if (status s = bring(second, bundle, deadline); !s) return s;
+    if (me_.rank == 0) return all;
+    auto blob = fetch(0, second, deadline);
+    if (!blob) return blob.error();
+    if (blob->empty()) return get_all(key, mine, deadline);
+    auto unpacked = unpack(*blob);
+    if (unpacked->size() != size_) return status{errc::protocol, "rank 0 runs another version of tutti", 0};
+    return shared_blobs{std::move(unpacked)};
+  }
+
+  void end_job(int status, const std::string& why) noexcept override { PMIx_Abort(status, why.c_str(), nullptr, 0); }
+
+ private:
+  static constexpr std::uint32_t most_that_get_all = 8;
+
+  static std::vector<std::byte> pack(const blob_table& blobs) {
+    std::vector<std::byte> out;
+    for (std::size_t r = 0; r < blobs.size(); ++r) {
+      const std::uint64_t bytes = blobs[r].size();
+      const auto head = std::as_bytes(std::span{&bytes, 1});
+      out.insert(out.end(), head.begin(), head.end());
+      out.insert(out.end(), blobs[r].begin(), blobs[r].end());
+    }
+    return out;
+  }
+
+  // As many as there are whole ones.
+  static std::shared_ptr<blob_table> unpack(std::span<const std::byte> in) {
+    auto blobs = std::make_shared<blob_table>();
+    for (std::uint64_t bytes; in.size() >= sizeof bytes; in = in.subspan(bytes)) {
+      std::memcpy(&bytes, in.data(), sizeof bytes);
+      in = in.subspan(sizeof bytes);
+      if (bytes > in.size()) break;
+      blobs->push_back(in.first(bytes));
+    }
+    return blobs;
+  }
+
+  // To where all can get it, with what the others bring.
+  status bring(const std::string& key, std::span<const std::byte> mine, time_point deadline) {
     if (status s = publish(key, mine); !s) return s;
-    if (status s = fence(deadline); !s) return s.peer() == no_rank ? name_the_missing(s, key) : s;
+    const status s = fence(deadline);
+    return s.ok() || s.peer() != no_rank ? s : name_the_missing(s, key);
+  }
+
+  result<shared_blobs> get_all(const std::string& key, std::span<const std::byte> mine, time_point deadline) {
     auto blobs = std::make_shared<blob_table>();
     for (rank_t r = 0; r < size_; ++r) {
       if (r == me_.rank) {
@@ -162,9 +219,6 @@ class pmix_bootstrap final : public bootstrap {
     return shared_blobs{std::move(blobs)};
   }
 
-  void end_job(int status, const std::string& why) noexcept override { PMIx_Abort(status, why.c_str(), nullptr, 0); }
-
- private:
   static std::string next_key() { return "tutti." + std::to_string(exchanges_begun.fetch_add(1)); }
 
   // A namespace may recur: launchers make it of a pid, or of a job number that another cluster has as well. So rank 0

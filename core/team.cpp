@@ -4,7 +4,6 @@
 #include <cstring>
 #include <string>
 
-#include "core/first_death.h"
 #include "core/hash.h"
 #include "core/listing.h"
 #include "core/ops.h"
@@ -198,9 +197,24 @@ status team::as_reported(rank_t rank, bool still_lives) const {
   return {errc::peer_dead, name + " died" + source + (elsewhere ? and_its_host(job_.size(), beside) : ""), rank};
 }
 
+// To ask after a peer may open a connection to it, so nobody asks after everyone: n ranks that waited a little longer would
+// make n^2 connections. A member asks after the rank it waits for, and after those to whom it passes news on. So each member
+// is looked after by log2(n) others, of whom any that waits sees its death and tells all (fail()). And nobody waits for ever
+// beside a death that none of these sees: whoever is waited for by name is alive, and waits or will return to its waits,
+// for another or for the dead one itself.
 status team::look(rank_t awaited) noexcept {
   if (const status& s = health(); !s.ok()) return s;
-  status s = first_death(members_, job_.rank(), awaited, [&](rank_t r) { return job_.net().health(r); });
+  status left;  // whoever is awaited may have left because another died: then the death is told
+  const auto dead = [&](rank_t r) {
+    status s = job_.net().health(r);
+    if (s.native() != peer_left) return s;
+    if (r == awaited) left = std::move(s);
+    return status{};
+  };
+  status s;
+  if (awaited != no_rank) s = dead(awaited);
+  for (std::uint32_t d = 1; s.ok() && d < size(); d *= 2) s = dead(rank_of((index_ + d) % size()));
+  if (s.ok()) s = std::move(left);
   if (!s.ok()) fail(s);
   return s;
 }

@@ -50,7 +50,7 @@ class team {
   void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
 
   // Collective over this team: everyone's blob, by index. Blocks. `doubt`, if given, is asked now and then while the
-  // previous member is waited for; its error ends the exchange.
+  // neighbours are waited for; its error ends the exchange.
   result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max(),
                                 const function_ref<status>* doubt = nullptr);
   // Collective over this team: after it no operation of any member is in flight upon memory of the team or its windows,
@@ -66,7 +66,8 @@ class team {
 
   // Success while every member can still take part. The first failure stays.
   const status& health() noexcept;   // cheap: looks at the poison word only
-  status look(rank_t awaited) noexcept;  // asks the transport about every member; a member that left counts only if awaited
+  // Asks the transport after the awaited rank, and after log2(size) others; a member that left counts only if awaited.
+  status look(rank_t awaited) noexcept;
   void fail(const status&) noexcept;     // remembers, and tells the others
   // fail(), if after this error of an engine's others might wait for this rank for ever: an operation was lost, or its peer.
   // Other errors are the caller's own, or have come to all alike.

@@ -9,6 +9,11 @@
 // order, so that it reaching f + 1 means fragments 0..f are complete. Both words only grow, and consecutive exchanges
 // go on counting: a fast neighbour that begins the next exchange early finds the slots by number like any other
 // fragment. The outgoing fragment lies in this member's own ring_out line until its put is locally complete.
+//
+// Liveness. A member asks only after the neighbours from whom it still needs something: fragments of the previous one,
+// credits of the next. In the last exchange of a job a member leaves as soon as its own part is done, while others are
+// still at theirs, and it may be anyone but those: it has been credited by its next and has credited its previous all
+// there is. A death elsewhere in the ring stops its neighbours, who ask after it and tell the others (fail()).
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -83,14 +88,18 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
       }
       return all_gone && all_here && offered && !owe_credit && sending_.idle();
     };
+    // What was credited has arrived, however its put ended here: the next member may have left since.
+    const auto next_has_all = [&] { return all_gone && reached(load(control::ring_credit), sent_); };
     const wait_note note{"exchange", rank_of(previous), taken_, taken_ + 1};
     const auto hopeless = [&] {
-      const status trouble = look(rank_of(previous));
+      status trouble;
+      if (!all_here) trouble = job_.net().health(rank_of(previous));
+      if (trouble.ok() && !next_has_all()) trouble = job_.net().health(rank_of(next));
       return trouble.ok() && doubt ? (*doubt)() : trouble;
     };
     status s = job_.wait([&] { return step() || !health().ok(); }, hopeless, note, deadline);
     if (s.ok()) s = broken_;
-    if (s.ok()) s = sending_.outcome();
+    if (s.ok() && !next_has_all()) s = sending_.outcome();
     if (!s.ok()) {
       fail(s);
       return s;

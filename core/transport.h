@@ -31,7 +31,8 @@
 //                  waits for this rank's progress. Else a plain put need not wake. Waking early is allowed.
 // 10. Failure.     A dead or unreachable peer ends every operation towards it with peer_dead, and health(rank) tells so
 //                  within one second of the death on a live fabric, and within five seconds where a whole host falls
-//                  silent, so that nobody is left to say it. A peer that lives, and only does not run for long, is never
+//                  silent, so that nobody is left to say it. Both hold for a rank that does nothing but submit, and
+//                  calls progress() only while it waits. A peer that lives, and only does not run for long, is never
 //                  taken for dead. Other ranks are unaffected. Where a connection broke and both ranks live, operations
 //                  that named no completion may be lost: health() tells it to their origin, until a flush() has, and to
 //                  their target from then on, for what waits there may wait in vain.

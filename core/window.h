@@ -19,7 +19,8 @@ class window {
   };
 
   // Collective over the team; each member brings its own part. All get the window or none: a member that fails lets
-  // the others know, and they name it (`peer()`). Blocks.
+  // the others know, and they name it (`peer()`). New memory for which a node has no room, all its members together, is
+  // refused before any is taken (no_resource, alike in all). Blocks.
   static result<std::unique_ptr<window>> open(team&, part mine);
 
   // Collective over the team: returns when no operation upon the window is in flight anywhere, so that it may be

@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/memory_room.h"
+
 namespace tutti::shm {
 
 namespace {
@@ -21,26 +23,18 @@ namespace {
 // Entering the pages of a small region at once is cheaper than a fault for each; of a large one few may be touched.
 constexpr std::uint64_t populate_up_to = 4 << 20;
 
-// Fields 3 (state) and 22 (start time) of /proc/<pid>/stat. The name, field 2, may hold blanks and parentheses.
-bool read_stat(pid_t pid, char& state, std::uint64_t& start_ticks) noexcept {
+// Field 22 of /proc/<pid>/stat, or 0. The name, field 2, may hold blanks and parentheses.
+std::uint64_t start_of(pid_t pid) noexcept {
   char path[40], text[1024];
   std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
   const unique_fd fd{::open(path, O_RDONLY | O_CLOEXEC)};
-  if (!fd) return false;
+  if (!fd) return 0;
   const ssize_t n = ::read(fd.get(), text, sizeof text - 1);
-  if (n <= 0) return false;
+  if (n <= 0) return 0;
   text[n] = 0;
   const char* at = std::strrchr(text, ')');
-  if (!at || at[1] != ' ') return false;
-  state = at[2];
-  at += 2;
-  for (int field = 3; field < 22; ++field) {
-    at = std::strchr(at, ' ');
-    if (!at) return false;
-    ++at;
-  }
-  start_ticks = std::strtoull(at, nullptr, 10);
-  return true;
+  for (int field = 2; at && field < 22; ++field) at = std::strchr(at + 1, ' ');
+  return at ? std::strtoull(at + 1, nullptr, 10) : 0;
 }
 
 std::string size_text(std::size_t bytes) {
@@ -52,15 +46,8 @@ std::string size_text(std::size_t bytes) {
 process_id this_process() noexcept {
   process_id p;
   p.pid = ::getpid();
-  char state;
-  if (!read_stat(p.pid, state, p.start_ticks)) p.start_ticks = 0;
+  p.start_ticks = start_of(p.pid);
   return p;
-}
-
-bool still_runs(const process_id& p) noexcept {
-  char state;
-  std::uint64_t start;
-  return read_stat(p.pid, state, start) && start == p.start_ticks && state != 'Z' && state != 'X';
 }
 
 unique_fd::~unique_fd() {
@@ -94,7 +81,7 @@ result<shared_memory> create_memory(std::size_t bytes, const char* what) {
   const std::string doing = "cannot get " + size_text(bytes) + " of shared memory for " + what;
   if (bytes == 0 || bytes > (std::size_t{1} << 62)) return os_error(doing, ENOMEM);
   bytes = (bytes + page - 1) / page * page;
-  if (const std::uint64_t room = available_memory(); bytes > room - room / 16)
+  if (const std::uint64_t room = memory_room(); bytes > room - room / 16)
     return os_error(doing + " (" + size_text(room) + " are available)", ENOMEM);
 
   shared_memory m;
@@ -113,6 +100,14 @@ result<shared_memory> create_memory(std::size_t bytes, const char* what) {
   m.memory = mapping{at, bytes};
   m.name = {this_process(), bytes, st.st_ino, st.st_dev, m.fd.get(), 0};
   return m;
+}
+
+bool is_held(const memory_name& name) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", name.owner.pid, name.fd);
+  struct stat st;
+  if (::stat(path, &st)) return errno != ENOENT && errno != ESRCH;
+  return st.st_ino == name.inode && st.st_dev == name.device;
 }
 
 result<unique_fd> open_descriptor(const process_id& owner, int fd, std::uint64_t inode, std::uint64_t device,
@@ -152,12 +147,12 @@ result<mapping> open_memory(const memory_name& name, const char* what) {
   return mapping{at, name.bytes};
 }
 
-result<unique_fd> open_process(const process_id& p) {
-  unique_fd fd{static_cast<int>(::syscall(SYS_pidfd_open, p.pid, 0))};
+result<unique_fd> open_process(const memory_name& name) {
+  unique_fd fd{static_cast<int>(::syscall(SYS_pidfd_open, name.owner.pid, 0))};
   const int error = errno;
-  // In this order: if the process with that start time runs now, the descriptor made before cannot be another's.
-  if (!still_runs(p)) return status{errc::peer_dead, "process " + std::to_string(p.pid) + " has ended"};
-  if (!fd) return os_error("cannot watch process " + std::to_string(p.pid), error);
+  // In this order: if the owner has its memory now, the descriptor made before cannot be another process's.
+  if (!is_held(name)) return status{errc::peer_dead, "process " + std::to_string(name.owner.pid) + " has ended"};
+  if (!fd) return os_error("cannot watch process " + std::to_string(name.owner.pid), error);
   return fd;
 }
 

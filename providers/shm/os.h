@@ -21,7 +21,6 @@ struct process_id {
 };
 
 process_id this_process() noexcept;
-bool still_runs(const process_id&) noexcept;  // by reading /proc: false for a zombie, microseconds
 
 class unique_fd {
  public:
@@ -72,21 +71,22 @@ struct shared_memory {
   memory_name name;
 };
 
-// What this machine and this process's cgroups can still give, in bytes.
-std::uint64_t available_memory() noexcept;
-
 // Zeroed, backed by pages and sealed against shrinking. `what` names it in /proc/<pid>/maps and in errors.
 result<shared_memory> create_memory(std::size_t bytes, const char* what);
 // peer_dead without a rank if the owner is gone or has closed it.
 result<mapping> open_memory(const memory_name&, const char* what);
+
+// Whether its owner still has it open: false for a zombie too. Needs no descriptor; true in doubt.
+bool is_held(const memory_name&) noexcept;
 
 // Opens what another process has as descriptor `fd`, if it still is that inode.
 result<unique_fd> open_descriptor(const process_id&, int fd, std::uint64_t inode, std::uint64_t device, int flags);
 
 status os_error(std::string what, int error);
 
-// pidfd_open, checked against reuse of the pid. peer_dead if the process has ended.
-result<unique_fd> open_process(const process_id&);
+// pidfd_open of the owner, checked against reuse of the pid. peer_dead if that has ended or let go of this memory; any other
+// error says nothing about it.
+result<unique_fd> open_process(const memory_name&);
 
 // Lets this process's membarriers reach, and be reached by, those of its peers. False: the kernel or a filter refuses.
 bool register_membarrier() noexcept;

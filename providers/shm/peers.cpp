@@ -2,7 +2,8 @@
 //
 // A process that ends, however it ends, makes its pidfd readable at once, also while it is a zombie. A transport that
 // is destroyed in order says so in its control page first, and that is looked at first: "left" is told from "died"
-// even when the process has gone as well. Threads of this process have no pidfd of their own, only the mark.
+// even when the process has gone as well. Threads of this process have no pidfd of their own, only the mark. Where no
+// descriptor is left for a pidfd, a path in /proc tells whether the process still holds its control page.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -63,7 +64,7 @@ bool shm_transport::check(peer& p) noexcept {
   if (p.same_process) return false;
   bool gone;
   if (!p.process) {
-    auto opened = open_process(p.name.owner);
+    auto opened = open_process(p.name);  // fails for other reasons too, of this process's own: no descriptor is left
     gone = !opened && opened.error().code() == errc::peer_dead;
     if (opened) p.process = std::move(*opened);
   } else {
@@ -89,17 +90,22 @@ bool shm_transport::ends(peer& p) noexcept {
 }
 
 // A living process keeps its control page open.
-bool shm_transport::has_let_go(peer& p) noexcept {
-  if (check(p)) return true;
-  const memory_name& page = p.name;
-  const auto fd = open_descriptor(page.owner, page.fd, page.inode, page.device, O_RDONLY);
-  return !fd && fd.error().code() == errc::peer_dead && ends(p);
-}
+bool shm_transport::has_let_go(peer& p) noexcept { return check(p) || (!is_held(p.name) && ends(p)); }
 
+// One system call for all that have a pidfd, since each of n ranks looks at n. Where the kernel refuses it (more peers than
+// this process may have files), one for each.
 bool shm_transport::check_all() noexcept {
   bool found = false;
-  for (std::uint32_t i = 0; i < peer_count_; ++i)
-    if (!peers_[i].dead && check(peers_[i])) found = true;
+  for (std::uint32_t i = 0; i < peer_count_; ++i) {
+    peer& p = peers_[i];
+    polled_[i] = {-1, POLLIN, 0};  // which poll() passes over
+    if (p.dead) continue;
+    if (p.process && !p.page->left.load(std::memory_order_acquire)) polled_[i].fd = p.process.get();
+    else if (check(p)) found = true;
+  }
+  const int told = ::poll(polled_.data(), peer_count_, 0);
+  for (std::uint32_t i = 0; told != 0 && i < peer_count_; ++i)
+    if (polled_[i].fd >= 0 && (told < 0 || polled_[i].revents) && check(peers_[i])) found = true;
   return found;
 }
 

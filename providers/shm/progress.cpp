@@ -12,7 +12,7 @@ unsigned shm_transport::progress() noexcept {
   return n;
 }
 
-// Whoever waits by polling finds dead peers here; whoever sleeps, in sleep().
+// Whoever waits by polling or only submits finds dead peers here; whoever sleeps, in sleep().
 void shm_transport::look_around() noexcept {
   const time_point t = now();
   if (t < next_check_) return;
@@ -21,7 +21,6 @@ void shm_transport::look_around() noexcept {
 }
 
 // Direct operations are done when they are taken, and a full fence makes them visible; only mails may be under way.
-// A rank that only puts and flushes never waits, and finds dead peers here.
 bool shm_transport::flush(rank_t rank, completion* done) noexcept {
   full_fence();
   if (++ticks_ % 64 == 0) look_around();

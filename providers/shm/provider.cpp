@@ -109,6 +109,7 @@ status shm_transport::connect(shared_blobs addresses, time_point) {
   peer_count_ = count;
   flush_capacity_ = std::max<std::size_t>(64, count);
   flushes_.reserve(flush_capacity_);
+  polled_.resize(count);
   std::uint16_t i = 0;
   for (rank_t r = first; r <= last; ++r) {
     if (!here(r, a)) continue;

@@ -10,6 +10,8 @@
 // Only a direct signal could overtake, namely an earlier mail. So while a mail to a peer is under way, `direct` is
 // false for that peer, and all its signals and atomics go by mail, also those to mapped memory.
 #pragma once
+#include <poll.h>
+
 #include <array>
 #include <memory>
 #include <vector>
@@ -182,6 +184,7 @@ class shm_transport final : public transport {
   bool flush_waits() const noexcept;
 
   // What only the data path reads comes first.
+  std::uint32_t unlooked_ = 0;        // work taken since the last look for dead peers (submit.cpp)
   std::vector<segment> segments_;
   std::vector<region> regions_;
   std::vector<std::uint16_t> local_;  // local index by job rank, from first_rank_
@@ -229,6 +232,7 @@ class shm_transport final : public transport {
   std::uint32_t rings_owed_ = 0;
   std::uint32_t ticks_ = 0;
   time_point next_check_{};
+  std::vector<pollfd> polled_;        // by local index; of check_all()
   unique_fd pipe_read_, pipe_write_, epoll_;
 
   std::unique_ptr<shm_multicast> multicast_;

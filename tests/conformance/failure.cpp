@@ -117,6 +117,30 @@ void operations_in_flight(rank_env& e) {
   }
 }
 
+// A rank that asks after nobody and does nothing but submit, one kind of operation again and again, is told all the same.
+template <op_kind kind>
+void operations_alone_tell(rank_env& e) {
+  require_detection(e);
+  const area a = e.allocate(4096), mine = e.allocate(4096);
+  e.run(fetch_add(mine.mine(), a.at(victim, 8), 1, nullptr));
+  e.flush(victim);
+  e.barrier();
+  if (e.rank == victim) e.die();
+  time_point began{};  // when the death was certain
+  for (;;) {
+    completion done;
+    rma_op op = make(kind, mine.mine(), a.at(victim), &done);
+    if (kind == op_kind::put || kind == op_kind::get) op.bytes = 8;
+    if (kind == op_kind::signal) op.signal = a.segment, op.signal_offset = 16;
+    while (e.net().submit({&op, 1}) == 0) e.net().progress();
+    while (!done.idle()) e.net().progress();
+    if (!done.outcome().ok()) return require_peer_dead(done.outcome(), "operations and nothing else");
+    if (!e.place().is_gone(victim)) continue;
+    if (began == time_point{}) began = e.net().now();
+    if (e.net().now() - began > soon) fail("operations towards a dead rank go on succeeding");
+  }
+}
+
 void the_others_are_unaffected(rank_env& e) {
   require_detection(e);
   constexpr std::uint64_t each = 300;
@@ -198,6 +222,10 @@ constexpr std::array cases{
     conformance_case{"health_tells_within_a_second", 4, health_tells_within_a_second, victim},
     conformance_case{"every_kind_of_operation_ends", 4, every_kind_of_operation_ends, victim},
     conformance_case{"operations_in_flight", 4, operations_in_flight, victim},
+    conformance_case{"puts_alone_tell", 4, operations_alone_tell<op_kind::put>, victim},
+    conformance_case{"gets_alone_tell", 4, operations_alone_tell<op_kind::get>, victim},
+    conformance_case{"signals_alone_tell", 4, operations_alone_tell<op_kind::signal>, victim},
+    conformance_case{"atomics_alone_tell", 4, operations_alone_tell<op_kind::fetch_add>, victim},
     conformance_case{"the_others_are_unaffected", 4, the_others_are_unaffected, victim},
     conformance_case{"a_death_ends_a_sleep", 4, a_death_ends_a_sleep, victim},
     conformance_case{"a_rank_that_was_never_talked_to", 4, a_rank_that_was_never_talked_to, victim},

@@ -37,7 +37,7 @@ await() { # await FILE PATTERN
 
 # --- joining ---------------------------------------------------------------------------------------------------
 ranks_exchange() {
-  for n in 1 2 3 8; do
+  for n in 1 2 3 8 20; do  # from 9 on rank 0 gets what is published for all
     run 0 -n $n "$rank" exchange 5 job
     for ((r = 0; r < n; ++r)); do count "^rank $r of $n\$" out 1; done
     count '^exchanged 5$' out $n
@@ -45,7 +45,7 @@ ranks_exchange() {
     grep ^job out | sort -u >>ids
     silent err
   done
-  [ "$(sort -u ids | wc -l)" = 4 ] || { cat ids; fail "two jobs had the same id"; }
+  [ "$(sort -u ids | wc -l)" = 5 ] || { cat ids; fail "two jobs had the same id"; }
 }
 alone() {
   start 0 "$rank" exchange 3
@@ -172,6 +172,10 @@ keep_going() {
     count '^rank 1 (died|ended) before the exchange$' err 3
     says '^tutti run: rank 1 \(pid [0-9]+\) was killed by SIGKILL \(Killed\)$' err
     says '^tutti run: 1 of 4 ranks failed$' err
+    for victim in 0 9; do
+      run 137 --keep-going -n 10 "$rank" exchange 1 die $victim 9 idle $when fence 20
+      count '^rank [0-9] fence: peer dead \(soon\)$' out 9
+    done
   done
 }
 keep_going_early_death() { # before the others can even meet it

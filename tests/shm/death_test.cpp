@@ -1,6 +1,8 @@
 // A peer that dies, at any moment, ends sleeps and operations, and blocks nobody.
 #define BOOST_TEST_MODULE shm_death
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -120,4 +122,28 @@ BOOST_AUTO_TEST_CASE(an_orderly_leave_is_told_from_a_death) {
       }
       require(env.net().health(1).native() == peer_left, "left");
     }, {.threads = threads});
+}
+
+// A pidfd and a look into /proc both need a descriptor. Without one a living peer is not taken for dead, nor a dead one for
+// alive.
+BOOST_AUTO_TEST_CASE(without_a_descriptor_the_living_live_and_the_dead_are_dead) {
+  run_ranks(shm, 3, [](rank_env& env) {
+    env.barrier();
+    const rlimit few{64, 64};
+    require(::setrlimit(RLIMIT_NOFILE, &few) == 0, "setrlimit");
+    std::vector<int> all;
+    for (int fd; (fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) all.push_back(fd);
+    require_equal(errno, EMFILE, "why no more can be opened");
+    for (rank_t r = 0; r < env.size; ++r) require(env.net().health(r), "health of a rank that lives");
+    env.pause(250ms * time_scale);
+    for (rank_t r = 0; r < env.size; ++r) require(env.net().health(r), "health of a rank that lives, later");
+    env.barrier();
+    if (env.rank == 1) raise(SIGKILL);
+    const auto end = env.net().now() + 1s * time_scale;
+    while (!is_dead(env, 1)) require(env.net().now() < end, "a death is told within a second");
+    require_equal(env.net().health(1).peer(), 1u, "who died");
+    require(env.net().health(1).native() != peer_left, "it did not leave in order");
+    require(env.net().health(2 - env.rank), "health of a rank that lives on");
+    for (const int fd : all) ::close(fd);
+  }, {.to_die = {1}});
 }

@@ -1,0 +1,54 @@
+// Leaving a job: a rank whose part is done goes, while others are still at it.
+#define BOOST_TEST_MODULE leave
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include "core/control.h"
+#include "core/forwarding_transport.h"
+#include "core/team.h"
+#include "tests/collectives/job_env.h"
+#include "tests/harness/arguments.h"
+
+using namespace tutti;
+using namespace tutti::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Falls asleep before its rank tells the previous member that a fragment was taken, as a rank may on a loaded core.
+class falls_asleep final : public forwarding_transport {
+ public:
+  falls_asleep(std::unique_ptr<transport> inner, std::uint32_t at_credit, std::chrono::microseconds nap)
+      : forwarding_transport{std::move(inner)}, at_credit_{at_credit}, nap_{nap} {}
+  std::size_t submit(std::span<const rma_op> ops) noexcept override {
+    const bool credit = ops[0].kind == op_kind::signal && ops[0].signal_offset == control::offset(control::ring_credit);
+    if (credit && ++credits_ == at_credit_) ::usleep(static_cast<useconds_t>(nap_.count()));
+    return forwarding_transport::submit(ops);
+  }
+
+ private:
+  std::uint32_t credits_ = 0;
+  const std::uint32_t at_credit_;
+  const std::chrono::microseconds nap_;
+};
+
+}  // namespace
+
+// Rank 1 sleeps with two of seven fragments credited. Then rank 0 has all of rank 7's, who is done and leaves, and cannot
+// send rank 1 the last: what it waits for is rank 1 alone, for longer than waits go without a look at who is dead.
+BOOST_AUTO_TEST_CASE(a_rank_that_left_with_its_part_done_fails_nobody) {
+  constexpr std::uint32_t ranks = 8;
+  for (const fabric_spec& fabric : wanted_fabrics()) {
+    BOOST_TEST_MESSAGE(fabric.name);
+    run_ranks(fabric, ranks, [](rank_env& env) {
+      if (env.rank == 1)
+        env.wrap([](std::unique_ptr<transport> t) { return std::make_unique<falls_asleep>(std::move(t), 3u, 400ms * time_scale); });
+      {
+        auto j = open_job(env);
+        require(j->world().settle(), "settle");
+      }
+      env.close();
+    });
+  }
+}
