@@ -116,8 +116,8 @@ outcome judge(const plan& p, const trial_page& page, const int (&status)[job_ran
                                   (WIFSIGNALED(status[r]) ? strsignal(WTERMSIG(status[r]))
                                                           : "exit status " + std::to_string(WEXITSTATUS(status[r])))};
   if (!left.empty()) return {verdict::leftover, "/dev/shm/" + left + " | " + both};
-  for (const rank_report& r : page.reports)
-    if (*r.wrong) return {verdict::silent, r.wrong};
+  for (const rank_report& r : page.reports)  // an operation without a request tells its error later
+    if (*r.wrong && !mine.code && !other.code) return {verdict::silent, r.wrong};
   if (std::max(mine.seconds, other.seconds) > slow_after_s) return {verdict::slow, std::to_string(std::max(mine.seconds, other.seconds)) + " s | " + both};
   if (mine.code && !told_cause(mine, page.fault)) return {verdict::unnamed, both};
   if (other.code && (!*other.text || (other.peer != p.rank && other.code != TUTTI_PEER_DEAD))) return {verdict::unnamed, both};
