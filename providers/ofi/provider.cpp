@@ -38,7 +38,7 @@ std::vector<network_device> between_nodes(bool all, std::string& why_not) {
 // A fabric, a domain, an endpoint and their queues over tcp; each connection takes one more. Where libfabric gets none in
 // the middle of that it may try again for seconds.
 constexpr unsigned descriptors_of_an_endpoint = 32;
-constexpr std::size_t mapped_by_an_endpoint = 64 << 20;
+constexpr std::size_t mapped_by_an_endpoint = 128 << 20;
 
 result<std::unique_ptr<transport>> open(const open_params& p) {
   if (status s = headroom("libfabric", descriptors_of_an_endpoint, mapped_by_an_endpoint); !s.ok()) return s;
