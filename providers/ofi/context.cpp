@@ -204,7 +204,10 @@ result<handles> open_device(std::string_view device, bool waits, bool reaches) {
   fid_ep* endpoint = nullptr;
   if ((e = fi_endpoint(domain, h.info.get(), &endpoint, nullptr)) != 0) return vendor_error(e, "fi_endpoint");
   h.endpoint.reset(endpoint);
-  if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) return vendor_error(e, "binding addresses");
+  if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) {
+    (void)h.endpoint.release();  // rather lost than closed: 1.17's rxm crashes closing an endpoint without addresses
+    return vendor_error(e, "binding addresses");
+  }
   if ((e = fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV)) != 0)
     return vendor_error(e, "binding a completion queue");
   if ((e = enable(*endpoint)) != 0) return vendor_error(e, "fi_enable");

@@ -62,6 +62,7 @@ status ofi_link::message_to_itself(bool waits) {
     }
     if (n != -FI_EAGAIN) return vendor_error(n, "a message to itself");
     if (clock::now() > deadline) return {errc::unavailable, "a message to itself did not arrive in time"};
+    if (unposted_) repost();  // what it had no memory for a moment ago
     sched_yield();
   }
   repost();
