@@ -3,12 +3,14 @@
 // no connection is opened.
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 
 #include "core/bootstrap_find.h"
 #include "core/hash.h"
+#include "core/host.h"
 #include "core/team.h"
 
 namespace tutti {
@@ -33,10 +35,19 @@ void mark_cores(std::uint64_t (&mask)[16]) noexcept {
     if (CPU_ISSET(c, &set)) mask[c / 64] |= std::uint64_t{1} << (c % 64);
 }
 
+status could_not_join(rank_t r) {
+  return {errc::peer_dead, "rank " + std::to_string(r) + " could not join the job; its own error says why", r};
+}
+
 result<std::shared_ptr<const layout>> meet(bootstrap& boot, time_point deadline) {
   const host_id host = boot.host();
   auto hosts = boot.allgather(host, deadline);
+  if (!known(host)) return unknown_host();  // the others have been told by it
   if (!hosts) return hosts.error().during("joining the job");
+  for (rank_t r = 0; r < (*hosts)->size(); ++r) {
+    const auto theirs = (**hosts)[r];
+    if (std::all_of(theirs.begin(), theirs.end(), [](std::byte b) { return b == std::byte{0}; })) return could_not_join(r);
+  }
   return std::shared_ptr<const layout>(std::make_shared<layout>(make_layout(**hosts)));
 }
 
@@ -125,7 +136,7 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
     const auto blob = blobs[i];
     offer_head head;
     if (blob.size() < sizeof head)
-      return status(errc::peer_dead, "rank " + std::to_string(r) + " could not join the job; its own error says why", r);
+      return could_not_join(r);
     std::memcpy(&head, blob.data(), sizeof head);
     if (head.version != wire_version || sizeof head + head.address_bytes > blob.size())
       return status(errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", r);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "core/host.h"
 #include "providers/shm/multicast.h"
 #include "providers/shm/transport.h"
 
@@ -55,6 +56,7 @@ result<std::unique_ptr<transport>> shm_transport::open(const open_params& params
   t->rank_ = params.rank;
   t->size_ = params.size;
   t->host_ = this_host();
+  if (!known(t->host_)) return unknown_host();
   t->process_ = this_process();
   auto memory = create_memory(sizeof(control_page), "tutti-rank");
   if (!memory) return memory.error();

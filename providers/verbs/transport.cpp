@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "core/hash.h"
+#include "core/host.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {
@@ -47,6 +48,7 @@ result<std::unique_ptr<transport>> verbs_transport::open(const open_params& p) {
 status verbs_transport::start(const open_params& p) {
   if (p.size > most_ranks) return {errc::unsupported, "verbs serves jobs of up to " + std::to_string(most_ranks) + " ranks"};
   rank_ = p.rank, size_ = p.size, host_ = this_host();
+  if (!known(host_)) return unknown_host();
   peers_.resize(size_);
   auto wish = parse_device(p.device);
   if (!wish) return wish.error();

@@ -1,1 +1,26 @@
+// What a vendor's library does when a call of its own fails, and tutti cannot prevent. Nothing else may end so.
 #pragma once
+#include <string_view>
+
+namespace tutti::test {
+
+struct known_fault {
+  std::string_view provider;  // its first word
+  std::string_view call;      // that failed, made by the vendor's library; empty: any
+  std::string_view ends;      // as the campaign calls it
+  std::string_view reason;
+};
+
+inline constexpr known_fault known_faults[] = {
+    {"ucx", "pipe", "CRASH", "UCX 1.13 asserts that its thread for events could be started"},
+    {"ucx", "epoll_create", "CRASH", "UCX 1.13 asserts that its thread for events could be started"},
+    {"ucx", "pthread_create", "CRASH", "UCX 1.13 asserts that its thread for events could be started"},
+    {"ucx", "epoll_ctl", "CRASH", "UCX 1.13 calls it fatal where a connection's events cannot be asked for"},
+    {"ucx", "fopen", "CRASH", "UCX 1.13 calls it fatal where it cannot read what it asks of the system while making a worker"},
+    {"ucx", "", "LEFTOVER", "UCX 1.13 keeps the connection; or it cannot be brought to rest after it, and then is left as it is"},
+    {"ofi", "setsockopt", "CRASH", "libfabric 1.17's rxm closes twice a connection that failed while it was made"},
+    {"ofi", "socket", "SLOW", "libfabric 1.17's rxm waits seconds before it connects again"},
+    {"ofi", "fi_bind", "LEFTOVER", "libfabric 1.17's rxm crashes where an endpoint is closed that has no addresses, so it is not"},
+};
+
+}  // namespace tutti::test
