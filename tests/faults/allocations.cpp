@@ -29,29 +29,33 @@ bool fails_here(const char* call, void* caller) noexcept {
   return false;
 }
 
-void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
+void* allocate(std::size_t bytes, std::size_t alignment, void* caller) noexcept {
   int error = 0;
-  if (fails(fault::allocation, "operator new", {ENOMEM}, error)) return nullptr;
+  if ((!by_thread() || of_tutti(caller)) && fails(fault::allocation, "operator new", {ENOMEM}, error)) return nullptr;
   if (bytes == 0) bytes = 1;
   return alignment > alignof(std::max_align_t) ? __libc_memalign(alignment, bytes) : __libc_malloc(bytes);
 }
 
-void* allocate_or_throw(std::size_t bytes, std::size_t alignment) {
-  void* p = allocate(bytes, alignment);
+void* allocate_or_throw(std::size_t bytes, std::size_t alignment, void* caller) {
+  void* p = allocate(bytes, alignment, caller);
   if (!p) throw std::bad_alloc();
   return p;
 }
 
 }  // namespace
 
-void* operator new(std::size_t n) { return allocate_or_throw(n, 0); }
-void* operator new[](std::size_t n) { return allocate_or_throw(n, 0); }
-void* operator new(std::size_t n, std::align_val_t a) { return allocate_or_throw(n, static_cast<std::size_t>(a)); }
-void* operator new[](std::size_t n, std::align_val_t a) { return allocate_or_throw(n, static_cast<std::size_t>(a)); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, 0); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, 0); }
+void* operator new(std::size_t n) { return allocate_or_throw(n, 0, __builtin_return_address(0)); }
+void* operator new[](std::size_t n) { return allocate_or_throw(n, 0, __builtin_return_address(0)); }
+void* operator new(std::size_t n, std::align_val_t a) {
+  return allocate_or_throw(n, static_cast<std::size_t>(a), __builtin_return_address(0));
+}
+void* operator new[](std::size_t n, std::align_val_t a) {
+  return allocate_or_throw(n, static_cast<std::size_t>(a), __builtin_return_address(0));
+}
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, 0, __builtin_return_address(0)); }
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate(n, 0, __builtin_return_address(0)); }
 void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-  return allocate(n, static_cast<std::size_t>(a));
+  return allocate(n, static_cast<std::size_t>(a), __builtin_return_address(0));
 }
 void operator delete(void* p) noexcept { ::free(p); }
 void operator delete[](void* p) noexcept { ::free(p); }

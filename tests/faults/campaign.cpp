@@ -16,8 +16,10 @@
 #include <new>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "tests/faults/adapters.h"
 #include "tests/faults/injection.h"
 #include "tests/faults/job.h"
 #include "tests/faults/known.h"
@@ -121,7 +123,7 @@ bool told_cause(const rank_report& r, const injection& f) {
 std::string_view known(const plan& p, const trial_page& page, verdict v) {
   for (const known_fault& k : known_faults)
     if (p.provider.starts_with(k.provider) && k.ends == names[static_cast<int>(v)] &&
-        (k.call == page.fault.call || (k.call.empty() && (by_vendor(page.fault) || p.provider.starts_with("ucx")))) &&
+        k.call == page.fault.call &&
         (by_vendor(page.fault) || k.ends == std::string_view{"LEFTOVER"}))
       return k.reason;
   return {};
@@ -145,9 +147,10 @@ outcome judge(const plan& p, const trial_page& page, const int (&status)[job_ran
   for (const rank_report& r : page.reports)  // an operation without a request tells its error later
     if (*r.wrong && !mine.code && !other.code) return {verdict::silent, r.wrong};
   if (std::max(mine.seconds, other.seconds) > slow_after_s) return {verdict::slow, std::to_string(std::max(mine.seconds, other.seconds)) + " s | " + both};
-  if (mine.code && !told_cause(mine, page.fault)) return {verdict::unnamed, both};
+  if (mine.code && p.burst == 1 && !told_cause(mine, page.fault)) return {verdict::unnamed, both};
   const bool blames = other.peer == p.rank || std::strstr(other.text, ("rank " + std::to_string(p.rank)).c_str());
   if (other.code && !p.all_ranks && !blames && other.code != TUTTI_PEER_DEAD) return {verdict::unnamed, both};
+  if (adapters) return {mine.code || other.code ? verdict::told : page.fault.failed ? verdict::absorbed : verdict::untouched, both};
   if (mine.descriptors > 0 && page.fault.failed)
     return {verdict::leftover, std::to_string(mine.descriptors) + " descriptors | " + both};
   if (mine.threads > 0) return {verdict::leftover, std::to_string(mine.threads) + " threads | " + both};
@@ -162,8 +165,20 @@ outcome run_trial(const plan& p, std::uint64_t k, trial_page& page) {
   const std::string id = "faults." + std::to_string(getpid()) + "." + std::to_string(++serial);
   const auto before = shared_files();
   std::vector<pid_t> ranks;
+  page.fault.one_thread = adapters;
   for (std::uint32_t r = 0; r < job_ranks; ++r) {
-    const pid_t child = fork();
+    const pid_t child = r > 0 && adapters ? ranks[0] : fork();
+    if (child == 0 && adapters) {
+      prepare_adapters();
+      std::vector<std::thread> all;
+      for (std::uint32_t i = 0; i < job_ranks; ++i)
+        all.emplace_back([&, i] {
+          run_rank(i, id.c_str(), p.provider.c_str(), page.met, i == p.rank ? &page.fault : nullptr, page.reports[i]);
+          page.met.gone[i] = true;
+        });
+      for (std::thread& t : all) t.join();
+      _exit(0);
+    }
     if (child == 0) {
       if (r == p.rank || p.all_ranks) limit(RLIMIT_NOFILE, p.descriptors), limit(RLIMIT_AS, p.address_space);
       run_rank(r, id.c_str(), p.provider.c_str(), page.met, r == p.rank ? &page.fault : nullptr, page.reports[r]);
@@ -174,15 +189,17 @@ outcome run_trial(const plan& p, std::uint64_t k, trial_page& page) {
   int status[job_ranks] = {};
   bool hung[job_ranks] = {};
   const double end = now() + hang_after_s;
-  for (std::uint32_t alive = job_ranks; alive > 0;) {
-    for (std::uint32_t r = 0; r < job_ranks; ++r) {
-      if (page.met.gone[r] || waitpid(ranks[r], &status[r], WNOHANG) != ranks[r]) continue;
-      page.met.gone[r] = true;
+  bool ended[job_ranks] = {};
+  const std::uint32_t processes = adapters ? 1 : job_ranks;
+  for (std::uint32_t alive = processes; alive > 0;) {
+    for (std::uint32_t r = 0; r < processes; ++r) {
+      if (ended[r] || waitpid(ranks[r], &status[r], WNOHANG) != ranks[r]) continue;
+      page.met.gone[r] = ended[r] = true;
       --alive;
     }
     if (now() > end)
       for (std::uint32_t r = 0; r < job_ranks; ++r)
-        if (!page.met.gone[r] && !hung[r]) {
+        if (!page.reports[r].ended && !ended[r] && !hung[r]) {
           const std::string gdb = "gdb -p " + std::to_string(ranks[r]) + " -batch -ex 'thread apply all bt' 2>&1 | grep '^[#T]' >&2";
           if (p.stacks && std::system(gdb.c_str()) != 0) std::fprintf(stderr, "no stacks: is gdb here?\n");
           hung[r] = true, kill(ranks[r], SIGKILL);
@@ -190,6 +207,7 @@ outcome run_trial(const plan& p, std::uint64_t k, trial_page& page) {
     const timespec nap{0, 500'000};
     nanosleep(&nap, nullptr);
   }
+  if (adapters) status[1] = status[0];
   return judge(p, page, status, hung, left_by(ranks, before));
 }
 
@@ -223,6 +241,7 @@ int usage() {
 int main(int argc, char** argv) {
   setenv("IPATH_NO_BACKTRACE", "1", 1);  // libpsm would take the signals
   plan p;
+  if (adapters) p.provider = "verbs";
   std::vector<std::string> words(argv + 1, argv + argc);
   const std::map<std::string, fault> kinds = {{"system", fault::system_call}, {"memory", fault::allocation},
                                               {"all-memory", fault::any_allocation}, {"vendor", fault::vendor_call},

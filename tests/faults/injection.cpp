@@ -12,6 +12,7 @@ namespace tutti::test {
 namespace {
 
 std::atomic<injection*> armed{nullptr};
+thread_local bool armed_here = false;
 thread_local bool inside = false;  // what the injection calls itself is neither counted nor failed
 
 // Names it here, since other processes may not have loaded the library.
@@ -29,12 +30,18 @@ void arm(injection* page) noexcept {
   inside = true;
   (void)::backtrace(warm, 2);  // loads libgcc the first time
   inside = false;
+  armed_here = page != nullptr;
   armed.store(page, std::memory_order_release);
 }
 
 bool counts(fault kind) noexcept {
   const injection* p = armed.load(std::memory_order_acquire);
   return p && p->kind == kind;
+}
+
+bool by_thread() noexcept {
+  const injection* p = armed.load(std::memory_order_acquire);
+  return p && p->one_thread;
 }
 
 bool of_tutti(void* caller) noexcept {
@@ -47,7 +54,7 @@ bool of_tutti(void* caller) noexcept {
 
 bool fails(fault kind, const char* call, std::initializer_list<int> errors, int& error) noexcept {
   injection* p = armed.load(std::memory_order_acquire);
-  if (!p || p->kind != kind || inside) [[likely]] return false;
+  if (!p || p->kind != kind || inside || (p->one_thread && !armed_here)) [[likely]] return false;
   const std::uint64_t k = p->calls.fetch_add(1, std::memory_order_relaxed) + 1;
   if (p->fail_at == 0 || k < p->fail_at || k > p->fail_until) return false;
   error = errors.begin()[p->variant % errors.size()];

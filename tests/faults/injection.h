@@ -22,6 +22,7 @@ struct injection {
   fault kind = fault::none;                  // what is counted
   std::uint64_t fail_at = 0;                 // the call that fails, counted from 1; 0: none
   std::uint64_t fail_until = 0;              // the last one that does
+  bool one_thread = false;                   // ranks are threads: what the one that armed it calls, and tutti allocates
   std::uint32_t variant = 0;                 // which of the errors that the call can give
   std::atomic<std::uint64_t> calls = 0;      // counted so far
   // Of the first call that was made to fail:
@@ -37,6 +38,9 @@ void arm(injection*) noexcept;
 
 // Whether calls of this kind are counted now.
 bool counts(fault) noexcept;
+
+// Whether ranks are threads.
+bool by_thread() noexcept;
 
 // Whether the address lies in the code of tutti's libraries and modules.
 bool of_tutti(void* caller) noexcept;
