@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -116,7 +117,8 @@ bool told_cause(const rank_report& r, const injection& f) {
   if (text.empty()) return false;
   if (r.code == TUTTI_PEER_DEAD || f.kind == fault::vendor_call || by_vendor(f)) return true;
   if (f.kind == fault::allocation || f.kind == fault::any_allocation) return text.find("memory") != text.npos;
-  return f.kind == fault::none || text.find(strerror(f.error)) != text.npos || text.find(f.call) != text.npos;
+  return f.kind == fault::none || text.find(strerror(f.error)) != text.npos || text.find(f.call) != text.npos ||
+         (f.error == ENOMEM && text.find("no memory") != text.npos);
 }
 
 // Why this end is not tutti's to prevent; empty: it is.
