@@ -133,7 +133,7 @@ verbs_transport::~verbs_transport() {
   if (pd_) say_goodbye();
   multicast_.reset();
   doorman_.close();  // and with it all queue pairs
-  const status closed{errc::peer_dead, "this rank's transport was closed"};
+  const status closed{errc::peer_dead, "closed here"};  // so short that it needs no memory
   for (auto& p : peers_)
     if (p) end_backlog(*p, p->end ? closed : p->end);
   for (peer* p : lines_)
