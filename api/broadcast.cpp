@@ -1,10 +1,11 @@
-#include "api/context.h"
+#include "api/use.h"
 
 using namespace tutti;
 using namespace tutti::api;
 
-tutti_status_t tutti_broadcast(tutti_team_t team, uint32_t root, void* data, size_t bytes) {
-  if (!team) return refuse_null(nullptr, "tutti_broadcast", "the team");
+tutti_status_t tutti_broadcast(tutti_team_t handle, uint32_t root, void* data, size_t bytes) {
+  const use team(handle, "tutti_broadcast");
+  if (!team) return team.refuse("the team");
   tutti_context* ctx = team->ctx;
   const std::uint32_t size = team->group().size();
   if (root >= size)

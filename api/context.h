@@ -1,10 +1,12 @@
 // What stands behind the handles of the C API, and how its functions report.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "api/handles.h"
 #include "api/implicit.h"
 #include "api/requests.h"
 #include "api/tutti.h"
@@ -32,15 +34,17 @@ struct tutti_context {
   tutti::request_pool requests;
   tutti::completion farewell;         // of the last words, which are not waited for long
   std::unique_ptr<tutti::job> job;
-  tutti_team world;
-  std::vector<std::unique_ptr<tutti_team>> teams;
-  std::vector<std::unique_ptr<tutti_window>> windows;
+  tutti::api::owned<tutti_team> world;
+  std::vector<tutti::api::owned<tutti_team>> teams;
+  std::vector<tutti::api::owned<tutti_window>> windows;
   std::uint32_t node = 0, local_rank = 0, local_size = 1;
   std::uint64_t piece = 0;            // the most bytes of one operation
   std::uint64_t plain_put = 0;        // the most bytes a put may take from memory that is not registered
   bool plain_result = false;          // whether a get or an atomic may deliver there
   bool peers_need_progress = false;   // some of what they do to this rank's memory goes on in its calls
   std::uint32_t operations = 0;       // since it last gave them some
+  bool checked = false;               // TUTTI_CHECK=1
+  std::atomic<const char*> under_way = nullptr;  // the call that is, where they are checked
 };
 
 namespace tutti::api {

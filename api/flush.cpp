@@ -1,5 +1,5 @@
 // Remote completion: of a window towards one rank or all, and of everything.
-#include "api/context.h"
+#include "api/use.h"
 
 using namespace tutti;
 using namespace tutti::api;
@@ -87,17 +87,19 @@ tutti_status_t complete_all(tutti_context* ctx, const char* call, rank_t peer, e
 
 }  // namespace
 
-tutti_status_t tutti_flush(tutti_window_t window, uint32_t rank, double timeout_s) {
-  if (!window) return refuse_null(nullptr, "tutti_flush", "the window");
+tutti_status_t tutti_flush(tutti_window_t handle, uint32_t rank, double timeout_s) {
+  const use window(handle, "tutti_flush");
+  if (!window) return window.refuse("the window");
   team& t = window->memory->group();
   if (rank != TUTTI_ALL && rank >= t.size())
     return refuse(window->ctx, "tutti_flush: rank %u is not in the window's team of %u; use 0 to %u, or TUTTI_ALL", rank,
                   t.size(), t.size() - 1);
-  return complete_all(window->ctx, "tutti_flush", rank == TUTTI_ALL ? no_rank : t.rank_of(rank), {window, rank},
+  return complete_all(window->ctx, "tutti_flush", rank == TUTTI_ALL ? no_rank : t.rank_of(rank), {window.get(), rank},
                       timeout_s);
 }
 
-tutti_status_t tutti_quiet(tutti_t ctx, double timeout_s) {
-  if (!ctx) return refuse_null(nullptr, "tutti_quiet", "ctx");
-  return complete_all(ctx, "tutti_quiet", no_rank, {}, timeout_s);
+tutti_status_t tutti_quiet(tutti_t handle, double timeout_s) {
+  const use ctx(handle, "tutti_quiet");
+  if (!ctx) return ctx.refuse("ctx");
+  return complete_all(ctx.get(), "tutti_quiet", no_rank, {}, timeout_s);
 }

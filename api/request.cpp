@@ -1,5 +1,5 @@
 // Testing and waiting for requests: of one-sided operations and of barriers.
-#include "api/context.h"
+#include "api/use.h"
 
 using namespace tutti;
 using namespace tutti::api;
@@ -20,14 +20,16 @@ tutti_status_t retire(tutti_request_t* request, const char* call) noexcept {
   return report(ctx, s.during(call));
 }
 
-tutti_context* owner_of(const tutti_request_t& r) noexcept {
-  return r.slot ? static_cast<request_slot*>(r.slot)->owner : nullptr;
+// The handle of the request's context; null where it ended.
+tutti_t owner_of(const tutti_request_t& r) noexcept {
+  tutti_context* owner = r.slot ? static_cast<request_slot*>(r.slot)->owner : nullptr;
+  return owner ? handle_of(owner) : nullptr;
 }
 
 bool stale(const tutti_request_t& r) noexcept { return static_cast<request_slot*>(r.slot)->ticket != r.ticket; }
 
 tutti_status_t refuse_stale(const tutti_request_t& r, const char* call) noexcept {
-  return refuse(static_cast<request_slot*>(r.slot)->owner,
+  return refuse(static_cast<request_slot*>(r.slot)->owner,  // null where its context ended
                 "%s: request %llu is complete already, and this is a stale copy of it; keep one copy of each request",
                 call, static_cast<unsigned long long>(r.ticket));
 }
@@ -36,9 +38,11 @@ tutti_status_t refuse_stale(const tutti_request_t& r, const char* call) noexcept
 
 tutti_status_t tutti_test(tutti_request_t* request, int* done) {
   if (!request) return refuse_null(nullptr, "tutti_test", "request");
-  if (!done) return refuse_null(owner_of(*request), "tutti_test", "done");
+  if (!done) return refuse_null(find(owner_of(*request)), "tutti_test", "done");
   if (!request->slot) return *done = 1, TUTTI_OK;
   if (stale(*request)) return refuse_stale(*request, "tutti_test");
+  const use held(owner_of(*request), "tutti_test");
+  if (!held) return held.refuse("the request's context");
   auto* slot = static_cast<request_slot*>(request->slot);
   if (!complete(*slot)) {
     slot->owner->job->progress();
@@ -55,6 +59,8 @@ tutti_status_t tutti_wait(tutti_request_t* request, double timeout_s) {
   if (!request) return refuse_null(nullptr, "tutti_wait", "request");
   if (!request->slot) return TUTTI_OK;
   if (stale(*request)) return refuse_stale(*request, "tutti_wait");
+  const use held(owner_of(*request), "tutti_wait");
+  if (!held) return held.refuse("the request's context");
   auto* slot = static_cast<request_slot*>(request->slot);
   tutti_context* ctx = slot->owner;
   time_point deadline;

@@ -1,5 +1,6 @@
 // The requests of a context: completions that live as long as the context, handed out again and again. A request names
-// its slot and the slot's generation, so that a stale copy is recognized and never touches another's completion.
+// its slot and the slot's ticket, so that a stale copy is recognized and never touches another's completion. Slots outlive
+// their context, and serve the next one; no two tickets of a process are alike.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,10 @@ struct request_slot {
 
 class request_pool {
  public:
+  request_pool() noexcept;
+  ~request_pool();
+  request_pool(const request_pool&) = delete;
+  request_pool& operator=(const request_pool&) = delete;
   // Null: out of memory. Allocates only when more are outstanding than ever before.
   request_slot* take(tutti_context* owner) noexcept {
     if (!free_) [[unlikely]] grow();
@@ -61,7 +66,7 @@ class request_pool {
   std::vector<std::unique_ptr<request_slot[]>> slabs_;
   request_slot* free_ = nullptr;
   request_slot* abandoned_ = nullptr;
-  std::uint64_t issued_ = 0;
+  std::uint64_t issued_;
 };
 
 }  // namespace tutti

@@ -2,7 +2,7 @@
 // to the transport's own cost; whatever is slow or wrong goes out of line.
 #include <algorithm>
 
-#include "api/context.h"
+#include "api/use.h"
 
 using namespace tutti;
 using namespace tutti::api;
@@ -129,10 +129,12 @@ tutti_status_t launch(tutti_context* ctx, const char* call, rma_op& op, std::uin
   return TUTTI_OK;
 }
 
-tutti_status_t atomic(op_kind kind, const char* call, tutti_window* w, std::uint32_t rank, std::uint64_t offset,
+tutti_status_t atomic(op_kind kind, const char* call, tutti_window_t handle, std::uint32_t rank, std::uint64_t offset,
                       std::uint64_t expected, std::uint64_t value, std::uint64_t* old,
                       tutti_request_t* request) noexcept {
-  if (!w) [[unlikely]] return refuse_null(nullptr, call, "the window");
+  const use window(handle, call);
+  if (!window) [[unlikely]] return window.refuse("the window");
+  tutti_window* w = window.get();
   tutti_context* ctx = w->ctx;
   if (!word_fits(w, rank, offset)) [[unlikely]] return refuse_word(w, call, rank, offset);
   if (!old) [[unlikely]] return refuse_null(ctx, call, "old, where the value before goes,");
@@ -145,10 +147,12 @@ tutti_status_t atomic(op_kind kind, const char* call, tutti_window* w, std::uint
 
 }  // namespace
 
-tutti_status_t tutti_put(tutti_window_t window, uint32_t rank, uint64_t offset, const void* source, size_t bytes,
+tutti_status_t tutti_put(tutti_window_t handle, uint32_t rank, uint64_t offset, const void* source, size_t bytes,
                          tutti_request_t* request) {
   constexpr const char* call = "tutti_put";
-  if (!window) [[unlikely]] return refuse_null(nullptr, call, "the window");
+  const use held(handle, call);
+  if (!held) [[unlikely]] return held.refuse("the window");
+  tutti_window* window = held.get();
   tutti_context* ctx = window->ctx;
   if (!window->memory->holds(rank, offset, bytes)) [[unlikely]] return refuse_place(window, call, rank, offset, bytes);
   if (!source && bytes > 0) [[unlikely]] return refuse_null(ctx, call, "source");
@@ -157,10 +161,12 @@ tutti_status_t tutti_put(tutti_window_t window, uint32_t rank, uint64_t offset, 
   return launch(ctx, call, op, bytes, {}, request);
 }
 
-tutti_status_t tutti_get(tutti_window_t window, uint32_t rank, uint64_t offset, void* target, size_t bytes,
+tutti_status_t tutti_get(tutti_window_t handle, uint32_t rank, uint64_t offset, void* target, size_t bytes,
                          tutti_request_t* request) {
   constexpr const char* call = "tutti_get";
-  if (!window) [[unlikely]] return refuse_null(nullptr, call, "the window");
+  const use held(handle, call);
+  if (!held) [[unlikely]] return held.refuse("the window");
+  tutti_window* window = held.get();
   tutti_context* ctx = window->ctx;
   if (!window->memory->holds(rank, offset, bytes)) [[unlikely]] return refuse_place(window, call, rank, offset, bytes);
   if (!target && bytes > 0) [[unlikely]] return refuse_null(ctx, call, "target");
@@ -169,9 +175,11 @@ tutti_status_t tutti_get(tutti_window_t window, uint32_t rank, uint64_t offset, 
   return launch(ctx, call, op, bytes, {&window->implicit, rank}, request);
 }
 
-tutti_status_t tutti_signal(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value, int flags) {
+tutti_status_t tutti_signal(tutti_window_t handle, uint32_t rank, uint64_t offset, uint64_t value, int flags) {
   constexpr const char* call = "tutti_signal";
-  if (!window) [[unlikely]] return refuse_null(nullptr, call, "the window");
+  const use held(handle, call);
+  if (!held) [[unlikely]] return held.refuse("the window");
+  tutti_window* window = held.get();
   if (!word_fits(window, rank, offset)) [[unlikely]] return refuse_word(window, call, rank, offset);
   if (!known_flags(flags)) [[unlikely]] return refuse_flags(window->ctx, call, flags);
   rma_op op = describe(op_kind::signal, window, rank, 0, nullptr, 0);
@@ -179,13 +187,19 @@ tutti_status_t tutti_signal(tutti_window_t window, uint32_t rank, uint64_t offse
   return launch(window->ctx, call, op, 0, {}, nullptr);
 }
 
-tutti_status_t tutti_put_signal(tutti_window_t window, uint32_t rank, uint64_t offset, const void* source, size_t bytes,
-                                tutti_window_t signal_window, uint64_t signal_offset, uint64_t value, int flags,
+tutti_status_t tutti_put_signal(tutti_window_t handle, uint32_t rank, uint64_t offset, const void* source, size_t bytes,
+                                tutti_window_t signal_handle, uint64_t signal_offset, uint64_t value, int flags,
                                 tutti_request_t* request) {
   constexpr const char* call = "tutti_put_signal";
-  if (!window) [[unlikely]] return refuse_null(nullptr, call, "the window");
+  const use held(handle, call);
+  if (!held) [[unlikely]] return held.refuse("the window");
+  tutti_window* window = held.get();
   tutti_context* ctx = window->ctx;
-  if (!signal_window) [[unlikely]] return refuse_null(ctx, call, "signal_window");
+  tutti_window* signal_window = find(signal_handle);
+  if (!signal_window) [[unlikely]] {
+    if (!signal_handle) return refuse_null(ctx, call, "signal_window");
+    return refuse(ctx, "%s: signal_window was freed before, or is none", call);
+  }
   if (!window->memory->holds(rank, offset, bytes)) [[unlikely]] return refuse_place(window, call, rank, offset, bytes);
   if (signal_window->team != window->team) [[unlikely]]
     return refuse(ctx, "%s: the windows of data and signal belong to different teams; use windows of one team", call);

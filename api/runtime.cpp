@@ -1,8 +1,8 @@
 // Joining and leaving a job, and who and where a rank is.
 #include <algorithm>
 
-#include "api/context.h"
 #include "api/options.h"
+#include "api/use.h"
 #include "core/driven_transport.h"
 
 using namespace tutti;
@@ -37,8 +37,10 @@ status join(tutti_context& ctx, const tutti_options_t* options) {
   ctx.job = std::move(*opened);
   auto world = communicator::world(*ctx.job, communicator_options_from(begin->settings));
   if (!world) return world.error().during("tutti_init");
-  ctx.world.ctx = &ctx;
-  ctx.world.comm = std::move(*world);
+  ctx.world = make_owned<tutti_team>();
+  ctx.world->ctx = &ctx;
+  ctx.world->comm = std::move(*world);
+  ctx.checked = begin->settings.number(knob::check) != 0;
   locate(ctx);
   learn_limits(ctx);
   return {};
@@ -82,9 +84,9 @@ void tell(tutti_context& ctx) {
 tutti_status_t tutti_init(const tutti_options_t* options, tutti_t* ctx) {
   if (!ctx) return refuse_null(nullptr, "tutti_init", "ctx, where the context goes,");
   return guarded(nullptr, "tutti_init", [&] {
-    auto made = std::make_unique<tutti_context>();
+    auto made = make_owned<tutti_context>();
     if (status s = join(*made, options); !s.ok()) return report(nullptr, s);
-    *ctx = made.release();
+    *ctx = handle_of(made.release());
     return TUTTI_OK;
   });
 }
@@ -92,7 +94,10 @@ tutti_status_t tutti_init(const tutti_options_t* options, tutti_t* ctx) {
 tutti_status_t tutti_finalize(tutti_t* ctx) {
   if (!ctx) return refuse_null(nullptr, "tutti_finalize", "ctx");
   if (!*ctx) return TUTTI_OK;
-  std::unique_ptr<tutti_context> gone(*ctx);
+  use held(*ctx, "tutti_finalize");
+  if (!held) return held.refuse("ctx");
+  held.end_early();
+  const owned<tutti_context> gone(held.get());
   *ctx = nullptr;
   return guarded(nullptr, "tutti_finalize", [&] {
     const status s = leave(*gone);
@@ -103,7 +108,10 @@ tutti_status_t tutti_finalize(tutti_t* ctx) {
 tutti_status_t tutti_abandon(tutti_t* ctx) {
   if (!ctx) return refuse_null(nullptr, "tutti_abandon", "ctx");
   if (!*ctx) return TUTTI_OK;
-  std::unique_ptr<tutti_context> gone(*ctx);
+  use held(*ctx, "tutti_abandon");
+  if (!held) return held.refuse("ctx");
+  held.end_early();
+  const owned<tutti_context> gone(held.get());
   *ctx = nullptr;
   return guarded(nullptr, "tutti_abandon", [&] {
     tell(*gone);
@@ -111,22 +119,39 @@ tutti_status_t tutti_abandon(tutti_t* ctx) {
   });
 }
 
-tutti_status_t tutti_progress(tutti_t ctx) {
-  if (!ctx) return refuse_null(nullptr, "tutti_progress", "ctx");
+tutti_status_t tutti_progress(tutti_t handle) {
+  const use ctx(handle, "tutti_progress");
+  if (!ctx) return ctx.refuse("ctx");
   ctx->job->progress();
   return TUTTI_OK;
 }
 
-uint32_t tutti_rank(tutti_t ctx) { return ctx ? ctx->job->rank() : TUTTI_NO_RANK; }
-uint32_t tutti_size(tutti_t ctx) { return ctx ? ctx->job->size() : 0; }
-uint32_t tutti_nodes(tutti_t ctx) { return ctx ? ctx->job->where().nodes() : 0; }
-uint32_t tutti_local_rank(tutti_t ctx) { return ctx ? ctx->local_rank : TUTTI_NO_RANK; }
-uint32_t tutti_local_size(tutti_t ctx) { return ctx ? ctx->local_size : 0; }
+namespace {
 
-const char* tutti_fabric(tutti_t ctx) { return ctx ? ctx->job->fabric().c_str() : nullptr; }
-
-uint32_t tutti_node_of(tutti_t ctx, uint32_t rank) {
-  return ctx && rank < ctx->job->size() ? ctx->job->where().node_of[rank] : TUTTI_NO_RANK;
+// A constant of the context, or what is said of a handle that names none.
+template <class T, class F>
+T fact(tutti_t handle, T otherwise, F&& of) noexcept {
+  tutti_context* ctx = find(handle);
+  return ctx ? static_cast<T>(of(*ctx)) : otherwise;
 }
 
-tutti_team_t tutti_world(tutti_t ctx) { return ctx ? &ctx->world : nullptr; }
+}  // namespace
+
+uint32_t tutti_rank(tutti_t ctx) { return fact(ctx, TUTTI_NO_RANK, [](auto& c) { return c.job->rank(); }); }
+uint32_t tutti_size(tutti_t ctx) { return fact(ctx, 0u, [](auto& c) { return c.job->size(); }); }
+uint32_t tutti_nodes(tutti_t ctx) { return fact(ctx, 0u, [](auto& c) { return c.job->where().nodes(); }); }
+uint32_t tutti_local_rank(tutti_t ctx) { return fact(ctx, TUTTI_NO_RANK, [](auto& c) { return c.local_rank; }); }
+uint32_t tutti_local_size(tutti_t ctx) { return fact(ctx, 0u, [](auto& c) { return c.local_size; }); }
+
+const char* tutti_fabric(tutti_t ctx) {
+  return fact<const char*>(ctx, nullptr, [](auto& c) { return c.job->fabric().c_str(); });
+}
+
+uint32_t tutti_node_of(tutti_t ctx, uint32_t rank) {
+  return fact(ctx, TUTTI_NO_RANK,
+              [&](auto& c) { return rank < c.job->size() ? c.job->where().node_of[rank] : TUTTI_NO_RANK; });
+}
+
+tutti_team_t tutti_world(tutti_t ctx) {
+  return fact<tutti_team_t>(ctx, nullptr, [](auto& c) { return handle_of(c.world.get()); });
+}

@@ -1,7 +1,7 @@
 // Waiting for signals upon words of one's own window.
 #include <atomic>
 
-#include "api/context.h"
+#include "api/use.h"
 
 using namespace tutti;
 using namespace tutti::api;
@@ -19,7 +19,6 @@ std::uint64_t load(const tutti_window* w, std::uint64_t offset) noexcept {
 }
 
 tutti_status_t check(tutti_window* w, const char* call, std::uint64_t offset, int compare) noexcept {
-  if (!w) return refuse_null(nullptr, call, "the window");
   if (compare < TUTTI_REACHED || compare > TUTTI_NOT_EQUAL)
     return refuse(w->ctx, "%s: %d is no comparison; use TUTTI_REACHED, TUTTI_EQUAL or TUTTI_NOT_EQUAL", call, compare);
   if (offset % 8 != 0)
@@ -48,9 +47,12 @@ status hopeless(team& t, std::uint32_t from) noexcept {
 
 }  // namespace
 
-tutti_status_t tutti_wait_signal(tutti_window_t window, uint64_t offset, int compare, uint64_t value,
+tutti_status_t tutti_wait_signal(tutti_window_t handle, uint64_t offset, int compare, uint64_t value,
                                  uint32_t from, double timeout_s) {
   constexpr const char* call = "tutti_wait_signal";
+  const use held(handle, call);
+  if (!held) return held.refuse("the window");
+  tutti_window* window = held.get();
   if (auto bad = check(window, call, offset, compare); bad != TUTTI_OK) return bad;
   tutti_context* ctx = window->ctx;
   team& t = window->memory->group();
@@ -67,9 +69,12 @@ tutti_status_t tutti_wait_signal(tutti_window_t window, uint64_t offset, int com
   });
 }
 
-tutti_status_t tutti_test_signal(tutti_window_t window, uint64_t offset, int compare, uint64_t value,
+tutti_status_t tutti_test_signal(tutti_window_t handle, uint64_t offset, int compare, uint64_t value,
                                  int* yes) {
   constexpr const char* call = "tutti_test_signal";
+  const use held(handle, call);
+  if (!held) return held.refuse("the window");
+  tutti_window* window = held.get();
   if (auto bad = check(window, call, offset, compare); bad != TUTTI_OK) return bad;
   if (!yes) return refuse_null(window->ctx, call, "yes");
   *yes = compares(load(window, offset), compare, value);
@@ -79,8 +84,11 @@ tutti_status_t tutti_test_signal(tutti_window_t window, uint64_t offset, int com
   return TUTTI_OK;
 }
 
-tutti_status_t tutti_load_signal(tutti_window_t window, uint64_t offset, uint64_t* value) {
+tutti_status_t tutti_load_signal(tutti_window_t handle, uint64_t offset, uint64_t* value) {
   constexpr const char* call = "tutti_load_signal";
+  const use held(handle, call);
+  if (!held) return held.refuse("the window");
+  tutti_window* window = held.get();
   if (auto bad = check(window, call, offset, TUTTI_REACHED); bad != TUTTI_OK) return bad;
   if (!value) return refuse_null(window->ctx, call, "value");
   *value = load(window, offset);

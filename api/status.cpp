@@ -2,7 +2,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "api/context.h"
+#include "api/use.h"
 
 namespace tutti {
 namespace {
@@ -14,7 +14,10 @@ static_assert(same(errc::ok, TUTTI_OK) && same(errc::invalid, TUTTI_INVALID) &&
               same(errc::peer_dead, TUTTI_PEER_DEAD) && same(errc::fabric, TUTTI_FABRIC) &&
               same(errc::protocol, TUTTI_PROTOCOL));
 
-const status& last_of(tutti_context* ctx) noexcept { return ctx ? ctx->last : api::thread_error(); }
+const status& last_of(tutti_context* handle) noexcept {
+  const tutti_context* ctx = api::find(handle);
+  return ctx ? ctx->last : api::thread_error();
+}
 
 }  // namespace
 
@@ -47,6 +50,18 @@ tutti_status_t refuse(tutti_context* ctx, const char* format, ...) noexcept {
 
 tutti_status_t refuse_null(tutti_context* ctx, const char* call, const char* what) noexcept {
   return refuse(ctx, "%s: %s is NULL", call, what);
+}
+
+tutti_status_t refuse_handle(const void* handle, const char* call, const char* what, const char* kind) noexcept {
+  if (!handle) return refuse_null(nullptr, call, what);
+  const auto h = reinterpret_cast<std::uintptr_t>(handle);
+  if (is_of_parent(reinterpret_cast<const handle_slot*>(h & handle_slot::address_bits)))
+    return refuse(nullptr, "%s: the %s belongs to the process that forked this one; only that one may use it", call, kind);
+  return refuse(nullptr, "%s: this %s was freed before, or is none; keep no copies of a handle beyond its end", call, kind);
+}
+
+tutti_status_t refuse_overlap(const char* call, const char* other) noexcept {
+  return refuse(nullptr, "%s: another thread is in %s on this context; calls upon one context must not overlap", call, other);
 }
 
 tutti_status_t out_of_memory(tutti_context* ctx, const char* call) noexcept {

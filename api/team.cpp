@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "api/context.h"
+#include "api/use.h"
 
 using namespace tutti;
 using namespace tutti::api;
@@ -13,11 +13,11 @@ tutti_status_t adopt(tutti_context* ctx, result<std::unique_ptr<communicator>> m
   if (!made) return report(ctx, made.error().during(call));
   *out = nullptr;
   if (!*made) return TUTTI_OK;
-  auto t = std::make_unique<tutti_team>();
+  auto t = make_owned<tutti_team>();
   t->ctx = ctx;
   t->comm = std::move(*made);
-  *out = t.get();
   ctx->teams.push_back(std::move(t));
+  *out = handle_of(ctx->teams.back().get());
   return TUTTI_OK;
 }
 
@@ -35,11 +35,19 @@ void detach_requests(tutti_team* team) {
 
 }  // namespace
 
-uint32_t tutti_team_rank(tutti_team_t team) { return team ? team->group().index() : TUTTI_NO_RANK; }
-uint32_t tutti_team_size(tutti_team_t team) { return team ? team->group().size() : 0; }
+uint32_t tutti_team_rank(tutti_team_t handle) {
+  tutti_team* team = find(handle);
+  return team ? team->group().index() : TUTTI_NO_RANK;
+}
 
-tutti_status_t tutti_team_create(tutti_team_t parent, const uint32_t* members, size_t count, tutti_team_t* team) {
-  if (!parent) return refuse_null(nullptr, "tutti_team_create", "the parent team");
+uint32_t tutti_team_size(tutti_team_t handle) {
+  tutti_team* team = find(handle);
+  return team ? team->group().size() : 0;
+}
+
+tutti_status_t tutti_team_create(tutti_team_t handle, const uint32_t* members, size_t count, tutti_team_t* team) {
+  const use parent(handle, "tutti_team_create");
+  if (!parent) return parent.refuse("the parent team");
   tutti_context* ctx = parent->ctx;
   if (!team) return refuse_null(ctx, "tutti_team_create", "team, where the new team goes,");
   if (!members && count > 0) return refuse(ctx, "tutti_team_create: members is NULL but count is %zu", count);
@@ -50,8 +58,9 @@ tutti_status_t tutti_team_create(tutti_team_t parent, const uint32_t* members, s
   });
 }
 
-tutti_status_t tutti_team_split(tutti_team_t parent, int32_t color, int32_t key, tutti_team_t* team) {
-  if (!parent) return refuse_null(nullptr, "tutti_team_split", "the parent team");
+tutti_status_t tutti_team_split(tutti_team_t handle, int32_t color, int32_t key, tutti_team_t* team) {
+  const use parent(handle, "tutti_team_split");
+  if (!parent) return parent.refuse("the parent team");
   if (!team) return refuse_null(parent->ctx, "tutti_team_split", "team, where the new team goes,");
   return guarded(parent->ctx, "tutti_team_split", [&] {
     return adopt(parent->ctx, parent->comm->split(color, key, parent->comm->options()), "tutti_team_split", team);
@@ -60,10 +69,12 @@ tutti_status_t tutti_team_split(tutti_team_t parent, int32_t color, int32_t key,
 
 tutti_status_t tutti_team_free(tutti_team_t* team) {
   if (!team) return refuse_null(nullptr, "tutti_team_free", "team");
-  tutti_team* t = *team;
-  if (!t) return TUTTI_OK;
+  if (!*team) return TUTTI_OK;
+  const use held(*team, "tutti_team_free");
+  if (!held) return held.refuse("the team");
+  tutti_team* t = held.get();
   tutti_context* ctx = t->ctx;
-  if (t == &ctx->world) return refuse(ctx, "tutti_team_free: the world team ends with its context; call tutti_finalize");
+  if (t == ctx->world.get()) return refuse(ctx, "tutti_team_free: the world team ends with its context; call tutti_finalize");
   const auto windows = std::count_if(ctx->windows.begin(), ctx->windows.end(), [&](auto& w) { return w->team == t; });
   if (windows > 0)
     return refuse(ctx, "tutti_team_free: the team still has %td window(s); free them first with tutti_window_free",
@@ -79,10 +90,13 @@ tutti_status_t tutti_team_free(tutti_team_t* team) {
   });
 }
 
-tutti_status_t tutti_team_translate(tutti_team_t from, uint32_t rank, tutti_team_t to, uint32_t* out) {
-  if (!from) return refuse_null(nullptr, "tutti_team_translate", "the team `from`");
+tutti_status_t tutti_team_translate(tutti_team_t from_handle, uint32_t rank, tutti_team_t to_handle, uint32_t* out) {
+  const use from(from_handle, "tutti_team_translate");
+  if (!from) return from.refuse("the team `from`");
   tutti_context* ctx = from->ctx;
-  if (!to) return refuse_null(ctx, "tutti_team_translate", "the team `to`");
+  tutti_team* to = find(to_handle);
+  if (!to_handle) return refuse_null(ctx, "tutti_team_translate", "the team `to`");
+  if (!to) return refuse(ctx, "tutti_team_translate: the team `to` was freed before, or is none");
   if (!out) return refuse_null(ctx, "tutti_team_translate", "out");
   if (to->ctx != ctx) return refuse(ctx, "tutti_team_translate: the teams belong to different contexts");
   team &a = from->group(), &b = to->group();

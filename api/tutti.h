@@ -6,10 +6,12 @@
  *  1. Errors.    Functions that can fail return a tutti_status_t. Nothing is printed, no process is ended. A call that
  *                returns TUTTI_INVALID has changed nothing. tutti_error_text() gives the last error of a context in one
  *                line that names what was attempted, the value or the rank at fault, and what to do about it.
- *                Where there is no context (tutti_init failed, a handle was NULL), the text is kept for the calling
- *                thread: tutti_error_text(NULL).
+ *                Where there is no context (tutti_init failed, a handle was NULL or stale), the text is kept for the
+ *                calling thread: tutti_error_text(NULL).
  *  2. Threads.   A context and everything obtained from it belong to one thread at a time: calls upon one context must
  *                not overlap in time. Different contexts are independent; a process may have several.
+ *                With the setting TUTTI_CHECK=1 the second of two calls that overlap gets TUTTI_INVALID, which names the
+ *                first; the text is kept for the calling thread.
  *  3. Progress.  Communication advances inside calls of this library: those that wait, those that find something not
  *                yet complete, and every so many operations. A rank that computes for long without any may hold up
  *                others on fabrics without hardware progress; tutti_progress() now and then prevents that, and so does
@@ -21,7 +23,11 @@
  *                the job.
  *  6. Collective calls are made by every member of the team, in the same order on each. Between collective calls on
  *                different teams there is no such rule, except that two calls that block must not wait for each other.
- *  7. Cost.      Data-path calls allocate nothing in the steady state and make no system call unless the fabric does.
+ *  7. Handles.   A context, team, window or request that is gone is known by its handle: a call with a copy of it gets
+ *                TUTTI_INVALID, always, also when others have been made since. In a child of fork() all handles are the
+ *                parent's: every call upon them gets TUTTI_INVALID there, and the parent goes on undisturbed. What was never
+ *                a handle is not recognized, except NULL.
+ *  8. Cost.      Data-path calls allocate nothing in the steady state and make no system call unless the fabric does.
  */
 #ifndef TUTTI_H
 #define TUTTI_H
@@ -138,7 +144,7 @@ TUTTI_API tutti_status_t tutti_abandon(tutti_t *ctx);
 /* Lets communication advance. Does not block. Errors: TUTTI_INVALID (ctx is NULL). Cost: tens of nanoseconds when idle. */
 TUTTI_API tutti_status_t tutti_progress(tutti_t ctx);
 
-/* --- who and where: local, constant; TUTTI_NO_RANK for the rank and 0 for counts if a handle is NULL -------------- */
+/* --- who and where: local, constant; TUTTI_NO_RANK for the rank and 0 for counts of a bad handle ------------------ */
 
 TUTTI_API uint32_t tutti_rank(tutti_t ctx);                   /* of this rank in the job */
 TUTTI_API uint32_t tutti_size(tutti_t ctx);                   /* ranks in the job */

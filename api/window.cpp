@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "api/context.h"
+#include "api/use.h"
 
 using namespace tutti;
 using namespace tutti::api;
@@ -11,21 +11,20 @@ namespace {
 tutti_status_t open_window(tutti_team* team, window::part mine, const char* call, void** base, tutti_window_t* out) {
   tutti_context* ctx = team->ctx;
   return guarded(ctx, call, [&] {
-    auto w = std::make_unique<tutti_window>();
+    auto w = make_owned<tutti_window>();
     ctx->windows.reserve(ctx->windows.size() + 1);
     w->ctx = ctx, w->team = team;
     auto made = window::open(team->group(), mine);
     if (!made) return report(ctx, made.error().during(call));
     w->memory = std::move(*made);
     if (base) *base = w->memory->base();
-    *out = w.get();
+    *out = handle_of(w.get());
     ctx->windows.push_back(std::move(w));
     return TUTTI_OK;
   });
 }
 
 tutti_status_t check(tutti_team* team, size_t bytes, tutti_window_t* window, const char* call) noexcept {
-  if (!team) return refuse_null(nullptr, call, "the team");
   if (!window) return refuse_null(team->ctx, call, "window, where the new window goes,");
   if (bytes > PTRDIFF_MAX)
     return refuse(team->ctx, "%s: bytes is %td, or beyond what a process can address; use 0 or more", call,
@@ -35,12 +34,18 @@ tutti_status_t check(tutti_team* team, size_t bytes, tutti_window_t* window, con
 
 }  // namespace
 
-tutti_status_t tutti_window_create(tutti_team_t team, size_t bytes, void** base, tutti_window_t* window) {
+tutti_status_t tutti_window_create(tutti_team_t handle, size_t bytes, void** base, tutti_window_t* window) {
+  const use held(handle, "tutti_window_create");
+  if (!held) return held.refuse("the team");
+  tutti_team* team = held.get();
   if (auto bad = check(team, bytes, window, "tutti_window_create"); bad != TUTTI_OK) return bad;
   return open_window(team, {nullptr, bytes}, "tutti_window_create", base, window);
 }
 
-tutti_status_t tutti_window_over(tutti_team_t team, void* base, size_t bytes, tutti_window_t* window) {
+tutti_status_t tutti_window_over(tutti_team_t handle, void* base, size_t bytes, tutti_window_t* window) {
+  const use held(handle, "tutti_window_over");
+  if (!held) return held.refuse("the team");
+  tutti_team* team = held.get();
   if (auto bad = check(team, bytes, window, "tutti_window_over"); bad != TUTTI_OK) return bad;
   if (!base && bytes > 0)
     return refuse(team->ctx, "tutti_window_over: base is NULL but bytes is %zu; pass memory, or 0 bytes", bytes);
@@ -51,8 +56,10 @@ tutti_status_t tutti_window_over(tutti_team_t team, void* base, size_t bytes, tu
 
 tutti_status_t tutti_window_free(tutti_window_t* window) {
   if (!window) return refuse_null(nullptr, "tutti_window_free", "window");
-  tutti_window* w = *window;
-  if (!w) return TUTTI_OK;
+  if (!*window) return TUTTI_OK;
+  const use held(*window, "tutti_window_free");
+  if (!held) return held.refuse("the window");
+  tutti_window* w = held.get();
   tutti_context* ctx = w->ctx;
   return guarded(ctx, "tutti_window_free", [&] {
     const status s = w->memory->close();
@@ -63,10 +70,17 @@ tutti_status_t tutti_window_free(tutti_window_t* window) {
   });
 }
 
-void* tutti_window_base(tutti_window_t window) { return window ? window->memory->base() : nullptr; }
+void* tutti_window_base(tutti_window_t handle) {
+  tutti_window* window = find(handle);
+  return window ? window->memory->base() : nullptr;
+}
 
-size_t tutti_window_size(tutti_window_t window, uint32_t rank) {
+size_t tutti_window_size(tutti_window_t handle, uint32_t rank) {
+  tutti_window* window = find(handle);
   return window && rank < window->memory->group().size() ? window->memory->size_of(rank) : 0;
 }
 
-tutti_team_t tutti_window_team(tutti_window_t window) { return window ? window->team : nullptr; }
+tutti_team_t tutti_window_team(tutti_window_t handle) {
+  tutti_window* window = find(handle);
+  return window ? handle_of(window->team) : nullptr;
+}

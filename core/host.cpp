@@ -1,24 +1,34 @@
 // Which host this process is on, in the sense that matters here: two processes have equal ids exactly when a name in
 // /dev/shm and a pid mean the same thing to both. Hence the boot, the host name, the pid and IPC namespaces, and which
 // file system is mounted on /dev/shm (a mount namespace alone decides nothing: it may still share that mount).
+#include "core/host.h"
+
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
+#include <new>
 #include <string>
-
-#include "core/bootstrap.h"
 
 namespace tutti {
 namespace {
 
+constexpr const char* boot_id = "/proc/sys/kernel/random/boot_id";
+thread_local int missing = 0;  // the error for which this_host() could not tell
+
+// Where there is no such file it is the same for all. But one that cannot be read for want of a descriptor or memory would make
+// this rank a host of its own.
 std::string first_line(const char* path) {
-  std::ifstream in{path};
-  std::string line;
-  std::getline(in, line);
-  return line;
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0 && errno != ENOENT && errno != EACCES && errno != EPERM) throw errno;
+  char text[64];
+  const ssize_t n = fd < 0 ? 0 : ::read(fd, text, sizeof text);
+  if (fd >= 0) ::close(fd);
+  return {text, static_cast<std::size_t>(std::max<ssize_t>(n, 0))};
 }
 
 // Device and inode name a namespace, and the root of a mounted file system, uniquely within one boot.
@@ -38,7 +48,7 @@ std::uint64_t fnv(const std::string& text, std::uint64_t hash) {
 host_id compute() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
-  std::string text = first_line("/proc/sys/kernel/random/boot_id");
+  std::string text = first_line(boot_id);
   for (const std::string& part : {std::string{name}, identity("/proc/self/ns/pid"), identity("/proc/self/ns/ipc"),
                                   identity("/dev/shm")})
     text += '\n' + part;
@@ -54,9 +64,17 @@ host_id compute() {
 host_id this_host() noexcept {
   try {
     return compute();  // not kept: a process may enter another namespace before it asks
-  } catch (...) {
-    return {};  // no memory: the caller's next allocation says so
+  } catch (const std::bad_alloc&) {
+    missing = ENOMEM;
+  } catch (int error) {
+    missing = error;
   }
+  return {};
+}
+
+status unknown_host() {
+  return {errc::no_resource, std::string{"cannot tell which host this is: reading "} + boot_id + ": " + std::strerror(missing) +
+                                 (missing == EMFILE ? "; raise the limit of open files (ulimit -n)" : ""), no_rank, missing};
 }
 
 }  // namespace tutti

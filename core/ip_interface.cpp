@@ -61,11 +61,17 @@ std::string ip_text(std::uint32_t address) {
 }
 
 std::vector<ip_interface> ip_interfaces() {
+  struct found {  // let go of where memory for the result runs short, too
+    int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ifaddrs* list = nullptr;
+    ~found() {
+      if (list) ::freeifaddrs(list);
+      if (socket >= 0) ::close(socket);
+    }
+  } here;
   std::vector<ip_interface> all;
-  ifaddrs* list = nullptr;
-  const int s = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (s >= 0 && ::getifaddrs(&list) == 0) {
-    for (const ifaddrs* i = list; i; i = i->ifa_next) {
+  if (here.socket >= 0 && ::getifaddrs(&here.list) == 0) {
+    for (const ifaddrs* i = here.list; i; i = i->ifa_next) {
       if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !i->ifa_netmask || !(i->ifa_flags & IFF_UP)) continue;
       if (!(i->ifa_flags & (IFF_MULTICAST | IFF_LOOPBACK))) continue;
       ip_interface& made = all.emplace_back();
@@ -73,12 +79,10 @@ std::vector<ip_interface> ip_interfaces() {
       made.index = ::if_nametoindex(i->ifa_name);
       made.address = ntohl(reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr.s_addr);
       made.mask = ntohl(reinterpret_cast<const sockaddr_in*>(i->ifa_netmask)->sin_addr.s_addr);
-      made.mtu = mtu_of(s, i->ifa_name);
+      made.mtu = mtu_of(here.socket, i->ifa_name);
       made.loopback = i->ifa_flags & IFF_LOOPBACK;
     }
-    ::freeifaddrs(list);
   }
-  if (s >= 0) ::close(s);
   return all;
 }
 

@@ -75,11 +75,12 @@ ip_multicast::ip_multicast(std::function<unsigned()> drive, std::function<status
     why_not_ = {errc::unsupported, "no IPv4 interface of this host is up and can multicast; `ip link set lo up` would "
                                    "do within a host"};
   }
+  here_ = place_of_this_process(interfaces_);
+  // Last: nothing that throws may come after it, since the destructor would not run.
   if (why_not_.ok()) poll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (why_not_.ok() && poll_fd_ < 0)
     why_not_ = {errc::no_resource, std::string{"no descriptor to wait for multicast by: "} + std::strerror(errno),
                 no_rank, errno};
-  here_ = place_of_this_process(interfaces_);
   if (!why_not_.ok()) here_.count = 0;
 }
 

@@ -6,6 +6,7 @@
 // else's (docs/security.md). Rank 0's is the one: every rank draws one, so that all say the same amount.
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -14,6 +15,7 @@
 #include "core/bootstrap_find.h"
 #include "core/dispositions.h"
 #include "core/hash.h"
+#include "core/host.h"
 #include "core/random.h"
 #include "core/team.h"
 
@@ -40,7 +42,7 @@ void mark_cores(std::uint64_t (&mask)[16]) noexcept {
 }
 
 struct introduction {  // the first exchange
-  host_id host{};
+  host_id host{};      // unknown: this rank cannot join, and has an error of its own that says why
   siphash_key key{};
 };
 
@@ -49,18 +51,28 @@ struct met {
   siphash_key key{};
 };
 
+status could_not_join(rank_t r) {
+  return {errc::peer_dead, "rank " + std::to_string(r) + " could not join the job; its own error says why", r};
+}
+
 result<met> meet(bootstrap& boot, time_point deadline) {
   introduction mine{.host = boot.host()};
-  if (!draw(mine.key)) return status{errc::no_resource, "the kernel gives no random key for the job", no_rank, errno};
+  status trouble;
+  if (!known(mine.host))
+    trouble = unknown_host();
+  else if (!draw(mine.key))
+    trouble = {errc::no_resource, "the kernel gives no random key for the job", no_rank, errno}, mine.host = {};
   auto all = boot.allgather(std::as_bytes(std::span{&mine, 1}), deadline);
+  if (!trouble.ok()) return trouble;
   if (!all) return all.error().during("joining the job");
   met m;
   blob_table hosts;
-  for (std::size_t r = 0; r < (*all)->size(); ++r) {
+  for (rank_t r = 0; r < (*all)->size(); ++r) {
     introduction of;
     if ((**all)[r].size() != sizeof of)
-      return status{errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", static_cast<rank_t>(r)};
+      return status{errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", r};
     std::memcpy(&of, (**all)[r].data(), sizeof of);
+    if (!known(of.host)) return could_not_join(r);
     if (r == 0) m.key = of.key;
     hosts.push_back(of.host);
   }
@@ -154,7 +166,7 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
     const auto blob = blobs[i];
     offer_head head;
     if (blob.size() < sizeof head)
-      return status(errc::peer_dead, "rank " + std::to_string(r) + " could not join the job; its own error says why", r);
+      return could_not_join(r);
     std::memcpy(&head, blob.data(), sizeof head);
     if (head.version != wire_version || sizeof head + head.address_bytes > blob.size())
       return status(errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", r);

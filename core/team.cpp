@@ -226,9 +226,11 @@ status team::look(rank_t awaited) noexcept {
 void team::fail(const status& cause) noexcept {
   if (!broken_.ok()) return;
   broken_ = cause;
-  if (cause.peer() == no_rank || !attached_) return;
+  // A shortage is this rank's own, whomever the operation was towards: the others are to name it.
+  const rank_t culprit = cause.code() == errc::no_resource ? job_.rank() : cause.peer();
+  if (culprit == no_rank || !attached_) return;
   const bool dead = cause.code() == errc::peer_dead;
-  const std::uint64_t word = (std::uint64_t{cause.peer()} + 1) | (dead ? 0 : lives);
+  const std::uint64_t word = (std::uint64_t{culprit} + 1) | (dead ? 0 : lives);
   for (std::uint32_t d = 1; d < size(); d *= 2) {
     const rank_t r = rank_of((index_ + d) % size());
     if (dead && r == cause.peer()) continue;

@@ -52,13 +52,15 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
     bool offered = true;  // `pending` was taken
 
     auto credit = [&] {
-      const rma_op op = signal_op({rank_of(previous), segment_, control::offset(control::ring_credit)}, taken_);
+      rma_op op = signal_op({rank_of(previous), segment_, control::offset(control::ring_credit)}, taken_);
+      op.done = &sending_;  // one that is lost is known here, where the previous member may wait for it
       return net.submit({&op, 1}) == 1;
     };
     bool owe_credit = false;
 
     auto step = [&]() -> bool {
-      if (!broken_.ok()) return true;
+      // A fragment that could not leave may be what keeps the next member from sending: no arrival will end this wait.
+      if (!broken_.ok() || (sending_.idle() && !sending_.outcome().ok())) return true;
       if (owe_credit && credit()) owe_credit = false;
       if (!offered) offered = net.submit({&pending, 1}) == 1;
       if (!all_gone && offered && sending_.idle() &&

@@ -51,7 +51,7 @@ bool message_transport::say_goodbye() noexcept {
   link_->push_out(deadline);
   lifeline_.say_goodbye();
   const bool settled = link_->settle(now() + longest_leave);
-  for (peer* p : open_) bury(*p, {errc::peer_dead, "this rank's transport was closed", p->rank});
+  for (peer* p : open_) bury(*p, {errc::peer_dead, "closed here", p->rank});  // so short that it needs no memory
   if (settled) close_endpoints();
   return settled && link_->settle(now() + longest_leave);
 }

@@ -121,7 +121,11 @@ bool message_transport::prepare_answers(peer& p) noexcept {
 }
 
 void message_transport::serve(peer& p, const message& m, bool reachable) noexcept {
-  if (!prepare_answers(p) || !p.free_answers) {
+  if (!prepare_answers(p)) {
+    bury(p, {errc::no_resource, "out of memory", p.rank});  // so short that it needs none itself
+    return;
+  }
+  if (!p.free_answers) {
     bury(p, {errc::protocol, "rank " + std::to_string(p.rank) + " asks for more than there is room to answer", p.rank});
     return;
   }

@@ -5,7 +5,19 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
+#include "core/host.h"
+
 namespace tutti::messages {
+namespace {
+
+status cannot_wait(int error) {
+  return {errc::no_resource, std::string{"no descriptor to wait by: "} + std::strerror(error), no_rank, error};
+}
+
+}  // namespace
 
 result<std::unique_ptr<transport>> message_transport::open(const open_params& p, std::unique_ptr<link> l) {
   try {
@@ -19,6 +31,7 @@ result<std::unique_ptr<transport>> message_transport::open(const open_params& p,
 
 status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   rank_ = p.rank, size_ = p.size, key_ = p.key, host_ = this_host();
+  if (!known(host_)) return unknown_host();
   traits_ = l->traits();
   traits_.caps.max_bytes = max_bytes;
   traits_.caps.max_inline = max_inline;
@@ -49,14 +62,14 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   alarm_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   if (poll_fd_ < 0 || alarm_fd_ < 0 || (link_->fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, link_->fd(), &event) != 0) ||
       epoll_ctl(poll_fd_, EPOLL_CTL_ADD, alarm_fd_, &event) != 0)
-    return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};
+    return cannot_wait(errno);
 
   if (!traits_.only_this_host) {
     if (!traits_.tells_losses && !p.one_host) lifeline_.listen(size_, link_->ip_address());
     ip_.emplace([this] { return progress(); }, [this](rank_t r) { return health(r); }, p);
     if (ip_->why_not().code() == errc::invalid) return ip_->why_not();  // the user's choice is none; nobody would hear of it later
     if (ip_->wait_fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, ip_->wait_fd(), &event) != 0)
-      return {errc::no_resource, "no file descriptor for waiting", no_rank, errno};
+      return cannot_wait(errno);
   }
 
   doze_ = &doze_alone_;

@@ -29,8 +29,9 @@ info_list hints_for(std::string_view provider, bool reaches = false) {
   h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   h->domain_attr->av_type = FI_AV_TABLE;
   h->domain_attr->resource_mgmt = FI_RM_ENABLED;
-  if (!provider.empty()) h->fabric_attr->prov_name = ::strndup(provider.data(), provider.size());
-  return h;
+  if (provider.empty()) return h;
+  h->fabric_attr->prov_name = ::strndup(provider.data(), provider.size());
+  return h->fabric_attr->prov_name ? std::move(h) : info_list{};  // without a name libfabric would give any provider
 }
 
 // libfabric's shm finds itself unfit, and only says that there is no data, where /dev/shm cannot hold the memory of as many
@@ -59,6 +60,7 @@ result<info_list> ask(std::string_view provider, bool reaches = false) {
 
 result<std::vector<std::string>> providers_with(std::uint64_t flags, std::string_view name) {
   const info_list hints = hints_for(name);
+  if (!hints) return status{errc::no_resource, "no memory for libfabric's hints"};
   fi_info* first = nullptr;
   if (const int e = fi_getinfo(api_version, nullptr, nullptr, flags, flags ? nullptr : hints.get(), &first); e != 0)
     return vendor_error(e, "fi_getinfo");
@@ -221,7 +223,10 @@ result<handles> open_device(std::string_view device, bool waits, bool reaches) {
   fid_ep* endpoint = nullptr;
   if ((e = fi_endpoint(domain, h.info.get(), &endpoint, nullptr)) != 0) return vendor_error(e, "fi_endpoint");
   h.endpoint.reset(endpoint);
-  if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) return vendor_error(e, "binding addresses");
+  if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) {
+    (void)h.endpoint.release();  // rather lost than closed: 1.17's rxm crashes closing an endpoint without addresses
+    return vendor_error(e, "binding addresses");
+  }
   if ((e = fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV)) != 0)
     return vendor_error(e, "binding a completion queue");
   if ((e = enable(*endpoint)) != 0) return vendor_error(e, "fi_enable");

@@ -1,5 +1,6 @@
 #include "core/provider.h"
 
+#include "core/headroom.h"
 #include "core/listing.h"
 #include "providers/ofi/link.h"
 
@@ -34,7 +35,13 @@ std::vector<network_device> between_nodes(bool all, std::string& why_not) {
   return found;
 }
 
+// A fabric, a domain, an endpoint and their queues over tcp; each connection takes one more. Where libfabric gets none in
+// the middle of that it may try again for seconds.
+constexpr unsigned descriptors_of_an_endpoint = 32;
+constexpr std::size_t mapped_by_an_endpoint = 128 << 20;
+
 result<std::unique_ptr<transport>> open(const open_params& p) {
+  if (status s = headroom("libfabric", descriptors_of_an_endpoint, mapped_by_an_endpoint); !s.ok()) return s;
   auto link = ofi::ofi_link::open(p.device);
   if (!link) return link.error();
   return messages::message_transport::open(p, std::move(*link));

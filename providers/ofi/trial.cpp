@@ -39,6 +39,7 @@ status ofi_link::message_to_itself(bool waits) {
   buffer& out = *free_;
   std::memset(out.data, waits, sizeof(message));
   bool sent = false, came = false;
+  if (unposted_) repost();
   if (waits && (!rests() || fd_readable(0ms))) return {errc::unsupported, "its descriptor is always readable"};
   for (ssize_t e = -FI_EAGAIN; e != 0;) {
     e = fi_send(ofi_.endpoint.get(), out.data, sizeof(message), descriptor_, self_, &out.context);
@@ -62,6 +63,7 @@ status ofi_link::message_to_itself(bool waits) {
     }
     if (n != -FI_EAGAIN) return vendor_error(n, "a message to itself");
     if (clock::now() > deadline) return {errc::unavailable, "a message to itself did not arrive in time"};
+    if (unposted_) repost();  // what it had no memory for a moment ago
     sched_yield();
   }
   repost();

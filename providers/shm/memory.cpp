@@ -17,10 +17,10 @@ namespace {
 status allow_copies() {
   char byte = 0, into = 0;
   const iovec from{&byte, 1}, to{&into, 1};
-  if (::process_vm_readv(::getpid(), &to, 1, &from, 1, 0) != 1)
-    return {errc::unavailable,
-            "user memory cannot be exposed: process_vm_readv is forbidden here (seccomp?); use allocated memory",
-            no_rank, errno};
+  if (::process_vm_readv(::getpid(), &to, 1, &from, 1, 0) != 1) {
+    const int error = errno;
+    return os_error("user memory cannot be exposed: process_vm_readv (allocated memory needs none)", error);
+  }
   int scope = 0;
   if (std::FILE* f = std::fopen("/proc/sys/kernel/yama/ptrace_scope", "re")) {
     if (std::fscanf(f, "%d", &scope) != 1) scope = 0;

@@ -132,7 +132,9 @@ status shm_transport::health(rank_t r) noexcept {
   peer* p = find(r);
   if (!p) return {errc::invalid, "rank " + std::to_string(r) + " is not on this node", r};
   check(*p);
-  return p->dead ? p->death : status{};
+  // An operation without a completion that could not be done, for want of a descriptor, say: until a flush has told it, who
+  // waits for that rank's answer may wait in vain (clause 10).
+  return p->dead ? p->death : p->deferred;
 }
 
 }  // namespace tutti::shm

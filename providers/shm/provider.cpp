@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "core/host.h"
 #include "providers/shm/multicast.h"
 #include "providers/shm/transport.h"
 
@@ -55,6 +56,7 @@ result<std::unique_ptr<transport>> shm_transport::open(const open_params& params
   t->rank_ = params.rank;
   t->size_ = params.size;
   t->host_ = this_host();
+  if (!known(t->host_)) return unknown_host();
   t->process_ = this_process();
   auto memory = create_memory(sizeof(control_page), "tutti-rank");
   if (!memory) return memory.error();
@@ -103,26 +105,28 @@ status shm_transport::connect(shared_blobs addresses, time_point) {
   if (count == 0 || count >= not_local || !here(rank_, a))
     return {errc::invalid, "the addresses do not hold this rank's own"};
 
-  local_.assign(last - first + 1, not_local);
-  first_rank_ = first;
+  // Whatever fails leaves this transport as if connect() had not been called: a peer that was not met has no page to look at.
+  std::vector<std::uint16_t> local(last - first + 1, not_local);
   std::unique_ptr<peer[]> peers{new peer[count]};
-  peer_count_ = count;
-  flush_capacity_ = std::max<std::size_t>(64, count);
-  flushes_.reserve(flush_capacity_);
+  const std::size_t flushes = std::max<std::size_t>(64, count);
+  flushes_.reserve(flushes);
   polled_.resize(count);
   std::uint16_t i = 0;
   for (rank_t r = first; r <= last; ++r) {
     if (!here(r, a)) continue;
-    local_[r - first] = i;
+    local[r - first] = i;
     peer& p = peers[i++];
     p.rank = r;
     p.name = a.page;
     p.same_process = a.page.owner == process_;
+    if (status s = contact(p); !s.ok()) return s.during("shm");
   }
+  local_ = std::move(local);
+  first_rank_ = first;
+  flush_capacity_ = flushes;
+  peer_count_ = count;
   peers_ = std::move(peers);
   self_ = find(rank_);
-  for (i = 0; i < count; ++i)
-    if (status s = contact(peers_[i]); !s.ok()) return s.during("shm");
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "core/dev_shm.h"
+#include "core/headroom.h"
 
 namespace tutti::ucx {
 namespace {
@@ -89,6 +90,10 @@ status configure(ucp_config_t* config, std::string_view device) {
   return e == UCS_OK ? status{} : vendor_error(e, "choosing transports \"" + std::string{device} + '"');
 }
 
+// A context and a worker over tcp take 13, each connection one at either end. UCX 1.13 aborts the process where it gets none.
+constexpr unsigned descriptors_of_a_worker = 32;
+constexpr std::size_t mapped_by_a_worker = 64 << 20;  // its buffers, and the stack of its thread
+
 // A worker's buffers for shared memory did not fit: UCX's own words bury that, and do not say what there is.
 status too_small(std::string_view words) {
   constexpr std::string_view before_bytes = "write total of ";
@@ -145,6 +150,7 @@ bool only_adapters(std::string_view device) noexcept {
 result<worker_handles> open_worker(std::string_view device, bool two_threads) {
   static std::mutex one_at_a_time;  // log level and log handlers are UCX's globals
   const std::lock_guard lock{one_at_a_time};
+  if (status s = headroom("UCX", descriptors_of_a_worker, mapped_by_a_worker); !s.ok()) return s;
   leave_signals_alone();
   listening ear;
   worker_handles h;

@@ -42,11 +42,11 @@ result<device_list> all_devices(int& count) {
                 no_rank, error};
 }
 
-bool is_near(const ibv_device* device) noexcept {
+bool is_near(const ibv_device* device) {
   cpu_set_t mine;
   if (::sched_getaffinity(0, sizeof mine, &mine) != 0) return true;
-  const auto local = hwloc_bitmap_alloc(), allowed = hwloc_bitmap_alloc();
   const std::string path = std::string{device->ibdev_path} + "/device/local_cpus";
+  const auto local = hwloc_bitmap_alloc(), allowed = hwloc_bitmap_alloc();
   // Neither function needs a topology.
   const bool known = hwloc_linux_read_path_as_cpumask(path.c_str(), local) == 0 && !hwloc_bitmap_iszero(local) &&
                      hwloc_cpuset_from_glibc_sched_affinity(nullptr, allowed, &mine, sizeof mine) == 0;

@@ -13,15 +13,15 @@ status os_error(std::string what, int error, rank_t peer = no_rank);
 
 // A completion with an error, of an operation upon `peer`: what it means, the vendor's words and code. peer_dead where
 // the peer's adapter does not answer, invalid where the peer refused an access, else fabric.
-status completion_error(const ibv_wc&, rank_t peer);
+status completion_error(const ibv_wc&, rank_t peer) noexcept;
 
 // The queue pair was broken by something else: what was in flight may or may not have taken effect.
-status broken_connection(rank_t peer, std::string_view why);
+status broken_connection(rank_t peer, std::string_view why) noexcept;
 
 // An atomic that was completed without its old value (plain.cpp).
-status unanswered(rank_t peer);
+status unanswered(rank_t peer) noexcept;
 
-status died(rank_t, std::string_view how, std::int64_t native = 0);
-status left(rank_t);
+status died(rank_t, std::string_view how, std::int64_t native = 0) noexcept;
+status left(rank_t) noexcept;
 
 }  // namespace tutti::verbs

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "core/host.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {
@@ -46,6 +47,7 @@ result<std::unique_ptr<transport>> verbs_transport::open(const open_params& p) {
 status verbs_transport::start(const open_params& p) {
   if (p.size > most_ranks) return {errc::unsupported, "verbs serves jobs of up to " + std::to_string(most_ranks) + " ranks"};
   rank_ = p.rank, size_ = p.size, host_ = this_host();
+  if (!known(host_)) return unknown_host();
   peers_.resize(size_);
   auto wish = parse_device(p.device);
   if (!wish) return wish.error();
@@ -131,7 +133,7 @@ verbs_transport::~verbs_transport() {
   if (pd_) say_goodbye();
   multicast_.reset();
   doorman_.close();  // and with it all queue pairs
-  const status closed{errc::peer_dead, "this rank's transport was closed"};
+  const status closed{errc::peer_dead, "closed here"};  // so short that it needs no memory
   for (auto& p : peers_)
     if (p) end_backlog(*p, p->end ? closed : p->end);
   for (peer* p : lines_)

@@ -10,11 +10,12 @@ namespace {
 using namespace tutti;
 using namespace tutti::test;
 
-std::unique_ptr<tutti_context> make_context(rank_env& env) {
-  auto ctx = std::make_unique<tutti_context>();
+api::owned<tutti_context> make_context(rank_env& env) {
+  auto ctx = api::make_owned<tutti_context>();
   ctx->job.reset(open_job(env).release());
-  ctx->world.ctx = ctx.get();
-  ctx->world.comm = take(communicator::world(*ctx->job, {}), "world");
+  ctx->world = api::make_owned<tutti_team>();
+  ctx->world->ctx = ctx.get();
+  ctx->world->comm = take(communicator::world(*ctx->job, {}), "world");
   ctx->piece = ctx->plain_put = std::uint64_t{1} << 20;
   ctx->plain_result = ctx->peers_need_progress = true;
   return ctx;
@@ -22,13 +23,13 @@ std::unique_ptr<tutti_context> make_context(rank_env& env) {
 
 void expect(tutti_context& ctx, tutti_status_t got, tutti_status_t wanted, where at = where::current()) {
   if (got != wanted) fail(std::string(tutti_strstatus(got)) + ", wanted " + tutti_strstatus(wanted) + ": " +
-                              tutti_error_text(&ctx), at);
+                              tutti_error_text(api::handle_of(&ctx)), at);
 }
 
 tutti_window_t open_window(tutti_context& ctx) {
   void* base;
   tutti_window_t w;
-  expect(ctx, tutti_window_create(&ctx.world, 64, &base, &w), TUTTI_OK);
+  expect(ctx, tutti_window_create(api::handle_of(ctx.world.get()), 64, &base, &w), TUTTI_OK);
   return w;
 }
 
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(errors_are_told_by_the_flush_of_their_rank) {
           expect(*ctx, tutti_flush(w, 1, -1), TUTTI_OK);
         }
         expect(*ctx, tutti_flush(w, 2, -1), TUTTI_PEER_DEAD);
-        if (tutti_error_peer(ctx.get()) != 2) fail("another rank is named");
+        if (tutti_error_peer(api::handle_of(ctx.get())) != 2) fail("another rank is named");
         expect(*ctx, tutti_flush(w, 1, -1), TUTTI_OK);
       }
       env.barrier();
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_flush_that_timed_out_forgets_no_error) {
     if (env.rank == 2) env.die();
     if (env.rank == 0) {
       env.until("death", [&] { return !env.net().health(2).ok(); });
-      expect(*ctx, tutti_quiet(ctx.get(), 0), TUTTI_TIMED_OUT);  // rank 1 computes
+      expect(*ctx, tutti_quiet(api::handle_of(ctx.get()), 0), TUTTI_TIMED_OUT);  // rank 1 computes
       expect(*ctx, tutti_flush(w, 2, -1), TUTTI_PEER_DEAD);
     } else {
       compute(env);

@@ -5,6 +5,8 @@
 #include "api/context.h"
 #include "check.h"
 
+using namespace tutti;
+
 namespace {
 
 void pieces(tutti_window_t w, const unsigned char* mine, uint32_t left, uint32_t right) {
@@ -13,7 +15,7 @@ void pieces(tutti_window_t w, const unsigned char* mine, uint32_t left, uint32_t
     for (std::size_t i = 0; i < sizeof source; ++i)
       source[i] = static_cast<unsigned char>(i * round + tutti_rank(check_ctx));
     const std::size_t bytes = sizeof source - round;  // multiples of a piece and others
-    check_ctx->piece = 16 + round % 9;
+    api::find(check_ctx)->piece = 16 + round % 9;
     tutti_request_t put{}, get{};
     OK(tutti_put_signal(w, right, 64, source, bytes, w, 0, round, TUTTI_SET, &put));
     OK(tutti_wait_signal(w, 0, TUTTI_REACHED, round, left, -1));
@@ -27,8 +29,9 @@ void pieces(tutti_window_t w, const unsigned char* mine, uint32_t left, uint32_t
 }
 
 void registered_memory_only(tutti_window_t w, uint32_t right) {
-  check_ctx->plain_put = 16;
-  check_ctx->plain_result = false;
+  tutti_context* behind = api::find(check_ctx);
+  behind->plain_put = 16;
+  behind->plain_result = false;
   unsigned char data[32] = {};
   uint64_t old = 0;
   OK(tutti_put(w, right, 64, data, 16, nullptr));
