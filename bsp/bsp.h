@@ -16,7 +16,7 @@
  *
  * Errors. A call that breaks a rule below ends the whole program as bsp_abort does: a line on stderr names the process,
  * the call, the value and the rule; every process ends, with a status other than 0. A process that dies ends the program
- * likewise. Calls outside of bsp_begin and bsp_end are errors, but for bsp_init, bsp_nprocs and bsp_abort.
+ * likewise. NULL is taken where nothing is to be read or written, and for bsp_qsize's second argument. Calls outside of bsp_begin and bsp_end are errors, but for bsp_init, bsp_nprocs and bsp_abort.
  *
  * Threads: one thread of a process at a time. */
 #ifndef TUTTI_BSP_H
@@ -101,10 +101,13 @@ TUTTI_BSP_API void bsp_sync(void);
 
 /* From the next superstep on, `address` names an area: in each process the `bytes` bytes that it pushed in this call.
  * All processes push (and pop) in the same order; sizes may differ. An address may be pushed again: then it names the
- * newest area. NULL with 0 bytes: this process has no part in the area and cannot name it. */
+ * newest area. NULL with 0 bytes: this process has no part in the area and cannot name it. A process that pushes or pops
+ * something else than the others is told so in the bsp_sync. */
 TUTTI_BSP_API void bsp_push_reg(const void *address, bsp_size_t bytes);
 
-/* From the next superstep on, the newest area that `address` names is gone. */
+/* From the next superstep on, the newest area that `address` names is gone. NULL, of which a process may have pushed
+ * several, stands for the area that the others pop in the same call; where all pop NULL, for the newest in which all have
+ * NULL. */
 TUTTI_BSP_API void bsp_pop_reg(const void *address);
 
 /* `bytes` from `source`, as they are now, to `offset` in the area that `area` names, at process `pid`. 0 bytes: nothing
@@ -123,7 +126,7 @@ TUTTI_BSP_API void bsp_hpget(bsp_pid_t pid, const void *area, bsp_size_t offset,
 /* --- messages -------------------------------------------------------------------------------------------------- */
 
 /* From the next superstep on, messages that are sent carry tags of *bytes bytes (0 at first). All processes set the
- * same. *bytes becomes what was set before. */
+ * same, or bsp_sync says who did not. *bytes becomes what was set before. */
 TUTTI_BSP_API void bsp_set_tagsize(bsp_size_t *bytes);
 
 /* A message for the queue of process `pid` in the next superstep, in which it must be taken out or is lost. The order of
