@@ -65,6 +65,21 @@ scene get_negative "process $last: bsp_get: the offset is -1"
 scene push_negative "process $last: bsp_push_reg: the size is -1"
 scene push_null "process $last: bsp_push_reg: NULL with 4 bytes"
 scene pop_unknown "process $last: bsp_pop_reg: 0x" 'not registered'
+scene pop_null "process $last: bsp_pop_reg: NULL is not registered"
+scene put_null "process $last: bsp_put: the source of 4 bytes is NULL"
+scene put_null_area "process $last: bsp_put: the area is NULL, which names none"
+scene get_null "process $last: bsp_get: the target of 4 bytes is NULL"
+scene hpput_null "process $last: bsp_hpput: the source of 4 bytes is NULL"
+scene hpget_null "process $last: bsp_hpget: the target of 4 bytes is NULL"
+scene send_null "process $last: bsp_send: the payload of 4 bytes is NULL"
+scene send_null_tag "process $last: bsp_send: the tag of 4 bytes is NULL"
+scene tagsize_null "process $last: bsp_set_tagsize: the size is NULL"
+scene qsize_null "process $last: bsp_qsize: the number of messages is NULL"
+scene get_tag_null "process $last: bsp_get_tag: the status is NULL"
+scene get_tag_null_tag "process $last: bsp_get_tag: the tag of 4 bytes is NULL"
+scene move_null "process $last: bsp_move: the payload of 4 bytes is NULL"
+scene hpmove_null "process $last: bsp_hpmove: the tag is NULL"
+scene hpmove_payload_null "process $last: bsp_hpmove: the payload is NULL"
 scene move_nothing "process $last: bsp_move: the queue is empty"
 scene init_null 'bsp_init: spmd is NULL'
 scene init_twice 'bsp_init: called a second time'
@@ -83,8 +98,15 @@ esac
 TUTTI_BSP_MEMORY_MIB=7 scene received_many 'process 0: bsp_sync: process 0 has ' 'one of 1 bytes from process' '7 MiB' 'TUTTI_BSP_MEMORY_MIB'
 TUTTI_BSP=Q scene put_beyond 'TUTTI_BSP=Q' 'auto|B|H|D|M|R|N'
 if [ "$ranks" -gt 1 ]; then
-  scene pushes_alone 'registered differently in superstep 2'
-  scene pops_alone 'registered differently in superstep 2'
+  scene tags_differ 'set different tag sizes in superstep 2: process' "process $last has 8 bytes" 'has 4 bytes'
+  scene tag_alone 'set different tag sizes in superstep 2: process' "process $last has 6 bytes" 'has 0 bytes'
+  scene tag_and_put 'set different tag sizes in superstep 2: process' "process $last has 6 bytes" 'has 0 bytes'
+  scene pushes_alone 'registered differently in superstep 2' "process $last called bsp_push_reg" 'with 4 bytes' ', which process ' ' did not'
+  scene pops_alone 'registered differently in superstep 2' "process $last called bsp_pop_reg" 'of registration 1' ', which process ' ' did not'
+  scene pops_differ 'registered differently in superstep 2' "process $last called bsp_pop_reg of registration 1 (16 bytes" 'of registration 2 (100000 bytes'
+  scene pop_for_push 'registered differently in superstep 2' "process $last called bsp_pop_reg of registration 2" 'called bsp_push_reg' 'with 4 bytes'
+  scene pop_null_elsewhere "process $last: bsp_sync" 'registered differently in superstep 3' 'NULL' 'registration 2'
+  scene pop_null_nowhere 'in superstep 3 all processes called bsp_pop_reg(NULL)' 'no registration is NULL in all'
   [ "$ranks" -gt 2 ] && scene put_uneven "8 bytes at offset $((8 * last - 8)) of an area of which process $((last - 1)) registered $((8 * last - 8)) bytes"
   scene ends_alone "process $last" 'bsp_end' 'bsp_sync' 'all processes must call the same'
   scene exits "process $last: the process ended without bsp_end"
