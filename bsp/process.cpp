@@ -154,7 +154,8 @@ void process::abort(const char* format, std::va_list values) {
 
 void process::abort(const status& why) { end_all(why.text()); }
 
-// The launcher ends the others. Where there is none that listens, they see this process die.
+// The launcher ends the others, and need not say why: this process did. Where there is none that listens, they see this
+// process die.
 void process::end_all(const std::string& text) {
   std::string line = text;
   while (!line.empty() && line.back() == '\n') line.pop_back();
@@ -163,7 +164,7 @@ void process::end_all(const std::string& text) {
   std::fprintf(stderr, "bsp_abort: %s\n", line.c_str());
   std::fflush(stderr);
   ending_ = true;
-  if (job_) job_->end(EXIT_FAILURE, line);
+  if (job_) job_->end(EXIT_FAILURE, "");
   std::_Exit(EXIT_FAILURE);
 }
 

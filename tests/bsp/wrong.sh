@@ -90,6 +90,14 @@ scene pid_outside 'bsp_pid: called before bsp_begin'
 scene sync_after_end 'bsp_sync: called after bsp_end'
 scene aborts "bsp_abort: process $last: tired at 42"
 scene gives_up "bsp_abort: process $last: weary of 43"
+# One call, one line, whether the launcher hears of the call or of the process's end first.
+if [ "$launcher" = tutti ]; then
+  for name in aborts aborts aborts aborts aborts gives_up put_pid; do
+    scene "$name"
+    case " ${only:-$name} " in *" $name "*) ;; *) continue ;; esac
+    [ "$(wc -l < "$out")" = 1 ] || { echo "FAILED: $name says more than one line:"; failed=1; sed 's/^/    /' "$out"; }
+  done
+fi
 TUTTI_BSP_MEMORY_MIB=2 scene too_large 'bsp_send' '2 MiB' 'TUTTI_BSP_MEMORY_MIB'
 case ${TUTTI_PROVIDER:-shm} in
   shm) ;;  # read where they are
