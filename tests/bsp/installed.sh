@@ -76,6 +76,12 @@ clean bspcc --show -c tiny.c | grep -q -- -ltutti_bsp && fail "bspcc -c names li
 clean bspcc --version > /dev/null || fail "bspcc --version"
 clean bspcc -v > /dev/null 2>&1 || fail "bspcc -v"
 
+# What was compiled against another library's header does not link.
+printf 'void bsp_sync(void);\nint main(void) { bsp_sync(); return 0; }\n' > other.c
+clean bspcc "${flags[@]}" -c other.c
+clean bspcc "${flags[@]}" other.o -o other > out 2>&1 && fail "an object made with another header links"
+grep -q "undefined reference to \`bsp_sync'" out || fail "the linker says: $(cat out)"
+
 # Makefiles of BSPedupack and others for the classic toolset.
 cat > Makefile <<'MAKE'
 CFLAGS = -O3 -flibrary-level 2 -bspfifo 10000 -fcombine-puts -fcombine-puts-buffer 256K,128M,4K $(MORE)
