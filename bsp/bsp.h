@@ -64,16 +64,20 @@ extern "C" {
 /* --- a program and its processes ------------------------------------------------------------------------------- */
 
 /* First statement of main, where the parallel part is not the whole of main but the function `spmd`, which calls
- * bsp_begin first and bsp_end last. Process 0 returns, goes on in main and calls spmd itself; all other processes run
- * spmd now, and end. They have not run what precedes spmd in main, so its argument to bsp_begin counts on process 0
- * only. */
+ * bsp_begin first and bsp_end last. Process 0 returns, goes on in main and calls spmd itself; all other processes wait here
+ * until it does, run spmd, wait again, and end with process 0. They have not run what precedes spmd in main, so its argument
+ * to bsp_begin counts on process 0 only.
+ * A program may have several parallel parts. Process 0 calls bsp_init again before a part that is another function, and
+ * need not for the same one. */
 void bsp_init(void (*spmd)(void), int argc, char **argv) TUTTI_BSP_NAMED(init);
 
-/* Begins the parallel part with as many processes as were started, at most `maxprocs` of process 0 (1 or more).
- * Processes that are too many wait, and end with the program. At most once in a program. */
+/* Begins a parallel part with as many processes as there are, at most `maxprocs` of process 0 (1 or more). Areas, messages
+ * and the tag size are those of this part. Processes that are too many wait for its end. Without bsp_init all processes run
+ * the whole of main, what lies between the parts as well; those that are too many end with the part then, so that later ones
+ * have as many at most. */
 void bsp_begin(bsp_pid_t maxprocs) TUTTI_BSP_SIZED(begin);
 
-/* Ends it. All processes call it, and none ends without. Not a sync: what was put, got or sent since the last one need
+/* Ends the part. All its processes call it, and none ends without. Not a sync: what was put, got or sent since the last one need
  * not happen. */
 void bsp_end(void) TUTTI_BSP_NAMED(end);
 
