@@ -125,6 +125,12 @@ void bsp_hpput(bsp_pid_t pid, const void *source, const void *area, bsp_size_t o
 void bsp_hpget(bsp_pid_t pid, const void *area, bsp_size_t offset, void *target, bsp_size_t bytes)
     TUTTI_BSP_SIZED(hpget);
 
+/* Not of BSPlib, but of MulticoreBSP: a get that is done when the call returns, of bytes as they are at some moment of that
+ * process's superstep. That process gives them when it next waits, in the bsp_sync at the latest; so this call may wait for
+ * what it computes until then. */
+void bsp_direct_get(bsp_pid_t pid, const void *area, bsp_size_t offset, void *target, bsp_size_t bytes)
+    TUTTI_BSP_SIZED(direct_get);
+
 /* --- messages -------------------------------------------------------------------------------------------------- */
 
 /* From the next superstep on, messages that are sent carry tags of *bytes bytes (0 at first). All processes set the

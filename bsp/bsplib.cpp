@@ -62,6 +62,10 @@ void hpget(std::uint32_t pid, const void* area, std::uint64_t offset, void* targ
   guarded("bsp_hpget", [&](engine& e) { return e.hpget(pid, area, offset, target, bytes); });
 }
 
+void direct_get(std::uint32_t pid, const void* area, std::uint64_t offset, void* target, std::uint64_t bytes) {
+  guarded("bsp_direct_get", [&](engine& e) { return e.direct_get(pid, area, offset, target, bytes); });
+}
+
 void push_reg(const void* address, std::uint64_t bytes) {
   guarded("bsp_push_reg", [&](engine& e) { return e.push_reg(address, bytes); });
 }
@@ -165,6 +169,11 @@ void bsp_hpget(int pid, const void* area, int offset, void* target, int bytes) {
         size_of("bsp_hpget", "the size", bytes));
 }
 
+void bsp_direct_get(int pid, const void* area, int offset, void* target, int bytes) {
+  direct_get(static_cast<std::uint32_t>(pid), area, size_of("bsp_direct_get", "the offset", offset), target,
+             size_of("bsp_direct_get", "the size", bytes));
+}
+
 void bsp_set_tagsize(int* bytes) {
   not_null("bsp_set_tagsize", "the size", bytes);
   *bytes = as_int("bsp_set_tagsize", "the size before", set_tagsize(size_of("bsp_set_tagsize", "the size", *bytes)));
@@ -211,6 +220,9 @@ void bsp_wide_hpput(unsigned pid, const void* source, const void* area, std::siz
 }
 void bsp_wide_hpget(unsigned pid, const void* area, std::size_t offset, void* target, std::size_t bytes) {
   hpget(pid, area, offset, target, bytes);
+}
+void bsp_wide_direct_get(unsigned pid, const void* area, std::size_t offset, void* target, std::size_t bytes) {
+  direct_get(pid, area, offset, target, bytes);
 }
 void bsp_wide_set_tagsize(std::size_t* bytes) {
   not_null("bsp_set_tagsize", "the size", bytes);

@@ -13,6 +13,7 @@ void bsp_wide_put(unsigned pid, const void*, const void*, std::size_t offset, st
 void bsp_wide_get(unsigned pid, const void*, std::size_t offset, void*, std::size_t bytes) TUTTI_BSP_NAMED(wide_get);
 void bsp_wide_hpput(unsigned pid, const void*, const void*, std::size_t offset, std::size_t bytes) TUTTI_BSP_NAMED(wide_hpput);
 void bsp_wide_hpget(unsigned pid, const void*, std::size_t offset, void*, std::size_t bytes) TUTTI_BSP_NAMED(wide_hpget);
+void bsp_wide_direct_get(unsigned pid, const void*, std::size_t offset, void*, std::size_t bytes) TUTTI_BSP_NAMED(wide_direct_get);
 void bsp_wide_set_tagsize(std::size_t* bytes) TUTTI_BSP_NAMED(wide_set_tagsize);
 void bsp_wide_send(unsigned pid, const void* tag, const void* payload, std::size_t bytes) TUTTI_BSP_NAMED(wide_send);
 void bsp_wide_qsize(unsigned* messages, std::size_t* payload_bytes) TUTTI_BSP_NAMED(wide_qsize);

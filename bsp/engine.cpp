@@ -207,6 +207,21 @@ bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset,
   return request(call_kind::hpget, pid, address, offset, into, bytes, goes_direct(pid, bytes, lanes_[pid].hp_got));
 }
 
+bool engine::direct_get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
+  constexpr const char* call = "bsp_direct_get";
+  if (!check_pid(call, pid)) return false;
+  if (bytes == 0) return true;
+  std::uint32_t area;
+  if (!check_memory(call, "target", into, bytes) || !find_area(call, pid, address, offset, bytes, area)) return false;
+  if (ledger_) ledger_->note(pid, bytes, false);
+  if (pid == me_) {
+    std::memmove(into, areas_.at(area)->base + offset, bytes);
+    return true;
+  }
+  const status s = direct_gets_->fetch(pid, area, offset, static_cast<std::byte*>(into), bytes);
+  return s.ok() || fail(s.during(call));
+}
+
 // --- messages ----------------------------------------------------------------------------------------------------
 
 // A message lies whole in one chunk where the chunk is read in place, so that it need not be copied there. Elsewhere it

@@ -9,6 +9,7 @@
 //   arena, chain  what is packed for others, in memory they can reach
 //   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
 //   ahead.cpp     hp calls that go at the call     bulk.cpp      large puts: pulled or pushed
+//   direct_get    gets that do not wait for the sync
 //   info_exchange how all learn what is to come    way_forecast  by which way next time
 //   scheme        which of all that is used
 //   placer        puts into their places           messages      the queue of bsp_send
@@ -27,6 +28,7 @@
 #include "bsp/bulk_choice.h"
 #include "bsp/chain.h"
 #include "bsp/checker.h"
+#include "bsp/direct_get.h"
 #include "bsp/info_exchange.h"
 #include "bsp/ledger.h"
 #include "bsp/messages.h"
@@ -119,6 +121,9 @@ class engine final : private record_sink {
   }
   bool hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes);
   bool hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
+
+  // Blocks until the bytes are here.
+  bool direct_get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
 
   // --- messages ------------------------------------------------------------------------------------------------
   bool set_tagsize(std::uint64_t bytes, std::uint64_t& before);
@@ -344,6 +349,7 @@ class engine final : private record_sink {
   budget memory_;
   registrar areas_;
   message_queue queue_{memory_};
+  std::unique_ptr<direct_gets> direct_gets_;  // null: there is one process
   puller puller_;
   bulk_way bulk_way_;
   std::uint64_t hp_bound_ = 0;             // bytes of large hp calls that are packed for one process

@@ -5,7 +5,7 @@ set -eu
 library=$1
 shift
 alike='init end time abort vabort sync pop_reg'
-flavoured='begin nprocs pid push_reg put get hpput hpget set_tagsize send qsize get_tag move hpmove'
+flavoured='begin nprocs pid push_reg put get hpput hpget direct_get set_tagsize send qsize get_tag move hpmove'
 wanted=$({ for f in $alike; do echo "tutti_bsp_$f"; done; for f in $flavoured; do echo "tutti_bsp_$f"; echo "tutti_bsp_wide_$f"; done; } | sort)
 exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { sub("@.*", "", $3); print $3 }' | sort)
 used=$(nm -u "$@" | awk '$1 == "U" && $2 ~ /^tutti_bsp_/ { sub("@.*", "", $2); print $2 }' | sort -u)

@@ -211,6 +211,35 @@ static void hp_operations(void) {
   bsp_sync();
 }
 
+/* A direct get sees what the last sync wrote, of a process that is still in it, that computes, or waits in the next one. */
+static void direct_gets_come_at_once(void) {
+  enum { n = 20000 };
+  static int far[n], got[n];
+  int round, mine;
+  for (int i = 0; i < n; ++i) far[i] = 1000 * s + i;
+  bsp_push_reg(far, SIZE(sizeof far));
+  bsp_sync();
+  for (int t = 0; t < p; ++t) {
+    bsp_direct_get((bsp_pid_t)right(t), far, SIZE(sizeof *far), got, SIZE(sizeof far - sizeof *far));
+    for (int i = 0; i < n - 1; ++i) CHECK(got[i] == 1000 * right(t) + i + 1);
+  }
+  bsp_sync();
+  for (round = 0; round < 100; ++round) {
+    mine = round + s;
+    bsp_put((bsp_pid_t)right(1), &mine, far, 0, SIZE(sizeof mine));
+    bsp_put((bsp_pid_t)right(1), &mine, far, SIZE(sizeof far - sizeof mine), SIZE(sizeof mine));
+    bsp_sync();
+    if ((round + s) % 3 == 0) continue; /* is asked only */
+    for (int t = 1; t <= p; ++t) {
+      bsp_direct_get((bsp_pid_t)right(t), far, SIZE(sizeof far - sizeof mine), got, SIZE(sizeof *got));
+      CHECK(*got == round + right(t + p - 1));
+    }
+  }
+  bsp_direct_get((bsp_pid_t)right(1), far, 0, NULL, 0);
+  bsp_pop_reg(far);
+  bsp_sync();
+}
+
 static void count(bsp_nprocs_t messages, bsp_size_t bytes) {
   bsp_nprocs_t m;
   bsp_size_t b;
@@ -342,6 +371,7 @@ static void part(void) {
   puts_to_one_place_give_one_of_the_values(30000);
   sizes_differ_between_processes();
   hp_operations();
+  direct_gets_come_at_once();
   messages();
   messages_stay_until_the_next_sync();
   many_areas();

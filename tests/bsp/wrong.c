@@ -46,6 +46,8 @@ int main(int argc, char **argv) {
     if (!strcmp(scene, "get_beyond")) bsp_get(next, a, 16, &b, 1);
     if (!strcmp(scene, "hpput_beyond")) bsp_hpput(next, &b, a, 13, sizeof b);
     if (!strcmp(scene, "hpget_beyond")) bsp_hpget(next, a, 16, &b, 1);
+    if (!strcmp(scene, "direct_get_beyond")) bsp_direct_get(next, a, 16, &b, 1);
+    if (!strcmp(scene, "direct_get_null")) bsp_direct_get(next, a, 0, NULL, 4);
     if (!strcmp(scene, "put_large")) bsp_put(next, source, large, 8, sizeof large);
     if (!strcmp(scene, "hpput_large")) bsp_hpput(next, source, large, 8, sizeof large);
     if (!strcmp(scene, "get_large")) bsp_get(next, large, 8, source, sizeof large);

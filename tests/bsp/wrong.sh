@@ -45,6 +45,7 @@ beyond put_far_beyond bsp_put '4 bytes at offset 2147483647' 16
 beyond get_beyond bsp_get '1 bytes at offset 16' 16
 beyond hpput_beyond bsp_hpput '4 bytes at offset 13' 16
 beyond hpget_beyond bsp_hpget '1 bytes at offset 16' 16
+beyond direct_get_beyond bsp_direct_get '1 bytes at offset 16' 16
 beyond put_large bsp_put '100000 bytes at offset 8' 100000
 beyond hpput_large bsp_hpput '100000 bytes at offset 8' 100000
 beyond get_large bsp_get '100000 bytes at offset 8' 100000
@@ -71,6 +72,7 @@ scene put_null_area "process $last: bsp_put: the area is NULL, which names none"
 scene get_null "process $last: bsp_get: the target of 4 bytes is NULL"
 scene hpput_null "process $last: bsp_hpput: the source of 4 bytes is NULL"
 scene hpget_null "process $last: bsp_hpget: the target of 4 bytes is NULL"
+scene direct_get_null "process $last: bsp_direct_get: the target of 4 bytes is NULL"
 scene send_null "process $last: bsp_send: the payload of 4 bytes is NULL"
 scene send_null_tag "process $last: bsp_send: the tag of 4 bytes is NULL"
 scene tagsize_null "process $last: bsp_set_tagsize: the size is NULL"
