@@ -262,7 +262,10 @@ class engine final : private record_sink {
   bool extend(const char* call, chain&, stage, bool in_place, std::uint64_t wanted);
 
   // registrations.cpp
-  bool announces() const noexcept { return areas_.changed() || next_tag_ != sent_tag_; }  // something that all change alike
+  // Whether a chunk tells what all change alike, though there is nothing else in it.
+  bool announces(std::uint32_t from, std::uint32_t to) const noexcept {
+    return areas_.changed() || (next_tag_ != sent_tag_ && to == (from + 1) % size_);
+  }
   bool tell_changes(const char* call);
   status on_changes(std::uint32_t from, const changes_head&, const std::byte* calls) override;
   status check_first(std::uint32_t pid, const chunk_head&);

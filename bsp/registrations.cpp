@@ -7,8 +7,9 @@
 // differs. Puts that come before the record are of areas on which all agreed in an earlier superstep, so they are right in
 // any case.
 //
-// The tag size. The first chunk of what a process puts and sends carries the size that it has set. Who changes it, or
-// registers anything, has such a chunk for everybody; who has none has changed nothing.
+// The tag size. The first chunk of what a process puts and sends carries the size that it has set. Who changes it has such a
+// chunk for the next process at least, and who has none for that one has changed nothing. So each compares with the one before
+// it, and where no two neighbours differ, no two processes do.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -127,7 +127,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
     flags |= has_requests;
   }
   l.data.seal(*arena_, stage::data);
-  if (head.next || head.used.bytes > sizeof head || announces()) flags |= has_data;
+  if (head.next || head.used.bytes > sizeof head || announces(me_, pid)) flags |= has_data;
   if (pid == me_) p.info = make_info(epoch_, flags);
   p.sending = stage::requests;
   p.next = flags & has_requests ? l.requests.first() : 0;
@@ -258,7 +258,6 @@ bool engine::offer_infos() noexcept {
 // Whether all ended the superstep in the same way.
 status engine::agree(bool leaving) {
   ends_asked_ = false;
-  const bool announced = announces();
   for (std::uint32_t i = 0; i < size_; ++i) {
     const std::uint8_t flags = flags_of(peers_[i].info);
     ends_asked_ = ends_asked_ || (flags & asks_end);
@@ -266,7 +265,7 @@ status engine::agree(bool leaving) {
       return {errc::invalid, "process " + std::to_string(i) + " called " + (leaving ? "bsp_sync" : "bsp_end") +
                                  " while process " + std::to_string(me_) + " called " +
                                  (leaving ? "bsp_end" : "bsp_sync") + "; all processes must call the same", peers_[i].rank};
-    if (announced && !(flags & has_data)) return silent(i);
+    if (!(flags & has_data) && announces(i, me_)) return silent(i);
   }
   return {};
 }
