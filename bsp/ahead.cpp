@@ -177,31 +177,28 @@ bool engine::offer_ends() noexcept {
 
 // The parts of areas that are about to be registered, to all that take hp calls ahead. What cannot be added is not told.
 bool engine::tell_areas(const char* call) {
-  bool ok = true;
-  if (any_ahead_) areas_.each_pushed([&](std::uint32_t number, const void* address, std::uint64_t bytes) {
-    if (!ok || bytes == 0) return;
-    auto* const base = static_cast<std::byte*>(const_cast<void*>(address));
-    const auto id = job_.net().add({base, bytes});
-    if (!id) return;
-    registrations_.push_back({number, base, bytes, *id});
+  if (!any_ahead_) return true;
+  for (const registrar::change& c : areas_.pending()) {
+    if (!c.pushes || areas_.area_of(c).bytes == 0) continue;
+    const area& a = areas_.area_of(c);
+    const auto id = job_.net().add({a.base, a.bytes});
+    if (!id) continue;
+    registrations_.push_back({c.number, a.base, a.bytes, *id});
     const auto key = job_.net().key(*id);
-    if (!key) return;
+    if (!key) continue;
     const std::uint64_t needed = sizeof(area_head) + round_up(key->size(), 4);
-    const area_head h{area_mark, number, static_cast<std::uint32_t>(key->size())};
-    for (std::uint32_t i = 0; ok && i < size_; ++i) {
+    const area_head h{area_mark, c.number, static_cast<std::uint32_t>(key->size())};
+    for (std::uint32_t i = 0; i < size_; ++i) {
       if (i == me_ || !peers_[i].takes_ahead) continue;
       lane& l = lanes_[i];
       close_run(l);
-      if (l.data.room() < needed && !extend(call, l.data, stage::data, peers_[i].reads_me, needed)) {
-        ok = false;
-        break;
-      }
+      if (l.data.room() < needed && !extend(call, l.data, stage::data, peers_[i].reads_me, needed)) return false;
       std::memcpy(l.data.at, &h, sizeof h);
       std::memcpy(l.data.at + sizeof h, key->data(), key->size());
       l.data.at += needed;
     }
-  });
-  return ok;
+  }
+  return true;
 }
 
 // A number that is registered now has no area before it: that one was popped in an earlier superstep, and forgotten.

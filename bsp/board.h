@@ -1,5 +1,5 @@
 // The board: memory of every process that the others write into or read, laid out alike in all. It holds the info
-// words, the introductions of new channels, and the first chunk that this process packs for each of the others, which
+// words, the introductions of new channels, direct gets, and the first chunk that this process packs for each of the others, which
 // most supersteps never go beyond.
 //
 // Where a peer's memory cannot be read in place, its first chunk comes into a second board, which only exists if there is
@@ -16,6 +16,8 @@ struct board_layout {
   static constexpr std::uint32_t key_room = 512;   // of a region's key in the directory, with 4 bytes of length
   static constexpr std::uint32_t mail_room = 1024; // of a channel's introduction, with 8 bytes of length
 
+  static constexpr std::uint32_t request_bytes = 32, piece_bytes = 16384;  // of direct gets
+
   std::uint32_t processes;
 
   std::uint32_t chunk_bytes() const noexcept { return processes <= 128 ? 4096 : 1024; }
@@ -23,6 +25,8 @@ struct board_layout {
 
   // Who writes each:
   static constexpr std::uint64_t finished() noexcept { return 0; }  // its owner: supersteps that it has finished
+  static constexpr std::uint64_t requests() noexcept { return 8; }  // anybody: direct gets that it is asked for
+  static constexpr std::uint64_t landed() noexcept { return 16; }   // who is asked: pieces of its own that have come
   std::uint64_t info(unsigned half, std::uint32_t from) const noexcept { return 64 + half * words() + 8ull * from; }
   std::uint64_t answer(std::uint32_t from) const noexcept { return 64 + 2 * words() + 8ull * from; }
   std::uint64_t end(std::uint32_t from) const noexcept { return 64 + 3 * words() + 8ull * from; }  // its finished()
@@ -35,7 +39,14 @@ struct board_layout {
   std::uint64_t chunk(unsigned half, std::uint32_t to) const noexcept {  // its owner
     return round_up(mail_in(2 * processes), 4096) + (half * std::uint64_t{processes} + to) * chunk_bytes();
   }
-  std::uint64_t bytes() const noexcept { return chunk(2, 0); }
+  std::uint64_t request_word(std::uint32_t from) const noexcept { return chunk(2, 0) + 8ull * from; }
+  std::uint64_t request_in(std::uint32_t from) const noexcept {
+    return request_word(0) + words() + std::uint64_t{from} * request_bytes;
+  }
+  std::uint64_t request_out() const noexcept { return request_in(processes); }  // its owner
+  std::uint64_t landing() const noexcept { return round_up(request_in(processes + 1), 64); }  // who is asked
+  std::uint64_t answer_out() const noexcept { return landing() + piece_bytes; }  // its owner
+  std::uint64_t bytes() const noexcept { return answer_out() + piece_bytes; }
 
   // The second board: chunks that come with an info word.
   std::uint64_t eager(unsigned half, std::uint32_t from) const noexcept {

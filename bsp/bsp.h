@@ -16,46 +16,42 @@
  *
  * Errors. A call that breaks a rule below ends the whole program as bsp_abort does: a line on stderr names the process,
  * the call, the value and the rule; every process ends, with a status other than 0. A process that dies ends the program
- * likewise. Calls outside of bsp_begin and bsp_end are errors, but for bsp_init, bsp_nprocs and bsp_abort.
+ * likewise. NULL is taken where nothing is to be read or written, and for bsp_qsize's second argument. Calls outside of
+ * bsp_begin and bsp_end are errors, but for bsp_init, bsp_nprocs and bsp_abort.
+ *
+ * <stdio.h> and <stdint.h> come with this header, as with those of other BSP libraries; define BSP_BARE to keep them out.
+ * In object files the functions have names of their own, tutti_bsp_put for bsp_put, so that a file which was compiled
+ * against another library's bsp.h does not link, instead of reading arguments of other types.
  *
  * Threads: one thread of a process at a time. */
 #ifndef TUTTI_BSP_H
 #define TUTTI_BSP_H
 #include <stdarg.h>
 #include <stddef.h>
+#ifndef BSP_BARE
+#include <stdint.h>
+#include <stdio.h>
+#endif
 
 #if defined(__GNUC__)
-#define TUTTI_BSP_API __attribute__((visibility("default")))
+#define TUTTI_BSP_SYMBOL(text) __asm__("tutti_bsp_" text) __attribute__((visibility("default")))
+#define TUTTI_BSP_NAMED(name) TUTTI_BSP_SYMBOL(#name)
 #define TUTTI_BSP_FORMAT(text, first) __attribute__((format(printf, text, first)))
 #define TUTTI_BSP_NORETURN __attribute__((noreturn))
 #else
-#define TUTTI_BSP_API
-#define TUTTI_BSP_FORMAT(text, first)
-#define TUTTI_BSP_NORETURN
+#error "bsp.h needs a compiler that takes GNU's assembler names for functions, as GCC and Clang do"
 #endif
 
 #ifdef BSP_WIDE
 typedef unsigned int bsp_pid_t;
 typedef unsigned int bsp_nprocs_t;
 typedef size_t bsp_size_t;
-#define bsp_begin bsp_wide_begin
-#define bsp_nprocs bsp_wide_nprocs
-#define bsp_pid bsp_wide_pid
-#define bsp_push_reg bsp_wide_push_reg
-#define bsp_put bsp_wide_put
-#define bsp_get bsp_wide_get
-#define bsp_hpput bsp_wide_hpput
-#define bsp_hpget bsp_wide_hpget
-#define bsp_set_tagsize bsp_wide_set_tagsize
-#define bsp_send bsp_wide_send
-#define bsp_qsize bsp_wide_qsize
-#define bsp_get_tag bsp_wide_get_tag
-#define bsp_move bsp_wide_move
-#define bsp_hpmove bsp_wide_hpmove
+#define TUTTI_BSP_SIZED(name) TUTTI_BSP_SYMBOL("wide_" #name)
 #else
 typedef int bsp_pid_t;
 typedef int bsp_nprocs_t;
 typedef int bsp_size_t;
+#define TUTTI_BSP_SIZED(name) TUTTI_BSP_SYMBOL(#name)
 #endif
 
 /* Not of BSPlib: MulticoreBSP's name for a send without buffers, which a send with them may stand for. */
@@ -68,81 +64,96 @@ extern "C" {
 /* --- a program and its processes ------------------------------------------------------------------------------- */
 
 /* First statement of main, where the parallel part is not the whole of main but the function `spmd`, which calls
- * bsp_begin first and bsp_end last. Process 0 returns, goes on in main and calls spmd itself; all other processes run
- * spmd now, and end. They have not run what precedes spmd in main, so its argument to bsp_begin counts on process 0
- * only. */
-TUTTI_BSP_API void bsp_init(void (*spmd)(void), int argc, char **argv);
+ * bsp_begin first and bsp_end last. Process 0 returns, goes on in main and calls spmd itself; all other processes wait here
+ * until it does, run spmd, wait again, and end with process 0. They have not run what precedes spmd in main, so its argument
+ * to bsp_begin counts on process 0 only.
+ * A program may have several parallel parts. Process 0 calls bsp_init again before a part that is another function, and
+ * need not for the same one. */
+void bsp_init(void (*spmd)(void), int argc, char **argv) TUTTI_BSP_NAMED(init);
 
-/* Begins the parallel part with as many processes as were started, at most `maxprocs` of process 0 (1 or more).
- * Processes that are too many wait, and end with the program. At most once in a program. */
-TUTTI_BSP_API void bsp_begin(bsp_pid_t maxprocs);
+/* Begins a parallel part with as many processes as there are, at most `maxprocs` of process 0 (1 or more). Areas, messages
+ * and the tag size are those of this part. Processes that are too many wait for its end. Without bsp_init all processes run
+ * the whole of main, what lies between the parts as well; those that are too many end with the part then, so that later ones
+ * have as many at most. */
+void bsp_begin(bsp_pid_t maxprocs) TUTTI_BSP_SIZED(begin);
 
-/* Ends it. All processes call it, and none ends without. Not a sync: what was put, got or sent since the last one need
+/* Ends the part. All its processes call it, and none ends without. Not a sync: what was put, got or sent since the last one need
  * not happen. */
-TUTTI_BSP_API void bsp_end(void);
+void bsp_end(void) TUTTI_BSP_NAMED(end);
 
 /* Processes of the parallel part; outside of it, how many there can be. */
-TUTTI_BSP_API bsp_nprocs_t bsp_nprocs(void);
+bsp_nprocs_t bsp_nprocs(void) TUTTI_BSP_SIZED(nprocs);
 
 /* This one's number, from 0. */
-TUTTI_BSP_API bsp_pid_t bsp_pid(void);
+bsp_pid_t bsp_pid(void) TUTTI_BSP_SIZED(pid);
 
 /* Seconds since bsp_begin, of this process's clock. */
-TUTTI_BSP_API double bsp_time(void);
+double bsp_time(void) TUTTI_BSP_NAMED(time);
 
 /* Ends the whole program from any process at any time, with a message as of printf. Does not return. */
-TUTTI_BSP_API void bsp_abort(const char *format, ...) TUTTI_BSP_FORMAT(1, 2) TUTTI_BSP_NORETURN;
-TUTTI_BSP_API void bsp_vabort(const char *format, va_list values) TUTTI_BSP_NORETURN;
+void bsp_abort(const char *format, ...) TUTTI_BSP_NAMED(abort) TUTTI_BSP_FORMAT(1, 2) TUTTI_BSP_NORETURN;
+void bsp_vabort(const char *format, va_list values) TUTTI_BSP_NAMED(vabort) TUTTI_BSP_NORETURN;
 
 /* Ends the superstep. Costs about a barrier where nobody communicated. */
-TUTTI_BSP_API void bsp_sync(void);
+void bsp_sync(void) TUTTI_BSP_NAMED(sync);
 
 /* --- memory of other processes --------------------------------------------------------------------------------- */
 
 /* From the next superstep on, `address` names an area: in each process the `bytes` bytes that it pushed in this call.
  * All processes push (and pop) in the same order; sizes may differ. An address may be pushed again: then it names the
- * newest area. NULL with 0 bytes: this process has no part in the area and cannot name it. */
-TUTTI_BSP_API void bsp_push_reg(const void *address, bsp_size_t bytes);
+ * newest area. NULL with 0 bytes: this process has no part in the area and cannot name it. A process that pushes or pops
+ * something else than the others is told so in the bsp_sync. */
+void bsp_push_reg(const void *address, bsp_size_t bytes) TUTTI_BSP_SIZED(push_reg);
 
-/* From the next superstep on, the newest area that `address` names is gone. */
-TUTTI_BSP_API void bsp_pop_reg(const void *address);
+/* From the next superstep on, the newest area that `address` names is gone. NULL, of which a process may have pushed
+ * several, stands for the area that the others pop in the same call; where all pop NULL, for the newest in which all have
+ * NULL. */
+void bsp_pop_reg(const void *address) TUTTI_BSP_NAMED(pop_reg);
 
 /* `bytes` from `source`, as they are now, to `offset` in the area that `area` names, at process `pid`. 0 bytes: nothing
  * happens. The range must lie inside what that process registered. */
-TUTTI_BSP_API void bsp_put(bsp_pid_t pid, const void *source, const void *area, bsp_size_t offset, bsp_size_t bytes);
+void bsp_put(bsp_pid_t pid, const void *source, const void *area, bsp_size_t offset, bsp_size_t bytes) TUTTI_BSP_SIZED(put);
 
 /* `bytes` from `offset` in the area at process `pid`, as they are at the end of the superstep, to `target`. */
-TUTTI_BSP_API void bsp_get(bsp_pid_t pid, const void *area, bsp_size_t offset, void *target, bsp_size_t bytes);
+void bsp_get(bsp_pid_t pid, const void *area, bsp_size_t offset, void *target, bsp_size_t bytes) TUTTI_BSP_SIZED(get);
 
 /* The same without buffers: the source must not change, and the target not be used, until the end of the superstep. The
  * data move from the call on, at any time until then; where the two processes share memory, in the sync, which costs less
  * there. */
-TUTTI_BSP_API void bsp_hpput(bsp_pid_t pid, const void *source, const void *area, bsp_size_t offset, bsp_size_t bytes);
-TUTTI_BSP_API void bsp_hpget(bsp_pid_t pid, const void *area, bsp_size_t offset, void *target, bsp_size_t bytes);
+void bsp_hpput(bsp_pid_t pid, const void *source, const void *area, bsp_size_t offset, bsp_size_t bytes)
+    TUTTI_BSP_SIZED(hpput);
+void bsp_hpget(bsp_pid_t pid, const void *area, bsp_size_t offset, void *target, bsp_size_t bytes)
+    TUTTI_BSP_SIZED(hpget);
+
+/* Not of BSPlib, but of MulticoreBSP: a get that is done when the call returns, of bytes as they are at some moment of that
+ * process's superstep. That process gives them when it next waits, in the bsp_sync at the latest; so this call may wait for
+ * what it computes until then. */
+void bsp_direct_get(bsp_pid_t pid, const void *area, bsp_size_t offset, void *target, bsp_size_t bytes)
+    TUTTI_BSP_SIZED(direct_get);
 
 /* --- messages -------------------------------------------------------------------------------------------------- */
 
 /* From the next superstep on, messages that are sent carry tags of *bytes bytes (0 at first). All processes set the
- * same. *bytes becomes what was set before. */
-TUTTI_BSP_API void bsp_set_tagsize(bsp_size_t *bytes);
+ * same, or bsp_sync says who did not. *bytes becomes what was set before. */
+void bsp_set_tagsize(bsp_size_t *bytes) TUTTI_BSP_SIZED(set_tagsize);
 
 /* A message for the queue of process `pid` in the next superstep, in which it must be taken out or is lost. The order of
  * messages in a queue means nothing. Tag and payload are as they are now. */
-TUTTI_BSP_API void bsp_send(bsp_pid_t pid, const void *tag, const void *payload, bsp_size_t bytes);
+void bsp_send(bsp_pid_t pid, const void *tag, const void *payload, bsp_size_t bytes) TUTTI_BSP_SIZED(send);
 
 /* Messages that are in my queue, and the sum of their payloads (may be NULL). */
-TUTTI_BSP_API void bsp_qsize(bsp_nprocs_t *messages, bsp_size_t *payload_bytes);
+void bsp_qsize(bsp_nprocs_t *messages, bsp_size_t *payload_bytes) TUTTI_BSP_SIZED(qsize);
 
 /* The tag of the first message, and in *status the bytes of its payload; -1 (the largest value, if wide) where the queue
  * is empty. */
-TUTTI_BSP_API void bsp_get_tag(bsp_size_t *status, void *tag);
+void bsp_get_tag(bsp_size_t *status, void *tag) TUTTI_BSP_SIZED(get_tag);
 
 /* At most `most` bytes of the first message's payload to `payload`; the message leaves the queue, which was not empty. */
-TUTTI_BSP_API void bsp_move(void *payload, bsp_size_t most);
+void bsp_move(void *payload, bsp_size_t most) TUTTI_BSP_SIZED(move);
 
 /* The same without a copy: where tag and payload lie, aligned for any type, until the next bsp_sync. Returns the bytes of
  * the payload; -1 where the queue is empty. */
-TUTTI_BSP_API bsp_size_t bsp_hpmove(void **tag, void **payload);
+bsp_size_t bsp_hpmove(void **tag, void **payload) TUTTI_BSP_SIZED(hpmove);
 
 #ifdef __cplusplus
 }

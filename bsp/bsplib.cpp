@@ -1,6 +1,7 @@
 // BSPlib's functions, in both flavours, upon the engine of this process.
 #include "bsp/bsplib.h"
 
+#include <algorithm>
 #include <climits>
 #include <exception>
 
@@ -37,6 +38,14 @@ int as_int(const char* call, const char* what, std::uint64_t n) {
   return static_cast<int>(n);
 }
 
+void not_null(const char* call, const char* what, const void* p) {
+  if (!p) self().broken(call, "%s is NULL", what);
+}
+
+void not_null(const char* call, const char* what, const void* p, std::uint64_t bytes) {
+  if (!p && bytes > 0) self().broken(call, "%s of %llu bytes is NULL", what, static_cast<unsigned long long>(bytes));
+}
+
 void put(std::uint32_t pid, const void* source, const void* area, std::uint64_t offset, std::uint64_t bytes) {
   guarded("bsp_put", [&](engine& e) { return e.put(pid, source, area, offset, bytes); });
 }
@@ -51,6 +60,10 @@ void hpput(std::uint32_t pid, const void* source, const void* area, std::uint64_
 
 void hpget(std::uint32_t pid, const void* area, std::uint64_t offset, void* target, std::uint64_t bytes) {
   guarded("bsp_hpget", [&](engine& e) { return e.hpget(pid, area, offset, target, bytes); });
+}
+
+void direct_get(std::uint32_t pid, const void* area, std::uint64_t offset, void* target, std::uint64_t bytes) {
+  guarded("bsp_direct_get", [&](engine& e) { return e.direct_get(pid, area, offset, target, bytes); });
 }
 
 void push_reg(const void* address, std::uint64_t bytes) {
@@ -69,10 +82,14 @@ std::uint64_t set_tagsize(std::uint64_t bytes) {
 
 const tutti::bsp::message* first(const char* call) { return self().inside(call).queue().front(); }
 
-bool get_tag(std::uint64_t& bytes, void* tag) {
+// Never more than the tag size in force, whatever came.
+bool get_tag(const void* status, std::uint64_t& bytes, void* tag) {
   const auto* m = first("bsp_get_tag");
+  not_null("bsp_get_tag", "the status", status);
   if (!m) return false;
-  if (m->tag_bytes) std::memcpy(tag, m->tag, m->tag_bytes);
+  const auto n = std::min<std::uint64_t>(m->tag_bytes, self().inside("bsp_get_tag").tag_bytes());
+  not_null("bsp_get_tag", "the tag", tag, n);
+  if (n) std::memcpy(tag, m->tag, n);
   bytes = m->bytes;
   return true;
 }
@@ -80,12 +97,16 @@ bool get_tag(std::uint64_t& bytes, void* tag) {
 void move(void* payload, std::uint64_t most) {
   const auto* m = first("bsp_move");
   if (!m) self().broken("bsp_move", "the queue is empty; bsp_qsize tells how many messages there are");
-  if (const auto n = m->bytes < most ? m->bytes : most) std::memcpy(payload, m->payload, n);
+  const auto n = std::min(m->bytes, most);
+  not_null("bsp_move", "the payload", payload, n);
+  if (n) std::memcpy(payload, m->payload, n);
   self().inside("bsp_move").queue().pop();
 }
 
 bool hpmove(std::uint64_t& bytes, void** tag, void** payload) {
   const auto* m = first("bsp_hpmove");
+  not_null("bsp_hpmove", "the tag", tag);
+  not_null("bsp_hpmove", "the payload", payload);
   if (!m) return false;
   *tag = const_cast<std::byte*>(m->tag);
   *payload = const_cast<std::byte*>(m->payload);
@@ -148,7 +169,13 @@ void bsp_hpget(int pid, const void* area, int offset, void* target, int bytes) {
         size_of("bsp_hpget", "the size", bytes));
 }
 
+void bsp_direct_get(int pid, const void* area, int offset, void* target, int bytes) {
+  direct_get(static_cast<std::uint32_t>(pid), area, size_of("bsp_direct_get", "the offset", offset), target,
+             size_of("bsp_direct_get", "the size", bytes));
+}
+
 void bsp_set_tagsize(int* bytes) {
+  not_null("bsp_set_tagsize", "the size", bytes);
   *bytes = as_int("bsp_set_tagsize", "the size before", set_tagsize(size_of("bsp_set_tagsize", "the size", *bytes)));
 }
 
@@ -158,13 +185,14 @@ void bsp_send(int pid, const void* tag, const void* payload, int bytes) {
 
 void bsp_qsize(int* messages, int* payload_bytes) {
   auto& queue = self().inside("bsp_qsize").queue();
+  not_null("bsp_qsize", "the number of messages", messages);
   *messages = as_int("bsp_qsize", "the number of messages", queue.count());
   if (payload_bytes) *payload_bytes = as_int("bsp_qsize", "the sum of the payloads", queue.payload_bytes());
 }
 
 void bsp_get_tag(int* status, void* tag) {
   std::uint64_t bytes;
-  *status = get_tag(bytes, tag) ? as_int("bsp_get_tag", "the payload", bytes) : -1;
+  *status = get_tag(status, bytes, tag) ? as_int("bsp_get_tag", "the payload", bytes) : -1;
 }
 
 void bsp_move(void* payload, int most) { move(payload, size_of("bsp_move", "the size", most)); }
@@ -193,13 +221,20 @@ void bsp_wide_hpput(unsigned pid, const void* source, const void* area, std::siz
 void bsp_wide_hpget(unsigned pid, const void* area, std::size_t offset, void* target, std::size_t bytes) {
   hpget(pid, area, offset, target, bytes);
 }
-void bsp_wide_set_tagsize(std::size_t* bytes) { *bytes = set_tagsize(*bytes); }
+void bsp_wide_direct_get(unsigned pid, const void* area, std::size_t offset, void* target, std::size_t bytes) {
+  direct_get(pid, area, offset, target, bytes);
+}
+void bsp_wide_set_tagsize(std::size_t* bytes) {
+  not_null("bsp_set_tagsize", "the size", bytes);
+  *bytes = set_tagsize(*bytes);
+}
 void bsp_wide_send(unsigned pid, const void* tag, const void* payload, std::size_t bytes) {
   send(pid, tag, payload, bytes);
 }
 
 void bsp_wide_qsize(unsigned* messages, std::size_t* payload_bytes) {
   auto& queue = self().inside("bsp_qsize").queue();
+  not_null("bsp_qsize", "the number of messages", messages);
   if (queue.count() > UINT_MAX) self().broken("bsp_qsize", "%zu messages, more than an unsigned holds", queue.count());
   *messages = static_cast<unsigned>(queue.count());
   if (payload_bytes) *payload_bytes = queue.payload_bytes();
@@ -207,7 +242,7 @@ void bsp_wide_qsize(unsigned* messages, std::size_t* payload_bytes) {
 
 void bsp_wide_get_tag(std::size_t* status, void* tag) {
   std::uint64_t bytes;
-  *status = get_tag(bytes, tag) ? bytes : ~std::size_t{0};
+  *status = get_tag(status, bytes, tag) ? bytes : ~std::size_t{0};
 }
 
 void bsp_wide_move(void* payload, std::size_t most) { move(payload, most); }

@@ -29,6 +29,11 @@ bool engine::check_pid(const char* call, std::uint32_t pid) {
                           number(size_ - 1));
 }
 
+bool engine::check_memory(const char* call, const char* what, const void* at, std::uint64_t bytes) {
+  if (at || bytes == 0) [[likely]] return true;
+  return broken(call, std::string("the ") + what + " of " + number(bytes) + " bytes is NULL");
+}
+
 void engine::watch(ledger* l, const std::function<void(const std::string&)>& check) {
   ledger_ = l;
   checker_ = check ? std::make_unique<checker>(team_, areas_, check) : nullptr;
@@ -43,26 +48,11 @@ void engine::saw(call_kind kind, std::uint32_t pid, const void* mine, std::uint3
 
 // --- areas -------------------------------------------------------------------------------------------------------
 
-bool engine::push_reg(const void* address, std::uint64_t bytes) {
-  if (!address && bytes > 0)
-    return broken("bsp_push_reg", "NULL with " + number(bytes) + " bytes; a process without a part in an area "
-                                  "registers NULL with 0 bytes");
-  areas_.push(address, bytes);
-  if (checker_) checker_->pushed();
-  return true;
-}
-
-bool engine::pop_reg(const void* address) {
-  if (areas_.pop(address)) {
-    if (checker_) checker_->popped();
-    return true;
-  }
-  return broken("bsp_pop_reg", hex(address) + " is not registered; pop what was pushed, by the same address");
-}
-
 bool engine::find_area(const char* call, std::uint32_t pid, const void* address, std::uint64_t offset,
                        std::uint64_t bytes, std::uint32_t& area) {
-  area = address ? areas_.find(address) : registrar::no_area;
+  if (!address)
+    return broken(call, "the area is NULL, which names none; a process with NULL in an area has no part in it and cannot name it");
+  area = areas_.find(address);
   if (area == registrar::no_area)
     return broken(call, hex(address) + " is not registered; bsp_push_reg takes effect at the next bsp_sync");
   const std::uint64_t there = areas_.bytes_at(area, pid);
@@ -70,39 +60,6 @@ bool engine::find_area(const char* call, std::uint32_t pid, const void* address,
   return broken(call, number(bytes) + " bytes at offset " + number(offset) + " of an area of which process " +
                           number(pid) + " registered " + number(there) + " bytes; " +
                           (there ? "it must stay inside them" : "it has no part in the area"));
-}
-
-// Everyone learns how much everyone has of the new areas.
-bool engine::tell_sizes(const char* call) {
-  const std::uint32_t pushes = areas_.pushes();
-  for (std::uint32_t pid = 0; pid < size_; ++pid) {
-    lane& l = lanes_[pid];
-    if (pid == me_) continue;
-    close_run(l);
-    for (std::uint32_t first = 0; first < pushes;) {
-      const std::uint64_t all = sizeof(sizes_head) + std::uint64_t{8} * (pushes - first);
-      if (l.data.room() < sizeof(sizes_head) + 8 && !extend(call, l.data, stage::data, peers_[pid].reads_me, all)) return false;
-      const auto count = static_cast<std::uint32_t>((std::min<std::uint64_t>(l.data.room(), all) - sizeof(sizes_head)) / 8);
-      const sizes_head h{sizes_mark, first, count};
-      std::memcpy(l.data.at, &h, sizeof h);
-      l.data.at += sizeof h;
-      for (const std::uint32_t end = first + count; first < end; ++first, l.data.at += 8) {
-        const std::uint64_t bytes = areas_.pushed_bytes(first);
-        std::memcpy(l.data.at, &bytes, sizeof bytes);
-      }
-    }
-  }
-  return true;
-}
-
-status engine::on_sizes(std::uint32_t from, const sizes_head& h, const std::byte* sizes) {
-  if (h.count > areas_.pushes() || h.first > areas_.pushes() - h.count) return differ(from);
-  for (std::uint32_t i = 0; i < h.count; ++i) {
-    std::uint64_t bytes;
-    std::memcpy(&bytes, sizes + std::size_t{8} * i, sizeof bytes);
-    areas_.hear(h.first + i, from, size_, bytes);
-  }
-  return {};
 }
 
 bool engine::extend(const char* call, chain& c, stage s, bool in_place, std::uint64_t wanted) {
@@ -173,7 +130,7 @@ bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, c
   if (!check_pid(call, pid)) return false;
   if (bytes == 0) return true;
   std::uint32_t area;
-  if (!find_area(call, pid, address, offset, bytes, area)) return false;
+  if (!check_memory(call, "source", source, bytes) || !find_area(call, pid, address, offset, bytes, area)) return false;
   lane& l = lanes_[pid];
   bool goes_on = l.run_address == address && l.run_next == offset;  // in a header that was full
   const auto* from = static_cast<const std::byte*>(source);
@@ -201,7 +158,7 @@ bool engine::request(call_kind kind, std::uint32_t pid, const void* address, std
   if (!check_pid(call, pid)) return false;
   if (bytes == 0) return true;
   std::uint32_t area;
-  if (!find_area(call, pid, address, offset, bytes, area)) return false;
+  if (!check_memory(call, "target", into, bytes) || !find_area(call, pid, address, offset, bytes, area)) return false;
   lane& l = lanes_[pid];
   const get_request r{offset, bytes, reinterpret_cast<std::uintptr_t>(into), area, direct};
   if (l.requests.room() < sizeof r && !extend(call, l.requests, stage::requests, peers_[pid].reads_me, sizeof r))
@@ -229,7 +186,7 @@ bool engine::goes_direct(std::uint32_t pid, std::uint64_t bytes, std::uint64_t& 
 
 bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
                    std::uint64_t bytes) {
-  if (!check_pid("bsp_hpput", pid)) return false;
+  if (!check_pid("bsp_hpput", pid) || !check_memory("bsp_hpput", "source", source, bytes)) return false;
   bool went = false;
   if (!go_ahead(call_kind::hpput, pid, const_cast<void*>(source), address, offset, bytes, went)) return false;
   if (went) return true;
@@ -243,26 +200,36 @@ bool engine::hpput(std::uint32_t pid, const void* source, const void* address, s
 }
 
 bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
-  if (!check_pid("bsp_hpget", pid)) return false;
+  if (!check_pid("bsp_hpget", pid) || !check_memory("bsp_hpget", "target", into, bytes)) return false;
   bool went = false;
   if (!go_ahead(call_kind::hpget, pid, into, address, offset, bytes, went)) return false;
   if (went) return true;
   return request(call_kind::hpget, pid, address, offset, into, bytes, goes_direct(pid, bytes, lanes_[pid].hp_got));
 }
 
-// --- messages ----------------------------------------------------------------------------------------------------
-
-bool engine::set_tagsize(std::uint64_t bytes, std::uint64_t& before) {
-  if (bytes >> 31 != 0) return broken("bsp_set_tagsize", number(bytes) + " bytes; a tag has at most 2^31 - 1");
-  before = std::exchange(next_tag_, bytes);
-  return true;
+bool engine::direct_get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
+  constexpr const char* call = "bsp_direct_get";
+  if (!check_pid(call, pid)) return false;
+  if (bytes == 0) return true;
+  std::uint32_t area;
+  if (!check_memory(call, "target", into, bytes) || !find_area(call, pid, address, offset, bytes, area)) return false;
+  if (ledger_) ledger_->note(pid, bytes, false);
+  if (pid == me_) {
+    std::memmove(into, areas_.at(area)->base + offset, bytes);
+    return true;
+  }
+  const status s = direct_gets_->fetch(pid, area, offset, static_cast<std::byte*>(into), bytes);
+  return s.ok() || fail(s.during(call));
 }
+
+// --- messages ----------------------------------------------------------------------------------------------------
 
 // A message lies whole in one chunk where the chunk is read in place, so that it need not be copied there. Elsewhere it
 // fills chunks to their ends.
 bool engine::send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes) {
   if (!check_pid("bsp_send", pid)) return false;
   if (bytes >> 62 != 0) return broken("bsp_send", "a payload of " + number(bytes) + " bytes; negative sizes mean nothing");
+  if (!check_memory("bsp_send", "tag", tag, sent_tag_) || !check_memory("bsp_send", "payload", payload, bytes)) return false;
   if (watched_) saw(call_kind::send, pid, payload, registrar::no_area, 0, bytes);
   lane& l = lanes_[pid];
   chain& c = l.data;

@@ -5,9 +5,11 @@
 // Every call that can break a rule of BSPlib returns false then; error() has the text that bsp_abort is to show. After
 // an error the engine can only be destroyed.
 //
-//   registrar     areas and their numbers          arena, chain  what is packed for others, in memory they can reach
+//   registrar     areas and their numbers          registrations.cpp  that all agree on them, and on the tag size
+//   arena, chain  what is packed for others, in memory they can reach
 //   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
 //   ahead.cpp     hp calls that go at the call     bulk.cpp      large puts: pulled or pushed
+//   direct_get    gets that do not wait for the sync
 //   info_exchange how all learn what is to come    way_forecast  by which way next time
 //   scheme        which of all that is used
 //   placer        puts into their places           messages      the queue of bsp_send
@@ -19,12 +21,14 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bsp/board.h"
 #include "bsp/bulk_choice.h"
 #include "bsp/chain.h"
 #include "bsp/checker.h"
+#include "bsp/direct_get.h"
 #include "bsp/info_exchange.h"
 #include "bsp/ledger.h"
 #include "bsp/messages.h"
@@ -82,7 +86,7 @@ class engine final : private record_sink {
   bool push_reg(const void* address, std::uint64_t bytes);
   bool pop_reg(const void* address);
   bool put(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes) {
-    if (pid < size_) [[likely]] {
+    if (pid < size_ && source) [[likely]] {
       lane& l = lanes_[pid];
       // Goes on where the last put to this process ended: no header, no look-up.
       if (address == l.run_address && offset == l.run_next && bytes <= static_cast<std::uint64_t>(l.run_end - l.data.at) &&
@@ -117,6 +121,9 @@ class engine final : private record_sink {
   }
   bool hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes);
   bool hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
+
+  // Blocks until the bytes are here.
+  bool direct_get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
 
   // --- messages ------------------------------------------------------------------------------------------------
   bool set_tagsize(std::uint64_t bytes, std::uint64_t& before);
@@ -209,7 +216,8 @@ class engine final : private record_sink {
     location answers_next = 0;
     bool served = false;                   // its requests, all of them
     bool eager_waits = false;              // the chunk that came with its info was not taken
-    bool checked = false;                  // its registrations against mine
+    bool checked = false;                  // its registrations and tag size against mine
+    std::uint32_t calls = 0;               // of bsp_push_reg and bsp_pop_reg, that it made
     unfinished open;
     location asked = 0;                    // my requests to it: the chunk, and the place in it, of the one being answered
     std::uint64_t asked_at = 0, answered = 0;
@@ -233,6 +241,7 @@ class engine final : private record_sink {
   bool fail(status) noexcept;
   bool broken(const char* call, std::string text);
   bool check_pid(const char* call, std::uint32_t pid);
+  bool check_memory(const char* call, const char* what, const void* at, std::uint64_t bytes);
   bool find_area(const char* call, std::uint32_t pid, const void* address, std::uint64_t offset, std::uint64_t bytes,
                  std::uint32_t& area);
 
@@ -250,8 +259,20 @@ class engine final : private record_sink {
   void saw(call_kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset, std::uint64_t bytes);
   bool open_run(const char* call, lane&, std::uint32_t pid, const void* address, std::uint32_t area, std::uint64_t offset,
                 std::uint64_t bytes, bool goes_on);
-  bool tell_sizes(const char* call);
   bool extend(const char* call, chain&, stage, bool in_place, std::uint64_t wanted);
+
+  // registrations.cpp
+  // Whether a chunk tells what all change alike, though there is nothing else in it.
+  bool announces(std::uint32_t from, std::uint32_t to) const noexcept {
+    return areas_.changed() || (next_tag_ != sent_tag_ && to == (from + 1) % size_);
+  }
+  bool tell_changes(const char* call);
+  status on_changes(std::uint32_t from, const changes_head&, const std::byte* calls) override;
+  status check_first(std::uint32_t pid, const chunk_head&);
+  status silent(std::uint32_t pid);
+  status tags_differ(std::uint32_t pid, std::uint64_t theirs);
+  status differ(std::uint32_t pid, std::uint32_t call, std::optional<std::uint64_t> told);
+  status settle_changes();
 
   // superstep.cpp
   bool finish(bool leaving, const void* site);
@@ -264,7 +285,6 @@ class engine final : private record_sink {
   void add_info(std::uint32_t pid);
   bool offer_infos() noexcept;
   status agree(bool leaving);
-  status differ(std::uint32_t pid);
   status place_in_place(std::uint32_t from);
   const chunk_head* chunk_at(std::uint32_t pid, location, status&);
 
@@ -305,7 +325,6 @@ class engine final : private record_sink {
   bool tell_keys(const char* call, lane&);
   void choose_bulk(std::uint32_t pid) noexcept;
   bool send_bulk(std::uint32_t pid) noexcept;
-  status on_sizes(std::uint32_t from, const sizes_head&, const std::byte* sizes) override;  // engine.cpp
   status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) override;
   status on_bulk(std::uint32_t from, const bulk_head&, const area& to) override;
   status place_bulk(std::uint32_t pid, std::span<const std::byte> bytes, bool last);
@@ -333,6 +352,7 @@ class engine final : private record_sink {
   budget memory_;
   registrar areas_;
   message_queue queue_{memory_};
+  std::unique_ptr<direct_gets> direct_gets_;  // null: there is one process
   puller puller_;
   bulk_way bulk_way_;
   std::uint64_t hp_bound_ = 0;             // bytes of large hp calls that are packed for one process

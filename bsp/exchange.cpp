@@ -235,7 +235,7 @@ status engine::take_from(std::uint32_t pid, bool& complete) {
       case stage::direct: s = placer_.place(body, pid, p.open, false); break;
       default:
         if (!std::exchange(p.checked, true)) {  // the first of them
-          if (head.changes != areas_.changes()) return differ(pid);
+          if (s = check_first(pid, head); !s.ok()) return s;
           p.pushed = head.pushed;
         }
         s = placer_.place(body, pid, p.open, eager);

@@ -81,6 +81,7 @@ status engine::meet() {
     return status{};
   });
   arena_->adopt(board_->region(), {base_, layout_.bytes()});
+  if (size_ > 1) direct_gets_ = std::make_unique<direct_gets>(team_, *board_, layout_, areas_, epoch_);
   infos_.reserve(size_);
   if (status s = choose_infos(); !s.ok()) return s;
   begin_superstep();

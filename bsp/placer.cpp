@@ -85,11 +85,11 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
           at += round_up(h.bytes, 4);
           continue;
         }
-        if (word == sizes_mark) {
-          sizes_head h;
+        if (word == changes_mark) {
+          changes_head h;
           std::memcpy(&h, at, sizeof h);
           at += sizeof h;
-          if (status s = others_.on_sizes(from, h, at); !s.ok()) return s;
+          if (status s = others_.on_changes(from, h, at); !s.ok()) return s;
           at += std::size_t{8} * h.count;
           continue;
         }

@@ -21,7 +21,7 @@ struct unfinished {
 class record_sink {
  public:
   virtual ~record_sink() = default;
-  virtual status on_sizes(std::uint32_t from, const sizes_head&, const std::byte* sizes) = 0;
+  virtual status on_changes(std::uint32_t from, const changes_head&, const std::byte* calls) = 0;
   virtual status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) = 0;
   virtual status on_bulk(std::uint32_t from, const bulk_head&, const area& to) = 0;
   virtual void on_area(std::uint32_t from, const area_head&, std::span<const std::byte> key) = 0;

@@ -1,5 +1,6 @@
 #include "bsp/process.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,15 @@
 #include <numeric>
 
 namespace tutti::bsp {
+namespace {
+
+// Where the program, or the library, begins in which a function lies. Processes load it elsewhere each, but whole.
+const void* file_of(std::intptr_t function) noexcept {
+  Dl_info at{};
+  return dladdr(reinterpret_cast<const void*>(function), &at) ? at.dli_fbase : nullptr;
+}
+
+}  // namespace
 
 process process::the_one;
 
@@ -29,7 +39,7 @@ void process::join() {
   auto opened = job::open(*settings, std::move(o));
   if (!opened) abort(opened.error());
   job_ = std::move(*opened);
-  started_ = job_->size();
+  crew_ = &job_->world();
   rank_ = job_->rank();
   phase_ = phase::joined;
   std::atexit(at_exit);
@@ -37,59 +47,114 @@ void process::join() {
 
 std::uint32_t process::available() {
   join();
-  return engine_ ? engine_->nprocs() : started_;
+  return engine_ ? engine_->nprocs() : crew_->size();
 }
 
 void process::init(void (*spmd)()) {
-  if (phase_ == phase::running || phase_ == phase::ended || spmd_given_)
-    broken("bsp_init", "called a second time, or after bsp_begin; it is the first statement of main");
+  if (phase_ == phase::running) broken("bsp_init", "called inside the parallel part; it comes before bsp_begin");
+  if (spmd_waits_) broken("bsp_init", "called a second time before bsp_begin; a part is one function");
   if (!spmd) broken("bsp_init", "spmd is NULL; pass the function that calls bsp_begin");
+  if (first_spmd_ && file_of(first_spmd_) != file_of(reinterpret_cast<std::intptr_t>(spmd)))
+    broken("bsp_init", "the function lies in another file than that of the first bsp_init; put both into the program, or "
+                       "into one library");
   join();
-  spmd_given_ = true;
-  if (rank_ == 0) return;
-  spmd();
+  spmd_ = spmd;
+  spmd_waits_ = true;
+  if (!first_spmd_) first_spmd_ = reinterpret_cast<std::intptr_t>(spmd);
+  if (rank_ > 0) serve();
+}
+
+// What process 0 says, to all that are left.
+result<process::order> process::meet(const order& mine) {
+  auto all = crew_->exchange(std::as_bytes(std::span(&mine, 1)));
+  if (!all) return all.error();
+  order o;
+  std::memcpy(&o, (**all)[0].data(), sizeof o);
+  return o;
+}
+
+// The processes behind process 0, in a program that began with bsp_init. They have run main up to there only, so what
+// process 0 names is a place in the program: it was loaded elsewhere here.
+void process::serve() {
+  for (;;) {
+    auto told = meet({});
+    if (!told) abort(told.error().during("bsp_init"));
+    if (told->most == 0) break;
+    order_ = *told;
+    if (rank_ >= order_.most) {
+      stay_out();
+      continue;
+    }
+    const std::uint32_t before = parts_;
+    reinterpret_cast<void (*)()>(first_spmd_ + order_.function)();
+    if (parts_ == before || phase_ != phase::ended)
+      broken("bsp_init", "the function that it was given returned without bsp_begin and bsp_end");
+  }
+  ending_ = true;
+  if (status s = crew_->settle(); !s.ok()) abort(s.during("the end of process 0"));
+  job_.reset();
   std::exit(0);
 }
 
 void process::begin(std::int64_t most) {
-  if (phase_ == phase::running || phase_ == phase::ended)
-    broken("bsp_begin", "called a second time; a program has one parallel part");
+  if (phase_ == phase::running) broken("bsp_begin", "called inside the parallel part; bsp_end ends it");
   join();
   if (most < 1 && rank_ == 0)
     broken("bsp_begin", "%lld processes; begin with at least 1", static_cast<long long>(most));
+  spmd_waits_ = false;
   // Process 0 may have read the number from a person, who takes time.
-  auto all = job_->world().exchange(std::as_bytes(std::span(&most, 1)));
-  if (!all) {
-    const bool orderly = spmd_given_ && rank_ != 0 && all.error().peer() == 0 && all.error().native() == peer_left;
-    if (!orderly) abort(all.error().during("bsp_begin"));
-    ending_ = true;  // process 0 ended before the parallel part, as it may
+  if (!spmd_ || rank_ == 0) {
+    auto told = meet({most, reinterpret_cast<std::intptr_t>(spmd_) - first_spmd_});
+    if (!told) abort(told.error().during("bsp_begin"));
+    order_ = *told;
+  }
+  const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(order_.most, crew_->size()));
+  if (rank_ >= size) {  // of a program whose processes all run main
+    stay_out();
+    ending_ = true;
+    job_.reset();
     std::exit(0);
   }
-  std::memcpy(&most, (**all)[0].data(), sizeof most);
-  const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(most, started_));
-  team* members = &job_->world();
-  if (size < started_) {
-    std::vector<std::uint32_t> list(rank_ < size ? size : 0);
+  take_part(size);
+}
+
+void process::take_part(std::uint32_t size) {
+  if (size < crew_->size()) {
+    std::vector<std::uint32_t> list(size);
     std::iota(list.begin(), list.end(), 0u);
-    auto made = job_->world().create(list, [](void*, const rank_map&) { return team_request{}; }, nullptr);
+    auto made = crew_->create(list, [](void*, const rank_map&) { return team_request{}; }, nullptr);
     if (!made) abort(made.error().during("bsp_begin"));
-    if (!*made) stand_by();
     part_ = std::move(*made);
-    members = part_.get();
   }
-  auto opened = engine::open(*members, options_);
+  auto opened = engine::open(part_ ? *part_ : *crew_, options_);
   if (!opened) abort(opened.error());
   engine_ = std::move(*opened);
+  ++parts_;
   watch();
   phase_ = phase::running;
   begun_ = std::chrono::steady_clock::now();
 }
 
+// A part goes by without this process.
+void process::stay_out() {
+  auto none = crew_->create({}, [](void*, const rank_map&) { return team_request{}; }, nullptr);
+  if (!none) abort(none.error().during("bsp_begin"));
+  if (status s = crew_->settle(); !s.ok()) abort(s.during("bsp_end"));
+}
+
+// Nobody takes memory away that another may still reach for: all wait for all, those that only stood by as well.
 void process::end() {
   engine& e = inside("bsp_end");
   if (ledger_) write_profile();
   if (!e.leave()) abort(e.error());
-  leave();
+  if (status s = crew_->settle(); !s.ok()) abort(s.during("bsp_end"));
+  engine_.reset();
+  if (!spmd_ && part_) {
+    crew_ = part_.get();
+    left_ = std::move(part_);
+  }
+  part_.reset();
+  phase_ = phase::ended;
 }
 
 void process::watch() {
@@ -108,23 +173,10 @@ void process::watch() {
 void process::write_profile() {
   engine_->watch(nullptr, nullptr);
   status why;
-  if (!ledger_->write(*engine_, profile_, provider_, why)) abort(engine_->error());
+  const std::string path = profile_ + (parts_ > 1 ? "." + std::to_string(parts_) : "");
+  if (!ledger_->write(*engine_, path, provider_, why)) abort(engine_->error());
   if (!why.ok()) std::fprintf(stderr, "%s\n", why.text());
   ledger_.reset();
-}
-
-// Nobody takes memory away that another may still reach for: all wait for all, those that only stood by as well.
-void process::leave() {
-  if (status s = job_->world().settle(); !s.ok()) abort(s.during("bsp_end"));
-  engine_.reset();
-  part_.reset();
-  job_.reset();
-  phase_ = phase::ended;
-}
-
-void process::stand_by() {
-  leave();
-  std::exit(0);
 }
 
 double process::seconds() const noexcept {
@@ -154,7 +206,8 @@ void process::abort(const char* format, std::va_list values) {
 
 void process::abort(const status& why) { end_all(why.text()); }
 
-// The launcher ends the others. Where there is none that listens, they see this process die.
+// The launcher ends the others, and need not say why: this process did. Where there is none that listens, they see this
+// process die.
 void process::end_all(const std::string& text) {
   std::string line = text;
   while (!line.empty() && line.back() == '\n') line.pop_back();
@@ -163,18 +216,22 @@ void process::end_all(const std::string& text) {
   std::fprintf(stderr, "bsp_abort: %s\n", line.c_str());
   std::fflush(stderr);
   ending_ = true;
-  if (job_) job_->end(EXIT_FAILURE, line);
+  if (job_) job_->end(EXIT_FAILURE, "");
   std::_Exit(EXIT_FAILURE);
 }
 
 // A process that ends in the middle would leave the others waiting.
 void process::at_exit() {
   process& p = the_one;
-  if (p.ending_ || p.phase_ == phase::ended) return;
+  if (p.ending_) return;
   if (p.phase_ == phase::running) p.end_all("the process ended without bsp_end");
-  // Before bsp_begin: those that wait there are told.
-  p.job_->world().fail({errc::peer_dead, "process " + std::to_string(p.rank_) + " ended before bsp_begin", p.rank_,
-                        peer_left});
+  if (p.spmd_ && p.rank_ == 0) {  // those that wait in bsp_init end as well
+    if (p.meet({})) (void)p.crew_->settle();
+  } else if (p.phase_ == phase::joined) {  // those that wait in bsp_begin are told
+    p.job_->world().fail({errc::peer_dead, "process " + std::to_string(p.rank_) + " ended before bsp_begin", p.rank_,
+                          peer_left});
+  }
+  p.left_.reset();
   p.job_.reset();
 }
 

@@ -1,5 +1,9 @@
 // What BSPlib keeps without a handle: the job of this process, its engine, and how far the program is. And the end of a
 // program that broke a rule, the only place in the library that prints and ends a process, as BSPlib demands.
+//
+// A program may have several parallel parts, one after the other. Where it began with bsp_init, process 0 alone runs what
+// lies between them, and the others wait in bsp_init, until process 0 begins a part, and tells which function they are to
+// run, or ends. Else all processes run main; those that take no part in one have nowhere to go on, and end.
 #pragma once
 #include <chrono>
 #include <cstdarg>
@@ -18,7 +22,7 @@ class process {
   void init(void (*spmd)());
   void begin(std::int64_t most);
   void end();
-  std::uint32_t available();               // processes that were started
+  std::uint32_t available();               // processes that there can be
   double seconds() const noexcept;
 
   // The engine, between begin and end; else the program is ended, for `call`.
@@ -35,28 +39,41 @@ class process {
   [[noreturn]] void broken(const char* call, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
  private:
-  enum class phase : std::uint8_t { fresh, joined, running, ended };
+  enum class phase : std::uint8_t { fresh, joined, running, ended };  // ended: a part has, and another may begin
+  // What process 0 tells those that wait in bsp_init.
+  struct order {
+    std::int64_t most = 0;                 // processes of the part that begins; 0: the program ends
+    std::int64_t function = 0;             // where: bytes from that with which bsp_init was called first
+  };
 
   process() = default;
   void join();
-  void leave();
+  result<order> meet(const order&);
+  void take_part(std::uint32_t size);
+  void stay_out();
+  [[noreturn]] void serve();
   void watch();
   void write_profile();
-  [[noreturn]] void stand_by();
   [[noreturn]] void end_all(const std::string& text);
   static void at_exit();
 
   static process the_one;
 
   phase phase_ = phase::fresh;
-  bool spmd_given_ = false, ending_ = false;
-  std::uint32_t started_ = 1, rank_ = 0;
+  bool ending_ = false;
+  void (*spmd_)() = nullptr;               // of bsp_init; null: all processes run main
+  std::intptr_t first_spmd_ = 0;
+  bool spmd_waits_ = false;                // bsp_init was called, and bsp_begin not yet
+  order order_;
+  std::uint32_t rank_ = 0, parts_ = 0;     // parts_: begun so far
   engine_options options_;
   bool check_ = false;                     // TUTTI_BSP_CHECK
   std::string profile_, provider_;         // TUTTI_BSP_PROFILE: a file, or empty; TUTTI_PROVIDER
   std::unique_ptr<ledger> ledger_;
   std::unique_ptr<job> job_;
-  std::unique_ptr<team> part_;             // of the processes that take part, unless it is all
+  std::unique_ptr<team> left_;             // those that have not ended, unless it is all
+  team* crew_ = nullptr;                   // that team, or the job's
+  std::unique_ptr<team> part_;             // of the processes that take part, unless it is all of these
   std::unique_ptr<engine> engine_;
   std::chrono::steady_clock::time_point begun_;
 };

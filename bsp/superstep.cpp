@@ -72,7 +72,7 @@ bool engine::finish(bool leaving, const void* site) {
     if (status s = checker_->judge(epoch_); !s.ok()) return fail(s.during(call));
   if (any_ahead_)
     if (status s = finish_ahead(); !s.ok()) return fail(s.during(call));
-  if (areas_.changed() && !(tell_sizes(call) && tell_areas(call))) return false;
+  if (areas_.changed() && !(tell_changes(call) && tell_areas(call))) return false;
   std::uint8_t flags = leaving ? is_leaving : 0;
   bool asks = false;
   for (std::uint32_t i = 0; i < size_; ++i) {
@@ -95,7 +95,10 @@ bool engine::finish(bool leaving, const void* site) {
   if (s.ok() && any_ahead_) s = finish_puts_ahead();
   if (!s.ok()) return fail(s.during(call));
   const bool changed = areas_.changed();
-  if (changed) areas_.apply();
+  if (changed) {
+    if (s = settle_changes(); !s.ok()) return fail(s.during(call));
+    areas_.apply();
+  }
   if (borrowed_ || (changed && !registrations_.empty())) drop_registrations();
   if (any_ahead_) {
     if (changed) forget_areas();
@@ -115,7 +118,8 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   peer& p = peers_[pid];
   close_run(l);
   chunk_head& head = l.data.head(*arena_);
-  head.changes = areas_.changes();
+  head.calls = static_cast<std::uint32_t>(areas_.pending().size());
+  head.tag = static_cast<std::uint32_t>(next_tag_);
   std::uint8_t flags = leaving ? is_leaving : 0;
   if (!l.requests.empty()) {
     l.requests.seal(*arena_, stage::requests);
@@ -123,7 +127,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
     flags |= has_requests;
   }
   l.data.seal(*arena_, stage::data);
-  if (head.next || head.used.bytes > sizeof head || areas_.changed()) flags |= has_data;
+  if (head.next || head.used.bytes > sizeof head || announces(me_, pid)) flags |= has_data;
   if (pid == me_) p.info = make_info(epoch_, flags);
   p.sending = stage::requests;
   p.next = flags & has_requests ? l.requests.first() : 0;
@@ -261,15 +265,9 @@ status engine::agree(bool leaving) {
       return {errc::invalid, "process " + std::to_string(i) + " called " + (leaving ? "bsp_sync" : "bsp_end") +
                                  " while process " + std::to_string(me_) + " called " +
                                  (leaving ? "bsp_end" : "bsp_sync") + "; all processes must call the same", peers_[i].rank};
-    if (areas_.changed() && !(flags & has_data)) return differ(i);
+    if (!(flags & has_data) && announces(i, me_)) return silent(i);
   }
   return {};
-}
-
-status engine::differ(std::uint32_t pid) {
-  return {errc::invalid, "processes " + std::to_string(me_) + " and " + std::to_string(pid) +
-                             " registered differently in superstep " + std::to_string(epoch_) +
-                             "; all processes must call bsp_push_reg and bsp_pop_reg in the same order", peers_[pid].rank};
 }
 
 // Puts and messages of a process whose chunks are read where it packed them.
@@ -277,7 +275,7 @@ status engine::place_in_place(std::uint32_t from) {
   status s;
   peer& p = peers_[from];
   const auto* chunk = reinterpret_cast<const chunk_head*>(p.board + layout_.chunk(half(), me_));
-  if (chunk->changes != areas_.changes()) return differ(from);
+  if (s = check_first(from, *chunk); !s.ok()) return s;
   for (;;) {
     const auto* const at = reinterpret_cast<const std::byte*>(chunk);
     s = placer_.place({at + sizeof *chunk, chunk->used.bytes - sizeof *chunk}, from, p.open, true);

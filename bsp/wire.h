@@ -79,7 +79,8 @@ struct chunk_head {
   // In the first chunk of the data chain:
   location requests = 0;     // first chunk of that chain
   location answers = 0;      // likewise, once it is said to be ready
-  std::uint64_t changes = 0; // what was registered and popped in this superstep, as a hash
+  std::uint32_t calls = 0;   // of bsp_push_reg and bsp_pop_reg in this superstep
+  std::uint32_t tag = 0;     // bytes of the tags from the next superstep on
   std::uint64_t pushed = 0;  // bytes of large puts that come through the channel; 0: they are read
 };
 static_assert(sizeof(chunk_head) == 48);  // a multiple of 16, for messages
@@ -189,14 +190,14 @@ struct key_head {
 };
 static_assert(sizeof(bulk_head) == 32 && sizeof(key_head) == 16);
 
-// How many bytes the sender has of the areas that it pushed in this superstep: of `count` from the `first` on, 64 bits
-// each, which follow.
-constexpr std::uint32_t sizes_mark = padding | 64;
-struct sizes_head {
-  std::uint32_t kind = sizes_mark;
+// The sender's calls of bsp_push_reg and bsp_pop_reg in this superstep: `count` of them from the `first` on, 64 bits each,
+// which follow (registrations.cpp).
+constexpr std::uint32_t changes_mark = padding | 64;
+struct changes_head {
+  std::uint32_t kind = changes_mark;
   std::uint32_t first = 0, count = 0;
 };
-static_assert(sizeof(sizes_head) == 12);
+static_assert(sizeof(changes_head) == 12);
 
 // The key of the sender's part in an area that is registered in this superstep, for hp calls from the next one on.
 constexpr std::uint32_t area_mark = padding | 128;

@@ -89,6 +89,38 @@ static void null_and_nothing(void) {
   bsp_sync();
 }
 
+/* Where a process has NULL in several areas, the others say which of them it pops. */
+static void null_is_popped_where_others_pop(void) {
+  int a = -1, b = -1, c = -1, x = 40 + s;
+  int *const second = s == p - 1 && p > 1 ? NULL : &b, *const third = s == p - 1 && p > 1 ? NULL : &c;
+  bsp_push_reg(&a, SIZE(sizeof a));
+  bsp_push_reg(second, SIZE(second ? sizeof b : 0));
+  bsp_push_reg(third, SIZE(third ? sizeof c : 0));
+  bsp_push_reg(NULL, 0); /* nobody has a part in this one */
+  bsp_sync();
+  bsp_pop_reg(second); /* not the newest that is NULL here */
+  bsp_sync();
+  if (third) bsp_put(0, &x, third, 0, SIZE(sizeof x)); /* the others still name it */
+  bsp_put((bsp_pid_t)right(1), &x, &a, 0, SIZE(sizeof x));
+  bsp_sync();
+  CHECK(a == 40 + left(1) && b == -1 && (s > 0 || (c >= 40 && c < 40 + p)));
+  /* Pushed and popped in one superstep, in the other order, and where all pop NULL: the newest that is NULL in all. */
+  bsp_push_reg(second, SIZE(second ? sizeof b : 0));
+  bsp_pop_reg(third);
+  bsp_pop_reg(NULL);
+  bsp_pop_reg(second);
+  bsp_sync();
+  bsp_push_reg(s % 2 ? NULL : &b, SIZE(s % 2 ? 0 : sizeof b)); /* takes a number that was free */
+  bsp_sync();
+  if (s % 2 == 0) bsp_put(0, &x, &b, 0, SIZE(sizeof x));
+  bsp_put((bsp_pid_t)right(1), &x, &a, 0, SIZE(sizeof x));
+  bsp_sync();
+  CHECK(a == 40 + left(1) && (s > 0 || (b >= 40 && b < 40 + p)));
+  bsp_pop_reg(s % 2 ? NULL : &b);
+  bsp_pop_reg(&a);
+  bsp_sync();
+}
+
 static void gets_are_served_before_puts_write(void) {
   int x = 10 + s, got = -1;
   const int y = 20 + s;
@@ -176,6 +208,35 @@ static void hp_operations(void) {
   bsp_sync();
   CHECK(y == 5);
   bsp_pop_reg(&y);
+  bsp_sync();
+}
+
+/* A direct get sees what the last sync wrote, of a process that is still in it, that computes, or waits in the next one. */
+static void direct_gets_come_at_once(void) {
+  enum { n = 20000 };
+  static int far[n], got[n];
+  int round, mine;
+  for (int i = 0; i < n; ++i) far[i] = 1000 * s + i;
+  bsp_push_reg(far, SIZE(sizeof far));
+  bsp_sync();
+  for (int t = 0; t < p; ++t) {
+    bsp_direct_get((bsp_pid_t)right(t), far, SIZE(sizeof *far), got, SIZE(sizeof far - sizeof *far));
+    for (int i = 0; i < n - 1; ++i) CHECK(got[i] == 1000 * right(t) + i + 1);
+  }
+  bsp_sync();
+  for (round = 0; round < 100; ++round) {
+    mine = round + s;
+    bsp_put((bsp_pid_t)right(1), &mine, far, 0, SIZE(sizeof mine));
+    bsp_put((bsp_pid_t)right(1), &mine, far, SIZE(sizeof far - sizeof mine), SIZE(sizeof mine));
+    bsp_sync();
+    if ((round + s) % 3 == 0) continue; /* is asked only */
+    for (int t = 1; t <= p; ++t) {
+      bsp_direct_get((bsp_pid_t)right(t), far, SIZE(sizeof far - sizeof mine), got, SIZE(sizeof *got));
+      CHECK(*got == round + right(t + p - 1));
+    }
+  }
+  bsp_direct_get((bsp_pid_t)right(1), far, 0, NULL, 0);
+  bsp_pop_reg(far);
   bsp_sync();
 }
 
@@ -304,11 +365,13 @@ static void part(void) {
   registration_takes_effect_at_sync();
   newest_registration_counts();
   null_and_nothing();
+  null_is_popped_where_others_pop();
   gets_are_served_before_puts_write();
   puts_to_one_place_give_one_of_the_values(512);
   puts_to_one_place_give_one_of_the_values(30000);
   sizes_differ_between_processes();
   hp_operations();
+  direct_gets_come_at_once();
   messages();
   messages_stay_until_the_next_sync();
   many_areas();

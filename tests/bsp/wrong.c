@@ -46,6 +46,8 @@ int main(int argc, char **argv) {
     if (!strcmp(scene, "get_beyond")) bsp_get(next, a, 16, &b, 1);
     if (!strcmp(scene, "hpput_beyond")) bsp_hpput(next, &b, a, 13, sizeof b);
     if (!strcmp(scene, "hpget_beyond")) bsp_hpget(next, a, 16, &b, 1);
+    if (!strcmp(scene, "direct_get_beyond")) bsp_direct_get(next, a, 16, &b, 1);
+    if (!strcmp(scene, "direct_get_null")) bsp_direct_get(next, a, 0, NULL, 4);
     if (!strcmp(scene, "put_large")) bsp_put(next, source, large, 8, sizeof large);
     if (!strcmp(scene, "hpput_large")) bsp_hpput(next, source, large, 8, sizeof large);
     if (!strcmp(scene, "get_large")) bsp_get(next, large, 8, source, sizeof large);
@@ -78,6 +80,18 @@ int main(int argc, char **argv) {
     if (!strcmp(scene, "push_negative")) bsp_push_reg(&b, -1);
     if (!strcmp(scene, "push_null")) bsp_push_reg(NULL, 4);
     if (!strcmp(scene, "pop_unknown")) bsp_pop_reg(&b);
+    if (!strcmp(scene, "pop_null")) bsp_pop_reg(NULL);
+    if (!strcmp(scene, "put_null")) bsp_put(next, NULL, a, 0, sizeof b);
+    if (!strcmp(scene, "put_null_area")) bsp_put(next, &b, NULL, 0, sizeof b);
+    if (!strcmp(scene, "get_null")) bsp_get(next, a, 0, NULL, sizeof b);
+    if (!strcmp(scene, "hpput_null")) bsp_hpput(next, NULL, a, 0, sizeof b);
+    if (!strcmp(scene, "hpget_null")) bsp_hpget(next, a, 0, NULL, sizeof b);
+    if (!strcmp(scene, "send_null")) bsp_send(next, NULL, NULL, sizeof b);
+    if (!strcmp(scene, "tagsize_null")) bsp_set_tagsize(NULL);
+    if (!strcmp(scene, "qsize_null")) bsp_qsize(NULL, &b);
+    if (!strcmp(scene, "get_tag_null")) bsp_get_tag(NULL, &b);
+    if (!strcmp(scene, "hpmove_null")) bsp_hpmove(NULL, (void **)&large);
+    if (!strcmp(scene, "hpmove_payload_null")) bsp_hpmove((void **)&large, NULL);
     if (!strcmp(scene, "move_nothing")) bsp_move(&b, 4);
     if (!strcmp(scene, "pushes_alone")) bsp_push_reg(&b, sizeof b);
     if (!strcmp(scene, "pops_alone")) bsp_pop_reg(a);
@@ -86,6 +100,35 @@ int main(int argc, char **argv) {
     if (!strcmp(scene, "is_killed")) kill(getpid(), SIGKILL);
     if (!strcmp(scene, "gives_up")) give_up("%s of %d\n", "weary", 43);
     if (!strcmp(scene, "aborts")) bsp_abort("%s at %d\n", "tired", 42);
+  }
+  if (!strcmp(scene, "tags_differ")) bsp_set_tagsize(last ? (b = 8, &b) : (b = 4, &b));
+  if (!strcmp(scene, "tag_alone") && last) bsp_set_tagsize((b = 6, &b));
+  if (!strcmp(scene, "tag_and_put")) { /* the one that does not set it has something for the others */
+    if (last) bsp_set_tagsize((b = 6, &b));
+    else bsp_put(p - 1, &b, a, 0, sizeof b);
+  }
+  if (!strcmp(scene, "pops_differ")) bsp_pop_reg(last ? (void *)a : large);
+  if (!strcmp(scene, "pop_for_push")) {
+    if (last) bsp_pop_reg(large);
+    else bsp_push_reg(&b, sizeof b);
+  }
+  if (!strcmp(scene, "pop_null_elsewhere") || !strcmp(scene, "pop_null_nowhere")) {
+    int x = 0;
+    bsp_push_reg(last ? NULL : &x, 0);
+    bsp_push_reg(last ? &x : NULL, 0);
+    bsp_sync();
+    /* The last process has NULL in the first only, the others in the second. */
+    if (!strcmp(scene, "pop_null_elsewhere")) bsp_pop_reg(last ? NULL : (void *)large);
+    else bsp_pop_reg(NULL);
+  }
+  if (!strcmp(scene, "send_null_tag") || !strcmp(scene, "get_tag_null_tag") || !strcmp(scene, "move_null")) {
+    b = sizeof b;
+    bsp_set_tagsize(&b);
+    bsp_sync();
+    bsp_send(next, last && !strcmp(scene, "send_null_tag") ? NULL : &b, &b, sizeof b);
+    bsp_sync();
+    if (last && !strcmp(scene, "get_tag_null_tag")) bsp_get_tag(&b, NULL);
+    if (last && !strcmp(scene, "move_null")) bsp_move(NULL, sizeof b);
   }
   /* What only TUTTI_BSP_CHECK finds. */
   if (!strcmp(scene, "check_hpputs")) bsp_hpput(0, pair, a, 4 * (s % 3), sizeof pair);

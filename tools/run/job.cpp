@@ -122,12 +122,12 @@ class job {
                    input_.interest()});
     output_.interests(waits_);
     poll(waits_.data(), waits_.size(), wait_ms());
-    if (waits_[0].revents)
-      while (const auto dead = ranks_.next_death()) on_death(*dead);
     signalfd_siginfo s;
     while (read(signals_.get(), &s, sizeof s) == sizeof s) on_signal(static_cast<int>(s.ssi_signo));
     if (waits_[2].revents)
       for (const auto& call : aborts_->take()) on_abort(call);
+    if (waits_[0].revents)  // after aborts: who calls for one may be dead by now
+      while (const auto dead = ranks_.next_death()) on_death(*dead);
     if (waits_[3].revents) input_.proceed();
     output_.proceed();
     on_clock();
@@ -214,8 +214,8 @@ class job {
 
   void on_abort(const abort_queue::call& call) {
     if (ending_) return;
-    say("rank " + std::to_string(call.rank) + " ended the job with status " + std::to_string(call.status) +
-        (call.text.empty() ? "" : ": " + call.text));
+    if (!call.text.empty())  // empty: the rank has said why, as bsp_abort does
+      say("rank " + std::to_string(call.rank) + " ended the job with status " + std::to_string(call.status) + ": " + call.text);
     fail(call.status ? call.status & 0xff : status_failure);
     end_all(SIGTERM);
   }

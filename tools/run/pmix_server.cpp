@@ -63,7 +63,7 @@ pmix_status_t finalized(const pmix_proc_t* who, void*, pmix_op_cbfunc_t, void*) 
 pmix_status_t aborted(const pmix_proc_t* who, void*, int code, const char text[], pmix_proc_t*, size_t,
                       pmix_op_cbfunc_t, void*) {
   if (!is_of_the_job(who)) return PMIX_ERR_NO_PERMISSIONS;
-  on_abort(who->rank, code, text ? text : "");
+  on_abort(who->rank, code, text ? text : "no reason given");
   return PMIX_OPERATION_SUCCEEDED;
 }
 
