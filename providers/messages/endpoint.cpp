@@ -145,8 +145,9 @@ void message_transport::open_endpoint(peer& p) noexcept {
 void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
   p.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (p.pidfd < 0) {
-    if (errno == ESRCH) bury_dead(p);
-    return;  // without a pidfd (an old kernel, too many files), the link has to notice
+    if (errno != ESRCH) return;  // without a pidfd (an old kernel, too many files), the link has to notice
+    drain();                     // its goodbye may have arrived
+    return bury_dead(p);
   }
   epoll_event event{};
   event.events = EPOLLIN;

@@ -53,6 +53,7 @@ class seeded_link final : public messages::link {
     world->step();
     fabric::line& l = port().lines[p.rank];
     l.open = true;
+    l.since = world->now();
     l.towards = &p;
     p.line = &l;
     return {};

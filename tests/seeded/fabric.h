@@ -38,6 +38,7 @@ class fabric {
   };
   struct line {                          // from one rank to another
     bool open = false, broken = false;   // broken: the link has told, or will when it is used
+    nanoseconds since{-1};               // when it was opened
     std::vector<std::vector<std::byte>> library;
     std::deque<packet> wire;
     nanoseconds last{0};

@@ -251,8 +251,11 @@ void rank_program::ask(rank_t r) {
   if (t_.broken[me_ * most_ranks + r]) return;
   if (s.code() != errc::peer_dead) wrong("health(" + std::to_string(r) + ") says: " + s.text());
   if (what == fate::runs) wrong(name_of(r) + " runs, and is told of: " + s.text());
-  const bool left = s.native() == peer_left;
-  if (left ? what == fate::dead && t_.exits[r] : what == fate::left || what == fate::leaves)
+  const bool left = s.native() == peer_left, beside = t_.processes[r]->host == t_.processes[me_]->host;
+  const nanoseconds mine = t_.connected(me_, r), its = t_.connected(r, me_);
+  const bool saw_it_stand = beside || (mine >= 0ns && mine + 20ms < t_.ended[r]);
+  const bool was_told = its >= 0ns && its < t_.ended[r];
+  if (left ? what == fate::dead && t_.exits[r] && saw_it_stand : (what == fate::left || what == fate::leaves) && was_told)
     wrong(std::string{what == fate::dead ? "dead " : "orderly "} + name_of(r) + " is told of: " + s.text());
 }
 

@@ -39,6 +39,10 @@ struct trial {
   std::array<bool, most_ranks * most_ranks> broken{};
   nanoseconds longest_stop{0};
 
+  // Since when the first has had a connection of its own to the second; -1 ns: never. Who ends before that can be told as
+  // either, left or dead: nobody was there to say it to, and a refused connection means both.
+  std::function<nanoseconds(rank_t, rank_t)> connected = [](rank_t, rank_t) { return nanoseconds{0}; };
+
   std::array<process*, most_ranks> processes{};
   std::array<fate, most_ranks> fates{};
   std::array<nanoseconds, most_ranks> ended{};
