@@ -158,6 +158,7 @@ long __wrap_syscall(long number, ...) {
   if (!running) return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   world->step();
   if (number != SYS_pidfd_open) return failed(ENOSYS);
+  if (world->random.one_in(world->no_pidfd_one_in)) return failed(EMFILE);
   process* of = world->by_pid(static_cast<int>(a[0]));
   if (!of || of->gone) return failed(ESRCH);
   std::shared_ptr<pid_object> made;

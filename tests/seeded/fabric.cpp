@@ -37,7 +37,7 @@ class seeded_link final : public messages::link {
     up_ = &up;
     {
       const in_kernel k;
-      port().owner = &k.caller();
+      net_.opened(me_, k.caller());
       port().notify = std::make_shared<doorbell>();
       k.caller().at_end.push_back([net = &net_, me = me_] { net->closed(me, false); });
     }
@@ -56,6 +56,8 @@ class seeded_link final : public messages::link {
     l.since = world->now();
     l.towards = &p;
     p.line = &l;
+    const in_kernel k;
+    net_.seek(me_, p.rank);
     return {};
   }
   void close(peer& p) noexcept override {
@@ -176,11 +178,21 @@ class seeded_link final : public messages::link {
 
 }  // namespace
 
-fabric::fabric(std::uint32_t ranks, fabric_knobs knobs) : knobs_(std::move(knobs)), ports_(ranks) {
+fabric::fabric(std::uint32_t ranks, fabric_knobs knobs) : knobs_(std::move(knobs)), ports_(ranks), hosts_(ranks) {
   for (port& p : ports_) p.lines.resize(ranks);
 }
 
 std::unique_ptr<messages::link> fabric::link_of(rank_t me) { return std::make_unique<seeded_link>(*this, me); }
+
+void fabric::opened(rank_t me, process& owner) {
+  at(me).owner = &owner;
+  hosts_[me] = owner.host;
+}
+
+// A host that has fallen silent does not answer; its peer's kernel asks again after 1, 3 and 7 seconds.
+void fabric::seek(rank_t from, rank_t to) {
+  if (world->silent_hosts.count(hosts_[to])) tell_lost(from, to, world->now() + 7s + world->random.time(500ms));
+}
 
 void fabric::put_on_wire(rank_t from, rank_t to) {
   line& l = at(from).lines[to];
@@ -200,7 +212,7 @@ void fabric::arrive(rank_t from, rank_t to) {
   l.wire.pop_front();
   if (at(to).owner) {
     deliver(to, std::move(p));
-  } else if (!l.broken) {
+  } else if (!l.broken && !world->silent_hosts.count(hosts_[to])) {
     l.broken = true;
     tell_lost(from, to, world->now() + world->random.time(knobs_.longest_way));
   }
@@ -238,6 +250,7 @@ void fabric::closed(rank_t me, bool orderly) {
   port& p = at(me);
   if (!p.owner) return;
   const int host = p.owner->host;
+  const bool silent = world->silent_hosts.count(host) != 0;
   p.owner = nullptr;
   p.inbox.clear();
   p.armed = false;
@@ -249,7 +262,9 @@ void fabric::closed(rank_t me, bool orderly) {
     l.open = false;
     cut(me, r);
     l.kept = nullptr;
-    if (knobs_.traits.tells_losses && at(r).lines[me].open)
+    if (silent && at(r).lines[me].open)  // silence_watch has the library tell
+      tell_lost(r, me, world->now() + 3s + world->random.time(500ms));
+    else if (knobs_.traits.tells_losses && at(r).lines[me].open)
       tell_lost(r, me, std::max(l.last, world->now()) + 1us + world->random.time(10ms));
   }
 }

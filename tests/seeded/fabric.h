@@ -56,6 +56,8 @@ class fabric {
     std::vector<line> lines;             // by peer
   };
   port& at(rank_t r) { return ports_[r]; }
+  void opened(rank_t, process& owner);
+  void seek(rank_t from, rank_t to);     // `from` has opened a line
   void put_on_wire(rank_t from, rank_t to);
   void closed(rank_t, bool orderly);     // the link or its process
   void cut(rank_t from, rank_t to);      // `from` closes its line
@@ -68,6 +70,7 @@ class fabric {
 
   fabric_knobs knobs_;
   std::vector<port> ports_;
+  std::vector<int> hosts_;
 };
 
 }  // namespace tutti::test

@@ -104,6 +104,8 @@ class machine {
   // How long a fiber is kept from its core at the worst, and how often: one in so many steps.
   nanoseconds longest_pause{0};
   std::uint64_t pause_one_in = 0;
+  std::set<int> silent_hosts;                 // nothing comes from there any more, not even a reset
+  std::uint64_t no_pidfd_one_in = 0;          // of too many files
   nanoseconds kept_off{0};                    // all such time so far, of all processes
 
   // Inside a fiber.

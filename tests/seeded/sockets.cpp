@@ -36,6 +36,7 @@ void connect_stream(const std::shared_ptr<stream>& s, int host, int port) {
   later(s, [weak = std::weak_ptr{s}, host, port](stream& mine) {
     const auto found = ports.find(port);
     const auto l = found == ports.end() ? nullptr : found->second.lock();
+    if (world->silent_hosts.count(host)) return;
     if (!l || !l->listens || l->host != host) {
       mine.error = ECONNREFUSED, mine.now = stream::state::closed;
       return;
@@ -48,8 +49,16 @@ void connect_stream(const std::shared_ptr<stream>& s, int host, int port) {
 
 void listener::closed() {
   listens = false;
-  for (const auto& s : waiting)
+  for (const auto& s : waiting) {
+    if (world->silent_hosts.count(host)) {  // probes tell
+      world->at(world->now() + 3s + world->random.time(500ms), [s] {
+        s->error = ETIMEDOUT, s->now = stream::state::closed;
+        ++s->events;
+      });
+      continue;
+    }
     later(s, [](stream& t) { t.error = ECONNRESET, t.now = stream::state::closed; });
+  }
   waiting.clear();
 }
 

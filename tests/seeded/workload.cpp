@@ -20,7 +20,8 @@ constexpr std::uint64_t signal_of(rank_t origin) { return signals_at + 8 * origi
 constexpr std::uint64_t block_of(rank_t origin) { return block_bytes * origin; }
 constexpr std::uint64_t stamp(rank_t origin, std::uint32_t version) { return std::uint64_t{origin + 1} << 48 | version; }
 constexpr auto slack = 500ms;
-constexpr auto bound = 1s;  // clause 10
+// Clause 10. A connection that is only being made when its peer's host falls silent is given up after three attempts.
+nanoseconds within() { return world->silent_hosts.empty() ? 1s : 8s; }
 constexpr unsigned slots = 8;
 
 // Where all is in one address space: any rank's word, as it is now.
@@ -56,6 +57,9 @@ class rank_program {
   void get(rank_t to);
   void atomic(rank_t to);
   void flush(rank_t to);
+  void drop_local(rank_t to);
+  void use_spare(rank_t to);
+  void change_spare();
   void look_at_signals();
   bool submit(const rma_op&);
   bool wait(completion&, rank_t towards, const char* what);
@@ -83,11 +87,84 @@ class rank_program {
   std::span<std::byte> memory_;
   segment_id segment_{};
   std::array<slot, slots> slots_;
+  region_id spare_{};                               // a window that comes and goes
+  bool has_spare_ = false;
+  std::span<std::byte> spare_memory_;
+  std::vector<std::byte> own_spare_;                // or of memory that stays mine when it goes
   std::array<bool, most_ranks> ended_{};            // what health() has told
+  std::array<bool, most_ranks> lost_{};             // what an operation has told
   std::array<std::array<bool, block_words>, most_ranks> dirty_{};
   std::array<std::uint64_t, most_ranks> seen_{};    // signals
   std::array<std::uint32_t, most_ranks> version_{};
 };
+
+// Memory of this rank's goes while a put reads it and a get fills it: both end, and it is not touched any more.
+void rank_program::drop_local(rank_t to) {
+  constexpr std::uint64_t junk_at = 3456;
+  constexpr std::byte pattern{0x5a};
+  std::array<std::byte, 512> memory{};
+  const auto region = net_->add(memory);
+  if (!region) return wrong(std::string{"no region: "} + region.error().text());
+  completion read, filled;
+  say("puts and gets, and drops the memory, at " + name_of(to));
+  if (!submit(move_op(op_kind::put, *region, 0, to, segment_, junk_at, 512, &read))) return;
+  if (!submit(move_op(op_kind::get, *region, 0, to, segment_, junk_at, 512, &filled))) return;
+  if (draw_.one_in(2)) net_->progress();
+  net_->drop(*region);
+  memory.fill(pattern);
+  if (!wait(read, to, "a put from memory that was dropped") || !wait(filled, to, "a get into memory that was dropped")) return;
+  for (const std::byte b : memory)
+    if (b != pattern) return wrong("memory that was dropped was written to");
+}
+
+// Towards a window that its owner may drop meanwhile, by a segment that is dropped before the operations have ended.
+void rank_program::use_spare(rank_t to) {
+  if (t_.spares[to].empty()) return;
+  auto table = std::make_shared<blob_table>();
+  table->push_back(t_.spares[to]);
+  const auto segment = net_->attach(rank_map::strided(to, 1), std::move(table));
+  if (!segment) return wrong(std::string{"cannot attach: "} + segment.error().text());
+  completion done;
+  std::array<std::byte, 256> memory{};
+  std::uint64_t old = 0;
+  say("uses the spare window of " + name_of(to));
+  const auto at = [](auto& m) { return reinterpret_cast<std::uintptr_t>(&m); };
+  if (!submit(move_op(op_kind::put, plain_memory, at(memory), to, *segment, 256, 256, &done))) return;
+  if (!submit(atomic_op(op_kind::fetch_add, plain_memory, at(old), {to, *segment, 8}, 1, &done))) return;
+  if (!submit(move_op(op_kind::get, plain_memory, at(memory), to, *segment, 0, 256, &done))) return;
+  if (!submit(signal_op({to, *segment, 16}, 1))) return;
+  const bool before = draw_.one_in(2);
+  if (before) net_->drop(*segment);
+  if (!wait(done, to, "operations upon a spare window")) return;
+  if (!before) net_->drop(*segment);
+}
+
+// A signal names no completion: its error is the next flush's, which the model takes for one of its own.
+void rank_program::change_spare() {
+  constexpr std::byte pattern{0xa5};
+  if (has_spare_) {
+    say("drops its spare window");
+    {
+      const in_kernel k;
+      t_.spares[me_].clear();
+    }
+    net_->drop(spare_);
+    if (!own_spare_.empty()) std::fill(own_spare_.begin(), own_spare_.end(), pattern);
+    has_spare_ = false;
+    return;
+  }
+  for (const std::byte b : own_spare_)
+    if (b != pattern) return wrong("a window that was dropped was written to");
+  own_spare_.clear();
+  if (draw_.one_in(2)) own_spare_.resize(512);
+  const auto made = own_spare_.empty() ? net_->allocate(512, spare_memory_) : net_->add(own_spare_);
+  if (!made) return wrong(std::string{"no spare window: "} + made.error().text());
+  spare_ = *made, has_spare_ = true;
+  const auto key = net_->key(spare_);
+  if (!key) return wrong("no key of a spare window");
+  const in_kernel k;
+  t_.spares[me_].assign((*key).begin(), (*key).end());
+}
 
 // Everyone's blobs, once they are there; false if somebody has ended without.
 bool rank_program::together(const std::array<std::vector<std::byte>, most_ranks>& board, shared_blobs& out) {
@@ -154,6 +231,10 @@ void rank_program::run() {
   doing("its end", no_rank);
   const nanoseconds began = world->now(), kept_off = world->kept_off;
   t_.windows[me_] = nullptr;
+  {
+    const in_kernel k;
+    t_.spares[me_].clear();
+  }
   net_.reset();
   if (world->now() - began > 2s + slack + (world->kept_off - kept_off) + t_.longest_stop)
     wrong("leaving took " + std::to_string((world->now() - began).count() / 1'000'000) + " ms");
@@ -166,7 +247,7 @@ void rank_program::operate() {
   for (unsigned i = 0; i < t_.steps[me_]; ++i) {
     auto to = static_cast<rank_t>(draw_.below(t_.ranks));
     if (ended_[to] && !draw_.one_in(8)) to = me_;
-    switch (draw_.below(16)) {
+    switch (draw_.below(20)) {
       case 0: case 1: case 2: case 3: case 4: put(to); break;
       case 5: case 6: get(to); break;
       case 7: case 8: case 9: atomic(to); break;
@@ -176,6 +257,9 @@ void rank_program::operate() {
       case 13: ask(to); break;
       case 14: net_->progress(); break;
       case 15: finish_all(no_rank); break;
+      case 16: drop_local(to); break;
+      case 17: case 18: use_spare(to); break;
+      case 19: change_spare(); break;
     }
     look_at_signals();
   }
@@ -201,7 +285,7 @@ bool rank_program::submit(const rma_op& op) {
   for (unsigned turn = 0; net_->submit({&op, 1}) == 0; ++turn) {
     net_->progress();
     if (turn > 10) world->idle(draw_.time(1ms)), ask(op.rank);
-    if (world->now() - began > bound + slack + (world->kept_off - kept_off) + t_.longest_stop)
+    if (world->now() - began > within() + slack + (world->kept_off - kept_off) + t_.longest_stop)
       return wrong("no room for an operation towards " + name_of(op.rank) + " within a second"), false;
   }
   return true;
@@ -234,7 +318,7 @@ bool rank_program::wait(completion& done, rank_t to, const char* what) {
       else
         for (rank_t r = 0; r < t_.ranks; ++r) ask(r);
     }
-    if (world->now() - began > bound + slack + (world->kept_off - kept_off) + t_.longest_stop)
+    if (world->now() - began > within() + slack + (world->kept_off - kept_off) + t_.longest_stop)
       return wrong(std::string{what} + " towards " + (to == no_rank ? "all" : name_of(to)) + " does not end"), false;
   }
   return true;
@@ -268,7 +352,9 @@ void rank_program::see_the_ends() {
       ask(r);
       net_->progress();
       world->idle(1ms);
-      if (world->now() - std::max(began, t_.ended[r]) > bound + slack + (world->kept_off - kept_off) + t_.longest_stop)
+      const nanoseconds mine = t_.connected(me_, r);
+      if (world->silent_hosts.count(t_.processes[r]->host) && (mine < 0ns || mine + 20ms > t_.ended[r])) break;
+      if (world->now() - std::max(began, t_.ended[r]) > (world->silent_hosts.empty() ? 1s : 5s) + slack + (world->kept_off - kept_off) + t_.longest_stop)
         wrong("the end of " + name_of(r) + " is not told within a second");
     }
   }
@@ -278,6 +364,7 @@ void rank_program::finish_slot(slot& s) {
   s.busy = false;
   const bool ok = s.done.outcome().ok();
   if (!ok) {
+    lost_[s.to] = true;
     if (s.done.outcome().code() != errc::peer_dead || t_.fates[s.to] == fate::runs)
       if (!t_.broken[me_ * most_ranks + s.to])
         wrong("an operation towards " + name_of(s.to) + " failed: " + s.done.outcome().text());
@@ -396,12 +483,19 @@ void rank_program::flush(rank_t to) {
   while (!net_->flush(to, &done)) {
     net_->progress();
     world->idle(draw_.time(100us));
-    if (world->now() - began > bound + slack + (world->kept_off - kept_off) + t_.longest_stop)
+    if (world->now() - began > within() + slack + (world->kept_off - kept_off) + t_.longest_stop)
       return wrong("no room for a flush within a second");
   }
   if (!wait(done, to, "a flush")) return;
   const bool ok = done.outcome().ok();
-  if (!ok && done.outcome().code() != errc::peer_dead) return wrong(std::string{"a flush failed: "} + done.outcome().text());
+  if (!ok && done.outcome().code() != errc::peer_dead && done.outcome().code() != errc::invalid)
+    return wrong(std::string{"a flush failed: "} + done.outcome().text());
+  if (!ok && (to == no_rank || done.outcome().code() == errc::invalid)) {  // whose error it is, the next ones show
+    for (rank_t r = 0; r < t_.ranks; ++r)
+      if (to == no_rank || r == to) flush(r);
+    return;
+  }
+  if (!ok) lost_[to] = true;
   for (rank_t r = 0; r < t_.ranks; ++r) {
     if (to != no_rank && r != to) continue;
     const std::byte* there = t_.windows[r];
@@ -410,7 +504,7 @@ void rank_program::flush(rank_t to) {
       pair& p = towards(r);
       if (!ok) continue;
       p.flushed[k] = p.submitted[k];
-      if (there && t_.fates[r] == fate::runs && !ended_[r] && word_at(there, block_of(me_) + 8 * k) != (p.submitted[k] ? stamp(me_, p.submitted[k]) : 0))
+      if (there && t_.fates[r] == fate::runs && !lost_[r] && word_at(there, block_of(me_) + 8 * k) != (p.submitted[k] ? stamp(me_, p.submitted[k]) : 0))
         return wrong("word " + std::to_string(k) + " of " + name_of(r) + " is not what was put there and flushed: " +
                      std::to_string(word_at(there, block_of(me_) + 8 * k) & 0xffffffff) + " instead of " +
                      std::to_string(p.submitted[k]));
@@ -458,6 +552,25 @@ void trial::start() {
       if (fates[r] == fate::runs) exits[r] = true;
       fates[r] = fate::dead, ended[r] = world->now(), windows[r] = nullptr;
       world->kill(*processes[r]);
+    });
+  }
+  if (!same_host && plan.one_in(4)) {
+    world->at(some_time(), [this] {
+      world->note("host 1 falls silent");
+      world->silent_hosts.insert(1);
+      for (rank_t r = 0; r < ranks; ++r) {
+        if (processes[r]->host != 1 || !processes[r]->running || fates[r] == fate::left) continue;
+        exits[r] = true, fates[r] = fate::dead, ended[r] = world->now(), windows[r] = nullptr;
+        world->kill(*processes[r]);
+      }
+    });
+  }
+  if (break_connection && plan.one_in(3)) {
+    const auto a = static_cast<rank_t>(plan.below(ranks)), b = static_cast<rank_t>((a + 1 + plan.below(ranks - 1)) % ranks);
+    world->at(some_time(), [this, a, b] {
+      world->note("the connection of " + name_of(a) + " and " + name_of(b) + " breaks");
+      broken[a * most_ranks + b] = broken[b * most_ranks + a] = true;
+      break_connection(a, b);
     });
   }
   if (plan.one_in(3)) {

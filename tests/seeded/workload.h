@@ -35,7 +35,7 @@ struct trial {
   opener open;
   dice plan;                            // of what is to happen; machine::random is drawn from by what happens
   bool same_host = true;
-  bool connections_break = false;
+  std::function<void(rank_t, rank_t)> break_connection;  // where the fabric does such a thing
   std::array<bool, most_ranks * most_ranks> broken{};
   nanoseconds longest_stop{0};
 
@@ -46,7 +46,7 @@ struct trial {
   std::array<process*, most_ranks> processes{};
   std::array<fate, most_ranks> fates{};
   std::array<nanoseconds, most_ranks> ended{};
-  std::array<std::vector<std::byte>, most_ranks> addresses, keys;
+  std::array<std::vector<std::byte>, most_ranks> addresses, keys, spares;
   std::array<std::byte*, most_ranks> windows{};
   std::array<unsigned, most_ranks> steps{};       // operations that a rank is to do before it leaves
   std::array<bool, most_ranks> exits{};           // at once, instead of leaving
