@@ -118,9 +118,11 @@ void message_transport::open_endpoint(peer& p) noexcept {
   const bool local = head.host == host_;
   if (local && head.pid != ::getpid() && p.pidfd < 0) watch_process(p, head.pid);
   if (!local && !leaving_) watch_host(p, head.line);
-  // It may have left, or died, and that may have arrived here: then no connection is made.
+  // It may have left, or died, and that may have arrived here: then no connection is made. Its goodbye arrives before its
+  // process ends, so who has seen the end first, and then looks, finds it.
+  const bool ended = p.pidfd >= 0 && readable(p.pidfd);
   drain();
-  if (p.end && p.pidfd >= 0 && readable(p.pidfd)) bury_dead(p);
+  if (p.end && ended) bury_dead(p);
   if (!p.end) return;
   if (const status s = link_->open(p, blob.subspan(sizeof head)); !s) {
     const std::string what = "rank " + std::to_string(p.rank) + " cannot be reached: ";
