@@ -212,9 +212,10 @@ void fabric::arrive(rank_t from, rank_t to) {
   l.wire.pop_front();
   if (at(to).owner) {
     deliver(to, std::move(p));
-  } else if (!l.broken && !world->silent_hosts.count(hosts_[to])) {
+  } else if (!l.broken) {  // refused, or silence_watch finds that nothing answers
     l.broken = true;
-    tell_lost(from, to, world->now() + world->random.time(knobs_.longest_way));
+    const nanoseconds when = world->silent_hosts.count(hosts_[to]) ? 3s + world->random.time(500ms) : world->random.time(knobs_.longest_way);
+    tell_lost(from, to, world->now() + when);
   }
 }
 
