@@ -95,6 +95,7 @@ void machine::resume_at(process& p, nanoseconds when) {
 
 void machine::resume(process& p) {
   p.waits_for.clear();
+  p.futex = {0, 0};
   running = &p;
 #if defined(__SANITIZE_ADDRESS__)
   void* fake = nullptr;
@@ -151,14 +152,19 @@ void machine::wait(const std::vector<int>& fds, nanoseconds until) noexcept {
   give_way();
 }
 
+void machine::wake(process& p) {
+  p.waits_for.clear();
+  p.futex = {0, 0};
+  resume_at(p, now_ + 1us + random.time(100us));
+}
+
 void machine::wake_ready() {
   for (auto& p : processes) {
     if (!p->running || p->waits_for.empty()) continue;
     for (const int fd : p->waits_for) {
       const auto found = p->fakes.find(fd);
       if (found == p->fakes.end() || !found->second->readable()) continue;
-      p->waits_for.clear();
-      resume_at(*p, now_ + 1us + random.time(100us));
+      wake(*p);
       break;
     }
   }
@@ -208,7 +214,7 @@ void machine::reap(process& p, bool by_itself) {
   for (auto& [fd, o] : fakes) o->closed();
   for (const int fd : p.files) __real_close(fd);
   for (const auto& [base, bytes] : p.mappings) __real_munmap(base, bytes);
-  p.files.clear(), p.mappings.clear();
+  p.files.clear(), p.mappings.clear(), p.inodes.clear();
   free_heap(p);
   p.program = nullptr;
   stacks.push_back(std::exchange(p.stack, nullptr));

@@ -71,6 +71,8 @@ struct process {
   std::map<int, std::shared_ptr<object>> fakes;
   std::set<int> files;             // real descriptors
   std::map<void*, std::size_t> mappings;
+  std::map<void*, std::uint64_t> inodes;  // of those that are shared
+  std::pair<std::uint64_t, std::uint64_t> futex{0, 0};  // inode and offset of the word that it waits for
   allocation* heap = nullptr;      // intrusive list
   std::size_t heap_bytes = 0;
   std::function<void()> program;
@@ -106,8 +108,10 @@ class machine {
   std::uint64_t pause_one_in = 0;
   std::set<int> silent_hosts;                 // nothing comes from there any more, not even a reset
   std::uint64_t no_pidfd_one_in = 0;          // of too many files
+  std::uint64_t no_file_one_in = 0;           // likewise what is opened by name
   nanoseconds kept_off{0};                    // all such time so far, of all processes
 
+  void wake(process&);                        // from a wait
   // Inside a fiber.
   void step() noexcept;                       // a system call's time passes, or more
   void idle(nanoseconds) noexcept;            // sleeps

@@ -1,10 +1,6 @@
-// providers/messages under a seeded scheduler. Usage: seeded_messages [--seeds N] [--first S] [--trace]
-// A seed that fails is named, and its trace printed; `--seeds 1 --first S --trace` shows it again.
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-
+// providers/messages under a seeded scheduler.
 #include "tests/seeded/fabric.h"
+#include "tests/seeded/seeds.h"
 #include "tests/seeded/sockets.h"
 #include "tests/seeded/workload.h"
 
@@ -43,31 +39,11 @@ bool passes(std::uint64_t seed, bool trace) {
     t.break_connection = [&net](rank_t a, rank_t b) { net.lose_connection(a, b); };
     if (d.one_in(3)) m.no_pidfd_one_in = 1 + d.below(4);
   }
+  t.own_windows = d.one_in(3);
   t.start();
-  if (t.run()) return true;
-  std::printf("seed %llu failed:\n", static_cast<unsigned long long>(seed));
-  for (const auto& c : m.complaints()) std::printf("  %s\n", c.c_str());
-  return false;
+  return report(seed, t.run());
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  std::uint64_t seeds = 1000, first = 1;
-  bool trace = false;
-  for (int i = 1; i < argc; ++i) {
-    if (!std::strcmp(argv[i], "--trace")) trace = true;
-    else if (i + 1 < argc && !std::strcmp(argv[i], "--seeds")) seeds = std::strtoull(argv[++i], nullptr, 10);
-    else if (i + 1 < argc && !std::strcmp(argv[i], "--first")) first = std::strtoull(argv[++i], nullptr, 10);
-    else return std::fprintf(stderr, "usage: %s [--seeds N] [--first S] [--trace]\n", argv[0]), 2;
-  }
-  unsigned failed = 0;
-  for (std::uint64_t s = first; s < first + seeds && failed < 10; ++s)
-    if (!passes(s, trace)) {
-      ++failed;
-      std::fflush(stdout);
-      if (!trace && failed == 1) passes(s, true);
-    }
-  std::printf("%llu seeds from %llu, %u failed\n", static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(first), failed);
-  return failed != 0;
-}
+int main(int argc, char** argv) { return run_seeds(argc, argv, passes); }

@@ -90,6 +90,7 @@ class rank_program {
   region_id spare_{};                               // a window that comes and goes
   bool has_spare_ = false;
   std::span<std::byte> spare_memory_;
+  std::vector<std::byte> own_window_;
   std::vector<std::byte> own_spare_;                // or of memory that stays mine when it goes
   std::array<bool, most_ranks> ended_{};            // what health() has told
   std::array<bool, most_ranks> lost_{};             // what an operation has told
@@ -156,7 +157,7 @@ void rank_program::change_spare() {
   for (const std::byte b : own_spare_)
     if (b != pattern) return wrong("a window that was dropped was written to");
   own_spare_.clear();
-  if (draw_.one_in(2)) own_spare_.resize(512);
+  if (t_.own_spares && draw_.one_in(2)) own_spare_.resize(512);
   const auto made = own_spare_.empty() ? net_->allocate(512, spare_memory_) : net_->add(own_spare_);
   if (!made) return wrong(std::string{"no spare window: "} + made.error().text());
   spare_ = *made, has_spare_ = true;
@@ -200,7 +201,10 @@ bool rank_program::meet() {
       if (t_.fates[r] != fate::runs) return false;
     return wrong(std::string{"cannot connect: "} + s.text()), false;
   }
-  auto window = net_->allocate(window_bytes, memory_);
+  t_.met[me_] = world->now();
+  const bool own = t_.own_windows && draw_.one_in(2);
+  if (own) own_window_.resize(window_bytes), memory_ = own_window_;
+  auto window = own ? net_->add(memory_) : net_->allocate(window_bytes, memory_);
   auto mine = net_->add(local_);
   if (!window || !mine) return wrong("no regions"), false;
   window_ = *window, mine_ = *mine;
@@ -535,7 +539,9 @@ void rank_program::look_at_signals() {
 
 }  // namespace
 
-trial::trial(std::uint64_t seed, std::uint32_t n, opener o) : ranks(n), open(std::move(o)), plan(seed ^ 0x5eed) {}
+trial::trial(std::uint64_t seed, std::uint32_t n, opener o) : ranks(n), open(std::move(o)), plan(seed ^ 0x5eed) {
+  met.fill(nanoseconds{-1});
+}
 
 void trial::start() {
   for (rank_t r = 0; r < ranks; ++r) {

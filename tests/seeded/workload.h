@@ -35,6 +35,8 @@ struct trial {
   opener open;
   dice plan;                            // of what is to happen; machine::random is drawn from by what happens
   bool same_host = true;
+  bool own_spares = true;               // windows that go may be of the caller's memory
+  bool own_windows = false;             // those that stay as well
   std::function<void(rank_t, rank_t)> break_connection;  // where the fabric does such a thing
   std::array<bool, most_ranks * most_ranks> broken{};
   nanoseconds longest_stop{0};
@@ -45,6 +47,7 @@ struct trial {
 
   std::array<process*, most_ranks> processes{};
   std::array<fate, most_ranks> fates{};
+  std::array<nanoseconds, most_ranks> met{};      // when it was connected to all; -1 ns: never
   std::array<nanoseconds, most_ranks> ended{};
   std::array<std::vector<std::byte>, most_ranks> addresses, keys, spares;
   std::array<std::byte*, most_ranks> windows{};
