@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 
 namespace tutti::test {
@@ -20,7 +21,11 @@ struct doorbell : object {
 
 status lost(rank_t rank) { return {errc::peer_dead, "the fabric lost its connection", rank}; }
 
-class seeded_link final : public messages::link {
+struct key_of_fabric {
+  std::uint32_t index;
+};
+
+class seeded_link final : public messages::link, private messages::one_sided {
  public:
   seeded_link(fabric& net, rank_t me) : net_(net), me_(me) {}
   ~seeded_link() override {
@@ -136,6 +141,12 @@ class seeded_link final : public messages::link {
     here.armed = true;
     return true;
   }
+  one_sided* reach() noexcept override { return net_.knobs().reaches ? this : nullptr; }
+  bool settle(time_point deadline) noexcept override {
+    while (port().under_way && up_->now() < deadline)
+      if (!progress()) ::usleep(50);
+    return true;
+  }
   void push_out(time_point deadline) noexcept override {
     const auto waits = [&] {
       for (const fabric::line& l : port().lines)
@@ -147,6 +158,63 @@ class seeded_link final : public messages::link {
   }
 
  private:
+  // --- one_sided
+  result<void*> expose(std::span<std::byte> memory, std::vector<std::byte>& key) override {
+    auto* made = new key_of_fabric{static_cast<std::uint32_t>(port().exposed.size())};
+    {
+      const in_kernel k;
+      port().exposed.push_back({memory.data(), memory.size()});
+    }
+    messages::append(key, made);
+    return static_cast<void*>(made);
+  }
+  void conceal(void* exposed) noexcept override {
+    auto* gone = static_cast<key_of_fabric*>(exposed);
+    port().exposed[gone->index] = {};
+    delete gone;
+  }
+  void* unlock(peer& p, std::span<const std::byte> key) noexcept override {
+    world->step();
+    const auto there = messages::head_of<key_of_fabric>(key);
+    return there && p.line ? new key_of_fabric{*there} : nullptr;
+  }
+  void forget(void* unlocked) noexcept override { delete static_cast<key_of_fabric*>(unlocked); }
+  messages::reaching put(messages::frame& f, void* unlocked, std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
+                         status&) noexcept override {
+    const rank_t to = f.to->rank;
+    world->step();
+    if (port().lines[to].broken) return up_->suspect(*f.to, lost(to)), messages::reaching::lost;
+    const bool at_once = bytes <= 64 && !world->random.one_in(4);
+    const in_kernel k;
+    fabric::reach r{me_, to, static_cast<key_of_fabric*>(unlocked)->index, offset, const_cast<std::byte*>(from), bytes, true, nullptr, {}};
+    at_once ? r.payload.assign(from, from + bytes) : void(r.f = &f);
+    net_.post(std::move(r));
+    return at_once ? messages::reaching::done : messages::reaching::under_way;
+  }
+  messages::reaching get(messages::frame& f, void* unlocked, std::uint64_t offset, std::byte* to, std::uint32_t bytes,
+                         status&) noexcept override {
+    const rank_t from = f.to->rank;
+    world->step();
+    if (port().lines[from].broken) return up_->suspect(*f.to, lost(from)), messages::reaching::lost;
+    const in_kernel k;
+    net_.post({me_, from, static_cast<key_of_fabric*>(unlocked)->index, offset, to, bytes, false, &f, {}});
+    return messages::reaching::under_way;
+  }
+  void fence(peer& p) noexcept override {
+    fabric::line& l = port().lines[p.rank];
+    l.not_before = l.done_by;
+  }
+  bool in_order(std::uint32_t) const noexcept override { return net_.knobs().in_order; }
+  messages::reaching flush(messages::frame& f, void*) noexcept override {
+    const rank_t to = f.to->rank;
+    world->step();
+    if (port().lines[to].broken) return up_->suspect(*f.to, lost(to)), messages::reaching::lost;
+    const in_kernel k;
+    if (port().lines[to].all_by < world->now()) return messages::reaching::done;
+    net_.post_flush(me_, to, f);
+    return messages::reaching::under_way;
+  }
+
   fabric::port& port() const noexcept { return net_.at(me_); }
   void hand_over(fabric::line& l, const message& head, const std::byte* payload, std::uint32_t bytes) {
     std::vector<std::byte> all(sizeof head + bytes);
@@ -164,8 +232,15 @@ class seeded_link final : public messages::link {
       else up_->suspect(*l.towards, lost(p.from));
       return;
     }
+    if (p.what != fabric::packet::kind::message) {
+      --port().under_way;
+      return up_->reached(*p.f, p.what == fabric::packet::kind::failed ? lost(p.from) : status{});
+    }
     message head;
     std::memcpy(&head, p.bytes.data(), sizeof head);
+    if (world->tracing)
+      world->note("  rank " + std::to_string(me_) + " gets message " + std::to_string(head.sequence) + " of rank " + std::to_string(p.from) +
+                  ", kind " + std::to_string(static_cast<int>(head.kind)) + ", " + std::to_string(p.bytes.size() - sizeof head) + " bytes");
     up_->receive(head, std::span{p.bytes}.subspan(sizeof head));
   }
 
@@ -198,7 +273,7 @@ void fabric::put_on_wire(rank_t from, rank_t to) {
   line& l = at(from).lines[to];
   for (auto& bytes : l.library) {
     if (l.broken) break;
-    l.wire.push_back({packet::kind::message, from, std::move(bytes)});
+    l.wire.push_back({packet::kind::message, from, std::move(bytes), nullptr});
     l.last = std::max(l.last + 1ns, world->now() + 1us + world->random.time(knobs_.longest_way));
     world->at(l.last, [this, from, to] { arrive(from, to); });
   }
@@ -230,8 +305,54 @@ void fabric::deliver(rank_t to, packet p) {
 
 void fabric::tell_lost(rank_t whom, rank_t of, nanoseconds when) {
   world->at(when, [this, whom, of] {
-    if (at(whom).owner) deliver(whom, {packet::kind::lost, of, {}});
+    if (at(whom).owner) deliver(whom, {packet::kind::lost, of, {}, nullptr});
   });
+}
+
+// A fence is a time before which nothing that comes after it is executed. Without the origin's promise of an order, what is
+// under way is not covered by it: its library may hand it to the adapter later.
+void fabric::post(reach r) {
+  line& l = at(r.from).lines[r.to];
+  if (r.f) ++at(r.from).under_way;
+  nanoseconds when = std::max(l.not_before, world->now() + 1us + world->random.time(knobs_.longest_way));
+  if (!r.puts) when = std::max(when, l.done_by);
+  else if (!r.f || knobs_.in_order) l.done_by = std::max(l.done_by, when);
+  l.all_by = std::max(l.all_by, when);
+  if (world->tracing)
+    world->note("  by key, " + std::to_string(r.from) + (r.puts ? " puts " : " gets ") + std::to_string(r.bytes) + " bytes at " +
+                std::to_string(r.offset) + " of rank " + std::to_string(r.to) + (r.f ? ", under way" : ""));
+  world->at(when, [this, r = std::move(r), life = l.life] { execute(r, life); });
+}
+
+void fabric::post_flush(rank_t from, rank_t to, messages::frame& f) {
+  ++at(from).under_way;
+  const line& l = at(from).lines[to];
+  world->at(l.all_by + 1us, [this, from, to, &f, life = l.life] { finish(from, to, &f, at(from).lines[to].life == life); });
+}
+
+void fabric::execute(const reach& r, unsigned life) {
+  line& l = at(r.from).lines[r.to];
+  const port& there = at(r.to);
+  const exposure* e = there.owner && r.key < there.exposed.size() ? &there.exposed[r.key] : nullptr;
+  const bool reaches = e && e->base && r.offset <= e->bytes && r.bytes <= e->bytes - r.offset;
+  if (r.f && !at(r.from).owner) return;
+  if (l.life != life && (r.f || l.broken)) return finish(r.from, r.to, r.f, false);
+  if (!reaches) {
+    if (!std::exchange(l.broken, true)) tell_lost(r.from, r.to, world->now() + world->random.time(knobs_.longest_way));
+    return finish(r.from, r.to, r.f, false);
+  }
+  if (world->tracing) world->note("  by key, " + std::to_string(r.bytes) + " bytes at " + std::to_string(r.offset) + " of rank " + std::to_string(r.to));
+  std::byte* far = e->base + r.offset;
+  const std::byte* source = !r.puts ? far : r.payload.empty() ? r.mine : r.payload.data();
+  std::byte* target = r.puts ? far : r.mine;
+  if (r.bytes == 8)  // a word is stored whole
+    std::atomic_ref{*reinterpret_cast<std::uint64_t*>(target)}.store(*reinterpret_cast<const std::uint64_t*>(source));
+  else std::memcpy(target, source, r.bytes);
+  finish(r.from, r.to, r.f, true);
+}
+
+void fabric::finish(rank_t origin, rank_t towards, messages::frame* f, bool ok) {
+  if (f && at(origin).owner) deliver(origin, {ok ? packet::kind::reached : packet::kind::failed, towards, {}, f});
 }
 
 // The peer is told behind what is on its way to it, if it has a connection of its own here and its library tells at all.
@@ -239,6 +360,7 @@ void fabric::cut(rank_t from, rank_t to) {
   line& l = at(from).lines[to];
   l.library.clear();
   if (l.kept) l.kept_lost = true;
+  ++l.life;
   if (!l.open) return;
   l.open = false;
   if (knobs_.traits.tells_losses && at(to).lines[from].open)
@@ -254,6 +376,8 @@ void fabric::closed(rank_t me, bool orderly) {
   const bool silent = world->silent_hosts.count(host) != 0;
   p.owner = nullptr;
   p.inbox.clear();
+  p.exposed.clear();
+  p.under_way = 0;
   p.armed = false;
   for (rank_t r = 0; r < p.lines.size(); ++r) {
     line& l = p.lines[r];
@@ -261,6 +385,7 @@ void fabric::closed(rank_t me, bool orderly) {
     const bool beside = at(r).owner && at(r).owner->host == host;
     while (beside && !l.wire.empty()) arrive(me, r);
     l.open = false;
+    l.broken = l.broken || !orderly;  // the adapter executes nothing more for a dead process
     cut(me, r);
     l.kept = nullptr;
     if (silent && at(r).lines[me].open)  // silence_watch has the library tell
@@ -275,6 +400,7 @@ void fabric::lose_connection(rank_t a, rank_t b) {
     line& l = at(from).lines[to];
     l.wire.clear(), l.library.clear();
     l.broken = true;
+    ++l.life;
     if (knobs_.traits.tells_losses && l.open) tell_lost(from, to, world->now() + world->random.time(10ms));
   }
 }

@@ -23,6 +23,9 @@ bool passes(std::uint64_t seed, bool trace) {
   k.traits.only_this_host = d.one_in(2);
   k.traits.tells_losses = k.traits.shared_memory || d.one_in(2);
   k.traits.caps.target_must_progress = true;
+  k.reaches = !k.traits.only_this_host && d.one_in(2);
+  k.in_order = d.one_in(2);
+  if (k.reaches) k.traits.longest_sleep = 5ms;
   k.longest_way = d.one_in(2) ? 100us : 4ms;
   k.refuse_one_in = d.one_in(2) ? 0 : 2 + d.below(20);
   k.keep_one_in = k.traits.keeps ? 1 + d.below(8) : 0;
@@ -39,6 +42,7 @@ bool passes(std::uint64_t seed, bool trace) {
     t.break_connection = [&net](rank_t a, rank_t b) { net.lose_connection(a, b); };
     if (d.one_in(3)) m.no_pidfd_one_in = 1 + d.below(4);
   }
+  t.has_spares = !k.reaches;  // an adapter ends the connection where memory is gone
   t.own_windows = d.one_in(3);
   t.start();
   return report(seed, t.run());

@@ -263,7 +263,9 @@ void rank_program::operate() {
       case 15: finish_all(no_rank); break;
       case 16: drop_local(to); break;
       case 17: case 18: use_spare(to); break;
-      case 19: change_spare(); break;
+      case 19:
+        if (t_.has_spares) change_spare();
+        break;
     }
     look_at_signals();
   }

@@ -35,6 +35,7 @@ struct trial {
   opener open;
   dice plan;                            // of what is to happen; machine::random is drawn from by what happens
   bool same_host = true;
+  bool has_spares = true;               // windows come and go
   bool own_spares = true;               // windows that go may be of the caller's memory
   bool own_windows = false;             // those that stay as well
   std::function<void(rank_t, rank_t)> break_connection;  // where the fabric does such a thing
