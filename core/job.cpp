@@ -60,6 +60,8 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
   const wait_note* outer = note_;
   note_ = &note;
   time_point next_look = net_->now() + look_every;
+  // Who waits again and again for less than that is to hear of a death as well.
+  time_point& looked = looked_[note.from % looked_.size()];
   status end;
   auto still = [&] {  // asked while a sleep is open, which progress of the transport would close
     advance_background();
@@ -72,8 +74,9 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
     if (slept == waiting_.sleeps() && turn % 32 != 31) continue;
     const time_point t = net_->now();
     if (t >= wake_at_) wake_at_ = time_point::max();  // whoever set it is asked again by ready() or progress()
-    if (t >= next_look) {
+    if (t >= next_look || (t >= deadline && t >= looked + look_every)) {
       next_look = t + look_every;
+      looked = t;
       if (status s = look(); !s.ok() && !ready()) {
         end = s.during(note.what);
         break;

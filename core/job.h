@@ -1,6 +1,7 @@
 // One rank's membership in a job: its bootstrap, its connected transport, its way of waiting, and the machines that
 // must go on while it waits for something else. Not thread-safe; several jobs may live in one process.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -104,8 +105,8 @@ class job {
   // again at the next progress().
   time_point take_timer() noexcept { return std::exchange(wake_at_, time_point::max()); }
 
-  // Blocks until ready() is true. `look` is asked every 50 ms whether the wait has become hopeless; its error ends the
-  // wait. Errors: timed_out with the note's text, or look's. ready() is asked last: what has arrived wins over an error.
+  // Blocks until ready() is true. `look` is asked every 50 ms whether the wait has become hopeless, and at the deadline if
+  // the last wait for that rank asked so long ago; its error ends the wait. Errors: timed_out with the note's text, or look's. ready() is asked last: what has arrived wins over an error.
   template <class Ready, class Look>
   status wait(Ready&& ready, Look&& look, const wait_note& note, time_point deadline = time_point::max()) {
     for (std::uint32_t i = 1, n = waiting_.spins(), turn = waiting_.polls_a_turn(); i <= n; ++i) {
@@ -139,6 +140,7 @@ class job {
   background* first_ = nullptr;
   time_point wake_at_ = time_point::max();
   const wait_note* note_ = nullptr;
+  std::array<time_point, 16> looked_{};  // when a wait for this rank last looked, by its last digit; no_rank has one too
   std::unique_ptr<team> world_;
 };
 

@@ -119,9 +119,11 @@ void message_transport::open_endpoint(peer& p) noexcept {
   const bool local = head.host == host_;
   if (local && head.pid != ::getpid() && p.pidfd < 0) watch_process(p, head.pid);
   if (!local && !leaving_) watch_host(p, head.line);
-  // It may have left, or died, and that may have arrived here: then no connection is made.
+  // It may have left, or died, and that may have arrived here: then no connection is made. Its goodbye arrives before its
+  // process ends, so who has seen the end first, and then looks, finds it.
+  const bool ended = p.pidfd >= 0 && readable(p.pidfd);
   drain();
-  if (p.end && p.pidfd >= 0 && readable(p.pidfd)) bury_dead(p);
+  if (p.end && ended) bury_dead(p);
   if (!p.end) return;
   if (const status s = link_->open(p, there.link); !s) {
     const std::string what = "rank " + std::to_string(p.rank) + " cannot be reached: ";
@@ -146,8 +148,9 @@ void message_transport::open_endpoint(peer& p) noexcept {
 void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
   p.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (p.pidfd < 0) {
-    if (errno == ESRCH) bury_dead(p);
-    return;  // without a pidfd (an old kernel, too many files), the link has to notice
+    if (errno != ESRCH) return;  // without a pidfd (an old kernel, too many files), the link has to notice
+    drain();                     // its goodbye may have arrived
+    return bury_dead(p);
   }
   epoll_event event{};
   event.events = EPOLLIN;

@@ -35,8 +35,8 @@ void message_transport::begun(frame& f, reaching r, const status& why) noexcept 
 reaching message_transport::write(frame& f, void* key, std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
                                   status& why) noexcept {
   peer& p = *f.to;
+  f.number = ++p.writes;  // of one that is lost as well: a flush must not succeed before it is known what became of it
   if (!p.line || p.suspected != time_point{}) return reaching::lost;
-  f.number = ++p.writes;
   const reaching r = reach_->put(f, key, offset, from, bytes, why);
   if (r != reaching::under_way || reach_->in_order(bytes)) return r;
   f.before = p.newest, f.next = nullptr;

@@ -63,6 +63,7 @@ shm_transport::claim shm_transport::claim_mail(peer& p) noexcept {
 void shm_transport::publish_mail(peer& p, const claim& c) noexcept {
   c.slot->from = rank_;
   c.slot->state.store(state_of(c.position, is_published), std::memory_order_release);
+  if (p.dead) return;  // found so since the place was claimed: nobody reads it, and a flush must not wait for that
   p.mail_ticket = c.position + 1;
   if (!p.mail_pending) p.mail_pending = true, ++mailing_;
   p.direct = false;

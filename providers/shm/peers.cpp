@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "providers/shm/transport.h"
 
@@ -82,10 +83,12 @@ bool shm_transport::check(peer& p) noexcept {
 // each may take its time, but none of it fails to come; the bound is for a kernel that hangs.
 bool shm_transport::ends(peer& p) noexcept {
   if (check(p)) return true;
-  if (p.process) {
-    pollfd one{p.process.get(), POLLIN, 0};
-    ::poll(&one, 1, 5000);
+  for (int ms = 0; !p.process && ms < 5000; ++ms) {  // of too many files
+    ::usleep(1000);
+    if (check(p)) return true;
   }
+  pollfd one{p.process.get(), POLLIN, 0};
+  ::poll(&one, 1, 5000);
   return check(p);
 }
 
