@@ -3,21 +3,19 @@
 // datagram; else a bit for each process, whether anybody has anything for it, and those of whom that is true get their
 // block from the root.
 //
-// Objections come to the root with the rows, in the stamps that say that these are there. The root's own stamp, at the
-// head of the datagram and of each block, then says whether anybody objects, so all learn it however they learn the rest.
+// Objections come to the root with the rows, in the stamps that say that these are there. The first byte of the datagram and
+// of each block then says whether anybody objects, so all learn it however they learn the rest.
 //
-// Loss. Nothing is acknowledged. A process that has waited for longer than patience reads the stamp of its block at the
-// root: where that is the awaited one, the release was lost, and it reads the block; else the root has not released
-// yet, and it waits on. The paper's node asks its manager instead; here the manager need not answer, so it may be
-// anywhere in its program by then.
+// Loss. The release and its repair are core/reliable_multicast.h's: a process that has waited for longer than patience
+// reads at the root which epoch it released last. Where that is the awaited one, it reads its block too. The paper's node
+// asks its manager instead; here the manager need not answer, so it may be anywhere in its program by then.
 //
-// Safety. A datagram names its epoch, and only the awaited one is taken; the root cannot release a later one, since it
-// lacks this process's row. A block is complete before its stamp is stored, and the stamp is read before the block, by a
-// get of its own. The root writes the blocks of epoch e over those of an earlier one of this half, e - 2 or where
-// supersteps between went by words e - 4 and so on, once it has all rows of e, which a process sends after it has left
-// all earlier ones, so nobody reads a block that changes. Rows are covered likewise: who sends one for e has left e - 1,
-// so the root has entered e - 1, and left whatever it took in before. Datagrams that nobody took, because a read was
-// faster, stay in the group while supersteps go by words, and are passed over by their epoch when next one is awaited.
+// Safety. Only the awaited epoch is taken; the root cannot release a later one, since it lacks this process's row. All
+// blocks are complete before the epoch is released, and a block is read by a get of its own once that is known. The root
+// writes the blocks of epoch e over those of an earlier one of this half, e - 2 or where supersteps between went by words
+// e - 4 and so on, once it has all rows of e, which a process sends after it has left all earlier ones, so nobody reads a
+// block that changes. Rows are covered likewise: who sends one for e has left e - 1, so the root has entered e - 1, and
+// left whatever it took in before.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -26,66 +24,39 @@
 #include "bsp/info_exchange.h"
 #include "bsp/wire.h"
 #include "core/ops.h"
+#include "core/reliable_multicast.h"
 #include "core/wait_out.h"
 #include "core/window.h"
 
 namespace tutti::bsp {
 namespace {
 
-using namespace std::chrono_literals;
-constexpr std::chrono::nanoseconds first_patience = 1ms, most_patience = 50ms;
 constexpr std::uint32_t root = 0;
-constexpr std::uint32_t tag_blocks = 1, tag_bits = 2;
+// The first byte of a datagram and of a block; a datagram without `whole` has but a bit for each process.
+constexpr std::byte objects_bit{1}, whole{2};
 
 class by_multicast final : public info_exchange {
  public:
   explicit by_multicast(team& t) : team_(t), job_(t.parent_job()), n_(t.size()) {}
 
-  ~by_multicast() override {
-    wait_out(job_.net(), {&done_});
-    if (joined_) job_.net().mcast()->leave(group_);
-  }
+  ~by_multicast() override { wait_out(job_.net(), {&done_}); }
 
   status open() {
     auto w = window::open(team_, {nullptr, team_.index() == root ? blocks(2, 0) : own_bytes()});
     if (!w) return w.error();
     memory_ = std::move(*w);
-    // The root forms the group and tells how; then all tell whether they are in it.
-    multicast* const mc = job_.net().mcast();
-    const time_point deadline = job_.net().now() + job_.options().setup_timeout;
     std::vector<std::byte> token;
-    status trouble;
-    if (!mc) {
-      trouble = status(errc::unsupported, "this transport has no multicast");
-    } else if (team_.index() == root) {
-      auto g = mc->create(team_.members(), token, deadline);
-      if (g) group_ = *g, joined_ = true;
-      else trouble = g.error(), token.clear();
-    }
-    auto tokens = team_.exchange(token);
-    if (!tokens) return tokens.error();
-    if (team_.index() != root && trouble.ok()) {
-      if ((**tokens)[root].empty()) {
-        trouble = status(errc::unavailable, "process 0 could not form a multicast group", team_.rank_of(root));
-      } else {
-        auto g = mc->join(team_.members(), (**tokens)[root], deadline);
-        if (g) group_ = *g, joined_ = true;
-        else trouble = g.error();
-      }
-    }
-    const std::byte fine{trouble.ok()};
-    auto all = team_.exchange({&fine, 1});
-    if (!trouble.ok()) return trouble;
-    if (!all) return all.error();
-    for (std::uint32_t i = 0; i < n_; ++i)
-      if ((**all)[i][0] == std::byte{0})
-        return {errc::unavailable, "process " + std::to_string(i) + " could not join the multicast", team_.rank_of(i)};
-    in_datagram_ = std::uint64_t{n_} * n_ + sizeof(std::uint64_t) <= mc->query().max_payload;
-    if (n_ / 8 + 1 + sizeof(std::uint64_t) > mc->query().max_payload)
-      return {errc::unsupported, "a datagram of " + std::to_string(mc->query().max_payload) + " bytes is too small for " +
-                                     std::to_string(n_) + " processes"};
-    letter_.resize(sizeof(std::uint64_t) + (in_datagram_ ? std::size_t{n_} * n_ : n_ / 8 + 1));
-    return {};
+    const release_lines lines{memory_->segment(), memory_->region(), memory_->base(), 0};
+    const multicast* const mc = job_.net().mcast();
+    const std::uint32_t payload = mc ? mc->query().max_payload : 0;
+    const std::uint32_t fits = payload - std::min(payload, reliable_multicast::head_bytes);
+    const std::uint64_t all = 1 + std::uint64_t{n_} * n_;
+    in_datagram_ = all <= fits;
+    release_ = std::make_unique<reliable_multicast>(team_, root, 1, token, lines, in_datagram_ ? all : bits());
+    if (status s = release_->form(token); !s.ok()) return s;
+    const status room = mc && fits < bits() ? status(errc::unsupported, "a datagram of " + std::to_string(payload) + " bytes is too "
+                                                     "small for " + std::to_string(n_) + " processes") : status{};
+    return agreed(team_, room, job_.net().now() + job_.options().setup_timeout);
   }
 
   void begin(std::uint64_t epoch, std::span<const std::uint8_t> to, bool objects) noexcept override {
@@ -93,7 +64,7 @@ class by_multicast final : public info_exchange {
     objected_ = objects;
     state_ = state::sending;
     gathered_ = 0;
-    patience_ = first_patience;
+    heard_ = false;
     if (team_.index() == root) std::memcpy(memory_->base() + row(half(), root), to.data(), n_);
     else std::memcpy(memory_->base() + own_row(half()), to.data(), n_);
   }
@@ -109,7 +80,7 @@ class by_multicast final : public info_exchange {
   const status& outcome() const noexcept override { return done_.outcome(); }
 
  private:
-  enum class state : std::uint8_t { sending, waiting, asking_stamp, asking_block, over };
+  enum class state : std::uint8_t { sending, waiting, asking, over };
 
   unsigned half() const noexcept { return epoch_ & 1; }
 
@@ -123,34 +94,30 @@ class by_multicast final : public info_exchange {
         if (stamp_epoch(stamp) != epoch_) return false;
         objected_ = objected_ || stamp_objects(stamp);
       }
-      release();
+      make_blocks();
       state_ = state::waiting;
     }
     if (state_ == state::waiting) {
-      if (!job_.net().mcast()->send(group_, in_datagram_ ? tag_blocks : tag_bits, letter_)) return false;
+      if (!release_->send(epoch_, in_datagram_ ? 1 + n_ * n_ : bits())) return false;
       state_ = state::over;
     }
-    take(base + blocks(half(), root) + sizeof(std::uint64_t), from);
+    take(base + blocks(half(), root) + 1, from);
     return true;
   }
 
-  void release() noexcept {
+  void make_blocks() noexcept {
     std::byte* const base = memory_->base();
-    const std::uint64_t stamp = make_stamp(epoch_, objected_);
-    std::memcpy(letter_.data(), &stamp, sizeof stamp);
-    std::byte* const body = letter_.data() + sizeof stamp;
-    if (!in_datagram_) std::memset(body, 0, n_ / 8 + 1);
+    std::byte* const body = release_->body().data();
+    const std::byte objects = objected_ ? objects_bit : std::byte{};
+    body[0] = objects | (in_datagram_ ? whole : std::byte{});
+    if (!in_datagram_) std::memset(body + 1, 0, bits() - 1);
     for (std::uint32_t q = 0; q < n_; ++q) {
       std::byte* const block = base + blocks(half(), q);
+      block[0] = objects;
       std::byte any{};
-      for (std::uint32_t p = 0; p < n_; ++p) {
-        const std::byte flags = base[row(half(), p) + q];
-        block[sizeof stamp + p] = flags;
-        any |= flags;
-      }
-      if (in_datagram_) std::memcpy(body + std::size_t{q} * n_, block + sizeof stamp, n_);
-      else if (any != std::byte{}) body[q / 8] |= std::byte{1} << (q % 8);
-      std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(block)).store(stamp, std::memory_order_release);
+      for (std::uint32_t p = 0; p < n_; ++p) any |= block[1 + p] = base[row(half(), p) + q];
+      if (in_datagram_) std::memcpy(body + 1 + std::size_t{q} * n_, block + 1, n_);
+      else if (any != std::byte{}) body[1 + q / 8] |= std::byte{1} << (q % 8);
     }
   }
 
@@ -165,69 +132,40 @@ class by_multicast final : public info_exchange {
                                     memory_->segment(), word(half(), me), make_stamp(epoch_, objected_));
       if (net.submit({&op, 1}) == 0) return false;
       state_ = state::waiting;
-      lose_patience_at_ = net.now() + patience_;
     }
-    if (state_ == state::waiting && !hear(from)) {
-      if (state_ == state::waiting) {
-        if (net.now() < lose_patience_at_) {
-          job_.wake_at(lose_patience_at_);
-          return false;
-        }
-        if (!done_.idle() || !ask(0, sizeof(std::uint64_t))) return false;
-        state_ = state::asking_stamp;
+    if (state_ == state::waiting) {
+      if (!heard_ && !release_->arrived(epoch_)) return false;
+      if (!heard_ && hear(release_->received(), from)) {
+        state_ = state::over;
+      } else {
+        heard_ = true;  // released for certain: the block is there to be read
+        const rma_op op = move_op(op_kind::get, memory_->region(), own_block(), manager, memory_->segment(), blocks(half(), me),
+                                  1 + n_, &done_);
+        if (!done_.idle() || net.submit({&op, 1}) == 0) return false;
+        state_ = state::asking;
       }
     }
-    if (state_ == state::asking_stamp && done_.idle()) {
-      std::uint64_t seen;
-      std::memcpy(&seen, memory_->base() + own_block(), sizeof seen);
-      if (stamp_epoch(seen) == epoch_) {
-        if (!ask(sizeof seen, n_)) return false;
-        objected_ = stamp_objects(seen);
-        state_ = state::asking_block;
-      } else {  // not released: the others are late, and more patience is due
-        patience_ = std::min<std::chrono::nanoseconds>(2 * patience_, most_patience);
-        lose_patience_at_ = net.now() + patience_;
-        job_.wake_at(lose_patience_at_);
-        state_ = state::waiting;
-      }
-    }
-    if (state_ == state::asking_block && done_.idle()) {
-      take(memory_->base() + own_block() + sizeof(std::uint64_t), from);
+    if (state_ == state::asking && done_.idle()) {
+      const std::byte* const block = memory_->base() + own_block();
+      objected_ = (block[0] & objects_bit) != std::byte{};
+      take(block + 1, from);
       state_ = state::over;
     }
     return state_ == state::over && done_.idle();
   }
 
-  // Whether a datagram told all there is to know. One that tells only that there is something sends for it.
-  bool hear(std::span<std::uint8_t> from) noexcept {
-    multicast::datagram d;
-    while (job_.net().mcast()->receive(group_, d)) {
-      std::uint64_t stamp;
-      if (d.from != team_.rank_of(root) || d.payload.size() != letter_.size()) continue;
-      std::memcpy(&stamp, d.payload.data(), sizeof stamp);
-      if (stamp_epoch(stamp) != epoch_) continue;
-      objected_ = stamp_objects(stamp);
-      const std::byte* const body = d.payload.data() + sizeof stamp;
-      const std::uint32_t me = team_.index();
-      if (d.tag == tag_blocks) {
-        take(body + std::size_t{me} * n_, from);
-        state_ = state::over;
-        return true;
-      }
-      if ((body[me / 8] >> (me % 8) & std::byte{1}) == std::byte{}) {
-        std::fill(from.begin(), from.end(), std::uint8_t{0});
-        state_ = state::over;
-        return true;
-      }
-      lose_patience_at_ = job_.net().now();  // released for certain: read it now
+  // Whether the datagram came, and told all there is to know.
+  bool hear(std::span<const std::byte> body, std::span<std::uint8_t> from) noexcept {
+    const std::uint32_t me = team_.index();
+    if (body.empty() || body.size() != ((body[0] & whole) != std::byte{} ? 1 + std::size_t{n_} * n_ : bits())) return false;
+    objected_ = (body[0] & objects_bit) != std::byte{};
+    if ((body[0] & whole) != std::byte{}) {
+      take(body.data() + 1 + std::size_t{me} * n_, from);
+      return true;
     }
-    return false;
-  }
-
-  bool ask(std::uint64_t offset, std::uint32_t bytes) noexcept {
-    const rma_op op = move_op(op_kind::get, memory_->region(), own_block() + offset, team_.rank_of(root), memory_->segment(),
-                              blocks(half(), team_.index()) + offset, bytes, &done_);
-    return job_.net().submit({&op, 1}) == 1;
+    if ((body[1 + me / 8] >> (me % 8) & std::byte{1}) != std::byte{}) return false;
+    std::fill(from.begin(), from.end(), std::uint8_t{0});
+    return true;
   }
 
   void take(const std::byte* block, std::span<std::uint8_t> from) const noexcept {
@@ -235,18 +173,22 @@ class by_multicast final : public info_exchange {
       if (p != team_.index()) from[p] = std::to_integer<std::uint8_t>(block[p]);
   }
 
-  // At the root: arrival words, rows and blocks of each process. Elsewhere: my row, twice, and where a block comes to.
-  std::uint64_t line() const noexcept { return round_up(n_ + sizeof(std::uint64_t), 64); }
-  std::uint64_t word(unsigned h, std::uint32_t p) const noexcept { return 8ull * (h * std::uint64_t{n_} + p); }
+  std::uint32_t bits() const noexcept { return 1 + n_ / 8 + 1; }  // bytes of a body that has a bit for each
+  // After the lines of the release, at the root: arrival words, rows and blocks of each process. Elsewhere: my row, twice,
+  // and where a block comes to.
+  std::uint64_t line() const noexcept { return round_up(n_ + 1, 64); }
+  std::uint64_t word(unsigned h, std::uint32_t p) const noexcept {
+    return release_lines::bytes + 8ull * (h * std::uint64_t{n_} + p);
+  }
   std::uint64_t row(unsigned h, std::uint32_t p) const noexcept {
     return round_up(word(2, 0), 64) + line() * (h * std::uint64_t{n_} + p);
   }
   std::uint64_t blocks(unsigned h, std::uint32_t p) const noexcept {
     return row(2, 0) + line() * (h * std::uint64_t{n_} + p);
   }
-  std::uint64_t own_row(unsigned h) const noexcept { return h * line(); }
-  std::uint64_t own_block() const noexcept { return 2 * line(); }
-  std::uint64_t own_bytes() const noexcept { return 3 * line(); }
+  std::uint64_t own_row(unsigned h) const noexcept { return release_lines::bytes + h * line(); }
+  std::uint64_t own_block() const noexcept { return own_row(2); }
+  std::uint64_t own_bytes() const noexcept { return own_row(3); }
 
   team& team_;
   job& job_;
@@ -254,11 +196,8 @@ class by_multicast final : public info_exchange {
   std::uint64_t epoch_ = 0;
   state state_ = state::over;
   std::unique_ptr<window> memory_;
-  multicast::group_id group_{};
-  bool joined_ = false, in_datagram_ = false, objected_ = false;
-  std::vector<std::byte> letter_;
-  std::chrono::nanoseconds patience_{};
-  time_point lose_patience_at_{};
+  std::unique_ptr<reliable_multicast> release_;
+  bool in_datagram_ = false, objected_ = false, heard_ = false;
   completion done_;
 };
 

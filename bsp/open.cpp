@@ -98,7 +98,8 @@ status engine::choose_infos() {
   const double multicast_us = mc ? mc->query().latency_us : 0;
   switch (scheme_.infos) {
     case info_choice::chosen:
-      info_way_ = choose_info_way(size_, net.caps().cost, loads, multicast_us);
+      // A process that loses the release would wait for process 0's next call, which may compute for long.
+      info_way_ = choose_info_way(size_, net.caps().cost, loads, net.caps().target_must_progress ? 0 : multicast_us);
       break;
     case info_choice::direct: info_way_ = info_way::direct; break;
     case info_choice::dissemination: info_way_ = info_way::dissemination; break;

@@ -1,12 +1,14 @@
 // When to lose patience with something that may have been lost: after the mean of what was waited before and four mean
 // deviations, as TCP's retransmission timer (Jacobson 1988), and then ever more rarely.
 //
-// A wait teaches something only if it was as long as the fabric and the peers make it: not if what ended it is a repair
-// (Karn's rule), and not the part of it in which a third rank waited for its own repair. That rank's patience would be
-// learned as the fabric's delay, every rank would wait a little longer than the others had, and so on without end.
-// Whoever sends knows which datagram is a first one and how late the last repair of the one before was, and says so;
-// see learn(). One wait counts for at most twice the present patience: a rank that the scheduler forgot for a while is
-// soon forgotten too.
+// A wait teaches something only if it was as long as the fabric and the peers make it: not if a repair ended it (Karn and
+// Partridge 1987), and not in whole if a third rank waited for its own repair meanwhile. That rank's patience would be
+// learned as the fabric's delay, every rank would wait a little longer than the others had, and so on without end: what is
+// left of such a wait may shorten patience and never lengthen it.
+//
+// Where a repair was premature, because what it repaired came later, the wait is too long to be learned. Then patience is
+// doubled, and stays so until a wait teaches something. One wait counts for at most twice the present patience: a rank that
+// the scheduler forgot for a while is soon forgotten too.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -21,43 +23,48 @@ class arrival_timer {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
-  // `share`, 0 to 1: ranks that miss the same datagram should not all complain at the same moment. Patience is longer by
-  // this share of `spread`.
-  arrival_timer(nanoseconds spread, double share) noexcept
-      : delay_(static_cast<std::int64_t>(static_cast<double>(spread.count()) * share)) {}
+  // Above it a person would notice the loss.
+  static constexpr nanoseconds most = std::chrono::milliseconds(100);
+
+  // Ranks that miss the same datagram should not all act at the same moment: each has a `delay` of its own. Once lost,
+  // patience lasts for `most_again` at most, until the wait is over.
+  explicit arrival_timer(nanoseconds delay = {}, nanoseconds most_again = most) noexcept
+      : delay_(delay), most_again_(most_again) {}
 
   // A wait begins: nothing was there at the first look.
   void begin(time_point now) noexcept {
     since_ = now;
-    backoff_ = {};
     next_ = now + patience() + delay_;
   }
-  bool lost_once() const noexcept { return backoff_ != nanoseconds{}; }
   time_point next() const noexcept { return next_; }
-  // True: patience is lost now, and will be again at next().
+  // True: patience is lost now, and will be again at next(), when the wait has lasted twice as long.
   bool expired(time_point now) noexcept {
     if (now < next_) return false;
-    backoff_ = std::min(lost_once() ? 2 * backoff_ : std::max(now - since_, least), most);
-    next_ = now + backoff_;
+    next_ = now + std::clamp(now - since_, least, most_again_);
     return true;
   }
-  // What was awaited is here; for so long it was others' losses that were waited for.
+  // What was awaited is here, and no repair brought it; for so long it was others' losses that were waited for.
   void learn(time_point now, nanoseconds others) noexcept {
     const auto sample = static_cast<double>(std::clamp(now - since_ - others, nanoseconds{}, 2 * patience()).count());
-    deviation_ns_ += (std::abs(sample - mean_ns_) - deviation_ns_) / 4;
-    mean_ns_ += (sample - mean_ns_) / 8;
+    doublings_ = 0;
+    const double change = (sample - mean_ns_) / 8;
+    if (others == nanoseconds{}) deviation_ns_ += (std::abs(sample - mean_ns_) - deviation_ns_) / 4;
+    if (others == nanoseconds{} || change < 0) mean_ns_ += change;
   }
+  // What had been taken for lost came after all.
+  void was_premature() noexcept { doublings_ = std::min(doublings_ + 1, most_doublings); }
   nanoseconds patience() const noexcept {
     const double ns = std::max(mean_ns_ + 4 * deviation_ns_, 2 * mean_ns_);
-    return std::clamp(nanoseconds(static_cast<std::int64_t>(ns)), least, most);
+    return std::clamp(nanoseconds(static_cast<std::int64_t>(ns)) * (1 << doublings_), least, most);
   }
 
  private:
-  // Below the least, a complaint would race the datagram; above the most, a person would notice the loss.
-  static constexpr nanoseconds least = std::chrono::microseconds(10), most = std::chrono::milliseconds(100);
+  static constexpr nanoseconds least = std::chrono::microseconds(10);  // below it impatience would race the datagram
+  static constexpr int most_doublings = 10;
 
-  nanoseconds delay_, backoff_{};
+  nanoseconds delay_, most_again_;
   time_point since_{}, next_{};
+  int doublings_ = 0;
   double mean_ns_ = 500e3, deviation_ns_ = 125e3;  // before anything was seen: 1 ms
 };
 

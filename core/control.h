@@ -15,13 +15,11 @@ inline constexpr std::uint32_t fragment_lines = fragment_bytes / line_bytes;
 
 // Lines by purpose; who writes them.
 inline constexpr std::uint32_t poison = 0;         // any member that learned of a death or a loss: that job rank + 1 (team.cpp)
-inline constexpr std::uint32_t nak_count = 1;      // at a multicast root, any member: added 1 for each NAK
-inline constexpr std::uint32_t nak_who = 2;        // at a multicast root: 8 words, each for any member with that index
-                                                   // modulo 8: its last NAK's sender and epoch
-inline constexpr std::uint32_t repair = 3;         // the multicast root: the epoch it answers a NAK with
-inline constexpr std::uint32_t ring_credit = 4;    // the next member: fragments it has taken
-inline constexpr std::uint32_t ring_arrival = 5;   // the previous member: fragments it has sent
-inline constexpr std::uint32_t ring_in = 6;        // the previous member: the fragments themselves
+inline constexpr std::uint32_t release = 1;        // of a multicast barrier, as core/reliable_multicast.h lays them out
+inline constexpr std::uint32_t release_lines = 2;
+inline constexpr std::uint32_t ring_credit = release + release_lines;  // the next member: fragments it has taken
+inline constexpr std::uint32_t ring_arrival = ring_credit + 1;         // the previous member: fragments it has sent
+inline constexpr std::uint32_t ring_in = ring_arrival + 1;             // the previous member: the fragments themselves
 inline constexpr std::uint32_t ring_out = ring_in + fragment_slots * fragment_lines;  // mine: the fragment being sent
 inline constexpr std::uint32_t engine = ring_out + fragment_lines;                    // first line of the engines
 

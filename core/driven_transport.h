@@ -5,8 +5,8 @@
 // Cost: a lock that is nearly always free, some 20 ns a call; a look of the thread each millisecond while the rank is
 // busy with its transport; some microseconds when the rank comes back.
 //
-// The thread drives the transport, nothing above it: a collective or a reliable multicast that needs a step of this rank
-// waits for its next call.
+// The thread drives the transport, nothing above it: a collective that needs a step of this rank waits for its next call. A
+// release by multicast that was lost needs none: it is read in this rank's memory (core/reliable_multicast.h).
 #pragma once
 #include <memory>
 #include <vector>

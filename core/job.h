@@ -19,8 +19,8 @@ namespace tutti {
 
 class team;
 
-// Something that advances whenever its rank makes progress: a collective under way, a multicast root that answers
-// NAKs. Owners enlist it while it has work; both calls are O(1).
+// Something that advances whenever its rank makes progress: a collective under way, a multicast root that sends
+// again. Owners enlist it while it has work; both calls are O(1).
 class background {
  public:
   virtual ~background() = default;
@@ -99,7 +99,7 @@ class job {
   void dismiss(background&) noexcept;
   // Drives the transport and everything enlisted. Returns the transport's events.
   unsigned progress() noexcept;
-  // The current wait should not sleep past this time (a NAK timer). Cleared by each wakening.
+  // The current wait should not sleep past this time (an arrival timer). Cleared by each wakening.
   void wake_at(time_point t) noexcept { if (t < wake_at_) wake_at_ = t; }
   // For ranks that return instead of waiting: the time to sleep until, forgotten by the job. Whoever asked for it asks
   // again at the next progress().

@@ -13,14 +13,12 @@ namespace {
 
 using namespace broadcast_wire;
 
-constexpr std::size_t longest_trouble = 200;  // of a text that all members get to see
 constexpr std::chrono::nanoseconds nak_interval{500};  // what a root takes for one
 
 }  // namespace
 
-reliable_broadcast::reliable_broadcast(team& t)
-    : team_(t), mc_(t.parent_job().net().mcast()), silence_({}, 0), turn_(t.index() * nak_interval),
-      repairs_({}, 0) {
+reliable_broadcast::reliable_broadcast(team& t, std::vector<std::byte>& token)
+    : team_(t), group_(t, 0, token), turn_(t.index() * nak_interval) {
   const std::uint64_t first_child = std::uint64_t{t.index()} * fan_in + 1;
   if (first_child < t.size()) {
     first_child_ = static_cast<std::uint32_t>(first_child);
@@ -30,7 +28,6 @@ reliable_broadcast::reliable_broadcast(team& t)
 
 reliable_broadcast::~reliable_broadcast() {
   wait_out(team_.parent_job().net(), {&puts_});  // of repairs that are still leaving
-  if (joined_) mc_->leave(group_);
 }
 
 result<std::unique_ptr<reliable_broadcast>> reliable_broadcast::open(team& t, std::uint64_t first) {
@@ -40,14 +37,15 @@ result<std::unique_ptr<reliable_broadcast>> reliable_broadcast::open(team& t, st
   if (t.size() > most_members)
     return status(errc::unsupported, "a team of " + std::to_string(t.size()) + " is too large to broadcast by multicast, "
                                      "which takes " + std::to_string(most_members) + "; broadcast by a tree of puts");
-  std::unique_ptr<reliable_broadcast> b(new reliable_broadcast(t));
-  if (status s = b->prepare(first); !s.ok()) return s.during("making a multicast broadcast");
+  std::vector<std::byte> token;
+  std::unique_ptr<reliable_broadcast> b(new reliable_broadcast(t, token));
+  if (status s = b->prepare(first, token); !s.ok()) return s.during("making a multicast broadcast");
   return b;
 }
 
-status reliable_broadcast::prepare(std::uint64_t first) {
+status reliable_broadcast::prepare(std::uint64_t first, std::span<const std::byte> token) {
   // The limits may differ from rank to rank (interfaces, socket buffers): the least count for all.
-  const auto mine = mc_->query();
+  const auto mine = group_.limits();
   const std::uint32_t own[2] = {mine.max_payload, mine.receive_depth};
   auto all = team_.exchange(std::as_bytes(std::span(own)));
   if (!all) return all.error();
@@ -69,35 +67,7 @@ status reliable_broadcast::prepare(std::uint64_t first) {
   staged_.fill(first);
   wanted_.reserve(std::size_t{nak_words} * nak_bits);
   early_bytes_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t{at_.window} * at_.fragment);
-  return form_group();
-}
-
-// The words above are written before any peer leaves the exchanges in here, so before any can signal.
-status reliable_broadcast::form_group() {
-  job& j = team_.parent_job();
-  const time_point deadline = j.net().now() + j.options().setup_timeout;
-  std::vector<std::byte> token;
-  status trouble;
-  const auto adopt = [&](result<multicast::group_id> group) {
-    if (group) group_ = *group, joined_ = true;
-    else trouble = group.error();
-  };
-  if (team_.index() == 0) adopt(mc_->create(team_.members(), token, deadline));
-  auto tokens = team_.exchange(token, deadline);
-  if (!tokens) return tokens.error();
-  if (team_.index() != 0) {
-    if ((**tokens)[0].empty()) trouble = {errc::unavailable, "the group could not be formed", team_.rank_of(0)};
-    else adopt(mc_->join(team_.members(), (**tokens)[0], deadline));
-  }
-  // Whatever went wrong in one of them is an error in all: they must go on alike.
-  const std::string_view text = trouble.ok() ? std::string_view{} : trouble.text();
-  auto verdicts = team_.exchange(std::as_bytes(std::span{text.data(), std::min(text.size(), longest_trouble)}), deadline);
-  if (!verdicts) return verdicts.error();
-  for (std::uint32_t i = 0; i < team_.size(); ++i)
-    if (const auto theirs = (**verdicts)[i]; !theirs.empty())
-      return {errc::unavailable, "rank " + std::to_string(team_.rank_of(i)) + ": " +
-              std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()), team_.rank_of(i)};
-  return {};
+  return group_.form(token);  // the words above are written before any peer leaves this, so before any can signal
 }
 
 std::uint64_t reliable_broadcast::load(std::uint64_t offset) const noexcept {

@@ -66,6 +66,7 @@
 #include "core/arrival_timer.h"
 #include "core/broadcast_roll.h"
 #include "core/broadcast_wire.h"
+#include "core/multicast_group.h"
 #include "core/window.h"
 
 namespace tutti {
@@ -107,9 +108,8 @@ class reliable_broadcast {
 
  private:
   using wire = broadcast_wire::layout;
-  explicit reliable_broadcast(team&);
-  status prepare(std::uint64_t first);
-  status form_group();
+  reliable_broadcast(team&, std::vector<std::byte>& token);
+  status prepare(std::uint64_t first, std::span<const std::byte> token);
 
   std::uint64_t load(std::uint64_t offset) const noexcept;
   void store(std::uint64_t offset, std::uint64_t value) noexcept;
@@ -159,9 +159,7 @@ class reliable_broadcast {
   };
 
   team& team_;
-  multicast* mc_ = nullptr;
-  multicast::group_id group_{};
-  bool joined_ = false;
+  multicast_group group_;
   wire at_;
   std::unique_ptr<window> memory_;
   broadcast_roll* roll_ = nullptr;

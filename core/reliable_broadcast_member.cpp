@@ -48,7 +48,7 @@ bool reliable_broadcast::member_step() noexcept {
 // Until none is left: what has come does not wake this rank again.
 void reliable_broadcast::take_datagrams() noexcept {
   multicast::datagram d;
-  while (next_ != end_ && broken_.ok() && mc_->receive(group_, d)) {
+  while (next_ != end_ && broken_.ok() && group_.receive(d)) {
     const std::uint32_t ahead = ahead_of(d.tag, next_);
     if (ahead >= at_.window) continue;
     const std::uint64_t seq = next_ + ahead;

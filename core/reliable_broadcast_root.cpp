@@ -37,7 +37,7 @@ bool reliable_broadcast::root_step() noexcept {
 
 void reliable_broadcast::send_more() noexcept {
   while (!reached(sent_, end_) && !reached(sent_, granted_ + at_.window)) {
-    if (!mc_->send(group_, tag_of(sent_, false, last(sent_), call_), bytes_of(sent_))) return;
+    if (!group_.send(tag_of(sent_, false, last(sent_), call_), bytes_of(sent_))) return;
     asked_for_[slot_of(sent_)] = 0;
     ++sent_;
     ++counts_.datagrams;
@@ -73,7 +73,7 @@ bool reliable_broadcast::send_again() noexcept {
     const auto slot = static_cast<std::uint32_t>(std::countr_zero(again_));
     const std::uint64_t seq = oldest() + ((slot - oldest()) & (at_.window - 1));
     if (!reached(seq, sent_)) {  // else all have it by now
-      if (!mc_->send(group_, tag_of(seq, true, last(seq), call_), bytes_of(seq))) return false;
+      if (!group_.send(tag_of(seq, true, last(seq), call_), bytes_of(seq))) return false;
       ++counts_.datagrams, ++counts_.second_multicasts;
     }
     asked_for_[slot] = 0;

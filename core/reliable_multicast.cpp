@@ -4,197 +4,168 @@
 #include <cstring>
 #include <utility>
 
-#include "core/ops.h"
+#include "core/wait_out.h"
 
 namespace tutti {
 namespace {
 
 using namespace std::chrono_literals;
 
-// A NAK's name: the member's index plus one, how often it has sent NAKs, and the epoch's low bits.
-constexpr unsigned who_bits = 20, turn_bits = 8, epoch_bits = 64 - who_bits - turn_bits;
+// Between the queries of one wait: a query costs little, and for so long a rank that lost the release may leave later.
+constexpr std::chrono::nanoseconds most_between = 10ms;
 
-constexpr std::uint64_t name_of(std::uint32_t index, std::uint64_t turn, std::uint64_t epoch) noexcept {
-  return epoch << (64 - epoch_bits) | (turn & ((1u << turn_bits) - 1)) << who_bits | (index + 1);
-}
-constexpr std::uint32_t index_of(std::uint64_t name) noexcept {
-  return static_cast<std::uint32_t>((name & ((1u << who_bits) - 1)) - 1);
-}
-// How many NAKs stand behind a name that follows another in the same word: all since, where it is the same member's.
-constexpr std::int64_t naks_behind(std::uint64_t name, std::uint64_t before) noexcept {
-  if (before != 0 && index_of(name) != index_of(before)) return 1;
-  return static_cast<std::int64_t>(((name - before) >> who_bits) & ((1u << turn_bits) - 1));
-}
-// Whether `released` has come to the epoch of the name, as serial numbers of that many bits.
-constexpr bool has_come_to(std::uint64_t released, std::uint64_t name) noexcept {
-  const std::uint64_t behind = (released << (64 - epoch_bits)) - (name & ~std::uint64_t{0} << (64 - epoch_bits));
-  return static_cast<std::int64_t>(behind) >= 0;
-}
+// By which members that miss the same datagram lose patience one after the other: what a fabric takes for a get.
+constexpr std::chrono::nanoseconds turn = 500ns;
 
-// In which NAKs are spread, for each member: what a root takes for one.
-constexpr std::chrono::nanoseconds spread_per_member = 500ns;
-
-struct release {
+struct head {
   std::uint64_t epoch = 0;
-  std::uint64_t late_ns = 0;  // so long after the epoch before its last repair was sent; 0: none was
+  std::uint64_t late_ns = 0;  // so long after the epoch before its last repair was told; 0: none was
   std::uint64_t again = 0;    // 1: a second multicast
 };
+static_assert(sizeof(head) == reliable_multicast::head_bytes);
+
+// Lines. At the root: the newest epoch; repairs that members told of. Elsewhere: where the root's epoch lands.
+constexpr std::uint32_t number = 0, told = 1;
 
 }  // namespace
 
+release_lines release_lines::of(team& t) noexcept {
+  const auto* base = reinterpret_cast<const std::byte*>(t.word(0));
+  return {t.segment(), t.region(), const_cast<std::byte*>(base), control::offset(control::release)};
+}
+
 reliable_multicast::reliable_multicast(team& t, std::uint32_t root, std::uint64_t first_epoch,
-                                       std::vector<std::byte>& token)
-    : team_(t), root_(root), mc_(t.parent_job().net().mcast()), released_(first_epoch - 1),
-      timer_(t.size() * spread_per_member, static_cast<double>(t.index()) / t.size()), awaited_(first_epoch - 1) {
-  again_at_ = few();
-  token.clear();
-  t.set_own(control::repair, first_epoch - 1);
-  if (!mc_) {
-    trouble_ = status(errc::unsupported, "this transport has no multicast; choose another algorithm");
-  } else if (t.index() == root) {
-    job& j = t.parent_job();
-    auto group = mc_->create(t.members(), token, j.net().now() + j.options().setup_timeout);
-    if (group) group_ = *group, joined_ = true;
-    else trouble_ = group.error(), token.clear();
-  }
+                                       std::vector<std::byte>& token, const release_lines& lines, std::uint32_t room)
+    : team_(t), lines_(lines), group_(t, root, token), released_(first_epoch - 1), letter_(head_bytes + room),
+      timer_(t.index() * turn, most_between), awaited_(first_epoch - 1) {
+  word(number).store(first_epoch - 1, std::memory_order_release);
 }
 
 status reliable_multicast::accept(std::span<const std::byte> token) {
-  job& j = team_.parent_job();
-  if (!trouble_.ok()) return trouble_;
-  if (team_.index() == root_) {
-    j.enlist(*this);
-    return {};
-  }
-  if (token.empty()) {
-    const rank_t root = team_.rank_of(root_);
-    return {errc::unavailable, "the multicast root, rank " + std::to_string(root) + ", could not form the group", root};
-  }
-  auto group = mc_->join(team_.members(), token, j.net().now() + j.options().setup_timeout);
-  if (!group) return group.error();
-  group_ = *group, joined_ = true;
+  if (status s = group_.accept(token); !s.ok()) return s;
+  if (team_.index() == group_.root()) team_.parent_job().enlist(*this);
+  return {};
+}
+
+status reliable_multicast::form(std::span<const std::byte> token) {
+  if (status s = group_.form(token); !s.ok()) return s;
+  if (team_.index() == group_.root()) team_.parent_job().enlist(*this);
   return {};
 }
 
 reliable_multicast::~reliable_multicast() {
   team_.parent_job().dismiss(*this);
-  if (joined_) mc_->leave(group_);
+  wait_out(team_.parent_job().net(), {&got_});
 }
 
-bool reliable_multicast::cast(std::uint64_t epoch, bool again) noexcept {
-  const release r{epoch, static_cast<std::uint64_t>(repaired_after_.count()), again};
-  if (!mc_->send(group_, static_cast<std::uint32_t>(epoch), std::as_bytes(std::span{&r, 1}))) return false;
+std::atomic_ref<std::uint64_t> reliable_multicast::word(std::uint32_t line) const noexcept {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(lines_.base + lines_.offset + control::offset(line)));
+}
+
+far_word reliable_multicast::at_root(std::uint32_t line) const noexcept {
+  return {team_.rank_of(group_.root()), lines_.segment, lines_.offset + control::offset(line)};
+}
+
+// --- the root --------------------------------------------------------------------------------------------------------
+
+// Repairs after which the others that may have lost the same are served together.
+std::uint32_t reliable_multicast::few() const noexcept { return std::max(3u, team_.size() / 16); }
+
+bool reliable_multicast::cast(bool again) noexcept {
+  reinterpret_cast<head*>(letter_.data())->again = again;
+  if (!group_.send(static_cast<std::uint32_t>(released_), std::span(letter_).first(head_bytes + sent_bytes_))) return false;
   ++counts_.datagrams;
   return true;
 }
 
-bool reliable_multicast::send(std::uint64_t epoch) noexcept {
-  if (!cast(epoch, false)) return false;
-  for (std::uint32_t i = 0; i < nak_words; ++i) names_early_[i] = name(i);
-  released_ = epoch;
-  released_at_ = team_.parent_job().net().now();
-  repaired_after_ = {};
-  repairs_ = 0, again_at_ = few();
-  return true;
+bool reliable_multicast::send(std::uint64_t epoch, std::uint32_t bytes) noexcept {
+  if (released_ != epoch) {
+    const time_point now = team_.parent_job().net().now();
+    see_told(now);
+    const head h{epoch, static_cast<std::uint64_t>(late_.count()), 0};
+    std::memcpy(letter_.data(), &h, sizeof h);
+    released_ = epoch, sent_bytes_ = bytes;
+    released_at_ = now;
+    late_ = {};
+    told_before_ = told_;
+    again_at_ = few();
+    word(number).store(epoch, std::memory_order_release);
+  }
+  return cast(false);
 }
 
-bool reliable_multicast::arrived(std::uint64_t epoch) noexcept {
-  if (reached(released_, epoch)) return true;
-  multicast::datagram d;
-  while (mc_->receive(group_, d)) {
-    release r;
-    if (d.from != team_.rank_of(root_) || d.payload.size() != sizeof r) continue;
-    std::memcpy(&r, d.payload.data(), sizeof r);
-    if (!reached(released_, r.epoch)) {
-      // A rank that was helped to the epoch before has entered this one late itself.
-      typical_ = !std::exchange(helped_, r.again != 0) && !r.again;
-      released_ = r.epoch, late_ = std::chrono::nanoseconds(r.late_ns);
-    }
-  }
-  if (const std::uint64_t repaired = team_.load(control::repair); !reached(released_, repaired)) {
-    released_ = repaired;
-    typical_ = false, helped_ = true;
-  }
+void reliable_multicast::see_told(time_point now) noexcept {
+  const std::uint64_t count = word(told).load(std::memory_order_acquire);
+  if (count == told_) return;
+  told_ = count;
+  late_ = now - released_at_;
+}
 
+void reliable_multicast::advance() noexcept {
+  if (word(told).load(std::memory_order_acquire) == told_) return;
+  see_told(team_.parent_job().net().now());
+  if (told_ - told_before_ < again_at_ || !cast(true)) return;
+  ++counts_.second_multicasts;
+  again_at_ *= 4;
+}
+
+// --- the others ------------------------------------------------------------------------------------------------------
+
+bool reliable_multicast::arrived(std::uint64_t epoch) noexcept {
+  received_ = {};
+  if (!reached(released_, epoch)) listen(epoch);
+  if (asked_ && got_.idle()) see_answer(epoch);
+  if (reached(released_, epoch)) return true;
   job& j = team_.parent_job();
-  if (reached(released_, epoch)) {
-    if (awaited_ == epoch && typical_) timer_.learn(j.net().now(), late_);
-    return true;
-  }
   const time_point now = j.net().now();
   if (awaited_ != epoch) {
     awaited_ = epoch;
-    nak_owed_ = 0;
     timer_.begin(now);
-  } else if (nak_owed_ != 0) {
-    send_nak(epoch);
-  } else if (timer_.expired(now)) {
-    ++counts_.naks;
-    nak_owed_ = 2;
-    send_nak(epoch);
+  } else if (!asked_ && timer_.expired(now)) {
+    query();
   }
-  j.wake_at(timer_.next());
+  if (!asked_) j.wake_at(timer_.next());
   return false;
 }
 
-void reliable_multicast::send_nak(std::uint64_t epoch) noexcept {
-  const rank_t root = team_.rank_of(root_);
-  const std::uint64_t word = control::offset(control::nak_who) + team_.index() % nak_words * sizeof(std::uint64_t);
-  // The counter behind the name: a root that sees the count sees this name or a later one.
-  const rma_op ops[] = {
-      signal_op({root, team_.segment(), word}, name_of(team_.index(), counts_.naks, epoch)),
-      signal_op({root, team_.segment(), control::offset(control::nak_count)}, 1, signal_how::add, not_before::everything)};
-  const auto rest = std::span(ops).last(nak_owed_);  // a full fabric takes one at a time
-  nak_owed_ -= static_cast<unsigned>(team_.parent_job().net().submit(rest));
-}
-
-bool reliable_multicast::repair(std::uint32_t index) noexcept {
-  if (index >= team_.size()) return true;
-  const rma_op op = signal_op({team_.rank_of(index), team_.segment(), control::offset(control::repair)}, released_);
-  if (team_.parent_job().net().submit({&op, 1}) == 0) return false;
-  ++counts_.repairs, ++repairs_;
-  return true;
-}
-
-// Repairs to single members, after which the others that may have lost it are served together.
-std::uint32_t reliable_multicast::few() const noexcept { return std::max(3u, team_.size() / 16); }
-
-void reliable_multicast::note_loss() noexcept { repaired_after_ = team_.parent_job().net().now() - released_at_; }
-
-std::uint64_t reliable_multicast::name(std::uint32_t i) const noexcept {
-  const auto* words = team_.word(control::nak_who);
-  return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(words[i])).load(std::memory_order_acquire);
-}
-
-// Each count is looked at once, but for what could not be answered then. A name is there before it is counted, so more
-// may be answered than were counted, and may even stay uncounted, when its sender was served meanwhile: then a name that
-// is overwritten later is not missed at first, and its sender repeats itself. Counts beyond the names are such names.
-void reliable_multicast::advance() noexcept {
-  const std::uint64_t count = team_.load(control::nak_count);
-  if (count == naks_seen_ && !pending_) return;
-  pending_ = true;
-  unnamed_ += static_cast<std::int64_t>(count - naks_seen_);
-  naks_seen_ = count;
-  std::uint64_t early = 0;
-  for (std::uint32_t i = 0; i < nak_words; ++i) {
-    const std::uint64_t who = name(i);
-    if (who == names_answered_[i]) continue;
-    if (!has_come_to(released_, who)) {
-      ++early;  // kept
+void reliable_multicast::listen(std::uint64_t epoch) noexcept {
+  multicast::datagram d;
+  while (!reached(released_, epoch) && group_.receive(d)) {
+    head h;
+    if (d.from != team_.rank_of(group_.root()) || d.payload.size() < sizeof h) continue;
+    std::memcpy(&h, d.payload.data(), sizeof h);
+    if (reached(released_, h.epoch)) {
+      if (released_ == h.epoch && repaired_ && h.again == 0) timer_.was_premature();
       continue;
     }
-    if (!repair(index_of(who))) return;  // full: next time
-    if (who != names_early_[i]) note_loss();
-    unnamed_ -= naks_behind(who, std::exchange(names_answered_[i], who));
+    released_ = h.epoch;
+    received_ = d.payload.subspan(sizeof h);
+    // A rank whose epoch before was repaired has entered this one late itself.
+    const bool before = std::exchange(repaired_, h.again != 0);
+    if (awaited_ == epoch && !before && !repaired_)
+      timer_.learn(team_.parent_job().net().now(), std::chrono::nanoseconds(h.late_ns));
   }
-  if ((unnamed_ > 0 && early == 0) || repairs_ >= again_at_) {
-    if (!cast(released_, true)) return;
-    ++counts_.second_multicasts;
-    note_loss();
-    again_at_ = std::max(again_at_, repairs_) * 4;
-  }
-  pending_ = early != 0;
-  if (!pending_) unnamed_ = std::clamp<std::int64_t>(unnamed_, -std::int64_t{nak_words}, 0);
+}
+
+void reliable_multicast::query() noexcept {
+  const far_word from = at_root(number);
+  const rma_op op = move_op(op_kind::get, lines_.region, lines_.offset + control::offset(number), from.rank, from.segment,
+                            from.offset, sizeof(std::uint64_t), &got_);
+  asked_ = team_.parent_job().net().submit({&op, 1}) == 1;
+  counts_.queries += asked_;
+}
+
+// If the get failed the root is dead, which whoever waits finds out by itself.
+void reliable_multicast::see_answer(std::uint64_t epoch) noexcept {
+  const bool came = got_.outcome().ok();
+  asked_ = false;
+  got_.clear();
+  if (!came || reached(released_, epoch) || !reached(word(number).load(std::memory_order_acquire), epoch)) return;
+  released_ = epoch;
+  repaired_ = true;
+  ++counts_.repairs;
+  const rma_op op = signal_op(at_root(told), 1, signal_how::add);  // a full fabric need not take it
+  (void)team_.parent_job().net().submit({&op, 1});
 }
 
 }  // namespace tutti

@@ -1,90 +1,110 @@
-// Reliable release by an unreliable multicast: Kini 2003, 5.4 and Birk 2006, 3.2. The root multicasts the number of an
-// epoch; in the common case nothing else is sent, no acknowledgement ever. A member that has waited too long sends the
-// root a NAK, and the root repairs: to one member by a reliable signal, to many by a second multicast.
+// Reliable release by an unreliable multicast (Kini 2003, 4.3 and 5.4; Birk 2006, 3.2): the root multicasts the number of
+// an epoch, with a few bytes if need be; in the common case nothing else is sent, no acknowledgement ever. Before that it
+// stores the number in its own memory. A member that has waited too long reads it there, by a get: either the epoch was
+// released, and the member knows it now, or it was not, and the member waits on. The papers' NAK asks the root to send
+// again, so Kini must wake it by an event; here the root need not do anything, and may be anywhere in its program.
 //
 // Safety.
-//  - A datagram carries its epoch. A member takes the newest epoch it ever saw; repeated and late datagrams name old
-//    epochs and change nothing, so a stale one cannot release a later barrier.
-//  - A NAK is two signals to the root: a name that says who and which epoch, set in one of a few words, and a counter,
-//    added to after it. Names may overwrite each other; the counter tells that some were lost, and then the root
-//    multicasts again. A member repeats its NAK until it is served, under a new name, so even that may be lost. A NAK
-//    for an epoch that the root has not released yet is kept until it has, and answered then: who has waited for long
-//    need not find out in as much time again that the datagram was lost.
-//  - A repair is a signal of the root's newest epoch into the member's own word, which only grows (one writer, in
-//    order). A repair that comes late, or twice, is old news.
-//  - The root that has left the barrier answers all the same (Birk's argument): the member that lacks epoch e has not
-//    entered epoch e + 1, so no later epoch can complete without it, and the root serves NAKs whenever it makes
-//    progress, above all while it waits in any later barrier. The last epoch of a job is followed by finalize, whose
-//    closing barrier does not multicast and in which the root still serves.
-//  - Members of the group other than the root send no datagrams; one that names another sender is ignored.
+//  - The root's number only grows, and a number says that this epoch and all before it were released. So whatever a
+//    member learns of it is true for ever, however late or often: by a datagram, by the same multicast again, by a get that
+//    was asked for long ago. A stale one names an old epoch and releases nothing.
+//  - A datagram is from the root or it is ignored. Its bytes count only with the number that is awaited.
+//  - A get in flight lands in a word that nothing else writes, and that is read only once the get has ended. One at a time,
+//    so a root that serves gets late is asked once by each member. The memory outlives the get (the destructor waits).
+//  - The last epoch needs no other care: the root's memory is there until the team settles.
+//  - What a member says to the root after a repair, one added to a counter, is a hint: lost, late or repeated it makes
+//    the root multicast again in vain or not at all.
 //
-// Storms. When many members miss the same datagram, their NAKs are spread over a time in which the root can take them
-// in, by the members' numbers; the first few of them make the root multicast again, beside the repairs to those few, and
-// that silences the rest. Each member doubles its patience with every NAK (core/arrival_timer.h).
+// How late. A member that lost a release leaves one round trip after it lost patience, two where bytes have to be
+// fetched, and it loses patience again each 10 ms at least (core/arrival_timer.h). Where the fabric reads memory by itself,
+// or a thread makes progress for the root (caps().progress_thread), that holds whatever the root does. Where reads wait for
+// the target's progress (caps().target_must_progress), the loser is held until the root's next call, of whatever kind;
+// nobody else could help it, for members that have left make no calls either. So nothing chooses a multicast release by
+// itself on such a fabric (collectives/barrier/pick.cpp, bsp/open.cpp).
+//
+// Storms. When many miss the same datagram they lose patience one after the other, by their numbers; once a few have
+// found out, the root multicasts again if it makes progress, and that silences the rest.
 #pragma once
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "core/arrival_timer.h"
-#include "core/team.h"
+#include "core/multicast_group.h"
+#include "core/ops.h"
 
 namespace tutti {
 
+// Two lines of memory in every member, at the same offset of a segment.
+struct release_lines {
+  static constexpr std::uint64_t bytes = 2 * control::line_bytes;
+  segment_id segment;
+  region_id region;     // mine
+  std::byte* base;      // of the region
+  std::uint64_t offset;
+
+  static release_lines of(team&) noexcept;  // its control memory
+};
+
 class reliable_multicast final : public background {
  public:
-  // Made in two halves, between which the root's token travels by whatever exchange there is. The first forms the group
-  // in the root and gives out its token, empty if that failed; accept() takes the root's token in every member and says
-  // what went wrong in either half. Errors of accept(): unsupported, the transport has no multicast; unavailable, the
-  // root could not form the group; the transport's own. Nobody may multicast before all have accepted: the NAKs would mend
-  // it, at the price of a timeout each.
-  reliable_multicast(team&, std::uint32_t root, std::uint64_t first_epoch, std::vector<std::byte>& token);
+  // The two halves of making one, as of the group (core/multicast_group.h); errors are the group's. All begin with
+  // first_epoch - 1 released. `room`: bytes that go with a release at most. The group's limits must allow for them.
+  reliable_multicast(team&, std::uint32_t root, std::uint64_t first_epoch, std::vector<std::byte>& token,
+                     const release_lines&, std::uint32_t room = 0);
   status accept(std::span<const std::byte> token);
+  status form(std::span<const std::byte> token);
   ~reliable_multicast() override;
 
-  // Root: releases `epoch`. False: the fabric is full, try again.
-  bool send(std::uint64_t epoch) noexcept;
+  // Root: releases `epoch`, with the first `bytes` of body(), which was written before. False: the fabric is full, try
+  // again with the same.
+  bool send(std::uint64_t epoch, std::uint32_t bytes = 0) noexcept;
   // Others: whether `epoch` was released. Each call looks at what came, and at the clock when nothing did.
   bool arrived(std::uint64_t epoch) noexcept;
-  void advance() noexcept override;  // root: answers NAKs
+  // Root: where to write what goes with the next release. Others, once one has arrived and until the next call: what came
+  // with it; nothing, if its datagram was lost.
+  std::span<std::byte> body() noexcept { return std::span(letter_).subspan(head_bytes); }
+  std::span<const std::byte> received() const noexcept { return received_; }
+  void advance() noexcept override;  // root: whether many have lost the newest
+
+  multicast::limits limits() const noexcept { return group_.limits(); }
+  static constexpr std::uint32_t head_bytes = 24;  // of a datagram, before the body
 
   struct counts {
-    std::uint64_t datagrams = 0, naks = 0, repairs = 0, second_multicasts = 0;
+    std::uint64_t datagrams = 0, second_multicasts = 0;  // the latter among the former
+    std::uint64_t queries = 0;                           // reads of the root's number; of these
+    std::uint64_t repairs = 0;                           // found that it was released
   };
   const counts& statistics() const noexcept { return counts_; }
 
  private:
-  static constexpr std::uint32_t nak_words = 8;
-  bool cast(std::uint64_t epoch, bool again) noexcept;
-  std::uint64_t name(std::uint32_t word) const noexcept;
-  bool repair(std::uint32_t index) noexcept;
-  void note_loss() noexcept;
+  bool cast(bool again) noexcept;
+  void see_told(time_point now) noexcept;
+  void listen(std::uint64_t epoch) noexcept;
+  void query() noexcept;
+  void see_answer(std::uint64_t epoch) noexcept;
+  std::atomic_ref<std::uint64_t> word(std::uint32_t line) const noexcept;
+  far_word at_root(std::uint32_t line) const noexcept;
   std::uint32_t few() const noexcept;
-  void send_nak(std::uint64_t epoch) noexcept;
 
   team& team_;
-  std::uint32_t root_;
-  multicast* mc_ = nullptr;
-  multicast::group_id group_{};
-  bool joined_ = false;
-  status trouble_;                    // of the first half
-  std::uint64_t released_;            // root: newest epoch sent; others: newest seen
-  // others
-  arrival_timer timer_;
-  std::uint64_t awaited_;                  // the epoch being waited for
-  bool typical_ = false, helped_ = false;  // how the newest epoch came: as sent first, by a repair
-  std::chrono::nanoseconds late_{};        // as its datagram said
-  unsigned nak_owed_ = 0;                  // signals of the NAK that the fabric has not taken yet
-  // root
-  std::uint64_t naks_seen_ = 0;
-  std::int64_t unnamed_ = 0;               // counted and not named; below 0: named and not counted yet
-  bool pending_ = false;                   // some of them are not answered yet
-  std::array<std::uint64_t, nak_words> names_answered_{}, names_early_{};  // the latter came before the release
-  std::uint32_t repairs_ = 0, again_at_ = 0;   // of the newest epoch; how many are enough for a second multicast
-  time_point released_at_{};
-  std::chrono::nanoseconds repaired_after_{};  // the release, the last time
+  release_lines lines_;
+  multicast_group group_;
+  std::uint64_t released_;             // root: newest epoch sent; others: newest known
+  std::vector<std::byte> letter_;      // root: the newest datagram
   counts counts_;
+  // others
+  std::span<const std::byte> received_;
+  arrival_timer timer_;
+  std::uint64_t awaited_;              // the epoch being waited for
+  bool asked_ = false, repaired_ = false;  // a query is under way; the newest epoch did not come as it was sent first
+  completion got_;
+  // root
+  time_point released_at_{};
+  std::chrono::nanoseconds late_{};    // its last repair that is known, after it
+  std::uint64_t told_ = 0, told_before_ = 0;  // repairs that members told of: seen; those of earlier epochs
+  std::uint32_t sent_bytes_ = 0, again_at_ = 0;  // of the newest; how many repairs are enough for a second multicast
 };
 
 }  // namespace tutti

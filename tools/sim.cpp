@@ -62,13 +62,13 @@ void print_head(const choices& c) {
               static_cast<unsigned long long>(c.epochs));
   if (c.machine.jitter > 0 || c.machine.mcast_loss > 0)
     std::printf("jitter up to %g L, of the datagrams %g%% lost\n", c.machine.jitter, 100 * c.machine.mcast_loss);
-  std::printf("%-38s%12s%12s%11s%8s%9s%7s%11s%11s%9s\n", "barrier", "us", "messages", "datagrams", "NAKs", "repairs",
+  std::printf("%-38s%12s%12s%11s%8s%9s%7s%11s%11s%9s\n", "barrier", "us", "messages", "datagrams", "queries", "repairs",
               "words", "control B", "memory B", "wall s");
 }
 
 void print(const sim_figures& f, const choices& c) {
   std::printf("%-38s%12.2f%12.0f%11.1f%8llu%9llu%7u%11llu%11.0f%9.2f\n", f.barrier.c_str(), f.us, f.messages,
-              f.datagrams, static_cast<unsigned long long>(f.naks), static_cast<unsigned long long>(f.repairs), f.words,
+              f.datagrams, static_cast<unsigned long long>(f.queries), static_cast<unsigned long long>(f.repairs), f.words,
               static_cast<unsigned long long>(f.control_bytes), f.memory_bytes, f.wall_s);
   if (!c.machine.deaths.empty()) {
     std::printf("    %u survivors ended with an error that names the dead", f.told);

@@ -65,10 +65,21 @@ const barrier_algorithm* upper_of(const barrier_candidate& c) {
   return c.algorithm->on_nodes || c.algorithm->offloaded ? find_barrier(c.leaders) : nullptr;
 }
 
-std::string missing(const barrier_candidate& c, const barrier_inputs& in) {
+bool multicasts(const barrier_candidate& c) {
   const barrier_algorithm* upper = upper_of(c);
-  if (!in.multicast && (c.algorithm->needs_multicast || (upper && upper->needs_multicast)))
-    return "the transport of this team has no multicast";
+  return c.algorithm->needs_multicast || (upper && upper->needs_multicast);
+}
+
+std::string missing(const barrier_candidate& c, const barrier_inputs& in) {
+  if (multicasts(c) && !in.multicast) return "the transport of this team has no multicast";
+  return {};
+}
+
+// Of what is not asked for by name.
+std::string objection(const barrier_candidate& c, const barrier_inputs& in) {
+  if (std::string lack = missing(c, in); !lack.empty()) return lack;
+  if (multicasts(c) && in.held_by_root)
+    return "by name only: who loses the release waits for the root's next call, unless TUTTI_PROGRESS=thread";
   return {};
 }
 
@@ -156,7 +167,7 @@ result<std::vector<barrier_candidate>> choose_barrier(const barrier_inputs& in) 
     barrier_candidate c{find_barrier(e.name), e.radix, e.leaders, 0, true, std::string(e.reason)};
     if (ranked_from && same(out[0], c)) continue;
     price(c, in);
-    if (const std::string lack = missing(c, in); !lack.empty()) c.runnable = false, c.why = lack;
+    if (const std::string lack = objection(c, in); !lack.empty()) c.runnable = false, c.why = lack;
     out.push_back(std::move(c));
   }
   // Runnable before not, priced before unpriced; the price is a whole number of picoseconds, so this order is exact.

@@ -13,6 +13,7 @@ barrier_inputs barrier_inputs_of(transport& net, std::span<const std::uint32_t> 
   in.node_of = node_of;
   in.multicast = net.mcast() != nullptr;
   if (in.multicast) in.multicast_us = net.mcast()->query().latency_us;
+  in.held_by_root = c.target_must_progress;
   in.native_atomics = c.native_atomics;
   in.mapped = c.maps_mates;
   in.network = c.cost;

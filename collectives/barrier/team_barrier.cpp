@@ -7,7 +7,6 @@ namespace tutti {
 namespace {
 
 constexpr std::uint32_t printable_size = 64;
-constexpr std::size_t longest_trouble = 200;  // of a text that all members get to see
 
 }  // namespace
 
@@ -28,7 +27,7 @@ result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const barrier
     return status(errc::invalid, "barrier " + std::string(a.name) + " needs " + std::to_string(lines) +
                                      " lines of control memory, the team was made with " + std::to_string(t.lines()));
   blob.clear();
-  if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob);
+  if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob, release_lines::of(t));
   if (a.offloaded) {
     b->offloaded_ = offloaded_run::offer(t, b->plan_, first_epoch, blob);
   } else if (first_epoch != 1) {  // every word begins one epoch back; peers may write only after that
@@ -74,14 +73,7 @@ result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const barrier_
   const status accepted = (*b)->accept(blobs);
   if (!exchanges && first_epoch == 1) return accepted.ok() ? std::move(b) : result<std::unique_ptr<team_barrier>>(accepted);
   // Whatever went wrong in one of them is an error in all: they must go on alike.
-  const std::string_view trouble = accepted.ok() ? std::string_view{} : accepted.text();
-  auto all = t.exchange(std::as_bytes(std::span{trouble.data(), std::min(trouble.size(), longest_trouble)}), deadline);
-  if (!all) return all.error();
-  for (std::uint32_t i = 0; i < t.size(); ++i)
-    if (const auto theirs = (**all)[i]; !theirs.empty())
-      return status(errc::unavailable, "rank " + std::to_string(t.rank_of(i)) + ": " +
-                                           std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()),
-                    t.rank_of(i));
+  if (const status s = agreed(t, accepted, deadline); !s.ok()) return s;
   return b;
 }
 

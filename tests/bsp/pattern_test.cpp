@@ -164,7 +164,8 @@ struct priced {
 void run_programs_on(const fabric_spec& fabric, std::uint32_t processes, const priced& p, std::uint64_t seed,
                      std::uint32_t programs) {
   run_ranks(fabric, processes, [&](rank_env& env) {
-    if (p.way == info_way::multicast && !env.net().mcast()) skip("no multicast");
+    if (p.way == info_way::multicast && (!env.net().mcast() || env.net().caps().target_must_progress))
+      skip("no multicast, or none that is chosen");
     area a = env.allocate(64);
     const bool in_place = env.net().map(a.segment, (env.rank + 1) % env.size) != nullptr;
     env.barrier();
@@ -266,8 +267,10 @@ BOOST_AUTO_TEST_CASE(random_programs) {
     const bool multicast = seed % 2 == 0;
     sim::parameters p = near_fabric(n, seed, multicast);
     if (seed % 4 < 2) make_wild(p, seed % 8 < 4);
+    // Where a lost release would wait for the root's next call nothing chooses multicast by itself.
+    const info_way way = multicast && !p.target_must_progress ? info_way::multicast : info_way::dissemination;
     const auto report = try_ranks_simulated(p, [&](rank_env& env) {
-      run_programs(env, multicast ? info_way::multicast : info_way::dissemination, 500000 + 100 * seed, 8);
+      run_programs(env, way, 500000 + 100 * seed, 8);
     }, {.timeout = std::chrono::seconds(120) * time_scale, .seed = seed});
     BOOST_TEST(report.passed(), "seed " << seed << ": " << report.text());
   }

@@ -85,6 +85,21 @@ BOOST_AUTO_TEST_CASE(pairwise_only_ties_at_powers_of_two) {
   }
 }
 
+// Where a rank that loses the release is held until the root's next call, multicast is for who asks for it by name.
+BOOST_AUTO_TEST_CASE(a_release_that_may_be_held_is_not_chosen) {
+  const std::vector<std::uint32_t> apart = per_node(32, 1);
+  barrier_inputs in = across(apart, kini_cluster);
+  in.multicast = true, in.multicast_us = 0.1;
+  for (const bool held : {false, true}) {
+    in.held_by_root = held;
+    for (const barrier_candidate& c : must(in))
+      if (c.algorithm->needs_multicast)
+        BOOST_TEST((c.runnable != held && (c.why.find("TUTTI_PROGRESS=thread") != c.why.npos) == held), c.why);
+  }
+  in.wanted.name = "rgm";
+  BOOST_TEST(best(in) == "multicast");
+}
+
 // Kini 2003, 6: against dissemination, multicast does not pay for 2 or 4 and does from 16 on.
 BOOST_AUTO_TEST_CASE(multicast_pays_where_kini_saw_it) {
   for (const std::uint32_t n : {2u, 4u, 16u, 32u, 64u}) {

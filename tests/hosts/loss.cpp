@@ -21,7 +21,7 @@ constexpr int checked = 100, with_loss = 400, without = 50, tries = 60;
 
 struct counts {
   double us = 0;
-  std::uint64_t datagrams = 0, naks = 0, repairs = 0, again = 0, kernel = 0, lost = 0;
+  std::uint64_t datagrams = 0, queries = 0, repairs = 0, again = 0, kernel = 0, lost = 0;
 };
 
 // Of this host, by its kernel.
@@ -46,7 +46,7 @@ std::vector<counts> all_of(team& t, const counts& mine) {
 counts snapshot(communicator& c) {
   const reliable_multicast* m = c.barrier().mcast();  // none in members that only their host's leader releases
   const auto s = m ? m->statistics() : reliable_multicast::counts{};
-  return {0, s.datagrams, s.naks, s.repairs, s.second_multicasts, packets("sent"), packets("lost")};
+  return {0, s.datagrams, s.queries, s.repairs, s.second_multicasts, packets("sent"), packets("lost")};
 }
 
 // Of all ranks, and of all hosts' kernels; the time is rank 0's.
@@ -56,7 +56,7 @@ counts sum_of(job& j, communicator& c, const counts& mine) {
   const auto all = all_of(c.group(), mine);
   sum.us = all[0].us;
   for (std::uint32_t r = 0; r < all.size(); ++r) {
-    sum.datagrams += all[r].datagrams, sum.naks += all[r].naks, sum.repairs += all[r].repairs, sum.again += all[r].again;
+    sum.datagrams += all[r].datagrams, sum.queries += all[r].queries, sum.repairs += all[r].repairs, sum.again += all[r].again;
     const std::uint32_t node = j.where().node_of[r];
     if (counted[node]) continue;
     counted[node] = true;
@@ -98,7 +98,7 @@ counts measure(job& j, communicator& c, int timed) {
   mine.us = static_cast<double>((j.net().now() - start).count()) * 1e-3 / timed;
   require(c.group().exchange({}).error(), "all are out");
   const counts after = snapshot(c);
-  mine.datagrams = after.datagrams - before.datagrams, mine.naks = after.naks - before.naks;
+  mine.datagrams = after.datagrams - before.datagrams, mine.queries = after.queries - before.queries;
   mine.repairs = after.repairs - before.repairs, mine.again = after.again - before.again;
   mine.kernel = after.kernel - before.kernel, mine.lost = after.lost - before.lost;
   return sum_of(j, c, mine);
@@ -118,14 +118,14 @@ void survive(job& j, communicator& world, int percent, const char* barrier) {
     require(n.kernel == n.datagrams, "the ranks counted what their kernels sent");
     require(n.datagrams == static_cast<std::uint64_t>(timed) + n.again, "one datagram a barrier, and others only to repair");
     require(percent > 0 || n.lost == 0, "nothing is lost but where the test wants it");
-    if (percent == 0 ? n.naks + n.repairs + n.again > 0 : n.lost == 0) {
+    if (percent == 0 ? n.queries + n.repairs + n.again > 0 : n.lost == 0) {
       require(turn < tries, percent == 0 ? "nothing is sent but what is needed" : "something is lost");
       continue;
     }
     if (j.rank() == 0)
-      std::printf("%s, %d %% lost (%ju): %.1f us a barrier, %ju datagrams for %d, %ju NAKs, %ju repairs, %ju second multicasts"
+      std::printf("%s, %d %% lost (%ju): %.1f us a barrier, %ju datagrams for %d, %ju queries, %ju repairs, %ju second multicasts"
                   "%s\n", barrier, percent, std::uintmax_t{n.lost}, n.us, std::uintmax_t{n.kernel}, timed,
-                  std::uintmax_t{n.naks}, std::uintmax_t{n.repairs}, std::uintmax_t{n.again},
+                  std::uintmax_t{n.queries}, std::uintmax_t{n.repairs}, std::uintmax_t{n.again},
                   turn > 1 ? (", at try " + std::to_string(turn)).c_str() : "");
     break;
   }
@@ -159,21 +159,21 @@ void survive_broadcasts(job& j, communicator& world, int percent, std::size_t by
     const double us = static_cast<double>((j.net().now() - start).count()) * 1e-3;
     require(c->group().exchange({}).error(), "all are out");
     const counts after = count();
-    const counts mine{us / times, after.datagrams - before.datagrams, after.naks - before.naks, after.repairs - before.repairs,
+    const counts mine{us / times, after.datagrams - before.datagrams, after.queries - before.queries, after.repairs - before.repairs,
                       after.again - before.again, after.kernel - before.kernel, after.lost - before.lost};
     const counts sum = sum_of(j, *c, mine);
     const std::uint64_t needed = times * ((bytes + b.fragment() - 1) / b.fragment());
     require(sum.datagrams == needed + sum.again, "one datagram a fragment, and others only to repair");
     // What is sent again leaves its host's leader some time, and nobody waits for it: kernels count it now or next time.
-    const bool quiet = sum.naks + sum.repairs + sum.again == 0 && sum.kernel == sum.datagrams;
+    const bool quiet = sum.queries + sum.repairs + sum.again == 0 && sum.kernel == sum.datagrams;
     if (percent == 0 ? !quiet : sum.lost == 0) {
       require(turn < tries, percent == 0 ? "nothing is sent but what is needed" : "something is lost");
       continue;
     }
     if (j.rank() == 0)
-      std::printf("broadcast of %zu bytes, %d %% lost (%ju): %.0f us a broadcast, %ju datagrams for %ju, %ju NAKs, %ju repairs, "
+      std::printf("broadcast of %zu bytes, %d %% lost (%ju): %.0f us a broadcast, %ju datagrams for %ju, %ju queries, %ju repairs, "
                   "%ju second multicasts%s\n", bytes, percent, std::uintmax_t{sum.lost}, sum.us, std::uintmax_t{sum.kernel},
-                  std::uintmax_t{needed}, std::uintmax_t{sum.naks}, std::uintmax_t{sum.repairs}, std::uintmax_t{sum.again},
+                  std::uintmax_t{needed}, std::uintmax_t{sum.queries}, std::uintmax_t{sum.repairs}, std::uintmax_t{sum.again},
                   turn > 1 ? (", at try " + std::to_string(turn)).c_str() : "");
     break;
   }

@@ -81,9 +81,9 @@ void a_deaf_rank(const fabric_spec& fabric, std::uint32_t ranks, rank_t deaf) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(all_go_without_it_alike) {
-  for (const char* name : {"shm", "ucx:tcp"}) {
-    const auto there = fabrics();
-    if (std::none_of(there.begin(), there.end(), [&](const fabric_spec& f) { return f.name == name; })) continue;
+  std::vector<std::string> names{"shm"};
+  for (const fabric_spec& f : fabrics())
+    if (f.name == "ucx:tcp") names.push_back("driven(ucx:tcp)");  // without the thread nothing chooses multicast
+  for (const std::string& name : names)
     for (const rank_t deaf : {rank_t{0}, rank_t{3}, no_rank}) a_deaf_rank({name}, 5, deaf);
-  }
 }

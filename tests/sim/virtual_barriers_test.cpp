@@ -72,7 +72,7 @@ std::string random_trial(const barrier_algorithm& a, std::uint32_t n, std::uint6
   sim::random r(seed);
   const auto p = hostile_machine(n, r);
   const auto barrier = some_barrier(a, r);
-  // The beginning, and where words wrap: a NAK's epoch has 40 bits, serial comparison turns at 2^63.
+  // The beginning, and where words wrap: serial comparison turns at 2^63.
   const std::uint64_t starts[] = {1, (std::uint64_t{1} << 40) - 2, (std::uint64_t{1} << 63) - 2, ~std::uint64_t{0} - 2};
   sim::world w(p);
   const auto picked = virtual_job::pick(w, barrier);

@@ -68,7 +68,7 @@ result<sim_figures> measure_barrier(const sim::parameters& p, const communicator
   for (rank_t r = 0; r < v.size(); ++r) {
     if (const reliable_multicast* mc = v.barrier(r).mcast()) {
       const auto& c = mc->statistics();
-      f.naks += c.naks, f.repairs += c.repairs + c.second_multicasts;
+      f.queries += c.queries, f.repairs += c.repairs + c.second_multicasts;
     }
     if (!w.alive(r)) continue;
     const status& end_of = v.outcome(r);

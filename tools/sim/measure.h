@@ -11,7 +11,7 @@ struct sim_figures {
   std::string barrier;                 // with its parameters
   double us = 0;                       // virtual time of one barrier
   double messages = 0, datagrams = 0;  // of one barrier
-  std::uint64_t naks = 0, repairs = 0; // of all; a second multicast is one repair
+  std::uint64_t queries = 0, repairs = 0; // of all; a second multicast is one repair
   std::uint32_t words = 0;             // of control memory that the algorithm uses, a rank
   std::uint64_t control_bytes = 0;     // the world team's control segment with them, a rank
   double memory_bytes = 0;             // of heap a rank, the simulator's own included; 0: not known
