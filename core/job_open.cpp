@@ -6,7 +6,6 @@
 // else's (docs/security.md). Rank 0's is the one: every rank draws one, so that all say the same amount.
 #include <sched.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>

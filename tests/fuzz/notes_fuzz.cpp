@@ -1,10 +1,9 @@
 // Connection notes of the verbs provider (wire.h), over adapters that exist in this process alone. An input is a row of
-// notes that say they are rank 1's, sent to rank 0 by a third adapter which knows the job. What they make rank 0 believe of
+// notes that say they are rank 1's, sent to rank 0 by a third adapter which knows the key of the job. What they make rank 0 believe of
 // rank 1 is open; but it must not crash, break no rule of libibverbs, and keep its connection with rank 2.
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/hash.h"
 #include "providers/verbs/transport.h"
 #include "tests/harness/expect.h"
 #include "tests/harness/ops.h"
@@ -127,17 +126,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fake::install(adapters());
   {
     scene s;
-    const std::uint64_t job = hash::text("fuzz");
     require(s.put_and_flush(0, 1) && s.put_and_flush(0, 2), "the first operations");
-    outsider from{s.target, static_cast<std::uint32_t>(job ^ job >> 32) & 0x7fff'ffff};
+    outsider from{s.target, verbs::qkey_of({})};
     auto rest = std::as_bytes(std::span{data, size});
     for (std::size_t sent = 0; !rest.empty() && sent < most_notes; ++sent) {
       verbs::note n;
       const std::size_t bytes = std::min(rest.size(), sizeof n);
       std::memcpy(&n, rest.data(), bytes);
       rest = rest.subspan(bytes);
-      n.job = job, n.version = verbs::wire_version;
+      n.version = verbs::wire_version;
       if (n.origin != 1) n.origin |= ~std::uint32_t{3};  // rank 2 is not spoken for
+      n.check = verbs::check_of(n, 0, {});
       from.send(std::as_bytes(std::span{&n, 1}).first(std::max<std::size_t>(bytes, 1)));
       while (fake::datagrams_unread("rank0")) s.drive();
       s.drive();
