@@ -26,6 +26,8 @@ bool verbs_transport::put_by(const rma_op& op, peer& p) noexcept {
     hear_news();  // towards itself it is connected now
     if (!p.end) return ends_at_once(op, p, p.end);
     if (p.ready) return start(op, p);
+    // The connection that came may have been forgotten for want of memory: what waits from here on needs another.
+    if (status s = doorman_.want(p.rank); !s) return ends_at_once(op, p, s);
   }
   if (!p.waiting) {
     p.waiting.reset(new (std::nothrow) backlog);

@@ -19,6 +19,7 @@ inline constexpr known_fault known_faults[] = {
     {"ucx", "fopen", "CRASH", "UCX 1.13 calls it fatal where it cannot read what it asks of the system while making a worker"},
     {"ucx", "accept", "LEFTOVER", "UCX 1.13 keeps the connection"},
     {"ucx", "setsockopt", "LEFTOVER", "UCX 1.13 cannot be brought to rest with a connection half made, and is left as it is"},
+    {"ucx", "socket", "LEFTOVER", "UCX 1.13 cannot be brought to rest with a connection half made, and is left as it is"},
     {"ucx", "connect", "LEFTOVER", "UCX 1.13 cannot be brought to rest with a connection half made, and is left as it is"},
     {"ofi", "operator new", "LEFTOVER", "libfabric 1.17 keeps a connection that a peer was making when the endpoint was closed"},
     {"ofi", "setsockopt", "CRASH", "libfabric 1.17's rxm closes twice a connection that failed while it was made"},
