@@ -199,8 +199,8 @@ void process::broken(const char* call, const char* format, ...) {
 }
 
 void process::abort(const char* format, std::va_list values) {
-  char text[1024];
-  vsnprintf(text, sizeof text, format, values);
+  char text[1024] = "no reason given";
+  if (format) vsnprintf(text, sizeof text, format, values);
   end_all(text);
 }
 

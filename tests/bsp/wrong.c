@@ -99,6 +99,10 @@ int main(int argc, char **argv) {
     if (!strcmp(scene, "exits")) exit(0);
     if (!strcmp(scene, "is_killed")) kill(getpid(), SIGKILL);
     if (!strcmp(scene, "gives_up")) give_up("%s of %d\n", "weary", 43);
+    if (!strcmp(scene, "aborts_null")) {
+      void (*const end)(const char *, ...) = bsp_abort;
+      end(NULL);
+    }
     if (!strcmp(scene, "aborts")) bsp_abort("%s at %d\n", "tired", 42);
   }
   if (!strcmp(scene, "tags_differ")) bsp_set_tagsize(last ? (b = 8, &b) : (b = 4, &b));

@@ -91,6 +91,7 @@ scene begin_twice 'bsp_begin: called inside the parallel part'
 scene pid_outside 'bsp_pid: called before bsp_begin'
 scene sync_after_end 'bsp_sync: called after bsp_end'
 scene aborts "bsp_abort: process $last: tired at 42"
+scene aborts_null "bsp_abort: process $last: no reason given"
 scene gives_up "bsp_abort: process $last: weary of 43"
 # One call, one line, whether the launcher hears of the call or of the process's end first. (Not where libfabric's libraries
 # catch SIGTERM and call exit.)
