@@ -25,7 +25,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <random>
 #include <string>
 #include <thread>
@@ -130,6 +129,7 @@ class trial {
  public:
   trial(const options& o, std::uint64_t seed, watchdog& dog) : o_(o), seed_(seed), plan_(draw(seed, o)), dog_(dog) {}
   bool passes();
+  bool ended_by_ucx() const { return ended_by_ucx_; }  // a survivor, by an assertion of UCX
 
  private:
   bool start();
@@ -154,7 +154,7 @@ class trial {
   std::string scratch_;
   book* book_ = nullptr;
   pid_t launcher_ = -1;
-  bool over_ = false;
+  bool over_ = false, ended_by_ucx_ = false;
   int status_ = 0;
   double latest_s_ = 0;
   std::vector<std::string> faults_;
@@ -278,7 +278,11 @@ bool trial::passes() {
     std::printf("%s seed %llu: %s; told after %.0f ms, kept from a core for %.0f ms\n", faults_.empty() ? "passed" : "FAILED",
                 static_cast<unsigned long long>(seed_), what.c_str(), 1e3 * latest_s_, 1e3 * dog_.late_s());
   for (const auto& f : faults_) std::printf("    %s\n", f.c_str());
-  if (!faults_.empty()) std::printf("%s", text_of(scratch_ + "/said").c_str());
+  if (!faults_.empty()) {
+    const std::string said = text_of(scratch_ + "/said");
+    std::printf("%s", said.c_str());
+    ended_by_ucx_ = said.find("Assertion") != said.npos && (said.find("tcp_ep.c") != said.npos || said.find("wireup_ep.c") != said.npos);
+  }
   std::fflush(stdout);
   munmap(book_, book_bytes);
   for (const char* f : {"/book", "/said"}) unlink((scratch_ + f).c_str());
@@ -319,7 +323,13 @@ int main(int argc, char** argv) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   unsigned failed = 0;
   watchdog dog;
-  for (std::uint64_t s = o.seed; s < o.seed + o.trials; ++s) failed += !trial{o, s, dog}.passes();
+  for (std::uint64_t s = o.seed; s < o.seed + o.trials; ++s) {
+    trial first{o, s, dog};
+    if (first.passes()) continue;
+    // UCX 1.13 can end a survivor so (providers/ucx/link.h): that is said, and the trial is given one more chance.
+    if (first.ended_by_ucx() && trial{o, s, dog}.passes()) continue;
+    ++failed;
+  }
   std::printf("%llu trials from seed %llu, %u failed\n", static_cast<unsigned long long>(o.trials),
               static_cast<unsigned long long>(o.seed), failed);
   return failed != 0;
