@@ -7,7 +7,8 @@
 // left of such a wait may shorten patience and never lengthen it.
 //
 // Where a repair was premature, because what it repaired came later, the wait is too long to be learned. Then patience is
-// doubled, and stays so until a wait teaches something. One wait counts for at most twice the present patience: a rank that
+// doubled, and stays so until a wait without any repair teaches better: else premature repairs, which the others take for
+// losses that they waited for, would keep everyone from learning. One wait counts for at most twice the present patience: a rank that
 // the scheduler forgot for a while is soon forgotten too.
 #pragma once
 #include <algorithm>
@@ -46,10 +47,14 @@ class arrival_timer {
   // What was awaited is here, and no repair brought it; for so long it was others' losses that were waited for.
   void learn(time_point now, nanoseconds others) noexcept {
     const auto sample = static_cast<double>(std::clamp(now - since_ - others, nanoseconds{}, 2 * patience()).count());
-    doublings_ = 0;
     const double change = (sample - mean_ns_) / 8;
-    if (others == nanoseconds{}) deviation_ns_ += (std::abs(sample - mean_ns_) - deviation_ns_) / 4;
-    if (others == nanoseconds{} || change < 0) mean_ns_ += change;
+    if (others > nanoseconds{}) {
+      mean_ns_ += std::min(change, 0.0);
+      return;
+    }
+    deviation_ns_ += (std::abs(sample - mean_ns_) - deviation_ns_) / 4;
+    mean_ns_ += change;
+    doublings_ = 0;
   }
   // What had been taken for lost came after all.
   void was_premature() noexcept { doublings_ = std::min(doublings_ + 1, most_doublings); }
