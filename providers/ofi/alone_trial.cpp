@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "providers/ofi/far_memory.h"
+#include "providers/ofi/trial_time.h"
 
 namespace tutti::ofi {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-constexpr auto longest_trial = 6s;     // as for messages (trial.cpp)
 constexpr auto longest_flight = 300ms;
 
 struct target {
@@ -42,7 +42,7 @@ status far_memory::try_alone(fi_addr_t self) {
   } at_the_end{*this, *exposed};
   const far_key there = *messages::head_of<far_key>(key);
 
-  const time_point deadline = clock::now() + longest_trial;
+  const trial_time time;
   connection line;
   line.address = self;
   transfer& t = *free_;
@@ -65,12 +65,12 @@ status far_memory::try_alone(fi_addr_t self) {
     t.left = sizeof value, t.ordered = in_order(sizeof value);
     std::memcpy(t.landing, &value, sizeof value);
     ssize_t e = 0;
-    while ((e = post(t)) == -FI_EAGAIN && outcome && clock::now() < deadline) one_turn();
+    while ((e = post(t)) == -FI_EAGAIN && outcome && !time.over()) one_turn();
     if (e != 0 && outcome) outcome = vendor_error(e, "reaching its own memory");
   };
   const auto comes_back = [&] {
     while (outcome && !one_turn())
-      if (clock::now() > deadline) outcome = {errc::unsupported, "what reaches its own memory does not complete"};
+      if (time.over()) outcome = {errc::unsupported, "what reaches its own memory does not complete"};
   };
 
   hand_over(transfer::kind::write, 0, 1);  // connects, however long that takes

@@ -7,19 +7,15 @@
 #include <atomic>
 
 #include "providers/ofi/deferred.h"
+#include "providers/ofi/trial_time.h"
 
 namespace tutti::ofi {
 namespace {
 
-using namespace std::chrono_literals;
-using clock = std::chrono::steady_clock;
-
-constexpr auto longest_trial = 6s;  // many ranks on few cores take seconds to connect to themselves
-
 template <class F>
 bool in_time(const F& holds) {
-  for (const auto end = clock::now() + longest_trial; !holds();) {
-    if (clock::now() > end) return false;
+  for (const trial_time time; !holds();) {
+    if (time.over()) return false;
     ::sched_yield();
   }
   return true;

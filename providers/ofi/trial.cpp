@@ -5,17 +5,15 @@
 #include <sched.h>
 
 #include <cstring>
-#include <ctime>
 
 #include "providers/ofi/link.h"
+#include "providers/ofi/trial_time.h"
 
 namespace tutti::ofi {
 namespace {
 
 using namespace std::chrono_literals;
-using clock = std::chrono::steady_clock;
 
-constexpr auto longest_trial = 6s;  // many ranks on few cores take seconds to connect to themselves
 constexpr auto least_crowding = 20us;  // of its threads, for a message: several system calls and a switch to them
 constexpr auto moment = 500ms;  // in which a descriptor has to become readable, though its provider's thread shares a core
 
@@ -35,7 +33,7 @@ status ofi_link::try_messages() {
 
 // Sends a message to this very endpoint and takes it in. `waits`: by way of the descriptor.
 status ofi_link::message_to_itself(bool waits) {
-  const time_point deadline = clock::now() + longest_trial;
+  const trial_time time;
   buffer& out = *free_;
   std::memset(out.data, waits, sizeof(message));
   bool sent = false, came = false;
@@ -46,7 +44,7 @@ status ofi_link::message_to_itself(bool waits) {
     if (e != 0 && e != -FI_EAGAIN) return vendor_error(e, "a message to itself");
     fi_cq_msg_entry none;
     if (e != 0) fi_cq_read(ofi_.completions.get(), &none, 0);
-    if (clock::now() > deadline) return {errc::unavailable, "a message to itself could not be sent in time"};
+    if (time.over()) return {errc::unavailable, "a message to itself could not be sent in time"};
   }
   while (!sent || !came) {
     if (waits && rests() && !fd_readable(moment)) return {errc::unsupported, "its descriptor does not wake"};
@@ -62,7 +60,7 @@ status ofi_link::message_to_itself(bool waits) {
       continue;
     }
     if (n != -FI_EAGAIN) return vendor_error(n, "a message to itself");
-    if (clock::now() > deadline) return {errc::unavailable, "a message to itself did not arrive in time"};
+    if (time.over()) return {errc::unavailable, "a message to itself did not arrive in time"};
     if (unposted_) repost();  // what it had no memory for a moment ago
     sched_yield();
   }
@@ -77,15 +75,10 @@ status ofi_link::message_to_itself(bool waits) {
 status ofi_link::crowds(const own_threads& threads) {
   using std::chrono::nanoseconds;
   constexpr int messages = 16;
-  const auto mine = [] {
-    timespec used{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return nanoseconds{std::chrono::seconds{used.tv_sec}} + nanoseconds{used.tv_nsec};
-  };
-  const nanoseconds theirs_before = threads.cpu_time(), mine_before = mine();
+  const nanoseconds theirs_before = threads.cpu_time(), mine_before = own_cpu_time();
   for (int i = 0; i < messages; ++i)
     if (const status s = message_to_itself(false); !s) return s;
-  const nanoseconds own = mine() - mine_before, theirs = threads.cpu_time() - theirs_before;
+  const nanoseconds own = own_cpu_time() - mine_before, theirs = threads.cpu_time() - theirs_before;
   if (theirs < own / 2 && theirs < messages * least_crowding) return {};
   const auto in_us = [](nanoseconds all) { return std::to_string(all.count() / 1000 / messages); };
   return {errc::unsupported, "only when named: threads of its own took " + in_us(theirs) +

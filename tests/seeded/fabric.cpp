@@ -241,7 +241,7 @@ class seeded_link final : public messages::link, private messages::one_sided {
     if (world->tracing)
       world->note("  rank " + std::to_string(me_) + " gets message " + std::to_string(head.sequence) + " of rank " + std::to_string(p.from) +
                   ", kind " + std::to_string(static_cast<int>(head.kind)) + ", " + std::to_string(p.bytes.size() - sizeof head) + " bytes");
-    up_->receive(head, std::span{p.bytes}.subspan(sizeof head));
+    up_->receive(std::span{p.bytes}.first(sizeof head), std::span{p.bytes}.subspan(sizeof head));
   }
 
   fabric& net_;
