@@ -199,9 +199,9 @@ status team::as_reported(rank_t rank, bool still_lives) const {
 
 // To ask after a peer may open a connection to it, so nobody asks after everyone: n ranks that waited a little longer would
 // make n^2 connections. A member asks after the rank it waits for, and after those to whom it passes news on. So each member
-// is looked after by log2(n) others, of whom any that waits sees its death and tells all (fail()). And nobody waits for ever
-// beside a death that none of these sees: whoever is waited for by name is alive, and waits or will return to its waits,
-// for another or for the dead one itself.
+// is looked after by log2(n) others, of whom any that waits sees its death and tells all (fail()). Several deaths may fall upon
+// all who would bring the news to a member; so each look asks one more, another each time, and a member that waits finds any
+// death by itself within n looks.
 status team::look(rank_t awaited) noexcept {
   if (const status& s = health(); !s.ok()) return s;
   status left;  // whoever is awaited may have left because another died: then the death is told
@@ -214,6 +214,7 @@ status team::look(rank_t awaited) noexcept {
   status s;
   if (awaited != no_rank) s = dead(awaited);
   for (std::uint32_t d = 1; s.ok() && d < size(); d *= 2) s = dead(rank_of((index_ + d) % size()));
+  if (s.ok() && size() > 1) s = dead(rank_of((index_ + 1 + looks_++ % (size() - 1)) % size()));
   if (s.ok()) s = std::move(left);
   if (!s.ok()) fail(s);
   return s;

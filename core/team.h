@@ -66,7 +66,8 @@ class team {
 
   // Success while every member can still take part. The first failure stays.
   const status& health() noexcept;   // cheap: looks at the poison word only
-  // Asks the transport after the awaited rank, and after log2(size) others; a member that left counts only if awaited.
+  // Asks the transport after the awaited rank, and after log2(size) others, of which one is another each time; a member that
+  // left counts only if awaited.
   status look(rank_t awaited) noexcept;
   void fail(const status&) noexcept;     // remembers, and tells the others
   // fail(), if after this error of an engine's others might wait for this rank for ever: an operation was lost, or its peer.
@@ -94,6 +95,7 @@ class team {
   completion sending_;                  // of the fragment in ring_out; outlives a failed exchange
   completion flushing_;                 // of settle(); outlives one that ran out of time
   status broken_;
+  std::uint32_t looks_ = 0;             // ever: whom to ask next
 };
 
 }  // namespace tutti

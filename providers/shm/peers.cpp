@@ -135,9 +135,10 @@ status shm_transport::health(rank_t r) noexcept {
   peer* p = find(r);
   if (!p) return {errc::invalid, "rank " + std::to_string(r) + " is not on this node", r};
   check(*p);
+  if (p->dead) return p->death;
   // An operation without a completion that could not be done, for want of a descriptor, say: until a flush has told it, who
-  // waits for that rank's answer may wait in vain (clause 10).
-  return p->dead ? p->death : p->deferred;
+  // waits for that rank's answer may wait in vain (clause 10). Memory that the peer has dropped is its own choice.
+  return p->deferred.code() == errc::no_resource ? p->deferred : status{};
 }
 
 }  // namespace tutti::shm
