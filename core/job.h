@@ -106,7 +106,8 @@ class job {
   time_point take_timer() noexcept { return std::exchange(wake_at_, time_point::max()); }
 
   // Blocks until ready() is true. `look` is asked every 50 ms whether the wait has become hopeless, and at the deadline if
-  // the last wait for that rank asked so long ago; its error ends the wait. Errors: timed_out with the note's text, or look's. ready() is asked last: what has arrived wins over an error.
+  // the last wait for that rank asked so long ago; its error ends the wait. Errors: timed_out with the note's text, or
+  // look's. ready() is asked last: what has arrived wins over an error.
   template <class Ready, class Look>
   status wait(Ready&& ready, Look&& look, const wait_note& note, time_point deadline = time_point::max()) {
     for (std::uint32_t i = 1, n = waiting_.spins(), turn = waiting_.polls_a_turn(); i <= n; ++i) {
