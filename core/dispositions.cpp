@@ -26,12 +26,13 @@ bool is_default(const struct sigaction& s) noexcept {
   return !(s.sa_flags & SA_SIGINFO) && (s.sa_handler == SIG_DFL || s.sa_handler == SIG_IGN);
 }
 
-// The loader calls it with a lock held: nothing may be thrown through it.
+// The loader calls it with a lock held: nothing may be thrown through it, and nothing asked of the loader, which takes its
+// locks in another order when it loads something at the same time.
 int note(dl_phdr_info* object, std::size_t, void* list) noexcept try {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
     const auto* first = reinterpret_cast<const char*>(object->dlpi_addr) + object->dlpi_phdr[i].p_vaddr;
-    static_cast<std::vector<const void*>*>(list)->push_back(object_of(first));
+    static_cast<std::vector<const void*>*>(list)->push_back(first);
     break;
   }
   return 0;
@@ -42,6 +43,7 @@ int note(dl_phdr_info* object, std::size_t, void* list) noexcept try {
 std::vector<const void*> loaded_objects() {
   std::vector<const void*> all;
   if (::dl_iterate_phdr(note, &all) != 0) throw std::bad_alloc();
+  for (const void*& first : all) first = object_of(first);  // null, where it was unloaded meanwhile
   return all;
 }
 

@@ -83,6 +83,7 @@ ucs_status_t ucp_worker_arm(ucp_worker_h w) {
 }
 ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h w, const ucp_am_handler_param_t* p) {
   static auto* const real = ucx<decltype(ucp_worker_set_am_recv_handler)>("ucp_worker_set_am_recv_handler");
+  if (p->id >= 8) return real(w, p);  // one for each of 65,536 ids, all alike
   ucs_status_t s;
   return ucx_fails("ucp_worker_set_am_recv_handler", __builtin_return_address(0), s) ? s : real(w, p);
 }
