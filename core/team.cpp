@@ -33,7 +33,7 @@ constexpr std::uint64_t lives = std::uint64_t{1} << 40;
 team::team(job& j, rank_map members, std::uint32_t index) : job_(j), members_(std::move(members)), index_(index) {}
 
 team::~team() {
-  wait_out(job_.net(), {&sending_, &flushing_});
+  wait_out(job_.net(), {&sending_, &crediting_, &flushing_});
   if (attached_) job_.net().drop(segment_);
   if (allocated_) job_.net().drop(region_);
 }

@@ -93,6 +93,7 @@ class team {
   std::byte* base_ = nullptr;
   std::uint64_t sent_ = 0, taken_ = 0;  // fragments, of all exchanges so far
   completion sending_;                  // of the fragment in ring_out; outlives a failed exchange
+  completion crediting_;                // of its credits; likewise
   completion flushing_;                 // of settle(); outlives one that ran out of time
   status broken_;
   std::uint32_t looks_ = 0;             // ever: whom to ask next

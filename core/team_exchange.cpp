@@ -39,7 +39,7 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
 
   const std::uint32_t next = (index_ + 1) % n, previous = (index_ + n - 1) % n;
   transport& net = job_.net();
-  sending_.clear();
+  sending_.clear(), crediting_.clear();
   std::byte* const out = base_ ? base_ + control::offset(control::ring_out) : nullptr;
 
   // One blob leaves and one arrives in each of n - 1 turns; the two streams advance independently within a turn.
@@ -53,14 +53,23 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
 
     auto credit = [&] {
       rma_op op = signal_op({rank_of(previous), segment_, control::offset(control::ring_credit)}, taken_);
-      op.done = &sending_;  // one that is lost is known here, where the previous member may wait for it
+      op.done = &crediting_;  // one that is lost is known here, where the previous member may wait for it
       return net.submit({&op, 1}) == 1;
     };
     bool owe_credit = false;
 
+    // Of what failed here, null if nothing that counts. A fragment that was credited has arrived, however its put ended here:
+    // the next member may have left since. Nor has a member left that needed another credit. Any other loss ends this wait,
+    // since what it was for may be what keeps a neighbour from sending: no arrival would.
+    const auto next_has_all = [&] { return all_gone && reached(load(control::ring_credit), sent_); };
+    const auto lost = [&]() -> const status* {
+      if (sending_.idle() && !sending_.outcome().ok() && !next_has_all()) return &sending_.outcome();
+      const status& credited = crediting_.outcome();
+      return crediting_.idle() && !credited.ok() && credited.native() != peer_left ? &credited : nullptr;
+    };
+
     auto step = [&]() -> bool {
-      // A fragment that could not leave may be what keeps the next member from sending: no arrival will end this wait.
-      if (!broken_.ok() || (sending_.idle() && !sending_.outcome().ok())) return true;
+      if (!broken_.ok() || lost()) return true;
       if (owe_credit && credit()) owe_credit = false;
       if (!offered) offered = net.submit({&pending, 1}) == 1;
       if (!all_gone && offered && sending_.idle() &&
@@ -88,10 +97,8 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
         ++taken_;
         owe_credit = !credit();
       }
-      return all_gone && all_here && offered && !owe_credit && sending_.idle();
+      return all_gone && all_here && offered && !owe_credit && sending_.idle() && crediting_.idle();
     };
-    // What was credited has arrived, however its put ended here: the next member may have left since.
-    const auto next_has_all = [&] { return all_gone && reached(load(control::ring_credit), sent_); };
     const wait_note note{"exchange", rank_of(previous), taken_, taken_ + 1};
     const auto hopeless = [&] {
       status trouble;
@@ -101,11 +108,12 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
     };
     status s = job_.wait([&] { return step() || !health().ok(); }, hopeless, note, deadline);
     if (s.ok()) s = broken_;
-    if (s.ok() && !next_has_all()) s = sending_.outcome();
+    if (const status* l = s.ok() ? lost() : nullptr) s = *l;
     if (!s.ok()) {
       fail(s);
       return s;
     }
+    if (!sending_.outcome().ok()) sending_.clear();  // it has arrived
   }
   auto table = std::make_shared<blob_table>();
   for (auto& b : blobs) table->push_back(b);
