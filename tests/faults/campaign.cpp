@@ -116,7 +116,10 @@ bool told_cause(const rank_report& r, const injection& f) {
   const std::string text = r.text;
   if (text.empty()) return false;
   if (r.code == TUTTI_PEER_DEAD || f.kind == fault::vendor_call || by_vendor(f)) return true;
-  if (f.kind == fault::allocation || f.kind == fault::any_allocation) return text.find("memory") != text.npos;
+  // A connection that was given up for want of memory costs the peer its operations, and the peer may be the first to say so.
+  const bool connection_lost = adapters && text.find("when their connection broke") != text.npos;
+  if (f.kind == fault::allocation || f.kind == fault::any_allocation)
+    return text.find("memory") != text.npos || connection_lost;
   return f.kind == fault::none || text.find(strerror(f.error)) != text.npos || text.find(f.call) != text.npos ||
          (f.error == ENOMEM && text.find("no memory") != text.npos);
 }
