@@ -30,10 +30,10 @@ void message_transport::part_from(peer& p) noexcept {
 }
 
 // Delivers what was taken, then says goodbye to everyone who has a connection with this rank, all within a bounded
-// time. A goodbye that gets lost is no harm: the peer then suspects, and judges rightly by itself. False: the
+// time of its own (own_time.h). A goodbye that gets lost is no harm: the peer then suspects, and judges rightly by itself. False: the
 // link's library must not be closed (link::settle()).
 bool message_transport::say_goodbye() noexcept {
-  const time_point deadline = now() + longest_leave;
+  own_time longest{longest_leave, now()};
   leaving_ = true;
   disarm();
   drain();
@@ -45,15 +45,15 @@ bool message_transport::say_goodbye() noexcept {
     return std::any_of(open_.begin(), open_.end(),
                        [](const peer* p) { return p->end && p->suspected == time_point{} && (p->queued || p->under_way); });
   };
-  while (busy() && now() < deadline)
+  while (busy() && !longest.over(now()))
     if (!progress()) ::usleep(50);
 
-  link_->push_out(deadline);
+  link_->push_out(longest);
   lifeline_.say_goodbye();
-  const bool settled = link_->settle(now() + longest_leave);
+  const bool settled = link_->settle({longest_leave, now()});
   for (peer* p : open_) bury(*p, {errc::peer_dead, "closed here", p->rank});  // so short that it needs no memory
   if (settled) close_endpoints();
-  return settled && link_->settle(now() + longest_leave);
+  return settled && link_->settle({longest_leave, now()});
 }
 
 }  // namespace tutti::messages

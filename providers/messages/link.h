@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "core/own_time.h"
 #include "core/transport.h"
 #include "providers/messages/one_sided.h"
 #include "providers/messages/wire.h"
@@ -74,8 +75,8 @@ class link {
 
   // Leaving: waits until what was taken has left this process; then until the library can be closed, or false if it
   // cannot and its handles have to be left to the end of the process.
-  virtual void push_out(time_point deadline) noexcept = 0;
-  virtual bool settle(time_point deadline) noexcept { return (void)deadline, true; }
+  virtual void push_out(own_time longest) noexcept = 0;
+  virtual bool settle(own_time longest) noexcept { return (void)longest, true; }
   virtual void abandon() noexcept {}             // settle() said false: the destructor must not close the library
   // The last call but one_sided::conceal(). Nothing of the library's, no thread of its own either, touches memory of the
   // transport or of its callers when it has returned.

@@ -183,11 +183,12 @@ void message_transport::drop(region_id id) noexcept {
 // key is read and written. Memory of this transport's own waits for that in the graveyard. The caller's is gone for good
 // once drop() returns, and UCX takes that for the end of the connection at best: so drop() waits.
 void message_transport::end_puts_from(region_id id, bool callers) noexcept {
-  const time_point deadline = callers ? now() + longest_keeping : time_point{};
+  own_time longest{longest_keeping, now()};
+  const auto goes_on = [&] { return callers && !longest.over(now()); };
   for (std::uint32_t i = 0; i < pool_frames; ++i) {
     frame& f = frames_[i];
     const auto reads = [&] { return f.to && f.op.local == id && f.left && f.source && f.source != f.small; };
-    while (reads() && f.to->kept && f.to->head == &f && now() < deadline) progress();
+    while (reads() && f.to->kept && f.to->head == &f && goes_on()) progress();
     if (!reads() || (f.to->kept && f.to->head == &f)) continue;
     leave_queue(f);
     finish(f, {errc::invalid, "the memory of a put to rank " + std::to_string(f.to->rank) + " was dropped", f.to->rank});
@@ -196,8 +197,8 @@ void message_transport::end_puts_from(region_id id, bool callers) noexcept {
     if (op.kind != op_kind::get_scatter) return op.local == id;
     return std::any_of(op.scatter, op.scatter + op.slices, [&](const slice& s) { return s.local == id; });
   };
-  for (std::uint32_t i = 0; i < pool_frames && callers; ++i)
-    while (frames_[i].to && frames_[i].parts && names(frames_[i].op) && now() < deadline) progress();
+  for (std::uint32_t i = 0; i < pool_frames; ++i)
+    while (frames_[i].to && frames_[i].parts && names(frames_[i].op) && goes_on()) progress();
 }
 
 // A library's thread that was in the middle of a peer's operation goes on with it, however long the peer takes to send the

@@ -203,8 +203,8 @@ sending ofi_link::send(peer& p, const message& head, const std::byte* payload, s
   return sending::failed;
 }
 
-void ofi_link::push_out(time_point deadline) noexcept {
-  while (sending_ && clock::now() < deadline)
+void ofi_link::push_out(own_time longest) noexcept {
+  while (sending_ && !longest.over(clock::now()))
     if (!net_->progress()) ::usleep(50);
 }
 
@@ -218,7 +218,7 @@ void ofi_link::let_go() noexcept {
   ofi_.endpoint.reset();
 }
 
-bool ofi_link::settle(time_point) noexcept {
+bool ofi_link::settle(own_time) noexcept {
   if (reach_) reach_->progress();
   return true;
 }

@@ -60,8 +60,8 @@ class ofi_link final : public messages::link {
   offload* offloader() noexcept override { return deferred_.get(); }
   bool arm() noexcept override;
   messages::one_sided* reach() noexcept override { return reach_.get(); }
-  void push_out(time_point deadline) noexcept override;
-  bool settle(time_point deadline) noexcept override;
+  void push_out(own_time longest) noexcept override;
+  bool settle(own_time longest) noexcept override;
   void let_go() noexcept override;
 
  private:

@@ -25,7 +25,7 @@ bool has_connections(int worker_fd) noexcept {
 }  // namespace
 
 // Handed to UCX is not yet handed to the kernel.
-void ucx_link::push_out(time_point deadline) noexcept {
+void ucx_link::push_out(own_time longest) noexcept {
   std::vector<void*> flushes;
   ucp_request_param_t params{};
   for (peer* p : net_->opened()) {
@@ -38,7 +38,7 @@ void ucx_link::push_out(time_point deadline) noexcept {
     }
   }
   for (void* request : flushes) {
-    while (ucp_request_check_status(request) == UCS_INPROGRESS && clock::now() < deadline)
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && !longest.over(clock::now()))
       if (!net_->progress()) ::usleep(50);
     ucp_request_free(request);
   }
@@ -53,10 +53,10 @@ void ucx_link::push_out(time_point deadline) noexcept {
 //
 // The flush has a flaw: bytes that waited on a connection which failed are never counted off, and then it does not end.
 // But where no connection is left, nothing can wait.
-bool ucx_link::settle(time_point deadline) noexcept {
-  const time_point end = std::min(deadline, clock::now() + longest_settling);
-  for (time_point last = clock::now(); clock::now() < end && clock::now() - last < quiet;)
-    if (ucp_worker_progress(ucx_.worker)) last = clock::now();
+bool ucx_link::settle(own_time longest) noexcept {
+  own_time settling{longest_settling, clock::now()};
+  for (own_time rest{quiet, clock::now()}; !settling.over(clock::now()) && !rest.over(clock::now());)
+    if (ucp_worker_progress(ucx_.worker)) rest = {quiet, clock::now()};
     else ::usleep(50);
   // A flush does not end while there are endpoints that have failed.
   ucp_request_param_t params{};
@@ -65,10 +65,10 @@ bool ucx_link::settle(time_point deadline) noexcept {
     void* request = ucp_worker_flush_nbx(ucx_.worker, &params);
     if (!UCS_PTR_IS_PTR(request)) return true;
     bool busy;
-    time_point last = clock::now();
-    while ((busy = ucp_request_check_status(request) == UCS_INPROGRESS) && clock::now() < deadline) {
-      if (ucp_worker_progress(ucx_.worker)) last = clock::now();
-      else if (clock::now() - last > longest_settling && !has_connections(fd_)) break;
+    own_time rest{longest_settling, clock::now()};
+    while ((busy = ucp_request_check_status(request) == UCS_INPROGRESS) && !longest.over(clock::now())) {
+      if (ucp_worker_progress(ucx_.worker)) rest = {longest_settling, clock::now()};
+      else if (rest.over(clock::now()) && !has_connections(fd_)) break;
       ::usleep(50);
       net_->close_suspects();
     }

@@ -52,8 +52,8 @@ class ucx_link final : public messages::link, private messages::one_sided {
   int fd() const noexcept override { return fd_; }
   bool arm() noexcept override { return ucp_worker_arm(ucx_.worker) == UCS_OK; }
   one_sided* reach() noexcept override { return reaches_ ? this : nullptr; }
-  void push_out(time_point deadline) noexcept override;
-  bool settle(time_point deadline) noexcept override;
+  void push_out(own_time longest) noexcept override;
+  bool settle(own_time longest) noexcept override;
   void abandon() noexcept override { ucx_ = {}; }
 
  private:

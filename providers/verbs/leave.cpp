@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/own_time.h"
 #include "providers/verbs/transport.h"
 
 namespace tutti::verbs {
@@ -15,7 +16,7 @@ constexpr auto longest_leave = 500ms;  // a destructor must end though no peer a
 }  // namespace
 
 void verbs_transport::say_goodbye() noexcept {
-  const time_point deadline = now() + longest_leave;
+  own_time longest{longest_leave, now()};
   disarm();
   std::size_t said = 0;
   const auto say = [&] {
@@ -26,7 +27,7 @@ void verbs_transport::say_goodbye() noexcept {
     }
     return said == lines_.size() && waiting_ == 0;
   };
-  while (!say() && now() < deadline)
+  while (!say() && !longest.over(now()))
     if (!progress()) ::usleep(20);
   doorman_.say_bye();  // for those who were only asked after
 }

@@ -17,6 +17,7 @@
 
 #include <cerrno>
 
+#include "core/own_time.h"
 #include "providers/verbs/error.h"
 #include "providers/verbs/transport.h"
 
@@ -140,7 +141,7 @@ void verbs_transport::drop(region_id id) noexcept {
     if (mine < s.members.size() && s.targets[mine].region == static_cast<std::uint32_t>(id)) s.targets[mine] = {};
   }
   unindex(static_cast<std::uint32_t>(r - regions_.data()));  // nothing new goes by it
-  for (const time_point end = now() + 1s; r->uses && now() < end;) progress();
+  for (own_time longest{1s, now()}; r->uses && !longest.over(now());) progress();
   if (r->uses) {
     for (auto& p : peers_)
       if (p) end_backlog(*p, broken_connection(p->rank, "a region that the operation names was dropped"));

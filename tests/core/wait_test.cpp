@@ -2,6 +2,7 @@
 #define BOOST_TEST_MODULE wait
 #include <boost/test/unit_test.hpp>
 
+#include "core/own_time.h"
 #include "core/wait.h"
 #include "tests/core/fake_transport.h"
 
@@ -108,4 +109,15 @@ BOOST_AUTO_TEST_CASE(crowded_ranks_and_virtual_clocks_spin_little_or_not_at_all)
   BOOST_TEST(w.spins() == 0u);
   w.step(t, 0, [] { return true; }, never);
   BOOST_TEST(w.sleeps() == 1u);
+}
+
+// Who was stopped for as long as the bound has eight turns all the same; who had many turns has the clock's.
+BOOST_AUTO_TEST_CASE(a_bound_of_own_time_leaves_turns_to_who_was_stopped) {
+  const time_point begin{};
+  own_time stopped{500ms, begin};
+  for (unsigned turn = 1; turn < 8; ++turn) BOOST_TEST(!stopped.over(begin + turn * 1s));
+  BOOST_TEST(stopped.over(begin + 8s));
+  own_time busy{500ms, begin};
+  for (unsigned turn = 1; turn < 500; ++turn) BOOST_REQUIRE(!busy.over(begin + turn * 1ms));
+  BOOST_TEST(busy.over(begin + 500ms));
 }

@@ -35,7 +35,7 @@ class fake_link final : public messages::link {
   unsigned progress() noexcept override { return 0; }
   int fd() const noexcept override { return -1; }
   bool arm() noexcept override { return true; }
-  void push_out(time_point) noexcept override {}
+  void push_out(own_time) noexcept override {}
 
  private:
   messages::link_traits traits_;

@@ -142,18 +142,18 @@ class seeded_link final : public messages::link, private messages::one_sided {
     return true;
   }
   one_sided* reach() noexcept override { return net_.knobs().reaches ? this : nullptr; }
-  bool settle(time_point deadline) noexcept override {
-    while (port().under_way && up_->now() < deadline)
+  bool settle(own_time longest) noexcept override {
+    while (port().under_way && !longest.over(up_->now()))
       if (!progress()) ::usleep(50);
     return true;
   }
-  void push_out(time_point deadline) noexcept override {
+  void push_out(own_time longest) noexcept override {
     const auto waits = [&] {
       for (const fabric::line& l : port().lines)
         if (!l.library.empty() && !l.broken) return true;
       return false;
     };
-    while (waits() && up_->now() < deadline)
+    while (waits() && !longest.over(up_->now()))
       if (!up_->progress()) ::usleep(50);
   }
 

@@ -238,6 +238,10 @@ void rank_program::run() {
   {
     const in_kernel k;
     t_.spares[me_].clear();
+    if (t_.stops[me_] > 0ns)
+      world->at(world->now() + draw_.time(100us), [t = &t_, me = me_] {
+        if (t->processes[me]->running) world->stop(*t->processes[me], t->stops[me]);
+      });
   }
   net_.reset();
   if (world->now() - began > 2s + slack + (world->kept_off - kept_off) + t_.longest_stop)
@@ -588,6 +592,10 @@ void trial::start() {
     world->at(some_time(), [this, r, how_long] {
       if (processes[r]->running) world->stop(*processes[r], how_long);
     });
+  }
+  if (plan.one_in(3)) {
+    nanoseconds& how_long = stops[plan.below(ranks)] = plan.time(2s);
+    longest_stop = std::max(longest_stop, how_long);
   }
 }
 

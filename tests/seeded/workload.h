@@ -41,6 +41,7 @@ struct trial {
   std::function<void(rank_t, rank_t)> break_connection;  // where the fabric does such a thing
   std::array<bool, most_ranks * most_ranks> broken{};
   nanoseconds longest_stop{0};
+  std::array<nanoseconds, most_ranks> stops{};    // for so long, in the middle of leaving
 
   // Since when the first has had a connection of its own to the second; -1 ns: never. Who ends before that can be told as
   // either, left or dead: nobody was there to say it to, and a refused connection means both.
