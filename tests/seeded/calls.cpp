@@ -170,6 +170,11 @@ ssize_t __real_getrandom(void*, std::size_t, unsigned);
 int __wrap_close(int fd) {
   if (!running) return __real_close(fd);
   world->step();
+  for (const auto& [number, o] : running->fakes)  // no longer watched, though a packet on its way keeps what it stood for
+    if (const auto e = std::dynamic_pointer_cast<epoll>(o)) {
+      const in_kernel k;
+      e->items.erase(fd);
+    }
   if (fd >= first_fake) return world->close(fd);
   if (!running->files.erase(fd)) {
     world->complain(running->name + " closes descriptor " + std::to_string(fd) + ", which is not open");
