@@ -145,26 +145,30 @@ void message_transport::open_endpoint(peer& p) noexcept {
   pump(p);
 }
 
+// Without a pidfd, or one that cannot be waited for (an old kernel, too many files, no memory), the link has to notice, or
+// a later look finds that the process is gone, or room for a pidfd: health() tries again.
 void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
   p.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (p.pidfd < 0) {
-    if (errno != ESRCH) return;  // without a pidfd (an old kernel, too many files), the link has to notice
-    drain();                     // its goodbye may have arrived
+    if (errno != ESRCH) return;
+    drain();  // its goodbye may have arrived
     return bury_dead(p);
   }
+  watch(p, p.pidfd, EPOLLIN);
+}
+
+// Closes what cannot be waited for.
+void message_transport::watch(peer& p, int& fd, std::uint32_t events) noexcept {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = events;
   event.data.ptr = &p;
-  ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, p.pidfd, &event);
+  if (fd >= 0 && ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, fd, &event) != 0) ::close(std::exchange(fd, -1));
 }
 
 void message_transport::watch_host(peer& p, const lifeline_address& there) noexcept {
   const lifeline::attempt made = lifeline_.connect(there);
   p.line_fd = made.socket, p.line_beside = made.beside;
-  epoll_event event{};
-  event.events = lifeline::events;
-  event.data.ptr = &p;
-  if (p.line_fd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, p.line_fd, &event);
+  watch(p, p.line_fd, lifeline::events);
 }
 
 void message_transport::read_lifeline(peer& p) noexcept {
@@ -316,8 +320,8 @@ status message_transport::health(rank_t rank) noexcept {
   if (!p) return {errc::no_resource, "no memory for a peer", rank};
   if (p->end) {
     // Who has connected here says when it leaves, and on this host its pidfd tells the rest.
-    if (p->heard && !p->asked && p->pidfd < 0 && same_host(rank))
-      watch_process(*p, head_of<address_head>((*addresses_)[rank])->pid);
+    if ((p->heard || p->asked) && p->pidfd < 0 && same_host(rank))
+      if (const std::int32_t pid = head_of<address_head>((*addresses_)[rank])->pid; pid != ::getpid()) watch_process(*p, pid);
     if (!p->heard || p->pidfd < 0) open_endpoint(*p);
     progress();
     if (p->end && (p->pidfd >= 0 || p->line_fd >= 0)) look_for_deaths(0);

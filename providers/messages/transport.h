@@ -229,6 +229,7 @@ class message_transport final : public transport {
   void open_soon(peer&) noexcept;              // inside a link's callbacks connections are not opened
   void watch_process(peer&, std::int32_t pid) noexcept;
   void watch_host(peer&, const lifeline_address&) noexcept;
+  void watch(peer&, int& fd, std::uint32_t events) noexcept;
   void read_lifeline(peer&) noexcept;
   void close_watches(peer&) noexcept;
   bool same_host(rank_t) const noexcept;

@@ -259,9 +259,9 @@ long __wrap_syscall(long number, ...) {
     return futex(reinterpret_cast<std::uint32_t*>(a[0]), static_cast<int>(a[1]), static_cast<std::uint32_t>(a[2]),
                  reinterpret_cast<const timespec*>(a[3]));
   if (number != SYS_pidfd_open) return failed(ENOSYS);
-  if (world->random.one_in(world->no_pidfd_one_in)) return failed(EMFILE);
   process* of = world->by_pid(static_cast<int>(a[0]));
   if (!of || of->gone) return failed(ESRCH);
+  if (world->random.one_in(world->no_pidfd_one_in)) return failed(EMFILE);  // once it is found, as Linux does
   std::shared_ptr<pid_object> made;
   {
     const in_kernel k;
@@ -398,6 +398,7 @@ int __wrap_epoll_ctl(int fd, int what, int which, epoll_event* event) {
     return 0;
   }
   if (what == EPOLL_CTL_ADD && there) return failed(EEXIST);
+  if (std::dynamic_pointer_cast<pid_object>(o) && world->random.one_in(2 * world->no_pidfd_one_in)) return failed(ENOMEM);
   e->items[which] = {o, *event, o->events - o->readable()};
   return 0;
 }

@@ -107,7 +107,7 @@ class machine {
   nanoseconds longest_pause{0};
   std::uint64_t pause_one_in = 0;
   std::set<int> silent_hosts;                 // nothing comes from there any more, not even a reset
-  std::uint64_t no_pidfd_one_in = 0;          // of too many files
+  std::uint64_t no_pidfd_one_in = 0;          // of too many files, or half as often cannot be watched
   std::uint64_t no_file_one_in = 0;           // likewise what is opened by name
   nanoseconds kept_off{0};                    // all such time so far, of all processes
 

@@ -38,10 +38,8 @@ bool passes(std::uint64_t seed, bool trace) {
   trial t{seed, ranks, [&net](const open_params& p) { return messages::message_transport::open(p, net.link_of(p.rank)); }};
   t.same_host = k.traits.only_this_host || d.one_in(2);
   t.connected = [&net](rank_t a, rank_t b) { return net.at(a).lines[b].since; };
-  if (k.traits.tells_losses) {
-    t.break_connection = [&net](rank_t a, rank_t b) { net.lose_connection(a, b); };
-    if (d.one_in(3)) m.no_pidfd_one_in = 1 + d.below(4);
-  }
+  if (k.traits.tells_losses) t.break_connection = [&net](rank_t a, rank_t b) { net.lose_connection(a, b); };
+  if (d.one_in(3)) m.no_pidfd_one_in = 1 + d.below(4);
   t.has_spares = !k.reaches;  // an adapter ends the connection where memory is gone
   t.own_windows = d.one_in(3);
   t.start();
