@@ -45,6 +45,7 @@ static int went_well(const char *call, tutti_status_t s) {
   mine->told_code = (int32_t)s;
   mine->told_peer = tutti_error_peer(job);
   mine->told_at = now();
+  mine->waited = waited_for_core(getpid()) + waited_for_core(getppid());
   snprintf(mine->where, sizeof mine->where, "%.150s", call);
   snprintf(mine->text, sizeof mine->text, "%s", tutti_error_text(job));
   return 0;

@@ -1,11 +1,12 @@
 // Ends ranks of a job at random moments, and checks what becomes of the others.
-//   random_deaths TUTTI MORTAL [--trials N] [--seed S] [--scene NAME] [--how NAME] [--verbose]
+//   random_deaths TUTTI MORTAL [--trials N] [--seed S] [--scene NAME] [--how NAME] [--verbose] [--stacks]
 // One trial is one job of four ranks, all of it drawn by its seed: what the ranks do, who ends, how (SIGKILL, SIGSEGV,
 // _exit(3), two at once; or SIGSTOP and later SIGCONT, by which nobody may be taken for dead) and when. A failed trial prints
-// its seed, by which --seed draws the same again; what the machine makes of it may differ.
+// its seed, by which --seed draws the same again; what the machine makes of it may differ. --stacks: gdb's, of a job that hangs.
 //
 // Every survivor must be told, by the name of one who has ended, within clause 10's second, one more for shared cores, and
-// what a thread of this process meanwhile found to be the time for which it was kept from a core. Then nothing is left: no
+// the time for which it and the launcher had no core meanwhile, though they could have run, as the kernel counts that
+// (/proc/PID/schedstat), or a thread of this process found it to be. Then nothing is left: no
 // file in /dev/shm (a fresh one, where this process may mount it) nor in the folder for temporary files, no process, no
 // descriptor in a survivor.
 #include <dirent.h>
@@ -93,7 +94,7 @@ std::string text_of(const std::string& path) {
 struct options {
   std::string tutti, mortal, scene, how;
   std::uint64_t seed = 1, trials = 30;
-  bool verbose = false;
+  bool verbose = false, stacks = false;
 };
 
 struct plan {
@@ -144,6 +145,7 @@ class trial {
   void check_survivors();
   void check_leavings();
   void fail(const std::string& what) { faults_.push_back(what); }
+  void hangs(const std::string& what);
   unsigned dying() const { return plan_.by == how::stop ? 0 : plan_.by == how::two ? 2 : 1; }
   bool dies(unsigned r) const { return (dying() > 0 && plan_.victims[0] == r) || (dying() > 1 && plan_.victims[1] == r); }
 
@@ -157,6 +159,7 @@ class trial {
   bool over_ = false, ended_by_ucx_ = false;
   int status_ = 0;
   double latest_s_ = 0;
+  std::uint64_t waited_[ranks] = {};  // when the death came
   std::vector<std::string> faults_;
 };
 
@@ -186,12 +189,22 @@ bool trial::over() {
   return over_;
 }
 
+void trial::hangs(const std::string& what) {
+  fail(what);
+  if (!o_.stacks) return;
+  const std::string launcher = std::to_string(launcher_);
+  const std::string gdb = "for p in " + launcher + " $(pgrep -P " + launcher + "); do echo process $p: $(tr '\\0' ' ' </proc/$p/cmdline); "
+                          "gdb -p $p -batch -ex 'thread apply all bt' 2>/dev/null | grep '^[#T]'; done";
+  std::fflush(stdout);
+  if (std::system(gdb.c_str()) != 0) std::printf("no stacks: is gdb here?\n");
+}
+
 void trial::bring_death() {
   const auto ready = [&] {
     if (plan_.scene != "init") return book_->ready >= ranks;
     return std::any_of(book_->rank, book_->rank + ranks, [](const book_rank& r) { return r.pid != 0; });
   };
-  if (!until(ready, 20s)) return fail("the job does not start");
+  if (!until(ready, 20s)) return hangs("the job does not start");
   if (!until([&] { return book_->rank[plan_.victims[0]].pid && (dying() < 2 || book_->rank[plan_.victims[1]].pid); }, 5s))
     return fail("the victims do not start");
   for (const auto end = clock::now() + plan_.after; clock::now() < end;)
@@ -206,6 +219,8 @@ void trial::bring_death() {
     book_->stop = 1;
     return;
   }
+  for (unsigned r = 0; r < ranks; ++r)
+    if (const pid_t pid = book_->rank[r].pid) waited_[r] = waited_for_core(pid) + waited_for_core(launcher_);
   for (unsigned i = 0; i < dying(); ++i) book_->rank[plan_.victims[i]].ended_at = now();
   book_->dead = dying();
   for (unsigned i = 0; i < dying(); ++i) {
@@ -215,7 +230,6 @@ void trial::bring_death() {
 }
 
 void trial::check_survivors() {
-  const double limit = limit_s + dog_.late_s();
   for (unsigned r = 0; r < ranks; ++r) {
     const book_rank& b = book_->rank[r];
     const std::string me = "rank " + std::to_string(r) + " ";
@@ -236,6 +250,7 @@ void trial::check_survivors() {
     const double after = 1e-9 * static_cast<double>(static_cast<std::int64_t>(b.told_at - ended));
     latest_s_ = std::max(latest_s_, after);
     if (b.told_code != 6 || b.told_peer >= ranks || !dies(b.told_peer)) fail(me + "was told wrongly, " + told);
+    const double limit = limit_s + std::max(dog_.late_s(), 1e-9 * static_cast<double>(std::max(+b.waited, waited_[r]) - waited_[r]));
     if (after > limit)
       fail(me + "was told after " + std::to_string(after) + " s, " + std::to_string(limit) + " allowed, " + told);
   }
@@ -264,7 +279,7 @@ bool trial::passes() {
   if (!start()) return std::fprintf(stderr, "random_deaths: cannot start a job\n"), false;
   bring_death();
   if (!until([&] { return over(); }, 45s)) {
-    fail("the job does not end");
+    hangs("the job does not end");
     kill(launcher_, SIGKILL);
     waitpid(launcher_, &status_, 0);
   }
@@ -305,6 +320,7 @@ int main(int argc, char** argv) {
     const std::string name = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : "";
     if (name == "--verbose") o.verbose = true;
+    else if (name == "--stacks") o.stacks = true;
     else if (++i, name == "--trials") o.trials = std::strtoull(value, nullptr, 10);
     else if (name == "--seed") o.seed = std::strtoull(value, nullptr, 10);
     else if (name == "--scene") o.scene = value;
@@ -312,7 +328,7 @@ int main(int argc, char** argv) {
     else argc = 0;
   }
   if (argc < 3) {
-    std::fprintf(stderr, "usage: random_deaths TUTTI MORTAL [--trials N] [--seed S] [--scene NAME] [--how NAME] [--verbose]\n");
+    std::fprintf(stderr, "usage: random_deaths TUTTI MORTAL [--trials N] [--seed S] [--scene NAME] [--how NAME] [--verbose] [--stacks]\n");
     return 2;
   }
   o.tutti = argv[1], o.mortal = argv[2];
