@@ -200,6 +200,8 @@ void doorman::look_at_device() noexcept {
 std::string doorman::device_trouble() noexcept {
   const std::lock_guard lock{mutex_};
   check_device();
+  if (lost_.empty()) look_at_port();
+  if (!port_trouble_.empty()) wake_thread();  // for the end of the grace
   const std::string& why = lost_.empty() ? port_trouble_ : lost_;
   return why.empty() ? why : "; " + why;
 }

@@ -107,7 +107,7 @@ class doorman {
   bool process_lives(rank_t) noexcept;       // on this host, as far as known
   bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
   void take_news(std::vector<news>& out) noexcept;
-  std::string device_trouble() noexcept;     // "; port 1 of mlx5_0 is down", or empty
+  std::string device_trouble() noexcept;     // "; port 1 of mlx5_0 is down", or empty; asks the port, some system calls
   void look_at_device() noexcept;            // is it there? news tells if not
   std::uint64_t rejected() const noexcept { return rejected_.load(std::memory_order_relaxed); }  // notes without proof
 

@@ -13,6 +13,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto longest_drain = 200ms;   // of completions that an adapter owes
+// From a local error to the port's being down: some milliseconds of the kernel's, on a machine that may be crowded. With what
+// else it takes to tell of a death (death.h) it stays within clause 10's second.
+constexpr auto longest_doubt = 300ms, between_questions = 5ms;
 
 }  // namespace
 
@@ -183,9 +186,28 @@ void verbs_transport::bury(peer& p, status why) noexcept {
   p.failure = p.end;
 }
 
+void verbs_transport::open_doubt(peer& p, status first) noexcept {
+  p.doubt = std::move(first);
+  p.drain_until = now() + longest_doubt;
+}
+
+// The port is asked, since its event may come late. Where it stands for all of that time, or the peer has ended meanwhile, the
+// first request ends with its own error, and those behind it with the broken connection.
+void verbs_transport::decide(peer& p) noexcept {
+  if (p.end && now() < p.drain_until && now() < p.ask_port_at) return;
+  p.ask_port_at = now() + between_questions;
+  const std::string trouble = doorman_.device_trouble();
+  if (p.end && trouble.empty() && now() < p.drain_until) return;
+  if (!trouble.empty()) bury(p, died(p.rank, std::string{p.doubt.text()} + trouble, p.doubt.native()));
+  const status why = p.end ? std::exchange(p.doubt, {}) : p.end;
+  p.out.retire(p.out.head() - p.out.in_flight(), [&](const posted& what) { finish(p, what, why); });
+  give_up(p);
+}
+
 void verbs_transport::close_drained() noexcept {
   for (peer* p : lines_)
-    if (p->failing && (p->out.in_flight() == 0 || now() >= p->drain_until)) give_up(*p);
+    if (!p->doubt) decide(*p);
+    else if (p->failing && (p->out.in_flight() == 0 || now() >= p->drain_until)) give_up(*p);
 }
 
 // Ends what is still on record, whether the adapter will ever say so or not, and drops the queue pair.
@@ -197,6 +219,7 @@ void verbs_transport::give_up(peer& p) noexcept {
   if (p.told && !p.sure) --unsure_;
   if (!p.told) --untold_;
   p.told = p.sure = p.confirmed = p.failing = false;
+  p.doubt = {};
   --draining_;
   doorman_.forget(p.rank);
   if (std::exchange(p.losing, false) && p.end) doorman_.confess(p.rank);

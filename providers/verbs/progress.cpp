@@ -5,6 +5,14 @@
 #include "providers/verbs/transport.h"
 
 namespace tutti::verbs {
+namespace {
+
+// It says something of this end alone, or nothing: the cause may be a port of mine that goes down.
+bool leaves_doubt(ibv_wc_status s) noexcept {
+  return s == IBV_WC_LOC_QP_OP_ERR || s == IBV_WC_FATAL_ERR || s == IBV_WC_GENERAL_ERR || s == IBV_WC_WR_FLUSH_ERR;
+}
+
+}  // namespace
 
 unsigned verbs_transport::progress() noexcept {
   disarm();
@@ -37,19 +45,27 @@ unsigned verbs_transport::poll_sends() noexcept {
 
 // One entry tells of all requests up to its own. If it is the first error of a queue pair, it is the cause of those
 // that follow ("flushed"): these end with what became of the peer, or with the broken connection.
+//
+// With no device or port of mine there is no peer either, whatever the request's own error is. Some errors come before the
+// port is known to be down: soft-RoCE has no route for a packet any more, and ends its request as a failed local operation,
+// while the kernel is still on its way to tell the adapter. What such an error means is left open for as long as that may
+// take (peer::doubt): nothing of the queue pair is retired, so that nobody is told anything by then, and decide() ends all.
 void verbs_transport::completed(const ibv_wc& wc) noexcept {
   const std::uint32_t name = name_of_id(wc.wr_id), sequence = sequence_of_id(wc.wr_id);
   const std::uint32_t place = name & line_mask;
   if (place >= lines_.size() || lines_[place]->out.name() != name || !lines_[place]->out.is_open()) return;  // of a dropped one
   peer& p = *lines_[place];
   p.quiet_since = now();
+  if (!p.doubt) {
+    if (p.doubt.native() == IBV_WC_WR_FLUSH_ERR) p.doubt = completion_error(wc, p.rank);  // or the cause, behind what it flushed
+    return;
+  }
   const auto end_with = [&](const status& s) { return [&](const posted& what) { finish(p, what, s); }; };
   if (wc.status == IBV_WC_SUCCESS) return p.out.retire(sequence, end_with({}));
 
   p.out.retire(sequence - 1, end_with({}));
   status why = completion_error(wc, p.rank);
   if (!p.failing) {
-    // With no device or port of mine there is no peer either, whatever the request's own error is.
     const std::string trouble = why.code() == errc::invalid ? std::string{} : doorman_.device_trouble();
     if (why.code() == errc::peer_dead || !trouble.empty()) {
       hear_rings();  // perhaps it has said goodbye
@@ -57,6 +73,7 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
       if (p.end) bury(p, died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
     } else {
       fail(p, wc.status == IBV_WC_WR_FLUSH_ERR ? why : broken_connection(p.rank, why.text()));
+      if (leaves_doubt(wc.status)) return open_doubt(p, std::move(why));
     }
   } else if (wc.status == IBV_WC_WR_FLUSH_ERR) {
     why = p.failure;

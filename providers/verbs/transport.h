@@ -101,6 +101,8 @@ struct peer {
   bool losing = false;          // some of that had none that took the error
   std::unique_ptr<backlog> waiting;  // operations taken while it was being connected
   status failure;               // what those in flight end with when they are flushed
+  status doubt;                 // not ok: the first error, while it is open whether a port of mine is its cause
+  time_point ask_port_at{};     // in doubt
   bool rings = false;           // signals to it must ring
   bool told = false, sure = false;  // it knows that mine must; and has confirmed
   bool probing = false;         // a probe is under way
@@ -284,6 +286,8 @@ class verbs_transport final : public transport {
   void fail(peer&, const doorman::news&, const char* why) noexcept;
   void bury(peer&, status why) noexcept;          // the peer has ended
   void close_drained() noexcept;
+  void open_doubt(peer&, status first) noexcept;
+  void decide(peer&) noexcept;
   void give_up(peer&) noexcept;                   // on completions that have not come
   void ask_anew(peer&) noexcept;                  // for a connection, if operations wait for one
   void probe(peer&) noexcept;

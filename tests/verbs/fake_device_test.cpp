@@ -147,6 +147,35 @@ BOOST_AUTO_TEST_CASE(a_port_that_is_down_is_named_with_the_peer_that_does_not_an
   BOOST_TEST_CONTEXT(s.text()) BOOST_TEST(says(s.text(), "port 1 of fake0 is down"));
 }
 
+// As soft-RoCE does it: the request fails first, as a local operation, then the port is down, and last an event tells. All that
+// was under way ends as upon a peer that cannot be reached, with the port's name; where the port stays up, with the error.
+BOOST_AUTO_TEST_CASE(a_local_error_before_the_port_is_down_is_the_port_s) {
+  for (const ibv_wc_status first : {IBV_WC_LOC_QP_OP_ERR, IBV_WC_WR_FLUSH_ERR})
+    for (const auto after : {0ms, 50ms, 10'000ms}) BOOST_TEST_CONTEXT("status " << first << ", " << after.count() << " ms") {
+      const no_breach none;
+      fake::install(roce(2));
+      party p(names(2));
+      p.meet();
+      fake::hold("fake0", "fake1");
+      completion failed, flushed;
+      BOOST_TEST(p.submit(0, put(p.mine(0), p.at(0, 1), 4096, &failed)));
+      BOOST_TEST(p.submit(0, put(p.mine(0), p.at(0, 1), 4096, &flushed)));
+      fake::fail_next("fake0", "fake1", first, 0);
+      fake::release("fake0", "fake1");
+      const time_point down = p[0].now() + after;
+      bool lowered = false;
+      BOOST_TEST(p.until([&] {
+        if (!lowered && p[0].now() >= down) fake::lower_port("fake0"), lowered = true;
+        return failed.idle() && flushed.idle();
+      }));
+      for (const completion* c : {&failed, &flushed}) {
+        BOOST_TEST((c->outcome().code() == (lowered ? errc::peer_dead : errc::fabric)));
+        BOOST_TEST_CONTEXT(c->outcome().text()) BOOST_TEST(says(c->outcome(), "port 1 of fake0 is down") == lowered);
+      }
+      BOOST_TEST(p[0].health(1).ok() != lowered);
+    }
+}
+
 // A wait is ended, asleep or not, though nothing was under way: by health(), for which it is woken.
 BOOST_AUTO_TEST_CASE(what_an_adapter_can_no_longer_do_ends_waits) {
   struct row { ibv_event_type event; bool ib; const char* words; };

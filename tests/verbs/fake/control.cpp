@@ -178,6 +178,11 @@ void raise(const std::string& name, ibv_event_type type) {
   for (opened* c : d.open) raise_event(*c, type, nullptr);
 }
 
+void lower_port(const std::string& name) {
+  const guard lock{all().mutex};
+  device_named(name)->plan.state = IBV_PORT_DOWN;
+}
+
 bool events_wait(const std::string& name) {
   const guard lock{all().mutex};
   const auto& open = device_named(name)->open;

@@ -61,6 +61,7 @@ void silence(const std::string& name);                  // it answers nobody and
 void remove(const std::string& name);                   // it is no longer listed, without an event
 // An asynchronous event in all that have it open; of a port's state, LID and GID, those are then so.
 void raise(const std::string& name, ibv_event_type);
+void lower_port(const std::string& name);                // it is down, and no event tells so
 bool events_wait(const std::string& name);              // to be asked for by somebody
 
 // What those who have the adapter open hold now.
