@@ -497,6 +497,8 @@ void rank_program::flush(rank_t to) {
       return wrong("no room for a flush within a second");
   }
   if (!wait(done, to, "a flush")) return;
+  for (slot& s : slots_)  // whose error is its completion's is not the flush's
+    if (s.busy && s.done.idle()) finish_slot(s);
   const bool ok = done.outcome().ok();
   if (!ok && done.outcome().code() != errc::peer_dead && done.outcome().code() != errc::invalid)
     return wrong(std::string{"a flush failed: "} + done.outcome().text());
