@@ -28,6 +28,13 @@ sockaddr_in socket_address(std::uint32_t address, std::uint32_t port) noexcept {
 
 void set_option(int fd, int level, int name, int value) noexcept { ::setsockopt(fd, level, name, &value, sizeof value); }
 
+// Whether its end is a reset. What is accepted inherits it, so that there is no moment in which the end of this process would
+// look like a stranger's orderly one.
+void end_by_reset(int fd, bool resets) noexcept {
+  const linger how{resets, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof how);
+}
+
 // Which of the peer's addresses to take: one on a subnet of mine before any other. One that is also mine means this host,
 // as those of bridges for containers do, which are alike on every host; 0: none is left.
 struct choice {
@@ -91,6 +98,7 @@ int lifeline::answer(std::span<const std::byte> word) const noexcept {
     const int caller = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (caller >= 0) {
       (void)!::send(caller, word.data(), word.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      end_by_reset(caller, false);
       ::close(caller);
     } else if (errno != EINTR && errno != ECONNABORTED) {
       return errno;
@@ -111,6 +119,7 @@ void lifeline::listen(std::uint32_t peers, std::uint32_t only) {
   if (peers > kept || here_.place.count == 0) return;
   if (::getrandom(here_.key.data(), sizeof here_.key, 0) != sizeof here_.key) return;
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  end_by_reset(listener_, true);
   sockaddr_in own = socket_address(only ? only : INADDR_ANY, 0);
   socklen_t bytes = sizeof own;
   if (listener_ >= 0 && ::bind(listener_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 &&

@@ -16,7 +16,7 @@
 // Goodbye. A rank that leaves tells so by the fabric, but not to one whose first message has not come yet, and the word may
 // be late where a packet is lost. So before it closes its listener it accepts the connections that wait there, one after the
 // other, and hands each a key, drawn at random, that its peers have with its address. Whoever reads the key knows that the end
-// is a clean one; the kernel of a process that dies resets what was not accepted.
+// is a clean one; the kernel of a process that dies resets what was not accepted, and what was and has not been handed the key.
 //
 // Strangers. Nobody believes anything of those who connect here: they are never read, so there is nothing to check; each
 // takes one of the places that the kernel keeps (net.core.somaxconn, of which the peers need as many as they are) until the

@@ -79,6 +79,19 @@ BOOST_AUTO_TEST_CASE(a_clean_end_is_told_from_a_death) {
   }
 }
 
+// It is killed while it says goodbye: some have the key, one was accepted and has nothing yet.
+BOOST_AUTO_TEST_CASE(an_end_between_accepting_and_the_key_is_a_death) {
+  std::optional<lifeline> peer{std::in_place};
+  peer->listen(2);
+  watcher accepted{peer->address()}, waiting{peer->address()};
+  for (watcher* w : {&accepted, &waiting}) BOOST_TEST((w->next(tale::nothing) == tale::stands));
+  const int caller = accept(peer->listener(), nullptr, nullptr);
+  BOOST_REQUIRE(caller >= 0);
+  close(caller);  // which is all that the kernel does, again
+  peer.reset();
+  for (watcher* w : {&accepted, &waiting}) BOOST_TEST((w->next(tale::stands) == tale::ended));
+}
+
 BOOST_AUTO_TEST_CASE(a_stranger_in_its_place_says_nothing_about_it) {
   for (const bool speaks : {true, false}) {
     stranger s;

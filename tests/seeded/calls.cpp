@@ -480,7 +480,12 @@ int __wrap_socket(int, int, int) {
 
 int __wrap_bind(int, const sockaddr*, socklen_t) { return 0; }
 int __wrap_shutdown(int, int) { return 0; }
-int __wrap_setsockopt(int, int, int, const void*, socklen_t) { return 0; }
+
+int __wrap_setsockopt(int fd, int level, int name, const void* value, socklen_t) {
+  const auto s = level == SOL_SOCKET && name == SO_LINGER ? find_as<stream>(fd) : nullptr;
+  if (s) s->resets = static_cast<const linger*>(value)->l_onoff;
+  return 0;
+}
 
 int __wrap_listen(int fd, int) {
   world->step();
@@ -489,6 +494,7 @@ int __wrap_listen(int fd, int) {
   if (found == k.caller().fakes.end()) return failed(EBADF);
   const auto l = std::make_shared<listener>();
   l->host = k.caller().host, l->listens = true;
+  l->resets = std::static_pointer_cast<stream>(found->second)->resets;
   bind_listener(l);
   found->second = l;
   return 0;
@@ -524,6 +530,7 @@ int __wrap_accept4(int fd, sockaddr*, socklen_t*, int) {
     const in_kernel k;
     mine = std::make_shared<stream>();
     mine->now = stream::state::standing;
+    mine->resets = l->resets;
     mine->other = l->waiting.front();
     l->waiting.pop_front();
   }

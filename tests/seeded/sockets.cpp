@@ -66,8 +66,9 @@ void listener::closed() {
 void stream::closed() {
   if (const auto o = other.lock()) {
     const auto arrives = world->now() + longest_way + 20us;
-    world->at(arrives, [o] {
-      if (o->now == state::standing) o->now = state::ended_by_peer;
+    world->at(arrives, [o, reset = resets] {
+      if (o->now == state::standing && reset) o->error = ECONNRESET, o->now = state::closed;
+      else if (o->now == state::standing) o->now = state::ended_by_peer;
       ++o->events;
     });
   }

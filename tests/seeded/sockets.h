@@ -15,13 +15,14 @@ struct stream : object {
   std::vector<std::byte> arrived;
   std::weak_ptr<stream> other;      // what was accepted for it
   int to_host = -1;
+  bool resets = false;              // where it ends: SO_LINGER of no time; an accepted one has its listener's
   bool readable() const override { return error || !arrived.empty() || now == state::ended_by_peer || now == state::closed; }
   void closed() override;
 };
 
 struct listener : object {
   int host = 0, port = 0;
-  bool listens = false;
+  bool listens = false, resets = false;
   std::deque<std::shared_ptr<stream>> waiting;
   bool readable() const override { return !waiting.empty(); }
   void closed() override;           // resets those who wait
