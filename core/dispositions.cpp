@@ -26,23 +26,33 @@ bool is_default(const struct sigaction& s) noexcept {
   return !(s.sa_flags & SA_SIGINFO) && (s.sa_handler == SIG_DFL || s.sa_handler == SIG_IGN);
 }
 
-// The loader calls it with a lock held: nothing may be thrown through it, and nothing asked of the loader, which takes its
-// locks in another order when it loads something at the same time.
-int note(dl_phdr_info* object, std::size_t, void* list) noexcept try {
+struct listing {
+  std::vector<const void*> objects;
+  std::size_t count = 0;
+};
+
+// The loader calls it with a lock held: nothing may be asked of the loader, which takes its locks in another order when it
+// loads something at the same time; nor allocated, since a program's own malloc may ask it.
+int note(dl_phdr_info* object, std::size_t, void* to) noexcept {
+  auto& list = *static_cast<listing*>(to);
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
     const auto* first = reinterpret_cast<const char*>(object->dlpi_addr) + object->dlpi_phdr[i].p_vaddr;
-    static_cast<std::vector<const void*>*>(list)->push_back(first);
+    if (list.count++ < list.objects.capacity()) list.objects.push_back(first);
     break;
   }
   return 0;
-} catch (...) {
-  return 1;
 }
 
 std::vector<const void*> loaded_objects() {
-  std::vector<const void*> all;
-  if (::dl_iterate_phdr(note, &all) != 0) throw std::bad_alloc();
+  listing found;
+  do {  // again where there were more than there was room for
+    found.objects.clear();
+    found.objects.reserve(found.count + 8);
+    found.count = 0;
+    ::dl_iterate_phdr(note, &found);
+  } while (found.count > found.objects.size());
+  std::vector<const void*> all = std::move(found.objects);
   for (const void*& first : all) first = object_of(first);  // null, where it was unloaded meanwhile
   return all;
 }
