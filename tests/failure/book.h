@@ -1,9 +1,7 @@
 /* What the ranks of a job that is to meet deaths share with the driver that brings them: one page of a file. */
 #ifndef BOOK_H
 #define BOOK_H
-#include <dirent.h>
 #include <stdint.h>
-#include <stdio.h>
 
 enum { book_ranks = 8, book_bytes = 8192 };
 
@@ -28,20 +26,4 @@ struct book {
   volatile uint32_t told;     /* survivors that were */
   struct book_rank rank[book_ranks];
 };
-
-/* ns for which the threads of a process were ready to run and had no core; 0 where the kernel does not count them. */
-static inline uint64_t waited_for_core(int pid) {
-  char name[300];
-  unsigned long long ran, waited, sum = 0;
-  snprintf(name, sizeof name, "/proc/%d/task", pid);
-  DIR *d = opendir(name);
-  for (const struct dirent *e; d && (e = readdir(d));) {
-    snprintf(name, sizeof name, "/proc/%d/task/%.20s/schedstat", pid, e->d_name);
-    FILE *f = e->d_name[0] == '.' ? NULL : fopen(name, "r");
-    if (f && fscanf(f, "%llu %llu", &ran, &waited) == 2) sum += waited;
-    if (f) fclose(f);
-  }
-  if (d) closedir(d);
-  return sum;
-}
 #endif

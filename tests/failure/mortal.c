@@ -14,6 +14,7 @@
 #include <tutti.h>
 
 #include "tests/failure/book.h"
+#include "tests/harness/waited.h"
 
 static struct book *book;
 static struct book_rank *mine;

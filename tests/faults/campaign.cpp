@@ -151,7 +151,8 @@ outcome judge(const plan& p, const trial_page& page, const int (&status)[job_ran
   if (!left.empty()) return {verdict::leftover, "/dev/shm/" + left + " | " + both};
   for (const rank_report& r : page.reports)  // an operation without a request tells its error later
     if (*r.wrong && !mine.code && !other.code) return {verdict::silent, r.wrong};
-  if (std::max(mine.seconds, other.seconds) > slow_after_s) return {verdict::slow, std::to_string(std::max(mine.seconds, other.seconds)) + " s | " + both};
+  const double took = std::max(mine.seconds, other.seconds) - mine.waited - other.waited;  // each waits for the other as well
+  if (took > slow_after_s) return {verdict::slow, std::to_string(took) + " s | " + both};
   if (mine.code && p.burst == 1 && !told_cause(mine, page.fault)) return {verdict::unnamed, both};
   const bool blames = other.peer == p.rank || std::strstr(other.text, ("rank " + std::to_string(p.rank)).c_str());
   if (other.code && !p.all_ranks && !blames && other.code != TUTTI_PEER_DEAD) return {verdict::unnamed, both};

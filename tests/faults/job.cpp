@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tests/faults/injection.h"
+#include "tests/harness/waited.h"
 #include "tutti.h"
 
 namespace tutti::test {
@@ -136,7 +137,7 @@ void run_rank(std::uint32_t rank, const char* job_id, const char* provider, meet
   tutti_options_t options{};
   options.struct_size = sizeof options, options.settings = settings, options.setting_count = 2, options.bootstrap = &boot;
 
-  const double begun = now();
+  const double begun = now(), waited = 1e-9 * static_cast<double>(waited_for_core(getpid()));
   script does(out);
   if (page) arm(page);
   out.during = "tutti_init";
@@ -155,7 +156,7 @@ void run_rank(std::uint32_t rank, const char* job_id, const char* provider, meet
     }
   }
   if (page) arm(nullptr);
-  out.seconds = now() - begun;
+  out.seconds = now() - begun, out.waited = 1e-9 * static_cast<double>(waited_for_core(getpid())) - waited;
   out.descriptors = entries("/proc/self/fd") - descriptors;
   out.threads = entries("/proc/self/task") - threads;
   out.ended = true;

@@ -15,7 +15,7 @@ struct rank_report {
   std::uint32_t peer = ~0u;
   char text[600] = {};
   char wrong[200] = {};                         // what it saw that should not be
-  double seconds = 0;
+  double seconds = 0, waited = 0;               // of these for a core
   std::int32_t descriptors = 0, threads = 0;    // more at the end than before tutti_init()
 };
 
