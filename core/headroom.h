@@ -8,6 +8,7 @@
 namespace tutti {
 
 // no_resource, with what is left, what is needed and by whom, and the mend. O(descriptors that are open).
+// Address space of 0 bytes is not asked for.
 status headroom(const char* who, unsigned descriptors, std::size_t address_space);
 
 }  // namespace tutti

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "core/headroom.h"
 #include "core/listing.h"
 #include "providers/messages/authentication.h"
 #include "providers/messages/transport.h"
@@ -26,6 +27,11 @@ constexpr auto moment = 50ms;  // from suspicion to judgement
 
 status left(rank_t rank, std::string_view how) {
   return {errc::peer_dead, "rank " + std::to_string(rank) + " left: " + std::string{how}, rank, peer_left};
+}
+
+status unreachable(const status& why, rank_t rank) {
+  const errc code = why.code() == errc::no_resource ? why.code() : errc::peer_dead;
+  return {code, "rank " + std::to_string(rank) + " cannot be reached: " + std::string{why.text()}, rank, why.native()};
 }
 
 status died(rank_t rank, std::string_view how) {
@@ -126,9 +132,7 @@ void message_transport::open_endpoint(peer& p) noexcept {
   if (p.end && ended) bury_dead(p);
   if (!p.end) return;
   if (const status s = link_->open(p, there.link); !s) {
-    const std::string what = "rank " + std::to_string(p.rank) + " cannot be reached: ";
-    bury(p, {errc::peer_dead, what + s.text(), p.rank, s.native()});
-    return;
+    return bury(p, unreachable(cause_of(s), p.rank));
   }
   if (local && !leaving_) {
     p.doze_page = map_shared_memory(head.doze);
@@ -197,10 +201,19 @@ void message_transport::close_watches(peer& p) noexcept {
     if (*fd >= 0) ::close(std::exchange(*fd, -1));
 }
 
+// What this process lacks says nothing about a peer. Libraries say it in words of their own, or say that a connection which
+// got no descriptor was lost: so it is looked whether there are any.
+status message_transport::cause_of(status why) const noexcept {
+  constexpr unsigned of_a_connection = 2;
+  if (why.code() == errc::no_resource) return why;
+  const status want = headroom(traits_.name, of_a_connection, 0);
+  return want.ok() ? why : status{want.code(), std::string{why.text()} + ": " + std::string{want.text()}, why.peer(), want.native()};
+}
+
 void message_transport::suspect(peer& p, status why) noexcept {
   if (!p.end || p.suspected != time_point{}) return;
   p.suspected = now() + moment;
-  p.suspicion = std::move(why);
+  p.suspicion = cause_of(std::move(why));
   suspects_.push_back(&p);
 }
 
@@ -278,6 +291,7 @@ void message_transport::judge(peer& p) noexcept {
   if (p.end && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
   if (!p.end) return;
   std::string why = p.suspicion.text();
+  if (p.suspicion.code() == errc::no_resource && !p.line_left && !p.line_ended) return bury(p, unreachable(p.suspicion, p.rank));
   // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
   if (p.pidfd >= 0 || p.line_left) return bury(p, left(p.rank, why));
   if (!p.line_ended) why += ranks_beside(p.rank);  // its host may be gone, and then all of these are

@@ -239,6 +239,7 @@ class message_transport final : public transport {
   void fail_queue(peer&) noexcept;
   void close_soon(peer&) noexcept;             // safe inside a link's callbacks
   void close_endpoints() noexcept;             // of the buried
+  status cause_of(status why) const noexcept;
   void judge(peer&) noexcept;
   void judge_suspects() noexcept;
   void drain() noexcept;

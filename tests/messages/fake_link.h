@@ -22,11 +22,15 @@ class fake_link final : public messages::link {
  public:
   explicit fake_link(messages::link_traits t) : traits_(t) {}
   std::deque<sent_message> sent;
+  status opening;  // what becomes of it
 
   const messages::link_traits& traits() const noexcept override { return traits_; }
   status start(messages::message_transport&) override { return {}; }
   result<std::vector<std::byte>> address() override { return std::vector<std::byte>(1); }
-  status open(messages::peer& p, std::span<const std::byte>) noexcept override { return p.line = this, status{}; }
+  status open(messages::peer& p, std::span<const std::byte>) noexcept override {
+    if (opening) p.line = this;
+    return opening;
+  }
   void close(messages::peer& p) noexcept override { p.line = nullptr; }
   messages::sending send(messages::peer& p, const messages::message& m, const std::byte* payload, std::uint32_t bytes) noexcept override {
     sent.push_back({p.rank, m, {payload, payload + bytes}});

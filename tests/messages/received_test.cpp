@@ -1,10 +1,13 @@
 // What a rank does with whatever a wire brings: whose it is, whether it came before, in which order, and for what memory.
 #define BOOST_TEST_MODULE messages_received
+#include <sys/resource.h>
+
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <set>
 
+#include "tests/harness/resources.h"
 #include "tests/messages/fake_link.h"
 
 using namespace tutti;
@@ -258,4 +261,31 @@ BOOST_AUTO_TEST_CASE(ids_of_regions_cannot_be_guessed) {
   }
   for (std::size_t i = 0; i < words.size(); ++i) BOOST_TEST(words[i] == (i % 2 ? 5u : 0u));
   BOOST_TEST(!r.ended(1));
+}
+
+// --- what this process lacks ------------------------------------------------------------------------------------------------
+
+// Whether the link cannot open a connection, or says later that it was lost.
+BOOST_AUTO_TEST_CASE(a_connection_that_got_no_descriptor_ends_no_peer) {
+  for (const bool opens : {false, true})
+    for (const bool has_descriptors : {false, true}) BOOST_TEST_CONTEXT(opens << has_descriptors) {
+      lone_rank r;
+      const status broken{errc::fabric, "socket() failed", 1};
+      rlimit before{};
+      ::getrlimit(RLIMIT_NOFILE, &before);
+      const rlimit none{static_cast<rlim_t>(open_descriptors()), before.rlim_max};
+      if (!has_descriptors) BOOST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+      if (!opens) r.line->opening = broken;
+      status s = r.net->health(1);
+      if (opens) {
+        r.messages().suspect(*r.messages().opened()[0], broken);
+        while (s.ok()) s = r.net->health(1);
+      }
+      ::setrlimit(RLIMIT_NOFILE, &before);
+      BOOST_TEST((s.code() == (has_descriptors ? errc::peer_dead : errc::no_resource)));
+      BOOST_TEST_CONTEXT(s.text()) {
+        BOOST_TEST(std::string_view{s.text()}.find("socket() failed") != std::string_view::npos);
+        BOOST_TEST((std::string_view{s.text()}.find("ulimit -n") != std::string_view::npos) == !has_descriptors);
+      }
+    }
 }
