@@ -127,7 +127,11 @@ class job {
     if (waits_[2].revents)
       for (const auto& call : aborts_->take()) on_abort(call);
     if (waits_[0].revents)  // after aborts: who calls for one may be dead by now
-      while (const auto dead = ranks_.next_death()) on_death(*dead);
+      while (const auto dead = ranks_.next_death()) {
+        mark(*dead);
+        ranks_.bury(*dead);
+        on_death(*dead);
+      }
     if (waits_[3].revents) input_.proceed();
     output_.proceed();
     on_clock();
@@ -166,9 +170,13 @@ class job {
     kill_at_ = std::min(kill_at_, in(options_.grace_s));
   }
 
-  void on_death(const rank_group::ended& dead) {
+  // The survivors are told before anything else, which may take its time: to tidy up behind it, and to reap it.
+  void mark(const rank_group::ended& dead) {
     const bool in_order = dead.how.success() && server_->said_farewell(dead.rank);
     ended_.mark(dead.rank, in_order ? ended_ranks::how::in_order : ended_ranks::how::died);
+  }
+
+  void on_death(const rank_group::ended& dead) {
     if (dead.how.success() || ending_) {  // what dies while the job is being ended is no news
       if (!dead.how.success()) fail(dead.how.exit_status());
       return;

@@ -67,19 +67,22 @@ std::optional<rank_group::ended> rank_group::next_death() {
   epoll_event event;
   if (epoll_wait(deaths_.get(), &event, 1, 0) != 1) return std::nullopt;
   const rank_t r = event.data.u32;
-  rank_process& rank = ranks_[r];
   siginfo_t info{};
-  if (waitid(P_PID, static_cast<id_t>(rank.pid), &info, WEXITED | WNOWAIT) != 0) return std::nullopt;
-  const death how = death::from(info);
-  if (!how.success()) {  // before the pid is given up
+  if (waitid(P_PID, static_cast<id_t>(ranks_[r].pid), &info, WEXITED | WNOWAIT) != 0) return std::nullopt;
+  return ended{r, death::from(info)};
+}
+
+void rank_group::bury(const ended& dead) {
+  rank_process& rank = ranks_[dead.rank];
+  if (!dead.how.success()) {  // before the pid is given up
     kill(-rank.pid, SIGKILL);
     remove_leavings(rank.pid);
   }
   guardian_.forget(rank.pid);
+  siginfo_t info{};
   waitid(P_PID, static_cast<id_t>(rank.pid), &info, WEXITED);
   rank.pidfd.close();  // and leaves the set
   --living_;
-  return ended{r, how};
 }
 
 }  // namespace tutti::run

@@ -29,8 +29,9 @@ class rank_group {
     rank_t rank;
     death how;
   };
-  // In the order of the deaths themselves. What a failed rank leaves running in its process group is killed.
+  // In the order of the deaths themselves; to be buried before the next.
   std::optional<ended> next_death();
+  void bury(const ended&);  // what a failed rank leaves running in its process group is killed
 
  private:
   guardian& guardian_;
