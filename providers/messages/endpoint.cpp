@@ -205,7 +205,6 @@ void message_transport::close_watches(peer& p) noexcept {
 // got no descriptor was lost: so it is looked whether there are any.
 status message_transport::cause_of(status why) const noexcept {
   constexpr unsigned of_a_connection = 2;
-  if (why.code() == errc::no_resource) return why;
   const status want = headroom(traits_.name, of_a_connection, 0);
   return want.ok() ? why : status{want.code(), std::string{why.text()} + ": " + std::string{want.text()}, why.peer(), want.native()};
 }
