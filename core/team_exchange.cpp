@@ -18,6 +18,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/first_death.h"
 #include "core/ops.h"
 #include "core/team.h"
 
@@ -29,6 +30,7 @@ struct fragment_head {
   std::uint32_t bytes;  // of it in this fragment
 };
 constexpr std::uint32_t room = control::fragment_bytes - sizeof(fragment_head);
+constexpr auto longest_news_of_a_death = std::chrono::seconds(1);  // clause 10
 
 }  // namespace
 
@@ -109,6 +111,14 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
     status s = job_.wait([&] { return step() || !health().ok(); }, hopeless, note, deadline);
     if (s.ok()) s = broken_;
     if (const status* l = s.ok() ? lost() : nullptr) s = *l;
+    // These operations are sound, so one that was refused met memory which a member has dropped: it has given the team up,
+    // for a death, if there was one, that it was told of sooner. Where there was none, its own error says why.
+    if (s.code() == errc::invalid) {
+      const team& all = parent_ ? *parent_ : *this;
+      const auto death = [&] { return first_death(all.members_, job_.rank(), no_rank, [&](rank_t r) { return net.health(r); }); };
+      const status died = job_.wait([] { return false; }, death, note, net.now() + longest_news_of_a_death);
+      if (died.code() == errc::peer_dead) s = died;
+    }
     if (!s.ok()) {
       fail(s);
       return s;
