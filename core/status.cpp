@@ -44,7 +44,7 @@ status::status(errc code, std::string text, rank_t peer, std::int64_t native) no
   make_fit(text);
   d_ = new (std::nothrow) detail{{1}, code, peer, native, std::move(text)};
   if (!d_) {  // the error must not be lost with the memory: one static detail that is never freed
-    static detail no_memory{{1}, errc::no_resource, no_rank, 0, {}};
+    static detail no_memory{{1}, errc::no_resource, no_rank, 0, "out of memory"};  // so short that it needs none
     no_memory.refs.fetch_add(1, std::memory_order_relaxed);
     d_ = &no_memory;
   }
