@@ -304,7 +304,7 @@ class transport {
   virtual void disarm() noexcept {}
 
   virtual time_point now() const noexcept = 0;  // virtual on a simulated fabric
-  // Success, or peer_dead with how it died as far as known. May make a system call: ask when a wait has lasted long.
+  // Success; peer_dead, how as far as known; no_resource, a want of this process. A system call: ask when a wait has lasted long.
   virtual status health(rank_t peer) noexcept = 0;
 
  protected:
