@@ -7,7 +7,7 @@
 //  - ofi_rxm, which makes RDM endpoints of tcp's connections, clears 4096 receive buffers of 16 KiB for each endpoint, if
 //    FI_OFI_RXM_MSG_RX_SIZE does not say otherwise; a quarter serves as well. It could be set in the environment; but no
 //    library may call setenv() beside other threads, and a child would inherit it. (Smaller buffers would save more, and
-//    cost half of the bandwidth: what does not fit goes in segments. FI_OFI_RXM_EAGER_LIMIT above their size loses connections.)
+//    cost half of the bandwidth: what does not fit goes in segments.)
 //
 // So for this one call libfabric's own references to fopen() and getenv(), words of its linkage table, lead here: a dynamic
 // linker's work, done again, as UCX does it for munmap() and its like. All other objects keep theirs. What cannot be done is
