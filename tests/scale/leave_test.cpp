@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 
 #include "core/control.h"
 #include "core/forwarding_transport.h"
@@ -31,7 +32,31 @@ class falls_asleep final : public forwarding_transport {
   const std::chrono::microseconds nap_;
 };
 
+std::size_t sockets_of_this_process() {
+  std::size_t n = 0;
+  std::error_code gone;
+  for (const auto& fd : std::filesystem::directory_iterator{"/proc/self/fd"})
+    n += std::filesystem::read_symlink(fd, gone).native().starts_with("socket:");
+  return n;
+}
+
 }  // namespace
+
+// Ranks that wait long ask after one more each time: that would connect all with all.
+BOOST_AUTO_TEST_CASE(to_ask_after_a_rank_of_this_host_makes_no_connection) {
+  for (const fabric_spec& fabric : wanted_fabrics()) {
+    if (!fabric.name.ends_with(":tcp")) continue;
+    BOOST_TEST_MESSAGE(fabric.name);
+    run_ranks(fabric, 6, [](rank_env& env) {
+      const std::size_t before = sockets_of_this_process();
+      env.barrier();
+      for (rank_t r = 0; r < env.size; ++r) require(env.net().health(r), "health");
+      env.progress_for_a_moment();
+      env.barrier();
+      require(sockets_of_this_process() == before, std::to_string(sockets_of_this_process() - before) + " connections were made");
+    });
+  }
+}
 
 // Rank 1 sleeps with the last fragment taken and not credited. Then ranks 2 to 7 are done and leave, of which 2 and 4 are
 // children of rank 0 as well: what it waits for is rank 1 alone, for longer than waits go without a look at who is dead.
