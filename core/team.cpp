@@ -222,8 +222,9 @@ status team::look(rank_t awaited) noexcept {
 
 // Every member that learns of a death passes it on once, along the edges of a dissemination graph: indices + 1, 2, 4...
 // The graph stays connected without any one vertex, so the news reaches every living member within log2(n) hops even
-// where only the dead rank's partners could see it die. A poison word is never taken back: late or repeated news of
-// the same death changes nothing.
+// where only the dead rank's partners could see it die. Among these edges are those to its children in the tree of
+// exchanges; its parent there is told as well, since it may wait for this member. A poison word is never taken back: late
+// or repeated news of the same death changes nothing.
 void team::fail(const status& cause) noexcept {
   if (!broken_.ok()) return;
   broken_ = cause;
@@ -232,12 +233,13 @@ void team::fail(const status& cause) noexcept {
   if (culprit == no_rank || !attached_) return;
   const bool dead = cause.code() == errc::peer_dead;
   const std::uint64_t word = (std::uint64_t{culprit} + 1) | (dead ? 0 : lives);
-  for (std::uint32_t d = 1; d < size(); d *= 2) {
-    const rank_t r = rank_of((index_ + d) % size());
-    if (dead && r == cause.peer()) continue;
+  const auto tell = [&](rank_t r) {
+    if (r == job_.rank() || (dead && r == cause.peer())) return;
     const rma_op op = signal_op({r, segment_, control::offset(control::poison)}, word);
     for (int tries = 0; tries < 100 && job_.net().submit({&op, 1}) == 0; ++tries) job_.net().progress();
-  }
+  };
+  for (std::uint32_t d = 1; d < size(); d *= 2) tell(rank_of((index_ + d) % size()));
+  tell(parent());
   job_.net().progress();
 }
 

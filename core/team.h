@@ -6,7 +6,7 @@
 // flight at once in any order, because no word is shared between teams and every waiting rank drives all its teams.
 //
 // Control memory is allocated here and not at the first collective (Kini 2003, 5.1 weighs both): the first collective
-// may be nonblocking, and an exchange inside it would have to block. It costs control::engine lines (1.7 KiB) and the
+// may be nonblocking, and an exchange inside it would have to block. It costs control::engine lines (1.9 KiB) and the
 // engines' own words.
 #pragma once
 #include <cstdint>
@@ -49,8 +49,8 @@ class team {
   }
   void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
 
-  // Collective over this team: everyone's blob, by index. Blocks. `doubt`, if given, is asked now and then while the
-  // neighbours are waited for; its error ends the exchange.
+  // Collective over this team: everyone's blob, by index. Blocks. `doubt`, if given, is asked now and then while a neighbour is
+  // waited for, which job::waiting_for() names; its error ends the exchange.
   result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max(),
                                 const function_ref<status>* doubt = nullptr);
   // Collective over this team: after it no operation of any member is in flight upon memory of the team or its windows,
@@ -83,6 +83,19 @@ class team {
   status attach(shared_blobs keys);
   result<std::unique_ptr<team>> assemble(rank_map members, std::uint32_t index, plan, void* context);
 
+  // The parts of an exchange (team_exchange.cpp).
+  std::uint64_t load_word(std::uint64_t offset) const noexcept { return control::load_word(base_, offset); }
+  rank_t parent() const noexcept;
+  std::uint32_t child(unsigned number) const noexcept;
+  unsigned children() const noexcept;
+  status await(rank_t from, function_ref<bool> ready, function_ref<const status*> lost, time_point, const function_ref<status>* doubt);
+  status take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std::uint64_t credit, bool turn,
+              std::vector<std::byte>& stream, time_point, const function_ref<status>* doubt);
+  status give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::uint64_t credit, std::span<const std::byte> stream,
+              time_point, const function_ref<status>* doubt);
+  status gather(std::vector<std::byte>& stream, time_point, const function_ref<status>* doubt);
+  status spread(std::vector<std::byte>& stream, time_point, const function_ref<status>* doubt);
+
   job& job_;
   rank_map members_;
   team* parent_ = nullptr;              // while this one is made
@@ -91,8 +104,9 @@ class team {
   region_id region_{};
   segment_id segment_{};
   std::byte* base_ = nullptr;
-  std::uint64_t sent_ = 0, taken_ = 0;  // fragments, of all exchanges so far
-  completion sending_;                  // of the fragment in ring_out; outlives a failed exchange
+  std::uint64_t taken_up_ = 0, taken_down_ = 0, sent_down_ = 0;  // fragments, of all exchanges so far; a turn counts as one
+  std::uint64_t turn_ended_ = 0;        // the parent's count when it has taken all that this member sent in its last turn
+  completion sending_;                  // of the fragment in fragment_out; outlives a failed exchange
   completion crediting_;                // of its credits; likewise
   completion flushing_;                 // of settle(); outlives one that ran out of time
   status broken_;

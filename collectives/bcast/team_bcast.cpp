@@ -50,8 +50,7 @@ const bcast_algorithm& team_bcast::algorithm_for(std::uint64_t bytes) const {
 // all they need, and must not be met half way.
 status team_bcast::agree(std::uint32_t root, std::uint64_t bytes, time_point deadline) {
   const std::uint64_t mine[] = {root, bytes};
-  const rank_t previous = team_.rank_of((team_.index() + team_.size() - 1) % team_.size());
-  const auto look = [&] { return roll_->doubt({&previous, 1}); };
+  const auto look = [&] { return roll_->doubt({&team_.parent_job().waiting_for()->from, 1}); };
   const function_ref<status> doubt = look;
   auto all = team_.exchange(std::as_bytes(std::span(mine)), deadline, &doubt);
   if (!all) return all.error().code() == errc::timed_out ? roll_->late(all.error()) : all.error();

@@ -332,10 +332,13 @@ status message_transport::health(rank_t rank) noexcept {
   peer* p = peer_of(rank);
   if (!p) return {errc::no_resource, "no memory for a peer", rank};
   if (p->end) {
-    // Who has connected here says when it leaves, and on this host its pidfd tells the rest.
-    if ((p->heard || p->asked) && p->pidfd < 0 && same_host(rank))
+    // Of a peer on this host a pidfd tells the death, and no connection is made to know of it: ranks that wait ask after one
+    // more each time, and would all be connected after a while. Who has connected here says when it leaves. Another may leave
+    // without a word: whoever asks after it again is connected, and told.
+    const bool watched = p->pidfd >= 0;
+    if (!watched && same_host(rank))
       if (const std::int32_t pid = head_of<address_head>((*addresses_)[rank])->pid; pid != ::getpid()) watch_process(*p, pid);
-    if (!p->heard || p->pidfd < 0) open_endpoint(*p);
+    if (p->pidfd < 0 || (watched && !p->heard)) open_endpoint(*p);
     progress();
     if (p->end && (p->pidfd >= 0 || p->line_fd >= 0)) look_for_deaths(0);
   }

@@ -10,6 +10,7 @@
 #include "core/dev_shm.h"
 #include "core/listing.h"
 #include "core/random.h"
+#include "providers/ofi/first_call.h"
 
 namespace tutti::ofi {
 namespace {
@@ -103,6 +104,7 @@ status vendor_error(std::int64_t code, std::string what, rank_t peer) {
 }
 
 result<std::vector<found_device>> find_devices() {
+  const first_call cheaper{{}};
   auto names = providers_with(0, {});
   if (!names) return names.error();
   std::vector<found_device> devices;
@@ -127,6 +129,7 @@ std::string not_found(const std::vector<found_device>& found) {
 }
 
 result<info_list> describe_device(std::string_view device, bool reaches) {
+  const first_call cheaper{device};
   std::string provider{device};
   if (device.find(';') == device.npos) {
     const auto devices = find_devices();

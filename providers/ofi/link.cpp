@@ -104,7 +104,7 @@ status ofi_link::make_buffers() {
   if (is_udp(info)) usual_window_ = over_datagrams;
   inject_bytes_ = static_cast<std::uint32_t>(std::min<std::size_t>(info.tx_attr->inject_size, longest_inject));
   constexpr std::size_t count = receive_buffers + send_buffers;
-  memory_ = std::make_unique<std::byte[]>(count * buffer_bytes);
+  memory_ = std::make_unique_for_overwrite<std::byte[]>(count * buffer_bytes);
   buffers_ = std::make_unique<buffer[]>(count);
   if (info.domain_attr->mr_mode & FI_MR_LOCAL) {
     fid_mr* mr = nullptr;

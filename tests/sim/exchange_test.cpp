@@ -1,0 +1,166 @@
+// Everyone's blob to everyone, on the simulated fabric: every size of team, blobs of any length, every freedom of the contract,
+// a death before every operation of every member, and every operation that fails.
+#define BOOST_TEST_MODULE sim_exchange
+#include <boost/test/unit_test.hpp>
+
+#include <cstdlib>
+
+#include "core/fault_transport.h"
+#include "tests/sim/hostile.h"
+
+using namespace tutti;
+using namespace tutti::test;
+
+namespace {
+
+constexpr unsigned rounds = 2;
+
+// Teams in which every operation of every member is the one that goes wrong; and larger ones, in which every so many-th is.
+constexpr struct { std::uint32_t ranks, step; } teams[] = {{2, 1}, {3, 1}, {4, 1}, {5, 2}, {8, 7}, {11, 23}};
+
+std::unique_ptr<job> join(sim::world& w, rank_t r, transport& net) {
+  std::vector<std::byte> blob;
+  auto j = need(job::offer(w.boot(r), net, {}, blob));
+  const auto hosts = need(w.boot(r).allgather(w.boot(r).host(), time_point::max()));
+  auto in = need(job::digest(*need(w.boot(r).allgather(blob, time_point::max())), std::make_shared<layout>(make_layout(*hosts))));
+  in.addresses = nullptr;
+  const status s = j->accept(in);
+  need(s.ok(), s.text());
+  return j;
+}
+
+// What a rank gives in a round: often nothing or little, now and then more than its parent has slots for. The last byte, and
+// the length, are of this rank and this round alone.
+std::vector<std::byte> blob_of(rank_t r, unsigned round) {
+  constexpr std::size_t lengths[] = {0, 1, 8, 100, control::fragment_bytes - 8, control::fragment_bytes, 2000};
+  sim::random dice(977 * r + round);
+  std::vector<std::byte> blob(lengths[below(dice, std::size(lengths))]);
+  for (std::byte& b : blob) b = static_cast<std::byte>(dice.next());
+  return blob;
+}
+
+void check(const blob_table& all, std::uint32_t ranks, unsigned round) {
+  need(all.size() == ranks, "as many blobs as ranks");
+  for (rank_t r = 0; r < ranks; ++r)
+    need(std::ranges::equal(all[r], blob_of(r, round)), "the blob of rank " + std::to_string(r) + " in round " + std::to_string(round));
+}
+
+// All rounds, then the leave. `late`: by how much a rank may come too late to each. The first error.
+status take_part(sim::world& w, rank_t r, transport& net, double late_us) {
+  auto j = join(w, r, net);
+  sim::random mine(r + 1);
+  for (unsigned round = 0; round < rounds; ++round) {
+    if (late_us > 0 && mine.chance(0.5)) w.compute(r, mine.unit() * late_us);
+    auto all = j->world().exchange(blob_of(r, round));
+    if (!all) return all.error();
+    check(**all, w.size(), round);
+  }
+  return j->world().settle();
+}
+
+// "": right; else what went wrong.
+template <class F>
+std::string seen_by(F&& body) {
+  try {
+    body();
+    return "";
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+}
+
+void run_all(const sim::parameters& p, double late_us) {
+  sim::world w(p);
+  const status s = w.run([&](rank_t r) {
+    const status end = take_part(w, r, w.net(r), late_us);
+    need(end.ok(), end.text());
+  });
+  need(s.ok(), s.text());
+}
+
+// Dies in place of its operation of that number, from 1.
+class dies_at final : public forwarding_transport {
+ public:
+  dies_at(std::unique_ptr<transport> inner, sim::world& w, rank_t r, unsigned at)
+      : forwarding_transport{std::move(inner)}, world_{w}, rank_{r}, at_{at} {}
+  std::size_t submit(std::span<const rma_op> ops) noexcept override {
+    if (++operations_ == at_) world_.kill(rank_);
+    return forwarding_transport::submit(ops);
+  }
+
+ private:
+  sim::world& world_;
+  const rank_t rank_;
+  const unsigned at_;
+  unsigned operations_ = 0;
+};
+
+}  // namespace
+
+// `sim_exchange_test -- 100` runs a hundred seeds of each instead of three.
+BOOST_AUTO_TEST_CASE(all_have_everyones_blob) {
+  const auto& suite = boost::unit_test::framework::master_test_suite();
+  const std::uint64_t seeds = suite.argc > 1 ? std::strtoull(suite.argv[1], nullptr, 10) : 3;
+  for (std::uint32_t n = 1; n <= 64; n += n < 18 ? 1 : 15)
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      sim::random dice(seed * 1000 + n);
+      const auto p = hostile_machine(n, dice);
+      const std::string seen = seen_by([&] { run_all(p, dice.unit() * 100); });
+      BOOST_TEST(seen.empty(), n << " ranks, seed " << seed << ": " << seen);
+    }
+}
+
+// Whoever cannot finish is told who died; who had all it needs may have finished before.
+BOOST_AUTO_TEST_CASE(a_death_before_any_operation_hangs_nobody) {
+  for (const auto& [n, step] : teams)
+    for (rank_t victim = 0; victim < n; ++victim) {
+      bool died = true;
+      for (unsigned at = 1 + victim % step; died; at += step) {
+        sim::parameters p;
+        p.ranks = n, p.seed = at;
+        p.limit_us = 2e6;
+        p.target_must_progress = at % 2;
+        sim::world w(p);
+        unsigned told = 0;
+        const std::string seen = seen_by([&] {
+          const status s = w.run([&](rank_t r) {
+            std::unique_ptr<transport> dying;
+            if (r == victim) dying = std::make_unique<dies_at>(need(w.open(r)), w, r, at);
+            const status end = take_part(w, r, dying ? *dying : w.net(r), 0);
+            if (r == victim) died = false;
+            if (!end.ok()) need(end.code() == errc::peer_dead && end.peer() == victim, end.text()), ++told;
+          });
+          need(s.ok(), s.text());
+          need(died || told == 0, "nobody died");
+        });
+        BOOST_TEST(seen.empty(), n << " ranks, rank " << victim << " dies at operation " << at << ": " << seen);
+      }
+    }
+}
+
+// All hear of an operation that failed: nobody waits for what does not come.
+BOOST_AUTO_TEST_CASE(an_operation_that_fails_hangs_nobody) {
+  for (const auto& [n, step] : teams)
+    for (rank_t unlucky = 0; unlucky < n; ++unlucky) {
+      bool failed = true;
+      for (unsigned at = 1 + unlucky % step; failed; at += step) {
+        sim::parameters p;
+        p.ranks = n, p.seed = at;
+        p.limit_us = 2e6;
+        sim::world w(p);
+        failed = false;
+        const std::string seen = seen_by([&] {
+          const status s = w.run([&](rank_t r) {
+            std::unique_ptr<transport> failing;
+            fault_plan plan;
+            plan.fail_operation = at;
+            if (r == unlucky) failing = std::make_unique<fault_transport>(need(w.open(r)), plan);
+            const status end = take_part(w, r, failing ? *failing : w.net(r), 0);
+            if (!end.ok()) failed = true;
+          });
+          need(s.ok(), s.text());
+        });
+        BOOST_TEST(seen.empty(), n << " ranks, operation " << at << " of rank " << unlucky << " fails: " << seen);
+      }
+    }
+}
