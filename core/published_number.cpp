@@ -24,7 +24,7 @@ published_lines published_lines::of(team& t) noexcept {
 }
 
 published_number::published_number(team& t, const published_lines& lines, std::uint64_t first)
-    : team_(t), lines_(lines), known_(first), wait_(first), timer_(t.index() * turn, most_between) {
+    : team_(t), lines_(lines), known_(first), timer_(t.index() * turn, most_between) {
   publish(first);
 }
 

@@ -59,7 +59,8 @@ class published_number {
  private:
   team& team_;
   published_lines lines_;
-  std::uint64_t known_, wait_;
+  std::uint64_t known_;
+  std::optional<std::uint64_t> wait_;
   arrival_timer timer_;
   bool reading_ = false, asked_ = false, doubted_ = false;
   completion gets_;

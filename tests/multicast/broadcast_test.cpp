@@ -31,11 +31,10 @@ struct scene {
 
 struct outcome {
   double us = 0;  // of all broadcasts
-  std::uint64_t fragments = 0, datagrams = 0, again = 0, repairs = 0, naks = 0, positions = 0, early = 0;
+  std::uint64_t fragments = 0, datagrams = 0, queries = 0, reads = 0, repairs = 0, early = 0;
   std::string text() const {
-    return std::to_string(fragments) + " fragments, " + std::to_string(datagrams) + " datagrams, " + std::to_string(naks) +
-           " NAKs, " + std::to_string(repairs) + " repairs, " + std::to_string(again) + " second multicasts, " +
-           std::to_string(positions) + " positions, " + std::to_string(early) + " early";
+    return std::to_string(fragments) + " fragments, " + std::to_string(datagrams) + " datagrams, " + std::to_string(queries) +
+           " queries, " + std::to_string(reads) + " reads, " + std::to_string(repairs) + " repairs, " + std::to_string(early) + " early";
   }
 };
 
@@ -53,15 +52,15 @@ std::vector<std::size_t> around_thresholds(const reliable_broadcast& b) {
 
 class shared_outcome {
  public:
-  shared_outcome() : words_(8) {}
+  shared_outcome() : words_(7) {}
   void add(const reliable_broadcast& b, std::uint64_t fragments, std::chrono::nanoseconds took) const {
     const auto& c = b.statistics();
-    words_[0] += fragments, words_[1] += c.datagrams, words_[2] += c.second_multicasts, words_[3] += c.repairs;
-    words_[4] += c.naks, words_[5] += c.positions, words_[6] += c.early;
-    if (took.count() > 0) words_[7] = static_cast<std::uint64_t>(took.count());
+    words_[0] += fragments, words_[1] += c.datagrams, words_[2] += c.queries, words_[3] += c.reads, words_[4] += c.repairs;
+    words_[5] += c.early;
+    if (took.count() > 0) words_[6] = static_cast<std::uint64_t>(took.count());
   }
   outcome get() const {
-    return {static_cast<double>(words_[7]) * 1e-3, words_[0], words_[1], words_[2], words_[3], words_[4], words_[5], words_[6]};
+    return {static_cast<double>(words_[6]) * 1e-3, words_[0], words_[1], words_[2], words_[3], words_[4], words_[5]};
   }
 
  private:
@@ -187,13 +186,16 @@ const std::vector<std::uint32_t> some_ranks{1, 2, 3, 4, 5, 8, 9, 10, 16, 17};
 
 }  // namespace
 
-// Exact: the simulated world has no neighbours. Late ranks included: nobody takes a slow one for a loss.
+// Exact: the simulated world has no neighbours. Where ranks are late the others may ask how far the root is. The answer may
+// overtake the datagram that it speaks of, which is read in vain then, and never first.
 BOOST_AUTO_TEST_CASE(nothing_is_sent_but_what_is_needed) {
   for (const std::uint32_t n : some_ranks)
     for (const bool skewed : {false, true}) {
       const outcome o = simulated({}, {.ranks = n, .skewed = skewed});
       BOOST_TEST(o.datagrams == o.fragments, n << " ranks: " << o.text());
-      BOOST_TEST(o.naks + o.repairs + o.again == 0u, n << " ranks: " << o.text());
+      BOOST_TEST(o.repairs == 0u, n << " ranks: " << o.text());
+      BOOST_TEST(o.reads <= o.queries, n << " ranks: " << o.text());
+      if (!skewed) BOOST_TEST(o.queries + o.reads == 0u, n << " ranks: " << o.text());
     }
 }
 
@@ -202,8 +204,8 @@ BOOST_AUTO_TEST_CASE(every_loss_is_survived) {
     for (const double loss : {0.01, 0.1, 0.3})
       for (std::uint64_t seed = 1; seed <= 4; ++seed) {
         const outcome o = simulated(lossy(loss), {.ranks = n, .seed = seed * 100 + n, .skewed = seed % 2 == 0});
-        BOOST_TEST(o.datagrams == o.fragments + o.again, o.text());
-        if (loss >= 0.1 && n > 1) BOOST_TEST(o.naks > 0u);
+        BOOST_TEST(o.datagrams == o.fragments, o.text());
+        if (loss >= 0.1 && n > 1) BOOST_TEST(o.repairs > 0u);
       }
 }
 
@@ -216,7 +218,7 @@ BOOST_AUTO_TEST_CASE(every_freedom_is_survived) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_wrap) {
-  for (const int bits : {15, 16, 29, 31, 32, 48, 64})
+  for (const int bits : {16, 30, 31, 32, 48, 64})
     for (const std::uint64_t before : {1u, 40u, 300u})
       for (const double loss : {0.0, 0.1}) {
         const std::uint64_t first = (bits == 64 ? 0 : std::uint64_t{1} << bits) - before;
@@ -242,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_window_that_is_too_large_is_seen) {
   sim::parameters p;
   p.mcast_depth = 8;
   const outcome o = simulated(p, {.ranks = 4, .skewed = true, .boast = 64});
-  BOOST_TEST(o.repairs + o.again > 0u, o.text());
+  BOOST_TEST(o.repairs > 0u, o.text());
 }
 
 BOOST_AUTO_TEST_CASE(large_ones) {
@@ -275,7 +277,7 @@ BOOST_AUTO_TEST_CASE(on_real_fabrics) {
       for (const double loss : {0.0, 0.01, 0.1, 0.3}) {
         const scene s{.ranks = n, .seed = n, .lose = loss, .repeat = loss / 2, .reorder = loss, .skewed = true};
         const outcome o = on_fabric(f, s);
-        BOOST_TEST(o.datagrams == o.fragments + o.again, f.name << ": " << o.text());
+        BOOST_TEST(o.datagrams == o.fragments, f.name << ": " << o.text());
         std::printf("%-8s %u ranks, %2.0f %% lost: %8.1f us, %s\n", f.name.c_str(), n, loss * 100, o.us, o.text().c_str());
       }
 }
@@ -284,7 +286,7 @@ BOOST_AUTO_TEST_CASE(on_real_fabrics) {
 BOOST_AUTO_TEST_CASE(very_large_ones_in_shared_memory) {
   for (const double loss : {0.0, 0.05}) {
     const outcome o = on_fabric({"shm"}, {.ranks = 3, .lose = loss, .sizes = {64 << 20, 1, 5 << 20}});
-    if (loss == 0) BOOST_TEST(o.datagrams == o.fragments + o.again);
+    BOOST_TEST(o.datagrams == o.fragments, o.text());
   }
 }
 
