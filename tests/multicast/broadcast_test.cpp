@@ -182,6 +182,20 @@ auto open_mortal_job(rank_env& env, dies_in_progress*& mortal) {
   return open_job(env);
 }
 
+// Once armed, one of the next operations with a completion fails and does nothing.
+class fails_once final : public forwarding_transport {
+ public:
+  using forwarding_transport::forwarding_transport;
+  unsigned operations_left = 0;
+  std::size_t submit(std::span<const rma_op> ops) noexcept override {
+    if (operations_left == 0 || !ops[0].done) return inner().submit(ops);
+    if (--operations_left > 0) return inner().submit(ops.first(1));
+    ops[0].done->begin();
+    ops[0].done->finish({errc::fabric, "an operation failed, as was wished", ops[0].rank});
+    return 1;
+  }
+};
+
 const std::vector<std::uint32_t> some_ranks{1, 2, 3, 4, 5, 8, 9, 10, 16, 17};
 
 }  // namespace
@@ -332,6 +346,76 @@ BOOST_AUTO_TEST_CASE(a_death_in_shared_memory) {
     }, {.to_die = {victim}});
     BOOST_TEST(report.passed(), victim << " dies: " << report.text());
   }
+}
+
+// A signal of what was taken, or a read of what was lost: all members end, and who had the failure says which it was.
+BOOST_AUTO_TEST_CASE(a_failed_operation_ends_it_in_all) {
+  constexpr std::uint32_t n = 10;
+  for (const double loss : {0.0, 0.3})
+    for (const std::uint32_t where : {0u, 1u, 5u, 9u})
+      for (const unsigned at : {1u, 2u, 3u, 7u, 20u}) {
+        sim::parameters p;
+        p.ranks = n, p.mcast_loss = loss, p.mcast_payload = 500, p.seed = at;
+        const auto report = try_ranks_simulated(p, [&](rank_env& env) {
+          fails_once* failing = nullptr;
+          env.wrap([&](std::unique_ptr<transport> net) {
+            auto f = std::make_unique<fails_once>(std::move(net));
+            failing = f.get();
+            return f;
+          });
+          auto j = open_job(env);
+          auto b = take(reliable_broadcast::open(j->world()), "open");
+          if (env.rank == where) failing->operations_left = at;
+          std::vector<std::byte> data(20000);
+          status s;
+          for (std::uint32_t i = 0; i < 50 && s.ok(); ++i) s = b->run(i % 3, data);
+          require(s.code() == errc::fabric, "it ends in all");
+          if (env.rank == where) require(std::strstr(s.text(), "as was wished"), s.text());
+          require(b->run(0, data).code() == errc::fabric, "and stays so");
+          env.barrier();
+        }, {});
+        BOOST_TEST(report.passed(), "operation " << at << " of " << where << ", loss " << loss << ": " << report.text());
+      }
+}
+
+// Members that lost fragments are done when the root is, whoever moves the bytes and whatever the root does then.
+BOOST_AUTO_TEST_CASE(a_root_that_computes_holds_nobody) {
+  constexpr std::uint32_t n = 10;
+  constexpr std::uint64_t rounds = 30;
+  for (const bool must_progress : {false, true}) {
+    sim::parameters p = lossy(0.3);
+    p.ranks = n, p.target_must_progress = must_progress;
+    const shared_words left(rounds * n);
+    const auto report = try_ranks_simulated(p, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto b = take(reliable_broadcast::open(j->world()), "open");
+      std::vector<std::byte> data(300000);
+      for (std::uint64_t i = 0; i < rounds; ++i) {
+        require(b->run(0, std::span(data).first(i % 3 == 0 ? 8 : data.size() >> i % 5)), "broadcast");
+        left[i * n + env.rank] = static_cast<std::uint64_t>(env.net().now().time_since_epoch().count());
+        if (env.rank == 0) env.pause(std::chrono::seconds(1));
+      }
+      require(j->world().settle(), "settling");
+      env.barrier();
+    }, {.timeout = std::chrono::seconds(60) * time_scale});
+    BOOST_TEST(report.passed(), report.text());
+    for (std::uint64_t i = 0; i < rounds; ++i)
+      for (std::uint32_t r = 1; r < n; ++r) {
+        const auto late = static_cast<std::int64_t>(left[i * n + r] - left[i * n]);
+        BOOST_TEST(late < 100'000, "rank " << r << " leaves " << late << " ns after the root, in round " << i);
+      }
+  }
+}
+
+// Of what is lost each fragment is read once, and few positions are.
+BOOST_AUTO_TEST_CASE(a_loss_is_one_read) {
+  for (const std::uint32_t n : {4u, 16u})
+    for (const double loss : {0.01, 0.1, 0.3}) {
+      sim::parameters p;
+      p.mcast_loss = loss;
+      const outcome o = simulated(p, {.ranks = n, .one_root = true, .sizes = std::vector<std::size_t>(8, 1 << 20)});
+      BOOST_TEST(static_cast<double>(o.reads + o.queries) <= 1.25 * static_cast<double>(o.repairs), n << " ranks: " << o.text());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_is_kept) {
