@@ -53,7 +53,7 @@ status reliable_broadcast::prepare(std::uint64_t first, std::span<const std::byt
   store(wire::granted, first);
   for (std::uint32_t c = 0; c < fan_in; ++c) store(wire::children + c * wire::line, first);
   position_.emplace(team_, published_lines{memory_->segment(), memory_->region(), memory_->base(), wire::position}, first);
-  base_ = end_ = published_ = sent_ = granted_ = told_ = next_ = first;
+  base_ = end_ = staged_ = sent_ = granted_ = told_ = next_ = first;
   early_bytes_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t{at_.window} * at_.fragment);
   return group_.form(token);  // the words above are written before any peer leaves this, so before any can signal
 }
@@ -106,22 +106,21 @@ bool reliable_broadcast::root_step() noexcept {
   const bool told = tell();
   if (root_ != 0) granted_ = load(wire::granted);
   while (!reached(sent_, end_) && !reached(sent_, granted_ + at_.window)) {
-    if (published_ == sent_) publish(sent_);
+    if (staged_ == sent_) stage(sent_);
     if (!group_.send(tag_of(sent_, last(sent_), call_), bytes_of(sent_))) break;
-    ++sent_;
+    position_->publish(++sent_);  // not before: members would read what is about to come
     ++counts_.datagrams;
   }
   return granted_ == end_ && told && told_all_.idle();
 }
 
-void reliable_broadcast::publish(std::uint64_t seq) noexcept {
+void reliable_broadcast::stage(std::uint64_t seq) noexcept {
   std::byte* const slot = memory_->base() + at_.slot(seq);
   const std::uint64_t word = slot_word(seq, digest_);
   const auto bytes = bytes_of(seq);
   std::memcpy(slot, &word, slot_word_bytes);
   std::memcpy(slot + slot_word_bytes, bytes.data(), bytes.size());
-  published_ = seq + 1;
-  position_->publish(published_);
+  staged_ = seq + 1;
 }
 
 // Who has left in good order needs no more of this rank, or the looks find out for whose death it left.
@@ -161,7 +160,7 @@ status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, ti
   end_ = base_ + (data.size() + at_.fragment - 1) / at_.fragment;
   const bool roots = team_.index() == root;
   if (roots) {
-    sent_ = published_ = base_;
+    sent_ = staged_ = base_;
     granted_ = root == 0 ? base_ : load(wire::granted);
   } else {
     begin_member();

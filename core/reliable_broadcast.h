@@ -17,7 +17,7 @@
 // times, so that a new root is told at once where it may begin.
 //
 // Whose a slot is. The root copies fragment s into slot (s mod window), before it a word with s + 1 and a digest of the
-// broadcast, then sets its position to s + 1, then multicasts. It writes the slot again for s + window, not before the tree
+// broadcast, then multicasts, then sets its position to s + 1. It writes the slot again for s + window, not before the tree
 // has told it that all members have taken s. So while some member lacks s the slot holds s and does not change.
 //
 // Safety.
@@ -126,7 +126,7 @@ class reliable_broadcast {
   bool tell() noexcept;                                               // up the tree; true: the end was told
   bool step() noexcept;
   bool root_step() noexcept;
-  void publish(std::uint64_t seq) noexcept;
+  void stage(std::uint64_t seq) noexcept;
   void failed(const status&, const char* what) noexcept;
   status look() noexcept;                                             // whether waiting has become hopeless
 
@@ -170,7 +170,7 @@ class reliable_broadcast {
   std::uint32_t first_child_ = 0, children_ = 0;
 
   // root
-  std::uint64_t published_ = 0, sent_ = 0; // first that is not
+  std::uint64_t staged_ = 0, sent_ = 0;    // first that is not
   std::uint64_t granted_ = 0;              // first that some member may not have taken
 
   // others
