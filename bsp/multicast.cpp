@@ -46,7 +46,7 @@ class by_multicast final : public info_exchange {
     if (!w) return w.error();
     memory_ = std::move(*w);
     std::vector<std::byte> token;
-    const release_lines lines{memory_->segment(), memory_->region(), memory_->base(), 0};
+    const published_lines lines{memory_->segment(), memory_->region(), memory_->base(), 0};
     const multicast* const mc = job_.net().mcast();
     const std::uint32_t payload = mc ? mc->query().max_payload : 0;
     const std::uint32_t fits = payload - std::min(payload, reliable_multicast::head_bytes);
@@ -178,7 +178,7 @@ class by_multicast final : public info_exchange {
   // and where a block comes to.
   std::uint64_t line() const noexcept { return round_up(n_ + 1, 64); }
   std::uint64_t word(unsigned h, std::uint32_t p) const noexcept {
-    return release_lines::bytes + 8ull * (h * std::uint64_t{n_} + p);
+    return published_lines::bytes + 8ull * (h * std::uint64_t{n_} + p);
   }
   std::uint64_t row(unsigned h, std::uint32_t p) const noexcept {
     return round_up(word(2, 0), 64) + line() * (h * std::uint64_t{n_} + p);
@@ -186,7 +186,7 @@ class by_multicast final : public info_exchange {
   std::uint64_t blocks(unsigned h, std::uint32_t p) const noexcept {
     return row(2, 0) + line() * (h * std::uint64_t{n_} + p);
   }
-  std::uint64_t own_row(unsigned h) const noexcept { return release_lines::bytes + h * line(); }
+  std::uint64_t own_row(unsigned h) const noexcept { return published_lines::bytes + h * line(); }
   std::uint64_t own_block() const noexcept { return own_row(2); }
   std::uint64_t own_bytes() const noexcept { return own_row(3); }
 

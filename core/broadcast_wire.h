@@ -1,5 +1,5 @@
-// What travels in a reliable broadcast (core/reliable_broadcast.h): tags of datagrams, NAKs of one word, and the layout of
-// the control memory that every member exposes. Pure; the tests hold it against itself.
+// What travels in a reliable broadcast (core/reliable_broadcast.h): tags of datagrams, the word of a published slot, and the
+// layout of the memory that every member exposes. Pure; the tests hold it against itself.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -10,13 +10,8 @@
 namespace tutti::broadcast_wire {
 
 inline constexpr std::uint32_t most_window = 64;          // fragments; a member's books of them fit into one word
-inline constexpr std::uint32_t most_slot_bytes = 512 << 10;
+inline constexpr std::uint32_t most_window_bytes = 512 << 10;
 inline constexpr std::uint32_t fan_in = 8;                // of the tree by which progress is told
-inline constexpr std::uint32_t nak_bits = 32;             // fragments that one NAK can name
-inline constexpr std::uint32_t naks_at_once = most_window / nak_bits;  // that one member needs to name a whole window
-inline constexpr std::uint32_t nak_ways = 2 * naks_at_once;            // words that it uses by turns
-inline constexpr std::uint32_t nak_words = 64;
-inline constexpr std::uint32_t most_members = 0xffff;     // a NAK names its sender in 16 bits and never with 0
 
 // What all members must take a broadcast to be, in 16 bits. If nothing but the numbers of bytes differ, it does wherever as
 // many pieces of 64 KiB make up either, and elsewhere but for one in 65536, of which round numbers less than 256 MiB apart
@@ -28,14 +23,12 @@ constexpr std::uint16_t digest_of(std::uint64_t call, std::uint32_t root, std::u
 // A datagram is the bare bytes of a fragment; its number goes in the tag, so that nothing is put in front of the payload.
 // So does whether it is the last of its broadcast, and the lowest bit of that one's number among the calls: with the
 // payload's length they say whether root and receiver mean the same.
-inline constexpr std::uint32_t again_bit = std::uint32_t{1} << 31;
-inline constexpr std::uint32_t last_bit = std::uint32_t{1} << 30;
-inline constexpr std::uint32_t odd_bit = std::uint32_t{1} << 29;
+inline constexpr std::uint32_t last_bit = std::uint32_t{1} << 31;
+inline constexpr std::uint32_t odd_bit = std::uint32_t{1} << 30;
 inline constexpr std::uint32_t number_bits = odd_bit - 1;
 
-constexpr std::uint32_t tag_of(std::uint64_t seq, bool again, bool last, std::uint64_t call) noexcept {
-  return (static_cast<std::uint32_t>(seq) & number_bits) | (again ? again_bit : 0) | (last ? last_bit : 0) |
-         ((call & 1) != 0 ? odd_bit : 0);
+constexpr std::uint32_t tag_of(std::uint64_t seq, bool last, std::uint64_t call) noexcept {
+  return (static_cast<std::uint32_t>(seq) & number_bits) | (last ? last_bit : 0) | ((call & 1) != 0 ? odd_bit : 0);
 }
 constexpr bool same_broadcast(std::uint32_t tag, bool last, std::uint64_t call) noexcept {
   return ((tag & last_bit) != 0) == last && ((tag & odd_bit) != 0) == ((call & 1) != 0);
@@ -45,55 +38,36 @@ constexpr std::uint32_t ahead_of(std::uint32_t tag, std::uint64_t next) noexcept
   return (tag - static_cast<std::uint32_t>(next)) & number_bits;
 }
 
-// The word of a slot that was repaired: which fragment, + 1, and the digest of its broadcast.
-inline constexpr std::uint64_t repaired_bits = (std::uint64_t{1} << 48) - 1;
-constexpr std::uint64_t repaired_word(std::uint64_t seq, std::uint16_t digest) noexcept {
-  return ((seq + 1) & repaired_bits) | std::uint64_t{digest} << 48;
+// The word in front of a slot's payload: which fragment, + 1, and the digest of its broadcast.
+inline constexpr std::uint64_t slot_word_bits = (std::uint64_t{1} << 48) - 1;
+inline constexpr std::uint32_t slot_word_bytes = sizeof(std::uint64_t);
+constexpr std::uint64_t slot_word(std::uint64_t seq, std::uint16_t digest) noexcept {
+  return ((seq + 1) & slot_word_bits) | std::uint64_t{digest} << 48;
 }
-constexpr bool repairs(std::uint64_t word, std::uint64_t seq) noexcept { return ((word ^ (seq + 1)) & repaired_bits) == 0; }
+constexpr bool holds(std::uint64_t word, std::uint64_t seq) noexcept { return ((word ^ (seq + 1)) & slot_word_bits) == 0; }
 
-// A NAK: who, the low bits of the first fragment that is missing, and which of it and the 31 behind it are.
-struct nak {
-  std::uint32_t index = 0;
-  std::uint16_t first = 0;
-  std::uint32_t missing = 0;
-};
-constexpr std::uint64_t to_word(const nak& n) noexcept {
-  return std::uint64_t{n.missing} << 32 | std::uint64_t{n.first} << 16 | (n.index + 1);
-}
-constexpr nak from_word(std::uint64_t w) noexcept {
-  return {static_cast<std::uint32_t>(w & 0xffff) - 1, static_cast<std::uint16_t>(w >> 16), static_cast<std::uint32_t>(w >> 32)};
-}
-// In which of the root's words a member puts it. Others may share it.
-constexpr std::uint32_t nak_word_of(std::uint32_t index, std::uint32_t way) noexcept {
-  return (index * nak_ways + way) % nak_words;
-}
-
-// Bytes of the control memory by purpose; who writes them.
+// Bytes of the exposed memory by purpose; who writes them.
 struct layout {
   static constexpr std::uint64_t line = control::line_bytes;
   static constexpr std::uint64_t granted = 0;                          // member 0, at a root: up to here all have taken
-  static constexpr std::uint64_t position = line;                      // a root: up to here it has sent
-  static constexpr std::uint64_t children = 2 * line;                  // each child its own line: what its subtree has taken
-  static constexpr std::uint64_t naks = children + fan_in * line;      // any member, at a root; the root sets them to 0
-  static constexpr std::uint64_t repaired = naks + nak_words * sizeof(std::uint64_t);  // a root: repaired_word() of a slot
-  static constexpr std::uint64_t slots = repaired + most_window * sizeof(std::uint64_t);
+  static constexpr std::uint64_t position = line;                      // mine, two lines: up to here I have published (core/published_number.h)
+  static constexpr std::uint64_t children = position + 2 * line;       // each child its own line: what its subtree has taken
+  static constexpr std::uint64_t slots = children + fan_in * line;
 
   std::uint32_t fragment = 0, window = 0;                              // bytes; fragments
-  constexpr std::uint64_t slot_bytes() const noexcept { return (std::uint64_t{fragment} + line - 1) / line * line; }
-  std::uint64_t slot(std::uint64_t seq) const noexcept { return slots + seq % window * slot_bytes(); }       // a root
-  std::uint64_t staging(std::uint64_t seq) const noexcept { return slot(seq) + window * slot_bytes(); }      // mine
+  constexpr std::uint64_t slot_bytes() const noexcept { return (std::uint64_t{fragment} + slot_word_bytes + line - 1) / line * line; }
+  std::uint64_t slot(std::uint64_t seq) const noexcept { return slots + seq % window * slot_bytes(); }       // mine: published
+  std::uint64_t landing(std::uint64_t seq) const noexcept { return slot(seq) + window * slot_bytes(); }      // my reads
   std::uint64_t bytes() const noexcept { return slots + 2 * window * slot_bytes(); }
   // How much of the window is taken before that is told.
   std::uint32_t grain() const noexcept { return std::max(1u, window / 4); }
 };
-static_assert(layout::naks % layout::line == 0 && layout::repaired % layout::line == 0 && layout::slots % layout::line == 0);
 
-// What the receivers of a multicast can keep, and a quarter at least left for fragments that are sent a second time. A
-// power of two, so that slots go on without a gap where the numbers wrap.
+// What the receivers of a multicast can keep, and a quarter at least left for those that come twice. A power of two, so
+// that slots go on without a gap where the numbers wrap.
 constexpr layout layout_for(std::uint32_t max_payload, std::uint32_t receive_depth) noexcept {
   layout l{max_payload, 0};
-  const auto fits = static_cast<std::uint32_t>(most_slot_bytes / std::max<std::uint64_t>(1, l.slot_bytes()));
+  const std::uint32_t fits = most_window_bytes / std::max(1u, max_payload);
   l.window = std::bit_floor(std::max(1u, std::min({most_window, receive_depth - receive_depth / 4, fits})));
   return l;
 }

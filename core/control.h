@@ -15,7 +15,7 @@ inline constexpr std::uint32_t fragment_lines = fragment_bytes / line_bytes;
 
 // Lines by purpose; who writes them.
 inline constexpr std::uint32_t poison = 0;         // any member that learned of a death or a loss: that job rank + 1 (team.cpp)
-inline constexpr std::uint32_t release = 1;        // of a multicast barrier, as core/reliable_multicast.h lays them out
+inline constexpr std::uint32_t release = 1;        // of a multicast barrier, as core/published_number.h lays them out
 inline constexpr std::uint32_t release_lines = 2;
 inline constexpr std::uint32_t arrival_up = release + release_lines;   // the child whose turn it is: fragments it has sent
 inline constexpr std::uint32_t arrival_down = arrival_up + 1;          // the parent: likewise

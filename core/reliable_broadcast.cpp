@@ -1,4 +1,5 @@
-// What root and others have in common: making the engine, the tree by which progress is told, and the wait.
+// What root and others have in common: making the engine, the tree by which progress is told, and the wait; and the root,
+// which publishes and sends as far as the window allows.
 #include "core/reliable_broadcast.h"
 
 #include <algorithm>
@@ -9,16 +10,11 @@
 #include "core/wait_out.h"
 
 namespace tutti {
-namespace {
 
 using namespace broadcast_wire;
 
-constexpr std::chrono::nanoseconds nak_interval{500};  // what a root takes for one
-
-}  // namespace
-
 reliable_broadcast::reliable_broadcast(team& t, std::vector<std::byte>& token)
-    : team_(t), group_(t, 0, token), turn_(t.index() * nak_interval) {
+    : team_(t), group_(t, 0, token) {
   const std::uint64_t first_child = std::uint64_t{t.index()} * fan_in + 1;
   if (first_child < t.size()) {
     first_child_ = static_cast<std::uint32_t>(first_child);
@@ -26,17 +22,12 @@ reliable_broadcast::reliable_broadcast(team& t, std::vector<std::byte>& token)
   }
 }
 
-reliable_broadcast::~reliable_broadcast() {
-  wait_out(team_.parent_job().net(), {&puts_});  // of repairs that are still leaving
-}
+reliable_broadcast::~reliable_broadcast() { wait_out(team_.parent_job().net(), {&told_all_}); }
 
 result<std::unique_ptr<reliable_broadcast>> reliable_broadcast::open(team& t, std::uint64_t first) {
-  // Alike in all members: no exchange is needed to agree on these.
+  // Alike in all members: no exchange is needed to agree on it.
   if (!t.parent_job().net().mcast())
     return status(errc::unsupported, "this transport has no multicast; broadcast by a tree of puts");
-  if (t.size() > most_members)
-    return status(errc::unsupported, "a team of " + std::to_string(t.size()) + " is too large to broadcast by multicast, "
-                                     "which takes " + std::to_string(most_members) + "; broadcast by a tree of puts");
   std::vector<std::byte> token;
   std::unique_ptr<reliable_broadcast> b(new reliable_broadcast(t, token));
   if (status s = b->prepare(first, token); !s.ok()) return s.during("making a multicast broadcast");
@@ -59,13 +50,10 @@ status reliable_broadcast::prepare(std::uint64_t first, std::span<const std::byt
   auto memory = window::open(team_, {nullptr, at_.bytes()});
   if (!memory) return memory.error();
   memory_ = std::move(*memory);
-  for (const std::uint64_t word : {wire::granted, wire::position}) store(word, first);
+  store(wire::granted, first);
   for (std::uint32_t c = 0; c < fan_in; ++c) store(wire::children + c * wire::line, first);
-  // Means `first - 1`, which nobody will ever miss.
-  for (std::uint32_t i = 0; i < most_window; ++i) store(wire::repaired + i * sizeof(std::uint64_t), first);
-  base_ = end_ = sent_ = granted_ = told_ = next_ = high_ = known_ = asked_ = first;
-  staged_.fill(first);
-  wanted_.reserve(std::size_t{nak_words} * nak_bits);
+  position_.emplace(team_, published_lines{memory_->segment(), memory_->region(), memory_->base(), wire::position}, first);
+  base_ = end_ = staged_ = sent_ = granted_ = told_ = next_ = first;
   early_bytes_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t{at_.window} * at_.fragment);
   return group_.form(token);  // the words above are written before any peer leaves this, so before any can signal
 }
@@ -81,7 +69,8 @@ void reliable_broadcast::store(std::uint64_t offset, std::uint64_t value) noexce
 }
 
 bool reliable_broadcast::signal(std::uint32_t index, std::uint64_t offset, std::uint64_t value) noexcept {
-  const rma_op op = signal_op({team_.rank_of(index), memory_->segment(), offset}, value);
+  rma_op op = signal_op({team_.rank_of(index), memory_->segment(), offset}, value);
+  op.done = &told_all_;
   return team_.parent_job().net().submit({&op, 1}) == 1;
 }
 
@@ -112,8 +101,37 @@ bool reliable_broadcast::tell() noexcept {
   return told_ == end_;
 }
 
+// Goes on until it can do no more with what has come: what came may not wake this rank again.
+bool reliable_broadcast::root_step() noexcept {
+  const bool told = tell();
+  if (root_ != 0) granted_ = load(wire::granted);
+  while (!reached(sent_, end_) && !reached(sent_, granted_ + at_.window)) {
+    if (staged_ == sent_) stage(sent_);
+    if (!group_.send(tag_of(sent_, last(sent_), call_), bytes_of(sent_))) break;
+    position_->publish(++sent_);  // not before: members would read what is about to come
+    ++counts_.datagrams;
+  }
+  return granted_ == end_ && told && told_all_.idle();
+}
+
+void reliable_broadcast::stage(std::uint64_t seq) noexcept {
+  std::byte* const slot = memory_->base() + at_.slot(seq);
+  const std::uint64_t word = slot_word(seq, digest_);
+  const auto bytes = bytes_of(seq);
+  std::memcpy(slot, &word, slot_word_bytes);
+  std::memcpy(slot + slot_word_bytes, bytes.data(), bytes.size());
+  staged_ = seq + 1;
+}
+
+// Who has left in good order needs no more of this rank, or the looks find out for whose death it left.
+void reliable_broadcast::failed(const status& how, const char* what) noexcept {
+  if (!how.ok() && how.native() != peer_left && broken_.ok()) broken_ = how.during(what);
+}
+
 bool reliable_broadcast::step() noexcept {
-  return (team_.index() == root_ ? root_step() : member_step()) || !broken_.ok() || !team_.health().ok();
+  const bool over = team_.index() == root_ ? root_step() : member_step();
+  failed(told_all_.outcome(), "telling what has come of a broadcast");
+  return over || !broken_.ok() || !team_.health().ok();
 }
 
 status reliable_broadcast::look() noexcept {
@@ -142,9 +160,8 @@ status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, ti
   end_ = base_ + (data.size() + at_.fragment - 1) / at_.fragment;
   const bool roots = team_.index() == root;
   if (roots) {
-    sent_ = base_;
-    granted_ = heard_ = root == 0 ? base_ : load(wire::granted);
-    waiting_ = false, said_ = {}, position_left_ = 0;
+    sent_ = staged_ = base_;
+    granted_ = root == 0 ? base_ : load(wire::granted);
   } else {
     begin_member();
   }

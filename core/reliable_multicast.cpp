@@ -4,18 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "core/wait_out.h"
-
 namespace tutti {
 namespace {
-
-using namespace std::chrono_literals;
-
-// Between the queries of one wait: a query costs little, and for so long a rank that lost the release may leave later.
-constexpr std::chrono::nanoseconds most_between = 10ms;
-
-// By which members that miss the same datagram lose patience one after the other: what a fabric takes for a get.
-constexpr std::chrono::nanoseconds turn = 500ns;
 
 struct head {
   std::uint64_t epoch = 0;
@@ -24,22 +14,15 @@ struct head {
 };
 static_assert(sizeof(head) == reliable_multicast::head_bytes);
 
-// Lines. At the root: the newest epoch; repairs that members told of. Elsewhere: where the root's epoch lands.
-constexpr std::uint32_t number = 0, told = 1;
+// At the root, where elsewhere its number lands: repairs that members told of.
+constexpr std::uint32_t told = published_lines::landing;
 
 }  // namespace
 
-release_lines release_lines::of(team& t) noexcept {
-  const auto* base = reinterpret_cast<const std::byte*>(t.word(0));
-  return {t.segment(), t.region(), const_cast<std::byte*>(base), control::offset(control::release)};
-}
-
 reliable_multicast::reliable_multicast(team& t, std::uint32_t root, std::uint64_t first_epoch,
-                                       std::vector<std::byte>& token, const release_lines& lines, std::uint32_t room)
+                                       std::vector<std::byte>& token, const published_lines& lines, std::uint32_t room)
     : team_(t), lines_(lines), group_(t, root, token), released_(first_epoch - 1), letter_(head_bytes + room),
-      timer_(t.index() * turn, most_between), awaited_(first_epoch - 1) {
-  word(number).store(first_epoch - 1, std::memory_order_release);
-}
+      number_(t, lines, first_epoch - 1) {}
 
 status reliable_multicast::accept(std::span<const std::byte> token) {
   if (status s = group_.accept(token); !s.ok()) return s;
@@ -53,18 +36,7 @@ status reliable_multicast::form(std::span<const std::byte> token) {
   return {};
 }
 
-reliable_multicast::~reliable_multicast() {
-  team_.parent_job().dismiss(*this);
-  wait_out(team_.parent_job().net(), {&got_});
-}
-
-std::atomic_ref<std::uint64_t> reliable_multicast::word(std::uint32_t line) const noexcept {
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(lines_.base + lines_.offset + control::offset(line)));
-}
-
-far_word reliable_multicast::at_root(std::uint32_t line) const noexcept {
-  return {team_.rank_of(group_.root()), lines_.segment, lines_.offset + control::offset(line)};
-}
+reliable_multicast::~reliable_multicast() { team_.parent_job().dismiss(*this); }
 
 // --- the root --------------------------------------------------------------------------------------------------------
 
@@ -89,20 +61,20 @@ bool reliable_multicast::send(std::uint64_t epoch, std::uint32_t bytes) noexcept
     late_ = {};
     told_before_ = told_;
     again_at_ = few();
-    word(number).store(epoch, std::memory_order_release);
+    number_.publish(epoch);
   }
   return cast(false);
 }
 
 void reliable_multicast::see_told(time_point now) noexcept {
-  const std::uint64_t count = word(told).load(std::memory_order_acquire);
+  const std::uint64_t count = lines_.word(told).load(std::memory_order_acquire);
   if (count == told_) return;
   told_ = count;
   late_ = now - released_at_;
 }
 
 void reliable_multicast::advance() noexcept {
-  if (word(told).load(std::memory_order_acquire) == told_) return;
+  if (lines_.word(told).load(std::memory_order_acquire) == told_) return;
   see_told(team_.parent_job().net().now());
   if (told_ - told_before_ < again_at_ || !cast(true)) return;
   ++counts_.second_multicasts;
@@ -114,17 +86,9 @@ void reliable_multicast::advance() noexcept {
 bool reliable_multicast::arrived(std::uint64_t epoch) noexcept {
   received_ = {};
   if (!reached(released_, epoch)) listen(epoch);
-  if (asked_ && got_.idle()) see_answer(epoch);
+  see_answer(epoch);
   if (reached(released_, epoch)) return true;
-  job& j = team_.parent_job();
-  const time_point now = j.net().now();
-  if (awaited_ != epoch) {
-    awaited_ = epoch;
-    timer_.begin(now);
-  } else if (!asked_ && timer_.expired(now)) {
-    query();
-  }
-  if (!asked_) j.wake_at(timer_.next());
+  if (number_.impatient(epoch)) counts_.queries += number_.ask(group_.root());
   return false;
 }
 
@@ -135,36 +99,26 @@ void reliable_multicast::listen(std::uint64_t epoch) noexcept {
     if (d.from != team_.rank_of(group_.root()) || d.payload.size() < sizeof h) continue;
     std::memcpy(&h, d.payload.data(), sizeof h);
     if (reached(released_, h.epoch)) {
-      if (released_ == h.epoch && repaired_ && h.again == 0) timer_.was_premature();
+      if (released_ == h.epoch && repaired_ && h.again == 0) number_.was_premature();
       continue;
     }
     released_ = h.epoch;
     received_ = d.payload.subspan(sizeof h);
     // A rank whose epoch before was repaired has entered this one late itself.
     const bool before = std::exchange(repaired_, h.again != 0);
-    if (awaited_ == epoch && !before && !repaired_)
-      timer_.learn(team_.parent_job().net().now(), std::chrono::nanoseconds(h.late_ns));
+    if (!before && !repaired_) number_.came(epoch, std::chrono::nanoseconds(h.late_ns));
   }
-}
-
-void reliable_multicast::query() noexcept {
-  const far_word from = at_root(number);
-  const rma_op op = move_op(op_kind::get, lines_.region, lines_.offset + control::offset(number), from.rank, from.segment,
-                            from.offset, sizeof(std::uint64_t), &got_);
-  asked_ = team_.parent_job().net().submit({&op, 1}) == 1;
-  counts_.queries += asked_;
 }
 
 // If the get failed the root is dead, which whoever waits finds out by itself.
 void reliable_multicast::see_answer(std::uint64_t epoch) noexcept {
-  const bool came = got_.outcome().ok();
-  asked_ = false;
-  got_.clear();
-  if (!came || reached(released_, epoch) || !reached(word(number).load(std::memory_order_acquire), epoch)) return;
+  const auto how = number_.answer();
+  if (!how || !how->ok() || reached(released_, epoch) || !reached(number_.known(), epoch)) return;
   released_ = epoch;
   repaired_ = true;
   ++counts_.repairs;
-  const rma_op op = signal_op(at_root(told), 1, signal_how::add);  // a full fabric need not take it
+  const far_word counter{team_.rank_of(group_.root()), lines_.segment, lines_.at(told)};
+  const rma_op op = signal_op(counter, 1, signal_how::add);  // a full fabric need not take it
   (void)team_.parent_job().net().submit({&op, 1});
 }
 

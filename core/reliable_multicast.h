@@ -4,13 +4,11 @@
 // released, and the member knows it now, or it was not, and the member waits on. The papers' NAK asks the root to send
 // again, so Kini must wake it by an event; here the root need not do anything, and may be anywhere in its program.
 //
-// Safety.
+// Safety. What the two have in common stands in core/published_number.h.
 //  - The root's number only grows, and a number says that this epoch and all before it were released. So whatever a
 //    member learns of it is true for ever, however late or often: by a datagram, by the same multicast again, by a get that
 //    was asked for long ago. A stale one names an old epoch and releases nothing.
 //  - A datagram is from the root or it is ignored. Its bytes count only with the number that is awaited.
-//  - A get in flight lands in a word that nothing else writes, and that is read only once the get has ended. One at a time,
-//    so a root that serves gets late is asked once by each member. The memory outlives the get (the destructor waits).
 //  - The last epoch needs no other care: the root's memory is there until the team settles.
 //  - What a member says to the root after a repair, one added to a counter, is a hint: lost, late or repeated it makes
 //    the root multicast again in vain or not at all.
@@ -30,29 +28,18 @@
 #include <span>
 #include <vector>
 
-#include "core/arrival_timer.h"
 #include "core/multicast_group.h"
 #include "core/ops.h"
+#include "core/published_number.h"
 
 namespace tutti {
-
-// Two lines of memory in every member, at the same offset of a segment.
-struct release_lines {
-  static constexpr std::uint64_t bytes = 2 * control::line_bytes;
-  segment_id segment;
-  region_id region;     // mine
-  std::byte* base;      // of the region
-  std::uint64_t offset;
-
-  static release_lines of(team&) noexcept;  // its control memory
-};
 
 class reliable_multicast final : public background {
  public:
   // The two halves of making one, as of the group (core/multicast_group.h); errors are the group's. All begin with
   // first_epoch - 1 released. `room`: bytes that go with a release at most. The group's limits must allow for them.
   reliable_multicast(team&, std::uint32_t root, std::uint64_t first_epoch, std::vector<std::byte>& token,
-                     const release_lines&, std::uint32_t room = 0);
+                     const published_lines&, std::uint32_t room = 0);
   status accept(std::span<const std::byte> token);
   status form(std::span<const std::byte> token);
   ~reliable_multicast() override;
@@ -82,24 +69,19 @@ class reliable_multicast final : public background {
   bool cast(bool again) noexcept;
   void see_told(time_point now) noexcept;
   void listen(std::uint64_t epoch) noexcept;
-  void query() noexcept;
   void see_answer(std::uint64_t epoch) noexcept;
-  std::atomic_ref<std::uint64_t> word(std::uint32_t line) const noexcept;
-  far_word at_root(std::uint32_t line) const noexcept;
   std::uint32_t few() const noexcept;
 
   team& team_;
-  release_lines lines_;
+  published_lines lines_;
   multicast_group group_;
   std::uint64_t released_;             // root: newest epoch sent; others: newest known
   std::vector<std::byte> letter_;      // root: the newest datagram
   counts counts_;
   // others
   std::span<const std::byte> received_;
-  arrival_timer timer_;
-  std::uint64_t awaited_;              // the epoch being waited for
-  bool asked_ = false, repaired_ = false;  // a query is under way; the newest epoch did not come as it was sent first
-  completion got_;
+  bool repaired_ = false;              // the newest epoch did not come as it was sent first
+  published_number number_;
   // root
   time_point released_at_{};
   std::chrono::nanoseconds late_{};    // its last repair that is known, after it

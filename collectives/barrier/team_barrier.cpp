@@ -27,7 +27,7 @@ result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const barrier
     return status(errc::invalid, "barrier " + std::string(a.name) + " needs " + std::to_string(lines) +
                                      " lines of control memory, the team was made with " + std::to_string(t.lines()));
   blob.clear();
-  if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob, release_lines::of(t));
+  if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob, published_lines::of(t));
   if (a.offloaded) {
     b->offloaded_ = offloaded_run::offer(t, b->plan_, first_epoch, blob);
   } else if (first_epoch != 1) {  // every word begins one epoch back; peers may write only after that

@@ -17,7 +17,7 @@ result<std::unique_ptr<team_bcast>> team_bcast::open(team& t, std::string wanted
   if (wanted == "auto") wanted.clear();
   std::unique_ptr<team_bcast> b(new team_bcast(t, std::move(wanted)));
   job& j = t.parent_job();
-  bcast_facts own = bcast_facts_of(j.net(), multicast && t.size() <= broadcast_wire::most_members), theirs;
+  bcast_facts own = bcast_facts_of(j.net(), multicast), theirs;
   auto all = t.exchange(std::as_bytes(std::span(&own, 1)));
   if (!all) return all.error().during("preparing to broadcast");
   for (std::uint32_t i = 0; i < t.size(); ++i) {

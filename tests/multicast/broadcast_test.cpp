@@ -31,11 +31,10 @@ struct scene {
 
 struct outcome {
   double us = 0;  // of all broadcasts
-  std::uint64_t fragments = 0, datagrams = 0, again = 0, repairs = 0, naks = 0, positions = 0, early = 0;
+  std::uint64_t fragments = 0, datagrams = 0, queries = 0, reads = 0, repairs = 0, early = 0;
   std::string text() const {
-    return std::to_string(fragments) + " fragments, " + std::to_string(datagrams) + " datagrams, " + std::to_string(naks) +
-           " NAKs, " + std::to_string(repairs) + " repairs, " + std::to_string(again) + " second multicasts, " +
-           std::to_string(positions) + " positions, " + std::to_string(early) + " early";
+    return std::to_string(fragments) + " fragments, " + std::to_string(datagrams) + " datagrams, " + std::to_string(queries) +
+           " queries, " + std::to_string(reads) + " reads, " + std::to_string(repairs) + " repairs, " + std::to_string(early) + " early";
   }
 };
 
@@ -53,15 +52,15 @@ std::vector<std::size_t> around_thresholds(const reliable_broadcast& b) {
 
 class shared_outcome {
  public:
-  shared_outcome() : words_(8) {}
+  shared_outcome() : words_(7) {}
   void add(const reliable_broadcast& b, std::uint64_t fragments, std::chrono::nanoseconds took) const {
     const auto& c = b.statistics();
-    words_[0] += fragments, words_[1] += c.datagrams, words_[2] += c.second_multicasts, words_[3] += c.repairs;
-    words_[4] += c.naks, words_[5] += c.positions, words_[6] += c.early;
-    if (took.count() > 0) words_[7] = static_cast<std::uint64_t>(took.count());
+    words_[0] += fragments, words_[1] += c.datagrams, words_[2] += c.queries, words_[3] += c.reads, words_[4] += c.repairs;
+    words_[5] += c.early;
+    if (took.count() > 0) words_[6] = static_cast<std::uint64_t>(took.count());
   }
   outcome get() const {
-    return {static_cast<double>(words_[7]) * 1e-3, words_[0], words_[1], words_[2], words_[3], words_[4], words_[5], words_[6]};
+    return {static_cast<double>(words_[6]) * 1e-3, words_[0], words_[1], words_[2], words_[3], words_[4], words_[5]};
   }
 
  private:
@@ -183,17 +182,34 @@ auto open_mortal_job(rank_env& env, dies_in_progress*& mortal) {
   return open_job(env);
 }
 
+// Once armed, one of the next operations with a completion fails and does nothing.
+class fails_once final : public forwarding_transport {
+ public:
+  using forwarding_transport::forwarding_transport;
+  unsigned operations_left = 0;
+  std::size_t submit(std::span<const rma_op> ops) noexcept override {
+    if (operations_left == 0 || !ops[0].done) return inner().submit(ops);
+    if (--operations_left > 0) return inner().submit(ops.first(1));
+    ops[0].done->begin();
+    ops[0].done->finish({errc::fabric, "an operation failed, as was wished", ops[0].rank});
+    return 1;
+  }
+};
+
 const std::vector<std::uint32_t> some_ranks{1, 2, 3, 4, 5, 8, 9, 10, 16, 17};
 
 }  // namespace
 
-// Exact: the simulated world has no neighbours. Late ranks included: nobody takes a slow one for a loss.
+// Exact: the simulated world has no neighbours. Where ranks are late the others may ask how far the root is. The answer may
+// overtake the datagram that it speaks of, which is read in vain then, and never first.
 BOOST_AUTO_TEST_CASE(nothing_is_sent_but_what_is_needed) {
   for (const std::uint32_t n : some_ranks)
     for (const bool skewed : {false, true}) {
       const outcome o = simulated({}, {.ranks = n, .skewed = skewed});
       BOOST_TEST(o.datagrams == o.fragments, n << " ranks: " << o.text());
-      BOOST_TEST(o.naks + o.repairs + o.again == 0u, n << " ranks: " << o.text());
+      BOOST_TEST(o.repairs == 0u, n << " ranks: " << o.text());
+      BOOST_TEST(o.reads <= o.queries, n << " ranks: " << o.text());
+      if (!skewed) BOOST_TEST(o.queries + o.reads == 0u, n << " ranks: " << o.text());
     }
 }
 
@@ -202,8 +218,8 @@ BOOST_AUTO_TEST_CASE(every_loss_is_survived) {
     for (const double loss : {0.01, 0.1, 0.3})
       for (std::uint64_t seed = 1; seed <= 4; ++seed) {
         const outcome o = simulated(lossy(loss), {.ranks = n, .seed = seed * 100 + n, .skewed = seed % 2 == 0});
-        BOOST_TEST(o.datagrams == o.fragments + o.again, o.text());
-        if (loss >= 0.1 && n > 1) BOOST_TEST(o.naks > 0u);
+        BOOST_TEST(o.datagrams == o.fragments, o.text());
+        if (loss >= 0.1 && n > 1) BOOST_TEST(o.repairs > 0u);
       }
 }
 
@@ -216,7 +232,7 @@ BOOST_AUTO_TEST_CASE(every_freedom_is_survived) {
 }
 
 BOOST_AUTO_TEST_CASE(numbers_wrap) {
-  for (const int bits : {15, 16, 29, 31, 32, 48, 64})
+  for (const int bits : {16, 30, 31, 32, 48, 64})
     for (const std::uint64_t before : {1u, 40u, 300u})
       for (const double loss : {0.0, 0.1}) {
         const std::uint64_t first = (bits == 64 ? 0 : std::uint64_t{1} << bits) - before;
@@ -242,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_window_that_is_too_large_is_seen) {
   sim::parameters p;
   p.mcast_depth = 8;
   const outcome o = simulated(p, {.ranks = 4, .skewed = true, .boast = 64});
-  BOOST_TEST(o.repairs + o.again > 0u, o.text());
+  BOOST_TEST(o.repairs > 0u, o.text());
 }
 
 BOOST_AUTO_TEST_CASE(large_ones) {
@@ -275,7 +291,7 @@ BOOST_AUTO_TEST_CASE(on_real_fabrics) {
       for (const double loss : {0.0, 0.01, 0.1, 0.3}) {
         const scene s{.ranks = n, .seed = n, .lose = loss, .repeat = loss / 2, .reorder = loss, .skewed = true};
         const outcome o = on_fabric(f, s);
-        BOOST_TEST(o.datagrams == o.fragments + o.again, f.name << ": " << o.text());
+        BOOST_TEST(o.datagrams == o.fragments, f.name << ": " << o.text());
         std::printf("%-8s %u ranks, %2.0f %% lost: %8.1f us, %s\n", f.name.c_str(), n, loss * 100, o.us, o.text().c_str());
       }
 }
@@ -284,7 +300,7 @@ BOOST_AUTO_TEST_CASE(on_real_fabrics) {
 BOOST_AUTO_TEST_CASE(very_large_ones_in_shared_memory) {
   for (const double loss : {0.0, 0.05}) {
     const outcome o = on_fabric({"shm"}, {.ranks = 3, .lose = loss, .sizes = {64 << 20, 1, 5 << 20}});
-    if (loss == 0) BOOST_TEST(o.datagrams == o.fragments + o.again);
+    BOOST_TEST(o.datagrams == o.fragments, o.text());
   }
 }
 
@@ -330,6 +346,76 @@ BOOST_AUTO_TEST_CASE(a_death_in_shared_memory) {
     }, {.to_die = {victim}});
     BOOST_TEST(report.passed(), victim << " dies: " << report.text());
   }
+}
+
+// A signal of what was taken, or a read of what was lost: all members end, and who had the failure says which it was.
+BOOST_AUTO_TEST_CASE(a_failed_operation_ends_it_in_all) {
+  constexpr std::uint32_t n = 10;
+  for (const double loss : {0.0, 0.3})
+    for (const std::uint32_t where : {0u, 1u, 5u, 9u})
+      for (const unsigned at : {1u, 2u, 3u, 7u, 20u}) {
+        sim::parameters p;
+        p.ranks = n, p.mcast_loss = loss, p.mcast_payload = 500, p.seed = at;
+        const auto report = try_ranks_simulated(p, [&](rank_env& env) {
+          fails_once* failing = nullptr;
+          env.wrap([&](std::unique_ptr<transport> net) {
+            auto f = std::make_unique<fails_once>(std::move(net));
+            failing = f.get();
+            return f;
+          });
+          auto j = open_job(env);
+          auto b = take(reliable_broadcast::open(j->world()), "open");
+          if (env.rank == where) failing->operations_left = at;
+          std::vector<std::byte> data(20000);
+          status s;
+          for (std::uint32_t i = 0; i < 50 && s.ok(); ++i) s = b->run(i % 3, data);
+          require(s.code() == errc::fabric, "it ends in all");
+          if (env.rank == where) require(std::strstr(s.text(), "as was wished"), s.text());
+          require(b->run(0, data).code() == errc::fabric, "and stays so");
+          env.barrier();
+        }, {});
+        BOOST_TEST(report.passed(), "operation " << at << " of " << where << ", loss " << loss << ": " << report.text());
+      }
+}
+
+// Members that lost fragments are done when the root is, whoever moves the bytes and whatever the root does then.
+BOOST_AUTO_TEST_CASE(a_root_that_computes_holds_nobody) {
+  constexpr std::uint32_t n = 10;
+  constexpr std::uint64_t rounds = 30;
+  for (const bool must_progress : {false, true}) {
+    sim::parameters p = lossy(0.3);
+    p.ranks = n, p.target_must_progress = must_progress;
+    const shared_words left(rounds * n);
+    const auto report = try_ranks_simulated(p, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto b = take(reliable_broadcast::open(j->world()), "open");
+      std::vector<std::byte> data(300000);
+      for (std::uint64_t i = 0; i < rounds; ++i) {
+        require(b->run(0, std::span(data).first(i % 3 == 0 ? 8 : data.size() >> i % 5)), "broadcast");
+        left[i * n + env.rank] = static_cast<std::uint64_t>(env.net().now().time_since_epoch().count());
+        if (env.rank == 0) env.pause(std::chrono::seconds(1));
+      }
+      require(j->world().settle(), "settling");
+      env.barrier();
+    }, {.timeout = std::chrono::seconds(60) * time_scale});
+    BOOST_TEST(report.passed(), report.text());
+    for (std::uint64_t i = 0; i < rounds; ++i)
+      for (std::uint32_t r = 1; r < n; ++r) {
+        const auto late = static_cast<std::int64_t>(left[i * n + r] - left[i * n]);
+        BOOST_TEST(late < 100'000, "rank " << r << " leaves " << late << " ns after the root, in round " << i);
+      }
+  }
+}
+
+// Of what is lost each fragment is read once, and few positions are.
+BOOST_AUTO_TEST_CASE(a_loss_is_one_read) {
+  for (const std::uint32_t n : {4u, 16u})
+    for (const double loss : {0.01, 0.1, 0.3}) {
+      sim::parameters p;
+      p.mcast_loss = loss;
+      const outcome o = simulated(p, {.ranks = n, .one_root = true, .sizes = std::vector<std::size_t>(8, 1 << 20)});
+      BOOST_TEST(static_cast<double>(o.reads + o.queries) <= 1.25 * static_cast<double>(o.repairs), n << " ranks: " << o.text());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_is_kept) {
