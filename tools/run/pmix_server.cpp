@@ -13,15 +13,16 @@
 #include <pmix.h>
 #include <pmix_server.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 
+#include "core/random.h"
 #include "tools/run/own_connections.h"
 
 namespace tutti::run {
@@ -36,8 +37,8 @@ bool is_of_the_job(const pmix_proc_t* who) { return job_name == who->nspace && w
 
 // 128 bits of chance: whoever knows a job's name can connect as one of its ranks.
 result<std::string> draw_name() {
-  unsigned char chance[16];
-  if (getrandom(chance, sizeof chance, 0) != sizeof chance)
+  std::array<unsigned char, 16> chance;
+  if (!draw(chance))
     return status{errc::no_resource, std::string{"no random numbers to name the job by: "} + std::strerror(errno), no_rank,
                   errno};
   std::string name = "tutti-";
