@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/first_death.h"
 #include "core/hash.h"
 #include "core/listing.h"
 #include "core/ops.h"
@@ -204,18 +205,12 @@ status team::as_reported(rank_t rank, bool still_lives) const {
 // death by itself within n looks.
 status team::look(rank_t awaited) noexcept {
   if (const status& s = health(); !s.ok()) return s;
-  status left;  // whoever is awaited may have left because another died: then the death is told
-  const auto dead = [&](rank_t r) {
-    status s = job_.net().health(r);
-    if (s.native() != peer_left) return s;
-    if (r == awaited) left = std::move(s);
-    return status{};
-  };
-  status s;
-  if (awaited != no_rank) s = dead(awaited);
-  for (std::uint32_t d = 1; s.ok() && d < size(); d *= 2) s = dead(rank_of((index_ + d) % size()));
-  if (s.ok() && size() > 1) s = dead(rank_of((index_ + 1 + looks_++ % (size() - 1)) % size()));
-  if (s.ok()) s = std::move(left);
+  const auto health_of = [this](rank_t r) { return job_.net().health(r); };
+  first_death search(awaited, health_of);
+  bool found = awaited != no_rank && search.found(awaited);
+  for (std::uint32_t d = 1; !found && d < size(); d *= 2) found = search.found(rank_of((index_ + d) % size()));
+  if (!found && size() > 1) search.found(rank_of((index_ + 1 + looks_++ % (size() - 1)) % size()));
+  status s = std::move(search).told();
   if (!s.ok()) fail(s);
   return s;
 }
