@@ -61,11 +61,14 @@ pmix_status_t finalized(const pmix_proc_t* who, void*, pmix_op_cbfunc_t, void*) 
   return PMIX_OPERATION_SUCCEEDED;
 }
 
+// Answered when the launcher has ended the others: they could see the caller end, and complain, before the launcher acts.
 pmix_status_t aborted(const pmix_proc_t* who, void*, int code, const char text[], pmix_proc_t*, size_t,
-                      pmix_op_cbfunc_t, void*) {
+                      pmix_op_cbfunc_t done, void* context) {
   if (!is_of_the_job(who)) return PMIX_ERR_NO_PERMISSIONS;
-  on_abort(who->rank, code, text ? text : "no reason given");
-  return PMIX_OPERATION_SUCCEEDED;
+  on_abort(who->rank, code, text ? text : "no reason given", [=] {
+    if (done) done(PMIX_SUCCESS, context);
+  });
+  return PMIX_SUCCESS;
 }
 
 pmix_status_t fence(const pmix_proc_t*, size_t, const pmix_info_t*, size_t, char* data, size_t bytes,
