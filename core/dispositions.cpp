@@ -26,15 +26,25 @@ bool is_default(const struct sigaction& s) noexcept {
   return !(s.sa_flags & SA_SIGINFO) && (s.sa_handler == SIG_DFL || s.sa_handler == SIG_IGN);
 }
 
+// What is loaded, and how often something was loaded or unloaded until then.
 struct listing {
+  unsigned long long changes = 0;
+  std::size_t count = 0;  // of the objects there are, for some of which there may have been no room
   std::vector<const void*> objects;
-  std::size_t count = 0;
 };
 
-// The loader calls it with a lock held: nothing may be asked of the loader, which takes its locks in another order when it
-// loads something at the same time; nor allocated, since a program's own malloc may ask it.
+unsigned long long changes_of(const dl_phdr_info& any) noexcept { return any.dlpi_adds + any.dlpi_subs; }
+
+// The loader calls these two with a lock held: nothing may be asked of the loader, which takes its locks in another order when
+// it loads something at the same time; nor allocated, since a program's own malloc may ask it.
+int count_changes(dl_phdr_info* object, std::size_t, void* to) noexcept {
+  *static_cast<unsigned long long*>(to) = changes_of(*object);
+  return 1;
+}
+
 int note(dl_phdr_info* object, std::size_t, void* to) noexcept {
-  auto& list = *static_cast<listing*>(to);
+  listing& list = *static_cast<listing*>(to);
+  list.changes = changes_of(*object);
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     if (object->dlpi_phdr[i].p_type != PT_LOAD) continue;
     const auto* first = reinterpret_cast<const char*>(object->dlpi_addr) + object->dlpi_phdr[i].p_vaddr;
@@ -44,16 +54,15 @@ int note(dl_phdr_info* object, std::size_t, void* to) noexcept {
   return 0;
 }
 
-std::vector<const void*> loaded_objects() {
-  listing found;
+listing loaded_objects() {
+  listing all;
   do {  // again where there were more than there was room for
-    found.objects.clear();
-    found.objects.reserve(found.count + 8);
-    found.count = 0;
-    ::dl_iterate_phdr(note, &found);
-  } while (found.count > found.objects.size());
-  std::vector<const void*> all = std::move(found.objects);
-  for (const void*& first : all) first = object_of(first);  // null, where it was unloaded meanwhile
+    all.objects.clear();
+    all.objects.reserve(all.count + 8);
+    all.count = 0;
+    ::dl_iterate_phdr(note, &all);
+  } while (all.count > all.objects.size());
+  for (const void*& first : all.objects) first = object_of(first);  // null, where it was unloaded meanwhile
   return all;
 }
 
@@ -61,35 +70,62 @@ bool holds(const std::vector<const void*>& list, const void* one) noexcept {
   return std::find(list.begin(), list.end(), one) != list.end();
 }
 
-// Those that were loaded while a kept_dispositions lived. Never unloaded, as modules are not.
-struct vendors {
-  std::mutex mutex;
-  std::vector<const void*> objects;
+// What this process has loaded, as of the last look. Nothing is asked of the loader while the mutex is held: a constructor
+// that a dlopen() runs may wait for it, and holds the loader's locks.
+class objects {
+ public:
+  // Lists them again only if there were changes; what is new is the vendors' if a kept_dispositions lives. Throws bad_alloc.
+  void look() {
+    unsigned long long changes = 0;
+    ::dl_iterate_phdr(count_changes, &changes);
+    if (const std::lock_guard lock{mutex_}; changes == last_.changes) return;
+    listing now = loaded_objects();
+    const std::lock_guard lock{mutex_};
+    if (now.changes <= last_.changes) return;  // another thread was faster
+    if (living_ > 0)
+      for (const void* object : now.objects)
+        if (!holds(last_.objects, object) && !holds(vendors_, object)) vendors_.push_back(object);
+    last_ = std::move(now);
+  }
+  void count(int born) {
+    const std::lock_guard lock{mutex_};
+    living_ += born;
+  }
+  bool are_vendors(const void* object) {
+    const std::lock_guard lock{mutex_};
+    return holds(vendors_, object);
+  }
+
+ private:
+  std::mutex mutex_;
+  listing last_;
+  std::vector<const void*> vendors_;  // loaded while a kept_dispositions lived; never unloaded, as modules are not
+  int living_ = 0;
 };
-vendors& known() {
-  static vendors all;
+objects& known() {
+  static objects all;
   return all;
 }
 
 }  // namespace
 
-kept_dispositions::kept_dispositions() : before_(NSIG), loaded_(loaded_objects()) {
+kept_dispositions::kept_dispositions() : before_(NSIG) {
+  known().look();
+  known().count(1);
   for (int s = 1; s < NSIG; ++s) ::sigaction(s, nullptr, &before_[static_cast<std::size_t>(s)]);
 }
 
 kept_dispositions::~kept_dispositions() {
-  vendors& all = known();
-  const std::lock_guard lock{all.mutex};
   try {
-    for (const void* object : loaded_objects())
-      if (!holds(loaded_, object) && !holds(all.objects, object)) all.objects.push_back(object);
+    known().look();
   } catch (const std::bad_alloc&) {  // then handlers of those that could not be noted stay
   }
+  known().count(-1);
   for (int s = 1; s < NSIG; ++s) {
     struct sigaction now{};
     const struct sigaction& then = before_[static_cast<std::size_t>(s)];
     if (::sigaction(s, nullptr, &now) != 0 || is_default(now) || handler_of(now) == handler_of(then)) continue;
-    if (const void* whose = object_of(handler_of(now)); whose && holds(all.objects, whose)) ::sigaction(s, &then, nullptr);
+    if (const void* whose = object_of(handler_of(now)); whose && known().are_vendors(whose)) ::sigaction(s, &then, nullptr);
   }
 }
 

@@ -19,7 +19,6 @@ class kept_dispositions {
 
  private:
   std::vector<struct sigaction> before_;  // by signal
-  std::vector<const void*> loaded_;       // objects that were there already
 };
 
 }  // namespace tutti

@@ -1,13 +1,12 @@
 // What every datagram of core/ip_multicast begins with. Words go as this machine stores them: the ranks of a job run on
 // machines of one byte order (as their RDMA does).
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 #include <span>
 
-#include "core/siphash.h"
+#include "core/authentication.h"
 #include "core/status.h"
 
 namespace tutti {
@@ -60,14 +59,6 @@ inline std::optional<ip_group_token> read_group_token(std::span<const std::byte>
   const bool may_answer = t.from != 0 && t.from < 0xe0000000 && t.from_port != 0;  // one host
   if (t.magic != ip_group_token::expected_magic || !is_group || !may_answer) return std::nullopt;
   return t;
-}
-
-inline std::uint64_t check_of(const datagram_head& head, std::span<const std::byte> payload,
-                              const siphash_key& key) noexcept {
-  siphash h(key);
-  h.add({reinterpret_cast<const std::byte*>(&head), offsetof(datagram_head, check)});
-  h.add(payload);
-  return h.value();
 }
 
 // False: not one of this group. What is cheap to see is looked at first: a stranger's datagrams should cost little.

@@ -274,7 +274,7 @@ status ip_multicast::listen_for_hello(group& g, ip_endpoint creator, rank_t crea
     const time_point t = now();
     if (t >= end || (answers >= answers_without_hello && t - start >= least_asking)) break;
     if (t >= look) {
-      if (status dead = first_death(g.members, rank_, creator_rank, health_); !dead.ok())
+      if (status dead = trouble_of(g.members, rank_, creator_rank, health_); !dead.ok())
         return dead.during("joining a multicast group");
       look = t + between_health;
     }

@@ -1,10 +1,10 @@
 #include "core/router_multicast.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cstring>
 #include <set>
+
+#include "core/random.h"
 
 namespace tutti {
 namespace {
@@ -115,7 +115,7 @@ result<multicast::group_id> router_multicast::create(const rank_map& members, st
   auto g = std::make_unique<group>();
   token_head head;
   head.creator = self_;
-  if (::getrandom(&head.name, sizeof head.name, 0) != sizeof head.name || head.name == 0)
+  if (!draw(head.name) || head.name == 0)
     return status{errc::no_resource, "no random name for a multicast group"};
   g->name = head.name, g->mixed = who.mixed, g->leads = who.mixed, g->leader = self_, g->mates = who.mates.size() - 1;
   std::vector<std::byte> inner, outer;

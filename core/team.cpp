@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/first_death.h"
 #include "core/hash.h"
 #include "core/listing.h"
 #include "core/ops.h"
@@ -23,6 +24,12 @@ std::vector<std::byte> pack(const member_blob& head, std::span<const std::byte> 
   std::memcpy(out.data(), &head, sizeof head);
   std::copy(key.begin(), key.end(), out.begin() + sizeof head);
   return out;
+}
+
+// Collective calls that do not belong together exchange blobs of other sizes.
+status called_another(rank_t r, const char* during) {
+  return {errc::protocol, std::string{during} + ": rank " + std::to_string(r) +
+                              " called something else; all members must make the same collective calls in the same order", r};
 }
 
 // In a poison word: that rank is there, but not all that went to or from it has arrived.
@@ -103,6 +110,7 @@ result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t ind
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     const auto blob = (**blobs)[members_.index_of(members[i])];
     member_blob other;
+    if (blob.size() < sizeof other) return called_another(members[i], "making a team");
     std::memcpy(&other, blob.data(), sizeof other);
     if (other.list != head.list)
       return status(errc::invalid,
@@ -167,7 +175,9 @@ result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, 
   std::vector<std::pair<std::int32_t, std::uint32_t>> group;  // key, index
   for (std::uint32_t i = 0; i < size(); ++i) {
     choice c;
-    std::memcpy(&c, (**all)[i].data(), sizeof c);
+    const auto theirs = (**all)[i];
+    if (theirs.size() != sizeof c) return called_another(rank_of(i), "splitting a team");
+    std::memcpy(&c, theirs.data(), sizeof c);
     if (c.color == color && color >= 0) group.emplace_back(c.key, i);
   }
   std::sort(group.begin(), group.end());
@@ -204,18 +214,12 @@ status team::as_reported(rank_t rank, bool still_lives) const {
 // death by itself within n looks.
 status team::look(rank_t awaited) noexcept {
   if (const status& s = health(); !s.ok()) return s;
-  status left;  // whoever is awaited may have left because another died: then the death is told
-  const auto dead = [&](rank_t r) {
-    status s = job_.net().health(r);
-    if (s.native() != peer_left) return s;
-    if (r == awaited) left = std::move(s);
-    return status{};
-  };
-  status s;
-  if (awaited != no_rank) s = dead(awaited);
-  for (std::uint32_t d = 1; s.ok() && d < size(); d *= 2) s = dead(rank_of((index_ + d) % size()));
-  if (s.ok() && size() > 1) s = dead(rank_of((index_ + 1 + looks_++ % (size() - 1)) % size()));
-  if (s.ok()) s = std::move(left);
+  const auto health_of = [this](rank_t r) { return job_.net().health(r); };
+  first_death search(awaited, health_of);
+  bool found = awaited != no_rank && search.found(awaited);
+  for (std::uint32_t d = 1; !found && d < size(); d *= 2) found = search.found(rank_of((index_ + d) % size()));
+  if (!found && size() > 1) search.found(rank_of((index_ + 1 + looks_++ % (size() - 1)) % size()));
+  status s = std::move(search).told();
   if (!s.ok()) fail(s);
   return s;
 }

@@ -13,10 +13,10 @@
 //
 // A message that was recorded and is sent again has the right check and an old number, and receive() drops it.
 #pragma once
-#include <cstddef>
+#include <array>
 #include <span>
 
-#include "core/siphash.h"
+#include "core/authentication.h"
 #include "providers/messages/wire.h"
 
 namespace tutti::messages {
@@ -30,13 +30,6 @@ inline siphash_key key_between(const siphash_key& job, rank_t origin, rank_t tar
     derived[half] = h.value();
   }
   return derived;
-}
-
-inline std::uint64_t check_of(const message& m, std::span<const std::byte> payload, const siphash_key& key) noexcept {
-  siphash h(key);
-  h.add({reinterpret_cast<const std::byte*>(&m), offsetof(message, check)});
-  h.add(payload);
-  return h.value();
 }
 
 }  // namespace tutti::messages

@@ -4,7 +4,6 @@
 #include <netinet/tcp.h>
 #include <linux/errqueue.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +11,8 @@
 #include <cerrno>
 #include <fstream>
 #include <utility>
+
+#include "core/random.h"
 
 namespace tutti::messages {
 namespace {
@@ -117,7 +118,7 @@ void lifeline::listen(std::uint32_t peers, std::uint32_t only) {
   here_.place = place_of_this_process(ip_interfaces());
   if (only && !keep_one(here_.place, only)) only = 0;
   if (peers > kept || here_.place.count == 0) return;
-  if (::getrandom(here_.key.data(), sizeof here_.key, 0) != sizeof here_.key) return;
+  if (!draw(here_.key)) return;
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   end_by_reset(listener_, true);
   sockaddr_in own = socket_address(only ? only : INADDR_ANY, 0);

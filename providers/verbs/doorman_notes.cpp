@@ -101,7 +101,7 @@ void doorman::send(link& l, note_kind kind) noexcept {
   } else {
     n.wants_answer = kind == note_kind::ping;
   }
-  n.check = check_of(n, l.rank, at_.key);
+  n.check = check_for(l.rank, n, at_.key);
   ibv_sge sge{reinterpret_cast<std::uint64_t>(&n), sizeof n, 0};
   ibv_send_wr wr{}, *bad = nullptr;
   wr.wr_id = is_send, wr.sg_list = &sge, wr.num_sge = 1;
@@ -111,7 +111,7 @@ void doorman::send(link& l, note_kind kind) noexcept {
 }
 
 void doorman::hear(const note& n) noexcept {
-  if (n.check != check_of(n, at_.rank, at_.key)) {
+  if (n.check != check_for(at_.rank, n, at_.key)) {
     rejected_.fetch_add(1, std::memory_order_relaxed);
     return;
   }

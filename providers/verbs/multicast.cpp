@@ -121,7 +121,7 @@ result<multicast::group_id> verbs_multicast::join(const rank_map& members, std::
     if (at_.drive()) continue;
     if (now() >= look) {
       look = now() + between_health;
-      if (status dead = first_death(members, at_.rank, t->creator, at_.health); !dead.ok()) {
+      if (status dead = trouble_of(members, at_.rank, t->creator, at_.health); !dead.ok()) {
         leave(*entered);
         return dead.during("joining a multicast group");
       }

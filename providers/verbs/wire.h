@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "core/bootstrap.h"
-#include "core/siphash.h"
+#include "core/authentication.h"
 #include "providers/messages/lifeline.h"
 
 namespace tutti::verbs {
 
-inline constexpr std::uint32_t wire_version = 4;
+inline constexpr std::uint32_t wire_version = 5;
 
 using gid_bytes = std::array<std::byte, 16>;
 
@@ -56,7 +56,6 @@ enum class note_kind : std::uint8_t {
 };
 
 struct note {
-  std::uint64_t check = 0;           // of the rest and of whom it is for, by the job's key: nobody else is heard
   std::uint32_t version = wire_version;
   std::uint32_t origin = 0;          // job rank
   note_kind kind{};
@@ -68,14 +67,13 @@ struct note {
   std::uint32_t qpn = 0;
   std::uint32_t psn = 0;
   std::uint32_t padding = 0;
+  std::uint64_t check = 0;           // of all that stands before it and of whom it is for, by the job's key
 };
 static_assert(sizeof(note) == 40);
 
-inline std::uint64_t check_of(const note& n, rank_t target, const siphash_key& key) noexcept {
-  siphash h(key);
-  h.add({reinterpret_cast<const std::byte*>(&n) + sizeof n.check, sizeof n - sizeof n.check});
-  h.add(std::as_bytes(std::span{&target, 1}));
-  return h.value();
+// Rank `target` hears no other notes than those with this check.
+inline std::uint64_t check_for(rank_t target, const note& n, const siphash_key& key) noexcept {
+  return check_of(n, std::as_bytes(std::span{&target, 1}), key);
 }
 
 // What the adapter compares before it hands a note on. It travels with every note, so it is no proof.

@@ -93,9 +93,8 @@ scene sync_after_end 'bsp_sync: called after bsp_end'
 scene aborts "bsp_abort: process $last: tired at 42"
 scene aborts_null "bsp_abort: process $last: no reason given"
 scene gives_up "bsp_abort: process $last: weary of 43"
-# One call, one line, whether the launcher hears of the call or of the process's end first. (Not where libfabric's libraries
-# catch SIGTERM and call exit.)
-if [ "$launcher" = tutti ] && [ "${TUTTI_PROVIDER:-shm}" = shm ]; then
+# One call, one line, whether the launcher hears of the call or of the process's end first.
+if [ "$launcher" = tutti ]; then
   for name in aborts aborts aborts aborts aborts gives_up put_pid; do
     scene "$name"
     case " ${only:-$name} " in *" $name "*) ;; *) continue ;; esac

@@ -272,3 +272,20 @@ BOOST_AUTO_TEST_CASE(lists_that_make_no_team_are_refused) {
     env.barrier();
   });
 }
+
+// Of what peers send no more is read than came.
+BOOST_AUTO_TEST_CASE(other_calls_than_the_peers_are_told) {
+  run_ranks({"shm"}, 3, [&](rank_env& env) {
+    auto j = open_job(env);
+    auto world = take(communicator::world(*j, {}), "world");
+    const auto told = [&](const char* name, auto&& call) {
+      if (env.rank == 0) return (void)take(world->group().exchange({}), "exchange");
+      const status s = call().error();
+      require(s.code() == errc::protocol && s.peer() == 0 && std::string(s.text()).find("rank 0") != std::string::npos, name);
+    };
+    told("split", [&] { return world->split(0, 0, {}); });
+    told("create", [&] { return world->create(std::vector<std::uint32_t>{0, 1, 2}, {}); });
+    require(world->barrier().enter(), "the team still works");
+    env.barrier();
+  });
+}

@@ -1,39 +1,20 @@
-/* A rank of a job in which ranks are ended at any moment (random_deaths.c). Usage: mortal SCENE BOOK
+/* A rank of a job in which ranks are ended at any moment (random_deaths.cpp). Usage: mortal SCENE BOOK
  * Does over and over what the scene says, until a call tells that a rank has ended or the book says that it is enough. */
-#include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <tutti.h>
 
 #include "tests/failure/book.h"
+#include "tests/failure/rank.h"
 #include "tests/harness/waited.h"
 
 static struct book *book;
 static struct book_rank *mine;
 static tutti_t job;
 static const char *where = "tutti_init";
-
-static uint64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static int descriptors(void) {
-  int n = 0;
-  DIR *d = opendir("/proc/self/fd");
-  while (readdir(d)) ++n;
-  closedir(d);
-  return n;
-}
 
 static void exit_now(int signal) {
   (void)signal;
@@ -122,12 +103,8 @@ static void again(void) {
 
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
-  const int file = open(argv[2], O_RDWR | O_CLOEXEC);
-  book = mmap(NULL, book_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (file < 0 || book == MAP_FAILED) return 2;
-  close(file);
-  const struct rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);
+  if ((book = map_book(argv[2], book_bytes)) == NULL) return 2;
+  leave_no_core();
   signal(SIGUSR1, exit_now);
   const char *rank = getenv("PMIX_RANK");
   if (!rank || atoi(rank) >= book_ranks) return 2;

@@ -65,7 +65,7 @@ void messages_come(bool reorders, std::span<const std::byte> rest) {
     if (m.region == 1) m.region = r.region;
     if (m.signal_region == 1) m.signal_region = r.region;
     if (how & 8) m.sequence = r.next[origin]++;
-    if (how & 4) m.origin = origin, m.check = messages::check_of(m, {}, messages::key_between(r.key, origin, 0));
+    if (how & 4) m.origin = origin, m.check = check_of(m, {}, messages::key_between(r.key, origin, 0));
     const std::unique_ptr<std::byte[]> copy{new std::byte[payload.size()]};  // of the payload's own length
     if (!payload.empty()) std::memcpy(copy.get(), payload.data(), payload.size());
     r.messages().receive(std::as_bytes(std::span{&m, 1}).first(header.size()), {copy.get(), payload.size()});

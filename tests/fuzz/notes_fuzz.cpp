@@ -136,7 +136,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       rest = rest.subspan(bytes);
       n.version = verbs::wire_version;
       if (n.origin != 1) n.origin |= ~std::uint32_t{3};  // rank 2 is not spoken for
-      n.check = verbs::check_of(n, 0, {});
+      n.check = verbs::check_for(0, n, {});
       from.send(std::as_bytes(std::span{&n, 1}).first(std::max<std::size_t>(bytes, 1)));
       while (fake::datagrams_unread("rank0")) s.drive();
       s.drive();

@@ -89,7 +89,7 @@ struct lone_rank {
   messages::message from(rank_t origin, messages::message m) {
     m.origin = origin;
     if (!m.sequence) m.sequence = next[origin]++;
-    m.check = messages::check_of(m, {}, messages::key_between(key, origin, 0));
+    m.check = check_of(m, {}, messages::key_between(key, origin, 0));
     return m;
   }
   void bring(const messages::message& m, std::span<const std::byte> payload = {}) {

@@ -95,13 +95,13 @@ BOOST_AUTO_TEST_CASE(a_message_to_or_from_another_is_none_of_mine) {
   lone_rank r;
   message m = put_of(r, 0);
   m.sequence = 1, m.origin = 1;
-  m.check = messages::check_of(m, {}, messages::key_between(r.key, 1, 2));  // to rank 2
+  m.check = check_of(m, {}, messages::key_between(r.key, 1, 2));  // to rank 2
   r.bring(m, payload);
-  m.check = messages::check_of(m, {}, messages::key_between(r.key, 0, 1));  // what I sent, come back
+  m.check = check_of(m, {}, messages::key_between(r.key, 0, 1));  // what I sent, come back
   r.bring(m, payload);
-  m.origin = 0, m.check = messages::check_of(m, {}, messages::key_between(r.key, 0, 0));
+  m.origin = 0, m.check = check_of(m, {}, messages::key_between(r.key, 0, 0));
   r.bring(m, payload);
-  m.origin = lone_rank::size, m.check = messages::check_of(m, {}, messages::key_between(r.key, lone_rank::size, 0));
+  m.origin = lone_rank::size, m.check = check_of(m, {}, messages::key_between(r.key, lone_rank::size, 0));
   r.bring(m, payload);
   BOOST_TEST(r.messages().rejected() == 4u);
   BOOST_TEST(untouched(r));
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(payloads_are_covered_where_datagrams_can_be_forged) {
   lone_rank r{t};
   message m = put_of(r, 0);
   m.sequence = 1, m.origin = 1;
-  m.check = messages::check_of(m, payload, messages::key_between(r.key, 1, 0));
+  m.check = check_of(m, payload, messages::key_between(r.key, 1, 0));
   const std::uint64_t six = 6;
   r.bring(m, std::as_bytes(std::span{&six, 1}));
   BOOST_TEST(r.messages().rejected() == 1u);

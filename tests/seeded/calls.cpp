@@ -1,28 +1,22 @@
-// The system calls of the machine's processes. Outside of them each is the kernel's own.
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
+// The system calls of the machine's processes, but for those upon sockets (sockets.cpp) and those that wait (waits.cpp).
+// Outside of these processes each is the kernel's own.
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 #include <fcntl.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
 #include "core/ip_interface.h"
-#include "tests/seeded/machine.h"
-#include "tests/seeded/sockets.h"
+#include "tests/seeded/calls.h"
 
 namespace tutti::test {
 namespace {
@@ -30,27 +24,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr nanoseconds epoch_of_clock = std::chrono::hours{1};  // what the machine's clock shows at its start
-
-struct epoll : object {
-  struct item {
-    std::weak_ptr<object> what;
-    epoll_event event;
-    std::uint64_t seen;
-  };
-  std::map<int, item> items;
-  static bool ready(const item& i) {
-    const auto o = i.what.lock();
-    return o && (i.event.events & EPOLLET ? o->events != i.seen : o->readable());
-  }
-  bool readable() const override {
-    return std::any_of(items.begin(), items.end(), [](const auto& i) { return ready(i.second); });
-  }
-};
-
-struct timer : object {
-  nanoseconds ends{0};  // 0: none
-  bool readable() const override { return ends.count() && world->now() >= ends; }
-};
 
 struct pid_object : object {
   process* of = nullptr;
@@ -72,27 +45,6 @@ struct text_file : object {
   std::string text;
   std::size_t at = 0;
 };
-
-template <class T>
-std::shared_ptr<T> find_as(int fd) {
-  return std::dynamic_pointer_cast<T>(world->find(fd));
-}
-
-int failed(int error) noexcept {
-  errno = error;
-  return -1;
-}
-
-template <class T>
-int open_new(const std::function<void(T&)>& set) {
-  std::shared_ptr<T> made;
-  {
-    const in_kernel k;
-    made = std::make_shared<T>();
-    set(*made);
-  }
-  return world->open(std::move(made));
-}
 
 // What the running process names as /proc/<pid>/fd/<fd>, or null.
 process* owner_of(int pid, int fd) {
@@ -133,17 +85,6 @@ long futex(std::uint32_t* word, int what, std::uint32_t value, const timespec* u
   return 0;
 }
 
-// Until one of them is readable, or for so long; -1 ms: for ever.
-// Nothing of the kernel's is held meanwhile: the process may be killed here.
-void wait_for(const std::vector<int>& fds, nanoseconds longest) {
-  const bool ready = std::any_of(fds.begin(), fds.end(), [](int fd) {
-    const auto o = world->find(fd);
-    return o && o->readable();
-  });
-  if (ready || longest == 0ns) world->step();
-  else world->wait(fds, world->now() + (longest < 0ns ? std::chrono::hours{1} : longest));
-}
-
 }  // namespace
 }  // namespace tutti::test
 
@@ -158,7 +99,6 @@ void* __real_mmap(void*, std::size_t, int, int, int, off_t);
 int __real_munmap(void*, std::size_t);
 long __real_syscall(long, ...);
 pid_t __real_getpid();
-int __real_poll(pollfd*, nfds_t, int);
 int __real_usleep(useconds_t);
 int __real_fstat(int, struct stat*);
 int __real_stat(const char*, struct stat*);
@@ -262,13 +202,7 @@ long __wrap_syscall(long number, ...) {
   process* of = world->by_pid(static_cast<int>(a[0]));
   if (!of || of->gone) return failed(ESRCH);
   if (world->random.one_in(world->no_pidfd_one_in)) return failed(EMFILE);  // once it is found, as Linux does
-  std::shared_ptr<pid_object> made;
-  {
-    const in_kernel k;
-    made = std::make_shared<pid_object>();
-    made->of = of;
-  }
-  return world->open(made);
+  return open_new<pid_object>([&](pid_object& p) { p.of = of; });
 }
 
 int __wrap_usleep(useconds_t t) {
@@ -370,224 +304,6 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const iovec* mine, unsigned long n, c
 
 ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* mine, unsigned long n, const iovec* its, unsigned long, unsigned long) {
   return between(pid, mine, n, its, false);
-}
-
-// --- epoll, timers, poll
-
-int __wrap_epoll_create1(int) {
-  world->step();
-  std::shared_ptr<object> made;
-  {
-    const in_kernel k;
-    made = std::make_shared<epoll>();
-  }
-  return world->open(made);
-}
-
-int __wrap_epoll_ctl(int fd, int what, int which, epoll_event* event) {
-  world->step();
-  const auto e = find_as<epoll>(fd);
-  const auto o = world->find(which);
-  if (!e || !o) return failed(EBADF);
-  const in_kernel k;
-  const auto found = e->items.find(which);
-  const bool there = found != e->items.end() && !found->second.what.expired();
-  if (what == EPOLL_CTL_DEL) {
-    if (!there) return failed(ENOENT);
-    e->items.erase(found);
-    return 0;
-  }
-  if (what == EPOLL_CTL_ADD && there) return failed(EEXIST);
-  if (std::dynamic_pointer_cast<pid_object>(o) && world->random.one_in(2 * world->no_pidfd_one_in)) return failed(ENOMEM);
-  e->items[which] = {o, *event, o->events - o->readable()};
-  return 0;
-}
-
-int __wrap_epoll_wait(int fd, epoll_event* out, int most, int timeout_ms) {
-  wait_for({fd}, std::chrono::milliseconds{timeout_ms});
-  const auto e = find_as<epoll>(fd);
-  if (!e) return failed(EBADF);
-  int n = 0;
-  const in_kernel k;
-  for (auto i = e->items.begin(); i != e->items.end();) {
-    const auto o = i->second.what.lock();
-    if (!o) {
-      i = e->items.erase(i);
-      continue;
-    }
-    if (n < most && epoll::ready(i->second)) {
-      i->second.seen = o->events;
-      out[n++] = i->second.event;
-    }
-    ++i;
-  }
-  return n;
-}
-
-int __wrap_timerfd_create(int, int) {
-  world->step();
-  std::shared_ptr<object> made;
-  {
-    const in_kernel k;
-    made = std::make_shared<timer>();
-  }
-  return world->open(made);
-}
-
-int __wrap_timerfd_settime(int fd, int, const itimerspec* to, itimerspec*) {
-  world->step();
-  const auto t = find_as<timer>(fd);
-  if (!t) return failed(EBADF);
-  const nanoseconds in = std::chrono::seconds{to->it_value.tv_sec} + nanoseconds{to->it_value.tv_nsec};
-  t->ends = in.count() ? world->now() + in : 0ns;
-  if (in.count()) {
-    const in_kernel k;
-    world->at(t->ends, [] {});  // those who wait for it are looked at
-  }
-  return 0;
-}
-
-int __wrap_ppoll(pollfd* p, nfds_t n, const timespec* longest, const sigset_t*) {
-  std::vector<int> fds;
-  for (nfds_t i = 0; i < n; ++i) fds.push_back(p[i].fd);
-  wait_for(fds, longest ? std::chrono::seconds{longest->tv_sec} + nanoseconds{longest->tv_nsec} : nanoseconds{-1});
-  int ready = 0;
-  for (nfds_t i = 0; i < n; ++i) {
-    const auto o = world->find(p[i].fd);
-    p[i].revents = !o ? POLLNVAL : o->readable() ? POLLIN : 0;
-    ready += p[i].revents != 0;
-  }
-  return ready;
-}
-
-int __wrap_poll(pollfd* p, nfds_t n, int timeout_ms) {
-  if (!running) return __real_poll(p, n, timeout_ms);
-  const timespec t{timeout_ms / 1000, timeout_ms % 1000 * 1'000'000L};
-  return __wrap_ppoll(p, n, timeout_ms < 0 ? nullptr : &t, nullptr);
-}
-
-// --- sockets, those of liveness
-
-int __wrap_socket(int, int, int) {
-  world->step();
-  std::shared_ptr<object> made;
-  {
-    const in_kernel k;
-    made = std::make_shared<stream>();
-  }
-  return world->open(made);
-}
-
-int __wrap_bind(int, const sockaddr*, socklen_t) { return 0; }
-int __wrap_shutdown(int, int) { return 0; }
-
-int __wrap_setsockopt(int fd, int level, int name, const void* value, socklen_t) {
-  const auto s = level == SOL_SOCKET && name == SO_LINGER ? find_as<stream>(fd) : nullptr;
-  if (s) s->resets = static_cast<const linger*>(value)->l_onoff;
-  return 0;
-}
-
-int __wrap_listen(int fd, int) {
-  world->step();
-  const in_kernel k;
-  const auto found = k.caller().fakes.find(fd);
-  if (found == k.caller().fakes.end()) return failed(EBADF);
-  const auto l = std::make_shared<listener>();
-  l->host = k.caller().host, l->listens = true;
-  l->resets = std::static_pointer_cast<stream>(found->second)->resets;
-  bind_listener(l);
-  found->second = l;
-  return 0;
-}
-
-int __wrap_getsockname(int fd, sockaddr* to, socklen_t*) {
-  const auto l = find_as<listener>(fd);
-  if (!l) return failed(EBADF);
-  sockaddr_in a{};
-  a.sin_family = AF_INET, a.sin_port = htons(static_cast<std::uint16_t>(l->port));
-  std::memcpy(to, &a, sizeof a);
-  return 0;
-}
-
-int __wrap_connect(int fd, const sockaddr* to, socklen_t) {
-  world->step();
-  const auto s = find_as<stream>(fd);
-  if (!s) return failed(EBADF);
-  sockaddr_in a;
-  std::memcpy(&a, to, sizeof a);
-  const in_kernel k;
-  connect_stream(s, static_cast<int>(ntohl(a.sin_addr.s_addr) & 0xff) - 1, ntohs(a.sin_port));
-  return failed(EINPROGRESS);
-}
-
-int __wrap_accept4(int fd, sockaddr*, socklen_t*, int) {
-  world->step();
-  const auto l = find_as<listener>(fd);
-  if (!l) return failed(EBADF);
-  if (l->waiting.empty()) return failed(EAGAIN);
-  std::shared_ptr<stream> mine;
-  {
-    const in_kernel k;
-    mine = std::make_shared<stream>();
-    mine->now = stream::state::standing;
-    mine->resets = l->resets;
-    mine->other = l->waiting.front();
-    l->waiting.pop_front();
-  }
-  return world->open(mine);
-}
-
-ssize_t __wrap_send(int fd, const void* what, std::size_t bytes, int) {
-  world->step();
-  const auto s = find_as<stream>(fd);
-  if (!s) return failed(EBADF);
-  const in_kernel k;
-  if (const auto o = s->other.lock()) {
-    const auto* from = static_cast<const std::byte*>(what);
-    world->at(world->now() + world->random.time(3ms), [o, sent = std::vector<std::byte>(from, from + bytes)] {
-      o->arrived.insert(o->arrived.end(), sent.begin(), sent.end());
-      ++o->events;
-    });
-  }
-  return static_cast<ssize_t>(bytes);
-}
-
-ssize_t __wrap_recv(int fd, void* to, std::size_t most, int) {
-  world->step();
-  const auto s = find_as<stream>(fd);
-  if (!s) return failed(EBADF);
-  const in_kernel k;
-  if (!s->arrived.empty()) {
-    const std::size_t n = std::min(most, s->arrived.size());
-    std::memcpy(to, s->arrived.data(), n);
-    s->arrived.erase(s->arrived.begin(), s->arrived.begin() + static_cast<std::ptrdiff_t>(n));
-    return static_cast<ssize_t>(n);
-  }
-  if (s->error) return failed(std::exchange(s->error, 0));
-  if (s->now == stream::state::ended_by_peer || s->now == stream::state::closed) return 0;
-  return failed(EAGAIN);
-}
-
-ssize_t __wrap_recvmsg(int, msghdr*, int) { return failed(EAGAIN); }
-
-int __wrap_getsockopt(int fd, int level, int name, void* to, socklen_t*) {
-  const auto s = find_as<stream>(fd);
-  if (!s) return failed(EBADF);
-  if (level == SOL_SOCKET && name == SO_ERROR) {
-    const int error = std::exchange(s->error, 0);
-    std::memcpy(to, &error, sizeof error);
-    return 0;
-  }
-  if (level != IPPROTO_TCP || name != TCP_INFO) return failed(ENOPROTOOPT);
-  tcp_info info{};
-  switch (s->now) {
-    case stream::state::connecting: info.tcpi_state = TCP_SYN_SENT; break;
-    case stream::state::standing: info.tcpi_state = TCP_ESTABLISHED; break;
-    case stream::state::ended_by_peer: info.tcpi_state = TCP_CLOSE_WAIT; break;
-    default: info.tcpi_state = TCP_CLOSE;
-  }
-  std::memcpy(to, &info, sizeof info);
-  return 0;
 }
 
 }  // extern "C"

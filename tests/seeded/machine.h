@@ -1,5 +1,6 @@
 // Processes of several hosts in one: each a fiber with its own descriptors, mappings and heap, on one virtual clock. The
-// product's sources run in them unchanged; the system calls that they make are those of calls.cpp, by the linker's --wrap.
+// product's sources run in them unchanged; the system calls that they make are those of calls.cpp,
+// sockets.cpp and waits.cpp, by the linker's --wrap.
 //
 // Exactly one fiber runs at a time. It gives way only inside a system call or a call of its fabric (machine::step()), for a
 // stretch of virtual time that the seed draws: mostly a microsecond, sometimes what a scheduler of the kernel would keep it

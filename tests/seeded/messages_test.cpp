@@ -1,8 +1,6 @@
 // providers/messages under a seeded scheduler.
 #include "tests/seeded/fabric.h"
 #include "tests/seeded/seeds.h"
-#include "tests/seeded/sockets.h"
-#include "tests/seeded/workload.h"
 
 using namespace tutti;
 using namespace tutti::test;
@@ -10,11 +8,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-bool passes(std::uint64_t seed, bool trace) {
-  machine m{seed};
-  m.tracing = trace;
-  forget_sockets();
-  dice d{seed + 77};
+bool passes(std::uint64_t seed, machine& m, dice& d) {
   fabric_knobs k;
   k.traits.name = "seeded";
   k.traits.piece_bytes = d.one_in(2) ? 64 : 4096;
@@ -43,7 +37,7 @@ bool passes(std::uint64_t seed, bool trace) {
   t.has_spares = !k.reaches;  // an adapter ends the connection where memory is gone
   t.own_windows = d.one_in(3);
   t.start();
-  return report(seed, t.run());
+  return t.run();
 }
 
 }  // namespace

@@ -6,15 +6,21 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/seeded/sockets.h"
 #include "tests/seeded/workload.h"
 
 namespace tutti::test {
 
-// What a failed trial says.
-inline bool report(std::uint64_t seed, bool passed) {
-  if (passed) return true;
+// A trial on a machine of its own, and what it says when it fails.
+template <class Passes>
+bool passes_with(std::uint64_t seed, bool trace, Passes&& passes) {
+  machine m{seed};
+  m.tracing = trace;
+  forget_sockets();
+  dice d{seed + 77};
+  if (passes(seed, m, d)) return true;
   std::printf("seed %llu failed:\n", static_cast<unsigned long long>(seed));
-  for (const auto& c : world->complaints()) std::printf("  %s\n", c.c_str());
+  for (const auto& c : m.complaints()) std::printf("  %s\n", c.c_str());
   std::fflush(stdout);
   return false;
 }
@@ -31,9 +37,9 @@ int run_seeds(int argc, char** argv, Passes&& passes) {
   }
   unsigned failed = 0;
   for (std::uint64_t s = first; s < first + seeds && failed < 10; ++s)
-    if (!passes(s, trace)) {
+    if (!passes_with(s, trace, passes)) {
       ++failed;
-      if (!trace && failed == 1) passes(s, true);
+      if (!trace && failed == 1) passes_with(s, true, passes);
     }
   std::printf("%llu seeds from %llu, %u failed\n", static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(first), failed);
   return failed != 0;

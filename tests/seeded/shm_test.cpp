@@ -8,10 +8,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-bool passes(std::uint64_t seed, bool trace) {
-  machine m{seed};
-  m.tracing = trace;
-  dice d{seed + 77};
+bool passes(std::uint64_t seed, machine& m, dice& d) {
   m.pause_one_in = d.one_in(2) ? 0 : 500 + d.below(4000);
   m.longest_pause = 100ms;
   if (d.one_in(3)) m.no_pidfd_one_in = 2 + d.below(4);
@@ -20,7 +17,7 @@ bool passes(std::uint64_t seed, bool trace) {
   t.own_windows = d.one_in(2);
   t.connected = [&t](rank_t a, rank_t b) { return t.met[a] < 0ns ? t.met[a] : t.met[b] < 0ns ? t.met[b] : std::max(t.met[a], t.met[b]); };
   t.start();
-  return report(seed, t.run());
+  return t.run();
 }
 
 }  // namespace

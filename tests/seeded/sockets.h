@@ -1,4 +1,4 @@
-// TCP between the machine's hosts, as far as one who only watches a connection can see it.
+// TCP between the machine's hosts, as far as one who only watches a connection can see it, and its system calls.
 #pragma once
 #include <deque>
 #include <memory>

@@ -36,14 +36,14 @@ BOOST_AUTO_TEST_CASE(each_bit_of_a_note_is_covered) {
   const siphash_key key{1, 2}, other{1, 3};
   verbs::note sound;
   sound.origin = 1, sound.kind = verbs::note_kind::bye;
-  const std::uint64_t check = verbs::check_of(sound, 0, key);
-  for (std::size_t bit = 8 * sizeof sound.check; bit < 8 * sizeof sound; ++bit) {
+  const std::uint64_t check = verbs::check_for(0, sound, key);
+  for (std::size_t bit = 0; bit < 8 * offsetof(verbs::note, check); ++bit) {
     verbs::note n = sound;
     reinterpret_cast<unsigned char*>(&n)[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
-    BOOST_TEST(verbs::check_of(n, 0, key) != check);
+    BOOST_TEST(verbs::check_for(0, n, key) != check);
   }
-  BOOST_TEST(verbs::check_of(sound, 2, key) != check);
-  BOOST_TEST(verbs::check_of(sound, 0, other) != check);
+  BOOST_TEST(verbs::check_for(2, sound, key) != check);
+  BOOST_TEST(verbs::check_for(0, sound, other) != check);
 }
 
 // A peer's goodbye comes by its queue pair, and may overtake the note that confirms that very queue pair. That note is then

@@ -1,36 +1,45 @@
 #include "tools/bsp_report/ledger_file.h"
 
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "tools/perf/numbers.h"
+
 namespace tutti::tools {
+
+ledger_file ledger_from_json(const std::string& text) {
+  ledger_file out;
+  const auto json = nlohmann::json::parse(text);
+  if (json.value("tutti_bsp_profile", 0) != 2)
+    throw std::runtime_error("it is no profile of a BSP program, or of another version of tutti");
+  out.program = json.at("program"), out.provider = json.at("provider"), out.processes = count<std::uint32_t>(json.at("processes"));
+  out.g_ns_per_byte = quantity(json.at("g_ns_per_byte")), out.l_ns = quantity(json.at("l_ns"));
+  out.dropped = count<std::uint64_t>(json.at("dropped"));
+  for (const auto& s : json.at("sites")) out.sites.push_back({s.at("module"), s.at("function"), count<std::uint64_t>(s.at("offset")), {}});
+  out.ways = json.at("ways");
+  for (const auto& s : json.at("supersteps")) {
+    superstep_record r{count<std::uint32_t>(s.at(0)), quantities(s.at(1)), quantities(s.at(2)), quantities(s.at(3)),
+                       quantities(s.at(4)), quantities(s.at(5)), count<std::uint32_t>(s.at(6))};
+    for (const auto* column : {&r.work, &r.sync, &r.sent, &r.received, &r.calls})
+      if (column->size() != out.processes) throw std::runtime_error("a superstep does not have a value for each process");
+    if (r.site >= out.sites.size()) throw std::runtime_error("a superstep names a site that is not listed");
+    if (r.way >= out.ways.size()) throw std::runtime_error("a superstep names a way of its infos that is not listed");
+    out.supersteps.push_back(std::move(r));
+  }
+  if (out.processes == 0 || out.supersteps.empty()) throw std::runtime_error("it has no supersteps");
+  return out;
+}
 
 ledger_file read_ledger(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error(path + " cannot be read; run the program with TUTTI_BSP_PROFILE=" + path);
-  ledger_file out;
   try {
-    const auto json = nlohmann::json::parse(in);
-    if (json.value("tutti_bsp_profile", 0) != 2)
-      throw std::runtime_error("it is no profile of a BSP program, or of another version of tutti");
-    out.program = json.at("program"), out.provider = json.at("provider"), out.processes = json.at("processes");
-    out.g_ns_per_byte = json.at("g_ns_per_byte"), out.l_ns = json.at("l_ns"), out.dropped = json.at("dropped");
-    for (const auto& s : json.at("sites")) out.sites.push_back({s.at("module"), s.at("function"), s.at("offset"), {}});
-    out.ways = json.at("ways");
-    for (const auto& s : json.at("supersteps")) {
-      superstep_record r{s.at(0), s.at(1), s.at(2), s.at(3), s.at(4), s.at(5), s.at(6)};
-      for (const auto* column : {&r.work, &r.sync, &r.sent, &r.received, &r.calls})
-        if (column->size() != out.processes) throw std::runtime_error("a superstep does not have a value for each process");
-      if (r.site >= out.sites.size()) throw std::runtime_error("a superstep names a site that is not listed");
-      if (r.way >= out.ways.size()) throw std::runtime_error("a superstep names a way of its infos that is not listed");
-      out.supersteps.push_back(std::move(r));
-    }
-    if (out.processes == 0 || out.supersteps.empty()) throw std::runtime_error("it has no supersteps");
+    return ledger_from_json({std::istreambuf_iterator<char>(in), {}});
   } catch (const std::exception& e) {
     throw std::runtime_error(path + ": " + e.what());
   }
-  return out;
 }
 
 }  // namespace tutti::tools

@@ -29,8 +29,9 @@ struct ledger_file {
   std::vector<superstep_record> supersteps;
 };
 
-// Throws std::runtime_error that names the file and what is wrong with it.
+// Throw std::runtime_error that says what is wrong, and names the file if there is one.
 ledger_file read_ledger(const std::string& path);
+ledger_file ledger_from_json(const std::string& text);
 
 // Names the sites by source file and line where the program has debug information and addr2line is there, else by
 // function or by module and offset.

@@ -48,9 +48,9 @@ range log_range(double low, double high) {
   // A tick must fall inside twice at least.
   const std::vector<double> steps = decades > 1.7 ? std::vector<double>{1} : decades > 0.7 ? std::vector<double>{1, 2, 5}
                                                   : std::vector<double>{1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9};
-  for (double decade = std::pow(10, std::floor(std::log10(r.low))); decade <= r.high; decade *= 10)
+  for (int e = static_cast<int>(std::floor(std::log10(r.low))); std::pow(10, e) <= r.high; ++e)
     for (const double s : steps)
-      if (decade * s >= r.low && decade * s <= r.high) r.ticks.push_back(decade * s);
+      if (const double at = std::pow(10, e) * s; at >= r.low && at <= r.high) r.ticks.push_back(at);
   return r;
 }
 
@@ -59,7 +59,8 @@ range linear_range(double low, double high) {
   const double raw = (high - low) / 4, power = std::pow(10, std::floor(std::log10(raw)));
   const double step = power * (raw / power > 5 ? 10 : raw / power > 2 ? 5 : raw / power > 1 ? 2 : 1);
   range r{std::floor(low / step) * step, std::ceil(high / step) * step, {}};
-  for (double t = r.low; t <= r.high + step / 2; t += step) r.ticks.push_back(std::fabs(t) < step / 1000 ? 0 : t);
+  const auto steps = std::lround((r.high - r.low) / step);  // each a tick, however little it is beside `low`
+  for (long i = 0; i <= steps; ++i) r.ticks.push_back(i == -std::lround(r.low / step) ? 0 : r.low + static_cast<double>(i) * step);
   return r;
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/bootstrap_pmix.h"
 #include "core/provider.h"
+#include "tools/perf/numbers.h"
 
 namespace tutti::tools {
 namespace {
@@ -66,17 +67,18 @@ json write_run(const perf_run& run) {
 
 perf_run read_run(const json& in) {
   perf_run out;
-  out.ranks = in.at("ranks"), out.nodes = in.at("nodes"), out.ranks_per_core = in.at("ranks_per_core");
+  out.ranks = count<std::uint32_t>(in.at("ranks")), out.nodes = count<std::uint32_t>(in.at("nodes"));
+  out.ranks_per_core = quantity(in.at("ranks_per_core"));
   out.left_out = read_pairs(in.at("left_out"));
   for (const auto& r : in.at("rows")) {
     measurement& m = out.rows.emplace_back();
-    m.lane = r.at("lane"), m.group = r.at("group"), m.name = r.at("name"), m.x = r.at("x");
+    m.lane = r.at("lane"), m.group = r.at("group"), m.name = r.at("name"), m.x = quantity(r.at("x"));
     const auto at = std::find(std::begin(axis_names), std::end(axis_names), r.at("along").get<std::string>());
     if (at == std::end(axis_names)) throw std::runtime_error("it has an unknown axis");
     m.along = static_cast<axis>(at - std::begin(axis_names));
     m.in = r.at("unit") == "us" ? unit::microseconds : unit::gigabytes_per_s;
-    m.median = r.at("median"), m.low = r.at("quartiles").at(0), m.high = r.at("quartiles").at(1);
-    m.chunks = r.at("chunks"), m.iterations = r.at("iterations_per_chunk"), m.chosen = r.at("chosen");
+    m.median = quantity(r.at("median")), m.low = quantity(r.at("quartiles").at(0)), m.high = quantity(r.at("quartiles").at(1));
+    m.chunks = count<std::uint64_t>(r.at("chunks")), m.iterations = count<int>(r.at("iterations_per_chunk")), m.chosen = r.at("chosen");
   }
   return out;
 }
@@ -128,6 +130,7 @@ report from_json(const std::string& text) {
     report out;
     for (const auto& [name, value] : in.at("machine").items()) out.machine.emplace_back(name, value.get<std::string>());
     for (const auto& run : in.at("runs")) out.runs.push_back(read_run(run));
+    if (out.runs.empty()) throw std::runtime_error("it has no runs");
     return out;
   } catch (const std::exception& e) {
     throw std::runtime_error(std::string("this is no report of `tutti perf --json`: ") + e.what());

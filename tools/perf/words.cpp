@@ -28,6 +28,7 @@ std::string short_bytes(double bytes) { return scaled(bytes, 1024, {"B", "KiB", 
 std::string short_time(double ns) { return scaled(ns, 1000, {"ns", "µs", "ms", "s"}); }
 
 std::string percent(double share) {
+  if (!std::isfinite(share)) return "-";  // of nothing
   char text[24];
   std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
   return text;

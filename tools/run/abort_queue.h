@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -17,6 +18,7 @@ class abort_queue {
     rank_t rank;
     int status;
     std::string text;
+    std::function<void()> answer;  // lets the caller of PMIx_Abort go on; once, by any thread
   };
   int fd() const noexcept { return wake_.get(); }  // readable when take() has something
   void push(call c) {

@@ -73,8 +73,8 @@ class job {
     auto here = machine::look();
     if (!here) return here.error();
     auto server = pmix_server::start(options_.ranks, folder_.path(), *here,
-                                     [queue = aborts_](rank_t r, int code, std::string text) {
-                                       queue->push({r, code, std::move(text)});
+                                     [queue = aborts_](rank_t r, int code, std::string text, std::function<void()> answer) {
+                                       queue->push({r, code, std::move(text), std::move(answer)});
                                      });
     if (!server) return server.error();
     server_ = *std::move(server);
@@ -221,11 +221,13 @@ class job {
   }
 
   void on_abort(const abort_queue::call& call) {
-    if (ending_) return;
-    if (!call.text.empty())  // empty: the rank has said why, as bsp_abort does
-      say("rank " + std::to_string(call.rank) + " ended the job with status " + std::to_string(call.status) + ": " + call.text);
-    fail(call.status ? call.status & 0xff : status_failure);
-    end_all(SIGTERM);
+    if (!ending_) {
+      if (!call.text.empty())  // empty: the rank has said why, as bsp_abort does
+        say("rank " + std::to_string(call.rank) + " ended the job with status " + std::to_string(call.status) + ": " + call.text);
+      fail(call.status ? call.status & 0xff : status_failure);
+      end_all(SIGTERM);
+    }
+    call.answer();
   }
 
   std::string describe(const rank_group::ended& dead) {

@@ -13,15 +13,16 @@
 #include <pmix.h>
 #include <pmix_server.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
 
+#include "core/random.h"
 #include "tools/run/own_connections.h"
 
 namespace tutti::run {
@@ -36,8 +37,8 @@ bool is_of_the_job(const pmix_proc_t* who) { return job_name == who->nspace && w
 
 // 128 bits of chance: whoever knows a job's name can connect as one of its ranks.
 result<std::string> draw_name() {
-  unsigned char chance[16];
-  if (getrandom(chance, sizeof chance, 0) != sizeof chance)
+  std::array<unsigned char, 16> chance;
+  if (!draw(chance))
     return status{errc::no_resource, std::string{"no random numbers to name the job by: "} + std::strerror(errno), no_rank,
                   errno};
   std::string name = "tutti-";
@@ -60,11 +61,14 @@ pmix_status_t finalized(const pmix_proc_t* who, void*, pmix_op_cbfunc_t, void*) 
   return PMIX_OPERATION_SUCCEEDED;
 }
 
+// Answered when the launcher has ended the others: they could see the caller end, and complain, before the launcher acts.
 pmix_status_t aborted(const pmix_proc_t* who, void*, int code, const char text[], pmix_proc_t*, size_t,
-                      pmix_op_cbfunc_t, void*) {
+                      pmix_op_cbfunc_t done, void* context) {
   if (!is_of_the_job(who)) return PMIX_ERR_NO_PERMISSIONS;
-  on_abort(who->rank, code, text ? text : "no reason given");
-  return PMIX_OPERATION_SUCCEEDED;
+  on_abort(who->rank, code, text ? text : "no reason given", [=] {
+    if (done) done(PMIX_SUCCESS, context);
+  });
+  return PMIX_SUCCESS;
 }
 
 pmix_status_t fence(const pmix_proc_t*, size_t, const pmix_info_t*, size_t, char* data, size_t bytes,

@@ -14,7 +14,7 @@ namespace tutti::run {
 class pmix_server {
  public:
   // Called on libpmix's thread: who asked for the end of the job, with which status and words.
-  using abort_handler = std::function<void(rank_t, int status, std::string text)>;
+  using abort_handler = std::function<void(rank_t, int status, std::string text, std::function<void()> answer)>;
 
   // Begins a job of `size` ranks; the server's files go to `folder`, which exists and is the caller's to remove.
   // One server in the life of a process, whose end is its end: leave by _Exit, since libpmix's thread is still there.
