@@ -1,5 +1,4 @@
 // `tutti bsp-report`: what the supersteps of a BSP program cost, from the file that TUTTI_BSP_PROFILE made it write.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -34,10 +33,10 @@ int show(const choices& c) {
   }
 }
 
-std::function<int()> declare(CLI::App& app) {
+std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
-  app.add_option("file", c->file, "what a program run with TUTTI_BSP_PROFILE=FILE wrote")->required();
-  app.add_option("-o,--html", c->html, "the page to write; default: FILE.html");
+  app.add("file", c->file, "what a program run with TUTTI_BSP_PROFILE=FILE wrote").required();
+  app.add("-o,--html", c->html, "the page to write; default: FILE.html");
   return [c] { return show(*c); };
 }
 

@@ -2,9 +2,7 @@
 #pragma once
 #include <functional>
 
-namespace CLI {
-class App;
-}
+#include "tools/options.h"
 
 namespace tutti::tools {
 
@@ -12,7 +10,7 @@ struct command {
   const char* name;
   const char* summary;  // one line
   // Declares options upon the subcommand and returns what to do once they are parsed; its result is the exit status.
-  std::function<int()> (*declare)(CLI::App&);
+  std::function<int()> (*declare)(options);
 };
 
 inline constexpr int usage_error = 2;  // exit status of a call that makes no sense

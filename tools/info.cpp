@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -131,21 +130,21 @@ int print_schedule(const choices& c) {
   return 0;
 }
 
-std::function<int()> declare(CLI::App& app) {
+std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
-  app.add_flag("--config", c->config, "every setting, its value and where that came from");
-  app.add_flag("--doctor", c->doctor, "what would keep a job from starting, with the mend");
-  app.add_option("--explain", c->about.topic, "how an algorithm is chosen: `barrier` or `broadcast`");
-  app.add_option("--schedule", c->schedule, "the steps of a barrier algorithm, by name");
-  app.add_option("--ranks", c->about.ranks, "for --explain and --schedule")->check(CLI::Range(1, 1000000));
-  app.add_option("--ranks-per-node", c->about.ranks_per_node, "the same; default: all on one node");
-  app.add_option("--provider", c->about.provider, "for --explain: over which provider; default shm");
-  app.add_option("--ranks-per-core", c->about.ranks_per_core, "for --explain; default: as a job of so many ranks would have here")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--bytes", c->about.bytes, "for --explain broadcast: sizes; default 8 B, 64 KiB, 1 MiB, 16 MiB")
-      ->delimiter(',')->transform(CLI::AsSizeValue(false));
-  app.add_option("--rank", c->rank, "for --schedule: whose steps");
-  app.add_option("--radix", c->radix, "for --schedule: radix or fan-in");
+  app.add("--config", c->config, "every setting, its value and where that came from");
+  app.add("--doctor", c->doctor, "what would keep a job from starting, with the mend");
+  app.add("--explain", c->about.topic, "how an algorithm is chosen: `barrier` or `broadcast`");
+  app.add("--schedule", c->schedule, "the steps of a barrier algorithm, by name");
+  app.add("--ranks", c->about.ranks, "for --explain and --schedule").between(1, 1000000);
+  app.add("--ranks-per-node", c->about.ranks_per_node, "the same; default: all on one node");
+  app.add("--provider", c->about.provider, "for --explain: over which provider; default shm");
+  app.add("--ranks-per-core", c->about.ranks_per_core, "for --explain; default: as a job of so many ranks would have here")
+      .above_zero();
+  app.add("--bytes", c->about.bytes, "for --explain broadcast: sizes; default 8 B, 64 KiB, 1 MiB, 16 MiB")
+      .by_commas().sizes();
+  app.add("--rank", c->rank, "for --schedule: whose steps");
+  app.add("--radix", c->radix, "for --schedule: radix or fan-in");
   return [c] {
     if (c->config) return print_config();
     if (c->doctor) return examine();

@@ -2,11 +2,9 @@
 // jobs of itself.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <set>
 
 #include "core/bootstrap_find.h"
 #include "core/provider.h"
@@ -145,37 +143,34 @@ int run(const choices& c) {
   return settings->launcher().pmix ? compare(c, *settings) : compare_in_jobs(c);
 }
 
-std::function<int()> declare(CLI::App& app) {
+std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
-  app.add_option("topic", c->topic, "nothing: barriers, broadcasts and one-sided operations; `barrier` or `broadcast`: "
+  app.add("topic", c->topic, "nothing: barriers, broadcasts and one-sided operations; `barrier` or `broadcast`: "
                  "those alone, broadcasts at more sizes")
-      ->check(CLI::IsMember(std::set<std::string>{"barrier", "broadcast"}));
-  app.add_option("-n,--ranks", c->ranks, "ranks to start, when not inside a job already: a job for each of 2,4,8 "
+      .one_of({"barrier", "broadcast"});
+  app.add("-n,--ranks", c->ranks, "ranks to start, when not inside a job already: a job for each of 2,4,8 "
                  "(default 4; with --html 2,4,8,16)");
-  app.add_option("--providers,--provider", c->providers, "name[:device],...; default: every one that works here")->delimiter(',');
-  app.add_option("--barrier", c->barrier, "only this algorithm, or `chosen`");
-  app.add_option("--fan-in", c->fan_in, "of the barriers that have one (or a radix): each of 2,4,8 or 1..15");
-  app.add_flag("--by-size", c->by_size, "put and get of 8 B to 4 MiB as well (part of --html)");
-  app.add_option("--seconds", c->seconds, "how long to measure in each job (default 20, 35 over sizes, 10 for barriers; "
+  app.add("--providers,--provider", c->providers, "name[:device],...; default: every one that works here").by_commas();
+  app.add("--barrier", c->barrier, "only this algorithm, or `chosen`");
+  app.add("--fan-in", c->fan_in, "of the barriers that have one (or a radix): each of 2,4,8 or 1..15");
+  app.add("--by-size", c->by_size, "put and get of 8 B to 4 MiB as well (part of --html)");
+  app.add("--seconds", c->seconds, "how long to measure in each job (default 20, 35 over sizes, 10 for barriers; "
                  "1.5 with --peers)");
-  app.add_option("--json", c->json, "write the numbers with their provenance to this file");
-  app.add_option("--html", c->html, "write a page with plots to this file; nothing else is needed to read it");
-  app.add_option("--from", c->from, "measure nothing: show what --json has written");
-  app.add_flag("--quiet", c->quiet, "no table, no progress line");
-  app.add_flag("--peers", c->peers, "the barrier against Open MPI, MPICH and libfabric's own (fi_barrier), at 2, 4, 8 and 16 ranks");
-  app.add_flag("--neighbour", c->neighbour, "with --peers' contestants while a busy stranger shares the machine");
-  app.add_option("--progress-to", c->progress_to)->group("");
+  app.add("--json", c->json, "write the numbers with their provenance to this file");
+  app.add("--html", c->html, "write a page with plots to this file; nothing else is needed to read it");
+  app.add("--from", c->from, "measure nothing: show what --json has written");
+  app.add("--quiet", c->quiet, "no table, no progress line");
+  app.add("--peers", c->peers, "the barrier against Open MPI, MPICH and libfabric's own (fi_barrier), at 2, 4, 8 and 16 ranks");
+  app.add("--neighbour", c->neighbour, "with --peers' contestants while a busy stranger shares the machine");
+  app.add("--progress-to", c->progress_to, "").hidden();
   const auto bsp = declare_bsp(app);
-  const CLI::App* const bsp_app = app.get_subcommand("bsp");
   const auto overlap = declare_overlap(app);
-  const CLI::App* const overlap_app = app.get_subcommand("overlap");
   const auto startup = declare_startup(app);
-  const CLI::App* const startup_app = app.get_subcommand("startup");
-  return [c, bsp, bsp_app, overlap, overlap_app, startup, startup_app] {
-    if (bsp_app->parsed()) return bsp();
-    if (overlap_app->parsed()) return overlap();
+  return [c, app, bsp, overlap, startup] {
+    if (app.chose("bsp")) return bsp();
+    if (app.chose("overlap")) return overlap();
     try {
-      if (startup_app->parsed()) return startup();
+      if (app.chose("startup")) return startup();
       return run(*c);
     } catch (const std::exception& e) {
       return complain(e.what());

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +31,7 @@ struct choices {
   double timeout = 0, grace = 2;
   bool tag = false, keep_going = false;
   std::vector<std::string> set;
-  const CLI::App* app = nullptr;
+  std::vector<std::string> program;
 };
 
 std::string value_or(const environment& all, std::string_view name, const char* otherwise) {
@@ -49,7 +48,7 @@ void open_standard_streams() {
 }
 
 int run(const choices& c) {
-  std::vector<std::string> program = c.app->remaining();
+  std::vector<std::string> program = c.program;
   if (program.empty()) return refuse("no program is named; write tutti run -n 4 ./program arguments");
   if (program[0].starts_with('-'))
     return refuse("unknown option " + program[0] + "; `tutti run --help` lists them, the program's own come after it");
@@ -91,21 +90,23 @@ int run(const choices& c) {
   std::_Exit(run::run_job(o));  // nothing is buffered here, and libpmix's thread must not see the statics go
 }
 
-std::function<int()> declare(CLI::App& app) {
+std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
-  c->app = &app;
-  app.prefix_command();  // what follows the program's name is the program's
-  app.add_option("-n", c->ranks, "number of ranks")->capture_default_str();
-  app.add_option("--bind", c->bind, "bind rank i to the i-th core; auto: if there is a core for each rank")
-      ->check(CLI::IsMember({"auto", "core", "none"}))->capture_default_str();
-  app.add_option("--timeout", c->timeout, "end the job after so many seconds, exit status 124");
-  app.add_option("--grace", c->grace, "seconds between asking ranks to end and killing them")->capture_default_str();
-  app.add_flag("--tag-output", c->tag, "put [rank] before each line of output");
-  app.add_flag("--keep-going", c->keep_going, "let the other ranks run on when one dies");
-  app.add_option("-x", c->set, "NAME=VALUE in the environment of the ranks; may be repeated")->allow_extra_args(false);
+  app.program_follows();
+  app.add("-n", c->ranks, "number of ranks").shows_default();
+  app.add("--bind", c->bind, "bind rank i to the i-th core; auto: if there is a core for each rank")
+      .one_of({"auto", "core", "none"}).shows_default();
+  app.add("--timeout", c->timeout, "end the job after so many seconds, exit status 124");
+  app.add("--grace", c->grace, "seconds between asking ranks to end and killing them").shows_default();
+  app.add("--tag-output", c->tag, "put [rank] before each line of output");
+  app.add("--keep-going", c->keep_going, "let the other ranks run on when one dies");
+  app.add("-x", c->set, "NAME=VALUE in the environment of the ranks; may be repeated").one_each();
   app.footer("Exit status: of the first rank that failed (128 + N for signal N); 124 timeout, 126 or 127 the program\n"
              "cannot run or be found, 2 a call that makes no sense.");
-  return [c] { return run(*c); };
+  return [c, app] {
+    c->program = app.program();
+    return run(*c);
+  };
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // `tutti sim`: the barriers of a job with far more ranks than there are machines at hand, on a simulated fabric.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -101,29 +100,29 @@ int simulate(choices& c) {
   return failed;
 }
 
-std::function<int()> declare(CLI::App& app) {
+std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
   sim::parameters& m = c->machine;
   m.ranks = 10000;
-  app.add_option("-n,--ranks", m.ranks, "virtual ranks; a few KiB of memory each (default 10000)")
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--barrier", c->barrier, "all, auto (what a job would choose), or as TUTTI_BARRIER: name[:radix]");
-  app.add_option("--radix", c->radix, "radix or fan-in, where the algorithm takes one")->check(CLI::Range(1, 1024));
-  app.add_option("--epochs", c->epochs, "barriers, one after the other (default 10)")->check(CLI::Range(1, 1000000));
-  app.add_option("--seed", m.seed, "equal seeds give equal runs");
-  app.add_option("--jitter", m.jitter, "messages take up to this many latencies longer, and overtake each other")
-      ->check(CLI::Range(0.0, 1000.0));
-  app.add_option("--loss", m.mcast_loss, "probability that a receiver loses a datagram")->check(CLI::Range(0.0, 0.9));
-  app.add_option("--ranks-per-node", m.ranks_per_node, "consecutive ranks share a node (default 1)")
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--latency", m.cost.latency_us, "L between nodes, us (default 1)")->check(CLI::Range(0.0, 1e6));
-  app.add_option("--overhead", m.cost.overhead_us, "o, us a message (default 0.2)")->check(CLI::Range(0.0, 1e6));
-  app.add_option("--gap", m.cost.gap_us, "g, us between messages of an adapter (default 0.1)")
-      ->check(CLI::Range(0.0, 1e6));
-  app.add_option("--gbytes-per-s", m.cost.bytes_per_ns, "bandwidth (default 10)")->check(CLI::Range(1e-6, 1e6));
-  app.add_option("--multicast-latency", m.mcast_latency_us, "of a datagram, us (default 1.5)")
-      ->check(CLI::Range(0.0, 1e6));
-  app.add_option("--kill", c->kills, "RANK@US: this rank dies then, in virtual time; may be repeated");
+  app.add("-n,--ranks", m.ranks, "virtual ranks; a few KiB of memory each (default 10000)")
+      .between(1, 1000000);
+  app.add("--barrier", c->barrier, "all, auto (what a job would choose), or as TUTTI_BARRIER: name[:radix]");
+  app.add("--radix", c->radix, "radix or fan-in, where the algorithm takes one").between(1, 1024);
+  app.add("--epochs", c->epochs, "barriers, one after the other (default 10)").between(1, 1000000);
+  app.add("--seed", m.seed, "equal seeds give equal runs");
+  app.add("--jitter", m.jitter, "messages take up to this many latencies longer, and overtake each other")
+      .between(0.0, 1000.0);
+  app.add("--loss", m.mcast_loss, "probability that a receiver loses a datagram").between(0.0, 0.9);
+  app.add("--ranks-per-node", m.ranks_per_node, "consecutive ranks share a node (default 1)")
+      .between(1, 1000000);
+  app.add("--latency", m.cost.latency_us, "L between nodes, us (default 1)").between(0.0, 1e6);
+  app.add("--overhead", m.cost.overhead_us, "o, us a message (default 0.2)").between(0.0, 1e6);
+  app.add("--gap", m.cost.gap_us, "g, us between messages of an adapter (default 0.1)")
+      .between(0.0, 1e6);
+  app.add("--gbytes-per-s", m.cost.bytes_per_ns, "bandwidth (default 10)").between(1e-6, 1e6);
+  app.add("--multicast-latency", m.mcast_latency_us, "of a datagram, us (default 1.5)")
+      .between(0.0, 1e6);
+  app.add("--kill", c->kills, "RANK@US: this rank dies then, in virtual time; may be repeated");
   return [c] { return simulate(*c); };
 }
 

@@ -21,7 +21,8 @@ namespace ut = boost::unit_test;
 struct settings {
   std::uint64_t seed = 1;
   std::string fabric;  // empty: all
-  std::string of;      // those that this vendor's provider has a part in, or `builtin`: no vendor's; empty: all
+  std::string of;      // those that this vendor's provider has a part in, `builtin`: no vendor's, or `composed`: made of
+                       // builtin ones; empty: all
   unsigned repeat = 1;  // with the seeds that follow
   int timeout = 30;     // of a case
   bool threads = false; // ranks are threads of one process, and cases in which one dies are left out
@@ -51,7 +52,7 @@ void run_case(const conformance_case& c, const fabric_spec& fabric, bool threads
 std::string vendor_of(const std::string& fabric) {
   for (const provider_entry& p : providers())
     if (p.name != "shm" && p.name != "sim" && fabric.find(p.name) != fabric.npos) return std::string{p.name};
-  return "builtin";
+  return fabric.ends_with(')') ? "composed" : "builtin";
 }
 
 std::string path_name(std::string name) {  // without what Boost.Test's filters use

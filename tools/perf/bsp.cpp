@@ -3,7 +3,6 @@
 // against the words of a put (figure 3), and from where on each scheme is the cheapest.
 #include "tools/perf/bsp.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -245,15 +244,15 @@ std::vector<std::string> arguments(const choices& c) {
 
 }  // namespace
 
-std::function<int()> declare_bsp(CLI::App& perf) {
+std::function<int()> declare_bsp(options perf) {
   auto c = std::make_shared<choices>();
-  CLI::App* app = perf.add_subcommand("bsp", "supersteps: what they cost, by scheme; r, g and l of the BSP machine");
-  app->add_option("-n,--ranks", c->ranks, "processes to start, when not inside a job already")->check(CLI::Range(1, 1024));
-  app->add_option("--schemes", c->schemes, "as TUTTI_BSP; default auto,B,H")->delimiter(',');
-  app->add_option("--parts", c->parts, "steps (supersteps), machine (r, g, l), processes (l by processes), grain "
+  options app = perf.subcommand("bsp", "supersteps: what they cost, by scheme; r, g and l of the BSP machine");
+  app.add("-n,--ranks", c->ranks, "processes to start, when not inside a job already").between(1, 1024);
+  app.add("--schemes", c->schemes, "as TUTTI_BSP; default auto,B,H").by_commas();
+  app.add("--parts", c->parts, "steps (supersteps), machine (r, g, l), processes (l by processes), grain "
                   "(g by words of a put); default all")
-      ->delimiter(',')->check(CLI::IsMember({"steps", "machine", "processes", "grain"}));
-  app->add_option("--seconds", c->seconds, "how long to measure each part (default 3)");
+      .by_commas().one_of({"steps", "machine", "processes", "grain"});
+  app.add("--seconds", c->seconds, "how long to measure each part (default 3)");
   return [c] {
     return run_topic({.name = "bsp", .ranks = c->ranks, .arguments = arguments(*c), .prepare = {},
                       .measure = [c](job& j, const config& settings) { measure(*c, j, settings); }});

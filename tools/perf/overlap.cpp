@@ -4,7 +4,6 @@
 // between, and one that the fabric runs by itself.
 #include "tools/perf/overlap.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -134,14 +133,14 @@ std::vector<std::string> arguments(const choices& c) {
 
 }  // namespace
 
-std::function<int()> declare_overlap(CLI::App& perf) {
+std::function<int()> declare_overlap(options perf) {
   auto c = std::make_shared<choices>();
-  CLI::App* app = perf.add_subcommand("overlap", "computation and a barrier: blocking, in two halves, and run by the fabric");
-  app->add_option("-n,--ranks", c->ranks, "ranks to start, when not inside a job already")->check(CLI::Range(1, 1024));
-  app->add_option("--parts", c->parts, "loop (time and efficiency by computation), arrival, applications; default all")
-      ->delimiter(',')->check(CLI::IsMember({"loop", "arrival", "applications"}));
-  app->add_option("--seconds", c->seconds, "how long to measure each part, at least (default 5)")
-      ->check(CLI::Range(0.001, 3600.0));
+  options app = perf.subcommand("overlap", "computation and a barrier: blocking, in two halves, and run by the fabric");
+  app.add("-n,--ranks", c->ranks, "ranks to start, when not inside a job already").between(1, 1024);
+  app.add("--parts", c->parts, "loop (time and efficiency by computation), arrival, applications; default all")
+      .by_commas().one_of({"loop", "arrival", "applications"});
+  app.add("--seconds", c->seconds, "how long to measure each part, at least (default 5)")
+      .between(0.001, 3600.0);
   return [c] {
     return run_topic({.name = "overlap", .ranks = c->ranks, .arguments = arguments(*c),
                       .prepare = [](job_options& o, const config& settings) {

@@ -2,13 +2,11 @@
 #pragma once
 #include <functional>
 
-namespace CLI {
-class App;
-}
+#include "tools/options.h"
 
 namespace tutti::tools {
 
 // Declares the subcommand upon `perf`; the result runs it.
-std::function<int()> declare_overlap(CLI::App& perf);
+std::function<int()> declare_overlap(options perf);
 
 }  // namespace tutti::tools

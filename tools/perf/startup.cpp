@@ -3,7 +3,6 @@
 // as the shell sees it: the launcher, the processes, the library, the barrier, and leaving.
 #include "tools/perf/startup.h"
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -111,12 +110,12 @@ int compare(const choices& c) {
 
 }  // namespace
 
-std::function<int()> declare_startup(CLI::App& perf) {
+std::function<int()> declare_startup(options perf) {
   auto c = std::make_shared<choices>();
-  CLI::App* app = perf.add_subcommand("startup", "how long jobs take to begin: to the first barrier, and from start to end");
-  app->add_option("-n,--ranks", c->ranks, "ranks of each job (default 8)")->check(CLI::Range(1, 1024));
-  app->add_option("--rounds", c->rounds, "jobs of each provider (default 5)")->check(CLI::Range(1, 1000));
-  app->add_option("--providers", c->providers, "name[:device],...; default: every one that works here")->delimiter(',');
+  options app = perf.subcommand("startup", "how long jobs take to begin: to the first barrier, and from start to end");
+  app.add("-n,--ranks", c->ranks, "ranks of each job (default 8)").between(1, 1024);
+  app.add("--rounds", c->rounds, "jobs of each provider (default 5)").between(1, 1000);
+  app.add("--providers", c->providers, "name[:device],...; default: every one that works here").by_commas();
   return [c] {
     auto settings = config::load();
     if (!settings) return std::fprintf(stderr, "tutti perf startup: %s\n", settings.error().text()), 2;

@@ -2,13 +2,11 @@
 #pragma once
 #include <functional>
 
-namespace CLI {
-class App;
-}
+#include "tools/options.h"
 
 namespace tutti::tools {
 
 // Declares the subcommand upon `perf`; the result runs it.
-std::function<int()> declare_startup(CLI::App& perf);
+std::function<int()> declare_startup(options perf);
 
 }  // namespace tutti::tools
