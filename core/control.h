@@ -9,7 +9,7 @@
 namespace tutti::control {
 
 inline constexpr std::uint32_t line_bytes = 64;
-inline constexpr std::uint32_t fragment_bytes = 256;  // of an exchange (core/exchange.h)
+inline constexpr std::uint32_t fragment_bytes = 256;  // of an exchange (core/team_exchange.cpp)
 inline constexpr std::uint32_t fragment_slots = 4;
 inline constexpr std::uint32_t fragment_lines = fragment_bytes / line_bytes;
 
