@@ -1,6 +1,7 @@
 #include "api/options.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -16,16 +17,16 @@ status invalid(std::string text) { return {errc::invalid, "tutti_init: " + std::
 // A program may be older or newer than the library. Members that it does not know of are as if zero; members that the
 // library does not know of must be zero, or something asked for would silently not be done.
 status read_struct(const tutti_options_t& in, tutti_options_t& out) {
-  constexpr std::size_t first_version = sizeof(tutti_options_t);
+  constexpr std::size_t first_version = offsetof(tutti_options_t, notice);
   const std::size_t size = in.struct_size;
   if (size < first_version)
     return invalid("options.struct_size is " + std::to_string(size) + "; set it to sizeof(tutti_options_t), " +
-                   std::to_string(first_version));
+                   std::to_string(sizeof(tutti_options_t)));
   const auto* bytes = reinterpret_cast<const unsigned char*>(&in);
   if (std::any_of(bytes + sizeof out, bytes + std::max(size, sizeof out), [](unsigned char b) { return b != 0; }))
     return invalid("the options use members that this version of the library (" + std::to_string(TUTTI_VERSION) +
                    ") does not know; install a newer one");
-  std::memcpy(&out, &in, sizeof out);
+  std::memcpy(&out, &in, std::min(size, sizeof out));
   return {};
 }
 
@@ -46,7 +47,8 @@ result<start> read_options(const tutti_options_t* given) {
   auto loaded = config::load(settings);
   if (!loaded) return loaded.error().during("tutti_init");
 
-  start out{std::move(*loaded), nullptr};
+  start out{std::move(*loaded), nullptr, {}};
+  if (o.notice) out.notice = [tell = o.notice, context = o.notice_context](const std::string& line) { tell(context, line.c_str()); };
   result<std::unique_ptr<bootstrap>> boot = status(errc::invalid, "");
   if (const tutti_bootstrap_t* b = o.bootstrap) {
     bootstrap_callbacks calls;

@@ -5,12 +5,14 @@
 #include "api/tutti.h"
 #include "core/bootstrap.h"
 #include "core/config.h"
+#include "core/provider.h"
 
 namespace tutti::api {
 
 struct start {
   config settings;
   std::unique_ptr<bootstrap> boot;
+  notice_fn notice;
 };
 
 // Options null: everything from the environment.

@@ -31,7 +31,7 @@ status join(tutti_context& ctx, const tutti_options_t* options) {
   auto begin = read_options(options);
   if (!begin) return begin.error();
   job_options how = options_from(begin->settings);
-  how.world_lines = communicator::world_lines;
+  how.world_lines = communicator::world_lines, how.notice = std::move(begin->notice);
   auto opened = job::open(std::move(begin->boot), begin->settings, std::move(how));
   if (!opened) return opened.error().during("tutti_init");
   ctx.job = std::move(*opened);

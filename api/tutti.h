@@ -115,6 +115,11 @@ typedef struct tutti_options {
   const tutti_setting_t *settings;    /* setting_count of them; may be NULL if that is 0 */
   size_t setting_count;
   const tutti_bootstrap_t *bootstrap; /* NULL: the PMIx launcher that started us, or a job of one */
+  /* Takes a line of text that tells of no error and is worth knowing all the same: that strangers send messages to this
+   * rank's port, at the first of them (docs/security.md). Called seldom, by whatever thread drives the job, from within
+   * tutti; it must call nothing of tutti's. NULL: nobody is told. */
+  void (*notice)(void *notice_context, const char *text);
+  void *notice_context;
 } tutti_options_t;
 
 /* Joins the job. Collective over its ranks; blocks until all are here, at most the setting timeout_s (60 seconds).

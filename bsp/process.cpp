@@ -36,6 +36,7 @@ void process::join() {
   provider_ = settings->text(knob::provider);
   job_options o = options_from(*settings);
   o.agreement = "bsp=" + std::string(settings->text(knob::bsp)) + (check_ ? " check" : "") + (profile_.empty() ? "" : " profile");
+  o.notice = [](const std::string& line) { std::fprintf(stderr, "bsp: %s\n", line.c_str()); };
   auto opened = job::open(*settings, std::move(o));
   if (!opened) abort(opened.error());
   job_ = std::move(*opened);

@@ -46,6 +46,7 @@ struct job_options {
   std::function<std::uint32_t(std::uint32_t size)> world_lines;
   // Of settings that every rank must agree on (an overridden algorithm, say): a different text in a peer is an error.
   std::string agreement;
+  notice_fn notice;  // empty: nobody listens
 };
 
 // Which rank lives where, alike in all ranks; virtual ranks of one process share it.
@@ -156,6 +157,6 @@ job_options options_from(const config&);
 // is needed; which one the ranks then tell one another, so all must call.
 // `key` is the job's. `fabric` becomes its name, as TUTTI_PROVIDER takes it.
 result<std::unique_ptr<transport>> open_transport(const config&, bootstrap&, const layout& where, const siphash_key& key,
-                                                  time_point deadline, std::string& fabric);
+                                                  const notice_fn&, time_point deadline, std::string& fabric);
 
 }  // namespace tutti

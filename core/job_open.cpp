@@ -93,7 +93,7 @@ result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const co
   if (!others) return others.error();
   std::string fabric;
   const kept_dispositions kept;  // to the end of this: some are changed when memory is first registered, or peers are met
-  auto net = open_transport(settings, *boot, *others->where, others->key, deadline, fabric);
+  auto net = open_transport(settings, *boot, *others->where, others->key, options.notice, deadline, fabric);
   auto made = join(std::move(boot), std::move(net), std::move(options), std::move(others->where), deadline);
   if (made) (*made)->fabric_ = std::move(fabric);
   return made;

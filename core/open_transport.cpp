@@ -36,9 +36,9 @@ namespace {
 
 class opener {
  public:
-  opener(const config& c, const bootstrap& boot, const layout& where, const siphash_key& key)
+  opener(const config& c, const bootstrap& boot, const layout& where, const siphash_key& key, const notice_fn& notice)
       : params_{params_from(c, boot)}, self_{boot.rank(), where.node_of[boot.rank()]} {
-    params_.key = key, params_.one_host = where.nodes() == 1;
+    params_.key = key, params_.one_host = where.nodes() == 1, params_.notice = notice;
   }
 
   // Those of what was opened that a progress thread is to drive.
@@ -83,12 +83,13 @@ result<std::string> fabric_for(const config& c, bootstrap& boot, const layout& w
 }  // namespace
 
 result<std::unique_ptr<transport>> open_transport(const config& c, bootstrap& boot, const layout& where,
-                                                  const siphash_key& key, time_point deadline, std::string& fabric) {
+                                                  const siphash_key& key, const notice_fn& notice, time_point deadline,
+                                                  std::string& fabric) {
   set_provider_path(std::string(c.text(knob::provider_path)));
   auto chosen = fabric_for(c, boot, where, deadline);
   if (!chosen) return chosen.error();
   fabric = std::move(*chosen);
-  opener to{c, boot, where, key};
+  opener to{c, boot, where, key, notice};
   auto net = to.open(std::string_view(fabric));
   if (!net) return net;
   if (!to.to_drive.empty()) net = make_driven(std::move(*net), std::move(to.to_drive));

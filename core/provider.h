@@ -1,6 +1,7 @@
 // A provider is one constant of this type, found in the registry (providers/registry.cpp): built in, or in a module
 // that is loaded at run time, so that a build made with every vendor's library runs where some are missing.
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,9 @@
 
 namespace tutti {
 
+// Takes a line that tells of no error and is worth knowing all the same. By whatever thread is in the transport, and seldom.
+using notice_fn = std::function<void(const std::string& line)>;
+
 struct open_params {
   std::string_view device;   // what follows the colon in TUTTI_PROVIDER=ucx:tcp; empty: the provider chooses
   std::string_view job_id;   // bootstrap::job_id(): names shared resources without collision
@@ -22,6 +26,7 @@ struct open_params {
   bool progress_thread = false;          // two threads will call, one at a time (core/driven_transport.h)
   siphash_key key{};                     // of the job: random, alike in its ranks, and proof that one of them is speaking
   bool one_host = false;                 // all ranks live on one host: nobody else's connections are wanted
+  notice_fn notice;                      // empty: nobody listens
 };
 
 // A device that reaches ranks on other nodes.
@@ -45,7 +50,7 @@ struct provider {
 };
 
 // A module exports one function of this type and name. It returns null if `abi` is not the one it was built for.
-inline constexpr int provider_abi = 6;
+inline constexpr int provider_abi = 7;
 using provider_module_fn = const provider* (*)(int abi);
 inline constexpr const char* provider_module_symbol = "tutti_provider_module";
 

@@ -1,6 +1,7 @@
 // The target's part: whose a message is and whether it is whole, messages applied as they come, answers on their way back.
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "providers/messages/authentication.h"
 #include "providers/messages/transport.h"
@@ -16,6 +17,15 @@ bool message_transport::authentic(const message& m, std::span<const std::byte> p
   return m.check == check_of(m, payload, p ? p->hears_by : key_between(key_, m.origin, rank_));
 }
 
+// Once: whoever sends the first may send a million.
+void message_transport::tell_of_strangers(rank_t said) noexcept try {
+  const notice_fn notice = std::exchange(notice_, {});
+  notice(std::string{traits_.name} + ": rank " + std::to_string(rank_) + " drops messages without proof that they are of this job; the first " +
+         (said < size_ ? "said that it was from rank " + std::to_string(said) : "named no rank of it") +
+         ". Others reach its port: see docs/security.md");
+} catch (...) {  // no memory for the words
+}
+
 // The numbers tell what becomes of an authentic message. The next one is taken. One that came already, or was recorded by
 // somebody and is sent again, is dropped: its first coming has had its effect. One that is early is held where the link
 // reorders, and is the end of the connection where it does not.
@@ -23,6 +33,7 @@ void message_transport::receive(std::span<const std::byte> header, std::span<con
   const auto m = head_of<message>(header);
   if (!m || header.size() != sizeof(message) || !authentic(*m, payload)) {
     ++rejected_;
+    if (notice_) tell_of_strangers(m ? m->origin : no_rank);
     return;
   }
   peer* p = peer_of(m->origin);

@@ -30,7 +30,7 @@ result<std::unique_ptr<transport>> message_transport::open(const open_params& p,
 }
 
 status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
-  rank_ = p.rank, size_ = p.size, key_ = p.key, host_ = this_host();
+  rank_ = p.rank, size_ = p.size, key_ = p.key, notice_ = p.notice, host_ = this_host();
   if (!known(host_)) return unknown_host();
   traits_ = l->traits();
   traits_.caps.max_bytes = max_bytes;

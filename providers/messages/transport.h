@@ -302,6 +302,7 @@ class message_transport final : public transport {
 
   // receive.cpp
   bool authentic(const message&, std::span<const std::byte> payload) const noexcept;
+  void tell_of_strangers(rank_t said) noexcept;
   void hold(peer&, const message&, std::span<const std::byte> payload) noexcept;
   void take(peer&, const message&, std::span<const std::byte> payload) noexcept;
   void apply_put(const message&, std::span<const std::byte> payload) noexcept;
@@ -325,6 +326,7 @@ class message_transport final : public transport {
   std::uint32_t size_ = 1;
   siphash_key key_{};            // of the job
   std::uint64_t rejected_ = 0;
+  notice_fn notice_;             // of the first message without proof
   host_id host_{};
   int poll_fd_ = -1;             // the link's descriptor, the pidfds and lifelines of peers, and the alarm
   int alarm_fd_ = -1;            // ends a wait on wait_fd() that has lasted long

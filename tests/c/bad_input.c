@@ -1,5 +1,6 @@
 /* Every kind of wrong call: refused with the right code, a text that names the value, and nothing changed. */
 #include <math.h>
+#include <stddef.h>
 
 #include "check.h"
 
@@ -63,6 +64,11 @@ static void options(void) {
   } longer = {{0}, 1};
   longer.known.struct_size = sizeof longer;
   REFUSED(tutti_init(&longer.known, &none), TUTTI_INVALID, NULL, "does not know", "newer");
+  o.struct_size = offsetof(tutti_options_t, notice); /* of a program that was compiled with the first version's header */
+  o.notice = (void (*)(void *, const char *))(uintptr_t)1;
+  o.setting_count = 3;
+  REFUSED(tutti_init(&o, &none), TUTTI_INVALID, NULL, "settings is NULL", "3");
+  o.notice = NULL;
   o.struct_size = sizeof o;
   o.setting_count = 3;
   REFUSED(tutti_init(&o, &none), TUTTI_INVALID, NULL, "settings is NULL", "3");

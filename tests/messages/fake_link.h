@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -61,11 +62,13 @@ struct lone_rank {
   std::uint32_t region = 0;
   segment_id segment{};               // memory of rank 0, and the same name in each other
   std::uint64_t next[size] = {1, 1, 1, 1};
+  std::vector<std::string> notices;
 
   explicit lone_rank(messages::link_traits traits = fake_traits(), bool one_host = true) {
     auto made = std::make_unique<fake_link>(traits);
     line = made.get();
     open_params p{.job_id = "lone", .rank = 0, .size = size};
+    p.notice = [this](const std::string& text) { notices.push_back(text); };
     p.key = key, p.one_host = one_host, p.multicast_interface = "none";
     net = std::move(*messages::message_transport::open(p, std::move(made)));
     auto all = std::make_shared<blob_table>(), keys = std::make_shared<blob_table>();

@@ -64,6 +64,8 @@ BOOST_AUTO_TEST_CASE(a_message_without_the_key_changes_nothing) {
   for (unsigned i = 0; i < 200; ++i) bring(put_of(r, i % 32), payload);
   BOOST_TEST(untouched(r));
   BOOST_TEST(r.messages().rejected() == brought);
+  BOOST_TEST_REQUIRE(r.notices.size() == 1u);  // the user is told once
+  BOOST_TEST(r.notices[0].find("rank 0 drops messages without proof") != std::string::npos);
   BOOST_TEST(r.messages().opened().empty());  // nor was a peer made, or answered
   BOOST_TEST(r.line->sent.empty());
   r.tell(1, put_of(r, 0), payload);
