@@ -18,6 +18,7 @@ option option::sizes() { return option(o_->transform(CLI::AsSizeValue(false))); 
 option option::by_commas() { return option(o_->delimiter(',')); }
 option option::one_each() { return option(o_->allow_extra_args(false)); }
 option option::required() { return option(o_->required()); }
+option option::not_with(option other) { return option(o_->excludes(other.o_)); }
 option option::hidden() { return option(o_->group("")); }
 option option::shows_default() { return option(o_->capture_default_str()); }
 
@@ -44,20 +45,134 @@ void options::footer(const char* text) { app_->footer(text); }
 void options::program_follows() { app_->prefix_command(); }
 std::vector<std::string> options::program() const { return app_->remaining(); }
 
+namespace {
+
+// CLI11 knows options of one letter after one dash only, and mpirun has -np for -n.
+std::string ours(const std::string& word) { return word == "-np" ? "-n" : word; }
+
+bool takes_value(const CLI::Option* option) { return option && option->get_items_expected_max() > 0; }
+
+const CLI::App* subcommand_of(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* sub : app.get_subcommands(nullptr))
+    if (sub->get_name() == name) return sub;
+  return nullptr;
+}
+
+// `tutti` alone and `tutti help` are --help, and `tutti help run` is `tutti run --help`. What follows a program's name is left
+// as it is.
+void spell_as_ours(const CLI::App& app, std::vector<std::string>& words) {
+  if (words.empty()) words = {"help"};
+  if (words[0] == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  const CLI::App* sub = subcommand_of(app, words[0]);
+  if (!sub || !sub->get_prefix_command()) return;
+  for (std::size_t i = 1; i < words.size() && words[i].starts_with('-') && words[i] != "--"; ++i) {
+    words[i] = ours(words[i]);
+    if (takes_value(sub->get_option_no_throw(words[i]))) ++i;
+  }
+}
+
+// --- what a shell completes `tutti` with: its function asks `tutti completion words`, which reads the declared options
+
+constexpr const char* bash_script = R"(# bash completion of tutti
+_tutti() {
+  mapfile -t COMPREPLY < <(tutti completion words "${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
+}
+complete -o default -F _tutti tutti
+)";
+
+constexpr const char* zsh_script = R"(#compdef tutti
+_tutti() {
+  local -a replies
+  replies=("${(@f)$(tutti completion words "${(@)words[2,CURRENT]}" 2> /dev/null)}")
+  if [[ -n "$replies" ]]; then compadd -a replies; else _files; fi
+}
+if [[ "$funcstack[1]" = _tutti ]]; then _tutti "$@"; else compdef _tutti tutti; fi
+)";
+
+// "{auto,core,none}" at the end of an option's type, which is how CLI11 shows a choice; empty: anything goes.
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const auto open = type.find('{'), close = type.find('}');
+  if (open == type.npos || close == type.npos || close < open) return {};
+  return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
+}
+
+// For the last word, of which `words` has what was typed so far. Nothing for what is the program's, or a file.
+int complete(const CLI::App& tutti, std::vector<std::string> words) {
+  if (words.empty()) words.emplace_back();
+  const std::string begun = words.back();
+  words.pop_back();
+  if (!words.empty() && words[0] == "help") words.erase(words.begin());
+  const CLI::App* app = &tutti;
+  const CLI::Option* waiting = nullptr;
+  for (const std::string& word : words) {
+    if (waiting) {
+      waiting = nullptr;
+    } else if (word.starts_with('-')) {
+      const CLI::Option* option = app->get_option_no_throw(ours(word));
+      if (takes_value(option)) waiting = option;
+    } else if (const CLI::App* sub = subcommand_of(*app, word)) {
+      app = sub;
+    } else if (app->get_prefix_command()) {
+      return 0;  // the program was named
+    }
+  }
+  std::vector<std::string> candidates;
+  if (waiting) {
+    candidates = choices_of(*waiting);
+  } else if (begun.starts_with('-')) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) candidates.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) candidates.push_back("-" + name);
+    }
+  } else {
+    if (app == &tutti) candidates.emplace_back("help");
+    for (const CLI::App* sub : app->get_subcommands(nullptr))
+      if (!sub->get_group().empty()) candidates.push_back(sub->get_name());
+  }
+  for (const std::string& c : candidates)
+    if (c.starts_with(begun)) std::printf("%s\n", c.c_str());
+  return 0;
+}
+
+std::function<int()> declare_completion(const CLI::App& tutti, CLI::App& app) {
+  app.require_subcommand(1);
+  const CLI::App* bash = app.add_subcommand("bash", "a script for bash: source <(tutti completion bash)");
+  app.add_subcommand("zsh", "a script for zsh: source <(tutti completion zsh)");
+  CLI::App* words = app.add_subcommand("words", "what the last of these words may become")->group("");
+  words->prefix_command()->set_help_flag();
+  return [&tutti, bash, words] {
+    if (words->parsed()) return complete(tutti, words->remaining());
+    std::fputs(bash->parsed() ? bash_script : zsh_script, stdout);
+    return 0;
+  };
+}
+
+}  // namespace
+
 int parse_and_run(std::span<const command* const> commands, const char* version, int argc, char** argv) {
   CLI::App app{"tutti: communication among the ranks of a parallel program", "tutti"};
   app.set_version_flag("--version", version);
   app.require_subcommand(1);
+  app.footer("`tutti help COMMAND` tells more of one.");
   std::vector<std::function<int()>> runs;
   for (const command* c : commands) runs.push_back(c->declare(options(app.add_subcommand(c->name, c->summary))));
+  CLI::App* completion = app.add_subcommand("completion", "what bash or zsh completes this command with");
+  const auto run_completion = declare_completion(app, *completion);
+  std::vector<std::string> words(argv + (argc > 0), argv + argc);
+  spell_as_ours(app, words);
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the end
   } catch (const CLI::Success& e) {  // --help, --version
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
     std::fprintf(stderr, "tutti: %s; `tutti --help` tells more\n", e.what());
     return usage_error;
   }
+  if (completion->parsed()) return run_completion();
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (app.got_subcommand(commands[i]->name)) return runs[i]();
   return usage_error;

@@ -27,6 +27,7 @@ class option {
   option by_commas();      // several values in one argument
   option one_each();       // one value each time it is given
   option required();
+  option not_with(option other);
   option hidden();         // from --help
   option shows_default();  // in --help
 
@@ -54,7 +55,8 @@ class options {
   CLI::App* app_;
 };
 
-// Reads the command line and runs the subcommand that it names; returns the exit status.
+// Reads the command line and runs the subcommand that it names; returns the exit status. `help` and what completes the line in
+// a shell (`completion`) are subcommands as well.
 int parse_and_run(std::span<const command* const> commands, const char* version, int argc, char** argv);
 
 }  // namespace tutti::tools

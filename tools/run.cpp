@@ -61,7 +61,11 @@ int run(const choices& c) {
   environment variables = process_environment();
   for (const std::string& setting : c.set) {
     const auto equals = setting.find('=');
-    if (equals == 0 || equals == setting.npos) return refuse("-x " + setting + " is not of the form NAME=VALUE");
+    if (equals == 0 || setting.empty()) return refuse("-x " + setting + " is neither NAME nor NAME=VALUE");
+    if (equals == setting.npos) {  // what is set here is passed on anyway
+      if (!variables.contains(setting)) say("-x " + setting + ": there is no such variable here, and the ranks get none");
+      continue;
+    }
     variables[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
   const auto path = run::find_program(program[0], value_or(variables, "PATH", "/usr/local/bin:/usr/bin:/bin"));
@@ -93,14 +97,14 @@ int run(const choices& c) {
 std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
   app.program_follows();
-  app.add("-n", c->ranks, "number of ranks").shows_default();
+  app.add("-n", c->ranks, "number of ranks; -np N means the same").shows_default();
   app.add("--bind", c->bind, "bind rank i to the i-th core; auto: if there is a core for each rank")
       .one_of({"auto", "core", "none"}).shows_default();
   app.add("--timeout", c->timeout, "end the job after so many seconds, exit status 124");
   app.add("--grace", c->grace, "seconds between asking ranks to end and killing them").shows_default();
   app.add("--tag-output", c->tag, "put [rank] before each line of output");
   app.add("--keep-going", c->keep_going, "let the other ranks run on when one dies");
-  app.add("-x", c->set, "NAME=VALUE in the environment of the ranks; may be repeated").one_each();
+  app.add("-x", c->set, "NAME=VALUE in the environment of the ranks, or NAME, which they have anyway; may be repeated").one_each();
   app.footer("Exit status: of the first rank that failed (128 + N for signal N); 124 timeout, 126 or 127 the program\n"
              "cannot run or be found, 2 a call that makes no sense.");
   return [c, app] {
