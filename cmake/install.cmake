@@ -1,25 +1,29 @@
-# What an installation has beside the tool and the providers' modules, which install themselves: the library, its
-# header, what pkg-config and find_package(tutti) read, the licence and the documents.
+# What an installation has beside the libraries, the tool and the providers' modules, which install themselves: what
+# find_package(tutti) reads, the licence, the documents and the examples.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tutti)
-install(TARGETS libtutti EXPORT tutti LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${CMAKE_SOURCE_DIR}/api/tutti.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT tutti NAMESPACE tutti:: FILE tuttiTargets.cmake DESTINATION ${package_dir})
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/tuttiConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_SOURCE_DIR}/cmake/tuttiConfig.cmake ${CMAKE_BINARY_DIR}/tuttiConfigVersion.cmake
-        DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tuttiConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/tuttiConfig.cmake ${PROJECT_BINARY_DIR}/tuttiConfigVersion.cmake
+        DESTINATION ${package_dir} COMPONENT tutti-dev)
 
-file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-configure_file(${CMAKE_SOURCE_DIR}/cmake/tutti.pc.in ${CMAKE_BINARY_DIR}/tutti.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/tutti.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-
-file(GLOB documents ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/docs/*.md)
-install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR})
-foreach(section 1 3 5 7)
-  file(GLOB pages ${CMAKE_SOURCE_DIR}/docs/man/*.${section})
-  if(pages)
-    install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
-  endif()
-endforeach()
+file(GLOB documents ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/*.md)
+install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tutti-dev)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tutti-dev
+        FILES_MATCHING REGEX "[.][ch]$")
+function(tutti_manual component)  # PAGE...
+  foreach(page ${ARGN})
+    string(REGEX MATCH "[0-9]$" section ${page})
+    set(packed ${PROJECT_BINARY_DIR}/man/${page}.gz)
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/man)
+    execute_process(COMMAND gzip -9nc ${PROJECT_SOURCE_DIR}/docs/man/${page} OUTPUT_FILE ${packed} COMMAND_ERROR_IS_FATAL ANY)
+    install(FILES ${packed} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${component})
+  endforeach()
+endfunction()
+tutti_manual(tutti-dev tutti.7)
+if(TUTTI_BUILD_TOOLS)
+  tutti_manual(tools tutti.1)
+endif()
+if(TUTTI_BUILD_BSP)
+  tutti_manual(tutti_bsp-dev bspcc.1 bspc++.1 bspcxx.1 bsprun.1)
+endif()

@@ -5,6 +5,13 @@
 
 namespace tutti {
 
+#ifdef TUTTI_WITHOUT_PMIX
+result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(time_point, const std::string&) {
+  return status{errc::unavailable, "a PMIx launcher started this rank, and this tutti was built without PMIx: give tutti_init "
+                                   "a bootstrap of your own, or build tutti where libpmix-dev is installed"};
+}
+#endif
+
 result<std::unique_ptr<bootstrap>> find_bootstrap(const config& c) {
   const launcher_traces& launcher = c.launcher();
   if (launcher.rewritten)

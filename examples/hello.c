@@ -18,7 +18,7 @@ int main(void) {
   printf("rank %u of %u got \"%s\"\n", me, n, mine->text);
 
   if (tutti_barrier(tutti_world(ctx)) != TUTTI_OK) goto failed;
-  return tutti_finalize(&ctx) != TUTTI_OK;
+  if (tutti_finalize(&ctx) == TUTTI_OK) return 0;
 
 failed:
   fprintf(stderr, "rank %u: %s\n", me, tutti_error_text(ctx));

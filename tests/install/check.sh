@@ -11,7 +11,8 @@ cmake --install "$build" --prefix "$work/first" > "$work/log" 2>&1 || { cat "$wo
 mv "$work/first" "$work/moved"
 root=$work/moved
 for file in bin/tutti include/tutti.h "$libdir/libtutti.so.0" "$libdir/pkgconfig/tutti.pc" \
-            "$libdir/cmake/tutti/tuttiConfig.cmake"; do
+            "$libdir/cmake/tutti/tuttiConfig.cmake" share/doc/tutti/examples/hello.c share/man/man1/tutti.1.gz \
+            share/bash-completion/completions/tutti; do
   [ -e "$root/$file" ] || fail "$file was not installed"
 done
 [ "$(objdump -p "$root/$libdir/libtutti.so" | awk '/SONAME/ {print $2}')" = libtutti.so.0 ] || fail "another soname"
@@ -28,7 +29,7 @@ export PKG_CONFIG_PATH="$root/$libdir/pkgconfig"
 # shellcheck disable=SC2046,SC2086 # several words each
 $cc $cflags -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags tutti) -o "$work/by_pkg_config" \
   "$source/examples/hello.c" $(pkg-config --libs tutti) -Wl,-rpath,"$(pkg-config --variable=libdir tutti)"
-cmake -S "$source/tests/install/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$root" -DHELLO="$source/examples/hello.c" \
+cmake -S "$source/tests/install/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$root" -DEXAMPLES="$source/examples" \
   -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="$cflags" > "$work/log" 2>&1 &&
   cmake --build "$work/consumer" >> "$work/log" 2>&1 || { cat "$work/log"; fail "find_package(tutti) does not work"; }
 
