@@ -97,7 +97,8 @@ status team::await(rank_t from, function_ref<bool> ready, function_ref<const sta
   // a death, if there was one, that it was told of sooner. Where there was none, its own error says why.
   if (s.code() == errc::invalid) {
     const team& all = parent_ ? *parent_ : *this;
-    const auto death = [&] { return first_death(all.members_, job_.rank(), no_rank, [&](rank_t r) { return job_.net().health(r); }); };
+    const auto health_of = [this](rank_t r) { return job_.net().health(r); };
+    const auto death = [&] { return trouble_of(all.members_, job_.rank(), no_rank, health_of); };
     const status died = job_.wait([] { return false; }, death, note, job_.net().now() + longest_news_of_a_death);
     if (died.code() == errc::peer_dead) s = died;
   }

@@ -25,11 +25,6 @@ using namespace std::chrono_literals;
 
 constexpr nanoseconds epoch_of_clock = std::chrono::hours{1};  // what the machine's clock shows at its start
 
-struct pid_object : object {
-  process* of = nullptr;
-  bool readable() const override { return of->told; }
-};
-
 struct pipe_end : object {
   struct content {
     std::uint64_t inode = 0;
@@ -110,11 +105,7 @@ ssize_t __real_getrandom(void*, std::size_t, unsigned);
 int __wrap_close(int fd) {
   if (!running) return __real_close(fd);
   world->step();
-  for (const auto& [number, o] : running->fakes)  // no longer watched, though a packet on its way keeps what it stood for
-    if (const auto e = std::dynamic_pointer_cast<epoll>(o)) {
-      const in_kernel k;
-      e->items.erase(fd);
-    }
+  unwatch(fd);
   if (fd >= first_fake) return world->close(fd);
   if (!running->files.erase(fd)) {
     world->complain(running->name + " closes descriptor " + std::to_string(fd) + ", which is not open");

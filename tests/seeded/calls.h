@@ -31,4 +31,12 @@ int open_new(const std::function<void(T&)>& set = [](T&) {}) {
   return world->open(std::move(made));
 }
 
+struct pid_object : object {
+  process* of = nullptr;
+  bool readable() const override { return of->told; }
+};
+
+// A descriptor that the running process closes is watched no longer, though a packet on its way keeps what it stood for.
+void unwatch(int fd);
+
 }  // namespace tutti::test

@@ -45,6 +45,15 @@ void wait_for(const std::vector<int>& fds, nanoseconds longest) {
 }
 
 }  // namespace
+
+void unwatch(int fd) {
+  for (const auto& [number, o] : running->fakes)
+    if (const auto e = std::dynamic_pointer_cast<epoll>(o)) {
+      const in_kernel k;
+      e->items.erase(fd);
+    }
+}
+
 }  // namespace tutti::test
 
 using namespace tutti::test;
