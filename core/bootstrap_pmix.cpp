@@ -288,7 +288,8 @@ class pmix_bootstrap final : public bootstrap {
   // A rank that has ended takes part in nothing that it has not taken part in. But its last fence may have ended for it and
   // its end been seen before the same news, which libpmix's thread brings, has come here: so the fence is given a moment to
   // end by itself, and a longer one where nobody died. A fence that a death has broken ends before the launcher has seen
-  // that death, and it needs a core to: then that is given the longer one. Success, with or without the fence's end, or who ended.
+  // that death, and it needs a core to: then that is given the longer one. Success, with or without the fence's end, or who
+  // ended.
   status wait_with_a_look(pending& fence, time_point deadline, bool& done) {
     constexpr std::chrono::milliseconds between_looks{20}, after_a_death{300}, after_an_end{5000};
     if (!ended_.known()) return done = fence.wait(deadline), status{};

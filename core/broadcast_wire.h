@@ -50,7 +50,7 @@ constexpr bool holds(std::uint64_t word, std::uint64_t seq) noexcept { return ((
 struct layout {
   static constexpr std::uint64_t line = control::line_bytes;
   static constexpr std::uint64_t granted = 0;                          // member 0, at a root: up to here all have taken
-  static constexpr std::uint64_t position = line;                      // mine, two lines: up to here I have published (core/published_number.h)
+  static constexpr std::uint64_t position = line;  // mine, two lines: up to here I have published (core/published_number.h)
   static constexpr std::uint64_t children = position + 2 * line;       // each child its own line: what its subtree has taken
   static constexpr std::uint64_t slots = children + fan_in * line;
 
