@@ -1,7 +1,5 @@
 // `tutti perf`: compares the providers that work here. Inside a job every rank takes part; called by itself it starts
 // jobs of itself.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -125,7 +123,7 @@ int compare_in_jobs(const choices& c) {
   (void)numbers(c.fan_in, "--fan-in", 1, 64);
   plan.by_size = c.topic.empty() && (c.by_size || !c.html.empty());
   plan.seconds = c.seconds;
-  plan.progress = !c.quiet && isatty(2);
+  plan.progress = !c.quiet;
   deliver(c, sweep(plan));
   return 0;
 }

@@ -16,6 +16,7 @@
 #include "tools/perf/report.h"
 #include "tools/perf/require.h"
 #include "tools/perf/series.h"
+#include "tools/perf/status_line.h"
 #include "tools/run/scratch_folder.h"
 
 namespace tutti::tools {
@@ -176,17 +177,16 @@ contestant an_mpi(std::string name, const std::string& compiler, const std::stri
 void contest(const std::vector<contestant>& all, const peers_plan& plan, const std::vector<int>& ranks,
              const std::string& title) {
   std::vector<std::vector<series>> results(all.size(), std::vector<series>(ranks.size()));
-  const bool speaks = isatty(2);
+  status_line line(true);
   for (int round = 0; round < plan.rounds; ++round)
     for (std::size_t n = 0; n < ranks.size(); ++n)
       for (std::size_t c = 0; c < all.size(); ++c) {
         if (!all[c].why_not.empty()) continue;
-        if (speaks)
-          std::fprintf(stderr, "\r\033[Kround %d of %d, %d ranks: %s", round + 1, plan.rounds, ranks[n],
-                       all[c].name.c_str());
+        line.show("round " + std::to_string(round + 1) + " of " + std::to_string(plan.rounds) + ", " + std::to_string(ranks[n]) +
+                  " ranks: " + all[c].name);
         if (const auto us = all[c].median_us(ranks[n], plan.seconds)) results[c][n].add(*us);
       }
-  if (speaks) std::fprintf(stderr, "\r\033[K");
+  line.clear();
 
   std::printf("%s\nmedians of %d interleaved jobs of %.1f s\n\n%-14s", title.c_str(), plan.rounds, plan.seconds, "ranks");
   for (int n : ranks) std::printf("%12d", n);

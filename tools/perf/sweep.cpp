@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "tools/perf/require.h"
+#include "tools/perf/status_line.h"
 #include "tools/run/scratch_folder.h"
 
 namespace tutti::tools {
@@ -52,7 +53,7 @@ pid_t start(std::vector<std::string> words) {
 }
 
 // Shows what the job writes to the pipe until it ends; its wait status.
-int follow(pid_t pid, int pipe, const std::string& title) {
+int follow(pid_t pid, int pipe, const std::string& title, status_line& line) {
   int status = 0;
   std::string text;
   while (waitpid(pid, &status, WNOHANG) == 0) {
@@ -72,10 +73,10 @@ int follow(pid_t pid, int pipe, const std::string& title) {
     if (end == text.npos) continue;
     const auto begin = end == 0 ? text.npos : text.rfind('\n', end - 1);
     const std::string last = text.substr(begin == text.npos ? 0 : begin + 1, end - (begin == text.npos ? 0 : begin + 1));
-    std::fprintf(stderr, "\r\033[K%s%s", title.c_str(), last.c_str());
+    line.show(title + last);
     text.erase(0, end + 1);
   }
-  if (pipe >= 0) std::fprintf(stderr, "\r\033[K");
+  line.clear();
   return status;
 }
 
@@ -89,6 +90,7 @@ report sweep(const sweep_plan& plan) {
   if (plan.progress && mkfifo(fifo.c_str(), 0600) == 0) pipe = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   const interrupts_are_the_jobs guard;
 
+  status_line line(pipe >= 0);
   report all;
   bool by_size = plan.by_size;
   for (std::size_t i = 0; i < plan.ranks.size(); ++i) {
@@ -101,7 +103,7 @@ report sweep(const sweep_plan& plan) {
     words.insert(words.end(), {"--quiet", "--json", json});
     std::string title = plan.ranks.size() > 1 ? "job " + std::to_string(i + 1) + " of " + std::to_string(plan.ranks.size()) +
                                                     ", " + std::to_string(ranks) + " ranks: " : "";
-    const int status = follow(start(words), pipe, title);
+    const int status = follow(start(words), pipe, title, line);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
       report one = from_json(read_text(json));
       if (all.machine.empty()) all.machine = std::move(one.machine);
