@@ -17,9 +17,13 @@
 namespace tutti::ofi {
 namespace {
 
-// Of ofi_rxm's receive buffers, of 16 KiB, to which it adds by as many at a time; its own number is 4096.
-constexpr const char* count_name = "FI_OFI_RXM_MSG_RX_SIZE";
-char count[] = "1024";
+// What ofi_rxm is told where the environment says nothing.
+struct answer {
+  const char* name;
+  char value[8];
+};
+answer answers[] = {{"FI_OFI_RXM_MSG_RX_SIZE", "1024"},            // receive buffers of 16 KiB, and as many more at a time; not 4096
+                    {"FI_OFI_RXM_CM_PROGRESS_INTERVAL", "500"}};  // us; not 10000
 
 // Called by libfabric alone, and by whichever thread of it: what they read is set before they can be.
 FILE* fopen_but_symbols(const char* path, const char* mode) {
@@ -28,9 +32,11 @@ FILE* fopen_but_symbols(const char* path, const char* mode) {
   return nullptr;
 }
 
-char* getenv_with_count(const char* name) {
-  char* const value = ::getenv(name);
-  return !value && std::strcmp(name, count_name) == 0 ? count : value;
+char* getenv_or_answer(const char* name) {
+  if (char* const value = ::getenv(name)) return value;
+  for (answer& a : answers)
+    if (std::strcmp(name, a.name) == 0) return a.value;
+  return nullptr;
 }
 
 bool has_adapters() noexcept {
@@ -103,7 +109,7 @@ struct diversion {
   void* from = nullptr;
 };
 diversion diversions[] = {{"fopen", reinterpret_cast<void*>(fopen_but_symbols)},
-                          {"getenv", reinterpret_cast<void*>(getenv_with_count)}};
+                          {"getenv", reinterpret_cast<void*>(getenv_or_answer)}};
 linked_object libfabric;
 
 }  // namespace

@@ -218,8 +218,15 @@ void ofi_link::let_go() noexcept {
   ofi_.endpoint.reset();
 }
 
-bool ofi_link::settle(own_time) noexcept {
+// A connection that a peer begins while this rank leaves has been accepted by the library before it reads what it is for. If
+// the endpoint is closed in between, the library keeps its descriptor for good (libfabric 1.17, tcp). So it is let look until
+// nothing has come for a moment; what begins later finds nobody who accepts it.
+bool ofi_link::settle(own_time longest) noexcept {
   if (reach_) reach_->progress();
+  constexpr auto quiet = std::chrono::milliseconds(2);  // first_call.h
+  for (own_time rest{quiet, clock::now()}; !longest.over(clock::now()) && !rest.over(clock::now());)
+    if (progress()) rest = {quiet, clock::now()};
+    else ::usleep(50);
   return true;
 }
 

@@ -419,7 +419,7 @@ bad_calls() {
   refuses 2 'no program' -n 2
   refuses 2 'unknown option --frobnicate' --frobnicate -n 2 true
   refuses 2 'everywhere' --bind everywhere true
-  refuses 2 '-x COLOUR .*NAME=VALUE' -x COLOUR true
+  refuses 2 '-x =red .*NAME=VALUE' -x =red true
   refuses 2 'timeout' --timeout -1 true
   refuses 127 'cannot find no-such-program' -n 2 no-such-program
   refuses 127 'cannot find ./no-such-program' -n 2 ./no-such-program
@@ -427,6 +427,12 @@ bad_calls() {
   chmod +x script; refuses 126 'script.*#!' -n 2 ./script
   echo '#!/no/such/shell' >script; refuses 127 'script' -n 2 ./script
   mkdir folder; refuses 126 'folder' -n 2 ./folder
+}
+as_mpirun_spells_it() {
+  COLOUR=red run 0 -np 2 -x COLOUR -x SIZE=7 sh -c 'echo $COLOUR $SIZE $0' -np
+  count '^red 7 -np$' out 2
+  run 0 -x NOT_SET_HERE true
+  says '-x NOT_SET_HERE: there is no such variable here' err
 }
 options_after_the_program_are_its_own() {
   run 0 -n 2 echo -n --timeout 3 --keep-going -- x
