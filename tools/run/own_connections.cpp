@@ -7,7 +7,7 @@
 // process that made it. An end that its owner has closed already has lost its uid, which shows as 0 and root's: such a one has
 // no inode, and belongs to nobody here. The kernel is asked after the connection was accepted, and an end's four numbers are not
 // used again while this one is open, so what it tells is of that end or of none. It is asked for this one socket (sock_diag(7));
-// where it cannot be, its table of all sockets is read through, which takes milliseconds for each rank of a large job.
+// where that finds none, its table of all sockets is read through, which takes milliseconds for each rank of a large job.
 #include "tools/run/own_connections.h"
 
 #include <linux/inet_diag.h>
@@ -31,7 +31,8 @@ std::atomic<bool> own_only{false};
 
 bool owns(std::uint32_t uid, std::uint64_t inode) noexcept { return uid == getuid() && inode != 0; }
 
-// Nothing: the kernel does not answer. Where there is no such connection it may tell of who listens at that end's port.
+// Nothing: it does not answer, or says that there is none such, as it does too where its module for TCP (tcp_diag) cannot be
+// loaded. Where there is no such connection it may also tell of who listens at that end's port.
 std::optional<bool> is_own_says_kernel(const sockaddr_in& here, const sockaddr_in& there) noexcept {
   struct {
     nlmsghdr head{};
@@ -46,10 +47,7 @@ std::optional<bool> is_own_says_kernel(const sockaddr_in& here, const sockaddr_i
   end.idiag_cookie[0] = end.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
   struct {
     nlmsghdr head;
-    union {
-      inet_diag_msg found;
-      nlmsgerr error;
-    };
+    inet_diag_msg found;
     char attributes[1024];
   } answer;
   const int kernel = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -61,9 +59,6 @@ std::optional<bool> is_own_says_kernel(const sockaddr_in& here, const sockaddr_i
   if (bytes >= NLMSG_LENGTH(static_cast<int>(sizeof answer.found)) && answer.head.nlmsg_type == SOCK_DIAG_BY_FAMILY)
     return told.idiag_sport == end.idiag_sport && told.idiag_src[0] == end.idiag_src[0] && told.idiag_dport == end.idiag_dport &&
            told.idiag_dst[0] == end.idiag_dst[0] && owns(answer.found.idiag_uid, answer.found.idiag_inode);
-  if (bytes >= NLMSG_LENGTH(static_cast<int>(sizeof answer.error)) && answer.head.nlmsg_type == NLMSG_ERROR &&
-      answer.error.error == -ENOENT)
-    return false;
   return {};
 }
 
