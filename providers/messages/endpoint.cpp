@@ -138,7 +138,7 @@ void message_transport::open_endpoint(peer& p) noexcept {
     p.doze_page = map_shared_memory(head.doze);
     p.doze = reinterpret_cast<std::uint64_t*>(p.doze_page.base);
   }
-  if (reach_ && !p.doze && head.doze_key_bytes && !leaving_)
+  if (alone_ && !p.doze && head.doze_key_bytes && !leaving_)
     p.doze_key = reach_->unlock(p, there.doze_key);
   p.greeting.to = &p;
   p.greeting.head.kind = message_kind::hello;

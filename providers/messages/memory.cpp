@@ -276,7 +276,7 @@ void message_transport::resolve(member& m, segment& s, rank_t rank) noexcept {
   if (p->doze && head.memory.bytes) {
     m.foreign = map_shared_memory(head.memory);
     m.mapped = m.foreign.base;
-  } else if (p->doze_key && head.key_bytes) {
+  } else if (reach_ && head.key_bytes && (alone_ ? p->doze_key != nullptr : p->line != nullptr)) {
     try {
       p->old_keys.reserve(++p->keys);
       m.key = reach_->unlock(*p, there.link);

@@ -1,12 +1,16 @@
 // Operations by key: the fabric reaches into the peer's memory by itself (one_sided.h), the peer only looks at it.
 //
-// Order. A fence orders what was handed to the fabric. It does not order what the link's library still keeps, which may be
+// Order, where the fabric needs nobody at the target. A fence orders what was handed to the fabric. It does not order what the link's library still keeps, which may be
 // handed over after it. So a signal by key is set behind a fence, once no write taken before it is under way, those left
 // out that the link orders all the same (in_order()); until then it waits in the peer's queue, and later signals behind it.
 // Small writes are handed over at once, and the signal follows at once. That covers its own payload, `everything`, and
 // earlier signals to its word, as long as all of that went by key. Where messages are unaccounted for (peer::unapplied())
 // a signal follows them as a message; and a message that signals waits until what was written by key lies in the peer's
 // memory, which a flush tells. Both ways the later one starts when the earlier one is in effect.
+//
+// Where it does need somebody, no word goes by key, and the link sends no message before what was put earlier
+// (one_sided::alone()). So a signal by message is applied behind its payload and `everything`, and an answered mark tells that
+// all has been put. Gets are ordered with nothing.
 //
 // A word is 8 aligned bytes, which adapters store whole; what an origin sets by key and what a processor adds are never
 // meant for one word at one time (clause 7 makes added signals atomic to added ones, not to set ones).
@@ -35,10 +39,13 @@ void message_transport::begun(frame& f, reaching r, const status& why) noexcept 
 reaching message_transport::write(frame& f, void* key, std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
                                   status& why) noexcept {
   peer& p = *f.to;
-  f.number = ++p.writes;  // of one that is lost as well: a flush must not succeed before it is known what became of it
+  // One that is lost counts as well: a flush must not succeed before it is known what became of it. Where messages follow what
+  // is put, a mark does for both.
+  if (alone_) f.number = ++p.writes;
+  else ++p.traffic;
   if (!p.line || p.suspected != time_point{}) return reaching::lost;
   const reaching r = reach_->put(f, key, offset, from, bytes, why);
-  if (r != reaching::under_way || reach_->in_order(bytes)) return r;
+  if (r != reaching::under_way || !alone_ || reach_->in_order(bytes)) return r;
   f.before = p.newest, f.next = nullptr;
   (p.newest ? p.newest->next : p.oldest) = &f;
   p.newest = &f;
@@ -54,8 +61,8 @@ void message_transport::unlink(frame& f) noexcept {
 
 bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member* to, const member* word,
                                         const std::byte* source) noexcept {
-  const bool payload = to && to->key;
-  const bool signal = word && word->key && op.how == signal_how::set && !p.unapplied() && (!to || payload);
+  const bool payload = by_key(to, op.bytes);
+  const bool signal = by_key(word, 0) && op.how == signal_how::set && !p.unapplied() && (!to || payload);
   frame* data = payload ? new_frame(p, message_kind::put) : nullptr;
   frame* rest = word || !payload ? new_frame(p, message_kind::put) : nullptr;
   if ((payload && !data) || ((word || !payload) && !rest)) {
@@ -86,7 +93,7 @@ bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member*
   }
   if (!signal) {
     rest->needs = p.held ? 0 : p.writes;
-    say_put(*rest, op, payload ? nullptr : to, word, source, word && word->key && op.how == signal_how::set);
+    say_put(*rest, op, payload ? nullptr : to, word, source, by_key(word, 0) && op.how == signal_how::set);
     return true;
   }
   counts_in(*rest, op.done);

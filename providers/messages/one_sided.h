@@ -1,5 +1,5 @@
-// What a link may offer besides messages: reaching into a peer's memory with nobody's help there (RDMA). transport.h says
-// what the transport does by it, and what it keeps doing by messages.
+// What a link may offer besides messages: reaching into a peer's memory (RDMA). transport.h says what the transport does by
+// it, and what it keeps doing by messages.
 //
 // put() and get() may be under way when they return; the link then calls message_transport::reached() once for each,
 // from its progress(), also when the connection is lost or closed. A link keeps what its library has no room for: the
@@ -28,6 +28,11 @@ enum class reaching : std::uint8_t {
 class one_sided {
  public:
   virtual ~one_sided() = default;
+
+  // True: with nobody's help at the target. False: the target's program drives it, as it drives messages, and the library
+  // moves payloads straight between the two ranks' memory: payloads and gets longer than a message go that way, and no
+  // more. A message that the link takes after such a put arrives after it.
+  virtual bool alone() const noexcept { return true; }
 
   // Memory of this rank that peers may reach from now on; `key` is what they need to know. Null handle: never.
   virtual result<void*> expose(std::span<std::byte> memory, std::vector<std::byte>& key) = 0;

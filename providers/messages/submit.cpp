@@ -91,7 +91,7 @@ bool message_transport::take_put(const rma_op& op, peer& p) noexcept {
   const std::byte* source = has_payload ? local_address(op.local, op.local_offset) : nullptr;
   if (!p.end) return ends_at_once(op, p, p.end);  // it could not be reached
   if ((to && (to->absent || !source)) || (word && word->absent)) return ends_at_once(op, p, detached(op.rank));
-  if ((to && to->key) || (word && word->key)) return take_put_by_key(op, p, to, word, source);
+  if (by_key(to, op.bytes) || by_key(word, 0)) return take_put_by_key(op, p, to, word, source);
 
   const bool direct_payload = to && to->mapped;
   const bool direct_signal = word && word->mapped && !p.unapplied() && (!to || to->mapped);
@@ -152,7 +152,7 @@ bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
   const member& from = view(op.remote, op.rank);
   if (!p.end) return ends_at_once(op, p, p.end);
   if (from.absent) return ends_at_once(op, p, detached(op.rank));
-  if (from.key) return take_get_by_key(want, p, from);
+  if (by_key(&from, want.bytes)) return take_get_by_key(want, p, from);
   if (from.mapped) {
     std::atomic_thread_fence(std::memory_order_acquire);
     land(want, 0, {from.mapped + op.remote_offset, want.bytes});

@@ -54,6 +54,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   if (status started = l->start(*this); !started) return started;
   link_ = std::move(l);
   reach_ = link_->reach();
+  alone_ = reach_ && reach_->alone();
   traits_.caps.can_sleep = link_->fd() >= 0;
   poll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{};
@@ -73,7 +74,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   }
 
   doze_ = &doze_alone_;
-  if (!traits_.shared_memory && !reach_) return {};
+  if (!traits_.shared_memory && !alone_) return {};
   std::span<std::byte> word;
   auto region = allocate(64, word);
   if (!region) return region.error();

@@ -18,14 +18,15 @@ namespace {
 // "tcp" of "tcp;ofi_rxm": utility providers stand behind a semicolon.
 std::string_view core_name(std::string_view provider) noexcept { return provider.substr(0, provider.find(';')); }
 
-info_list hints_for(std::string_view provider, bool reaches = false) {
+info_list hints_for(std::string_view provider, by_keys how = by_keys::nothing) {
   info_list h{fi_allocinfo()};
   if (!h) return h;
   h->caps = FI_MSG;
   h->mode = FI_CONTEXT | FI_CONTEXT2;
   h->ep_attr->type = FI_EP_RDM;
   h->tx_attr->msg_order = h->rx_attr->msg_order = FI_ORDER_SAS;
-  if (reaches) h->caps |= FI_RMA;
+  if (how != by_keys::nothing) h->caps |= FI_RMA;
+  if (how == by_keys::driven) h->tx_attr->msg_order = h->rx_attr->msg_order |= FI_ORDER_SAW;
   h->domain_attr->threading = FI_THREAD_DOMAIN;
   h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   h->domain_attr->av_type = FI_AV_TABLE;
@@ -46,8 +47,8 @@ status too_small_for(std::string_view provider) {
                            cores * endpoint_bytes, room);
 }
 
-result<info_list> ask(std::string_view provider, bool reaches = false) {
-  const info_list hints = hints_for(provider, reaches);
+result<info_list> ask(std::string_view provider, by_keys how = by_keys::nothing) {
+  const info_list hints = hints_for(provider, how);
   if (!hints) return status{errc::no_resource, "no memory for libfabric's hints"};
   fi_info* first = nullptr;
   const std::string what = "libfabric finds no " + std::string{provider.empty() ? "provider" : provider} +
@@ -74,9 +75,13 @@ result<std::vector<std::string>> providers_with(std::uint64_t flags, std::string
 }
 
 // To reach memory without its program a library needs a thread, and then its progress is automatic; or an adapter, which
-// asks for registration of all memory. This it says of itself; alone_trial.cpp tries whether it is so.
+// asks for registration of all memory. This it says of itself; far_trial.cpp tries whether it is so.
 bool may_reach(const fi_info& info) noexcept {
   return info.domain_attr->data_progress == FI_PROGRESS_AUTO || (info.domain_attr->mr_mode & FI_MR_LOCAL);
+}
+
+bool may_drive(const fi_info& info) noexcept {
+  return !is_udp(info) && (info.tx_attr->msg_order & info.rx_attr->msg_order & FI_ORDER_SAW);
 }
 
 bool is_utility(std::string_view provider) noexcept { return provider.starts_with("ofi_"); }
@@ -128,7 +133,7 @@ std::string not_found(const std::vector<found_device>& found) {
   return why;
 }
 
-result<info_list> describe_device(std::string_view device, bool reaches) {
+result<info_list> describe_device(std::string_view device, by_keys how) {
   const first_call cheaper{device};
   std::string provider{device};
   if (device.find(';') == device.npos) {
@@ -140,11 +145,14 @@ result<info_list> describe_device(std::string_view device, bool reaches) {
         break;
       }
   }
-  if (!reaches) return ask(provider);
-  auto info = ask(provider, true);
-  if (!info || !may_reach(**info)) return status{errc::unsupported, provider + " reaches no memory by itself"};
+  auto info = ask(provider, how);
+  if (how == by_keys::nothing) return info;
+  if (!info || !(how == by_keys::alone ? may_reach(**info) : may_drive(**info)))
+    return status{errc::unsupported, provider + " cannot do that by remote keys"};
   return info;
 }
+
+bool is_udp(const fi_info& info) noexcept { return std::string_view{info.fabric_attr->prov_name}.starts_with("udp"); }
 
 // A provider that does not say may be asked.
 bool reaches_other_hosts(const fi_info& info) {
@@ -200,8 +208,8 @@ void remove_file_of(std::span<const std::byte> address) noexcept {
   ::shm_unlink(file);
 }
 
-result<handles> open_device(std::string_view device, bool waits, bool reaches) {
-  auto info = describe_device(device, reaches);
+result<handles> open_device(std::string_view device, bool waits, by_keys how) {
+  auto info = describe_device(device, how);
   if (!info) return info.error();
   handles h;
   h.info = std::move(*info);

@@ -46,11 +46,16 @@ result<std::vector<found_device>> find_devices();
 // Core providers that libfabric has and that are not among `found`, each with the reason.
 std::string not_found(const std::vector<found_device>& found);
 
-// Libfabric's description of one device, the first that fits; `reaches`: the first that may reach memory by itself, as far as
-// libfabric says, or unsupported. Empty `device`: the first of find_devices().
-result<info_list> describe_device(std::string_view device, bool reaches = false);
+// What is done by remote keys (far_memory.h): nothing; long payloads, driven by both ends' programs; or all that can be, with
+// nobody's help at the target.
+enum class by_keys : std::uint8_t { nothing, driven, alone };
+
+// Libfabric's description of one device, the first that fits and may do this by remote keys, as far as libfabric says; or
+// unsupported. Empty `device`: the first of find_devices().
+result<info_list> describe_device(std::string_view device, by_keys = by_keys::nothing);
 
 bool reaches_other_hosts(const fi_info&);
+bool is_udp(const fi_info&) noexcept;  // datagrams, parts of which an outsider could replace
 
 // Libfabric's shm provider keeps an endpoint's memory in a file of /dev/shm that is named by its address, and nobody but
 // its process would remove it. Any other provider's address names no file, and nothing happens.
@@ -70,6 +75,6 @@ int register_memory(const handles&, const void* at, std::size_t bytes, std::uint
 
 status open_domain(handles&);  // with fabric and addresses, for `info`, which is set
 // `waits`: with a descriptor to wait on, if the provider has one.
-result<handles> open_device(std::string_view device, bool waits, bool reaches);
+result<handles> open_device(std::string_view device, bool waits, by_keys);
 
 }  // namespace tutti::ofi

@@ -189,7 +189,7 @@ reaching far_memory::begin(transfer::kind how, frame& f, std::uint64_t key, std:
   }
   t->how = how, t->key = key, t->there = there, t->left = bytes;
   t->here = here ? here : t->landing;
-  t->ordered = in_order(bytes);
+  t->ordered = !alone_ || in_order(bytes);
   if (!here) t->descriptor = t->landing_descriptor;
   else why = make_known(*t);
   if (!why) {

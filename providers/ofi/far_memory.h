@@ -1,8 +1,11 @@
-// Memory of peers reached by libfabric's remote keys (FI_RMA), on libraries over which that was seen to work with nobody's
-// help at the target (alone_trial.cpp). On the others the target's program has to run anyhow, and one message does as
-// much as a write (providers/messages/transport.h).
+// Memory of peers reached by libfabric's remote keys (FI_RMA). On some libraries that was seen to work with nobody's help at
+// the target (far_trial.cpp). On the others the target's program has to run anyhow, and one message does as much as a write
+// (providers/messages/transport.h), unless it is long: tcp, net and shm move a long payload from memory to memory, a message
+// from buffer to buffer. There FI_ORDER_SAW is asked for, by which libfabric's manual has sends that follow a write arrive
+// behind it; and while a write waits to be handed over, no message is (ofi_link::send()). Not on udp: nothing proves there
+// whose a write is, nor that its datagrams were not replaced.
 //
-// Order. Of a write no longer than what the library promises for FI_ORDER_WAW and FI_ORDER_RAW, libfabric's manual says
+// Order, where nobody's help is needed. Of a write no longer than what the library promises for FI_ORDER_WAW and FI_ORDER_RAW, libfabric's manual says
 // that writes and reads towards the same peer that were handed over later take effect later. So the word behind a payload
 // is simply the next write, whether or not the payload is still under way (in_order()); and to know that all writes lie in
 // the peer's memory, a word of it is read behind them: when that is here, they are there (flush()). That counts on their
@@ -23,6 +26,7 @@
 #include <rdma/fi_rma.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -86,7 +90,10 @@ class far_memory final : public messages::one_sided {
   explicit far_memory(handles&) noexcept;
   ~far_memory() override;
   status open();
-  status try_alone(fi_addr_t self);                          // alone_trial.cpp
+  status try_alone(fi_addr_t self);                          // far_trial.cpp
+  // The same where the target's program drives it: a write to this endpoint is there when a message that followed it is.
+  status try_before(fi_addr_t self, const std::function<status()>& message);
+  bool alone() const noexcept override { return alone_; }
   void start(message_transport& net) noexcept { net_ = &net; }
 
   result<void*> expose(std::span<std::byte>, std::vector<std::byte>& key) override;
@@ -126,6 +133,7 @@ class far_memory final : public messages::one_sided {
 
   handles& ofi_;
   message_transport* net_ = nullptr;
+  bool alone_ = false;
   std::uint64_t longest_ = 0;                                // of one operation
   std::uint64_t longest_ordered_ = 0;                        // 0: none is
   std::uint32_t inject_bytes_ = 0;

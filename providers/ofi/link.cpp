@@ -17,9 +17,7 @@ using clock = std::chrono::steady_clock;
 constexpr std::uint32_t longest_inject = 4096;
 constexpr send_window over_datagrams{2, 16};
 
-bool is_udp(const fi_info& info) noexcept { return std::string_view{info.fabric_attr->prov_name}.starts_with("udp"); }
-
-messages::link_traits describe(const fi_info& info, bool can_wait, bool reaches) {
+messages::link_traits describe(const fi_info& info, bool can_wait, bool alone) {
   messages::link_traits t;
   t.name = "libfabric";
   t.only_this_host = !reaches_other_hosts(info);
@@ -29,11 +27,11 @@ messages::link_traits describe(const fi_info& info, bool can_wait, bool reaches)
   t.reorders = true;
   t.forgeable = is_udp(info);
   if (!can_wait) t.longest_sleep_alone = t.longest_sleep = 100us;
-  else if (reaches) t.longest_sleep = 5ms;  // the bell for a signal by key comes when its origin next drives libfabric
+  else if (alone) t.longest_sleep = 5ms;  // the bell for a signal by key comes when its origin next drives libfabric
 
   capabilities& c = t.caps;
-  c.native_signal = c.native_when_added = reaches;
-  c.target_must_progress = !reaches;
+  c.native_signal = c.native_when_added = alone;
+  c.target_must_progress = !alone;
   c.cost = t.only_this_host ? loggp{2, 0.5, 0.5, 4} : loggp{6, 1, 1, 2};
   return t;
 }
@@ -41,10 +39,12 @@ messages::link_traits describe(const fi_info& info, bool can_wait, bool reaches)
 }  // namespace
 
 result<std::unique_ptr<messages::link>> ofi_link::open(std::string_view device) {
-  auto made = make(device, true, true);
-  if (!made && made.error().code() == errc::unsupported) made = make(device, true, false);
+  by_keys how = by_keys::alone;
+  auto made = make(device, true, how);
+  for (const by_keys less : {by_keys::driven, by_keys::nothing})
+    if (!made && made.error().code() == errc::unsupported) made = make(device, true, how = less);
   // A descriptor that serves no purpose costs system calls all the same.
-  if (made && (*made)->ofi_.wait_fd < 0) made = make(device, false, (*made)->reach_ != nullptr);
+  if (made && (*made)->ofi_.wait_fd < 0) made = make(device, false, how);
   if (!made) return made.error();
   if (const status s = (*made)->add_deferred_work(); !s) return s;
   return std::unique_ptr<link>{std::move(*made)};
@@ -53,24 +53,26 @@ result<std::unique_ptr<messages::link>> ofi_link::open(std::string_view device) 
 // By messages alone, which show as well what its threads do.
 status ofi_link::worth_taking(std::string_view device) {
   const own_threads threads;
-  const auto made = make(device, true, false);
+  const auto made = make(device, true, by_keys::nothing);
   return made ? (*made)->crowds(threads) : made.error();
 }
 
-// Unsupported: it does not reach memory by itself.
-result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool waits, bool reaches) {
+// Unsupported: its remote keys cannot do that.
+result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool waits, by_keys how) {
   std::unique_ptr<ofi_link> made{new ofi_link};
-  auto opened = open_device(device, waits, reaches);
+  auto opened = open_device(device, waits, how);
   if (!opened) return opened.error();
   made->ofi_ = std::move(*opened);
   if (const status s = made->make_buffers(); !s) return s;
   if (const status s = made->try_messages(); !s) return s;
-  if (reaches) {
+  if (how != by_keys::nothing) {
     made->reach_ = std::make_unique<far_memory>(made->ofi_);
     if (const status s = made->reach_->open(); !s) return s;
-    if (const status s = made->reach_->try_alone(made->self_); !s) return s;
+    const auto message = [&link = *made] { return link.message_to_itself(false); };
+    const status tried = how == by_keys::alone ? made->reach_->try_alone(made->self_) : made->reach_->try_before(made->self_, message);
+    if (!tried) return tried;
   }
-  made->traits_ = describe(*made->ofi_.info, made->ofi_.wait_fd >= 0, reaches);
+  made->traits_ = describe(*made->ofi_.info, made->ofi_.wait_fd >= 0, how == by_keys::alone);
   return made;
 }
 
@@ -165,9 +167,11 @@ void ofi_link::close(peer& p) noexcept {
 
 void ofi_link::bereave(std::span<const std::byte> address) noexcept { remove_file_of(address); }
 
-// A goodbye is never injected: it is the last message, and its completion tells that all before it have gone out.
+// A goodbye is never injected: it is the last message, and its completion tells that all before it have gone out. Where signals
+// go by message alone, none overtakes a write that libfabric has not taken yet (far_memory.h).
 sending ofi_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes) noexcept {
   connection& line = *static_cast<connection*>(p.line);
+  if (line.head && !reach_->alone()) return sending::full;
   const fi_addr_t to = line.address;
   const std::size_t total = sizeof head + bytes;
   const auto fill = [&](std::byte* at) {

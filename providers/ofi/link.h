@@ -9,7 +9,8 @@
 // a caller's memory, and only these buffers need registration where a provider asks for it (FI_MR_LOCAL). Small ones are
 // injected.
 //
-// Where the library reaches a peer's memory by itself, puts, gets and signals go that way (far_memory.h).
+// Where the library reaches a peer's memory by itself, puts, gets and signals go that way; elsewhere long payloads do, which
+// would be copied twice here (far_memory.h).
 #pragma once
 #include <memory>
 #include <string_view>
@@ -66,7 +67,7 @@ class ofi_link final : public messages::link {
 
  private:
   ofi_link() = default;
-  static result<std::unique_ptr<ofi_link>> make(std::string_view device, bool waits, bool reaches);
+  static result<std::unique_ptr<ofi_link>> make(std::string_view device, bool waits, by_keys);
   status make_buffers();
   status add_deferred_work();
   status try_messages();                         // trial.cpp
@@ -88,7 +89,7 @@ class ofi_link final : public messages::link {
   std::unique_ptr<buffer[]> buffers_;
   handles ofi_;                                  // closed before the memory goes
   owned<fid_mr> registered_;                     // and this before the domain
-  std::unique_ptr<far_memory> reach_;            // likewise; where the library reaches memory by itself
+  std::unique_ptr<far_memory> reach_;            // likewise; where the library has remote keys
   void* descriptor_ = nullptr;
   fi_addr_t self_ = FI_ADDR_UNSPEC;
   std::uint32_t inject_bytes_ = 0;

@@ -51,7 +51,12 @@ status ofi_link::message_to_itself(bool waits) {
     fi_cq_msg_entry done{};
     const ssize_t n = fi_cq_read(ofi_.completions.get(), &done, 1);
     if (n == 1) {
-      buffer& b = static_cast<buffer&>(*static_cast<ticket*>(done.op_context));
+      ticket& t = *static_cast<ticket*>(done.op_context);
+      if (t.what == asked::reach) {  // far_memory::try_before()
+        static_cast<transfer&>(t).posted = false;
+        continue;
+      }
+      buffer& b = static_cast<buffer&>(t);
       const bool receives = b.what == asked::receive;
       (receives ? came : sent) = true;
       if (receives && (done.len != sizeof(message) || b.data[0] != out.data[0]))

@@ -1,5 +1,6 @@
 // Whoever reaches a rank's port may speak libfabric to it, and gets no further.
 #define BOOST_TEST_MODULE ofi_outsider
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 
@@ -19,7 +20,7 @@ namespace {
 void an_outsider_changes_nothing(std::string_view device, int times) {
   two_ranks job{ofi_provider, device};
   BOOST_TEST(job.works(0));
-  auto opened = ofi::open_device(device, false, false);
+  auto opened = ofi::open_device(device, false, ofi::by_keys::nothing);
   BOOST_REQUIRE_MESSAGE(opened, opened.error().text());
   fi_addr_t victim = 0;
   BOOST_REQUIRE(fi_av_insert(opened->addresses.get(), job.link_address.data(), 1, &victim, 0, nullptr) == 1);
@@ -52,7 +53,35 @@ void an_outsider_changes_nothing(std::string_view device, int times) {
   BOOST_TEST(job.works(1));
 }
 
+// Where the target's program drives what goes by remote keys, nothing but the key stands before its memory.
+void a_guessed_key_changes_nothing(std::string_view device) {
+  two_ranks job{ofi_provider, device};
+  BOOST_TEST(job.works(0));
+  auto opened = ofi::open_device(device, false, ofi::by_keys::driven);
+  BOOST_REQUIRE_MESSAGE(opened, opened.error().text());
+  fi_addr_t victim = 0;
+  BOOST_REQUIRE(fi_av_insert(opened->addresses.get(), job.link_address.data(), 1, &victim, 0, nullptr) == 1);
+  std::vector<std::byte> payload(65536, std::byte{0x5a});
+  fi_context2 context;
+  std::uint64_t key = 0;
+  int turns = 0;
+  const auto refused = [&] {  // tcp tells of the first; net of none
+    fi_cq_msg_entry done;
+    const ssize_t n = fi_cq_read(opened->completions.get(), &done, 1);
+    if (n == -FI_EAVAIL) return true;
+    (void)fi_write(opened->endpoint.get(), payload.data(), payload.size(), nullptr, victim, 0, ++key, &context);
+    return device == "net" && ++turns == 20000;
+  };
+  BOOST_TEST(job.until(refused));
+  BOOST_TEST(job.word(0, 0) == 1u);
+  BOOST_TEST(std::all_of(job.memory[0].begin() + sizeof(std::uint64_t), job.memory[0].end(), [](std::byte b) { return b == std::byte{}; }));
+  BOOST_TEST(job.net[0]->health(1).ok());
+  BOOST_TEST(job.works(1));
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(over_tcp) { an_outsider_changes_nothing("tcp", 2); }
 BOOST_AUTO_TEST_CASE(over_udp) { an_outsider_changes_nothing("udp", 1); }
+BOOST_AUTO_TEST_CASE(by_key_over_tcp) { a_guessed_key_changes_nothing("tcp"); }
+BOOST_AUTO_TEST_CASE(by_key_over_net) { a_guessed_key_changes_nothing("net"); }

@@ -21,7 +21,7 @@ fs::path file_of(int number) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_file_left_by_a_namesake_is_no_obstacle) {
-  auto first = tutti::ofi::open_device("shm", false, false);
+  auto first = tutti::ofi::open_device("shm", false, tutti::ofi::by_keys::nothing);
   if (!first) {
     BOOST_TEST_MESSAGE("skipped: " << first.error().text());
     return;
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(a_file_left_by_a_namesake_is_no_obstacle) {
   // As a process of the same pid would have left it: its memory says that this pid owns it.
   fs::copy_file(file_of(number), file_of(number + 1));
   {
-    auto second = tutti::ofi::open_device("shm", false, false);
+    auto second = tutti::ofi::open_device("shm", false, tutti::ofi::by_keys::nothing);
     BOOST_REQUIRE_MESSAGE(second.ok(), second.error().text());
     BOOST_TEST(fs::exists(file_of(number + 1)));
   }

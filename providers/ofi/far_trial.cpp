@@ -1,10 +1,12 @@
-// Whether a write arrives with nobody's help at the target. What libfabric says of a provider does not tell: progress may be
+// Whether a write arrives with nobody's help at the target, or else before a message that follows it. What libfabric says of a provider does not tell: progress may be
 // manual and an adapter moves the data, or be called automatic and nothing moves without a call. So it is tried, once, at
 // open, on the endpoint itself: a word is written and read back, then another is written and looked for without calling
-// libfabric.
+// libfabric. In the other case as many bytes as no message has are written, and are there when the message is.
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 
@@ -23,6 +25,12 @@ struct target {
   alignas(4096) std::uint64_t words[512] = {};
 };
 
+struct concealing {
+  far_memory& of;
+  void* exposed;
+  ~concealing() { of.conceal(exposed); }
+};
+
 std::uint64_t look(const std::uint64_t& word) noexcept {
   return std::atomic_ref<const std::uint64_t>{word}.load(std::memory_order_acquire);
 }
@@ -35,11 +43,7 @@ status far_memory::try_alone(fi_addr_t self) {
   std::vector<std::byte> key;
   const auto exposed = expose(std::as_writable_bytes(std::span{memory->words}), key);
   if (!exposed) return exposed.error();
-  const struct concealing {
-    far_memory& of;
-    void* exposed;
-    ~concealing() { of.conceal(exposed); }
-  } at_the_end{*this, *exposed};
+  const concealing at_the_end{*this, *exposed};
   const far_key there = *messages::head_of<far_key>(key);
 
   const trial_time time;
@@ -88,7 +92,44 @@ status far_memory::try_alone(fi_addr_t self) {
   if (outcome && !seen) outcome = {errc::unsupported, "a write does not arrive until the target calls libfabric"};
   t.posted = false;
   if (outcome) tried_.reset();
+  alone_ = outcome.ok();
   return outcome ? outcome : status{errc::unsupported, outcome.text()};
+}
+
+status far_memory::try_before(fi_addr_t self, const std::function<status()>& message) {
+  const auto memory = std::make_shared<std::array<target, 16>>();  // a half of it is written to the other
+  tried_ = memory;
+  const std::span<std::byte> all = std::as_writable_bytes(std::span{*memory}), from = all.first(all.size() / 2), to = all.last(all.size() / 2);
+  std::memset(from.data(), 1, from.size());
+  std::vector<std::byte> key;
+  const auto exposed = expose(to, key);
+  if (!exposed) return exposed.error();
+  const concealing at_the_end{*this, *exposed};
+  const far_key there = *messages::head_of<far_key>(key);
+
+  const trial_time time;
+  connection line;
+  line.address = self;
+  transfer& t = *free_;
+  t.how = transfer::kind::write, t.line = &line, t.key = there.key, t.there = there.base;
+  t.here = from.data(), t.left = static_cast<std::uint32_t>(from.size()), t.ordered = true;
+  status outcome = make_known(t);
+  while (outcome && !t.posted) {
+    const ssize_t e = post(t);
+    if (e == -FI_EAGAIN) outcome = message();  // drives libfabric
+    else if (e != 0) outcome = vendor_error(e, "reaching its own memory");
+    if (time.over()) outcome = {errc::unsupported, "what reaches its own memory is not taken"};
+  }
+  if (outcome) outcome = message();
+  if (outcome && !std::equal(from.begin(), from.end(), to.begin())) outcome = {errc::unsupported, "a message overtakes a write"};
+  while (outcome && t.posted) {
+    outcome = message();
+    if (time.over()) outcome = {errc::unsupported, "what reaches its own memory does not complete"};
+  }
+  t.registered.reset();
+  if (t.posted || !outcome) return status{errc::unsupported, outcome.text()};  // it may still be read and written
+  tried_.reset();
+  return {};
 }
 
 }  // namespace tutti::ofi
