@@ -57,12 +57,16 @@ class waiting {
 
  private:
   bool should_yield(std::uint32_t turn) noexcept;
+  void saw(unsigned events) noexcept;
   void yield_once() noexcept;
 
   wait_policy policy_ = wait_policy::automatic;
   std::uint32_t spins_ = crowded_spins, polls_a_turn_ = 32;
   yield_account account_;
-  bool yielded_out_ = false;          // this wait has used its time of yielding
+  bool wakes_ = true;                 // the fabric ends sleeps
+  bool shares_core_ = false;          // with other ranks
+  bool overdrawn_ = false;            // this wait may yield no more, for strangers share the core
+  bool yielded_out_ = false;          // or it has used its time of yielding
   time_point yield_until_{};
   std::uint64_t sleeps_ = 0, strangers_ = 0;
 };
