@@ -87,6 +87,24 @@ void everything_of_earlier_calls(rank_env& e) {
   }
 }
 
+// More than any queue takes at once, so that some wait where a signal might pass them.
+void everything_of_many_long_puts(rank_env& e) {
+  constexpr std::uint32_t bytes = 20'000, many = 300;
+  const area in = e.allocate(bytes * many), out = e.allocate(bytes * many), words = e.allocate(128);
+  const rank_t to = right_of(e), from = left_of(e);
+  for (std::uint64_t round = 1; round <= 5; ++round) {
+    fill(out.memory, round * 64 + e.rank);
+    completion done;
+    for (std::uint32_t i = 0; i < many; ++i) e.submit(put(out.mine(i * bytes), in.at(to, i * bytes), bytes, &done));
+    e.submit(signal(words.at(to), round, signal_how::set, not_before::everything));
+    e.wait_word(words.word(0), round);
+    check(in.memory, round * 64 + from, "a signal with order everything overtook one of many puts");
+    e.wait(done);
+    e.submit(signal(words.at(from, 64), round));
+    e.wait_word(words.word(64), round);
+  }
+}
+
 // Order towards one rank is nobody else's business: signals to a quiet rank arrive while another is flooded.
 void everything_is_of_one_rank(rank_env& e) {
   const area in = e.allocate(1 << 20), out = e.allocate(1 << 20), words = e.allocate(64);
@@ -227,6 +245,7 @@ constexpr std::array cases{
     conformance_case{"payload_before_signal", 3, payload_before_signal},
     conformance_case{"everything_before_a_signal", 3, everything_before_a_signal},
     conformance_case{"everything_of_earlier_calls", 2, everything_of_earlier_calls},
+    conformance_case{"everything_of_many_long_puts", 2, everything_of_many_long_puts},
     conformance_case{"everything_is_of_one_rank", 3, everything_is_of_one_rank},
     conformance_case{"one_origin_one_word_in_order", 3, one_origin_one_word_in_order},
     conformance_case{"set_and_add_in_order", 2, set_and_add_in_order},

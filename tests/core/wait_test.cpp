@@ -58,6 +58,36 @@ BOOST_AUTO_TEST_CASE(a_wait_yields_for_a_bounded_time_and_then_sleeps) {
   BOOST_TEST(w.sleeps() == 1u);
 }
 
+// Its yields are as long as what it serves keeps coming; in a crowd it sleeps all the same, for others want the core.
+BOOST_AUTO_TEST_CASE(who_serves_its_peers_goes_on_yielding) {
+  fake_transport t("t");
+  t.limits.can_sleep = true;
+  for (const double ranks_per_core : {1.0, 2.0}) {
+    waiting w(wait_policy::automatic, ranks_per_core, t.caps());
+    std::uint32_t turn = 0;
+    for (const auto end = std::chrono::steady_clock::now() + 5ms; std::chrono::steady_clock::now() < end && w.sleeps() == 0;) {
+      t.events = 1;
+      w.step(t, turn++, [] { return true; }, never);
+    }
+    BOOST_TEST(w.sleeps() == (ranks_per_core > 1 ? 1u : 0u));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(who_naps_comes_back_from_a_nap_in_which_something_came) {
+  for (const bool wakes : {false, true}) {
+    fake_transport t("t");
+    t.limits.can_sleep = wakes;
+    waiting w(wait_policy::automatic, 1, t.caps());
+    std::uint32_t turn = 0;
+    while (w.sleeps() == 0 && turn < 50000000) w.step(t, turn++, [] { return true; }, never);
+    t.events = 1;
+    w.step(t, turn++, [] { return true; }, never);
+    const std::uint64_t before = w.sleeps();
+    w.step(t, turn++, [] { return true; }, never);
+    BOOST_TEST(w.sleeps() == before + wakes);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_policies_yield_and_spin_never_sleep) {
   for (const auto policy : {wait_policy::yield, wait_policy::spin}) {
     fake_transport t("t");
