@@ -23,7 +23,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-class fake_transport final : public transport {
+class fake_transport : public transport {
  public:
   static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
