@@ -169,7 +169,10 @@ void engine::add_info(std::uint32_t pid) {
   const std::uint64_t info = make_info(epoch_, p.outgoing, objected_);
   const not_before order = p.outgoing & went_ahead ? not_before::everything : not_before::payload;
   if (!p.eager) {
-    infos_.push_back(signal_op(word, info, signal_how::set, order));
+    rma_op& op = infos_.emplace_back();  // made in place: to copy what was just written field by field stalls the processor
+    op.kind = op_kind::signal, op.order = order;
+    op.rank = word.rank, op.signal = word.segment, op.signal_offset = word.offset;
+    op.operand = info;
     return;
   }
   const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(p.eager));
@@ -209,7 +212,12 @@ status engine::announce_by_words() {
     for (; arrived_ < size_; ++arrived_, next = next + 1 < size_ ? next + 1 : 0) {
       const std::uint64_t info = load_acquire(words + 8ull * next);
       if (epoch_of(info) != epoch_) return false;
-      peers_[next].info = info;
+      peer& p = peers_[next];
+      p.info = info;
+      if (p.board && (flags_of(info) & has_data)) {  // its head and a small put, while this process goes on
+        const std::byte* const chunk = p.board + layout_.chunk(half(), me_);
+        __builtin_prefetch(chunk), __builtin_prefetch(chunk + 64);
+      }
       objected_ = objected_ || objects_in(info);
     }
     return true;
