@@ -21,7 +21,10 @@ struct board_layout {
   std::uint32_t processes;
   std::uint64_t all_room = std::uint64_t{5} << 18;  // bytes for chunks beyond the first, of all boards together
 
-  std::uint32_t chunk_bytes() const noexcept { return processes <= 128 ? 4096 : 1024; }
+  // Of the first chunk: of one that goes with the info word; and of one that is read in place, where a second chunk costs
+  // 130 ns, and memory for the first nothing as long as there are few processes.
+  std::uint32_t eager_bytes() const noexcept { return processes <= 128 ? 4096 : 1024; }
+  std::uint32_t chunk_bytes() const noexcept { return processes <= 8 ? 16384 : eager_bytes(); }
   std::uint64_t words() const noexcept { return round_up(std::uint64_t{processes} * 8, 64); }
 
   // Who writes each:
@@ -56,7 +59,7 @@ struct board_layout {
 
   // The second board: chunks that come with an info word.
   std::uint64_t eager(unsigned half, std::uint32_t from) const noexcept {
-    return (half * std::uint64_t{processes} + from) * chunk_bytes();
+    return (half * std::uint64_t{processes} + from) * eager_bytes();
   }
   std::uint64_t second_bytes() const noexcept { return eager(2, 0); }
 };

@@ -44,7 +44,8 @@ void engine::begin_superstep() noexcept {
   arena_->reclaim(half());
   for (std::uint32_t i = 0; i < size_; ++i) {
     lane& l = lanes_[i];
-    l.data.start(*arena_, make_location(0, layout_.chunk(half(), i)), layout_.chunk_bytes());
+    l.data.start(*arena_, make_location(0, layout_.chunk(half(), i)),
+                 peers_[i].reads_me ? layout_.chunk_bytes() : layout_.eager_bytes());
     l.run_address = l.word_address = &l;  // which nobody registers
     l.run_end = l.data.at;
     if (!l.requests.empty()) l.requests.clear(), l.gets = l.direct_gets = 0;
@@ -145,7 +146,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
     if (scheme_.eager) {
       location& first = p.next ? p.next : p.next_data;
       const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(first));
-      if (h.used.bytes <= layout_.chunk_bytes()) {
+      if (h.used.bytes <= layout_.eager_bytes()) {
         p.eager = first;
         first = h.next;
         flags |= is_eager;

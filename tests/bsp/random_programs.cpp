@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(where_local_memory_must_be_registered) {
 
 // Making buffers in a program's first supersteps would take longer than filling them.
 BOOST_AUTO_TEST_CASE(first_supersteps_make_no_buffers) {
-  for (const std::uint32_t n : {1u, 2u, 4u})
+  for (const std::uint32_t n : {1u, 2u, 4u, 8u})
     run_ranks({"shm"}, n, [&](rank_env& env) {
       auto j = open_job(env);
       auto e = take(bsp::engine::open(j->world(), {}), "engine");
