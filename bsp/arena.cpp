@@ -12,11 +12,20 @@ arena::~arena() {
   for (std::size_t i = 1; i < regions_.size(); ++i) net_.drop(regions_[i].id);
 }
 
-void arena::adopt(region_id id, std::span<std::byte> memory) { regions_[0] = {id, memory, {}}; }
+void arena::adopt(region_id id, std::span<std::byte> memory, std::uint64_t room, std::uint64_t room_bytes) {
+  regions_[0] = {id, memory, {}};
+  room_ = room, room_bytes_ = room_bytes;
+}
 
 result<location> arena::take(unsigned half, std::size_t bytes) {
   half_of& h = halves_[half];
   bytes = round_up(bytes, 64);
+  if (bytes <= room_bytes_ - halves_[0].in_room - halves_[1].in_room) {
+    const std::uint64_t from_end = room_bytes_ - h.in_room - bytes;
+    const location l = make_location(0, room_ + (half == 0 ? h.in_room : from_end));
+    h.in_room += bytes;
+    return l;
+  }
   for (; h.current < h.regions.size(); ++h.current, h.mark = 0) {
     const std::uint32_t number = h.regions[h.current];
     if (bytes > regions_[number].memory.size() - h.mark) continue;
@@ -61,6 +70,7 @@ status arena::grow(half_of& h, std::size_t least) {
 void arena::reclaim(unsigned half) noexcept {
   halves_[half].current = 0;
   halves_[half].mark = 0;
+  halves_[half].in_room = 0;
 }
 
 }  // namespace tutti::bsp

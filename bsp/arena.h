@@ -3,9 +3,10 @@
 // reclaimed when its next superstep begins, since by then every reader has left it (superstep.cpp). Regions stay
 // until the end, so a program that repeats itself soon allocates nothing.
 //
-// Region 0 is the board (board.h), which has the first chunk for everyone. Where another process reads chunks in place
-// it must be able to reach a region as soon as a chunk of it is named: so a region's key is written into the board's
-// directory before anything lies in the region.
+// Region 0 is the board (board.h), which has the first chunk for everyone, and room for more: the even supersteps' half
+// grows into it from its beginning and the odd ones' from its end, so either may have nearly all. Where another process
+// reads chunks in place it must be able to reach a region as soon as a chunk of it is named: so a region's key is written
+// into the board's directory before anything lies in the region.
 #pragma once
 #include <functional>
 #include <span>
@@ -30,7 +31,8 @@ class arena {
   arena(const arena&) = delete;
   arena& operator=(const arena&) = delete;
 
-  void adopt(region_id, std::span<std::byte> memory);  // as region 0; stays its owner's
+  // As region 0, which stays its owner's, with the room that it has for chunks: multiples of 64.
+  void adopt(region_id, std::span<std::byte> memory, std::uint64_t room, std::uint64_t room_bytes);
 
   // A chunk from this half, at least 64-byte aligned. Errors: no_resource.
   result<location> take(unsigned half, std::size_t bytes);
@@ -55,6 +57,7 @@ class arena {
     std::vector<std::uint32_t> regions;
     std::size_t current = 0;   // into regions
     std::size_t mark = 0;      // in it
+    std::uint64_t in_room = 0; // bytes
   };
   status grow(half_of&, std::size_t least);
 
@@ -62,6 +65,7 @@ class arena {
   budget& memory_;
   announcer announce_;
   std::vector<region> regions_;
+  std::uint64_t room_ = 0, room_bytes_ = 0;  // in region 0
   half_of halves_[2];
 };
 

@@ -19,8 +19,12 @@ struct board_layout {
   static constexpr std::uint32_t request_bytes = 32, piece_bytes = 16384;  // of direct gets
 
   std::uint32_t processes;
+  std::uint64_t all_room = std::uint64_t{5} << 18;  // bytes for chunks beyond the first, of all boards together
 
-  std::uint32_t chunk_bytes() const noexcept { return processes <= 128 ? 4096 : 1024; }
+  // Of the first chunk: of one that goes with the info word; and of one that is read in place, where a second chunk costs
+  // 130 ns, and memory for the first nothing as long as there are few processes.
+  std::uint32_t eager_bytes() const noexcept { return processes <= 128 ? 4096 : 1024; }
+  std::uint32_t chunk_bytes() const noexcept { return processes <= 8 ? 16384 : eager_bytes(); }
   std::uint64_t words() const noexcept { return round_up(std::uint64_t{processes} * 8, 64); }
 
   // Who writes each:
@@ -46,11 +50,16 @@ struct board_layout {
   std::uint64_t request_out() const noexcept { return request_in(processes); }  // its owner
   std::uint64_t landing() const noexcept { return round_up(request_in(processes + 1), 64); }  // who is asked
   std::uint64_t answer_out() const noexcept { return landing() + piece_bytes; }  // its owner
-  std::uint64_t bytes() const noexcept { return answer_out() + piece_bytes; }
+  // Its owner: chunks beyond the first. Memory that is made in the superstep that needs it costs that superstep 3 us a page,
+  // several times what copying costs; here it is made before the program begins. As a process maps the boards of all that it
+  // reads in place, their rooms are the smaller the more there are.
+  std::uint64_t room_bytes() const noexcept { return all_room / processes / 4096 * 4096; }
+  std::uint64_t room() const noexcept { return round_up(answer_out() + piece_bytes, 4096); }
+  std::uint64_t bytes() const noexcept { return room() + room_bytes(); }
 
   // The second board: chunks that come with an info word.
   std::uint64_t eager(unsigned half, std::uint32_t from) const noexcept {
-    return (half * std::uint64_t{processes} + from) * chunk_bytes();
+    return (half * std::uint64_t{processes} + from) * eager_bytes();
   }
   std::uint64_t second_bytes() const noexcept { return eager(2, 0); }
 };

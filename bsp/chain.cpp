@@ -6,6 +6,7 @@ namespace tutti::bsp {
 
 void chain::start(const arena& a, location chunk, std::size_t bytes) noexcept {
   first_ = current_ = chunk;
+  bytes_ = bytes;
   std::byte* const base = a.at(chunk);
   new (base) chunk_head{};
   at = base + sizeof(chunk_head);
@@ -21,8 +22,9 @@ status chain::extend(arena& a, unsigned half, std::size_t bytes, stage s) {
   }
   close(a, s, *taken);
   const location first = first_;
+  const std::size_t before = bytes_;
   start(a, *taken, bytes);
-  first_ = first;
+  first_ = first, bytes_ += before;
   return {};
 }
 

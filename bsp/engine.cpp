@@ -64,8 +64,12 @@ bool engine::find_area(const char* call, std::uint32_t pid, const void* address,
 
 bool engine::extend(const char* call, chain& c, stage s, bool in_place, std::uint64_t wanted) {
   std::uint64_t bytes = slot_bytes;
-  if (in_place) bytes = std::clamp(round_up(wanted + sizeof(chunk_head), 64), in_place_chunk, most_chunk);
-  else if (c.empty() && s == stage::requests) bytes = layout_.chunk_bytes();  // goes with the info word
+  if (in_place) {  // half of what the chain has: so there are few chunks, and little of the last is left over
+    const std::uint64_t least = std::clamp(round_up(c.chunk_bytes() / 2, 64), bytes, in_place_chunk);
+    bytes = std::clamp(round_up(wanted + sizeof(chunk_head), 64), least, most_chunk);
+  } else if (c.empty() && s == stage::requests) {
+    bytes = layout_.eager_bytes();  // goes with the info word
+  }
   if (status e = c.extend(*arena_, half(), bytes, s); !e.ok()) return fail(e.during(call));
   return true;
 }

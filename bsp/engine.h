@@ -46,6 +46,7 @@ namespace tutti::bsp {
 struct engine_options {
   scheme how = scheme::automatic;
   std::uint64_t memory = 0;  // most bytes of buffers (budget.h); 0: a quarter of the machine's memory, shared by the node's ranks
+  std::uint64_t room = board_layout{1}.all_room;  // what there is of them from the beginning (board.h); alike in all
 };
 
 class engine final : private record_sink {
@@ -71,6 +72,7 @@ class engine final : private record_sink {
   // Large hp calls that did not go at the call: packed, or moved from where the data lie.
   std::uint64_t hp_packed() const noexcept { return hp_packed_; }
   std::uint64_t hp_direct() const noexcept { return hp_direct_; }
+  std::uint32_t regions_made() const noexcept { return arena_->regions() - 1; }  // of buffers, since the beginning
   // As if so many empty ones had passed, an even number. For tests; all processes do it between the same syncs.
   void pass(std::uint64_t supersteps) noexcept { epoch_ += supersteps; }
   const status& error() const noexcept { return error_; }

@@ -23,7 +23,7 @@ std::uint64_t usual_bound(job& j) {
 }  // namespace
 
 engine::engine(team& t, const engine_options& o)
-    : team_(t), job_(t.parent_job()), scheme_(row_of(o.how)), layout_{t.size()}, me_(t.index()), size_(t.size()),
+    : team_(t), job_(t.parent_job()), scheme_(row_of(o.how)), layout_{t.size(), o.room}, me_(t.index()), size_(t.size()),
       lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)),
       memory_(o.memory ? o.memory : usual_bound(job_)), puller_(job_, scheme_.scatters), placer_(areas_, queue_, *this, me_) {
   hp_bound_ = std::min(most_hp_packed, memory_.bytes() / 16 / size_);
@@ -52,6 +52,7 @@ status engine::meet() {
   peers_[me_].board = base_;
   for (std::uint32_t i = 0; i < size_; ++i) {
     if (i != me_ && scheme_.in_place) peers_[i].board = net.map(board_->segment(), peers_[i].rank);
+    peers_[i].readable.assign(1, board_->segment());  // region 0
     reads[i] = std::byte{peers_[i].board != nullptr};
   }
   auto all = team_.exchange(reads);
@@ -80,7 +81,7 @@ status engine::meet() {
     std::memcpy(entry + sizeof length, key.data(), length);
     return status{};
   });
-  arena_->adopt(board_->region(), {base_, layout_.bytes()});
+  arena_->adopt(board_->region(), {base_, layout_.bytes()}, layout_.room(), layout_.room_bytes());
   if (size_ > 1) direct_gets_ = std::make_unique<direct_gets>(team_, *board_, layout_, areas_, epoch_);
   infos_.reserve(size_);
   if (status s = choose_infos(); !s.ok()) return s;

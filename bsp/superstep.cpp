@@ -44,7 +44,8 @@ void engine::begin_superstep() noexcept {
   arena_->reclaim(half());
   for (std::uint32_t i = 0; i < size_; ++i) {
     lane& l = lanes_[i];
-    l.data.start(*arena_, make_location(0, layout_.chunk(half(), i)), layout_.chunk_bytes());
+    l.data.start(*arena_, make_location(0, layout_.chunk(half(), i)),
+                 peers_[i].reads_me ? layout_.chunk_bytes() : layout_.eager_bytes());
     l.run_address = l.word_address = &l;  // which nobody registers
     l.run_end = l.data.at;
     if (!l.requests.empty()) l.requests.clear(), l.gets = l.direct_gets = 0;
@@ -145,7 +146,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
     if (scheme_.eager) {
       location& first = p.next ? p.next : p.next_data;
       const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(first));
-      if (h.used.bytes <= layout_.chunk_bytes()) {
+      if (h.used.bytes <= layout_.eager_bytes()) {
         p.eager = first;
         first = h.next;
         flags |= is_eager;
@@ -169,7 +170,10 @@ void engine::add_info(std::uint32_t pid) {
   const std::uint64_t info = make_info(epoch_, p.outgoing, objected_);
   const not_before order = p.outgoing & went_ahead ? not_before::everything : not_before::payload;
   if (!p.eager) {
-    infos_.push_back(signal_op(word, info, signal_how::set, order));
+    rma_op& op = infos_.emplace_back();  // made in place: to copy what was just written field by field stalls the processor
+    op.kind = op_kind::signal, op.order = order;
+    op.rank = word.rank, op.signal = word.segment, op.signal_offset = word.offset;
+    op.operand = info;
     return;
   }
   const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(p.eager));
@@ -209,7 +213,12 @@ status engine::announce_by_words() {
     for (; arrived_ < size_; ++arrived_, next = next + 1 < size_ ? next + 1 : 0) {
       const std::uint64_t info = load_acquire(words + 8ull * next);
       if (epoch_of(info) != epoch_) return false;
-      peers_[next].info = info;
+      peer& p = peers_[next];
+      p.info = info;
+      if (p.board && (flags_of(info) & has_data)) {  // its head and a small put, while this process goes on
+        const std::byte* const chunk = p.board + layout_.chunk(half(), me_);
+        __builtin_prefetch(chunk), __builtin_prefetch(chunk + 64);
+      }
       objected_ = objected_ || objects_in(info);
     }
     return true;

@@ -34,7 +34,8 @@ void run_programs(const fabric_spec& fabric, std::uint32_t n, const plan& p) {
   run_ranks(fabric, n, [&](rank_env& env) {
     auto j = open_job(env);
     if (p.how == bsp::scheme::multicast && !j->net().mcast()) skip("no multicast");
-    auto e = take(bsp::engine::open(j->world(), {.how = p.how}), "engine");
+    const std::uint64_t rooms[] = {bsp::engine_options{}.room, 0, n * std::uint64_t{1} << 16};  // buffers there from the beginning
+    auto e = take(bsp::engine::open(j->world(), {.how = p.how, .room = rooms[(p.first_seed + n) % 3]}), "engine");
     for (std::uint32_t k = 0; k < p.programs * times(); ++k) run_random_program(*e, p.first_seed + k, p.options);
     const bool left = e->leave();
     require(left, e->error().text());
@@ -80,6 +81,28 @@ BOOST_AUTO_TEST_CASE(where_local_memory_must_be_registered) {
       const bool left = e->leave();
       require(left, e->error().text());
     }, {.timeout = std::chrono::seconds(60) * time_scale * times()});
+}
+
+// Making buffers in a program's first supersteps would take longer than filling them.
+BOOST_AUTO_TEST_CASE(first_supersteps_make_no_buffers) {
+  for (const std::uint32_t n : {1u, 2u, 4u, 8u})
+    run_ranks({"shm"}, n, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto e = take(bsp::engine::open(j->world(), {}), "engine");
+      std::vector<std::byte> area(std::size_t{1} << 22), source(area.size());
+      const auto must = [&](bool ok) { require(ok, e->error().text()); };
+      must(e->push_reg(area.data(), area.size()) && e->sync());
+      const std::uint64_t each = (std::uint64_t{1} << 20) / n / n, row = 4096;
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        for (std::uint64_t at = 0; at < each; at += row)
+          for (std::uint32_t to = 0; to < n; ++to) must(e->put(to, source.data(), area.data(), (at * n + e->pid() * row) % (1 << 20), row));
+        must(e->sync() && e->sync());
+      }
+      require_equal(e->regions_made(), 0u, "regions for a total exchange of 1 MiB");
+      must(e->put(0, source.data(), area.data(), 0, source.size()) && e->sync());
+      require_equal(e->regions_made(), 1u, "regions for a put of 4 MiB");
+      must(e->leave());
+    });
 }
 
 BOOST_AUTO_TEST_CASE(in_shared_memory) {
