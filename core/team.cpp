@@ -220,6 +220,9 @@ status team::look(rank_t awaited) noexcept {
 // where only the dead rank's partners could see it die. Among these edges are those to its children in the tree of
 // exchanges; its parent there is told as well, since it may wait for this member. A poison word is never taken back: late
 // or repeated news of the same death changes nothing.
+//
+// A death ends the world's collectives as well. Who has been told of it in another team comes to none of them any more, and
+// others may wait there for it, who lives: so it tells the world.
 void team::fail(const status& cause) noexcept {
   if (!broken_.ok()) return;
   broken_ = cause;
@@ -236,6 +239,7 @@ void team::fail(const status& cause) noexcept {
   for (std::uint32_t d = 1; d < size(); d *= 2) tell(rank_of((index_ + d) % size()));
   tell(parent());
   job_.net().progress();
+  if (dead && cause.native() != peer_left && this != &job_.world()) job_.world().fail(cause);
 }
 
 void team::fail_if_lost(const status& s) noexcept {
