@@ -68,6 +68,7 @@ status checker::judge(std::uint64_t epoch) {
   std::vector<touch> touches;
   for (std::uint32_t by = 0; by < team_.size(); ++by) {
     const auto from = (**all)[by];
+    if (from.size() < sizeof(counts) || (from.size() - sizeof(counts)) % sizeof(access)) return team_.called_another(by);
     std::memcpy(&registrations.emplace_back(), from.data(), sizeof(counts));
     for (std::size_t i = sizeof(counts); i < from.size(); i += sizeof(access)) {
       access a;

@@ -48,19 +48,17 @@ status engine::meet() {
   base_ = board_->base();
 
   // Who can read whom. A process must know which of its chunks are read in place, so all tell.
-  std::vector<std::byte> reads(size_);
+  std::vector<std::byte> reads(size_), everyones(std::size_t{size_} * size_);
   peers_[me_].board = base_;
   for (std::uint32_t i = 0; i < size_; ++i) {
     if (i != me_ && scheme_.in_place) peers_[i].board = net.map(board_->segment(), peers_[i].rank);
     peers_[i].readable.assign(1, board_->segment());  // region 0
     reads[i] = std::byte{peers_[i].board != nullptr};
   }
-  auto all = team_.exchange(reads);
-  if (!all) return all.error();
-  bool far = false;  // somebody cannot read somebody
+  if (status s = team_.exchange(reads, everyones); !s.ok()) return s;
+  const bool far = std::ranges::find(everyones, std::byte{0}) != everyones.end();  // somebody cannot read somebody
   for (std::uint32_t i = 0; i < size_; ++i) {
-    peers_[i].reads_me = (**all)[i][me_] != std::byte{0};
-    for (const std::byte b : (**all)[i]) far = far || b == std::byte{0};
+    peers_[i].reads_me = everyones[std::size_t{i} * size_ + me_] != std::byte{0};
     all_in_place_ = all_in_place_ && peers_[i].board && peers_[i].reads_me;
     const bool pulls = scheme_.pulls_from || (net.native_towards(peers_[i].rank) && net.caps().max_inline >= sizeof(chunk_head));
     if (!peers_[i].reads_me && pulls) peers_[i].bulk_from = scheme_.pulls_from ? scheme_.pulls_from : least_bulk();
@@ -106,10 +104,9 @@ status engine::choose_infos() {
     case info_choice::dissemination: info_way_ = info_way::dissemination; break;
     case info_choice::multicast: info_way_ = info_way::multicast; break;
   }
-  const std::byte mine{static_cast<std::uint8_t>(info_way_)};
-  auto all = team_.exchange({&mine, 1});
+  auto all = team_.exchange_values(info_way_);
   if (!all) return all.error();
-  info_way_ = static_cast<info_way>((**all)[0][0]);
+  info_way_ = (*all)[0];
   if (info_way_ == info_way::multicast && size_ > 1) {
     auto made = make_multicast(team_);
     if (made) infos_by_ = std::move(*made);

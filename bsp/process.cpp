@@ -67,11 +67,9 @@ void process::init(void (*spmd)()) {
 
 // What process 0 says, to all that are left.
 result<process::order> process::meet(const order& mine) {
-  auto all = crew_->exchange(std::as_bytes(std::span(&mine, 1)));
+  auto all = crew_->exchange_values(mine);
   if (!all) return all.error();
-  order o;
-  std::memcpy(&o, (**all)[0].data(), sizeof o);
-  return o;
+  return (*all)[0];
 }
 
 // The processes behind process 0, in a program that began with bsp_init. They have run main up to there only, so what

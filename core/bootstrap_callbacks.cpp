@@ -24,7 +24,12 @@ class callback_bootstrap final : public bootstrap {
     if (lengths[user_.rank] != length)
       return status{errc::protocol, "the embedding runtime's allgather did not return this rank's own data"};
 
-    const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
+    const auto longest = *std::ranges::max_element(lengths);
+    if (longest > most_bytes) {
+      const auto who = static_cast<rank_t>(std::ranges::find(lengths, longest) - lengths.begin());
+      return status{errc::protocol, "the embedding runtime's allgather brings " + std::to_string(longest) +
+                                        " for the bytes that rank " + std::to_string(who) + " says of itself", who};
+    }
     std::vector<std::byte> padded(longest), all(longest * user_.size);
     std::copy(mine.begin(), mine.end(), padded.begin());
     if (longest > 0)
@@ -35,6 +40,8 @@ class callback_bootstrap final : public bootstrap {
   }
 
  private:
+  static constexpr std::uint64_t most_bytes = 1 << 24;  // an address and a key have some thousand
+
   static double seconds_until(time_point deadline) {
     const std::chrono::duration<double> left = deadline - std::chrono::steady_clock::now();
     return std::max(left.count(), 0.0);

@@ -26,6 +26,7 @@
 #include <random>
 #include <thread>
 
+#include "core/blob_stream.h"
 #include "core/ended_ranks.h"
 #include "core/headroom.h"
 
@@ -160,7 +161,7 @@ class pmix_bootstrap final : public bootstrap {
     std::vector<std::byte> bundle;
     if (me_.rank == 0) {
       all = get_all(key, mine, deadline);
-      if (all) bundle = pack(**all);
+      for (rank_t r = 0; all && r < size_; ++r) add_blob(bundle, (**all)[r]);
     }
     const std::string second = next_key();
     if (status s = bring(second, bundle, deadline); !s) return s;
@@ -168,8 +169,8 @@ class pmix_bootstrap final : public bootstrap {
     auto blob = collected(0, second, deadline);
     if (!blob) return blob.error();
     if (blob->empty()) return get_all(key, mine, deadline);
-    auto unpacked = unpack(*blob);
-    if (unpacked->size() != size_) return status{errc::protocol, "rank 0 runs another version of tutti", 0};
+    auto unpacked = blobs_in(*blob, size_);
+    if (!unpacked) return status{errc::protocol, "rank 0 runs another version of tutti", 0};
     return shared_blobs{std::move(unpacked)};
   }
 
@@ -177,29 +178,6 @@ class pmix_bootstrap final : public bootstrap {
 
  private:
   static constexpr std::uint32_t most_that_get_all = 8;
-
-  static std::vector<std::byte> pack(const blob_table& blobs) {
-    std::vector<std::byte> out;
-    for (std::size_t r = 0; r < blobs.size(); ++r) {
-      const std::uint64_t bytes = blobs[r].size();
-      const auto head = std::as_bytes(std::span{&bytes, 1});
-      out.insert(out.end(), head.begin(), head.end());
-      out.insert(out.end(), blobs[r].begin(), blobs[r].end());
-    }
-    return out;
-  }
-
-  // As many as there are whole ones.
-  static std::shared_ptr<blob_table> unpack(std::span<const std::byte> in) {
-    auto blobs = std::make_shared<blob_table>();
-    for (std::uint64_t bytes; in.size() >= sizeof bytes; in = in.subspan(bytes)) {
-      std::memcpy(&bytes, in.data(), sizeof bytes);
-      in = in.subspan(sizeof bytes);
-      if (bytes > in.size()) break;
-      blobs->push_back(in.first(bytes));
-    }
-    return blobs;
-  }
 
   // To where all can get it, with what the others bring.
   status bring(const std::string& key, std::span<const std::byte> mine, time_point deadline) {

@@ -3,6 +3,7 @@
 #include "core/reliable_broadcast.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -37,15 +38,11 @@ result<std::unique_ptr<reliable_broadcast>> reliable_broadcast::open(team& t, st
 status reliable_broadcast::prepare(std::uint64_t first, std::span<const std::byte> token) {
   // The limits may differ from rank to rank (interfaces, socket buffers): the least count for all.
   const auto mine = group_.limits();
-  const std::uint32_t own[2] = {mine.max_payload, mine.receive_depth};
-  auto all = team_.exchange(std::as_bytes(std::span(own)));
+  const std::array own{mine.max_payload, mine.receive_depth};
+  auto all = team_.exchange_values(own);
   if (!all) return all.error();
   std::uint32_t payload = own[0], depth = own[1];
-  for (std::uint32_t i = 0; i < team_.size(); ++i) {
-    std::uint32_t theirs[2];
-    std::memcpy(theirs, (**all)[i].data(), sizeof theirs);
-    payload = std::min(payload, theirs[0]), depth = std::min(depth, theirs[1]);
-  }
+  for (const auto& theirs : *all) payload = std::min(payload, theirs[0]), depth = std::min(depth, theirs[1]);
   at_ = layout_for(payload, depth);
   auto memory = window::open(team_, {nullptr, at_.bytes()});
   if (!memory) return memory.error();

@@ -26,12 +26,6 @@ std::vector<std::byte> pack(const member_blob& head, std::span<const std::byte> 
   return out;
 }
 
-// Collective calls that do not belong together exchange blobs of other sizes.
-status called_another(rank_t r, const char* during) {
-  return {errc::protocol, std::string{during} + ": rank " + std::to_string(r) +
-                              " called something else; all members must make the same collective calls in the same order", r};
-}
-
 // In a poison word: that rank is there, but not all that went to or from it has arrived.
 constexpr std::uint64_t lives = std::uint64_t{1} << 40;
 
@@ -110,7 +104,7 @@ result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t ind
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     const auto blob = (**blobs)[members_.index_of(members[i])];
     member_blob other;
-    if (blob.size() < sizeof other) return called_another(members[i], "making a team");
+    if (blob.size() < sizeof other) return called_another(members_.index_of(members[i])).during("making a team");
     std::memcpy(&other, blob.data(), sizeof other);
     if (other.list != head.list)
       return status(errc::invalid,
@@ -169,15 +163,12 @@ result<std::unique_ptr<team>> team::create(std::span<const std::uint32_t> list, 
 result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, plan want, void* context) {
   struct choice {
     std::int32_t color, key;
-  } mine{color, key};
-  auto all = exchange(std::as_bytes(std::span(&mine, 1)));
+  };
+  auto all = exchange_values(choice{color, key});
   if (!all) return all.error().during("splitting a team");
   std::vector<std::pair<std::int32_t, std::uint32_t>> group;  // key, index
   for (std::uint32_t i = 0; i < size(); ++i) {
-    choice c;
-    const auto theirs = (**all)[i];
-    if (theirs.size() != sizeof c) return called_another(rank_of(i), "splitting a team");
-    std::memcpy(&c, theirs.data(), sizeof c);
+    const choice& c = (*all)[i];
     if (c.color == color && color >= 0) group.emplace_back(c.key, i);
   }
   std::sort(group.begin(), group.end());
@@ -229,6 +220,9 @@ status team::look(rank_t awaited) noexcept {
 // where only the dead rank's partners could see it die. Among these edges are those to its children in the tree of
 // exchanges; its parent there is told as well, since it may wait for this member. A poison word is never taken back: late
 // or repeated news of the same death changes nothing.
+//
+// A death ends the world's collectives as well. Who has been told of it in another team comes to none of them any more, and
+// others may wait there for it, who lives: so it tells the world.
 void team::fail(const status& cause) noexcept {
   if (!broken_.ok()) return;
   broken_ = cause;
@@ -245,6 +239,7 @@ void team::fail(const status& cause) noexcept {
   for (std::uint32_t d = 1; d < size(); d *= 2) tell(rank_of((index_ + d) % size()));
   tell(parent());
   job_.net().progress();
+  if (dead && cause.native() != peer_left && this != &job_.world()) job_.world().fail(cause);
 }
 
 void team::fail_if_lost(const status& s) noexcept {

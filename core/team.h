@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "core/control.h"
@@ -53,6 +54,19 @@ class team {
   // waited for, which job::waiting_for() names; its error ends the exchange.
   result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max(),
                                 const function_ref<status>* doubt = nullptr);
+  // The same for values that have as many bytes in all members. Error besides: protocol, a member called something else.
+  status exchange(std::span<const std::byte> mine, std::span<std::byte> all, time_point deadline = time_point::max(),
+                  const function_ref<status>* doubt = nullptr);
+  template <class T>
+  result<std::vector<T>> exchange_values(const T& mine, time_point deadline = time_point::max(),
+                                         const function_ref<status>* doubt = nullptr) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::vector<T> all(size());
+    const status s = exchange(std::as_bytes(std::span{&mine, 1}), std::as_writable_bytes(std::span{all}), deadline, doubt);
+    if (!s.ok()) return s;
+    return all;
+  }
+  status called_another(std::uint32_t index) const;                   // the error of whoever gets a blob of another call
   // Collective over this team: after it no operation of any member is in flight upon memory of the team or its windows,
   // as long as nobody begins another; each may then drop its part. Blocks.
   status settle(time_point deadline = time_point::max());

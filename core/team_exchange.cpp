@@ -31,6 +31,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/blob_stream.h"
 #include "core/first_death.h"
 #include "core/ops.h"
 #include "core/team.h"
@@ -46,24 +47,6 @@ constexpr std::uint32_t room = control::fragment_bytes - sizeof(fragment_head);
 constexpr auto longest_news_of_a_death = std::chrono::seconds(1);  // clause 10
 
 using bytes = std::vector<std::byte>;
-using blob_size = std::uint64_t;
-
-bytes stream_of(std::span<const std::byte> blob) {
-  const blob_size n = blob.size();
-  bytes stream(sizeof n + blob.size());
-  std::memcpy(stream.data(), &n, sizeof n);
-  std::copy(blob.begin(), blob.end(), stream.begin() + sizeof n);
-  return stream;
-}
-
-std::shared_ptr<blob_table> blobs_of(std::span<const std::byte> stream) {
-  auto table = std::make_shared<blob_table>();
-  for (blob_size n; !stream.empty(); stream = stream.subspan(sizeof n + n)) {
-    std::memcpy(&n, stream.data(), sizeof n);
-    table->push_back(stream.subspan(sizeof n, n));
-  }
-  return table;
-}
 
 }  // namespace
 
@@ -205,13 +188,34 @@ status team::spread(bytes& stream, time_point deadline, const function_ref<statu
 }
 
 result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point deadline, const function_ref<status>* doubt) {
-  bytes stream = stream_of(mine);
+  bytes stream;
+  add_blob(stream, mine);
   if (size() > 1) {
     if (!broken_.ok()) return broken_;
     if (status s = gather(stream, deadline, doubt); !s.ok()) return s;
     if (status s = spread(stream, deadline, doubt); !s.ok()) return s;
   }
-  return shared_blobs(blobs_of(stream));
+  auto all = blobs_in(stream, size());
+  if (!all) return status{errc::protocol, "an exchange brought something else than a blob of each member"};
+  return shared_blobs(std::move(all));
+}
+
+status team::exchange(std::span<const std::byte> mine, std::span<std::byte> all, time_point deadline,
+                      const function_ref<status>* doubt) {
+  const auto blobs = exchange(mine, deadline, doubt);
+  if (!blobs) return blobs.error();
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    const auto theirs = (**blobs)[i];
+    if (theirs.size() != mine.size()) return called_another(i);
+    std::ranges::copy(theirs, all.subspan(i * mine.size()).begin());
+  }
+  return {};
+}
+
+status team::called_another(std::uint32_t index) const {
+  return {errc::protocol, "rank " + std::to_string(rank_of(index)) +
+                              " called something else; all members must make the same collective calls in the same order",
+          rank_of(index)};
 }
 
 // Safety. Every member first completes what it began towards anyone, and then enters the exchange; nobody leaves that

@@ -20,7 +20,7 @@ struct part_head {
 
 part_head head_of(std::span<const std::byte> blob) noexcept {
   part_head head;
-  std::memcpy(&head, blob.data(), std::min(sizeof head, blob.size()));
+  std::memcpy(&head, blob.data(), sizeof head);
   return head;
 }
 
@@ -29,6 +29,14 @@ std::vector<std::byte> pack(const part_head& head, std::span<const std::byte> ke
   std::memcpy(blob.data(), &head, sizeof head);
   std::copy(key.begin(), key.end(), blob.begin() + sizeof head);
   return blob;
+}
+
+// What head_of() may be asked of.
+result<shared_blobs> exchange_parts(team& t, const part_head& head, std::span<const std::byte> key) {
+  auto blobs = t.exchange(pack(head, key));
+  for (std::uint32_t i = 0; blobs && i < t.size(); ++i)
+    if ((**blobs)[i].size() < sizeof head) return t.called_another(i);
+  return blobs;
 }
 
 bool anyone_is_later(const blob_table& blobs) noexcept {
@@ -77,12 +85,12 @@ result<std::unique_ptr<window>> window::open(team& t, part mine) {
     if (head.failed) head.bytes = 0;
   };
   if (!head.later) make();
-  auto blobs = t.exchange(pack(head, key));
+  auto blobs = exchange_parts(t, head, key);
   if (!blobs) return blobs.error().during("making a window");
   if (anyone_is_later(**blobs)) {
     if (status s = fits(t, j.where(), **blobs); !s.ok()) return s.during("making a window");
     if (head.later) make();
-    blobs = t.exchange(pack(head, key));
+    blobs = exchange_parts(t, head, key);
     if (!blobs) return blobs.error().during("making a window");
   }
   status elsewhere;
@@ -90,13 +98,12 @@ result<std::unique_ptr<window>> window::open(team& t, part mine) {
     elsewhere = w->take(**blobs);
     if (!w->attached_ && elsewhere.peer() == no_rank) trouble = elsewhere;
   }
-  const std::byte verdict{!trouble.ok()};
-  auto verdicts = t.exchange({&verdict, 1});
+  auto verdicts = t.exchange_values(std::byte{!trouble.ok()});
   if (!trouble.ok()) return trouble.during("making a window");
   if (!elsewhere.ok()) return elsewhere;
   if (!verdicts) return verdicts.error().during("making a window");
   for (std::uint32_t i = 0; i < t.size(); ++i)
-    if ((**verdicts)[i][0] != std::byte{0}) return failed_there(t, i);
+    if ((*verdicts)[i] != std::byte{0}) return failed_there(t, i);
   return w;
 }
 
@@ -123,7 +130,7 @@ status window::take(const blob_table& blobs) {
     if (i == 0) common_size_ = head.bytes;
     alike = alike && head.bytes == common_size_;
     sizes_.push_back(head.bytes);
-    keys->push_back(blobs[i].subspan(std::min(sizeof head, blobs[i].size())));
+    keys->push_back(blobs[i].subspan(sizeof head));
   }
   if (alike) std::vector<std::uint64_t>{}.swap(sizes_);
   auto segment = team_.parent_job().net().attach(team_.members(), std::move(keys));

@@ -1,7 +1,7 @@
 #include "collectives/bcast/team_bcast.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <vector>
 
 namespace tutti {
@@ -17,11 +17,11 @@ result<std::unique_ptr<team_bcast>> team_bcast::open(team& t, std::string wanted
   if (wanted == "auto") wanted.clear();
   std::unique_ptr<team_bcast> b(new team_bcast(t, std::move(wanted)));
   job& j = t.parent_job();
-  bcast_facts own = bcast_facts_of(j.net(), multicast), theirs;
-  auto all = t.exchange(std::as_bytes(std::span(&own, 1)));
+  bcast_facts own = bcast_facts_of(j.net(), multicast);
+  auto all = t.exchange_values(own);
   if (!all) return all.error().during("preparing to broadcast");
   for (std::uint32_t i = 0; i < t.size(); ++i) {
-    std::memcpy(&theirs, (**all)[i].data(), sizeof theirs);
+    const bcast_facts& theirs = (*all)[i];
     own.piece = std::min(own.piece, theirs.piece);
     own.fragment = std::min(own.fragment, theirs.fragment), own.depth = std::min(own.depth, theirs.depth);
     if (i > 0) continue;
@@ -49,13 +49,13 @@ const bcast_algorithm& team_bcast::algorithm_for(std::uint64_t bytes) const {
 // To make what an algorithm needs is collective: members that give other numbers of bytes may have chosen another, or have
 // all they need, and must not be met half way.
 status team_bcast::agree(std::uint32_t root, std::uint64_t bytes, time_point deadline) {
-  const std::uint64_t mine[] = {root, bytes};
+  const std::array<std::uint64_t, 2> mine{root, bytes};
   const auto look = [&] { return roll_->doubt({&team_.parent_job().waiting_for()->from, 1}); };
   const function_ref<status> doubt = look;
-  auto all = team_.exchange(std::as_bytes(std::span(mine)), deadline, &doubt);
+  auto all = team_.exchange_values(mine, deadline, &doubt);
   if (!all) return all.error().code() == errc::timed_out ? roll_->late(all.error()) : all.error();
   for (std::uint32_t i = 0; i < team_.size(); ++i)
-    if (std::memcmp((**all)[i].data(), mine, sizeof mine) != 0) return roll_->differs(team_.rank_of(i));
+    if ((*all)[i] != mine) return roll_->differs(team_.rank_of(i));
   return {};
 }
 

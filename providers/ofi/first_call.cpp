@@ -1,6 +1,6 @@
 #include "providers/ofi/first_call.h"
 
-#include <dlfcn.h>
+#include <dirent.h>
 #include <link.h>
 #include <rdma/fabric.h>
 #include <sys/mman.h>
@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 namespace tutti::ofi {
 namespace {
@@ -40,9 +39,12 @@ char* getenv_or_answer(const char* name) {
 }
 
 bool has_adapters() noexcept {
-  std::error_code unknown;
-  const bool none = std::filesystem::is_empty("/sys/class/infiniband", unknown);
-  return unknown ? std::filesystem::exists("/sys/class/infiniband", unknown) : !none;
+  DIR* const all = ::opendir("/sys/class/infiniband");
+  if (!all) return errno != ENOENT;
+  bool any = false;
+  while (const dirent* const entry = ::readdir(all)) any = any || entry->d_name[0] != '.';
+  ::closedir(all);
+  return any;
 }
 
 // The object that holds an address, as the dynamic linker has it.

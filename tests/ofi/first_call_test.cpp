@@ -8,10 +8,24 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <string>
 
+#include "providers/ofi/first_call.h"
 #include "providers/ofi/link.h"
 #include "tests/harness/time_scale.h"
+
+namespace {
+bool memory_is_short = false;
+}
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  void* const at = memory_is_short ? nullptr : std::malloc(bytes);
+  if (!at) throw std::bad_alloc{};
+  return at;
+}
+[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at, std::size_t) noexcept { std::free(at); }
 
 namespace {
 
@@ -71,6 +85,16 @@ BOOST_AUTO_TEST_CASE(the_kernels_symbols_are_not_read) {
     });
     BOOST_TEST(answer == 0, "looking for \"" << device << "\" reads more than a megabyte");
   }
+}
+
+// It is made where nothing can be thrown.
+BOOST_AUTO_TEST_CASE(it_needs_no_memory) {
+  const int answer = in_a_child([] {
+    memory_is_short = true;
+    const ofi::first_call cheaper{"tcp"};
+    return 0;
+  });
+  BOOST_TEST(answer == 0);
 }
 
 BOOST_AUTO_TEST_CASE(an_endpoint_takes_fewer_buffers) {

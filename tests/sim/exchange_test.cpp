@@ -5,7 +5,9 @@
 
 #include <cstdlib>
 
+#include "collectives/bcast/team_bcast.h"
 #include "core/fault_transport.h"
+#include "core/window.h"
 #include "tests/sim/hostile.h"
 
 using namespace tutti;
@@ -162,5 +164,57 @@ BOOST_AUTO_TEST_CASE(an_operation_that_fails_hangs_nobody) {
         });
         BOOST_TEST(seen.empty(), n << " ranks, operation " << at << " of rank " << unlucky << " fails: " << seen);
       }
+    }
+}
+
+// Rank 2 hears of it in a team of its own, and comes to no exchange of the world's any more; where rank 3 waits for it, and for
+// nobody who has died.
+BOOST_AUTO_TEST_CASE(a_death_that_one_team_hears_of_is_told_in_the_world) {
+  sim::parameters p;
+  p.ranks = 4, p.limit_us = 2e7;
+  sim::world w(p);
+  const std::string seen = seen_by([&] {
+    const status s = w.run([&](rank_t r) {
+      auto j = join(w, r, w.net(r));
+      auto half = need(j->world().split(r % 2 != 0, 0, [](void*, const rank_map&) { return team_request{}; }, nullptr));
+      w.compute(r, 1000);
+      if (r < 2) w.kill(r);
+      const status end = (r == 2 ? *half : j->world()).exchange({}).error();
+      need(end.code() == errc::peer_dead && end.peer() < 2, end.text());
+      if (r == 2) w.compute(r, 4e6);
+      else need(w.clock(r) < time_point{std::chrono::seconds(1)}, "told late");
+    });
+    need(s.ok(), s.text());
+  });
+  BOOST_TEST(seen.empty(), seen);
+}
+
+// A member that makes another call gives other blobs than the others look for: they say so, and name it.
+BOOST_AUTO_TEST_CASE(who_calls_something_else_is_named) {
+  using call = std::function<status(team&)>;
+  const std::pair<const char*, call> calls[] = {
+      {"split", [](team& t) { return t.split(0, 0, [](void*, const rank_map&) { return team_request{}; }, nullptr).error(); }},
+      {"create", [](team& t) {
+         const std::uint32_t all[] = {0, 1, 2};
+         return t.create(all, [](void*, const rank_map&) { return team_request{}; }, nullptr).error();
+       }},
+      {"window", [](team& t) { return window::open(t, {nullptr, 64}).error(); }},
+      {"broadcast", [](team& t) { return team_bcast::open(t, "binomial", false).error(); }},
+      {"multicast", [](team& t) { return reliable_broadcast::open(t).error(); }},
+  };
+  for (const auto& [name, made] : calls)
+    for (const std::size_t bytes : {0, 1, 7}) {
+      sim::parameters p;
+      p.ranks = 3, p.limit_us = 2e6;
+      sim::world w(p);
+      const std::string seen = seen_by([&] {
+        const status s = w.run([&](rank_t r) {
+          auto j = join(w, r, w.net(r));
+          const status end = r == 2 ? j->world().exchange(std::vector<std::byte>(bytes)).error() : made(j->world());
+          if (r != 2) need(end.code() == errc::protocol && end.peer() == 2, end.text());
+        });
+        need(s.ok(), s.text());
+      });
+      BOOST_TEST(seen.empty(), name << ", " << bytes << " bytes: " << seen);
     }
 }

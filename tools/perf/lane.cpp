@@ -1,14 +1,12 @@
 #include "tools/perf/lane.h"
 
-#include <cstring>
 #include <future>
 
 namespace tutti::tools {
 double share(team& t, double value) {
-  auto all = t.exchange(std::as_bytes(std::span(&value, 1)));
+  auto all = t.exchange_values(value);
   require(all.error());
-  std::memcpy(&value, (**all)[0].data(), sizeof value);
-  return value;
+  return (*all)[0];
 }
 
 result<shared_blobs> shared_bootstrap::allgather(std::span<const std::byte> mine, time_point deadline) {

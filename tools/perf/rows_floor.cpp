@@ -2,6 +2,7 @@
 // inside these loops. Everything else in the table is read against them.
 #include <sched.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/wait.h"
@@ -26,10 +27,9 @@ void lane::add_floors(std::vector<row>& rows, bool by_size) {
   std::byte* const base = job_->net().map(segment_, 0);
   // A rank may map its own memory where its peers do not: all ranks measure the floors, or none.
   const std::byte mapped{base != nullptr && (job_->size() < 2 || job_->net().map(segment_, 1))};
-  const auto all = world_->group().exchange({&mapped, 1});
+  const auto all = world_->group().exchange_values(mapped);
   require(all.error());
-  for (std::size_t r = 0; r < (*all)->size(); ++r)
-    if ((**all)[r][0] == std::byte{0}) return;
+  if (std::ranges::find(*all, std::byte{0}) != all->end()) return;
   const bool crowded = job_->ranks_per_core() > 1;
   const std::uint32_t n = job_->size();
   const rank_t me = job_->rank();

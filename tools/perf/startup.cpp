@@ -3,6 +3,7 @@
 // as the shell sees it: the launcher, the processes, the library, the barrier, and leaving.
 #include "tools/perf/startup.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -43,14 +44,9 @@ int take_part(const config& settings) {
   if (!world) return std::fprintf(stderr, "tutti perf startup: %s\n", world.error().text()), 1;
   require((*world)->barrier().enter());
   const double mine = ms_since(begin);
-  const auto all = (*world)->group().exchange(std::as_bytes(std::span(&mine, 1)));
+  const auto all = (*world)->group().exchange_values(mine);
   require(all.error());
-  double slowest = 0;
-  for (std::size_t r = 0; r < (*all)->size(); ++r) {
-    double ms = 0;
-    std::memcpy(&ms, (**all)[r].data(), sizeof ms);
-    slowest = std::max(slowest, ms);
-  }
+  const double slowest = *std::ranges::max_element(*all);
   if ((*j)->rank() == 0) std::printf("%s%.3f\n", mark, slowest);
   require((*world)->group().settle());
   return 0;

@@ -1,0 +1,1 @@
+tutti_fuzz(NAME joining SOURCES joining_fuzz.cpp LIBS tutti_harness)
