@@ -6,8 +6,8 @@
 // write is, nor that its datagrams were not replaced. Not on shm: may_drive() in context.cpp.
 //
 // Order, where nobody's help is needed. Of a write no longer than what the library promises for FI_ORDER_WAW and
-// FI_ORDER_RAW, libfabric's manual says that writes and reads towards the same peer that were handed over later take effect later. So the word behind a payload
-// is simply the next write, whether or not the payload is still under way (in_order()); and to know that all writes lie in
+// FI_ORDER_RAW, libfabric's manual says that writes and reads towards the same peer that were handed over later take effect
+// later. So the word behind a payload is simply the next write, whether or not the payload is still under way (in_order()); and to know that all writes lie in
 // the peer's memory, a word of it is read behind them: when that is here, they are there (flush()). That counts on their
 // being handed over in the order in which they were taken: what the library has no room for waits in a line of its
 // connection, and whatever comes later waits behind it.
