@@ -9,8 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long one wait yields, since something last happened, before it sleeps. Longer than any barrier among waiting ranks, shorter than what a person
-// or a battery would notice.
+// How long one wait yields, since something last happened, before it sleeps. Longer than any barrier among waiting ranks,
+// shorter than what a person or a battery would notice.
 constexpr auto yield_time = 500us;
 
 time_point clock_now() noexcept { return std::chrono::steady_clock::now(); }

@@ -70,8 +70,11 @@ result<region_id> message_transport::add(std::span<std::byte> memory) {
   if (memory.empty()) return status{errc::invalid, "a region of 0 bytes cannot be added"};
   region r;
   r.base = memory.data(), r.bytes = memory.size();
-  if (status s = expose(r); !s) return s;
-  auto entered = enter(r);  // without keys only the target's CPU touches it
+  // Where this rank's program drives what peers do by key, a library that has begun with that goes on, through calls that come
+  // after drop(). The caller's memory is gone by then: so it has no key, and only messages touch it.
+  if (alone_)
+    if (status s = expose(r); !s) return s;
+  auto entered = enter(r);
   if (!entered) bury_memory(r);
   return entered;
 }
@@ -201,22 +204,21 @@ void message_transport::end_puts_from(region_id id, bool callers) noexcept {
     while (frames_[i].to && frames_[i].parts && names(frames_[i].op) && goes_on()) progress();
 }
 
-// A library's thread that was in the middle of a peer's operation goes on with it, however long the peer takes to send the
-// rest: so the addresses of such memory are nobody else's until the transport ends. Its pages are given back.
+// A library that was in the middle of a peer's operation goes on with it, however long the peer takes to send the rest: so
+// the addresses of such memory are nobody else's until the transport ends. Nor is its key taken back, for libraries end the
+// connection of a peer that comes too late, or leave it without an answer. Its pages are given back.
 void message_transport::bury_memory(region& r) noexcept {
-  if (r.exposed) {
-    reach_->conceal(r.exposed);
-    if (r.own.base && reach_->lingers()) linger(std::exchange(r.own, {}));
-  }
+  if (r.exposed && r.own.base && reach_->lingers()) linger({std::exchange(r.own, {}), r.exposed});
+  else if (r.exposed) reach_->conceal(r.exposed);
   close_shared_memory(r.memory);
   unmap(r.own);
   r = {};
 }
 
-void message_transport::linger(mapping m) noexcept {
-  empty(m);
+void message_transport::linger(const remains& r) noexcept {
+  empty(r.memory);
   try {
-    lingering_.push_back(m);
+    lingering_.push_back(r);
   } catch (...) {  // it stays for good
   }
 }

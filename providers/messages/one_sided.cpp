@@ -1,9 +1,9 @@
 // Operations by key: the fabric reaches into the peer's memory by itself (one_sided.h), the peer only looks at it.
 //
-// Order, where the fabric needs nobody at the target. A fence orders what was handed to the fabric. It does not order what the link's library still keeps, which may be
-// handed over after it. So a signal by key is set behind a fence, once no write taken before it is under way, those left
-// out that the link orders all the same (in_order()); until then it waits in the peer's queue, and later signals behind it.
-// Small writes are handed over at once, and the signal follows at once. That covers its own payload, `everything`, and
+// Order, where the fabric needs nobody at the target. A fence orders what was handed to the fabric. It does not order what
+// the link's library still keeps, which may be handed over after it. So a signal by key is set behind a fence, once no write
+// taken before it is under way, those left out that the link orders all the same (in_order()); until then it waits in the
+// peer's queue, and later signals behind it. Small writes are handed over at once, and the signal follows at once. That covers its own payload, `everything`, and
 // earlier signals to its word, as long as all of that went by key. Where messages are unaccounted for (peer::unapplied())
 // a signal follows them as a message; and a message that signals waits until what was written by key lies in the peer's
 // memory, which a flush tells. Both ways the later one starts when the earlier one is in effect.

@@ -37,8 +37,8 @@ class one_sided {
   // Memory of this rank that peers may reach from now on; `key` is what they need to know. Null handle: never.
   virtual result<void*> expose(std::span<std::byte> memory, std::vector<std::byte>& key) = 0;
   virtual void conceal(void* exposed) noexcept = 0;
-  // True: what peers had begun there when it was concealed may go on until link::let_go(), as where a library's thread does
-  // the copying. An adapter has forgotten the memory when conceal() returns.
+  // True: what peers had begun may go on until link::let_go(), as where a library does the copying: memory is concealed after
+  // that. An adapter has forgotten it when conceal() returns.
   virtual bool lingers() const noexcept { return false; }
 
   // A peer's key, made usable upon the connection that it has now. Null: it cannot be reached by that.

@@ -101,7 +101,10 @@ message_transport::~message_transport() {
   for (region& r : regions_)
     if (r.base) bury_memory(r);
   for (region& r : graveyard_) bury_memory(r);
-  for (mapping& m : lingering_) unmap(m);
+  for (remains& r : lingering_) {
+    reach_->conceal(r.exposed);
+    unmap(r.memory);
+  }
   link_.reset();
   for (const int fd : {poll_fd_, alarm_fd_})
     if (fd >= 0) ::close(fd);

@@ -7,7 +7,8 @@
 // operations; the target only looks at its memory (one_sided.cpp). Atomics and signals that add stay messages: those of an
 // adapter are not atomic to a CPU's, and the words are shared with ranks of this host that map them. Where the fabric needs
 // the target's program, what is longer than a message still goes by key, because no copy is made of it: libfabric's tcp puts
-// 1 MiB three to five times as fast as by pieces through both ends' buffers. Signals are messages then, and follow.
+// 1 MiB three to five times as fast as by pieces through both ends' buffers. Signals are messages then, and follow. Only memory
+// from allocate() has keys there (add()).
 //
 // Messages. Everything else is a message, applied by the target in its progress(). The vendors' libraries emulate their
 // own put, get and atomics in the same way on such fabrics (tcp, and private memory on one host), so nothing is lost;
@@ -158,6 +159,11 @@ struct region {
   std::uint32_t id = 0;
 };
 
+struct remains {               // of a dropped region whose library lingers (one_sided.h)
+  mapping memory;
+  void* exposed;
+};
+
 struct member {
   std::byte* mapped = nullptr;
   void* key = nullptr;         // the link's
@@ -262,7 +268,7 @@ class message_transport final : public transport {
   void end_puts_from(region_id, bool callers) noexcept;
   status expose(region&) noexcept;
   void bury_memory(region&) noexcept;
-  void linger(mapping) noexcept;
+  void linger(const remains&) noexcept;
   void release(member&, rank_t) noexcept;
 
   // submit.cpp
@@ -348,7 +354,7 @@ class message_transport final : public transport {
   std::size_t regions_made_ = 0;
   std::vector<segment> segments_;
   std::vector<region> graveyard_;             // dropped while messages were under way
-  std::vector<mapping> lingering_;            // of dropped regions: empty, and unmapped at the end (one_sided::lingers())
+  std::vector<remains> lingering_;            // empty, and gone at the end
 
   std::unique_ptr<frame[]> frames_;
   std::unique_ptr<std::byte[]> small_;

@@ -80,8 +80,11 @@ bool may_reach(const fi_info& info) noexcept {
   return info.domain_attr->data_progress == FI_PROGRESS_AUTO || (info.domain_attr->mr_mode & FI_MR_LOCAL);
 }
 
-bool may_drive(const fi_info& info) noexcept {
-  return !is_udp(info) && (info.tx_attr->msg_order & info.rx_attr->msg_order & FI_ORDER_SAW);
+// Not where all ranks are of one host and share the library's queues. shm (libfabric 1.17) takes answers in their order: one that
+// a rank which died, or dropped its memory, never gives keeps back those of all others. And it copies under the lock of the
+// target's queue: who is stopped or killed in the middle stops those who send to it.
+bool may_drive(const fi_info& info) {
+  return !is_udp(info) && (info.tx_attr->msg_order & info.rx_attr->msg_order & FI_ORDER_SAW) && reaches_other_hosts(info);
 }
 
 bool is_utility(std::string_view provider) noexcept { return provider.starts_with("ofi_"); }

@@ -1,13 +1,13 @@
 // Memory of peers reached by libfabric's remote keys (FI_RMA). On some libraries that was seen to work with nobody's help at
 // the target (far_trial.cpp). On the others the target's program has to run anyhow, and one message does as much as a write
-// (providers/messages/transport.h), unless it is long: tcp, net and shm move a long payload from memory to memory, a message
-// from buffer to buffer. There FI_ORDER_SAW is asked for, by which libfabric's manual has sends that follow a write arrive
-// behind it; and while a write waits to be handed over, no message is (ofi_link::send()). Not on udp: nothing proves there
-// whose a write is, nor that its datagrams were not replaced.
+// (providers/messages/transport.h), unless it is long: tcp and net move a long payload from memory to memory, a message from
+// buffer to buffer. There FI_ORDER_SAW is asked for, by which libfabric's manual has sends that follow a write arrive behind
+// it; and while a write waits to be handed over, no message is (ofi_link::send()). Not on udp: nothing proves there whose a
+// write is, nor that its datagrams were not replaced. Not on shm: may_drive() in context.cpp.
 //
-// Order, where nobody's help is needed. Of a write no longer than what the library promises for FI_ORDER_WAW and FI_ORDER_RAW, libfabric's manual says
-// that writes and reads towards the same peer that were handed over later take effect later. So the word behind a payload
-// is simply the next write, whether or not the payload is still under way (in_order()); and to know that all writes lie in
+// Order, where nobody's help is needed. Of a write no longer than what the library promises for FI_ORDER_WAW and
+// FI_ORDER_RAW, libfabric's manual says that writes and reads towards the same peer that were handed over later take effect
+// later. So the word behind a payload is simply the next write, whether or not the payload is still under way (in_order()); and to know that all writes lie in
 // the peer's memory, a word of it is read behind them: when that is here, they are there (flush()). That counts on their
 // being handed over in the order in which they were taken: what the library has no room for waits in a line of its
 // connection, and whatever comes later waits behind it.

@@ -1,6 +1,6 @@
-// Whether a write arrives with nobody's help at the target, or else before a message that follows it. What libfabric says of a provider does not tell: progress may be
-// manual and an adapter moves the data, or be called automatic and nothing moves without a call. So it is tried, once, at
-// open, on the endpoint itself: a word is written and read back, then another is written and looked for without calling
+// Whether a write arrives with nobody's help at the target, or else before a message that follows it. What libfabric says of
+// a provider does not tell: progress may be manual and an adapter moves the data, or be called automatic and nothing moves
+// without a call. So it is tried, once, at open, on the endpoint itself: a word is written and read back, then another is written and looked for without calling
 // libfabric. In the other case as many bytes as no message has are written, and are there when the message is.
 #include <sched.h>
 #include <unistd.h>

@@ -21,7 +21,10 @@ messages::link_traits describe(const fi_info& info, bool can_wait, bool alone) {
   messages::link_traits t;
   t.name = "libfabric";
   t.only_this_host = !reaches_other_hosts(info);
-  t.piece_bytes = buffer_bytes - sizeof(message);
+  // shm hands longer messages to the target's program, and takes the answers in their order: the one that a dead rank never
+  // gives would keep back those of all others (context.cpp).
+  const std::size_t longest = t.only_this_host ? std::min<std::size_t>(buffer_bytes, info.tx_attr->inject_size) : buffer_bytes;
+  t.piece_bytes = static_cast<std::uint32_t>(longest - sizeof(message));
   t.keeps = false;
   t.tells_losses = false;
   t.reorders = true;

@@ -218,6 +218,38 @@ void teardown_after_a_death(rank_env& e) {
   e.drop(a);
 }
 
+// It dies while all reach for each other's memory. Their own operations go on, more of them than any queue holds.
+void the_others_go_on_with_long_transfers(rank_env& e) {
+  require_detection(e);
+  constexpr std::uint32_t bytes = 1 << 20, at_once = 8;
+  const area in = e.allocate(bytes), out = e.allocate(2 * bytes);
+  const auto both_ways = [&](rank_t to, completion& done) {
+    for (std::uint32_t i = 0; i < at_once; ++i) {
+      e.submit(put(out.mine(), in.at(to), bytes, &done));
+      e.submit(get(out.mine(bytes), in.at(to), bytes, &done));
+    }
+  };
+  for (bool lives = true; lives;) {
+    completion done;
+    for (rank_t r = 0; r < e.size; ++r)
+      if (r != e.rank) both_ways(r, done);
+    if (e.rank == victim) {
+      e.pause(20ms);
+      e.die();
+    }
+    e.wait_idle(done);
+    lives = e.net().health(victim).ok();
+  }
+  for (int round = 0; round < 10; ++round)
+    for (rank_t r = 0; r < e.size; ++r) {
+      if (r == victim || r == e.rank) continue;
+      completion done;
+      both_ways(r, done);
+      e.wait(done);
+    }
+  e.barrier();
+}
+
 constexpr std::array cases{
     conformance_case{"health_tells_within_a_second", 4, health_tells_within_a_second, victim},
     conformance_case{"every_kind_of_operation_ends", 4, every_kind_of_operation_ends, victim},
@@ -227,6 +259,7 @@ constexpr std::array cases{
     conformance_case{"signals_alone_tell", 4, operations_alone_tell<op_kind::signal>, victim},
     conformance_case{"atomics_alone_tell", 4, operations_alone_tell<op_kind::fetch_add>, victim},
     conformance_case{"the_others_are_unaffected", 4, the_others_are_unaffected, victim},
+    conformance_case{"the_others_go_on_with_long_transfers", 3, the_others_go_on_with_long_transfers, victim},
     conformance_case{"a_death_ends_a_sleep", 4, a_death_ends_a_sleep, victim},
     conformance_case{"a_rank_that_was_never_talked_to", 4, a_rank_that_was_never_talked_to, victim},
     conformance_case{"teardown_after_a_death", 4, teardown_after_a_death, victim},

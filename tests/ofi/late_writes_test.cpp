@@ -1,5 +1,5 @@
-// A library whose thread copies what peers send: where the rank upon whose memory they write drops it, or leaves, in the
-// middle of that, the thread must find memory there.
+// A library that copies what peers send: where the rank upon whose memory they write drops it, or leaves, in the
+// middle of that, it must find memory there.
 #define BOOST_TEST_MODULE ofi_late_writes
 #include <unistd.h>
 
@@ -35,7 +35,30 @@ void dropped_in_the_middle(rank_env& e) {
   }
 }
 
+// The program's own memory is for other use as soon as drop() returns, though the rest of a put comes later.
+void for_other_use(rank_env& e) {
+  for (std::size_t round = 0; round < 8; ++round) {
+    std::vector<std::byte> own(bytes, e.rank == 1 ? std::byte{2} : std::byte{});
+    area a = e.add(own);
+    completion done;
+    if (e.rank == 1) {
+      for (int i = 0; i < 8; ++i) e.submit(put(a.mine(), a.at(0), bytes, &done));
+      e.wait_idle(done);
+    } else {
+      e.until("some of the first put", [&] { return load(a.word()) != 0; });
+      e.net().drop(a.region);
+      own.assign(bytes, std::byte{3});
+    }
+    e.barrier();
+    if (e.rank == 0) require(own == std::vector(bytes, std::byte{3}), "memory that was dropped is written to");
+    e.drop(a);
+  }
+}
+
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(memory_of_the_program_over_tcp) { run_ranks(fabric_spec{"ofi:tcp"}, 2, for_other_use); }
+BOOST_AUTO_TEST_CASE(memory_of_the_program_over_net) { run_ranks(fabric_spec{"ofi:net"}, 2, for_other_use); }
 
 BOOST_AUTO_TEST_CASE(memory_that_is_dropped_in_the_middle_of_a_put) {
   run_ranks(sockets, 2, dropped_in_the_middle);
