@@ -10,7 +10,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
+#include <span>
 
 #include "core/dev_shm.h"
 #include "core/headroom.h"
@@ -80,11 +82,25 @@ constexpr std::array<setting, 5> settings{{
     {"WARN_UNUSED_ENV_VARS", "n"},
 }};
 
-status configure(ucp_config_t* config, std::string_view device) {
-  for (const setting& s : settings)
+// What tcp sends straight from the caller's memory UCX 1.13 completes twice where the peer dies meanwhile, and then aborts the
+// process ("comp->count > 0"). So it copies, into segments that take a whole piece. Adapters are spared that.
+constexpr std::array<setting, 2> settings_of_tcp{{
+    {"ZCOPY_THRESH", "inf"},
+    {"TX_SEG_SIZE", "64K"},
+}};
+
+status set_all(ucp_config_t* config, std::span<const setting> all) {
+  for (const setting& s : all)
     if (!std::getenv((std::string{"UCX_"} + s.name).c_str()))
       if (const auto e = ucp_config_modify(config, s.name, s.value); e != UCS_OK)
         return vendor_error(e, std::string{"setting "} + s.name);
+  return {};
+}
+
+status configure(ucp_config_t* config, std::string_view device) {
+  if (status s = set_all(config, settings); !s) return s;
+  if (device == "tcp" || (device.empty() && !any_adapter()))
+    if (status s = set_all(config, settings_of_tcp); !s) return s;
   if (device.empty()) return {};
   const auto e = ucp_config_modify(config, "TLS", std::string{device}.c_str());
   return e == UCS_OK ? status{} : vendor_error(e, "choosing transports \"" + std::string{device} + '"');
@@ -135,6 +151,11 @@ status vendor_error(ucs_status_t s, std::string what, rank_t peer) {
   if (s == UCS_ERR_NO_MEMORY || s == UCS_ERR_NO_RESOURCE || s == UCS_ERR_EXCEEDS_LIMIT) code = errc::no_resource;
   if (s == UCS_ERR_NO_DEVICE || s == UCS_ERR_NO_ELEM) code = errc::unavailable;
   return {code, std::move(what) + ": " + ucs_status_string(s), peer, s};
+}
+
+bool any_adapter() noexcept {
+  std::error_code ignored;
+  return std::filesystem::directory_iterator{"/sys/class/infiniband", ignored} != std::filesystem::directory_iterator{};
 }
 
 bool only_adapters(std::string_view device) noexcept {

@@ -1,7 +1,5 @@
 #include "core/provider.h"
 
-#include <filesystem>
-
 #include "core/listing.h"
 #include "providers/ucx/link.h"
 
@@ -33,9 +31,7 @@ std::vector<std::string> probe(std::string& why_not) {
 // An adapter by its remote keys before whatever UCX would choose.
 std::vector<network_device> between_nodes(bool, std::string& why_not) {
   std::vector<network_device> found;
-  std::error_code ignored;
-  const bool adapters = std::filesystem::directory_iterator{"/sys/class/infiniband", ignored} != std::filesystem::directory_iterator{};
-  if (adapters && usable("rc", true, why_not)) found.push_back({"rc", true});
+  if (ucx::any_adapter() && usable("rc", true, why_not)) found.push_back({"rc", true});
   if (usable("", false, why_not)) found.push_back({"", false});
   return found;
 }

@@ -109,30 +109,6 @@ void dropped_with_operations_in_flight(rank_env& e) {
   }
 }
 
-// The owner's, that peers write to and read from: it goes on being their peer.
-void dropped_where_peers_reach_it(rank_env& e) {
-  constexpr std::uint32_t bytes = 1 << 20;
-  const area stays = e.allocate(2 * bytes);
-  for (int round = 0; round < 4; ++round) {
-    area in = e.allocate(bytes);
-    completion done;
-    for (int i = 0; i < 8 && e.rank == 1; ++i) {
-      e.submit(put(stays.mine(), in.at(0), bytes, &done));
-      e.submit(get(stays.mine(bytes), in.at(0), bytes, &done));
-    }
-    if (e.rank == 0 && round % 2) e.progress_for_a_moment();
-    if (e.rank == 0) e.net().drop(in.region);
-    e.wait_idle(done);  // with success or an error
-    e.barrier();
-    require(e.net().health(1 - e.rank), "health of a rank that dropped memory, or wrote to what was dropped");
-    e.run(put(stays.mine(), stays.at(1 - e.rank, bytes), bytes, nullptr));
-    e.flush();
-    e.barrier();
-    e.net().drop(in.segment);
-    if (e.rank == 1) e.net().drop(in.region);
-  }
-}
-
 // The caller's own memory, which is gone for good right behind drop(), while the peer that it is put to takes nothing: more
 // than any socket holds.
 void dropped_memory_is_the_callers_again(rank_env& e) {
@@ -240,7 +216,6 @@ constexpr std::array cases{
     conformance_case{"dropped_in_any_order", 3, dropped_in_any_order},
     conformance_case{"owners_drop_before_their_peers", 3, owners_drop_before_their_peers},
     conformance_case{"dropped_with_operations_in_flight", 3, dropped_with_operations_in_flight},
-    conformance_case{"dropped_where_peers_reach_it", 2, dropped_where_peers_reach_it},
     conformance_case{"dropped_memory_is_the_callers_again", 2, dropped_memory_is_the_callers_again},
     conformance_case{"the_transport_goes_first", 3, the_transport_goes_first},
     conformance_case{"the_transport_goes_with_operations_in_flight", 3, the_transport_goes_with_operations_in_flight},

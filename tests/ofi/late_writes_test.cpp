@@ -55,6 +55,30 @@ void for_other_use(rank_env& e) {
   }
 }
 
+// The owner's, that peers write to and read from: it goes on being their peer.
+void dropped_where_peers_reach_it(rank_env& e) {
+  constexpr std::uint32_t some = 1 << 20;
+  const area stays = e.allocate(2 * some);
+  for (int round = 0; round < 4; ++round) {
+    area in = e.allocate(some);
+    completion done;
+    for (int i = 0; i < 8 && e.rank == 1; ++i) {
+      e.submit(put(stays.mine(), in.at(0), some, &done));
+      e.submit(get(stays.mine(some), in.at(0), some, &done));
+    }
+    if (e.rank == 0 && round % 2) e.progress_for_a_moment();
+    if (e.rank == 0) e.net().drop(in.region);
+    e.wait_idle(done);  // with success or an error
+    e.barrier();
+    require(e.net().health(1 - e.rank), "health of a rank that dropped memory, or wrote to what was dropped");
+    e.run(put(stays.mine(), stays.at(1 - e.rank, some), some, nullptr));
+    e.flush();
+    e.barrier();
+    e.net().drop(in.segment);
+    if (e.rank == 1) e.net().drop(in.region);
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(memory_of_the_program_over_tcp) { run_ranks(fabric_spec{"ofi:tcp"}, 2, for_other_use); }
@@ -63,3 +87,6 @@ BOOST_AUTO_TEST_CASE(memory_of_the_program_over_net) { run_ranks(fabric_spec{"of
 BOOST_AUTO_TEST_CASE(memory_that_is_dropped_in_the_middle_of_a_put) {
   run_ranks(sockets, 2, dropped_in_the_middle);
 }
+
+BOOST_AUTO_TEST_CASE(who_dropped_memory_stays_a_peer_over_tcp) { run_ranks(fabric_spec{"ofi:tcp"}, 2, dropped_where_peers_reach_it); }
+BOOST_AUTO_TEST_CASE(who_dropped_memory_stays_a_peer_over_net) { run_ranks(fabric_spec{"ofi:net"}, 2, dropped_where_peers_reach_it); }
