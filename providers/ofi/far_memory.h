@@ -7,10 +7,10 @@
 //
 // Order, where nobody's help is needed. Of a write no longer than what the library promises for FI_ORDER_WAW and
 // FI_ORDER_RAW, libfabric's manual says that writes and reads towards the same peer that were handed over later take effect
-// later. So the word behind a payload is simply the next write, whether or not the payload is still under way (in_order()); and to know that all writes lie in
-// the peer's memory, a word of it is read behind them: when that is here, they are there (flush()). That counts on their
-// being handed over in the order in which they were taken: what the library has no room for waits in a line of its
-// connection, and whatever comes later waits behind it.
+// later. So the word behind a payload is simply the next write, whether or not the payload is still under way (in_order());
+// and to know that all writes lie in the peer's memory, a word of it is read behind them: when that is here, they are there
+// (flush()). That counts on their being handed over in the order in which they were taken: what the library has no room for
+// waits in a line of its connection, and whatever comes later waits behind it.
 //
 // A write that has no such promise asks for FI_DELIVERY_COMPLETE instead: when it is complete, it is in memory. The
 // transport holds back signals until then, and a flush waits in the line until none of these is under way.

@@ -1,6 +1,5 @@
 #include "providers/ofi/first_call.h"
 
-#include <dirent.h>
 #include <link.h>
 #include <rdma/fabric.h>
 #include <sys/mman.h>
@@ -12,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "core/adapters.h"
 
 namespace tutti::ofi {
 namespace {
@@ -36,15 +37,6 @@ char* getenv_or_answer(const char* name) {
   for (answer& a : answers)
     if (std::strcmp(name, a.name) == 0) return a.value;
   return nullptr;
-}
-
-bool has_adapters() noexcept {
-  DIR* const all = ::opendir("/sys/class/infiniband");
-  if (!all) return errno != ENOENT;
-  bool any = false;
-  while (const dirent* const entry = ::readdir(all)) any = any || entry->d_name[0] != '.';
-  ::closedir(all);
-  return any;
 }
 
 // The object that holds an address, as the dynamic linker has it.

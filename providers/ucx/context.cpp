@@ -10,10 +10,10 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <mutex>
 #include <span>
 
+#include "core/adapters.h"
 #include "core/dev_shm.h"
 #include "core/headroom.h"
 
@@ -99,7 +99,7 @@ status set_all(ucp_config_t* config, std::span<const setting> all) {
 
 status configure(ucp_config_t* config, std::string_view device) {
   if (status s = set_all(config, settings); !s) return s;
-  if (device == "tcp" || (device.empty() && !any_adapter()))
+  if (device == "tcp" || (device.empty() && !has_adapters()))
     if (status s = set_all(config, settings_of_tcp); !s) return s;
   if (device.empty()) return {};
   const auto e = ucp_config_modify(config, "TLS", std::string{device}.c_str());
@@ -151,11 +151,6 @@ status vendor_error(ucs_status_t s, std::string what, rank_t peer) {
   if (s == UCS_ERR_NO_MEMORY || s == UCS_ERR_NO_RESOURCE || s == UCS_ERR_EXCEEDS_LIMIT) code = errc::no_resource;
   if (s == UCS_ERR_NO_DEVICE || s == UCS_ERR_NO_ELEM) code = errc::unavailable;
   return {code, std::move(what) + ": " + ucs_status_string(s), peer, s};
-}
-
-bool any_adapter() noexcept {
-  std::error_code ignored;
-  return std::filesystem::directory_iterator{"/sys/class/infiniband", ignored} != std::filesystem::directory_iterator{};
 }
 
 bool only_adapters(std::string_view device) noexcept {

@@ -18,7 +18,6 @@ struct worker_handles {
 
 // Whether every transport of the list is one of RDMA adapters; false for UCX's own choice, which has others as well.
 bool only_adapters(std::string_view device) noexcept;
-bool any_adapter() noexcept;  // on this host
 
 // `device` is a list of UCX's transports ("tcp", "shm", "rc"), or empty for UCX's own choice. On failure the status
 // carries what UCX would have printed. `two_threads`: both will use the worker, one at a time.

@@ -1,5 +1,6 @@
 #include "core/provider.h"
 
+#include "core/adapters.h"
 #include "core/listing.h"
 #include "providers/ucx/link.h"
 
@@ -31,7 +32,7 @@ std::vector<std::string> probe(std::string& why_not) {
 // An adapter by its remote keys before whatever UCX would choose.
 std::vector<network_device> between_nodes(bool, std::string& why_not) {
   std::vector<network_device> found;
-  if (ucx::any_adapter() && usable("rc", true, why_not)) found.push_back({"rc", true});
+  if (has_adapters() && usable("rc", true, why_not)) found.push_back({"rc", true});
   if (usable("", false, why_not)) found.push_back({"", false});
   return found;
 }
