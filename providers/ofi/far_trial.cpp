@@ -1,7 +1,8 @@
 // Whether a write arrives with nobody's help at the target, or else before a message that follows it. What libfabric says of
 // a provider does not tell: progress may be manual and an adapter moves the data, or be called automatic and nothing moves
-// without a call. So it is tried, once, at open, on the endpoint itself: a word is written and read back, then another is written and looked for without calling
-// libfabric. In the other case as many bytes as no message has are written, and are there when the message is.
+// without a call. So it is tried, once, at open, on the endpoint itself: a word is written and read back, then another is
+// written and looked for without calling libfabric. In the other case as many bytes as no message has are written, and are there
+// when the message is.
 #include <sched.h>
 #include <unistd.h>
 
@@ -25,10 +26,19 @@ struct target {
   alignas(4096) std::uint64_t words[512] = {};
 };
 
-struct concealing {
+// Memory that a trial reaches, until it ends.
+struct exposure {
+  exposure(far_memory& by, std::span<std::byte> memory) : of(by), made(by.expose(memory, key)) {}
+  ~exposure() {
+    if (made) of.conceal(*made);
+  }
+  exposure(const exposure&) = delete;
+  exposure& operator=(const exposure&) = delete;
+  far_key there() const noexcept { return *messages::head_of<far_key>(key); }
+
   far_memory& of;
-  void* exposed;
-  ~concealing() { of.conceal(exposed); }
+  std::vector<std::byte> key;
+  result<void*> made;
 };
 
 std::uint64_t look(const std::uint64_t& word) noexcept {
@@ -40,11 +50,9 @@ std::uint64_t look(const std::uint64_t& word) noexcept {
 status far_memory::try_alone(fi_addr_t self) {
   const auto memory = std::make_shared<target>();
   tried_ = memory;
-  std::vector<std::byte> key;
-  const auto exposed = expose(std::as_writable_bytes(std::span{memory->words}), key);
-  if (!exposed) return exposed.error();
-  const concealing at_the_end{*this, *exposed};
-  const far_key there = *messages::head_of<far_key>(key);
+  const exposure exposed{*this, std::as_writable_bytes(std::span{memory->words})};
+  if (!exposed.made) return exposed.made.error();
+  const far_key there = exposed.there();
 
   const trial_time time;
   connection line;
@@ -101,11 +109,9 @@ status far_memory::try_before(fi_addr_t self, const std::function<status()>& mes
   tried_ = memory;
   const std::span<std::byte> all = std::as_writable_bytes(std::span{*memory}), from = all.first(all.size() / 2), to = all.last(all.size() / 2);
   std::memset(from.data(), 1, from.size());
-  std::vector<std::byte> key;
-  const auto exposed = expose(to, key);
-  if (!exposed) return exposed.error();
-  const concealing at_the_end{*this, *exposed};
-  const far_key there = *messages::head_of<far_key>(key);
+  const exposure exposed{*this, to};
+  if (!exposed.made) return exposed.made.error();
+  const far_key there = exposed.there();
 
   const trial_time time;
   connection line;
