@@ -11,8 +11,8 @@
 #include "api/requests.h"
 #include "api/tutti.h"
 #include "collectives/communicator.h"
-#include "core/config.h"
-#include "core/window.h"
+#include "core/job/config.h"
+#include "core/job/window.h"
 
 struct tutti_team {
   tutti_context* ctx = nullptr;

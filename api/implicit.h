@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "api/requests.h"
-#include "core/id_map.h"
+#include "core/base/id_map.h"
 
 namespace tutti {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/bootstrap_callbacks.h"
-#include "core/bootstrap_find.h"
+#include "core/job/bootstrap_callbacks.h"
+#include "core/job/bootstrap_find.h"
 
 namespace tutti::api {
 namespace {

@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "api/tutti.h"
-#include "core/bootstrap.h"
-#include "core/config.h"
-#include "core/provider.h"
+#include "core/job/bootstrap.h"
+#include "core/job/config.h"
+#include "core/transport/provider.h"
 
 namespace tutti::api {
 

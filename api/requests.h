@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/transport.h"
+#include "core/transport/transport.h"
 
 struct tutti_context;
 struct tutti_team;

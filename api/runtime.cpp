@@ -3,7 +3,7 @@
 
 #include "api/options.h"
 #include "api/use.h"
-#include "core/driven_transport.h"
+#include "core/transport/driven_transport.h"
 
 using namespace tutti;
 using namespace tutti::api;

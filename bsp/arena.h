@@ -14,7 +14,7 @@
 
 #include "bsp/budget.h"
 #include "bsp/wire.h"
-#include "core/transport.h"
+#include "core/transport/transport.h"
 
 namespace tutti::bsp {
 

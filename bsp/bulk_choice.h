@@ -13,7 +13,7 @@
 #pragma once
 #include <cstdint>
 
-#include "core/transport.h"
+#include "core/transport/transport.h"
 
 namespace tutti::bsp {
 

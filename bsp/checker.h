@@ -17,7 +17,7 @@
 
 #include "bsp/words.h"
 #include "bsp/registrar.h"
-#include "core/team.h"
+#include "core/job/team.h"
 
 namespace tutti::bsp {
 

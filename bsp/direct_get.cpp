@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/ops.h"
-#include "core/wait_out.h"
+#include "core/transport/ops.h"
+#include "core/transport/wait_out.h"
 
 namespace tutti::bsp {
 

@@ -14,8 +14,8 @@
 #pragma once
 #include "bsp/board.h"
 #include "bsp/registrar.h"
-#include "core/team.h"
-#include "core/window.h"
+#include "core/job/team.h"
+#include "core/job/window.h"
 
 namespace tutti::bsp {
 

@@ -16,9 +16,9 @@
 #include "bsp/board.h"
 #include "bsp/info_exchange.h"
 #include "bsp/wire.h"
-#include "core/ops.h"
-#include "core/wait_out.h"
-#include "core/window.h"
+#include "core/transport/ops.h"
+#include "core/transport/wait_out.h"
+#include "core/job/window.h"
 
 namespace tutti::bsp {
 namespace {

@@ -37,8 +37,8 @@
 #include "bsp/registrar.h"
 #include "bsp/scheme.h"
 #include "bsp/way_forecast.h"
-#include "core/team.h"
-#include "core/window.h"
+#include "core/job/team.h"
+#include "core/job/window.h"
 #include "messaging/channel.h"
 
 namespace tutti::bsp {

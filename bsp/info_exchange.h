@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/team.h"
+#include "core/job/team.h"
 
 namespace tutti::bsp {
 

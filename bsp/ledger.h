@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "bsp/info_exchange.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace tutti::bsp {
 

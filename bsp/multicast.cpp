@@ -6,7 +6,7 @@
 // Objections come to the root with the rows, in the stamps that say that these are there. The first byte of the datagram and
 // of each block then says whether anybody objects, so all learn it however they learn the rest.
 //
-// Loss. The release and its repair are core/reliable_multicast.h's: a process that has waited for longer than patience
+// Loss. The release and its repair are core/engine/reliable_multicast.h's: a process that has waited for longer than patience
 // reads at the root which epoch it released last. Where that is the awaited one, it reads its block too. The paper's node
 // asks its manager instead; here the manager need not answer, so it may be anywhere in its program by then.
 //
@@ -23,10 +23,11 @@
 #include "bsp/board.h"
 #include "bsp/info_exchange.h"
 #include "bsp/wire.h"
-#include "core/ops.h"
-#include "core/reliable_multicast.h"
-#include "core/wait_out.h"
-#include "core/window.h"
+#include "core/transport/multicast.h"
+#include "core/transport/ops.h"
+#include "core/engine/reliable_multicast.h"
+#include "core/transport/wait_out.h"
+#include "core/job/window.h"
 
 namespace tutti::bsp {
 namespace {

@@ -5,8 +5,9 @@
 #include <string>
 
 #include "bsp/engine.h"
-#include "core/ops.h"
-#include "core/wait_out.h"
+#include "core/transport/multicast.h"
+#include "core/transport/ops.h"
+#include "core/transport/wait_out.h"
 
 namespace tutti::bsp {
 namespace {

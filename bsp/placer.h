@@ -4,7 +4,7 @@
 
 #include "bsp/messages.h"
 #include "bsp/registrar.h"
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace tutti::bsp {
 

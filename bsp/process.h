@@ -11,7 +11,7 @@
 #include <string>
 
 #include "bsp/engine.h"
-#include "core/job.h"
+#include "core/job/job.h"
 
 namespace tutti::bsp {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/ops.h"
-#include "core/wait_out.h"
+#include "core/transport/ops.h"
+#include "core/transport/wait_out.h"
 
 namespace tutti::bsp {
 

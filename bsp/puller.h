@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bsp/wire.h"
-#include "core/job.h"
+#include "core/job/job.h"
 
 namespace tutti::bsp {
 

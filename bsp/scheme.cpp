@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/listing.h"
+#include "core/base/listing.h"
 
 namespace tutti::bsp {
 namespace {

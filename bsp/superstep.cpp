@@ -36,7 +36,7 @@
 #include <string>
 
 #include "bsp/engine.h"
-#include "core/ops.h"
+#include "core/transport/ops.h"
 
 namespace tutti::bsp {
 

@@ -7,7 +7,7 @@
 
 #include "collectives/barrier/team_barrier.h"
 #include "collectives/bcast/team_bcast.h"
-#include "core/team.h"
+#include "core/job/team.h"
 
 namespace tutti {
 

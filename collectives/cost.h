@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "core/transport.h"
+#include "core/transport/transport.h"
 
 namespace tutti {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/transport.h"
+#include "core/transport/transport.h"
 
 namespace tutti {
 

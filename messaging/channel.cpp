@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/ops.h"
+#include "core/transport/ops.h"
 
 namespace tutti::messaging {
 namespace {

@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "core/job.h"
+#include "core/job/job.h"
 #include "messaging/chunk.h"
 
 namespace tutti::messaging {

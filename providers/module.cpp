@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/dispositions.h"
-#include "core/listing.h"
+#include "core/base/dispositions.h"
+#include "core/base/listing.h"
 
 namespace tutti {
 namespace {

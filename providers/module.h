@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/provider.h"
+#include "core/transport/provider.h"
 
 namespace tutti {
 

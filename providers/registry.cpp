@@ -1,7 +1,7 @@
 #include "providers/registry.h"
 
-#include "core/listing.h"
-#include "core/nearest.h"
+#include "core/base/listing.h"
+#include "core/base/nearest.h"
 #include "providers/module.h"
 #include "providers/shm/shm.h"
 #include "providers/sim/sim.h"

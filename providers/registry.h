@@ -1,4 +1,4 @@
-// The table of providers. core/provider.h declares what everyone uses; this header is for tests, which
+// The table of providers. core/transport/provider.h declares what everyone uses; this header is for tests, which
 // make registries of their own.
 #pragma once
 #include <functional>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/provider.h"
+#include "core/transport/provider.h"
 
 namespace tutti {
 

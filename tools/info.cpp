@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "collectives/barrier/barrier.h"
-#include "core/config.h"
+#include "core/job/config.h"
 #include "tools/command.h"
 #include "tools/info/explain.h"
 #include "tools/info/report.h"

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "core/bootstrap_find.h"
-#include "core/provider.h"
+#include "core/job/bootstrap_find.h"
+#include "core/transport/provider.h"
 #include "tools/command.h"
 #include "tools/perf/bsp.h"
 #include "tools/perf/overlap.h"

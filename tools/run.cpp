@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "core/config.h"
+#include "core/job/config.h"
 #include "tools/command.h"
 #include "tools/run/job.h"
 #include "tools/run/mpi_program.h"

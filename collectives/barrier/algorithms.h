@@ -2,7 +2,7 @@
 //
 // Why every one of them is safe, once for all; each file adds what is its own:
 //  * A word holds the number of the last epoch its writer announced there. It is written by one rank only (counter.cpp
-//    is the exception and says why), signals of one origin to one word take effect in order (core/transport.h, clause
+//    is the exception and says why), signals of one origin to one word take effect in order (core/transport/transport.h, clause
 //    5), and a rank runs its epochs in order, so a word only ever advances.
 //  * A stale word cannot release a barrier early: whatever stood there before this epoch's signal is an earlier epoch,
 //    which has not reached this one.

@@ -15,7 +15,7 @@
 //                             as there are nodes
 //   offloaded                 those of the algorithm that is offloaded
 //
-// and one that a rank sets itself, where the answer to its addition lands (core/executor.h).
+// and one that a rank sets itself, where the answer to its addition lands (core/engine/executor.h).
 //
 // A tree could do with l lines at any size if the root gathered every level in the same ones. It does not: children of
 // different levels come in any order, and a line that either of two sets to the same epoch does not tell which has come.
@@ -27,7 +27,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 
 namespace tutti {
 

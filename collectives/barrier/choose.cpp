@@ -4,7 +4,7 @@
 
 #include "collectives/barrier/algorithms.h"
 #include "collectives/barrier/price.h"
-#include "core/listing.h"
+#include "core/base/listing.h"
 
 namespace tutti {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "collectives/barrier/barrier.h"
-#include "core/status.h"
-#include "core/transport.h"
+#include "core/base/status.h"
+#include "core/transport/transport.h"
 
 namespace tutti {
 
@@ -28,7 +28,7 @@ struct barrier_inputs {
   std::uint32_t ranks = 1;
   std::span<const std::uint32_t> node_of;  // node of each rank, by team index; empty: one node
   bool multicast = false;                  // the transport has it, and the team's ranks can join
-  bool held_by_root = false;               // a lost release waits for the root's next call: by name only (core/reliable_multicast.h)
+  bool held_by_root = false;               // a lost release waits for the root's next call: by name only (core/engine/reliable_multicast.h)
   bool native_atomics = false;             // capabilities::native_atomics
   bool mapped = false;                     // every rank of a node reaches its mates by load and store
   double ranks_per_core = 1;               // on the fullest node; above 1, a waiting rank gives up its core

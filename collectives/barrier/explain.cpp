@@ -5,7 +5,7 @@
 #include "collectives/barrier/choose.h"
 #include "collectives/barrier/price.h"
 #include "collectives/explain_text.h"
-#include "core/listing.h"
+#include "core/base/listing.h"
 
 namespace tutti {
 

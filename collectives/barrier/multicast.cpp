@@ -6,7 +6,7 @@
 // Safe (with algorithms.h): the gather as in tree.cpp. The datagram carries the epoch and comes from the root alone,
 // who sends it after it had gathered everyone. One that is late or repeated carries an earlier epoch, which does not
 // reach the one that is awaited. Whoever lost it reads the epoch in the root's
-// memory (core/reliable_multicast.h), where it stands until a later one does; and the root cannot pass the gather of e+1
+// memory (core/engine/reliable_multicast.h), where it stands until a later one does; and the root cannot pass the gather of e+1
 // without the signal that the loser sends only after e, so what was lost is always the last that the root sent.
 #include "collectives/barrier/algorithms.h"
 #include "collectives/barrier/fan_in_tree.h"

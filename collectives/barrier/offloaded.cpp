@@ -1,7 +1,7 @@
 // A barrier in the adapter (Buntinas 2001): the schedule of another row, run by the fabric and not by the program. This
 // file only makes the schedule; offloaded_run.h is what hands it over. By default dissemination, which is the fastest at
 // any size where all rounds cost alike; Buntinas ran pairwise ("offloaded:pairwise", 2.2). Safe as that one is: the words
-// are the plan's own, and core/transport.h (offload) promises of signals and waits what algorithms.h asks for.
+// are the plan's own, and core/transport/transport.h (offload) promises of signals and waits what algorithms.h asks for.
 #include "collectives/barrier/algorithms.h"
 
 namespace tutti::barriers {

@@ -1,5 +1,7 @@
 #include "collectives/barrier/offloaded_run.h"
 
+#include "core/transport/offload.h"
+
 namespace tutti {
 namespace {
 

@@ -7,8 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/schedule.h"
-#include "core/team.h"
+#include "core/schedule/schedule.h"
+#include "core/job/team.h"
+#include "core/transport/offload.h"
 
 namespace tutti {
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "collectives/communicator.h"
+#include "core/transport/multicast.h"
 
 namespace tutti {
 

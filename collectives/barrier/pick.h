@@ -2,7 +2,7 @@
 // gives it the same facts and reaches the same choice.
 #pragma once
 #include "collectives/barrier/choose.h"
-#include "core/job.h"
+#include "core/job/job.h"
 
 namespace tutti {
 

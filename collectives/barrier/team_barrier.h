@@ -12,7 +12,8 @@
 
 #include "collectives/barrier/choose.h"
 #include "collectives/barrier/offloaded_run.h"
-#include "core/executor.h"
+#include "core/engine/executor.h"
+#include "core/transport/multicast.h"
 
 namespace tutti {
 

@@ -1,11 +1,11 @@
 // Broadcast algorithms as a table: a row each. Those by puts are pure functions from a shape to the schedule of one rank;
-// the one by multicast is core/reliable_broadcast.h, which no schedule can say (what it sends depends on what is lost).
+// the one by multicast is collectives/bcast/reliable_broadcast.h, which no schedule can say (what it sends depends on what is lost).
 #pragma once
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 
 namespace tutti {
 

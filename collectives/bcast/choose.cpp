@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "collectives/cost.h"
-#include "core/listing.h"
+#include "core/base/listing.h"
 
 namespace tutti {
 namespace {

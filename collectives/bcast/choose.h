@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "collectives/bcast/bcast.h"
-#include "core/status.h"
-#include "core/transport.h"
+#include "core/base/status.h"
+#include "core/transport/multicast.h"
+#include "core/transport/transport.h"
 
 namespace tutti {
 

@@ -3,7 +3,8 @@
 
 #include "collectives/bcast/choose.h"
 #include "collectives/explain_text.h"
-#include "core/broadcast_wire.h"
+#include "collectives/bcast/broadcast_wire.h"
+#include "core/transport/multicast.h"
 
 namespace tutti {
 namespace {

@@ -1,6 +1,6 @@
 // The broadcasts of one team: chooses by size, runs the choice. What an algorithm needs is made when it is first chosen,
 // which all members do alike: for the trees a team of the same members with control words of its own, and 1 MiB a member
-// of staging memory; for multicast a group and what core/reliable_broadcast.h says. A team that never broadcasts pays
+// of staging memory; for multicast a group and what collectives/bcast/reliable_broadcast.h says. A team that never broadcasts pays
 // nothing.
 #pragma once
 #include <array>
@@ -10,9 +10,9 @@
 #include <string>
 
 #include "collectives/bcast/choose.h"
-#include "core/executor.h"
-#include "core/reliable_broadcast.h"
-#include "core/window.h"
+#include "core/engine/executor.h"
+#include "collectives/bcast/reliable_broadcast.h"
+#include "core/job/window.h"
 
 namespace tutti {
 

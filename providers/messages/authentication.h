@@ -1,7 +1,7 @@
 // Proof that a message comes from a rank of this job and was meant for this one.
 //
 // The check of a message is SipHash-2-4 of the rest of its header, by a key of its own for each origin and target, which both
-// derive from the job's key (core/provider.h). So a message without the key is right by one guess in 2^64, and a message of i
+// derive from the job's key (core/transport/provider.h). So a message without the key is right by one guess in 2^64, and a message of i
 // to j is none of j to i, nor of anyone else. Why that function: it is the one that its authors propose as a message
 // authentication code, where SipHash-1-3 is meant for hash tables; for these 56 bytes it takes 25 ns where that takes 17
 // (tests/bench/authentication.cpp), and both are little beside a message. One of the processor's own instructions would be faster
@@ -16,7 +16,7 @@
 #include <array>
 #include <span>
 
-#include "core/authentication.h"
+#include "core/base/authentication.h"
 #include "providers/messages/wire.h"
 
 namespace tutti::messages {

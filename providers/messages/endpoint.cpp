@@ -13,8 +13,8 @@
 
 #include <algorithm>
 
-#include "core/headroom.h"
-#include "core/listing.h"
+#include "core/base/headroom.h"
+#include "core/base/listing.h"
 #include "providers/messages/authentication.h"
 #include "providers/messages/transport.h"
 

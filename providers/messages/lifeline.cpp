@@ -12,7 +12,7 @@
 #include <fstream>
 #include <utility>
 
-#include "core/random.h"
+#include "core/base/random.h"
 
 namespace tutti::messages {
 namespace {

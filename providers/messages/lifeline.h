@@ -27,8 +27,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/ip_interface.h"
-#include "core/siphash.h"
+#include "core/multicast/ip_interface.h"
+#include "core/base/siphash.h"
 
 namespace tutti::messages {
 

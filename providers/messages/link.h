@@ -15,8 +15,9 @@
 #include <span>
 #include <vector>
 
-#include "core/own_time.h"
-#include "core/transport.h"
+#include "core/base/own_time.h"
+#include "core/transport/offload.h"
+#include "core/transport/transport.h"
 #include "providers/messages/one_sided.h"
 #include "providers/messages/wire.h"
 

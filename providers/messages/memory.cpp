@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <new>
 
-#include "core/dev_shm.h"
-#include "core/random.h"
+#include "core/base/dev_shm.h"
+#include "core/base/random.h"
 #include "providers/messages/transport.h"
 
 namespace tutti::messages {

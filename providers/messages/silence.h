@@ -12,7 +12,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "core/bootstrap.h"
+#include "core/job/bootstrap.h"
 
 namespace tutti::messages {
 

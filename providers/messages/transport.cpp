@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/host.h"
+#include "core/base/host.h"
 
 namespace tutti::messages {
 namespace {

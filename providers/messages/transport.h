@@ -32,8 +32,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/ip_multicast.h"
-#include "core/provider.h"
+#include "core/multicast/ip_multicast.h"
+#include "core/transport/multicast.h"
+#include "core/transport/offload.h"
+#include "core/transport/provider.h"
 #include "providers/messages/blobs.h"
 #include "providers/messages/link.h"
 #include "providers/messages/rules.h"

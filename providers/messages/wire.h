@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "core/bootstrap.h"
+#include "core/job/bootstrap.h"
 #include "providers/messages/lifeline.h"
 #include "providers/messages/shared_memory.h"
 

@@ -1,6 +1,6 @@
 // What a provider's module exports: compiled into each, never into the library, where providers that are linked in would
 // export it twice. TUTTI_MODULE_PROVIDER is the provider's object, as cmake/provider.cmake says.
-#include "core/provider.h"
+#include "core/transport/provider.h"
 
 namespace tutti {
 extern const provider TUTTI_MODULE_PROVIDER;

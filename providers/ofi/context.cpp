@@ -7,9 +7,9 @@
 #include <cstring>
 #include <limits>
 
-#include "core/dev_shm.h"
-#include "core/listing.h"
-#include "core/random.h"
+#include "core/base/dev_shm.h"
+#include "core/base/listing.h"
+#include "core/base/random.h"
 #include "providers/ofi/first_call.h"
 
 namespace tutti::ofi {

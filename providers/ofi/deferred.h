@@ -1,5 +1,5 @@
 // Deferred work of libfabric (FI_QUEUE_WORK): writes that the provider does by itself when a counter reaches a threshold,
-// with a domain, an endpoint and counters of their own. It runs schedules (core/transport.h, offload).
+// with a domain, an endpoint and counters of their own. It runs schedules (core/transport/transport.h, offload).
 //
 // One epoch. A schedule becomes a chain of gates (gates.h). Each word that is waited for is memory of the plan, written
 // by one peer alone and registered so that a write to it counts in its gate's counter. The signals behind a gate are
@@ -47,7 +47,8 @@
 #include <array>
 #include <unordered_map>
 
-#include "core/transport.h"
+#include "core/transport/offload.h"
+#include "core/transport/transport.h"
 #include "providers/ofi/context.h"
 #include "providers/ofi/gates.h"
 

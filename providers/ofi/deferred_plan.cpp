@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/transport/offload.h"
 #include "providers/ofi/deferred.h"
 
 namespace tutti::ofi {

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/adapters.h"
+#include "core/base/adapters.h"
 
 namespace tutti::ofi {
 namespace {

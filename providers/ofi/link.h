@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/transport/offload.h"
 #include "providers/messages/link.h"
 #include "providers/messages/transport.h"
 #include "providers/ofi/context.h"

@@ -1,7 +1,7 @@
-#include "core/provider.h"
+#include "core/transport/provider.h"
 
-#include "core/headroom.h"
-#include "core/listing.h"
+#include "core/base/headroom.h"
+#include "core/base/listing.h"
 #include "providers/ofi/link.h"
 
 namespace tutti {

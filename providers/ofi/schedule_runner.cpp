@@ -1,4 +1,5 @@
 #include "providers/ofi/schedule_runner.h"
+#include "core/transport/offload.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>

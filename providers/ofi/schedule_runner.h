@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/transport/offload.h"
 #include "providers/ofi/deferred.h"
 
 namespace tutti::ofi {

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/bootstrap.h"
-#include "core/status.h"
+#include "core/job/bootstrap.h"
+#include "core/base/status.h"
 #include "providers/shm/os.h"
 
 namespace tutti::shm {

@@ -18,6 +18,8 @@
 
 #include "providers/shm/multicast.h"
 
+#include "core/transport/multicast.h"
+
 namespace tutti::shm {
 
 namespace {

@@ -1,5 +1,6 @@
 // Datagrams that all members of a group read from one ring (multicast.cpp).
 #pragma once
+#include "core/transport/multicast.h"
 #include "providers/shm/transport.h"
 
 namespace tutti::shm {

@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/memory_room.h"
+#include "core/base/memory_room.h"
 
 namespace tutti::shm {
 

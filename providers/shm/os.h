@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "core/bootstrap.h"
-#include "core/status.h"
+#include "core/job/bootstrap.h"
+#include "core/base/status.h"
 
 namespace tutti::shm {
 

@@ -1,3 +1,4 @@
+#include "core/transport/multicast.h"
 #include "providers/shm/shm.h"
 
 #include <fcntl.h>
@@ -6,7 +7,7 @@
 #include <algorithm>
 #include <new>
 
-#include "core/host.h"
+#include "core/base/host.h"
 #include "providers/shm/multicast.h"
 #include "providers/shm/transport.h"
 

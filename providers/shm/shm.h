@@ -9,7 +9,7 @@
 //                3 more after the first arm(wake_by::fd).
 // The regions of peers are mapped at first use. Every page is backed when it is made: nothing fails later with SIGBUS.
 #pragma once
-#include "core/provider.h"
+#include "core/transport/provider.h"
 
 namespace tutti {
 

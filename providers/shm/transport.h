@@ -16,8 +16,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/provider.h"
-#include "core/transport.h"
+#include "core/transport/multicast.h"
+#include "core/transport/provider.h"
+#include "core/transport/transport.h"
 #include "providers/shm/layout.h"
 
 namespace tutti::shm {

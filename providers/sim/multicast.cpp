@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/transport/multicast.h"
 #include "providers/sim/net.h"
 
 namespace tutti::sim {

@@ -1,5 +1,7 @@
 // The transport of one virtual rank. Its parts stand in memory.cpp, submit.cpp, progress.cpp and multicast.cpp.
 #pragma once
+#include "core/transport/multicast.h"
+#include "core/transport/offload.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/offload.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/transport/offload.h"
 #include "providers/sim/net.h"
 
 namespace tutti::sim {

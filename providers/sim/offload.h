@@ -1,8 +1,9 @@
-// Schedules that run in the adapter of a virtual rank (core/transport.h, offload). The adapter takes the steps of one epoch
+// Schedules that run in the adapter of a virtual rank (core/transport/transport.h, offload). The adapter takes the steps of one epoch
 // after the other: a signal leaves as a message does, but costs no processor anything, and a wait looks at a word of the
 // plan's own. The rank pays one o to start an epoch and one for each that it queues.
 #pragma once
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
+#include "core/transport/offload.h"
 #include "providers/sim/fabric.h"
 
 namespace tutti::sim {

@@ -1,5 +1,5 @@
 // A simulated fabric: any number of virtual ranks in one process under a virtual clock. Same parameters, same run, bit
-// for bit. It is the transport contract's adversary: within what core/transport.h leaves open it delivers in any order
+// for bit. It is the transport contract's adversary: within what core/transport/transport.h leaves open it delivers in any order
 // the seed says, refuses, loses datagrams and lets ranks die, so that an engine which is right here is right by the
 // contract and not by luck.
 //
@@ -25,9 +25,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/bootstrap.h"
-#include "core/provider.h"
-#include "core/transport.h"
+#include "core/job/bootstrap.h"
+#include "core/transport/provider.h"
+#include "core/transport/transport.h"
 
 namespace tutti::sim {
 

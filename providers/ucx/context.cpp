@@ -13,9 +13,9 @@
 #include <mutex>
 #include <span>
 
-#include "core/adapters.h"
-#include "core/dev_shm.h"
-#include "core/headroom.h"
+#include "core/base/adapters.h"
+#include "core/base/dev_shm.h"
+#include "core/base/headroom.h"
 
 namespace tutti::ucx {
 namespace {

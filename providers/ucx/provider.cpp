@@ -1,7 +1,7 @@
-#include "core/provider.h"
+#include "core/transport/provider.h"
 
-#include "core/adapters.h"
-#include "core/listing.h"
+#include "core/base/adapters.h"
+#include "core/base/listing.h"
 #include "providers/ucx/link.h"
 
 namespace tutti {

@@ -19,7 +19,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "core/listing.h"
+#include "core/base/listing.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {

@@ -33,7 +33,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/transport.h"
+#include "core/transport/transport.h"
 #include "providers/messages/lifeline.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/receiver.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "core/transport.h"
+#include "core/transport/transport.h"
 
 namespace tutti::verbs {
 namespace {

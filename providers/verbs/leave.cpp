@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/own_time.h"
+#include "core/base/own_time.h"
 #include "providers/verbs/transport.h"
 
 namespace tutti::verbs {

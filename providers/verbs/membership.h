@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "core/bootstrap.h"
+#include "core/job/bootstrap.h"
 #include "providers/verbs/device.h"
 
 namespace tutti::verbs {

@@ -17,7 +17,7 @@
 
 #include <cerrno>
 
-#include "core/own_time.h"
+#include "core/base/own_time.h"
 #include "providers/verbs/error.h"
 #include "providers/verbs/transport.h"
 

@@ -5,8 +5,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/first_death.h"
-#include "core/random.h"
+#include "core/transport/first_death.h"
+#include "core/base/random.h"
+#include "core/transport/multicast.h"
 #include "providers/verbs/error.h"
 #include "providers/verbs/wire.h"
 

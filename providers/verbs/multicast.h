@@ -1,4 +1,4 @@
-// Multicast (core/transport.h) by UD queue pairs attached to a group's address: Kini 2003's RGM upon the fabric's own
+// Multicast (core/transport/transport.h) by UD queue pairs attached to a group's address: Kini 2003's RGM upon the fabric's own
 // multicast.
 //
 // Each group has a queue pair of its own, so that what one group leaves unread takes no receives from another. All share
@@ -7,7 +7,7 @@
 //
 // A datagram stays in its receive until receive() has given it out and is called again; all else is posted again at
 // once. Datagrams that come upon no receive are lost without a word. Whoever relies on a datagram asks again
-// (core/reliable_multicast.h). No user is told how many were lost: each sender's numbers show it, whatever lost them, and
+// (core/engine/reliable_multicast.h). No user is told how many were lost: each sender's numbers show it, whatever lost them, and
 // tests compare that (`lost`) with what their adapters dropped.
 //
 // Does it arrive? A switch may filter multicast. So join() multicasts a question to the creator, which answers by
@@ -18,7 +18,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/transport.h"
+#include "core/transport/multicast.h"
+#include "core/transport/transport.h"
 #include "providers/verbs/membership.h"
 
 namespace tutti::verbs {

@@ -2,7 +2,7 @@
 // error is drained and dropped.
 #include <arpa/inet.h>
 
-#include "core/listing.h"
+#include "core/base/listing.h"
 #include "providers/verbs/death.h"
 #include "providers/verbs/error.h"
 #include "providers/verbs/transport.h"

@@ -1,10 +1,10 @@
-#include "core/provider.h"
+#include "core/transport/provider.h"
 
 #include <dlfcn.h>
 
 #include <filesystem>
 
-#include "core/listing.h"
+#include "core/base/listing.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/transport.h"
 

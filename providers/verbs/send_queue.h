@@ -11,7 +11,7 @@
 #include <memory>
 #include <span>
 
-#include "core/transport.h"
+#include "core/transport/transport.h"
 
 namespace tutti::verbs {
 

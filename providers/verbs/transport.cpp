@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "core/host.h"
+#include "core/base/host.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {

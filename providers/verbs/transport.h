@@ -58,8 +58,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/provider.h"
-#include "core/transport.h"
+#include "core/transport/multicast.h"
+#include "core/transport/provider.h"
+#include "core/transport/transport.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/doorman.h"
 #include "providers/verbs/multicast.h"

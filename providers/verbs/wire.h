@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "core/bootstrap.h"
-#include "core/authentication.h"
+#include "core/job/bootstrap.h"
+#include "core/base/authentication.h"
 #include "providers/messages/lifeline.h"
 
 namespace tutti::verbs {

@@ -10,7 +10,8 @@
 #include <fstream>
 
 #include "bsp/engine.h"
-#include "core/forwarding_transport.h"
+#include "core/transport/forwarding_transport.h"
+#include "core/transport/multicast.h"
 #include "tests/bsp/model.h"
 #include "tests/bsp/near_fabric.h"
 #include "tests/collectives/job_env.h"

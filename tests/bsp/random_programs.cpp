@@ -6,7 +6,7 @@
 #define BOOST_TEST_MODULE bsp_random_programs
 #include <boost/test/unit_test.hpp>
 
-#include "core/forwarding_transport.h"
+#include "core/transport/forwarding_transport.h"
 #include "tests/bsp/model.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/arguments.h"

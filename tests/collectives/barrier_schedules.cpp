@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "core/transport.h"
+#include "core/transport/transport.h"
 #include "tests/collectives/schedule_world.h"
 
 using namespace tutti;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/transport/offload.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/arguments.h"
 #include "tests/harness/sim_fabric.h"

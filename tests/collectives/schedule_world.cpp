@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/transport.h"
+#include "core/transport/transport.h"
 
 namespace tutti::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collectives/barrier/barrier.h"
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 
 namespace tutti::test {
 

@@ -1,4 +1,4 @@
-// A clause of core/transport.h is a list of cases; a case is a function that every rank runs. main.cpp runs each of
+// A clause of core/transport/transport.h is a list of cases; a case is a function that every rank runs. main.cpp runs each of
 // them on every fabric. Adding a case adds a function and a line to its file's list.
 #pragma once
 #include <cstdint>

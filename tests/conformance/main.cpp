@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/provider.h"
+#include "core/transport/provider.h"
 #include "tests/conformance/clause.h"
 #include "tests/harness/composed.h"
 #include "tests/harness/sim_fabric.h"

@@ -2,6 +2,7 @@
 // alone. So a sender repeats each until everyone has answered by a signal, and receivers check whatever comes.
 #include <array>
 
+#include "core/transport/multicast.h"
 #include "tests/conformance/clause.h"
 #include "tests/conformance/patterns.h"
 

@@ -7,7 +7,8 @@
 #include <atomic>
 #include <bit>
 
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
+#include "core/transport/offload.h"
 #include "tests/conformance/clause.h"
 #include "tests/harness/time_scale.h"
 

@@ -6,8 +6,8 @@
 #include <random>
 #include <thread>
 
-#include "core/bootstrap_callbacks.h"
-#include "core/bootstrap_threads.h"
+#include "core/job/bootstrap_callbacks.h"
+#include "tests/doubles/bootstrap_threads.h"
 
 using namespace tutti;
 using namespace std::chrono_literals;

@@ -1,5 +1,5 @@
 #define BOOST_TEST_MODULE checked_transport
-#include "core/checked_transport.h"
+#include "core/transport/checked_transport.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 #define BOOST_TEST_MODULE config
-#include "core/config.h"
+#include "core/job/config.h"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/bootstrap_find.h"
+#include "core/job/bootstrap_find.h"
 
 using namespace tutti;
 

@@ -10,7 +10,8 @@
 #include <set>
 #include <string>
 
-#include "core/transport.h"
+#include "core/transport/multicast.h"
+#include "core/transport/transport.h"
 
 namespace tutti::test {
 

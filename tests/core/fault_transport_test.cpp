@@ -1,10 +1,11 @@
 #define BOOST_TEST_MODULE fault_transport
-#include "core/fault_transport.h"
+#include "core/transport/multicast.h"
+#include "tests/doubles/fault_transport.h"
 
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "core/router.h"
+#include "core/router/router.h"
 #include "tests/core/fake_transport.h"
 
 using namespace tutti;

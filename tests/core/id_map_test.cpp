@@ -1,11 +1,11 @@
 #define BOOST_TEST_MODULE id_map
-#include "core/id_map.h"
+#include "core/base/id_map.h"
 
 #include <boost/test/unit_test.hpp>
 #include <map>
 #include <random>
 
-#include "core/paired_blob.h"
+#include "core/base/paired_blob.h"
 
 using tutti::id_map;
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/memory_room.h"
+#include "core/base/memory_room.h"
 
 using namespace tutti;
 

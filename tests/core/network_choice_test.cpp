@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
-#include "core/bootstrap_threads.h"
-#include "core/network_choice.h"
+#include "tests/doubles/bootstrap_threads.h"
+#include "core/job/network_choice.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "core/router.h"
+#include "core/router/router.h"
 #include "tests/core/fake_transport.h"
 
 namespace tutti::test {

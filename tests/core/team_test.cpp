@@ -1,10 +1,10 @@
 // What a team makes of operations that end otherwise than they should.
 #define BOOST_TEST_MODULE team
-#include "core/team.h"
+#include "core/job/team.h"
 
 #include <boost/test/unit_test.hpp>
 
-#include "core/job.h"
+#include "core/job/job.h"
 #include "tests/core/fake_transport.h"
 
 using namespace tutti;

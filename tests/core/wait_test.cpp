@@ -2,9 +2,9 @@
 #define BOOST_TEST_MODULE wait
 #include <boost/test/unit_test.hpp>
 
-#include "core/own_time.h"
-#include "core/wait.h"
-#include "core/wait_out.h"
+#include "core/base/own_time.h"
+#include "core/transport/wait.h"
+#include "core/transport/wait_out.h"
 #include "tests/core/fake_transport.h"
 
 namespace {

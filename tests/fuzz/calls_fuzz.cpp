@@ -7,7 +7,7 @@
 
 #include "bsp/engine.h"
 #include "collectives/communicator.h"
-#include "core/window.h"
+#include "core/job/window.h"
 #include "providers/sim/sim.h"
 
 using namespace tutti;

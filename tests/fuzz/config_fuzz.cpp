@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/config.h"
+#include "core/job/config.h"
 
 using namespace tutti;
 

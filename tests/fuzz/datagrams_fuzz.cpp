@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "core/transport/multicast.h"
 #include "tests/multicast/row_of_ranks.h"
 
 using namespace tutti;

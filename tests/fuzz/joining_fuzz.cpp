@@ -8,13 +8,13 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/blob_stream.h"
-#include "core/bootstrap_callbacks.h"
-#include "core/config.h"
-#include "core/job.h"
-#include "core/network_choice.h"
-#include "core/paired_blob.h"
-#include "core/team.h"
+#include "core/base/blob_stream.h"
+#include "core/job/bootstrap_callbacks.h"
+#include "core/job/config.h"
+#include "core/job/job.h"
+#include "core/job/network_choice.h"
+#include "core/base/paired_blob.h"
+#include "core/job/team.h"
 
 using namespace tutti;
 

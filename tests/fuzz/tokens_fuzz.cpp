@@ -1,8 +1,9 @@
 // Tokens of multicast groups, as a member would get them from a peer that is wrong or of another version: those of shared
 // memory, and the router's, which hold two of them. Each is refused with an error or joined; the rank then still makes
 // groups of its own.
-#include "core/provider.h"
-#include "core/router.h"
+#include "core/transport/multicast.h"
+#include "core/transport/provider.h"
+#include "core/router/router.h"
 #include "tests/harness/expect.h"
 
 using namespace tutti;

@@ -4,10 +4,10 @@
 #include <charconv>
 #include <functional>
 
-#include "core/checked_transport.h"
-#include "core/driven_transport.h"
-#include "core/fault_transport.h"
-#include "core/router.h"
+#include "core/transport/checked_transport.h"
+#include "core/transport/driven_transport.h"
+#include "tests/doubles/fault_transport.h"
+#include "core/router/router.h"
 
 namespace tutti::test {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <thread>
 
-#include "core/hash.h"
-#include "core/provider.h"
+#include "core/base/hash.h"
+#include "core/transport/provider.h"
 #include "tests/harness/composed.h"
 #include "tests/harness/sim_fabric.h"
 

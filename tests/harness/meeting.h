@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/blob_table.h"
-#include "core/status.h"
+#include "core/base/blob_table.h"
+#include "core/base/status.h"
 
 namespace tutti::test {
 

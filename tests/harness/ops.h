@@ -1,6 +1,6 @@
 // Operations by name, so that a test reads as what it asks for.
 #pragma once
-#include "core/transport.h"
+#include "core/transport/transport.h"
 
 namespace tutti::test {
 

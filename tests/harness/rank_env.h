@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/bootstrap.h"
-#include "core/transport.h"
+#include "core/job/bootstrap.h"
+#include "core/transport/transport.h"
 #include "tests/harness/expect.h"
 #include "tests/harness/meeting.h"
 #include "tests/harness/ops.h"

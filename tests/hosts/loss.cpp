@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "collectives/communicator.h"
-#include "core/bootstrap_find.h"
-#include "core/ops.h"
-#include "core/window.h"
+#include "core/job/bootstrap_find.h"
+#include "core/transport/ops.h"
+#include "core/job/window.h"
 #include "tests/harness/expect.h"
 
 using namespace tutti;

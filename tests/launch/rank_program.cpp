@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/bootstrap_find.h"
+#include "core/job/bootstrap_find.h"
 
 using namespace tutti;
 

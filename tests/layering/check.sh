@@ -14,7 +14,13 @@ breach() { awk -v rule="$1" '{ print rule ": " $0 }' >> "$breaches"; }
 
 # own FOLDER ALLOWED: quoted includes of the files in it name these folders only
 own() { found '#include "' $(sources "$1") | grep -vE "#include \"($2)/" | breach "$1 includes only $2" || :; }
-own core core
+# The rooms of core: each includes those before it.
+rooms=
+for room in base schedule transport router multicast job engine; do
+  rooms=${rooms:+$rooms|}core/$room
+  own core/$room "$rooms"
+done
+find core -maxdepth 1 -type f | breach 'core holds rooms, no files' || :
 own collectives 'core|collectives'
 own messaging 'core|messaging'
 own bsp 'core|messaging|collectives|bsp'
@@ -24,7 +30,7 @@ own providers/messages 'core|providers/messages'
 for folder in $(folders providers/*); do own "$folder" "core|providers/messages|$folder"; done
 # The registry's files, beside the providers' folders, name each provider and nothing of its inside.
 found '#include "' providers/*.h providers/*.cpp 2>/dev/null |
-  grep -vE '#include "(core/[a-z_]+\.h|providers/(registry|module)\.h|providers/([a-z]+)/\3\.h)"' | breach 'the registry' || :
+  grep -vE '#include "(core/[a-z]+/[a-z_]+\.h|providers/(registry|module)\.h|providers/([a-z]+)/\3\.h)"' | breach 'the registry' || :
 
 # Vendors' headers
 library='core collectives messaging bsp api providers'
@@ -32,7 +38,7 @@ vendor() {  # PATTERN ALLOWED: headers of one vendor, and the files that may see
   # shellcheck disable=SC2086
   found "#include <($1)" $(sources $(folders $library tools)) | grep -vE "^($2)" | breach "<$1> only in $2" || :
 }
-vendor 'pmix' 'core/bootstrap_pmix\.|tools/run/'
+vendor 'pmix' 'core/job/bootstrap_pmix\.|tools/run/'
 vendor 'ucp/|ucs/|uct/|ucm/' 'providers/ucx/'
 vendor 'rdma/fi_|rdma/fabric' 'providers/ofi/'
 vendor 'infiniband/|rdma/rdma_' 'providers/verbs/'
@@ -53,7 +59,7 @@ fi
 # shellcheck disable=SC2046,SC2086
 set -- $(sources $(folders $library))
 found '[^a-z_](secure_)?getenv *\(|[^a-z_]environ[^a-z_m]' "$@" |
-  grep -vE '^core/config\.cpp|^providers/ucx/.*getenv.*"UCX_|^providers/ofi/first_call\.cpp' | breach 'getenv (but for a vendor library'"'"'s own variables)' || :
+  grep -vE '^core/job/config\.cpp|^providers/ucx/.*getenv.*"UCX_|^providers/ofi/first_call\.cpp' | breach 'getenv (but for a vendor library'"'"'s own variables)' || :
 # but for BSPlib's bsp_abort, which is defined to do both
 set -- $(printf '%s\n' "$@" | grep -vE '^bsp/(process|bsplib)\.(cpp|h)$|^bsp/bsp\.h$')
 found '[^a-z_.:>](std::)?(_?exit|abort|terminate) *\(' "$@" | breach 'ends the process' || :

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/provider.h"
+#include "core/transport/provider.h"
 #include "providers/messages/transport.h"
 
 namespace tutti::test {

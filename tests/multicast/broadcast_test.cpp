@@ -1,4 +1,4 @@
-// Payload by reliable multicast (core/reliable_broadcast.h): every byte arrives, whatever is lost, repeated or out of
+// Payload by reliable multicast (collectives/bcast/reliable_broadcast.h): every byte arrives, whatever is lost, repeated or out of
 // order, from any root, of any size, again and again; no datagram more than needed where nothing is lost; deaths and
 // deadlines end it.
 #define BOOST_TEST_MODULE multicast_broadcast
@@ -7,9 +7,10 @@
 #include <cstring>
 #include <set>
 
-#include "core/fault_transport.h"
-#include "core/forwarding_transport.h"
-#include "core/reliable_broadcast.h"
+#include "core/transport/multicast.h"
+#include "tests/doubles/fault_transport.h"
+#include "core/transport/forwarding_transport.h"
+#include "collectives/bcast/reliable_broadcast.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/sim_fabric.h"
 

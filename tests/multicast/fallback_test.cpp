@@ -3,7 +3,8 @@
 #define BOOST_TEST_MODULE multicast_fallback
 #include <boost/test/unit_test.hpp>
 
-#include "core/forwarding_transport.h"
+#include "core/transport/forwarding_transport.h"
+#include "core/transport/multicast.h"
 #include "tests/collectives/job_env.h"
 
 using namespace tutti;

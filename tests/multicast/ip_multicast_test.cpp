@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "core/transport/multicast.h"
 #include "tests/multicast/row_of_ranks.h"
 
 using namespace tutti;

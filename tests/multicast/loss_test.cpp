@@ -5,8 +5,9 @@
 #include <cstdio>
 #include <thread>
 
-#include "core/fault_transport.h"
-#include "core/forwarding_transport.h"
+#include "core/transport/multicast.h"
+#include "tests/doubles/fault_transport.h"
+#include "core/transport/forwarding_transport.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/sim_fabric.h"
 

@@ -5,8 +5,9 @@
 #include <deque>
 #include <map>
 
-#include "core/forwarding_transport.h"
-#include "core/router_multicast.h"
+#include "core/transport/forwarding_transport.h"
+#include "core/router/multicast.h"
+#include "core/transport/multicast.h"
 #include "tests/collectives/job_env.h"
 #include "tests/core/fake_transport.h"
 #include "tests/harness/composed.h"

@@ -7,7 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/ip_multicast.h"
+#include "core/multicast/ip_multicast.h"
+#include "core/transport/multicast.h"
 #include "tests/harness/expect.h"
 
 namespace tutti::test {

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "core/nearest.h"
+#include "core/base/nearest.h"
 #include "providers/module.h"
 
 using namespace tutti;

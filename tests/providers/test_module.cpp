@@ -1,5 +1,5 @@
 // A provider's module with nothing inside: the registry's tests load it, nobody opens it.
-#include "core/provider.h"
+#include "core/transport/provider.h"
 
 #ifndef TEST_MODULE_ABI
 #define TEST_MODULE_ABI tutti::provider_abi

@@ -5,9 +5,9 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
-#include "core/control.h"
-#include "core/forwarding_transport.h"
-#include "core/team.h"
+#include "core/job/control.h"
+#include "core/transport/forwarding_transport.h"
+#include "core/job/team.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/arguments.h"
 

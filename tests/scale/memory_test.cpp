@@ -5,8 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 
-#include "core/memory_room.h"
-#include "core/window.h"
+#include "core/base/memory_room.h"
+#include "core/job/window.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/arguments.h"
 

@@ -15,7 +15,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/ip_interface.h"
+#include "core/multicast/ip_interface.h"
 #include "tests/seeded/calls.h"
 
 namespace tutti::test {

@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bootstrap.h"
+#include "core/job/bootstrap.h"
 
 namespace tutti::test {
 

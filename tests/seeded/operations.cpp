@@ -2,7 +2,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/ops.h"
+#include "core/transport/ops.h"
 #include "tests/seeded/rank_program.h"
 
 namespace tutti::test {

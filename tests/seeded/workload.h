@@ -13,8 +13,8 @@
 #include <set>
 #include <vector>
 
-#include "core/provider.h"
-#include "core/transport.h"
+#include "core/transport/provider.h"
+#include "core/transport/transport.h"
 #include "tests/seeded/machine.h"
 
 namespace tutti::test {

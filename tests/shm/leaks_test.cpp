@@ -7,7 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "core/provider.h"
+#include "core/transport/multicast.h"
+#include "core/transport/provider.h"
 #include "tests/harness/fabrics.h"
 #include "tests/harness/resources.h"
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "core/transport/multicast.h"
 #include "tests/harness/fabrics.h"
 
 using namespace tutti;

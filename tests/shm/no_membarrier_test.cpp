@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <chrono>
 
-#include "core/provider.h"
+#include "core/transport/provider.h"
 #include "tests/harness/fabrics.h"
 
 using namespace tutti;

@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "collectives/bcast/team_bcast.h"
-#include "core/fault_transport.h"
-#include "core/window.h"
+#include "tests/doubles/fault_transport.h"
+#include "core/job/window.h"
 #include "tests/sim/hostile.h"
 
 using namespace tutti;

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <map>
 
+#include "core/transport/multicast.h"
 #include "tests/sim/ranks.h"
 
 using namespace tutti;

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/provider.h"
+#include "core/transport/provider.h"
 #include "tests/harness/fabrics.h"
 
 using namespace tutti;

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
+#include "core/transport/multicast.h"
 #include "providers/verbs/transport.h"
 #include "tests/collectives/job_env.h"
 #include "tests/verbs/fake_party.h"

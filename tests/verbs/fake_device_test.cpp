@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
+#include "core/transport/multicast.h"
 #include "tests/verbs/fake_party.h"
 
 using namespace tutti;

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How long rank 0 waits, asleep, until health() tells that rank 1 is dead; it asks every 50 ms, as core/job.cpp does.
+// How long rank 0 waits, asleep, until health() tells that rank 1 is dead; it asks every 50 ms, as core/job/job.cpp does.
 std::chrono::nanoseconds until_told(party& p, std::chrono::nanoseconds at_most) {
   const auto begin = p[0].now();
   while (p[0].health(1).ok() && p[0].now() - begin < at_most)

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "core/listing.h"
+#include "core/base/listing.h"
 #include "tools/perf/words.h"
 
 namespace tutti::tools {

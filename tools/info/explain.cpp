@@ -8,7 +8,7 @@
 
 #include "collectives/barrier/pick.h"
 #include "collectives/bcast/choose.h"
-#include "core/provider.h"
+#include "core/transport/provider.h"
 #include "tools/command.h"
 
 namespace tutti::tools {

@@ -6,8 +6,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/dev_shm.h"
-#include "core/provider.h"
+#include "core/base/dev_shm.h"
+#include "core/transport/offload.h"
+#include "core/transport/provider.h"
 
 namespace tutti::tools {
 namespace {

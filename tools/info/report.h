@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config.h"
-#include "core/transport.h"
+#include "core/job/config.h"
+#include "core/transport/transport.h"
 
 namespace tutti::tools {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/transport/offload.h"
 #include "tools/perf/lane.h"
 
 namespace tutti::tools {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <set>
 
-#include "core/listing.h"
+#include "core/base/listing.h"
 #include "tools/perf/words.h"
 
 namespace tutti::tools {

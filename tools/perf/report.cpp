@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "core/bootstrap_pmix.h"
-#include "core/provider.h"
+#include "core/job/bootstrap_pmix.h"
+#include "core/transport/provider.h"
 #include "tools/perf/numbers.h"
 
 namespace tutti::tools {

@@ -2,7 +2,7 @@
 #pragma once
 #include <stdexcept>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace tutti::tools {
 

@@ -1,6 +1,7 @@
 // The barriers themselves.
 #include <algorithm>
 
+#include "core/transport/offload.h"
 #include "tools/perf/lane.h"
 
 namespace tutti::tools {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/wait.h"
+#include "core/transport/wait.h"
 #include "tools/perf/lane.h"
 
 namespace tutti::tools {

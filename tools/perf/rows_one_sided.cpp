@@ -1,7 +1,7 @@
 // Puts, gets, signals and atomics of rank 0 upon rank 1.
 #include <algorithm>
 
-#include "core/ops.h"
+#include "core/transport/ops.h"
 #include "tools/perf/lane.h"
 
 namespace tutti::tools {

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "collectives/communicator.h"
-#include "core/provider.h"
+#include "core/transport/provider.h"
 #include "tools/perf/require.h"
 #include "tools/perf/series.h"
 #include "tools/perf/topic.h"

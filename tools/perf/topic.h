@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/config.h"
-#include "core/job.h"
+#include "core/job/config.h"
+#include "core/job/job.h"
 
 namespace tutti::tools {
 

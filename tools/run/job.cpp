@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/ended_ranks.h"
+#include "core/job/ended_ranks.h"
 #include "tools/run/abort_queue.h"
 #include "tools/run/input.h"
 #include "tools/run/output_mux.h"

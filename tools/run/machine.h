@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/status.h"
+#include "core/base/status.h"
 
 namespace tutti::run {
 

@@ -4,7 +4,7 @@
 //
 // A rank that dies is taken out of all fences, begun and to come, when libpmix sees its connection end; a begun one
 // ends with an error. To deregister the rank as well would race with that and leave the fence waiting. A rank that
-// dies before it connects is waited for: libpmix has no means to tell the others, the launcher has (core/ended_ranks.h).
+// dies before it connects is waited for: libpmix has no means to tell the others, the launcher has (core/job/ended_ranks.h).
 //
 // The server is never finalized: PMIx_server_finalize of 4.2.2 now and then crashes upon what dead ranks have left of
 // a fence. It ends with the process, which has nothing else to do.
@@ -22,7 +22,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "core/random.h"
+#include "core/base/random.h"
 #include "tools/run/own_connections.h"
 
 namespace tutti::run {

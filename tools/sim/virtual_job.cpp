@@ -6,7 +6,7 @@ namespace tutti::tools {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::chrono::nanoseconds look_every = 50ms;    // as a blocking wait does (core/job.cpp)
+constexpr std::chrono::nanoseconds look_every = 50ms;    // as a blocking wait does (core/job/job.cpp)
 constexpr std::chrono::nanoseconds linger_for = 100us;
 
 std::shared_ptr<const layout> layout_of(sim::world& w) {

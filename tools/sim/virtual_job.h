@@ -11,7 +11,7 @@
 
 #include "collectives/barrier/pick.h"
 #include "collectives/communicator.h"
-#include "core/job.h"
+#include "core/job/job.h"
 #include "providers/sim/sim.h"
 
 namespace tutti::tools {

@@ -1,0 +1,33 @@
+// Blobs in one byte string, each with its length in front, in 8 bytes of this machine's order.
+#pragma once
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/blob_table.h"
+
+namespace tutti {
+
+inline void add_blob(std::vector<std::byte>& stream, std::span<const std::byte> blob) {
+  const std::uint64_t bytes = blob.size();
+  const std::size_t at = stream.size();
+  stream.resize(at + sizeof bytes + blob.size());
+  std::memcpy(stream.data() + at, &bytes, sizeof bytes);
+  std::ranges::copy(blob, stream.begin() + static_cast<std::ptrdiff_t>(at + sizeof bytes));
+}
+
+// Null: the stream holds other than `count` of them, whole.
+inline std::shared_ptr<blob_table> blobs_in(std::span<const std::byte> stream, std::size_t count) {
+  auto blobs = std::make_shared<blob_table>();
+  while (!stream.empty()) {
+    std::uint64_t bytes;
+    if (stream.size() < sizeof bytes) return nullptr;
+    std::memcpy(&bytes, stream.data(), sizeof bytes);
+    stream = stream.subspan(sizeof bytes);
+    if (bytes > stream.size()) return nullptr;
+    blobs->push_back(stream.first(bytes));
+    stream = stream.subspan(bytes);
+  }
+  return blobs->size() == count ? blobs : nullptr;
+}
+
+}  // namespace tutti

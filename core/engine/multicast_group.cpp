@@ -1,0 +1,61 @@
+#include "core/engine/multicast_group.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace tutti {
+
+multicast_group::multicast_group(team& t, std::uint32_t root, std::vector<std::byte>& token)
+    : team_(t), root_(root), mc_(t.parent_job().net().mcast()) {
+  token.clear();
+  if (!mc_) {
+    trouble_ = status(errc::unsupported, "this transport has no multicast; choose another algorithm");
+  } else if (t.index() == root) {
+    auto group = mc_->create(t.members(), token, deadline());
+    if (group) group_ = *group, joined_ = true;
+    else trouble_ = group.error(), token.clear();
+  }
+}
+
+multicast_group::~multicast_group() {
+  if (joined_) mc_->leave(group_);
+}
+
+time_point multicast_group::deadline() const {
+  job& j = team_.parent_job();
+  return j.net().now() + j.options().setup_timeout;
+}
+
+status multicast_group::accept(std::span<const std::byte> token) {
+  if (!trouble_.ok() || team_.index() == root_) return trouble_;
+  if (token.empty()) {
+    const rank_t root = team_.rank_of(root_);
+    return {errc::unavailable, "the multicast root, rank " + std::to_string(root) + ", could not form the group", root};
+  }
+  auto group = mc_->join(team_.members(), token, deadline());
+  if (!group) return group.error();
+  group_ = *group, joined_ = true;
+  return {};
+}
+
+status multicast_group::form(std::span<const std::byte> token) {
+  if (!mc_) return trouble_;  // in all alike
+  auto tokens = team_.exchange(token, deadline());
+  if (!tokens) return tokens.error();
+  return agreed(team_, accept((**tokens)[root_]), deadline());
+}
+
+status agreed(team& t, const status& mine, time_point deadline) {
+  constexpr std::size_t longest = 200;  // of a text that all members get to see
+  const std::string_view trouble = mine.ok() ? std::string_view{} : mine.text();
+  auto all = t.exchange(std::as_bytes(std::span{trouble.data(), std::min(trouble.size(), longest)}), deadline);
+  if (!all) return all.error();
+  for (std::uint32_t i = 0; i < t.size(); ++i)
+    if (const auto theirs = (**all)[i]; !theirs.empty())
+      return {errc::unavailable, "rank " + std::to_string(t.rank_of(i)) + ": " +
+              std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()), t.rank_of(i)};
+  return {};
+}
+
+}  // namespace tutti

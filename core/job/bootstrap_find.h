@@ -1,0 +1,15 @@
+// The bootstrap that fits how this process was started.
+#pragma once
+#include <memory>
+
+#include "core/job/bootstrap.h"
+#include "core/job/config.h"
+
+namespace tutti {
+
+// A PMIx launcher: its job, within timeout_s. No launcher: a job of one, at once. A launcher of several ranks that
+// speaks another protocol: `unavailable`, naming it and the mend, since N jobs of one is never what was meant; so too where
+// the process has been led away from its launcher's job.
+result<std::unique_ptr<bootstrap>> find_bootstrap(const config&);
+
+}  // namespace tutti

@@ -1,0 +1,89 @@
+// The knobs, in one table (config.cpp), and the only reader of the environment. A value comes from, strongest first: an
+// option passed in by the program, the environment (TUTTI_BARRIER=rds), the file named by TUTTI_CONFIG_FILE (lines of
+// `barrier = rds`, # starts a comment; 1 MiB at most), the default. Each value remembers which, for `tutti info --config`.
+// Adding a knob: a name in `knob`, a row in the table.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+
+namespace tutti {
+
+enum class knob : std::uint8_t {
+  provider, provider_path, barrier, barrier_radix, bcast, multicast_interface, multicast_ttl, wait, progress, timeout_s,
+  check, bsp, bsp_memory_mib, bsp_check, bsp_profile, config_file,
+  count_
+};
+inline constexpr std::size_t knob_count = static_cast<std::size_t>(knob::count_);
+
+enum class knob_kind : std::uint8_t { text, word, number };
+enum class knob_source : std::uint8_t { standard, file, environment, option };
+std::string_view knob_source_name(knob_source) noexcept;  // "default", "file", "environment", "option"
+
+struct knob_row {
+  knob id;
+  std::string_view name;      // "barrier_radix"; the variable is TUTTI_BARRIER_RADIX
+  knob_kind kind;
+  std::string_view standard;  // the default, as text
+  std::string_view words;     // kind word: the allowed ones, separated by '|'
+  std::uint64_t least, most;  // kind number
+  std::string_view meaning;   // one line, with its unit
+};
+std::span<const knob_row> knobs() noexcept;
+
+// What a program passes in, by name as in the file.
+struct config_option {
+  std::string_view name, value;
+};
+
+// A copy of the environment's variables, so that a test can make its own.
+using environment = std::map<std::string, std::string, std::less<>>;
+environment process_environment();
+// As it was when the program began, whatever the process has changed since; empty where the kernel does not tell.
+environment environment_at_start();
+
+// Who started this process, from the variables that launchers leave.
+struct launcher_traces {
+  bool pmix = false;               // a PMIx server waits for us
+  std::string other;               // a launcher with another protocol, "" if there is none: "MPICH's mpiexec (PMI-1)"
+  std::string mend;                // and what to start the job by instead
+  std::uint32_t ranks = 1;         // how many that launcher says it started
+  std::string ended;               // path of the file of core/job/ended_ranks.h, if that launcher has one
+  bool rewritten = false;          // the process has changed what the launcher told it since: which job, which rank
+};
+
+class config {
+ public:
+  config();  // all defaults
+  // Unknown names, here, in the file or among TUTTI_ variables, are `invalid` with the nearest known name; so are bad
+  // values, naming value and mend. Variables that begin with TUTTI_TEST_ are left to the tests.
+  static result<config> load(std::span<const config_option> options = {},
+                             const environment& variables = process_environment(),
+                             const environment& at_start = environment_at_start());
+  // What a file holds, upon the values there are; `path` is for the errors. The values may have changed before one.
+  status read_lines(std::string_view text, const std::string& path);
+
+  std::string_view text(knob k) const noexcept { return at(k).text; }
+  std::uint64_t number(knob k) const noexcept { return at(k).number; }  // 0 for a knob of another kind
+  knob_source source(knob k) const noexcept { return at(k).source; }
+  const launcher_traces& launcher() const noexcept { return launcher_; }
+
+ private:
+  struct value {
+    std::string text;
+    std::uint64_t number = 0;
+    knob_source source = knob_source::standard;
+  };
+  const value& at(knob k) const noexcept { return values_[static_cast<std::size_t>(k)]; }
+  status set(const knob_row&, std::string_view text, knob_source, std::string_view called);
+  status read_file(const std::string& path);
+  std::array<value, knob_count> values_;
+  launcher_traces launcher_;
+};
+
+}  // namespace tutti

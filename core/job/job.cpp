@@ -1,0 +1,116 @@
+#include "core/job/job.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "core/job/team.h"
+
+namespace tutti {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr std::chrono::nanoseconds look_every = 50ms;
+
+}  // namespace
+
+job::~job() {
+  world_.reset();     // drops its segment before the transport goes
+  owned_net_.reset(); // leaves before the launcher is told
+}
+
+void job::enlist(background& b) noexcept {
+  if (b.enlisted_) return;
+  b.enlisted_ = true;
+  b.next_ = first_;
+  first_ = &b;
+}
+
+void job::dismiss(background& b) noexcept {
+  if (!b.enlisted_) return;
+  b.enlisted_ = false;
+  for (background** p = &first_; *p; p = &(*p)->next_)
+    if (*p == &b) {
+      *p = b.next_;
+      return;
+    }
+}
+
+unsigned job::progress() noexcept {
+  const unsigned events = net_->progress();
+  advance_background();
+  return events;
+}
+
+void job::advance_background() noexcept {
+  for (background* b = first_; b;) {
+    background* next = b->next_;  // advance() may dismiss its own
+    b->advance();
+    b = next;
+  }
+}
+
+status job::wait(completion& done, const char* what, time_point deadline) {
+  status s = wait([&] { return done.idle(); }, [] { return status{}; }, wait_note{what, no_rank, 0, 0}, deadline);
+  return s.ok() ? done.outcome() : s;
+}
+
+status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, const wait_note& note,
+                        time_point deadline) {
+  const wait_note* outer = note_;
+  note_ = &note;
+  time_point next_look = net_->now() + look_every;
+  // Who waits again and again for less than that is to hear of a death as well.
+  time_point& looked = looked_[note.from % looked_.size()];
+  status end;
+  auto still = [&] {  // asked while a sleep is open, which progress of the transport would close
+    advance_background();
+    return !ready();
+  };
+  for (std::uint32_t turn = 0; !ready(); ++turn) {
+    const std::uint64_t slept = waiting_.sleeps();
+    waiting_.step(*net_, turn, still, std::min({deadline, next_look, wake_at_}));
+    if (first_) advance_background();
+    if (slept == waiting_.sleeps() && turn % 32 != 31) continue;
+    const time_point t = net_->now();
+    if (t >= wake_at_) wake_at_ = time_point::max();  // whoever set it is asked again by ready() or progress()
+    if (t >= next_look || (t >= deadline && t >= looked + look_every)) {
+      next_look = t + look_every;
+      looked = t;
+      if (status s = look(); !s.ok() && !ready()) {
+        end = s.during(note.what);
+        break;
+      }
+    }
+    if (t >= deadline && !ready()) {
+      std::string text = std::string(note.what) + ": the deadline passed";
+      if (note.from != no_rank) text += " while waiting for rank " + std::to_string(note.from);
+      end = status(errc::timed_out, std::move(text), note.from);
+      break;
+    }
+  }
+  note_ = outer;
+  return end;
+}
+
+layout make_layout(const blob_table& host_ids) {
+  layout out;
+  std::map<host_id, std::uint32_t> number;
+  for (std::size_t r = 0; r < host_ids.size(); ++r) {
+    host_id id{};
+    std::memcpy(id.data(), host_ids[r].data(), std::min(id.size(), host_ids[r].size()));
+    auto [at, fresh] = number.try_emplace(id, static_cast<std::uint32_t>(number.size()));
+    if (fresh) out.population.push_back(0);
+    out.node_of.push_back(at->second);
+    ++out.population[at->second];
+  }
+  return out;
+}
+
+double layout::most_ranks_per_core() const noexcept {
+  double most = 0;
+  for (std::uint32_t n = 0; n < nodes(); ++n) most = std::max(most, ranks_per_core(n));
+  return most;
+}
+
+}  // namespace tutti

@@ -1,0 +1,162 @@
+// One rank's membership in a job: its bootstrap, its connected transport, its way of waiting, and the machines that
+// must go on while it waits for something else. Not thread-safe; several jobs may live in one process.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/job/bootstrap.h"
+#include "core/job/config.h"
+#include "core/transport/provider.h"
+#include "core/transport/transport.h"
+#include "core/transport/wait.h"
+
+namespace tutti {
+
+class team;
+
+// Something that advances whenever its rank makes progress: a collective under way, a multicast root that sends
+// again. Owners enlist it while it has work; both calls are O(1).
+class background {
+ public:
+  virtual ~background() = default;
+  virtual void advance() noexcept = 0;
+
+ private:
+  friend class job;
+  background* next_ = nullptr;
+  bool enlisted_ = false;
+};
+
+// What a rank waits for, for watchdogs and error texts. Lives on the waiter's stack.
+struct wait_note {
+  const char* what = "";             // "barrier dissemination"
+  rank_t from = no_rank;             // the job rank expected to act, if one is
+  std::uint64_t have = 0, want = 0;  // the word's value and the one waited for
+};
+
+struct job_options {
+  wait_policy wait = wait_policy::automatic;
+  std::chrono::nanoseconds setup_timeout = std::chrono::seconds(60);
+  // Lines of control memory that the engines want in the world team, from the job's size.
+  std::function<std::uint32_t(std::uint32_t size)> world_lines;
+  // Of settings that every rank must agree on (an overridden algorithm, say): a different text in a peer is an error.
+  std::string agreement;
+  notice_fn notice;  // empty: nobody listens
+};
+
+// Which rank lives where, alike in all ranks; virtual ranks of one process share it.
+struct layout {
+  std::vector<std::uint32_t> node_of;     // by job rank: dense numbers in order of first appearance
+  std::vector<std::uint32_t> population;  // by node: its ranks
+  std::vector<std::uint32_t> cores;       // by node: the cores that its ranks may use, once digest() has counted them
+
+  std::uint32_t nodes() const noexcept { return static_cast<std::uint32_t>(population.size()); }
+  double ranks_per_core(std::uint32_t node) const noexcept {
+    return node < cores.size() && cores[node] ? static_cast<double>(population[node]) / cores[node] : 1.0;
+  }
+  double most_ranks_per_core() const noexcept;
+};
+layout make_layout(const blob_table& host_ids);
+
+class job {
+ public:
+  // Finds the launcher and the providers from the configuration. Blocks until all ranks are here, or the deadline.
+  static result<std::unique_ptr<job>> open(const config&, job_options);
+  static result<std::unique_ptr<job>> open(std::unique_ptr<bootstrap>, const config&, job_options);
+  // Over a given transport, not yet connected.
+  static result<std::unique_ptr<job>> open(std::unique_ptr<bootstrap>, std::unique_ptr<transport>, job_options);
+  ~job();
+
+  // The same in two halves, for many virtual ranks of one thread: offer() gives the blob of this rank, accept() takes
+  // what digest() made of everyone's; virtual ranks of one process share it.
+  struct admission {
+    std::shared_ptr<const layout> where;
+    shared_blobs addresses;  // null: the transport is connected already
+    shared_blobs keys;
+  };
+  static result<std::unique_ptr<job>> offer(bootstrap&, transport&, job_options, std::vector<std::byte>& blob);
+  static result<admission> digest(const blob_table& blobs, std::shared_ptr<const layout> where);
+  status accept(const admission&);
+
+  rank_t rank() const noexcept { return rank_; }
+  std::uint32_t size() const noexcept { return size_; }
+  transport& net() noexcept { return *net_; }
+  const layout& where() const noexcept { return *where_; }
+  const std::string& fabric() const noexcept { return fabric_; }  // as TUTTI_PROVIDER names it; empty: given by the caller
+  double ranks_per_core() const noexcept { return where_->ranks_per_core(where_->node_of[rank_]); }  // on this node
+  bool crowded() const noexcept { return waiting_.spins() <= waiting::crowded_spins; }  // nobody should poll for long
+  team& world() noexcept { return *world_; }
+  const job_options& options() const noexcept { return options_; }
+  // bootstrap::end_job(); nothing where the bootstrap is not the job's own.
+  void end(int exit_status, const std::string& why) noexcept { if (owned_boot_) owned_boot_->end_job(exit_status, why); }
+  const waiting& habit() const noexcept { return waiting_; }
+
+  void enlist(background&) noexcept;
+  void dismiss(background&) noexcept;
+  // Drives the transport and everything enlisted. Returns the transport's events.
+  unsigned progress() noexcept;
+  // The current wait should not sleep past this time (an arrival timer). Cleared by each wakening.
+  void wake_at(time_point t) noexcept { if (t < wake_at_) wake_at_ = t; }
+  // For ranks that return instead of waiting: the time to sleep until, forgotten by the job. Whoever asked for it asks
+  // again at the next progress().
+  time_point take_timer() noexcept { return std::exchange(wake_at_, time_point::max()); }
+
+  // Blocks until ready() is true. `look` is asked every 50 ms whether the wait has become hopeless, and at the deadline if
+  // the last wait for that rank asked so long ago; its error ends the wait. Errors: timed_out with the note's text, or
+  // look's. ready() is asked last: what has arrived wins over an error.
+  template <class Ready, class Look>
+  status wait(Ready&& ready, Look&& look, const wait_note& note, time_point deadline = time_point::max()) {
+    for (std::uint32_t i = 1, n = waiting_.spins(), turn = waiting_.polls_a_turn(); i <= n; ++i) {
+      if (ready()) return {};
+      if (i % turn == 0) progress();
+      else if (i > 512) cpu_relax();
+    }
+    return wait_slowly(ready, look, note, deadline);
+  }
+  status wait(completion& done, const char* what, time_point deadline = time_point::max());
+
+  // What this rank waits for now, or null. Read by watchdogs, also from a signal handler of the same thread.
+  const wait_note* waiting_for() const noexcept { return note_; }
+
+ private:
+  job() = default;
+  static result<std::unique_ptr<job>> join(std::unique_ptr<bootstrap>, result<std::unique_ptr<transport>>, job_options,
+                                           std::shared_ptr<const layout>, time_point deadline);
+  void advance_background() noexcept;
+  status wait_slowly(function_ref<bool> ready, function_ref<status> look, const wait_note&, time_point deadline);
+
+  std::unique_ptr<bootstrap> owned_boot_;
+  std::unique_ptr<transport> owned_net_;
+  transport* net_ = nullptr;
+  std::string fabric_;
+  rank_t rank_ = 0;
+  std::uint32_t size_ = 1;
+  job_options options_;
+  std::shared_ptr<const layout> where_;
+  waiting waiting_;
+  background* first_ = nullptr;
+  time_point wake_at_ = time_point::max();
+  const wait_note* note_ = nullptr;
+  std::array<time_point, 16> looked_{};  // when a wait for this rank last looked, by its last digit; no_rank has one too
+  std::unique_ptr<team> world_;
+};
+
+// What every provider is opened with; its texts are those of the two arguments.
+open_params params_from(const config&, const bootstrap&);
+
+// The options that the configuration speaks of.
+job_options options_from(const config&);
+
+// The configured transport for a job: the provider that TUTTI_PROVIDER names, else shared memory where it reaches
+// everyone, else a router of shared memory and the best network that all ranks can use. `where` decides whether a network
+// is needed; which one the ranks then tell one another, so all must call.
+// `key` is the job's. `fabric` becomes its name, as TUTTI_PROVIDER takes it.
+result<std::unique_ptr<transport>> open_transport(const config&, bootstrap&, const layout& where, const siphash_key& key,
+                                                  const notice_fn&, time_point deadline, std::string& fabric);
+
+}  // namespace tutti

@@ -1,0 +1,195 @@
+// Joining a job. Two exchanges: who lives where, which decides whether a network is needed at all, and then every
+// rank's address together with the key of its part of the world team. Nothing more is ever asked of the launcher, and
+// no connection is opened.
+//
+// The first exchange also brings the job's key, 128 random bits by which providers tell the job's own messages from anybody
+// else's (docs/security.md). Rank 0's is the one: every rank draws one, so that all say the same amount.
+#include <sched.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "core/job/bootstrap_find.h"
+#include "core/base/dispositions.h"
+#include "core/base/hash.h"
+#include "core/base/host.h"
+#include "core/base/random.h"
+#include "core/job/team.h"
+
+namespace tutti {
+namespace {
+
+constexpr std::uint32_t wire_version = 1;
+
+struct offer_head {
+  std::uint32_t version = wire_version;
+  std::uint32_t address_bytes = 0;
+  std::uint64_t terms = 0;       // hash of job_options::agreement
+  std::uint64_t cores[16] = {};  // bit mask of the cores this rank may use
+};
+
+time_point deadline_in(std::chrono::nanoseconds t) { return std::chrono::steady_clock::now() + t; }
+
+// Ranks that are bound may use one core each and yet share none: so a node's cores are counted over all its ranks.
+void mark_cores(std::uint64_t (&mask)[16]) noexcept {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return;
+  for (int c = 0; c < CPU_SETSIZE && c < 1024; ++c)
+    if (CPU_ISSET(c, &set)) mask[c / 64] |= std::uint64_t{1} << (c % 64);
+}
+
+struct introduction {  // the first exchange
+  host_id host{};      // unknown: this rank cannot join, and has an error of its own that says why
+  siphash_key key{};
+};
+
+struct met {
+  std::shared_ptr<const layout> where;
+  siphash_key key{};
+};
+
+status could_not_join(rank_t r) {
+  return {errc::peer_dead, "rank " + std::to_string(r) + " could not join the job; its own error says why", r};
+}
+
+result<met> meet(bootstrap& boot, time_point deadline) {
+  introduction mine{.host = boot.host()};
+  status trouble;
+  if (!known(mine.host))
+    trouble = unknown_host();
+  else if (!draw(mine.key))
+    trouble = {errc::no_resource, "the kernel gives no random key for the job", no_rank, errno}, mine.host = {};
+  auto all = boot.allgather(std::as_bytes(std::span{&mine, 1}), deadline);
+  if (!trouble.ok()) return trouble;
+  if (!all) return all.error().during("joining the job");
+  met m;
+  blob_table hosts;
+  for (rank_t r = 0; r < (*all)->size(); ++r) {
+    introduction of;
+    if ((**all)[r].size() != sizeof of)
+      return status{errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", r};
+    std::memcpy(&of, (**all)[r].data(), sizeof of);
+    if (!known(of.host)) return could_not_join(r);
+    if (r == 0) m.key = of.key;
+    hosts.push_back(of.host);
+  }
+  m.where = std::make_shared<layout>(make_layout(hosts));
+  return m;
+}
+
+}  // namespace
+
+result<std::unique_ptr<job>> job::open(const config& settings, job_options options) {
+  auto boot = find_bootstrap(settings);
+  if (!boot) return boot.error();
+  return open(std::move(*boot), settings, std::move(options));
+}
+
+result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const config& settings, job_options options) {
+  const time_point deadline = deadline_in(options.setup_timeout);
+  auto others = meet(*boot, deadline);
+  if (!others) return others.error();
+  std::string fabric;
+  const kept_dispositions kept;  // to the end of this: some are changed when memory is first registered, or peers are met
+  auto net = open_transport(settings, *boot, *others->where, others->key, options.notice, deadline, fabric);
+  auto made = join(std::move(boot), std::move(net), std::move(options), std::move(others->where), deadline);
+  if (made) (*made)->fabric_ = std::move(fabric);
+  return made;
+}
+
+result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, std::unique_ptr<transport> net,
+                                       job_options options) {
+  const time_point deadline = deadline_in(options.setup_timeout);
+  auto others = meet(*boot, deadline);
+  if (!others) return others.error();
+  return join(std::move(boot), std::move(net), std::move(options), std::move(others->where), deadline);
+}
+
+result<std::unique_ptr<job>> job::join(std::unique_ptr<bootstrap> boot, result<std::unique_ptr<transport>> net,
+                                       job_options options, std::shared_ptr<const layout> where,
+                                       time_point deadline) {
+  // A rank that has no transport or no memory says so with an empty blob: the others would wait for it otherwise.
+  std::vector<std::byte> blob;
+  std::unique_ptr<job> made;
+  status trouble = net.error();
+  if (net) {
+    auto offered = offer(*boot, **net, std::move(options), blob);
+    if (offered) made = std::move(*offered);
+    else trouble = offered.error(), blob.clear();
+  }
+  auto blobs = boot->allgather(blob, deadline);
+  if (!trouble.ok()) return trouble;
+  if (!blobs) return blobs.error().during("joining the job");
+  made->owned_net_ = std::move(*net);
+  made->owned_boot_ = std::move(boot);
+  auto admitted = digest(**blobs, std::move(where));
+  if (!admitted) return admitted.error();
+  if (status s = made->accept(*admitted); !s.ok()) return s;
+  return made;
+}
+
+result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_options options,
+                                        std::vector<std::byte>& blob) {
+  std::unique_ptr<job> j(new job);
+  j->net_ = &net;
+  j->rank_ = boot.rank();
+  j->size_ = boot.size();
+  j->options_ = std::move(options);
+  j->world_.reset(new team(*j, rank_map::strided(0, j->size_), j->rank_));
+  auto lines = j->options_.world_lines ? j->options_.world_lines(j->size_) : 0;
+  if (status s = j->world_->allocate(lines); !s.ok()) return s;
+  auto key = net.key(j->world_->region_);
+  if (!key) return key.error();
+  auto address = net.address();
+  if (!address) return address.error();
+  offer_head head;
+  head.address_bytes = static_cast<std::uint32_t>(address->size());
+  head.terms = hash::text(j->options_.agreement);
+  mark_cores(head.cores);
+  blob.resize(sizeof head);
+  std::memcpy(blob.data(), &head, sizeof head);
+  blob.insert(blob.end(), address->begin(), address->end());
+  blob.insert(blob.end(), key->begin(), key->end());
+  return j;
+}
+
+result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<const layout> where) {
+  auto addresses = std::make_shared<blob_table>(), keys = std::make_shared<blob_table>();
+  auto counted = std::make_shared<layout>(*where);
+  std::vector<std::array<std::uint64_t, 16>> masks(where->nodes());
+  std::uint64_t terms = 0;
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    const auto r = static_cast<rank_t>(i);
+    const auto blob = blobs[i];
+    offer_head head;
+    if (blob.size() < sizeof head)
+      return could_not_join(r);
+    std::memcpy(&head, blob.data(), sizeof head);
+    if (head.version != wire_version || sizeof head + head.address_bytes > blob.size())
+      return status(errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", r);
+    if (i == 0) terms = head.terms;
+    if (head.terms != terms)
+      return status(errc::protocol, "rank " + std::to_string(r) + " has other settings than rank 0; TUTTI_ variables "
+                    "that choose algorithms must be alike in all ranks", r);
+    for (std::size_t k = 0; k < 16; ++k) masks[where->node_of[r]][k] |= head.cores[k];
+    addresses->push_back(blob.subspan(sizeof head, head.address_bytes));
+    keys->push_back(blob.subspan(sizeof head + head.address_bytes));
+  }
+  counted->cores.resize(where->nodes());
+  for (std::size_t n = 0; n < masks.size(); ++n)
+    for (std::uint64_t m : masks[n]) counted->cores[n] += static_cast<std::uint32_t>(std::popcount(m));
+  return admission{std::move(counted), std::move(addresses), std::move(keys)};
+}
+
+status job::accept(const admission& in) {
+  where_ = in.where;
+  waiting_ = waiting(options_.wait, ranks_per_core(), net_->caps());
+  if (in.addresses)
+    if (status s = net_->connect(in.addresses, net_->now() + options_.setup_timeout); !s.ok())
+      return s.during("connecting to the job");
+  return world_->attach(in.keys);
+}
+
+}  // namespace tutti

@@ -1,0 +1,100 @@
+// Which transport a job uses. TUTTI_PROVIDER=name[:device] forces one for every pair of ranks, and a+b a router of two:
+// a inside each node, b between nodes. Else shared memory where all ranks share a node, and a router of shared memory and
+// the network that all agree on (network_choice.h) where they do not. Around it TUTTI_PROGRESS=thread puts the thread that drives those
+// that want it, and TUTTI_CHECK=1 the checks.
+#include <string>
+
+#include "core/transport/checked_transport.h"
+#include "core/transport/driven_transport.h"
+#include "core/job/job.h"
+#include "core/job/network_choice.h"
+#include "core/transport/provider.h"
+#include "core/router/router.h"
+
+namespace tutti {
+
+job_options options_from(const config& c) {
+  job_options o;
+  const auto wait = c.text(knob::wait);
+  o.wait = wait == "spin" ? wait_policy::spin : wait == "yield" ? wait_policy::yield
+         : wait == "sleep" ? wait_policy::sleep : wait_policy::automatic;
+  o.setup_timeout = std::chrono::seconds(c.number(knob::timeout_s));
+  o.agreement = "barrier=" + std::string(c.text(knob::barrier)) + " radix=" + std::string(c.text(knob::barrier_radix)) +
+                " bcast=" + std::string(c.text(knob::bcast)) +
+                " provider=" + std::string(c.text(knob::provider)) + " check=" + std::string(c.text(knob::check));
+  return o;
+}
+
+open_params params_from(const config& c, const bootstrap& boot) {
+  return {.device = {}, .job_id = boot.job_id(), .rank = boot.rank(), .size = boot.size(),
+          .multicast_interface = c.text(knob::multicast_interface),
+          .multicast_ttl = static_cast<std::uint32_t>(c.number(knob::multicast_ttl)),
+          .progress_thread = c.text(knob::progress) == "thread"};
+}
+
+namespace {
+
+class opener {
+ public:
+  opener(const config& c, const bootstrap& boot, const layout& where, const siphash_key& key, const notice_fn& notice)
+      : params_{params_from(c, boot)}, self_{boot.rank(), where.node_of[boot.rank()]} {
+    params_.key = key, params_.one_host = where.nodes() == 1, params_.notice = notice;
+  }
+
+  // Those of what was opened that a progress thread is to drive.
+  std::vector<transport*> to_drive;
+
+  result<std::unique_ptr<transport>> open(const provider_choice& choice) {
+    open_params p = params_;
+    p.device = choice.device;
+    auto t = choice.impl->open(p);
+    if (!t) return t.error().during("provider " + std::string(choice.impl->name));
+    if (p.progress_thread && wants_progress((*t)->caps())) to_drive.push_back(t->get());
+    return t;
+  }
+  result<std::unique_ptr<transport>> open(std::string_view spec) {
+    if (const auto plus = spec.find('+'); plus != spec.npos) return open(spec.substr(0, plus), spec.substr(plus + 1));
+    auto choice = find_provider(spec);
+    if (!choice) return choice.error();
+    return open(*choice);
+  }
+  result<std::unique_ptr<transport>> open(std::string_view node, std::string_view network) {
+    auto far = open(network);
+    if (!far) return far;
+    auto near = open(node);
+    if (!near) return near;
+    return make_router(std::move(*near), std::move(*far), self_);
+  }
+
+ private:
+  open_params params_;
+  place_in_job self_;
+};
+
+// As TUTTI_PROVIDER names it.
+result<std::string> fabric_for(const config& c, bootstrap& boot, const layout& where, time_point deadline) {
+  if (const auto forced = c.text(knob::provider); !forced.empty() && forced != "auto") return std::string(forced);
+  if (where.nodes() == 1) return std::string("shm");
+  auto network = agree_on_network(boot, deadline);
+  if (!network) return network.error();
+  return "shm+" + *network;
+}
+
+}  // namespace
+
+result<std::unique_ptr<transport>> open_transport(const config& c, bootstrap& boot, const layout& where,
+                                                  const siphash_key& key, const notice_fn& notice, time_point deadline,
+                                                  std::string& fabric) {
+  set_provider_path(std::string(c.text(knob::provider_path)));
+  auto chosen = fabric_for(c, boot, where, deadline);
+  if (!chosen) return chosen.error();
+  fabric = std::move(*chosen);
+  opener to{c, boot, where, key, notice};
+  auto net = to.open(std::string_view(fabric));
+  if (!net) return net;
+  if (!to.to_drive.empty()) net = make_driven(std::move(*net), std::move(to.to_drive));
+  if (c.number(knob::check) != 0) net = make_checked(std::move(*net));
+  return net;
+}
+
+}  // namespace tutti

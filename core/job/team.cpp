@@ -1,0 +1,249 @@
+#include "core/job/team.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "core/transport/first_death.h"
+#include "core/base/hash.h"
+#include "core/base/listing.h"
+#include "core/transport/ops.h"
+#include "core/transport/wait_out.h"
+
+namespace tutti {
+namespace {
+
+// What a member of a new team tells the others: which list it took the team to be, on which terms, and its key.
+struct member_blob {
+  std::uint64_t list = 0;  // hash of the list; 0: in no team
+  std::uint64_t terms = 0; // hash of the agreement and the lines
+};
+
+std::vector<std::byte> pack(const member_blob& head, std::span<const std::byte> key) {
+  std::vector<std::byte> out(sizeof head + key.size());
+  std::memcpy(out.data(), &head, sizeof head);
+  std::copy(key.begin(), key.end(), out.begin() + sizeof head);
+  return out;
+}
+
+// In a poison word: that rank is there, but not all that went to or from it has arrived.
+constexpr std::uint64_t lives = std::uint64_t{1} << 40;
+
+}  // namespace
+
+team::team(job& j, rank_map members, std::uint32_t index) : job_(j), members_(std::move(members)), index_(index) {}
+
+team::~team() {
+  wait_out(job_.net(), {&sending_, &crediting_, &flushing_});
+  if (attached_) job_.net().drop(segment_);
+  if (allocated_) job_.net().drop(region_);
+}
+
+std::vector<std::uint32_t> team::nodes() const {
+  constexpr std::uint32_t unseen = ~std::uint32_t{0};
+  const auto& all = job_.where().node_of;
+  std::vector<std::uint32_t> number(job_.where().nodes(), unseen), out(size());
+  std::uint32_t next = 0;
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    std::uint32_t& node = number[all[members_[i]]];
+    if (node == unseen) node = next++;
+    out[i] = node;
+  }
+  return out;
+}
+
+void team::set_own(std::uint32_t line, std::uint64_t value) noexcept {
+  auto* w = reinterpret_cast<std::uint64_t*>(base_ + control::offset(line));
+  std::atomic_ref<std::uint64_t>(*w).store(value, std::memory_order_release);
+}
+
+status team::allocate(std::uint32_t engine_lines) {
+  std::span<std::byte> memory;
+  auto region = job_.net().allocate(std::size_t{control::engine + engine_lines} * control::line_bytes, memory);
+  if (!region) return region.error().during("control memory of a team");
+  region_ = *region, base_ = memory.data(), lines_ = engine_lines, allocated_ = true;
+  return {};
+}
+
+status team::attach(shared_blobs keys) {
+  auto segment = job_.net().attach(members_, std::move(keys));
+  if (!segment) return segment.error().during("control segment of a team");
+  segment_ = *segment, attached_ = true;
+  return {};
+}
+
+result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t index, plan want, void* context) {
+  // Every member of the parent takes part in the exchange, whatever went wrong before it: an error of one must not
+  // leave the others waiting. A member that failed offers the list 0 and is found out by the others.
+  std::unique_ptr<team> made;
+  member_blob head;
+  std::vector<std::byte> key;
+  status trouble;
+  if (members.size() > 0) {
+    const team_request request = want(context, members);
+    made.reset(new team(job_, members, index));
+    trouble = made->allocate(request.lines);
+    if (trouble.ok()) {
+      auto k = job_.net().key(made->region_);
+      if (k) {
+        key = std::move(*k);
+        head.list = hash::start;
+        for (std::uint32_t i = 0; i < members.size(); ++i) head.list = hash::add(head.list, members[i]);
+        head.terms = hash::add(hash::text(request.agreement), request.lines);
+      } else {
+        trouble = k.error();
+      }
+    }
+  }
+  auto blobs = exchange(pack(head, key));
+  if (!blobs) return blobs.error().during("making a team");
+  if (!trouble.ok()) return trouble.during("making a team");
+  if (!made) return std::unique_ptr<team>{};
+
+  auto keys = std::make_shared<blob_table>();
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    const auto blob = (**blobs)[members_.index_of(members[i])];
+    member_blob other;
+    if (blob.size() < sizeof other) return called_another(members_.index_of(members[i])).during("making a team");
+    std::memcpy(&other, blob.data(), sizeof other);
+    if (other.list != head.list)
+      return status(errc::invalid,
+                    "making a team: rank " + std::to_string(members[i]) +
+                        (other.list == 0 ? " failed or passed no list; every member must pass the same list"
+                                         : " passed another list of members; every member must pass the same list"),
+                    members[i]);
+    if (other.terms != head.terms)
+      return status(errc::protocol,
+                    "making a team: rank " + std::to_string(members[i]) +
+                        " uses other settings (TUTTI_BARRIER and its parameters must be alike in all ranks)",
+                    members[i]);
+    keys->push_back(blob.subspan(sizeof other));
+  }
+  if (status s = made->attach(std::move(keys)); !s.ok()) return s;
+  // The exchange above may have ended well here, and not in another member, which then has no new team. The old one is told,
+  // and looked at until it is known that all have made the new one: from then on whatever befalls it is told in itself.
+  made->parent_ = this;
+  auto all = made->exchange({});
+  made->parent_ = nullptr;
+  if (!all) return all.error().during("making a team");
+  return made;
+}
+
+status team::has(std::uint32_t index, const char* during) const {
+  if (index < size()) return {};
+  return {errc::invalid, std::string{during} + ": member " + std::to_string(index) + " does not exist; the team has " +
+                             std::to_string(size()) + ", numbered from 0"};
+}
+
+result<std::unique_ptr<team>> team::create(std::span<const std::uint32_t> list, plan want, void* context) {
+  std::vector<rank_t> ranks;
+  std::vector<bool> taken(size());
+  std::uint32_t index = size();
+  std::string wrong;
+  for (std::uint32_t i = 0; i < list.size() && wrong.empty(); ++i) {
+    const std::string member = "team member " + std::to_string(list[i]);
+    if (list[i] >= size()) {
+      wrong = member + " does not exist: the parent team has " + std::to_string(size()) + " members, numbered from 0";
+    } else if (taken[list[i]]) {
+      wrong = member + " is listed twice; list it once";
+    } else {
+      taken[list[i]] = true;
+      if (list[i] == index_) index = i;
+      ranks.push_back(rank_of(list[i]));
+    }
+  }
+  if (wrong.empty() && !list.empty() && index == size())
+    wrong = "the list of team members lacks the caller, member " + std::to_string(index_) +
+            "; pass an empty list to join no team";
+  if (wrong.empty()) return assemble(rank_map::listed(std::move(ranks)), index, want, context);
+  auto others = assemble({}, 0, want, context);  // the other members are in it; they must not wait for this one
+  return status(errc::invalid, others ? std::move(wrong) : wrong + "; " + others.error().text());
+}
+
+result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, plan want, void* context) {
+  struct choice {
+    std::int32_t color, key;
+  };
+  auto all = exchange_values(choice{color, key});
+  if (!all) return all.error().during("splitting a team");
+  std::vector<std::pair<std::int32_t, std::uint32_t>> group;  // key, index
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    const choice& c = (*all)[i];
+    if (c.color == color && color >= 0) group.emplace_back(c.key, i);
+  }
+  std::sort(group.begin(), group.end());
+  std::vector<std::uint32_t> list;
+  for (auto& [k, i] : group) list.push_back(i);
+  return create(list, want, context);
+}
+
+const status& team::health() noexcept {
+  if (!broken_.ok() || !allocated_) return broken_;
+  if (const std::uint64_t word = load(control::poison); word != 0) {
+    const auto rank = static_cast<rank_t>(word - 1);
+    status cause = job_.net().health(rank);
+    fail(cause.ok() ? as_reported(rank, word & lives) : cause);
+  } else if (parent_) {
+    if (const status& theirs = parent_->health(); !theirs.ok()) fail(theirs);
+  }
+  return broken_;
+}
+
+status team::as_reported(rank_t rank, bool still_lives) const {
+  const std::string name = "rank " + std::to_string(rank), source = ", as another rank reports";
+  if (still_lives) return {errc::fabric, "operations upon or of " + name + " were lost" + source, rank};
+  const std::vector<std::uint32_t>& node = job_.where().node_of;
+  const bool elsewhere = node[rank] != node[job_.rank()];
+  const auto beside = [&](rank_t r) { return node[r] == node[rank]; };
+  return {errc::peer_dead, name + " died" + source + (elsewhere ? and_its_host(job_.size(), beside) : ""), rank};
+}
+
+// To ask after a peer may open a connection to it, so nobody asks after everyone: n ranks that waited a little longer would
+// make n^2 connections. A member asks after the rank it waits for, and after those to whom it passes news on. So each member
+// is looked after by log2(n) others, of whom any that waits sees its death and tells all (fail()). Several deaths may fall upon
+// all who would bring the news to a member; so each look asks one more, another each time, and a member that waits finds any
+// death by itself within n looks.
+status team::look(rank_t awaited) noexcept {
+  if (const status& s = health(); !s.ok()) return s;
+  const auto health_of = [this](rank_t r) { return job_.net().health(r); };
+  first_death search(awaited, health_of);
+  bool found = awaited != no_rank && search.found(awaited);
+  for (std::uint32_t d = 1; !found && d < size(); d *= 2) found = search.found(rank_of((index_ + d) % size()));
+  if (!found && size() > 1) search.found(rank_of((index_ + 1 + looks_++ % (size() - 1)) % size()));
+  status s = std::move(search).told();
+  if (!s.ok()) fail(s);
+  return s;
+}
+
+// Every member that learns of a death passes it on once, along the edges of a dissemination graph: indices + 1, 2, 4...
+// The graph stays connected without any one vertex, so the news reaches every living member within log2(n) hops even
+// where only the dead rank's partners could see it die. Among these edges are those to its children in the tree of
+// exchanges; its parent there is told as well, since it may wait for this member. A poison word is never taken back: late
+// or repeated news of the same death changes nothing.
+//
+// A death ends the world's collectives as well. Who has been told of it in another team comes to none of them any more, and
+// others may wait there for it, who lives: so it tells the world.
+void team::fail(const status& cause) noexcept {
+  if (!broken_.ok()) return;
+  broken_ = cause;
+  // A shortage is this rank's own, whomever the operation was towards: the others are to name it.
+  const rank_t culprit = cause.code() == errc::no_resource ? job_.rank() : cause.peer();
+  if (culprit == no_rank || !attached_) return;
+  const bool dead = cause.code() == errc::peer_dead;
+  const std::uint64_t word = (std::uint64_t{culprit} + 1) | (dead ? 0 : lives);
+  const auto tell = [&](rank_t r) {
+    if (r == job_.rank() || (dead && r == cause.peer())) return;
+    const rma_op op = signal_op({r, segment_, control::offset(control::poison)}, word);
+    for (int tries = 0; tries < 100 && job_.net().submit({&op, 1}) == 0; ++tries) job_.net().progress();
+  };
+  for (std::uint32_t d = 1; d < size(); d *= 2) tell(rank_of((index_ + d) % size()));
+  tell(parent());
+  job_.net().progress();
+  if (dead && cause.native() != peer_left && this != &job_.world()) job_.world().fail(cause);
+}
+
+void team::fail_if_lost(const status& s) noexcept {
+  if (s.code() == errc::peer_dead || s.code() == errc::fabric) fail(s);
+}
+
+}  // namespace tutti

@@ -1,0 +1,130 @@
+// A team: an ordered group of the job's ranks with a control segment of its own, through which its members signal,
+// exchange blobs, and learn of each other's deaths. Engines keep their state beside it, never in it.
+//
+// Making a team is collective over its parent: every member of the parent calls with its own part, blocks, and gets its
+// team, or null if it is in none. Using teams is free: collectives on different teams, overlapping or not, may be in
+// flight at once in any order, because no word is shared between teams and every waiting rank drives all its teams.
+//
+// Control memory is allocated here and not at the first collective (Kini 2003, 5.1 weighs both): the first collective
+// may be nonblocking, and an exchange inside it would have to block. It costs control::engine lines (1.9 KiB) and the
+// engines' own words.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/job/control.h"
+#include "core/job/job.h"
+
+namespace tutti {
+
+struct team_request {
+  // Lines the engines want in the new team's control segment; the same function of the same facts in every member.
+  std::uint32_t lines = 0;
+  std::string_view agreement;  // must be alike in all members of the new team
+};
+
+class team {
+ public:
+  ~team();
+  team(const team&) = delete;
+  team& operator=(const team&) = delete;
+
+  std::uint32_t size() const noexcept { return members_.size(); }
+  std::uint32_t index() const noexcept { return index_; }             // mine
+  rank_t rank_of(std::uint32_t i) const noexcept { return members_[i]; }
+  status has(std::uint32_t index, const char* during) const;         // errc::invalid: there is no such member
+  const rank_map& members() const noexcept { return members_; }
+  job& parent_job() noexcept { return job_; }
+  std::vector<std::uint32_t> nodes() const;                           // by index: dense, in order of first appearance
+
+  segment_id segment() const noexcept { return segment_; }
+  region_id region() const noexcept { return region_; }               // my part of it
+  std::uint32_t lines() const noexcept { return lines_; }             // of the engines
+  std::uint64_t load(std::uint32_t line) const noexcept { return control::load(base_, line); }
+  const std::uint64_t* word(std::uint32_t line) const noexcept {
+    return reinterpret_cast<const std::uint64_t*>(base_ + control::offset(line));
+  }
+  void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
+
+  // Collective over this team: everyone's blob, by index. Blocks. `doubt`, if given, is asked now and then while a neighbour is
+  // waited for, which job::waiting_for() names; its error ends the exchange.
+  result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max(),
+                                const function_ref<status>* doubt = nullptr);
+  // The same for values that have as many bytes in all members. Error besides: protocol, a member called something else.
+  status exchange(std::span<const std::byte> mine, std::span<std::byte> all, time_point deadline = time_point::max(),
+                  const function_ref<status>* doubt = nullptr);
+  template <class T>
+  result<std::vector<T>> exchange_values(const T& mine, time_point deadline = time_point::max(),
+                                         const function_ref<status>* doubt = nullptr) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::vector<T> all(size());
+    const status s = exchange(std::as_bytes(std::span{&mine, 1}), std::as_writable_bytes(std::span{all}), deadline, doubt);
+    if (!s.ok()) return s;
+    return all;
+  }
+  status called_another(std::uint32_t index) const;                   // the error of whoever gets a blob of another call
+  // Collective over this team: after it no operation of any member is in flight upon memory of the team or its windows,
+  // as long as nobody begins another; each may then drop its part. Blocks.
+  status settle(time_point deadline = time_point::max());
+
+  // Collective over this team. The members of the new team, in order, as indices into this one; ranks that call with
+  // different lists get `invalid` unless the lists are disjoint. An empty list: this rank joins none.
+  using plan = team_request (*)(void* context, const rank_map& members);
+  result<std::unique_ptr<team>> create(std::span<const std::uint32_t> list, plan, void* context);
+  // Groups by color, ordered by key and then by index here. A negative color: this rank joins none.
+  result<std::unique_ptr<team>> split(std::int32_t color, std::int32_t key, plan, void* context);
+
+  // Success while every member can still take part. The first failure stays.
+  const status& health() noexcept;   // cheap: looks at the poison word only
+  // Asks the transport after the awaited rank, and after log2(size) others, of which one is another each time; a member that
+  // left counts only if awaited.
+  status look(rank_t awaited) noexcept;
+  void fail(const status&) noexcept;     // remembers, and tells the others
+  // fail(), if after this error of an engine's others might wait for this rank for ever: an operation was lost, or its peer.
+  // Other errors are the caller's own, or have come to all alike.
+  void fail_if_lost(const status&) noexcept;
+
+ private:
+  friend class job;
+  status as_reported(rank_t, bool still_lives) const;
+  team(job& j, rank_map members, std::uint32_t index);
+  // Two halves of making one, so that its key can travel in between.
+  status allocate(std::uint32_t engine_lines);
+  status attach(shared_blobs keys);
+  result<std::unique_ptr<team>> assemble(rank_map members, std::uint32_t index, plan, void* context);
+
+  // The parts of an exchange (team_exchange.cpp).
+  std::uint64_t load_word(std::uint64_t offset) const noexcept { return control::load_word(base_, offset); }
+  rank_t parent() const noexcept;
+  std::uint32_t child(unsigned number) const noexcept;
+  unsigned children() const noexcept;
+  status await(rank_t from, function_ref<bool> ready, function_ref<const status*> lost, time_point, const function_ref<status>* doubt);
+  status take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std::uint64_t credit, bool turn,
+              std::vector<std::byte>& stream, time_point, const function_ref<status>* doubt);
+  status give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::uint64_t credit, std::span<const std::byte> stream,
+              time_point, const function_ref<status>* doubt);
+  status gather(std::vector<std::byte>& stream, time_point, const function_ref<status>* doubt);
+  status spread(std::vector<std::byte>& stream, time_point, const function_ref<status>* doubt);
+
+  job& job_;
+  rank_map members_;
+  team* parent_ = nullptr;              // while this one is made
+  std::uint32_t index_ = 0, lines_ = 0;
+  bool allocated_ = false, attached_ = false;
+  region_id region_{};
+  segment_id segment_{};
+  std::byte* base_ = nullptr;
+  std::uint64_t taken_up_ = 0, taken_down_ = 0, sent_down_ = 0;  // fragments, of all exchanges so far; a turn counts as one
+  std::uint64_t turn_ended_ = 0;        // the parent's count when it has taken all that this member sent in its last turn
+  completion sending_;                  // of the fragment in fragment_out; outlives a failed exchange
+  completion crediting_;                // of its credits; likewise
+  completion flushing_;                 // of settle(); outlives one that ran out of time
+  status broken_;
+  std::uint32_t looks_ = 0;             // ever: whom to ask next
+};
+
+}  // namespace tutti

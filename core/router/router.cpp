@@ -1,0 +1,167 @@
+#include "core/router/router.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/paired_blob.h"
+#include "core/router/impl.h"
+#include "core/transport/multicast.h"
+
+namespace tutti {
+namespace {
+
+// What holds whichever child serves an operation.
+capabilities combined(const capabilities& node, const capabilities& network, bool one_fd) {
+  capabilities c;
+  // A caller sizes an operation before it looks at the rank: the smaller limit is right for both.
+  c.max_bytes = std::min(node.max_bytes, network.max_bytes);
+  c.max_inline = std::min(node.max_inline, network.max_inline);
+  c.max_slices = std::min(node.max_slices, network.max_slices);
+  // A promise about the target or the source holds if it holds at both.
+  c.any_local_memory = node.any_local_memory && network.any_local_memory;
+  // What the router allocates is the node transport's, and added to the network.
+  c.native_signal = node.native_signal && network.native_signal && network.native_when_added;
+  c.native_atomics = node.native_atomics && network.native_atomics && network.native_when_added;
+  c.native_when_added = node.native_when_added && network.native_when_added;
+  c.maps_mates = node.maps_mates;
+  c.cpu_atomics_agree = node.cpu_atomics_agree && network.cpu_atomics_agree;
+  c.detects_death = node.detects_death && network.detects_death;
+  // A burden is there if either has it: a peer on another node is stalled by a rank that computes for long.
+  c.target_must_progress = node.target_must_progress || network.target_must_progress;
+  c.virtual_clock = node.virtual_clock || network.virtual_clock;
+  // Both must be able to end one sleep; without a common descriptor the router naps (router_wait.cpp).
+  c.can_sleep = node.can_sleep && network.can_sleep && one_fd;
+  // The slow steps of a collective set its time, and those cross the network.
+  c.cost = network.cost;
+  c.node_cost = node.cost;
+  return c;
+}
+
+// One descriptor that is readable when either is. -1 if a child has none.
+result<int> join_fds(int node, int network) {
+  if (node < 0 || network < 0) return -1;
+  const int both = ::epoll_create1(EPOLL_CLOEXEC);
+  for (const int fd : {node, network}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    if (both >= 0 && ::epoll_ctl(both, EPOLL_CTL_ADD, fd, &event) == 0) continue;
+    const int error = errno;
+    if (both >= 0) ::close(both);
+    return status{errc::no_resource, std::string{"waiting on two transports: epoll: "} + std::strerror(error), no_rank,
+                  error};
+  }
+  return both;
+}
+
+}  // namespace
+
+result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, std::unique_ptr<transport> network,
+                                               place_in_job self) {
+  if (!node || !network) return status{errc::invalid, "a router needs a node transport and a network"};
+  const auto fd = join_fds(node->wait_fd(), network->wait_fd());
+  if (!fd) return fd.error();
+  return std::unique_ptr<transport>{std::make_unique<router>(std::move(node), std::move(network), self, *fd)};
+}
+
+router::router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, place_in_job self, int wait_fd)
+    : node_{std::move(node)},
+      scatters_{std::min(node_->caps().max_slices, network->caps().max_slices)},
+      network_{std::move(network)},
+      caps_{combined(node_->caps(), network_->caps(), wait_fd >= 0)},
+      self_{self},
+      wait_fd_{wait_fd} {}
+
+// What the network ends with itself still reaches the completions of its callers.
+router::~router() {
+  multicast_.reset();
+  lobby_.reset();
+  network_.reset();
+  scatters_.settle();
+  if (wait_fd_ >= 0) ::close(wait_fd_);
+}
+
+multicast* router::mcast() noexcept {
+  if (single_node_) return node_->mcast();
+  return multicast_ ? &*multicast_ : network_->mcast();
+}
+
+// The children's addresses, and what multicast needs: this rank's node, and where its mates find its lobby.
+result<std::vector<std::byte>> router::address() {
+  const auto near = node_->address();
+  if (!near) return near.error();
+  const auto far = network_->address();
+  if (!far) return far.error();
+  std::vector<std::byte> extra(sizeof self_.node);
+  std::memcpy(extra.data(), &self_.node, sizeof self_.node);
+  if (node_->mcast()) {
+    if (!lobby_) lobby_.emplace(*node_);
+    const auto key = lobby_->address();
+    if (!key) return key.error();
+    extra.insert(extra.end(), key->begin(), key->end());
+  }
+  return pair_blobs(pair_blobs(*near, *far), extra);
+}
+
+status router::connect(shared_blobs addresses, time_point deadline) {
+  auto near = std::make_shared<blob_table>();
+  auto far = std::make_shared<blob_table>();
+  blob_table extras;
+  for (rank_t r = 0; r < addresses->size(); ++r) {
+    blob_pair all, both;
+    if (!split_blob((*addresses)[r], all) || !split_blob(all.first, both) || all.second.size() < sizeof self_.node)
+      return {errc::protocol, "the address of rank " + std::to_string(r) + " is not that of a shared memory and "
+              "network transport: do all ranks run the same version with the same TUTTI_PROVIDER?", r};
+    near->push_back(both.first);
+    far->push_back(both.second);
+    extras.push_back(all.second);
+  }
+  if (const status s = node_->connect(near, deadline); !s) return s;
+  if (const status s = network_->connect(far, deadline); !s) return s;
+  on_node_.resize(addresses->size());
+  for (rank_t r = 0; r < on_node_.size(); ++r) on_node_[r] = node_->reaches(r);
+  single_node_ = std::find(on_node_.begin(), on_node_.end(), 0) == on_node_.end();
+  if (single_node_) return {};
+  if (status s = open_lanes(); !s) return s;
+  return connect_multicast(extras);
+}
+
+// Where the children's atomics do not agree.
+status router::open_lanes() {
+  const bool node = node_->caps().cpu_atomics_agree, network = network_->caps().cpu_atomics_agree;
+  if (node && network) return {};
+  for (rank_t r = 0; r < on_node_.size(); ++r)
+    if (on_node(r) && !network_->reaches(r))
+      return {errc::unsupported,
+              std::string{"atomics of the "} + (node ? "network" : "node transport") + " are not atomic towards the CPU's, and "
+                  "the network does not reach rank " + std::to_string(r) + " of this node, so that no one of the two can "
+                  "serve one word; use one provider for all", r};
+  lanes_.open(on_node_.size());
+  return {};
+}
+
+// Whether there is such a multicast is alike in all ranks: both children answer so, and a node transport maps memory in
+// every rank or in none.
+status router::connect_multicast(const blob_table& extras) {
+  if (!lobby_ || !network_->mcast()) return {};
+  std::vector<std::uint32_t> node_of(extras.size());
+  std::vector<rank_t> mates;
+  auto keys = std::make_shared<blob_table>();
+  for (rank_t r = 0; r < extras.size(); ++r) {
+    std::memcpy(&node_of[r], extras[r].data(), sizeof node_of[r]);
+    if (!on_node(r)) continue;
+    mates.push_back(r);
+    keys->push_back(extras[r].subspan(sizeof node_of[r]));
+  }
+  const status mapped = lobby_->connect(mates, std::move(keys));
+  if (mapped.code() == errc::unsupported) return {};
+  if (!mapped.ok()) return mapped.during("multicast");
+  multicast_.emplace(*node_, *network_, self_.rank, std::move(node_of), *lobby_, [this] { return progress(); });
+  return {};
+}
+
+}  // namespace tutti

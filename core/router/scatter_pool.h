@@ -1,0 +1,58 @@
+// The router's get_scatter towards the network. A list of slices names regions by the router's ids and must stay as it
+// is until the get is done, so the translated list needs a place for as long: one of a fixed number of slots. No slot
+// free means "full" (clause 2).
+//
+// Whose is a slot when. hold() takes one for an operation that is about to be offered; the network then names the
+// slot's own completion. Refused: release(), nothing happened. Taken: commit() begins the caller's completion. From
+// then on the slot belongs to the operation until its completion is idle, when settle() hands the outcome to the
+// caller's and frees the slot. An operation without a completion reports at the next flush of its rank (clause 3): an
+// error that is known by then is told at once, and a slot that is still in flight adopts the flush's completion.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/base/id_map.h"
+#include "core/transport/transport.h"
+
+namespace tutti {
+
+class scatter_pool {
+ public:
+  explicit scatter_pool(std::uint32_t max_slices);
+
+  // Turns `op`, a get_scatter whose ids are translated but for its slices', into one that names a slot. False: full.
+  bool hold(rma_op& op, const id_map<region_id>& ids) noexcept;
+  void release(const rma_op& held) noexcept;
+  void commit(const rma_op& held, completion* caller) noexcept;
+  // Operations that have ended since.
+  unsigned settle() noexcept { return live_ ? settle_live() : 0; }
+  // After the network has taken a flush with `done`.
+  void flushed(rank_t peer, completion* done) noexcept {
+    if (done && (live_ || !untold_.empty())) tell(peer, done);
+  }
+
+ private:
+  struct slot {
+    completion landed;            // what the network finishes
+    completion* caller = nullptr;
+    rank_t rank = no_rank;
+    enum : std::uint8_t { free, held, taken } state = free;
+  };
+  static constexpr std::uint32_t slots = 16;
+  std::uint32_t index_of(const rma_op& held) const noexcept {
+    return static_cast<std::uint32_t>((held.scatter - lists_.get()) / max_slices_);
+  }
+  unsigned settle_live() noexcept;
+  void tell(rank_t peer, completion* done) noexcept;
+
+  std::uint32_t max_slices_;
+  std::uint32_t live_ = 0;           // slots in state `taken`
+  std::unique_ptr<slice[]> lists_;   // max_slices_ for each slot
+  std::array<slot, slots> slots_;
+  std::vector<std::pair<rank_t, status>> untold_;  // errors without a completion, the first of each rank
+};
+
+}  // namespace tutti

@@ -1,0 +1,165 @@
+// The rules of clause 13, and what becomes of an operation that breaks one.
+#include <algorithm>
+
+#include "core/transport/checked_impl.h"
+
+namespace tutti {
+namespace {
+
+status wrong(std::string text) { return {errc::invalid, std::move(text)}; }
+
+template <class Id>
+std::uint32_t number(Id id) noexcept { return static_cast<std::uint32_t>(id); }
+
+// "bytes 60 to 68 of 64", or with an offset so large that its end has no number.
+std::string range(std::uint64_t offset, std::uint64_t bytes) {
+  return std::to_string(bytes) + " bytes at offset " + std::to_string(offset);
+}
+
+constexpr bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) noexcept {
+  return bytes <= size && offset <= size - bytes;
+}
+
+}  // namespace
+
+status checked_transport::verify_remote(const char* what, segment_id id, rank_t rank, std::uint64_t offset,
+                                        std::uint64_t bytes, bool word) const {
+  const auto found = segments_.find(number(id));
+  if (found == segments_.end())
+    return wrong(std::string{what} + ": segment " + std::to_string(number(id)) +
+                 " is not attached: it was dropped or never was");
+  const group& g = found->second;
+  const std::uint32_t i = g.members.index_of(rank);
+  if (i >= g.extents.size())
+    return wrong(std::string{what} + ": rank " + std::to_string(rank) + " is no member of segment " +
+                 std::to_string(number(id)));
+  const extent& e = g.extents[i];
+  if (e.bytes == 0)
+    return wrong(std::string{what} + ": rank " + std::to_string(rank) + " exposes no memory in segment " +
+                 std::to_string(number(id)));
+  if (!inside(offset, bytes, e.bytes))
+    return wrong(std::string{what} + ": " + range(offset, bytes) + " leave the memory of rank " + std::to_string(rank) +
+                 ", which has " + std::to_string(e.bytes));
+  if (word && (offset + e.skew) % 8 != 0)
+    return wrong(std::string{what} + ": the word at offset " + std::to_string(offset) + " of rank " +
+                 std::to_string(rank) + " is not aligned to 8 bytes" +
+                 (e.skew ? ", since that rank's memory begins at an address that is not" : ""));
+  return {};
+}
+
+status checked_transport::verify_local(region_id id, std::uint64_t offset, std::uint64_t bytes, bool inline_put) const {
+  if (bytes == 0) return {};
+  if (id == plain_memory) {
+    if (!caps().any_local_memory && !(inline_put && bytes <= caps().max_inline))
+      return wrong("local memory that is not in a region: " + std::to_string(bytes) + " bytes, where this fabric " +
+                   (inline_put ? "takes puts of up to " + std::to_string(caps().max_inline) + " bytes from there"
+                               : "takes none") +
+                   "; add() the memory and name its region");
+    return offset ? status{} : wrong("the local address is null");
+  }
+  const auto region = regions_.find(number(id));
+  if (region == regions_.end())
+    return wrong("local region " + std::to_string(number(id)) + " is not alive: it was dropped or never was");
+  if (!inside(offset, bytes, region->second.size()))
+    return wrong("local: " + range(offset, bytes) + " leave region " + std::to_string(number(id)) + ", which has " +
+                 std::to_string(region->second.size()));
+  return {};
+}
+
+status checked_transport::verify_slices(const rma_op& op, std::uint64_t& total) const {
+  if (op.slices > caps().max_slices)
+    return wrong(std::to_string(op.slices) + " slices, where this fabric takes " + std::to_string(caps().max_slices) +
+                 (caps().max_slices ? ": split the get" : ": use one get for each"));
+  if (op.slices && !op.scatter) return wrong("the list of slices is null");
+  for (std::uint8_t i = 0; i < op.slices; ++i) {
+    const slice& s = op.scatter[i];
+    if (const status bad = verify_local(s.local, s.local_offset, s.bytes, false); !bad)
+      return bad.during("slice " + std::to_string(i));
+    total += s.bytes;
+  }
+  return {};
+}
+
+status checked_transport::verify(const rma_op& op) const {
+  if (const status s = rank_error(op.rank); !s) return s;
+  bool put = false, get = false, scatter = false, signal = false, atomic = false;
+  switch (op.kind) {
+    case op_kind::put: put = true; break;
+    case op_kind::get: get = true; break;
+    case op_kind::get_scatter: scatter = true; break;
+    case op_kind::signal: signal = true; break;
+    case op_kind::put_signal: put = signal = true; break;
+    case op_kind::fetch_add:
+    case op_kind::compare_swap:
+    case op_kind::swap: atomic = true; break;
+    default: return wrong("there is no operation of kind " + std::to_string(static_cast<unsigned>(op.kind)));
+  }
+  if (signal && (op.how > signal_how::add || op.order > not_before::everything))
+    return wrong("a signal with an unknown `how` or `order`: zero the operation before you fill it");
+  std::uint64_t bytes = put || get ? op.bytes : 0;
+  if (scatter)
+    if (const status s = verify_slices(op, bytes); !s) return s;
+  if (bytes > caps().max_bytes)
+    return wrong(std::to_string(bytes) + " bytes in one operation, where this fabric takes " +
+                 std::to_string(caps().max_bytes) + ": split it");
+  if (put || get || scatter)
+    if (const status s = verify_remote("remote", op.remote, op.rank, op.remote_offset, bytes, false); !s) return s;
+  if (atomic)
+    if (const status s = verify_remote("atomic", op.remote, op.rank, op.remote_offset, 8, true); !s) return s;
+  if (signal)
+    if (const status s = verify_remote("signal", op.signal, op.rank, op.signal_offset, 8, true); !s) return s;
+  if (scatter) return {};
+  return verify_local(op.local, op.local_offset, atomic ? 8 : bytes, put);
+}
+
+// The operation counts as taken; its completion has seen it begin and end.
+void checked_transport::report(const rma_op& op, status error) {
+  static constexpr const char* names[] = {"put",        "get",       "get_scatter",  "signal",
+                                          "put_signal", "fetch_add", "compare_swap", "swap"};
+  const auto kind = static_cast<std::size_t>(op.kind);
+  error = error.during(std::string{kind < std::size(names) ? names[kind] : "operation"} + " to rank " +
+                       std::to_string(op.rank));
+  if (op.done) {
+    op.done->begin();
+    op.done->finish(error);
+    return;
+  }
+  for (const auto& [rank, first] : untold_)
+    if (rank == op.rank) return;
+  untold_.emplace_back(op.rank, std::move(error));
+}
+
+std::size_t checked_transport::submit(std::span<const rma_op> ops) noexcept {
+  std::size_t taken = 0;
+  while (taken < ops.size()) {
+    std::size_t end = taken;
+    status bad;
+    while (end < ops.size() && (bad = verify(ops[end]))) ++end;
+    if (end > taken) {
+      const std::size_t got = inner().submit(ops.subspan(taken, end - taken));
+      taken += got;
+      if (taken < end) break;  // full: what lies behind, right or wrong, is not taken yet
+    }
+    if (!bad) report(ops[taken++], std::move(bad));
+  }
+  return taken;
+}
+
+bool checked_transport::flush(rank_t peer, completion* done) noexcept {
+  if (peer == no_rank || rank_error(peer)) {
+    if (!inner().flush(peer, done)) return false;
+  } else if (done) {  // not forwarded; an error of an operation to that rank, which is told below, says the same
+    done->begin();
+    done->finish(rank_error(peer).during("flush"));
+  }
+  if (!done) return true;
+  std::erase_if(untold_, [&](const auto& error) {
+    if (peer != no_rank && peer != error.first) return false;
+    done->begin();
+    done->finish(error.second);
+    return true;
+  });
+  return true;
+}
+
+}  // namespace tutti

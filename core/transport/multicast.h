@@ -1,0 +1,47 @@
+// Multicast, an optional interface of a transport (transport::mcast()).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/rank_map.h"
+#include "core/base/status.h"
+#include "core/base/time_point.h"
+
+namespace tutti {
+
+// Datagrams from any member of a group to all others. They may be lost, repeated or reordered, and are never
+// corrupted nor from a stranger. The sender does not receive its own. Whether a transport has it is known once it is
+// connected, and is alike in all ranks; whether a group can be formed shows when it is, and may differ: who relies on it
+// lets all members tell.
+class multicast {
+ public:
+  enum class group_id : std::uint32_t {};
+  struct limits {
+    std::uint32_t max_payload;    // bytes of one datagram
+    std::uint32_t max_groups;     // joined at once
+    std::uint32_t receive_depth;  // datagrams kept for a slow receiver before the oldest or newest is lost
+    double latency_us = 0;        // a prior: from send() until all have a small one; 0: unknown
+    double bytes_per_ns = 0;      // a prior: of one sender's full datagrams, one after the other; 0: unknown
+  };
+  struct datagram {
+    rank_t from;
+    std::uint32_t tag;
+    std::span<const std::byte> payload;
+  };
+  virtual ~multicast() = default;
+  virtual limits query() const noexcept = 0;
+  // One rank creates a group of `members` (which includes it) and hands the token to the others, who join. Blocks
+  // until this rank can receive, or the deadline. To join may need progress() of the creator. Errors: no_resource (too
+  // many groups, descriptors, memberships of the kernel), unavailable (the creator's datagrams do not arrive here), timed_out.
+  virtual result<group_id> create(const rank_map& members, std::vector<std::byte>& token, time_point deadline) = 0;
+  virtual result<group_id> join(const rank_map& members, std::span<const std::byte> token, time_point deadline) = 0;
+  // False: full, as in clause 2. The payload, at most max_payload bytes, is copied before it returns.
+  virtual bool send(group_id, std::uint32_t tag, std::span<const std::byte> payload) noexcept = 0;
+  // The next datagram, if any; its payload is valid until the next receive() on this group. What arrives once it has
+  // answered "none" may stay unseen until the next progress() or arm(): so it is cheap enough to be asked while spinning.
+  virtual bool receive(group_id, datagram& out) noexcept = 0;
+  virtual void leave(group_id) noexcept = 0;
+};
+
+}  // namespace tutti

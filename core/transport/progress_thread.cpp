@@ -1,0 +1,122 @@
+#include "core/transport/progress_thread.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+
+namespace tutti {
+namespace {
+
+constexpr int absence_ms = 1;           // without a call, and the rank is away
+constexpr int longest_look_ms = 16;     // while the rank has a sleep armed, which may last
+constexpr std::size_t most_driven = 7;  // a router has two
+
+}  // namespace
+
+status progress_thread::start() {
+  bell_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (bell_ < 0) return {errc::no_resource, std::string{"TUTTI_PROGRESS=thread: eventfd: "} + std::strerror(errno), no_rank, errno};
+  if (driven_.size() > most_driven) return {errc::invalid, "too many transports for one progress thread"};
+  sigset_t all, before;  // signals are the application's threads' to handle
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  status outcome;
+  try {
+    thread_ = std::thread{[this] { run(); }};
+  } catch (const std::system_error& e) {
+    outcome = {errc::no_resource, std::string{"TUTTI_PROGRESS=thread: no thread: "} + e.what(), no_rank, e.code().value()};
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return outcome;
+}
+
+progress_thread::~progress_thread() {
+  over_ = true;
+  if (thread_.joinable()) {
+    ::eventfd_write(bell_, 1);
+    thread_.join();
+  }
+  if (bell_ >= 0) ::close(bell_);
+}
+
+void progress_thread::enter() noexcept {
+  if (!mutex_.try_lock()) {
+    wanted_.store(true);
+    mutex_.lock();
+    wanted_.store(false);
+  }
+  visits_.fetch_add(1, std::memory_order_relaxed);
+  if (!standing_in_) return;
+  standing_in_ = false;
+  for (transport* t : driven_) t->disarm();
+  ::eventfd_write(bell_, 1);
+}
+
+void progress_thread::run() noexcept {
+  while (stay_away() && stand_in()) {}
+}
+
+bool progress_thread::stay_away() noexcept {
+  std::uint64_t seen = visits_.load(std::memory_order_relaxed);
+  for (int pause = absence_ms; !over_;) {
+    const bool early = wait(pause, false) == woke::by_bell;
+    const std::uint64_t now = visits_.load(std::memory_order_relaxed);
+    const bool armed = armed_.load(std::memory_order_relaxed);
+    if (now == seen && !armed && !early) return !over_;
+    pause = now == seen && armed ? std::min(2 * pause, longest_look_ms) : absence_ms;
+    seen = now;
+  }
+  return false;
+}
+
+bool progress_thread::stand_in() noexcept {
+  const std::uint64_t seen = visits_.load(std::memory_order_relaxed);
+  for (int idle = 0;;) {
+    bool asleep = false;
+    unsigned events = 0;
+    {
+      const std::lock_guard lock{mutex_};
+      standing_in_ = false;
+      if (visits_.load(std::memory_order_relaxed) != seen || armed_.load(std::memory_order_relaxed)) return true;
+      for (transport* t : driven_) events += t->progress();
+      if (!events && !over_) asleep = standing_in_ = arm();
+    }
+    if (wanted_.load()) return true;
+    if (over_) return false;
+    if (events) {
+      idle = 0;
+      continue;
+    }
+    // What cannot be armed now has something to do that no event will tell.
+    wait(asleep ? -1 : std::min(idle++ / 16, absence_ms), asleep);
+  }
+}
+
+bool progress_thread::arm() noexcept {
+  for (std::size_t i = 0; i < driven_.size(); ++i) {
+    if (driven_[i]->wait_fd() >= 0 && driven_[i]->arm(transport::wake_by::fd)) continue;
+    while (i-- > 0) driven_[i]->disarm();
+    return false;
+  }
+  return true;
+}
+
+progress_thread::woke progress_thread::wait(int timeout_ms, bool also_for_work) noexcept {
+  pollfd fds[1 + most_driven] = {{bell_, POLLIN, 0}};
+  nfds_t n = 1;
+  if (also_for_work)
+    for (transport* t : driven_) fds[n++] = {t->wait_fd(), POLLIN, 0};
+  if (::poll(fds, n, timeout_ms) <= 0) return woke::by_time;
+  if (!(fds[0].revents & POLLIN)) return woke::by_work;
+  eventfd_t rings;
+  ::eventfd_read(bell_, &rings);
+  return woke::by_bell;
+}
+
+}  // namespace tutti

@@ -1,0 +1,74 @@
+// How a rank waits: spin while that is likely to be short and cores suffice, then yield for a bounded time, then sleep,
+// by what it has seen.
+//
+// Ranks often outnumber cores; yield_account.h says when yielding is the better bargain then.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#include "core/transport/transport.h"
+#include "core/base/yield_account.h"
+
+namespace tutti {
+
+enum class wait_policy : std::uint8_t { automatic, spin, yield, sleep };
+
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+// A callable by reference, for slow paths that must not be templates.
+template <class R>
+class function_ref {
+ public:
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::decay_t<F>, function_ref>>>
+  function_ref(F&& f) noexcept
+      : object_(const_cast<void*>(static_cast<const void*>(&f))),
+        call_([](void* o) -> R { return (*static_cast<std::remove_reference_t<F>*>(o))(); }) {}
+  R operator()() const { return call_(object_); }
+
+ private:
+  void* object_;
+  R (*call_)(void*);
+};
+
+class waiting {
+ public:
+  waiting() = default;
+  // ranks_per_core: ranks of this node divided by the cores they may use; above 1 nobody spins for long.
+  waiting(wait_policy policy, double ranks_per_core, const capabilities& caps) noexcept;
+
+  static constexpr std::uint32_t crowded_spins = 32;
+  // Polls before the first yield, for the caller's own fast loop, and how many of them for each turn of progress.
+  std::uint32_t spins() const noexcept { return spins_; }
+  std::uint32_t polls_a_turn() const noexcept { return polls_a_turn_; }
+
+  // One step of a wait that has spun out already: yields or sleeps, at most until `deadline`, then drives `net`.
+  // `still` is asked once more between arming and sleeping and says whether there is still something to wait for.
+  // `turn` counts the steps of this wait, from 0.
+  void step(transport& net, std::uint32_t turn, function_ref<bool> still, time_point deadline) noexcept;
+
+  std::uint64_t sleeps() const noexcept { return sleeps_; }      // how often this rank really slept, for reports
+  std::uint64_t strangers() const noexcept { return strangers_; } // yields that lasted far too long
+
+ private:
+  bool should_yield(std::uint32_t turn) noexcept;
+  void saw(unsigned events) noexcept;
+  void yield_once() noexcept;
+
+  wait_policy policy_ = wait_policy::automatic;
+  std::uint32_t spins_ = crowded_spins, polls_a_turn_ = 32;
+  yield_account account_;
+  bool wakes_ = true;                 // the fabric ends sleeps
+  bool shares_core_ = false;          // with other ranks
+  bool overdrawn_ = false;            // this wait may yield no more, for strangers share the core
+  bool yielded_out_ = false;          // or it has used its time of yielding
+  time_point yield_until_{};
+  std::uint64_t sleeps_ = 0, strangers_ = 0;
+};
+
+}  // namespace tutti

@@ -1,0 +1,20 @@
+// Before memory goes that operations of one's own name.
+#pragma once
+#include <algorithm>
+#include <initializer_list>
+
+#include "core/base/own_time.h"
+#include "core/transport/transport.h"
+
+namespace tutti {
+
+// Until the operations that name any of these have ended, or for two seconds of this rank's own: towards a dead peer they end
+// soon (clause 10).
+inline void wait_out(transport& net, std::initializer_list<const completion*> all) {
+  const auto over = [&] { return std::all_of(all.begin(), all.end(), [](const completion* c) { return c->idle(); }); };
+  for (own_time longest{std::chrono::seconds(2), net.now()}; !over() && !longest.over(net.now());)
+    if (net.progress() == 0 && net.arm(transport::wake_by::sleep))
+      over() ? net.disarm() : net.sleep(net.now() + std::chrono::milliseconds(1));
+}
+
+}  // namespace tutti
