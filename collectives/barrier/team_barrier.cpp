@@ -10,25 +10,25 @@ constexpr std::uint32_t printable_size = 64;
 
 }  // namespace
 
-std::uint32_t team_barrier::lines_for(const barrier_candidate& c, std::span<const std::uint32_t> node_of,
+std::uint32_t team_barrier::lines_for(const candidate& c, std::span<const std::uint32_t> node_of,
                                       std::uint32_t size) {
   return program::lines(
-      c.algorithm->words({.size = size, .radix = c.radix, .node_of = node_of, .leaders = c.leaders}));
+      c.row->words({.size = size, .radix = c.radix, .node_of = node_of, .inner = c.inner}));
 }
 
-result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const barrier_candidate& c,
+result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const candidate& c,
                                                           std::uint64_t first_epoch, std::vector<std::byte>& blob) {
-  const barrier_algorithm& a = *c.algorithm;
-  const std::vector<std::uint32_t> nodes = a.on_nodes ? t.nodes() : std::vector<std::uint32_t>{};
+  const algorithm& a = *c.row;
+  const std::vector<std::uint32_t> nodes = a.needs.nodes ? t.nodes() : std::vector<std::uint32_t>{};
   std::unique_ptr<team_barrier> b(new team_barrier(t, c));
-  b->plan_ = a.make({.rank = t.index(), .size = t.size(), .radix = c.radix, .node_of = nodes, .leaders = c.leaders});
+  b->plan_ = a.make({.rank = t.index(), .size = t.size(), .radix = c.radix, .node_of = nodes, .inner = c.inner});
   // The control memory was counted when the team was made; a larger need now would be a mistake of the caller.
   if (const auto lines = program::lines(b->plan_.words); lines > t.lines())
     return status(errc::invalid, "barrier " + std::string(a.name) + " needs " + std::to_string(lines) +
                                      " lines of control memory, the team was made with " + std::to_string(t.lines()));
   blob.clear();
-  if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob, published_lines::of(t));
-  if (a.offloaded) {
+  if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob, published_lines{control_lines::of(t, control::release)});
+  if (a.needs.offload) {
     b->offloaded_ = offloaded_run::offer(t, b->plan_, first_epoch, blob);
   } else if (first_epoch != 1) {  // every word begins one epoch back; peers may write only after that
     for (const step& s : b->plan_.steps)
@@ -40,7 +40,7 @@ result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const barrier
 }
 
 status team_barrier::accept(const shared_blobs& all) {
-  const std::string what = "barrier " + std::string(algorithm_->name);
+  const std::string what = "barrier " + std::string(row().name);
   if (offloaded_) {
     if (const status s = offloaded_->accept(all); !s.ok()) return s.during(what);
     if (team_.size() > printable_size) plan_ = {};
@@ -48,7 +48,7 @@ status team_barrier::accept(const shared_blobs& all) {
   }
   if (mc_)
     if (const status s = mc_->accept((*all)[0]); !s.ok()) return s.during(what);
-  auto bound = program::bind(plan_, team_, control::engine, mc_.get());
+  auto bound = program::bind(plan_, team_, control_lines::of(team_, control::engine), mc_.get());
   if (!bound) return bound.error().during(what);
   program_ = std::move(*bound);
   program_.touch();
@@ -57,7 +57,7 @@ status team_barrier::accept(const shared_blobs& all) {
   return {};
 }
 
-result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const barrier_candidate& c,
+result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const candidate& c,
                                                          std::uint64_t first_epoch) {
   std::vector<std::byte> blob;
   auto b = offer(t, c, first_epoch, blob);
@@ -151,7 +151,7 @@ bool team_barrier::test(std::uint64_t request) noexcept {
 status team_barrier::wait(std::uint64_t request, time_point deadline) noexcept {
   if (!test(request)) {
     job& j = team_.parent_job();
-    const wait_note note = waiting_for(algorithm_->name.data());
+    const wait_note note = waiting_for(row().name.data());
     const status s = j.wait([&] { return advance(), test(request); },
                             [&] {
                               const status dead = team_.look(waiting_for("").from);

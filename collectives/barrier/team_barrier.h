@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/barrier/choose.h"
+#include "collectives/choose.h"
 #include "collectives/barrier/offloaded_run.h"
 #include "core/engine/executor.h"
 #include "core/transport/multicast.h"
@@ -22,13 +22,13 @@ class team_barrier final : public background {
   // Collective over the team, whose control segment must have lines_for() lines. `first_epoch` is for tests of the wrap.
   // Unavailable, in all members alike: the algorithm multicasts and a member could not form or join the group; or the
   // fabric is to run it, and a member's cannot.
-  static result<std::unique_ptr<team_barrier>> open(team&, const barrier_candidate&, std::uint64_t first_epoch = 1);
+  static result<std::unique_ptr<team_barrier>> open(team&, const candidate&, std::uint64_t first_epoch = 1);
   // The same in two halves, for virtual ranks of one thread: offer() gives this rank's blob, accept() takes those of
   // all. Nobody may start before all have accepted. An error of offer() is alike in all members.
-  static result<std::unique_ptr<team_barrier>> offer(team&, const barrier_candidate&, std::uint64_t first_epoch,
+  static result<std::unique_ptr<team_barrier>> offer(team&, const candidate&, std::uint64_t first_epoch,
                                                      std::vector<std::byte>& blob);
   status accept(const shared_blobs& all);
-  static std::uint32_t lines_for(const barrier_candidate&, std::span<const std::uint32_t> node_of, std::uint32_t size);
+  static std::uint32_t lines_for(const candidate&, std::span<const std::uint32_t> node_of, std::uint32_t size);
   ~team_barrier() override;
 
   // Blocks until every member has entered. Errors: peer_dead (named), timed_out; after peer_dead the team is broken and
@@ -41,22 +41,21 @@ class team_barrier final : public background {
   std::uint64_t started() const noexcept { return started_; }  // the newest request
   const status& outcome() const noexcept { return error_; }  // of the team's barriers so far
 
-  const barrier_algorithm& algorithm() const noexcept { return *algorithm_; }
-  const barrier_candidate& choice() const noexcept { return choice_; }
+  const algorithm& row() const noexcept { return *choice_.row; }
+  const candidate& choice() const noexcept { return choice_; }
   const schedule& plan() const noexcept { return plan_; }
   std::size_t bytes() const noexcept;              // memory of this object, without control lines
   reliable_multicast* mcast() noexcept { return mc_.get(); }
   void advance() noexcept override;
 
  private:
-  team_barrier(team& t, const barrier_candidate& c) : team_(t), algorithm_(c.algorithm), choice_(c) {}
+  team_barrier(team& t, const candidate& c) : team_(t), choice_(c) {}
   void begin_next() noexcept;
   void push_offloaded() noexcept;                  // starts what was asked for, as far as it can be; sees what is finished
   wait_note waiting_for(const char* what) const noexcept;
 
   team& team_;
-  const barrier_algorithm* algorithm_;
-  barrier_candidate choice_;
+  candidate choice_;
   schedule plan_;                                  // kept for reports in teams of a printable size
   std::unique_ptr<reliable_multicast> mc_;
   program program_;

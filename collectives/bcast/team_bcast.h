@@ -1,15 +1,15 @@
 // The broadcasts of one team: chooses by size, runs the choice. What an algorithm needs is made when it is first chosen,
-// which all members do alike: for the trees a team of the same members with control words of its own, and 1 MiB a member
-// of staging memory; for multicast a group and what collectives/bcast/reliable_broadcast.h says. A team that never broadcasts pays
-// nothing.
+// which all members do alike: for the trees a window with control words and 1 MiB a member of staging memory; for multicast a
+// group and what collectives/bcast/reliable_broadcast.h says. A team that never broadcasts pays nothing.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "collectives/bcast/choose.h"
+#include "collectives/pick.h"
 #include "core/engine/executor.h"
 #include "collectives/bcast/reliable_broadcast.h"
 #include "core/job/window.h"
@@ -27,39 +27,39 @@ class team_bcast {
   // data is here, or, at the root, until `data` may be changed (by multicast: until all have it). Errors: invalid (no such
   // root; nothing happened), peer_dead (named), timed_out, protocol (some member gives another root or number of bytes:
   // named, with both). After any but the first the engine is broken, and gives the same error from then on.
-  // Cost: allocates where it does for the first time what an algorithm needs, and for the trees a schedule where root,
-  // algorithm and size of a run are none of the last few.
+  // Cost: allocates where it does for the first time what an algorithm needs, at the first broadcast of a class of sizes, and for
+  // the trees a schedule where root and algorithm are none of the last few.
   status run(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
 
-  const bcast_algorithm& algorithm_for(std::uint64_t bytes) const;  // what it would choose
+  const algorithm& algorithm_for(std::uint64_t bytes) const;  // what it would choose
   const reliable_broadcast* by_multicast() const noexcept { return multicast_.get(); }  // null: not used so far
 
  private:
   // A schedule bound to this team.
   struct bound {
-    const bcast_algorithm* algorithm = nullptr;
+    const algorithm* row = nullptr;
     std::uint32_t root = 0;
-    std::uint64_t bytes = 0;
     std::uint64_t used = 0;  // when, in runs
     program code;
     std::unique_ptr<tutti::run> position;
   };
-  explicit team_bcast(team& t, std::string wanted) : team_(t), wanted_(std::move(wanted)) {}
-  bcast_inputs inputs(std::uint64_t bytes) const;
-  result<const bcast_algorithm*> prepare(std::uint32_t root, std::uint64_t bytes, time_point deadline);
+  team_bcast(team& t, wanted_algorithm wanted) : team_(t), nodes_(t.nodes()) { facts_.wanted = std::move(wanted); }
+  choice_inputs inputs(std::uint64_t bytes) const;
+  result<const algorithm*> prepare(std::uint32_t root, std::uint64_t bytes, time_point deadline);
   status agree(std::uint32_t root, std::uint64_t bytes, time_point deadline);
   status prepare_trees();
-  result<bound*> bind(const bcast_algorithm&, std::uint32_t root, std::span<std::byte> data);
-  status by_puts(const bcast_algorithm&, std::uint32_t root, std::span<std::byte> data, time_point deadline);
+  result<bound*> bind(const algorithm&, std::uint32_t root);
+  status by_puts(const algorithm&, std::uint32_t root, std::span<std::byte> data, time_point deadline);
+  std::uint64_t words_bytes() const noexcept;
 
   team& team_;
-  std::string wanted_;
-  bcast_inputs facts_;     // agreed; but for `bytes` and `wanted`
+  std::vector<std::uint32_t> nodes_;
+  choice_inputs facts_;    // agreed; but for `bytes`
+  std::array<const algorithm*, size_classes> chosen_{};
   status broken_;
   std::unique_ptr<broadcast_roll> roll_;
   std::unique_ptr<reliable_broadcast> multicast_;
-  std::unique_ptr<team> words_;      // the trees'
-  std::unique_ptr<window> staging_;
+  std::unique_ptr<window> trees_;    // their words, then staging memory
   std::uint64_t runs_ = 0;           // of the trees
   std::array<bound, 4> bound_;
 };

@@ -21,6 +21,22 @@
 
 namespace tutti {
 
+class team;
+
+// Lines of control memory (core/job/control.h): of a segment in which every member exposes memory of the same layout.
+struct control_lines {
+  segment_id segment;
+  region_id region;      // mine
+  std::byte* base;       // of the region
+  std::uint64_t offset;  // of the first line
+
+  static control_lines of(const team&, std::uint32_t first) noexcept;  // of the team's own
+  std::uint64_t at(std::uint32_t line) const noexcept { return offset + control::offset(line); }
+  std::atomic_ref<std::uint64_t> word(std::uint32_t line) const noexcept {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(base + at(line)));
+  }
+};
+
 struct team_request {
   // Lines the engines want in the new team's control segment; the same function of the same facts in every member.
   std::uint32_t lines = 0;
@@ -90,6 +106,7 @@ class team {
 
  private:
   friend class job;
+  friend struct control_lines;
   status as_reported(rank_t, bool still_lives) const;
   team(job& j, rank_map members, std::uint32_t index);
   // Two halves of making one, so that its key can travel in between.
@@ -126,5 +143,9 @@ class team {
   status broken_;
   std::uint32_t looks_ = 0;             // ever: whom to ask next
 };
+
+inline control_lines control_lines::of(const team& t, std::uint32_t first) noexcept {
+  return {t.segment_, t.region_, t.base_, control::offset(first)};
+}
 
 }  // namespace tutti

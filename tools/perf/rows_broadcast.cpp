@@ -18,8 +18,8 @@ void lane::add_broadcasts(std::vector<row>& rows, bool all_sizes, std::vector<te
   if (job_->size() < 2) return;
   payload_.resize(all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte);
   if (auto made = team_bcast::open(world_->group(), {}, true)) chooser_ = std::move(*made);
-  for (const bcast_algorithm& a : bcast_algorithms()) {
-    if (a.needs_multicast && !job_->net().mcast()) continue;
+  for (const algorithm& a : algorithms(collective::broadcast)) {
+    if (a.needs.multicast && !job_->net().mcast()) continue;
     communicator_options options;
     options.bcast = a.name;
     auto team = world_->split(0, 0, options);

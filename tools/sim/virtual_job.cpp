@@ -20,7 +20,9 @@ std::shared_ptr<const layout> layout_of(sim::world& w) {
 }  // namespace
 
 result<picked_barrier> virtual_job::pick(sim::world& w, const communicator_options& options) {
-  return pick_barrier(*layout_of(w), w.net(0), rank_map::strided(0, w.size()), options, ~std::uint32_t{0});
+  // Its machines are alike.
+  return pick_barrier(*layout_of(w), facts_of(w.net(0)), w.net(0).mcast() != nullptr, rank_map::strided(0, w.size()), options,
+                      ~std::uint32_t{0});
 }
 
 result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const picked_barrier& barrier,
