@@ -9,13 +9,6 @@
 #include "core/transport/multicast.h"
 
 namespace tutti {
-namespace {
-
-// Bytes per ns of a fabric that moves them by the processors of both ends, whatever its wire could do. Measured over
-// ucx:tcp on one machine: 0.4 to 1.
-constexpr double moved_by_cpus = 1;
-
-}  // namespace
 
 choice_inputs inputs_from(const fabric_facts& facts, bool multicast, std::span<const std::uint32_t> node_of) {
   choice_inputs in;
@@ -26,8 +19,6 @@ choice_inputs inputs_from(const fabric_facts& facts, bool multicast, std::span<c
   in.native_atomics = facts.native_atomics != 0;
   in.mapped = facts.maps_mates != 0;
   in.network = facts.network, in.node = facts.node;
-  if (in.held_by_root)
-    for (loggp* link : {&in.network, &in.node}) link->bytes_per_ns = std::min(link->bytes_per_ns, moved_by_cpus);
   return in;
 }
 
