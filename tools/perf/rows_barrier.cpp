@@ -33,7 +33,7 @@ void lane::add_barriers(std::vector<row>& rows, const std::string& only, const s
     const barrier_candidate& made = c->barrier().choice();
     row& r = add(rows, "barrier", name, [c](int iterations) {
       for (int i = 0; i < iterations; ++i)
-        if (status s = c->barrier().enter(); !s.ok()) require(s);
+        if (status s = c->barrier().enter(); s.failed()) require(s);
     });
     r.what.chosen = made.algorithm == chosen.algorithm && made.radix == chosen.radix && made.leaders == chosen.leaders;
     any_chosen = any_chosen || r.what.chosen;
