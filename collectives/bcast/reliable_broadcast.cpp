@@ -148,7 +148,7 @@ status reliable_broadcast::look() noexcept {
 
 status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
   if (!broken_.ok()) return broken_;
-  if (const status s = team_.has(root, "broadcast"); !s) return s;
+  if (const status s = team_.has(root, "broadcast"); s.failed()) return s;
   call_ = roll_ ? roll_->calls() : call_ + 1;
   if (data.empty() || team_.size() == 1) return {};
   root_ = root, data_ = data;

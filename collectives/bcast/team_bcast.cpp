@@ -151,7 +151,7 @@ status team_bcast::by_puts(const algorithm& a, std::uint32_t root, std::span<std
 
 status team_bcast::run(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
   if (!broken_.ok()) return broken_;
-  if (const status s = team_.has(root, "broadcast"); !s) return s;
+  if (const status s = team_.has(root, "broadcast"); s.failed()) return s;
   if (team_.size() == 1) return {};
   roll_->enter(root, data.size());
   if (data.empty()) return {};

@@ -63,7 +63,7 @@ result<met> meet(bootstrap& boot, time_point deadline) {
   else if (!draw(mine.key))
     trouble = {errc::no_resource, "the kernel gives no random key for the job", no_rank, errno}, mine.host = {};
   auto all = boot.allgather(std::as_bytes(std::span{&mine, 1}), deadline);
-  if (!trouble.ok()) return trouble;
+  if (trouble.failed()) return trouble;
   if (!all) return all.error().during("joining the job");
   met m;
   blob_table hosts;
@@ -121,13 +121,13 @@ result<std::unique_ptr<job>> job::join(std::unique_ptr<bootstrap> boot, result<s
     else trouble = offered.error(), blob.clear();
   }
   auto blobs = boot->allgather(blob, deadline);
-  if (!trouble.ok()) return trouble;
+  if (trouble.failed()) return trouble;
   if (!blobs) return blobs.error().during("joining the job");
   made->owned_net_ = std::move(*net);
   made->owned_boot_ = std::move(boot);
   auto admitted = digest(**blobs, std::move(where));
   if (!admitted) return admitted.error();
-  if (status s = made->accept(*admitted); !s.ok()) return s;
+  if (status s = made->accept(*admitted); s.failed()) return s;
   return made;
 }
 
@@ -140,7 +140,7 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   j->options_ = std::move(options);
   j->world_.reset(new team(*j, rank_map::strided(0, j->size_), j->rank_));
   auto lines = j->options_.world_lines ? j->options_.world_lines(j->size_) : 0;
-  if (status s = j->world_->allocate(lines); !s.ok()) return s;
+  if (status s = j->world_->allocate(lines); s.failed()) return s;
   auto key = net.key(j->world_->region_);
   if (!key) return key.error();
   auto address = net.address();
@@ -192,7 +192,7 @@ status job::accept(const admission& in) {
   facts_ = in.facts;
   waiting_ = waiting(options_.wait, ranks_per_core(), net_->caps());
   if (in.addresses)
-    if (status s = net_->connect(in.addresses, net_->now() + options_.setup_timeout); !s.ok())
+    if (status s = net_->connect(in.addresses, net_->now() + options_.setup_timeout); s.failed())
       return s.during("connecting to the job");
   return world_->attach(in.keys);
 }

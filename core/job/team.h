@@ -79,7 +79,7 @@ class team {
     static_assert(std::is_trivially_copyable_v<T>);
     std::vector<T> all(size());
     const status s = exchange(std::as_bytes(std::span{&mine, 1}), std::as_writable_bytes(std::span{all}), deadline, doubt);
-    if (!s.ok()) return s;
+    if (s.failed()) return s;
     return all;
   }
   status called_another(std::uint32_t index) const;                   // the error of whoever gets a blob of another call
@@ -140,7 +140,7 @@ class team {
   completion sending_;                  // of the fragment in fragment_out; outlives a failed exchange
   completion crediting_;                // of its credits; likewise
   completion flushing_;                 // of settle(); outlives one that ran out of time
-  status broken_;
+  status health_;                       // the first failure that lasts: no exchange works after it
   std::uint32_t looks_ = 0;             // ever: whom to ask next
 };
 

@@ -57,7 +57,7 @@ class router final : public transport {
     status s = serving(peer).health(peer);
     if (!lanes_.in_use() || !on_node(peer)) return s;
     status other = network_->health(peer);
-    return s ? other : s;
+    return s.ok() ? other : s;
   }
 
  private:

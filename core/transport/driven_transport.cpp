@@ -109,7 +109,7 @@ class driven_transport final : public transport {
   status connect(shared_blobs addresses, time_point deadline) override {
     {
       const visit here{thread_};
-      if (status s = inner_->connect(std::move(addresses), deadline); !s) return s;
+      if (status s = inner_->connect(std::move(addresses), deadline); s.failed()) return s;
       multicast_.wrap(inner_->mcast());
       offload_.wrap(inner_->offloader());
     }

@@ -115,7 +115,7 @@ class completion {
   void begin() noexcept { count(pending_ + 1); }           // providers only
   void finish() noexcept { count(pending_ - 1); }          // providers only
   void finish(const status& s) noexcept {                  // providers only
-    if (!s.ok() && !failed_) {
+    if (s.failed() && !failed_) {
       first_ = s;
       std::atomic_ref{failed_}.store(true, std::memory_order_release);
     }

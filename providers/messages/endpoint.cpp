@@ -78,7 +78,7 @@ status message_transport::connect(shared_blobs addresses, time_point) {
     multicast_addresses.push_back(parts->multicast);
   }
   if (ip_)
-    if (status s = ip_->connect(multicast_addresses); !s) return s;
+    if (status s = ip_->connect(multicast_addresses); s.failed()) return s;
   addresses_ = std::move(addresses);
   return {};
 }
@@ -117,7 +117,7 @@ void message_transport::open_soon(peer& p) noexcept {
 }
 
 void message_transport::open_endpoint(peer& p) noexcept {
-  if (p.asked || !p.end || !addresses_) return;
+  if (p.asked || !p.alive() || !addresses_) return;
   p.asked = true;
   open_.push_back(&p);  // reserved by peer_of()
   const auto there = *read_address((*addresses_)[p.rank]);
@@ -129,9 +129,9 @@ void message_transport::open_endpoint(peer& p) noexcept {
   // process ends, so who has seen the end first, and then looks, finds it.
   const bool ended = p.pidfd >= 0 && readable(p.pidfd);
   drain();
-  if (p.end && ended) bury_dead(p);
-  if (!p.end) return;
-  if (const status s = link_->open(p, there.link); !s) {
+  if (p.alive() && ended) bury_dead(p);
+  if (!p.alive()) return;
+  if (const status s = link_->open(p, there.link); s.failed()) {
     return bury(p, unreachable(cause_of(s), p.rank));
   }
   if (local && !leaving_) {
@@ -210,7 +210,7 @@ status message_transport::cause_of(status why) const noexcept {
 }
 
 void message_transport::suspect(peer& p, status why) noexcept {
-  if (!p.end || p.suspected != time_point{}) return;
+  if (!p.alive() || p.suspected != time_point{}) return;
   p.suspected = now() + moment;
   p.suspicion = cause_of(std::move(why));
   suspects_.push_back(&p);
@@ -218,12 +218,12 @@ void message_transport::suspect(peer& p, status why) noexcept {
 
 void message_transport::connection_lost(peer& p, status why) noexcept {
   p.lost = true;
-  if (!p.end) close_soon(p);
+  if (!p.alive()) close_soon(p);
   else suspect(p, std::move(why));
 }
 
 void message_transport::bury(peer& p, status why) noexcept {
-  if (!p.end) return;
+  if (!p.alive()) return;
   p.end = std::move(why);
   p.early.clear();
   if (p.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.pidfd, nullptr);
@@ -235,7 +235,7 @@ void message_transport::bury(peer& p, status why) noexcept {
 
 // A process of this host is no more.
 void message_transport::bury_dead(peer& p) noexcept {
-  if (!p.end) return;
+  if (!p.alive()) return;
   bury(p, died(p.rank, "its process has ended"));
   link_->bereave(read_address((*addresses_)[p.rank])->link);
 }
@@ -287,8 +287,8 @@ void message_transport::drain() noexcept {
 
 void message_transport::judge(peer& p) noexcept {
   drain();
-  if (p.end && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
-  if (!p.end) return;
+  if (p.alive() && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
+  if (!p.alive()) return;
   std::string why = p.suspicion.text();
   if (p.suspicion.code() == errc::no_resource && !p.line_left && !p.line_ended) return bury(p, unreachable(p.suspicion, p.rank));
   // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
@@ -300,12 +300,12 @@ void message_transport::judge(peer& p) noexcept {
 void message_transport::judge_suspects() noexcept {
   for (std::size_t i = 0; i < suspects_.size();) {
     peer& p = *suspects_[i];
-    if (p.end && p.pidfd >= 0 && readable(p.pidfd)) {
+    if (p.alive() && p.pidfd >= 0 && readable(p.pidfd)) {
       drain();
-      if (p.end) bury_dead(p);
+      if (p.alive()) bury_dead(p);
     }
-    if (p.end && now() >= p.suspected) judge(p);
-    if (p.end) {
+    if (p.alive() && now() >= p.suspected) judge(p);
+    if (p.alive()) {
       ++i;
     } else {
       suspects_[i] = suspects_.back();
@@ -319,9 +319,9 @@ bool message_transport::look_for_deaths(int timeout_ms) noexcept {
   const int n = ::epoll_wait(poll_fd_, events, 16, timeout_ms);
   for (int i = 0; i < n; ++i) {
     auto* p = static_cast<peer*>(events[i].data.ptr);
-    if (!p || !p->end) continue;
+    if (!p || !p->alive()) continue;
     drain();
-    if (!p->end) continue;
+    if (!p->alive()) continue;
     p->line_fd >= 0 ? read_lifeline(*p) : bury_dead(*p);
   }
   return n > 0;
@@ -331,7 +331,7 @@ status message_transport::health(rank_t rank) noexcept {
   if (rank == rank_) return {};
   peer* p = peer_of(rank);
   if (!p) return {errc::no_resource, "no memory for a peer", rank};
-  if (p->end) {
+  if (p->alive()) {
     // Of a peer on this host a pidfd tells the death, and no connection is made to know of it: ranks that wait ask after one
     // more each time, and would all be connected after a while. Who has connected here says when it leaves. Another may leave
     // without a word: whoever asks after it again is connected, and told.
@@ -340,7 +340,7 @@ status message_transport::health(rank_t rank) noexcept {
       if (const std::int32_t pid = head_of<address_head>((*addresses_)[rank])->pid; pid != ::getpid()) watch_process(*p, pid);
     if (p->pidfd < 0 || (watched && !p->heard)) open_endpoint(*p);
     progress();
-    if (p->end && (p->pidfd >= 0 || p->line_fd >= 0)) look_for_deaths(0);
+    if (p->alive() && (p->pidfd >= 0 || p->line_fd >= 0)) look_for_deaths(0);
   }
   return p->end;
 }

@@ -73,7 +73,7 @@ result<region_id> message_transport::add(std::span<std::byte> memory) {
   // Where this rank's program drives what peers do by key, a library that has begun with that goes on, through calls that come
   // after drop(). The caller's memory is gone by then: so it has no key, and only messages touch it.
   if (alone_)
-    if (status s = expose(r); !s) return s;
+    if (status s = expose(r); s.failed()) return s;
   auto entered = enter(r);
   if (!entered) bury_memory(r);
   return entered;
@@ -108,7 +108,7 @@ result<region_id> message_transport::allocate(std::size_t bytes, std::span<std::
     r.base = r.own.base;
     if (!r.base) return status{errc::no_resource, "no memory for " + std::to_string(bytes) + " bytes"};
   }
-  if (status s = expose(r); !s) {
+  if (status s = expose(r); s.failed()) {
     bury_memory(r);
     return s;
   }

@@ -41,7 +41,7 @@ void message_transport::finish(frame& f, const status& outcome) noexcept {
   peer& p = *f.to;
   if (f.home == &free_) {
     if (completion* done = f.op.done) outcome.ok() ? done->finish() : done->finish(outcome);
-    else if (!outcome && p.unreported && !f.marks) p.unreported = outcome;
+    else if (outcome.failed() && p.unreported.ok() && !f.marks) p.unreported = outcome;
   }
   if (f.request) --p.unanswered;
   if (f.marks) p.marking = false;
@@ -110,7 +110,7 @@ void message_transport::pump_stalled() noexcept {
 
 // True: what comes next in the queue must be offered again.
 bool message_transport::push(peer& p) noexcept {
-  while (p.head && !p.kept && p.line && p.end && p.suspected == time_point{}) {
+  while (p.head && !p.kept && p.line && p.alive() && p.suspected == time_point{}) {
     frame& f = *p.head;
     if (f.what != errand::message) {
       const bool word = f.what == errand::word;
@@ -162,12 +162,12 @@ void message_transport::piece_sent(peer& p) noexcept {
 void message_transport::sent(peer& p, const status& outcome) noexcept {
   p.kept = false;
   ++events_;
-  if (!p.end) {  // the rest of its queue has ended already
+  if (!p.alive()) {  // the rest of its queue has ended already
     frame& f = *std::exchange(p.head, nullptr);
     p.tail = nullptr, p.queued = 0;
     finish(f, p.end);
     close_soon(p);
-  } else if (!outcome) {
+  } else if (outcome.failed()) {
     suspect(p, outcome);
   } else {
     piece_sent(p);

@@ -146,7 +146,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
     if (r == reaching::under_way) ++f->parts, ++p.under_way;
     offset += s.bytes;
   }
-  if (f->parts) f->wrong = r == reaching::lost ? p.suspicion : why;  // reached() ends it, or bury()
+  if (f->parts) f->outcome = r == reaching::lost ? p.suspicion : why;  // reached() ends it, or bury()
   else if (r != reaching::lost) finish(*f, why);
   return true;
 }
@@ -197,21 +197,21 @@ void message_transport::reached(frame& f, const status& outcome) noexcept {
   peer& p = *f.to;
   ++events_;
   --p.under_way;
-  if (!outcome) {
-    f.wrong = outcome;
-    if (p.end) suspect(p, outcome);
+  if (outcome.failed()) {
+    f.outcome = outcome;
+    if (p.alive()) suspect(p, outcome);
   }
   if (--f.parts) return;
   if (&f == p.oldest || f.before) unlink(f);
-  const status wrong = std::exchange(f.wrong, {});
+  const status whole = std::exchange(f.outcome, {});
   if (&f == &p.glance) {
-    if (p.end && wrong) answer_glance(p);
-    if (p.end && wrong && p.look_again) glance(p);
-  } else if (!p.end) {
+    if (p.alive() && whole.ok()) answer_glance(p);
+    if (p.alive() && whole.ok() && p.look_again) glance(p);
+  } else if (!p.alive()) {
     finish(f, p.end);
-  } else if (wrong || p.suspected == time_point{}) {  // else bury() ends it
-    if (f.what == errand::flush && wrong) p.placed = std::max(p.placed, f.number);
-    finish(f, wrong);
+  } else if (whole.ok() || p.suspected == time_point{}) {  // else bury() ends it
+    if (f.what == errand::flush && whole.ok()) p.placed = std::max(p.placed, f.number);
+    finish(f, whole);
   }
   if (p.head) pump(p);
   forget_old_keys(p);

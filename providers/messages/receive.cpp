@@ -37,7 +37,7 @@ void message_transport::receive(std::span<const std::byte> header, std::span<con
     return;
   }
   peer* p = peer_of(m->origin);
-  if (!p || !p->end) return;
+  if (!p || !p->alive()) return;
   if (m->sequence <= p->seen_sequence) {
     ++rejected_;
     return;
@@ -46,7 +46,7 @@ void message_transport::receive(std::span<const std::byte> header, std::span<con
   p->heard = true;
   if (m->sequence != p->seen_sequence + 1) return hold(*p, *m, payload);
   take(*p, *m, payload);
-  while (p->end && !p->early.empty() && p->early.begin()->first == p->seen_sequence + 1) {
+  while (p->alive() && !p->early.empty() && p->early.begin()->first == p->seen_sequence + 1) {
     const auto next = p->early.extract(p->early.begin());
     const std::span<const std::byte> whole{next.mapped()};
     take(*p, *head_of<message>(whole), whole.subspan(sizeof(message)));

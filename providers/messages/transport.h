@@ -94,13 +94,14 @@ struct frame {
   std::uint64_t number = 0;    // of a write: how many its peer has seen with it; of a flush: how many it covers
   std::uint64_t needs = 0;     // word: writes that must be done before; signal by message: that must lie in the peer's memory
   void* key = nullptr;         // word
-  status wrong;                // the first error of its parts
+  status outcome;              // the first error of its parts
 };
 
 struct peer {
   message_transport* net = nullptr;  // for the callbacks of a link's library
   rank_t rank = no_rank;
-  status end;                  // ok while it lives
+  bool alive() const noexcept { return end.ok(); }
+  status end;                  // how it died or left
   status unreported;           // of an operation that named no completion
   void* line = nullptr;        // the link's connection
   int pidfd = -1;

@@ -46,7 +46,7 @@ std::uint32_t shm_transport::free_region() {
 
 result<region_id> shm_transport::add(std::span<std::byte> memory) {
   if (memory.empty()) return status{errc::invalid, "a region of no bytes cannot be added"};
-  if (status s = allow_copies(); !s.ok()) return s;
+  if (status s = allow_copies(); s.failed()) return s;
   const std::uint32_t i = free_region();
   region& r = regions_[i];
   r.base = memory.data();

@@ -71,7 +71,7 @@ result<region_id> verbs_transport::enter(region r) {
     return status{errc::no_resource, "too many regions"};
   }
   by_address_.reserve(regions_.size());
-  if (status s = expose(r); !s) return s;
+  if (status s = expose(r); s.failed()) return s;
   r.life = regions_[slot].life + 1;
   regions_[slot] = r;
   index(static_cast<std::uint32_t>(slot));

@@ -85,7 +85,7 @@ unsigned verbs_transport::hear_news() noexcept {
 // that confirms it; and the queue pair may have been dropped, and another stand in its place. Only this thread drops those
 // that were told of (by forget()), so one that stands now stands until then.
 void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
-  if (!p.end || p.failing || !doorman_.stands(p.rank, n.number)) return;
+  if (!p.alive() || p.failing || !doorman_.stands(p.rank, n.number)) return;
   if (!p.out.is_open()) {
     try {
       if (p.line == no_line) {
@@ -179,7 +179,7 @@ void verbs_transport::fail(peer& p, const doorman::news& n, const char* why) noe
 }
 
 void verbs_transport::bury(peer& p, status why) noexcept {
-  if (!p.end) return;
+  if (!p.alive()) return;
   p.end = std::move(why);
   end_backlog(p, p.end);
   if (p.out.is_open() && !p.failing) fail(p, p.end);
@@ -194,19 +194,19 @@ void verbs_transport::open_doubt(peer& p, status first) noexcept {
 // The port is asked, since its event may come late. Where it stands for all of that time, or the peer has ended meanwhile, the
 // first request ends with its own error, and those behind it with the broken connection.
 void verbs_transport::decide(peer& p) noexcept {
-  if (p.end && now() < p.drain_until && now() < p.ask_port_at) return;
+  if (p.alive() && now() < p.drain_until && now() < p.ask_port_at) return;
   p.ask_port_at = now() + between_questions;
   const std::string trouble = doorman_.device_trouble();
-  if (p.end && trouble.empty() && now() < p.drain_until) return;
+  if (p.alive() && trouble.empty() && now() < p.drain_until) return;
   if (!trouble.empty()) bury(p, died(p.rank, std::string{p.doubt.text()} + trouble, p.doubt.native()));
-  const status why = p.end ? std::exchange(p.doubt, {}) : p.end;
+  const status why = p.alive() ? std::exchange(p.doubt, {}) : p.end;
   p.out.retire(p.out.head() - p.out.in_flight(), [&](const posted& what) { finish(p, what, why); });
   give_up(p);
 }
 
 void verbs_transport::close_drained() noexcept {
   for (peer* p : lines_)
-    if (!p->doubt) decide(*p);
+    if (p->doubt.failed()) decide(*p);
     else if (p->failing && (p->out.in_flight() == 0 || now() >= p->drain_until)) give_up(*p);
 }
 
@@ -222,19 +222,19 @@ void verbs_transport::give_up(peer& p) noexcept {
   p.doubt = {};
   --draining_;
   doorman_.forget(p.rank);
-  if (std::exchange(p.losing, false) && p.end) doorman_.confess(p.rank);
+  if (std::exchange(p.losing, false) && p.alive()) doorman_.confess(p.rank);
   ask_anew(p);
 }
 
 // What waits needs another queue pair. If there can be none, nothing would ever end it.
 void verbs_transport::ask_anew(peer& p) noexcept {
   if (!p.waiting) return;
-  if (status s = doorman_.want(p.rank); !s) end_backlog(p, s);
+  if (status s = doorman_.want(p.rank); s.failed()) end_backlog(p, s);
 }
 
 // Does its adapter still answer? Asked of peers on other hosts that have been quiet; those on this host are watched.
 void verbs_transport::probe(peer& p) noexcept {
-  if (p.probing || !p.confirmed || p.failing || !p.end || !has_room(p, 1) || now() - p.quiet_since < quiet_for) return;
+  if (p.probing || !p.confirmed || p.failing || !p.alive() || !has_room(p, 1) || now() - p.quiet_since < quiet_for) return;
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_RDMA_WRITE;
   posted what;
@@ -246,14 +246,14 @@ void verbs_transport::probe(peer& p) noexcept {
 status verbs_transport::health(rank_t rank) noexcept {
   peer* p = peer_of(rank);
   if (!p) return {errc::no_resource, "no memory for a peer", rank};
-  if (!p->end || rank == rank_) return p->end;
+  if (!p->alive() || rank == rank_) return p->end;
   progress();
-  if (!p->end) return p->end;
+  if (!p->alive()) return p->end;
   doorman_.look_at_device();
   if (!p->confirmed) doorman_.look_after(rank);
   else if (elsewhere(rank)) probe(*p);
   hear_news();
-  return !p->end ? p->end : !p->unreported ? p->unreported : p->lost;
+  return !p->alive() ? p->end : p->unreported.failed() ? p->unreported : p->lost;
 }
 
 }  // namespace tutti::verbs

@@ -91,7 +91,7 @@ status verbs_transport::open_buffers() noexcept {
 status verbs_transport::lend(std::byte* memory, std::uint32_t bytes, bool lands, loan& l, ibv_sge& where) noexcept {
   if (bytes <= loan_bytes) {
     if (!buffers_.mr)
-      if (status s = open_buffers(); !s) return s;
+      if (status s = open_buffers(); s.failed()) return s;
     std::byte* const buffer = buffer_of(static_cast<std::uint16_t>(&l - loans_.get() + 1));
     if (!lands) std::memcpy(buffer, memory, bytes);
     where = {reinterpret_cast<std::uint64_t>(buffer), bytes, buffers_.mr->lkey};
@@ -137,7 +137,7 @@ bool verbs_transport::borrow_copy(std::byte* memory, std::uint32_t bytes, bool l
                                   status& why) noexcept {
   if (!free_loan_) return false;
   loan& l = loans_[free_loan_ - 1];
-  if (why = lend(memory, bytes, lands, l, where); !why) return false;
+  if (why = lend(memory, bytes, lands, l, where); why.failed()) return false;
   l.memory = memory, l.bytes = bytes, l.lands = lands;
   take_loan(what);
   return true;

@@ -56,7 +56,7 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
   if (place >= lines_.size() || lines_[place]->out.name() != name || !lines_[place]->out.is_open()) return;  // of a dropped one
   peer& p = *lines_[place];
   p.quiet_since = now();
-  if (!p.doubt) {
+  if (p.doubt.failed()) {
     if (p.doubt.native() == IBV_WC_WR_FLUSH_ERR) p.doubt = completion_error(wc, p.rank);  // or the cause, behind what it flushed
     return;
   }
@@ -70,7 +70,7 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
     if (why.code() == errc::peer_dead || !trouble.empty()) {
       hear_rings();  // perhaps it has said goodbye
       hear_news();
-      if (p.end) bury(p, died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
+      if (p.alive()) bury(p, died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
     } else {
       fail(p, wc.status == IBV_WC_WR_FLUSH_ERR ? why : broken_connection(p.rank, why.text()));
       if (leaves_doubt(wc.status)) return open_doubt(p, std::move(why));
@@ -78,7 +78,7 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
   } else if (wc.status == IBV_WC_WR_FLUSH_ERR) {
     why = p.failure;
   }
-  p.out.retire(sequence, end_with(p.end ? why : p.end));
+  p.out.retire(sequence, end_with(p.alive() ? why : p.end));
 }
 
 void verbs_transport::finish(peer& p, const posted& what, const status& outcome) noexcept {
@@ -98,16 +98,16 @@ void verbs_transport::ended(peer& p, const posted& what, const status& outcome) 
   if (what.kind == work::flush) {
     --p.flushes;
     // What failed before it without a completion is what it reports, and no later flush again.
-    if (!outcome && !p.unreported) return what.done ? what.done->finish(std::exchange(p.unreported, {})) : void();
+    if (outcome.failed() && p.unreported.failed()) return what.done ? what.done->finish(std::exchange(p.unreported, {})) : void();
   }
   // Nobody asked how it would end. What was lost upon a peer that lives, the peer may be waiting for.
-  if (!what.done && !outcome) p.losing = true;
+  if (!what.done && outcome.failed()) p.losing = true;
   tell(p, what.done, outcome);
 }
 
 void verbs_transport::tell(peer& p, completion* done, const status& outcome) noexcept {
   if (done) outcome.ok() ? done->finish() : done->finish(outcome);
-  else if (!outcome && p.unreported) p.unreported = outcome;
+  else if (outcome.failed() && p.unreported.ok()) p.unreported = outcome;
 }
 
 // --- flush -------------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
   const std::span<peer* const> peers = one ? std::span<peer* const>{&one, 1} : all;
 
   // Something was posted since the last flush that has ended.
-  const auto is_owed = [](const peer& p) { return p.end && p.out.is_open() && (p.flushes || p.out.head() != p.flushed); };
+  const auto is_owed = [](const peer& p) { return p.alive() && p.out.is_open() && (p.flushes || p.out.head() != p.flushed); };
   std::uint32_t owed = 0;
   if (!one && waiting_) return false;  // some of those with a backlog are in no line yet
   for (const peer* p : peers) {
@@ -134,8 +134,8 @@ bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
   };
   bool told = false;
   for (peer* p : peers) {
-    if (!p->unreported) ends(std::exchange(p->unreported, {})), told = true;
-    else if (!p->end && one) ends(p->end), told = true;
+    if (p->unreported.failed()) ends(std::exchange(p->unreported, {})), told = true;
+    else if (!p->alive() && one) ends(p->end), told = true;
     if (is_owed(*p)) post_flush(*p, done), told = true;
   }
   if (!told) ends({});

@@ -33,7 +33,8 @@ bool verbs_transport::take_swap(const rma_op& op, peer& p, const target& word) n
 void verbs_transport::try_swap(swapping& s) noexcept {
   peer& p = *s.to;
   const auto index = static_cast<std::uint16_t>(&s - swaps_.get());
-  if (!p.end || p.failing || !p.confirmed) return end_swap(s, p.end ? broken_connection(p.rank, "between two tries of a swap") : p.end);
+  if (!p.alive()) return end_swap(s, p.end);
+  if (p.failing || !p.confirmed) return end_swap(s, broken_connection(p.rank, "between two tries of a swap"));
   const bool waited = std::exchange(s.waits, !has_room(p, 1u + p.rings));
   swaps_waiting_ += static_cast<std::uint32_t>(s.waits) - static_cast<std::uint32_t>(waited);
   if (s.waits) return;
@@ -55,7 +56,7 @@ void verbs_transport::try_swap(swapping& s) noexcept {
 }
 
 void verbs_transport::swap_tried(swapping& s, const status& outcome) noexcept {
-  if (!outcome) return end_swap(s, outcome);
+  if (outcome.failed()) return end_swap(s, outcome);
   if (!answered(s.result)) return end_swap(s, unanswered(s.to->rank), true);
   std::uint64_t old;
   std::memcpy(&old, s.result, sizeof old);
@@ -71,7 +72,7 @@ void verbs_transport::end_swap(swapping& s, const status& outcome, bool took_eff
   swaps_waiting_ -= std::exchange(s.waits, false);
   use(s.holds, -1);
   repay(s.holds.index, outcome.ok());
-  if (!s.done && !outcome && !took_effect) p.losing = true;  // as ended()
+  if (!s.done && outcome.failed() && !took_effect) p.losing = true;  // as ended()
   tell(p, s.done, outcome);
   s.to = nullptr;
   s.next_free = free_swap_;

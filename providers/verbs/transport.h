@@ -92,7 +92,8 @@ struct backlog {
 
 struct peer {
   rank_t rank = no_rank;
-  status end;                   // ok while it lives
+  bool alive() const noexcept { return end.ok(); }
+  status end;                   // how it died or left
   status unreported;            // clause 3: the first error that no completion took
   status lost;                  // clause 10: of its operations upon me
   send_queue out;
@@ -102,7 +103,7 @@ struct peer {
   bool losing = false;          // some of that had none that took the error
   std::unique_ptr<backlog> waiting;  // operations taken while it was being connected
   status failure;               // what those in flight end with when they are flushed
-  status doubt;                 // not ok: the first error, while it is open whether a port of mine is its cause
+  status doubt;                 // the first error, while it is open whether a port of mine is its cause
   time_point ask_port_at{};     // in doubt
   bool rings = false;           // signals to it must ring
   bool told = false, sure = false;  // it knows that mine must; and has confirmed

@@ -150,7 +150,7 @@ class fake_transport : public transport {
   void note(std::string call) { calls.push_back(std::move(call)); }
   bool failing(const char* call) {
     note(call);
-    return !fails.ok() && (fails_at.empty() || fails_at == call);
+    return fails.failed() && (fails_at.empty() || fails_at == call);
   }
   void hold(completion* done) {
     if (!done) return;

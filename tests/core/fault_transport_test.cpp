@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_router_survives_every_set_up_failure) {
           if (!address) return address.error();
           auto table = std::make_shared<blob_table>();
           table->push_back(*address), table->push_back(*address);
-          if (const status s = t.connect(table, time_point::max()); !s) return s;
+          if (const status s = t.connect(table, time_point::max()); s.failed()) return s;
           std::vector<std::byte> user(64);
           const auto added = t.add(user);
           if (!added) return added.error();

@@ -39,7 +39,7 @@ bool rank_program::meet() {
   publish(t_.addresses, *address);
   shared_blobs blobs;
   if (!together(t_.addresses, blobs)) return false;
-  if (const status s = net_->connect(blobs, net_->now() + 10s); !s) {
+  if (const status s = net_->connect(blobs, net_->now() + 10s); s.failed()) {
     for (rank_t r = 0; r < t_.ranks; ++r)
       if (t_.fates[r] != fate::runs) return false;
     return wrong(std::string{"cannot connect: "} + s.text()), false;

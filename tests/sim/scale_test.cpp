@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_dead_rank_is_not_stepped) {
   bool stepped_dead = false;
   const status s = w.drive([&](rank_t r) {
     if (!w.alive(r)) stepped_dead = true;
-    return r != 1 && !w.net(r).health(1).ok();
+    return r != 1 && w.net(r).health(1).failed();
   });
   BOOST_TEST(s.ok(), s.text());
   BOOST_TEST(!stepped_dead);

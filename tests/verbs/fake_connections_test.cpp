@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_note_of_a_connection_that_is_gone_makes_none) {
     p.meet();
     fake::fail_next("fake0", "fake1", IBV_WC_GENERAL_ERR, 0);
     const unsigned before = fake::queue_pairs_made("fake0");
-    BOOST_TEST(!p.run(0, put(p.mine(0), p.at(0, 1), 4096)).ok());
+    BOOST_TEST(p.run(0, put(p.mine(0), p.at(0, 1), 4096)).failed());
     BOOST_TEST(p.until([&] { return fake::held_by("fake0").rc == 0; }, {0}));
     completion done;
     if (wanted) BOOST_TEST(p.submit(0, put(plain(&payload), p.at(0, 1), 8, &done)));

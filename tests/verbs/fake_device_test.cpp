@@ -118,14 +118,14 @@ BOOST_AUTO_TEST_CASE(a_device_that_was_removed_without_an_event_is_found_out) {
     fake::remove("fake0");
     status s;
     if (idle) {
-      BOOST_TEST(p.until([&] { return s = p[0].health(1), !s.ok(); }));
+      BOOST_TEST(p.until([&] { return s = p[0].health(1), s.failed(); }));
     } else {
       fake::fail_next("fake0", "fake1", IBV_WC_LOC_QP_OP_ERR, 0);
       s = p.run(0, put(p.mine(0), p.at(0, 1), 4096));
     }
     BOOST_TEST((s.code() == errc::peer_dead));
     BOOST_TEST_CONTEXT(s.text()) BOOST_TEST(says(s.text(), "fake0 has failed or was removed"));
-    BOOST_TEST(p.until([&] { return !p[0].health(2).ok(); }));  // who was never talked to, either
+    BOOST_TEST(p.until([&] { return p[0].health(2).failed(); }));  // who was never talked to, either
     const status other = p.run(0, put(p.mine(0), p.at(0, 2), 4096));
     BOOST_TEST((other.code() == errc::peer_dead));
     BOOST_TEST(says(other.text(), "rank 2 died: it cannot be reached; fake0 has failed or was removed"));
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_port_that_is_down_is_named_with_the_peer_that_does_not_an
   std::this_thread::sleep_for(20ms);  // whoever took it writes it down; a real adapter's retries take longer
   fake::silence("fake0");
   status s;
-  BOOST_TEST(p.until([&] { return s = p.run(0, put(p.mine(0), p.at(0, 1), 4096)), !s.ok(); }));
+  BOOST_TEST(p.until([&] { return s = p.run(0, put(p.mine(0), p.at(0, 1), 4096)), s.failed(); }));
   BOOST_TEST((s.code() == errc::peer_dead));
   BOOST_TEST_CONTEXT(s.text()) BOOST_TEST(says(s.text(), "port 1 of fake0 is down"));
 }

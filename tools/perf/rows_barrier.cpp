@@ -33,7 +33,7 @@ void lane::add_barriers(std::vector<row>& rows, const std::string& only, const s
     const candidate& made = c->barrier().choice();
     row& r = add(rows, "barrier", name, [c](int iterations) {
       for (int i = 0; i < iterations; ++i)
-        if (status s = c->barrier().enter(); !s.ok()) require(s);
+        if (status s = c->barrier().enter(); s.failed()) require(s);
     });
     r.what.chosen = made.row == chosen.row && made.radix == chosen.radix && made.inner == chosen.inner;
     any_chosen = any_chosen || r.what.chosen;

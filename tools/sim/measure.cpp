@@ -41,7 +41,7 @@ result<sim_figures> measure_barrier(const sim::parameters& p, const communicator
   sim::world w(p);
   const auto picked = virtual_job::pick(w, options);
   if (!picked) return picked.error();
-  if (status s = fits(*picked, w.size(), w.params().ranks_per_node); !s.ok()) return s;
+  if (status s = fits(*picked, w.size(), w.params().ranks_per_node); s.failed()) return s;
   auto made = virtual_job::open(w, *picked);
   if (!made) return made.error();
   virtual_job& v = **made;
@@ -52,7 +52,7 @@ result<sim_figures> measure_barrier(const sim::parameters& p, const communicator
   virtual_job::script s{.epochs = epochs};
   s.leaves = [&](rank_t r, std::uint64_t) { end = std::max(end, w.clock(r)); };
   const status ran = v.run(s);
-  if (!ran.ok()) return ran;
+  if (ran.failed()) return ran;
 
   std::uint64_t done = 0;  // barriers that somebody left: all, unless ranks die
   for (rank_t r = 0; r < v.size(); ++r) done = std::max(done, v.epochs_left(r));

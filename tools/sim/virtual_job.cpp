@@ -28,7 +28,7 @@ result<picked_barrier> virtual_job::pick(sim::world& w, const communicator_optio
 result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const picked_barrier& barrier,
                                                        std::uint64_t first_epoch) {
   std::unique_ptr<virtual_job> v(new virtual_job(w));
-  if (const status s = v->join(barrier.lines); !s.ok()) return s;
+  if (const status s = v->join(barrier.lines); s.failed()) return s;
   const status met = w.exchange(
       [&](rank_t r) -> result<std::vector<std::byte>> {
         std::vector<std::byte> blob;
@@ -38,7 +38,7 @@ result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const pick
         return blob;
       },
       [&](rank_t r, const shared_blobs& all) { return v->members_[r].barrier->accept(all); });
-  if (!met.ok()) return met;
+  if (met.failed()) return met;
   return v;
 }
 
@@ -87,7 +87,7 @@ bool virtual_job::step(rank_t r, const script& s) {
     if (m.inside) {
       if (!m.barrier->test(m.request) && waits(r)) return false;
       m.inside = false;
-      if (!m.barrier->outcome().ok()) {
+      if (m.barrier->outcome().failed()) {
         m.ended = true;
         break;
       }
@@ -134,7 +134,7 @@ bool virtual_job::waits(rank_t r) {
 // closing barrier; here everyone stays until the last rank has ended, which a simulator can know.
 bool virtual_job::linger(rank_t r) {
   const member& m = members_[r];
-  if (!m.barrier->mcast() || !m.barrier->outcome().ok()) return false;
+  if (!m.barrier->mcast() || m.barrier->outcome().failed()) return false;
   for (rank_t q = 0; q < size(); ++q) {
     if (members_[q].ended || !world_.alive(q)) continue;
     world_.net(r).sleep(world_.clock(r) + linger_for);
