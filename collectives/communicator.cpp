@@ -95,13 +95,27 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   }
 }
 
+status communicator::prepare_broadcasts() {
+  if (bcast_) return {};
+  auto made = team_bcast::open(*team_, options_.bcast, options_.multicast);
+  if (made) bcast_ = std::move(*made);
+  return made.error();
+}
+
 status communicator::broadcast(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
-  if (!bcast_) {
-    auto made = team_bcast::open(*team_, options_.bcast, options_.multicast);
-    if (!made) return made.error();
-    bcast_ = std::move(*made);
-  }
-  return bcast_->run(root, data, deadline);
+  const status s = prepare_broadcasts();
+  return s.ok() ? bcast_->run(root, data, deadline) : s;
+}
+
+result<std::uint64_t> communicator::start_broadcast(std::uint32_t root, std::span<std::byte> data) {
+  if (const status s = prepare_broadcasts(); s.failed()) return s;
+  return bcast_->start(root, data);
+}
+
+status communicator::finish() {
+  status s = barrier_->wait(barrier_->started());
+  if (s.ok() && bcast_) s = bcast_->wait(bcast_->started());
+  return s;
 }
 
 result<std::unique_ptr<communicator>> communicator::create(std::span<const std::uint32_t> list,

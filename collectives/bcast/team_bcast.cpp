@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <vector>
 
 #include "collectives/bcast/bcast.h"
@@ -120,49 +121,88 @@ result<team_bcast::bound*> team_bcast::bind(const algorithm& a, std::uint32_t ro
   return oldest;
 }
 
-// Words are runs << 16 | digest. A parent that reads its child's word, and a child that reads the word of the first piece,
-// find the other's digest there, or a later run's: then the other has left this one, having found the digests the same.
-status team_bcast::by_puts(const algorithm& a, std::uint32_t root, std::span<std::byte> data, time_point deadline) {
-  job& j = team_.parent_job();
-  auto found = bind(a, root);
-  if (!found) return found.error();
-  bound& b = **found;
-  const std::size_t longest = a.blocks * facts_.piece;
-  const std::uint64_t digest = broadcast_wire::digest_of(roll_->calls(), root, data.size());
-  for (std::size_t at = 0; at < data.size(); at += longest) {
-    const auto part = data.subspan(at, std::min(longest, data.size() - at));
-    b.used = ++runs_;
-    b.position->begin(runs_ << digest_bits | digest, digest_mask, {part.size(), facts_.piece}, part.data());
-    const std::uint32_t looks = j.crowded() ? 1 : 64;
-    const wait_note note{a.name.data(), team_.index() == root ? no_rank : team_.rank_of(root), runs_ - 1, runs_};
-    const auto look = [&] {
-      const rank_t from = b.position->waiting_for("").from;
-      const status s = team_.look(from);
-      return s.ok() ? roll_->doubt({&from, 1}) : s;
-    };
-    status s = j.wait([&] { return b.position->advance(looks); }, look, note, deadline);
-    if (s.code() == errc::timed_out) s = roll_->late(s);
-    if (s.ok()) s = b.position->outcome();
-    if (s.code() == errc::protocol && s.peer() != no_rank) s = roll_->differs(s.peer());
-    if (!s.ok()) return s.during("broadcast");
+result<std::uint64_t> team_bcast::start(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
+  if (error_.failed()) return error_;
+  if (const status s = team_.has(root, "broadcast"); s.failed()) return s;
+  call c{root, data};
+  if (team_.size() > 1 && !data.empty()) {
+    c.row = chosen_[size_class(data.size())];
+    if (!c.row || !(c.row->make ? trees_ != nullptr : multicast_ != nullptr)) {
+      if (const status s = wait(started_, deadline); s.failed()) return s;
+      roll_->enter(root, data.size()), c.entered = true;
+      auto row = prepare(root, data.size(), deadline);
+      if (!row) return fail(row.error()), error_;
+      c.row = *row;
+    }
   }
-  return {};
+  calls_.push_back(c);
+  return operation_sequence::start();
 }
 
 status team_bcast::run(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
-  if (!broken_.ok()) return broken_;
-  if (const status s = team_.has(root, "broadcast"); s.failed()) return s;
-  if (team_.size() == 1) return {};
-  roll_->enter(root, data.size());
-  if (data.empty()) return {};
-  auto a = prepare(root, data.size(), deadline);
-  status s = a ? status{} : a.error();
-  if (s.ok()) s = (*a)->make ? by_puts(**a, root, data, deadline) : multicast_->run(root, data, deadline);
-  if (!s.ok()) {
-    broken_ = s;
-    team_.fail_if_lost(s);
+  auto number = start(root, data, deadline);
+  if (!number) return number.error().during("broadcast");
+  const status s = wait(*number, deadline);
+  if (s.code() == errc::timed_out && error_.ok()) {  // the caller's memory is the caller's again
+    if (multicast_ && !by_) multicast_->cancel(s);
+    fail(s);
   }
-  return s;
+  return s.failed() ? s.during("broadcast") : s;
+}
+
+void team_bcast::begin(std::uint64_t) noexcept {
+  now_ = calls_.front();
+  calls_.erase(calls_.begin());
+  by_ = nullptr, at_ = 0, trouble_ = {};
+  if (team_.size() > 1 && !now_.entered) roll_->enter(now_.root, now_.data.size());
+  if (!now_.row) return;
+  if (!now_.row->make) return multicast_->begin(now_.root, now_.data);
+  try {
+    auto found = bind(*now_.row, now_.root);
+    if (found) by_ = *found, begin_part();
+    else trouble_ = found.error();
+  } catch (const std::bad_alloc&) {
+    trouble_ = {errc::no_resource, "no memory for the schedule of a broadcast"};
+  }
+}
+
+// Words are runs << 16 | digest. A parent that reads its child's word, and a child that reads the word of the first piece,
+// find the other's digest there, or a later run's: then the other has left this one, having found the digests the same.
+void team_bcast::begin_part() noexcept {
+  const auto part = now_.data.subspan(at_, std::min<std::size_t>(now_.row->blocks * facts_.piece, now_.data.size() - at_));
+  const std::uint64_t digest = broadcast_wire::digest_of(roll_->calls(), now_.root, now_.data.size());
+  by_->used = ++runs_;
+  by_->position->begin(runs_ << digest_bits | digest, digest_mask, {part.size(), facts_.piece}, part.data());
+  at_ += part.size();
+}
+
+bool team_bcast::go_on(std::uint32_t looks, status& error) noexcept {
+  if (trouble_.failed()) return error = trouble_, true;
+  if (!by_) return !now_.row || multicast_->advance(error);
+  while (by_->position->advance(looks)) {
+    error = by_->position->outcome();
+    if (error.failed() || at_ == now_.data.size()) return true;
+    begin_part();
+  }
+  return false;
+}
+
+status team_bcast::look() noexcept {
+  if (!by_) return multicast_->look();
+  const rank_t from = by_->position->waiting_for("").from;
+  const status s = team_.look(from);
+  return s.ok() ? roll_->doubt({&from, 1}) : s;
+}
+
+wait_note team_bcast::waiting_for() const noexcept {
+  if (!by_) return multicast_ ? multicast_->waiting_for() : wait_note{"broadcast", no_rank, 0, 0};
+  return {now_.row->name.data(), team_.index() == now_.root ? no_rank : team_.rank_of(now_.root), runs_ - 1, runs_};
+}
+
+status team_bcast::explained(const status& error) {
+  if (!by_) return multicast_ ? multicast_->explained(error) : error;
+  if (error.code() == errc::timed_out) return roll_->late(error);
+  return error.code() == errc::protocol && error.peer() != no_rank ? roll_->differs(error.peer()) : error;
 }
 
 }  // namespace tutti

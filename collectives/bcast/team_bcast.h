@@ -9,14 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "collectives/pick.h"
-#include "core/engine/executor.h"
 #include "collectives/bcast/reliable_broadcast.h"
+#include "collectives/pick.h"
+#include "collectives/sequence.h"
+#include "core/engine/executor.h"
 #include "core/job/window.h"
 
 namespace tutti {
 
-class team_bcast {
+class team_bcast final : public operation_sequence {
  public:
   // Collective over the team, which must outlive it; blocks. `wanted` as TUTTI_BCAST, empty: chosen; alike in all members.
   // `multicast` false: never by multicast, though the transport has it. Errors: invalid (no such algorithm), unsupported
@@ -30,6 +31,10 @@ class team_bcast {
   // Cost: allocates where it does for the first time what an algorithm needs, at the first broadcast of a class of sizes, and for
   // the trees a schedule where root and algorithm are none of the last few.
   status run(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
+  // The same in two halves: the request, to be tested and waited for (sequence.h); `data` is the engine's until it is complete.
+  // Blocks only where an algorithm is chosen for the first time, to make what it needs: for the other members' call, and for
+  // the broadcasts before it; `deadline` is for that.
+  result<std::uint64_t> start(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
 
   const algorithm& algorithm_for(std::uint64_t bytes) const;  // what it would choose
   const reliable_broadcast* by_multicast() const noexcept { return multicast_.get(); }  // null: not used so far
@@ -43,20 +48,36 @@ class team_bcast {
     program code;
     std::unique_ptr<tutti::run> position;
   };
-  team_bcast(team& t, wanted_algorithm wanted) : team_(t), nodes_(t.nodes()) { facts_.wanted = std::move(wanted); }
+  struct call {
+    std::uint32_t root = 0;
+    std::span<std::byte> data;
+    const algorithm* row = nullptr;  // null: moves nothing
+    bool entered = false;            // in the roll
+  };
+  team_bcast(team& t, wanted_algorithm wanted) : operation_sequence(t, 1), nodes_(t.nodes()) { facts_.wanted = std::move(wanted); }
+  void begin(std::uint64_t number) noexcept override;
+  bool go_on(std::uint32_t looks, status& error) noexcept override;
+  status look() noexcept override;
+  wait_note waiting_for() const noexcept override;
+  void tell(const status& error) noexcept override { team_.fail_if_lost(error); }
+  status explained(const status& error) override;
+  void begin_part() noexcept;
+
   choice_inputs inputs(std::uint64_t bytes) const;
   result<const algorithm*> prepare(std::uint32_t root, std::uint64_t bytes, time_point deadline);
   status agree(std::uint32_t root, std::uint64_t bytes, time_point deadline);
   status prepare_trees();
   result<bound*> bind(const algorithm&, std::uint32_t root);
-  status by_puts(const algorithm&, std::uint32_t root, std::span<std::byte> data, time_point deadline);
   std::uint64_t words_bytes() const noexcept;
 
-  team& team_;
   std::vector<std::uint32_t> nodes_;
   choice_inputs facts_;    // agreed; but for `bytes`
   std::array<const algorithm*, size_classes> chosen_{};
-  status broken_;
+  std::vector<call> calls_;          // those not begun, in order; the present one is `now_`
+  call now_;
+  bound* by_ = nullptr;              // the present one by a tree; null: by multicast, or nothing
+  std::size_t at_ = 0;               // bytes of it that earlier runs moved
+  status trouble_;                   // with its beginning
   std::unique_ptr<broadcast_roll> roll_;
   std::unique_ptr<reliable_broadcast> multicast_;
   std::unique_ptr<window> trees_;    // their words, then staging memory

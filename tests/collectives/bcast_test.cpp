@@ -177,6 +177,43 @@ BOOST_AUTO_TEST_CASE(roots_that_differ_are_named) {
   }
 }
 
+// Several under way, of all sizes and from all roots, between barriers that are under way as well.
+BOOST_AUTO_TEST_CASE(many_at_once_in_the_order_of_the_calls) {
+  for (const char* name : {"binomial", "chain", "multicast", ""})
+    for (const std::uint32_t n : {1u, 2u, 5u, 8u}) {
+      const auto report = try_ranks_simulated(sim_parameters({"sim:wild"}, n, n), [&](rank_env& env) {
+        auto j = open_job(env);
+        auto team = take(communicator::world(*j, {.bcast = name}), "world");
+        constexpr std::size_t sizes[] = {8, 0, 100'000, 1, 3 * bcast_pieces * bcast_most_piece / 2, 70'000, 8};
+        for (std::uint64_t round = 0; round < 3; ++round) {
+          std::vector<std::vector<std::byte>> data;
+          std::vector<std::uint64_t> broadcasts, barriers;
+          for (std::size_t k = 0; k < std::size(sizes); ++k) {
+            const auto root = static_cast<std::uint32_t>((k + round) % env.size);
+            auto& d = data.emplace_back(sizes[k]);
+            for (std::size_t i = 0; i < d.size(); ++i) d[i] = env.rank == root ? pattern(round * 100 + k, root, i) : std::byte{0xee};
+            if (env.random() % 3 == 0) env.pause(std::chrono::microseconds(env.random() % 50));
+            broadcasts.push_back(take(team->start_broadcast(root, d), "start"));
+            barriers.push_back(team->barrier().start());
+          }
+          // Waited for in an order of its own by each rank.
+          for (std::size_t k = 0; k < std::size(sizes); ++k) {
+            const std::size_t i = env.rank % 2 ? k : std::size(sizes) - 1 - k;
+            require(team->broadcaster()->wait(broadcasts[i]), "broadcast");
+            require(team->barrier().wait(barriers[i]), "barrier");
+            for (std::size_t later = 0; later <= i; ++later) require(team->broadcaster()->test(broadcasts[later]), "in order");
+          }
+          for (std::size_t k = 0; k < std::size(sizes); ++k)
+            for (std::size_t i = 0; i < sizes[k]; ++i)
+              require(data[k][i] == pattern(round * 100 + k, static_cast<std::uint32_t>((k + round) % env.size), i), "what came");
+        }
+        require(team->finish(), "all");
+        require(team->group().settle(), "leaving");
+      }, {.timeout = std::chrono::seconds(60) * time_scale, .seed = n});
+      BOOST_TEST(report.passed(), name << ", " << n << " ranks: " << report.text());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_deadline_names_the_bytes) {
   for (const char* name : {"binomial", "chain", "multicast"})
     for (const bool later : {false, true}) {
