@@ -43,21 +43,20 @@ unsigned message_transport::progress() noexcept {
 }
 
 // An odd doze word asks peers that store into my memory for a bell; the link's own arming covers all that comes as messages.
-bool message_transport::arm(wake_by by) noexcept {
-  if (armed_) {
-    if (by == wake_by::fd && !std::exchange(armed_fd_, true)) set_alarm(patience());
-    return true;
-  }
+bool message_transport::arm_all() noexcept {
+  if (armed_) return true;
   if (!to_open_.empty() || !to_close_.empty() || !suspects_.empty() || (ip_ && !ip_->arm())) return false;
   const std::atomic_ref<std::uint64_t> doze{*doze_};
   doze.fetch_add(1);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // against ring()
-  if (!link_->arm()) {
-    doze.fetch_add(1);
-    return false;
-  }
-  armed_ = true, armed_fd_ = by == wake_by::fd;
-  if (armed_fd_) set_alarm(patience());
+  armed_ = link_->arm();
+  if (!armed_) doze.fetch_add(1);
+  return armed_;
+}
+
+bool message_transport::arm_fd() noexcept {
+  if (!arm_all()) return false;
+  if (!std::exchange(armed_fd_, true)) set_alarm(patience());
   return true;
 }
 
@@ -88,7 +87,7 @@ void message_transport::disarm() noexcept {
   std::atomic_ref<std::uint64_t>{*doze_}.fetch_add(1);
 }
 
-void message_transport::sleep(time_point deadline) noexcept {
+void message_transport::sleep(armed, time_point deadline) noexcept {
   using std::chrono::nanoseconds;
   if (armed_) {
     const nanoseconds left = std::clamp<nanoseconds>(deadline - now(), 0ns, patience());

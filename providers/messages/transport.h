@@ -208,8 +208,9 @@ class message_transport final : public transport {
   bool flush(rank_t, completion*) noexcept override;
   unsigned progress() noexcept override;
 
-  bool arm(wake_by) noexcept override;
-  void sleep(time_point) noexcept override;
+  armed arm() noexcept override { return armed_if(arm_all()); }
+  void sleep(armed, time_point) noexcept override;
+  bool arm_fd() noexcept override;
   int wait_fd() noexcept override { return poll_fd_; }
   void disarm() noexcept override;
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
@@ -329,6 +330,7 @@ class message_transport final : public transport {
   // progress.cpp
   std::chrono::nanoseconds patience() const noexcept;
   void end_sleep() noexcept;                   // of this rank, which is armed
+  bool arm_all() noexcept;
   void set_alarm(std::chrono::nanoseconds in) noexcept;
 
   std::unique_ptr<link> link_;

@@ -196,8 +196,9 @@ class verbs_transport final : public transport {
   bool flush(rank_t, completion*) noexcept override;
   unsigned progress() noexcept override;
 
-  bool arm(wake_by) noexcept override;
-  void sleep(time_point) noexcept override;
+  armed arm() noexcept override { return armed_if(arm_all()); }
+  void sleep(armed, time_point) noexcept override;
+  bool arm_fd() noexcept override;
   int wait_fd() noexcept override { return poll_fd_; }
   void disarm() noexcept override;
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
@@ -299,6 +300,7 @@ class verbs_transport final : public transport {
 
   // sleep.cpp
   std::chrono::nanoseconds patience() noexcept;
+  bool arm_all() noexcept;
   void set_alarm(std::chrono::nanoseconds) noexcept;
   void announce() noexcept;
 

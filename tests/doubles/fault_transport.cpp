@@ -93,8 +93,8 @@ unsigned fault_transport::progress() noexcept {
   return 0;
 }
 
-bool fault_transport::arm(wake_by how) noexcept {
-  return !(multicast_ && multicast_->holds_any()) && inner().arm(how);
-}
+armed fault_transport::arm() noexcept { return multicast_ && multicast_->holds_any() ? armed_if(false) : inner().arm(); }
+
+bool fault_transport::arm_fd() noexcept { return !(multicast_ && multicast_->holds_any()) && inner().arm_fd(); }
 
 }  // namespace tutti

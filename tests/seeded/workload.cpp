@@ -127,13 +127,13 @@ void rank_program::pause_within_wait(unsigned turn, bool by_fd, const completion
   if (turn < 4 || done.idle()) return;
   const time_point until = net_->now() + draw_.time(20ms);
   if (by_fd) {
-    if (!net_->arm(transport::wake_by::fd)) return;
+    if (!net_->arm_fd()) return;
     if (done.idle()) return net_->disarm();
     pollfd p{net_->wait_fd(), POLLIN, 0};
     ::poll(&p, 1, static_cast<int>(draw_.below(100)));
     net_->disarm();
-  } else if (net_->arm(transport::wake_by::sleep)) {
-    done.idle() ? net_->disarm() : net_->sleep(until);
+  } else if (armed open = net_->arm()) {
+    done.idle() ? net_->disarm() : net_->sleep(std::move(open), until);
   }
 }
 

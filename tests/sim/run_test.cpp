@@ -97,8 +97,7 @@ BOOST_AUTO_TEST_CASE(a_sleep_ends_at_its_deadline) {
   BOOST_TEST(w.run([&](rank_t) {
     using namespace std::chrono_literals;
     const time_point start = w.net(0).now();
-    w.net(0).arm(transport::wake_by::sleep);
-    w.net(0).sleep(start + 24h);
+    w.net(0).sleep(w.net(0).arm(), start + 24h);
     BOOST_TEST((w.net(0).now() - start == 24h));
   }).ok());
 }

@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(rings_for_a_rank_that_computes_do_not_run_dry) {
   party p(names(2));
   p.meet();
   BOOST_TEST(p.until([&] {  // it sleeps, until its peer has confirmed that it rings
-    if (p[1].arm(transport::wake_by::sleep)) p[1].sleep(p[1].now());
+    p[1].sleep(p[1].arm(), p[1].now());
     p[0].progress();
     completion done;
     return p.run(0, signal(p.at(0, 1), 1)).ok() && fake::executed("fake0", "fake1").back().opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -190,13 +190,13 @@ BOOST_AUTO_TEST_CASE(what_an_adapter_can_no_longer_do_ends_waits) {
     party p(names(3));
     p.meet();
     for (int i = 0; i < 20; ++i) {  // its peers know that it sleeps, so that nothing is posted from here on
-      if (p[0].arm(transport::wake_by::sleep)) p[0].disarm();
+      if (p[0].arm()) p[0].disarm();
       p.drive();
     }
     fake::raise("fake0", r.event);
     const auto begin = p[0].now();
     while (p[0].health(1).ok() && p[0].now() - begin < 10s) {
-      if (p[0].arm(transport::wake_by::sleep)) p[0].sleep(begin + 10s);
+      p[0].sleep(p[0].arm(), begin + 10s);
       p[0].progress();
     }
     BOOST_TEST((p[0].now() - begin < 5s));

@@ -79,7 +79,7 @@ bool virtual_job::step(rank_t r, const script& s) {
   member& m = members_[r];
   transport& net = world_.net(r);
   if (net.now() < m.busy_until) {  // a computing rank drives nothing
-    net.sleep(m.busy_until);
+    world_.call_again(r, m.busy_until);
     return false;
   }
   m.home->progress();
@@ -103,7 +103,7 @@ bool virtual_job::step(rank_t r, const script& s) {
       const double us = s.compute(r, m.done + 1);
       m.busy_until = net.now() + std::chrono::nanoseconds(static_cast<std::int64_t>(us * 1000));
       if (us > 0) {
-        net.sleep(m.busy_until);
+        world_.call_again(r, m.busy_until);
         return false;
       }
     }
@@ -125,7 +125,7 @@ bool virtual_job::waits(rank_t r) {
     m.home->progress();
     if (m.barrier->test(m.request)) return false;
   }
-  net.sleep(std::min(m.home->take_timer(), m.look_at));
+  world_.call_again(r, std::min(m.home->take_timer(), m.look_at));
   return true;
 }
 
@@ -137,7 +137,7 @@ bool virtual_job::linger(rank_t r) {
   if (!m.barrier->mcast() || m.barrier->outcome().failed()) return false;
   for (rank_t q = 0; q < size(); ++q) {
     if (members_[q].ended || !world_.alive(q)) continue;
-    world_.net(r).sleep(world_.clock(r) + linger_for);
+    world_.call_again(r, world_.clock(r) + linger_for);
     return true;
   }
   return false;
