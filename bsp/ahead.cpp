@@ -16,9 +16,9 @@
 // of superstep s. But a store wakes nobody, so who has not asked, and does not read that it is so, does not wait: the call
 // is packed.
 //
-// Why all is over at the end of the superstep. Puts: the info word is a signal that is not visible before anything that
+// Why all is over at the end of the superstep. Puts: the metadata word is a signal that is not visible before anything that
 // was taken earlier for that process (clause 5), and is awaited from whoever put ahead also where flags go another way
-// than by words. Gets: they are over before the info words leave, and nobody leaves the sync, and changes what they read,
+// than by words. Gets: they are over before the metadata words leave, and nobody leaves the sync, and changes what they read,
 // without those.
 #include <algorithm>
 #include <atomic>
@@ -129,7 +129,7 @@ bool engine::offer_ahead(std::uint32_t pid) noexcept {
   return true;
 }
 
-// Before the info words: all that went ahead is taken, and gets are over.
+// Before the metadata words: all that went ahead is taken, and gets are over.
 status engine::finish_ahead() {
   auto over = [&] {
     bool all = offer_ends();
@@ -160,7 +160,7 @@ void engine::tell_end() {
   if (!ends_asked_) return;
   for (std::uint32_t k = 1, i = me_ + 1; k < size_; ++k, ++i) {
     if (i == size_) i = 0;
-    if (flags_of(peers_[i].info) & asks_end)
+    if (flags_of(peers_[i].metadata) & asks_end)
       ends_.push_back(signal_op({peers_[i].rank, board_->segment(), layout_.end(me_)}, epoch_));
   }
   for (int turn = 0; !offer_ends() && turn < most_turns; ++turn) job_.net().progress();

@@ -1,4 +1,4 @@
-// The board: memory of every process that the others write into or read, laid out alike in all. It holds the info
+// The board: memory of every process that the others write into or read, laid out alike in all. It holds the metadata
 // words, the introductions of new channels, direct gets, and the first chunk that this process packs for each of the others, which
 // most supersteps never go beyond.
 //
@@ -21,7 +21,7 @@ struct board_layout {
   std::uint32_t processes;
   std::uint64_t all_room = std::uint64_t{5} << 18;  // bytes for chunks beyond the first, of all boards together
 
-  // Of the first chunk: of one that goes with the info word; and of one that is read in place, where a second chunk costs
+  // Of the first chunk: of one that goes with the metadata word; and of one that is read in place, where a second chunk costs
   // 130 ns, and memory for the first nothing as long as there are few processes.
   std::uint32_t eager_bytes() const noexcept { return processes <= 128 ? 4096 : 1024; }
   std::uint32_t chunk_bytes() const noexcept { return processes <= 8 ? 16384 : eager_bytes(); }
@@ -31,7 +31,7 @@ struct board_layout {
   static constexpr std::uint64_t finished() noexcept { return 0; }  // its owner: supersteps that it has finished
   static constexpr std::uint64_t requests() noexcept { return 8; }  // anybody: direct gets that it is asked for
   static constexpr std::uint64_t landed() noexcept { return 16; }   // who is asked: pieces of its own that have come
-  std::uint64_t info(unsigned half, std::uint32_t from) const noexcept { return 64 + half * words() + 8ull * from; }
+  std::uint64_t metadata(unsigned half, std::uint32_t from) const noexcept { return 64 + half * words() + 8ull * from; }
   std::uint64_t answer(std::uint32_t from) const noexcept { return 64 + 2 * words() + 8ull * from; }
   std::uint64_t end(std::uint32_t from) const noexcept { return 64 + 3 * words() + 8ull * from; }  // its finished()
   std::uint64_t directory(std::uint32_t region) const noexcept {  // its owner, read in place
@@ -57,7 +57,7 @@ struct board_layout {
   std::uint64_t room() const noexcept { return round_up(answer_out() + piece_bytes, 4096); }
   std::uint64_t bytes() const noexcept { return room() + room_bytes(); }
 
-  // The second board: chunks that come with an info word.
+  // The second board: chunks that come with a metadata word.
   std::uint64_t eager(unsigned half, std::uint32_t from) const noexcept {
     return (half * std::uint64_t{processes} + from) * eager_bytes();
   }

@@ -68,7 +68,7 @@ bool engine::extend(const char* call, chain& c, stage s, bool in_place, std::uin
     const std::uint64_t least = std::clamp(round_up(c.chunk_bytes() / 2, 64), bytes, in_place_chunk);
     bytes = std::clamp(round_up(wanted + sizeof(chunk_head), 64), least, most_chunk);
   } else if (c.empty() && s == stage::requests) {
-    bytes = layout_.eager_bytes();  // goes with the info word
+    bytes = layout_.eager_bytes();  // goes with the metadata word
   }
   if (status e = c.extend(*arena_, half(), bytes, s); !e.ok()) return fail(e.during(call));
   return true;

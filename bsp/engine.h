@@ -10,7 +10,7 @@
 //   superstep.cpp the protocol of bsp_sync         exchange.cpp  chunks between two processes, and gets
 //   ahead.cpp     hp calls that go at the call     bulk.cpp      large puts: pulled or pushed
 //   direct_get    gets that do not wait for the sync
-//   info_exchange how all learn what is to come    way_forecast  by which way next time
+//   metadata_exchange how all learn what is to come    way_forecast  by which way next time
 //   scheme        which of all that is used
 //   placer        puts into their places           messages      the queue of bsp_send
 //   ledger        what supersteps cost             checker       what a program does wrong and BSPlib does not see
@@ -29,7 +29,7 @@
 #include "bsp/chain.h"
 #include "bsp/checker.h"
 #include "bsp/direct_get.h"
-#include "bsp/info_exchange.h"
+#include "bsp/metadata_exchange.h"
 #include "bsp/ledger.h"
 #include "bsp/messages.h"
 #include "bsp/placer.h"
@@ -61,7 +61,7 @@ class engine final : private record_sink {
 
   std::uint32_t pid() const noexcept { return me_; }
   std::uint32_t nprocs() const noexcept { return size_; }
-  info_way infos() const noexcept { return info_way_; }  // chosen at open
+  metadata_way way() const noexcept { return way_; }  // chosen at open
   // How many supersteps went by words alone though another way was chosen at open, since words went to most anyway.
   std::uint64_t by_words_instead() const noexcept { return by_words_instead_; }
   std::uint64_t supersteps() const noexcept { return epoch_ - 1; }  // finished
@@ -200,8 +200,8 @@ class engine final : private record_sink {
     std::unique_ptr<messaging::channel> line;
     bool mailed = false;
     // in this superstep
-    std::uint64_t info = 0;
-    std::uint8_t outgoing = 0;             // flags of my info to it
+    std::uint64_t metadata = 0;
+    std::uint8_t outgoing = 0;             // flags of my metadata to it
     location eager = 0;                    // the chunk that goes with it
     stage sending = stage::done, receiving = stage::done;
     location next = 0, next_data = 0;      // to send through the channel: of this stage; of the stage of data
@@ -217,7 +217,7 @@ class engine final : private record_sink {
     std::uint64_t answers_taken = 0;
     location answers_next = 0;
     bool served = false;                   // its requests, all of them
-    bool eager_waits = false;              // the chunk that came with its info was not taken
+    bool eager_waits = false;              // the chunk that came with its metadata was not taken
     bool checked = false;                  // its registrations and tag size against mine
     std::uint32_t calls = 0;               // of bsp_push_reg and bsp_pop_reg, that it made
     unfinished open;
@@ -249,7 +249,7 @@ class engine final : private record_sink {
 
   // open.cpp
   status meet();
-  status choose_infos();
+  status choose_way();
 
   // engine.cpp
   bool put_slowly(call_kind, std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
@@ -284,8 +284,8 @@ class engine final : private record_sink {
   status announce_by_words();
   status announce_by_bytes();
   bool wants_word(std::uint32_t pid) const noexcept;
-  void add_info(std::uint32_t pid);
-  bool offer_infos() noexcept;
+  void add_word(std::uint32_t pid);
+  bool offer_words() noexcept;
   status agree(bool leaving);
   status place_in_place(std::uint32_t from);
   const chunk_head* chunk_at(std::uint32_t pid, location, status&);
@@ -342,9 +342,9 @@ class engine final : private record_sink {
   std::unique_ptr<arena> arena_;
   std::unique_ptr<lane[]> lanes_;
   std::unique_ptr<peer[]> peers_;
-  info_way info_way_ = info_way::direct;
+  metadata_way way_ = metadata_way::direct;
   bool all_in_place_ = true;               // nobody needs a channel
-  std::unique_ptr<info_exchange> infos_by_;  // null: always by a word from each to each
+  std::unique_ptr<metadata_exchange> metadata_by_;  // null: always by a word from each to each
   bool by_words_ = true;                   // this superstep: by words alone
   std::uint32_t words_pay_from_ = 0;       // words besides, from which on words alone are cheaper; 0: always
   bool objected_ = false;                  // to words alone: this process, then anybody
@@ -377,9 +377,9 @@ class engine final : private record_sink {
   placer placer_;
   std::uint64_t epoch_ = 1;                // of the superstep under way
   std::uint64_t sent_tag_ = 0, received_tag_ = 0, next_tag_ = 0;
-  std::vector<rma_op> infos_;              // to offer
+  std::vector<rma_op> words_;              // to offer
   std::size_t offered_ = 0;
-  std::uint32_t arrived_ = 0;              // infos of this superstep, in the order in which they are looked at
+  std::uint32_t arrived_ = 0;              // metadata of this superstep, in the order in which they are looked at
   bool moved_ = false;                     // something went on in this turn of the exchange
   std::uint32_t mid_put_ = no_process;     // whose put was written in part only: nobody else's turn
   std::uint32_t unplaced_ = 0;             // peers whose puts have not all come

@@ -1,4 +1,4 @@
-// What follows the info words when there is more than chunks to be read in place: gets, and chunks that travel.
+// What follows the metadata words when there is more than chunks to be read in place: gets, and chunks that travel.
 //
 // Each process sends another, in this order: its get requests, the answers to the other's, its puts and messages, the
 // data of large puts that it pushes (bulk.cpp), its large hp puts. It takes them in the same order, but holds answers back
@@ -32,7 +32,7 @@ status engine::exchange() {
   unserved_ = unanswered_ = unplaced_ = 0;
   for (std::uint32_t i = 0; i < size_; ++i) {
     peer& p = peers_[i];
-    const std::uint8_t flags = flags_of(p.info);
+    const std::uint8_t flags = flags_of(p.metadata);
     p.sending = p.receiving = stage::requests;
     p.served = (flags & has_requests) == 0;
     p.eager_waits = (flags & is_eager) != 0;
@@ -139,7 +139,7 @@ bool engine::send_direct(std::uint32_t pid) noexcept {
 
 status engine::receive_from(std::uint32_t pid) {
   peer& p = peers_[pid];
-  const std::uint8_t flags = flags_of(p.info);
+  const std::uint8_t flags = flags_of(p.metadata);
   for (;;) {
     const bool due = p.receiving == stage::requests  ? !p.served
                      : p.receiving == stage::answers ? p.asked != 0
@@ -215,7 +215,7 @@ status engine::take_from(std::uint32_t pid, bool& complete) {
   status s;
   while (s.ok() && !complete) {
     std::span<const std::byte> chunk;
-    // What came with the info word was packed before there were answers, and may be of the stage after them.
+    // What came with the metadata word was packed before there were answers, and may be of the stage after them.
     const bool eager = p.eager_waits && p.receiving != stage::answers;
     if (eager) {
       const std::byte* const at = second_->base() + layout_.eager(half(), pid);

@@ -82,48 +82,48 @@ status engine::meet() {
   });
   arena_->adopt(board_->region(), {base_, layout_.bytes()}, layout_.room(), layout_.room_bytes());
   if (size_ > 1) direct_gets_ = std::make_unique<direct_gets>(team_, *board_, layout_, areas_, epoch_);
-  infos_.reserve(size_);
-  if (status s = choose_infos(); !s.ok()) return s;
+  words_.reserve(size_);
+  if (status s = choose_way(); !s.ok()) return s;
   begin_superstep();
   return {};
 }
 
 // Process 0 chooses for all, by its fabric's costs. What cannot be had after all is left out by all alike, unless it was
 // asked for by name. From how much traffic on words alone are cheaper each says for itself; schemes that name a way keep it.
-status engine::choose_infos() {
+status engine::choose_way() {
   transport& net = job_.net();
   const multicast* const mc = net.mcast();
   bool loads = true;
   for (std::uint32_t i = 0; i < size_; ++i) loads = loads && peers_[i].board;
   const double multicast_us = mc ? mc->query().latency_us : 0;
-  switch (scheme_.infos) {
-    case info_choice::chosen:
+  switch (scheme_.metadata) {
+    case metadata_choice::chosen:
       // A process that loses the release would wait for process 0's next call, which may compute for long.
-      info_way_ = choose_info_way(size_, net.caps().cost, loads, net.caps().target_must_progress ? 0 : multicast_us);
+      way_ = choose_metadata_way(size_, net.caps().cost, loads, net.caps().target_must_progress ? 0 : multicast_us);
       break;
-    case info_choice::direct: info_way_ = info_way::direct; break;
-    case info_choice::dissemination: info_way_ = info_way::dissemination; break;
-    case info_choice::multicast: info_way_ = info_way::multicast; break;
+    case metadata_choice::direct: way_ = metadata_way::direct; break;
+    case metadata_choice::dissemination: way_ = metadata_way::dissemination; break;
+    case metadata_choice::multicast: way_ = metadata_way::multicast; break;
   }
-  auto all = team_.exchange_values(info_way_);
+  auto all = team_.exchange_values(way_);
   if (!all) return all.error();
-  info_way_ = (*all)[0];
-  if (info_way_ == info_way::multicast && size_ > 1) {
+  way_ = (*all)[0];
+  if (way_ == metadata_way::multicast && size_ > 1) {
     auto made = make_multicast(team_);
-    if (made) infos_by_ = std::move(*made);
-    else if (scheme_.infos == info_choice::multicast) return made.error().during("TUTTI_BSP=M");
-    else info_way_ = info_way::dissemination;
+    if (made) metadata_by_ = std::move(*made);
+    else if (scheme_.metadata == metadata_choice::multicast) return made.error().during("TUTTI_BSP=M");
+    else way_ = metadata_way::dissemination;
   }
-  if (info_way_ == info_way::dissemination && size_ > 1) {
+  if (way_ == metadata_way::dissemination && size_ > 1) {
     auto made = make_dissemination(team_);
     if (!made) return made.error();
-    infos_by_ = std::move(*made);
+    metadata_by_ = std::move(*made);
   }
-  if (infos_by_) {
+  if (metadata_by_) {
     by_words_ = false;
-    words_pay_from_ = scheme_.infos != info_choice::chosen
+    words_pay_from_ = scheme_.metadata != metadata_choice::chosen
                           ? size_
-                          : words_pay_from(info_way_, size_, net.caps().cost, loads, multicast_us);
+                          : words_pay_from(way_, size_, net.caps().cost, loads, multicast_us);
   }
   flags_out_.resize(size_), flags_in_.resize(size_);
   return {};

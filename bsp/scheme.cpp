@@ -9,16 +9,16 @@ namespace {
 
 // In the order of `scheme`.
 constexpr scheme_row table[] = {
-    {scheme::automatic, "auto", true, true, true, true, true, 0, true, info_choice::chosen, "everything, where it is cheapest"},
-    {scheme::baseline, "B", false, false, false, false, false, never, true, info_choice::direct, "baseline (3.1)"},
-    {scheme::compressed, "H", true, false, false, false, false, never, true, info_choice::direct, "B with short headers (3.2)"},
-    {scheme::dissemination, "D", false, false, false, false, false, never, true, info_choice::dissemination,
-     "B with infos by dissemination"},
-    {scheme::multicast, "M", false, false, false, false, false, never, true, info_choice::multicast,
-     "B with infos by multicast (3.2)"},
-    {scheme::rdma, "R", false, false, false, false, false, 1, true, info_choice::direct,
+    {scheme::automatic, "auto", true, true, true, true, true, 0, true, metadata_choice::chosen, "everything, where it is cheapest"},
+    {scheme::baseline, "B", false, false, false, false, false, never, true, metadata_choice::direct, "baseline (3.1)"},
+    {scheme::compressed, "H", true, false, false, false, false, never, true, metadata_choice::direct, "B with short headers (3.2)"},
+    {scheme::dissemination, "D", false, false, false, false, false, never, true, metadata_choice::dissemination,
+     "B with metadata by dissemination"},
+    {scheme::multicast, "M", false, false, false, false, false, never, true, metadata_choice::multicast,
+     "B with metadata by multicast (3.2)"},
+    {scheme::rdma, "R", false, false, false, false, false, 1, true, metadata_choice::direct,
      "B with data read by the target (3.2)"},
-    {scheme::single_reads, "N", false, false, false, false, false, 1, false, info_choice::direct,
+    {scheme::single_reads, "N", false, false, false, false, false, 1, false, metadata_choice::direct,
      "R without scatter lists (4.1, no-scatter)"},
 };
 static_assert([] {

@@ -1,6 +1,6 @@
 // The protocol of bsp_sync.
 //
-// A process that enters the sync of superstep s sets its info word at every other one, and waits until everybody's has
+// A process that enters the sync of superstep s sets its metadata word at every other one, and waits until everybody's has
 // come. That is a barrier already, and where nobody has anything for anybody the sync is over: an empty superstep costs
 // one barrier. Else everyone is in the sync now and no program runs, so memory that programs share may be read and
 // written in this order, for each process by itself:
@@ -11,27 +11,27 @@
 // No process leaves before its own part is done; nobody waits for the parts of others. What it needs of them, chunks
 // and answers, is there before its part is done, or it would not be.
 //
-// Why two info words for each pair suffice, used in turn, and two halves of everything that is packed. Process p sets
+// Why two metadata words for each pair suffice, used in turn, and two halves of everything that is packed. Process p sets
 // the word of s + 2 at q, in the place of that of s, when it enters the sync of s + 2. It has then left the sync of
 // s + 1, for which it had q's word of s + 1, which q set after it had left the sync of s: q has read the word of s and
 // will not look for it again. So a word never overtakes one that is awaited, and q looks for exactly its own superstep.
 // The same argument covers the chunks of s, which p packs over when superstep s + 2 begins: by then q has left the sync
 // of s, in which it read them. Even a message that q reads in place during superstep s + 1, out of the chunk that p
 // packed in s, stays whole: q forgets its messages as it enters the sync of s + 1, before it sets the word that p waits
-// for. A chunk that comes with the info word overwrites that of s - 2 and is covered likewise.
+// for. A chunk that comes with the metadata word overwrites that of s - 2 and is covered likewise.
 //
-// How the infos of a superstep go. By words alone, as above; or by an info_exchange, which is chosen at open where it is
+// How the metadata of a superstep goes. By words alone, as above; or by a metadata_exchange, which is chosen at open where it is
 // the cheaper barrier, and besides by words to those for whom something comes with it. A superstep in which most have
 // something for most is then dearer than by words alone. Traffic is known only when it is there, and all must go the same
-// way: so the supersteps before decide. With its infos each process says whether words alone would have been dearer for
+// way: so the supersteps before decide. With its metadata each process says whether words alone would have been dearer for
 // what it had, and everyone learns in the same sync whether anybody said so. If from that it is likely that nobody will
 // object to the next superstep, all go by words then (way_forecast.h). A wrong guess costs a barrier that is not the
 // cheapest.
 //
 // Every way is a barrier: who leaves knows that all have entered. The arguments above need no more of the superstep
 // between s and s + 2, so each may go its own way. Words of s may stay where none is set in s + 2, and the halves of an
-// info_exchange where s + 2 goes by words: what is found later names its superstep, which is not the one awaited. And
-// nothing of an info_exchange is under way when a superstep goes by words, since a sync by it ends with its own operations.
+// metadata_exchange where s + 2 goes by words: what is found later names its superstep, which is not the one awaited. And
+// nothing of a metadata_exchange is under way when a superstep goes by words, since a sync by it ends with its own operations.
 #include <algorithm>
 #include <string>
 
@@ -67,7 +67,7 @@ bool engine::leave() {
 
 bool engine::finish(bool leaving, const void* site) {
   queue_.clear();
-  if (ledger_) ledger_->enter(site, by_words_ ? info_way::direct : info_way_);
+  if (ledger_) ledger_->enter(site, by_words_ ? metadata_way::direct : way_);
   const char* const call = leaving ? "bsp_end" : "bsp_sync";
   if (checker_)
     if (status s = checker_->judge(epoch_); !s.ok()) return fail(s.during(call));
@@ -85,12 +85,12 @@ bool engine::finish(bool leaving, const void* site) {
   if (s.ok()) {
     bool simple = all_in_place_ && !asks && !(flags & has_direct);
     for (std::uint32_t i = 0; simple && i < size_; ++i)
-      simple = !(flags_of(peers_[i].info) & (has_requests | has_direct));
+      simple = !(flags_of(peers_[i].metadata) & (has_requests | has_direct));
     if (!simple) {
       s = exchange();
     } else {
       for (std::uint32_t k = 0, i = me_; s.ok() && k < size_; ++k, i = i + 1 < size_ ? i + 1 : 0)
-        if (flags_of(peers_[i].info) & has_data) s = place_in_place(i);
+        if (flags_of(peers_[i].metadata) & has_data) s = place_in_place(i);
     }
   }
   if (s.ok() && any_ahead_) s = finish_puts_ahead();
@@ -113,7 +113,7 @@ bool engine::finish(bool leaving, const void* site) {
   return true;
 }
 
-// Completes the chains for one process and decides what goes with the info word.
+// Completes the chains for one process and decides what goes with the metadata word.
 std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   lane& l = lanes_[pid];
   peer& p = peers_[pid];
@@ -129,7 +129,7 @@ std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
   }
   l.data.seal(*arena_, stage::data);
   if (head.next || head.used.bytes > sizeof head || announces(me_, pid)) flags |= has_data;
-  if (pid == me_) p.info = make_info(epoch_, flags);
+  if (pid == me_) p.metadata = make_metadata(epoch_, flags);
   p.sending = stage::requests;
   p.next = flags & has_requests ? l.requests.first() : 0;
   p.next_data = flags & has_data ? l.data.first() : 0;
@@ -164,37 +164,37 @@ bool engine::wants_word(std::uint32_t pid) const noexcept {
 }
 
 // The word for one process, with the chunk that goes with it.
-void engine::add_info(std::uint32_t pid) {
+void engine::add_word(std::uint32_t pid) {
   const peer& p = peers_[pid];
-  const far_word word{p.rank, board_->segment(), layout_.info(half(), me_)};
-  const std::uint64_t info = make_info(epoch_, p.outgoing, objected_);
+  const far_word word{p.rank, board_->segment(), layout_.metadata(half(), me_)};
+  const std::uint64_t metadata = make_metadata(epoch_, p.outgoing, objected_);
   const not_before order = p.outgoing & went_ahead ? not_before::everything : not_before::payload;
   if (!p.eager) {
-    rma_op& op = infos_.emplace_back();  // made in place: to copy what was just written field by field stalls the processor
+    rma_op& op = words_.emplace_back();  // made in place: to copy what was just written field by field stalls the processor
     op.kind = op_kind::signal, op.order = order;
     op.rank = word.rank, op.signal = word.segment, op.signal_offset = word.offset;
-    op.operand = info;
+    op.operand = metadata;
     return;
   }
   const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(p.eager));
-  infos_.push_back(with_signal(move_op(op_kind::put, arena_->id(p.eager), offset_of(p.eager), p.rank, second_->segment(),
+  words_.push_back(with_signal(move_op(op_kind::put, arena_->id(p.eager), offset_of(p.eager), p.rank, second_->segment(),
                                        layout_.eager(half(), me_), h.used.bytes, &sending_[half()]),
-                               word.segment, word.offset, info));
-  infos_.back().order = order;
+                               word.segment, word.offset, metadata));
+  words_.back().order = order;
 }
 
-// The infos of all, and which way those of the next superstep go: not by words where a scheme names another way, to which
+// The metadata of all, and which way that of the next superstep goes: not by words where a scheme names another way, to which
 // all object always.
 status engine::announce() {
-  infos_.clear();
+  words_.clear();
   offered_ = 0;
   std::uint32_t besides = 0;
-  for (std::uint32_t i = 0; infos_by_ && i < size_; ++i) besides += i != me_ && wants_word(i);
+  for (std::uint32_t i = 0; metadata_by_ && i < size_; ++i) besides += i != me_ && wants_word(i);
   objected_ = besides < words_pay_from_;
-  by_words_instead_ += by_words_ && infos_by_;
+  by_words_instead_ += by_words_ && metadata_by_;
   const status s = by_words_ ? announce_by_words() : announce_by_bytes();
   forecast_.saw(objected_);
-  by_words_ = !infos_by_ || !forecast_.objection();
+  by_words_ = !metadata_by_ || !forecast_.objection();
   return s;
 }
 
@@ -202,24 +202,24 @@ status engine::announce() {
 status engine::announce_by_words() {
   for (std::uint32_t k = 1, i = me_ + 1; k < size_; ++k, ++i) {
     if (i == size_) i = 0;
-    add_info(i);
+    add_word(i);
   }
   arrived_ = 1;  // mine
   std::uint32_t next = me_ + 1 < size_ ? me_ + 1 : 0;
-  const std::byte* const words = base_ + layout_.info(half(), 0);
-  offer_infos();
+  const std::byte* const words = base_ + layout_.metadata(half(), 0);
+  offer_words();
   auto here = [&] {
-    if (offered_ < infos_.size() && !offer_infos()) return false;
+    if (offered_ < words_.size() && !offer_words()) return false;
     for (; arrived_ < size_; ++arrived_, next = next + 1 < size_ ? next + 1 : 0) {
-      const std::uint64_t info = load_acquire(words + 8ull * next);
-      if (epoch_of(info) != epoch_) return false;
+      const std::uint64_t metadata = load_acquire(words + 8ull * next);
+      if (epoch_of(metadata) != epoch_) return false;
       peer& p = peers_[next];
-      p.info = info;
-      if (p.board && (flags_of(info) & has_data)) {  // its head and a small put, while this process goes on
+      p.metadata = metadata;
+      if (p.board && (flags_of(metadata) & has_data)) {  // its head and a small put, while this process goes on
         const std::byte* const chunk = p.board + layout_.chunk(half(), me_);
         __builtin_prefetch(chunk), __builtin_prefetch(chunk + 64);
       }
-      objected_ = objected_ || objects_in(info);
+      objected_ = objected_ || objects_in(metadata);
     }
     return true;
   };
@@ -233,42 +233,42 @@ status engine::announce_by_words() {
 status engine::announce_by_bytes() {
   for (std::uint32_t k = 1, i = me_ + 1; k < size_; ++k, ++i) {
     if (i == size_) i = 0;
-    if (wants_word(i)) add_info(i);
+    if (wants_word(i)) add_word(i);
   }
   for (std::uint32_t i = 0; i < size_; ++i) flags_out_[i] = peers_[i].outgoing;
-  infos_by_->begin(epoch_, flags_out_, objected_);
+  metadata_by_->begin(epoch_, flags_out_, objected_);
   bool told = false;
   arrived_ = 0;
   auto here = [&] {
-    if (offered_ < infos_.size()) offer_infos();
+    if (offered_ < words_.size()) offer_words();
     if (!told) {
-      if (!infos_by_->advance(flags_in_)) return false;
+      if (!metadata_by_->advance(flags_in_)) return false;
       told = true;
-      objected_ = infos_by_->objected();
+      objected_ = metadata_by_->objected();
       for (std::uint32_t i = 0; i < size_; ++i)
-        if (i != me_) peers_[i].info = make_info(epoch_, flags_in_[i]);
+        if (i != me_) peers_[i].metadata = make_metadata(epoch_, flags_in_[i]);
     }
     for (; arrived_ < size_; ++arrived_)
-      if (arrived_ != me_ && (flags_of(peers_[arrived_].info) & (is_eager | went_ahead)) &&
-          epoch_of(load_acquire(base_ + layout_.info(half(), arrived_))) != epoch_)
+      if (arrived_ != me_ && (flags_of(peers_[arrived_].metadata) & (is_eager | went_ahead)) &&
+          epoch_of(load_acquire(base_ + layout_.metadata(half(), arrived_))) != epoch_)
         return false;
-    return offered_ == infos_.size();
+    return offered_ == words_.size();
   };
   const wait_note note{"the others", no_rank, 0, epoch_};
-  const status s = job_.wait(here, [&] { return team_.look(infos_by_->awaited()); }, note);
-  return s.ok() ? infos_by_->outcome() : s;
+  const status s = job_.wait(here, [&] { return team_.look(metadata_by_->awaited()); }, note);
+  return s.ok() ? metadata_by_->outcome() : s;
 }
 
-bool engine::offer_infos() noexcept {
-  offered_ += job_.net().submit(std::span(infos_).subspan(offered_));
-  return offered_ == infos_.size();
+bool engine::offer_words() noexcept {
+  offered_ += job_.net().submit(std::span(words_).subspan(offered_));
+  return offered_ == words_.size();
 }
 
 // Whether all ended the superstep in the same way.
 status engine::agree(bool leaving) {
   ends_asked_ = false;
   for (std::uint32_t i = 0; i < size_; ++i) {
-    const std::uint8_t flags = flags_of(peers_[i].info);
+    const std::uint8_t flags = flags_of(peers_[i].metadata);
     ends_asked_ = ends_asked_ || (flags & asks_end);
     if (((flags & is_leaving) != 0) != leaving)
       return {errc::invalid, "process " + std::to_string(i) + " called " + (leaving ? "bsp_sync" : "bsp_end") +

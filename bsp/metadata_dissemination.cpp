@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bsp/board.h"
-#include "bsp/info_exchange.h"
+#include "bsp/metadata_exchange.h"
 #include "bsp/wire.h"
 #include "core/transport/ops.h"
 #include "core/transport/wait_out.h"
@@ -23,7 +23,7 @@
 namespace tutti::bsp {
 namespace {
 
-class dissemination final : public info_exchange {
+class dissemination final : public metadata_exchange {
  public:
   explicit dissemination(team& t) : team_(t), n_(t.size()), rounds_(static_cast<std::uint32_t>(std::bit_width(n_ - 1))), held_(n_) {}
   ~dissemination() override { wait_out(team_.parent_job().net(), {&done_}); }
@@ -97,38 +97,38 @@ class dissemination final : public info_exchange {
 
 }  // namespace
 
-result<std::unique_ptr<info_exchange>> make_dissemination(team& t) {
+result<std::unique_ptr<metadata_exchange>> make_dissemination(team& t) {
   auto d = std::make_unique<dissemination>(t);
   if (status s = d->open(); !s.ok()) return s;
-  return std::unique_ptr<info_exchange>(std::move(d));
+  return std::unique_ptr<metadata_exchange>(std::move(d));
 }
 
 // Words leave one after the other; rounds come one after the other, and each costs a whole message; the root takes in n
 // messages, and a datagram goes out. Where memory is read in place a word is a store.
-double info_us(info_way way, std::uint32_t n, std::uint32_t besides, const loggp& c, bool loads,
+double metadata_us(metadata_way way, std::uint32_t n, std::uint32_t besides, const loggp& c, bool loads,
                double multicast_us) noexcept {
   const double each = std::max(c.overhead_us, c.gap_us), message = c.latency_us + 2 * c.overhead_us;
   const double word = each * (loads ? 0.25 : 1.0);
   switch (way) {
-    case info_way::direct: return (n - 1) * word + message;
-    case info_way::dissemination: return std::bit_width(n - 1) * message + besides * word;
-    case info_way::multicast: break;
+    case metadata_way::direct: return (n - 1) * word + message;
+    case metadata_way::dissemination: return std::bit_width(n - 1) * message + besides * word;
+    case metadata_way::multicast: break;
   }
   return multicast_us > 0 ? message + (n - 1) * each * 0.5 + multicast_us + besides * word : 1e300;
 }
 
-info_way choose_info_way(std::uint32_t n, const loggp& c, bool loads, double multicast_us) noexcept {
-  if (n <= 2) return info_way::direct;
-  const auto us = [&](info_way way) { return info_us(way, n, 0, c, loads, multicast_us); };
-  const double direct = us(info_way::direct), rounds = us(info_way::dissemination), root = us(info_way::multicast);
-  if (direct <= rounds && direct <= root) return info_way::direct;
-  return rounds <= root ? info_way::dissemination : info_way::multicast;
+metadata_way choose_metadata_way(std::uint32_t n, const loggp& c, bool loads, double multicast_us) noexcept {
+  if (n <= 2) return metadata_way::direct;
+  const auto us = [&](metadata_way way) { return metadata_us(way, n, 0, c, loads, multicast_us); };
+  const double direct = us(metadata_way::direct), rounds = us(metadata_way::dissemination), root = us(metadata_way::multicast);
+  if (direct <= rounds && direct <= root) return metadata_way::direct;
+  return rounds <= root ? metadata_way::dissemination : metadata_way::multicast;
 }
 
-std::uint32_t words_pay_from(info_way way, std::uint32_t n, const loggp& c, bool loads, double multicast_us) noexcept {
-  const double direct = info_us(info_way::direct, n, 0, c, loads, multicast_us);
+std::uint32_t words_pay_from(metadata_way way, std::uint32_t n, const loggp& c, bool loads, double multicast_us) noexcept {
+  const double direct = metadata_us(metadata_way::direct, n, 0, c, loads, multicast_us);
   std::uint32_t besides = 0;
-  while (besides < n && info_us(way, n, besides, c, loads, multicast_us) < direct) ++besides;
+  while (besides < n && metadata_us(way, n, besides, c, loads, multicast_us) < direct) ++besides;
   return besides;
 }
 
