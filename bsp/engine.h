@@ -12,7 +12,7 @@
 //   direct_get    gets that do not wait for the sync
 //   metadata_exchange how all learn what is to come    way_forecast  by which way next time
 //   scheme        which of all that is used
-//   placer        puts into their places           messages      the queue of bsp_send
+//   placer        puts into their places           message_queue the messages of bsp_send
 //   ledger        what supersteps cost             checker       what a program does wrong and BSPlib does not see
 #pragma once
 #include <algorithm>
@@ -31,7 +31,7 @@
 #include "bsp/direct_get.h"
 #include "bsp/metadata_exchange.h"
 #include "bsp/ledger.h"
-#include "bsp/messages.h"
+#include "bsp/message_queue.h"
 #include "bsp/placer.h"
 #include "bsp/puller.h"
 #include "bsp/registrar.h"

@@ -2,7 +2,7 @@
 #pragma once
 #include <span>
 
-#include "bsp/messages.h"
+#include "bsp/message_queue.h"
 #include "bsp/registrar.h"
 #include "core/base/status.h"
 
