@@ -136,10 +136,10 @@ class engine final : private record_sink {
  private:
   struct direct_put {
     const std::byte* source;
-    std::uint64_t offset, bytes;           // for a gift, offset is where it goes
-    std::uint32_t area;                    // gift: it answers an hp get
+    std::uint64_t offset, bytes;           // of an answer, offset is where it goes
+    std::uint32_t area;                    // hp_answer: it answers an hp get, and is of no area
   };
-  static constexpr std::uint32_t gift = registrar::no_area;
+  static constexpr std::uint32_t hp_answer = registrar::no_area;
 
   // What is packed for one process.
   struct lane {
@@ -162,7 +162,7 @@ class engine final : private record_sink {
     bulk_load load;                        // how much that is
     std::uint32_t keys_told = 1;           // regions of the arena that this process can read
     std::uint32_t gets = 0, direct_gets = 0;  // requests
-    std::vector<direct_put> direct;        // hp puts that stay where they are until the sync, and gifts
+    std::vector<direct_put> direct;        // hp puts that stay where they are until the sync, and answers of hp gets
     std::vector<rma_op> ahead;             // of hp calls that go at the call: what could not go yet,
     std::size_t ahead_taken = 0;           // from here on
     bool put_ahead = false;                // hp puts went, or wait there, in this superstep

@@ -124,9 +124,9 @@ bool engine::send_direct(std::uint32_t pid) noexcept {
       chunk_head head;
       put16 header;
     } front;
-    static_assert(sizeof front == direct_front && sizeof(gift_head) == sizeof(put16));
+    static_assert(sizeof front == direct_front && sizeof(hp_answer_head) == sizeof(put16));
     front.head.used = {direct_front + piece, make_note(stage::direct, last)};
-    front.header = {d.area == gift ? gift_mark : long_head(record::put16, d.area, false), piece, d.offset + p.direct_at};
+    front.header = {d.area == hp_answer ? hp_answer_mark : long_head(record::put16, d.area, false), piece, d.offset + p.direct_at};
     if (!p.line->send(std::as_bytes(std::span(&front, 1)), plain_memory,
                       reinterpret_cast<std::uintptr_t>(d.source) + p.direct_at, piece, &sending_[half()]))
       return false;
@@ -261,7 +261,7 @@ status engine::serve(std::uint32_t pid, std::span<const std::byte> requests) {
     if (status s = placer_.check("a get", pid, r.area, r.offset, r.bytes, from); !s.ok())
       return s;
     if (r.direct) {
-      l.direct.push_back({from->base + r.offset, r.into, r.bytes, gift});
+      l.direct.push_back({from->base + r.offset, r.into, r.bytes, hp_answer});
       peers_[pid].needs_line = true;
       continue;
     }

@@ -101,8 +101,8 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
           at += round_up(h.bytes, 4);
           continue;
         }
-        if (word == gift_mark) {
-          gift_head g;
+        if (word == hp_answer_mark) {
+          hp_answer_head g;
           std::memcpy(&g, at, sizeof g);
           std::memcpy(reinterpret_cast<std::byte*>(g.into), at + sizeof g, g.bytes);
           at += sizeof g + round_up(g.bytes, 4);

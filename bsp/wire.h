@@ -163,13 +163,13 @@ struct message_head {
 static_assert(sizeof(message_head) == 16);
 
 // What an hp get brings: the bytes follow.
-constexpr std::uint32_t gift_mark = padding | 8;
-struct gift_head {
-  std::uint32_t kind = gift_mark;
+constexpr std::uint32_t hp_answer_mark = padding | 8;
+struct hp_answer_head {
+  std::uint32_t kind = hp_answer_mark;
   std::uint32_t bytes = 0;
   std::uint64_t into = 0;  // the asker's own
 };
-static_assert(sizeof(gift_head) == 16);
+static_assert(sizeof(hp_answer_head) == 16);
 
 // A large put, whose data lie apart in the sender's memory: for the target's process to read, or to come after all records
 // (chunk_head::pushed says which). A put whose data lie in several places becomes several records; all but the last are
@@ -217,7 +217,7 @@ struct get_request {
   std::uint64_t bytes;
   std::uint64_t into;  // the asker's own: where the answer goes
   std::uint32_t area;
-  std::uint32_t direct;  // 1: an hp get; answered by a gift among the hp puts
+  std::uint32_t direct;  // 1: an hp get; answered among the hp puts
 };
 static_assert(sizeof(get_request) == 32);
 
