@@ -10,7 +10,7 @@
 // When they may go. A process that has left the sync of superstep s - 1 may meet one that has not: which still serves
 // gets of s - 1 from its memory, and places puts of s - 1 in it. What came then would be read by those gets, or be
 // overwritten. So nothing goes to a process before it is known to have finished the sync of s - 1. It says so in a word
-// of its board, which is read in place where it can be, and sends the word to those that asked in that sync: those that
+// of its window, which is read in place where it can be, and sends the word to those that asked in that sync: those that
 // have made hp calls to it lately, and all when areas were registered. What must wait, for this or because the fabric is
 // full, is offered again at the next hp call and in the sync. That ends: to finish the sync of s - 1 nobody needs anything
 // of superstep s. But a store wakes nobody, so who has not asked, and does not read that it is so, does not wait: the call
@@ -40,11 +40,11 @@ constexpr std::uint8_t hp_remembered = 16;  // syncs in which a process is asked
 void engine::meet_ahead(std::uint32_t pid) noexcept {
   peer& p = peers_[pid];
   transport& net = job_.net();
-  const std::byte* const board = net.map(board_->segment(), p.rank);
-  p.takes_ahead = pid == me_ || !board || net.caps().native_when_added;
+  const std::byte* const mapped = net.map(window_->segment(), p.rank);
+  p.takes_ahead = pid == me_ || !mapped || net.caps().native_when_added;
   any_ahead_ = any_ahead_ || (p.takes_ahead && pid != me_);
-  p.end_is_read = board != nullptr;
-  p.end = board ? board + layout_.finished() : base_ + layout_.end(pid);
+  p.end_is_read = mapped != nullptr;
+  p.end = mapped ? mapped + layout_.finished() : base_ + layout_.end(pid);
 }
 
 // `went` stays false: the call is to be packed. False: it broke a rule.
@@ -161,7 +161,7 @@ void engine::tell_end() {
   for (std::uint32_t k = 1, i = me_ + 1; k < size_; ++k, ++i) {
     if (i == size_) i = 0;
     if (flags_of(peers_[i].metadata) & asks_end)
-      ends_.push_back(signal_op({peers_[i].rank, board_->segment(), layout_.end(me_)}, epoch_));
+      ends_.push_back(signal_op({peers_[i].rank, window_->segment(), layout_.end(me_)}, epoch_));
   }
   for (int turn = 0; !offer_ends() && turn < most_turns; ++turn) job_.net().progress();
 }

@@ -182,7 +182,7 @@ bool engine::request(call_kind kind, std::uint32_t pid, const void* address, std
 // than all of the copying.
 bool engine::goes_direct(std::uint32_t pid, std::uint64_t bytes, std::uint64_t& packed) noexcept {
   if (bytes < direct_least || pid == me_ || !scheme_.direct || !job_.net().caps().any_local_memory) return false;
-  const bool in_place = peers_[pid].reads_me && peers_[pid].board;
+  const bool in_place = peers_[pid].reads_me && peers_[pid].mapped;
   if (!in_place || bytes > hp_bound_ - packed) return ++hp_direct_, true;
   packed += bytes;
   return ++hp_packed_, false;

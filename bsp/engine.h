@@ -24,7 +24,7 @@
 #include <optional>
 #include <vector>
 
-#include "bsp/board.h"
+#include "bsp/window_layout.h"
 #include "bsp/bulk_choice.h"
 #include "bsp/chain.h"
 #include "bsp/checker.h"
@@ -46,7 +46,7 @@ namespace tutti::bsp {
 struct engine_options {
   scheme how = scheme::automatic;
   std::uint64_t memory = 0;  // most bytes of buffers (budget.h); 0: a quarter of the machine's memory, shared by the node's ranks
-  std::uint64_t room = board_layout{1}.all_room;  // what there is of them from the beginning (board.h); alike in all
+  std::uint64_t room = default_chunk_room;  // bytes of them from the beginning, of all processes together; alike in all
 };
 
 class engine final : private record_sink {
@@ -186,19 +186,19 @@ class engine final : private record_sink {
   struct peer {
     rank_t rank = no_rank;
     bool takes_ahead = false;              // hp calls go to it at the call
-    bool end_is_read = false;              // which sync it has finished is read in its board; else it must be asked
+    bool end_is_read = false;              // which sync it has finished is read in its window; else it must be asked
     bool end_is_told = false;              // it was asked in the last sync
     std::uint8_t hp_lately = 0;            // counts down the syncs since hp calls were made to it
     const std::byte* end = nullptr;        // the word that says which
     std::vector<far_area> far;             // by number
-    const std::byte* board = nullptr;      // where its chunks are read in place; null: they come by put
+    const std::byte* mapped = nullptr;     // where its chunks are read in place; null: they come by put
     bool reads_me = false;                 // it reads mine in place
     std::vector<const std::byte*> regions; // of its arena, as far as they were met
     std::vector<segment_id> segments;      // to be dropped at the end
     std::vector<segment_id> readable;      // its regions that it told the keys of, by number
     std::uint64_t bulk_from = never;       // bytes: larger puts to it are packed apart
     std::unique_ptr<messaging::channel> line;
-    bool mailed = false;
+    bool offered = false;
     // in this superstep
     std::uint64_t metadata = 0;
     std::uint8_t outgoing = 0;             // flags of my metadata to it
@@ -335,10 +335,10 @@ class engine final : private record_sink {
   team& team_;
   job& job_;
   const scheme_row& scheme_;
-  board_layout layout_;
+  window_layout layout_;
   std::uint32_t me_, size_;
-  std::unique_ptr<window> board_, second_;
-  std::byte* base_ = nullptr;              // of my board
+  std::unique_ptr<window> window_, eager_window_;
+  std::byte* base_ = nullptr;              // of my window
   std::unique_ptr<arena> arena_;
   std::unique_ptr<lane[]> lanes_;
   std::unique_ptr<peer[]> peers_;

@@ -45,7 +45,7 @@ status engine::exchange() {
     unanswered_ += p.asked != 0;
     unplaced_ += (flags & has_data) != 0;
     p.direct = 0, p.direct_at = 0;
-    const bool answers_travel = (!p.served && !p.reads_me) || (p.asked && !p.board);
+    const bool answers_travel = (!p.served && !p.reads_me) || (p.asked && !p.mapped);
     p.needs_line = i != me_ && (answers_travel || ((flags | p.outgoing) & (has_more | has_direct)) || lanes_[i].direct_gets);
   }
   status s;
@@ -152,7 +152,7 @@ status engine::receive_from(std::uint32_t pid) {
     if (due && puts && mid_put_ != no_process && mid_put_ != pid) return {};
     if (due) {
       bool complete = false;
-      const bool in_place = p.board && p.receiving <= stage::data;
+      const bool in_place = p.mapped && p.receiving <= stage::data;
       if (status s = in_place ? read_from(pid, complete) : take_from(pid, complete); !s.ok()) return s;
       if (!complete) return {};
       if (p.receiving == stage::requests) {
@@ -180,7 +180,7 @@ status engine::read_from(std::uint32_t pid, bool& complete) {
   if (peers_[pid].receiving == stage::answers) return read_answers(pid, complete);
   complete = true;
   if (peers_[pid].receiving == stage::data) return place_in_place(pid);
-  const auto& first = *reinterpret_cast<const chunk_head*>(peers_[pid].board + layout_.chunk(half(), me_));
+  const auto& first = *reinterpret_cast<const chunk_head*>(peers_[pid].mapped + layout_.chunk(half(), me_));
   status s;
   for (location l = first.requests; l && s.ok();) {
     const chunk_head* const chunk = chunk_at(pid, l, s);
@@ -197,7 +197,7 @@ status engine::read_answers(std::uint32_t pid, bool& complete) {
       pid == me_ ? make_answer(p.answer_chunks, p.served) : load_acquire(base_ + layout_.answer(pid));
   status s;
   for (; s.ok() && p.answers_taken < answer_chunks(word); ++p.answers_taken) {
-    const auto& first = *reinterpret_cast<const chunk_head*>(p.board + layout_.chunk(half(), me_));
+    const auto& first = *reinterpret_cast<const chunk_head*>(p.mapped + layout_.chunk(half(), me_));
     const chunk_head* const chunk = chunk_at(pid, p.answers_taken ? p.answers_next : first.answers, s);
     if (!chunk) break;
     s = deliver(pid, {reinterpret_cast<const std::byte*>(chunk + 1), chunk->used.bytes - sizeof *chunk});
@@ -218,7 +218,7 @@ status engine::take_from(std::uint32_t pid, bool& complete) {
     // What came with the metadata word was packed before there were answers, and may be of the stage after them.
     const bool eager = p.eager_waits && p.receiving != stage::answers;
     if (eager) {
-      const std::byte* const at = second_->base() + layout_.eager(half(), pid);
+      const std::byte* const at = eager_window_->base() + layout_.eager(half(), pid);
       chunk = {at, reinterpret_cast<const chunk_head*>(at)->used.bytes};
     } else if (p.line && p.line->open()) {
       chunk = p.line->front();
@@ -286,7 +286,7 @@ status engine::serve(std::uint32_t pid, std::span<const std::byte> requests) {
 
 bool engine::tell_answers(std::uint32_t pid, bool all) noexcept {
   if (pid == me_) return true;
-  const rma_op op = signal_op({peers_[pid].rank, board_->segment(), layout_.answer(me_)},
+  const rma_op op = signal_op({peers_[pid].rank, window_->segment(), layout_.answer(me_)},
                               make_answer(peers_[pid].answer_chunks, all));
   return job_.net().submit({&op, 1}) == 1;
 }
@@ -318,7 +318,7 @@ status engine::deliver(std::uint32_t pid, std::span<const std::byte> answers) {
 
 // --- channels ----------------------------------------------------------------------------------------------------
 // Made when a pair of processes first needs one. Both see that in the same sync, from what each has told the other, so
-// each makes its half and mails it to the other's board, where a place waits for just this.
+// each makes its half and sends it to the other's window, where a place waits for just this.
 status engine::introduce(std::uint32_t pid) {
   peer& p = peers_[pid];
   if (!p.line) {
@@ -326,25 +326,25 @@ status engine::introduce(std::uint32_t pid) {
     auto line = messaging::channel::offer(job_, p.rank, {8, slot_bytes}, blob);
     if (!line) return line.error();
     const std::uint64_t length = blob.size();
-    if (length > board_layout::mail_room - sizeof length)
+    if (length > window_layout::offer_room - sizeof length)
       return {errc::unsupported, "a memory key of " + std::to_string(length) + " bytes does not fit"};
-    std::byte* const letter = base_ + layout_.mail_out(pid);
-    std::memcpy(letter, &length, sizeof length);
-    std::memcpy(letter + sizeof length, blob.data(), blob.size());
+    std::byte* const offer = base_ + layout_.offer_out(pid);
+    std::memcpy(offer, &length, sizeof length);
+    std::memcpy(offer + sizeof length, blob.data(), blob.size());
     p.line = std::move(*line);
   }
-  if (!p.mailed) {
+  if (!p.offered) {
     const rma_op op =
-        with_signal(move_op(op_kind::put, board_->region(), layout_.mail_out(pid), p.rank, board_->segment(),
-                            layout_.mail_in(me_), board_layout::mail_room, &sending_[half()]),
-                    board_->segment(), layout_.mail_word(me_), 1);
-    p.mailed = job_.net().submit({&op, 1}) == 1;
+        with_signal(move_op(op_kind::put, window_->region(), layout_.offer_out(pid), p.rank, window_->segment(),
+                            layout_.offer_in(me_), window_layout::offer_room, &sending_[half()]),
+                    window_->segment(), layout_.offer_word(me_), 1);
+    p.offered = job_.net().submit({&op, 1}) == 1;
   }
-  if (!p.mailed || load_acquire(base_ + layout_.mail_word(pid)) == 0) return {};
-  const std::byte* const letter = base_ + layout_.mail_in(pid);
+  if (!p.offered || load_acquire(base_ + layout_.offer_word(pid)) == 0) return {};
+  const std::byte* const offer = base_ + layout_.offer_in(pid);
   std::uint64_t length;
-  std::memcpy(&length, letter, sizeof length);
-  return p.line->accept({letter + sizeof length, length});
+  std::memcpy(&length, offer, sizeof length);
+  return p.line->accept({offer + sizeof length, length});
 }
 
 }  // namespace tutti::bsp

@@ -13,7 +13,7 @@
 #include <bit>
 #include <vector>
 
-#include "bsp/board.h"
+#include "bsp/window_layout.h"
 #include "bsp/metadata_exchange.h"
 #include "bsp/wire.h"
 #include "core/transport/ops.h"

@@ -20,7 +20,7 @@
 #include <cstring>
 #include <vector>
 
-#include "bsp/board.h"
+#include "bsp/window_layout.h"
 #include "bsp/metadata_exchange.h"
 #include "bsp/wire.h"
 #include "core/transport/multicast.h"

@@ -1,4 +1,4 @@
-// Making an engine: the boards, and who reads whose memory in place.
+// Making an engine: the windows, and who reads whose memory in place.
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,45 +43,45 @@ result<std::unique_ptr<engine>> engine::open(team& t, const engine_options& o) {
 
 status engine::meet() {
   transport& net = job_.net();
-  auto board = window::open(team_, {nullptr, layout_.bytes()});
-  if (!board) return board.error();
-  board_ = std::move(*board);
-  base_ = board_->base();
+  auto made = window::open(team_, {nullptr, layout_.bytes()});
+  if (!made) return made.error();
+  window_ = std::move(*made);
+  base_ = window_->base();
 
   // Who can read whom. A process must know which of its chunks are read in place, so all tell.
   std::vector<std::byte> reads(size_), everyones(std::size_t{size_} * size_);
-  peers_[me_].board = base_;
+  peers_[me_].mapped = base_;
   for (std::uint32_t i = 0; i < size_; ++i) {
-    if (i != me_ && scheme_.in_place) peers_[i].board = net.map(board_->segment(), peers_[i].rank);
-    peers_[i].readable.assign(1, board_->segment());  // region 0
-    reads[i] = std::byte{peers_[i].board != nullptr};
+    if (i != me_ && scheme_.in_place) peers_[i].mapped = net.map(window_->segment(), peers_[i].rank);
+    peers_[i].readable.assign(1, window_->segment());  // region 0
+    reads[i] = std::byte{peers_[i].mapped != nullptr};
   }
   if (status s = team_.exchange(reads, everyones); !s.ok()) return s;
   const bool far = std::ranges::find(everyones, std::byte{0}) != everyones.end();  // somebody cannot read somebody
   for (std::uint32_t i = 0; i < size_; ++i) {
     peers_[i].reads_me = everyones[std::size_t{i} * size_ + me_] != std::byte{0};
-    all_in_place_ = all_in_place_ && peers_[i].board && peers_[i].reads_me;
+    all_in_place_ = all_in_place_ && peers_[i].mapped && peers_[i].reads_me;
     const bool pulls = scheme_.pulls_from || (net.native_towards(peers_[i].rank) && net.caps().max_inline >= sizeof(chunk_head));
     if (!peers_[i].reads_me && pulls) peers_[i].bulk_from = scheme_.pulls_from ? scheme_.pulls_from : least_bulk();
     meet_ahead(i);
   }
   if (far) {
-    auto second = window::open(team_, {nullptr, layout_.second_bytes()});
+    auto second = window::open(team_, {nullptr, layout_.eager_window_bytes()});
     if (!second) return second.error();
-    second_ = std::move(*second);
+    eager_window_ = std::move(*second);
   }
 
   arena_ = std::make_unique<arena>(net, memory_, [this](std::uint32_t region, std::span<const std::byte> key) {
     std::byte* const entry = base_ + layout_.directory(region);
     const auto length = static_cast<std::uint32_t>(key.size());
-    if (length > board_layout::key_room - sizeof length)
+    if (length > window_layout::key_room - sizeof length)
       return status(errc::unsupported, "a memory key of " + std::to_string(length) + " bytes does not fit");
     std::memcpy(entry, &length, sizeof length);
     std::memcpy(entry + sizeof length, key.data(), length);
     return status{};
   });
-  arena_->adopt(board_->region(), {base_, layout_.bytes()}, layout_.room(), layout_.room_bytes());
-  if (size_ > 1) direct_gets_ = std::make_unique<direct_gets>(team_, *board_, layout_, areas_, epoch_);
+  arena_->adopt(window_->region(), {base_, layout_.bytes()}, layout_.room(), layout_.room_bytes());
+  if (size_ > 1) direct_gets_ = std::make_unique<direct_gets>(team_, *window_, layout_, areas_, epoch_);
   words_.reserve(size_);
   if (status s = choose_way(); !s.ok()) return s;
   begin_superstep();
@@ -94,7 +94,7 @@ status engine::choose_way() {
   transport& net = job_.net();
   const multicast* const mc = net.mcast();
   bool loads = true;
-  for (std::uint32_t i = 0; i < size_; ++i) loads = loads && peers_[i].board;
+  for (std::uint32_t i = 0; i < size_; ++i) loads = loads && peers_[i].mapped;
   const double multicast_us = mc ? mc->query().latency_us : 0;
   switch (scheme_.metadata) {
     case metadata_choice::chosen:

@@ -166,7 +166,7 @@ bool engine::wants_word(std::uint32_t pid) const noexcept {
 // The word for one process, with the chunk that goes with it.
 void engine::add_word(std::uint32_t pid) {
   const peer& p = peers_[pid];
-  const far_word word{p.rank, board_->segment(), layout_.metadata(half(), me_)};
+  const far_word word{p.rank, window_->segment(), layout_.metadata(half(), me_)};
   const std::uint64_t metadata = make_metadata(epoch_, p.outgoing, objected_);
   const not_before order = p.outgoing & went_ahead ? not_before::everything : not_before::payload;
   if (!p.eager) {
@@ -177,7 +177,7 @@ void engine::add_word(std::uint32_t pid) {
     return;
   }
   const auto& h = *reinterpret_cast<const chunk_head*>(arena_->at(p.eager));
-  words_.push_back(with_signal(move_op(op_kind::put, arena_->id(p.eager), offset_of(p.eager), p.rank, second_->segment(),
+  words_.push_back(with_signal(move_op(op_kind::put, arena_->id(p.eager), offset_of(p.eager), p.rank, eager_window_->segment(),
                                        layout_.eager(half(), me_), h.used.bytes, &sending_[half()]),
                                word.segment, word.offset, metadata));
   words_.back().order = order;
@@ -215,8 +215,8 @@ status engine::announce_by_words() {
       if (epoch_of(metadata) != epoch_) return false;
       peer& p = peers_[next];
       p.metadata = metadata;
-      if (p.board && (flags_of(metadata) & has_data)) {  // its head and a small put, while this process goes on
-        const std::byte* const chunk = p.board + layout_.chunk(half(), me_);
+      if (p.mapped && (flags_of(metadata) & has_data)) {  // its head and a small put, while this process goes on
+        const std::byte* const chunk = p.mapped + layout_.chunk(half(), me_);
         __builtin_prefetch(chunk), __builtin_prefetch(chunk + 64);
       }
       objected_ = objected_ || objects_in(metadata);
@@ -283,7 +283,7 @@ status engine::agree(bool leaving) {
 status engine::place_in_place(std::uint32_t from) {
   status s;
   peer& p = peers_[from];
-  const auto* chunk = reinterpret_cast<const chunk_head*>(p.board + layout_.chunk(half(), me_));
+  const auto* chunk = reinterpret_cast<const chunk_head*>(p.mapped + layout_.chunk(half(), me_));
   if (s = check_first(from, *chunk); !s.ok()) return s;
   for (;;) {
     const auto* const at = reinterpret_cast<const std::byte*>(chunk);
@@ -298,11 +298,11 @@ status engine::place_in_place(std::uint32_t from) {
 const chunk_head* engine::chunk_at(std::uint32_t pid, location l, status& why) {
   peer& p = peers_[pid];
   const std::uint32_t region = region_of(l);
-  if (region == 0) return reinterpret_cast<const chunk_head*>(p.board + offset_of(l));
+  if (region == 0) return reinterpret_cast<const chunk_head*>(p.mapped + offset_of(l));
   if (pid == me_) return reinterpret_cast<const chunk_head*>(arena_->at(l));
   if (p.regions.size() <= region) p.regions.resize(region + 1);
   if (!p.regions[region]) {
-    const std::byte* const entry = p.board + layout_.directory(region);
+    const std::byte* const entry = p.mapped + layout_.directory(region);
     std::uint32_t length;
     std::memcpy(&length, entry, sizeof length);
     auto keys = std::make_shared<blob_table>();
