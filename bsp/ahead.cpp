@@ -71,7 +71,7 @@ bool engine::go_ahead(call_kind kind, std::uint32_t pid, void* mine, const void*
   std::uint64_t local_offset;
   if (!find_local(what, at, bytes, local, local_offset)) return true;
   if (watched_) saw(kind, pid, mine, number, offset, bytes);
-  lane& l = lanes_[pid];
+  outbox& l = outboxes_[pid];
   for (std::uint64_t done = 0; done < bytes; done += most)
     l.ahead.push_back(move_op(what, local, local_offset + done, p.rank, p.far[number].segment, offset + done,
                               static_cast<std::uint32_t>(std::min(most, bytes - done)), puts ? &hp_puts_ : &hp_gets_));
@@ -119,7 +119,7 @@ bool engine::attach_area(const peer& p, far_area& a) {
 bool engine::has_ended(const peer& p) const noexcept { return reached(load_acquire(p.end), epoch_ - 1); }
 
 bool engine::offer_ahead(std::uint32_t pid) noexcept {
-  lane& l = lanes_[pid];
+  outbox& l = outboxes_[pid];
   if (l.ahead.empty()) return true;
   if (!has_ended(peers_[pid])) return false;
   l.ahead_taken += job_.net().submit(std::span(l.ahead).subspan(l.ahead_taken));
@@ -190,7 +190,7 @@ bool engine::tell_areas(const char* call) {
     const area_head h{area_mark, c.number, static_cast<std::uint32_t>(key->size())};
     for (std::uint32_t i = 0; i < size_; ++i) {
       if (i == me_ || !peers_[i].takes_ahead) continue;
-      lane& l = lanes_[i];
+      outbox& l = outboxes_[i];
       close_run(l);
       if (l.data.room() < needed && !extend(call, l.data, stage::data, peers_[i].reads_me, needed)) return false;
       std::memcpy(l.data.at, &h, sizeof h);

@@ -22,7 +22,7 @@ constexpr std::uint64_t most_chunk = std::uint64_t{1} << 30;
 // --- the sender --------------------------------------------------------------------------------------------------
 
 // Chunks grow with what is packed, so that few reads and slots are cut by their ends, and little stays unused.
-bool engine::put_in_bulk(const char* call, lane& l, const std::byte* source, std::uint32_t area, std::uint64_t offset,
+bool engine::put_in_bulk(const char* call, outbox& l, const std::byte* source, std::uint32_t area, std::uint64_t offset,
                          std::uint64_t bytes) {
   close_run(l);
   while (bytes > 0) {
@@ -47,7 +47,7 @@ bool engine::put_in_bulk(const char* call, lane& l, const std::byte* source, std
 }
 
 // The keys of all regions that the other process has not met.
-bool engine::tell_keys(const char* call, lane& l) {
+bool engine::tell_keys(const char* call, outbox& l) {
   for (; l.keys_told < arena_->regions(); ++l.keys_told) {
     const auto key = arena_->key(l.keys_told);
     const std::uint64_t needed = sizeof(key_head) + round_up(key.size(), 4);
@@ -62,7 +62,7 @@ bool engine::tell_keys(const char* call, lane& l) {
 
 // Before the records are complete: which way, which the first chunk of them tells.
 void engine::choose_bulk(std::uint32_t pid) noexcept {
-  lane& l = lanes_[pid];
+  outbox& l = outboxes_[pid];
   peer& p = peers_[pid];
   l.bulk.seal(*arena_, stage::bulk);
   const bool pull = scheme_.pulls_from || pays_to_pull(l.load, bulk_way_);

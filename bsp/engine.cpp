@@ -74,7 +74,7 @@ bool engine::extend(const char* call, chain& c, stage s, bool in_place, std::uin
   return true;
 }
 
-void engine::close_run(lane& l) noexcept {
+void engine::close_run(outbox& l) noexcept {
   l.run_address = &l;  // nobody registers this one
   if (!l.run_head) return;
   if (!l.run_long) {
@@ -97,7 +97,7 @@ void engine::close_run(lane& l) noexcept {
 
 // Leaves room for the header of a put, of which the first piece is to come, and closes it again unless later puts may
 // go on in it.
-bool engine::open_run(const char* call, lane& l, std::uint32_t pid, const void* address, std::uint32_t area,
+bool engine::open_run(const char* call, outbox& l, std::uint32_t pid, const void* address, std::uint32_t area,
                       std::uint64_t offset, std::uint64_t bytes, bool goes_on) {
   const bool by_words = ((offset | bytes) & 7) == 0;
   l.run_long = !scheme_.compresses || goes_on || !put4::fits(area, offset, bytes, by_words);
@@ -135,7 +135,7 @@ bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, c
   if (bytes == 0) return true;
   std::uint32_t area;
   if (!check_memory(call, "source", source, bytes) || !find_area(call, pid, address, offset, bytes, area)) return false;
-  lane& l = lanes_[pid];
+  outbox& l = outboxes_[pid];
   bool goes_on = l.run_address == address && l.run_next == offset;  // in a header that was full
   const auto* from = static_cast<const std::byte*>(source);
   if (watched_) saw(kind, pid, source, area, offset, bytes);
@@ -163,7 +163,7 @@ bool engine::request(call_kind kind, std::uint32_t pid, const void* address, std
   if (bytes == 0) return true;
   std::uint32_t area;
   if (!check_memory(call, "target", into, bytes) || !find_area(call, pid, address, offset, bytes, area)) return false;
-  lane& l = lanes_[pid];
+  outbox& l = outboxes_[pid];
   const get_request r{offset, bytes, reinterpret_cast<std::uintptr_t>(into), area, direct};
   if (l.requests.room() < sizeof r && !extend(call, l.requests, stage::requests, peers_[pid].reads_me, sizeof r))
     return false;
@@ -194,12 +194,12 @@ bool engine::hpput(std::uint32_t pid, const void* source, const void* address, s
   bool went = false;
   if (!go_ahead(call_kind::hpput, pid, const_cast<void*>(source), address, offset, bytes, went)) return false;
   if (went) return true;
-  if (!goes_direct(pid, bytes, lanes_[pid].hp_put))
+  if (!goes_direct(pid, bytes, outboxes_[pid].hp_put))
     return put_slowly(call_kind::hpput, pid, source, address, offset, bytes);
   std::uint32_t area;
   if (!find_area("bsp_hpput", pid, address, offset, bytes, area)) return false;
   if (watched_) saw(call_kind::hpput, pid, source, area, offset, bytes);
-  lanes_[pid].direct.push_back({static_cast<const std::byte*>(source), offset, bytes, area});
+  outboxes_[pid].direct.push_back({static_cast<const std::byte*>(source), offset, bytes, area});
   return true;
 }
 
@@ -208,7 +208,7 @@ bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset,
   bool went = false;
   if (!go_ahead(call_kind::hpget, pid, into, address, offset, bytes, went)) return false;
   if (went) return true;
-  return request(call_kind::hpget, pid, address, offset, into, bytes, goes_direct(pid, bytes, lanes_[pid].hp_got));
+  return request(call_kind::hpget, pid, address, offset, into, bytes, goes_direct(pid, bytes, outboxes_[pid].hp_got));
 }
 
 bool engine::direct_get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
@@ -235,7 +235,7 @@ bool engine::send(std::uint32_t pid, const void* tag, const void* payload, std::
   if (bytes >> 62 != 0) return broken("bsp_send", "a payload of " + number(bytes) + " bytes; negative sizes mean nothing");
   if (!check_memory("bsp_send", "tag", tag, sent_tag_) || !check_memory("bsp_send", "payload", payload, bytes)) return false;
   if (watched_) saw(call_kind::send, pid, payload, registrar::no_area, 0, bytes);
-  lane& l = lanes_[pid];
+  outbox& l = outboxes_[pid];
   chain& c = l.data;
   const bool in_place = peers_[pid].reads_me;
   const message_head head{message_mark, static_cast<std::uint32_t>(sent_tag_), bytes};

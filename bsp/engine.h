@@ -89,7 +89,7 @@ class engine final : private record_sink {
   bool pop_reg(const void* address);
   bool put(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes) {
     if (pid < size_ && source) [[likely]] {
-      lane& l = lanes_[pid];
+      outbox& l = outboxes_[pid];
       // Goes on where the last put to this process ended: no header, no look-up.
       if (address == l.run_address && offset == l.run_next && bytes <= static_cast<std::uint64_t>(l.run_end - l.data.at) &&
           (bytes & l.run_mask) == 0) {
@@ -142,7 +142,7 @@ class engine final : private record_sink {
   static constexpr std::uint32_t hp_answer = registrar::no_area;
 
   // What is packed for one process.
-  struct lane {
+  struct outbox {
     chain data;
     std::byte* run_end = nullptr;          // the open put may grow to here, inside the area as well
     const void* run_address = nullptr;     // and does, if this address
@@ -234,7 +234,7 @@ class engine final : private record_sink {
   static constexpr std::uint32_t no_process = ~std::uint32_t{0};
 
   engine(team&, const engine_options&);
-  static void close_short(lane& l) noexcept {
+  static void close_short(outbox& l) noexcept {
     const auto bytes = static_cast<std::uint32_t>(l.data.at - l.run_head) - 4;
     store_word(l.run_head, l.run_word | bytes >> (l.run_mask & 3) << 9);  // in units of 8 bytes or of one
     l.data.at += -reinterpret_cast<std::uintptr_t>(l.data.at) & 3;
@@ -257,9 +257,9 @@ class engine final : private record_sink {
   bool request(call_kind, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
                std::uint64_t bytes, bool direct);
   bool goes_direct(std::uint32_t pid, std::uint64_t bytes, std::uint64_t& packed) noexcept;
-  void close_run(lane&) noexcept;
+  void close_run(outbox&) noexcept;
   void saw(call_kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset, std::uint64_t bytes);
-  bool open_run(const char* call, lane&, std::uint32_t pid, const void* address, std::uint32_t area, std::uint64_t offset,
+  bool open_run(const char* call, outbox&, std::uint32_t pid, const void* address, std::uint32_t area, std::uint64_t offset,
                 std::uint64_t bytes, bool goes_on);
   bool extend(const char* call, chain&, stage, bool in_place, std::uint64_t wanted);
 
@@ -322,9 +322,9 @@ class engine final : private record_sink {
   status introduce(std::uint32_t pid);
 
   // bulk.cpp
-  bool put_in_bulk(const char* call, lane&, const std::byte* source, std::uint32_t area, std::uint64_t offset,
+  bool put_in_bulk(const char* call, outbox&, const std::byte* source, std::uint32_t area, std::uint64_t offset,
                    std::uint64_t bytes);
-  bool tell_keys(const char* call, lane&);
+  bool tell_keys(const char* call, outbox&);
   void choose_bulk(std::uint32_t pid) noexcept;
   bool send_bulk(std::uint32_t pid) noexcept;
   status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) override;
@@ -340,7 +340,7 @@ class engine final : private record_sink {
   std::unique_ptr<window> window_, eager_window_;
   std::byte* base_ = nullptr;              // of my window
   std::unique_ptr<arena> arena_;
-  std::unique_ptr<lane[]> lanes_;
+  std::unique_ptr<outbox[]> outboxes_;
   std::unique_ptr<peer[]> peers_;
   metadata_way way_ = metadata_way::direct;
   bool all_in_place_ = true;               // nobody needs a channel

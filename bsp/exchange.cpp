@@ -40,13 +40,13 @@ status engine::exchange() {
     p.answer_chunks = p.answers_taken = 0;
     p.answers_next = 0;
     unserved_ += !p.served;
-    p.asked = lanes_[i].gets ? lanes_[i].requests.first() : 0;
+    p.asked = outboxes_[i].gets ? outboxes_[i].requests.first() : 0;
     p.asked_at = sizeof(chunk_head), p.answered = 0;
     unanswered_ += p.asked != 0;
     unplaced_ += (flags & has_data) != 0;
     p.direct = 0, p.direct_at = 0;
     const bool answers_travel = (!p.served && !p.reads_me) || (p.asked && !p.mapped);
-    p.needs_line = i != me_ && (answers_travel || ((flags | p.outgoing) & (has_more | has_direct)) || lanes_[i].direct_gets);
+    p.needs_line = i != me_ && (answers_travel || ((flags | p.outgoing) & (has_more | has_direct)) || outboxes_[i].direct_gets);
   }
   status s;
   bool done = false;
@@ -85,7 +85,7 @@ void engine::send_to(std::uint32_t pid) {
   peer& p = peers_[pid];
   if (p.sending == stage::answers) {
     if (!p.served) return;  // until its requests have come
-    const location first = lanes_[pid].answers.first();
+    const location first = outboxes_[pid].answers.first();
     if (first && p.reads_me && !tell_answers(pid, true)) return;
     if (first && !p.reads_me && p.next == 0) p.next = first;
   }
@@ -114,7 +114,7 @@ void engine::send_to(std::uint32_t pid) {
 // True: all hp puts are on their way.
 bool engine::send_direct(std::uint32_t pid) noexcept {
   peer& p = peers_[pid];
-  const auto& all = lanes_[pid].direct;
+  const auto& all = outboxes_[pid].direct;
   while (p.direct < all.size()) {
     if (!p.line || !p.line->open()) return false;
     const direct_put& d = all[p.direct];
@@ -145,7 +145,7 @@ status engine::receive_from(std::uint32_t pid) {
                      : p.receiving == stage::answers ? p.asked != 0
                      : p.receiving == stage::data    ? (flags & has_data) != 0
                      : p.receiving == stage::bulk    ? p.pushed > 0
-                                                     : (flags & has_direct) != 0 || lanes_[pid].direct_gets > 0;
+                                                     : (flags & has_direct) != 0 || outboxes_[pid].direct_gets > 0;
     if (due && (p.receiving == stage::answers || p.receiving == stage::data) && unserved_ > 0) return {};
     if (due && p.receiving == stage::data && unanswered_ > 0) return {};
     const bool puts = p.receiving == stage::data || p.receiving == stage::bulk;
@@ -156,7 +156,7 @@ status engine::receive_from(std::uint32_t pid) {
       if (status s = in_place ? read_from(pid, complete) : take_from(pid, complete); !s.ok()) return s;
       if (!complete) return {};
       if (p.receiving == stage::requests) {
-        if (chain& c = lanes_[pid].answers; !c.empty()) {
+        if (chain& c = outboxes_[pid].answers; !c.empty()) {
           c.seal(*arena_, stage::answers);
           ++p.answer_chunks;
         }
@@ -252,7 +252,7 @@ status engine::take_from(std::uint32_t pid, bool& complete) {
 // --- gets --------------------------------------------------------------------------------------------------------
 
 status engine::serve(std::uint32_t pid, std::span<const std::byte> requests) {
-  lane& l = lanes_[pid];
+  outbox& l = outboxes_[pid];
   const bool in_place = peers_[pid].reads_me;
   for (; requests.size() >= sizeof(get_request); requests = requests.subspan(sizeof(get_request))) {
     get_request r;

@@ -25,7 +25,7 @@ std::uint64_t usual_bound(job& j) {
 
 engine::engine(team& t, const engine_options& o)
     : team_(t), job_(t.parent_job()), scheme_(row_of(o.how)), layout_{t.size(), o.room}, me_(t.index()), size_(t.size()),
-      lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)),
+      outboxes_(std::make_unique<outbox[]>(size_)), peers_(std::make_unique<peer[]>(size_)),
       memory_(o.memory ? o.memory : usual_bound(job_)), puller_(job_, scheme_.scatters), placer_(areas_, queue_, *this, me_) {
   hp_bound_ = std::min(most_hp_packed, memory_.bytes() / 16 / size_);
   memory_.when_short([this] { queue_.spare(); });

@@ -53,7 +53,7 @@ bool engine::set_tagsize(std::uint64_t bytes, std::uint64_t& before) {
 bool engine::tell_changes(const char* call) {
   const auto& calls = areas_.pending();
   for (std::uint32_t pid = 0; pid < size_; ++pid) {
-    lane& l = lanes_[pid];
+    outbox& l = outboxes_[pid];
     if (pid == me_) continue;
     close_run(l);
     for (std::uint32_t first = 0; first < calls.size();) {

@@ -43,7 +43,7 @@ namespace tutti::bsp {
 void engine::begin_superstep() noexcept {
   arena_->reclaim(half());
   for (std::uint32_t i = 0; i < size_; ++i) {
-    lane& l = lanes_[i];
+    outbox& l = outboxes_[i];
     l.data.start(*arena_, make_location(0, layout_.chunk(half(), i)),
                  peers_[i].reads_me ? layout_.chunk_bytes() : layout_.eager_bytes());
     l.run_address = l.word_address = &l;  // which nobody registers
@@ -78,7 +78,7 @@ bool engine::finish(bool leaving, const void* site) {
   bool asks = false;
   for (std::uint32_t i = 0; i < size_; ++i) {
     flags |= seal(i, leaving);
-    asks = asks || !lanes_[i].requests.empty();
+    asks = asks || !outboxes_[i].requests.empty();
   }
   status s = announce();
   if (s.ok()) s = agree(leaving);
@@ -115,7 +115,7 @@ bool engine::finish(bool leaving, const void* site) {
 
 // Completes the chains for one process and decides what goes with the metadata word.
 std::uint8_t engine::seal(std::uint32_t pid, bool leaving) noexcept {
-  lane& l = lanes_[pid];
+  outbox& l = outboxes_[pid];
   peer& p = peers_[pid];
   close_run(l);
   chunk_head& head = l.data.head(*arena_);
