@@ -31,7 +31,7 @@ namespace tutti::bsp {
 namespace {
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;  // of one operation, whose size has 32 bits
-constexpr std::uint32_t most_borrowed = 64;
+constexpr std::uint32_t most_temporary = 64;
 constexpr int most_turns = 100;
 constexpr std::uint8_t hp_remembered = 16;  // syncs in which a process is asked for its end after an hp call to it
 
@@ -84,7 +84,7 @@ bool engine::go_ahead(call_kind kind, std::uint32_t pid, void* mine, const void*
   return true;
 }
 
-// Where the fabric must know local memory: an area of mine, or memory that is lent to it until the sync.
+// Where the fabric must know local memory: an area of mine, or memory that is registered until the sync.
 bool engine::find_local(op_kind what, std::byte* mine, std::uint64_t bytes, region_id& local, std::uint64_t& local_offset) {
   local = plain_memory, local_offset = reinterpret_cast<std::uintptr_t>(mine);
   const capabilities& caps = job_.net().caps();
@@ -93,10 +93,10 @@ bool engine::find_local(op_kind what, std::byte* mine, std::uint64_t bytes, regi
     return mine >= r.base && bytes <= r.bytes && static_cast<std::uint64_t>(mine - r.base) <= r.bytes - bytes;
   });
   if (known == registrations_.end()) {
-    if (borrowed_ == most_borrowed) return false;
+    if (temporary_ == most_temporary) return false;
     auto id = job_.net().add({mine, bytes});
     if (!id) return false;
-    ++borrowed_;
+    ++temporary_;
     known = registrations_.insert(known, {registrar::no_area, mine, bytes, *id});
   }
   local = known->id, local_offset = static_cast<std::uint64_t>(mine - known->base);

@@ -28,8 +28,8 @@ bool engine::put_in_bulk(const char* call, outbox& l, const std::byte* source, s
   while (bytes > 0) {
     if (l.bulk.room() == 0) {
       const std::uint64_t grown = l.bulk.empty() ? 0 : std::min(l.load.bytes, puller::most_bytes);
-      const std::uint64_t wished = round_up(std::max(bytes, grown) + sizeof(chunk_head), 64);
-      const auto size = std::clamp<std::uint64_t>(wished, slot_bytes, most_chunk);
+      const std::uint64_t preferred = round_up(std::max(bytes, grown) + sizeof(chunk_head), 64);
+      const auto size = std::clamp<std::uint64_t>(preferred, slot_bytes, most_chunk);
       if (status s = l.bulk.extend(*arena_, half(), size, stage::bulk); !s.ok()) return fail(s.during(call));
       if (!tell_keys(call, l)) return false;
     }
@@ -151,7 +151,7 @@ status engine::place_bulk(std::uint32_t pid, std::span<const std::byte> bytes, b
 
 // Of areas that are no more, and of other memory: it may go.
 void engine::drop_registrations() noexcept {
-  borrowed_ = 0;
+  temporary_ = 0;
   std::erase_if(registrations_, [&](const registration& r) {
     const area* const a = areas_.at(r.number);
     if (a && a->base == r.base && a->bytes == r.bytes) return false;

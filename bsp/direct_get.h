@@ -1,6 +1,6 @@
 // bsp_direct_get: bytes of another process's area now, not at the end of the superstep.
 //
-// The memory of a program is the fabric's to read on some providers only, and there only where it was shown to it. So the
+// The memory of a program is the fabric's to read on some providers only, and there only where it was registered with it. So the
 // owner of the bytes serves them: the asker writes a request into the owner's window and waits, and the owner answers when it
 // makes progress, as it does whenever it waits: in its own direct gets, and at the latest in its bsp_sync. Nobody waits for
 // ever: who asks has not entered the sync of the superstep, so the owner cannot leave it.

@@ -367,7 +367,7 @@ class engine final : private record_sink {
     region_id id;
   };
   std::vector<registration> registrations_;
-  std::uint32_t borrowed_ = 0;             // of these, of other memory
+  std::uint32_t temporary_ = 0;             // of these, of other memory
   bool any_ahead_ = false;                 // some process takes hp calls ahead
   bool hp_waits_ = false;                  // such calls were made in this superstep
   bool ends_asked_ = false;                // by somebody, in this sync

@@ -21,7 +21,7 @@ namespace tutti::bsp {
 struct area {
   std::byte* base = nullptr;
   std::uint64_t bytes = 0;
-  std::uint64_t serial = 0;  // the how manieth call of bsp_push_reg made it, from 1: the same in all processes
+  std::uint64_t serial = 0;  // its call of bsp_push_reg, counted from 1: the same in all processes
   std::uint32_t below = 0;   // the area that this address named before; no_area: none
   std::uint32_t nulls = 0;   // processes that have NULL in it
   bool live = false, leaves = false;     // leaves: a pending pop is of this one

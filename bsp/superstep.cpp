@@ -100,7 +100,7 @@ bool engine::finish(bool leaving, const void* site) {
     if (s = settle_changes(); !s.ok()) return fail(s.during(call));
     areas_.apply();
   }
-  if (borrowed_ || (changed && !registrations_.empty())) drop_registrations();
+  if (temporary_ || (changed && !registrations_.empty())) drop_registrations();
   if (any_ahead_) {
     if (changed) forget_areas();
     if (!leaving) tell_end();

@@ -44,7 +44,7 @@ bool anybody_objects(std::uint64_t epoch, std::uint32_t n) {
 // An epoch that is left out is a barrier of another kind.
 bool left_out(std::uint64_t epoch) { return epoch % 16 == 10 || epoch % 16 == 12 || epoch % 16 == 13; }
 
-void exchange_epochs(rank_env& env, metadata_way way, std::uint64_t epochs, const attendance& books) {
+void exchange_epochs(rank_env& env, metadata_way way, std::uint64_t epochs, const attendance& entered) {
   auto j = open_job(env);
   const std::uint32_t n = env.size;
   auto made = way == metadata_way::dissemination ? bsp::make_dissemination(j->world()) : bsp::make_multicast(j->world());
@@ -57,12 +57,12 @@ void exchange_epochs(rank_env& env, metadata_way way, std::uint64_t epochs, cons
     }
     if (env.random() % 4 == 0) env.pause(std::chrono::microseconds(env.random() % 200));
     for (std::uint32_t q = 0; q < n; ++q) to[q] = flags_of(epoch, env.rank, q), from[q] = 0xee;
-    books.enter(env.rank, epoch);
+    entered.enter(env.rank, epoch);
     e->begin(epoch, to, objects(epoch, env.rank, n));
     const wait_note note{"metadata", no_rank, 0, epoch};
     require(j->wait([&] { return e->advance(from); }, [&] { return j->world().look(e->awaited()); }, note), "wait");
     require(e->outcome(), "what was sent");
-    books.left(epoch);
+    entered.left(epoch);
     require_equal(e->objected(), anybody_objects(epoch, n), "whether anybody objects in epoch " + std::to_string(epoch));
     for (std::uint32_t p = 0; p < n; ++p)
       if (p != env.rank)
@@ -73,9 +73,9 @@ void exchange_epochs(rank_env& env, metadata_way way, std::uint64_t epochs, cons
 
 void on_sim(std::uint32_t n, metadata_way way, sim::parameters p, std::uint64_t epochs = 30) {
   p.ranks = n;
-  const attendance books(n);
+  const attendance entered(n);
   BOOST_TEST_INFO(n << " processes, seed " << p.seed);
-  const auto report = try_ranks_simulated(p, [&](rank_env& env) { exchange_epochs(env, way, epochs, books); });
+  const auto report = try_ranks_simulated(p, [&](rank_env& env) { exchange_epochs(env, way, epochs, entered); });
   BOOST_TEST(report.passed(), report.text());
 }
 
@@ -109,8 +109,8 @@ BOOST_AUTO_TEST_CASE(small_datagrams) {
 
 BOOST_AUTO_TEST_CASE(in_shared_memory) {
   for (const metadata_way way : {metadata_way::dissemination, metadata_way::multicast}) {
-    const attendance books(5);
-    run_ranks({"shm"}, 5, [&](rank_env& env) { exchange_epochs(env, way, 500, books); });
+    const attendance entered(5);
+    run_ranks({"shm"}, 5, [&](rank_env& env) { exchange_epochs(env, way, 500, entered); });
   }
 }
 
