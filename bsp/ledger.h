@@ -4,7 +4,7 @@
 // The cost of a superstep in the BSP model is w + g h + l (Valiant 1990; Hill et al. 1998): w is the longest computation
 // of any process, h the most bytes that any process sends or receives. g and l are measured on this very job before the
 // program begins. Who receives what is known to the sender alone, so a process notes what it sends to whom and what it
-// fetches from whom, and process 0 adds up. By which way the metadata of a superstep went (metadata_exchange.h) is the same for all.
+// fetches from whom, and process 0 adds up. By which way the metadata of a superstep went (metadata_cost.h) is the same for all.
 //
 // File: {"tutti_bsp_profile": 2, "program", "provider", "processes", "g_ns_per_byte", "l_ns", "dropped",
 //        "sites": [{"module", "offset", "function"}], "ways": ["words", "dissemination", "multicast"],
@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bsp/metadata_exchange.h"
+#include "bsp/metadata_cost.h"
 #include "core/base/status.h"
 
 namespace tutti::bsp {

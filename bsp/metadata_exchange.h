@@ -14,14 +14,10 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "core/job/team.h"
 
 namespace tutti::bsp {
-
-enum class metadata_way : std::uint8_t { direct, dissemination, multicast };
 
 class metadata_exchange {
  public:
@@ -39,14 +35,5 @@ class metadata_exchange {
 result<std::unique_ptr<metadata_exchange>> make_dissemination(team&);
 // Errors, alike in all: unsupported or unavailable, there is no multicast or it could not be formed.
 result<std::unique_ptr<metadata_exchange>> make_multicast(team&);
-
-// What follows is pure. `loads`: all read each other's memory in place. `multicast_us`: 0, there is none.
-// Microseconds of a sync by LogGP, of a process that sends words to `besides` others though its flags go another way.
-double metadata_us(metadata_way, std::uint32_t processes, std::uint32_t besides, const loggp&, bool loads,
-               double multicast_us) noexcept;
-// The cheapest for so many processes in an empty superstep.
-metadata_way choose_metadata_way(std::uint32_t processes, const loggp&, bool loads, double multicast_us) noexcept;
-// From how many words besides on words alone cost no more than that way. `processes`: they always do.
-std::uint32_t words_pay_from(metadata_way, std::uint32_t processes, const loggp&, bool loads, double multicast_us) noexcept;
 
 }  // namespace tutti::bsp

@@ -93,25 +93,18 @@ status engine::meet() {
 status engine::choose_way() {
   transport& net = job_.net();
   const multicast* const mc = net.mcast();
-  bool loads = true;
-  for (std::uint32_t i = 0; i < size_; ++i) loads = loads && peers_[i].mapped;
-  const double multicast_us = mc ? mc->query().latency_us : 0;
-  switch (scheme_.metadata) {
-    case metadata_choice::chosen:
-      // A process that loses the release would wait for process 0's next call, which may compute for long.
-      way_ = choose_metadata_way(size_, net.caps().cost, loads, net.caps().target_must_progress ? 0 : multicast_us);
-      break;
-    case metadata_choice::direct: way_ = metadata_way::direct; break;
-    case metadata_choice::dissemination: way_ = metadata_way::dissemination; break;
-    case metadata_choice::multicast: way_ = metadata_way::multicast; break;
-  }
+  metadata_costs costs{in_picoseconds(net.caps().cost), 0, true};
+  for (std::uint32_t i = 0; i < size_; ++i) costs.loads = costs.loads && peers_[i].mapped;
+  // A process that loses the release would wait for process 0's next call, which may compute for long.
+  if (mc && !net.caps().target_must_progress) costs.multicast = in_picoseconds(mc->query().latency_us);
+  way_ = scheme_.metadata ? *scheme_.metadata : choose_metadata_way(size_, costs);
   auto all = team_.exchange_values(way_);
   if (!all) return all.error();
   way_ = (*all)[0];
   if (way_ == metadata_way::multicast && size_ > 1) {
     auto made = make_multicast(team_);
     if (made) metadata_by_ = std::move(*made);
-    else if (scheme_.metadata == metadata_choice::multicast) return made.error().during("TUTTI_BSP=M");
+    else if (scheme_.metadata) return made.error().during("TUTTI_BSP=M");
     else way_ = metadata_way::dissemination;
   }
   if (way_ == metadata_way::dissemination && size_ > 1) {
@@ -121,9 +114,7 @@ status engine::choose_way() {
   }
   if (metadata_by_) {
     by_words_ = false;
-    words_pay_from_ = scheme_.metadata != metadata_choice::chosen
-                          ? size_
-                          : words_pay_from(way_, size_, net.caps().cost, loads, multicast_us);
+    words_pay_from_ = scheme_.metadata ? size_ : words_pay_from(way_, size_, costs);
   }
   flags_out_.resize(size_), flags_in_.resize(size_);
   return {};

@@ -4,6 +4,7 @@
 #define BOOST_TEST_MODULE bsp_metadata
 #include <boost/test/unit_test.hpp>
 
+#include "bsp/metadata_cost.h"
 #include "bsp/metadata_exchange.h"
 #include "bsp/way_forecast.h"
 #include "bsp/wire.h"
@@ -126,20 +127,28 @@ BOOST_AUTO_TEST_CASE(without_multicast_it_is_refused_alike) {
   BOOST_TEST(report.passed(), report.text());
 }
 
+namespace {
+
+bsp::metadata_costs at(const loggp& link, double multicast_us, bool loads = false) {
+  return {in_picoseconds(link), in_picoseconds(multicast_us), loads};
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(the_choice) {
   using bsp::choose_metadata_way;
   const loggp network{2.0, 0.3, 0.2, 10}, memory{0.2, 0.02, 0.02, 20};
-  BOOST_TEST((choose_metadata_way(1, network, false, 3) == metadata_way::direct));
-  BOOST_TEST((choose_metadata_way(2, network, false, 3) == metadata_way::direct));
-  BOOST_TEST((choose_metadata_way(4, network, false, 3) == metadata_way::direct));
-  BOOST_TEST((choose_metadata_way(64, network, false, 0) == metadata_way::dissemination));  // no multicast
-  BOOST_TEST((choose_metadata_way(40, network, false, 1.5) == metadata_way::multicast));
-  BOOST_TEST((choose_metadata_way(10000, network, false, 3) == metadata_way::dissemination));  // the root takes in too many
-  BOOST_TEST((choose_metadata_way(16, memory, true, 1) == metadata_way::direct));
+  BOOST_TEST((choose_metadata_way(1, at(network, 3)) == metadata_way::direct));
+  BOOST_TEST((choose_metadata_way(2, at(network, 3)) == metadata_way::direct));
+  BOOST_TEST((choose_metadata_way(4, at(network, 3)) == metadata_way::direct));
+  BOOST_TEST((choose_metadata_way(64, at(network, 0)) == metadata_way::dissemination));  // no multicast
+  BOOST_TEST((choose_metadata_way(40, at(network, 1.5)) == metadata_way::multicast));
+  BOOST_TEST((choose_metadata_way(10000, at(network, 3)) == metadata_way::dissemination));  // the root takes in too many
+  BOOST_TEST((choose_metadata_way(16, at(memory, 1, true)) == metadata_way::direct));
   // Once direct words are too many they stay so.
   bool beyond = false;
   for (std::uint32_t n = 2; n < 2000; ++n) {
-    const bool direct = choose_metadata_way(n, network, false, 0) == metadata_way::direct;
+    const bool direct = choose_metadata_way(n, at(network, 0)) == metadata_way::direct;
     BOOST_TEST(!(beyond && direct));
     beyond = beyond || !direct;
   }
@@ -147,23 +156,24 @@ BOOST_AUTO_TEST_CASE(the_choice) {
 
 // What words besides cost is what decides: from as many on as the choice at open was cheaper by.
 BOOST_AUTO_TEST_CASE(from_when_words_alone_are_cheaper) {
-  using bsp::metadata_us;
+  using bsp::metadata_cost;
   using bsp::words_pay_from;
   const loggp network{2.0, 0.3, 0.2, 10}, dear_words{0.1, 0.5, 0.1, 10};
-  BOOST_TEST(words_pay_from(metadata_way::direct, 64, network, false, 3) == 0);
+  BOOST_TEST(words_pay_from(metadata_way::direct, 64, at(network, 3)) == 0);
   // 3 rounds of 1.1 against 7 words of 0.5 and 1.1 for the last one's way
-  BOOST_TEST(words_pay_from(metadata_way::dissemination, 8, dear_words, false, 0) == 3);
-  BOOST_TEST(words_pay_from(metadata_way::multicast, 8, dear_words, false, 0.1) == 4);
-  BOOST_TEST(words_pay_from(metadata_way::dissemination, 8, network, false, 0) == 0);  // dearer even without any
-  for (const loggp& cost : {network, dear_words})
+  BOOST_TEST(words_pay_from(metadata_way::dissemination, 8, at(dear_words, 0)) == 3);
+  BOOST_TEST(words_pay_from(metadata_way::multicast, 8, at(dear_words, 0.1)) == 4);
+  BOOST_TEST(words_pay_from(metadata_way::dissemination, 8, at(network, 0)) == 0);  // dearer even without any
+  for (const loggp& link : {network, dear_words})
     for (std::uint32_t n = 3; n < 300; ++n) {
-      const metadata_way way = bsp::choose_metadata_way(n, cost, false, 1.5);
-      const std::uint32_t from = words_pay_from(way, n, cost, false, 1.5);
+      const bsp::metadata_costs c = at(link, 1.5);
+      const metadata_way way = bsp::choose_metadata_way(n, c);
+      const std::uint32_t from = words_pay_from(way, n, c);
       BOOST_TEST((from == 0) == (way == metadata_way::direct));
       BOOST_TEST(from < n);  // a total exchange always goes by words
-      const double words = metadata_us(metadata_way::direct, n, 0, cost, false, 1.5);
-      BOOST_TEST(metadata_us(way, n, from, cost, false, 1.5) >= words);
-      if (from > 0) BOOST_TEST(metadata_us(way, n, from - 1, cost, false, 1.5) < words);
+      const picoseconds words = metadata_cost(metadata_way::direct, n, 0, c);
+      BOOST_TEST(metadata_cost(way, n, from, c) >= words);
+      if (from > 0) BOOST_TEST(metadata_cost(way, n, from - 1, c) < words);
     }
 }
 
