@@ -12,17 +12,14 @@
 // An asker has one request under way, of a piece that fits into its landing place, and an owner one answer. So whoever wrote
 // a word or a place in the window is known, and nothing is written again before it was read.
 #pragma once
-#include "bsp/window_layout.h"
+#include "bsp/context.h"
 #include "bsp/registrar.h"
-#include "core/job/team.h"
-#include "core/job/window.h"
 
 namespace tutti::bsp {
 
 class direct_gets final : public background {
  public:
-  // `epoch`: of the superstep under way.
-  direct_gets(team&, const window&, const window_layout&, const registrar&, const std::uint64_t& epoch);
+  direct_gets(const context&, const registrar&);
   ~direct_gets() override;
 
   // Of a range that lies inside. Blocks.
@@ -39,13 +36,8 @@ class direct_gets final : public background {
   void advance() noexcept override;
   bool serve(std::uint32_t pid, std::uint64_t number) noexcept;
 
-  team& team_;
-  job& job_;
-  const window& window_;
-  const window_layout layout_;
+  const context& c_;
   const registrar& areas_;
-  const std::uint64_t& epoch_;
-  std::byte* const base_;
   completion sending_, answering_;
   std::vector<std::uint64_t> asked_;       // requests of mine, by process; the last one's number is this
   std::vector<std::uint64_t> served_;      // requests of others

@@ -43,7 +43,7 @@ enum metadata_flag : std::uint8_t {
   is_leaving = 16,   // this is bsp_end, not bsp_sync
   has_direct = 32,   // hp puts that go from their source straight into the channel
   went_ahead = 64,   // hp puts that went at the call: the word comes after them, whichever way the flags go
-  asks_end = 128,    // a word is to tell when the other has finished this sync (ahead.cpp)
+  asks_end = 128,    // a word is to tell when the other has finished this sync (hp_calls.h)
 };
 
 constexpr std::uint64_t make_metadata(std::uint64_t epoch, std::uint8_t flags, bool objects = false) noexcept {
@@ -191,7 +191,7 @@ struct key_head {
 static_assert(sizeof(bulk_head) == 32 && sizeof(key_head) == 16);
 
 // The sender's calls of bsp_push_reg and bsp_pop_reg in this superstep: `count` of them from the `first` on, 64 bits each,
-// which follow (registrations.cpp).
+// which follow (agreement.h).
 constexpr std::uint32_t changes_mark = padding | 64;
 struct changes_head {
   std::uint32_t kind = changes_mark;
