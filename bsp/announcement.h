@@ -29,8 +29,9 @@ namespace tutti::bsp {
 class announcement {
  public:
   explicit announcement(const context&);
-  // Collective; blocks. Process 0 chooses the way, by what it knows of the fabric, and all take it.
-  status open(const peer_memory&);
+  // Once the windows are there. Collective; blocks. Process 0 chooses the way, by what the job has agreed of the fabric and by
+  // its own multicast, and all take it.
+  status open();
 
   // What this process has for each other one: the owner sets it before run(). What each has for this one, after it.
   std::span<std::uint8_t> out() noexcept { return out_; }

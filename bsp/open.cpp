@@ -78,7 +78,7 @@ status engine::meet() {
   exchange_.emplace(c_, arena_, boxes_, *peers_, placer_, agreement_, registered_);
   hp_.emplace(c_, areas_, registered_);
   if (c_.size > 1) direct_gets_.emplace(c_, areas_);
-  if (status s = announcement_.open(*peers_); !s.ok()) return s;
+  if (status s = announcement_.open(); !s.ok()) return s;
   begin_superstep();
   return {};
 }
