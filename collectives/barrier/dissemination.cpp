@@ -8,6 +8,7 @@
 // that has reached e proves that the 2^m ranks ending at its writer entered e. If the line shows e+1, its writer has
 // even left e: the same, and more.
 #include "collectives/barrier/barriers.h"
+#include "collectives/dissemination.h"
 
 namespace tutti::barriers {
 namespace {
@@ -18,9 +19,9 @@ schedule make(const shape& s) {
   schedule out;
   out.words = words(s);
   for (std::uint32_t round = 0; round < out.words; ++round) {
-    const std::uint64_t distance = std::uint64_t{1} << round;
-    out.signal(static_cast<std::uint32_t>((s.rank + distance) % s.size), round);
-    out.wait(static_cast<std::uint32_t>((s.rank + s.size - distance) % s.size), round);
+    const dissemination_round partners = dissemination_partners(s.rank, s.size, round);
+    out.signal(partners.to, round);
+    out.wait(partners.from, round);
   }
   return out;
 }

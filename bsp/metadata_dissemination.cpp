@@ -3,6 +3,10 @@
 // process 2^k further on, and takes as many from the process 2^k before, in their places. A byte for distance i thus
 // moves by every power of two in i, and after the last round byte i is the one from the process i before.
 //
+// The partners are those of the dissemination barrier (collectives/dissemination.h). The rounds are gone here and not by
+// the executor of schedules: its steps move one stretch of bytes and set a word to the epoch, where a round packs every
+// other stretch of 2^k bytes, which would be n / 2^(k+1) copies, and where the word says besides whether anybody objects.
+//
 // Objections. The stamp of each message says whether its sender objects or knows of one who does. Before round k that is
 // what the 2^k processes up to it have said; the target then knows of the 2^(k+1) up to itself. After the last round these
 // are n or more, so all, some of them twice where n is no power of two: that does no harm to an or.
@@ -10,12 +14,12 @@
 // Gaps. A process that writes for epoch e over what it wrote for an earlier e' of this half has left the sync of e - 1,
 // whichever way that went, so the target has entered it, and had left that of e' before, with all that it read there.
 #include <algorithm>
-#include <bit>
 #include <vector>
 
-#include "bsp/board.h"
-#include "bsp/info_exchange.h"
+#include "bsp/window_layout.h"
+#include "bsp/metadata_exchange.h"
 #include "bsp/wire.h"
+#include "collectives/dissemination.h"
 #include "core/transport/ops.h"
 #include "core/transport/wait_out.h"
 #include "core/job/window.h"
@@ -23,9 +27,9 @@
 namespace tutti::bsp {
 namespace {
 
-class dissemination final : public info_exchange {
+class dissemination final : public metadata_exchange {
  public:
-  explicit dissemination(team& t) : team_(t), n_(t.size()), rounds_(static_cast<std::uint32_t>(std::bit_width(n_ - 1))), held_(n_) {}
+  explicit dissemination(team& t) : team_(t), n_(t.size()), rounds_(rounds_of(n_)), held_(n_) {}
   ~dissemination() override { wait_out(team_.parent_job().net(), {&done_}); }
 
   status open() {
@@ -45,15 +49,14 @@ class dissemination final : public info_exchange {
     const unsigned half = epoch_ & 1;
     std::byte* const base = memory_->base();
     for (; round_ < rounds_; ++round_, sent_ = false) {
-      const std::uint32_t distance = 1u << round_;
+      const dissemination_round partners = dissemination_partners(me, n_, round_);
       if (!sent_) {
         auto* packed = reinterpret_cast<std::uint8_t*>(base + out(half, round_));
         std::uint32_t count = 0;
         for (std::uint32_t i = 0; i < n_; ++i)
-          if (i & distance) packed[count++] = held_[i];
-        const rank_t to = team_.rank_of((me + distance) % n_);
-        const rma_op op = with_signal(move_op(op_kind::put, memory_->region(), out(half, round_), to, memory_->segment(),
-                                              in(half, round_), count, &done_),
+          if (i & partners.distance) packed[count++] = held_[i];
+        const rma_op op = with_signal(move_op(op_kind::put, memory_->region(), out(half, round_), team_.rank_of(partners.to),
+                                              memory_->segment(), in(half, round_), count, &done_),
                                       memory_->segment(), word(half, round_), make_stamp(epoch_, objected_));
         if (!(sent_ = team_.parent_job().net().submit({&op, 1}) == 1)) return false;
       }
@@ -62,7 +65,7 @@ class dissemination final : public info_exchange {
       objected_ = objected_ || stamp_objects(stamp);
       const auto* packed = reinterpret_cast<const std::uint8_t*>(base + in(half, round_));
       for (std::uint32_t i = 0; i < n_; ++i)
-        if (i & distance) held_[i] = *packed++;
+        if (i & partners.distance) held_[i] = *packed++;
     }
     if (!done_.idle()) return false;
     for (std::uint32_t i = 1; i < n_; ++i) from[(me + n_ - i) % n_] = held_[i];
@@ -71,8 +74,7 @@ class dissemination final : public info_exchange {
 
   bool objected() const noexcept override { return objected_; }
   rank_t awaited() const noexcept override {
-    if (round_ == rounds_) return no_rank;
-    return team_.rank_of((team_.index() + n_ - (1u << round_)) % n_);
+    return round_ == rounds_ ? no_rank : team_.rank_of(dissemination_partners(team_.index(), n_, round_).from);
   }
   const status& outcome() const noexcept override { return done_.outcome(); }
 
@@ -97,39 +99,10 @@ class dissemination final : public info_exchange {
 
 }  // namespace
 
-result<std::unique_ptr<info_exchange>> make_dissemination(team& t) {
+result<std::unique_ptr<metadata_exchange>> make_dissemination(team& t) {
   auto d = std::make_unique<dissemination>(t);
   if (status s = d->open(); !s.ok()) return s;
-  return std::unique_ptr<info_exchange>(std::move(d));
-}
-
-// Words leave one after the other; rounds come one after the other, and each costs a whole message; the root takes in n
-// messages, and a datagram goes out. Where memory is read in place a word is a store.
-double info_us(info_way way, std::uint32_t n, std::uint32_t besides, const loggp& c, bool loads,
-               double multicast_us) noexcept {
-  const double each = std::max(c.overhead_us, c.gap_us), message = c.latency_us + 2 * c.overhead_us;
-  const double word = each * (loads ? 0.25 : 1.0);
-  switch (way) {
-    case info_way::direct: return (n - 1) * word + message;
-    case info_way::dissemination: return std::bit_width(n - 1) * message + besides * word;
-    case info_way::multicast: break;
-  }
-  return multicast_us > 0 ? message + (n - 1) * each * 0.5 + multicast_us + besides * word : 1e300;
-}
-
-info_way choose_info_way(std::uint32_t n, const loggp& c, bool loads, double multicast_us) noexcept {
-  if (n <= 2) return info_way::direct;
-  const auto us = [&](info_way way) { return info_us(way, n, 0, c, loads, multicast_us); };
-  const double direct = us(info_way::direct), rounds = us(info_way::dissemination), root = us(info_way::multicast);
-  if (direct <= rounds && direct <= root) return info_way::direct;
-  return rounds <= root ? info_way::dissemination : info_way::multicast;
-}
-
-std::uint32_t words_pay_from(info_way way, std::uint32_t n, const loggp& c, bool loads, double multicast_us) noexcept {
-  const double direct = info_us(info_way::direct, n, 0, c, loads, multicast_us);
-  std::uint32_t besides = 0;
-  while (besides < n && info_us(way, n, besides, c, loads, multicast_us) < direct) ++besides;
-  return besides;
+  return std::unique_ptr<metadata_exchange>(std::move(d));
 }
 
 }  // namespace tutti::bsp

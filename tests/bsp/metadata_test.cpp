@@ -1,10 +1,11 @@
 // How processes learn what all have for them: every byte reaches whom it is for, by either way, at every size, with
 // datagrams lost and epochs left out; all learn whether anybody objects to words alone; nobody leaves before all have
 // entered; and the choice among the ways.
-#define BOOST_TEST_MODULE bsp_infos
+#define BOOST_TEST_MODULE bsp_metadata
 #include <boost/test/unit_test.hpp>
 
-#include "bsp/info_exchange.h"
+#include "bsp/metadata_cost.h"
+#include "bsp/metadata_exchange.h"
 #include "bsp/way_forecast.h"
 #include "bsp/wire.h"
 #include "tests/collectives/job_env.h"
@@ -14,8 +15,8 @@ namespace {
 
 using namespace tutti;
 using namespace tutti::test;
-using bsp::info_exchange;
-using bsp::info_way;
+using bsp::metadata_exchange;
+using bsp::metadata_way;
 
 // Sparse: mostly nothing, so that supersteps in which nobody has anything for some occur as well.
 std::uint8_t flags_of(std::uint64_t epoch, std::uint32_t from, std::uint32_t to) {
@@ -44,10 +45,10 @@ bool anybody_objects(std::uint64_t epoch, std::uint32_t n) {
 // An epoch that is left out is a barrier of another kind.
 bool left_out(std::uint64_t epoch) { return epoch % 16 == 10 || epoch % 16 == 12 || epoch % 16 == 13; }
 
-void exchange_epochs(rank_env& env, info_way way, std::uint64_t epochs, const attendance& books) {
+void exchange_epochs(rank_env& env, metadata_way way, std::uint64_t epochs, const attendance& entered) {
   auto j = open_job(env);
   const std::uint32_t n = env.size;
-  auto made = way == info_way::dissemination ? bsp::make_dissemination(j->world()) : bsp::make_multicast(j->world());
+  auto made = way == metadata_way::dissemination ? bsp::make_dissemination(j->world()) : bsp::make_multicast(j->world());
   auto e = take(std::move(made), "made");
   std::vector<std::uint8_t> to(n), from(n);
   for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
@@ -57,12 +58,12 @@ void exchange_epochs(rank_env& env, info_way way, std::uint64_t epochs, const at
     }
     if (env.random() % 4 == 0) env.pause(std::chrono::microseconds(env.random() % 200));
     for (std::uint32_t q = 0; q < n; ++q) to[q] = flags_of(epoch, env.rank, q), from[q] = 0xee;
-    books.enter(env.rank, epoch);
+    entered.enter(env.rank, epoch);
     e->begin(epoch, to, objects(epoch, env.rank, n));
-    const wait_note note{"infos", no_rank, 0, epoch};
+    const wait_note note{"metadata", no_rank, 0, epoch};
     require(j->wait([&] { return e->advance(from); }, [&] { return j->world().look(e->awaited()); }, note), "wait");
     require(e->outcome(), "what was sent");
-    books.left(epoch);
+    entered.left(epoch);
     require_equal(e->objected(), anybody_objects(epoch, n), "whether anybody objects in epoch " + std::to_string(epoch));
     for (std::uint32_t p = 0; p < n; ++p)
       if (p != env.rank)
@@ -71,18 +72,18 @@ void exchange_epochs(rank_env& env, info_way way, std::uint64_t epochs, const at
   require(j->world().settle(), "settle");
 }
 
-void on_sim(std::uint32_t n, info_way way, sim::parameters p, std::uint64_t epochs = 30) {
+void on_sim(std::uint32_t n, metadata_way way, sim::parameters p, std::uint64_t epochs = 30) {
   p.ranks = n;
-  const attendance books(n);
+  const attendance entered(n);
   BOOST_TEST_INFO(n << " processes, seed " << p.seed);
-  const auto report = try_ranks_simulated(p, [&](rank_env& env) { exchange_epochs(env, way, epochs, books); });
+  const auto report = try_ranks_simulated(p, [&](rank_env& env) { exchange_epochs(env, way, epochs, entered); });
   BOOST_TEST(report.passed(), report.text());
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_size) {
-  for (const info_way way : {info_way::dissemination, info_way::multicast})
+  for (const metadata_way way : {metadata_way::dissemination, metadata_way::multicast})
     for (const std::uint32_t n : {2u, 3u, 4u, 5u, 7u, 8u, 9u, 16u, 17u, 33u}) on_sim(n, way, {}, 20);
 }
 
@@ -93,8 +94,8 @@ BOOST_AUTO_TEST_CASE(hostile_fabrics_and_lost_datagrams) {
       p.seed = seed, p.jitter = 4, p.noise_us = 3, p.refuse = 0.1, p.queue_depth = 8;
       p.mcast_loss = 0.4, p.mcast_duplicate = 0.2, p.mcast_reorder = 0.3;
       p.target_must_progress = progress;
-      on_sim(6, info_way::multicast, p);
-      on_sim(6, info_way::dissemination, p);
+      on_sim(6, metadata_way::multicast, p);
+      on_sim(6, metadata_way::dissemination, p);
     }
 }
 
@@ -103,14 +104,14 @@ BOOST_AUTO_TEST_CASE(small_datagrams) {
   for (const double loss : {0.0, 0.4}) {
     sim::parameters p;
     p.mcast_payload = 64, p.mcast_loss = loss;
-    on_sim(20, info_way::multicast, p);
+    on_sim(20, metadata_way::multicast, p);
   }
 }
 
 BOOST_AUTO_TEST_CASE(in_shared_memory) {
-  for (const info_way way : {info_way::dissemination, info_way::multicast}) {
-    const attendance books(5);
-    run_ranks({"shm"}, 5, [&](rank_env& env) { exchange_epochs(env, way, 500, books); });
+  for (const metadata_way way : {metadata_way::dissemination, metadata_way::multicast}) {
+    const attendance entered(5);
+    run_ranks({"shm"}, 5, [&](rank_env& env) { exchange_epochs(env, way, 500, entered); });
   }
 }
 
@@ -126,20 +127,28 @@ BOOST_AUTO_TEST_CASE(without_multicast_it_is_refused_alike) {
   BOOST_TEST(report.passed(), report.text());
 }
 
+namespace {
+
+bsp::metadata_costs at(const loggp& link, double multicast_us, bool loads = false) {
+  return {in_picoseconds(link), in_picoseconds(multicast_us), loads};
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(the_choice) {
-  using bsp::choose_info_way;
+  using bsp::choose_metadata_way;
   const loggp network{2.0, 0.3, 0.2, 10}, memory{0.2, 0.02, 0.02, 20};
-  BOOST_TEST((choose_info_way(1, network, false, 3) == info_way::direct));
-  BOOST_TEST((choose_info_way(2, network, false, 3) == info_way::direct));
-  BOOST_TEST((choose_info_way(4, network, false, 3) == info_way::direct));
-  BOOST_TEST((choose_info_way(64, network, false, 0) == info_way::dissemination));  // no multicast
-  BOOST_TEST((choose_info_way(40, network, false, 1.5) == info_way::multicast));
-  BOOST_TEST((choose_info_way(10000, network, false, 3) == info_way::dissemination));  // the root takes in too many
-  BOOST_TEST((choose_info_way(16, memory, true, 1) == info_way::direct));
+  BOOST_TEST((choose_metadata_way(1, at(network, 3)) == metadata_way::direct));
+  BOOST_TEST((choose_metadata_way(2, at(network, 3)) == metadata_way::direct));
+  BOOST_TEST((choose_metadata_way(4, at(network, 3)) == metadata_way::direct));
+  BOOST_TEST((choose_metadata_way(64, at(network, 0)) == metadata_way::dissemination));  // no multicast
+  BOOST_TEST((choose_metadata_way(40, at(network, 1.5)) == metadata_way::multicast));
+  BOOST_TEST((choose_metadata_way(10000, at(network, 3)) == metadata_way::dissemination));  // the root takes in too many
+  BOOST_TEST((choose_metadata_way(16, at(memory, 1, true)) == metadata_way::direct));
   // Once direct words are too many they stay so.
   bool beyond = false;
   for (std::uint32_t n = 2; n < 2000; ++n) {
-    const bool direct = choose_info_way(n, network, false, 0) == info_way::direct;
+    const bool direct = choose_metadata_way(n, at(network, 0)) == metadata_way::direct;
     BOOST_TEST(!(beyond && direct));
     beyond = beyond || !direct;
   }
@@ -147,23 +156,24 @@ BOOST_AUTO_TEST_CASE(the_choice) {
 
 // What words besides cost is what decides: from as many on as the choice at open was cheaper by.
 BOOST_AUTO_TEST_CASE(from_when_words_alone_are_cheaper) {
-  using bsp::info_us;
+  using bsp::metadata_cost;
   using bsp::words_pay_from;
   const loggp network{2.0, 0.3, 0.2, 10}, dear_words{0.1, 0.5, 0.1, 10};
-  BOOST_TEST(words_pay_from(info_way::direct, 64, network, false, 3) == 0);
+  BOOST_TEST(words_pay_from(metadata_way::direct, 64, at(network, 3)) == 0);
   // 3 rounds of 1.1 against 7 words of 0.5 and 1.1 for the last one's way
-  BOOST_TEST(words_pay_from(info_way::dissemination, 8, dear_words, false, 0) == 3);
-  BOOST_TEST(words_pay_from(info_way::multicast, 8, dear_words, false, 0.1) == 4);
-  BOOST_TEST(words_pay_from(info_way::dissemination, 8, network, false, 0) == 0);  // dearer even without any
-  for (const loggp& cost : {network, dear_words})
+  BOOST_TEST(words_pay_from(metadata_way::dissemination, 8, at(dear_words, 0)) == 3);
+  BOOST_TEST(words_pay_from(metadata_way::multicast, 8, at(dear_words, 0.1)) == 4);
+  BOOST_TEST(words_pay_from(metadata_way::dissemination, 8, at(network, 0)) == 0);  // dearer even without any
+  for (const loggp& link : {network, dear_words})
     for (std::uint32_t n = 3; n < 300; ++n) {
-      const info_way way = bsp::choose_info_way(n, cost, false, 1.5);
-      const std::uint32_t from = words_pay_from(way, n, cost, false, 1.5);
-      BOOST_TEST((from == 0) == (way == info_way::direct));
+      const bsp::metadata_costs c = at(link, 1.5);
+      const metadata_way way = bsp::choose_metadata_way(n, c);
+      const std::uint32_t from = words_pay_from(way, n, c);
+      BOOST_TEST((from == 0) == (way == metadata_way::direct));
       BOOST_TEST(from < n);  // a total exchange always goes by words
-      const double words = info_us(info_way::direct, n, 0, cost, false, 1.5);
-      BOOST_TEST(info_us(way, n, from, cost, false, 1.5) >= words);
-      if (from > 0) BOOST_TEST(info_us(way, n, from - 1, cost, false, 1.5) < words);
+      const picoseconds words = metadata_cost(metadata_way::direct, n, 0, c);
+      BOOST_TEST(metadata_cost(way, n, from, c) >= words);
+      if (from > 0) BOOST_TEST(metadata_cost(way, n, from - 1, c) < words);
     }
 }
 
@@ -209,8 +219,8 @@ BOOST_AUTO_TEST_CASE(a_word_keeps_what_it_says) {
   for (const std::uint64_t epoch : {std::uint64_t{1}, std::uint64_t{65537}, (std::uint64_t{1} << 55) - 1})
     for (const bool objects : {false, true}) {
       for (unsigned flags = 0; flags < 256; ++flags) {
-        const std::uint64_t info = make_info(epoch, static_cast<std::uint8_t>(flags), objects);
-        BOOST_TEST((epoch_of(info) == epoch && flags_of(info) == flags && objects_in(info) == objects));
+        const std::uint64_t metadata = make_metadata(epoch, static_cast<std::uint8_t>(flags), objects);
+        BOOST_TEST((epoch_of(metadata) == epoch && flags_of(metadata) == flags && objects_in(metadata) == objects));
       }
       const std::uint64_t stamp = make_stamp(epoch, objects);
       BOOST_TEST((stamp_epoch(stamp) == epoch && stamp_objects(stamp) == objects));

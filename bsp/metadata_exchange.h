@@ -14,18 +14,14 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "core/job/team.h"
 
 namespace tutti::bsp {
 
-enum class info_way : std::uint8_t { direct, dissemination, multicast };
-
-class info_exchange {
+class metadata_exchange {
  public:
-  virtual ~info_exchange() = default;
+  virtual ~metadata_exchange() = default;
   // `to`: my flags for each process. They must not change until the exchange is over. `objects`: this process does.
   virtual void begin(std::uint64_t epoch, std::span<const std::uint8_t> to, bool objects) noexcept = 0;
   // Goes as far as it can. True: everyone's flags for me are in `from`; mine for myself are not touched.
@@ -36,17 +32,8 @@ class info_exchange {
 };
 
 // Collective over the team; each blocks.
-result<std::unique_ptr<info_exchange>> make_dissemination(team&);
+result<std::unique_ptr<metadata_exchange>> make_dissemination(team&);
 // Errors, alike in all: unsupported or unavailable, there is no multicast or it could not be formed.
-result<std::unique_ptr<info_exchange>> make_multicast(team&);
-
-// What follows is pure. `loads`: all read each other's memory in place. `multicast_us`: 0, there is none.
-// Microseconds of a sync by LogGP, of a process that sends words to `besides` others though its flags go another way.
-double info_us(info_way, std::uint32_t processes, std::uint32_t besides, const loggp&, bool loads,
-               double multicast_us) noexcept;
-// The cheapest for so many processes in an empty superstep.
-info_way choose_info_way(std::uint32_t processes, const loggp&, bool loads, double multicast_us) noexcept;
-// From how many words besides on words alone cost no more than that way. `processes`: they always do.
-std::uint32_t words_pay_from(info_way, std::uint32_t processes, const loggp&, bool loads, double multicast_us) noexcept;
+result<std::unique_ptr<metadata_exchange>> make_multicast(team&);
 
 }  // namespace tutti::bsp

@@ -20,8 +20,8 @@
 #include <cstring>
 #include <vector>
 
-#include "bsp/board.h"
-#include "bsp/info_exchange.h"
+#include "bsp/window_layout.h"
+#include "bsp/metadata_exchange.h"
 #include "bsp/wire.h"
 #include "core/transport/multicast.h"
 #include "core/transport/ops.h"
@@ -36,7 +36,7 @@ constexpr std::uint32_t root = 0;
 // The first byte of a datagram and of a block; a datagram without `whole` has but a bit for each process.
 constexpr std::byte objects_bit{1}, whole{2};
 
-class by_multicast final : public info_exchange {
+class by_multicast final : public metadata_exchange {
  public:
   explicit by_multicast(team& t) : team_(t), job_(t.parent_job()), n_(t.size()) {}
 
@@ -204,10 +204,10 @@ class by_multicast final : public info_exchange {
 
 }  // namespace
 
-result<std::unique_ptr<info_exchange>> make_multicast(team& t) {
+result<std::unique_ptr<metadata_exchange>> make_multicast(team& t) {
   auto m = std::make_unique<by_multicast>(t);
   if (status s = m->open(); !s.ok()) return s;
-  return std::unique_ptr<info_exchange>(std::move(m));
+  return std::unique_ptr<metadata_exchange>(std::move(m));
 }
 
 }  // namespace tutti::bsp

@@ -1,9 +1,9 @@
 // Messages that are copied: what lies where, and that they stay within what may be buffered.
-#define BOOST_TEST_MODULE bsp_messages
+#define BOOST_TEST_MODULE bsp_message_queue
 #include <boost/test/unit_test.hpp>
 #include <random>
 
-#include "bsp/messages.h"
+#include "bsp/message_queue.h"
 #include "bsp/placer.h"
 
 namespace {

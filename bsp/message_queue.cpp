@@ -1,4 +1,4 @@
-#include "bsp/messages.h"
+#include "bsp/message_queue.h"
 
 #include <algorithm>
 
