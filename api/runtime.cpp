@@ -64,6 +64,7 @@ status leave(tutti_context& ctx) {
   // A fabric that cannot tell a dead rank from a slow one would wait for ever.
   const time_point deadline =
       j.net().caps().detects_death ? time_point::max() : j.net().now() + j.options().setup_timeout;
+  ctx.world->comm->record().enter(call_kind::leave);
   status s = world.health();
   if (s.ok()) s = world.settle(deadline);
   if (s.failed()) drain(ctx);  // the news of the death, for the others

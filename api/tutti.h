@@ -319,6 +319,10 @@ TUTTI_API tutti_status_t tutti_wait(tutti_request_t *request, double timeout_s);
 
 /* --- collectives ------------------------------------------------------------------------------------------------- */
 
+/* All members of a team make the same collective calls on it in the same order; those below, and those that make and free
+ * teams and windows, are such calls. Where members call different ones, those that wait get TUTTI_PROTOCOL, after a tenth of a
+ * second or so, with a text that says who calls what; the team is then fit for nothing but to be freed. */
+
 /* Blocks until every member of the team has entered. Orders no one-sided operations: flush before it what must be seen
  * after it. Errors: TUTTI_PEER_DEAD, and from then on every barrier of this team gives it. Allocates nothing. Cost:
  * the algorithm's, which is chosen when the team is made (`tutti info --explain barrier`): mostly some log2(size)

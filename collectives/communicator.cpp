@@ -80,6 +80,7 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   c->options_ = std::move(options);
   c->owned_ = std::move(owned);
   c->team_ = t;
+  c->record_ = std::make_unique<call_record>(*t);
   if (auto named = parse_wanted(collective::broadcast, c->options_.bcast); !named) return named.error();
   for (;;) {
     const auto picked = pick_barrier(t->parent_job().where(), t->parent_job().facts(), t->parent_job().net().mcast() != nullptr, t->members(), c->options_, t->lines());
@@ -87,6 +88,7 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
     auto b = team_barrier::open(*t, picked->choice, c->options_.first_epoch);
     if (b) {
       c->barrier_ = std::move(*b);
+      c->barrier_->consult(c->record_.get());
       return c;
     }
     // Multicast could not be formed, as all members have agreed: unless it was asked for, go without.
@@ -95,20 +97,23 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   }
 }
 
-status communicator::prepare_broadcasts() {
+// The first one makes the engine, which is collective: it has been entered before that.
+status communicator::enter_broadcast(std::uint32_t root, std::size_t bytes) {
+  if (const status s = team_->has(root, "broadcast"); s.failed()) return s;
+  record_->enter(call_kind::broadcast, root, bytes);
   if (bcast_) return {};
-  auto made = team_bcast::open(*team_, options_.bcast, options_.multicast);
+  auto made = team_bcast::open(*team_, *record_, options_.bcast, options_.multicast);
   if (made) bcast_ = std::move(*made);
   return made.error();
 }
 
 status communicator::broadcast(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
-  const status s = prepare_broadcasts();
+  const status s = enter_broadcast(root, data.size());
   return s.ok() ? bcast_->run(root, data, deadline) : s;
 }
 
 result<std::uint64_t> communicator::start_broadcast(std::uint32_t root, std::span<std::byte> data) {
-  if (const status s = prepare_broadcasts(); s.failed()) return s;
+  if (const status s = enter_broadcast(root, data.size()); s.failed()) return s;
   return bcast_->start(root, data);
 }
 
@@ -121,6 +126,7 @@ status communicator::finish() {
 result<std::unique_ptr<communicator>> communicator::create(std::span<const std::uint32_t> list,
                                                            const communicator_options& options) {
   request_context context{&team_->parent_job(), &options, {}};
+  record_->enter(call_kind::team_create);
   auto t = team_->create(list, request, &context);
   if (!t) return t.error();
   if (!*t) return std::unique_ptr<communicator>{};
@@ -131,6 +137,7 @@ result<std::unique_ptr<communicator>> communicator::create(std::span<const std::
 result<std::unique_ptr<communicator>> communicator::split(std::int32_t color, std::int32_t key,
                                                           const communicator_options& options) {
   request_context context{&team_->parent_job(), &options, {}};
+  record_->enter(call_kind::team_split);
   auto t = team_->split(color, key, request, &context);
   if (!t) return t.error();
   if (!*t) return std::unique_ptr<communicator>{};

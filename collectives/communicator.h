@@ -39,6 +39,7 @@ class communicator {
   result<std::unique_ptr<communicator>> split(std::int32_t color, std::int32_t key, const communicator_options&);
 
   team& group() noexcept { return *team_; }
+  call_record& record() noexcept { return *record_; }  // of what is called on this team; what is called elsewhere is entered there
   team_barrier& barrier() noexcept { return *barrier_; }
   // As team_bcast::run(). The engine is made by the first call.
   status broadcast(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
@@ -50,12 +51,13 @@ class communicator {
 
  private:
   communicator() = default;
-  status prepare_broadcasts();
+  status enter_broadcast(std::uint32_t root, std::size_t bytes);
   static result<std::unique_ptr<communicator>> equip(team*, std::unique_ptr<team> owned, communicator_options);
 
   communicator_options options_;
   std::unique_ptr<team> owned_;
   team* team_ = nullptr;
+  std::unique_ptr<call_record> record_;
   std::unique_ptr<team_barrier> barrier_;
   std::unique_ptr<team_bcast> bcast_;
 };

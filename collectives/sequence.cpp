@@ -6,7 +6,7 @@ void operation_sequence::fail(const status& error) noexcept {
   error_ = error, unexplained_ = true;
   completed_ = started_;
   running_ = false;
-  tell(error);
+  if (error.code() != errc::protocol) tell(error);  // the others read of it in the record
 }
 
 // True: no operation is under way any more.

@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 
+#include "collectives/call_record.h"
 #include "core/job/team.h"
 
 namespace tutti {
@@ -24,14 +25,15 @@ class operation_sequence : public background {
   void advance() noexcept override;
 
  protected:
-  operation_sequence(team& t, std::uint64_t first) noexcept : team_(t), started_(first - 1), completed_(first - 1) {}
+  operation_sequence(team& t, std::uint64_t first, call_record* record) noexcept
+      : team_(t), record_(record), started_(first - 1), completed_(first - 1) {}
 
   virtual void begin(std::uint64_t number) noexcept = 0;
   // True: the present operation has finished; `error` says how. `looks`: how often in a row a word is looked at.
   virtual bool go_on(std::uint32_t looks, status& error) noexcept = 0;
   virtual status look() noexcept = 0;              // whether waiting has become hopeless; asked now and then
   virtual wait_note waiting_for() const noexcept = 0;
-  virtual void tell(const status& error) noexcept { team_.fail(error); }  // the other members, of the error that ends all
+  virtual void tell(const status& error) noexcept { team_.fail(error); }  // the other members, of what they cannot find themselves
   // The error of an operation or of a deadline in full, asked once in a wait that has ended so; may block, for a second at most.
   virtual status explained(const status& error) { return error; }
 
@@ -42,6 +44,7 @@ class operation_sequence : public background {
   bool idle() const noexcept { return started_ == completed_; }
 
   team& team_;
+  call_record* record_;                            // null: nobody looks there
   std::uint64_t started_, completed_;              // newest asked for; newest finished
   status error_;
   bool test_steps_ = false;                        // test() calls go_on(), which then takes no progress of the transport

@@ -81,6 +81,7 @@ std::size_t team_barrier::bytes() const noexcept { return sizeof *this + sizeof(
 
 // The fabric takes epochs ahead of those that have finished.
 std::uint64_t team_barrier::start() noexcept {
+  if (record_) record_->enter(call_kind::barrier);
   const std::uint64_t epoch = operation_sequence::start();
   if (offloaded_ && error_.ok()) (void)offloaded_->start(epoch);
   return epoch;
@@ -100,8 +101,10 @@ bool team_barrier::go_on(std::uint32_t looks, status& error) noexcept {
 }
 
 status team_barrier::look() noexcept {
-  const status dead = team_.look(waiting_for().from);
-  return dead.ok() && offloaded_ ? offloaded_->outcome() : dead;
+  const rank_t from = waiting_for().from;
+  status trouble = team_.look(from);
+  if (trouble.ok() && offloaded_) trouble = offloaded_->outcome();
+  return trouble.ok() && record_ ? record_->doubt({&from, 1}) : trouble;
 }
 
 wait_note team_barrier::waiting_for() const noexcept {

@@ -30,9 +30,13 @@ class team_barrier final : public operation_sequence {
 
   // Blocks until every member has entered. Errors: peer_dead (named), timed_out; after peer_dead the team is broken and
   // every later call gives the same error.
-  status enter(time_point deadline = time_point::max()) noexcept { return run(deadline); }
+  status enter(time_point deadline = time_point::max()) noexcept {
+    if (record_) record_->enter(call_kind::barrier);
+    return run(deadline);
+  }
   std::uint64_t start() noexcept;                  // the request: its epoch
 
+  void consult(call_record* record) noexcept { record_ = record; }  // whoever waits looks there: all members, or none
   const algorithm& row() const noexcept { return *choice_.row; }
   const candidate& choice() const noexcept { return choice_; }
   const schedule& plan() const noexcept { return plan_; }
@@ -40,7 +44,7 @@ class team_barrier final : public operation_sequence {
   reliable_multicast* mcast() noexcept { return mc_.get(); }
 
  private:
-  team_barrier(team& t, const candidate& c, std::uint64_t first_epoch) : operation_sequence(t, first_epoch), choice_(c) {}
+  team_barrier(team& t, const candidate& c, std::uint64_t first_epoch) : operation_sequence(t, first_epoch, nullptr), choice_(c) {}
   void begin(std::uint64_t epoch) noexcept override;
   bool go_on(std::uint32_t looks, status& error) noexcept override;
   status look() noexcept override;

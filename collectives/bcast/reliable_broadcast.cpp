@@ -137,17 +137,17 @@ status reliable_broadcast::look() noexcept {
   for (std::uint32_t i = 0; roots && i < team_.size(); ++i)
     if (const status s = team_.parent_job().net().health(team_.rank_of(i)); !s.ok()) return s;
   const rank_t from = roots ? no_rank : team_.rank_of(root_);
-  if (const status s = team_.look(from); !s.ok() || !roll_) return s;
+  if (const status s = team_.look(from); !s.ok() || !record_) return s;
   // The root waits for what member 0 tells; everyone, for those below in the tree; the others, for what the root sends.
   std::array<rank_t, fan_in + 2> awaited;
   awaited.fill(no_rank);
   awaited[0] = roots ? team_.rank_of(0) : from;
   for (std::uint32_t c = 0; c < children_; ++c) awaited[1 + c] = team_.rank_of(first_child_ + c);
-  return roll_->doubt(awaited);
+  return record_->doubt(awaited);
 }
 
-void reliable_broadcast::begin(std::uint32_t root, std::span<std::byte> data) noexcept {
-  call_ = roll_ ? roll_->calls() : call_ + 1;
+void reliable_broadcast::begin(std::uint32_t root, std::span<std::byte> data, std::uint64_t call) noexcept {
+  call_ = call;
   root_ = root, data_ = data;
   digest_ = digest_of(call_, root, data.size());
   base_ = end_;
@@ -181,10 +181,10 @@ void reliable_broadcast::cancel(const status& why) noexcept {
 }
 
 status reliable_broadcast::explained(const status& error) {
-  if (!roll_) return error;
-  if (error.code() == errc::timed_out) return roll_->late(error);
+  if (!record_) return error;
+  if (error.code() == errc::timed_out) return record_->late(error);
   const bool differs = error.code() == errc::protocol && team_.index() != root_;
-  return differs ? roll_->differs(team_.rank_of(root_)).during(waiting_for().what) : error;
+  return differs ? record_->differs(team_.rank_of(root_)).during(waiting_for().what) : error;
 }
 
 status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
@@ -194,7 +194,7 @@ status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, ti
     ++call_;
     return {};
   }
-  begin(root, data);
+  begin(root, data, call_ + 1);
   status end;
   const status s = team_.parent_job().wait([&] { return advance(end); }, [&] { return look(); }, waiting_for(), deadline);
   if (s.failed()) cancel(s);

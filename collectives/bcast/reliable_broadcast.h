@@ -47,7 +47,7 @@
 //    last of its broadcast and how long it is, which both are as the member expects only if the numbers of bytes are the
 //    same; a slot has a digest of that number. No bytes in some members alone make the call another than the root's: one
 //    bit of a datagram shows that in the next broadcast. The member stops there, so the root waits in vain, as do others;
-//    what ends that is collectives/bcast/broadcast_roll.h, if one was given. Who reads at a rank that is no root finds a position that
+//    what ends that is collectives/call_record.h, if one was given. Who reads at a rank that is no root finds a position that
 //    tells it nothing new.
 //  - A dead root ends the reads of whoever misses something with peer_dead, and is found by the looks of those who only
 //    wait; the root looks after all members, members after the ranks of team::look. Any other error of a read or of a
@@ -71,7 +71,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/bcast/broadcast_roll.h"
+#include "collectives/call_record.h"
 #include "collectives/bcast/broadcast_wire.h"
 #include "core/engine/multicast_group.h"
 #include "core/engine/published_number.h"
@@ -90,8 +90,8 @@ class reliable_broadcast {
   reliable_broadcast(const reliable_broadcast&) = delete;
   reliable_broadcast& operator=(const reliable_broadcast&) = delete;
 
-  // Whoever waits looks there (all members, or none), and its calls are counted instead of run()'s. It must live on.
-  void consult(broadcast_roll* roll) noexcept { roll_ = roll; }
+  // Whoever waits looks there: all members, or none. It must live on.
+  void consult(call_record* record) noexcept { record_ = record; }
 
   // Collective: `data` of member `root` comes to all others. `root` and the number of bytes must be alike. Blocks: the root
   // until all have it, the others until they do. No bytes: returns at once. Errors: invalid (no such root; nothing
@@ -104,7 +104,8 @@ class reliable_broadcast {
   // The same in parts. begin() only when advance() has said of the one before that it is over; there are bytes, and the root is a
   // member. True: over here, and `error` says how. What waits in between asks look() now and then whether it waits in vain, and
   // gives up with its error by cancel().
-  void begin(std::uint32_t root, std::span<std::byte> data) noexcept;
+  // `call`: the number of the collective call, alike in all.
+  void begin(std::uint32_t root, std::span<std::byte> data, std::uint64_t call) noexcept;
   bool advance(status& error) noexcept;
   status look() noexcept;
   void cancel(const status&) noexcept;
@@ -165,7 +166,7 @@ class reliable_broadcast {
   std::unique_ptr<window> memory_;
   std::optional<published_number> position_;
   completion told_all_;                    // of the signals up the tree
-  broadcast_roll* roll_ = nullptr;
+  call_record* record_ = nullptr;
   status broken_;
   counts counts_;
 

@@ -16,10 +16,10 @@ constexpr std::uint64_t digest_mask = (std::uint64_t{1} << digest_bits) - 1;
 }  // namespace
 
 // What may differ from rank to rank is agreed: of limits (interfaces, queues) the least holds for all, of priors member 0's.
-result<std::unique_ptr<team_bcast>> team_bcast::open(team& t, std::string wanted, bool multicast) {
+result<std::unique_ptr<team_bcast>> team_bcast::open(team& t, call_record& record, std::string wanted, bool multicast) {
   auto named = parse_wanted(collective::broadcast, wanted);
   if (!named) return named.error();
-  std::unique_ptr<team_bcast> b(new team_bcast(t, std::move(*named)));
+  std::unique_ptr<team_bcast> b(new team_bcast(t, record, std::move(*named)));
   job& j = t.parent_job();
   payload_facts own = payload_facts_of(j.net(), multicast);
   own.piece = std::min(bcast_most_piece, j.facts().max_bytes);
@@ -32,9 +32,6 @@ result<std::unique_ptr<team_bcast>> team_bcast::open(team& t, std::string wanted
   add_payload(b->facts_, own);
   b->facts_.wanted = std::move(kept);
   b->facts_.ranks_per_core = j.where().most_ranks_per_core();
-  auto roll = broadcast_roll::open(t);
-  if (!roll) return roll.error().during("preparing to broadcast");
-  b->roll_ = std::move(*roll);
   if (auto choice = choose(collective::broadcast, b->inputs(1)); !choice) return choice.error();
   return b;
 }
@@ -53,12 +50,10 @@ const algorithm& team_bcast::algorithm_for(std::uint64_t bytes) const {
 // all they need, and must not be met half way.
 status team_bcast::agree(std::uint32_t root, std::uint64_t bytes, time_point deadline) {
   const std::array<std::uint64_t, 2> mine{root, bytes};
-  const auto look = [&] { return roll_->doubt({&team_.parent_job().waiting_for()->from, 1}); };
-  const function_ref<status> doubt = look;
-  auto all = team_.exchange_values(mine, deadline, &doubt);
-  if (!all) return all.error().code() == errc::timed_out ? roll_->late(all.error()) : all.error();
+  auto all = team_.exchange_values(mine, deadline);
+  if (!all) return all.error().code() == errc::timed_out ? record_->late(all.error()) : all.error();
   for (std::uint32_t i = 0; i < team_.size(); ++i)
-    if ((*all)[i] != mine) return roll_->differs(team_.rank_of(i));
+    if ((*all)[i] != mine) return record_->differs(team_.rank_of(i));
   return {};
 }
 
@@ -80,7 +75,7 @@ result<const algorithm*> team_bcast::prepare(std::uint32_t root, std::uint64_t b
     auto made = reliable_broadcast::open(team_);
     if (made) {
       multicast_ = std::move(*made);
-      multicast_->consult(roll_.get());
+      multicast_->consult(record_);
       return a;
     }
     if (made.error().code() != errc::unavailable || !facts_.wanted.name.empty()) return made.error();
@@ -124,12 +119,11 @@ result<team_bcast::bound*> team_bcast::bind(const algorithm& a, std::uint32_t ro
 result<std::uint64_t> team_bcast::start(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
   if (error_.failed()) return error_;
   if (const status s = team_.has(root, "broadcast"); s.failed()) return s;
-  call c{root, data};
+  call c{root, data, nullptr, record_->calls()};
   if (team_.size() > 1 && !data.empty()) {
     c.row = chosen_[size_class(data.size())];
     if (!c.row || !(c.row->make ? trees_ != nullptr : multicast_ != nullptr)) {
       if (const status s = wait(started_, deadline); s.failed()) return s;
-      roll_->enter(root, data.size()), c.entered = true;
       auto row = prepare(root, data.size(), deadline);
       if (!row) return fail(row.error()), error_;
       c.row = *row;
@@ -154,9 +148,8 @@ void team_bcast::begin(std::uint64_t) noexcept {
   now_ = calls_.front();
   calls_.erase(calls_.begin());
   by_ = nullptr, at_ = 0, trouble_ = {};
-  if (team_.size() > 1 && !now_.entered) roll_->enter(now_.root, now_.data.size());
   if (!now_.row) return;
-  if (!now_.row->make) return multicast_->begin(now_.root, now_.data);
+  if (!now_.row->make) return multicast_->begin(now_.root, now_.data, now_.number);
   try {
     auto found = bind(*now_.row, now_.root);
     if (found) by_ = *found, begin_part();
@@ -170,7 +163,7 @@ void team_bcast::begin(std::uint64_t) noexcept {
 // find the other's digest there, or a later run's: then the other has left this one, having found the digests the same.
 void team_bcast::begin_part() noexcept {
   const auto part = now_.data.subspan(at_, std::min<std::size_t>(now_.row->blocks * facts_.piece, now_.data.size() - at_));
-  const std::uint64_t digest = broadcast_wire::digest_of(roll_->calls(), now_.root, now_.data.size());
+  const std::uint64_t digest = broadcast_wire::digest_of(now_.number, now_.root, now_.data.size());
   by_->used = ++runs_;
   by_->position->begin(runs_ << digest_bits | digest, digest_mask, {part.size(), facts_.piece}, part.data());
   at_ += part.size();
@@ -191,7 +184,7 @@ status team_bcast::look() noexcept {
   if (!by_) return multicast_->look();
   const rank_t from = by_->position->waiting_for("").from;
   const status s = team_.look(from);
-  return s.ok() ? roll_->doubt({&from, 1}) : s;
+  return s.ok() ? record_->doubt({&from, 1}) : s;
 }
 
 wait_note team_bcast::waiting_for() const noexcept {
@@ -201,8 +194,8 @@ wait_note team_bcast::waiting_for() const noexcept {
 
 status team_bcast::explained(const status& error) {
   if (!by_) return multicast_ ? multicast_->explained(error) : error;
-  if (error.code() == errc::timed_out) return roll_->late(error);
-  return error.code() == errc::protocol && error.peer() != no_rank ? roll_->differs(error.peer()) : error;
+  if (error.code() == errc::timed_out) return record_->late(error);
+  return error.code() == errc::protocol && error.peer() != no_rank ? record_->differs(error.peer()) : error;
 }
 
 }  // namespace tutti

@@ -19,12 +19,12 @@ namespace tutti {
 
 class team_bcast final : public operation_sequence {
  public:
-  // Collective over the team, which must outlive it; blocks. `wanted` as TUTTI_BCAST, empty: chosen; alike in all members.
+  // Collective over the team, which must outlive it as its record must; blocks. `wanted` as TUTTI_BCAST, empty: chosen; alike in all members.
   // `multicast` false: never by multicast, though the transport has it. Errors: invalid (no such algorithm), unsupported
   // (it needs multicast and there is none), those of an exchange.
-  static result<std::unique_ptr<team_bcast>> open(team&, std::string wanted, bool multicast);
+  static result<std::unique_ptr<team_bcast>> open(team&, call_record&, std::string wanted, bool multicast);
 
-  // Collective: `data` of member `root` comes to all; `root` and the number of bytes are alike in all. Blocks until the
+  // Collective, and entered in the record: `data` of member `root` comes to all; `root` and the number of bytes are alike in all. Blocks until the
   // data is here, or, at the root, until `data` may be changed (by multicast: until all have it). Errors: invalid (no such
   // root; nothing happened), peer_dead (named), timed_out, protocol (some member gives another root or number of bytes:
   // named, with both). After any but the first the engine is broken, and gives the same error from then on.
@@ -52,9 +52,9 @@ class team_bcast final : public operation_sequence {
     std::uint32_t root = 0;
     std::span<std::byte> data;
     const algorithm* row = nullptr;  // null: moves nothing
-    bool entered = false;            // in the roll
+    std::uint64_t number = 0;        // among the team's collective calls
   };
-  team_bcast(team& t, wanted_algorithm wanted) : operation_sequence(t, 1), nodes_(t.nodes()) { facts_.wanted = std::move(wanted); }
+  team_bcast(team& t, call_record& r, wanted_algorithm wanted) : operation_sequence(t, 1, &r), nodes_(t.nodes()) { facts_.wanted = std::move(wanted); }
   void begin(std::uint64_t number) noexcept override;
   bool go_on(std::uint32_t looks, status& error) noexcept override;
   status look() noexcept override;
@@ -78,7 +78,6 @@ class team_bcast final : public operation_sequence {
   bound* by_ = nullptr;              // the present one by a tree; null: by multicast, or nothing
   std::size_t at_ = 0;               // bytes of it that earlier runs moved
   status trouble_;                   // with its beginning
-  std::unique_ptr<broadcast_roll> roll_;
   std::unique_ptr<reliable_broadcast> multicast_;
   std::unique_ptr<window> trees_;    // their words, then staging memory
   std::uint64_t runs_ = 0;           // of the trees

@@ -10,6 +10,7 @@
 // engines' own words.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -66,19 +67,17 @@ class team {
   }
   void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
 
-  // Collective over this team: everyone's blob, by index. Blocks. `doubt`, if given, is asked now and then while a neighbour is
-  // waited for, which job::waiting_for() names; its error ends the exchange.
-  result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max(),
-                                const function_ref<status>* doubt = nullptr);
+  // Asked now and then, while an exchange waits for this rank; its error ends the exchange. Empty: nobody is.
+  void consult(std::function<status(rank_t awaited)> doubt) { doubt_ = std::move(doubt); }
+  // Collective over this team: everyone's blob, by index. Blocks.
+  result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max());
   // The same for values that have as many bytes in all members. Error besides: protocol, a member called something else.
-  status exchange(std::span<const std::byte> mine, std::span<std::byte> all, time_point deadline = time_point::max(),
-                  const function_ref<status>* doubt = nullptr);
+  status exchange(std::span<const std::byte> mine, std::span<std::byte> all, time_point deadline = time_point::max());
   template <class T>
-  result<std::vector<T>> exchange_values(const T& mine, time_point deadline = time_point::max(),
-                                         const function_ref<status>* doubt = nullptr) {
+  result<std::vector<T>> exchange_values(const T& mine, time_point deadline = time_point::max()) {
     static_assert(std::is_trivially_copyable_v<T>);
     std::vector<T> all(size());
-    const status s = exchange(std::as_bytes(std::span{&mine, 1}), std::as_writable_bytes(std::span{all}), deadline, doubt);
+    const status s = exchange(std::as_bytes(std::span{&mine, 1}), std::as_writable_bytes(std::span{all}), deadline);
     if (s.failed()) return s;
     return all;
   }
@@ -119,13 +118,13 @@ class team {
   rank_t parent() const noexcept;
   std::uint32_t child(unsigned number) const noexcept;
   unsigned children() const noexcept;
-  status await(rank_t from, function_ref<bool> ready, function_ref<const status*> lost, time_point, const function_ref<status>* doubt);
+  status await(rank_t from, function_ref<bool> ready, function_ref<const status*> lost, time_point);
   status take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std::uint64_t credit, bool turn,
-              std::vector<std::byte>& stream, time_point, const function_ref<status>* doubt);
+              std::vector<std::byte>& stream, time_point);
   status give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::uint64_t credit, std::span<const std::byte> stream,
-              time_point, const function_ref<status>* doubt);
-  status gather(std::vector<std::byte>& stream, time_point, const function_ref<status>* doubt);
-  status spread(std::vector<std::byte>& stream, time_point, const function_ref<status>* doubt);
+              time_point);
+  status gather(std::vector<std::byte>& stream, time_point);
+  status spread(std::vector<std::byte>& stream, time_point);
 
   job& job_;
   rank_map members_;
@@ -141,6 +140,7 @@ class team {
   completion crediting_;                // of its credits; likewise
   completion flushing_;                 // of settle(); outlives one that ran out of time
   status health_;                       // the first failure that lasts: no exchange works after it
+  std::function<status(rank_t)> doubt_;
   std::uint32_t looks_ = 0;             // ever: whom to ask next
 };
 

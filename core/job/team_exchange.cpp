@@ -66,12 +66,11 @@ unsigned team::children() const noexcept {
 
 // Until ready() holds, or what it waits for cannot come any more: the team failed, `lost` says so, or `from` is gone. All are
 // told then.
-status team::await(rank_t from, function_ref<bool> ready, function_ref<const status*> lost, time_point deadline,
-                   const function_ref<status>* doubt) {
+status team::await(rank_t from, function_ref<bool> ready, function_ref<const status*> lost, time_point deadline) {
   const wait_note note{"exchange", from, taken_up_ + taken_down_, taken_up_ + taken_down_ + 1};
   const auto hopeless = [&] {
     status trouble = job_.net().health(from);
-    return trouble.ok() && doubt ? (*doubt)() : trouble;
+    return trouble.ok() && doubt_ ? doubt_(from) : trouble;
   };
   status s = job_.wait([&] { return health_.failed() || lost() || ready() || health().failed(); }, hopeless, note, deadline);
   if (s.ok()) s = health_;
@@ -92,7 +91,7 @@ status team::await(rank_t from, function_ref<bool> ready, function_ref<const sta
 // The rest of `stream` is what `from` sends. `taken` counts its fragments, `arrival` is the line of their word, and credits go
 // to a word of the sender's, of which the first is sent at once if it is a `turn`.
 status team::take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std::uint64_t credit, bool turn, bytes& stream,
-                  time_point deadline, const function_ref<status>* doubt) {
+                  time_point deadline) {
   bool owed = turn, ended = false;
   crediting_.clear();
   // A member that left needed no other credit. Any other loss may keep the sender from sending: no arrival would end the wait.
@@ -118,12 +117,12 @@ status team::take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std:
       pay();
     }
     return ended && !owed && crediting_.idle();
-  }, lost, deadline, doubt);
+  }, lost, deadline);
 }
 
 // `sent` is the number of the first fragment, and afterwards of the one that would be next. `credit`: where `to` credits them.
 status team::give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::uint64_t credit, std::span<const std::byte> stream,
-                  time_point deadline, const function_ref<status>* doubt) {
+                  time_point deadline) {
   std::byte* const out = base_ + control::offset(control::fragment_out);
   bool all = false, offered = true;
   rma_op pending{};
@@ -151,58 +150,57 @@ status team::give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::ui
     }
     if (!offered) offered = job_.net().submit({&pending, 1}) == 1;
     return all && offered && sending_.idle();
-  }, lost, deadline, doubt);
+  }, lost, deadline);
 }
 
-status team::gather(bytes& stream, time_point deadline, const function_ref<status>* doubt) {
+status team::gather(bytes& stream, time_point deadline) {
   for (unsigned c = 0; child(c); ++c) {
     ++taken_up_;  // the turn
     status s = take(rank_of(child(c)), control::arrival_up, taken_up_, control::offset(control::credit_up), true, stream,
-                    deadline, doubt);
+                    deadline);
     if (s.failed()) return s;
   }
   if (index_ == 0) return {};
   const std::uint64_t turn = control::offset(control::credit_up), ended = turn_ended_;
   status s = await(parent(), [&] { return reached(load_word(turn), ended + 1); }, []() -> const status* { return nullptr; },
-                   deadline, doubt);
+                   deadline);
   if (s.failed()) return s;
   turn_ended_ = load_word(turn);
-  return give(parent(), control::arrival_up, turn_ended_, turn, stream, deadline, doubt);
+  return give(parent(), control::arrival_up, turn_ended_, turn, stream, deadline);
 }
 
 // The largest subtree first, which takes the longest.
-status team::spread(bytes& stream, time_point deadline, const function_ref<status>* doubt) {
+status team::spread(bytes& stream, time_point deadline) {
   if (index_ != 0) {
     stream.clear();
     status s = take(parent(), control::arrival_down, taken_down_, control::credit_down(std::countr_zero(index_)), false, stream,
-                    deadline, doubt);
+                    deadline);
     if (s.failed()) return s;
   }
   const std::uint64_t first = sent_down_;
   for (unsigned c = children(); c-- > 0;) {
     sent_down_ = first;
-    status s = give(rank_of(child(c)), control::arrival_down, sent_down_, control::credit_down(c), stream, deadline, doubt);
+    status s = give(rank_of(child(c)), control::arrival_down, sent_down_, control::credit_down(c), stream, deadline);
     if (s.failed()) return s;
   }
   return {};
 }
 
-result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point deadline, const function_ref<status>* doubt) {
+result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point deadline) {
   bytes stream;
   add_blob(stream, mine);
   if (size() > 1) {
     if (health_.failed()) return health_;
-    if (status s = gather(stream, deadline, doubt); s.failed()) return s;
-    if (status s = spread(stream, deadline, doubt); s.failed()) return s;
+    if (status s = gather(stream, deadline); s.failed()) return s;
+    if (status s = spread(stream, deadline); s.failed()) return s;
   }
   auto all = blobs_in(stream, size());
   if (!all) return status{errc::protocol, "an exchange brought something else than a blob of each member"};
   return shared_blobs(std::move(all));
 }
 
-status team::exchange(std::span<const std::byte> mine, std::span<std::byte> all, time_point deadline,
-                      const function_ref<status>* doubt) {
-  const auto blobs = exchange(mine, deadline, doubt);
+status team::exchange(std::span<const std::byte> mine, std::span<std::byte> all, time_point deadline) {
+  const auto blobs = exchange(mine, deadline);
   if (!blobs) return blobs.error();
   for (std::uint32_t i = 0; i < size(); ++i) {
     const auto theirs = (**blobs)[i];

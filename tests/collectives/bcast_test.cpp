@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_names_the_bytes) {
           status s;
           for (int i = 0; i < 100 && s.ok(); ++i) s = team->broadcast(1, data, env.net().now() + std::chrono::milliseconds(300));
           const std::string text = s.text();
-          require(s.code() == errc::timed_out && text.find("this rank gives 100000 bytes with root 1") != std::string::npos, text);
+          require(s.code() == errc::timed_out && text.find("this rank calls a broadcast of 100000 bytes with root 1") != std::string::npos, text);
         }
         env.barrier();
       }, {});

@@ -199,7 +199,10 @@ BOOST_AUTO_TEST_CASE(who_calls_something_else_is_named) {
          return t.create(all, [](void*, const rank_map&) { return team_request{}; }, nullptr).error();
        }},
       {"window", [](team& t) { return window::open(t, {nullptr, 64}).error(); }},
-      {"broadcast", [](team& t) { return team_bcast::open(t, "binomial", false).error(); }},
+      {"broadcast", [](team& t) {
+         call_record record(t);
+         return team_bcast::open(t, record, "binomial", false).error();
+       }},
       {"multicast", [](team& t) { return reliable_broadcast::open(t).error(); }},
   };
   for (const auto& [name, made] : calls)

@@ -17,7 +17,7 @@ constexpr size_row sizes[] = {{8, "8 B", true},           {1 << 10, "1 KiB", fal
 void lane::add_broadcasts(std::vector<row>& rows, bool all_sizes, std::vector<text_pair>& left_out) {
   if (job_->size() < 2) return;
   payload_.resize(all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte);
-  if (auto made = team_bcast::open(world_->group(), {}, true)) chooser_ = std::move(*made);
+  if (auto made = team_bcast::open(world_->group(), world_->record(), {}, true)) chooser_ = std::move(*made);
   for (const algorithm& a : algorithms(collective::broadcast)) {
     if (a.needs.multicast && !job_->net().mcast()) continue;
     communicator_options options;

@@ -1,0 +1,124 @@
+#include "collectives/call_record.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/transport/ops.h"
+#include "core/transport/wait_out.h"
+
+namespace tutti {
+namespace {
+
+// By call_kind, as a sentence goes on behind "rank 3 calls".
+constexpr const char* names[] = {"nothing", "a barrier", "a broadcast", "tutti_team_create", "tutti_team_split",
+                                 "tutti_window_create or tutti_window_over", "tutti_window_free", "tutti_team_free or tutti_finalize"};
+
+constexpr const char* same_calls = "; all members must make the same collective calls in the same order";
+constexpr const char* same_broadcast = "; root and number of bytes must be alike in all members";
+
+}  // namespace
+
+std::string call_record::what::in_words() const {
+  const auto k = static_cast<std::size_t>(kind);
+  std::string out(k < std::size(names) ? names[k] : "something unknown");
+  if (kind == call_kind::broadcast)
+    out += " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes") + " with root " + std::to_string(root);
+  return out;
+}
+
+call_record::call_record(team& t) : team_(t), lines_(control_lines::of(t, control::record)) {
+  t.consult([this](rank_t awaited) { return doubt({&awaited, 1}); });
+}
+
+call_record::~call_record() {
+  team_.consult({});
+  wait_out(team_.parent_job().net(), {&got_});  // a page lands in the team's memory
+}
+
+bool call_record::ask(rank_t whom) noexcept {
+  got_.clear();
+  const rma_op op = move_op(op_kind::get, lines_.region, lines_.at(landing), whom, lines_.segment, lines_.at(0), sizeof(page), &got_);
+  if (team_.parent_job().net().submit({&op, 1}) == 0) return false;
+  asking_ = whom;
+  return true;
+}
+
+std::uint64_t call_record::odd_call() const noexcept {
+  const page &a = mine(), &b = theirs();
+  const std::uint64_t kept = a.last.size(), newest = std::max(a.calls, b.calls);
+  for (std::uint64_t call = newest < kept ? 1 : newest - kept + 1; call <= std::min(a.calls, b.calls); ++call)
+    if (in(a, call) != in(b, call)) return call;
+  return 0;
+}
+
+status call_record::doubt(std::span<const rank_t> awaited) noexcept {
+  const bool round = std::has_single_bit(++looks_);
+  if (asking_ != no_rank) {
+    if (!got_.idle()) return {};
+    const rank_t from = std::exchange(asking_, no_rank);
+    const page& p = theirs();
+    if (got_.outcome().ok() && (p.culprit != 0 || odd_call() != 0)) {
+      if (suspect_ == from && std::memcmp(&before_, &p, sizeof p) == 0) return tell(from);
+      suspect_ = from;
+      before_ = p;
+      ask(from);
+      return {};
+    }
+    suspect_ = no_rank;
+  }
+  if (std::ranges::all_of(awaited, [](rank_t r) { return r == no_rank; }) && team_.size() > 1) {
+    ask(team_.rank_of((team_.index() + 1 + anyone_++ % (team_.size() - 1)) % team_.size()));
+    return {};
+  }
+  if (round) next_ = 0;
+  while (next_ < awaited.size()) {
+    const rank_t whom = awaited[next_++];
+    if (whom == no_rank || whom == team_.rank_of(team_.index())) continue;
+    ask(whom);
+    break;
+  }
+  return {};
+}
+
+// Where roots differ, it may be somebody else who wrote what `from` should have: so everyone is asked until it shows.
+status call_record::differs(rank_t from) noexcept {
+  job& j = team_.parent_job();
+  const time_point end = j.net().now() + std::chrono::seconds(1);
+  for (std::uint32_t i = 0; i <= team_.size(); ++i) {
+    const rank_t whom = i == 0 ? from : team_.rank_of(i - 1);
+    if (whom == team_.rank_of(team_.index())) continue;
+    const wait_note note{"broadcast: what another rank gives", whom, 0, 0};
+    const auto dead = [&] { return j.net().health(whom); };
+    if (!j.wait([&] { return got_.idle(); }, dead, note, end).ok()) continue;  // of an earlier question
+    asking_ = no_rank;
+    if (!j.wait([&] { return (asking_ == whom || ask(whom)) && got_.idle(); }, dead, note, end).ok()) continue;
+    asking_ = no_rank;
+    if (got_.outcome().ok() && (theirs().culprit != 0 || odd_call() != 0)) return tell(whom);
+  }
+  const what& w = in(mine(), mine().calls);
+  return {errc::protocol, "not all members call " + w.in_words() + ", as this rank does" + same_broadcast};
+}
+
+// What theirs() shows; and puts it on the own page, for those who wait for this rank.
+status call_record::tell(rank_t from) noexcept {
+  const page& p = theirs();
+  page& own = mine();
+  const std::uint64_t call = odd_call();
+  const bool directly = call != 0;
+  const rank_t culprit = directly ? from : static_cast<rank_t>(p.culprit - 1);
+  const what odd = directly ? in(p, call) : p.odd, usual = directly ? in(own, call) : p.usual;
+  own.odd = odd, own.usual = usual;
+  std::atomic_ref(own.culprit).store(std::uint64_t{culprit} + 1, std::memory_order_release);
+  return {errc::protocol, "rank " + std::to_string(culprit) + " calls " + odd.in_words() + ", " +
+                              (directly ? "this rank " : "another rank ") + usual.in_words() +
+                              (odd.kind == usual.kind ? same_broadcast : same_calls),
+          culprit};
+}
+
+status call_record::late(const status& s) const {
+  const std::string calls = "; this rank calls " + in(mine(), mine().calls).in_words() + ", and all members must";
+  return {s.code(), std::string(s.text()) + calls, s.peer(), s.native()};
+}
+
+}  // namespace tutti

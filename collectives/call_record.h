@@ -1,0 +1,90 @@
+// Which collective calls each member of a team has made, for those who wait in vain: a member that calls another collective, or
+// a broadcast of another number of bytes or from another root, would else leave the others waiting until a deadline or for ever.
+//
+// Every member keeps a page of its own that the others may read, in the team's control memory: how many collective calls it
+// has made on this team, what the last few were, and, once it found a difference, between whom. Entering costs a few stores into
+// one's own memory and no message. Who has waited for one look of job::wait (50 ms) reads the page of those it waits for, then
+// after 100, 200, 400 ms and so on; who was shown a difference by the data itself (a tag in the words of the trees, in the
+// datagrams and repairs of a multicast) reads the page to name it. Who waits for anybody reads another member's at each look.
+//
+// All of them learn of it. Whoever cannot finish waits for somebody, who cannot finish either, has not come yet, or found
+// a difference and put that on its page. A circle of ranks that wait for each other though all of them agree does not
+// exist: the algorithms end where all agree. So along the ranks that are waited for, there is one whose page differs or
+// tells of a difference, or one that has not come, and then waiting is right.
+//
+// Nobody is accused wrongly. Pages are compared for calls that both have made, three others at most since. One may be
+// read while it is written: what looks wrong is read again, 50 ms later, and counts if it is the same.
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+
+#include "core/job/team.h"
+
+namespace tutti {
+
+enum class call_kind : std::uint32_t { none, barrier, broadcast, team_create, team_split, window_create, window_free, leave };
+
+class call_record {
+ public:
+  // While it lives, exchanges of the team ask it as well. The team outlives it.
+  explicit call_record(team&);
+  ~call_record();
+  call_record(const call_record&) = delete;
+  call_record& operator=(const call_record&) = delete;
+
+  // The next call, also where it moves nothing; its number, from 1.
+  std::uint64_t enter(call_kind kind, std::uint32_t root = 0, std::uint64_t bytes = 0) noexcept {
+    page& p = mine();
+    const std::uint64_t call = p.calls + 1;
+    p.last[call % p.last.size()] = {bytes, root, kind};
+    std::atomic_ref(p.calls).store(call, std::memory_order_release);
+    looks_ = 0, next_ = 0;
+    return call;
+  }
+
+  std::uint64_t calls() const noexcept { return mine().calls; }  // the newest one's number
+
+  // Asked in every look of a wait for these ranks; gaps (no_rank) and the caller itself are passed over, and where nobody is left
+  // any member is meant. Protocol: one of them makes another call, or knows who does.
+  status doubt(std::span<const rank_t> awaited) noexcept;
+  // What came from `from` shows that somebody differs: the error that says who and how. Waits a second at most for pages.
+  status differs(rank_t from) noexcept;
+  // A timed_out, with what this rank calls.
+  status late(const status&) const;
+
+ private:
+  struct what {
+    std::uint64_t bytes;
+    std::uint32_t root;
+    call_kind kind;
+    bool operator==(const what&) const = default;
+    std::string in_words() const;
+  };
+  struct page {
+    std::uint64_t calls;
+    std::array<what, 4> last;    // by call, modulo their number
+    std::uint64_t culprit;       // that job rank + 1 calls `odd`, where this one calls `usual`; 0: none was found
+    what odd, usual;
+  };
+  static constexpr std::uint32_t landing = control::record_lines / 2;  // line of it where pages that are read land
+  static_assert(sizeof(page) <= landing * control::line_bytes);
+
+  page& mine() const noexcept { return *reinterpret_cast<page*>(lines_.base + lines_.at(0)); }
+  const page& theirs() const noexcept { return *reinterpret_cast<const page*>(lines_.base + lines_.at(landing)); }
+  static const what& in(const page& p, std::uint64_t call) noexcept { return p.last[call % p.last.size()]; }
+  bool ask(rank_t) noexcept;
+  std::uint64_t odd_call() const noexcept;  // in which theirs() is not as mine(); 0: none
+  status tell(rank_t) noexcept;
+
+  team& team_;
+  const control_lines lines_;
+  completion got_;
+  rank_t asking_ = no_rank, suspect_ = no_rank;
+  page before_{};                // of the suspect
+  std::uint32_t looks_ = 0;      // in this call
+  std::uint32_t anyone_ = 0;     // whom to ask next where anybody is meant, from this rank on
+  std::size_t next_ = 0;         // of those awaited, in this round
+};
+
+}  // namespace tutti
