@@ -1,5 +1,5 @@
-// From the ids of one transport to those of another. Read for every operation and written at set-up, so it is an open
-// hash table: the ids come from a provider and need not be dense, and a hit is one multiplication and one cache line.
+// From ids to ids: those of one transport to those of another, or ranks to indices. Read for every operation and written at
+// set-up, so it is an open hash table: the ids need not be dense, and a hit is one multiplication and one cache line.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,9 +10,10 @@ template <class Id>
 class id_map {
  public:
   // An id that is not in the map gives itself: plain_memory is the same to everyone.
-  Id operator[](Id from) const noexcept {
+  Id operator[](Id from) const noexcept { return get(from, from); }
+  Id get(Id from, Id otherwise) const noexcept {
     for (std::uint32_t i = home(from);; i = (i + 1) & mask_) {
-      if (!slots_[i].used) return from;
+      if (!slots_[i].used) return otherwise;
       if (slots_[i].from == from) return slots_[i].to;
     }
   }

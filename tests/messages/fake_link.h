@@ -24,6 +24,7 @@ class fake_link final : public messages::link {
   explicit fake_link(messages::link_traits t) : traits_(t) {}
   std::deque<sent_message> sent;
   status opening;  // what becomes of it
+  bool forgets = false;  // what was sent
 
   const messages::link_traits& traits() const noexcept override { return traits_; }
   status start(messages::message_transport&) override { return {}; }
@@ -34,7 +35,7 @@ class fake_link final : public messages::link {
   }
   void close(messages::peer& p) noexcept override { p.line = nullptr; }
   messages::sending send(messages::peer& p, const messages::message& m, const std::byte* payload, std::uint32_t bytes) noexcept override {
-    sent.push_back({p.rank, m, {payload, payload + bytes}});
+    if (!forgets) sent.push_back({p.rank, m, {payload, payload + bytes}});
     return messages::sending::taken;
   }
   unsigned progress() noexcept override { return 0; }
