@@ -22,14 +22,12 @@ bool engine::broken(const char* call, std::string text) {
   return fail({errc::invalid, std::string(call) + ": " + std::move(text), c_.rank_of(c_.me)});
 }
 
-bool engine::check_pid(const char* call, std::uint32_t pid) {
-  if (pid < c_.size) return true;
+bool engine::no_process(const char* call, std::uint32_t pid) {
   return broken(call, "there is no process " + std::to_string(static_cast<std::int32_t>(pid)) + "; use 0 to " +
                           number(c_.size - 1));
 }
 
-bool engine::check_memory(const char* call, const char* what, const void* at, std::uint64_t bytes) {
-  if (at || bytes == 0) [[likely]] return true;
+bool engine::is_null(const char* call, const char* what, std::uint64_t bytes) {
   return broken(call, std::string("the ") + what + " of " + number(bytes) + " bytes is NULL");
 }
 
@@ -49,7 +47,8 @@ void engine::saw(call_kind kind, std::uint32_t pid, const void* mine, std::uint3
 
 bool engine::find_area(const char* call, std::uint32_t pid, const char* what, const void* mine, const void* address,
                        std::uint64_t offset, std::uint64_t bytes, std::uint32_t& area) {
-  if (!check_pid(call, pid) || !check_memory(call, what, mine, bytes)) return false;
+  if (pid >= c_.size) return no_process(call, pid);
+  if (!mine) return is_null(call, what, bytes);
   if (!address)
     return broken(call, "the area is NULL, which names none; a process with NULL in an area has no part in it and cannot name it");
   area = areas_.find(address);
@@ -83,7 +82,7 @@ bool engine::pop_reg(const void* address) {
 bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
                         std::uint64_t bytes) {
   const char* const call = name_of(kind);
-  if (bytes == 0) return check_pid(call, pid);
+  if (bytes == 0) return pid < c_.size || no_process(call, pid);
   std::uint32_t area;
   if (!find_area(call, pid, "source", source, address, offset, bytes, area)) return false;
   if (watched_) saw(kind, pid, source, area, offset, bytes);
@@ -96,7 +95,7 @@ bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, c
 bool engine::request(call_kind kind, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
                      std::uint64_t bytes) {
   const char* const call = name_of(kind);
-  if (bytes == 0) return check_pid(call, pid);
+  if (bytes == 0) return pid < c_.size || no_process(call, pid);
   std::uint32_t area;
   if (!find_area(call, pid, "target", into, address, offset, bytes, area)) return false;
   if (watched_) saw(kind, pid, into, area, offset, bytes);
@@ -123,7 +122,7 @@ bool engine::moves_directly(const outbox& box, std::uint64_t bytes, std::uint64_
 
 bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes) {
   constexpr const char* call = "bsp_hpput";
-  if (bytes == 0) return check_pid(call, pid);
+  if (bytes == 0) return pid < c_.size || no_process(call, pid);
   std::uint32_t area;
   if (!find_area(call, pid, "source", source, address, offset, bytes, area)) return false;
   outbox& box = boxes_[pid];
@@ -141,7 +140,7 @@ bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset,
 
 bool engine::direct_get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
   constexpr const char* call = "bsp_direct_get";
-  if (bytes == 0) return check_pid(call, pid);
+  if (bytes == 0) return pid < c_.size || no_process(call, pid);
   std::uint32_t area;
   if (!find_area(call, pid, "target", into, address, offset, bytes, area)) return false;
   if (ledger_) ledger_->note(pid, bytes, false);
@@ -163,9 +162,10 @@ bool engine::set_tagsize(std::uint64_t bytes, std::uint64_t& before) {
 bool engine::send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes) {
   constexpr const char* call = "bsp_send";
   const std::uint64_t tag_bytes = agreement_.sent_tag();
-  if (!check_pid(call, pid)) return false;
+  if (pid >= c_.size) return no_process(call, pid);
   if (bytes >> 62 != 0) return broken(call, "a payload of " + number(bytes) + " bytes; negative sizes mean nothing");
-  if (!check_memory(call, "tag", tag, tag_bytes) || !check_memory(call, "payload", payload, bytes)) return false;
+  if (!tag && tag_bytes > 0) return is_null(call, "tag", tag_bytes);
+  if (!payload && bytes > 0) return is_null(call, "payload", bytes);
   if (watched_) saw(call_kind::send, pid, payload, registrar::no_area, 0, bytes);
   return during(call, boxes_[pid].send(tag, tag_bytes, payload, bytes));
 }

@@ -83,7 +83,8 @@ class engine final : private record_sink {
   bool push_reg(const void* address, std::uint64_t bytes);
   bool pop_reg(const void* address);
   bool put(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes) {
-    if (pid < c_.size && source && boxes_[pid].append(source, address, offset, bytes)) [[likely]] return true;
+    if (pid < c_.size && source) [[likely]]
+      if (boxes_[pid].append(source, address, offset, bytes)) return true;
     return put_slowly(call_kind::put, pid, source, address, offset, bytes);
   }
   bool get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
@@ -106,9 +107,9 @@ class engine final : private record_sink {
   status meet();  // open.cpp
   bool fail(status) noexcept;                                         // false
   bool during(const char* call, const status& s) { return s.ok() || fail(s.during(call)); }
-  bool broken(const char* call, std::string text);
-  bool check_pid(const char* call, std::uint32_t pid);
-  bool check_memory(const char* call, const char* what, const void* at, std::uint64_t bytes);
+  bool broken(const char* call, std::string text);                    // false, as are the next two
+  bool no_process(const char* call, std::uint32_t pid);
+  bool is_null(const char* call, const char* what, std::uint64_t bytes);
   // The area that a call upon `bytes` > 0 is about, if it breaks no rule.
   bool find_area(const char* call, std::uint32_t pid, const char* what, const void* mine, const void* address,
                  std::uint64_t offset, std::uint64_t bytes, std::uint32_t& area);

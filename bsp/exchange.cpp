@@ -15,7 +15,7 @@ std::span<const std::byte> records_of(const chunk_head& chunk) noexcept {
 
 }  // namespace
 
-exchange::exchange(const context& c, arena& memory, std::vector<outbox>& boxes, peer_memory& read, placer& p, agreement& a,
+exchange::exchange(const context& c, arena& memory, std::span<outbox> boxes, peer_memory& read, placer& p, agreement& a,
                    registered_memory& registered)
     : c_(c), memory_(memory), boxes_(boxes), read_(read), placer_(p), agreement_(a), registered_(registered), peers_(c.size),
       puller_(c.job, c.how.scatters) {
@@ -24,16 +24,14 @@ exchange::exchange(const context& c, arena& memory, std::vector<outbox>& boxes, 
 
 exchange::~exchange() { wait_out(c_.net, {&sending_[0], &sending_[1]}); }
 
+status exchange::place_in_place(std::span<const std::uint8_t> in) {
+  for (std::uint32_t k = 0, i = c_.me; k < c_.size; ++k, i = i + 1 < c_.size ? i + 1 : 0)
+    if (in[i] & has_data)
+      if (status s = place_from(i); !s.ok()) return s;
+  return {};
+}
+
 status exchange::run(std::span<const std::uint8_t> out, std::span<const std::uint8_t> in) {
-  // Mostly there is nothing but puts and messages that are read in place.
-  bool simple = all_in_place_;
-  for (std::uint32_t i = 0; simple && i < c_.size; ++i) simple = !((out[i] | in[i]) & (has_requests | has_direct));
-  if (simple) {
-    status s;
-    for (std::uint32_t k = 0, i = c_.me; s.ok() && k < c_.size; ++k, i = i + 1 < c_.size ? i + 1 : 0)
-      if (in[i] & has_data) s = place_in_place(i);
-    return s;
-  }
   unserved_ = unanswered_ = unplaced_ = 0;
   for (std::uint32_t i = 0; i < c_.size; ++i) {
     peer& p = peers_[i];
@@ -202,41 +200,43 @@ status exchange::receive_from(std::uint32_t pid) {
 status exchange::read_from(std::uint32_t pid, bool& complete) {
   if (peers_[pid].receiving == stage::answers) return read_answers(pid, complete);
   complete = true;
-  if (peers_[pid].receiving == stage::data) return place_in_place(pid);
-  for (location l = read_.first(pid).requests; l;) {
-    const auto chunk = read_.at(pid, l);
-    if (!chunk) return chunk.error();
-    if (status s = serve(pid, records_of(**chunk)); !s.ok()) return s;
-    l = (*chunk)->next;
+  if (peers_[pid].receiving == stage::data) return place_from(pid);
+  status s;
+  for (location l = read_.first(pid).requests; l && s.ok();) {
+    const chunk_head* const chunk = read_.at(pid, l, s);
+    if (!chunk) break;
+    s = serve(pid, records_of(*chunk));
+    l = chunk->next;
   }
-  return {};
+  return s;
 }
 
 status exchange::read_answers(std::uint32_t pid, bool& complete) {
   peer& p = peers_[pid];
   const std::uint64_t word =
       pid == c_.me ? make_answer(boxes_[pid].answer_chunks(), p.served) : load_acquire(c_.base + c_.layout.answer(pid));
-  for (; p.answers_taken < answer_chunks(word); ++p.answers_taken) {
-    const auto chunk = read_.at(pid, p.answers_taken ? p.answers_next : read_.first(pid).answers);
-    if (!chunk) return chunk.error();
-    if (status s = boxes_[pid].deliver(records_of(**chunk)); !s.ok()) return s;
-    p.answers_next = (*chunk)->next;
+  status s;
+  for (; s.ok() && p.answers_taken < answer_chunks(word); ++p.answers_taken) {
+    const chunk_head* const chunk = read_.at(pid, p.answers_taken ? p.answers_next : read_.first(pid).answers, s);
+    if (!chunk) break;
+    s = boxes_[pid].deliver(records_of(*chunk));
+    p.answers_next = chunk->next;
     moved_ = true;
   }
-  complete = all_answered(word);
+  complete = s.ok() && all_answered(word);
   if (complete && pid != c_.me) clear_word(c_.base + c_.layout.answer(pid));
-  return {};
+  return s;
 }
 
 // Puts and messages of a process whose chunks are read where it packed them.
-status exchange::place_in_place(std::uint32_t from) {
+status exchange::place_from(std::uint32_t from) {
   const chunk_head* chunk = &read_.first(from);
   if (status s = agreement_.check_first(from, *chunk); !s.ok()) return s;
   for (;;) {
-    if (status s = placer_.place(records_of(*chunk), from, peers_[from].open, true); !s.ok() || chunk->next == 0) return s;
-    const auto next = read_.at(from, chunk->next);
-    if (!next) return next.error();
-    chunk = *next;
+    status s = placer_.place(records_of(*chunk), from, peers_[from].open, true);
+    if (!s.ok() || chunk->next == 0) return s;
+    chunk = read_.at(from, chunk->next, s);
+    if (!chunk) return s;
   }
 }
 
@@ -296,10 +296,10 @@ status exchange::serve(std::uint32_t pid, std::span<const std::byte> requests) {
     }
     for (const std::byte* at = from->base + r.offset; r.bytes > 0;) {
       const std::uint64_t complete = box.answer_chunks();
-      const auto copied = box.answer(at, r.bytes);
-      if (!copied) return copied.error();
+      std::uint64_t copied;
+      if (status s = box.answer(at, r.bytes, copied); !s.ok()) return s;
       if (box.answer_chunks() > complete && box.in_place()) tell_answers(pid, false);  // it copies one while the next is made
-      at += *copied, r.bytes -= *copied;
+      at += copied, r.bytes -= copied;
     }
   }
   return {};

@@ -41,12 +41,15 @@ namespace tutti::bsp {
 
 class exchange {
  public:
-  exchange(const context&, arena&, std::vector<outbox>&, peer_memory&, placer&, agreement&, registered_memory&);
+  exchange(const context&, arena&, std::span<outbox>, peer_memory&, placer&, agreement&, registered_memory&);
   ~exchange();
 
   // The exchange of a superstep. `out`, `in`: the metadata flags, mine and everyone's. Blocks until this process's part is
   // done. Errors: protocol; as of the placer, the agreement and the fabric.
   status run(std::span<const std::uint8_t> out, std::span<const std::uint8_t> in);
+  // The same where all there is are puts and messages that are read in place.
+  bool all_in_place() const noexcept { return all_in_place_; }
+  status place_in_place(std::span<const std::uint8_t> in);
   // Chunks of the superstep under way, or of the one before, that the fabric still reads.
   completion& sending() noexcept { return sending_[c_.half()]; }
 
@@ -89,7 +92,7 @@ class exchange {
   status receive_from(std::uint32_t pid);
   status read_from(std::uint32_t pid, bool& complete);
   status read_answers(std::uint32_t pid, bool& complete);
-  status place_in_place(std::uint32_t from);
+  status place_from(std::uint32_t from);
   status take_from(std::uint32_t pid, bool& complete);
   status place_bulk(std::uint32_t pid, std::span<const std::byte> bytes, bool last);
   status serve(std::uint32_t pid, std::span<const std::byte> requests);
@@ -97,7 +100,7 @@ class exchange {
 
   const context& c_;
   arena& memory_;
-  std::vector<outbox>& boxes_;
+  const std::span<outbox> boxes_;
   peer_memory& read_;
   placer& placer_;
   agreement& agreement_;

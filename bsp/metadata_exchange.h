@@ -1,15 +1,12 @@
-// How processes learn what all others have for them, other than by a word from each to each (superstep.cpp): a byte of
+// How processes learn what all others have for them, other than by a word from each to each: a byte of
 // flags for every pair. Whoever has all bytes knows that everyone has entered the sync, so each of these is a barrier.
 //
 //   dissemination   log2 n messages a process, of n / 2 bytes (Bruck et al. 1997)
 //   multicast       a message to process 0, which multicasts what everyone needs to know (Birk 2006, 3.2)
 //
 // Both keep two halves of everything that others write, used in turn; superstep.cpp argues why that is enough. Supersteps
-// that went by words alone leave gaps in the epochs that an exchange sees.
-//
-// A process that has something for most others sends most of them a word all the same, with its first chunk. Where that
-// holds for all, words alone are cheaper. So every process says with its flags whether it objects to words alone, and all
-// learn whether anybody does: from that comes the way of the supersteps after (superstep.cpp).
+// that went by words alone leave gaps in the epochs that an exchange sees. With its flags every process says whether it
+// objects to words alone, and all learn whether anybody does (announcement.h).
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -13,27 +13,15 @@ constexpr std::uint64_t answer_piece = std::uint64_t{1} << 15;
 
 }  // namespace
 
-void outbox::start() noexcept {
-  const context& c = all_.c;
-  data_.start(all_.memory, make_location(0, c.layout.chunk(c.half(), to_)), in_place_ ? c.layout.chunk_bytes() : c.layout.eager_bytes());
-  run_address_ = word_address_ = this;  // which nobody registers
-  run_end_ = data_.at;
-  if (!requests_.empty()) requests_.clear(), gets_ = direct_gets_ = 0;
-  if (!answers_.empty()) answers_.clear(), answer_chunks_ = 0;
-  if (!direct_.empty()) direct_.clear(), direct_next = 0;
-  if (!bulk_.empty()) bulk_.clear(), load_ = {};
-  hp_put = hp_got = 0;
-}
-
 status outbox::extend(chain& c, stage s, std::uint64_t wanted) {
   std::uint64_t bytes = slot_bytes;
   if (in_place_) {  // half of what the chain has: so there are few chunks, and little of the last is left over
     const std::uint64_t least = std::clamp(round_up(c.chunk_bytes() / 2, 64), bytes, in_place_chunk);
     bytes = std::clamp(round_up(wanted + sizeof(chunk_head), 64), least, most_chunk);
   } else if (c.empty() && s == stage::requests) {
-    bytes = all_.c.layout.eager_bytes();  // goes with the metadata word
+    bytes = c_.layout.eager_bytes();  // goes with the metadata word
   }
-  return c.extend(all_.memory, all_.c.half(), bytes, s);
+  return c.extend(memory_, c_.half(), bytes, s);
 }
 
 status outbox::make_room(std::uint64_t bytes) {
@@ -81,7 +69,7 @@ void outbox::close_run() noexcept {
 status outbox::open_run(const void* address, std::uint32_t area, std::uint64_t there, std::uint64_t offset, std::uint64_t bytes,
                         bool goes_on, bool joins) {
   const bool by_words = ((offset | bytes) & 7) == 0;
-  run_long_ = !all_.c.how.compresses || goes_on || !put4::fits(area, offset, bytes, by_words);
+  run_long_ = !c_.how.compresses || goes_on || !put4::fits(area, offset, bytes, by_words);
   const std::uint64_t head = !run_long_ ? 4 : offset >> 32 == 0 ? sizeof(put12) : sizeof(put16);
   // A small put is not worth cutting.
   if (data_.room() < head + std::min(bytes, compact_bytes))
@@ -133,7 +121,7 @@ status outbox::put_in_bulk(const std::byte* source, std::uint32_t area, std::uin
       const std::uint64_t grown = bulk_.empty() ? 0 : std::min(load_.bytes, puller::most_bytes);
       const std::uint64_t preferred = round_up(std::max(bytes, grown) + sizeof(chunk_head), 64);
       const auto size = std::clamp<std::uint64_t>(preferred, slot_bytes, most_chunk);
-      if (status s = bulk_.extend(all_.memory, all_.c.half(), size, stage::bulk); !s.ok()) return s;
+      if (status s = bulk_.extend(memory_, c_.half(), size, stage::bulk); !s.ok()) return s;
       if (status s = tell_keys(); !s.ok()) return s;
     }
     const auto piece = std::min<std::uint64_t>(bytes, bulk_.room());
@@ -141,7 +129,7 @@ status outbox::put_in_bulk(const std::byte* source, std::uint32_t area, std::uin
     copy_small(bulk_.at, source, piece);
     bulk_.at += piece;
     const bulk_head h{piece < bytes ? bulk_mark | bulk_goes_on : bulk_mark, area, offset, piece,
-                      all_.memory.where(at, bulk_.current())};
+                      memory_.where(at, bulk_.current())};
     if (status s = record(h, {}); !s.ok()) return s;
     source += piece, offset += piece, bytes -= piece;
     ++load_.puts, load_.bytes += piece;
@@ -151,23 +139,14 @@ status outbox::put_in_bulk(const std::byte* source, std::uint32_t area, std::uin
 
 // The keys of all regions that the other process has not met.
 status outbox::tell_keys() {
-  for (; keys_told_ < all_.memory.regions(); ++keys_told_) {
-    const auto key = all_.memory.key(keys_told_);
+  for (; keys_told_ < memory_.regions(); ++keys_told_) {
+    const auto key = memory_.key(keys_told_);
     if (status s = record(key_head{key_mark, keys_told_, static_cast<std::uint32_t>(key.size()), 0}, key); !s.ok()) return s;
   }
   return {};
 }
 
-// --- gets and messages -------------------------------------------------------------------------------------------
-
-status outbox::request(const get_request& r) {
-  if (requests_.room() < sizeof r)
-    if (status s = extend(requests_, stage::requests, sizeof r); !s.ok()) return s;
-  std::memcpy(requests_.at, &r, sizeof r);
-  requests_.at += sizeof r;
-  ++(r.direct ? direct_gets_ : gets_);
-  return {};
-}
+// --- messages -------------------------------------------------------------------------------------------
 
 // A message lies whole in one chunk where the chunk is read in place, so that it need not be copied there. Elsewhere it
 // fills chunks to their ends.
@@ -184,17 +163,19 @@ status outbox::send(const void* tag, std::uint64_t tag_bytes, const void* payloa
     for (std::uint64_t i = 0; i < gap; i += 4, c.at += 4) store_word(c.at, padding);
   }
   write(head, {});
-  const std::pair<const void*, std::uint64_t> parts[] = {{tag, tag_bytes}, {nullptr, padded_tag - tag_bytes}, {payload, bytes}};
-  for (const auto& [source, length] : parts) {
-    const auto* from = static_cast<const std::byte*>(source);
-    for (std::uint64_t n = length; n > 0;) {
+  const auto append = [&](const void* source, std::uint64_t n) -> status {
+    for (const auto* from = static_cast<const std::byte*>(source); n > 0;) {
       if (c.room() == 0)
         if (status s = extend(c, stage::data, n); !s.ok()) return s;
       const auto piece = std::min<std::uint64_t>(n, c.room());
       if (from) std::memcpy(c.at, from, piece), from += piece;
       c.at += piece, n -= piece;
     }
-  }
+    return {};
+  };
+  if (status s = append(tag, tag_bytes); !s.ok()) return s;
+  if (status s = append(nullptr, padded_tag - tag_bytes); !s.ok()) return s;
+  if (status s = append(payload, bytes); !s.ok()) return s;
   c.at += -reinterpret_cast<std::uintptr_t>(c.at) & 3;
   return {};
 }
@@ -202,27 +183,26 @@ status outbox::send(const void* tag, std::uint64_t tag_bytes, const void* payloa
 // --- the end of the superstep ------------------------------------------------------------------------------------
 
 std::uint8_t outbox::seal(std::uint32_t calls, std::uint32_t tag, bool announces) noexcept {
-  const arena& memory = all_.memory;
   close_run();
-  chunk_head& head = data_.head(memory);
+  chunk_head& head = data_.head(memory_);
   head.calls = calls, head.tag = tag;
   std::uint8_t flags = direct_.empty() ? 0 : has_direct;
   eager_ = next = next_data = 0;
   if (!requests_.empty()) {
-    requests_.seal(memory, stage::requests);
+    requests_.seal(memory_, stage::requests);
     head.requests = requests_.first();
     flags |= has_requests;
   }
-  data_.seal(memory, stage::data);
+  data_.seal(memory_, stage::data);
   if (head.next || head.used.bytes > sizeof head || announces) flags |= has_data;
   if (in_place_ || !(flags & (has_requests | has_data))) return flags;
   next = requests_.first();
   if (flags & has_data) next_data = data_.first();
   if (!bulk_.empty()) choose_bulk();
-  if (all_.c.how.eager) {
+  if (c_.how.eager) {
     location& first = next ? next : next_data;
-    const auto& h = *reinterpret_cast<const chunk_head*>(memory.at(first));
-    if (h.used.bytes <= all_.c.layout.eager_bytes()) {
+    const auto& h = *reinterpret_cast<const chunk_head*>(memory_.at(first));
+    if (h.used.bytes <= c_.layout.eager_bytes()) {
       eager_ = first;
       first = h.next;
       flags |= is_eager;
@@ -234,32 +214,27 @@ std::uint8_t outbox::seal(std::uint32_t calls, std::uint32_t tag, bool announces
 
 // Which way, which the first chunk of the records tells.
 void outbox::choose_bulk() noexcept {
-  bulk_.seal(all_.memory, stage::bulk);
-  const bool pull = all_.c.how.pulls_from || pays_to_pull(load_, all_.bulk);
+  bulk_.seal(memory_, stage::bulk);
+  const bool pull = c_.how.pulls_from || pays_to_pull(load_, all_.bulk);
   ++(pull ? all_.bulk_pulled : all_.bulk_pushed);
   if (pull) return;
-  data_.head(all_.memory).pushed = load_.bytes;
+  data_.head(memory_).pushed = load_.bytes;
   bulk_next = bulk_.first(), bulk_at = sizeof(chunk_head);
 }
 
 // --- answers -----------------------------------------------------------------------------------------------------
 
-result<std::uint64_t> outbox::answer(const std::byte* from, std::uint64_t bytes) {
-  if (answers_.room() == 0) {
-    const bool first = answers_.empty();
-    if (status s = extend(answers_, stage::answers, std::min(bytes, answer_piece)); !s.ok()) return s;
-    if (first) data_.head(all_.memory).answers = answers_.first();
-    else ++answer_chunks_;
-  }
-  const auto piece = std::min<std::uint64_t>(bytes, answers_.room());
-  copy_small(answers_.at, from, piece);
-  answers_.at += piece;
-  return piece;
+status outbox::extend_answers(std::uint64_t wanted) {
+  const bool first = answers_.empty();
+  if (status s = extend(answers_, stage::answers, std::min(wanted, answer_piece)); !s.ok()) return s;
+  if (first) data_.head(memory_).answers = answers_.first();
+  else ++answer_chunks_;
+  return {};
 }
 
 void outbox::seal_answers() noexcept {
   if (answers_.empty()) return;
-  answers_.seal(all_.memory, stage::answers);
+  answers_.seal(memory_, stage::answers);
   ++answer_chunks_;
 }
 
@@ -270,10 +245,10 @@ void outbox::await_answers() noexcept {
 
 status outbox::deliver(std::span<const std::byte> answers) {
   while (!answers.empty()) {
-    const auto* chunk = reinterpret_cast<const chunk_head*>(all_.memory.at(asked_));
+    const auto* chunk = reinterpret_cast<const chunk_head*>(memory_.at(asked_));
     if (asked_at_ == chunk->used.bytes) {
       if (chunk->next == 0)
-        return {errc::protocol, "process " + std::to_string(to_) + " answered more than it was asked", all_.c.rank_of(to_)};
+        return {errc::protocol, "process " + std::to_string(to_) + " answered more than it was asked", c_.rank_of(to_)};
       asked_ = chunk->next, asked_at_ = sizeof *chunk;
       continue;
     }

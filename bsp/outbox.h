@@ -25,7 +25,23 @@ namespace tutti::bsp {
 inline constexpr std::uint32_t slot_bytes = 16 * 1024;
 inline constexpr std::uint32_t slot_data = slot_bytes - sizeof(chunk_head);
 
-class outbox {
+class alignas(64) outbox {
+  // What append() looks at, in two cache lines.
+  chain data_;
+  std::byte* run_end_ = nullptr;          // the open put may grow to here, inside the area as well
+  const void* run_address_ = nullptr;     // and does, if this address
+  std::uint64_t run_next_ = 0;            // at this offset is put to next
+  std::uint64_t run_mask_ = 0;            // by a multiple of this, plus one
+  std::byte* run_head_ = nullptr;         // its header, completed when the run ends; null: none is open
+  std::uint32_t run_word_ = 0;            // a short header but for its size
+  bool run_long_ = false;                 // the header is not put4, and this is where it begins and in which area:
+  bool run_cut_ = false;                  // the put goes on in the next record
+  std::uint32_t run_area_ = 0;
+  std::uint64_t run_start_ = 0;
+  const void* word_address_ = nullptr;    // a few words may be put there with a short header,
+  std::uint64_t word_end_ = 0;            // up to this offset; the header then is
+  std::uint32_t word_head_ = 0;           // this but for the offset; the open put, if any, has a short one
+
  public:
   // What all outboxes of a process have in common.
   struct shared {
@@ -43,11 +59,21 @@ class outbox {
 
   // `in_place`: the other process reads chunks where they are packed. `bulk_from`: bytes from which on puts are bulk.
   outbox(shared& all, std::uint32_t to, bool in_place, std::uint64_t bulk_from) noexcept
-      : all_(all), to_(to), in_place_(in_place), bulk_from_(bulk_from) {}
+      : all_(all), c_(all.c), memory_(all.memory), to_(to), in_place_(in_place), bulk_from_(bulk_from) {}
 
   // --- while the program computes --------------------------------------------------------------------------------
   // Empties it for the superstep that begins, from the chunk on that stands in the window.
-  void start() noexcept;
+  void start() noexcept {
+    const window_layout& layout = c_.layout;
+    data_.start(memory_, make_location(0, layout.chunk(c_.half(), to_)), in_place_ ? layout.chunk_bytes() : layout.eager_bytes());
+    run_address_ = word_address_ = this;  // which nobody registers
+    run_end_ = data_.at;
+    if (!requests_.empty()) requests_.clear(), gets_ = direct_gets_ = 0;
+    if (!answers_.empty()) answers_.clear(), answer_chunks_ = 0;
+    if (!direct_.empty()) direct_.clear(), direct_next = 0;
+    if (!bulk_.empty()) bulk_.clear(), load_ = {};
+    hp_put = hp_got = 0;
+  }
 
   // Packs a put without a look-up: one that goes on where the last one ended, or of few words of the same area. False: it
   // is to be packed by put().
@@ -82,7 +108,14 @@ class outbox {
   // `there`: bytes that the other process has of the area. `joins`: later puts may go on in its header.
   status put(const std::byte* source, const void* address, std::uint32_t area, std::uint64_t there, std::uint64_t offset,
              std::uint64_t bytes, bool joins);
-  status request(const get_request&);
+  status request(const get_request& r) {
+    if (requests_.room() < sizeof r) [[unlikely]]
+      if (status s = extend(requests_, stage::requests, sizeof r); !s.ok()) return s;
+    std::memcpy(requests_.at, &r, sizeof r);
+    requests_.at += sizeof r;
+    ++(r.direct ? direct_gets_ : gets_);
+    return {};
+  }
   status send(const void* tag, std::uint64_t tag_bytes, const void* payload, std::uint64_t bytes);
   void move_directly(const direct_move& m) { direct_.push_back(m); }
   std::uint64_t hp_put = 0, hp_got = 0;  // bytes of large hp calls that the owner packed all the same
@@ -118,8 +151,15 @@ class outbox {
   std::uint64_t direct_at = 0;      // bytes of it that were sent
 
   // --- gets, in the sync -----------------------------------------------------------------------------------------
-  // Copies what the other process asked for, as far as the chunk has room: how many bytes.
-  result<std::uint64_t> answer(const std::byte* from, std::uint64_t bytes);
+  // Copies what the other process asked for, as far as the chunk has room: `copied` bytes.
+  status answer(const std::byte* from, std::uint64_t bytes, std::uint64_t& copied) {
+    if (answers_.room() == 0) [[unlikely]]
+      if (status s = extend_answers(bytes); !s.ok()) return s;
+    copied = std::min<std::uint64_t>(bytes, answers_.room());
+    copy_small(answers_.at, from, copied);
+    answers_.at += copied;
+    return {};
+  }
   void seal_answers() noexcept;
   location answers() const noexcept { return answers_.first(); }
   std::uint64_t answer_chunks() const noexcept { return answer_chunks_; }  // complete
@@ -142,6 +182,7 @@ class outbox {
   status tell_keys();
   void choose_bulk() noexcept;
   status extend(chain&, stage, std::uint64_t wanted);
+  status extend_answers(std::uint64_t wanted);
   status make_room(std::uint64_t bytes);
   template <class Head>
   void write(const Head& head, std::span<const std::byte> body) noexcept {
@@ -150,22 +191,9 @@ class outbox {
     data_.at += sizeof head + round_up(body.size(), 4);
   }
 
-  chain data_;
-  std::byte* run_end_ = nullptr;          // the open put may grow to here, inside the area as well
-  const void* run_address_ = nullptr;     // and does, if this address
-  std::uint64_t run_next_ = 0;            // at this offset is put to next
-  std::uint64_t run_mask_ = 0;            // by a multiple of this, plus one
-  std::byte* run_head_ = nullptr;         // its header, completed when the run ends; null: none is open
-  std::uint32_t run_word_ = 0;            // a short header but for its size
-  bool run_long_ = false;                 // the header is not put4, and this is where it begins and in which area:
-  bool run_cut_ = false;                  // the put goes on in the next record
-  std::uint32_t run_area_ = 0;
-  std::uint64_t run_start_ = 0;
-  const void* word_address_ = nullptr;    // a few words may be put there with a short header,
-  std::uint64_t word_end_ = 0;            // up to this offset; the header then is
-  std::uint32_t word_head_ = 0;           // this but for the offset; the open put, if any, has a short one
-
   shared& all_;
+  const context& c_;
+  arena& memory_;
   std::uint32_t to_;
   bool in_place_;
   std::uint64_t bulk_from_;

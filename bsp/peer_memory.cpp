@@ -24,24 +24,27 @@ peer_memory::~peer_memory() {
     for (const segment_id s : p.segments) c_.net.drop(s);
 }
 
-result<const chunk_head*> peer_memory::at(std::uint32_t pid, location l) {
+const chunk_head* peer_memory::meet(std::uint32_t pid, location l, status& why) {
+  if (pid == c_.me) return reinterpret_cast<const chunk_head*>(mine_.at(l));
   peer& p = peers_[pid];
   const std::uint32_t region = region_of(l);
-  if (region == 0) return reinterpret_cast<const chunk_head*>(p.window + offset_of(l));
-  if (pid == c_.me) return reinterpret_cast<const chunk_head*>(mine_.at(l));
-  if (p.regions.size() <= region) p.regions.resize(region + 1);
-  if (!p.regions[region]) {
-    const std::byte* const entry = p.window + c_.layout.directory(region);
-    std::uint32_t length;
-    std::memcpy(&length, entry, sizeof length);
-    auto segment = attach_one(c_, pid, {entry + sizeof length, length});
-    if (!segment) return segment.error();
-    p.segments.push_back(*segment);
-    p.regions[region] = c_.net.map(*segment, c_.rank_of(pid));
-    if (!p.regions[region])
-      return status(errc::fabric, "memory of rank " + std::to_string(c_.rank_of(pid)) + " cannot be mapped any more", c_.rank_of(pid));
+  const std::byte* const entry = p.window + c_.layout.directory(region);
+  std::uint32_t length;
+  std::memcpy(&length, entry, sizeof length);
+  auto segment = attach_one(c_, pid, {entry + sizeof length, length});
+  if (!segment) {
+    why = segment.error();
+    return nullptr;
   }
-  return reinterpret_cast<const chunk_head*>(p.regions[region] + offset_of(l));
+  p.segments.push_back(*segment);
+  const std::byte* const base = c_.net.map(*segment, c_.rank_of(pid));
+  if (!base) {
+    why = {errc::fabric, "memory of rank " + std::to_string(c_.rank_of(pid)) + " cannot be mapped any more", c_.rank_of(pid)};
+    return nullptr;
+  }
+  if (p.regions.size() <= region) p.regions.resize(region + 1);
+  p.regions[region] = base;
+  return reinterpret_cast<const chunk_head*>(base + offset_of(l));
 }
 
 status peer_memory::add_key(std::uint32_t pid, std::uint32_t region, std::span<const std::byte> key) {

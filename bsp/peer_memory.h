@@ -22,14 +22,20 @@ class peer_memory {
   const chunk_head& first(std::uint32_t pid) const noexcept {
     return *reinterpret_cast<const chunk_head*>(peers_[pid].window + c_.layout.chunk(c_.half(), c_.me));
   }
-  // Regions of its arena are met as chunks name them; their keys stand in its window's directory by then (arena.h).
-  result<const chunk_head*> at(std::uint32_t pid, location);
+  // Regions of its arena are met as chunks name them; their keys stand in its window's directory by then (arena.h). Null: `why`.
+  const chunk_head* at(std::uint32_t pid, location l, status& why) {
+    const std::uint32_t region = region_of(l);
+    const std::vector<const std::byte*>& met = peers_[pid].regions;
+    const std::byte* const base = region == 0 ? peers_[pid].window : region < met.size() ? met[region] : nullptr;
+    return base ? reinterpret_cast<const chunk_head*>(base + offset_of(l)) : meet(pid, l, why);
+  }
 
   // Regions whose keys it told, to be read by get. Region 0 is its window.
   status add_key(std::uint32_t pid, std::uint32_t region, std::span<const std::byte> key);
   segment_id readable(std::uint32_t pid, std::uint32_t region) const noexcept { return peers_[pid].readable[region]; }
 
  private:
+  const chunk_head* meet(std::uint32_t pid, location, status& why);
   struct peer {
     const std::byte* window = nullptr;
     std::vector<const std::byte*> regions;  // mapped, as far as they were met

@@ -70,7 +70,12 @@ status engine::synchronize(bool leaving) {
   }
   if (status s = announcement_.run(arena_, boxes_, *peers_, exchange_->sending()); !s.ok()) return s;
   if (status s = agree(leaving); !s.ok()) return s;
-  if (status s = exchange_->run(out, in); !s.ok()) return s;
+  std::uint8_t any = 0;
+  for (std::uint32_t i = 0; i < c_.size; ++i) any |= out[i] | in[i];
+  if (any & (has_requests | has_data | has_direct)) {  // mostly nothing but puts and messages that are read in place
+    const bool simple = exchange_->all_in_place() && !(any & (has_requests | has_direct));
+    if (status s = simple ? exchange_->place_in_place(in) : exchange_->run(out, in); !s.ok()) return s;
+  }
   if (hp)
     if (status s = hp_->finish_puts(); !s.ok()) return s;
   if (changed)

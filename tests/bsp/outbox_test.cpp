@@ -161,7 +161,8 @@ void ask_and_answer(rank_env& env, bool in_place, std::uint64_t seed) {
   }
   require(box.seal(0, 0, false) & has_requests, "requests");
   box.await_answers();
-  for (std::uint64_t done = 0; done < wanted.size();) done += take(box.answer(wanted.data() + done, wanted.size() - done), "answer");
+  for (std::uint64_t done = 0, copied = 0; done < wanted.size(); done += copied)
+    require(box.answer(wanted.data() + done, wanted.size() - done, copied), "answer");
   box.seal_answers();
   std::uint64_t n = 0;
   for (location l = box.answers(); l; ++n) {
