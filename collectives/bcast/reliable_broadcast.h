@@ -95,7 +95,7 @@ class reliable_broadcast {
 
   // Collective: `data` of member `root` comes to all others. `root` and the number of bytes must be alike. Blocks: the root
   // until all have it, the others until they do. No bytes: returns at once. Errors: invalid (no such root; nothing
-  // happened), protocol (the root sends another number of bytes; with a roll: any member), peer_dead (named), timed_out,
+  // happened), protocol (the root sends another number of bytes; with a record: any member), peer_dead (named), timed_out,
   // those of an operation that failed. After any but the first of these the engine is broken, and every later call gives
   // the same error. Allocates nothing. Cost: a copy and a datagram for each `fragment` bytes at the root, a copy out of the
   // queue at each receiver; and at the end a way up the tree, ceil(log_8 n) signals long.
