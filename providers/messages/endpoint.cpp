@@ -51,7 +51,7 @@ result<std::vector<std::byte>> message_transport::address() {
   address_head head;
   head.pid = ::getpid(), head.host = host_, head.line = lifeline_.address();
   head.link_bytes = static_cast<std::uint32_t>(own->size());
-  const region* doze = has_doze_region_ ? region_at(static_cast<std::uint32_t>(doze_region_)) : nullptr;
+  const region* doze = regions_.find(doze_region_);
   if (doze) {
     head.doze = doze->memory.name();
     head.doze_key_bytes = static_cast<std::uint32_t>(doze->key.size());

@@ -79,7 +79,7 @@ const std::byte* message_transport::next_piece(peer& p, frame& f) noexcept {
   f.piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(f.left, traits_.piece_bytes));
   if (f.signals && f.piece == f.left) f.head.flags |= with_signal;  // behind the last byte
   if (f.head.kind != message_kind::data) return f.source;
-  const std::byte* from = range(static_cast<std::uint32_t>(f.op.local), f.op.local_offset + f.head.offset, f.piece);
+  const std::byte* from = regions_.range(static_cast<std::uint32_t>(f.op.local), f.op.local_offset + f.head.offset, f.piece);
   if (!from) {
     f.head.flags |= memory_gone;
     f.left = f.piece = 0;

@@ -136,7 +136,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
   for (unsigned i = 0; i < count && r != reaching::refused && r != reaching::lost; ++i) {
     const slice& s = slices[i];
     if (s.bytes == 0) continue;
-    std::byte* to = local_address(s.local, s.local_offset);
+    std::byte* to = regions_.local(s.local, s.local_offset);
     if (to) {
       r = reach_->get(*f, from.key, offset, to, s.bytes, why);
     } else {
@@ -228,10 +228,9 @@ void message_transport::forget_old_keys(peer& p) noexcept {
 // The connection is about to be closed.
 void message_transport::forget_keys(peer& p) noexcept {
   if (!p.keys && !p.doze_key) return;
-  for (segment& s : segments_) {
-    const std::uint32_t i = s.keys ? s.members.index_of(p.rank) : 0;
-    if (i < s.views.size() && s.views[i].key) p.old_keys.push_back(std::exchange(s.views[i].key, nullptr));
-  }
+  segments_.each_of(p.rank, [&](member& m) {
+    if (m.key) p.old_keys.push_back(std::exchange(m.key, nullptr));
+  });
   for (void* key : p.old_keys) reach_->forget(key);
   p.old_keys.clear();
   p.keys = 0;

@@ -104,12 +104,12 @@ void message_transport::take(peer& p, const message& m, std::span<const std::byt
 // Memory that was dropped meanwhile takes nothing, and nothing is signalled.
 void message_transport::apply_put(const message& m, std::span<const std::byte> payload) noexcept {
   if (!payload.empty()) {
-    std::byte* to = range(m.region, m.offset, payload.size());
+    std::byte* to = regions_.range(m.region, m.offset, payload.size());
     if (!to) return;
     std::memcpy(to, payload.data(), payload.size());
   }
   if (!(m.flags & with_signal)) return;
-  if (std::byte* word = range(m.signal_region, m.signal_offset, sizeof(std::uint64_t)))
+  if (std::byte* word = regions_.range(m.signal_region, m.signal_offset, sizeof(std::uint64_t)))
     apply_signal(reinterpret_cast<std::uint64_t*>(word), m.flags & signal_adds, m.operand);
 }
 
@@ -155,7 +155,7 @@ void message_transport::serve(peer& p, const message& m, bool reachable) noexcep
     else f.head.flags = memory_gone;
   } else {
     f.head.kind = message_kind::old_value;
-    std::byte* word = reachable ? range(m.region, m.offset, sizeof(std::uint64_t)) : nullptr;
+    std::byte* word = reachable ? regions_.range(m.region, m.offset, sizeof(std::uint64_t)) : nullptr;
     if (word) f.head.operand = apply_atomic(m.kind, reinterpret_cast<std::uint64_t*>(word), m.operand, m.signal_offset);
     else f.head.flags = memory_gone;
   }
@@ -199,7 +199,7 @@ void message_transport::take_answer(peer& p, const message& m, std::span<const s
 // Into the origin's memory, which lives until the operation is done; dropped regions are skipped all the same.
 void message_transport::land(const rma_op& op, std::uint64_t offset, std::span<const std::byte> payload) noexcept {
   if (op.kind != op_kind::get_scatter) {
-    std::byte* to = local_address(op.local, op.local_offset);
+    std::byte* to = regions_.local(op.local, op.local_offset);
     if (to && offset <= op.bytes && payload.size() <= op.bytes - offset) std::memcpy(to + offset, payload.data(), payload.size());
     return;
   }
@@ -210,7 +210,7 @@ void message_transport::land(const rma_op& op, std::uint64_t offset, std::span<c
       continue;
     }
     const std::size_t n = std::min<std::size_t>(payload.size(), s.bytes - offset);
-    if (std::byte* to = local_address(s.local, s.local_offset)) std::memcpy(to + offset, payload.data(), n);
+    if (std::byte* to = regions_.local(s.local, s.local_offset)) std::memcpy(to + offset, payload.data(), n);
     payload = payload.subspan(n);
     offset = 0;
   }

@@ -88,7 +88,7 @@ bool message_transport::take_put(const rma_op& op, peer& p) noexcept {
   const bool has_payload = op.kind != op_kind::signal && op.bytes > 0, has_signal = op.kind != op_kind::put;
   const member* to = has_payload ? &view(op.remote, op.rank) : nullptr;
   const member* word = has_signal ? &view(op.signal, op.rank) : nullptr;
-  const std::byte* source = has_payload ? local_address(op.local, op.local_offset) : nullptr;
+  const std::byte* source = has_payload ? regions_.local(op.local, op.local_offset) : nullptr;
   if (!p.end) return ends_at_once(op, p, p.end);  // it could not be reached
   if ((to && (to->absent || !source)) || (word && word->absent)) return ends_at_once(op, p, detached(op.rank));
   if (by_key(to, op.bytes) || by_key(word, 0)) return take_put_by_key(op, p, to, word, source);

@@ -55,6 +55,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   link_ = std::move(l);
   reach_ = link_->reach();
   alone_ = reach_ && reach_->alone();
+  regions_.open(reach_, traits_.shared_memory);
   traits_.caps.can_sleep = link_->fd() >= 0;
   poll_fd_ = epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{};
@@ -78,7 +79,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   std::span<std::byte> word;
   auto region = allocate(64, word);
   if (!region) return region.error();
-  doze_region_ = *region, has_doze_region_ = true;
+  doze_region_ = *region;
   doze_ = reinterpret_cast<std::uint64_t*>(word.data());
   return {};
 }
@@ -90,21 +91,14 @@ message_transport::~message_transport() {
   if (link_ && !say_goodbye()) link_->abandon();
   for (auto& p : peers_)
     if (p) forget_keys(*p);
-  for (segment& s : segments_)
-    for (member& m : s.views) release(m, no_rank);
+  segments_.drop_all([this](rank_t r, member& m) { release(m, r); });
   for (auto& p : peers_) {
     if (!p) continue;
     unmap(p->doze_page);
     close_watches(*p);
   }
   if (link_) link_->let_go();
-  for (region& r : regions_)
-    if (r.base) bury_memory(r);
-  for (region& r : graveyard_) bury_memory(r);
-  for (remains& r : lingering_) {
-    reach_->conceal(r.exposed);
-    unmap(r.memory);
-  }
+  regions_.close();
   link_.reset();
   for (const int fd : {poll_fd_, alarm_fd_})
     if (fd >= 0) ::close(fd);

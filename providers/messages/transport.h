@@ -38,9 +38,11 @@
 #include "core/transport/provider.h"
 #include "providers/messages/blobs.h"
 #include "providers/messages/link.h"
+#include "providers/common/segment_table.h"
+#include "providers/messages/lifeline.h"
+#include "providers/messages/regions.h"
 #include "providers/messages/rules.h"
 #include "providers/messages/shared_memory.h"
-#include "providers/messages/lifeline.h"
 #include "providers/messages/silence.h"
 #include "providers/messages/wire.h"
 
@@ -151,22 +153,7 @@ struct peer {
   bool unplaced() const noexcept { return writes != placed || held; }
 };
 
-struct region {
-  std::byte* base = nullptr;   // null: dropped
-  std::uint64_t bytes = 0;
-  shared_memory memory;        // allocate(), where peers can map
-  mapping own;                 // allocate(), elsewhere
-  void* exposed = nullptr;     // the link's, where memory can be reached by keys
-  std::vector<std::byte> key;
-  std::uint32_t id = 0;
-};
-
-struct remains {               // of a dropped region whose library lingers (one_sided.h)
-  mapping memory;
-  void* exposed;
-};
-
-struct member {
+struct member {                // of a segment, as this rank sees it
   std::byte* mapped = nullptr;
   void* key = nullptr;         // the link's
   std::uint64_t bytes = 0;
@@ -174,13 +161,6 @@ struct member {
   std::uint32_t region = 0;
   bool resolved = false;       // mapping was tried
   bool absent = true;          // exposes nothing, or was detached
-};
-
-struct segment {
-  rank_map members;
-  shared_blobs keys;           // null: dropped
-  std::vector<member> views;
-  std::uint32_t life = 0;
 };
 
 class message_transport final : public transport {
@@ -195,9 +175,9 @@ class message_transport final : public transport {
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t) const noexcept override;
 
-  result<region_id> add(std::span<std::byte>) override;
-  result<region_id> allocate(std::size_t, std::span<std::byte>&) override;
-  result<std::vector<std::byte>> key(region_id) override;
+  result<region_id> add(std::span<std::byte> memory) override { return regions_.add(memory); }
+  result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override { return regions_.allocate(bytes, memory); }
+  result<std::vector<std::byte>> key(region_id id) override { return regions_.key(id); }
   result<segment_id> attach(const rank_map&, shared_blobs) override;
   void drop(segment_id) noexcept override;
   void drop(region_id) noexcept override;
@@ -260,17 +240,9 @@ class message_transport final : public transport {
   void part_from(peer&) noexcept;
 
   // memory.cpp
-  result<region_id> enter(region) noexcept;
-  bool make_room_for_regions();
-  region* region_at(std::uint32_t id) noexcept;
-  std::byte* range(std::uint32_t region, std::uint64_t offset, std::uint64_t bytes) noexcept;
   member& view(segment_id, rank_t) noexcept;
-  void resolve(member&, segment&, rank_t) noexcept;
-  std::byte* local_address(region_id, std::uint64_t offset) noexcept;
+  void resolve(member&, segment_id, rank_t) noexcept;
   void end_puts_from(region_id, bool callers) noexcept;
-  status expose(region&) noexcept;
-  void bury_memory(region&) noexcept;
-  void linger(const remains&) noexcept;
   void release(member&, rank_t) noexcept;
 
   // submit.cpp
@@ -352,11 +324,8 @@ class message_transport final : public transport {
   std::vector<peer*> open_;                   // those with an endpoint, now or earlier
   std::vector<peer*> to_open_, to_close_, suspects_, stalled_;
 
-  std::vector<region> regions_;               // by the low bits of their ids; as many as a power of two
-  std::size_t regions_made_ = 0;
-  std::vector<segment> segments_;
-  std::vector<region> graveyard_;             // dropped while messages were under way
-  std::vector<remains> lingering_;            // empty, and gone at the end
+  region_table regions_;
+  segment_table<member> segments_;
 
   std::unique_ptr<frame[]> frames_;
   std::unique_ptr<std::byte[]> small_;
@@ -367,8 +336,7 @@ class message_transport final : public transport {
   // A peer that stores into my memory must know whether I sleep. Odd: asleep. Lives in memory that peers map or reach.
   std::uint64_t* doze_ = nullptr;
   std::uint64_t doze_alone_ = 0;
-  region_id doze_region_{};
-  bool has_doze_region_ = false;
+  region_id doze_region_ = plain_memory;      // that: nobody reaches it
   bool leaving_ = false;
   bool armed_ = false;
   bool armed_fd_ = false;

@@ -45,7 +45,7 @@ bool verbs_transport::put_by(const rma_op& op, peer& p) noexcept {
     kept.local_offset = reinterpret_cast<std::uint64_t>(b.copies[place].data());
   }
   if (op.done) op.done->begin();
-  each_region(op, [&](region_id r) { use(r, 1); });
+  each_region(op, [&](region_id r) { regions_.use(r, 1); });
   return true;
 }
 
@@ -55,7 +55,7 @@ void verbs_transport::pump(peer& p) noexcept {
   while (b.count && start(b.ops[b.first], p)) {
     const rma_op& op = b.ops[b.first];
     b.first = (b.first + 1) % backlog::most, --b.count;
-    each_region(op, [&](region_id r) { use(r, -1); });
+    each_region(op, [&](region_id r) { regions_.use(r, -1); });
     if (op.done) op.done->finish();
     if (p.failing) return;  // that was not even posted: the rest waits for another queue pair
   }
@@ -71,7 +71,7 @@ void verbs_transport::end_backlog(peer& p, const status& why) noexcept {
   --waiting_;
   for (std::uint32_t i = 0; i < gone->count; ++i) {
     const rma_op& op = gone->ops[(gone->first + i) % backlog::most];
-    each_region(op, [&](region_id r) { use(r, -1); });
+    each_region(op, [&](region_id r) { regions_.use(r, -1); });
     tell(p, op.done, why);
   }
   look_again(p);

@@ -90,11 +90,11 @@ void verbs_transport::finish(peer& p, const posted& what, const status& outcome)
 void verbs_transport::ended(peer& p, const posted& what, const status& outcome) noexcept {
   if (what.kind == work::swap) return swap_tried(swaps_[what.index], outcome);
   if (what.kind == work::probe) return void(p.probing = false);
-  if (what.kind == work::atomic && what.index && outcome.ok() && !answered(buffer_of(what.index))) {
-    repay(what.index, false);
+  if (what.kind == work::atomic && what.index && outcome.ok() && !bounce_.answered(what.index)) {
+    bounce_.give_back(what.index, false);
     return tell(p, what.done, unanswered(p.rank));  // it took effect, so the peer lost nothing
   }
-  if (what.index) repay(what.index, outcome.ok());
+  if (what.index) bounce_.give_back(what.index, outcome.ok());
   if (what.kind == work::flush) {
     --p.flushes;
     // What failed before it without a completion is what it reports, and no later flush again.

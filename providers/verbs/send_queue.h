@@ -30,7 +30,7 @@ struct posted {
   region_id local = plain_memory;   // memory of mine that the adapter uses until then, if not by a list
   work kind = work::write;
   std::uint8_t slices = 0;
-  std::uint16_t index = 0;          // swap: which; else the first loan of plain memory (plain.cpp), 0: none
+  std::uint16_t index = 0;          // swap: which; else the first bounce buffer, 0: none
 };
 static_assert(sizeof(posted) == 24);
 

@@ -51,7 +51,6 @@ status verbs_transport::start(const open_params& p) {
   peers_.resize(size_);
   auto wish = parse_device(p.device);
   if (!wish) return wish.error();
-  relaxed_ = wish->relaxed;
   auto opened = open_adapter(*wish, rank_);
   if (!opened) return opened.error();
   device_ = std::move(*opened);
@@ -60,6 +59,7 @@ status verbs_transport::start(const open_params& p) {
 
   pd_.reset(ibv_alloc_pd(device_.context.get()));
   if (!pd_) return os_error("a protection domain on " + device_.where.device, errno);
+  regions_.open(pd_.get(), device_, wish->relaxed);
   if (status s = open_waiting(); !s) return s;
   sends_.reset(ibv_create_cq(device_.context.get(),
                              std::min(static_cast<int>(total_depth + 2 * queue_depth), device_.limits.max_cqe), nullptr,
@@ -73,8 +73,8 @@ status verbs_transport::start(const open_params& p) {
   scratch_.base = static_cast<std::byte*>(std::aligned_alloc(4096, scratch_.bytes));
   if (!scratch_.base) return {errc::no_resource, "no memory for a page"};
   std::memset(scratch_.base, 0, scratch_.bytes);
-  if (status s = expose(scratch_); !s) return s;
-  if (status s = open_loans(); !s) return s;
+  if (status s = regions_.register_memory(scratch_); !s) return s;
+  if (status s = bounce_.open(pd_.get(), device_, regions_); !s) return s;
   swaps_ = std::make_unique<swapping[]>(most_swaps);
   for (std::uint16_t i = 0; i < most_swaps; ++i) swaps_[i].next_free = static_cast<std::uint16_t>(i + 1);
 
@@ -138,10 +138,9 @@ verbs_transport::~verbs_transport() {
     if (p) end_backlog(*p, p->end ? closed : p->end);
   for (peer* p : lines_)
     p->out.retire(p->out.head() - 1, [&](const posted& what) { finish(*p, what, p->end ? closed : p->end); });
-  close_loans();
-  for (region& r : regions_)
-    if (r.base) unexpose(r);
-  if (scratch_.mr) unexpose(scratch_);
+  bounce_.close();
+  regions_.close();
+  regions_.deregister(scratch_);
   std::free(scratch_.base);
   in_.close();
   for (const int fd : {poll_fd_, knock_fd_, alarm_fd_})

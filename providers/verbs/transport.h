@@ -6,7 +6,7 @@
 //   queue pairs   P (RC) + 1 (UD, the doorman's) + G (UD)
 //   requests      128 P + 64 + 16 G that may be under way; 1024 + 256 + 128 G receives; 8000 entries of completion queues
 //   registered    the regions + 36 KiB + 581 KiB G; 512 KiB of buffers once plain memory needs one, and what up to 64
-//                 larger operations upon plain memory move while they are under way (plain.cpp). Registered memory is
+//                 larger operations upon plain memory move while they are under way (bounce_buffers.h). Registered memory is
 //                 locked: memlock must allow for that and, with what the adapter's driver keeps for each queue, about a
 //                 MiB besides
 //   memory        P * (128 * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes, and 10 KiB more for each
@@ -20,7 +20,7 @@
 // signal behind it, and a bell where a signal or atomic cannot bring one itself. It is done when the last of them is,
 // except that a put of up to max_inline bytes is copied into the request and is done at once; should it fail later, the
 // next flush of that peer tells. Small puts and signals therefore need no completion entry but one in 32
-// (send_queue.h). Local memory that no region is named for is found in one, copied or lent to the adapter (plain.cpp).
+// (send_queue.h). Local memory that no region is named for: bounce_buffers.h.
 //
 // Order (clause 5). An RC queue pair executes its requests at the target in the order in which they were posted, so a
 // signal is simply an 8-byte RDMA write behind the payload, an added one an atomic; both orders of the contract are
@@ -61,10 +61,13 @@
 #include "core/transport/multicast.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
+#include "providers/common/segment_table.h"
+#include "providers/verbs/bounce_buffers.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/doorman.h"
 #include "providers/verbs/multicast.h"
 #include "providers/verbs/receiver.h"
+#include "providers/verbs/regions.h"
 #include "providers/verbs/send_queue.h"
 #include "providers/verbs/wire.h"
 
@@ -74,9 +77,8 @@ inline constexpr std::uint32_t queue_depth = 128;     // work requests in flight
 inline constexpr std::uint32_t total_depth = 4096;    // and to all
 inline constexpr std::uint32_t wished_inline = 256, most_slices = 30;
 inline constexpr std::uint32_t kept_for_rings = 3;    // of these: announce, confirm, bye, each at most once under way
-inline constexpr std::uint64_t no_answer = 0x9d1f'5c0b'7a3e'48d7;  // random: where an atomic's is to come (plain.cpp)
 inline constexpr std::uint32_t most_swaps = 256;      // under way
-inline constexpr std::uint32_t most_loans = 64, loan_bytes = 8192;  // of plain memory: see plain.cpp
+static_assert(most_slices <= bounce_count, "a get into as many pieces of plain memory as it may name");
 
 // The name of a send queue: its peer's place among those with one, and, above, how often it was opened.
 inline constexpr unsigned line_bits = 22;
@@ -118,45 +120,12 @@ struct peer {
   time_point drain_until{};     // while failing
 };
 
-struct region {
-  std::byte* base = nullptr;    // null: dropped
-  std::uint64_t bytes = 0;
-  ibv_mr* mr = nullptr;         // payloads
-  ibv_mr* words = nullptr;      // signals and atomics; the same unless `relaxed`
-  std::uint32_t uses = 0;       // operations of mine in flight that read or write it
-  bool own = false;             // from allocate(): to be unmapped
-  std::uint32_t life = 0;
-};
-
-// A region by address, and which of those up to it, in the order of their beginnings, reaches furthest: see plain.cpp.
-struct extent {
-  std::uint64_t begin = 0, end = 0;
-  std::uint32_t slot = 0;
-  std::uint32_t furthest = 0;
-};
-
-// A piece of plain memory while an operation has it: in the buffer of the loan's place, by a registration, or by a region.
-struct loan {
-  std::byte* memory = nullptr;
-  ibv_mr* mr = nullptr;
-  region_id region = plain_memory;
-  std::uint32_t bytes = 0;
-  bool lands = false;           // of a get or an atomic: goes from the buffer to `memory` at the end
-  std::uint16_t next = 0;       // of the same operation, or free; counted from 1, as everywhere: 0 is none
-};
-
-// A member's part of a segment. A line of the cache holds two.
+// A member's part of a segment.
 struct target {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;      // 0: it exposes nothing
   std::uint32_t rkey = 0, word_rkey = 0;
   std::uint32_t region = 0;
-};
-
-struct segment {
-  rank_map members;
-  std::unique_ptr<target[]> targets;  // null: dropped
-  std::uint32_t life = 0;
 };
 
 // An operation that is repeated until it succeeds: see swap.cpp.
@@ -166,7 +135,7 @@ struct swapping {
   std::byte* result = nullptr;  // where the adapter puts the old value
   std::uint64_t address = 0, operand = 0, guess = 0;
   std::uint32_t rkey = 0, lkey = 0;
-  posted holds{};               // the region or loan that `result` is in
+  posted holds{};               // the region or bounce buffer that `result` is in
   bool waits = false;           // for room
   std::uint16_t next_free = 0;
 };
@@ -183,9 +152,9 @@ class verbs_transport final : public transport {
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t) const noexcept override;
 
-  result<region_id> add(std::span<std::byte>) override;
-  result<region_id> allocate(std::size_t, std::span<std::byte>&) override;
-  result<std::vector<std::byte>> key(region_id) override;
+  result<region_id> add(std::span<std::byte> memory) override { return regions_.add(memory); }
+  result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override { return regions_.allocate(bytes, memory); }
+  result<std::vector<std::byte>> key(region_id id) override { return regions_.key(id); }
   result<segment_id> attach(const rank_map&, shared_blobs) override;
   void drop(segment_id) noexcept override;
   void drop(region_id) noexcept override;
@@ -211,37 +180,10 @@ class verbs_transport final : public transport {
   address_blob address_of(rank_t) const noexcept;
 
   // memory.cpp
-  result<region_id> enter(region);
-  status expose(region&);
-  void unexpose(region&) noexcept;
-  region* region_at(region_id) noexcept;
-  region_id id_of(const region&) const noexcept;
-  const target* target_of(segment_id, rank_t) noexcept;  // null: nothing is exposed there
-  std::byte* local_address(region_id id, std::uint64_t offset) noexcept {  // null: it was dropped
-    if (id == plain_memory) return reinterpret_cast<std::byte*>(offset);
-    const region* r = region_at(id);
-    return r ? r->base + offset : nullptr;
+  const target* target_of(segment_id id, rank_t rank) noexcept {  // null: nothing is exposed there
+    const target* t = segments_.find(id, rank);
+    return t && t->bytes ? t : nullptr;
   }
-
-  // plain.cpp
-  void index_from(std::size_t place) noexcept;
-  void index(std::uint32_t slot) noexcept;
-  void unindex(std::uint32_t slot) noexcept;
-  region* region_around(std::uint64_t address, std::uint64_t bytes) noexcept;
-  status open_loans() noexcept;
-  status open_buffers() noexcept;
-  void close_loans() noexcept;
-  status lend(std::byte*, std::uint32_t bytes, bool lands, loan&, ibv_sge&) noexcept;
-  bool find_region(const slice&, region*&, status& why) noexcept;  // null: plain memory outside of all
-  bool borrow(const slice&, bool lands, posted&, ibv_sge&, status& why) noexcept;  // false: cannot, or, if why is ok, full
-  bool borrow_copy(std::byte*, std::uint32_t bytes, bool lands, posted&, ibv_sge&, status& why) noexcept;
-  bool borrow_answer(const rma_op&, posted&, ibv_sge&, status& why) noexcept;
-  void take_loan(posted&) noexcept;
-  std::byte* buffer_of(std::uint16_t loan) const noexcept { return buffers_.base + std::size_t{loan - 1u} * loan_bytes; }
-  static void expect_answer(std::byte* at) noexcept;
-  bool answered(const std::byte* at) const noexcept;
-  bool unlent(const rma_op&, peer&, std::uint16_t borrowed, status why) noexcept;  // what is to be answered then
-  void repay(std::uint16_t first, bool landed) noexcept;
 
   // submit.cpp: one operation; false: full
   bool take(const rma_op&) noexcept;
@@ -252,8 +194,8 @@ class verbs_transport final : public transport {
   bool ends_at_once(const rma_op&, peer&, const status&) noexcept;
   bool has_room(const peer&, std::uint32_t requests) const noexcept;
   void post(peer&, std::span<ibv_send_wr>, std::span<const posted>) noexcept;
-  void use(region_id, int how) noexcept;
   void use(const posted&, int how) noexcept;
+  bool ends_or_waits(const rma_op&, peer&, std::uint16_t buffers, status why) noexcept;  // for lack of registered memory
 
   // backlog.cpp
   bool put_by(const rma_op&, peer&) noexcept;     // false: full
@@ -320,7 +262,6 @@ class verbs_transport final : public transport {
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
   host_id host_{};
-  bool relaxed_ = false;
 
   shared_blobs addresses_;
   std::vector<std::unique_ptr<peer>> peers_;      // by rank; null until needed
@@ -332,14 +273,9 @@ class verbs_transport final : public transport {
   std::uint32_t confirms_owed_ = 0;
   std::uint32_t waiting_ = 0;                     // peers with a backlog
 
-  std::vector<region> regions_;
-  std::vector<segment> segments_;
-  std::vector<extent> by_address_;                // of regions_
-  region buffers_;                                // loan_bytes for each loan; none before it is needed
-  std::unique_ptr<loan[]> loans_;
-  std::uint16_t free_loan_ = 0;
-  std::uint32_t loans_free_ = 0;
-  std::uint32_t registered_loans_ = 0;            // those with a registration of their own
+  region_table regions_;
+  segment_table<target> segments_;
+  bounce_buffers bounce_;
   region scratch_;                                // [0] read by peers' flushes, [8] lands of mine, [16] of added signals
   std::unique_ptr<swapping[]> swaps_;
   std::uint16_t free_swap_ = 0;
