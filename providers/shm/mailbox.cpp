@@ -111,11 +111,9 @@ void shm_transport::apply(const mail& m, peer* from) noexcept {
   if (m.kind == mail_kind::nothing) return;
   std::uint64_t old = 0;
   // The region may have been dropped meanwhile, and another have come in its place.
-  const bool alive = m.region < regions_.size() && regions_[m.region].base && regions_[m.region].serial == m.serial &&
-                     m.offset % 8 == 0 && m.offset < regions_[m.region].bytes &&
-                     regions_[m.region].bytes - m.offset >= 8;
-  if (alive) {
-    std::atomic_ref<std::uint64_t> word{*reinterpret_cast<std::uint64_t*>(regions_[m.region].base + m.offset)};
+  const region* r = region_of(m.region, m.serial);
+  if (r && m.offset % 8 == 0 && m.offset < r->bytes && r->bytes - m.offset >= 8) {
+    std::atomic_ref<std::uint64_t> word{*reinterpret_cast<std::uint64_t*>(r->base + m.offset)};
     switch (m.kind) {
       case mail_kind::nothing: break;
       case mail_kind::set: word.store(m.operand, std::memory_order_release); break;
@@ -129,9 +127,9 @@ void shm_transport::apply(const mail& m, peer* from) noexcept {
     }
   }
   if (m.kind == mail_kind::set || m.kind == mail_kind::add || !from || from->dead) return;
-  reply& r = from->page->replies[m.reply % reply_slots];
-  r.value.store(old, std::memory_order_relaxed);
-  r.stamp.store(m.reply_stamp, std::memory_order_release);
+  reply& answer = from->page->replies[m.reply % reply_slots];
+  answer.value.store(old, std::memory_order_relaxed);
+  answer.stamp.store(m.reply_stamp, std::memory_order_release);
 }
 
 int shm_transport::free_question() noexcept {

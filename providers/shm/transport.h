@@ -19,6 +19,7 @@
 #include "core/transport/multicast.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
+#include "providers/common/segment_table.h"
 #include "providers/shm/layout.h"
 
 namespace tutti::shm {
@@ -46,9 +47,9 @@ struct alignas(64) peer {
 static_assert(sizeof(peer) == 128);
 
 struct region {
-  std::byte* base = nullptr;      // null: the place is free
+  std::byte* base = nullptr;
   std::size_t bytes = 0;
-  std::uint32_t serial = 0;
+  std::uint32_t serial = 0;       // which no other region of this rank has, ever
   region_kind kind{};
   shared_memory shared;           // kind shared
 };
@@ -61,7 +62,7 @@ struct target {
 };
 
 struct segment {
-  std::unique_ptr<target[]> targets;  // by local index; null: the place is free
+  std::unique_ptr<target[]> targets;  // by local index
   shared_blobs keys;
 };
 
@@ -146,13 +147,16 @@ class shm_transport final : public transport {
   std::byte* resolve(segment_id, peer&, key_blob& key, status& why) noexcept;
   void key_of(segment_id, const peer&, key_blob&) const noexcept;
   std::byte* local_address(region_id r, std::uint64_t offset) const noexcept {
-    return r == plain_memory ? reinterpret_cast<std::byte*>(offset)
-                             : regions_[static_cast<std::uint32_t>(r)].base + offset;
+    return r == plain_memory ? reinterpret_cast<std::byte*>(offset) : regions_[r].base + offset;
   }
   std::byte* mapped_base(segment_id s, std::uint32_t local) const noexcept {
-    return segments_[static_cast<std::uint32_t>(s)].targets[local].base;
+    return segments_[s].targets[local].base;
   }
-  std::uint32_t free_region();
+  result<region_id> enter(region);
+  const region* region_of(std::uint32_t id, std::uint32_t serial) const noexcept {  // that a key or a mail names; null: dropped
+    const region* r = regions_.find(region_id{id});
+    return r && r->serial == serial ? r : nullptr;
+  }
 
   // submit.cpp
   void do_payload(const rma_op&, std::byte* remote) noexcept;
@@ -186,8 +190,8 @@ class shm_transport final : public transport {
 
   // What only the data path reads comes first.
   std::uint32_t unlooked_ = 0;        // work taken since the last look for dead peers (submit.cpp)
-  std::vector<segment> segments_;
-  std::vector<region> regions_;
+  slot_table<segment_id, segment> segments_;
+  slot_table<region_id, region> regions_;
   std::vector<std::uint16_t> local_;  // local index by job rank, from first_rank_
   rank_t first_rank_ = 0;
   std::unique_ptr<peer[]> peers_;
