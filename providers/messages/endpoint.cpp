@@ -142,10 +142,7 @@ void message_transport::open_endpoint(peer& p) noexcept {
     p.doze_key = reach_->unlock(p, there.doze_key);
   p.greeting.to = &p;
   p.greeting.head.kind = message_kind::hello;
-  p.greeting.next = p.head;  // before any answer that waits already
-  p.head = &p.greeting;
-  if (!p.tail) p.tail = &p.greeting;
-  ++p.queued;
+  p.queue.push_front(p.greeting);  // before any answer that waits already
   pump(p);
 }
 
@@ -225,7 +222,7 @@ void message_transport::connection_lost(peer& p, status why) noexcept {
 void message_transport::bury(peer& p, status why) noexcept {
   if (!p.end) return;
   p.end = std::move(why);
-  p.early.clear();
+  p.order.clear();
   if (p.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.pidfd, nullptr);
   if (p.line_fd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.line_fd, nullptr);
   close_watches(p);
@@ -243,23 +240,12 @@ void message_transport::bury_dead(peer& p) noexcept {
 // All that waits to be sent or answered. What the link keeps or has under way ends in sent() and reached(): until then it
 // may use its memory.
 void message_transport::fail_queue(peer& p) noexcept {
-  frame* waiting = p.head;
-  if (p.kept) {
-    waiting = std::exchange(p.head->next, nullptr);
-    p.tail = p.head;
-    p.queued = 1;
-  } else {
-    p.head = p.tail = nullptr;
-    p.queued = 0;
-  }
+  frame* const kept = p.kept ? p.queue.pop() : nullptr;
   p.held = 0;
-  while (waiting) {
-    frame& f = *waiting;
-    waiting = std::exchange(f.next, nullptr);
-    finish(f, p.end);
-  }
-  for (std::uint32_t i = 0; i < pool_frames; ++i)
-    if (frames_[i].to == &p && &frames_[i] != p.head && !frames_[i].parts) finish(frames_[i], p.end);
+  while (frame* f = p.queue.pop()) finish(*f, p.end);
+  if (kept) p.queue.push(*kept);
+  for (frame& f : frames_.all())
+    if (f.to == &p && &f != kept && !f.parts) finish(f, p.end);
 }
 
 // Not while the link keeps a piece, which it would go on to read: sent() comes back here. A connection that is lost has

@@ -43,7 +43,7 @@ bool message_transport::say_goodbye() noexcept {
   }
   const auto busy = [&] {
     return std::any_of(open_.begin(), open_.end(),
-                       [](const peer* p) { return p->end && p->suspected == time_point{} && (p->queued || p->under_way); });
+                       [](const peer* p) { return p->end && p->suspected == time_point{} && (p->queue.front() || p->under_way); });
   };
   while (busy() && !longest.over(now()))
     if (!progress()) ::usleep(50);

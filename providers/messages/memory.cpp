@@ -31,7 +31,7 @@ void message_transport::drop(region_id id) noexcept {
   segments_.each_of(rank_, [&](member& m) {  // this rank's own part of segments is mapped at once
     if (m.region == static_cast<std::uint32_t>(id)) m = {};
   });
-  regions_.drop(id, busy_ != 0);
+  regions_.drop(id, frames_.busy() != 0);
 }
 
 // What was not sent yet would be read from memory that is gone. Each piece is a message of its own and the signal goes
@@ -41,20 +41,20 @@ void message_transport::drop(region_id id) noexcept {
 void message_transport::end_puts_from(region_id id, bool callers) noexcept {
   own_time longest{longest_keeping, now()};
   const auto goes_on = [&] { return callers && !longest.over(now()); };
-  for (std::uint32_t i = 0; i < pool_frames; ++i) {
-    frame& f = frames_[i];
+  for (frame& f : frames_.all()) {
     const auto reads = [&] { return f.to && f.op.local == id && f.left && f.source && f.source != f.small; };
-    while (reads() && f.to->kept && f.to->head == &f && goes_on()) progress();
-    if (!reads() || (f.to->kept && f.to->head == &f)) continue;
-    leave_queue(f);
+    const auto kept = [&] { return f.to->kept && f.to->queue.front() == &f; };
+    while (reads() && kept() && goes_on()) progress();
+    if (!reads() || kept()) continue;
+    f.to->queue.remove(f);
     finish(f, {errc::invalid, "the memory of a put to rank " + std::to_string(f.to->rank) + " was dropped", f.to->rank});
   }
   const auto names = [&](const rma_op& op) {
     if (op.kind != op_kind::get_scatter) return op.local == id;
     return std::any_of(op.scatter, op.scatter + op.slices, [&](const slice& s) { return s.local == id; });
   };
-  for (std::uint32_t i = 0; i < pool_frames; ++i)
-    while (frames_[i].to && frames_[i].parts && names(frames_[i].op) && goes_on()) progress();
+  for (const frame& f : frames_.all())
+    while (f.to && f.parts && names(f.op) && goes_on()) progress();
 }
 
 void message_transport::release(member& m, rank_t rank) noexcept {

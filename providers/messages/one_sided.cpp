@@ -97,7 +97,7 @@ bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member*
     return true;
   }
   counts_in(*rest, op.done);
-  rest->what = errand::word;
+  rest->what = frame_kind::word;
   rest->key = word->key;
   rest->op.signal_offset = op.signal_offset;
   rest->value = op.operand;
@@ -153,7 +153,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
 
 void message_transport::start_flush(frame& f) noexcept {
   peer& p = *f.to;
-  f.what = errand::flush;
+  f.what = frame_kind::flush;
   f.number = p.writes;
   const reaching r = p.line && p.suspected == time_point{} ? reach_->flush(f, p.doze_key) : reaching::lost;
   if (r == reaching::done) p.placed = std::max(p.placed, f.number);
@@ -210,10 +210,10 @@ void message_transport::reached(frame& f, const status& outcome) noexcept {
   } else if (!p.end) {
     finish(f, p.end);
   } else if (wrong || p.suspected == time_point{}) {  // else bury() ends it
-    if (f.what == errand::flush && wrong) p.placed = std::max(p.placed, f.number);
+    if (f.what == frame_kind::flush && wrong) p.placed = std::max(p.placed, f.number);
     finish(f, wrong);
   }
-  if (p.head) pump(p);
+  if (p.queue.front()) pump(p);
   forget_old_keys(p);
 }
 

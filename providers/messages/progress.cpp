@@ -35,7 +35,7 @@ unsigned message_transport::progress() noexcept {
   if (!stalled_.empty()) pump_stalled();
   if (!suspects_.empty()) judge_suspects();
   if (!to_close_.empty()) close_endpoints();
-  if (busy_ == 0 && regions_.holds_dropped()) regions_.release_dropped();
+  if (frames_.busy() == 0 && regions_.holds_dropped()) regions_.release_dropped();
   return events_;
 }
 

@@ -23,21 +23,6 @@ status detached(rank_t rank) {
 
 }  // namespace
 
-void apply_signal(std::uint64_t* word, bool add, std::uint64_t operand) noexcept {
-  const std::atomic_ref<std::uint64_t> w{*word};
-  if (add) w.fetch_add(operand, std::memory_order_acq_rel);
-  else w.store(operand, std::memory_order_release);
-}
-
-std::uint64_t apply_atomic(message_kind kind, std::uint64_t* word, std::uint64_t operand,
-                           std::uint64_t expected) noexcept {
-  const std::atomic_ref<std::uint64_t> w{*word};
-  if (kind == message_kind::fetch_add) return w.fetch_add(operand);
-  if (kind == message_kind::swap) return w.exchange(operand);
-  w.compare_exchange_strong(expected, operand);
-  return expected;
-}
-
 std::size_t message_transport::submit(std::span<const rma_op> ops) noexcept {
   // Stores into the memory of a dead process succeed, so that one who only stores would never call progress().
   submitted_ += static_cast<std::uint32_t>(ops.size());
@@ -221,10 +206,10 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
     if (!p->end) continue;
     const std::uint32_t marks = p->unapplied(), flushes = p->unplaced();
     if (marks && p->unanswered >= request_limit) return false;
-    if (p->queued + p->under_way + marks + flushes > queue_limit) return false;
+    if (p->queue.size() + p->under_way + marks + flushes > queue_limit) return false;
     needed += marks + flushes;
   }
-  if (busy_ + needed > pool_frames) return false;
+  if (frames_.busy() + needed > pool_frames) return false;
 
   const auto ends = [&](const status& outcome) {
     if (!done) return;
@@ -250,7 +235,7 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
       }
       if (p->unplaced()) {
         frame* f = new_frame(*p, {});
-        f->what = errand::flush;
+        f->what = frame_kind::flush;
         counts_in(*f, done);
         if (p->held) queue(*f);  // behind the signals that wait
         else start_flush(*f);

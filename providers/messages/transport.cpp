@@ -41,16 +41,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   traits_.caps.detects_death = true;
   peers_.resize(size_);
 
-  frames_ = std::make_unique<frame[]>(pool_frames);
-  small_ = std::make_unique<std::byte[]>(std::size_t{pool_frames} * max_inline);
-  for (std::uint32_t i = pool_frames; i-- > 0;) {
-    frames_[i].index = i;
-    frames_[i].small = small_.get() + std::size_t{i} * max_inline;
-    frames_[i].home = &free_;
-    frames_[i].next = free_;
-    free_ = &frames_[i];
-  }
-
+  frames_.open();
   if (status started = l->start(*this); !started) return started;
   link_ = std::move(l);
   reach_ = link_->reach();

@@ -26,7 +26,6 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -37,10 +36,13 @@
 #include "core/transport/offload.h"
 #include "core/transport/provider.h"
 #include "providers/messages/blobs.h"
+#include "providers/messages/frames.h"
 #include "providers/messages/link.h"
 #include "providers/common/segment_table.h"
 #include "providers/messages/lifeline.h"
+#include "providers/messages/message_order.h"
 #include "providers/messages/regions.h"
+#include "providers/messages/responder.h"
 #include "providers/messages/rules.h"
 #include "providers/messages/shared_memory.h"
 #include "providers/messages/silence.h"
@@ -48,56 +50,10 @@
 
 namespace tutti::messages {
 
-// pool_frames (rules.h): messages of mine that wait or travel.
-inline constexpr std::uint32_t queue_limit = 256;    // of these to one peer, so that a slow one leaves room to others
-inline constexpr std::uint32_t request_limit = 32;   // unanswered requests to one peer; it keeps room for the answers
-inline constexpr std::uint32_t max_inline = 256;
+inline constexpr std::uint32_t queue_limit = 256;    // frames to one peer, so that a slow one leaves room to others
 inline constexpr std::uint32_t max_slices = 64;
-// Messages of one origin that are held because an earlier one has not come; over a link that promises no order of arrival.
-// More than any library has under way to one peer: libfabric's udp, the one that reorders much, sends up to 128 datagrams
-// before the first is acknowledged.
-inline constexpr std::uint32_t most_held = 256;
-
 struct peer;
 class message_transport;
-
-enum class errand : std::uint8_t {
-  message,
-  word,   // a signal by key that has to wait for writes under way
-  flush,  // of what was put by key
-};
-
-// A message with all it needs until it is sent and, for a request, answered; or an operation by key. Never allocated on the
-// data path.
-struct frame {
-  frame* next = nullptr;       // in a free list or in its peer's queue; of a write under way: the one begun after it
-  peer* to = nullptr;          // null: free
-  message head;                // a link that keeps it reads it until it says that the message was sent
-  const std::byte* source = nullptr;
-  std::uint64_t left = 0;      // bytes of payload still to be handed to the link
-  std::uint32_t piece = 0;     // bytes in the link's hands
-  bool sent = false;           // all of it
-  bool request = false;        // lives until it is answered
-  bool answered = false;
-  bool signals = false;        // the last piece carries the signal
-  bool marks = false;          // asked for by the transport itself: peer::marking
-  rma_op op;                   // requests: where the answer goes; its `done` counts until the frame is finished
-  std::uint64_t traffic = 0;   // mark: peer::traffic when it was queued
-  std::uint64_t value = 0;     // get: bytes that have landed
-  frame** home = nullptr;      // the free list it goes back to; null: it is one of a kind
-  std::byte* small = nullptr;  // max_inline bytes, for sources that are copied
-  std::uint32_t index = 0;     // in the pool
-  std::uint32_t life = 0;      // how often it was used: an answer to an earlier life must not end this one
-
-  // By key:
-  errand what = errand::message;
-  std::uint32_t parts = 0;     // operations of the link that are under way for it
-  frame* before = nullptr;     // of a write under way: the one begun before it
-  std::uint64_t number = 0;    // of a write: how many its peer has seen with it; of a flush: how many it covers
-  std::uint64_t needs = 0;     // word: writes that must be done before; signal by message: that must lie in the peer's memory
-  void* key = nullptr;         // word
-  status wrong;                // the first error of its parts
-};
 
 struct peer {
   message_transport* net = nullptr;  // for the callbacks of a link's library
@@ -113,15 +69,12 @@ struct peer {
   bool stalled = false;        // in stalled_
   bool marking = false;        // a mark is under way, after which signals may go directly
   bool lost = false;           // the link says that the connection is
-  bool kept = false;           // head is in the link's hands; never more than one
-  frame* head = nullptr;       // what waits to be sent, in order
-  frame* tail = nullptr;
-  std::uint32_t queued = 0;
+  bool kept = false;           // the first of the queue is in the link's hands
+  linked_queue<frame> queue;   // what waits to be sent, in order
   std::uint32_t unanswered = 0;
   siphash_key sends_by{}, hears_by{};  // checks of what goes there, and of what comes from there
   std::uint64_t sent_sequence = 0;
-  std::uint64_t seen_sequence = 0;
-  std::map<std::uint64_t, std::vector<std::byte>> early;  // by number: header and payload
+  message_order order;         // of what comes
   std::uint64_t traffic = 0;   // messages that change memory, ever
   std::uint64_t applied = 0;   // those that the peer is known to have applied
   time_point suspected{};      // verdict() at this time at the latest; zero: not suspected
@@ -130,9 +83,7 @@ struct peer {
   std::uint64_t* doze = nullptr;  // the peer's doze word, mapped
   mapping doze_page;
   frame greeting, ringing, farewell;
-  std::vector<frame> answers;
-  frame* free_answers = nullptr;
-  std::unique_ptr<std::byte[]> bounce;  // pieces of served gets: a link that keeps them never holds on to memory that may be dropped
+  answer_pool answers;
 
   // By key (one_sided.cpp):
   void* doze_key = nullptr;    // to the peer's doze word; without it nothing goes by key
@@ -278,21 +229,16 @@ class message_transport final : public transport {
   frame* new_request(peer&, message_kind) noexcept;
   void finish(frame&, const status&) noexcept;
   void queue(frame&) noexcept;
-  void leave_queue(frame&) noexcept;
   const std::byte* next_piece(peer&, frame&) noexcept;
   void pump(peer&) noexcept;                       // sends what can be sent
   void pump_stalled() noexcept;
   bool push(peer&) noexcept;
-  void take_from_queue(peer&) noexcept;
   void piece_sent(peer&) noexcept;
 
   // receive.cpp
   bool authentic(const message&, std::span<const std::byte> payload) const noexcept;
   void tell_of_strangers(rank_t said) noexcept;
-  void hold(peer&, const message&, std::span<const std::byte> payload) noexcept;
   void take(peer&, const message&, std::span<const std::byte> payload) noexcept;
-  void apply_put(const message&, std::span<const std::byte> payload) noexcept;
-  bool prepare_answers(peer&) noexcept;
   void serve(peer&, const message&, bool reachable) noexcept;
   void take_answer(peer&, const message&, std::span<const std::byte> payload) noexcept;
   void land(const rma_op&, std::uint64_t offset, std::span<const std::byte> payload) noexcept;
@@ -327,10 +273,8 @@ class message_transport final : public transport {
   region_table regions_;
   segment_table<member> segments_;
 
-  std::unique_ptr<frame[]> frames_;
-  std::unique_ptr<std::byte[]> small_;
-  frame* free_ = nullptr;
-  std::uint32_t busy_ = 0;                    // frames of the pool in use
+  responder responder_{regions_};
+  frame_pool frames_;
   member nobody_;
 
   // A peer that stores into my memory must know whether I sleep. Odd: asleep. Lives in memory that peers map or reach.
@@ -344,9 +288,5 @@ class message_transport final : public transport {
   std::uint32_t turns_ = 0, submitted_ = 0;  // since the last look for deaths
   unsigned events_ = 0;
 };
-
-// Signals and atomics are those of a CPU, wherever they are executed.
-void apply_signal(std::uint64_t* word, bool add, std::uint64_t operand) noexcept;
-std::uint64_t apply_atomic(message_kind, std::uint64_t* word, std::uint64_t operand, std::uint64_t expected) noexcept;
 
 }  // namespace tutti::messages
