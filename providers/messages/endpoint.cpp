@@ -6,9 +6,6 @@
 // keeps quiet); or the link loses the connection. A lost connection is only a suspicion at first, because a peer that
 // leaves closes its sockets right behind its goodbye, and a process that is killed closes its sockets before its pidfd
 // tells. Both get a moment before judgement.
-#include <poll.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,11 +33,6 @@ status unreachable(const status& why, rank_t rank) {
 
 status died(rank_t rank, std::string_view how) {
   return {errc::peer_dead, "rank " + std::to_string(rank) + " died: " + std::string{how}, rank};
-}
-
-bool readable(int fd) noexcept {
-  pollfd p{fd, POLLIN, 0};
-  return ::poll(&p, 1, 0) == 1;
 }
 
 }  // namespace
@@ -123,11 +115,11 @@ void message_transport::open_endpoint(peer& p) noexcept {
   const auto there = *read_address((*addresses_)[p.rank]);
   const address_head& head = there.head;
   const bool local = head.host == host_;
-  if (local && head.pid != ::getpid() && p.pidfd < 0) watch_process(p, head.pid);
+  if (local && head.pid != ::getpid() && !p.process) watch_process(p, head.pid);
   if (!local && !leaving_) watch_host(p, head.line);
   // It may have left, or died, and that may have arrived here: then no connection is made. Its goodbye arrives before its
   // process ends, so who has seen the end first, and then looks, finds it.
-  const bool ended = p.pidfd >= 0 && readable(p.pidfd);
+  const bool ended = p.process.ended();
   drain();
   if (p.end && ended) bury_dead(p);
   if (!p.end) return;
@@ -146,34 +138,24 @@ void message_transport::open_endpoint(peer& p) noexcept {
   pump(p);
 }
 
-// Without a pidfd, or one that cannot be waited for (an old kernel, too many files, no memory), the link has to notice, or
-// a later look finds that the process is gone, or room for a pidfd: health() tries again.
+// Where it cannot be watched, the link has to notice, or a later look finds that the process is gone, or room for a
+// descriptor: health() tries again.
 void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
-  p.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  if (p.pidfd < 0) {
-    if (errno != ESRCH) return;
+  if (p.process.open(pid) == process_watch::found::ended) {
     drain();  // its goodbye may have arrived
     return bury_dead(p);
   }
-  watch(p, p.pidfd, EPOLLIN);
-}
-
-// Closes what cannot be waited for.
-void message_transport::watch(peer& p, int& fd, std::uint32_t events) noexcept {
-  epoll_event event{};
-  event.events = events;
-  event.data.ptr = &p;
-  if (fd >= 0 && ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, fd, &event) != 0) ::close(std::exchange(fd, -1));
+  if (p.process && !sleep_.add(p.process.fd(), &p)) p.process.close();
 }
 
 void message_transport::watch_host(peer& p, const lifeline_address& there) noexcept {
   const lifeline::attempt made = lifeline_.connect(there);
-  p.line_fd = made.socket, p.line_beside = made.beside;
-  watch(p, p.line_fd, lifeline::events);
+  p.lifeline = unique_fd{made.socket}, p.line_beside = made.beside;
+  if (p.lifeline && !sleep_.add(p.lifeline.get(), &p, lifeline::events)) p.lifeline.close();
 }
 
 void message_transport::read_lifeline(peer& p) noexcept {
-  switch (lifeline::read(p.line_fd, p.line_stood, head_of<address_head>((*addresses_)[p.rank])->line.key)) {
+  switch (lifeline::read(p.lifeline.get(), p.line_stood, head_of<address_head>((*addresses_)[p.rank])->line.key)) {
     case lifeline::tale::nothing: return;
     case lifeline::tale::stands: p.line_stood = true; return;
     case lifeline::tale::never: break;
@@ -190,12 +172,15 @@ void message_transport::read_lifeline(peer& p) noexcept {
       break;
     case lifeline::tale::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
   }
-  ::close(std::exchange(p.line_fd, -1));  // which takes it out of poll_fd_
+  sleep_.remove(p.lifeline.get());
+  p.lifeline.close();
 }
 
 void message_transport::close_watches(peer& p) noexcept {
-  for (int* fd : {&p.pidfd, &p.line_fd})
-    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+  sleep_.remove(p.process.fd());
+  sleep_.remove(p.lifeline.get());
+  p.process.close();
+  p.lifeline.close();
 }
 
 // What this process lacks says nothing about a peer. Libraries say it in words of their own, or say that a connection which
@@ -223,8 +208,6 @@ void message_transport::bury(peer& p, status why) noexcept {
   if (!p.end) return;
   p.end = std::move(why);
   p.order.clear();
-  if (p.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.pidfd, nullptr);
-  if (p.line_fd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.line_fd, nullptr);
   close_watches(p);
   fail_queue(p);
   close_soon(p);
@@ -273,12 +256,12 @@ void message_transport::drain() noexcept {
 
 void message_transport::judge(peer& p) noexcept {
   drain();
-  if (p.end && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
+  if (p.end && p.lifeline) read_lifeline(p);  // may tell that it left
   if (!p.end) return;
   std::string why = p.suspicion.text();
   if (p.suspicion.code() == errc::no_resource && !p.line_left && !p.line_ended) return bury(p, unreachable(p.suspicion, p.rank));
   // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
-  if (p.pidfd >= 0 || p.line_left) return bury(p, left(p.rank, why));
+  if (p.process || p.line_left) return bury(p, left(p.rank, why));
   if (!p.line_ended) why += ranks_beside(p.rank);  // its host may be gone, and then all of these are
   bury(p, died(p.rank, why));
 }
@@ -286,7 +269,7 @@ void message_transport::judge(peer& p) noexcept {
 void message_transport::judge_suspects() noexcept {
   for (std::size_t i = 0; i < suspects_.size();) {
     peer& p = *suspects_[i];
-    if (p.end && p.pidfd >= 0 && readable(p.pidfd)) {
+    if (p.end && p.process.ended()) {
       drain();
       if (p.end) bury_dead(p);
     }
@@ -300,17 +283,14 @@ void message_transport::judge_suspects() noexcept {
   }
 }
 
-bool message_transport::look_for_deaths(int timeout_ms) noexcept {
-  epoll_event events[16];
-  const int n = ::epoll_wait(poll_fd_, events, 16, timeout_ms);
-  for (int i = 0; i < n; ++i) {
-    auto* p = static_cast<peer*>(events[i].data.ptr);
-    if (!p || !p->end) continue;
+void message_transport::look_for_deaths() noexcept {
+  sleep_.wait(0, [this](void* what) {
+    auto* p = static_cast<peer*>(what);  // null: the link's, or the alarm
+    if (!p || !p->end) return;
     drain();
-    if (!p->end) continue;
-    p->line_fd >= 0 ? read_lifeline(*p) : bury_dead(*p);
-  }
-  return n > 0;
+    if (!p->end) return;
+    p->lifeline ? read_lifeline(*p) : bury_dead(*p);
+  });
 }
 
 status message_transport::health(rank_t rank) noexcept {
@@ -321,12 +301,12 @@ status message_transport::health(rank_t rank) noexcept {
     // Of a peer on this host a pidfd tells the death, and no connection is made to know of it: ranks that wait ask after one
     // more each time, and would all be connected after a while. Who has connected here says when it leaves. Another may leave
     // without a word: whoever asks after it again is connected, and told.
-    const bool watched = p->pidfd >= 0;
+    const bool watched = static_cast<bool>(p->process);
     if (!watched && same_host(rank))
       if (const std::int32_t pid = head_of<address_head>((*addresses_)[rank])->pid; pid != ::getpid()) watch_process(*p, pid);
-    if (p->pidfd < 0 || (watched && !p->heard)) open_endpoint(*p);
+    if (!p->process || (watched && !p->heard)) open_endpoint(*p);
     progress();
-    if (p->end && (p->pidfd >= 0 || p->line_fd >= 0)) look_for_deaths(0);
+    if (p->end && (p->process || p->lifeline)) look_for_deaths();
   }
   return p->end;
 }

@@ -28,12 +28,12 @@ std::size_t message_transport::submit(std::span<const rma_op> ops) noexcept {
   submitted_ += static_cast<std::uint32_t>(ops.size());
   if (submitted_ >= operations_between_looks) {
     submitted_ = 0;
-    look_for_deaths(0);
+    look_for_deaths();
   }
   std::size_t taken = 0;
   while (taken < ops.size() && take(ops[taken])) ++taken;
   // An operation upon this rank itself, or a completion, between arm() and sleep() must end that sleep.
-  if (armed_ && taken) end_sleep();
+  if (sleep_.armed() && taken) end_sleep();
   return taken;
 }
 
@@ -244,7 +244,7 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
     }
   }
   if (!pending) ends({});
-  if (armed_) end_sleep();
+  if (sleep_.armed()) end_sleep();
   return true;
 }
 

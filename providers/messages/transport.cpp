@@ -1,10 +1,6 @@
 // Opening and closing.
 #include "providers/messages/transport.h"
 
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -48,21 +44,13 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   alone_ = reach_ && reach_->alone();
   regions_.open(reach_, traits_.shared_memory);
   traits_.caps.can_sleep = link_->fd() >= 0;
-  poll_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.ptr = nullptr;
-  alarm_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (poll_fd_ < 0 || alarm_fd_ < 0 || (link_->fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, link_->fd(), &event) != 0) ||
-      epoll_ctl(poll_fd_, EPOLL_CTL_ADD, alarm_fd_, &event) != 0)
-    return cannot_wait(errno);
+  if (!sleep_.open() || (link_->fd() >= 0 && !sleep_.add(link_->fd(), nullptr))) return cannot_wait(errno);
 
   if (!traits_.only_this_host) {
     if (!traits_.tells_losses && !p.one_host) lifeline_.listen(size_, link_->ip_address());
     ip_.emplace([this] { return progress(); }, [this](rank_t r) { return health(r); }, p);
     if (ip_->why_not().code() == errc::invalid) return ip_->why_not();  // the user's choice is none; nobody would hear of it later
-    if (ip_->wait_fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, ip_->wait_fd(), &event) != 0)
-      return cannot_wait(errno);
+    if (ip_->wait_fd() >= 0 && !sleep_.add(ip_->wait_fd(), nullptr)) return cannot_wait(errno);
   }
 
   doze_ = &doze_alone_;
@@ -91,8 +79,6 @@ message_transport::~message_transport() {
   if (link_) link_->let_go();
   regions_.close();
   link_.reset();
-  for (const int fd : {poll_fd_, alarm_fd_})
-    if (fd >= 0) ::close(fd);
 }
 
 }  // namespace tutti::messages

@@ -38,7 +38,9 @@
 #include "providers/messages/blobs.h"
 #include "providers/messages/frames.h"
 #include "providers/messages/link.h"
+#include "providers/common/process_watch.h"
 #include "providers/common/segment_table.h"
+#include "providers/common/sleeper.h"
 #include "providers/messages/lifeline.h"
 #include "providers/messages/message_order.h"
 #include "providers/messages/regions.h"
@@ -61,8 +63,8 @@ struct peer {
   status end;                  // ok while it lives
   status unreported;           // of an operation that named no completion
   void* line = nullptr;        // the link's connection
-  int pidfd = -1;
-  int line_fd = -1;            // a lifeline to a peer on another host, where the link does not tell losses
+  process_watch process;       // of this host
+  unique_fd lifeline;          // to a peer on another host, where the link does not tell losses
   bool line_stood = false, line_beside = false, line_left = false, line_ended = false;
   bool asked = false;          // an endpoint was opened, or that was tried
   bool heard = false;          // it has sent to me, so it wants to know when I leave
@@ -140,7 +142,7 @@ class message_transport final : public transport {
 
   bool arm(wake_by) noexcept override;
   void sleep(time_point) noexcept override;
-  int wait_fd() noexcept override { return poll_fd_; }
+  int wait_fd() noexcept override { return sleep_.fd(); }
   void disarm() noexcept override;
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
   status health(rank_t) noexcept override;
@@ -170,7 +172,6 @@ class message_transport final : public transport {
   void open_soon(peer&) noexcept;              // inside a link's callbacks connections are not opened
   void watch_process(peer&, std::int32_t pid) noexcept;
   void watch_host(peer&, const lifeline_address&) noexcept;
-  void watch(peer&, int& fd, std::uint32_t events) noexcept;
   void read_lifeline(peer&) noexcept;
   void close_watches(peer&) noexcept;
   bool same_host(rank_t) const noexcept;
@@ -184,7 +185,7 @@ class message_transport final : public transport {
   void judge(peer&) noexcept;
   void judge_suspects() noexcept;
   void drain() noexcept;
-  bool look_for_deaths(int timeout_ms) noexcept;  // reads poll_fd_; true: something is readable
+  void look_for_deaths() noexcept;             // what the descriptors say
 
   // leave.cpp
   bool say_goodbye() noexcept;
@@ -246,7 +247,6 @@ class message_transport final : public transport {
   // progress.cpp
   std::chrono::nanoseconds patience() const noexcept;
   void end_sleep() noexcept;                   // of this rank, which is armed
-  void set_alarm(std::chrono::nanoseconds in) noexcept;
 
   std::unique_ptr<link> link_;
   one_sided* reach_ = nullptr;                // the link's, if it has that
@@ -261,8 +261,7 @@ class message_transport final : public transport {
   std::uint64_t rejected_ = 0;
   notice_fn notice_;             // of the first message without proof
   host_id host_{};
-  int poll_fd_ = -1;             // the link's descriptor, the pidfds and lifelines of peers, and the alarm
-  int alarm_fd_ = -1;            // ends a wait on wait_fd() that has lasted long
+  sleeper sleep_;                // upon the link's descriptor, and the processes and lifelines of peers
 
   shared_blobs addresses_;
   std::vector<std::unique_ptr<peer>> peers_;  // by rank; null until needed
@@ -282,8 +281,6 @@ class message_transport final : public transport {
   std::uint64_t doze_alone_ = 0;
   region_id doze_region_ = plain_memory;      // that: nobody reaches it
   bool leaving_ = false;
-  bool armed_ = false;
-  bool armed_fd_ = false;
   bool woken_ = false;                        // armed, but there was something to wake up for
   std::uint32_t turns_ = 0, submitted_ = 0;  // since the last look for deaths
   unsigned events_ = 0;

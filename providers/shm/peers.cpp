@@ -6,7 +6,6 @@
 // descriptor is left for a pidfd, a path in /proc tells whether the process still holds its control page.
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "providers/shm/transport.h"
@@ -63,15 +62,7 @@ bool shm_transport::check(peer& p) noexcept {
     return true;
   }
   if (p.same_process) return false;
-  bool gone;
-  if (!p.process) {
-    auto opened = open_process(p.name);  // fails for other reasons too, of this process's own: no descriptor is left
-    gone = !opened && opened.error().code() == errc::peer_dead;
-    if (opened) p.process = std::move(*opened);
-  } else {
-    pollfd one{p.process.get(), POLLIN, 0};
-    gone = ::poll(&one, 1, 0) == 1;
-  }
+  const bool gone = p.process ? p.process.ended() : watch_owner(p.name, p.process) == process_watch::found::ended;
   if (!gone) return false;
   // It may have left and ended between the two looks.
   if (p.page->left.load(std::memory_order_acquire)) mark_dead(p, "left", peer_left);
@@ -87,8 +78,7 @@ bool shm_transport::ends(peer& p) noexcept {
     ::usleep(1000);
     if (check(p)) return true;
   }
-  pollfd one{p.process.get(), POLLIN, 0};
-  ::poll(&one, 1, 5000);
+  (void)p.process.ended(5000);
   return check(p);
 }
 
@@ -103,7 +93,7 @@ bool shm_transport::check_all() noexcept {
     peer& p = peers_[i];
     polled_[i] = {-1, POLLIN, 0};  // which poll() passes over
     if (p.dead) continue;
-    if (p.process && !p.page->left.load(std::memory_order_acquire)) polled_[i].fd = p.process.get();
+    if (p.process && !p.page->left.load(std::memory_order_acquire)) polled_[i].fd = p.process.fd();
     else if (check(p)) found = true;
   }
   const int told = ::poll(polled_.data(), peer_count_, 0);
@@ -117,11 +107,9 @@ void shm_transport::watch_all() noexcept {
     peer& p = peers_[i];
     if (check(p)) {
       // It stays readable; once known it must not make wait_fd() so for ever.
-      if (std::exchange(p.watched, false)) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, p.process.get(), nullptr);
+      if (std::exchange(p.watched, false)) epoll_.remove(p.process.fd());
     } else if (!p.watched && p.process) {
-      epoll_event event{};
-      event.events = EPOLLIN;
-      p.watched = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, p.process.get(), &event) == 0;
+      p.watched = epoll_.add(p.process.fd(), nullptr);
     }
   }
 }

@@ -19,6 +19,7 @@
 #include "core/transport/multicast.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
+#include "providers/common/epoll_set.h"
 #include "providers/common/segment_table.h"
 #include "providers/shm/layout.h"
 
@@ -35,12 +36,12 @@ struct alignas(64) peer {
   bool dead = false;
   bool ring_owed = false;
   bool same_process = false;
-  bool watched = false;       // its pidfd is in the epoll set
+  bool watched = false;       // its process is in the epoll set
   rank_t rank = no_rank;
   std::uint64_t mail_ticket = 0;  // one past the position of my last mail to it
   mapping page_memory;
   memory_name name;
-  unique_fd process;              // pidfd; not for threads of this process
+  process_watch process;          // not for threads of this process
   status death;                   // set when dead
   status deferred;                // clause 3: the first error that no completion took
 };
@@ -238,7 +239,8 @@ class shm_transport final : public transport {
   std::uint32_t ticks_ = 0;
   time_point next_check_{};
   std::vector<pollfd> polled_;        // by local index; of check_all()
-  unique_fd pipe_read_, pipe_write_, epoll_;
+  unique_fd pipe_read_, pipe_write_;
+  epoll_set epoll_;
 
   std::unique_ptr<shm_multicast> multicast_;
 };

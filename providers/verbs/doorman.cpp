@@ -3,9 +3,7 @@
 #include "providers/verbs/doorman.h"
 
 #include <fcntl.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,13 +21,6 @@ constexpr auto first_interval = 2ms, longest_interval = 64ms;
 constexpr auto between_looks = 100ms;   // after a peer that was heard
 constexpr auto port_grace = 500ms;      // for a port that is down, or has another address, to come back
 
-bool watch(int poll_fd, int fd, void* what) noexcept {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.ptr = what;
-  return ::epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
 void set_nonblocking(int fd) noexcept { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 }  // namespace
@@ -41,13 +32,11 @@ status doorman::open(const premises& p) {
   in_sysfs_ = ::access(p.device->context->device->dev_path, F_OK) == 0;
   if (status s = open_door(); !s) return s;
   if (p.size > 1) calls_.listen(p.size - 1, p.one_host ? messages::lifeline::loopback : 0);
-  poll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-  wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  wake_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   set_nonblocking(channel_->fd);
   set_nonblocking(p.device->context->async_fd);
-  if (poll_fd_ < 0 || wake_fd_ < 0 || !watch(poll_fd_, wake_fd_, &wake_fd_) ||
-      !watch(poll_fd_, channel_->fd, channel_) || !watch(poll_fd_, p.device->context->async_fd, &poll_fd_) ||
-      (calls_.listener() >= 0 && !watch(poll_fd_, calls_.listener(), &calls_)))
+  if (!wake_ || !watched_.open() || !watched_.add(wake_.get(), &wake_) || !watched_.add(channel_->fd, channel_) ||
+      !watched_.add(p.device->context->async_fd, &at_) || (calls_.listener() >= 0 && !watched_.add(calls_.listener(), &calls_)))
     return os_error("descriptors for connecting", errno);
   try {
     thread_ = std::thread{[this] { run(); }};
@@ -70,15 +59,13 @@ void doorman::close() noexcept {
     if (!l) continue;
     drop_qp(*l);
     if (l->ah) ibv_destroy_ah(l->ah);
-    if (l->pidfd >= 0) ::close(l->pidfd);
-    hang_up(*l);
   }
   links_.clear();
   asking_.clear();
   close_door();
   calls_.close();
-  for (int* fd : {&poll_fd_, &wake_fd_})
-    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+  watched_.close();
+  wake_.close();
 }
 
 void doorman::run() noexcept {
@@ -89,24 +76,21 @@ void doorman::run() noexcept {
       if (stop_) return;
       timeout = until_next();
     }
-    std::array<epoll_event, 16> events;
-    const int n = ::epoll_wait(poll_fd_, events.data(), static_cast<int>(events.size()), timeout);
-    for (int i = 0; i < n; ++i) {
-      void* what = events[static_cast<std::size_t>(i)].data.ptr;
-      if (what == &wake_fd_) {
+    watched_.wait(timeout, [this](void* what) {
+      if (what == &wake_) {
         eventfd_t ignored;
-        ::eventfd_read(wake_fd_, &ignored);
-        continue;
+        ::eventfd_read(wake_.get(), &ignored);
+        return;
       }
-      if (what == &poll_fd_) {
+      if (what == &at_) {  // the device
         while (read_async_event()) {}
-        continue;
+        return;
       }
       const std::lock_guard lock{mutex_};
       if (what == channel_) poll_door();
       else if (what == &calls_) answer_calls();
       else look_at(*static_cast<link*>(what));
-    }
+    });
     const std::lock_guard lock{mutex_};
     ask_again();
     if (!port_trouble_.empty() && lost_.empty() && clock::now() >= port_troubled_ + port_grace) look_at_port();
@@ -218,7 +202,7 @@ void doorman::begin_asking(link& l) noexcept {
   wake_thread();  // it may sleep without an end
 }
 
-void doorman::wake_thread() noexcept { ::eventfd_write(wake_fd_, 1); }
+void doorman::wake_thread() noexcept { ::eventfd_write(wake_.get(), 1); }
 
 int doorman::until_next() noexcept {
   const bool troubled = !port_trouble_.empty() && lost_.empty();
@@ -318,7 +302,7 @@ void doorman::owner_sleeps() noexcept {
 bool doorman::process_lives(rank_t rank) noexcept {
   const std::lock_guard lock{mutex_};
   const link* l = links_[rank].get();
-  return l && l->pidfd >= 0 && !l->ended;
+  return l && l->process && !l->ended;
 }
 
 void doorman::say_bye() noexcept {
@@ -349,16 +333,15 @@ void doorman::end(link& l, news::kind how) noexcept {
   if (l.gone) return;
   l.gone = true;
   l.ended = how == news::kind::ended;
-  if (l.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, l.pidfd, nullptr);
+  watched_.remove(l.process.fd());
   hang_up(l);
   tell(l, how);
 }
 
 void doorman::watch_process(link& l, const address_blob& a) noexcept {
-  if (a.host != at_.host || a.pid == ::getpid() || l.pidfd >= 0) return;
-  l.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, a.pid, 0));
-  if (l.pidfd < 0 && errno == ESRCH) return end(l, news::kind::ended);
-  if (l.pidfd >= 0) watch(poll_fd_, l.pidfd, &l);  // without one, its host has to tell
+  if (a.host != at_.host || a.pid == ::getpid() || l.process) return;
+  if (l.process.open(a.pid) == process_watch::found::ended) return end(l, news::kind::ended);
+  if (l.process) watched_.add(l.process.fd(), &l);  // where it cannot be watched, its host has to tell
 }
 
 }  // namespace tutti::verbs

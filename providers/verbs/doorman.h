@@ -34,6 +34,8 @@
 #include <vector>
 
 #include "core/transport/transport.h"
+#include "providers/common/epoll_set.h"
+#include "providers/common/process_watch.h"
 #include "providers/messages/lifeline.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/receiver.h"
@@ -128,8 +130,8 @@ class doorman {
     clock::time_point since{}, next{};     // of asking; `since` the last note heard
     std::chrono::milliseconds interval{};
     unsigned asked = 0;                    // times without an answer
-    int pidfd = -1;
-    int call = -1;               // to its host; while it does not answer
+    process_watch process;       // of this host
+    unique_fd call;              // to its host; while it does not answer
     bool beside = false;         // the call goes to an address on a subnet of mine
     unsigned called = 0;         // what `asked` was then
     bool stands = false, over = false;     // its process lives; or nobody listens any more
@@ -176,7 +178,8 @@ class doorman {
   premises at_;
   std::mutex mutex_;
   std::thread thread_;
-  int poll_fd_ = -1, wake_fd_ = -1;
+  epoll_set watched_;
+  unique_fd wake_;
   bool stop_ = false;
   messages::lifeline calls_;
   ibv_comp_channel* channel_ = nullptr;

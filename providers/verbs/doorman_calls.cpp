@@ -19,8 +19,6 @@
 //
 // Patience is counted in notes that were sent, not by the clock: this thread may not run either, and then has asked nobody.
 // And before it gives up it looks at what has come meanwhile.
-#include <poll.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -43,7 +41,7 @@ constexpr unsigned enough_on_this_host = 940;  // a minute
 void doorman::give_up_on_silent(link& l) noexcept {
   if (l.asked >= l.called + few) call_host(l);
   const bool reached = l.ran && l.asked >= l.ran + enough_when_it_runs;
-  const bool unknown = !l.stands && l.asked >= (l.pidfd >= 0 ? enough_on_this_host : enough);
+  const bool unknown = !l.stands && l.asked >= (l.process ? enough_on_this_host : enough);
   if (!l.over && !reached && !unknown) return;
   poll_door();
   if (l.asked == 0 || l.gone) return;
@@ -52,38 +50,36 @@ void doorman::give_up_on_silent(link& l) noexcept {
 
 void doorman::call_host(link& l) noexcept {
   address_blob to;
-  if (l.call >= 0 || l.over || !address_of(l.rank, to)) return;
+  if (l.call || l.over || !address_of(l.rank, to)) return;
   l.called = l.asked;
   const messages::lifeline::attempt made = calls_.connect(to.line);
-  l.call = made.socket, l.beside = made.beside;
+  l.call = unique_fd{made.socket}, l.beside = made.beside;
   l.over = made.refused && made.beside;
-  epoll_event event{};
-  event.events = messages::lifeline::events;
-  event.data.ptr = &l;
-  if (l.call >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, l.call, &event);
+  if (l.call) watched_.add(l.call.get(), &l, messages::lifeline::events);
 }
 
 void doorman::hear_host(link& l) noexcept {
   using tale = messages::lifeline::tale;
-  if (l.call < 0) return;
+  if (!l.call) return;
   int words = 0;
-  const bool runs = ::ioctl(l.call, FIONREAD, &words) == 0 && words > 0;
+  const bool runs = ::ioctl(l.call.get(), FIONREAD, &words) == 0 && words > 0;
   if (runs) {
     l.stands = true;
     if (!l.ran) l.ran = std::max(l.asked, 1u);
   } else {
-    const tale told = messages::lifeline::read(l.call, l.stands, {});
+    const tale told = messages::lifeline::read(l.call.get(), l.stands, {});
     if (told == tale::nothing) return;
     l.stands = told == tale::stands;
     if (l.stands) return;
     l.over = told == tale::ended || (told == tale::refused && l.beside);
   }
-  ::close(std::exchange(l.call, -1));  // which takes it out of poll_fd_
+  watched_.remove(l.call.get());
+  l.call.close();
 }
 
 // It has answered, or nothing will come of it: when it is silent again it is called again.
 void doorman::hang_up(link& l) noexcept {
-  if (l.call >= 0) ::close(std::exchange(l.call, -1));
+  l.call.close();  // which takes it out of what is watched
   l.stands = l.over = false;
   l.asked = l.called = l.ran = 0;
 }
@@ -93,13 +89,12 @@ void doorman::answer_calls() noexcept {
   poll_door();
   constexpr std::byte word{};
   // No descriptor to spare: callers are kept by the kernel, which still tells them that this process lives.
-  if (calls_.answer({&word, 1}) != EAGAIN) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, calls_.listener(), nullptr);
+  if (calls_.answer({&word, 1}) != EAGAIN) watched_.remove(calls_.listener());
 }
 
 // Something has happened to its pidfd or its call, or had, when that still stood.
 void doorman::look_at(link& l) noexcept {
-  pollfd process{l.pidfd, POLLIN, 0};  // a negative one is passed over
-  if (!l.gone && ::poll(&process, 1, 0) == 1) return end(l, news::kind::ended);
+  if (!l.gone && l.process.ended()) return end(l, news::kind::ended);
   hear_host(l);
 }
 

@@ -139,7 +139,7 @@ bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
     if (is_owed(*p)) post_flush(*p, done), told = true;
   }
   if (!told) ends({});
-  if (armed_) ::eventfd_write(knock_fd_, 1);
+  if (sleep_.armed()) ::eventfd_write(knock_.get(), 1);
   return true;
 }
 

@@ -3,9 +3,7 @@
 // One descriptor is waited for. It holds the completion channel (this rank's completions, rings, and datagrams), the doorman's
 // knocks, and an alarm. The alarm bounds a sleep while peers have yet to confirm that they ring, and where peers on
 // other hosts are to be probed, who cannot be watched.
-#include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 
 #include <algorithm>
 
@@ -43,13 +41,13 @@ std::chrono::nanoseconds verbs_transport::patience() noexcept {
 }
 
 bool verbs_transport::arm(wake_by by) noexcept {
-  if (!armed_) {
+  if (!sleep_.armed()) {
     announce();
     if (peers_elsewhere_)
       for (peer* p : lines_)
         if (elsewhere(p->rank)) probe(*p);
     eventfd_t knocks;
-    ::eventfd_read(knock_fd_, &knocks);  // before the look at what was knocked for
+    ::eventfd_read(knock_.get(), &knocks);  // before the look at what was knocked for
     if (doorman_.has_news() || swaps_waiting_) return false;
     ibv_cq* cq = nullptr;
     void* context = nullptr;
@@ -62,33 +60,15 @@ bool verbs_transport::arm(wake_by by) noexcept {
     if (multicast_ && !std::exchange(multicast_armed_, true)) ibv_req_notify_cq(multicast_->cq(), 1);
     if (multicast_ && multicast_->progress() != 0) return false;
     if (poll_sends() + hear_rings() + hear_news() != 0) return false;
-    armed_ = true;
   }
-  if (by == wake_by::fd && !std::exchange(armed_fd_, true)) set_alarm(patience());
+  sleep_.arm(by, [this] { return patience(); });
   return true;
 }
 
-void verbs_transport::set_alarm(std::chrono::nanoseconds in) noexcept {
-  itimerspec at{};
-  at.it_value.tv_sec = in / 1s;
-  at.it_value.tv_nsec = (in % 1s).count();  // zero: none
-  ::timerfd_settime(alarm_fd_, 0, &at, nullptr);
-}
-
-void verbs_transport::disarm() noexcept {
-  armed_ = false;
-  if (std::exchange(armed_fd_, false)) set_alarm(0ns);
-}
+void verbs_transport::disarm() noexcept { sleep_.disarm(); }
 
 void verbs_transport::sleep(time_point deadline) noexcept {
-  if (armed_) {
-    const auto left = std::clamp<std::chrono::nanoseconds>(deadline - now(), 0ns, patience());
-    timespec room{};
-    room.tv_sec = left / 1s;
-    room.tv_nsec = (left % 1s).count();
-    pollfd p{poll_fd_, POLLIN, 0};
-    ::ppoll(&p, 1, &room, nullptr);
-  }
+  if (sleep_.armed()) sleep_.sleep(std::min<std::chrono::nanoseconds>(deadline - now(), patience()));
   disarm();
 }
 

@@ -2,9 +2,7 @@
 #include "providers/verbs/transport.h"
 
 #include <fcntl.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,7 +78,7 @@ status verbs_transport::start(const open_params& p) {
 
   doorman::premises at;
   at.device = &device_, at.pd = pd_.get(), at.sends = sends_.get(), at.in = &in_;
-  at.limits = limits_, at.rank = rank_, at.size = size_, at.host = host_, at.knock_fd = knock_fd_;
+  at.limits = limits_, at.rank = rank_, at.size = size_, at.host = host_, at.knock_fd = knock_.get();
   at.key = p.key, at.one_host = p.one_host;
   if (status opened_door = doorman_.open(at); !opened_door) return opened_door;
 
@@ -97,15 +95,9 @@ status verbs_transport::open_waiting() {
   channel_.reset(ibv_create_comp_channel(device_.context.get()));
   if (!channel_) return os_error("a completion channel on " + device_.where.device, errno);
   ::fcntl(channel_->fd, F_SETFL, ::fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
-  poll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-  knock_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  alarm_fd_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  for (const int fd : {channel_->fd, knock_fd_, alarm_fd_}) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (fd < 0 || poll_fd_ < 0 || ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, fd, &event) != 0)
-      return os_error("descriptors for waiting", errno);
-  }
+  knock_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!knock_ || !sleep_.open() || !sleep_.add(channel_->fd, nullptr) || !sleep_.add(knock_.get(), nullptr))
+    return os_error("descriptors for waiting", errno);
   return {};
 }
 
@@ -143,8 +135,6 @@ verbs_transport::~verbs_transport() {
   regions_.deregister(scratch_);
   std::free(scratch_.base);
   in_.close();
-  for (const int fd : {poll_fd_, knock_fd_, alarm_fd_})
-    if (fd >= 0) ::close(fd);
 }
 
 address_blob verbs_transport::own_address() const noexcept {

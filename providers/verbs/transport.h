@@ -62,6 +62,7 @@
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
 #include "providers/common/segment_table.h"
+#include "providers/common/sleeper.h"
 #include "providers/verbs/bounce_buffers.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/doorman.h"
@@ -166,7 +167,7 @@ class verbs_transport final : public transport {
 
   bool arm(wake_by) noexcept override;
   void sleep(time_point) noexcept override;
-  int wait_fd() noexcept override { return poll_fd_; }
+  int wait_fd() noexcept override { return sleep_.fd(); }
   void disarm() noexcept override;
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
   status health(rank_t) noexcept override;
@@ -240,7 +241,6 @@ class verbs_transport final : public transport {
 
   // sleep.cpp
   std::chrono::nanoseconds patience() noexcept;
-  void set_alarm(std::chrono::nanoseconds) noexcept;
   void announce() noexcept;
 
   // leave.cpp
@@ -284,9 +284,9 @@ class verbs_transport final : public transport {
   std::vector<doorman::news> news_;
   std::vector<receiver::item> rings_;
 
-  int poll_fd_ = -1;                              // the channel, the doorman's knocks and the alarm
-  int knock_fd_ = -1, alarm_fd_ = -1;
-  bool armed_ = false, armed_fd_ = false, sleeps_ = false;
+  sleeper sleep_;                                 // upon the channel and the doorman's knocks
+  unique_fd knock_;
+  bool sleeps_ = false;
   bool sends_armed_ = false, receives_armed_ = false, multicast_armed_ = false;
   std::uint32_t unsure_ = 0;                      // peers that were told and have not confirmed
   std::uint32_t untold_ = 0;
