@@ -22,17 +22,9 @@ using namespace std::chrono_literals;
 
 constexpr auto moment = 50ms;  // from suspicion to judgement
 
-status left(rank_t rank, std::string_view how) {
-  return {errc::peer_dead, "rank " + std::to_string(rank) + " left: " + std::string{how}, rank, peer_left};
-}
-
 status unreachable(const status& why, rank_t rank) {
   const errc code = why.code() == errc::no_resource ? why.code() : errc::peer_dead;
   return {code, "rank " + std::to_string(rank) + " cannot be reached: " + std::string{why.text()}, rank, why.native()};
-}
-
-status died(rank_t rank, std::string_view how) {
-  return {errc::peer_dead, "rank " + std::to_string(rank) + " died: " + std::string{how}, rank};
 }
 
 }  // namespace
@@ -109,7 +101,7 @@ void message_transport::open_soon(peer& p) noexcept {
 }
 
 void message_transport::open_endpoint(peer& p) noexcept {
-  if (p.asked || !p.end || !addresses_) return;
+  if (p.asked || !p.alive() || !addresses_) return;
   p.asked = true;
   open_.push_back(&p);  // reserved by peer_of()
   const auto there = *read_address((*addresses_)[p.rank]);
@@ -121,8 +113,8 @@ void message_transport::open_endpoint(peer& p) noexcept {
   // process ends, so who has seen the end first, and then looks, finds it.
   const bool ended = p.process.ended();
   drain();
-  if (p.end && ended) bury_dead(p);
-  if (!p.end) return;
+  if (p.alive() && ended) bury_dead(p);
+  if (!p.alive()) return;
   if (const status s = link_->open(p, there.link); !s) {
     return bury(p, unreachable(cause_of(s), p.rank));
   }
@@ -162,14 +154,8 @@ void message_transport::read_lifeline(peer& p) noexcept {
     case lifeline::tale::refused:
       if (!p.line_beside) break;
       [[fallthrough]];
-    case lifeline::tale::left:
-      p.line_left = true;
-      suspect(p, {errc::peer_dead, "its transport was closed", p.rank});
-      break;
-    case lifeline::tale::ended:
-      p.line_ended = true;
-      suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank});
-      break;
+    case lifeline::tale::left: suspect(p, {errc::peer_dead, "its transport was closed", p.rank}, told_by::itself); break;
+    case lifeline::tale::ended: suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank}, told_by::its_host); break;
     case lifeline::tale::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
   }
   sleep_.remove(p.lifeline.get());
@@ -191,22 +177,20 @@ status message_transport::cause_of(status why) const noexcept {
   return want.ok() ? why : status{want.code(), std::string{why.text()} + ": " + std::string{want.text()}, why.peer(), want.native()};
 }
 
-void message_transport::suspect(peer& p, status why) noexcept {
-  if (!p.end || p.suspected != time_point{}) return;
-  p.suspected = now() + moment;
-  p.suspicion = cause_of(std::move(why));
+void message_transport::suspect(peer& p, status why, told_by who) noexcept {
+  if (!p.life.suspect(p.life.suspected() ? why : cause_of(why), who)) return;
+  p.judged_at = now() + moment;
   suspects_.push_back(&p);
 }
 
 void message_transport::connection_lost(peer& p, status why) noexcept {
   p.lost = true;
-  if (!p.end) close_soon(p);
+  if (!p.alive()) close_soon(p);
   else suspect(p, std::move(why));
 }
 
-void message_transport::bury(peer& p, status why) noexcept {
-  if (!p.end) return;
-  p.end = std::move(why);
+void message_transport::bury(peer& p, status why, told_by who) noexcept {
+  if (!p.life.ends(std::move(why), who)) return;
   p.order.clear();
   close_watches(p);
   fail_queue(p);
@@ -215,8 +199,8 @@ void message_transport::bury(peer& p, status why) noexcept {
 
 // A process of this host is no more.
 void message_transport::bury_dead(peer& p) noexcept {
-  if (!p.end) return;
-  bury(p, died(p.rank, "its process has ended"));
+  if (!p.alive()) return;
+  bury(p, rank_died(p.rank, "its process has ended"), told_by::its_process);
   link_->bereave(read_address((*addresses_)[p.rank])->link);
 }
 
@@ -225,10 +209,10 @@ void message_transport::bury_dead(peer& p) noexcept {
 void message_transport::fail_queue(peer& p) noexcept {
   frame* const kept = p.kept ? p.queue.pop() : nullptr;
   p.held = 0;
-  while (frame* f = p.queue.pop()) finish(*f, p.end);
+  while (frame* f = p.queue.pop()) finish(*f, p.life.end());
   if (kept) p.queue.push(*kept);
   for (frame& f : frames_.all())
-    if (f.to == &p && &f != kept && !f.parts) finish(f, p.end);
+    if (f.to == &p && &f != kept && !f.parts) finish(f, p.life.end());
 }
 
 // Not while the link keeps a piece, which it would go on to read: sent() comes back here. A connection that is lost has
@@ -256,25 +240,27 @@ void message_transport::drain() noexcept {
 
 void message_transport::judge(peer& p) noexcept {
   drain();
-  if (p.end && p.lifeline) read_lifeline(p);  // may tell that it left
-  if (!p.end) return;
-  std::string why = p.suspicion.text();
-  if (p.suspicion.code() == errc::no_resource && !p.line_left && !p.line_ended) return bury(p, unreachable(p.suspicion, p.rank));
+  if (p.alive() && p.lifeline) read_lifeline(p);  // may tell that it left
+  if (!p.alive()) return;
+  const status& suspicion = p.life.suspicion();
+  const told_by who = p.life.by();
+  if (suspicion.code() == errc::no_resource && who == told_by::connection) return bury(p, unreachable(suspicion, p.rank));
+  std::string why = suspicion.text();
   // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
-  if (p.process || p.line_left) return bury(p, left(p.rank, why));
-  if (!p.line_ended) why += ranks_beside(p.rank);  // its host may be gone, and then all of these are
-  bury(p, died(p.rank, why));
+  if (p.process || who == told_by::itself) return bury(p, rank_left(p.rank, why), who);
+  if (who == told_by::connection) why += ranks_beside(p.rank);  // its host may be gone, and then all of these are
+  bury(p, rank_died(p.rank, why), who);
 }
 
 void message_transport::judge_suspects() noexcept {
   for (std::size_t i = 0; i < suspects_.size();) {
     peer& p = *suspects_[i];
-    if (p.end && p.process.ended()) {
+    if (p.alive() && p.process.ended()) {
       drain();
-      if (p.end) bury_dead(p);
+      if (p.alive()) bury_dead(p);
     }
-    if (p.end && now() >= p.suspected) judge(p);
-    if (p.end) {
+    if (p.alive() && now() >= p.judged_at) judge(p);
+    if (p.alive()) {
       ++i;
     } else {
       suspects_[i] = suspects_.back();
@@ -286,9 +272,9 @@ void message_transport::judge_suspects() noexcept {
 void message_transport::look_for_deaths() noexcept {
   sleep_.wait(0, [this](void* what) {
     auto* p = static_cast<peer*>(what);  // null: the link's, or the alarm
-    if (!p || !p->end) return;
+    if (!p || !p->alive()) return;
     drain();
-    if (!p->end) return;
+    if (!p->alive()) return;
     p->lifeline ? read_lifeline(*p) : bury_dead(*p);
   });
 }
@@ -297,7 +283,7 @@ status message_transport::health(rank_t rank) noexcept {
   if (rank == rank_) return {};
   peer* p = peer_of(rank);
   if (!p) return {errc::no_resource, "no memory for a peer", rank};
-  if (p->end) {
+  if (p->alive()) {
     // Of a peer on this host a pidfd tells the death, and no connection is made to know of it: ranks that wait ask after one
     // more each time, and would all be connected after a while. Who has connected here says when it leaves. Another may leave
     // without a word: whoever asks after it again is connected, and told.
@@ -306,9 +292,9 @@ status message_transport::health(rank_t rank) noexcept {
       if (const std::int32_t pid = head_of<address_head>((*addresses_)[rank])->pid; pid != ::getpid()) watch_process(*p, pid);
     if (!p->process || (watched && !p->heard)) open_endpoint(*p);
     progress();
-    if (p->end && (p->process || p->lifeline)) look_for_deaths();
+    if (p->alive() && (p->process || p->lifeline)) look_for_deaths();
   }
-  return p->end;
+  return p->life.end();
 }
 
 }  // namespace tutti::messages

@@ -23,7 +23,7 @@ void message_transport::close_suspects() noexcept {
 
 void message_transport::part_from(peer& p) noexcept {
   open_endpoint(p);
-  if (!p.end || p.farewell.to) return;
+  if (!p.alive() || p.farewell.to) return;
   p.farewell.to = &p;
   p.farewell.head.kind = message_kind::bye;
   queue(p.farewell);
@@ -38,12 +38,12 @@ bool message_transport::say_goodbye() noexcept {
   disarm();
   drain();
   for (auto& p : peers_) {
-    if (!p || !p->end || (!p->asked && !p->heard)) continue;
+    if (!p || !p->alive() || (!p->asked && !p->heard)) continue;
     part_from(*p);
   }
   const auto busy = [&] {
     return std::any_of(open_.begin(), open_.end(),
-                       [](const peer* p) { return p->end && p->suspected == time_point{} && (p->queue.front() || p->under_way); });
+                       [](const peer* p) { return p->alive() && !p->life.suspected() && (p->queue.front() || p->under_way); });
   };
   while (busy() && !longest.over(now()))
     if (!progress()) ::usleep(50);

@@ -69,7 +69,7 @@ void message_transport::pump_stalled() noexcept {
 
 // True: what comes next in the queue must be offered again.
 bool message_transport::push(peer& p) noexcept {
-  while (p.queue.front() && !p.kept && p.line && p.end && p.suspected == time_point{}) {
+  while (p.queue.front() && !p.kept && p.line && p.alive() && !p.life.suspected()) {
     frame& f = *p.queue.front();
     if (f.what != frame_kind::message) {
       const bool word = f.what == frame_kind::word;
@@ -115,8 +115,8 @@ void message_transport::piece_sent(peer& p) noexcept {
 void message_transport::sent(peer& p, const status& outcome) noexcept {
   p.kept = false;
   ++events_;
-  if (!p.end) {  // the rest of its queue has ended already
-    finish(*p.queue.pop(), p.end);
+  if (!p.alive()) {  // the rest of its queue has ended already
+    finish(*p.queue.pop(), p.life.end());
     close_soon(p);
   } else if (!outcome) {
     suspect(p, outcome);

@@ -43,7 +43,7 @@ reaching message_transport::write(frame& f, void* key, std::uint64_t offset, con
   // is put, a mark does for both.
   if (alone_) f.number = ++p.writes;
   else ++p.traffic;
-  if (!p.line || p.suspected != time_point{}) return reaching::lost;
+  if (!p.line || p.life.suspected()) return reaching::lost;
   const reaching r = reach_->put(f, key, offset, from, bytes, why);
   if (r != reaching::under_way || !alone_ || reach_->in_order(bytes)) return r;
   f.before = p.newest, f.next = nullptr;
@@ -129,7 +129,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
   if (!f) return false;
   f->op = op;
   counts_in(*f, op.done);
-  if (!p.line || p.suspected != time_point{}) return true;  // bury() ends it
+  if (!p.line || p.life.suspected()) return true;  // bury() ends it
   std::uint64_t offset = op.remote_offset;
   status why;
   reaching r = reaching::done;
@@ -146,7 +146,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
     if (r == reaching::under_way) ++f->parts, ++p.under_way;
     offset += s.bytes;
   }
-  if (f->parts) f->wrong = r == reaching::lost ? p.suspicion : why;  // reached() ends it, or bury()
+  if (f->parts) f->wrong = r == reaching::lost ? p.life.suspicion() : why;  // reached() ends it, or bury()
   else if (r != reaching::lost) finish(*f, why);
   return true;
 }
@@ -155,7 +155,7 @@ void message_transport::start_flush(frame& f) noexcept {
   peer& p = *f.to;
   f.what = frame_kind::flush;
   f.number = p.writes;
-  const reaching r = p.line && p.suspected == time_point{} ? reach_->flush(f, p.doze_key) : reaching::lost;
+  const reaching r = p.line && !p.life.suspected() ? reach_->flush(f, p.doze_key) : reaching::lost;
   if (r == reaching::done) p.placed = std::max(p.placed, f.number);
   begun(f, r, {});
 }
@@ -199,17 +199,17 @@ void message_transport::reached(frame& f, const status& outcome) noexcept {
   --p.under_way;
   if (!outcome) {
     f.wrong = outcome;
-    if (p.end) suspect(p, outcome);
+    if (p.alive()) suspect(p, outcome);
   }
   if (--f.parts) return;
   if (&f == p.oldest || f.before) unlink(f);
   const status wrong = std::exchange(f.wrong, {});
   if (&f == &p.glance) {
-    if (p.end && wrong) answer_glance(p);
-    if (p.end && wrong && p.look_again) glance(p);
-  } else if (!p.end) {
-    finish(f, p.end);
-  } else if (wrong || p.suspected == time_point{}) {  // else bury() ends it
+    if (p.alive() && wrong) answer_glance(p);
+    if (p.alive() && wrong && p.look_again) glance(p);
+  } else if (!p.alive()) {
+    finish(f, p.life.end());
+  } else if (wrong || !p.life.suspected()) {  // else bury() ends it
     if (f.what == frame_kind::flush && wrong) p.placed = std::max(p.placed, f.number);
     finish(f, wrong);
   }

@@ -34,7 +34,7 @@ void message_transport::receive(std::span<const std::byte> header, std::span<con
     return;
   }
   peer* const p = peer_of(m->origin);
-  if (!p || !p->end) return;
+  if (!p || !p->alive()) return;
   using arrival = message_order::arrival;
   const arrival came = p->order.admit(*m, payload, traits_.reorders);
   if (came == arrival::repeated) {
@@ -49,7 +49,7 @@ void message_transport::receive(std::span<const std::byte> header, std::span<con
     return bury(*p, {errc::no_resource, "no memory for a message of rank " + std::to_string(p->rank) + " that came early", p->rank});
   if (came == arrival::held) return;
   take(*p, *m, payload);
-  while (p->end) {
+  while (p->alive()) {
     const std::vector<std::byte> next = p->order.take_held();
     if (next.empty()) break;
     take(*p, *head_of<message>(next), std::span{next}.subspan(sizeof(message)));
@@ -69,7 +69,7 @@ void message_transport::take(peer& p, const message& m, std::span<const std::byt
       break;
     case message_kind::bell: break;
     case message_kind::bye:
-      bury(p, {errc::peer_dead, "rank " + std::to_string(p.rank) + " left", p.rank, peer_left});
+      bury(p, rank_left(p.rank), told_by::itself);
       break;
     case message_kind::put:
       if (reachable) responder_.apply_put(m, payload);

@@ -40,7 +40,7 @@ std::size_t message_transport::submit(std::span<const rma_op> ops) noexcept {
 bool message_transport::take(const rma_op& op) noexcept {
   peer* p = peer_of(op.rank);
   if (!p) return false;
-  if (!p->end) return ends_at_once(op, *p, p->end);
+  if (!p->alive()) return ends_at_once(op, *p, p->life.end());
   switch (op.kind) {
     case op_kind::put:
     case op_kind::signal:
@@ -74,7 +74,7 @@ bool message_transport::take_put(const rma_op& op, peer& p) noexcept {
   const member* to = has_payload ? &view(op.remote, op.rank) : nullptr;
   const member* word = has_signal ? &view(op.signal, op.rank) : nullptr;
   const std::byte* source = has_payload ? regions_.local(op.local, op.local_offset) : nullptr;
-  if (!p.end) return ends_at_once(op, p, p.end);  // it could not be reached
+  if (!p.alive()) return ends_at_once(op, p, p.life.end());  // it could not be reached
   if ((to && (to->absent || !source)) || (word && word->absent)) return ends_at_once(op, p, detached(op.rank));
   if (by_key(to, op.bytes) || by_key(word, 0)) return take_put_by_key(op, p, to, word, source);
 
@@ -118,7 +118,7 @@ void message_transport::say_put(frame& f, const rma_op& op, const member* to, co
   }
   ++p.traffic;
   queue(f);
-  if (detour && p.end && !p.marking) {  // ask, so that later signals may go directly again
+  if (detour && p.alive() && !p.marking) {  // ask, so that later signals may go directly again
     if (frame* mark = new_request(p, message_kind::mark)) {
       p.marking = mark->marks = true;
       mark->traffic = p.traffic;
@@ -135,7 +135,7 @@ bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
   }
   if (want.bytes == 0) return ends_at_once(op, p, {});
   const member& from = view(op.remote, op.rank);
-  if (!p.end) return ends_at_once(op, p, p.end);
+  if (!p.alive()) return ends_at_once(op, p, p.life.end());
   if (from.absent) return ends_at_once(op, p, detached(op.rank));
   if (by_key(&from, want.bytes)) return take_get_by_key(want, p, from);
   if (from.mapped) {
@@ -154,7 +154,7 @@ bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
 
 bool message_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   const member& at = view(op.remote, op.rank);
-  if (!p.end) return ends_at_once(op, p, p.end);
+  if (!p.alive()) return ends_at_once(op, p, p.life.end());
   if (at.absent) return ends_at_once(op, p, detached(op.rank));
   const message_kind kind = atomic_of(op.kind);
   if (at.mapped) {
@@ -203,7 +203,7 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
 
   std::uint32_t needed = 0;
   for (const peer* p : peers) {
-    if (!p->end) continue;
+    if (!p->alive()) continue;
     const std::uint32_t marks = p->unapplied(), flushes = p->unplaced();
     if (marks && p->unanswered >= request_limit) return false;
     if (p->queue.size() + p->under_way + marks + flushes > queue_limit) return false;
@@ -221,11 +221,11 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
     if (!p->unreported) {
       ends(std::exchange(p->unreported, {}));
       pending = true;
-    } else if (!p->end && (one || p->unapplied() || p->unplaced())) {
-      ends(p->end);
+    } else if (!p->alive() && (one || p->unapplied() || p->unplaced())) {
+      ends(p->life.end());
       p->applied = p->traffic, p->placed = p->writes;  // reported
       pending = true;
-    } else if (p->end) {
+    } else if (p->alive()) {
       if (p->unapplied()) {
         frame* mark = new_request(*p, message_kind::mark);
         counts_in(*mark, done);

@@ -38,6 +38,7 @@
 #include "providers/messages/blobs.h"
 #include "providers/messages/frames.h"
 #include "providers/messages/link.h"
+#include "providers/common/peer_life.h"
 #include "providers/common/process_watch.h"
 #include "providers/common/segment_table.h"
 #include "providers/common/sleeper.h"
@@ -60,12 +61,12 @@ class message_transport;
 struct peer {
   message_transport* net = nullptr;  // for the callbacks of a link's library
   rank_t rank = no_rank;
-  status end;                  // ok while it lives
+  peer_life life;
   status unreported;           // of an operation that named no completion
   void* line = nullptr;        // the link's connection
   process_watch process;       // of this host
   unique_fd lifeline;          // to a peer on another host, where the link does not tell losses
-  bool line_stood = false, line_beside = false, line_left = false, line_ended = false;
+  bool line_stood = false, line_beside = false;
   bool asked = false;          // an endpoint was opened, or that was tried
   bool heard = false;          // it has sent to me, so it wants to know when I leave
   bool stalled = false;        // in stalled_
@@ -79,8 +80,7 @@ struct peer {
   message_order order;         // of what comes
   std::uint64_t traffic = 0;   // messages that change memory, ever
   std::uint64_t applied = 0;   // those that the peer is known to have applied
-  time_point suspected{};      // verdict() at this time at the latest; zero: not suspected
-  status suspicion;
+  time_point judged_at{};      // of a suspected one: at the latest
   std::uint64_t rung = 0;      // its doze for which it was rung
   std::uint64_t* doze = nullptr;  // the peer's doze word, mapped
   mapping doze_page;
@@ -102,6 +102,7 @@ struct peer {
   std::vector<void*> old_keys;  // of dropped segments, to be forgotten when nothing is under way
   std::uint32_t keys = 0;      // unlocked and not forgotten, the doze word's left out
 
+  bool alive() const noexcept { return life.alive(); }
   bool unapplied() const noexcept { return traffic != applied; }
   bool unplaced() const noexcept { return writes != placed || held; }
 };
@@ -154,7 +155,7 @@ class message_transport final : public transport {
   void receive(std::span<const std::byte> header, std::span<const std::byte> payload) noexcept;
   void sent(peer&, const status&) noexcept;              // what send() had kept
   void reached(frame&, const status&) noexcept;          // a put, get or flush that was under way
-  void suspect(peer&, status) noexcept;                  // something went wrong; judged when it has had a moment
+  void suspect(peer&, status, told_by = told_by::connection) noexcept;  // judged when it has had a moment
   void connection_lost(peer&, status) noexcept;          // nothing more will be sent or received through it
   std::span<peer* const> opened() const noexcept { return open_; }  // every peer with a connection, now or earlier
   void close_suspects() noexcept;                        // while leaving; not inside progress()
@@ -176,7 +177,7 @@ class message_transport final : public transport {
   void close_watches(peer&) noexcept;
   bool same_host(rank_t) const noexcept;
   std::string ranks_beside(rank_t) const;  // for a sentence on its death: "" on this host
-  void bury(peer&, status) noexcept;           // ends all its operations; safe inside a link's callbacks
+  void bury(peer&, status, told_by = told_by::connection) noexcept;  // ends all its operations; safe inside a link's callbacks
   void bury_dead(peer&) noexcept;
   void fail_queue(peer&) noexcept;
   void close_soon(peer&) noexcept;             // safe inside a link's callbacks

@@ -42,7 +42,7 @@ bool shm_transport::flush(rank_t rank, completion* done) noexcept {
       flushes_.push_back({p, done, p->mail_ticket});
     }
     if (!p->deferred.ok()) report(std::exchange(p->deferred, {}));
-    else if (p->dead) report(p->death);
+    else if (!p->life.alive()) report(p->life.end());
     return true;
   }
   std::size_t pending = 0;

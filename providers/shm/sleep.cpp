@@ -72,7 +72,7 @@ void shm_transport::owe_ring(peer& p) noexcept {
 void shm_transport::pay_rings() noexcept {
   rings_owed_ = 0;
   for (std::uint32_t i = 0; i < peer_count_; ++i)
-    if (std::exchange(peers_[i].ring_owed, false) && !peers_[i].dead) wake(peers_[i]);
+    if (std::exchange(peers_[i].ring_owed, false) && peers_[i].life.alive()) wake(peers_[i]);
 }
 
 bool shm_transport::has_work() noexcept {

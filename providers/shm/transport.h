@@ -20,6 +20,8 @@
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
 #include "providers/common/epoll_set.h"
+#include "providers/common/peer_life.h"
+#include "providers/common/process_watch.h"
 #include "providers/common/segment_table.h"
 #include "providers/shm/layout.h"
 
@@ -33,7 +35,6 @@ struct alignas(64) peer {
   bool direct = false;        // page is mapped, no mail of mine is under way, not known to be dead
   bool fence = false;         // a signal needs a full fence before it looks at `waiting`
   bool mail_pending = false;
-  bool dead = false;
   bool ring_owed = false;
   bool same_process = false;
   bool watched = false;       // its process is in the epoll set
@@ -42,7 +43,7 @@ struct alignas(64) peer {
   mapping page_memory;
   memory_name name;
   process_watch process;          // not for threads of this process
-  status death;                   // set when dead
+  peer_life life;
   status deferred;                // clause 3: the first error that no completion took
 };
 static_assert(sizeof(peer) == 128);
@@ -122,7 +123,7 @@ class shm_transport final : public transport {
     return i < local_.size() ? local_[i] : not_local;
   }
   status contact(peer&) noexcept;      // maps its page
-  void mark_dead(peer&, const char* how, std::int64_t native) noexcept;
+  void ended(peer&, status how, told_by) noexcept;
   bool check(peer&) noexcept;          // true if it is dead; asks the kernel
   bool ends(peer&) noexcept;           // the same, for one that is about to end: blocks until it has
   bool has_let_go(peer&) noexcept;     // true if it is dead; asked when it was found without some memory

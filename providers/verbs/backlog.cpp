@@ -24,7 +24,7 @@ bool verbs_transport::put_by(const rma_op& op, peer& p) noexcept {
   if (!p.confirmed && !p.failing) {
     if (status s = doorman_.want(p.rank); !s) return ends_at_once(op, p, s);
     hear_news();  // towards itself it is connected now
-    if (!p.end) return ends_at_once(op, p, p.end);
+    if (!p.alive()) return ends_at_once(op, p, p.life.end());
     if (p.ready) return start(op, p);
     // The connection that came may have been forgotten for want of memory: what waits from here on needs another.
     if (status s = doorman_.want(p.rank); !s) return ends_at_once(op, p, s);
@@ -50,7 +50,7 @@ bool verbs_transport::put_by(const rma_op& op, peer& p) noexcept {
 }
 
 void verbs_transport::pump(peer& p) noexcept {
-  if (!p.confirmed || p.failing || !p.end) return;
+  if (!p.confirmed || p.failing || !p.alive()) return;
   backlog& b = *p.waiting;
   while (b.count && start(b.ops[b.first], p)) {
     const rma_op& op = b.ops[b.first];

@@ -21,7 +21,4 @@ status broken_connection(rank_t peer, std::string_view why) noexcept;
 // An atomic that was completed without its old value (bounce_buffers.h).
 status unanswered(rank_t peer) noexcept;
 
-status died(rank_t, std::string_view how, std::int64_t native = 0) noexcept;
-status left(rank_t) noexcept;
-
 }  // namespace tutti::verbs

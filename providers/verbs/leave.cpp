@@ -22,8 +22,8 @@ void verbs_transport::say_goodbye() noexcept {
   const auto say = [&] {
     said = 0;
     for (peer* p : lines_) {
-      if (p->end && p->confirmed && !p->failing && !p->waiting && !p->goodbye) p->goodbye = post_ring(*p, ring_kind::bye);
-      said += !p->end || !p->confirmed || p->failing || (p->goodbye && p->out.in_flight() == 0);
+      if (p->alive() && p->confirmed && !p->failing && !p->waiting && !p->goodbye) p->goodbye = post_ring(*p, ring_kind::bye);
+      said += !p->alive() || !p->confirmed || p->failing || (p->goodbye && p->out.in_flight() == 0);
     }
     return said == lines_.size() && waiting_ == 0;
   };

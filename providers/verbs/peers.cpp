@@ -27,7 +27,7 @@ peer* verbs_transport::peer_of(rank_t rank) noexcept {
     return nullptr;
   }
   peers_[rank]->rank = rank;
-  if (!device_gone_.empty()) peers_[rank]->end = died(rank, device_gone_);
+  if (!device_gone_.empty()) peers_[rank]->life.ends(rank_died(rank, device_gone_), told_by::connection);
   return peers_[rank].get();
 }
 
@@ -47,7 +47,7 @@ unsigned verbs_transport::hear_news() noexcept {
     if (n.what == kind::device_lost) {
       device_gone_ = "it cannot be reached" + doorman_.device_trouble();
       for (auto& p : peers_)
-        if (p) bury(*p, died(p->rank, device_gone_));
+        if (p) bury(*p, rank_died(p->rank, device_gone_));
       continue;
     }
     peer* p = peer_of(n.rank);
@@ -57,12 +57,12 @@ unsigned verbs_transport::hear_news() noexcept {
       case kind::sleeps: p->rings = true; break;
       case kind::stale: fail(*p, n, "the peer has made it anew"); break;
       case kind::broken: fail(*p, n, "the adapter has put the queue pair in error"); break;
-      case kind::ended: bury(*p, died(p->rank, "its process has ended")); break;
-      case kind::left: bury(*p, left(p->rank)); break;
+      case kind::ended: bury(*p, rank_died(p->rank, "its process has ended"), told_by::its_process); break;
+      case kind::left: bury(*p, rank_left(p->rank), told_by::itself); break;
       case kind::refused: bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
       case kind::silent:
-        if (doorman_.process_lives(p->rank)) bury(*p, left(p->rank));
-        else bury(*p, died(p->rank, "it does not answer" + perhaps_since(p->rank, doorman_.device_trouble())));
+        if (doorman_.process_lives(p->rank)) bury(*p, rank_left(p->rank));
+        else bury(*p, rank_died(p->rank, "it does not answer" + perhaps_since(p->rank, doorman_.device_trouble())));
         break;
       case kind::unreachable:
         bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " cannot be reached through " + device_.text() +
@@ -85,7 +85,7 @@ unsigned verbs_transport::hear_news() noexcept {
 // that confirms it; and the queue pair may have been dropped, and another stand in its place. Only this thread drops those
 // that were told of (by forget()), so one that stands now stands until then.
 void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
-  if (!p.end || p.failing || !doorman_.stands(p.rank, n.number)) return;
+  if (!p.alive() || p.failing || !doorman_.stands(p.rank, n.number)) return;
   if (!p.out.is_open()) {
     try {
       if (p.line == no_line) {
@@ -125,7 +125,7 @@ unsigned verbs_transport::hear_rings() noexcept {
       case ring_kind::confirm:
         if (p->told && !std::exchange(p->sure, true)) --unsure_;
         break;
-      case ring_kind::bye: bury(*p, left(p->rank)); break;
+      case ring_kind::bye: bury(*p, rank_left(p->rank), told_by::itself); break;
       case ring_kind::bell: break;
     }
   }
@@ -178,12 +178,11 @@ void verbs_transport::fail(peer& p, const doorman::news& n, const char* why) noe
   if (p.out.qp()->qp_num == n.number) fail(p, broken_connection(p.rank, why));
 }
 
-void verbs_transport::bury(peer& p, status why) noexcept {
-  if (!p.end) return;
-  p.end = std::move(why);
-  end_backlog(p, p.end);
-  if (p.out.is_open() && !p.failing) fail(p, p.end);
-  p.failure = p.end;
+void verbs_transport::bury(peer& p, status how, told_by who) noexcept {
+  if (!p.life.ends(std::move(how), who)) return;
+  end_backlog(p, p.life.end());
+  if (p.out.is_open() && !p.failing) fail(p, p.life.end());
+  p.failure = p.life.end();
 }
 
 void verbs_transport::open_doubt(peer& p, status first) noexcept {
@@ -194,12 +193,12 @@ void verbs_transport::open_doubt(peer& p, status first) noexcept {
 // The port is asked, since its event may come late. Where it stands for all of that time, or the peer has ended meanwhile, the
 // first request ends with its own error, and those behind it with the broken connection.
 void verbs_transport::decide(peer& p) noexcept {
-  if (p.end && now() < p.drain_until && now() < p.ask_port_at) return;
+  if (p.alive() && now() < p.drain_until && now() < p.ask_port_at) return;
   p.ask_port_at = now() + between_questions;
   const std::string trouble = doorman_.device_trouble();
-  if (p.end && trouble.empty() && now() < p.drain_until) return;
-  if (!trouble.empty()) bury(p, died(p.rank, std::string{p.doubt.text()} + trouble, p.doubt.native()));
-  const status why = p.end ? std::exchange(p.doubt, {}) : p.end;
+  if (p.alive() && trouble.empty() && now() < p.drain_until) return;
+  if (!trouble.empty()) bury(p, rank_died(p.rank, std::string{p.doubt.text()} + trouble, p.doubt.native()));
+  const status why = p.alive() ? std::exchange(p.doubt, {}) : p.life.end();
   p.out.retire(p.out.head() - p.out.in_flight(), [&](const posted& what) { finish(p, what, why); });
   give_up(p);
 }
@@ -222,7 +221,7 @@ void verbs_transport::give_up(peer& p) noexcept {
   p.doubt = {};
   --draining_;
   doorman_.forget(p.rank);
-  if (std::exchange(p.losing, false) && p.end) doorman_.confess(p.rank);
+  if (std::exchange(p.losing, false) && p.alive()) doorman_.confess(p.rank);
   ask_anew(p);
 }
 
@@ -234,7 +233,7 @@ void verbs_transport::ask_anew(peer& p) noexcept {
 
 // Does its adapter still answer? Asked of peers on other hosts that have been quiet; those on this host are watched.
 void verbs_transport::probe(peer& p) noexcept {
-  if (p.probing || !p.confirmed || p.failing || !p.end || !has_room(p, 1) || now() - p.quiet_since < quiet_for) return;
+  if (p.probing || !p.confirmed || p.failing || !p.alive() || !has_room(p, 1) || now() - p.quiet_since < quiet_for) return;
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_RDMA_WRITE;
   posted what;
@@ -246,14 +245,14 @@ void verbs_transport::probe(peer& p) noexcept {
 status verbs_transport::health(rank_t rank) noexcept {
   peer* p = peer_of(rank);
   if (!p) return {errc::no_resource, "no memory for a peer", rank};
-  if (!p->end || rank == rank_) return p->end;
+  if (!p->alive() || rank == rank_) return p->life.end();
   progress();
-  if (!p->end) return p->end;
+  if (!p->alive()) return p->life.end();
   doorman_.look_at_device();
   if (!p->confirmed) doorman_.look_after(rank);
   else if (elsewhere(rank)) probe(*p);
   hear_news();
-  return !p->end ? p->end : !p->unreported ? p->unreported : p->lost;
+  return !p->alive() ? p->life.end() : !p->unreported ? p->unreported : p->lost;
 }
 
 }  // namespace tutti::verbs

@@ -70,7 +70,7 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
     if (why.code() == errc::peer_dead || !trouble.empty()) {
       hear_rings();  // perhaps it has said goodbye
       hear_news();
-      if (p.end) bury(p, died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
+      if (p.alive()) bury(p, rank_died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
     } else {
       fail(p, wc.status == IBV_WC_WR_FLUSH_ERR ? why : broken_connection(p.rank, why.text()));
       if (leaves_doubt(wc.status)) return open_doubt(p, std::move(why));
@@ -78,7 +78,7 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
   } else if (wc.status == IBV_WC_WR_FLUSH_ERR) {
     why = p.failure;
   }
-  p.out.retire(sequence, end_with(p.end ? why : p.end));
+  p.out.retire(sequence, end_with(p.alive() ? why : p.life.end()));
 }
 
 void verbs_transport::finish(peer& p, const posted& what, const status& outcome) noexcept {
@@ -118,7 +118,7 @@ bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
   const std::span<peer* const> peers = one ? std::span<peer* const>{&one, 1} : all;
 
   // Something was posted since the last flush that has ended.
-  const auto is_owed = [](const peer& p) { return p.end && p.out.is_open() && (p.flushes || p.out.head() != p.flushed); };
+  const auto is_owed = [](const peer& p) { return p.alive() && p.out.is_open() && (p.flushes || p.out.head() != p.flushed); };
   std::uint32_t owed = 0;
   if (!one && waiting_) return false;  // some of those with a backlog are in no line yet
   for (const peer* p : peers) {
@@ -135,7 +135,7 @@ bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
   bool told = false;
   for (peer* p : peers) {
     if (!p->unreported) ends(std::exchange(p->unreported, {})), told = true;
-    else if (!p->end && one) ends(p->end), told = true;
+    else if (!p->alive() && one) ends(p->life.end()), told = true;
     if (is_owed(*p)) post_flush(*p, done), told = true;
   }
   if (!told) ends({});

@@ -67,7 +67,7 @@ std::size_t verbs_transport::submit(std::span<const rma_op> ops) noexcept {
 bool verbs_transport::take(const rma_op& op) noexcept {
   peer* p = peer_of(op.rank);
   if (!p) return false;
-  if (!p->end) return ends_at_once(op, *p, p->end);
+  if (!p->alive()) return ends_at_once(op, *p, p->life.end());
   return p->ready ? start(op, *p) : put_by(op, *p);
 }
 

@@ -127,9 +127,9 @@ verbs_transport::~verbs_transport() {
   doorman_.close();  // and with it all queue pairs
   const status closed{errc::peer_dead, "closed here"};  // so short that it needs no memory
   for (auto& p : peers_)
-    if (p) end_backlog(*p, p->end ? closed : p->end);
+    if (p) end_backlog(*p, p->alive() ? closed : p->life.end());
   for (peer* p : lines_)
-    p->out.retire(p->out.head() - 1, [&](const posted& what) { finish(*p, what, p->end ? closed : p->end); });
+    p->out.retire(p->out.head() - 1, [&](const posted& what) { finish(*p, what, p->alive() ? closed : p->life.end()); });
   bounce_.close();
   regions_.close();
   regions_.deregister(scratch_);

@@ -61,6 +61,7 @@
 #include "core/transport/multicast.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
+#include "providers/common/peer_life.h"
 #include "providers/common/segment_table.h"
 #include "providers/common/sleeper.h"
 #include "providers/verbs/bounce_buffers.h"
@@ -95,7 +96,8 @@ struct backlog {
 
 struct peer {
   rank_t rank = no_rank;
-  status end;                   // ok while it lives
+  peer_life life;
+  bool alive() const noexcept { return life.alive(); }
   status unreported;            // clause 3: the first error that no completion took
   status lost;                  // clause 10: of its operations upon me
   send_queue out;
@@ -228,7 +230,7 @@ class verbs_transport final : public transport {
   void confirm(peer&) noexcept;
   void fail(peer&, status why) noexcept;          // its queue pair is in error
   void fail(peer&, const doorman::news&, const char* why) noexcept;
-  void bury(peer&, status why) noexcept;          // the peer has ended
+  void bury(peer&, status how, told_by = told_by::connection) noexcept;  // the peer has ended
   void close_drained() noexcept;
   void open_doubt(peer&, status first) noexcept;
   void decide(peer&) noexcept;

@@ -1,10 +1,11 @@
-// What providers wait by: the end of a process, a set of descriptors, an alarm.
+// What providers wait by (the end of a process, a set of descriptors, an alarm), and what they know of a peer's life.
 #define BOOST_TEST_MODULE provider_watching
 #include <sys/wait.h>
 
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 
+#include "providers/common/peer_life.h"
 #include "providers/common/process_watch.h"
 #include "providers/common/sleeper.h"
 
@@ -96,4 +97,31 @@ BOOST_AUTO_TEST_CASE(a_set_tells_what_is_ready_until_it_is_removed) {
   BOOST_TEST(told == &watch);
   s.remove(watch.fd());
   BOOST_TEST(!s.wait(0, tell));
+}
+
+BOOST_AUTO_TEST_CASE(a_suspicion_waits_for_better_witnesses_and_the_end_is_final) {
+  using stage = peer_life::stage;
+  peer_life life;
+  BOOST_TEST((life.now() == stage::alive));
+  BOOST_TEST(life.end().ok());
+  BOOST_TEST(life.suspect({errc::peer_dead, "reset", 3}, told_by::connection));
+  BOOST_TEST(!life.suspect({errc::peer_dead, "ended", 3}, told_by::its_host));
+  BOOST_TEST(!life.suspect({errc::peer_dead, "reset again", 3}, told_by::connection));
+  BOOST_TEST(life.alive());
+  BOOST_TEST(life.suspected());
+  BOOST_TEST((life.by() == told_by::its_host));
+  BOOST_TEST(life.suspicion().text() == std::string{"reset"});
+  BOOST_TEST(life.end().ok());
+  BOOST_TEST(life.ends(rank_left(3, "its transport was closed"), told_by::itself));
+  BOOST_TEST((life.now() == stage::left));
+  BOOST_TEST(life.suspicion().ok());
+  BOOST_TEST(!life.ends(rank_died(3), told_by::its_process));
+  BOOST_TEST(!life.suspect({errc::peer_dead, "late", 3}, told_by::connection));
+  BOOST_TEST(life.end().text() == std::string{"rank 3 left: its transport was closed"});
+  BOOST_TEST(life.end().native() == peer_left);
+
+  peer_life other;
+  BOOST_TEST(other.ends(rank_died(4), told_by::its_process));
+  BOOST_TEST((other.now() == stage::dead));
+  BOOST_TEST(other.end().text() == std::string{"rank 4 died"});
 }
