@@ -17,8 +17,7 @@ tutti_status_t tutti_ibarrier(tutti_team_t handle, tutti_request_t* request) {
   if (!b.outcome().ok()) [[unlikely]] return report(team->ctx, b.outcome());
   request_slot* slot = team->ctx->requests.take(team->ctx);
   if (!slot) [[unlikely]] return out_of_memory(team->ctx, "tutti_ibarrier");
-  slot->barrier = team.get();
-  slot->epoch = b.start();
+  slot->of = &b, slot->number = b.start();
   *request = {slot, slot->ticket};
   return TUTTI_OK;
 }

@@ -31,7 +31,7 @@ class landing {
     for (std::size_t w = 0; w < windows(); ++w) {
       implicit_operations& ops = at(w);
       for (std::size_t i = 0; i < end(ops); ++i)
-        if (status s = ops.take_outcome(first(ops) + i); !s.ok() && found.ok()) found = std::move(s);
+        if (status s = ops.take_outcome(first(ops) + i); s.failed() && found.ok()) found = std::move(s);
     }
     return found;
   }

@@ -35,7 +35,7 @@ status read_struct(const tutti_options_t& in, tutti_options_t& out) {
 result<start> read_options(const tutti_options_t* given) {
   tutti_options_t o{};
   if (given)
-    if (status s = read_struct(*given, o); !s) return s;
+    if (status s = read_struct(*given, o); s.failed()) return s;
   if (!o.settings && o.setting_count > 0)
     return invalid("options.settings is NULL but setting_count is " + std::to_string(o.setting_count));
   std::vector<config_option> settings;

@@ -1,4 +1,4 @@
-// Testing and waiting for requests: of one-sided operations and of barriers.
+// Testing and waiting for requests: of one-sided operations and of collectives.
 #include "api/use.h"
 
 using namespace tutti;
@@ -7,13 +7,13 @@ using namespace tutti::api;
 namespace {
 
 bool complete(const request_slot& s) noexcept {
-  return s.barrier ? s.barrier->comm->barrier().test(s.epoch) : s.done.idle();
+  return s.of ? s.of->test(s.number) : s.done.idle();
 }
 
 tutti_status_t retire(tutti_request_t* request, const char* call) noexcept {
   auto* slot = static_cast<request_slot*>(request->slot);
   tutti_context* ctx = slot->owner;
-  const status s = slot->barrier ? slot->barrier->comm->barrier().outcome() : slot->done.outcome();
+  const status s = slot->of ? slot->of->outcome() : slot->done.outcome();
   ctx->requests.give(slot);
   *request = {};
   if (s.ok()) [[likely]] return TUTTI_OK;
@@ -67,8 +67,8 @@ tutti_status_t tutti_wait(tutti_request_t* request, double timeout_s) {
   if (!deadline_in(*ctx->job, timeout_s, deadline)) return refuse(ctx, "tutti_wait: timeout_s is not a number");
   return guarded(ctx, "tutti_wait", [&] {
     if (!complete(*slot)) {
-      const status s = slot->barrier ? slot->barrier->comm->barrier().wait(slot->epoch, deadline)
-                                     : ctx->job->wait(slot->done, "one-sided operation", deadline);
+      const status s = slot->of ? slot->of->wait(slot->number, deadline)
+                                : ctx->job->wait(slot->done, "one-sided operation", deadline);
       if (!complete(*slot)) return report(ctx, s.during("tutti_wait"));
     }
     return retire(request, "tutti_wait");

@@ -6,18 +6,18 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/sequence.h"
 #include "core/transport/transport.h"
 
 struct tutti_context;
-struct tutti_team;
 
 namespace tutti {
 
 struct request_slot {
   completion done;
   tutti_context* owner = nullptr;
-  tutti_team* barrier = nullptr;  // of a barrier: its team; null: an operation, or a barrier whose team was freed
-  std::uint64_t epoch = 0;        // of a barrier
+  operation_sequence* of = nullptr;  // a collective's; null: a one-sided operation, or a collective whose team was freed
+  std::uint64_t number = 0;       // in it
   std::uint64_t ticket = 0;       // while handed out; 0: free or abandoned
   request_slot* next = nullptr;
 };
@@ -35,7 +35,7 @@ class request_pool {
     if (!s) return nullptr;
     free_ = s->next;
     s->owner = owner;
-    s->barrier = nullptr;
+    s->of = nullptr;
     s->ticket = ++issued_;
     return s;
   }

@@ -88,7 +88,7 @@ status post(tutti_context* ctx, const rma_op& op) noexcept {
   if (last == op_kind::put_signal) op.kind = op_kind::put;
   for (; bytes > ctx->piece; bytes -= ctx->piece) {
     op.bytes = static_cast<std::uint32_t>(ctx->piece);
-    if (status s = post(ctx, op); !s.ok()) return s;
+    if (status s = post(ctx, op); s.failed()) return s;
     op.local_offset += ctx->piece;
     op.remote_offset += ctx->piece;
   }
@@ -121,7 +121,7 @@ tutti_status_t launch(tutti_context* ctx, const char* call, rma_op& op, std::uin
   status s;
   if (bytes > ctx->piece) [[unlikely]] s = post_pieces(ctx, op, bytes);
   if (s.ok()) s = post(ctx, op);
-  if (!s.ok()) [[unlikely]] {
+  if (s.failed()) [[unlikely]] {
     if (slot) ctx->requests.abandon(slot);  // pieces may be in flight
     return report(ctx, s.during(call));
   }

@@ -66,7 +66,7 @@ status leave(tutti_context& ctx) {
       j.net().caps().detects_death ? time_point::max() : j.net().now() + j.options().setup_timeout;
   status s = world.health();
   if (s.ok()) s = world.settle(deadline);
-  if (!s.ok()) drain(ctx);  // the news of the death, for the others
+  if (s.failed()) drain(ctx);  // the news of the death, for the others
   return s;
 }
 
@@ -85,7 +85,7 @@ tutti_status_t tutti_init(const tutti_options_t* options, tutti_t* ctx) {
   if (!ctx) return refuse_null(nullptr, "tutti_init", "ctx, where the context goes,");
   return guarded(nullptr, "tutti_init", [&] {
     auto made = make_owned<tutti_context>();
-    if (status s = join(*made, options); !s.ok()) return report(nullptr, s);
+    if (status s = join(*made, options); s.failed()) return report(nullptr, s);
     *ctx = handle_of(made.release());
     return TUTTI_OK;
   });

@@ -38,10 +38,10 @@ status hopeless(team& t, std::uint32_t from) noexcept {
   transport& net = t.parent_job().net();
   const status& known = t.health();
   if (from != TUTTI_ANY) return known.peer() == t.rank_of(from) ? known : net.health(t.rank_of(from));
-  if (!known.ok()) return known;
+  if (known.failed()) return known;
   for (std::uint32_t i = 0; i < t.size(); ++i)
     if (i != t.index())
-      if (status s = net.health(t.rank_of(i)); !s.ok()) return s;
+      if (status s = net.health(t.rank_of(i)); s.failed()) return s;
   return {};
 }
 

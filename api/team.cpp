@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "api/use.h"
 
@@ -21,15 +22,14 @@ tutti_status_t adopt(tutti_context* ctx, result<std::unique_ptr<communicator>> m
   return TUTTI_OK;
 }
 
-// Requests for barriers of a team that goes: they keep what became of them.
+// Requests for collectives of a team that goes: they keep what became of them.
 void detach_requests(tutti_team* team) {
-  team_barrier& b = team->comm->barrier();
   team->ctx->requests.each_in_use([&](request_slot& s) {
-    if (s.barrier != team) return;
-    s.barrier = nullptr;
-    if (b.outcome().ok()) return;
+    if (!s.of || &s.of->group() != &team->group()) return;
+    const status end = std::exchange(s.of, nullptr)->outcome();
+    if (end.ok()) return;
     s.done.begin();
-    s.done.finish(b.outcome());
+    s.done.finish(end);
   });
 }
 
@@ -80,8 +80,7 @@ tutti_status_t tutti_team_free(tutti_team_t* team) {
     return refuse(ctx, "tutti_team_free: the team still has %td window(s); free them first with tutti_window_free",
                   windows);
   return guarded(ctx, "tutti_team_free", [&] {
-    team_barrier& b = t->comm->barrier();
-    status s = b.wait(b.started());
+    status s = t->comm->finish();
     if (s.ok()) s = t->group().settle();
     detach_requests(t);
     *team = nullptr;

@@ -347,6 +347,13 @@ TUTTI_API tutti_status_t tutti_ibarrier(tutti_team_t team, tutti_request_t *requ
  * allocated while roots and sizes repeat themselves. */
 TUTTI_API tutti_status_t tutti_broadcast(tutti_team_t team, uint32_t root, void *data, size_t bytes);
 
+/* The same without blocking: tutti_test or tutti_wait of the request says when it is complete, in this rank as above. `data` is
+ * the broadcast's until then. Several may be under way; they complete in the order of the calls, in any progress of this
+ * rank, and beside barriers and broadcasts of other teams. Errors: as above where they are known at the call, and then
+ * *request is not written; else with the request. Cost: as above; the call itself blocks where the team uses an algorithm for
+ * the first time, for what is made then. */
+TUTTI_API tutti_status_t tutti_ibroadcast(tutti_team_t team, uint32_t root, void *data, size_t bytes, tutti_request_t *request);
+
 #ifdef __cplusplus
 }
 #endif

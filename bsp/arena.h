@@ -3,10 +3,10 @@
 // reclaimed when its next superstep begins, since by then every reader has left it (superstep.cpp). Regions stay
 // until the end, so a program that repeats itself soon allocates nothing.
 //
-// Region 0 is the board (board.h), which has the first chunk for everyone, and room for more: the even supersteps' half
+// Region 0 is the window (window_layout.h), which has the first chunk for everyone, and room for more: the even supersteps' half
 // grows into it from its beginning and the odd ones' from its end, so either may have nearly all. Where another process
 // reads chunks in place it must be able to reach a region as soon as a chunk of it is named: so a region's key is written
-// into the board's directory before anything lies in the region.
+// into the window's directory before anything lies in the region.
 #pragma once
 #include <functional>
 #include <span>

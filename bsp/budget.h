@@ -21,9 +21,9 @@ class budget {
     taken_ += n;
     return true;
   }
-  // As many as are wished, or as are needed at least; 0: not even these.
-  std::uint64_t take(std::uint64_t wished, std::uint64_t needed) {
-    return take(wished) ? wished : take(needed) ? needed : 0;
+  // As many as are preferred, or as are needed at least; 0: not even these.
+  std::uint64_t take(std::uint64_t preferred, std::uint64_t needed) {
+    return take(preferred) ? preferred : take(needed) ? needed : 0;
   }
   void give(std::uint64_t n) noexcept { taken_ -= n; }
   // Called when more is asked for than is left: gives back what can be.

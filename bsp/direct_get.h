@@ -1,7 +1,7 @@
 // bsp_direct_get: bytes of another process's area now, not at the end of the superstep.
 //
-// The memory of a program is the fabric's to read on some providers only, and there only where it was shown to it. So the
-// owner of the bytes serves them: the asker writes a request into the owner's board and waits, and the owner answers when it
+// The memory of a program is the fabric's to read on some providers only, and there only where it was registered with it. So the
+// owner of the bytes serves them: the asker writes a request into the owner's window and waits, and the owner answers when it
 // makes progress, as it does whenever it waits: in its own direct gets, and at the latest in its bsp_sync. Nobody waits for
 // ever: who asks has not entered the sync of the superstep, so the owner cannot leave it.
 //
@@ -10,19 +10,16 @@
 // memory by then.
 //
 // An asker has one request under way, of a piece that fits into its landing place, and an owner one answer. So whoever wrote
-// a word or a place on the board is known, and nothing is written again before it was read.
+// a word or a place in the window is known, and nothing is written again before it was read.
 #pragma once
-#include "bsp/board.h"
+#include "bsp/context.h"
 #include "bsp/registrar.h"
-#include "core/job/team.h"
-#include "core/job/window.h"
 
 namespace tutti::bsp {
 
 class direct_gets final : public background {
  public:
-  // `epoch`: of the superstep under way.
-  direct_gets(team&, const window& board, const board_layout&, const registrar&, const std::uint64_t& epoch);
+  direct_gets(const context&, const registrar&);
   ~direct_gets() override;
 
   // Of a range that lies inside. Blocks.
@@ -34,18 +31,13 @@ class direct_gets final : public background {
     std::uint32_t area, bytes;
     std::uint64_t piece;                   // of all that the asker has asked for
   };
-  static_assert(sizeof(request) == board_layout::request_bytes);
+  static_assert(sizeof(request) == window_layout::request_bytes);
 
   void advance() noexcept override;
   bool serve(std::uint32_t pid, std::uint64_t number) noexcept;
 
-  team& team_;
-  job& job_;
-  const window& board_;
-  const board_layout layout_;
+  const context& c_;
   const registrar& areas_;
-  const std::uint64_t& epoch_;
-  std::byte* const base_;
   completion sending_, answering_;
   std::vector<std::uint64_t> asked_;       // requests of mine, by process; the last one's number is this
   std::vector<std::uint64_t> served_;      // requests of others

@@ -1,70 +1,74 @@
-// What follows the info words when there is more than chunks to be read in place: gets, and chunks that travel.
-//
-// Each process sends another, in this order: its get requests, the answers to the other's, its puts and messages, the
-// data of large puts that it pushes (bulk.cpp), its large hp puts. It takes them in the same order, but holds answers back
-// until it has served all gets upon its memory, and puts until it has written all answers to its own gets (superstep.cpp).
-//
-// No deadlock: a process holds things back only until the requests of all have come and been served, and then until
-// the answers to its own have come. Requests come first from everybody and are served whenever they come, into memory
-// of this process, so they never wait for room that others must make. Once a process has served all, it takes answers
-// whenever they come; and they are before the puts in every channel, so nothing that is held back stands in their way.
-//
-// Large hp puts come last. They wait for nothing, since nobody else may use their targets in this superstep.
-//
-// A put that came in part is waited for before any other process's puts are written, so that of two puts to one place
-// one is there whole. That delays nobody for good: the rest comes whatever this process does with its other channels.
-//
-// Sending and placing alternate (Birk 2006, 3.1): a chunk for each process in Latin order, then what has arrived.
+#include "bsp/exchange.h"
+
 #include <algorithm>
 #include <string>
 
-#include "bsp/engine.h"
 #include "core/transport/ops.h"
+#include "core/transport/wait_out.h"
 
 namespace tutti::bsp {
 namespace {
 
-constexpr std::uint64_t answer_piece = std::uint64_t{1} << 15;
+std::span<const std::byte> records_of(const chunk_head& chunk) noexcept {
+  return {reinterpret_cast<const std::byte*>(&chunk + 1), chunk.used.bytes - sizeof chunk};
+}
 
 }  // namespace
 
-status engine::exchange() {
+exchange::exchange(const context& c, arena& memory, std::vector<outbox>& boxes, peer_memory& read, placer& p, agreement& a,
+                   registered_memory& registered)
+    : c_(c), memory_(memory), boxes_(boxes), read_(read), placer_(p), agreement_(a), registered_(registered), peers_(c.size),
+      puller_(c.job, c.how.scatters) {
+  for (const outbox& box : boxes) all_in_place_ = all_in_place_ && box.in_place() && read.window(box.to());
+}
+
+exchange::~exchange() { wait_out(c_.net, {&sending_[0], &sending_[1]}); }
+
+status exchange::run(std::span<const std::uint8_t> out, std::span<const std::uint8_t> in) {
+  // Mostly there is nothing but puts and messages that are read in place.
+  bool simple = all_in_place_;
+  for (std::uint32_t i = 0; simple && i < c_.size; ++i) simple = !((out[i] | in[i]) & (has_requests | has_direct));
+  if (simple) {
+    status s;
+    for (std::uint32_t k = 0, i = c_.me; s.ok() && k < c_.size; ++k, i = i + 1 < c_.size ? i + 1 : 0)
+      if (in[i] & has_data) s = place_in_place(i);
+    return s;
+  }
   unserved_ = unanswered_ = unplaced_ = 0;
-  for (std::uint32_t i = 0; i < size_; ++i) {
+  for (std::uint32_t i = 0; i < c_.size; ++i) {
     peer& p = peers_[i];
-    const std::uint8_t flags = flags_of(p.info);
+    outbox& box = boxes_[i];
+    p.flags = in[i];
     p.sending = p.receiving = stage::requests;
-    p.served = (flags & has_requests) == 0;
-    p.eager_waits = (flags & is_eager) != 0;
+    p.served = (p.flags & has_requests) == 0;
+    p.asked = box.gets() > 0;
+    p.eager_waits = (p.flags & is_eager) != 0;
     p.checked = false;
-    p.answer_chunks = p.answers_taken = 0;
-    p.answers_next = 0;
+    p.answers_taken = p.answers_next = 0;
+    box.await_answers();
     unserved_ += !p.served;
-    p.asked = lanes_[i].gets ? lanes_[i].requests.first() : 0;
-    p.asked_at = sizeof(chunk_head), p.answered = 0;
-    unanswered_ += p.asked != 0;
-    unplaced_ += (flags & has_data) != 0;
-    p.direct = 0, p.direct_at = 0;
-    const bool answers_travel = (!p.served && !p.reads_me) || (p.asked && !p.board);
-    p.needs_line = i != me_ && (answers_travel || ((flags | p.outgoing) & (has_more | has_direct)) || lanes_[i].direct_gets);
+    unanswered_ += p.asked;
+    unplaced_ += (p.flags & has_data) != 0;
+    const bool answers_travel = (!p.served && !box.in_place()) || (p.asked && !read_.window(i));
+    p.needs_line = i != c_.me && (answers_travel || ((p.flags | out[i]) & (has_more | has_direct)) || box.direct_gets());
   }
   status s;
   bool done = false;
-  const wait_note note{"the others' part", no_rank, 0, epoch_};
-  const status waited = job_.wait([&] { return !(s = pump(done)).ok() || done; },
-                                  [&] { return team_.look(no_rank); }, note);
+  const wait_note note{"the others' part", no_rank, 0, c_.epoch};
+  const status waited = c_.job.wait([&] { return !(s = pump(done)).ok() || done; },
+                                    [&] { return c_.team.look(no_rank); }, note);
   if (!s.ok()) return s;
   if (!waited.ok()) return waited;
   if (!puller_.outcome().ok()) return puller_.outcome();
-  return sending_[half()].outcome();
+  return sending().outcome();
 }
 
 // Goes as far as it can without waiting: whoever calls may sleep until something arrives.
-status engine::pump(bool& done) {
+status exchange::pump(bool& done) {
   do {
     bool all = true;
     moved_ = false;
-    for (std::uint32_t k = 0, i = me_; k < size_; ++k, i = i + 1 < size_ ? i + 1 : 0) {
+    for (std::uint32_t k = 0, i = c_.me; k < c_.size; ++k, i = i + 1 < c_.size ? i + 1 : 0) {
       peer& p = peers_[i];
       if (p.needs_line && !(p.line && p.line->open()))
         if (status s = introduce(i); !s.ok()) return s;
@@ -76,30 +80,31 @@ status engine::pump(bool& done) {
     }
     // What is to be read is written when everything else is (puller.h).
     const bool pulled = unplaced_ > 0 || puller_.advance(moved_);
-    done = all && pulled && sending_[half()].idle();
+    done = all && pulled && sending().idle();
   } while (moved_ && !done);
   return {};
 }
 
-void engine::send_to(std::uint32_t pid) {
+void exchange::send_to(std::uint32_t pid) {
   peer& p = peers_[pid];
+  outbox& box = boxes_[pid];
   if (p.sending == stage::answers) {
     if (!p.served) return;  // until its requests have come
-    const location first = lanes_[pid].answers.first();
-    if (first && p.reads_me && !tell_answers(pid, true)) return;
-    if (first && !p.reads_me && p.next == 0) p.next = first;
+    const location first = box.answers();
+    if (first && box.in_place() && !tell_answers(pid, true)) return;
+    if (first && !box.in_place() && box.next == 0) box.next = first;
   }
-  if (p.next) {  // one chunk, then another process has its turn
+  if (box.next) {  // one chunk, then another process has its turn
     if (!p.line || !p.line->open()) return;
-    const auto& head = *reinterpret_cast<const chunk_head*>(arena_->at(p.next));
-    if (!p.line->send(arena_->id(p.next), offset_of(p.next), head.used, &sending_[half()])) return;
-    p.next = head.next;
+    const auto& head = *reinterpret_cast<const chunk_head*>(memory_.at(box.next));
+    if (!p.line->send(memory_.id(box.next), offset_of(box.next), head.used, &sending())) return;
+    box.next = head.next;
     moved_ = true;
-    if (p.next) return;
+    if (box.next) return;
   }
   switch (p.sending) {
     case stage::requests: p.sending = stage::answers; break;
-    case stage::answers: p.sending = stage::data, p.next = p.next_data; break;
+    case stage::answers: p.sending = stage::data, box.next = box.next_data; break;
     case stage::data:
       if (!send_bulk(pid)) return;
       p.sending = stage::direct;
@@ -111,59 +116,77 @@ void engine::send_to(std::uint32_t pid) {
   moved_ = true;
 }
 
-// True: all hp puts are on their way.
-bool engine::send_direct(std::uint32_t pid) noexcept {
+// A slot of what is pushed, then another process has its turn. True: all is on its way.
+bool exchange::send_bulk(std::uint32_t pid) noexcept {
   peer& p = peers_[pid];
-  const auto& all = lanes_[pid].direct;
-  while (p.direct < all.size()) {
+  outbox& box = boxes_[pid];
+  if (box.bulk_next == 0) return true;
+  if (!p.line || !p.line->open()) return false;
+  const auto& chunk = *reinterpret_cast<const chunk_head*>(memory_.at(box.bulk_next));
+  const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(chunk.used.bytes - box.bulk_at, slot_data));
+  const bool ends = box.bulk_at + piece == chunk.used.bytes;
+  chunk_head front{};
+  front.used = {static_cast<std::uint32_t>(sizeof front) + piece, make_note(stage::bulk, ends && chunk.next == 0)};
+  if (!p.line->send(std::as_bytes(std::span(&front, 1)), memory_.id(box.bulk_next), offset_of(box.bulk_next) + box.bulk_at,
+                    piece, &sending()))
+    return false;
+  moved_ = true;
+  box.bulk_at += piece;
+  if (ends) box.bulk_next = chunk.next, box.bulk_at = sizeof(chunk_head);
+  return box.bulk_next == 0;
+}
+
+// True: all hp calls that are moved in the sync are on their way.
+bool exchange::send_direct(std::uint32_t pid) noexcept {
+  peer& p = peers_[pid];
+  outbox& box = boxes_[pid];
+  const auto all = box.direct();
+  while (box.direct_next < all.size()) {
     if (!p.line || !p.line->open()) return false;
-    const direct_put& d = all[p.direct];
-    const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(d.bytes - p.direct_at, slot_bytes - direct_front));
-    const bool last = p.direct + 1 == all.size() && p.direct_at + piece == d.bytes;
+    const outbox::direct_move& d = all[box.direct_next];
+    const auto piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(d.bytes - box.direct_at, slot_bytes - direct_front));
+    const bool last = box.direct_next + 1 == all.size() && box.direct_at + piece == d.bytes;
     struct {
       chunk_head head;
       put16 header;
     } front;
-    static_assert(sizeof front == direct_front && sizeof(gift_head) == sizeof(put16));
+    static_assert(sizeof front == direct_front && sizeof(hp_answer_head) == sizeof(put16));
     front.head.used = {direct_front + piece, make_note(stage::direct, last)};
-    front.header = {d.area == gift ? gift_mark : long_head(record::put16, d.area, false), piece, d.offset + p.direct_at};
+    front.header = {d.area == outbox::answers_get ? hp_answer_mark : long_head(record::put16, d.area, false), piece,
+                    d.offset + box.direct_at};
     if (!p.line->send(std::as_bytes(std::span(&front, 1)), plain_memory,
-                      reinterpret_cast<std::uintptr_t>(d.source) + p.direct_at, piece, &sending_[half()]))
+                      reinterpret_cast<std::uintptr_t>(d.source) + box.direct_at, piece, &sending()))
       return false;
     moved_ = true;
-    p.direct_at += piece;
-    if (p.direct_at == d.bytes) ++p.direct, p.direct_at = 0;
+    box.direct_at += piece;
+    if (box.direct_at == d.bytes) ++box.direct_next, box.direct_at = 0;
   }
   return true;
 }
 
-status engine::receive_from(std::uint32_t pid) {
+status exchange::receive_from(std::uint32_t pid) {
   peer& p = peers_[pid];
-  const std::uint8_t flags = flags_of(p.info);
   for (;;) {
     const bool due = p.receiving == stage::requests  ? !p.served
-                     : p.receiving == stage::answers ? p.asked != 0
-                     : p.receiving == stage::data    ? (flags & has_data) != 0
+                     : p.receiving == stage::answers ? p.asked
+                     : p.receiving == stage::data    ? (p.flags & has_data) != 0
                      : p.receiving == stage::bulk    ? p.pushed > 0
-                                                     : (flags & has_direct) != 0 || lanes_[pid].direct_gets > 0;
+                                                     : (p.flags & has_direct) != 0 || boxes_[pid].direct_gets() > 0;
     if (due && (p.receiving == stage::answers || p.receiving == stage::data) && unserved_ > 0) return {};
     if (due && p.receiving == stage::data && unanswered_ > 0) return {};
     const bool puts = p.receiving == stage::data || p.receiving == stage::bulk;
     if (due && puts && mid_put_ != no_process && mid_put_ != pid) return {};
     if (due) {
       bool complete = false;
-      const bool in_place = p.board && p.receiving <= stage::data;
+      const bool in_place = read_.window(pid) && p.receiving <= stage::data;
       if (status s = in_place ? read_from(pid, complete) : take_from(pid, complete); !s.ok()) return s;
       if (!complete) return {};
       if (p.receiving == stage::requests) {
-        if (chain& c = lanes_[pid].answers; !c.empty()) {
-          c.seal(*arena_, stage::answers);
-          ++p.answer_chunks;
-        }
+        boxes_[pid].seal_answers();
         p.served = true;
         --unserved_;
       } else if (p.receiving == stage::answers) {
-        p.asked = 0;
+        p.asked = false;
         --unanswered_;
       } else if ((p.receiving == stage::data && p.pushed == 0) || p.receiving == stage::bulk) {
         --unplaced_;
@@ -176,49 +199,57 @@ status engine::receive_from(std::uint32_t pid) {
 }
 
 // From a process whose chunks are read in place: all requests and all puts are there, answers as far as it says.
-status engine::read_from(std::uint32_t pid, bool& complete) {
+status exchange::read_from(std::uint32_t pid, bool& complete) {
   if (peers_[pid].receiving == stage::answers) return read_answers(pid, complete);
   complete = true;
   if (peers_[pid].receiving == stage::data) return place_in_place(pid);
-  const auto& first = *reinterpret_cast<const chunk_head*>(peers_[pid].board + layout_.chunk(half(), me_));
-  status s;
-  for (location l = first.requests; l && s.ok();) {
-    const chunk_head* const chunk = chunk_at(pid, l, s);
-    if (!chunk) break;
-    s = serve(pid, {reinterpret_cast<const std::byte*>(chunk + 1), chunk->used.bytes - sizeof *chunk});
-    l = chunk->next;
+  for (location l = read_.first(pid).requests; l;) {
+    const auto chunk = read_.at(pid, l);
+    if (!chunk) return chunk.error();
+    if (status s = serve(pid, records_of(**chunk)); !s.ok()) return s;
+    l = (*chunk)->next;
   }
-  return s;
+  return {};
 }
 
-status engine::read_answers(std::uint32_t pid, bool& complete) {
+status exchange::read_answers(std::uint32_t pid, bool& complete) {
   peer& p = peers_[pid];
   const std::uint64_t word =
-      pid == me_ ? make_answer(p.answer_chunks, p.served) : load_acquire(base_ + layout_.answer(pid));
-  status s;
-  for (; s.ok() && p.answers_taken < answer_chunks(word); ++p.answers_taken) {
-    const auto& first = *reinterpret_cast<const chunk_head*>(p.board + layout_.chunk(half(), me_));
-    const chunk_head* const chunk = chunk_at(pid, p.answers_taken ? p.answers_next : first.answers, s);
-    if (!chunk) break;
-    s = deliver(pid, {reinterpret_cast<const std::byte*>(chunk + 1), chunk->used.bytes - sizeof *chunk});
-    p.answers_next = chunk->next;
+      pid == c_.me ? make_answer(boxes_[pid].answer_chunks(), p.served) : load_acquire(c_.base + c_.layout.answer(pid));
+  for (; p.answers_taken < answer_chunks(word); ++p.answers_taken) {
+    const auto chunk = read_.at(pid, p.answers_taken ? p.answers_next : read_.first(pid).answers);
+    if (!chunk) return chunk.error();
+    if (status s = boxes_[pid].deliver(records_of(**chunk)); !s.ok()) return s;
+    p.answers_next = (*chunk)->next;
     moved_ = true;
   }
-  complete = s.ok() && all_answered(word);
-  if (complete && pid != me_) clear_word(base_ + layout_.answer(pid));
-  return s;
+  complete = all_answered(word);
+  if (complete && pid != c_.me) clear_word(c_.base + c_.layout.answer(pid));
+  return {};
+}
+
+// Puts and messages of a process whose chunks are read where it packed them.
+status exchange::place_in_place(std::uint32_t from) {
+  const chunk_head* chunk = &read_.first(from);
+  if (status s = agreement_.check_first(from, *chunk); !s.ok()) return s;
+  for (;;) {
+    if (status s = placer_.place(records_of(*chunk), from, peers_[from].open, true); !s.ok() || chunk->next == 0) return s;
+    const auto next = read_.at(from, chunk->next);
+    if (!next) return next.error();
+    chunk = *next;
+  }
 }
 
 // The chunks of this stage that have come from a process whose chunks travel.
-status engine::take_from(std::uint32_t pid, bool& complete) {
+status exchange::take_from(std::uint32_t pid, bool& complete) {
   peer& p = peers_[pid];
   status s;
   while (s.ok() && !complete) {
     std::span<const std::byte> chunk;
-    // What came with the info word was packed before there were answers, and may be of the stage after them.
+    // What came with the metadata word was packed before there were answers, and may be of the stage after them.
     const bool eager = p.eager_waits && p.receiving != stage::answers;
     if (eager) {
-      const std::byte* const at = second_->base() + layout_.eager(half(), pid);
+      const std::byte* const at = c_.eager_window->base() + c_.layout.eager(c_.half(), pid);
       chunk = {at, reinterpret_cast<const chunk_head*>(at)->used.bytes};
     } else if (p.line && p.line->open()) {
       chunk = p.line->front();
@@ -227,15 +258,15 @@ status engine::take_from(std::uint32_t pid, bool& complete) {
     const auto& head = *reinterpret_cast<const chunk_head*>(chunk.data());
     const std::span body = chunk.subspan(sizeof head);
     if (stage_of(head.used.note) != p.receiving)
-      return {errc::protocol, "process " + std::to_string(pid) + " sent something else than was announced", p.rank};
+      return {errc::protocol, "process " + std::to_string(pid) + " sent something else than was announced", c_.rank_of(pid)};
     switch (p.receiving) {
       case stage::requests: s = serve(pid, body); break;
-      case stage::answers: s = deliver(pid, body); break;
+      case stage::answers: s = boxes_[pid].deliver(body); break;
       case stage::bulk: s = place_bulk(pid, body, is_last(head.used.note)); break;
       case stage::direct: s = placer_.place(body, pid, p.open, false); break;
       default:
         if (!std::exchange(p.checked, true)) {  // the first of them
-          if (s = check_first(pid, head); !s.ok()) return s;
+          if (s = agreement_.check_first(pid, head); !s.ok()) return s;
           p.pushed = head.pushed;
         }
         s = placer_.place(body, pid, p.open, eager);
@@ -251,100 +282,107 @@ status engine::take_from(std::uint32_t pid, bool& complete) {
 
 // --- gets --------------------------------------------------------------------------------------------------------
 
-status engine::serve(std::uint32_t pid, std::span<const std::byte> requests) {
-  lane& l = lanes_[pid];
-  const bool in_place = peers_[pid].reads_me;
+status exchange::serve(std::uint32_t pid, std::span<const std::byte> requests) {
+  outbox& box = boxes_[pid];
   for (; requests.size() >= sizeof(get_request); requests = requests.subspan(sizeof(get_request))) {
     get_request r;
     std::memcpy(&r, requests.data(), sizeof r);
     const area* from;
-    if (status s = placer_.check("a get", pid, r.area, r.offset, r.bytes, from); !s.ok())
-      return s;
+    if (status s = placer_.check("a get", pid, r.area, r.offset, r.bytes, from); !s.ok()) return s;
     if (r.direct) {
-      l.direct.push_back({from->base + r.offset, r.into, r.bytes, gift});
+      box.move_directly({from->base + r.offset, r.into, r.bytes, outbox::answers_get});
       peers_[pid].needs_line = true;
       continue;
     }
     for (const std::byte* at = from->base + r.offset; r.bytes > 0;) {
-      if (l.answers.room() == 0) {
-        const bool first = l.answers.empty();
-        if (!extend("bsp_sync", l.answers, stage::answers, in_place, std::min(r.bytes, answer_piece))) return error_;
-        if (first) {
-          l.data.head(*arena_).answers = l.answers.first();
-        } else {  // the asker copies one while the next is made
-          ++peers_[pid].answer_chunks;
-          if (in_place) tell_answers(pid, false);
-        }
-      }
-      const auto piece = std::min<std::uint64_t>(r.bytes, l.answers.room());
-      copy_small(l.answers.at, at, piece);
-      l.answers.at += piece, at += piece, r.bytes -= piece;
+      const std::uint64_t complete = box.answer_chunks();
+      const auto copied = box.answer(at, r.bytes);
+      if (!copied) return copied.error();
+      if (box.answer_chunks() > complete && box.in_place()) tell_answers(pid, false);  // it copies one while the next is made
+      at += *copied, r.bytes -= *copied;
     }
   }
   return {};
 }
 
-bool engine::tell_answers(std::uint32_t pid, bool all) noexcept {
-  if (pid == me_) return true;
-  const rma_op op = signal_op({peers_[pid].rank, board_->segment(), layout_.answer(me_)},
-                              make_answer(peers_[pid].answer_chunks, all));
-  return job_.net().submit({&op, 1}) == 1;
+bool exchange::tell_answers(std::uint32_t pid, bool all) noexcept {
+  if (pid == c_.me) return true;
+  const rma_op op = signal_op({c_.rank_of(pid), c_.window->segment(), c_.layout.answer(c_.me)},
+                              make_answer(boxes_[pid].answer_chunks(), all));
+  return c_.net.submit({&op, 1}) == 1;
 }
 
-status engine::deliver(std::uint32_t pid, std::span<const std::byte> answers) {
-  peer& p = peers_[pid];
-  while (!answers.empty()) {
-    const auto* chunk = reinterpret_cast<const chunk_head*>(arena_->at(p.asked));
-    if (p.asked_at == chunk->used.bytes) {
-      if (chunk->next == 0)
-        return {errc::protocol, "process " + std::to_string(pid) + " answered more than it was asked", p.rank};
-      p.asked = chunk->next, p.asked_at = sizeof *chunk;
-      continue;
-    }
-    get_request r;
-    std::memcpy(&r, reinterpret_cast<const std::byte*>(chunk) + p.asked_at, sizeof r);
-    if (r.direct) {
-      p.asked_at += sizeof r;
-      continue;
-    }
-    const auto piece = std::min<std::uint64_t>(r.bytes - p.answered, answers.size());
-    copy_small(reinterpret_cast<std::byte*>(r.into) + p.answered, answers.data(), piece);
-    p.answered += piece;
-    answers = answers.subspan(piece);
-    if (p.answered == r.bytes) p.answered = 0, p.asked_at += sizeof r;
+// --- large puts --------------------------------------------------------------------------------------------------
+
+// Where the sender's memory is not mapped here an adapter brings the data, or a library, and it is from registered memory to
+// registered memory that they do so best: the whole area is registered, once, until it is popped.
+status exchange::on_bulk(std::uint32_t from, const bulk_head& h, const area& to) {
+  peer& p = peers_[from];
+  if (p.pushed) {
+    p.coming.push_back({to.base + h.offset, h.bytes, (h.kind & bulk_goes_on) != 0});
+    return {};
   }
+  puller::pull pull{(from + c_.size - c_.me) % c_.size, c_.rank_of(from), read_.readable(from, region_of(h.from)),
+                    offset_of(h.from), plain_memory, reinterpret_cast<std::uintptr_t>(to.base) + h.offset, to.base + h.offset,
+                    h.bytes};
+  if (!c_.net.map(pull.segment, pull.rank)) {
+    const auto id = registered_.of(to);
+    if (!id) return id.error().during("registering an area of " + std::to_string(to.bytes) + " bytes");
+    pull.local = *id;
+    pull.local_offset = h.offset;
+  }
+  puller_.add(pull);
+  return {};
+}
+
+// One slot of what is pushed: to where the records said.
+status exchange::place_bulk(std::uint32_t pid, std::span<const std::byte> bytes, bool last) {
+  peer& p = peers_[pid];
+  while (!bytes.empty() && p.placed < p.coming.size()) {
+    arrival& a = p.coming[p.placed];
+    const auto piece = std::min<std::uint64_t>(a.bytes, bytes.size());
+    std::memcpy(a.to, bytes.data(), piece);
+    a.to += piece, a.bytes -= piece;
+    bytes = bytes.subspan(piece);
+    const bool whole = a.bytes == 0 && !a.goes_on;
+    if (a.bytes == 0) ++p.placed;
+    mid_put_ = whole ? no_process : pid;
+  }
+  if (!bytes.empty() || last != (p.placed == p.coming.size()))
+    return {errc::protocol, "process " + std::to_string(pid) + " pushed other bytes than it announced", c_.rank_of(pid)};
+  if (last) p.coming.clear(), p.placed = 0, p.pushed = 0;
   return {};
 }
 
 // --- channels ----------------------------------------------------------------------------------------------------
 // Made when a pair of processes first needs one. Both see that in the same sync, from what each has told the other, so
-// each makes its half and mails it to the other's board, where a place waits for just this.
-status engine::introduce(std::uint32_t pid) {
+// each makes its half and sends it to the other's window, where a place waits for just this.
+status exchange::introduce(std::uint32_t pid) {
   peer& p = peers_[pid];
   if (!p.line) {
     std::vector<std::byte> blob;
-    auto line = messaging::channel::offer(job_, p.rank, {8, slot_bytes}, blob);
+    auto line = messaging::channel::offer(c_.job, c_.rank_of(pid), {8, slot_bytes}, blob);
     if (!line) return line.error();
     const std::uint64_t length = blob.size();
-    if (length > board_layout::mail_room - sizeof length)
+    if (length > window_layout::offer_room - sizeof length)
       return {errc::unsupported, "a memory key of " + std::to_string(length) + " bytes does not fit"};
-    std::byte* const letter = base_ + layout_.mail_out(pid);
-    std::memcpy(letter, &length, sizeof length);
-    std::memcpy(letter + sizeof length, blob.data(), blob.size());
+    std::byte* const offer = c_.base + c_.layout.offer_out(pid);
+    std::memcpy(offer, &length, sizeof length);
+    std::memcpy(offer + sizeof length, blob.data(), blob.size());
     p.line = std::move(*line);
   }
-  if (!p.mailed) {
+  if (!p.offered) {
     const rma_op op =
-        with_signal(move_op(op_kind::put, board_->region(), layout_.mail_out(pid), p.rank, board_->segment(),
-                            layout_.mail_in(me_), board_layout::mail_room, &sending_[half()]),
-                    board_->segment(), layout_.mail_word(me_), 1);
-    p.mailed = job_.net().submit({&op, 1}) == 1;
+        with_signal(move_op(op_kind::put, c_.window->region(), c_.layout.offer_out(pid), c_.rank_of(pid), c_.window->segment(),
+                            c_.layout.offer_in(c_.me), window_layout::offer_room, &sending()),
+                    c_.window->segment(), c_.layout.offer_word(c_.me), 1);
+    p.offered = c_.net.submit({&op, 1}) == 1;
   }
-  if (!p.mailed || load_acquire(base_ + layout_.mail_word(pid)) == 0) return {};
-  const std::byte* const letter = base_ + layout_.mail_in(pid);
+  if (!p.offered || load_acquire(c_.base + c_.layout.offer_word(pid)) == 0) return {};
+  const std::byte* const offer = c_.base + c_.layout.offer_in(pid);
   std::uint64_t length;
-  std::memcpy(&length, letter, sizeof length);
-  return p.line->accept({letter + sizeof length, length});
+  std::memcpy(&length, offer, sizeof length);
+  return p.line->accept({offer + sizeof length, length});
 }
 
 }  // namespace tutti::bsp

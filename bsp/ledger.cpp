@@ -148,7 +148,7 @@ bool measure_machine(engine& e, machine& m) {
 
 ledger::ledger(std::uint32_t processes, const machine& m) : machine_(m), with_(processes), left_(clock::now()) {}
 
-void ledger::enter(const void* site, info_way way) noexcept {
+void ledger::enter(const void* site, metadata_way way) noexcept {
   site_ = site;
   way_ = way;
   entered_ = clock::now();
@@ -220,7 +220,7 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
     const auto n = from[i].take<std::uint32_t>();
     count = i == 0 ? n : std::min(count, n);
   }
-  std::fputs("],\n\"ways\":[\"words\",\"dissemination\",\"multicast\"],\n\"supersteps\":[", f);  // as info_way
+  std::fputs("],\n\"ways\":[\"words\",\"dissemination\",\"multicast\"],\n\"supersteps\":[", f);  // as metadata_way
   std::vector<std::uint64_t> work(p), sync(p), sent(p), received(p), calls(p);
   for (std::uint32_t s = 0; s < count; ++s) {
     std::fill(sent.begin(), sent.end(), 0), std::fill(received.begin(), received.end(), 0);

@@ -4,13 +4,13 @@
 // The cost of a superstep in the BSP model is w + g h + l (Valiant 1990; Hill et al. 1998): w is the longest computation
 // of any process, h the most bytes that any process sends or receives. g and l are measured on this very job before the
 // program begins. Who receives what is known to the sender alone, so a process notes what it sends to whom and what it
-// fetches from whom, and process 0 adds up. By which way the infos of a superstep went (info_exchange.h) is the same for all.
+// fetches from whom, and process 0 adds up. By which way the metadata of a superstep went (metadata_cost.h) is the same for all.
 //
 // File: {"tutti_bsp_profile": 2, "program", "provider", "processes", "g_ns_per_byte", "l_ns", "dropped",
 //        "sites": [{"module", "offset", "function"}], "ways": ["words", "dissemination", "multicast"],
 //        "supersteps": [[site, [w ns of each process], [sync ns], [bytes sent], [bytes received], [calls], way]]}
 // A site is where the program called bsp_sync: `offset` is that of the return address in the module's file. `way` is the
-// place in "ways" of the one that the infos took.
+// place in "ways" of the one that the metadata took.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bsp/info_exchange.h"
+#include "bsp/metadata_cost.h"
 #include "core/base/status.h"
 
 namespace tutti::bsp {
@@ -45,7 +45,7 @@ class ledger {
     if (t.calls++ == 0) busy_.push_back(pid);
     (out ? t.out : t.in) += bytes;
   }
-  void enter(const void* site, info_way) noexcept;  // a sync, called from there, and how its infos are to go
+  void enter(const void* site, metadata_way) noexcept;  // a sync, called from there, and how its metadata is to go
   void leave();
 
   // Collective, when the program has ended its last superstep; nothing is kept any more. Process 0 writes the file.
@@ -70,13 +70,13 @@ class ledger {
   std::vector<traffic> with_;
   std::vector<std::uint32_t> busy_;
   std::vector<superstep> supersteps_;
-  std::vector<info_way> ways_;  // of each; told by process 0, for all
+  std::vector<metadata_way> ways_;  // of each; told by process 0, for all
   std::vector<flow> flows_;
   std::unordered_map<const void*, std::uint32_t> site_numbers_;
   std::vector<const void*> sites_;
   std::uint64_t dropped_ = 0;
   const void* site_ = nullptr;
-  info_way way_ = info_way::direct;
+  metadata_way way_ = metadata_way::direct;
   clock::time_point left_, entered_;
 };
 

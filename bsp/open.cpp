@@ -1,13 +1,10 @@
-// Making an engine: the boards, and who reads whose memory in place.
+// Making an engine: the windows, and who reads whose memory in place.
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
 
 #include "bsp/engine.h"
-#include "core/transport/multicast.h"
-#include "core/transport/ops.h"
-#include "core/transport/wait_out.h"
 
 namespace tutti::bsp {
 namespace {
@@ -21,18 +18,31 @@ std::uint64_t usual_bound(job& j) {
   return all / 4 / std::max<std::uint32_t>(1, j.where().population[j.where().node_of[j.rank()]]);
 }
 
+// Of a region of the arena, into the directory of my window.
+status write_key(const context& c, std::uint32_t region, std::span<const std::byte> key) {
+  std::byte* const entry = c.base + c.layout.directory(region);
+  const auto length = static_cast<std::uint32_t>(key.size());
+  if (length > window_layout::key_room - sizeof length)
+    return {errc::unsupported, "a memory key of " + std::to_string(length) + " bytes does not fit"};
+  std::memcpy(entry, &length, sizeof length);
+  std::memcpy(entry + sizeof length, key.data(), length);
+  return {};
+}
+
+constexpr std::uint64_t most_hp_packed = std::uint64_t{4} << 20;
+
 }  // namespace
 
 engine::engine(team& t, const engine_options& o)
-    : team_(t), job_(t.parent_job()), scheme_(row_of(o.how)), layout_{t.size(), o.room}, me_(t.index()), size_(t.size()),
-      lanes_(std::make_unique<lane[]>(size_)), peers_(std::make_unique<peer[]>(size_)),
-      memory_(o.memory ? o.memory : usual_bound(job_)), puller_(job_, scheme_.scatters), placer_(areas_, queue_, *this, me_) {
-  hp_bound_ = std::min(most_hp_packed, memory_.bytes() / 16 / size_);
+    : c_(t, o.how, o.room), memory_(o.memory ? o.memory : usual_bound(c_.job)), agreement_(c_, areas_),
+      placer_(areas_, queue_, *this, c_.me), registered_(c_.net, areas_),
+      arena_(c_.net, memory_, [this](std::uint32_t region, std::span<const std::byte> key) { return write_key(c_, region, key); }),
+      packing_{c_, arena_, {}}, announcement_(c_) {
+  hp_bound_ = std::min(most_hp_packed, memory_.bytes() / 16 / c_.size);
   memory_.when_short([this] { queue_.spare(); });
-  for (std::uint32_t i = 0; i < size_; ++i) peers_[i].rank = t.rank_of(i);
-  const capabilities& caps = job_.net().caps();
+  const capabilities& caps = c_.net.caps();
   const std::uint64_t most_read = caps.max_bytes ? std::min(caps.max_bytes, puller::most_bytes) : puller::most_bytes;
-  bulk_way_ = {caps.cost, caps.max_slices, most_read, slot_data};
+  packing_.bulk = {caps.cost, caps.max_slices, most_read, slot_data};
 }
 
 result<std::unique_ptr<engine>> engine::open(team& t, const engine_options& o) {
@@ -42,101 +52,35 @@ result<std::unique_ptr<engine>> engine::open(team& t, const engine_options& o) {
 }
 
 status engine::meet() {
-  transport& net = job_.net();
-  auto board = window::open(team_, {nullptr, layout_.bytes()});
-  if (!board) return board.error();
-  board_ = std::move(*board);
-  base_ = board_->base();
+  auto made = window::open(c_.team, {nullptr, c_.layout.bytes()});
+  if (!made) return made.error();
+  c_.window = std::move(*made);
+  c_.base = c_.window->base();
+  arena_.adopt(c_.window->region(), {c_.base, c_.layout.bytes()}, c_.layout.room(), c_.layout.room_bytes());
+  peers_.emplace(c_, arena_);
 
   // Who can read whom. A process must know which of its chunks are read in place, so all tell.
-  std::vector<std::byte> reads(size_), everyones(std::size_t{size_} * size_);
-  peers_[me_].board = base_;
-  for (std::uint32_t i = 0; i < size_; ++i) {
-    if (i != me_ && scheme_.in_place) peers_[i].board = net.map(board_->segment(), peers_[i].rank);
-    peers_[i].readable.assign(1, board_->segment());  // region 0
-    reads[i] = std::byte{peers_[i].board != nullptr};
+  std::vector<std::byte> reads(c_.size), everyones(std::size_t{c_.size} * c_.size);
+  for (std::uint32_t i = 0; i < c_.size; ++i) reads[i] = std::byte{peers_->window(i) != nullptr};
+  if (status s = c_.team.exchange(reads, everyones); !s.ok()) return s;
+  if (std::ranges::find(everyones, std::byte{0}) != everyones.end()) {  // somebody cannot read somebody
+    auto eager = window::open(c_.team, {nullptr, c_.layout.eager_window_bytes()});
+    if (!eager) return eager.error();
+    c_.eager_window = std::move(*eager);
   }
-  if (status s = team_.exchange(reads, everyones); !s.ok()) return s;
-  const bool far = std::ranges::find(everyones, std::byte{0}) != everyones.end();  // somebody cannot read somebody
-  for (std::uint32_t i = 0; i < size_; ++i) {
-    peers_[i].reads_me = everyones[std::size_t{i} * size_ + me_] != std::byte{0};
-    all_in_place_ = all_in_place_ && peers_[i].board && peers_[i].reads_me;
-    const bool pulls = scheme_.pulls_from || (net.native_towards(peers_[i].rank) && net.caps().max_inline >= sizeof(chunk_head));
-    if (!peers_[i].reads_me && pulls) peers_[i].bulk_from = scheme_.pulls_from ? scheme_.pulls_from : least_bulk();
-    meet_ahead(i);
+  boxes_.reserve(c_.size);
+  for (std::uint32_t i = 0; i < c_.size; ++i) {
+    const bool in_place = everyones[std::size_t{i} * c_.size + c_.me] != std::byte{0};
+    const bool reads_by_itself = c_.net.native_towards(c_.rank_of(i)) && c_.net.caps().max_inline >= sizeof(chunk_head);
+    const std::uint64_t from = c_.how.pulls_from ? c_.how.pulls_from : reads_by_itself ? least_bulk() : never;
+    boxes_.emplace_back(packing_, i, in_place, in_place ? never : from);
   }
-  if (far) {
-    auto second = window::open(team_, {nullptr, layout_.second_bytes()});
-    if (!second) return second.error();
-    second_ = std::move(*second);
-  }
-
-  arena_ = std::make_unique<arena>(net, memory_, [this](std::uint32_t region, std::span<const std::byte> key) {
-    std::byte* const entry = base_ + layout_.directory(region);
-    const auto length = static_cast<std::uint32_t>(key.size());
-    if (length > board_layout::key_room - sizeof length)
-      return status(errc::unsupported, "a memory key of " + std::to_string(length) + " bytes does not fit");
-    std::memcpy(entry, &length, sizeof length);
-    std::memcpy(entry + sizeof length, key.data(), length);
-    return status{};
-  });
-  arena_->adopt(board_->region(), {base_, layout_.bytes()}, layout_.room(), layout_.room_bytes());
-  if (size_ > 1) direct_gets_ = std::make_unique<direct_gets>(team_, *board_, layout_, areas_, epoch_);
-  infos_.reserve(size_);
-  if (status s = choose_infos(); !s.ok()) return s;
+  exchange_.emplace(c_, arena_, boxes_, *peers_, placer_, agreement_, registered_);
+  hp_.emplace(c_, areas_, registered_);
+  if (c_.size > 1) direct_gets_.emplace(c_, areas_);
+  if (status s = announcement_.open(); !s.ok()) return s;
   begin_superstep();
   return {};
-}
-
-// Process 0 chooses for all, by its fabric's costs. What cannot be had after all is left out by all alike, unless it was
-// asked for by name. From how much traffic on words alone are cheaper each says for itself; schemes that name a way keep it.
-status engine::choose_infos() {
-  transport& net = job_.net();
-  const multicast* const mc = net.mcast();
-  bool loads = true;
-  for (std::uint32_t i = 0; i < size_; ++i) loads = loads && peers_[i].board;
-  const double multicast_us = mc ? mc->query().latency_us : 0;
-  switch (scheme_.infos) {
-    case info_choice::chosen:
-      // A process that loses the release would wait for process 0's next call, which may compute for long.
-      info_way_ = choose_info_way(size_, net.caps().cost, loads, net.caps().target_must_progress ? 0 : multicast_us);
-      break;
-    case info_choice::direct: info_way_ = info_way::direct; break;
-    case info_choice::dissemination: info_way_ = info_way::dissemination; break;
-    case info_choice::multicast: info_way_ = info_way::multicast; break;
-  }
-  auto all = team_.exchange_values(info_way_);
-  if (!all) return all.error();
-  info_way_ = (*all)[0];
-  if (info_way_ == info_way::multicast && size_ > 1) {
-    auto made = make_multicast(team_);
-    if (made) infos_by_ = std::move(*made);
-    else if (scheme_.infos == info_choice::multicast) return made.error().during("TUTTI_BSP=M");
-    else info_way_ = info_way::dissemination;
-  }
-  if (info_way_ == info_way::dissemination && size_ > 1) {
-    auto made = make_dissemination(team_);
-    if (!made) return made.error();
-    infos_by_ = std::move(*made);
-  }
-  if (infos_by_) {
-    by_words_ = false;
-    words_pay_from_ = scheme_.infos != info_choice::chosen
-                          ? size_
-                          : words_pay_from(info_way_, size_, net.caps().cost, loads, multicast_us);
-  }
-  flags_out_.resize(size_), flags_in_.resize(size_);
-  return {};
-}
-
-engine::~engine() {
-  transport& net = job_.net();
-  wait_out(net, {&sending_[0], &sending_[1], &hp_puts_, &hp_gets_});  // chunks that the fabric still reads
-  for (std::uint32_t i = 0; i < size_; ++i) {
-    for (const segment_id s : peers_[i].segments) net.drop(s);
-    for (far_area& a : peers_[i].far) forget(a);
-  }
-  for (const registration& r : registrations_) net.drop(r.id);
 }
 
 }  // namespace tutti::bsp

@@ -4,6 +4,18 @@
 #include <string>
 
 namespace tutti::bsp {
+namespace {
+
+// The head of a record; `at` goes on to what follows.
+template <class Head>
+Head take(const std::byte*& at) noexcept {
+  Head h;
+  std::memcpy(&h, at, sizeof h);
+  at += sizeof h;
+  return h;
+}
+
+}  // namespace
 
 status placer::check(const char* what, std::uint32_t from, std::uint32_t number, std::uint64_t offset,
                      std::uint64_t bytes, const area*& out) const {
@@ -36,6 +48,10 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
     const std::uint32_t word = load_word(at);
     std::uint64_t offset, bytes;
     std::uint32_t number;
+    const auto long_put = [&](const auto& h) {
+      number = long_area(word), offset = h.offset, bytes = h.bytes;
+      open.put = long_goes_on(word);
+    };
     switch (kind_of(word)) {
       case record::put4: {
         number = put4::area(word), offset = put4::offset(word), bytes = put4::bytes(word);
@@ -48,69 +64,44 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
         }
         break;
       }
-      case record::put12: {
-        put12 h;
-        std::memcpy(&h, at, sizeof h);
-        number = long_area(word), offset = h.offset, bytes = h.bytes;
-        open.put = long_goes_on(word);
-        at += sizeof h;
-        break;
-      }
-      case record::put16: {
-        put16 h;
-        std::memcpy(&h, at, sizeof h);
-        number = long_area(word), offset = h.offset, bytes = h.bytes;
-        open.put = long_goes_on(word);
-        at += sizeof h;
-        break;
-      }
+      case record::put12: long_put(take<put12>(at)); break;
+      case record::put16: long_put(take<put16>(at)); break;
       case record::other: {
         if (word == padding) {
           at += 4;
           continue;
         }
         if ((word & ~bulk_goes_on) == bulk_mark) {
-          bulk_head h;
-          std::memcpy(&h, at, sizeof h);
-          at += sizeof h;
+          const auto h = take<bulk_head>(at);
           if (status s = check("a put", from, h.area, h.offset, h.bytes, to); !s.ok()) return s;
           if (status s = others_.on_bulk(from, h, *to); !s.ok()) return s;
           continue;
         }
         if (word == key_mark) {
-          key_head h;
-          std::memcpy(&h, at, sizeof h);
-          at += sizeof h;
+          const auto h = take<key_head>(at);
           if (status s = others_.on_key(from, h.region, {at, h.bytes}); !s.ok()) return s;
           at += round_up(h.bytes, 4);
           continue;
         }
         if (word == changes_mark) {
-          changes_head h;
-          std::memcpy(&h, at, sizeof h);
-          at += sizeof h;
+          const auto h = take<changes_head>(at);
           if (status s = others_.on_changes(from, h, at); !s.ok()) return s;
           at += std::size_t{8} * h.count;
           continue;
         }
         if (word == area_mark) {
-          area_head h;
-          std::memcpy(&h, at, sizeof h);
-          at += sizeof h;
+          const auto h = take<area_head>(at);
           others_.on_area(from, h, {at, h.bytes});
           at += round_up(h.bytes, 4);
           continue;
         }
-        if (word == gift_mark) {
-          gift_head g;
-          std::memcpy(&g, at, sizeof g);
-          std::memcpy(reinterpret_cast<std::byte*>(g.into), at + sizeof g, g.bytes);
-          at += sizeof g + round_up(g.bytes, 4);
+        if (word == hp_answer_mark) {
+          const auto h = take<hp_answer_head>(at);
+          std::memcpy(reinterpret_cast<std::byte*>(h.into), at, h.bytes);
+          at += round_up(h.bytes, 4);
           continue;
         }
-        message_head h;
-        std::memcpy(&h, at, sizeof h);
-        at += sizeof h;
+        const auto h = take<message_head>(at);
         const std::uint64_t whole = round_up(h.tag_bytes, 16) + h.payload_bytes;
         const auto here = std::min<std::uint64_t>(whole, static_cast<std::uint64_t>(end - at));
         if (stays && here == whole) {

@@ -2,7 +2,7 @@
 #pragma once
 #include <span>
 
-#include "bsp/messages.h"
+#include "bsp/message_queue.h"
 #include "bsp/registrar.h"
 #include "core/base/status.h"
 
@@ -17,7 +17,7 @@ struct unfinished {
   std::uint64_t left = 0;     // bytes that are still to come
 };
 
-// What the placer leaves to its owner: data that lie apart, and news of areas.
+// What the placer leaves to its owner: data that lie apart, and the keys of areas.
 class record_sink {
  public:
   virtual ~record_sink() = default;

@@ -40,7 +40,7 @@ void process::join() {
   auto opened = job::open(*settings, std::move(o));
   if (!opened) abort(opened.error());
   job_ = std::move(*opened);
-  crew_ = &job_->world();
+  remaining_ = &job_->world();
   rank_ = job_->rank();
   phase_ = phase::joined;
   std::atexit(at_exit);
@@ -48,7 +48,7 @@ void process::join() {
 
 std::uint32_t process::available() {
   join();
-  return engine_ ? engine_->nprocs() : crew_->size();
+  return engine_ ? engine_->nprocs() : remaining_->size();
 }
 
 void process::init(void (*spmd)()) {
@@ -67,7 +67,7 @@ void process::init(void (*spmd)()) {
 
 // What process 0 says, to all that are left.
 result<process::order> process::meet(const order& mine) {
-  auto all = crew_->exchange_values(mine);
+  auto all = remaining_->exchange_values(mine);
   if (!all) return all.error();
   return (*all)[0];
 }
@@ -90,7 +90,7 @@ void process::serve() {
       broken("bsp_init", "the function that it was given returned without bsp_begin and bsp_end");
   }
   ending_ = true;
-  if (status s = crew_->settle(); !s.ok()) abort(s.during("the end of process 0"));
+  if (status s = remaining_->settle(); !s.ok()) abort(s.during("the end of process 0"));
   job_.reset();
   std::exit(0);
 }
@@ -107,7 +107,7 @@ void process::begin(std::int64_t most) {
     if (!told) abort(told.error().during("bsp_begin"));
     order_ = *told;
   }
-  const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(order_.most, crew_->size()));
+  const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(order_.most, remaining_->size()));
   if (rank_ >= size) {  // of a program whose processes all run main
     stay_out();
     ending_ = true;
@@ -118,14 +118,14 @@ void process::begin(std::int64_t most) {
 }
 
 void process::take_part(std::uint32_t size) {
-  if (size < crew_->size()) {
+  if (size < remaining_->size()) {
     std::vector<std::uint32_t> list(size);
     std::iota(list.begin(), list.end(), 0u);
-    auto made = crew_->create(list, [](void*, const rank_map&) { return team_request{}; }, nullptr);
+    auto made = remaining_->create(list, [](void*, const rank_map&) { return team_request{}; }, nullptr);
     if (!made) abort(made.error().during("bsp_begin"));
     part_ = std::move(*made);
   }
-  auto opened = engine::open(part_ ? *part_ : *crew_, options_);
+  auto opened = engine::open(part_ ? *part_ : *remaining_, options_);
   if (!opened) abort(opened.error());
   engine_ = std::move(*opened);
   ++parts_;
@@ -136,9 +136,9 @@ void process::take_part(std::uint32_t size) {
 
 // A part goes by without this process.
 void process::stay_out() {
-  auto none = crew_->create({}, [](void*, const rank_map&) { return team_request{}; }, nullptr);
+  auto none = remaining_->create({}, [](void*, const rank_map&) { return team_request{}; }, nullptr);
   if (!none) abort(none.error().during("bsp_begin"));
-  if (status s = crew_->settle(); !s.ok()) abort(s.during("bsp_end"));
+  if (status s = remaining_->settle(); !s.ok()) abort(s.during("bsp_end"));
 }
 
 // Nobody takes memory away that another may still reach for: all wait for all, those that only stood by as well.
@@ -146,10 +146,10 @@ void process::end() {
   engine& e = inside("bsp_end");
   if (ledger_) write_profile();
   if (!e.leave()) abort(e.error());
-  if (status s = crew_->settle(); !s.ok()) abort(s.during("bsp_end"));
+  if (status s = remaining_->settle(); !s.ok()) abort(s.during("bsp_end"));
   engine_.reset();
   if (!spmd_ && part_) {
-    crew_ = part_.get();
+    remaining_ = part_.get();
     left_ = std::move(part_);
   }
   part_.reset();
@@ -225,7 +225,7 @@ void process::at_exit() {
   if (p.ending_) return;
   if (p.phase_ == phase::running) p.end_all("the process ended without bsp_end");
   if (p.spmd_ && p.rank_ == 0) {  // those that wait in bsp_init end as well
-    if (p.meet({})) (void)p.crew_->settle();
+    if (p.meet({})) (void)p.remaining_->settle();
   } else if (p.phase_ == phase::joined) {  // those that wait in bsp_begin are told
     p.job_->world().fail({errc::peer_dead, "process " + std::to_string(p.rank_) + " ended before bsp_begin", p.rank_,
                           peer_left});

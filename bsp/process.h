@@ -72,7 +72,7 @@ class process {
   std::unique_ptr<ledger> ledger_;
   std::unique_ptr<job> job_;
   std::unique_ptr<team> left_;             // those that have not ended, unless it is all
-  team* crew_ = nullptr;                   // that team, or the job's
+  team* remaining_ = nullptr;              // that team, or the job's
   std::unique_ptr<team> part_;             // of the processes that take part, unless it is all of these
   std::unique_ptr<engine> engine_;
   std::chrono::steady_clock::time_point begun_;

@@ -3,7 +3,7 @@
 // Every process pushes and pops in the same order, so an area has the same number in all of them, and the number
 // stands for the area on the wire. Numbers of popped areas are used again, the one that was freed last first: the same
 // everywhere, since all free them in the same order. What a process pushed and popped in a superstep, and how many bytes
-// it has of each area, goes to all in the sync in which it takes effect (registrations.cpp). So processes that did not
+// it has of each area, goes to all in the sync in which it takes effect (agreement.h). So processes that did not
 // keep the rule find out there, before anything is written to a wrong place, and a call beyond what another process
 // registered is refused where it is made, before anything is packed.
 //
@@ -21,7 +21,7 @@ namespace tutti::bsp {
 struct area {
   std::byte* base = nullptr;
   std::uint64_t bytes = 0;
-  std::uint64_t serial = 0;  // the how manieth call of bsp_push_reg made it, from 1: the same in all processes
+  std::uint64_t serial = 0;  // its call of bsp_push_reg, counted from 1: the same in all processes
   std::uint32_t below = 0;   // the area that this address named before; no_area: none
   std::uint32_t nulls = 0;   // processes that have NULL in it
   bool live = false, leaves = false;     // leaves: a pending pop is of this one

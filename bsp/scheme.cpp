@@ -9,17 +9,15 @@ namespace {
 
 // In the order of `scheme`.
 constexpr scheme_row table[] = {
-    {scheme::automatic, "auto", true, true, true, true, true, 0, true, info_choice::chosen, "everything, where it is cheapest"},
-    {scheme::baseline, "B", false, false, false, false, false, never, true, info_choice::direct, "baseline (3.1)"},
-    {scheme::compressed, "H", true, false, false, false, false, never, true, info_choice::direct, "B with short headers (3.2)"},
-    {scheme::dissemination, "D", false, false, false, false, false, never, true, info_choice::dissemination,
-     "B with infos by dissemination"},
-    {scheme::multicast, "M", false, false, false, false, false, never, true, info_choice::multicast,
-     "B with infos by multicast (3.2)"},
-    {scheme::rdma, "R", false, false, false, false, false, 1, true, info_choice::direct,
-     "B with data read by the target (3.2)"},
-    {scheme::single_reads, "N", false, false, false, false, false, 1, false, info_choice::direct,
-     "R without scatter lists (4.1, no-scatter)"},
+    {.id = scheme::automatic, .name = "auto", .compresses = true, .joins = true, .eager = true, .in_place = true, .direct = true,
+     .pulls_from = 0, .metadata = {}, .meaning = "everything, where it is cheapest"},
+    {.id = scheme::baseline, .name = "B", .meaning = "baseline (3.1)"},
+    {.id = scheme::compressed, .name = "H", .compresses = true, .meaning = "B with short headers (3.2)"},
+    {.id = scheme::dissemination, .name = "D", .metadata = metadata_way::dissemination, .meaning = "B with metadata by dissemination"},
+    {.id = scheme::multicast, .name = "M", .metadata = metadata_way::multicast, .meaning = "B with metadata by multicast (3.2)"},
+    {.id = scheme::rdma, .name = "R", .pulls_from = 1, .meaning = "B with data read by the target (3.2)"},
+    {.id = scheme::single_reads, .name = "N", .pulls_from = 1, .scatters = false,
+     .meaning = "R without scatter lists (4.1, no-scatter)"},
 };
 static_assert([] {
   for (std::size_t i = 0; i < std::size(table); ++i)

@@ -1,12 +1,12 @@
 // What the processes of a BSP program tell each other, byte by byte. All of them run the same library on the same kind
 // of machine: integers are as the processor has them.
 //
-// The info word. Upon entering bsp_sync every process sets one word at each of the others: which superstep it ends
+// The metadata word. Upon entering bsp_sync every process sets one word at each of the others: which superstep it ends
 // and what it has for them. Two words for each pair, used in turn, suffice (superstep.cpp says why). Where the flags
 // travel in another way, a word goes only with a chunk, and one may stay for any number of supersteps. It is never taken
 // for a later one: it names its superstep by 55 bits, which at one each 10 ns come round after 11 years.
 //
-// The stamp comes with flags that travel in another way (info_exchange.h), and names their superstep likewise. Word and
+// The stamp comes with flags that travel in another way (metadata_exchange.h), and names their superstep likewise. Word and
 // stamp tell besides whether words to all, and nothing else, would have been dearer for this superstep.
 //
 // The answer word counts what is ready of the answers to one's gets. It names no superstep, but is 0 whenever its owner
@@ -34,8 +34,8 @@
 
 namespace tutti::bsp {
 
-// --- info --------------------------------------------------------------------------------------------------------
-enum info_flag : std::uint8_t {
+// --- metadata ----------------------------------------------------------------------------------------------------
+enum metadata_flag : std::uint8_t {
   has_requests = 1,  // a chain of get requests
   has_data = 2,      // a chain of puts and messages
   has_more = 4,      // chunks that follow through the channel
@@ -43,15 +43,15 @@ enum info_flag : std::uint8_t {
   is_leaving = 16,   // this is bsp_end, not bsp_sync
   has_direct = 32,   // hp puts that go from their source straight into the channel
   went_ahead = 64,   // hp puts that went at the call: the word comes after them, whichever way the flags go
-  asks_end = 128,    // a word is to tell when the other has finished this sync (ahead.cpp)
+  asks_end = 128,    // a word is to tell when the other has finished this sync (hp_calls.h)
 };
 
-constexpr std::uint64_t make_info(std::uint64_t epoch, std::uint8_t flags, bool objects = false) noexcept {
+constexpr std::uint64_t make_metadata(std::uint64_t epoch, std::uint8_t flags, bool objects = false) noexcept {
   return epoch << 9 | std::uint64_t{objects} << 8 | flags;
 }
-constexpr std::uint64_t epoch_of(std::uint64_t info) noexcept { return info >> 9; }
-constexpr bool objects_in(std::uint64_t info) noexcept { return (info >> 8 & 1) != 0; }
-constexpr std::uint8_t flags_of(std::uint64_t info) noexcept { return static_cast<std::uint8_t>(info); }
+constexpr std::uint64_t epoch_of(std::uint64_t metadata) noexcept { return metadata >> 9; }
+constexpr bool objects_in(std::uint64_t metadata) noexcept { return (metadata >> 8 & 1) != 0; }
+constexpr std::uint8_t flags_of(std::uint64_t metadata) noexcept { return static_cast<std::uint8_t>(metadata); }
 
 constexpr std::uint64_t make_stamp(std::uint64_t epoch, bool objects) noexcept { return epoch << 1 | std::uint64_t{objects}; }
 constexpr std::uint64_t stamp_epoch(std::uint64_t stamp) noexcept { return stamp >> 1; }
@@ -163,13 +163,13 @@ struct message_head {
 static_assert(sizeof(message_head) == 16);
 
 // What an hp get brings: the bytes follow.
-constexpr std::uint32_t gift_mark = padding | 8;
-struct gift_head {
-  std::uint32_t kind = gift_mark;
+constexpr std::uint32_t hp_answer_mark = padding | 8;
+struct hp_answer_head {
+  std::uint32_t kind = hp_answer_mark;
   std::uint32_t bytes = 0;
   std::uint64_t into = 0;  // the asker's own
 };
-static_assert(sizeof(gift_head) == 16);
+static_assert(sizeof(hp_answer_head) == 16);
 
 // A large put, whose data lie apart in the sender's memory: for the target's process to read, or to come after all records
 // (chunk_head::pushed says which). A put whose data lie in several places becomes several records; all but the last are
@@ -191,7 +191,7 @@ struct key_head {
 static_assert(sizeof(bulk_head) == 32 && sizeof(key_head) == 16);
 
 // The sender's calls of bsp_push_reg and bsp_pop_reg in this superstep: `count` of them from the `first` on, 64 bits each,
-// which follow (registrations.cpp).
+// which follow (agreement.h).
 constexpr std::uint32_t changes_mark = padding | 64;
 struct changes_head {
   std::uint32_t kind = changes_mark;
@@ -217,7 +217,7 @@ struct get_request {
   std::uint64_t bytes;
   std::uint64_t into;  // the asker's own: where the answer goes
   std::uint32_t area;
-  std::uint32_t direct;  // 1: an hp get; answered by a gift among the hp puts
+  std::uint32_t direct;  // 1: an hp get; answered among the hp puts
 };
 static_assert(sizeof(get_request) == 32);
 

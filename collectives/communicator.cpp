@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "collectives/barrier/pick.h"
+#include "collectives/pick.h"
 
 namespace tutti {
 namespace {
@@ -26,29 +26,29 @@ team_request request(void* context, const rank_map& members) {
   for (const bool multicast : {true, false}) {
     communicator_options o = *c.options;
     o.multicast = o.multicast && multicast;
-    const auto picked = pick_barrier(c.j->where(), c.j->net(), members, o, ~std::uint32_t{0});
+    const auto picked = pick_barrier(c.j->where(), c.j->facts(), c.j->net().mcast() != nullptr, members, o, ~std::uint32_t{0});
     if (picked) lines = std::max(lines, picked->lines);
   }
   return {lines, c.agreement};  // what cannot be picked is refused when the team is equipped
 }
 
 std::uint32_t lines_for_world(std::uint32_t size, const communicator_options& options) {
-  const auto wanted = parse_barrier_override(options.barrier);
+  const auto wanted = parse_wanted(collective::barrier, options.barrier);
   const bool forced = wanted && !wanted->name.empty();
   std::vector<std::uint32_t> apart(size <= lines_for_each_up_to || forced ? size : 0);
   for (std::uint32_t i = 0; i < apart.size(); ++i) apart[i] = i;
   std::uint32_t lines = 0;
-  for (const barrier_algorithm& a : barrier_algorithms()) {
-    barrier_candidate c;
-    c.algorithm = &a;
+  for (const algorithm& a : algorithms(collective::barrier)) {
+    candidate c;
+    c.row = &a;
     if (forced) {
-      if (find_barrier(wanted->name) != &a) continue;
+      if (find_algorithm(collective::barrier, wanted->name) != &a) continue;
       c.radix = options.radix ? options.radix : wanted->radix;
-      c.leaders = find_barrier(wanted->leaders) ? find_barrier(wanted->leaders)->name : std::string_view{};
+      if (const algorithm* inner = find_algorithm(collective::barrier, wanted->inner)) c.inner = inner->name;
     }
     // A node each, and one for all: what lies between needs no more than both together.
     std::uint32_t need = team_barrier::lines_for(c, {}, size);
-    if (a.on_nodes) need += team_barrier::lines_for(c, apart, size);
+    if (a.needs.nodes) need += team_barrier::lines_for(c, apart, size);
     if (forced || size <= lines_for_each_up_to || need <= lines_for_each_up_to) lines = std::max(lines, need);
   }
   return lines;
@@ -80,9 +80,9 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   c->options_ = std::move(options);
   c->owned_ = std::move(owned);
   c->team_ = t;
-  if (status s = check_bcast(c->options_.bcast); !s.ok()) return s;
+  if (auto named = parse_wanted(collective::broadcast, c->options_.bcast); !named) return named.error();
   for (;;) {
-    const auto picked = pick_barrier(t->parent_job().where(), t->parent_job().net(), t->members(), c->options_, t->lines());
+    const auto picked = pick_barrier(t->parent_job().where(), t->parent_job().facts(), t->parent_job().net().mcast() != nullptr, t->members(), c->options_, t->lines());
     if (!picked) return picked.error();
     auto b = team_barrier::open(*t, picked->choice, c->options_.first_epoch);
     if (b) {
@@ -95,13 +95,27 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   }
 }
 
+status communicator::prepare_broadcasts() {
+  if (bcast_) return {};
+  auto made = team_bcast::open(*team_, options_.bcast, options_.multicast);
+  if (made) bcast_ = std::move(*made);
+  return made.error();
+}
+
 status communicator::broadcast(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
-  if (!bcast_) {
-    auto made = team_bcast::open(*team_, options_.bcast, options_.multicast);
-    if (!made) return made.error();
-    bcast_ = std::move(*made);
-  }
-  return bcast_->run(root, data, deadline);
+  const status s = prepare_broadcasts();
+  return s.ok() ? bcast_->run(root, data, deadline) : s;
+}
+
+result<std::uint64_t> communicator::start_broadcast(std::uint32_t root, std::span<std::byte> data) {
+  if (const status s = prepare_broadcasts(); s.failed()) return s;
+  return bcast_->start(root, data);
+}
+
+status communicator::finish() {
+  status s = barrier_->wait(barrier_->started());
+  if (s.ok() && bcast_) s = bcast_->wait(bcast_->started());
+  return s;
 }
 
 result<std::unique_ptr<communicator>> communicator::create(std::span<const std::uint32_t> list,

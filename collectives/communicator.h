@@ -42,11 +42,15 @@ class communicator {
   team_barrier& barrier() noexcept { return *barrier_; }
   // As team_bcast::run(). The engine is made by the first call.
   status broadcast(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
+  result<std::uint64_t> start_broadcast(std::uint32_t root, std::span<std::byte> data);  // as team_bcast::start()
+  // Blocks until all that was started on this team is complete here.
+  status finish();
   team_bcast* broadcaster() noexcept { return bcast_.get(); }  // null before the first broadcast
   const communicator_options& options() const noexcept { return options_; }
 
  private:
   communicator() = default;
+  status prepare_broadcasts();
   static result<std::unique_ptr<communicator>> equip(team*, std::unique_ptr<team> owned, communicator_options);
 
   communicator_options options_;

@@ -21,7 +21,7 @@ int show(const choices& c) {
     const bsp_analysis a = analyse(file);
     const std::string html = c.html.empty() ? c.file + ".html" : c.html;
     write_text(html, to_page(file, a));
-    std::printf("%zu supersteps of %u processes, %s, infos by %s; most worth mending:\n", file.supersteps.size(),
+    std::printf("%zu supersteps of %u processes, %s, metadata by %s; most worth mending:\n", file.supersteps.size(),
                 file.processes, short_time(a.total.measured).c_str(), ways_taken(file, a.by_way).c_str());
     for (const site_summary& s : a.to_mend)
       std::printf("  %s: %s\n", file.sites[s.site].name.c_str(), advice(file, s).c_str());

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "collectives/barrier/barrier.h"
+#include "collectives/algorithm.h"
 #include "core/job/config.h"
 #include "tools/command.h"
 #include "tools/info/explain.h"
@@ -47,13 +47,13 @@ int doctor(bool json) {
 }
 
 int print_schedule(const choices& c) {
-  const barrier_algorithm* a = find_barrier(c.schedule);
+  const algorithm* a = find_algorithm(collective::barrier, c.schedule);
   if (!a || c.rank >= c.about.ranks) {
     std::fprintf(stderr, "tutti info: %s\n", a ? "--rank must be below --ranks" : ("there is no barrier \"" + c.schedule + "\"").c_str());
     return usage_error;
   }
   const std::vector<std::uint32_t> nodes = nodes_of(c.about.ranks, c.about.ranks_per_node);
-  const barrier_shape shape{.rank = c.rank, .size = c.about.ranks, .radix = c.radix, .node_of = nodes};
+  const shape shape{.rank = c.rank, .size = c.about.ranks, .radix = c.radix, .node_of = nodes};
   std::printf("%s of %u ranks, as rank %u runs it (%s); %u control words\n%s", std::string(a->name).c_str(),
               c.about.ranks, c.rank, std::string(a->source).c_str(), a->words(shape), to_string(a->make(shape)).c_str());
   return 0;

@@ -47,8 +47,8 @@ std::vector<communicator_options> wanted(const choices& c) {
     out.push_back({.barrier = c.barrier, .radix = c.radix});
     return out;
   }
-  for (const barrier_algorithm& a : barrier_algorithms())
-    if (!a.on_nodes || c.machine.ranks_per_node > 1)
+  for (const algorithm& a : algorithms(collective::barrier))
+    if (!a.needs.nodes || c.machine.ranks_per_node > 1)
       out.push_back({.barrier = std::string(a.name), .radix = a.default_radix ? c.radix : 0});
   return out;
 }

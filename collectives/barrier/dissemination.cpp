@@ -4,24 +4,45 @@
 //
 // Lines: one a round, ceil(log2 n) in all. Line m of rank i is written by i - 2^m alone.
 //
-// Safe (with algorithms.h): a rank sends its signal of round m only after its waits of the rounds before, so a line m
+// Safe (with barriers.h): a rank sends its signal of round m only after its waits of the rounds before, so a line m
 // that has reached e proves that the 2^m ranks ending at its writer entered e. If the line shows e+1, its writer has
 // even left e: the same, and more.
-#include "collectives/barrier/algorithms.h"
+#include "collectives/barrier/barriers.h"
+#include "collectives/dissemination.h"
 
 namespace tutti::barriers {
+namespace {
 
-std::uint32_t dissemination_words(const barrier_shape& s) { return rounds_of(s.size); }
+std::uint32_t words(const shape& s) { return rounds_of(s.size); }
 
-schedule dissemination(const barrier_shape& s) {
+schedule make(const shape& s) {
   schedule out;
-  out.words = dissemination_words(s);
+  out.words = words(s);
   for (std::uint32_t round = 0; round < out.words; ++round) {
-    const std::uint64_t distance = std::uint64_t{1} << round;
-    out.signal(static_cast<std::uint32_t>((s.rank + distance) % s.size), round);
-    out.wait(static_cast<std::uint32_t>((s.rank + s.size - distance) % s.size), round);
+    const dissemination_round partners = dissemination_partners(s.rank, s.size, round);
+    out.signal(partners.to, round);
+    out.wait(partners.from, round);
   }
   return out;
 }
+
+picoseconds chain(const form_input& in) { return rounds_of(in.size) * hop(in, 1); }
+std::int64_t messages(const form_input& in) { return std::int64_t{in.size} * rounds_of(in.size); }
+
+constexpr variant variants[] = {{.reason = "one partner a round, ceil(log2 n) rounds at any size, all ranks alike"}};
+
+}  // namespace
+
+constinit const algorithm dissemination{
+    .of = collective::barrier,
+    .name = "dissemination",
+    .alias = "rds",
+    .summary = "ceil(log2 n) rounds, a signal each way to a partner twice as far each time",
+    .source = "Mellor-Crummey & Scott 1991, 3.3; RDS, Kini 2003, 3.2",
+    .variants = variants,
+    .words = words,
+    .make = make,
+    .form = {chain, messages},
+};
 
 }  // namespace tutti::barriers

@@ -8,6 +8,8 @@
 #pragma once
 #include <cstdint>
 
+#include "collectives/price.h"
+
 namespace tutti::barriers {
 
 class fan_in_tree {
@@ -55,5 +57,12 @@ class fan_in_tree {
  private:
   std::uint32_t size_, fan_in_;
 };
+
+// The closed form of a gather along it.
+inline picoseconds gather(const form_input& in, std::uint32_t fan_in) noexcept {
+  const fan_in_tree links(in.size, fan_in);
+  const std::uint32_t levels = links.levels();
+  return levels ? (levels - 1) * hop(in, fan_in) + hop(in, links.children(0) - (levels - 1) * fan_in) : 0;
+}
 
 }  // namespace tutti::barriers

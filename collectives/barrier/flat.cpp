@@ -5,17 +5,18 @@
 // other rank. A rank's control segment is n-1 lines long in all ranks though the master alone uses more than one:
 // 4 KiB a rank at 64 ranks. Beyond that the tree or the counter, with 2 lines, are better anyway.
 //
-// Safe (with algorithms.h): the master releases e after every flag has reached e. A rank sets its flag to e+1 after it
+// Safe (with barriers.h): the master releases e after every flag has reached e. A rank sets its flag to e+1 after it
 // saw the release of e, which the master sent after it had read that flag.
-#include "collectives/barrier/algorithms.h"
+#include "collectives/barrier/barriers.h"
 
 namespace tutti::barriers {
+namespace {
 
-std::uint32_t flat_words(const barrier_shape& s) { return s.size - 1; }
+std::uint32_t words(const shape& s) { return s.size - 1; }
 
-schedule flat(const barrier_shape& s) {
+schedule make(const shape& s) {
   schedule out;
-  out.words = flat_words(s);
+  out.words = words(s);
   if (s.rank != 0) {
     out.signal(0, s.rank - 1);
     out.wait(0, 0);
@@ -25,5 +26,25 @@ schedule flat(const barrier_shape& s) {
   for (std::uint32_t peer = 1; peer < s.size; ++peer) out.signal(peer, 0);
   return out;
 }
+
+picoseconds chain(const form_input& in) { return in.size > 1 ? 2 * hop(in, in.size - 1) : 0; }
+std::int64_t messages(const form_input& in) { return 2 * (std::int64_t{in.size} - 1); }
+
+constexpr variant variants[] = {
+    {.considered = on_one_node, .reason = "two hops through the master: for few ranks on one node (Gupta 2002, 5.2)"}};
+
+}  // namespace
+
+extern const algorithm flat;
+constinit const algorithm flat{
+    .of = collective::barrier,
+    .name = "flat",
+    .summary = "a flag of each rank at the master, who releases all",
+    .source = "Gupta 2002, 5.2",
+    .variants = variants,
+    .words = words,
+    .make = make,
+    .form = {chain, messages},
+};
 
 }  // namespace tutti::barriers

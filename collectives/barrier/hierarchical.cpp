@@ -9,13 +9,13 @@
 // With multicast among the leaders everybody awaits the datagram: the group is the whole team's, so it reaches the
 // others as well, and the release inside the nodes falls away.
 //
-// Safe (with algorithms.h): a leader enters the leaders' barrier after the flags of its whole node have reached e, so
+// Safe (with barriers.h): a leader enters the leaders' barrier after the flags of its whole node have reached e, so
 // that barrier, safe by itself, completes after all have entered e. A rank sets its flag to e+1 after its release from
 // e, which its leader (or the root) sent after the leader had read that flag.
 #include <algorithm>
 #include <utility>
 
-#include "collectives/barrier/algorithms.h"
+#include "collectives/barrier/barriers.h"
 
 namespace tutti::barriers {
 namespace {
@@ -26,7 +26,7 @@ struct node_view {
   std::uint32_t largest = 1;            // ranks on the fullest node
 };
 
-node_view look(const barrier_shape& s) {
+node_view look(const shape& s) {
   node_view v;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> by_node(s.size);  // (node, team index)
   for (std::uint32_t i = 0; i < s.size; ++i) by_node[i] = {s.node_of.empty() ? 0 : s.node_of[i], i};
@@ -43,13 +43,13 @@ node_view look(const barrier_shape& s) {
 }
 
 // The leaders' algorithm. A name that is unknown, or this one again, means the default; the chooser refuses both.
-const barrier_algorithm& among_leaders(const barrier_shape& s) {
-  const barrier_algorithm* a = s.leaders.empty() ? nullptr : find_barrier(s.leaders);
-  return a && !a->on_nodes ? *a : *find_barrier("dissemination");
+const algorithm& among_leaders(const shape& s) {
+  const algorithm* a = find_algorithm(collective::barrier, s.inner);
+  return a && !a->needs.nodes ? *a : dissemination;
 }
 
-barrier_shape leaders_shape(const barrier_shape& s, const node_view& v) {
-  barrier_shape inner;
+shape leaders_shape(const shape& s, const node_view& v) {
+  shape inner;
   inner.size = static_cast<std::uint32_t>(v.leaders.size());
   inner.radix = s.radix;
   return inner;
@@ -63,22 +63,20 @@ void append_remapped(schedule& out, schedule inner, const std::vector<std::uint3
   }
 }
 
-}  // namespace
-
-std::uint32_t hierarchical_words(const barrier_shape& s) {
+std::uint32_t words(const shape& s) {
   const node_view v = look(s);
   return v.largest - 1 + among_leaders(s).words(leaders_shape(s, v));
 }
 
-schedule hierarchical(const barrier_shape& s) {
+schedule make(const shape& s) {
   constexpr std::uint32_t release = 0;
   schedule out;
   const node_view v = look(s);
-  const barrier_algorithm& upper = among_leaders(s);
-  barrier_shape inner = leaders_shape(s, v);
+  const algorithm& upper = among_leaders(s);
+  shape inner = leaders_shape(s, v);
   const std::uint32_t offset = v.largest - 1;
   out.words = offset + upper.words(inner);
-  out.uses_multicast = upper.needs_multicast && inner.size > 1;
+  out.uses_multicast = upper.needs.multicast && inner.size > 1;
 
   const std::uint32_t leader = v.mates.front();
   if (s.rank != leader) {
@@ -98,5 +96,29 @@ schedule hierarchical(const barrier_shape& s) {
     for (std::uint32_t i = 1; i < v.mates.size(); ++i) out.signal(v.mates[i], release);
   return out;
 }
+
+bool nested(const placement& p) { return p.nodes > 1 && p.largest > 1; }
+template <std::uint32_t N>
+bool nodes_from(const placement& p) { return nested(p) && p.nodes >= N; }
+constexpr variant variants[] = {
+    {.inner = "dissemination", .considered = nested, .reason = "only leaders use the network (Gupta 2002, 5.3)"},
+    {.radix = 4, .inner = "nway", .considered = nodes_from<4>, .reason = "only leaders use the network, in half the rounds"},
+    {.radix = 3, .inner = "tree", .considered = nodes_from<5>, .reason = "only leaders use the network, with the fewest messages"},
+    {.radix = 7, .inner = "multicast", .considered = nested, .reason = "leaders gather, one multicast releases every rank"},
+};
+
+}  // namespace
+
+extern const algorithm hierarchical;
+constinit const algorithm hierarchical{
+    .of = collective::barrier,
+    .name = "hierarchical",
+    .summary = "flat inside each node, another algorithm among the nodes' leaders",
+    .source = "Gupta 2002, 5.3",
+    .needs = {.nodes = true},
+    .variants = variants,
+    .words = words,
+    .make = make,
+};
 
 }  // namespace tutti::barriers

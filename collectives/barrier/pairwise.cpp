@@ -6,18 +6,19 @@
 // Lines: one a round, floor(log2 n), and one more unless n is a power of two: in a rank of S its twin's arrival, in a
 // rank behind S its release. Line m of rank i is written by i xor 2^m alone, the last by the twin alone.
 //
-// Safe (with algorithms.h): a rank of S signals in round m only after its waits of the rounds before, so line m having
+// Safe (with barriers.h): a rank of S signals in round m only after its waits of the rounds before, so line m having
 // reached e proves that the 2^m ranks of the writer's group, twins included, entered e. A twin is released by a rank
 // that has finished all rounds. A twin cannot run ahead of its release, thus its own line is at most one epoch ahead.
-#include "collectives/barrier/algorithms.h"
+#include "collectives/barrier/barriers.h"
 
 namespace tutti::barriers {
+namespace {
 
-std::uint32_t pairwise_words(const barrier_shape& s) { return rounds_of(s.size); }
+std::uint32_t words(const shape& s) { return rounds_of(s.size); }
 
-schedule pairwise(const barrier_shape& s) {
+schedule make(const shape& s) {
   schedule out;
-  out.words = pairwise_words(s);
+  out.words = words(s);
   if (s.size < 2) return out;
   const std::uint32_t whole = std::bit_floor(s.size);  // S
   const std::uint32_t rounds = rounds_of(whole);
@@ -37,5 +38,31 @@ schedule pairwise(const barrier_shape& s) {
   if (has_twin) out.signal(s.rank + whole, twin_line);
   return out;
 }
+
+picoseconds chain(const form_input& in) {
+  const std::uint32_t rounds = rounds_of(std::bit_floor(in.size));
+  return (rounds + (std::has_single_bit(in.size) ? 0 : 2)) * hop(in, 1);
+}
+std::int64_t messages(const form_input& in) {
+  const std::uint32_t paired = std::bit_floor(in.size);
+  return std::int64_t{paired} * rounds_of(paired) + 2 * std::int64_t{in.size - paired};
+}
+
+constexpr variant variants[] = {{.reason = "as dissemination for powers of two, two steps more otherwise (Kini 2003, 6)"}};
+
+}  // namespace
+
+extern const algorithm pairwise;
+constinit const algorithm pairwise{
+    .of = collective::barrier,
+    .name = "pairwise",
+    .alias = "rpe",
+    .summary = "recursive doubling; two steps more unless n is a power of two",
+    .source = "RPE, Kini 2003, 3.1; Gupta 2002, 5.1",
+    .variants = variants,
+    .words = words,
+    .make = make,
+    .form = {chain, messages},
+};
 
 }  // namespace tutti::barriers

@@ -10,37 +10,37 @@ constexpr std::uint32_t printable_size = 64;
 
 }  // namespace
 
-std::uint32_t team_barrier::lines_for(const barrier_candidate& c, std::span<const std::uint32_t> node_of,
+std::uint32_t team_barrier::lines_for(const candidate& c, std::span<const std::uint32_t> node_of,
                                       std::uint32_t size) {
   return program::lines(
-      c.algorithm->words({.size = size, .radix = c.radix, .node_of = node_of, .leaders = c.leaders}));
+      c.row->words({.size = size, .radix = c.radix, .node_of = node_of, .inner = c.inner}));
 }
 
-result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const barrier_candidate& c,
+result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const candidate& c,
                                                           std::uint64_t first_epoch, std::vector<std::byte>& blob) {
-  const barrier_algorithm& a = *c.algorithm;
-  const std::vector<std::uint32_t> nodes = a.on_nodes ? t.nodes() : std::vector<std::uint32_t>{};
-  std::unique_ptr<team_barrier> b(new team_barrier(t, c));
-  b->plan_ = a.make({.rank = t.index(), .size = t.size(), .radix = c.radix, .node_of = nodes, .leaders = c.leaders});
+  const algorithm& a = *c.row;
+  const std::vector<std::uint32_t> nodes = a.needs.nodes ? t.nodes() : std::vector<std::uint32_t>{};
+  std::unique_ptr<team_barrier> b(new team_barrier(t, c, first_epoch));
+  b->plan_ = a.make({.rank = t.index(), .size = t.size(), .radix = c.radix, .node_of = nodes, .inner = c.inner});
   // The control memory was counted when the team was made; a larger need now would be a mistake of the caller.
   if (const auto lines = program::lines(b->plan_.words); lines > t.lines())
     return status(errc::invalid, "barrier " + std::string(a.name) + " needs " + std::to_string(lines) +
                                      " lines of control memory, the team was made with " + std::to_string(t.lines()));
   blob.clear();
-  if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob, published_lines::of(t));
-  if (a.offloaded) {
+  if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob, published_lines{control_lines::of(t, control::release)});
+  if (a.needs.offload) {
+    b->test_steps_ = true;  // a load for each wait of the schedule
     b->offloaded_ = offloaded_run::offer(t, b->plan_, first_epoch, blob);
   } else if (first_epoch != 1) {  // every word begins one epoch back; peers may write only after that
     for (const step& s : b->plan_.steps)
       if (s.kind == step_kind::wait || (s.kind == step_kind::arrive && s.peer == t.index()))
         t.set_own(control::engine + s.word, (first_epoch - 1) * s.multiple);
   }
-  b->started_ = b->completed_ = first_epoch - 1;
   return b;
 }
 
 status team_barrier::accept(const shared_blobs& all) {
-  const std::string what = "barrier " + std::string(algorithm_->name);
+  const std::string what = "barrier " + std::string(row().name);
   if (offloaded_) {
     if (const status s = offloaded_->accept(all); !s.ok()) return s.during(what);
     if (team_.size() > printable_size) plan_ = {};
@@ -48,16 +48,16 @@ status team_barrier::accept(const shared_blobs& all) {
   }
   if (mc_)
     if (const status s = mc_->accept((*all)[0]); !s.ok()) return s.during(what);
-  auto bound = program::bind(plan_, team_, control::engine, mc_.get());
+  auto bound = program::bind(plan_, team_, control_lines::of(team_, control::engine), mc_.get());
   if (!bound) return bound.error().during(what);
   program_ = std::move(*bound);
   program_.touch();
-  run_ = std::make_unique<run>(program_);
+  position_ = std::make_unique<tutti::run>(program_);
   if (team_.size() > printable_size) plan_ = {};
   return {};
 }
 
-result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const barrier_candidate& c,
+result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const candidate& c,
                                                          std::uint64_t first_epoch) {
   std::vector<std::byte> blob;
   auto b = offer(t, c, first_epoch, blob);
@@ -77,119 +77,38 @@ result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const barrier_
   return b;
 }
 
-team_barrier::~team_barrier() { team_.parent_job().dismiss(*this); }
+std::size_t team_barrier::bytes() const noexcept { return sizeof *this + sizeof(tutti::run) + program_.bytes(); }
 
-std::size_t team_barrier::bytes() const noexcept { return sizeof *this + sizeof(run) + program_.bytes(); }
+// The fabric takes epochs ahead of those that have finished.
+std::uint64_t team_barrier::start() noexcept {
+  const std::uint64_t epoch = operation_sequence::start();
+  if (offloaded_ && error_.ok()) (void)offloaded_->start(epoch);
+  return epoch;
+}
 
-wait_note team_barrier::waiting_for(const char* what) const noexcept {
-  if (!offloaded_) return run_->waiting_for(what);
+void team_barrier::begin(std::uint64_t epoch) noexcept {
+  if (offloaded_) (void)offloaded_->start(epoch);
+  else position_->begin(epoch);
+}
+
+bool team_barrier::go_on(std::uint32_t looks, status& error) noexcept {
+  if (!offloaded_) return position_->advance(looks) && (error = position_->outcome(), true);
+  (void)offloaded_->start(started_);
+  if (reached(offloaded_->completed(), completed_ + 1)) return true;
+  error = team_.health();
+  return error.failed();
+}
+
+status team_barrier::look() noexcept {
+  const status dead = team_.look(waiting_for().from);
+  return dead.ok() && offloaded_ ? offloaded_->outcome() : dead;
+}
+
+wait_note team_barrier::waiting_for() const noexcept {
+  const char* const what = row().name.data();
+  if (!offloaded_) return position_->waiting_for(what);
   const std::uint32_t peer = offloaded_->awaits();
   return {.what = what, .from = peer < team_.size() ? team_.rank_of(peer) : no_rank, .have = completed_, .want = started_};
-}
-
-// Enlisted while something is unfinished: any progress of this rank then starts what could not be started yet, and sees
-// whether somebody has reported a death.
-void team_barrier::push_offloaded() noexcept {
-  (void)offloaded_->start(started_);
-  completed_ = offloaded_->completed();
-  job& j = team_.parent_job();
-  if (completed_ != started_) {
-    error_ = team_.health();
-    if (error_.ok()) return j.enlist(*this);
-    completed_ = started_;
-  }
-  j.dismiss(*this);
-}
-
-void team_barrier::begin_next() noexcept {
-  run_->begin(completed_ + 1);
-  running_ = true;
-}
-
-void team_barrier::advance() noexcept {
-  if (offloaded_) {
-    if (error_.ok()) push_offloaded();
-    return;
-  }
-  while (running_ && run_->advance()) {
-    running_ = false;
-    if (!run_->outcome().ok()) {
-      error_ = run_->outcome();
-      team_.fail(error_);
-      completed_ = started_;
-      break;
-    }
-    ++completed_;
-    if (completed_ != started_) begin_next();
-  }
-  if (!running_) team_.parent_job().dismiss(*this);
-}
-
-std::uint64_t team_barrier::start() noexcept {
-  if (!error_.ok()) return completed_;
-  ++started_;
-  if (offloaded_) {
-    push_offloaded();
-  } else if (!running_) {
-    begin_next();
-    if (run_->advance() && run_->outcome().ok()) {  // a team of one, or the last to arrive
-      running_ = false;
-      ++completed_;
-    } else {
-      team_.parent_job().enlist(*this);
-      if (run_->finished()) advance();
-    }
-  }
-  return started_;
-}
-
-bool team_barrier::test(std::uint64_t request) noexcept {
-  if (offloaded_ && error_.ok() && !reached(completed_, request)) completed_ = offloaded_->completed();
-  return reached(completed_, request) || !error_.ok();
-}
-
-status team_barrier::wait(std::uint64_t request, time_point deadline) noexcept {
-  if (!test(request)) {
-    job& j = team_.parent_job();
-    const wait_note note = waiting_for(algorithm_->name.data());
-    const status s = j.wait([&] { return advance(), test(request); },
-                            [&] {
-                              const status dead = team_.look(waiting_for("").from);
-                              return dead.ok() && offloaded_ ? offloaded_->outcome() : dead;
-                            },
-                            note, deadline);
-    if (!s.ok()) {
-      if (s.code() == errc::timed_out) {  // the barrier goes on, and may be waited for again
-        j.enlist(*this);
-        return s;
-      }
-      error_ = s;
-      team_.fail(s);
-      return error_;
-    }
-  }
-  return error_;
-}
-
-status team_barrier::enter(time_point deadline) noexcept {
-  if (!error_.ok()) return error_;
-  if (started_ != completed_ || offloaded_) return wait(start(), deadline);
-  // Alone in flight: run without enlisting.
-  ++started_;
-  begin_next();
-  job& j = team_.parent_job();
-  // The common end, without the wait's ceremony: a word is seen sooner by looking often than by coming back each time.
-  const std::uint32_t looks = j.crowded() ? 1 : 64;
-  for (std::uint32_t turn = 0; turn < looks; ++turn) {
-    if (run_->advance(looks)) {
-      if (!run_->outcome().ok()) break;
-      running_ = false;
-      ++completed_;
-      return {};
-    }
-    j.progress();
-  }
-  return wait(started_, deadline);
 }
 
 }  // namespace tutti

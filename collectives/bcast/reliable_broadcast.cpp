@@ -146,37 +146,59 @@ status reliable_broadcast::look() noexcept {
   return roll_->doubt(awaited);
 }
 
-status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
-  if (!broken_.ok()) return broken_;
-  if (const status s = team_.has(root, "broadcast"); !s) return s;
+void reliable_broadcast::begin(std::uint32_t root, std::span<std::byte> data) noexcept {
   call_ = roll_ ? roll_->calls() : call_ + 1;
-  if (data.empty() || team_.size() == 1) return {};
   root_ = root, data_ = data;
   digest_ = digest_of(call_, root, data.size());
   base_ = end_;
   end_ = base_ + (data.size() + at_.fragment - 1) / at_.fragment;
-  const bool roots = team_.index() == root;
-  if (roots) {
+  if (team_.index() == root) {
     sent_ = staged_ = base_;
     granted_ = root == 0 ? base_ : load(wire::granted);
   } else {
     begin_member();
   }
-  job& j = team_.parent_job();
-  const rank_t from = roots ? no_rank : team_.rank_of(root);
-  const wait_note note{"broadcast by multicast", from, base_, end_};
-  status s = j.wait([&] { return step(); }, [&] { return look(); }, note, deadline);
-  if (roll_ && s.code() == errc::timed_out) s = roll_->late(s);
-  if (roll_ && !roots && broken_.code() == errc::protocol) broken_ = roll_->differs(from).during(note.what);
-  if (s.ok()) s = broken_;
-  if (s.ok()) s = team_.health();
-  if (!s.ok()) {
-    broken_ = s;
-    team_.fail_if_lost(s);
-  }
-  if (roots) next_ = end_, seen_ = 0;
+}
+
+wait_note reliable_broadcast::waiting_for() const noexcept {
+  return {"broadcast by multicast", team_.index() == root_ ? no_rank : team_.rank_of(root_), base_, end_};
+}
+
+bool reliable_broadcast::advance(status& error) noexcept {
+  if (!step()) return false;
+  if (broken_.ok()) broken_ = team_.health();
+  if (team_.index() == root_) next_ = end_, seen_ = 0;
   data_ = {};
-  return s;
+  if (broken_.failed()) team_.fail_if_lost(broken_);
+  error = broken_;
+  return true;
+}
+
+void reliable_broadcast::cancel(const status& why) noexcept {
+  broken_ = why;
+  data_ = {};
+  team_.fail_if_lost(why);
+}
+
+status reliable_broadcast::explained(const status& error) {
+  if (!roll_) return error;
+  if (error.code() == errc::timed_out) return roll_->late(error);
+  const bool differs = error.code() == errc::protocol && team_.index() != root_;
+  return differs ? roll_->differs(team_.rank_of(root_)).during(waiting_for().what) : error;
+}
+
+status reliable_broadcast::run(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
+  if (broken_.failed()) return broken_;
+  if (const status s = team_.has(root, "broadcast"); s.failed()) return s;
+  if (data.empty() || team_.size() == 1) {
+    ++call_;
+    return {};
+  }
+  begin(root, data);
+  status end;
+  const status s = team_.parent_job().wait([&] { return advance(end); }, [&] { return look(); }, waiting_for(), deadline);
+  if (s.failed()) cancel(s);
+  return broken_ = explained(s.ok() ? end : s);
 }
 
 }  // namespace tutti

@@ -101,6 +101,16 @@ class reliable_broadcast {
   // queue at each receiver; and at the end a way up the tree, ceil(log_8 n) signals long.
   status run(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
 
+  // The same in parts. begin() only when advance() has said of the one before that it is over; there are bytes, and the root is a
+  // member. True: over here, and `error` says how. What waits in between asks look() now and then whether it waits in vain, and
+  // gives up with its error by cancel().
+  void begin(std::uint32_t root, std::span<std::byte> data) noexcept;
+  bool advance(status& error) noexcept;
+  status look() noexcept;
+  void cancel(const status&) noexcept;
+  status explained(const status& error);  // says who differs, if that is what it is; waits a second at most
+  wait_note waiting_for() const noexcept;
+
   std::uint32_t fragment() const noexcept { return at_.fragment; }  // bytes of a datagram
   std::uint32_t window_size() const noexcept { return at_.window; } // fragments
   std::uint64_t control_bytes() const noexcept { return at_.bytes(); }
@@ -129,7 +139,6 @@ class reliable_broadcast {
   bool root_step() noexcept;
   void stage(std::uint64_t seq) noexcept;
   void failed(const status&, const char* what) noexcept;
-  status look() noexcept;                                             // whether waiting has become hopeless
 
   // reliable_broadcast_member.cpp
   void begin_member() noexcept;

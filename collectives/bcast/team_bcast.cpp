@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <vector>
+
+#include "collectives/bcast/bcast.h"
 
 namespace tutti {
 namespace {
@@ -14,36 +17,36 @@ constexpr std::uint64_t digest_mask = (std::uint64_t{1} << digest_bits) - 1;
 
 // What may differ from rank to rank is agreed: of limits (interfaces, queues) the least holds for all, of priors member 0's.
 result<std::unique_ptr<team_bcast>> team_bcast::open(team& t, std::string wanted, bool multicast) {
-  if (wanted == "auto") wanted.clear();
-  std::unique_ptr<team_bcast> b(new team_bcast(t, std::move(wanted)));
+  auto named = parse_wanted(collective::broadcast, wanted);
+  if (!named) return named.error();
+  std::unique_ptr<team_bcast> b(new team_bcast(t, std::move(*named)));
   job& j = t.parent_job();
-  bcast_facts own = bcast_facts_of(j.net(), multicast);
+  payload_facts own = payload_facts_of(j.net(), multicast);
+  own.piece = std::min(bcast_most_piece, j.facts().max_bytes);
   auto all = t.exchange_values(own);
   if (!all) return all.error().during("preparing to broadcast");
-  for (std::uint32_t i = 0; i < t.size(); ++i) {
-    const bcast_facts& theirs = (*all)[i];
-    own.piece = std::min(own.piece, theirs.piece);
-    own.fragment = std::min(own.fragment, theirs.fragment), own.depth = std::min(own.depth, theirs.depth);
-    if (i > 0) continue;
-    own.link = theirs.link;
-    own.multicast_us = theirs.multicast_us, own.multicast_bytes_per_ns = theirs.multicast_bytes_per_ns;
-  }
-  b->facts_ = bcast_inputs_of(own, t.size(), j.where().most_ranks_per_core());
+  for (const payload_facts& theirs : *all) own.fragment = std::min(own.fragment, theirs.fragment), own.depth = std::min(own.depth, theirs.depth);
+  own.multicast_us = all->front().multicast_us, own.multicast_bytes_per_ns = all->front().multicast_bytes_per_ns;
+  wanted_algorithm kept = std::move(b->facts_.wanted);
+  b->facts_ = inputs_from(j.facts(), false, b->nodes_);
+  add_payload(b->facts_, own);
+  b->facts_.wanted = std::move(kept);
+  b->facts_.ranks_per_core = j.where().most_ranks_per_core();
   auto roll = broadcast_roll::open(t);
   if (!roll) return roll.error().during("preparing to broadcast");
   b->roll_ = std::move(*roll);
-  if (auto choice = choose_bcast(b->inputs(1)); !choice) return choice.error();
+  if (auto choice = choose(collective::broadcast, b->inputs(1)); !choice) return choice.error();
   return b;
 }
 
-bcast_inputs team_bcast::inputs(std::uint64_t bytes) const {
-  bcast_inputs in = facts_;
-  in.bytes = bytes, in.wanted = wanted_;
+choice_inputs team_bcast::inputs(std::uint64_t bytes) const {
+  choice_inputs in = facts_;
+  in.bytes = bytes;
   return in;
 }
 
-const bcast_algorithm& team_bcast::algorithm_for(std::uint64_t bytes) const {
-  return *choose_bcast(inputs(bytes))->front().algorithm;
+const algorithm& team_bcast::algorithm_for(std::uint64_t bytes) const {
+  return *choose(collective::broadcast, inputs(bytes))->front().row;
 }
 
 // To make what an algorithm needs is collective: members that give other numbers of bytes may have chosen another, or have
@@ -60,14 +63,17 @@ status team_bcast::agree(std::uint32_t root, std::uint64_t bytes, time_point dea
 }
 
 // The choice, with all that it needs. Whether a group can be formed shows when it is, alike in all.
-result<const bcast_algorithm*> team_bcast::prepare(std::uint32_t root, std::uint64_t bytes, time_point deadline) {
+result<const algorithm*> team_bcast::prepare(std::uint32_t root, std::uint64_t bytes, time_point deadline) {
   for (;;) {
-    auto choice = choose_bcast(inputs(bytes));
-    if (!choice) return choice.error();
-    const bcast_algorithm* const a = choice->front().algorithm;
-    if (a->needs_multicast ? multicast_ != nullptr : words_ != nullptr) return a;
+    const algorithm*& a = chosen_[size_class(bytes)];
+    if (!a) {
+      auto choice = choose(collective::broadcast, inputs(bytes));
+      if (!choice) return choice.error();
+      a = choice->front().row;
+    }
+    if (a->make ? trees_ != nullptr : multicast_ != nullptr) return a;
     if (status s = agree(root, bytes, deadline); !s.ok()) return s.during("broadcast");
-    if (!a->needs_multicast) {
+    if (a->make) {
       if (status s = prepare_trees(); !s.ok()) return s;
       return a;
     }
@@ -77,86 +83,126 @@ result<const bcast_algorithm*> team_bcast::prepare(std::uint32_t root, std::uint
       multicast_->consult(roll_.get());
       return a;
     }
-    if (made.error().code() != errc::unavailable || !wanted_.empty()) return made.error();
+    if (made.error().code() != errc::unavailable || !facts_.wanted.name.empty()) return made.error();
     facts_.multicast = false;
+    chosen_ = {};
   }
+}
+
+std::uint64_t team_bcast::words_bytes() const noexcept {
+  std::uint32_t most = 0;
+  for (const algorithm& a : algorithms(collective::broadcast))
+    if (a.words) most = std::max(most, a.words({.size = team_.size()}));
+  return control::offset(program::lines(most));
 }
 
 status team_bcast::prepare_trees() {
-  const auto lines = [](void*, const rank_map& members) {
-    return team_request{program::lines(bcasts::tree_words(members.size())), "broadcast"};
-  };
-  auto words = team_.split(0, 0, lines, nullptr);
-  if (!words) return words.error().during("preparing to broadcast");
-  auto staging = window::open(**words, {nullptr, std::size_t{bcast_pieces_a_run} * facts_.piece});
-  if (!staging) return staging.error().during("staging memory of a broadcast");
-  words_ = std::move(*words);
-  staging_ = std::move(*staging);
+  auto made = window::open(team_, {nullptr, words_bytes() + bcast_pieces * facts_.piece});
+  if (!made) return made.error().during("staging memory of a broadcast");
+  trees_ = std::move(*made);
   return {};
 }
 
-result<team_bcast::bound*> team_bcast::bind(const bcast_algorithm& a, std::uint32_t root, std::span<std::byte> data) {
+result<team_bcast::bound*> team_bcast::bind(const algorithm& a, std::uint32_t root) {
   bound* oldest = &bound_[0];
   for (bound& b : bound_) {
-    if (b.algorithm == &a && b.root == root && b.bytes == data.size()) return &b;
+    if (b.row == &a && b.root == root) return &b;
     if (b.used < oldest->used) oldest = &b;
   }
-  const schedule s = a.make({.rank = team_.index(), .size = team_.size(), .root = root, .bytes = data.size(), .piece = facts_.piece});
-  const buffer buffers[] = {{data.data(), plain_memory, {}}, {staging_->base(), staging_->region(), staging_->segment()}};
-  auto code = program::bind(s, *words_, control::engine, nullptr, buffers);
+  const schedule s = a.make({.rank = team_.index(), .size = team_.size(), .node_of = nodes_, .root = root});
+  const std::uint64_t staging = words_bytes();
+  const buffer buffers[] = {{}, {trees_->base() + staging, trees_->region(), trees_->segment(), staging}};
+  auto code = program::bind(s, team_, {trees_->segment(), trees_->region(), trees_->base(), 0}, nullptr, buffers);
   if (!code) return code.error();
   oldest->position.reset();
-  oldest->algorithm = &a, oldest->root = root, oldest->bytes = data.size();
+  oldest->row = &a, oldest->root = root;
   oldest->code = std::move(*code);
   oldest->position = std::make_unique<tutti::run>(oldest->code);
   return oldest;
 }
 
-// Words are runs << 16 | digest. A parent that reads its child's word, and a child that reads the word of the first piece,
-// find the other's digest there, or a later run's: then the other has left this one, having found the digests the same.
-status team_bcast::by_puts(const bcast_algorithm& a, std::uint32_t root, std::span<std::byte> data, time_point deadline) {
-  job& j = team_.parent_job();
-  const std::size_t longest = std::size_t{bcast_pieces_a_run} * facts_.piece;
-  const std::uint64_t digest = broadcast_wire::digest_of(roll_->calls(), root, data.size());
-  for (std::size_t at = 0; at < data.size(); at += longest) {
-    const auto part = data.subspan(at, std::min(longest, data.size() - at));
-    auto found = bind(a, root, part);
-    if (!found) return found.error();
-    bound& b = **found;
-    b.code.move_copies(bcast_data, part.data());
-    b.used = ++runs_;
-    b.position->begin(runs_ << digest_bits | digest, digest_mask);
-    const std::uint32_t looks = j.crowded() ? 1 : 64;
-    const wait_note note{a.name.data(), team_.index() == root ? no_rank : team_.rank_of(root), runs_ - 1, runs_};
-    const auto look = [&] {
-      const rank_t from = b.position->waiting_for("").from;
-      const status s = words_->look(from);
-      return s.ok() ? roll_->doubt({&from, 1}) : s;
-    };
-    status s = j.wait([&] { return b.position->advance(looks); }, look, note, deadline);
-    if (s.code() == errc::timed_out) s = roll_->late(s);
-    if (s.ok()) s = b.position->outcome();
-    if (s.code() == errc::protocol && s.peer() != no_rank) s = roll_->differs(s.peer());
-    if (!s.ok()) return s.during("broadcast");
+result<std::uint64_t> team_bcast::start(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
+  if (error_.failed()) return error_;
+  if (const status s = team_.has(root, "broadcast"); s.failed()) return s;
+  call c{root, data};
+  if (team_.size() > 1 && !data.empty()) {
+    c.row = chosen_[size_class(data.size())];
+    if (!c.row || !(c.row->make ? trees_ != nullptr : multicast_ != nullptr)) {
+      if (const status s = wait(started_, deadline); s.failed()) return s;
+      roll_->enter(root, data.size()), c.entered = true;
+      auto row = prepare(root, data.size(), deadline);
+      if (!row) return fail(row.error()), error_;
+      c.row = *row;
+    }
   }
-  return {};
+  calls_.push_back(c);
+  return operation_sequence::start();
 }
 
 status team_bcast::run(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
-  if (!broken_.ok()) return broken_;
-  if (const status s = team_.has(root, "broadcast"); !s) return s;
-  if (team_.size() == 1) return {};
-  roll_->enter(root, data.size());
-  if (data.empty()) return {};
-  auto a = prepare(root, data.size(), deadline);
-  status s = a ? status{} : a.error();
-  if (s.ok()) s = (*a)->needs_multicast ? multicast_->run(root, data, deadline) : by_puts(**a, root, data, deadline);
-  if (!s.ok()) {
-    broken_ = s;
-    team_.fail_if_lost(s);
-    if (words_) words_->fail_if_lost(s);
+  auto number = start(root, data, deadline);
+  if (!number) return number.error().during("broadcast");
+  const status s = wait(*number, deadline);
+  if (s.code() == errc::timed_out && error_.ok()) {  // the caller's memory is the caller's again
+    if (multicast_ && !by_) multicast_->cancel(s);
+    fail(s);
   }
-  return s;
+  return s.failed() ? s.during("broadcast") : s;
+}
+
+void team_bcast::begin(std::uint64_t) noexcept {
+  now_ = calls_.front();
+  calls_.erase(calls_.begin());
+  by_ = nullptr, at_ = 0, trouble_ = {};
+  if (team_.size() > 1 && !now_.entered) roll_->enter(now_.root, now_.data.size());
+  if (!now_.row) return;
+  if (!now_.row->make) return multicast_->begin(now_.root, now_.data);
+  try {
+    auto found = bind(*now_.row, now_.root);
+    if (found) by_ = *found, begin_part();
+    else trouble_ = found.error();
+  } catch (const std::bad_alloc&) {
+    trouble_ = {errc::no_resource, "no memory for the schedule of a broadcast"};
+  }
+}
+
+// Words are runs << 16 | digest. A parent that reads its child's word, and a child that reads the word of the first piece,
+// find the other's digest there, or a later run's: then the other has left this one, having found the digests the same.
+void team_bcast::begin_part() noexcept {
+  const auto part = now_.data.subspan(at_, std::min<std::size_t>(now_.row->blocks * facts_.piece, now_.data.size() - at_));
+  const std::uint64_t digest = broadcast_wire::digest_of(roll_->calls(), now_.root, now_.data.size());
+  by_->used = ++runs_;
+  by_->position->begin(runs_ << digest_bits | digest, digest_mask, {part.size(), facts_.piece}, part.data());
+  at_ += part.size();
+}
+
+bool team_bcast::go_on(std::uint32_t looks, status& error) noexcept {
+  if (trouble_.failed()) return error = trouble_, true;
+  if (!by_) return !now_.row || multicast_->advance(error);
+  while (by_->position->advance(looks)) {
+    error = by_->position->outcome();
+    if (error.failed() || at_ == now_.data.size()) return true;
+    begin_part();
+  }
+  return false;
+}
+
+status team_bcast::look() noexcept {
+  if (!by_) return multicast_->look();
+  const rank_t from = by_->position->waiting_for("").from;
+  const status s = team_.look(from);
+  return s.ok() ? roll_->doubt({&from, 1}) : s;
+}
+
+wait_note team_bcast::waiting_for() const noexcept {
+  if (!by_) return multicast_ ? multicast_->waiting_for() : wait_note{"broadcast", no_rank, 0, 0};
+  return {now_.row->name.data(), team_.index() == now_.root ? no_rank : team_.rank_of(now_.root), runs_ - 1, runs_};
+}
+
+status team_bcast::explained(const status& error) {
+  if (!by_) return multicast_ ? multicast_->explained(error) : error;
+  if (error.code() == errc::timed_out) return roll_->late(error);
+  return error.code() == errc::protocol && error.peer() != no_rank ? roll_->differs(error.peer()) : error;
 }
 
 }  // namespace tutti

@@ -3,19 +3,20 @@
 //   binomial  rank r sends to r + 2^j for every 2^j > r: ceil(log2 n) hops, and as many sends at the root
 //   chain     rank r sends to r + 1: one send each, n - 1 hops, which long messages fill
 //
-// Words: line p of a rank says that piece p has come; line pieces_a_run + j of a parent, that its child j may be written
+// Words: line p of a rank says that piece p has come; line bcast_pieces + j of a parent, that its child j may be written
 // to. A rank signals its parent so at the start of each run, which is when it has left the run before and its staging
 // memory is free; no parent puts before. So there is one writer at a time: whoever was parent in an earlier run, with
 // another root perhaps, has been waited for in that run, word by word, before this rank let the next one write. A child's
 // line has one writer for ever: rank + 2^j is the same rank whatever the root, and the chain's child is the binomial
 // tree's first. What a rank puts from its staging memory is complete before it leaves the run.
+#include <algorithm>
 #include <bit>
 #include <vector>
 
 #include "collectives/bcast/bcast.h"
-#include "collectives/cost.h"
+#include "collectives/price.h"
 
-namespace tutti::bcasts {
+namespace tutti::broadcasts {
 namespace {
 
 struct link {
@@ -29,36 +30,28 @@ struct links {
   std::vector<link> children;  // largest subtree first
 };
 
-schedule along(const bcast_shape& s, const links& tree) {
+// One for each piece, and one for each child that a rank may have in either tree.
+std::uint32_t words(const shape& s) { return bcast_pieces + rounds_of(s.size); }
+
+schedule along(const shape& s, const links& tree) {
   schedule out;
-  out.words = tree_words(s.size);
-  if (s.size < 2 || s.bytes == 0) return out;
-  if (!tree.root) out.signal(tree.parent.rank, bcast_pieces_a_run + tree.parent.line);
-  std::uint32_t piece = 0;
-  for (std::uint64_t at = 0; at < s.bytes; at += s.piece, ++piece) {
-    const std::uint64_t bytes = s.bytes - at < s.piece ? s.bytes - at : s.piece;
-    const auto copy = [&](std::uint32_t from, std::uint32_t to) {
-      step& c = out.add(step_kind::copy, any_peer);
-      c.from = {from, at}, c.to = {to, at}, c.bytes = bytes;
-    };
-    if (tree.root) copy(bcast_data, bcast_staging);
-    else out.wait(tree.parent.rank, piece);
+  out.words = words(s);
+  if (s.size < 2) return out;
+  if (!tree.root) out.signal(tree.parent.rank, bcast_pieces + tree.parent.line);
+  for (std::uint32_t piece = 0; piece < bcast_pieces; ++piece) {
+    if (tree.root) out.move(step_kind::copy, any_peer, piece, bcast_data, bcast_staging);
+    else out.add(step_kind::wait, tree.parent.rank, piece).block = piece;
     for (const link& child : tree.children) {
-      if (piece == 0) out.wait(child.rank, bcast_pieces_a_run + child.line);
-      step& put = out.add(step_kind::put_signal, child.rank, piece);
-      put.from = put.to = {bcast_staging, at}, put.bytes = bytes;
+      if (piece == 0) out.wait(child.rank, bcast_pieces + child.line);
+      out.move(step_kind::put_signal, child.rank, piece, bcast_staging, bcast_staging).word = piece;
     }
-    if (!tree.root) copy(bcast_staging, bcast_data);
+    if (!tree.root) out.move(step_kind::copy, any_peer, piece, bcast_staging, bcast_data);
   }
   if (!tree.children.empty()) out.add(step_kind::complete, any_peer);
   return out;
 }
 
-}  // namespace
-
-std::uint32_t tree_words(std::uint32_t size) noexcept { return bcast_pieces_a_run + rounds_of(size); }
-
-schedule binomial(const bcast_shape& s) {
+schedule make_binomial(const shape& s) {
   const std::uint32_t r = (s.rank + s.size - s.root) % s.size;
   const auto absolute = [&](std::uint32_t relative) { return (relative + s.root) % s.size; };
   links tree{.root = r == 0};
@@ -71,7 +64,7 @@ schedule binomial(const bcast_shape& s) {
   return along(s, tree);
 }
 
-schedule chain(const bcast_shape& s) {
+schedule make_chain(const shape& s) {
   const std::uint32_t r = (s.rank + s.size - s.root) % s.size;
   links tree{.root = r == 0};
   if (r > 0) tree.parent = {(s.rank + s.size - 1) % s.size, 0};
@@ -79,4 +72,49 @@ schedule chain(const bcast_shape& s) {
   return along(s, tree);
 }
 
-}  // namespace tutti::bcasts
+// `hops` to the last rank, `sends` of each piece at the busiest one. Every run begins with a signal from child to parent,
+// which is there already but in the first.
+picoseconds by_puts(const form_input& in, std::uint32_t hops, std::uint32_t sends) {
+  if (in.size < 2 || in.bytes == 0) return 0;
+  const std::uint64_t piece = std::min(in.piece, in.bytes);
+  const auto pieces = static_cast<picoseconds>((in.bytes + in.piece - 1) / in.piece);
+  const picoseconds runs = (pieces + bcast_pieces - 1) / bcast_pieces;
+  const picoseconds wire = for_bytes(piece, in.link.bytes_per_ns), copy = for_bytes(piece, copied_bytes_per_ns);
+  return in.link.message() + runs * (hops * (hop(in, 1) + wire) + 2 * copy) +
+         (pieces - runs) * (sends * (in.link.interval() + wire) + copy);
+}
+picoseconds binomial_form(const form_input& in) { return by_puts(in, rounds_of(in.size), rounds_of(in.size)); }
+picoseconds chain_form(const form_input& in) { return by_puts(in, in.size - 1, 1); }
+
+constexpr variant of_binomial[] = {{.reason = "ceil(log2 n) hops: pays where latency counts"}};
+constexpr variant of_chain[] = {{.reason = "every rank sends each byte once: pays where the message is long and ranks are few"}};
+
+}  // namespace
+
+extern const algorithm binomial, chain;
+
+constinit const algorithm binomial{
+    .of = collective::broadcast,
+    .name = "binomial",
+    .summary = "puts along a binomial tree, in pieces: ceil(log2 n) hops",
+    .source = "Thakur et al. 2005",
+    .blocks = bcast_pieces,
+    .variants = of_binomial,
+    .words = words,
+    .make = make_binomial,
+    .form = {binomial_form},
+};
+
+constinit const algorithm chain{
+    .of = collective::broadcast,
+    .name = "chain",
+    .summary = "puts from each rank to the next, in pieces: one send a rank",
+    .source = "Pjesivac-Grbovic et al. 2007 (pipelined chain)",
+    .blocks = bcast_pieces,
+    .variants = of_chain,
+    .words = words,
+    .make = make_chain,
+    .form = {chain_form},
+};
+
+}  // namespace tutti::broadcasts

@@ -33,7 +33,7 @@ status descriptors_for(const char* who, unsigned needed) {
 }  // namespace
 
 status headroom(const char* who, unsigned descriptors, std::size_t address_space) {
-  if (status s = descriptors_for(who, descriptors); !s.ok()) return s;
+  if (status s = descriptors_for(who, descriptors); s.failed()) return s;
   if (address_space == 0) return {};
   void* at = ::mmap(nullptr, address_space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) {

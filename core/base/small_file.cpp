@@ -35,10 +35,10 @@ status is_file(const struct stat& s) {
 result<std::string> read_small_file(const std::string& path, std::size_t most) {
   struct stat seen;
   if (::stat(path.c_str(), &seen) != 0) return refused(std::strerror(errno), errno);
-  if (status s = is_file(seen); !s) return s;
+  if (status s = is_file(seen); s.failed()) return s;
   const open_file file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
   if (file.fd < 0 || ::fstat(file.fd, &seen) != 0) return refused(std::strerror(errno), errno);
-  if (status s = is_file(seen); !s) return s;
+  if (status s = is_file(seen); s.failed()) return s;
   std::string text;
   for (std::size_t have = 0;;) {  // the length that it tells may be wrong: files of /proc have none
     text.resize(std::min(most + 1, 2 * have + 4096));

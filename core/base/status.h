@@ -38,7 +38,7 @@ class status {
   ~status() { if (d_ && d_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(d_); }
 
   bool ok() const noexcept { return d_ == nullptr; }
-  explicit operator bool() const noexcept { return ok(); }
+  bool failed() const noexcept { return d_ != nullptr; }
   errc code() const noexcept { return d_ ? d_->code : errc::ok; }
   rank_t peer() const noexcept { return d_ ? d_->peer : no_rank; }        // the rank that caused it, or no_rank
   std::int64_t native() const noexcept { return d_ ? d_->native : 0; }    // errno or the vendor's code, or 0

@@ -8,30 +8,32 @@
 
 namespace tutti {
 
-result<program> program::bind(const schedule& s, team& t, std::uint32_t first_line, reliable_multicast* mc,
+result<program> program::bind(const schedule& s, team& t, const control_lines& words, reliable_multicast* mc,
                               std::span<const buffer> buffers) {
   program p;
   p.team_ = &t;
   p.mc_ = mc;
-  for (const buffer& b : buffers) p.bases_.push_back(b.base);
+  p.buffers_.assign(buffers.begin(), buffers.end());
   // Skips are counted in steps by the schedule and in instructions here: several steps may share one `send`. A batch
   // never crosses the end of a skipped stretch.
   std::vector<std::pair<std::size_t, std::size_t>> open_skips;  // instruction that skips, step index where it ends
   bool batch = false;
 
-  auto word_of = [&](std::uint32_t line) { return control::offset(first_line + line); };
-  auto push_op = [&](rma_op op, std::uint64_t multiple) {
-    if (!batch) p.code_.push_back({.what = kind::send, .first = static_cast<std::uint32_t>(p.ops_.size())});
+  auto word_here = [&](std::uint32_t line) { return reinterpret_cast<std::uint64_t*>(words.base + words.at(line)); };
+  auto push_op = [&](rma_op op, const step& st, std::uint32_t mine = 0, std::uint32_t theirs = 0) {
+    if (!batch || p.code_.back().block != st.block)
+      p.code_.push_back({.what = kind::send, .first = static_cast<std::uint32_t>(p.ops_.size()), .block = st.block});
     batch = true;
     ++p.code_.back().count;
     p.ops_.push_back(op);
-    p.multiples_.push_back(multiple);
+    p.multiples_.push_back(st.multiple);
+    if (st.block != no_block) p.moves_.resize(p.ops_.size()), p.moves_.back() = {mine, theirs};
   };
   auto gate = [&](instruction i) {
     batch = false;
     p.code_.push_back(i);
   };
-  auto has_buffer = [&](const place& at) { return at.buffer < buffers.size(); };
+  auto has_buffers = [&](const step& st) { return st.from < buffers.size() && st.to < buffers.size(); };
 
   for (std::size_t i = 0; i <= s.steps.size(); ++i) {
     while (!open_skips.empty() && open_skips.back().second == i) {
@@ -49,20 +51,20 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
       return status(errc::invalid, "a schedule uses control word " + std::to_string(st.word) + " of " +
                                        std::to_string(s.words));
     const rank_t rank = st.peer == any_peer ? no_rank : t.rank_of(st.peer);
-    rma_op op = signal_op({rank, t.segment(), word_of(st.word)}, 0);
+    rma_op op = signal_op({rank, words.segment, words.at(st.word)}, 0);
     switch (st.kind) {
       case step_kind::signal:
-        push_op(op, st.multiple);
+        push_op(op, st);
         break;
       case step_kind::wait:
-        gate({.what = kind::wait, .peer = st.peer, .word = t.word(first_line + st.word), .multiple = st.multiple});
+        gate({.what = kind::wait, .peer = st.peer, .block = st.block, .word = word_here(st.word), .multiple = st.multiple});
         break;
       case step_kind::arrive: {
-        p.ops_.push_back(atomic_op(op_kind::fetch_add, t.region(), word_of(s.words), {rank, t.segment(), word_of(st.word)},
+        p.ops_.push_back(atomic_op(op_kind::fetch_add, words.region, words.at(s.words), {rank, words.segment, words.at(st.word)},
                                    1, nullptr));
         p.multiples_.push_back(0);
         gate({.what = kind::arrive, .first = static_cast<std::uint32_t>(p.ops_.size() - 1), .peer = st.peer,
-              .word = t.word(first_line + s.words), .multiple = st.multiple});
+              .word = word_here(s.words), .multiple = st.multiple});
         open_skips.emplace_back(p.code_.size() - 1, i + 1 + st.count);
         break;
       }
@@ -74,25 +76,19 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
       case step_kind::put:
       case step_kind::put_signal:
       case step_kind::get: {
-        if (!has_buffer(st.from) || !has_buffer(st.to))
-          return status(errc::invalid, "a schedule names a buffer that the run was not given");
+        if (!has_buffers(st)) return status(errc::invalid, "a schedule names a buffer that the run was not given");
         const bool put = st.kind != step_kind::get;
-        const place &mine = put ? st.from : st.to, &theirs = put ? st.to : st.from;
-        const buffer& own = buffers[mine.buffer];
+        const std::uint32_t mine = put ? st.from : st.to, theirs = put ? st.to : st.from;
         op.kind = put ? (st.kind == step_kind::put ? op_kind::put : op_kind::put_signal) : op_kind::get;
-        op.local = own.local;
-        op.local_offset = own.local == plain_memory ? reinterpret_cast<std::uint64_t>(own.base) + mine.offset : mine.offset;
-        op.remote = buffers[theirs.buffer].segment;
-        op.remote_offset = theirs.offset;
-        op.bytes = static_cast<std::uint32_t>(st.bytes);
-        push_op(op, st.multiple);
+        op.local = buffers[mine].local;
+        op.remote = buffers[theirs].segment;
+        push_op(op, st, mine, theirs);
         break;
       }
       case step_kind::copy:
-        if (!has_buffer(st.from) || !has_buffer(st.to))
-          return status(errc::invalid, "a schedule names a buffer that the run was not given");
-        gate({.what = kind::copy, .first = static_cast<std::uint32_t>(p.copies_.size())});
-        p.copies_.push_back({st.to, st.from, st.bytes});
+        if (!has_buffers(st)) return status(errc::invalid, "a schedule names a buffer that the run was not given");
+        gate({.what = kind::copy, .first = static_cast<std::uint32_t>(p.copies_.size()), .block = st.block});
+        p.copies_.push_back({st.from, st.to});
         break;
       case step_kind::complete:
         gate({.what = kind::complete});
@@ -100,14 +96,12 @@ result<program> program::bind(const schedule& s, team& t, std::uint32_t first_li
     }
   }
   // A rank's share of a large job is mostly this.
-  p.code_.shrink_to_fit(), p.ops_.shrink_to_fit(), p.multiples_.shrink_to_fit();
+  p.code_.shrink_to_fit(), p.ops_.shrink_to_fit(), p.multiples_.shrink_to_fit(), p.moves_.shrink_to_fit();
   return p;
 }
 
-void program::move_copies(std::uint32_t buffer, std::byte* base) noexcept { bases_[buffer] = base; }
-
 std::size_t program::bytes() const noexcept {
-  return sizeof *this + bases_.capacity() * sizeof(std::byte*) + copies_.capacity() * sizeof(move) +
+  return sizeof *this + buffers_.capacity() * sizeof(buffer) + (copies_.capacity() + moves_.capacity()) * sizeof(move) +
          code_.capacity() * sizeof(instruction) + ops_.capacity() * sizeof(rma_op) + multiples_.capacity() * sizeof(std::uint64_t);
 }
 
@@ -122,9 +116,11 @@ run::~run() {
   wait_out(program_->team_->parent_job().net(), {&done_});
 }
 
-void run::begin(std::uint64_t epoch, std::uint64_t loose) noexcept {
+void run::begin(std::uint64_t epoch, std::uint64_t loose, const partition& data, std::byte* base) noexcept {
   epoch_ = epoch;
   loose_ = loose;
+  data_ = data;
+  if (base) program_->buffers_[0].base = base;
   at_ = 0;
   sent_ = 0;
   counted_ = false;
@@ -136,24 +132,28 @@ void run::stop(const status& s) noexcept {
   at_ = program_->code_.size();
 }
 
-bool run::send(const program::instruction& i) noexcept {
-  const auto ops = std::span(program_->ops_).subspan(i.first, i.count);
-  if (sent_ == 0) {
-    for (std::uint32_t k = 0; k < i.count; ++k) {
-      const std::uint64_t multiple = program_->multiples_[i.first + k];
-      if (multiple) ops[k].operand = epoch_ * multiple;
-      if (ops[k].kind != op_kind::signal) ops[k].done = &done_;
-    }
+// Operations get what this run has of its own.
+void run::prepare(const program::instruction& i) noexcept {
+  for (std::uint32_t k = i.first; k < i.first + i.count; ++k) {
+    rma_op& op = program_->ops_[k];
+    if (const std::uint64_t multiple = program_->multiples_[k]) op.operand = epoch_ * multiple;
+    if (op.kind == op_kind::signal) continue;
+    op.done = &done_;
+    const buffer &mine = program_->buffers_[program_->moves_[k].from], &theirs = program_->buffers_[program_->moves_[k].to];
+    const std::uint64_t offset = data_.begin(i.block);
+    op.local_offset = offset + (mine.local == plain_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at);
+    op.remote_offset = offset + theirs.at;
+    op.bytes = static_cast<std::uint32_t>(data_.length(i.block));
   }
+}
+
+bool run::send(const program::instruction& i) noexcept {
+  if (sent_ == 0) prepare(i);
+  const auto ops = std::span(program_->ops_).subspan(i.first, i.count);
   sent_ += static_cast<std::uint32_t>(program_->team_->parent_job().net().submit(ops.subspan(sent_)));
   if (sent_ < i.count) return false;
   sent_ = 0;
   return true;
-}
-
-// Which a peer writes at any time.
-std::atomic_ref<std::uint64_t> run::word_of(const program::instruction& i) noexcept {
-  return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(i.word));
 }
 
 // A word of a later run says nothing of this one.
@@ -170,6 +170,10 @@ bool run::advance(std::uint32_t looks) noexcept {
   while (at_ < end) {
     const program::instruction& i = program_->code_[at_];
     bool passed = true;
+    if (i.block != no_block && data_.length(i.block) == 0) {
+      ++at_;
+      continue;
+    }
     switch (i.what) {
       case program::kind::send:
         passed = send(i);
@@ -202,7 +206,8 @@ bool run::advance(std::uint32_t looks) noexcept {
         break;
       case program::kind::copy: {
         const program::move& m = program_->copies_[i.first];
-        std::memcpy(program_->bases_[m.to.buffer] + m.to.offset, program_->bases_[m.from.buffer] + m.from.offset, m.bytes);
+        const std::uint64_t offset = data_.begin(i.block);
+        std::memcpy(program_->buffers_[m.to].base + offset, program_->buffers_[m.from].base + offset, data_.length(i.block));
         break;
       }
       case program::kind::complete:

@@ -18,19 +18,17 @@ struct buffer {
   std::byte* base = nullptr;
   region_id local = plain_memory;
   segment_id segment{};
+  std::uint64_t at = 0;  // offset of the buffer in its region and in everyone's segment
 };
 
 class program {
  public:
-  // `first_line`: where the schedule's word 0 lies in the team's control segment. `mc` may be null if the schedule
-  // does not use multicast. Errors: unsupported, a step this executor has no means for.
-  static result<program> bind(const schedule&, team&, std::uint32_t first_line, reliable_multicast* mc,
+  // `words`: where the schedule's words lie, lines() of them. `mc` may be null if the schedule does not use multicast. Errors:
+  // unsupported, a step this executor has no means for.
+  static result<program> bind(const schedule&, team&, const control_lines& words, reliable_multicast* mc,
                               std::span<const buffer> buffers = {});
   // Lines of control segment that a bound schedule needs: its words, and one where an `arrive` lands its count.
   static std::uint32_t lines(std::uint32_t words) noexcept { return words + 1; }
-  // From now on copies from and to this buffer use memory at `base` instead: not to be called during a run. Memory that
-  // peers or the fabric reach, or that operations name, cannot be moved in this way.
-  void move_copies(std::uint32_t buffer, std::byte* base) noexcept;
   std::size_t bytes() const noexcept;  // of memory, for those who count
   // Maps what the program will reach, where the fabric maps at all, so that no run pays for a first use: a rank may be
   // the last to arrive at a counter, and so the one to signal everybody, for the first time after a million epochs.
@@ -41,21 +39,22 @@ class program {
   enum class kind : std::uint8_t { send, wait, arrive, multicast, await_multicast, copy, complete };
   struct instruction {
     kind what;
-    // send: operations; arrive: its operation, instructions to skip; copy: which
+    // send: operations, all about the same block; arrive: its operation, instructions to skip; copy: which
     std::uint32_t first = 0, count = 0;
     std::uint32_t peer = any_peer;         // team index, for those who ask what is waited for
-    const std::uint64_t* word = nullptr;   // wait
+    std::uint32_t block = no_block;        // left out where this one is empty
+    std::uint64_t* word = nullptr;         // wait
     std::uint64_t multiple = 1;
   };
   struct move {
-    place to, from;
-    std::uint64_t bytes;
+    std::uint32_t from, to;                // buffers; of an operation, the one here and the one there
   };
   std::vector<instruction> code_;
   std::vector<rma_op> ops_;
   std::vector<std::uint64_t> multiples_;   // of ops_, operand = epoch * multiple; 0: the operand stands
+  std::vector<move> moves_;                // of ops_, if any of them moves data
   std::vector<move> copies_;
-  std::vector<std::byte*> bases_;          // of the buffers, for copies
+  std::vector<buffer> buffers_;
   team* team_ = nullptr;
   reliable_multicast* mc_ = nullptr;
 };
@@ -68,8 +67,9 @@ class run {
   ~run();                                                // waits out operations that name this run (bounded)
 
   // Only when finished. `loose`: the lowest bits of `epoch` that do not count in waits and are the same in all members, or
-  // the run ends with `protocol`, naming who signalled others. Only where all multiples are 1.
-  void begin(std::uint64_t epoch, std::uint64_t loose = 0) noexcept;
+  // the run ends with `protocol`, naming who signalled others. Only where all multiples are 1. `data`: how the bytes of the run
+  // fall into blocks, of which buffer 0 lies at `base` this time.
+  void begin(std::uint64_t epoch, std::uint64_t loose = 0, const partition& data = {}, std::byte* base = nullptr) noexcept;
   // True: finished, with success or an error. `looks`: how often in a row a word that has not arrived is looked at.
   bool advance(std::uint32_t looks = 1) noexcept;
   bool finished() const noexcept { return at_ == program_->code_.size(); }
@@ -77,13 +77,17 @@ class run {
   wait_note waiting_for(const char* what) const noexcept; // what keeps it
 
  private:
+  void prepare(const program::instruction&) noexcept;
   bool send(const program::instruction&) noexcept;
-  static std::atomic_ref<std::uint64_t> word_of(const program::instruction&) noexcept;
+  static std::atomic_ref<std::uint64_t> word_of(const program::instruction& i) noexcept {  // which a peer writes at any time
+    return std::atomic_ref(*i.word);
+  }
   bool agrees(const program::instruction&) noexcept;
   void stop(const status&) noexcept;
 
   program* program_;
   std::uint64_t epoch_ = 0, loose_ = 0;
+  partition data_;
   std::size_t at_ = SIZE_MAX;                            // instruction; SIZE_MAX: never begun
   std::uint32_t sent_ = 0;                               // operations of the current instruction
   bool counted_ = false;                                 // arrive: its operation was taken

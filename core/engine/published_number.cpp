@@ -18,11 +18,6 @@ constexpr std::chrono::nanoseconds turn = 500ns;
 
 }  // namespace
 
-published_lines published_lines::of(team& t) noexcept {
-  const auto* base = reinterpret_cast<const std::byte*>(t.word(0));
-  return {t.segment(), t.region(), const_cast<std::byte*>(base), control::offset(control::release)};
-}
-
 published_number::published_number(team& t, const published_lines& lines, std::uint64_t first)
     : team_(t), lines_(lines), known_(first), timer_(t.index() * turn, most_between) {
   publish(first);

@@ -16,19 +16,9 @@
 namespace tutti {
 
 // Where the number stands: a segment of which every member has exposed memory of the same layout.
-struct published_lines {
+struct published_lines : control_lines {
   static constexpr std::uint32_t number = 0, landing = 1;  // landing: used by members that read
   static constexpr std::uint64_t bytes = 2 * control::line_bytes;
-  segment_id segment;
-  region_id region;     // mine
-  std::byte* base;      // of the region
-  std::uint64_t offset; // of the lines
-
-  static published_lines of(team&) noexcept;  // its control memory
-  std::uint64_t at(std::uint32_t line) const noexcept { return offset + control::offset(line); }
-  std::atomic_ref<std::uint64_t> word(std::uint32_t line) const noexcept {
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(base + at(line)));
-  }
 };
 
 class published_number {

@@ -18,7 +18,7 @@
 // or a thread makes progress for the root (caps().progress_thread), that holds whatever the root does. Where reads wait for
 // the target's progress (caps().target_must_progress), the loser is held until the root's next call, of whatever kind;
 // nobody else could help it, for members that have left make no calls either. So nothing chooses a multicast release by
-// itself on such a fabric (collectives/barrier/pick.cpp, bsp/open.cpp).
+// itself on such a fabric (collectives/choose.cpp, bsp/open.cpp).
 //
 // Storms. When many miss the same datagram they lose patience one after the other, by their numbers; once a few have
 // found out, the root multicasts again if it makes progress, and that silences the rest.

@@ -20,7 +20,7 @@ class callback_bootstrap final : public bootstrap {
   result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) override {
     const std::uint64_t length = mine.size();
     std::vector<std::uint64_t> lengths(user_.size);
-    if (status s = exchange(&length, sizeof length, lengths.data(), deadline); !s) return s;
+    if (status s = exchange(&length, sizeof length, lengths.data(), deadline); s.failed()) return s;
     if (lengths[user_.rank] != length)
       return status{errc::protocol, "the embedding runtime's allgather did not return this rank's own data"};
 
@@ -33,7 +33,7 @@ class callback_bootstrap final : public bootstrap {
     std::vector<std::byte> padded(longest), all(longest * user_.size);
     std::copy(mine.begin(), mine.end(), padded.begin());
     if (longest > 0)
-      if (status s = exchange(padded.data(), longest, all.data(), deadline); !s) return s;
+      if (status s = exchange(padded.data(), longest, all.data(), deadline); s.failed()) return s;
     auto blobs = std::make_shared<blob_table>();
     for (std::size_t r = 0; r < lengths.size(); ++r) blobs->push_back({all.data() + r * longest, lengths[r]});
     return shared_blobs{std::move(blobs)};

@@ -132,7 +132,7 @@ class pmix_bootstrap final : public bootstrap {
 
   status begin(time_point deadline, const std::string& ended) {
     // Where it gets none, libpmix 4.2 says "ERROR", or libevent prints and ends the process.
-    if (status s = headroom("libpmix", 8, 16 << 20); !s.ok()) return s;
+    if (status s = headroom("libpmix", 8, 16 << 20); s.failed()) return s;
     if (const pmix_status_t code = PMIx_Init(&me_, nullptr, 0); code != PMIX_SUCCESS)
       return failed("joining the job of the launcher", code);
     begun_ = true;
@@ -155,7 +155,7 @@ class pmix_bootstrap final : public bootstrap {
 
   result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) override {
     const std::string key = next_key();
-    if (status s = bring(key, mine, deadline); !s) return s;
+    if (status s = bring(key, mine, deadline); s.failed()) return s;
     if (size_ <= most_that_get_all) return get_all(key, mine, deadline);
     result<shared_blobs> all = shared_blobs{};
     std::vector<std::byte> bundle;
@@ -164,7 +164,7 @@ class pmix_bootstrap final : public bootstrap {
       for (rank_t r = 0; all && r < size_; ++r) add_blob(bundle, (**all)[r]);
     }
     const std::string second = next_key();
-    if (status s = bring(second, bundle, deadline); !s) return s;
+    if (status s = bring(second, bundle, deadline); s.failed()) return s;
     if (me_.rank == 0) return all;
     auto blob = collected(0, second, deadline);
     if (!blob) return blob.error();
@@ -181,7 +181,7 @@ class pmix_bootstrap final : public bootstrap {
 
   // To where all can get it, with what the others bring.
   status bring(const std::string& key, std::span<const std::byte> mine, time_point deadline) {
-    if (status s = publish(key, mine); !s) return s;
+    if (status s = publish(key, mine); s.failed()) return s;
     const status s = fence(deadline);
     return s.ok() || s.peer() != no_rank ? s : name_the_missing(s, key);
   }
@@ -210,10 +210,10 @@ class pmix_bootstrap final : public bootstrap {
     if (me_.rank == 0) {
       std::random_device dice;
       nonce = std::uint64_t{dice()} << 32 | dice();
-      if (status s = publish(key, std::as_bytes(std::span{&nonce, 1})); !s) return s;
+      if (status s = publish(key, std::as_bytes(std::span{&nonce, 1})); s.failed()) return s;
     }
     if (size_ > 1)
-      if (status s = fence(deadline); !s) return s;
+      if (status s = fence(deadline); s.failed()) return s;
     if (me_.rank != 0) {
       auto blob = collected(0, key, deadline);
       if (!blob) return blob.error();
@@ -257,7 +257,7 @@ class pmix_bootstrap final : public bootstrap {
     context.release();  // the callback's now
     bool done = false;
     const status named = wait_with_a_look(*state, deadline, done);
-    if (!named.ok()) return named;
+    if (named.failed()) return named;
     if (!done || state->code == PMIX_ERR_TIMEOUT)
       return {errc::timed_out, std::string{did_not_end} + "one of " + std::to_string(size_) + " ranks did not take part"};
     return state->code == PMIX_SUCCESS ? status{} : failed("the exchange with the other ranks", state->code);
@@ -337,7 +337,7 @@ class pmix_bootstrap final : public bootstrap {
     for (rank_t r = 0; r < size_; ++r) {
       if (r == me_.rank) continue;
       if (const auto blob = fetch(r, key, soon); !blob) {
-        if (!named.ok() || blob.error().code() != errc::peer_dead) return unnamed;
+        if (named.failed() || blob.error().code() != errc::peer_dead) return unnamed;
         named = blob.error();
       }
     }
@@ -357,7 +357,7 @@ class pmix_bootstrap final : public bootstrap {
 
 result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(time_point deadline, const std::string& ended) {
   auto b = std::make_unique<pmix_bootstrap>();
-  if (status s = b->begin(deadline, ended); !s) return s;
+  if (status s = b->begin(deadline, ended); s.failed()) return s;
   return std::unique_ptr<bootstrap>{std::move(b)};
 }
 

@@ -172,7 +172,7 @@ status config::read_lines(std::string_view text, const std::string& path) {
     if (!row) return unknown(name, false, where);
     if (row->id == knob::config_file)
       return {errc::invalid, "config_file" + where + " cannot name another file; remove the line"};
-    if (status s = set(*row, trimmed(line.substr(equals + 1)), knob_source::file, name); !s)
+    if (status s = set(*row, trimmed(line.substr(equals + 1)), knob_source::file, name); s.failed())
       return s.during(path + " line " + std::to_string(number));
   }
   return {};
@@ -189,7 +189,7 @@ result<config> config::load(std::span<const config_option> options, const enviro
   for (const config_option& o : options)
     if (o.name == file.name) c.set(file, o.value, knob_source::option, o.name);
   if (const std::string path{c.text(knob::config_file)}; !path.empty())
-    if (status s = c.read_file(path); !s) return s;
+    if (status s = c.read_file(path); s.failed()) return s;
 
   for (auto v = variables.lower_bound(prefix); v != variables.end() && v->first.starts_with(prefix); ++v) {
     if (v->first.starts_with("TUTTI_TEST_")) continue;
@@ -197,12 +197,12 @@ result<config> config::load(std::span<const config_option> options, const enviro
                                   [&](const knob_row& r) { return variable_of(r.name) == v->first; });
     if (row == std::end(table)) return unknown(v->first, true, "");
     if (row->id == knob::config_file) continue;
-    if (status s = c.set(*row, v->second, knob_source::environment, v->first); !s) return s;
+    if (status s = c.set(*row, v->second, knob_source::environment, v->first); s.failed()) return s;
   }
   for (const config_option& o : options) {
     const knob_row* row = row_of(o.name);
     if (!row) return unknown(o.name, false, "");
-    if (status s = c.set(*row, o.value, knob_source::option, o.name); !s) return s;
+    if (status s = c.set(*row, o.value, knob_source::option, o.name); s.failed()) return s;
   }
   return c;
 }

@@ -77,7 +77,7 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
     if (t >= next_look || (t >= deadline && t >= looked + look_every)) {
       next_look = t + look_every;
       looked = t;
-      if (status s = look(); !s.ok() && !ready()) {
+      if (status s = look(); s.failed() && !ready()) {
         end = s.during(note.what);
         break;
       }

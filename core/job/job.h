@@ -11,6 +11,7 @@
 
 #include "core/job/bootstrap.h"
 #include "core/job/config.h"
+#include "core/transport/facts.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
 #include "core/transport/wait.h"
@@ -78,6 +79,7 @@ class job {
     std::shared_ptr<const layout> where;
     shared_blobs addresses;  // null: the transport is connected already
     shared_blobs keys;
+    fabric_facts facts;
   };
   static result<std::unique_ptr<job>> offer(bootstrap&, transport&, job_options, std::vector<std::byte>& blob);
   static result<admission> digest(const blob_table& blobs, std::shared_ptr<const layout> where);
@@ -87,6 +89,7 @@ class job {
   std::uint32_t size() const noexcept { return size_; }
   transport& net() noexcept { return *net_; }
   const layout& where() const noexcept { return *where_; }
+  const fabric_facts& facts() const noexcept { return facts_; }   // agreed by all ranks
   const std::string& fabric() const noexcept { return fabric_; }  // as TUTTI_PROVIDER names it; empty: given by the caller
   double ranks_per_core() const noexcept { return where_->ranks_per_core(where_->node_of[rank_]); }  // on this node
   bool crowded() const noexcept { return waiting_.spins() <= waiting::crowded_spins; }  // nobody should poll for long
@@ -138,6 +141,7 @@ class job {
   std::uint32_t size_ = 1;
   job_options options_;
   std::shared_ptr<const layout> where_;
+  fabric_facts facts_;
   waiting waiting_;
   background* first_ = nullptr;
   time_point wake_at_ = time_point::max();

@@ -21,13 +21,14 @@
 namespace tutti {
 namespace {
 
-constexpr std::uint32_t wire_version = 1;
+constexpr std::uint32_t wire_version = 2;
 
 struct offer_head {
   std::uint32_t version = wire_version;
   std::uint32_t address_bytes = 0;
   std::uint64_t terms = 0;       // hash of job_options::agreement
   std::uint64_t cores[16] = {};  // bit mask of the cores this rank may use
+  fabric_facts facts;
 };
 
 time_point deadline_in(std::chrono::nanoseconds t) { return std::chrono::steady_clock::now() + t; }
@@ -62,7 +63,7 @@ result<met> meet(bootstrap& boot, time_point deadline) {
   else if (!draw(mine.key))
     trouble = {errc::no_resource, "the kernel gives no random key for the job", no_rank, errno}, mine.host = {};
   auto all = boot.allgather(std::as_bytes(std::span{&mine, 1}), deadline);
-  if (!trouble.ok()) return trouble;
+  if (trouble.failed()) return trouble;
   if (!all) return all.error().during("joining the job");
   met m;
   blob_table hosts;
@@ -120,13 +121,13 @@ result<std::unique_ptr<job>> job::join(std::unique_ptr<bootstrap> boot, result<s
     else trouble = offered.error(), blob.clear();
   }
   auto blobs = boot->allgather(blob, deadline);
-  if (!trouble.ok()) return trouble;
+  if (trouble.failed()) return trouble;
   if (!blobs) return blobs.error().during("joining the job");
   made->owned_net_ = std::move(*net);
   made->owned_boot_ = std::move(boot);
   auto admitted = digest(**blobs, std::move(where));
   if (!admitted) return admitted.error();
-  if (status s = made->accept(*admitted); !s.ok()) return s;
+  if (status s = made->accept(*admitted); s.failed()) return s;
   return made;
 }
 
@@ -139,7 +140,7 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   j->options_ = std::move(options);
   j->world_.reset(new team(*j, rank_map::strided(0, j->size_), j->rank_));
   auto lines = j->options_.world_lines ? j->options_.world_lines(j->size_) : 0;
-  if (status s = j->world_->allocate(lines); !s.ok()) return s;
+  if (status s = j->world_->allocate(lines); s.failed()) return s;
   auto key = net.key(j->world_->region_);
   if (!key) return key.error();
   auto address = net.address();
@@ -148,6 +149,7 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   head.address_bytes = static_cast<std::uint32_t>(address->size());
   head.terms = hash::text(j->options_.agreement);
   mark_cores(head.cores);
+  head.facts = facts_of(net);
   blob.resize(sizeof head);
   std::memcpy(blob.data(), &head, sizeof head);
   blob.insert(blob.end(), address->begin(), address->end());
@@ -160,6 +162,7 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
   auto counted = std::make_shared<layout>(*where);
   std::vector<std::array<std::uint64_t, 16>> masks(where->nodes());
   std::uint64_t terms = 0;
+  fabric_facts facts;
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const auto r = static_cast<rank_t>(i);
     const auto blob = blobs[i];
@@ -169,7 +172,8 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
     std::memcpy(&head, blob.data(), sizeof head);
     if (head.version != wire_version || sizeof head + head.address_bytes > blob.size())
       return status(errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", r);
-    if (i == 0) terms = head.terms;
+    if (i == 0) terms = head.terms, facts = head.facts;
+    agree(facts, head.facts);
     if (head.terms != terms)
       return status(errc::protocol, "rank " + std::to_string(r) + " has other settings than rank 0; TUTTI_ variables "
                     "that choose algorithms must be alike in all ranks", r);
@@ -180,14 +184,15 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
   counted->cores.resize(where->nodes());
   for (std::size_t n = 0; n < masks.size(); ++n)
     for (std::uint64_t m : masks[n]) counted->cores[n] += static_cast<std::uint32_t>(std::popcount(m));
-  return admission{std::move(counted), std::move(addresses), std::move(keys)};
+  return admission{std::move(counted), std::move(addresses), std::move(keys), facts};
 }
 
 status job::accept(const admission& in) {
   where_ = in.where;
+  facts_ = in.facts;
   waiting_ = waiting(options_.wait, ranks_per_core(), net_->caps());
   if (in.addresses)
-    if (status s = net_->connect(in.addresses, net_->now() + options_.setup_timeout); !s.ok())
+    if (status s = net_->connect(in.addresses, net_->now() + options_.setup_timeout); s.failed())
       return s.during("connecting to the job");
   return world_->attach(in.keys);
 }

@@ -97,7 +97,7 @@ result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t ind
   }
   auto blobs = exchange(pack(head, key));
   if (!blobs) return blobs.error().during("making a team");
-  if (!trouble.ok()) return trouble.during("making a team");
+  if (trouble.failed()) return trouble.during("making a team");
   if (!made) return std::unique_ptr<team>{};
 
   auto keys = std::make_shared<blob_table>();
@@ -119,7 +119,7 @@ result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t ind
                     members[i]);
     keys->push_back(blob.subspan(sizeof other));
   }
-  if (status s = made->attach(std::move(keys)); !s.ok()) return s;
+  if (status s = made->attach(std::move(keys)); s.failed()) return s;
   // The exchange above may have ended well here, and not in another member, which then has no new team. The old one is told,
   // and looked at until it is known that all have made the new one: from then on whatever befalls it is told in itself.
   made->parent_ = this;
@@ -178,15 +178,15 @@ result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, 
 }
 
 const status& team::health() noexcept {
-  if (!broken_.ok() || !allocated_) return broken_;
+  if (health_.failed() || !allocated_) return health_;
   if (const std::uint64_t word = load(control::poison); word != 0) {
     const auto rank = static_cast<rank_t>(word - 1);
     status cause = job_.net().health(rank);
     fail(cause.ok() ? as_reported(rank, word & lives) : cause);
   } else if (parent_) {
-    if (const status& theirs = parent_->health(); !theirs.ok()) fail(theirs);
+    if (const status& theirs = parent_->health(); theirs.failed()) fail(theirs);
   }
-  return broken_;
+  return health_;
 }
 
 status team::as_reported(rank_t rank, bool still_lives) const {
@@ -204,14 +204,14 @@ status team::as_reported(rank_t rank, bool still_lives) const {
 // all who would bring the news to a member; so each look asks one more, another each time, and a member that waits finds any
 // death by itself within n looks.
 status team::look(rank_t awaited) noexcept {
-  if (const status& s = health(); !s.ok()) return s;
+  if (const status& s = health(); s.failed()) return s;
   const auto health_of = [this](rank_t r) { return job_.net().health(r); };
   first_death search(awaited, health_of);
   bool found = awaited != no_rank && search.found(awaited);
   for (std::uint32_t d = 1; !found && d < size(); d *= 2) found = search.found(rank_of((index_ + d) % size()));
   if (!found && size() > 1) search.found(rank_of((index_ + 1 + looks_++ % (size() - 1)) % size()));
   status s = std::move(search).told();
-  if (!s.ok()) fail(s);
+  if (s.failed()) fail(s);
   return s;
 }
 
@@ -224,8 +224,8 @@ status team::look(rank_t awaited) noexcept {
 // A death ends the world's collectives as well. Who has been told of it in another team comes to none of them any more, and
 // others may wait there for it, who lives: so it tells the world.
 void team::fail(const status& cause) noexcept {
-  if (!broken_.ok()) return;
-  broken_ = cause;
+  if (health_.failed()) return;
+  health_ = cause;
   // A shortage is this rank's own, whomever the operation was towards: the others are to name it.
   const rank_t culprit = cause.code() == errc::no_resource ? job_.rank() : cause.peer();
   if (culprit == no_rank || !attached_) return;

@@ -21,6 +21,22 @@
 
 namespace tutti {
 
+class team;
+
+// Lines of control memory (core/job/control.h): of a segment in which every member exposes memory of the same layout.
+struct control_lines {
+  segment_id segment;
+  region_id region;      // mine
+  std::byte* base;       // of the region
+  std::uint64_t offset;  // of the first line
+
+  static control_lines of(const team&, std::uint32_t first) noexcept;  // of the team's own
+  std::uint64_t at(std::uint32_t line) const noexcept { return offset + control::offset(line); }
+  std::atomic_ref<std::uint64_t> word(std::uint32_t line) const noexcept {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(base + at(line)));
+  }
+};
+
 struct team_request {
   // Lines the engines want in the new team's control segment; the same function of the same facts in every member.
   std::uint32_t lines = 0;
@@ -63,7 +79,7 @@ class team {
     static_assert(std::is_trivially_copyable_v<T>);
     std::vector<T> all(size());
     const status s = exchange(std::as_bytes(std::span{&mine, 1}), std::as_writable_bytes(std::span{all}), deadline, doubt);
-    if (!s.ok()) return s;
+    if (s.failed()) return s;
     return all;
   }
   status called_another(std::uint32_t index) const;                   // the error of whoever gets a blob of another call
@@ -90,6 +106,7 @@ class team {
 
  private:
   friend class job;
+  friend struct control_lines;
   status as_reported(rank_t, bool still_lives) const;
   team(job& j, rank_map members, std::uint32_t index);
   // Two halves of making one, so that its key can travel in between.
@@ -123,8 +140,12 @@ class team {
   completion sending_;                  // of the fragment in fragment_out; outlives a failed exchange
   completion crediting_;                // of its credits; likewise
   completion flushing_;                 // of settle(); outlives one that ran out of time
-  status broken_;
+  status health_;                       // the first failure that lasts: no exchange works after it
   std::uint32_t looks_ = 0;             // ever: whom to ask next
 };
+
+inline control_lines control_lines::of(const team& t, std::uint32_t first) noexcept {
+  return {t.segment_, t.region_, t.base_, control::offset(first)};
+}
 
 }  // namespace tutti

@@ -73,8 +73,8 @@ status team::await(rank_t from, function_ref<bool> ready, function_ref<const sta
     status trouble = job_.net().health(from);
     return trouble.ok() && doubt ? (*doubt)() : trouble;
   };
-  status s = job_.wait([&] { return !broken_.ok() || lost() || ready() || !health().ok(); }, hopeless, note, deadline);
-  if (s.ok()) s = broken_;
+  status s = job_.wait([&] { return health_.failed() || lost() || ready() || health().failed(); }, hopeless, note, deadline);
+  if (s.ok()) s = health_;
   if (const status* l = s.ok() ? lost() : nullptr) s = *l;
   // These operations are sound, so one that was refused met memory which a member has dropped: it has given the team up, for
   // a death, if there was one, that it was told of sooner. Where there was none, its own error says why.
@@ -85,7 +85,7 @@ status team::await(rank_t from, function_ref<bool> ready, function_ref<const sta
     const status died = job_.wait([] { return false; }, death, note, job_.net().now() + longest_news_of_a_death);
     if (died.code() == errc::peer_dead) s = died;
   }
-  if (!s.ok()) fail(s);
+  if (s.failed()) fail(s);
   return s;
 }
 
@@ -98,7 +98,7 @@ status team::take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std:
   // A member that left needed no other credit. Any other loss may keep the sender from sending: no arrival would end the wait.
   const auto lost = [&]() -> const status* {
     const status& s = crediting_.outcome();
-    return crediting_.idle() && !s.ok() && s.native() != peer_left ? &s : nullptr;
+    return crediting_.idle() && s.failed() && s.native() != peer_left ? &s : nullptr;
   };
   const auto pay = [&] {
     rma_op op = signal_op({from, segment_, credit}, taken);
@@ -131,7 +131,7 @@ status team::give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::ui
   // A fragment that was credited has arrived, however its put ended here: its receiver may have left since.
   const auto has_all = [&] { return all && reached(load_word(credit), sent); };
   const auto lost = [&]() -> const status* {
-    return sending_.idle() && !sending_.outcome().ok() && !has_all() ? &sending_.outcome() : nullptr;
+    return sending_.idle() && sending_.outcome().failed() && !has_all() ? &sending_.outcome() : nullptr;
   };
   return await(to, [&] {
     // None after one that was lost: its arrival would be taken for the other's.
@@ -159,13 +159,13 @@ status team::gather(bytes& stream, time_point deadline, const function_ref<statu
     ++taken_up_;  // the turn
     status s = take(rank_of(child(c)), control::arrival_up, taken_up_, control::offset(control::credit_up), true, stream,
                     deadline, doubt);
-    if (!s.ok()) return s;
+    if (s.failed()) return s;
   }
   if (index_ == 0) return {};
   const std::uint64_t turn = control::offset(control::credit_up), ended = turn_ended_;
   status s = await(parent(), [&] { return reached(load_word(turn), ended + 1); }, []() -> const status* { return nullptr; },
                    deadline, doubt);
-  if (!s.ok()) return s;
+  if (s.failed()) return s;
   turn_ended_ = load_word(turn);
   return give(parent(), control::arrival_up, turn_ended_, turn, stream, deadline, doubt);
 }
@@ -176,13 +176,13 @@ status team::spread(bytes& stream, time_point deadline, const function_ref<statu
     stream.clear();
     status s = take(parent(), control::arrival_down, taken_down_, control::credit_down(std::countr_zero(index_)), false, stream,
                     deadline, doubt);
-    if (!s.ok()) return s;
+    if (s.failed()) return s;
   }
   const std::uint64_t first = sent_down_;
   for (unsigned c = children(); c-- > 0;) {
     sent_down_ = first;
     status s = give(rank_of(child(c)), control::arrival_down, sent_down_, control::credit_down(c), stream, deadline, doubt);
-    if (!s.ok()) return s;
+    if (s.failed()) return s;
   }
   return {};
 }
@@ -191,9 +191,9 @@ result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point 
   bytes stream;
   add_blob(stream, mine);
   if (size() > 1) {
-    if (!broken_.ok()) return broken_;
-    if (status s = gather(stream, deadline, doubt); !s.ok()) return s;
-    if (status s = spread(stream, deadline, doubt); !s.ok()) return s;
+    if (health_.failed()) return health_;
+    if (status s = gather(stream, deadline, doubt); s.failed()) return s;
+    if (status s = spread(stream, deadline, doubt); s.failed()) return s;
   }
   auto all = blobs_in(stream, size());
   if (!all) return status{errc::protocol, "an exchange brought something else than a blob of each member"};
@@ -234,8 +234,8 @@ status team::settle(time_point deadline) {
   const auto last_credit = [&](rank_t from, std::uint64_t credit, std::uint64_t sent) {
     const wait_note note{"last credit", from, load_word(credit), sent};
     const auto came = [&] { return reached(load_word(credit), sent); };
-    status end = job_.wait([&] { return came() || !health().ok(); }, [&] { return net.health(from); }, note, deadline);
-    if (end.ok()) return came() ? status{} : broken_;
+    status end = job_.wait([&] { return came() || health().failed(); }, [&] { return net.health(from); }, note, deadline);
+    if (end.ok()) return came() ? status{} : health_;
     // A neighbour that is gone by now had entered, and sends nothing more.
     return end.code() == errc::peer_dead ? status{} : end;
   };

@@ -81,14 +81,14 @@ result<std::unique_ptr<window>> window::open(team& t, part mine) {
   head.later = head.asked > head.room / 4 / j.where().population[j.where().node_of[j.rank()]];
   const auto make = [&] {
     trouble = w->expose(mine, key);
-    head.failed = !trouble.ok(), head.later = 0;
+    head.failed = trouble.failed(), head.later = 0;
     if (head.failed) head.bytes = 0;
   };
   if (!head.later) make();
   auto blobs = exchange_parts(t, head, key);
   if (!blobs) return blobs.error().during("making a window");
   if (anyone_is_later(**blobs)) {
-    if (status s = fits(t, j.where(), **blobs); !s.ok()) return s.during("making a window");
+    if (status s = fits(t, j.where(), **blobs); s.failed()) return s.during("making a window");
     if (head.later) make();
     blobs = exchange_parts(t, head, key);
     if (!blobs) return blobs.error().during("making a window");
@@ -98,9 +98,9 @@ result<std::unique_ptr<window>> window::open(team& t, part mine) {
     elsewhere = w->take(**blobs);
     if (!w->attached_ && elsewhere.peer() == no_rank) trouble = elsewhere;
   }
-  auto verdicts = t.exchange_values(std::byte{!trouble.ok()});
-  if (!trouble.ok()) return trouble.during("making a window");
-  if (!elsewhere.ok()) return elsewhere;
+  auto verdicts = t.exchange_values(std::byte{trouble.failed()});
+  if (trouble.failed()) return trouble.during("making a window");
+  if (elsewhere.failed()) return elsewhere;
   if (!verdicts) return verdicts.error().during("making a window");
   for (std::uint32_t i = 0; i < t.size(); ++i)
     if ((*verdicts)[i] != std::byte{0}) return failed_there(t, i);

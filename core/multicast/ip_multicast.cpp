@@ -82,7 +82,7 @@ ip_multicast::ip_multicast(std::function<unsigned()> drive, std::function<status
   if (why_not_.ok() && poll_fd_ < 0)
     why_not_ = {errc::no_resource, std::string{"no descriptor to wait for multicast by: "} + std::strerror(errno),
                 no_rank, errno};
-  if (!why_not_.ok()) here_.count = 0;
+  if (why_not_.failed()) here_.count = 0;
 }
 
 ip_multicast::~ip_multicast() {
@@ -106,7 +106,7 @@ status ip_multicast::connect(const blob_table& addresses) {
                                       "or its host has no IPv4 interface that is up",
                   static_cast<rank_t>(r)};
   }
-  if (!why_not_.ok()) return {};
+  if (why_not_.failed()) return {};
   // Fragments would be lost together, so a datagram fits the interface that all ranks' groups use.
   const auto through = interface_for(rank_map::strided(0, static_cast<std::uint32_t>(places_.size())));
   const std::uint32_t mtu = through ? through->mtu : 1500;
@@ -150,8 +150,8 @@ result<multicast::group_id> ip_multicast::enter(std::unique_ptr<group> g) {
 }
 
 status ip_multicast::ready() const {
-  if (!why_not_.ok()) return why_not_;
-  if (!deaf_.ok()) return deaf_;
+  if (why_not_.failed()) return why_not_;
+  if (deaf_.failed()) return deaf_;
   if (places_.empty()) return {errc::invalid, "multicast groups are formed after connect()"};
   const auto joined = std::count_if(groups_.begin(), groups_.end(), [](const auto& g) { return g != nullptr; });
   if (joined >= most_groups)
@@ -160,7 +160,7 @@ status ip_multicast::ready() const {
 }
 
 result<multicast::group_id> ip_multicast::create(const rank_map& members, std::vector<std::byte>& token, time_point) {
-  if (status s = ready(); !s) return s;
+  if (status s = ready(); s.failed()) return s;
   auto through = interface_for(members);
   if (!through) return through.error();
   auto g = std::make_unique<group>();
@@ -211,7 +211,7 @@ bool ip_multicast::shares_host(const rank_map& members) const noexcept {
 
 result<multicast::group_id> ip_multicast::join(const rank_map& members, std::span<const std::byte> token,
                                                time_point deadline) {
-  if (status s = ready(); !s) return s;
+  if (status s = ready(); s.failed()) return s;
   const auto read = read_group_token(token);
   if (!read) return status{errc::protocol, "the token is not one of an IP multicast group of this version"};
   const ip_group_token& t = *read;
@@ -231,7 +231,7 @@ result<multicast::group_id> ip_multicast::join(const rank_map& members, std::spa
   group& joined = *g;
   auto id = enter(std::move(g));
   if (!id) return id;
-  if (status s = listen_for_hello(joined, {t.from, t.from_port}, t.creator, deadline); !s) {
+  if (status s = listen_for_hello(joined, {t.from, t.from_port}, t.creator, deadline); s.failed()) {
     leave(*id);
     return s;
   }
@@ -275,7 +275,7 @@ status ip_multicast::listen_for_hello(group& g, ip_endpoint creator, rank_t crea
     const time_point t = now();
     if (t >= end || (answers >= answers_without_hello && t - start >= least_asking)) break;
     if (t >= look) {
-      if (status dead = trouble_of(g.members, rank_, creator_rank, health_); !dead.ok())
+      if (status dead = trouble_of(g.members, rank_, creator_rank, health_); dead.failed())
         return dead.during("joining a multicast group");
       look = t + between_health;
     }

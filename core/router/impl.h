@@ -46,8 +46,9 @@ class router final : public transport {
   [[nodiscard]] bool flush(rank_t peer, completion* done) noexcept override;
   unsigned progress() noexcept override;
 
-  bool arm(wake_by) noexcept override;
-  void sleep(time_point deadline) noexcept override;
+  armed arm() noexcept override;
+  void sleep(armed, time_point deadline) noexcept override;
+  bool arm_fd() noexcept override;
   int wait_fd() noexcept override { return wait_fd_; }
   void disarm() noexcept override;
 
@@ -57,7 +58,7 @@ class router final : public transport {
     status s = serving(peer).health(peer);
     if (!lanes_.in_use() || !on_node(peer)) return s;
     status other = network_->health(peer);
-    return s ? other : s;
+    return s.ok() ? other : s;
   }
 
  private:
@@ -76,6 +77,8 @@ class router final : public transport {
   bool flush_both(rank_t peer, completion* done) noexcept;
   bool flush_one(rank_t peer, completion* done) noexcept;
   unsigned pay_flushes() noexcept;
+  bool arm_both() noexcept;
+  transport& sleeper() noexcept { return node_->wait_fd() < 0 ? *node_ : *network_; }  // where wait_fd_ is -1
 
   // A flush that the network has taken and the node, being full, has not: see flush_both().
   struct owed_flush {
@@ -98,6 +101,8 @@ class router final : public transport {
   std::array<owed_flush, 8> owed_{};
   std::uint32_t owed_count_ = 0;
   int wait_fd_;                         // an epoll of both children's descriptors, or -1
+  bool armed_ = false;
+  armed child_sleep_ = armed_if(false);   // of the child whose sleep() serves for both, where wait_fd_ is -1
   bool refused_ = false;                // the last submit() or flush() was not taken in full
   std::chrono::nanoseconds nap_{};      // length of the last sleep that had to be bounded
 };

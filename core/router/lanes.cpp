@@ -22,7 +22,7 @@ bool router_lanes::settle(rank_state& r, one_lane& l, rank_t rank, bool signals_
     if (l.flushing) {
       if (!l.flushed.idle()) return false;
       l.flushing = false;
-      if (r.untold.ok() && !l.flushed.outcome()) r.untold = l.flushed.outcome(), any_untold_ = true;
+      if (r.untold.ok() && l.flushed.outcome().failed()) r.untold = l.flushed.outcome(), any_untold_ = true;
       l.flushed.clear();
     }
     if (signals_only ? !l.signals : !l.anything) return true;

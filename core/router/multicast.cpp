@@ -134,7 +134,7 @@ result<multicast::group_id> router_multicast::create(const rank_map& members, st
     g->inside.mc = &node_, g->inside.id = *id;
   }
   if (g->leads && g->mates)
-    if (status s = lobby_.post(g->name, std::span<const std::byte>{}); !s) {
+    if (status s = lobby_.post(g->name, std::span<const std::byte>{}); s.failed()) {
       close(*g);
       return s;
     }
@@ -162,7 +162,7 @@ result<multicast::group_id> router_multicast::join(const rank_map& members, std:
   g->leader = who.leader, g->mates = who.mates.size() - 1;
 
   if (who.nodes > 1 && who.leader == self_) {
-    if (status s = join_parts(*g, who.leaders, who.mates, outer, deadline); !s) return s;
+    if (status s = join_parts(*g, who.leaders, who.mates, outer, deadline); s.failed()) return s;
   } else {
     std::vector<std::byte> from_leader;
     std::span<const std::byte> way_in = inner;
@@ -197,7 +197,7 @@ status router_multicast::join_parts(group& g, const rank_map& leaders, const ran
   if (trouble.ok() && inner.size() > node_lobby::longest) trouble = {errc::unsupported, "the node's token is too long"};
   const status told = trouble.ok() ? lobby_.post(g.name, inner) : lobby_.post(g.name, trouble);
   if (trouble.ok()) trouble = told;
-  if (!trouble.ok()) close(g);
+  if (trouble.failed()) close(g);
   return trouble;
 }
 

@@ -118,7 +118,7 @@ result<std::vector<std::byte>> node_lobby::find(rank_t owner, std::uint64_t name
                     owner};
     if (node_.now() >= look) {
       look = node_.now() + look_every;
-      if (status s = node_.health(owner); !s) return s;
+      if (status s = node_.health(owner); s.failed()) return s;
     }
     if (drive() != 0) continue;
     const timespec t{0, nap};

@@ -120,13 +120,13 @@ status router::connect(shared_blobs addresses, time_point deadline) {
     far->push_back(both.second);
     extras.push_back(all.second);
   }
-  if (const status s = node_->connect(near, deadline); !s) return s;
-  if (const status s = network_->connect(far, deadline); !s) return s;
+  if (const status s = node_->connect(near, deadline); s.failed()) return s;
+  if (const status s = network_->connect(far, deadline); s.failed()) return s;
   on_node_.resize(addresses->size());
   for (rank_t r = 0; r < on_node_.size(); ++r) on_node_[r] = node_->reaches(r);
   single_node_ = std::find(on_node_.begin(), on_node_.end(), 0) == on_node_.end();
   if (single_node_) return {};
-  if (status s = open_lanes(); !s) return s;
+  if (status s = open_lanes(); s.failed()) return s;
   return connect_multicast(extras);
 }
 
@@ -159,7 +159,7 @@ status router::connect_multicast(const blob_table& extras) {
   }
   const status mapped = lobby_->connect(mates, std::move(keys));
   if (mapped.code() == errc::unsupported) return {};
-  if (!mapped.ok()) return mapped.during("multicast");
+  if (mapped.failed()) return mapped.during("multicast");
   multicast_.emplace(*node_, *network_, self_.rank, std::move(node_of), *lobby_, [this] { return progress(); });
   return {};
 }

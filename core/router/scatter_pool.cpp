@@ -39,7 +39,7 @@ unsigned scatter_pool::settle_live() noexcept {
     const status& outcome = s.landed.outcome();
     if (s.caller) {
       s.caller->finish(outcome);
-    } else if (!outcome.ok() &&
+    } else if (outcome.failed() &&
                std::none_of(untold_.begin(), untold_.end(), [&](const auto& u) { return u.first == s.rank; })) {
       untold_.emplace_back(s.rank, outcome);
     }

@@ -101,6 +101,7 @@ unsigned router::pay_flushes() noexcept {
 }
 
 unsigned router::progress() noexcept {
+  armed_ = false;
   unsigned events = node_->progress() + network_->progress();
   events += scatters_.settle();
   if (owed_count_) events += pay_flushes();

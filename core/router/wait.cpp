@@ -31,31 +31,41 @@ void wait_readable(int fd, std::chrono::nanoseconds at_most) noexcept {
 
 }  // namespace
 
-bool router::arm(wake_by how) noexcept {
-  if (how == wake_by::fd && wait_fd_ < 0) return false;
+bool router::arm_both() noexcept {
   if (scatters_.settle()) return false;  // they ended within a submit() or flush(): nothing else will tell
   if (owed_count_) return false;  // progress() has a flush to offer, and no event will tell when it is taken
   if (multicast_ && multicast_->owes()) return false;  // likewise a datagram
+  const auto by_sleep = [this](transport& child) {
+    armed open = child.arm();
+    if (!open) return false;
+    if (&child == &sleeper()) child_sleep_ = std::move(open);
+    return true;
+  };
   // A child that is armed by its descriptor and slept beside (not in) still has its say here: false, there is work.
-  const auto way = [](transport& child) { return child.wait_fd() >= 0 ? wake_by::fd : wake_by::sleep; };
-  if (!node_->arm(way(*node_))) return false;
-  const bool armed = network_->arm(way(*network_));
-  if (!armed) node_->disarm();
-  return armed;
+  const auto arm = [&](transport& child) { return child.wait_fd() >= 0 ? child.arm_fd() : by_sleep(child); };
+  if (!arm(*node_)) return false;
+  if (!arm(*network_)) node_->disarm();
+  else armed_ = true;
+  return armed_;
 }
 
-void router::sleep(time_point deadline) noexcept {
+armed router::arm() noexcept { return armed_if(arm_both()); }
+
+bool router::arm_fd() noexcept { return wait_fd_ >= 0 && arm_both(); }
+
+void router::sleep(armed, time_point deadline) noexcept {
+  if (!std::exchange(armed_, false)) return;
   const bool by_fd = wait_fd_ >= 0;
   if (!by_fd || refused_) {
     nap_ = std::clamp<std::chrono::nanoseconds>(2 * nap_, shortest_nap, longest_nap);
     deadline = std::min(deadline, now() + nap_);
   }
   if (by_fd) return wait_readable(wait_fd_, deadline - now());
-  transport& sleeper = node_->wait_fd() < 0 ? *node_ : *network_;
-  sleeper.sleep(deadline);
+  sleeper().sleep(std::move(child_sleep_), deadline);
 }
 
 void router::disarm() noexcept {
+  armed_ = false;
   node_->disarm();
   network_->disarm();
 }

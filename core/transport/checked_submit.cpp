@@ -73,7 +73,7 @@ status checked_transport::verify_slices(const rma_op& op, std::uint64_t& total) 
   if (op.slices && !op.scatter) return wrong("the list of slices is null");
   for (std::uint8_t i = 0; i < op.slices; ++i) {
     const slice& s = op.scatter[i];
-    if (const status bad = verify_local(s.local, s.local_offset, s.bytes, false); !bad)
+    if (const status bad = verify_local(s.local, s.local_offset, s.bytes, false); bad.failed())
       return bad.during("slice " + std::to_string(i));
     total += s.bytes;
   }
@@ -81,7 +81,7 @@ status checked_transport::verify_slices(const rma_op& op, std::uint64_t& total) 
 }
 
 status checked_transport::verify(const rma_op& op) const {
-  if (const status s = rank_error(op.rank); !s) return s;
+  if (const status s = rank_error(op.rank); s.failed()) return s;
   bool put = false, get = false, scatter = false, signal = false, atomic = false;
   switch (op.kind) {
     case op_kind::put: put = true; break;
@@ -98,16 +98,16 @@ status checked_transport::verify(const rma_op& op) const {
     return wrong("a signal with an unknown `how` or `order`: zero the operation before you fill it");
   std::uint64_t bytes = put || get ? op.bytes : 0;
   if (scatter)
-    if (const status s = verify_slices(op, bytes); !s) return s;
+    if (const status s = verify_slices(op, bytes); s.failed()) return s;
   if (bytes > caps().max_bytes)
     return wrong(std::to_string(bytes) + " bytes in one operation, where this fabric takes " +
                  std::to_string(caps().max_bytes) + ": split it");
   if (put || get || scatter)
-    if (const status s = verify_remote("remote", op.remote, op.rank, op.remote_offset, bytes, false); !s) return s;
+    if (const status s = verify_remote("remote", op.remote, op.rank, op.remote_offset, bytes, false); s.failed()) return s;
   if (atomic)
-    if (const status s = verify_remote("atomic", op.remote, op.rank, op.remote_offset, 8, true); !s) return s;
+    if (const status s = verify_remote("atomic", op.remote, op.rank, op.remote_offset, 8, true); s.failed()) return s;
   if (signal)
-    if (const status s = verify_remote("signal", op.signal, op.rank, op.signal_offset, 8, true); !s) return s;
+    if (const status s = verify_remote("signal", op.signal, op.rank, op.signal_offset, 8, true); s.failed()) return s;
   if (scatter) return {};
   return verify_local(op.local, op.local_offset, atomic ? 8 : bytes, put);
 }
@@ -133,20 +133,20 @@ std::size_t checked_transport::submit(std::span<const rma_op> ops) noexcept {
   std::size_t taken = 0;
   while (taken < ops.size()) {
     std::size_t end = taken;
-    status bad;
-    while (end < ops.size() && (bad = verify(ops[end]))) ++end;
+    status found;
+    while (end < ops.size() && (found = verify(ops[end])).ok()) ++end;
     if (end > taken) {
       const std::size_t got = inner().submit(ops.subspan(taken, end - taken));
       taken += got;
       if (taken < end) break;  // full: what lies behind, right or wrong, is not taken yet
     }
-    if (!bad) report(ops[taken++], std::move(bad));
+    if (found.failed()) report(ops[taken++], std::move(found));
   }
   return taken;
 }
 
 bool checked_transport::flush(rank_t peer, completion* done) noexcept {
-  if (peer == no_rank || rank_error(peer)) {
+  if (peer == no_rank || rank_error(peer).ok()) {
     if (!inner().flush(peer, done)) return false;
   } else if (done) {  // not forwarded; an error of an operation to that rank, which is told below, says the same
     done->begin();

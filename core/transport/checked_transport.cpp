@@ -54,7 +54,7 @@ status checked_transport::connect(shared_blobs addresses, time_point deadline) {
     return {errc::invalid, "connect() needs the address of every rank, got none"};
   const auto count = static_cast<std::uint32_t>(addresses->size());
   const status s = inner().connect(std::move(addresses), deadline);
-  if (s) job_size_ = count;
+  if (s.ok()) job_size_ = count;
   return s;
 }
 
@@ -90,7 +90,7 @@ result<segment_id> checked_transport::attach(const rank_map& members, shared_blo
   group learnt{members, std::vector<extent>(members.size())};
   auto bare = std::make_shared<blob_table>();
   for (std::uint32_t i = 0; i < members.size(); ++i) {
-    if (const status s = rank_error(members[i]); !s) return s.during("attach()");
+    if (const status s = rank_error(members[i]); s.failed()) return s.during("attach()");
     auto key = (*keys)[i];
     if (!key.empty()) {
       key_tail tail;
@@ -125,7 +125,7 @@ std::byte* checked_transport::map(segment_id id, rank_t rank) noexcept {
 
 status checked_transport::health(rank_t peer) noexcept {
   const status s = rank_error(peer);
-  return s ? inner().health(peer) : s;
+  return s.ok() ? inner().health(peer) : s;
 }
 
 }  // namespace tutti

@@ -109,7 +109,7 @@ class driven_transport final : public transport {
   status connect(shared_blobs addresses, time_point deadline) override {
     {
       const visit here{thread_};
-      if (status s = inner_->connect(std::move(addresses), deadline); !s) return s;
+      if (status s = inner_->connect(std::move(addresses), deadline); s.failed()) return s;
       multicast_.wrap(inner_->mcast());
       offload_.wrap(inner_->offloader());
     }
@@ -161,16 +161,22 @@ class driven_transport final : public transport {
     return inner_->progress();
   }
 
-  bool arm(wake_by how) noexcept override {
+  armed arm() noexcept override {
     const visit here{thread_};
-    const bool armed = inner_->arm(how);
-    thread_.set_armed(armed);
-    return armed;
+    armed open = inner_->arm();
+    thread_.set_armed(static_cast<bool>(open));
+    return open;
+  }
+  bool arm_fd() noexcept override {
+    const visit here{thread_};
+    const bool open = inner_->arm_fd();
+    thread_.set_armed(open);
+    return open;
   }
   // The thread has nothing to do meanwhile: a rank that sleeps serves its peers.
-  void sleep(time_point deadline) noexcept override {
+  void sleep(armed open, time_point deadline) noexcept override {
     const visit here{thread_};
-    inner_->sleep(deadline);
+    inner_->sleep(std::move(open), deadline);
     thread_.set_armed(false);
   }
   int wait_fd() noexcept override { return inner_->wait_fd(); }

@@ -37,8 +37,9 @@ class forwarding_transport : public transport {
   [[nodiscard]] bool flush(rank_t peer, completion* done) noexcept override { return inner_->flush(peer, done); }
   unsigned progress() noexcept override { return inner_->progress(); }
 
-  bool arm(wake_by how) noexcept override { return inner_->arm(how); }
-  void sleep(time_point deadline) noexcept override { inner_->sleep(deadline); }
+  armed arm() noexcept override { return inner_->arm(); }
+  void sleep(armed open, time_point deadline) noexcept override { inner_->sleep(std::move(open), deadline); }
+  bool arm_fd() noexcept override { return inner_->arm_fd(); }
   int wait_fd() noexcept override { return inner_->wait_fd(); }
   void disarm() noexcept override { inner_->disarm(); }
 

@@ -100,7 +100,7 @@ bool progress_thread::stand_in() noexcept {
 
 bool progress_thread::arm() noexcept {
   for (std::size_t i = 0; i < driven_.size(); ++i) {
-    if (driven_[i]->wait_fd() >= 0 && driven_[i]->arm(transport::wake_by::fd)) continue;
+    if (driven_[i]->wait_fd() >= 0 && driven_[i]->arm_fd()) continue;
     while (i-- > 0) driven_[i]->disarm();
     return false;
   }

@@ -24,11 +24,13 @@
 //                  if caps().target_must_progress, those of its peers upon it. It never blocks. To make the connection
 //                  of two ranks may need the progress of both: the first operation between them may wait for it.
 //                  If caps().progress_thread, a thread gives all that progress while the rank makes no call.
-//  9. Sleep.       arm() opens a sleep; whatever arrives after arm() returned true ends the next sleep(), or makes
-//                  wait_fd() readable: look at your words between the two. What arrives: signals, put_signals and
-//                  atomics upon this rank's memory, multicast datagrams, completions of its own operations, and the
-//                  death of a peer that the fabric notices; and, if caps().target_must_progress, whatever of a peer
-//                  waits for this rank's progress. Else a plain put need not wake. Waking early is allowed.
+//  9. Sleep.       arm() opens a sleep and gives the token that sleep() takes; arm_fd() opens one in wait_fd(). Whatever
+//                  arrives after the call ends that sleep(), or makes wait_fd() readable: look at your words between
+//                  the two. What arrives: signals, put_signals and atomics upon this rank's memory, multicast datagrams,
+//                  completions of its own operations, and the death of a peer that the fabric notices; and, if
+//                  caps().target_must_progress, whatever of a peer waits for this rank's progress. Else a plain put need
+//                  not wake. Waking early is allowed. progress() and disarm() close what is open, whichever call opened
+//                  it: a sleep() upon a token of before ends at once.
 // 10. Failure.     A dead or unreachable peer ends every operation towards it with peer_dead, and health(rank) tells so
 //                  within one second of the death on a live fabric, and within five seconds where a whole host falls
 //                  silent, so that nobody is left to say it. Both hold for a rank that does nothing but submit, and
@@ -51,6 +53,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/blob_table.h"
@@ -115,7 +118,7 @@ class completion {
   void begin() noexcept { count(pending_ + 1); }           // providers only
   void finish() noexcept { count(pending_ - 1); }          // providers only
   void finish(const status& s) noexcept {                  // providers only
-    if (!s.ok() && !failed_) {
+    if (s.failed() && !failed_) {
       first_ = s;
       std::atomic_ref{failed_}.store(true, std::memory_order_release);
     }
@@ -165,6 +168,20 @@ struct rma_op {
 };
 static_assert(sizeof(rma_op) == 64);
 
+// A sleep that arm() opened, for one sleep(). False: there is work already, so call progress() instead of sleeping. It closes
+// nothing by itself: one that outlives its sleep would close a later one.
+class [[nodiscard]] armed {
+ public:
+  armed(armed&& o) noexcept : open_(std::exchange(o.open_, false)) {}
+  armed& operator=(armed&& o) noexcept { open_ = std::exchange(o.open_, false); return *this; }
+  explicit operator bool() const noexcept { return open_; }
+
+ private:
+  friend class transport;
+  explicit armed(bool open) noexcept : open_(open) {}
+  bool open_;
+};
+
 class multicast;  // core/transport/multicast.h
 class offload;    // core/transport/offload.h
 
@@ -211,14 +228,14 @@ class transport {
   virtual unsigned progress() noexcept = 0;                                                // events handled; clause 8
 
   // --- waiting: clause 9 -----------------------------------------------------------------------------------------
-  enum class wake_by : std::uint8_t { sleep, fd };
-  // False: there is work already, call progress() instead of sleeping.
-  virtual bool arm(wake_by) noexcept = 0;
-  // Blocks until something arrived since arm(wake_by::sleep), or until the deadline.
-  virtual void sleep(time_point deadline) noexcept = 0;
-  // Readable when something arrived since arm(wake_by::fd). -1: this provider has none. Never read from it.
+  virtual armed arm() noexcept = 0;
+  // Blocks until something arrived since arm(), or until the deadline. Returns at once if the token is false or its sleep closed.
+  virtual void sleep(armed, time_point deadline) noexcept = 0;
+  // As arm(), for a wait on wait_fd().
+  [[nodiscard]] virtual bool arm_fd() noexcept { return false; }
+  // Readable when something arrived since arm_fd(). -1: this provider has none. Never read from it.
   virtual int wait_fd() noexcept { return -1; }
-  // Close a sleep that was opened by arm() and is not needed after all. Cheap; also done by the next progress().
+  // Close a sleep that is not needed after all. Cheap.
   virtual void disarm() noexcept {}
 
   virtual time_point now() const noexcept = 0;  // virtual on a simulated fabric
@@ -227,6 +244,7 @@ class transport {
 
  protected:
   transport() = default;
+  static armed armed_if(bool open) noexcept { return armed{open}; }
 };
 
 }  // namespace tutti

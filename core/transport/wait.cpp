@@ -84,10 +84,10 @@ void waiting::step(transport& net, std::uint32_t turn, function_ref<bool> still,
     saw(net.progress());
     return;
   }
-  if (net.arm(transport::wake_by::sleep)) {
+  if (armed open = net.arm()) {
     if (still()) {
       ++sleeps_;
-      net.sleep(deadline);
+      net.sleep(std::move(open), deadline);
     } else {
       net.disarm();
     }

@@ -13,8 +13,8 @@ namespace tutti {
 inline void wait_out(transport& net, std::initializer_list<const completion*> all) {
   const auto over = [&] { return std::all_of(all.begin(), all.end(), [](const completion* c) { return c->idle(); }); };
   for (own_time longest{std::chrono::seconds(2), net.now()}; !over() && !longest.over(net.now());)
-    if (net.progress() == 0 && net.arm(transport::wake_by::sleep))
-      over() ? net.disarm() : net.sleep(net.now() + std::chrono::milliseconds(1));
+    if (net.progress() == 0)
+      if (armed open = net.arm()) over() ? net.disarm() : net.sleep(std::move(open), net.now() + std::chrono::milliseconds(1));
 }
 
 }  // namespace tutti

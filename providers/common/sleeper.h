@@ -22,11 +22,12 @@ class sleeper : public epoll_set {
   bool armed() const noexcept { return armed_; }
   bool armed_for_fd() const noexcept { return armed_for_fd_; }
 
-  // `patience()`: how long to sleep at most. Asked when the alarm is set.
+  void arm() noexcept { armed_ = true; }
+  // `patience()`: how long to wait at most. Asked when the alarm is set.
   template <class Patience>
-  void arm(transport::wake_by by, Patience&& patience) noexcept {
+  void arm_fd(Patience&& patience) noexcept {
     armed_ = true;
-    if (by == transport::wake_by::fd && !std::exchange(armed_for_fd_, true)) set_alarm(patience());
+    if (!std::exchange(armed_for_fd_, true)) set_alarm(patience());
   }
   bool disarm() noexcept {  // false: it was not armed
     if (std::exchange(armed_for_fd_, false)) set_alarm({});  // or it would end the next sleep

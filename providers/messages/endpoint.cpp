@@ -62,7 +62,7 @@ status message_transport::connect(shared_blobs addresses, time_point) {
     multicast_addresses.push_back(parts->multicast);
   }
   if (ip_)
-    if (status s = ip_->connect(multicast_addresses); !s) return s;
+    if (status s = ip_->connect(multicast_addresses); s.failed()) return s;
   addresses_ = std::move(addresses);
   return {};
 }
@@ -115,7 +115,7 @@ void message_transport::open_endpoint(peer& p) noexcept {
   drain();
   if (p.alive() && ended) bury_dead(p);
   if (!p.alive()) return;
-  if (const status s = link_->open(p, there.link); !s) {
+  if (const status s = link_->open(p, there.link); s.failed()) {
     return bury(p, unreachable(cause_of(s), p.rank));
   }
   if (local && !leaving_) {

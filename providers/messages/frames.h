@@ -51,7 +51,7 @@ struct frame {
   std::uint64_t number = 0;    // of a write: how many its peer has seen with it; of a flush: how many it covers
   std::uint64_t needs = 0;     // word: writes that must be done before; signal by message: that must lie in the peer's memory
   void* key = nullptr;         // word
-  status wrong;                // the first error of its parts
+  status outcome;              // the first error of its parts
 
   void begin(peer& towards, message_kind kind) noexcept {
     to = &towards;

@@ -29,7 +29,7 @@ void message_transport::finish(frame& f, const status& outcome) noexcept {
   peer& p = *f.to;
   if (frames_.owns(f)) {
     if (completion* done = f.op.done) outcome.ok() ? done->finish() : done->finish(outcome);
-    else if (!outcome && p.unreported && !f.marks) p.unreported = outcome;
+    else if (outcome.failed() && p.unreported.ok() && !f.marks) p.unreported = outcome;
   }
   if (f.request) --p.unanswered;
   if (f.marks) p.marking = false;
@@ -118,7 +118,7 @@ void message_transport::sent(peer& p, const status& outcome) noexcept {
   if (!p.alive()) {  // the rest of its queue has ended already
     finish(*p.queue.pop(), p.life.end());
     close_soon(p);
-  } else if (!outcome) {
+  } else if (outcome.failed()) {
     suspect(p, outcome);
   } else {
     piece_sent(p);

@@ -146,7 +146,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
     if (r == reaching::under_way) ++f->parts, ++p.under_way;
     offset += s.bytes;
   }
-  if (f->parts) f->wrong = r == reaching::lost ? p.life.suspicion() : why;  // reached() ends it, or bury()
+  if (f->parts) f->outcome = r == reaching::lost ? p.life.suspicion() : why;  // reached() ends it, or bury()
   else if (r != reaching::lost) finish(*f, why);
   return true;
 }
@@ -197,21 +197,21 @@ void message_transport::reached(frame& f, const status& outcome) noexcept {
   peer& p = *f.to;
   ++events_;
   --p.under_way;
-  if (!outcome) {
-    f.wrong = outcome;
+  if (outcome.failed()) {
+    f.outcome = outcome;
     if (p.alive()) suspect(p, outcome);
   }
   if (--f.parts) return;
   if (&f == p.oldest || f.before) unlink(f);
-  const status wrong = std::exchange(f.wrong, {});
+  const status whole = std::exchange(f.outcome, {});
   if (&f == &p.glance) {
-    if (p.alive() && wrong) answer_glance(p);
-    if (p.alive() && wrong && p.look_again) glance(p);
+    if (p.alive() && whole.ok()) answer_glance(p);
+    if (p.alive() && whole.ok() && p.look_again) glance(p);
   } else if (!p.alive()) {
     finish(f, p.life.end());
-  } else if (wrong || !p.life.suspected()) {  // else bury() ends it
-    if (f.what == frame_kind::flush && wrong) p.placed = std::max(p.placed, f.number);
-    finish(f, wrong);
+  } else if (whole.ok() || !p.life.suspected()) {  // else bury() ends it
+    if (f.what == frame_kind::flush && whole.ok()) p.placed = std::max(p.placed, f.number);
+    finish(f, whole);
   }
   if (p.queue.front()) pump(p);
   forget_old_keys(p);

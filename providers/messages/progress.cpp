@@ -37,9 +37,8 @@ unsigned message_transport::progress() noexcept {
 }
 
 // An odd doze word asks peers that store into my memory for a bell; the link's own arming covers all that comes as messages.
-bool message_transport::arm(wake_by by) noexcept {
-  const auto longest = [this] { return patience(); };
-  if (sleep_.armed()) return sleep_.arm(by, longest), true;
+bool message_transport::arm_all() noexcept {
+  if (sleep_.armed()) return true;
   if (!to_open_.empty() || !to_close_.empty() || !suspects_.empty() || (ip_ && !ip_->arm())) return false;
   const std::atomic_ref<std::uint64_t> doze{*doze_};
   doze.fetch_add(1);
@@ -48,7 +47,13 @@ bool message_transport::arm(wake_by by) noexcept {
     doze.fetch_add(1);
     return false;
   }
-  sleep_.arm(by, longest);
+  sleep_.arm();
+  return true;
+}
+
+bool message_transport::arm_fd() noexcept {
+  if (!arm_all()) return false;
+  sleep_.arm_fd([this] { return patience(); });
   return true;
 }
 
@@ -70,7 +75,7 @@ void message_transport::disarm() noexcept {
   std::atomic_ref<std::uint64_t>{*doze_}.fetch_add(1);
 }
 
-void message_transport::sleep(time_point deadline) noexcept {
+void message_transport::sleep(armed, time_point deadline) noexcept {
   if (!sleep_.armed()) return;
   if (sleep_.sleep(std::min<std::chrono::nanoseconds>(deadline - now(), patience()))) look_for_deaths();
   silence_.look(link_->fd(), now());

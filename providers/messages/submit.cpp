@@ -63,7 +63,7 @@ bool message_transport::ends_at_once(const rma_op& op, peer& p, const status& ou
   if (op.done) {
     op.done->begin();
     outcome.ok() ? op.done->finish() : op.done->finish(outcome);
-  } else if (!outcome && p.unreported) {
+  } else if (outcome.failed() && p.unreported.ok()) {
     p.unreported = outcome;
   }
   return true;
@@ -218,7 +218,7 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
   };
   bool pending = false;
   for (peer* p : peers) {
-    if (!p->unreported) {
+    if (p->unreported.failed()) {
       ends(std::exchange(p->unreported, {}));
       pending = true;
     } else if (!p->alive() && (one || p->unapplied() || p->unplaced())) {

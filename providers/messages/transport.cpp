@@ -18,7 +18,7 @@ status cannot_wait(int error) {
 result<std::unique_ptr<transport>> message_transport::open(const open_params& p, std::unique_ptr<link> l) {
   try {
     std::unique_ptr<message_transport> net{new message_transport};
-    if (status s = net->start(p, std::move(l)); !s) return s;
+    if (status s = net->start(p, std::move(l)); s.failed()) return s;
     return std::unique_ptr<transport>{std::move(net)};
   } catch (const std::bad_alloc&) {
     return status{errc::no_resource, "no memory for a transport by messages"};
@@ -38,7 +38,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   peers_.resize(size_);
 
   frames_.open();
-  if (status started = l->start(*this); !started) return started;
+  if (status started = l->start(*this); started.failed()) return started;
   link_ = std::move(l);
   reach_ = link_->reach();
   alone_ = reach_ && reach_->alone();

@@ -141,8 +141,9 @@ class message_transport final : public transport {
   bool flush(rank_t, completion*) noexcept override;
   unsigned progress() noexcept override;
 
-  bool arm(wake_by) noexcept override;
-  void sleep(time_point) noexcept override;
+  armed arm() noexcept override { return armed_if(arm_all()); }
+  void sleep(armed, time_point) noexcept override;
+  bool arm_fd() noexcept override;
   int wait_fd() noexcept override { return sleep_.fd(); }
   void disarm() noexcept override;
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
@@ -246,6 +247,7 @@ class message_transport final : public transport {
   void land(const rma_op&, std::uint64_t offset, std::span<const std::byte> payload) noexcept;
 
   // progress.cpp
+  bool arm_all() noexcept;
   std::chrono::nanoseconds patience() const noexcept;
   void end_sleep() noexcept;                   // of this rank, which is armed
 

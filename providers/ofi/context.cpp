@@ -54,7 +54,7 @@ result<info_list> ask(std::string_view provider, by_keys how = by_keys::nothing)
   const std::string what = "libfabric finds no " + std::string{provider.empty() ? "provider" : provider} +
                            " with ordered messages between endpoints of kind RDM";
   if (const int e = fi_getinfo(api_version, nullptr, nullptr, 0, hints.get(), &first); e != 0) {
-    if (status small = too_small_for(provider); !small.ok()) return small;
+    if (status small = too_small_for(provider); small.failed()) return small;
     return vendor_error(e, what);
   }
   return info_list{first};
@@ -219,7 +219,7 @@ result<handles> open_device(std::string_view device, bool waits, by_keys how) {
   // sockets counts messages that came before there was a buffer for them, never counts one off, and stops after 1 MiB.
   if (core_name(h.info->fabric_attr->prov_name) == "sockets")
     h.info->rx_attr->total_buffered_recv = std::numeric_limits<std::int64_t>::max();
-  if (status opened = open_domain(h); !opened.ok()) return opened;
+  if (status opened = open_domain(h); opened.failed()) return opened;
   int e = 0;
   fid_domain* const domain = h.domain.get();
 

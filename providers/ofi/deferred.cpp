@@ -32,7 +32,7 @@ result<std::unique_ptr<deferred>> deferred::open(const std::string& provider) {
   if (!info) return info.error();
   handles& h = d->ofi_;
   h.info = std::move(*info);
-  if (status opened = open_domain(h); !opened.ok()) return opened;
+  if (status opened = open_domain(h); opened.failed()) return opened;
   int e = 0;
   fid_domain* const domain = h.domain.get();
   fi_cq_attr queue{};
@@ -55,7 +55,7 @@ result<std::unique_ptr<deferred>> deferred::open(const std::string& provider) {
   std::size_t bytes = d->name_.size();
   if ((e = fi_getname(&endpoint->fid, d->name_.data(), &bytes)) != 0) return vendor_error(e, "fi_getname");
   d->name_.resize(bytes);
-  if (status s = d->try_out(); !s) return s.during("deferred work");
+  if (status s = d->try_out(); s.failed()) return s.during("deferred work");
   return d;
 }
 

@@ -38,7 +38,7 @@ result<offload::plan_id> deferred::prepare(const schedule& s, const rank_map& me
   auto p = std::make_unique<plan>();
   p->gates = std::move(*gates);
   p->members = members, p->first_epoch = first_epoch, p->schedule_words = s.words;
-  if (status built = build(*p); !built) return built;
+  if (status built = build(*p); built.failed()) return built;
 
   std::vector<far_line> mine(std::size_t{lanes} * s.words, {no_key, 0});
   for (std::uint32_t l = 0; l < lanes; ++l)

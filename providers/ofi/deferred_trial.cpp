@@ -34,7 +34,7 @@ status deferred::try_out() {
   if (!id) return id.error();
   auto blobs = std::make_shared<blob_table>();
   blobs->push_back(blob);
-  if (status s = connect(*id, blobs); !s) return s;
+  if (status s = connect(*id, blobs); s.failed()) return s;
   plan& p = at(*id);
   const auto word = [&](std::uint32_t lane) {
     return std::atomic_ref<const std::uint64_t>(p.word(lane, 0)).load(std::memory_order_acquire);

@@ -192,7 +192,7 @@ reaching far_memory::begin(transfer::kind how, frame& f, std::uint64_t key, std:
   t->ordered = !alone_ || in_order(bytes);
   if (!here) t->descriptor = t->landing_descriptor;
   else why = make_known(*t);
-  if (!why) {
+  if (why.failed()) {
     free(*t);
     return reaching::refused;
   }
@@ -262,7 +262,7 @@ bool far_memory::offer(connection& line) noexcept {
 
 void far_memory::ends(transfer& t, const status& outcome) noexcept {
   frame* f = t.f;
-  if (outcome && t.result) std::memcpy(t.result, t.landing, t.piece);
+  if (outcome.ok() && t.result) std::memcpy(t.result, t.landing, t.piece);
   free(t);
   net_->reached(*f, outcome);
 }
@@ -274,7 +274,7 @@ void far_memory::completed(transfer& t, const status& outcome) noexcept {
   if (t.ended) return;
   t.left -= t.piece, t.here += t.piece, t.there += t.piece;
   const bool first = t.line->head == &t;
-  if (outcome && t.left) return;  // the next piece goes with the next offer()
+  if (outcome.ok() && t.left) return;  // the next piece goes with the next offer()
   if (first && t.left) leaves(t);
   ends(t, outcome);
 }

@@ -77,11 +77,11 @@ status far_memory::try_alone(fi_addr_t self) {
     t.left = sizeof value, t.ordered = in_order(sizeof value);
     std::memcpy(t.landing, &value, sizeof value);
     ssize_t e = 0;
-    while ((e = post(t)) == -FI_EAGAIN && outcome && !time.over()) one_turn();
-    if (e != 0 && outcome) outcome = vendor_error(e, "reaching its own memory");
+    while ((e = post(t)) == -FI_EAGAIN && outcome.ok() && !time.over()) one_turn();
+    if (e != 0 && outcome.ok()) outcome = vendor_error(e, "reaching its own memory");
   };
   const auto comes_back = [&] {
-    while (outcome && !one_turn())
+    while (outcome.ok() && !one_turn())
       if (time.over()) outcome = {errc::unsupported, "what reaches its own memory does not complete"};
   };
 
@@ -91,17 +91,17 @@ status far_memory::try_alone(fi_addr_t self) {
   comes_back();
   std::uint64_t read = 0;
   std::memcpy(&read, t.landing, sizeof read);
-  if (outcome && (read != 1 || look(memory->words[0]) != 1)) outcome = {errc::unsupported, "it writes or reads another value"};
+  if (outcome.ok() && (read != 1 || look(memory->words[0]) != 1)) outcome = {errc::unsupported, "it writes or reads another value"};
   hand_over(transfer::kind::write, 1, 2);
   bool seen = false;
-  for (const auto end = clock::now() + longest_flight; outcome && !seen && clock::now() < end; ::usleep(20))
+  for (const auto end = clock::now() + longest_flight; outcome.ok() && !seen && clock::now() < end; ::usleep(20))
     seen = look(memory->words[1]) == 2;
   comes_back();
-  if (outcome && !seen) outcome = {errc::unsupported, "a write does not arrive until the target calls libfabric"};
+  if (outcome.ok() && !seen) outcome = {errc::unsupported, "a write does not arrive until the target calls libfabric"};
   t.posted = false;
-  if (outcome) tried_.reset();
+  if (outcome.ok()) tried_.reset();
   alone_ = outcome.ok();
-  return outcome ? outcome : status{errc::unsupported, outcome.text()};
+  return outcome.ok() ? outcome : status{errc::unsupported, outcome.text()};
 }
 
 status far_memory::try_before(fi_addr_t self, const std::function<status()>& message) {
@@ -120,20 +120,20 @@ status far_memory::try_before(fi_addr_t self, const std::function<status()>& mes
   t.how = transfer::kind::write, t.line = &line, t.key = there.key, t.there = there.base;
   t.here = from.data(), t.left = static_cast<std::uint32_t>(from.size()), t.ordered = true;
   status outcome = make_known(t);
-  while (outcome && !t.posted) {
+  while (outcome.ok() && !t.posted) {
     const ssize_t e = post(t);
     if (e == -FI_EAGAIN) outcome = message();  // drives libfabric
     else if (e != 0) outcome = vendor_error(e, "reaching its own memory");
     if (time.over()) outcome = {errc::unsupported, "what reaches its own memory is not taken"};
   }
-  if (outcome) outcome = message();
-  if (outcome && !std::equal(from.begin(), from.end(), to.begin())) outcome = {errc::unsupported, "a message overtakes a write"};
-  while (outcome && t.posted) {
+  if (outcome.ok()) outcome = message();
+  if (outcome.ok() && !std::equal(from.begin(), from.end(), to.begin())) outcome = {errc::unsupported, "a message overtakes a write"};
+  while (outcome.ok() && t.posted) {
     outcome = message();
     if (time.over()) outcome = {errc::unsupported, "what reaches its own memory does not complete"};
   }
   t.registered.reset();
-  if (t.posted || !outcome) return status{errc::unsupported, outcome.text()};  // it may still be read and written
+  if (t.posted || outcome.failed()) return status{errc::unsupported, outcome.text()};  // it may still be read and written
   tried_.reset();
   return {};
 }

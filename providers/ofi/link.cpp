@@ -49,7 +49,7 @@ result<std::unique_ptr<messages::link>> ofi_link::open(std::string_view device) 
   // A descriptor that serves no purpose costs system calls all the same.
   if (made && (*made)->ofi_.wait_fd < 0) made = make(device, false, how);
   if (!made) return made.error();
-  if (const status s = (*made)->add_deferred_work(); !s) return s;
+  if (const status s = (*made)->add_deferred_work(); s.failed()) return s;
   return std::unique_ptr<link>{std::move(*made)};
 }
 
@@ -66,14 +66,14 @@ result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool w
   auto opened = open_device(device, waits, how);
   if (!opened) return opened.error();
   made->ofi_ = std::move(*opened);
-  if (const status s = made->make_buffers(); !s) return s;
-  if (const status s = made->try_messages(); !s) return s;
+  if (const status s = made->make_buffers(); s.failed()) return s;
+  if (const status s = made->try_messages(); s.failed()) return s;
   if (how != by_keys::nothing) {
     made->reach_ = std::make_unique<far_memory>(made->ofi_);
-    if (const status s = made->reach_->open(); !s) return s;
+    if (const status s = made->reach_->open(); s.failed()) return s;
     const auto message = [&link = *made] { return link.message_to_itself(false); };
     const status tried = how == by_keys::alone ? made->reach_->try_alone(made->self_) : made->reach_->try_before(made->self_, message);
-    if (!tried) return tried;
+    if (tried.failed()) return tried;
   }
   made->traits_ = describe(*made->ofi_.info, made->ofi_.wait_fd >= 0, how == by_keys::alone);
   return made;

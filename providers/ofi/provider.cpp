@@ -41,7 +41,7 @@ constexpr unsigned descriptors_of_an_endpoint = 32;
 constexpr std::size_t mapped_by_an_endpoint = 128 << 20;
 
 result<std::unique_ptr<transport>> open(const open_params& p) {
-  if (status s = headroom("libfabric", descriptors_of_an_endpoint, mapped_by_an_endpoint); !s.ok()) return s;
+  if (status s = headroom("libfabric", descriptors_of_an_endpoint, mapped_by_an_endpoint); s.failed()) return s;
   auto link = ofi::ofi_link::open(p.device);
   if (!link) return link.error();
   return messages::message_transport::open(p, std::move(*link));

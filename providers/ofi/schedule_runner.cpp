@@ -10,7 +10,7 @@ namespace tutti::ofi {
 
 result<std::unique_ptr<schedule_runner>> schedule_runner::open(const std::string& provider) {
   std::unique_ptr<schedule_runner> made{new schedule_runner{provider}};
-  if (status s = made->open_domain(); !s) return s;
+  if (status s = made->open_domain(); s.failed()) return s;
   return made;
 }
 
@@ -36,7 +36,7 @@ status schedule_runner::open_domain() {
 result<offload::plan_id> schedule_runner::prepare(const schedule& s, const rank_map& members, std::uint64_t first_epoch,
                                             std::vector<std::byte>& blob) {
   if (domains_.back()->left_behind())
-    if (status opened = open_domain(); !opened) return opened.during("after a peer's death, another domain for schedules");
+    if (status opened = open_domain(); opened.failed()) return opened.during("after a peer's death, another domain for schedules");
   auto made = domains_.back()->prepare(s, members, first_epoch, blob);
   if (!made) return made.error();
   auto slot = std::find_if(plans_.begin(), plans_.end(), [](const placed& p) { return !p.in; });

@@ -26,8 +26,8 @@ status ofi_link::try_messages() {
   if (const int n = fi_av_insert(ofi_.addresses.get(), name->data(), 1, &self_, 0, nullptr); n != 1)
     return vendor_error(n < 0 ? n : FI_EADDRNOTAVAIL, "fi_av_insert of its own address");
   repost();
-  if (const status first = message_to_itself(false); !first) return first;
-  if (ofi_.wait_fd >= 0 && !message_to_itself(true)) ofi_.wait_fd = -1;
+  if (const status first = message_to_itself(false); first.failed()) return first;
+  if (ofi_.wait_fd >= 0 && message_to_itself(true).failed()) ofi_.wait_fd = -1;
   return {};
 }
 
@@ -82,7 +82,7 @@ status ofi_link::crowds(const own_threads& threads) {
   constexpr int messages = 16;
   const nanoseconds theirs_before = threads.cpu_time(), mine_before = own_cpu_time();
   for (int i = 0; i < messages; ++i)
-    if (const status s = message_to_itself(false); !s) return s;
+    if (const status s = message_to_itself(false); s.failed()) return s;
   const nanoseconds own = own_cpu_time() - mine_before, theirs = threads.cpu_time() - theirs_before;
   if (theirs < own / 2 && theirs < messages * least_crowding) return {};
   const auto in_us = [](nanoseconds all) { return std::to_string(all.count() / 1000 / messages); };

@@ -92,7 +92,7 @@ bool shm_transport::submit_slowly(const rma_op& op) noexcept {
   std::byte *payload = nullptr, *word = nullptr;
   if (has_payload(op)) payload = resolve(op.remote, *p, payload_key, why);
   if (has_word(op)) word = resolve(is_atomic(op.kind) ? op.remote : op.signal, *p, word_key, why);
-  if (!why.ok()) {
+  if (why.failed()) {
     if (why.code() == errc::peer_dead)
       why = has_let_go(*p) ? p->life.end() : status{errc::invalid, "rank " + std::to_string(p->rank) + " has dropped the region"};
     fail(op, p, why);
@@ -113,7 +113,7 @@ bool shm_transport::submit_slowly(const rma_op& op) noexcept {
     if (payload) do_payload(op, payload + op.remote_offset);
     else why = copy_user(op, *p, payload_key);
   }
-  if (!why.ok()) {
+  if (why.failed()) {
     fail(op, p, why);
   } else if (by_mail) {
     key_of(is_atomic(op.kind) ? op.remote : op.signal, *p, word_key);

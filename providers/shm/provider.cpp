@@ -120,7 +120,7 @@ status shm_transport::connect(shared_blobs addresses, time_point) {
     p.rank = r;
     p.name = a.page;
     p.same_process = a.page.owner == process_;
-    if (status s = contact(p); !s.ok()) return s.during("shm");
+    if (status s = contact(p); s.failed()) return s.during("shm");
   }
   local_ = std::move(local);
   first_rank_ = first;

@@ -6,7 +6,7 @@
 //   memory       20 KiB (its control page) + 160 B * L + 16 B * L * S + 132 KiB per group that it created,
 //                and 2 B for each rank between the lowest and the highest rank of this node, on top of the regions;
 //   descriptors  1 + one for each allocated region and created group; L - 1 more once it has waited for 100 ms, and
-//                3 more after the first arm(wake_by::fd).
+//                3 more after the first arm_fd().
 // The regions of peers are mapped at first use. Every page is backed when it is made: nothing fails later with SIGBUS.
 #pragma once
 #include "core/transport/provider.h"

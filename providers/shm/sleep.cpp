@@ -79,12 +79,11 @@ bool shm_transport::has_work() noexcept {
   return mail_waits() || (asked_ && reply_waits()) || flush_waits() || multicast_->news();
 }
 
-bool shm_transport::arm(wake_by by) noexcept {
+bool shm_transport::arm(doze how) noexcept {
   if (armed_ != doze::awake) disarm();
   if (rings_owed_) pay_rings();
   if (has_work()) return false;
-  if (rings_owed_ && by == wake_by::fd) return false;
-  const doze how = by == wake_by::fd ? doze::on_pipe : doze::on_futex;
+  if (rings_owed_ && how == doze::on_pipe) return false;
   if (how == doze::on_pipe) {
     if (wait_fd() < 0) return false;
     watch_all();
@@ -100,7 +99,7 @@ bool shm_transport::arm(wake_by by) noexcept {
   return false;
 }
 
-void shm_transport::sleep(time_point deadline) noexcept {
+void shm_transport::sleep(armed, time_point deadline) noexcept {
   if (armed_ != doze::on_futex) return;
   std::atomic<std::uint32_t>& waiting = page().waiting;
   while (waiting.load(std::memory_order_acquire) == armed_as_) {

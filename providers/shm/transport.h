@@ -97,8 +97,9 @@ class shm_transport final : public transport {
   unsigned progress() noexcept override;
 
   // sleep.cpp
-  bool arm(wake_by) noexcept override;
-  void sleep(time_point deadline) noexcept override;
+  armed arm() noexcept override { return armed_if(arm(doze::on_futex)); }
+  void sleep(armed, time_point deadline) noexcept override;
+  bool arm_fd() noexcept override { return arm(doze::on_pipe); }
   int wait_fd() noexcept override;
   void disarm() noexcept override;
 
@@ -133,6 +134,7 @@ class shm_transport final : public transport {
   std::uint32_t self_index() const noexcept { return static_cast<std::uint32_t>(self_ - peers_.get()); }
 
   // sleep.cpp
+  bool arm(doze how) noexcept;
   // After a store that `p` may be sleeping for.
   void wake(peer& p) noexcept {
     if (p.fence) full_fence();

@@ -44,7 +44,7 @@ result<shared_blobs> rank_bootstrap::allgather(std::span<const std::byte> mine, 
   while (!g->table && g->error.ok() && l.clock < to_ns(deadline)) f_.block(l, to_ns(deadline));
   if (--g->waiting == 0 && !g->missing) f_.gatherings.erase(round);
   if (g->table) return g->table;
-  if (!g->error.ok()) return g->error;
+  if (g->error.failed()) return g->error;
   return status(errc::timed_out, std::to_string(g->missing) + " of " + std::to_string(n) +
                                      " ranks did not come to the exchange in time");
 }

@@ -139,7 +139,7 @@ status fabric::reachable(rank_t r, ns at) const {
 void fabric::perform(std::uint32_t index, ns at) {
   message& m = messages[index];
   const rma_op& op = m.op;
-  if (status s = reachable(op.rank, at); !s.ok()) return fail(index, std::move(s), at);
+  if (status s = reachable(op.rank, at); s.failed()) return fail(index, std::move(s), at);
   rank_transport& net = *lanes[op.rank].transport;
   if (par.target_must_progress && op.rank != progressing) {  // the whole of it, when its signal may be seen
     if (m.halved) return;
@@ -188,14 +188,14 @@ void fabric::await_progress(std::uint32_t index, ns at) {
 
 void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
   message& m = messages[index];
-  if (!m.error.ok() || m.lost) return;
+  if (m.error.failed() || m.lost) return;
   const bool port = same_node(m.origin, m.op.rank);
   const ns last = lanes[m.op.rank].rx_free[port] - wire_between(m.origin, m.op.rank).gap;
   if (!in_turn && last > at) {  // what arrived before, its payload perhaps, is still in the adapter
     ++m.events;
     return push(last, m.serial + 2, event_kind::late, m.op.rank, index);
   }
-  if (status s = reachable(m.op.rank, at); !s.ok()) return fail(index, std::move(s), at);
+  if (status s = reachable(m.op.rank, at); s.failed()) return fail(index, std::move(s), at);
   rank_transport& net = *lanes[m.op.rank].transport;
   if (par.target_must_progress) return await_progress(index, at);
   if (m.signalled) {  // the mutant's payload
@@ -259,12 +259,12 @@ void fabric::finish(message& m, const status& s, ns at, bool told_by_flush) {
   rank_transport* net = lanes[m.origin].transport;
   if (!net || lanes[m.origin].dead) return;
   if (m.finished || !m.op.done) {
-    if (!s.ok() && !told_by_flush) net->errors_.emplace_back(m.op.rank, s);
+    if (s.failed() && !told_by_flush) net->errors_.emplace_back(m.op.rank, s);
   } else {
     net->ready_.push_back({m.op.done, s});
   }
-  if (!m.finished || !s.ok()) {
-    if (m.op.done || !s.ok()) wake(m.origin, at);
+  if (!m.finished || s.failed()) {
+    if (m.op.done || s.failed()) wake(m.origin, at);
   }
   m.finished = true;
 }
@@ -278,8 +278,8 @@ bool fabric::settle(message& m, const status& s, ns at) {
   const link& w = wire_between(m.origin, m.op.rank);
   std::erase_if(net->flushes_, [&](auto& f) {
     if (f.before <= m.serial || (f.peer != no_rank && f.peer != m.op.rank)) return false;
-    told |= !s.ok();
-    if (!s.ok() && f.error.ok()) f.error = s;
+    told |= s.failed();
+    if (s.failed() && f.error.ok()) f.error = s;
     if (--f.remaining) return false;
     const ns back = s.ok() ? at + w.latency + extra(w.latency) : at;
     push(back, draw(), event_kind::flushed, m.origin, new_ending(f.done, f.error));

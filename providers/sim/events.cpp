@@ -83,8 +83,8 @@ void fabric::run_next(lane* me) {
     if (mine) mine->await();
   };
   for (;;) {
-    if (mode == mode_t::threads && (live == 0 || !failure.ok())) return hand_on(*main_turn);
-    if (mode == mode_t::steps && (live == 0 || !failure.ok())) return;
+    if (mode == mode_t::threads && (live == 0 || failure.failed())) return hand_on(*main_turn);
+    if (mode == mode_t::steps && (live == 0 || failure.failed())) return;
     if (queue.empty()) {
       if (mode == mode_t::outside) {  // nothing can ever arrive: an early wake-up is all there is to give
         if (me) me->state = lane::outside;

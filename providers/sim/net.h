@@ -57,11 +57,12 @@ class rank_transport final : public transport {
   bool flush(rank_t, completion*) noexcept override;
   unsigned progress() noexcept override;
 
-  bool arm(wake_by) noexcept override;
-  void sleep(time_point) noexcept override;
+  armed arm() noexcept override;
+  void sleep(armed, time_point) noexcept override;
   void disarm() noexcept override { armed_ = false; }
   time_point now() const noexcept override;
   status health(rank_t) noexcept override;
+  void call_again_at(time_point t) noexcept { timer_ = to_ns(t); }  // while the world drives steps
   void keep(std::shared_ptr<void> owner) noexcept { keep_ = std::move(owner); }
 
  private:

@@ -53,7 +53,7 @@ unsigned rank_transport::progress() noexcept {
   return n;
 }
 
-bool rank_transport::arm(wake_by) noexcept {
+armed rank_transport::arm() noexcept {
   glances_ = 0;
   lane& l = me();
   if (f_.hostile() && f_.mode != fabric::mode_t::steps && f_.rng.chance(0.25)) {
@@ -63,18 +63,15 @@ bool rank_transport::arm(wake_by) noexcept {
   }
   armed_ = ready_.empty() && inbox_.empty();
   armed_at_ = l.arrivals;
-  return armed_;
+  return armed_if(armed_);
 }
 
-void rank_transport::sleep(time_point deadline) noexcept {
+void rank_transport::sleep(armed, time_point deadline) noexcept {
   glances_ = 0;
+  if (!std::exchange(armed_, false)) return;
+  if (f_.mode == fabric::mode_t::steps) return call_again_at(deadline);
   lane& l = me();
   ns until = to_ns(deadline);
-  if (!std::exchange(armed_, false)) armed_at_ = l.arrivals;
-  if (f_.mode == fabric::mode_t::steps) {
-    timer_ = until;
-    return;
-  }
   if (l.dead) {  // nothing reaches it; its owner tears it down, and waits in vain for what it had begun
     if (until != never) l.clock = std::max(l.clock, until);
     return;

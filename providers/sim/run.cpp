@@ -99,4 +99,6 @@ status world::drive(const std::function<bool(rank_t)>& step) {
   return f.failure;
 }
 
+void world::call_again(rank_t r, time_point t) { f_->lanes[r].transport->call_again_at(t); }
+
 }  // namespace tutti::sim

@@ -118,10 +118,11 @@ class world {
   // leave it. An exception out of a rank ends the run and is thrown again here.
   status run(std::function<void(rank_t)> rank_main);
 
-  // Calls step(rank) once for every living rank, and again when something arrived for it, or the deadline passed that
-  // it gave to net(rank).sleep() as its last act. Calls that would block return at once instead. step returns true when
-  // the rank has finished. The same errors as run().
+  // Calls step(rank) once for every living rank, and again when something arrived for it, or at the time that its step
+  // gave to call_again(). Calls that would block return at once instead. step returns true when the rank has finished.
+  // The same errors as run().
   status drive(const std::function<bool(rank_t)>& step);
+  void call_again(rank_t, time_point);          // within the rank's step; the last one counts
 
   // The bootstrap's exchange for ranks that cannot block: asks every living rank for its blob, then hands all of them
   // one shared table. Ends with the first error.

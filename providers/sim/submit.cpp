@@ -90,7 +90,7 @@ void rank_transport::take(const rma_op& op) noexcept {
     m.error = health(op.rank);
   }
   idle_since_ = l.clock;
-  if (!m.error.ok()) {
+  if (m.error.failed()) {
     m.events = 1;
     f_.push(l.clock, m.serial + 3, event_kind::fail, rank_, index);
   } else {

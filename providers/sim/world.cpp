@@ -82,7 +82,7 @@ status world::exchange(const std::function<result<std::vector<std::byte>>(rank_t
   const shared_blobs all = std::move(table);
   for (rank_t r = 0; r < size(); ++r)
     if (alive(r))
-      if (status s = take(r, all); !s.ok()) return s.during("rank " + std::to_string(r));
+      if (status s = take(r, all); s.failed()) return s.during("rank " + std::to_string(r));
   return {};
 }
 

@@ -98,9 +98,9 @@ status set_all(ucp_config_t* config, std::span<const setting> all) {
 }
 
 status configure(ucp_config_t* config, std::string_view device) {
-  if (status s = set_all(config, settings); !s) return s;
+  if (status s = set_all(config, settings); s.failed()) return s;
   if (device == "tcp" || (device.empty() && !has_adapters()))
-    if (status s = set_all(config, settings_of_tcp); !s) return s;
+    if (status s = set_all(config, settings_of_tcp); s.failed()) return s;
   if (device.empty()) return {};
   const auto e = ucp_config_modify(config, "TLS", std::string{device}.c_str());
   return e == UCS_OK ? status{} : vendor_error(e, "choosing transports \"" + std::string{device} + '"');
@@ -125,7 +125,7 @@ status create(worker_handles& h, std::string_view device, bool two_threads) {
   if (const auto e = ucp_config_read(nullptr, nullptr, &config); e != UCS_OK)
     return vendor_error(e, "reading UCX's configuration");
   status outcome = configure(config, device);
-  if (outcome) {
+  if (outcome.ok()) {
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
     params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
@@ -134,7 +134,7 @@ status create(worker_handles& h, std::string_view device, bool two_threads) {
     if (const auto e = ucp_init(&params, config, &h.context); e != UCS_OK) outcome = vendor_error(e, "ucp_init");
   }
   ucp_config_release(config);
-  if (!outcome) return outcome;
+  if (outcome.failed()) return outcome;
 
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -166,14 +166,14 @@ bool only_adapters(std::string_view device) noexcept {
 result<worker_handles> open_worker(std::string_view device, bool two_threads) {
   static std::mutex one_at_a_time;  // log level and log handlers are UCX's globals
   const std::lock_guard lock{one_at_a_time};
-  if (status s = headroom("UCX", descriptors_of_a_worker, mapped_by_a_worker); !s.ok()) return s;
+  if (status s = headroom("UCX", descriptors_of_a_worker, mapped_by_a_worker); s.failed()) return s;
   leave_signals_alone();
   listening ear;
   worker_handles h;
   const status outcome = create(h, device, two_threads);
-  if (outcome) return h;
+  if (outcome.ok()) return h;
   close_worker(h);
-  if (status small = too_small(ear.words); !small.ok()) return small;
+  if (status small = too_small(ear.words); small.failed()) return small;
   return ear.words.empty() ? outcome
                            : status{outcome.code(), std::string{outcome.text()} + " (" + ear.words + ")", no_rank,
                                     outcome.native()};

@@ -17,7 +17,7 @@ bool usable(std::string_view device, bool alone, std::string& why_not) {
   const auto tried = opened && alone ? ucx::works_alone(*opened) : result<bool>{true};
   const status failed = !opened ? opened.error() : !tried ? tried.error() : status{};
   if (opened) ucx::close_worker(*opened);
-  if (failed) return *tried;
+  if (failed.ok()) return *tried;
   add_to_list(why_not, std::string{device.empty() ? "any" : device} + ": " + failed.text(), "; ");
   return false;
 }

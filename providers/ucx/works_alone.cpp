@@ -87,7 +87,7 @@ result<bool> works_alone(worker_handles& ucx) {
     if (ucp_rkey_pack(ucx.context, mapped, &packed, &bytes) == UCS_OK) {
       if (ucp_ep_rkey_unpack(ep, packed, &key) == UCS_OK) {
         unconnected = connected(ucx.worker, ep, key, *memory);
-        if (unconnected) {
+        if (unconnected.ok()) {
           alone = arrives(ucx.worker, ep, key, *memory);
           ucp_rkey_destroy(key);
         }
@@ -96,7 +96,7 @@ result<bool> works_alone(worker_handles& ucx) {
     }
   }
   // An assertion of UCX 1.13 ends the process that closes an endpoint in the middle of connecting, or its worker.
-  if (!unconnected) {
+  if (unconnected.failed()) {
     ucx = {};
     (void)memory.release();  // the put may still be made
     return unconnected;

@@ -30,7 +30,7 @@ status doorman::open(const premises& p) {
   qkey_ = qkey_of(p.key);
   links_.resize(p.size);
   in_sysfs_ = ::access(p.device->context->device->dev_path, F_OK) == 0;
-  if (status s = open_door(); !s) return s;
+  if (status s = open_door(); s.failed()) return s;
   if (p.size > 1) calls_.listen(p.size - 1, p.one_host ? messages::lifeline::loopback : 0);
   wake_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   set_nonblocking(channel_->fd);
@@ -246,12 +246,12 @@ status doorman::want(rank_t rank) noexcept {
   if (!l) return {errc::no_resource, "no memory for a connection", rank};
   if (l->gone || l->confirmed || (l->wanted && l->asking)) return {};
   if (!l->qp && !l->stale)
-    if (status s = make_qp(*l); !s) return s;
+    if (status s = make_qp(*l); s.failed()) return s;
   if (rank == at_.rank) {
     address_blob mine;
     if (!address_of(rank, mine)) return {};
     l->their_life = l->life;
-    if (status s = connect_qp(*l, l->qp->qp_num, l->psn, mine); !s) return s;
+    if (status s = connect_qp(*l, l->qp->qp_num, l->psn, mine); s.failed()) return s;
     l->connected = l->confirmed = true;
     tell(*l, news::kind::connected);
     return {};

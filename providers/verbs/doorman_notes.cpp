@@ -155,7 +155,7 @@ void doorman::hear_hello(link& l, const note& n) noexcept {
     if (!std::exchange(l.stale, true)) tell(l, news::kind::stale);
     return send(l, note_kind::pong);
   }
-  if (!l.qp && !make_qp(l)) return send(l, note_kind::refuse);
+  if (!l.qp && make_qp(l).failed()) return send(l, note_kind::refuse);
   if (!l.connected && !may_meet(l, n)) return send(l, note_kind::hello);
   accept(l, n);
 }
@@ -166,7 +166,7 @@ void doorman::accept(link& l, const note& n) noexcept {
   if (!l.connected) {
     address_blob theirs;
     if (!address_of(l.rank, theirs)) return;
-    if (!connect_qp(l, n.qpn, n.psn, theirs)) {
+    if (connect_qp(l, n.qpn, n.psn, theirs).failed()) {
       drop_qp(l);
       return send(l, note_kind::refuse);
     }

@@ -122,7 +122,7 @@ result<multicast::group_id> verbs_multicast::join(const rank_map& members, std::
     if (at_.drive()) continue;
     if (now() >= look) {
       look = now() + between_health;
-      if (status dead = trouble_of(members, at_.rank, t->creator, at_.health); !dead.ok()) {
+      if (status dead = trouble_of(members, at_.rank, t->creator, at_.health); dead.failed()) {
         leave(*entered);
         return dead.during("joining a multicast group");
       }
@@ -148,7 +148,7 @@ result<multicast::group_id> verbs_multicast::enter(const rank_map& members, std:
   auto joined = membership::join(*at_.device, address, deadline);
   if (!joined) return joined.error();
   g->joined = std::move(*joined);
-  if (status s = open_queue_pair(*g); !s) {
+  if (status s = open_queue_pair(*g); s.failed()) {
     close(*g);
     return s;
   }

@@ -205,7 +205,7 @@ void verbs_transport::decide(peer& p) noexcept {
 
 void verbs_transport::close_drained() noexcept {
   for (peer* p : lines_)
-    if (!p->doubt) decide(*p);
+    if (p->doubt.failed()) decide(*p);
     else if (p->failing && (p->out.in_flight() == 0 || now() >= p->drain_until)) give_up(*p);
 }
 
@@ -228,7 +228,7 @@ void verbs_transport::give_up(peer& p) noexcept {
 // What waits needs another queue pair. If there can be none, nothing would ever end it.
 void verbs_transport::ask_anew(peer& p) noexcept {
   if (!p.waiting) return;
-  if (status s = doorman_.want(p.rank); !s) end_backlog(p, s);
+  if (status s = doorman_.want(p.rank); s.failed()) end_backlog(p, s);
 }
 
 // Does its adapter still answer? Asked of peers on other hosts that have been quiet; those on this host are watched.
@@ -252,7 +252,7 @@ status verbs_transport::health(rank_t rank) noexcept {
   if (!p->confirmed) doorman_.look_after(rank);
   else if (elsewhere(rank)) probe(*p);
   hear_news();
-  return !p->alive() ? p->life.end() : !p->unreported ? p->unreported : p->lost;
+  return !p->alive() ? p->life.end() : p->unreported.failed() ? p->unreported : p->lost;
 }
 
 }  // namespace tutti::verbs

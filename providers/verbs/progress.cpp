@@ -56,7 +56,7 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
   if (place >= lines_.size() || lines_[place]->out.name() != name || !lines_[place]->out.is_open()) return;  // of a dropped one
   peer& p = *lines_[place];
   p.quiet_since = now();
-  if (!p.doubt) {
+  if (p.doubt.failed()) {
     if (p.doubt.native() == IBV_WC_WR_FLUSH_ERR) p.doubt = completion_error(wc, p.rank);  // or the cause, behind what it flushed
     return;
   }
@@ -98,16 +98,16 @@ void verbs_transport::ended(peer& p, const posted& what, const status& outcome) 
   if (what.kind == work::flush) {
     --p.flushes;
     // What failed before it without a completion is what it reports, and no later flush again.
-    if (!outcome && !p.unreported) return what.done ? what.done->finish(std::exchange(p.unreported, {})) : void();
+    if (outcome.failed() && p.unreported.failed()) return what.done ? what.done->finish(std::exchange(p.unreported, {})) : void();
   }
   // Nobody asked how it would end. What was lost upon a peer that lives, the peer may be waiting for.
-  if (!what.done && !outcome) p.losing = true;
+  if (!what.done && outcome.failed()) p.losing = true;
   tell(p, what.done, outcome);
 }
 
 void verbs_transport::tell(peer& p, completion* done, const status& outcome) noexcept {
   if (done) outcome.ok() ? done->finish() : done->finish(outcome);
-  else if (!outcome && p.unreported) p.unreported = outcome;
+  else if (outcome.failed() && p.unreported.ok()) p.unreported = outcome;
 }
 
 // --- flush -------------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
   };
   bool told = false;
   for (peer* p : peers) {
-    if (!p->unreported) ends(std::exchange(p->unreported, {})), told = true;
+    if (p->unreported.failed()) ends(std::exchange(p->unreported, {})), told = true;
     else if (!p->alive() && one) ends(p->life.end()), told = true;
     if (is_owed(*p)) post_flush(*p, done), told = true;
   }

@@ -40,34 +40,39 @@ std::chrono::nanoseconds verbs_transport::patience() noexcept {
   return peers_elsewhere_ ? between_probes : for_ever;
 }
 
-bool verbs_transport::arm(wake_by by) noexcept {
-  if (!sleep_.armed()) {
-    announce();
-    if (peers_elsewhere_)
-      for (peer* p : lines_)
-        if (elsewhere(p->rank)) probe(*p);
-    eventfd_t knocks;
-    ::eventfd_read(knock_.get(), &knocks);  // before the look at what was knocked for
-    if (doorman_.has_news() || swaps_waiting_) return false;
-    ibv_cq* cq = nullptr;
-    void* context = nullptr;
-    while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) {
-      (cq == sends_.get() ? sends_armed_ : cq == in_.cq() ? receives_armed_ : multicast_armed_) = false;
-      ibv_ack_cq_events(cq, 1);
-    }
-    if (!std::exchange(sends_armed_, true)) ibv_req_notify_cq(sends_.get(), 0);
-    if (!std::exchange(receives_armed_, true)) ibv_req_notify_cq(in_.cq(), 1);
-    if (multicast_ && !std::exchange(multicast_armed_, true)) ibv_req_notify_cq(multicast_->cq(), 1);
-    if (multicast_ && multicast_->progress() != 0) return false;
-    if (poll_sends() + hear_rings() + hear_news() != 0) return false;
+bool verbs_transport::arm_all() noexcept {
+  if (sleep_.armed()) return true;
+  announce();
+  if (peers_elsewhere_)
+    for (peer* p : lines_)
+      if (elsewhere(p->rank)) probe(*p);
+  eventfd_t knocks;
+  ::eventfd_read(knock_.get(), &knocks);  // before the look at what was knocked for
+  if (doorman_.has_news() || swaps_waiting_) return false;
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) {
+    (cq == sends_.get() ? sends_armed_ : cq == in_.cq() ? receives_armed_ : multicast_armed_) = false;
+    ibv_ack_cq_events(cq, 1);
   }
-  sleep_.arm(by, [this] { return patience(); });
+  if (!std::exchange(sends_armed_, true)) ibv_req_notify_cq(sends_.get(), 0);
+  if (!std::exchange(receives_armed_, true)) ibv_req_notify_cq(in_.cq(), 1);
+  if (multicast_ && !std::exchange(multicast_armed_, true)) ibv_req_notify_cq(multicast_->cq(), 1);
+  if (multicast_ && multicast_->progress() != 0) return false;
+  if (poll_sends() + hear_rings() + hear_news() != 0) return false;
+  sleep_.arm();
+  return true;
+}
+
+bool verbs_transport::arm_fd() noexcept {
+  if (!arm_all()) return false;
+  sleep_.arm_fd([this] { return patience(); });
   return true;
 }
 
 void verbs_transport::disarm() noexcept { sleep_.disarm(); }
 
-void verbs_transport::sleep(time_point deadline) noexcept {
+void verbs_transport::sleep(armed, time_point deadline) noexcept {
   if (sleep_.armed()) sleep_.sleep(std::min<std::chrono::nanoseconds>(deadline - now(), patience()));
   disarm();
 }

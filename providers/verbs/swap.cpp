@@ -55,7 +55,7 @@ void verbs_transport::try_swap(swapping& s) noexcept {
 }
 
 void verbs_transport::swap_tried(swapping& s, const status& outcome) noexcept {
-  if (!outcome) return end_swap(s, outcome);
+  if (outcome.failed()) return end_swap(s, outcome);
   if (!bounce_.answered(s.result)) return end_swap(s, unanswered(s.to->rank), true);
   std::uint64_t old;
   std::memcpy(&old, s.result, sizeof old);
@@ -71,7 +71,7 @@ void verbs_transport::end_swap(swapping& s, const status& outcome, bool took_eff
   swaps_waiting_ -= std::exchange(s.waits, false);
   use(s.holds, -1);
   bounce_.give_back(s.holds.index, outcome.ok());
-  if (!s.done && !outcome && !took_effect) p.losing = true;  // as ended()
+  if (!s.done && outcome.failed() && !took_effect) p.losing = true;  // as ended()
   tell(p, s.done, outcome);
   s.to = nullptr;
   s.next_free = free_swap_;

@@ -35,7 +35,7 @@ capabilities describe(const adapter& a, const link_limits& limits) {
 result<std::unique_ptr<transport>> verbs_transport::open(const open_params& p) {
   try {
     std::unique_ptr<verbs_transport> net{new verbs_transport};
-    if (status s = net->start(p); !s) return s;
+    if (status s = net->start(p); s.failed()) return s;
     return std::unique_ptr<transport>{std::move(net)};
   } catch (const std::bad_alloc&) {
     return status{errc::no_resource, "no memory for a verbs transport"};
@@ -58,21 +58,21 @@ status verbs_transport::start(const open_params& p) {
   pd_.reset(ibv_alloc_pd(device_.context.get()));
   if (!pd_) return os_error("a protection domain on " + device_.where.device, errno);
   regions_.open(pd_.get(), device_, wish->relaxed);
-  if (status s = open_waiting(); !s) return s;
+  if (status s = open_waiting(); s.failed()) return s;
   sends_.reset(ibv_create_cq(device_.context.get(),
                              std::min(static_cast<int>(total_depth + 2 * queue_depth), device_.limits.max_cqe), nullptr,
                              channel_.get(), 0));
   if (!sends_) return os_error("a completion queue on " + device_.where.device, errno);
-  if (status s = in_.open(device_, pd_.get(), channel_.get()); !s) return s;
-  if (status s = try_limits(); !s) return s;
+  if (status s = in_.open(device_, pd_.get(), channel_.get()); s.failed()) return s;
+  if (status s = try_limits(); s.failed()) return s;
   caps_ = describe(device_, limits_);
 
   scratch_.bytes = 4096;
   scratch_.base = static_cast<std::byte*>(std::aligned_alloc(4096, scratch_.bytes));
   if (!scratch_.base) return {errc::no_resource, "no memory for a page"};
   std::memset(scratch_.base, 0, scratch_.bytes);
-  if (status s = regions_.register_memory(scratch_); !s) return s;
-  if (status s = bounce_.open(pd_.get(), device_, regions_); !s) return s;
+  if (status s = regions_.register_memory(scratch_); s.failed()) return s;
+  if (status s = bounce_.open(pd_.get(), device_, regions_); s.failed()) return s;
   swaps_ = std::make_unique<swapping[]>(most_swaps);
   for (std::uint16_t i = 0; i < most_swaps; ++i) swaps_[i].next_free = static_cast<std::uint16_t>(i + 1);
 
@@ -80,7 +80,7 @@ status verbs_transport::start(const open_params& p) {
   at.device = &device_, at.pd = pd_.get(), at.sends = sends_.get(), at.in = &in_;
   at.limits = limits_, at.rank = rank_, at.size = size_, at.host = host_, at.knock_fd = knock_.get();
   at.key = p.key, at.one_host = p.one_host;
-  if (status opened_door = doorman_.open(at); !opened_door) return opened_door;
+  if (status opened_door = doorman_.open(at); opened_door.failed()) return opened_door;
 
   verbs_multicast::surroundings around;
   around.device = &device_, around.pd = pd_.get(), around.channel = channel_.get();

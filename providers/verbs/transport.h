@@ -107,7 +107,7 @@ struct peer {
   bool losing = false;          // some of that had none that took the error
   std::unique_ptr<backlog> waiting;  // operations taken while it was being connected
   status failure;               // what those in flight end with when they are flushed
-  status doubt;                 // not ok: the first error, while it is open whether a port of mine is its cause
+  status doubt;                 // the first error, while it is open whether a port of mine is its cause
   time_point ask_port_at{};     // in doubt
   bool rings = false;           // signals to it must ring
   bool told = false, sure = false;  // it knows that mine must; and has confirmed
@@ -167,8 +167,9 @@ class verbs_transport final : public transport {
   bool flush(rank_t, completion*) noexcept override;
   unsigned progress() noexcept override;
 
-  bool arm(wake_by) noexcept override;
-  void sleep(time_point) noexcept override;
+  armed arm() noexcept override { return armed_if(arm_all()); }
+  void sleep(armed, time_point) noexcept override;
+  bool arm_fd() noexcept override;
   int wait_fd() noexcept override { return sleep_.fd(); }
   void disarm() noexcept override;
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
@@ -242,6 +243,7 @@ class verbs_transport final : public transport {
   std::string perhaps_since(rank_t, const std::string& trouble) const;
 
   // sleep.cpp
+  bool arm_all() noexcept;
   std::chrono::nanoseconds patience() noexcept;
   void announce() noexcept;
 

@@ -20,10 +20,10 @@ void must(bool ok, const bsp::engine& e) {
 
 // In turn: a superstep in which everyone puts `bytes` to everyone, or process 0 gets them, and empty ones until the next
 // is `gap` later. `passing`: as if there were.
-void now_and_then(rank_env& env, bool getting, std::uint64_t bytes, std::uint8_t turns, bool passing, bsp::info_way way) {
+void now_and_then(rank_env& env, bool getting, std::uint64_t bytes, std::uint8_t turns, bool passing, bsp::metadata_way way) {
   auto j = open_job(env);
   auto e = take(bsp::engine::open(j->world(), {}), "engine");
-  require(e->infos() == way, "infos go by the way that this test is about");
+  require(e->way() == way, "metadata goes by the way that this test is about");
   const std::uint32_t n = e->nprocs(), me = e->pid();
   std::vector<std::uint8_t> mine(bytes), area(n * bytes), got(n * bytes);
   const auto& source = getting ? mine : area;
@@ -52,7 +52,7 @@ void now_and_then(rank_env& env, bool getting, std::uint64_t bytes, std::uint8_t
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(answers_read_in_place) {
-  run_ranks({"shm"}, 2, [&](rank_env& env) { now_and_then(env, true, 20000, 2, false, bsp::info_way::direct); },
+  run_ranks({"shm"}, 2, [&](rank_env& env) { now_and_then(env, true, 20000, 2, false, bsp::metadata_way::direct); },
             {.timeout = std::chrono::seconds(120) * time_scale});
 }
 
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(chunks_that_come_with_a_word) {
     p.seed = seed;
     BOOST_TEST_INFO("seed " << seed);
     const auto report = try_ranks_simulated(
-        p, [&](rank_env& env) { now_and_then(env, false, 500, 20, true, bsp::info_way::dissemination); });
+        p, [&](rank_env& env) { now_and_then(env, false, 500, 20, true, bsp::metadata_way::dissemination); });
     BOOST_TEST(report.passed(), report.text());
   }
 }

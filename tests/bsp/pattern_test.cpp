@@ -1,4 +1,4 @@
-// The way of the infos follows the traffic: on fabrics where bytes by dissemination, or by multicast, are the cheapest way
+// The way of the metadata follows the traffic: on fabrics where bytes by dissemination, or by multicast, are the cheapest way
 // of an empty superstep, supersteps go by words alone where all are likely to have something for most others.
 // bsp_pattern [Boost.Test's options] [-- [--seeds K] [--from S] [--fabric NAME]]: random programs on K simulated fabrics, and
 // K times on each fabric that can be used here, or on this one
@@ -22,7 +22,7 @@ namespace {
 
 using namespace tutti;
 using namespace tutti::test;
-using bsp::info_way;
+using bsp::metadata_way;
 
 constexpr std::uint32_t n = 8;
 
@@ -88,13 +88,13 @@ constexpr stretch program[] = {
 bool nobody_objects(const stretch& s, std::uint32_t from) { return s.to >= from && !s.one_idles; }
 
 // `from`: words besides, from which on words alone are cheaper.
-void switches(rank_env& env, info_way way, std::uint32_t from) {
+void switches(rank_env& env, metadata_way way, std::uint32_t from) {
   std::uint64_t taken = 0;
   env.wrap([&](auto net) { return std::make_unique<counting>(std::move(net), taken); });
   auto j = open_job(env);
   auto e = take(bsp::engine::open(j->world(), {}), "engine");
   const auto must = [&](bool ok) { require(ok, e->error().text()); };
-  require(e->infos() == way, "the way of an empty superstep is the one that this test is about");
+  require(e->way() == way, "the way of an empty superstep is the one that this test is about");
   const std::uint32_t me = e->pid();
   std::vector<std::uint64_t> area(n);
   must(e->push_reg(area.data(), 8 * n) && e->sync());
@@ -124,7 +124,7 @@ void switches(rank_env& env, info_way way, std::uint32_t from) {
       must(e->sync());
       const auto ns = static_cast<std::uint64_t>((j->net().now() - entered).count());
       require_equal(e->by_words_instead() - instead, words, where + ": by words alone");
-      const std::uint32_t others = way == info_way::dissemination ? 3 : me ? 1 : 0;
+      const std::uint32_t others = way == metadata_way::dissemination ? 3 : me ? 1 : 0;
       if (!any_hp) require_equal(taken - before, words ? n - 1 : puts(me) + others, where + ": messages of a sync");
       if (s.to == n - 1 && !any_hp && !s.one_idles) (words ? by_words_ns : by_bytes_ns) = ns;
       for (std::uint32_t p = 0; p < n; ++p) {
@@ -141,10 +141,10 @@ void switches(rank_env& env, info_way way, std::uint32_t from) {
 
 // Programs of dense and nearly empty supersteps, one after the other on one engine. `in_place`: chunks are read where they were
 // packed, so no words go besides, and nothing is gained by words alone.
-void run_programs(rank_env& env, info_way way, std::uint64_t first_seed, std::uint32_t programs, bool in_place = false) {
+void run_programs(rank_env& env, metadata_way way, std::uint64_t first_seed, std::uint32_t programs, bool in_place = false) {
   auto j = open_job(env);
   auto e = take(bsp::engine::open(j->world(), {}), "engine");
-  require(e->infos() == way, "the way of an empty superstep is the one that this test is about");
+  require(e->way() == way, "the way of an empty superstep is the one that this test is about");
   for (std::uint32_t k = 0; k < programs; ++k)
     run_random_program(*e, first_seed + k,
                        {.supersteps = 8, .most_bytes = k % 8 == 7 ? 20000u : 400u, .most_calls = 10 * e->nprocs()});
@@ -157,7 +157,7 @@ void run_programs(rank_env& env, info_way way, std::uint64_t first_seed, std::ui
 }
 
 struct priced {
-  info_way way;
+  metadata_way way;
   loggp cost;                    // at which it is the cheapest of an empty superstep
   const loggp* in_place = nullptr;  // the same where memory is read in place; null: it never is
 };
@@ -165,7 +165,7 @@ struct priced {
 void run_programs_on(const fabric_spec& fabric, std::uint32_t processes, const priced& p, std::uint64_t seed,
                      std::uint32_t programs) {
   run_ranks(fabric, processes, [&](rank_env& env) {
-    if (p.way == info_way::multicast && (!env.net().mcast() || env.net().caps().target_must_progress))
+    if (p.way == metadata_way::multicast && (!env.net().mcast() || env.net().caps().target_must_progress))
       skip("no multicast, or none that is chosen");
     area a = env.allocate(64);
     const bool in_place = env.net().map(a.segment, (env.rank + 1) % env.size) != nullptr;
@@ -185,8 +185,8 @@ void on_near_fabric(bool multicast, const rank_body& body) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(stretches_of_total_exchanges) {
-  on_near_fabric(false, [](rank_env& env) { switches(env, info_way::dissemination, 3); });
-  on_near_fabric(true, [](rank_env& env) { switches(env, info_way::multicast, 4); });
+  on_near_fabric(false, [](rank_env& env) { switches(env, metadata_way::dissemination, 3); });
+  on_near_fabric(true, [](rank_env& env) { switches(env, metadata_way::multicast, 4); });
 }
 
 // A turn of a loop: an empty superstep and a total exchange, as when machines are measured (ledger.cpp). Soon each goes by
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_loop_of_both) {
   });
 }
 
-// A profile says of each superstep by which way its infos went.
+// A profile says of each superstep by which way its metadata went.
 BOOST_AUTO_TEST_CASE(the_ledger_tells_the_way) {
   for (const bool multicast : {false, true}) {
     const std::string file = (std::filesystem::temp_directory_path() / ("tutti-ledger-" + std::to_string(::getpid()))).string();
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(random_programs) {
     sim::parameters p = near_fabric(n, seed, multicast);
     if (seed % 4 < 2) make_wild(p, seed % 8 < 4);
     // Where a lost release would wait for the root's next call nothing chooses multicast by itself.
-    const info_way way = multicast && !p.target_must_progress ? info_way::multicast : info_way::dissemination;
+    const metadata_way way = multicast && !p.target_must_progress ? metadata_way::multicast : metadata_way::dissemination;
     const auto report = try_ranks_simulated(p, [&](rank_env& env) {
       run_programs(env, way, 500000 + 100 * seed, 8);
     }, {.timeout = std::chrono::seconds(120) * time_scale, .seed = seed});
@@ -279,16 +279,16 @@ BOOST_AUTO_TEST_CASE(random_programs) {
 
 // Processes that run at the same time, by memory that nobody reads in place.
 BOOST_AUTO_TEST_CASE(random_programs_of_processes) {
-  for (const priced& p : {priced{info_way::dissemination, {0.5, 0.05, 1, 10}}, priced{info_way::multicast, {4, 0.05, 3, 10}}})
+  for (const priced& p : {priced{metadata_way::dissemination, {0.5, 0.05, 1, 10}}, priced{metadata_way::multicast, {4, 0.05, 3, 10}}})
     for (std::uint64_t seed = 1; seed <= 3; ++seed) run_programs_on({"far(shm)"}, 5, p, seed, 40);
 }
 
-// The same over what there is, where only from some 32 processes on infos go other than by words: at prices at which they do
+// The same over what there is, where only from some 32 processes on metadata goes other than by words: at prices at which they do
 // among 4.
 BOOST_AUTO_TEST_CASE(random_programs_on_networks) {
   const std::uint64_t from = std::stoull(argument("--from", "1")), seeds = std::stoull(argument("--seeds", "2"));
   const loggp stores{0.2, 0.05, 1, 10};
   for (const fabric_spec& fabric : wanted_fabrics())
-    for (const priced& p : {priced{info_way::dissemination, {1, 0.05, 1, 10}, &stores}, priced{info_way::multicast, {4, 0.05, 2, 10}}})
+    for (const priced& p : {priced{metadata_way::dissemination, {1, 0.05, 1, 10}, &stores}, priced{metadata_way::multicast, {4, 0.05, 2, 10}}})
       for (std::uint64_t seed = from; seed < from + seeds; ++seed) run_programs_on(fabric, 4, p, seed, 20);
 }

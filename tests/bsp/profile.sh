@@ -43,20 +43,20 @@ sed -n 3p out | grep -q "^  $second.*: The data cost " || fail "the second is no
 for part in '<svg' 'Most worth mending' 'Where the time went' 'By sync'; do
   grep -q "$part" costs.json.html || fail "the page lacks $part"
 done
-# By which way the infos went: by one, where a scheme names it; and by two.
+# By which way the metadata went: by one, where a scheme names it; and by two.
 way() {  # SCHEME NUMBER NAME
   TUTTI_BSP=$1 TUTTI_PROVIDER=shm TUTTI_BSP_PROFILE=$work/way.json timeout -k 2 60 "$tutti" run -n 3 "$program" >out 2>&1 ||
     fail "the program by $1"
-  [ "$(grep -c "^\[.*\],$2\]" way.json)" = 32 ] || fail "by $1 not all infos went by $3"
+  [ "$(grep -c "^\[.*\],$2\]" way.json)" = 32 ] || fail "by $1 not all metadata went by $3"
   "$tutti" bsp-report way.json >out 2>&1 || fail "bsp-report"
-  grep -q "^32 supersteps .*, infos by $3; most" out || fail "the infos of $1 are not told to go by $3"
+  grep -q "^32 supersteps .*, metadata by $3; most" out || fail "the metadata of $1 is not told to go by $3"
 }
 way B 0 words
 way D 1 dissemination
 way M 2 multicast
 awk '/^\[[0-9]+,\[/ { sub(/\],[0-2]\]/, ++n % 4 ? "],0]" : "],2]") } { print }' costs.json >two.json
 "$tutti" bsp-report two.json >out 2>&1 || fail "bsp-report"
-grep -q '^32 supersteps .*, infos by words 24, multicast 8; most' out || fail "two ways are not told"
+grep -q '^32 supersteps .*, metadata by words 24, multicast 8; most' out || fail "two ways are not told"
 grep -q '<td>words 24, multicast 8</td>' two.json.html || fail "the page does not tell two ways"
 grep -q '<td>words 15, multicast 5</td></tr>' two.json.html || fail "the page does not tell those of a sync"
 sed 's/^\(\[.*\],\)[0-2]\]/\17]/' costs.json >seven.json

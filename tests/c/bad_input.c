@@ -152,6 +152,10 @@ static void requests(tutti_window_t w) {
   INVALID(tutti_ibarrier(world, NULL), "request", "NULL");
   INVALID(tutti_broadcast(world, n, &word, 8), "root", "use 0 to");
   INVALID(tutti_broadcast(world, 0, NULL, 8), "data", "NULL");
+  tutti_request_t broadcast;
+  INVALID(tutti_ibroadcast(world, n, &word, 8, &broadcast), "root", "use 0 to");
+  INVALID(tutti_ibroadcast(world, 0, NULL, 8, &broadcast), "data", "NULL");
+  INVALID(tutti_ibroadcast(world, 0, &word, 8, NULL), "request", "NULL");
   OK(tutti_get(w, 0, 0, &word, 8, &request));
   INVALID(tutti_test(&request, NULL), "done", "NULL");
   INVALID(tutti_wait(&request, NAN), "timeout_s", "not a number");

@@ -139,6 +139,22 @@ static void broadcasts(tutti_team_t team) {
       for (size_t i = 0; i < sizes[s]; ++i) CHECK(data[i] == (unsigned char)(i * 31 + (i >> 8) + turn + s));
     }
   }
+  /* Without blocking: they complete in order, beside barriers. */
+  tutti_request_t requests[4], barrier;
+  for (uint32_t k = 0; k < 4; ++k) {
+    for (size_t i = 0; i < 5000; ++i) data[k * 5000 + i] = (unsigned char)(rank == k % size ? i * 7 + k : 0xee);
+    OK(tutti_ibroadcast(team, k % size, data + k * 5000, 5000, &requests[k]));
+  }
+  OK(tutti_ibarrier(team, &barrier));
+  OK(tutti_wait(&requests[3], -1));
+  for (uint32_t k = 0; k < 3; ++k) {
+    int done = 0;
+    OK(tutti_test(&requests[k], &done));
+    CHECK(done == 1);
+  }
+  OK(tutti_wait(&barrier, -1));
+  for (uint32_t k = 0; k < 4; ++k)
+    for (size_t i = 0; i < 5000; ++i) CHECK(data[k * 5000 + i] == (unsigned char)(i * 7 + k));
   free(data);
 }
 
@@ -198,8 +214,13 @@ static void teams(void) {
   CHECK(none == NULL);
   tutti_request_t late;
   OK(tutti_ibarrier(half, &late));
-  OK(tutti_team_free(&half)); /* completes it */
+  uint64_t word = me;
+  tutti_request_t last;
+  OK(tutti_ibroadcast(half, 0, &word, sizeof word, &last));
+  OK(tutti_team_free(&half)); /* completes both */
   OK(tutti_wait(&late, 0));
+  OK(tutti_wait(&last, 0));
+  CHECK(word < n && word % 2 == me % 2);
   OK(tutti_team_free(&reversed));
   CHECK(half == NULL && reversed == NULL);
   OK(tutti_team_free(&none));

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(errors_are_told_by_the_flush_of_their_rank) {
       }
       if (env.rank == 2) env.die();
       if (env.rank == 0) {
-        env.until("death", [&] { return !env.net().health(2).ok(); });
+        env.until("death", [&] { return env.net().health(2).failed(); });
         for (int i = 0; i < 2; ++i) {
           expect(*ctx, tutti_get(w, 1, 0, &got, 8, nullptr), TUTTI_OK);
           expect(*ctx, tutti_flush(w, 1, -1), TUTTI_OK);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_flush_that_timed_out_forgets_no_error) {
     }
     if (env.rank == 2) env.die();
     if (env.rank == 0) {
-      env.until("death", [&] { return !env.net().health(2).ok(); });
+      env.until("death", [&] { return env.net().health(2).failed(); });
       expect(*ctx, tutti_quiet(api::handle_of(ctx.get()), 0), TUTTI_TIMED_OUT);  // rank 1 computes
       expect(*ctx, tutti_flush(w, 2, -1), TUTTI_PEER_DEAD);
     } else {

@@ -47,6 +47,8 @@ static void every_call_on_a_team(tutti_team_t t) {
   STALE(tutti_barrier(t));
   STALE(tutti_ibarrier(t, &request));
   STALE(tutti_broadcast(t, 0, &word, 8));
+  tutti_request_t broadcast;
+  STALE(tutti_ibroadcast(t, 0, &word, 8, &broadcast));
   STALE(tutti_team_create(t, &member, 1, &team));
   STALE(tutti_team_split(t, 0, 0, &team));
   STALE(tutti_team_translate(t, 0, t, &rank));

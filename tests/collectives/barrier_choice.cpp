@@ -2,7 +2,7 @@
 #define BOOST_TEST_MODULE barrier_choice
 #include <boost/test/unit_test.hpp>
 
-#include "collectives/barrier/choose.h"
+#include "collectives/choose.h"
 #include "tests/collectives/schedule_world.h"
 
 using namespace tutti;
@@ -14,16 +14,16 @@ constexpr loggp shared_memory{0.1, 0.02, 0.02, 20};
 constexpr loggp modern_network{1.0, 0.15, 0.02, 12};  // fast adapter: messages leave far quicker than they arrive
 constexpr loggp kini_cluster{5.4, 0.3, 0.3, 0.8};     // a message 6 us; a multicast 9.8 us (Kini 2003, 2.1.3)
 
-barrier_inputs on_one_node(std::uint32_t ranks, double ranks_per_core) {
-  barrier_inputs in;
+choice_inputs on_one_node(std::uint32_t ranks, double ranks_per_core) {
+  choice_inputs in;
   in.ranks = ranks, in.ranks_per_core = ranks_per_core;
   in.node = shared_memory, in.network = modern_network;
   in.native_atomics = in.mapped = true;
   return in;
 }
 
-barrier_inputs across(std::span<const std::uint32_t> node_of, const loggp& network) {
-  barrier_inputs in = on_one_node(static_cast<std::uint32_t>(node_of.size()), 1);
+choice_inputs across(std::span<const std::uint32_t> node_of, const loggp& network) {
+  choice_inputs in = on_one_node(static_cast<std::uint32_t>(node_of.size()), 1);
   in.node_of = node_of, in.network = network;
   return in;
 }
@@ -34,22 +34,22 @@ std::vector<std::uint32_t> per_node(std::uint32_t ranks, std::uint32_t each) {
   return out;
 }
 
-std::vector<barrier_candidate> must(const barrier_inputs& in) {
-  auto chosen = choose_barrier(in);
+std::vector<candidate> must(const choice_inputs& in) {
+  auto chosen = choose(collective::barrier, in);
   BOOST_TEST_REQUIRE(chosen.ok(), chosen.error().text());
   return *std::move(chosen);
 }
 
-std::string best(const barrier_inputs& in) { return std::string(must(in)[0].algorithm->name); }
+std::string best(const choice_inputs& in) { return std::string(must(in)[0].row->name); }
 
-std::string complaint(barrier_inputs in, std::string_view wanted, errc code) {
-  const auto parsed = parse_barrier_override(wanted);
+std::string complaint(choice_inputs in, std::string_view wanted, errc code) {
+  const auto parsed = parse_wanted(collective::barrier, wanted);
   if (!parsed) {
     BOOST_TEST((parsed.error().code() == code), wanted);
     return parsed.error().text();
   }
   in.wanted = *parsed;
-  const auto chosen = choose_barrier(in);
+  const auto chosen = choose(collective::barrier, in);
   BOOST_TEST((chosen.error().code() == code), wanted);
   return chosen.error().text();
 }
@@ -76,9 +76,9 @@ BOOST_AUTO_TEST_CASE(pairwise_only_ties_at_powers_of_two) {
   for (std::uint32_t n = 2; n <= 64; ++n) {
     const std::vector<std::uint32_t> apart = per_node(n, 1);
     double pairwise = 0, dissemination = 0;
-    for (const barrier_candidate& c : must(across(apart, kini_cluster))) {
-      if (c.algorithm->name == "pairwise") pairwise = c.cost_us;
-      if (c.algorithm->name == "dissemination") dissemination = c.cost_us;
+    for (const candidate& c : must(across(apart, kini_cluster))) {
+      if (c.row->name == "pairwise") pairwise = c.cost_us;
+      if (c.row->name == "dissemination") dissemination = c.cost_us;
     }
     if ((n & (n - 1)) == 0) BOOST_TEST(pairwise == dissemination, n);
     BOOST_TEST(dissemination <= pairwise, n);
@@ -88,12 +88,12 @@ BOOST_AUTO_TEST_CASE(pairwise_only_ties_at_powers_of_two) {
 // Where a rank that loses the release is held until the root's next call, multicast is for who asks for it by name.
 BOOST_AUTO_TEST_CASE(a_release_that_may_be_held_is_not_chosen) {
   const std::vector<std::uint32_t> apart = per_node(32, 1);
-  barrier_inputs in = across(apart, kini_cluster);
+  choice_inputs in = across(apart, kini_cluster);
   in.multicast = true, in.multicast_us = 0.1;
   for (const bool held : {false, true}) {
     in.held_by_root = held;
-    for (const barrier_candidate& c : must(in))
-      if (c.algorithm->needs_multicast)
+    for (const candidate& c : must(in))
+      if (c.row->needs.multicast)
         BOOST_TEST((c.runnable != held && (c.why.find("TUTTI_PROGRESS=thread") != c.why.npos) == held), c.why);
   }
   in.wanted.name = "rgm";
@@ -104,12 +104,12 @@ BOOST_AUTO_TEST_CASE(a_release_that_may_be_held_is_not_chosen) {
 BOOST_AUTO_TEST_CASE(multicast_pays_where_kini_saw_it) {
   for (const std::uint32_t n : {2u, 4u, 16u, 32u, 64u}) {
     const std::vector<std::uint32_t> apart = per_node(n, 1);
-    barrier_inputs in = across(apart, kini_cluster);
+    choice_inputs in = across(apart, kini_cluster);
     in.multicast = true, in.multicast_us = 9.2;
     in.wanted.name = "rgm";
-    const std::vector<barrier_candidate> list = must(in);
-    for (const barrier_candidate& c : list)
-      if (c.algorithm->name == "dissemination") BOOST_TEST((list[0].cost_us < c.cost_us) == (n >= 16), n);
+    const std::vector<candidate> list = must(in);
+    for (const candidate& c : list)
+      if (c.row->name == "dissemination") BOOST_TEST((list[0].cost_us < c.cost_us) == (n >= 16), n);
   }
 }
 
@@ -119,25 +119,25 @@ BOOST_AUTO_TEST_CASE(always) {
     for (const layout& where : layouts(n, n))
       for (const double ranks_per_core : {0.5, 1.0, 4.0})
         for (const bool multicast : {false, true}) {
-          barrier_inputs in = on_one_node(n, ranks_per_core);
+          choice_inputs in = on_one_node(n, ranks_per_core);
           in.node_of = where.node_of, in.multicast = multicast;
-          const std::vector<barrier_candidate> list = must(in);
+          const std::vector<candidate> list = must(in);
           BOOST_TEST_REQUIRE(!list.empty());
           BOOST_TEST(list[0].runnable);
           for (std::size_t i = 0; i < list.size(); ++i) {
-            const barrier_candidate& c = list[i];
+            const candidate& c = list[i];
             BOOST_TEST(!c.why.empty());
             BOOST_TEST(c.cost_us >= 0);
             if (i && c.runnable) BOOST_TEST((list[i - 1].runnable && list[i - 1].cost_us <= c.cost_us));
             BOOST_TEST((c.runnable || !multicast));
             if (c.runnable && !multicast)
-              BOOST_TEST(!c.algorithm->make({0, n, c.radix, in.node_of, c.leaders}).uses_multicast);
+              BOOST_TEST(!c.row->make({0, n, c.radix, in.node_of, c.inner}).uses_multicast);
           }
           // Another rank may have numbered the nodes otherwise: the same team, the same answer.
           std::vector<std::uint32_t> renamed;
           for (const std::uint32_t node : where.node_of) renamed.push_back(node * 2654435761u + 5);
           in.node_of = renamed;
-          const std::vector<barrier_candidate> again = must(in);
+          const std::vector<candidate> again = must(in);
           BOOST_TEST_REQUIRE(again.size() == list.size());
           for (std::size_t i = 0; i < list.size(); ++i) {
             BOOST_TEST(to_string(again[i]) == to_string(list[i]));
@@ -149,12 +149,12 @@ BOOST_AUTO_TEST_CASE(always) {
 BOOST_AUTO_TEST_CASE(every_candidate_is_a_barrier) {
   for (const std::uint32_t n : {2u, 7u, 16u, 33u}) {
     const std::vector<std::uint32_t> nodes = per_node(n, 3);
-    barrier_inputs in = across(nodes, kini_cluster);
+    choice_inputs in = across(nodes, kini_cluster);
     in.multicast = true;
-    for (const barrier_candidate& c : must(in)) {
-      const barrier_shape shape{0, n, c.radix, nodes, c.leaders};
-      const std::vector<schedule> all = all_ranks(*c.algorithm, shape);
-      BOOST_TEST(inspect(all, c.algorithm->words(shape)) == "", to_string(c));
+    for (const candidate& c : must(in)) {
+      const shape shape{0, n, c.radix, nodes, c.inner};
+      const std::vector<schedule> all = all_ranks(*c.row, shape);
+      BOOST_TEST(inspect(all, c.row->words(shape)) == "", to_string(c));
       BOOST_TEST(run(all, {n}) == "", to_string(c));
     }
   }
@@ -162,10 +162,10 @@ BOOST_AUTO_TEST_CASE(every_candidate_is_a_barrier) {
 
 BOOST_AUTO_TEST_CASE(overrides) {
   const std::vector<std::uint32_t> nodes = per_node(12, 4);
-  barrier_inputs in = across(nodes, kini_cluster);
+  choice_inputs in = across(nodes, kini_cluster);
   const auto asked = [&](std::string_view text) {
-    in.wanted = *parse_barrier_override(text);
-    const std::vector<barrier_candidate> list = must(in);
+    in.wanted = *parse_wanted(collective::barrier, text);
+    const std::vector<candidate> list = must(in);
     for (std::size_t i = 1; i < list.size(); ++i) BOOST_TEST(to_string(list[i]) != to_string(list[0]));
     return to_string(list[0]);
   };
@@ -180,13 +180,13 @@ BOOST_AUTO_TEST_CASE(overrides) {
   BOOST_TEST(asked("hierarchical:rpe") == "hierarchical, leaders pairwise");
   in.multicast = true;
   BOOST_TEST(asked("rgm:15") == "multicast, radix 15");
-  BOOST_TEST(parse_barrier_override("")->name == "");
-  BOOST_TEST(parse_barrier_override("auto")->name == "");
+  BOOST_TEST(parse_wanted(collective::barrier, "")->name == "");
+  BOOST_TEST(parse_wanted(collective::barrier, "auto")->name == "");
 }
 
 BOOST_AUTO_TEST_CASE(overrides_refused) {
   const std::vector<std::uint32_t> nodes = per_node(12, 4);
-  const barrier_inputs in = across(nodes, kini_cluster);
+  const choice_inputs in = across(nodes, kini_cluster);
   BOOST_TEST(has(complaint(in, "disemination", errc::invalid), "known: dissemination, pairwise"));
   BOOST_TEST(has(complaint(in, "nway:0", errc::invalid), "is no radix"));
   BOOST_TEST(has(complaint(in, "nway:4x", errc::invalid), "is no radix"));
@@ -204,27 +204,27 @@ BOOST_AUTO_TEST_CASE(overrides_refused) {
     BOOST_TEST(has(said, "what can: dissemination"));
     BOOST_TEST(!has(said.substr(said.find("what can")), "multicast"));
   }
-  barrier_inputs wrong = in;
-  wrong.wanted.name = "tree", wrong.wanted.leaders = "nway";
-  BOOST_TEST(has(choose_barrier(wrong).error().text(), "has no leaders"));
+  choice_inputs wrong = in;
+  wrong.wanted.name = "tree", wrong.wanted.inner = "nway";
+  BOOST_TEST(has(choose(collective::barrier, wrong).error().text(), "has no leaders"));
   wrong = in;
   wrong.ranks = 13;
-  BOOST_TEST(has(choose_barrier(wrong).error().text(), "12 ranks of 13"));
+  BOOST_TEST(has(choose(collective::barrier, wrong).error().text(), "12 ranks of 13"));
   wrong.ranks = 0, wrong.node_of = {};
-  BOOST_TEST((choose_barrier(wrong).error().code() == errc::invalid));
+  BOOST_TEST((choose(collective::barrier, wrong).error().code() == errc::invalid));
 }
 
 BOOST_AUTO_TEST_CASE(explained) {
   const std::vector<std::uint32_t> nodes = per_node(48, 8);
-  barrier_inputs in = across(nodes, kini_cluster);
-  const auto lines = explain_barrier(in);
+  choice_inputs in = across(nodes, kini_cluster);
+  const auto lines = explain(collective::barrier, in);
   BOOST_TEST_REQUIRE(lines.ok());
-  const std::vector<barrier_candidate> list = must(in);
+  const std::vector<candidate> list = must(in);
   BOOST_TEST_REQUIRE((*lines).size() == list.size() + 2);
   BOOST_TEST(has((*lines)[0], "barrier among 48 ranks on 6 nodes, at most 8 on one"));
   BOOST_TEST(has((*lines)[2], "  1  " + to_string(list[0])));
   for (std::size_t i = 0; i < list.size(); ++i) BOOST_TEST(has((*lines)[i + 2], list[i].why));
   BOOST_TEST(has((*lines).back(), "cannot run: the transport of this team has no multicast"));
   in.wanted.name = "nope";
-  BOOST_TEST((explain_barrier(in).error().code() == errc::invalid));
+  BOOST_TEST((explain(collective::barrier, in).error().code() == errc::invalid));
 }

@@ -148,9 +148,9 @@ class explorer {
 
 std::vector<schedule> schedules_of(std::string_view name, std::uint32_t size) {
   static constexpr std::uint32_t nodes[] = {5, 2, 2, 5};
-  barrier_shape shape{0, size, 0, {}, {}};
-  const barrier_algorithm& row = *find_barrier(name);
-  if (row.on_nodes) shape.node_of = std::span(nodes).first(size);
+  shape shape{0, size, 0, {}, {}};
+  const algorithm& row = *find_algorithm(collective::barrier, name);
+  if (row.needs.nodes) shape.node_of = std::span(nodes).first(size);
   return all_ranks(row, shape);
 }
 
@@ -161,7 +161,7 @@ std::string explored(const std::vector<schedule>& all, std::uint32_t epochs, boo
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_order_of_every_row) {
-  for (const barrier_algorithm& row : barrier_algorithms())
+  for (const algorithm& row : algorithms(collective::barrier))
     for (const auto& [ranks, epochs] : {std::pair{2u, 4u}, {3u, 3u}, {4u, 2u}}) {
       const std::vector<schedule> all = schedules_of(row.name, ranks);
       explorer e(all, epochs);
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(every_order_of_every_row) {
 }
 
 BOOST_AUTO_TEST_CASE(any_wait_dropped) {
-  for (const barrier_algorithm& row : barrier_algorithms()) {
+  for (const algorithm& row : algorithms(collective::barrier)) {
     const std::vector<schedule> good = schedules_of(row.name, row.name == "nway" ? 4 : 3);
     for (std::size_t r = 0; r < good.size(); ++r)
       for (std::size_t i = 0; i < good[r].steps.size(); ++i) {

@@ -25,10 +25,10 @@ constexpr subject subjects[] = {
 
 std::vector<schedule> schedules_of(const subject& s) {
   static constexpr std::uint32_t nodes[] = {3, 1, 1, 3, 2, 2, 9, 3, 9};  // four nodes
-  barrier_shape shape;
+  shape shape;
   shape.size = s.size, shape.radix = s.radix;
   if (s.on_nodes) shape.node_of = nodes;
-  return all_ranks(*find_barrier(s.name), shape);
+  return all_ranks(*find_algorithm(collective::barrier, s.name), shape);
 }
 
 // The first complaint within so many seeds.

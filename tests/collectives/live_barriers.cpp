@@ -22,8 +22,8 @@ std::vector<std::uint32_t> everyone(std::uint32_t n) {
   return list;
 }
 
-bool can_run(const barrier_algorithm& a, job& j) {
-  return (!a.needs_multicast || j.net().mcast()) && (!a.offloaded || j.net().offloader());
+bool can_run(const algorithm& a, job& j) {
+  return (!a.needs.multicast || j.net().mcast()) && (!a.needs.offload || j.net().offloader());
 }
 
 std::uint32_t most_ranks() { return static_cast<std::uint32_t>(std::stoul(argument("--ranks", "16"))); }
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(every_algorithm_holds_at_every_size) {
         auto j = open_job(env);
         auto world = take(communicator::world(*j, {}), "world");
         std::uint64_t base = 0;
-        for (const barrier_algorithm& a : barrier_algorithms()) {
+        for (const algorithm& a : algorithms(collective::barrier)) {
           if (!can_run(a, *j)) continue;
           auto team = take(world->create(everyone(n), {.barrier = std::string(a.name)}), a.name);
           for (std::uint64_t e = 1; e <= 40; ++e) {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(epochs_wrap) {
       auto j = open_job(env);
       auto world = take(communicator::world(*j, {}), "world");
       std::uint64_t base = 0;
-      for (const barrier_algorithm& a : barrier_algorithms()) {
+      for (const algorithm& a : algorithms(collective::barrier)) {
         if (!can_run(a, *j)) continue;
         auto team = take(world->create(everyone(n), {.barrier = std::string(a.name), .first_epoch = ~std::uint64_t{0} - 3}),
                          a.name);
@@ -132,11 +132,11 @@ BOOST_AUTO_TEST_CASE(hierarchical_barriers_over_several_nodes) {
           const auto seen = world->group().nodes();
           require_equal(std::set<std::uint32_t>(seen.begin(), seen.end()).size(), wanted.size(), "nodes that the job sees");
           std::uint64_t base = 0;
-          for (const barrier_algorithm& among : barrier_algorithms()) {
-            if (among.on_nodes || among.offloaded || !can_run(among, *j)) continue;
+          for (const algorithm& among : algorithms(collective::barrier)) {
+            if (among.needs.nodes || among.needs.offload || !can_run(among, *j)) continue;
             const std::string name = "hierarchical:" + std::string(among.name);
             auto team = take(world->create(everyone(n), {.barrier = name}), name);
-            require(team->barrier().choice().leaders == among.name, "the leaders' algorithm");
+            require(team->barrier().choice().inner == among.name, "the leaders' algorithm");
             for (std::uint64_t e = 1; e <= 20; ++e) {
               arrive_at_random(env);
               books.enter(env.rank, base + e);
@@ -180,8 +180,8 @@ static void million_epochs(std::string_view name, std::uint32_t n) {
 
 BOOST_AUTO_TEST_CASE(a_million_epochs_in_shared_memory) {
   std::uint32_t ran = 0;
-  for (const barrier_algorithm& a : barrier_algorithms()) {
-    if (a.offloaded) continue;  // shared memory runs nothing by itself
+  for (const algorithm& a : algorithms(collective::barrier)) {
+    if (a.needs.offload) continue;  // shared memory runs nothing by itself
     million_epochs(a.name, 2);
     ++ran;
   }

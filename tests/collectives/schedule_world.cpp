@@ -243,7 +243,7 @@ class world {
 
 }  // namespace
 
-std::vector<schedule> all_ranks(const barrier_algorithm& algorithm, barrier_shape shape) {
+std::vector<schedule> all_ranks(const algorithm& algorithm, shape shape) {
   std::vector<schedule> all;
   for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) all.push_back(algorithm.make(shape));
   return all;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/barrier/barrier.h"
+#include "collectives/algorithm.h"
 #include "core/schedule/schedule.h"
 
 namespace tutti::test {
@@ -30,8 +30,8 @@ class random_source {
   std::uint64_t state_;
 };
 
-// One algorithm in one shape; `shape.node_of` and `shape.leaders` must outlive it.
-std::vector<schedule> all_ranks(const barrier_algorithm& algorithm, barrier_shape shape);
+// One algorithm in one shape; `shape.node_of` and `shape.inner` must outlive it.
+std::vector<schedule> all_ranks(const algorithm& algorithm, shape shape);
 
 // What can be seen without running: lines within words(), equal words in all ranks, peers within the team, each line
 // set by one rank (but for what the last arriver alone does), every wait has its signal. Empty: nothing wrong.

@@ -36,7 +36,7 @@ void lose_the_victim(rank_env& e, const area& a) {
 
 void notice(rank_env& e) {
   const time_point begin = e.net().now();
-  e.until("health() to tell the death", [&] { return !e.net().health(victim).ok(); });
+  e.until("health() to tell the death", [&] { return e.net().health(victim).failed(); });
   const auto took = e.net().now() - begin;
   if (took > soon) fail("a death was noticed after " + std::to_string(took / 1ms) + " ms");
   require_peer_dead(e.net().health(victim), "health of the dead rank");
@@ -134,7 +134,7 @@ void operations_alone_tell(rank_env& e) {
     if (kind == op_kind::signal) op.signal = a.segment, op.signal_offset = 16;
     while (e.net().submit({&op, 1}) == 0) e.net().progress();
     while (!done.idle()) e.net().progress();
-    if (!done.outcome().ok()) return require_peer_dead(done.outcome(), "operations and nothing else");
+    if (done.outcome().failed()) return require_peer_dead(done.outcome(), "operations and nothing else");
     if (!e.place().is_gone(victim)) continue;
     if (began == time_point{}) began = e.net().now();
     if (e.net().now() - began > soon) fail("operations towards a dead rank go on succeeding");
@@ -180,7 +180,7 @@ void a_death_ends_a_sleep(rank_env& e) {
     e.die();
   }
   // No pauses, no deadline: were the sleep not ended, the watchdog would end this rank.
-  e.until_arrival("a word of the victim, or its death", [&] { return load(a.word()) || !e.net().health(victim).ok(); });
+  e.until_arrival("a word of the victim, or its death", [&] { return load(a.word()) || e.net().health(victim).failed(); });
   require_peer_dead(e.net().health(victim), "health of the dead rank");
 }
 
@@ -197,7 +197,7 @@ void a_rank_that_was_never_talked_to(rank_env& e) {
     e.submit(put(mine.mine(), a.at(victim), 8, &done));
     e.submit(fetch_add(mine.mine(), a.at(victim), 8, &done));
     e.wait_idle(done);
-    if (!done.outcome().ok()) {
+    if (done.outcome().failed()) {
       require_peer_dead(done.outcome(), "an operation towards a rank that was never talked to");
       break;
     }

@@ -168,13 +168,14 @@ void a_datagram_ends_a_sleep(rank_env& e) {
     }
     const waiting_for w(e.place(), e.rank, "a datagram, asleep");
     for (bool got = false; !got;) {
-      if (!e.net().arm(transport::wake_by::sleep)) {
+      armed open = e.net().arm();
+      if (!open) {
         e.net().progress();
         got = receive(e, g, 0, tag);
       } else if ((got = receive(e, g, 0, tag))) {
         e.net().disarm();
       } else {
-        e.net().sleep(e.net().now() + 1h);
+        e.net().sleep(std::move(open), e.net().now() + 1h);
         e.net().progress();
         got = receive(e, g, 0, tag);
       }

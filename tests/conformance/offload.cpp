@@ -201,7 +201,7 @@ void without_the_program(rank_env& e) {
     e.barrier_without_progress();
     for (int naps = 0; b.finished() < b.started(); ++naps) {
       require(naps < 100000 * time_scale, "an epoch does not run by itself");
-      if (e.net().caps().virtual_clock) e.net().sleep(e.net().now() + 100us);
+      if (e.pass_time) e.pass_time();
       else ::usleep(100);
     }
     b.look();
@@ -218,12 +218,13 @@ void the_end_of_an_epoch_ends_a_sleep(rank_env& e) {
     b.start();
     const waiting_for w(e.place(), e.rank, "the end of an epoch, asleep");
     while (b.finished() < b.started()) {
-      if (!e.net().arm(transport::wake_by::sleep)) {
+      armed open = e.net().arm();
+      if (!open) {
         e.net().progress();
       } else if (b.finished() == b.started()) {
         e.net().disarm();
       } else {
-        e.net().sleep(e.net().now() + 1h);
+        e.net().sleep(std::move(open), e.net().now() + 1h);
         e.net().progress();
       }
     }
@@ -313,10 +314,10 @@ void a_death(rank_env& e) {
     e.barrier();
     if (e.rank == victim) e.die();
     e.until("room for an epoch, or a reason", [&] {  // whoever starts towards the dead may be told at once
-      return b.try_start() || !e.net().offloader()->outcome(b.id()).ok() || !e.net().health(victim).ok();
+      return b.try_start() || e.net().offloader()->outcome(b.id()).failed() || e.net().health(victim).failed();
     });
     if (e.net().caps().detects_death)
-      e.until("the victim's death to show", [&] { return !e.net().health(victim).ok(); });
+      e.until("the victim's death to show", [&] { return e.net().health(victim).failed(); });
     require_equal(b.finished(), std::uint64_t{1}, "epochs finished without the victim");
     const rank_t other = 2 - e.rank;
     for (std::uint64_t k = 1; k <= 10; ++k) {

@@ -10,7 +10,6 @@ namespace tutti::test {
 namespace {
 
 using namespace std::chrono_literals;
-using wake = transport::wake_by;
 
 void require_sleep(rank_env& e) {
   if (!e.net().caps().can_sleep) skip("it cannot sleep");
@@ -23,12 +22,13 @@ template <class Holds>
 void sleep_until(rank_env& e, std::string_view what, Holds holds) {
   const waiting_for w(e.place(), e.rank, std::string{what} + ", asleep");
   while (!holds()) {
-    if (!e.net().arm(wake::sleep)) {
+    armed open = e.net().arm();
+    if (!open) {
       e.net().progress();
       continue;
     }
     if (holds()) return e.net().disarm();
-    e.net().sleep(much_later(e));
+    e.net().sleep(std::move(open), much_later(e));
     e.net().progress();
   }
 }
@@ -39,7 +39,7 @@ void poll_until(rank_env& e, std::string_view what, Holds holds) {
   const waiting_for w(e.place(), e.rank, std::string{what} + ", in poll()");
   pollfd p{e.net().wait_fd(), POLLIN, 0};
   while (!holds()) {
-    if (!e.net().arm(wake::fd)) {
+    if (!e.net().arm_fd()) {
       e.net().progress();
       continue;
     }
@@ -146,9 +146,9 @@ void deadlines_end_a_sleep(rank_env& e) {
   e.allocate(64);
   for (int i = 0; i < 20; ++i) {
     const time_point end = e.net().now() + (i % 2 ? 2ms : 0ms);
-    if (e.net().arm(wake::sleep)) e.net().sleep(end);
+    e.net().sleep(e.net().arm(), end);
     e.net().progress();
-    if (e.net().arm(wake::sleep)) e.net().sleep(e.net().now() - 1s);  // long past
+    e.net().sleep(e.net().arm(), e.net().now() - 1s);  // long past
   }
 }
 
@@ -162,12 +162,13 @@ void an_idle_rank_comes_to_rest(rank_env& e) {
   e.barrier();
   bool rested = false;
   for (int i = 0; i < 200 && !rested; ++i) {
-    if (!e.net().arm(wake::sleep)) {
+    armed open = e.net().arm();
+    if (!open) {
       e.net().progress();
       continue;
     }
     const time_point end = e.net().now() + 2ms;
-    e.net().sleep(end);
+    e.net().sleep(std::move(open), end);
     rested = e.net().now() >= end;
     e.net().progress();
   }
@@ -179,13 +180,28 @@ void arm_and_disarm_again_and_again(rank_env& e) {
   const area a = e.allocate(64);
   for (std::uint64_t i = 1; i <= 100; ++i) {
     for (std::uint64_t k = 0; k < i % 5; ++k) {
-      if (!e.net().arm(k % 2 && e.net().wait_fd() >= 0 ? wake::fd : wake::sleep)) e.net().progress();
+      if (!(k % 2 && e.net().wait_fd() >= 0 ? e.net().arm_fd() : static_cast<bool>(e.net().arm()))) e.net().progress();
       else if (k % 3) e.net().disarm();
       else e.net().progress();
     }
     e.net().disarm();
     e.submit(signal(a.at(right_of(e)), i));
     sleep_until(e, "a signal after disarm()", [&] { return reached(load(a.word()), i); });
+  }
+}
+
+// A token whose sleep was closed meanwhile is worth nothing, and one token is worth one sleep: whoever waits then would wait
+// for what can no longer wake it.
+void a_closed_sleep_ends_at_once(rank_env& e) {
+  require_sleep(e);
+  e.allocate(64);
+  const waiting_for w(e.place(), e.rank, "the end of a sleep that is closed");
+  for (int i = 0; i < 30; ++i) {
+    armed open = e.net().arm();
+    if (i % 3 == 0) e.net().progress();
+    else if (i % 3 == 1) e.net().disarm();
+    else e.net().sleep(std::move(open), e.net().now() + 100us);
+    e.net().sleep(std::move(open), much_later(e));
   }
 }
 
@@ -198,6 +214,7 @@ constexpr std::array cases{
     conformance_case{"a_sleeping_rank_serves_its_peers", 2, a_sleeping_rank_serves_its_peers},
     conformance_case{"deadlines_end_a_sleep", 2, deadlines_end_a_sleep},
     conformance_case{"an_idle_rank_comes_to_rest", 2, an_idle_rank_comes_to_rest},
+    conformance_case{"a_closed_sleep_ends_at_once", 2, a_closed_sleep_ends_at_once},
     conformance_case{"arm_and_disarm_again_and_again", 3, arm_and_disarm_again_and_again},
 };
 

@@ -35,7 +35,7 @@ void a_rank_that_left_is_known_to_have_left(rank_env& e) {
   else {
     const auto left = [&] {
       const status s = e.net().health(leaver);
-      return !s.ok() && s.code() == errc::peer_dead && s.native() == peer_left && s.peer() == leaver;
+      return s.failed() && s.code() == errc::peer_dead && s.native() == peer_left && s.peer() == leaver;
     };
     e.until("health() to tell that rank 1 left", left);
     completion done;

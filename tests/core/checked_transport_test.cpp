@@ -54,8 +54,8 @@ struct fixture {
     const std::size_t before = below->taken.size();
     BOOST_TEST(net->submit({&op, 1}) == 1u);
     BOOST_TEST(done.idle());
-    BOOST_TEST((below->taken.size() == before) == !done.outcome().ok());
-    if (!done.outcome().ok()) BOOST_TEST((done.outcome().code() == errc::invalid));
+    BOOST_TEST((below->taken.size() == before) == done.outcome().failed());
+    if (done.outcome().failed()) BOOST_TEST((done.outcome().code() == errc::invalid));
     return done.outcome().ok() ? "" : done.outcome().text();
   }
 

@@ -132,12 +132,9 @@ class fake_transport : public transport {
     note("progress");
     return std::exchange(events, 0);
   }
-  bool arm(wake_by how) noexcept override {
-    note(how == wake_by::fd ? "arm_fd" : "arm_sleep");
-    armed = !has_work;
-    return armed;
-  }
-  void sleep(time_point deadline) noexcept override { slept_until = deadline; }
+  tutti::armed arm() noexcept override { return armed_if(open("arm")); }
+  bool arm_fd() noexcept override { return open("arm_fd"); }
+  void sleep(tutti::armed, time_point deadline) noexcept override { slept_until = deadline; }
   int wait_fd() noexcept override { return fd; }
   void disarm() noexcept override { armed = false; }
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
@@ -147,10 +144,14 @@ class fake_transport : public transport {
   }
 
  private:
+  bool open(std::string call) {
+    note(std::move(call));
+    return armed = !has_work;
+  }
   void note(std::string call) { calls.push_back(std::move(call)); }
   bool failing(const char* call) {
     note(call);
-    return !fails.ok() && (fails_at.empty() || fails_at == call);
+    return fails.failed() && (fails_at.empty() || fails_at == call);
   }
   void hold(completion* done) {
     if (!done) return;

@@ -143,14 +143,17 @@ BOOST_AUTO_TEST_CASE(crowded_ranks_and_virtual_clocks_spin_little_or_not_at_all)
   BOOST_TEST(w.sleeps() == 1u);
 }
 
-// sleep() returns at once from who has not armed, and what waits for the end of operations would spin instead.
+// Nobody sleeps who has not armed: nothing would wake it, or the sleep would end at once and the wait would spin.
+static_assert(!std::is_default_constructible_v<armed> && !std::is_constructible_v<armed, bool> && !std::is_copy_constructible_v<armed>);
+static_assert(!std::is_invocable_v<decltype(&transport::sleep), transport&, time_point>);
+
 BOOST_AUTO_TEST_CASE(waiting_for_operations_to_end_sleeps) {
   struct transport_that_sleeps final : fake_transport {
     using fake_transport::fake_transport;
     completion* done = nullptr;
     int slept = 0;
-    void sleep(time_point) noexcept override {
-      if (std::exchange(armed, false) && ++slept == 3) done->finish();
+    void sleep(tutti::armed open, time_point) noexcept override {
+      if (open && ++slept == 3) done->finish();
     }
   } t("t");
   completion done;

@@ -31,27 +31,27 @@ multicast* fault_transport::mcast() noexcept {
 }
 
 result<std::vector<std::byte>> fault_transport::address() {
-  if (status s = dice_.setup_call("address"); !s) return s;
+  if (status s = dice_.setup_call("address"); s.failed()) return s;
   return inner().address();
 }
 status fault_transport::connect(shared_blobs addresses, time_point deadline) {
-  if (status s = dice_.setup_call("connect"); !s) return s;
+  if (status s = dice_.setup_call("connect"); s.failed()) return s;
   return inner().connect(std::move(addresses), deadline);
 }
 result<region_id> fault_transport::add(std::span<std::byte> memory) {
-  if (status s = dice_.setup_call("add"); !s) return s;
+  if (status s = dice_.setup_call("add"); s.failed()) return s;
   return inner().add(memory);
 }
 result<region_id> fault_transport::allocate(std::size_t bytes, std::span<std::byte>& memory) {
-  if (status s = dice_.setup_call("allocate"); !s) return s;
+  if (status s = dice_.setup_call("allocate"); s.failed()) return s;
   return inner().allocate(bytes, memory);
 }
 result<std::vector<std::byte>> fault_transport::key(region_id id) {
-  if (status s = dice_.setup_call("key"); !s) return s;
+  if (status s = dice_.setup_call("key"); s.failed()) return s;
   return inner().key(id);
 }
 result<segment_id> fault_transport::attach(const rank_map& members, shared_blobs keys) {
-  if (status s = dice_.setup_call("attach"); !s) return s;
+  if (status s = dice_.setup_call("attach"); s.failed()) return s;
   return inner().attach(members, std::move(keys));
 }
 
@@ -93,8 +93,8 @@ unsigned fault_transport::progress() noexcept {
   return 0;
 }
 
-bool fault_transport::arm(wake_by how) noexcept {
-  return !(multicast_ && multicast_->holds_any()) && inner().arm(how);
-}
+armed fault_transport::arm() noexcept { return multicast_ && multicast_->holds_any() ? armed_if(false) : inner().arm(); }
+
+bool fault_transport::arm_fd() noexcept { return !(multicast_ && multicast_->holds_any()) && inner().arm_fd(); }
 
 }  // namespace tutti

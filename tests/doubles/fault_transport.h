@@ -60,7 +60,8 @@ class fault_transport final : public forwarding_transport {
   [[nodiscard]] std::size_t submit(std::span<const rma_op> ops) noexcept override;
   [[nodiscard]] bool flush(rank_t peer, completion* done) noexcept override;
   unsigned progress() noexcept override;
-  bool arm(wake_by) noexcept override;
+  armed arm() noexcept override;
+  bool arm_fd() noexcept override;
 
  private:
   bool out_of_luck(double chance, unsigned& in_a_row) noexcept;

@@ -12,13 +12,13 @@ bool faulty_multicast::holds_any() const noexcept {
 
 result<multicast::group_id> faulty_multicast::create(const rank_map& members, std::vector<std::byte>& token,
                                                      time_point deadline) {
-  if (status s = dice_.setup_call("multicast create"); !s) return s;
+  if (status s = dice_.setup_call("multicast create"); s.failed()) return s;
   return inner_.create(members, token, deadline);
 }
 
 result<multicast::group_id> faulty_multicast::join(const rank_map& members, std::span<const std::byte> token,
                                                    time_point deadline) {
-  if (status s = dice_.setup_call("multicast join"); !s) return s;
+  if (status s = dice_.setup_call("multicast join"); s.failed()) return s;
   return inner_.join(members, token, deadline);
 }
 

@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view input{reinterpret_cast<const char*>(data), size};
   const std::string_view file = input.substr(0, input.find('\0'));
   config lines;
-  if (const status s = lines.read_lines(file, "fuzz"); !s) require_refusal(s);
+  if (const status s = lines.read_lines(file, "fuzz"); s.failed()) require_refusal(s);
   require_sense(lines);
   const environment variables = variables_of(input.substr(file.size()));
   const auto c = config::load({}, variables, variables);

@@ -90,7 +90,7 @@ void blobs_come(std::span<const std::byte> rest) {
     if (i == 1) all->push_back(address), keys->push_back(rest);
     else all->push_back(*r.net->address()), keys->push_back(*r.net->key(region_id{r.region}));
   }
-  (void)!r.net->connect(all, {}).ok();
+  (void)r.net->connect(all, {}).failed();
   const auto segment = r.net->attach(rank_map::strided(0, lone_rank::size), keys);
   if (!segment) return;
   rma_op put{.kind = op_kind::put};

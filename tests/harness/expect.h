@@ -35,7 +35,7 @@ inline void require(bool holds, std::string_view what, where at = where::current
 }
 
 inline void require(const status& s, std::string_view what, where at = where::current()) {
-  if (!s.ok()) fail(std::string{what} + ": " + std::string{errc_name(s.code())} + ": " + s.text(), at);
+  if (s.failed()) fail(std::string{what} + ": " + std::string{errc_name(s.code())} + ": " + s.text(), at);
 }
 
 template <std::integral A, std::integral B>

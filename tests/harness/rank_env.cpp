@@ -69,7 +69,7 @@ shared_blobs rank_env::exchange(std::span<const std::byte> mine) {
       if (net_->progress()) continue;
       if (net_->now() > give_up_) fail("time limit in an exchange out of band");
       if (ours) {
-        if (net_->arm(transport::wake_by::sleep)) net_->sleep(net_->now() + (turn < 20 ? 2us : 200us));
+        net_->sleep(net_->arm(), net_->now() + (turn < 20 ? 2us : 200us));
       } else if (turn < yields) {
         sched_yield();
       } else {
@@ -97,7 +97,7 @@ void rank_env::barrier_without_progress() {
     const std::uint32_t bell = meeting_.bell();
     if (meeting_.complete(rank, absent)) break;
     if (absent != no_rank) fail("rank " + std::to_string(absent) + " is gone");
-    if (net_->caps().virtual_clock) net_->sleep(net_->now() + 20us);
+    if (pass_time) pass_time();
     else meeting_.nap(bell, 2ms);
   }
   meeting_.collect(rank);
@@ -208,13 +208,14 @@ void rank_env::wait_until(std::string_view what, const std::function<bool()>& ho
       sched_yield();
       continue;
     }
-    if (!net_->arm(transport::wake_by::sleep)) continue;
+    armed open = net_->arm();
+    if (!open) continue;
     // Arrivals after arm() end the sleep; this look catches those before it.
     if (holds()) {
       net_->disarm();
       return;
     }
-    net_->sleep(std::min(net_->now() + longest_sleep, give_up_ + 1ms));
+    net_->sleep(std::move(open), std::min(net_->now() + longest_sleep, give_up_ + 1ms));
   }
 }
 
@@ -223,7 +224,7 @@ void rank_env::pause(std::chrono::nanoseconds time) {
   const time_point end = net_->now() + time;
   while (net_->now() < end) {
     net_->progress();
-    if (net_->arm(transport::wake_by::sleep)) net_->sleep(std::min(end, net_->now() + nap));
+    net_->sleep(net_->arm(), std::min(end, net_->now() + nap));
   }
 }
 

@@ -92,7 +92,7 @@ class rank_env {
 
   [[noreturn]] void die();      // as by SIGKILL; the case must declare it
 
-  // For ranks that are no processes: how one dies, and how one without a transport lets time pass.
+  // For ranks that are no processes: how one dies, and how one lets time pass without its transport.
   std::function<void()> on_death{}, pass_time{};
 
   meeting& place() noexcept { return meeting_; }

@@ -29,7 +29,7 @@ class fake_link final : public messages::link {
   status start(messages::message_transport&) override { return {}; }
   result<std::vector<std::byte>> address() override { return std::vector<std::byte>(1); }
   status open(messages::peer& p, std::span<const std::byte>) noexcept override {
-    if (opening) p.line = this;
+    if (opening.ok()) p.line = this;
     return opening;
   }
   void close(messages::peer& p) noexcept override { p.line = nullptr; }
@@ -81,7 +81,7 @@ struct lone_rank {
     segment = *net->attach(rank_map::strided(0, size), keys);
   }
   messages::message_transport& messages() { return static_cast<messages::message_transport&>(*net); }
-  bool ended(rank_t r) { return !net->health(r).ok(); }
+  bool ended(rank_t r) { return net->health(r).failed(); }
   std::uint64_t word(std::size_t i) const {
     std::uint64_t value;
     std::memcpy(&value, memory.data() + 8 * i, sizeof value);

@@ -42,7 +42,7 @@ class office_multicast final : public multicast {
     return group_id{id};
   }
   result<group_id> join(const rank_map& members, std::span<const std::byte> token, time_point) override {
-    if (!o_.closed.ok()) return o_.closed;
+    if (o_.closed.failed()) return o_.closed;
     require(members.index_of(self_) < members.size(), "who joins is a member");
     std::uint32_t id = 0;
     std::memcpy(&id, token.data(), sizeof id);

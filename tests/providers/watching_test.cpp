@@ -64,15 +64,15 @@ BOOST_AUTO_TEST_CASE(an_alarm_ends_a_wait_and_not_the_next_one) {
   sleeper s;
   BOOST_TEST_REQUIRE(s.open());
   BOOST_TEST(!s.disarm());
-  s.arm(transport::wake_by::sleep, [] { return 1ns; });
+  s.arm();
   BOOST_TEST(s.armed());
   BOOST_TEST(!s.sleep(1ms));  // it was not armed for the descriptor
-  s.arm(transport::wake_by::fd, [] { return 1ns; });
+  s.arm_fd([] { return 1ns; });
   BOOST_TEST(s.armed_for_fd());
   BOOST_TEST(s.sleep(10s));
   BOOST_TEST(s.disarm());
   BOOST_TEST(!readable(s.fd()));
-  s.arm(transport::wake_by::fd, [] { return 1h; });
+  s.arm_fd([] { return 1h; });
   BOOST_TEST(!readable(s.fd()));
   s.reset_alarm(1ns);
   BOOST_TEST(s.sleep(10s));

@@ -39,7 +39,7 @@ bool rank_program::meet() {
   publish(t_.addresses, *address);
   shared_blobs blobs;
   if (!together(t_.addresses, blobs)) return false;
-  if (const status s = net_->connect(blobs, net_->now() + 10s); !s) {
+  if (const status s = net_->connect(blobs, net_->now() + 10s); s.failed()) {
     for (rank_t r = 0; r < t_.ranks; ++r)
       if (t_.fates[r] != fate::runs) return false;
     return wrong(std::string{"cannot connect: "} + s.text()), false;
@@ -127,13 +127,13 @@ void rank_program::pause_within_wait(unsigned turn, bool by_fd, const completion
   if (turn < 4 || done.idle()) return;
   const time_point until = net_->now() + draw_.time(20ms);
   if (by_fd) {
-    if (!net_->arm(transport::wake_by::fd)) return;
+    if (!net_->arm_fd()) return;
     if (done.idle()) return net_->disarm();
     pollfd p{net_->wait_fd(), POLLIN, 0};
     ::poll(&p, 1, static_cast<int>(draw_.below(100)));
     net_->disarm();
-  } else if (net_->arm(transport::wake_by::sleep)) {
-    done.idle() ? net_->disarm() : net_->sleep(until);
+  } else if (armed open = net_->arm()) {
+    done.idle() ? net_->disarm() : net_->sleep(std::move(open), until);
   }
 }
 

@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(a_sleep_without_deadline_ends_when_a_peer_is_killed) {
       raise(SIGKILL);
     }
     while (!is_dead(env, 2)) {
-      if (env.net().arm(transport::wake_by::sleep)) env.net().sleep(time_point::max());
+      env.net().sleep(env.net().arm(), time_point::max());
       env.net().progress();
     }
     require_equal(env.net().health(2).peer(), 2u, "who died");
@@ -48,12 +48,12 @@ BOOST_AUTO_TEST_CASE(wait_fd_becomes_readable_when_a_peer_is_killed_and_only_the
       usleep(50'000);
       raise(SIGKILL);
     }
-    require(env.net().arm(transport::wake_by::fd), "arm");
+    require(env.net().arm_fd(), "arm");
     pollfd fd{env.net().wait_fd(), POLLIN, 0};
     require(::poll(&fd, 1, -1) == 1, "poll");
     require(is_dead(env, 1), "why it woke");
     env.net().disarm();
-    require(env.net().arm(transport::wake_by::fd), "arm again");
+    require(env.net().arm_fd(), "arm again");
     require(::poll(&fd, 1, 20) == 0, "a death that is known does not wake again");
   }, {.to_die = {1}});
 }
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(an_orderly_leave_is_told_from_a_death) {
         return;
       }
       while (!is_dead(env, 1)) {
-        if (env.net().arm(transport::wake_by::sleep)) env.net().sleep(time_point::max());
+        env.net().sleep(env.net().arm(), time_point::max());
         env.net().progress();
       }
       require(env.net().health(1).native() == peer_left, "left");

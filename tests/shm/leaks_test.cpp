@@ -44,7 +44,7 @@ void use_all(rank_env& env, int order) {
   if (env.rank == 0) take(groups.create(all, token, time_point::max()), "create");
   const auto tokens = env.exchange(token);
   if (env.rank != 0) take(groups.join(all, (*tokens)[0], time_point::max()), "join");
-  if (env.net().arm(transport::wake_by::fd)) env.net().disarm();
+  if (env.net().arm_fd()) env.net().disarm();
   env.net().health(next);
   if (order == 1) env.drop(shared), env.drop(user);
   if (order == 2) env.net().drop(shared.region), env.net().drop(user.segment);

@@ -50,8 +50,8 @@ BOOST_AUTO_TEST_CASE(every_mixture_of_ranks_with_and_without_it_wakes) {
       for (std::uint64_t i = 1; i <= 20'000u / time_scale; ++i) {
         if (env.rank == 0) env.submit(signal(a.at(other), i));
         while (!reached(load(a.word()), i)) {
-          if (env.net().arm(transport::wake_by::sleep)) {
-            if (!reached(load(a.word()), i)) env.net().sleep(time_point::max());
+          if (armed open = env.net().arm()) {
+            if (!reached(load(a.word()), i)) env.net().sleep(std::move(open), time_point::max());
             else env.net().disarm();
           }
           env.net().progress();

@@ -23,8 +23,8 @@ constexpr int turns = 100'000 / time_scale;
 int sleep_for(rank_env& env, const std::uint64_t* word, std::uint64_t value) {
   int woken = 0;
   while (!reached(load(word), value)) {
-    if (env.net().arm(transport::wake_by::sleep)) {
-      if (!reached(load(word), value)) env.net().sleep(time_point::max()), ++woken;
+    if (armed open = env.net().arm()) {
+      if (!reached(load(word), value)) env.net().sleep(std::move(open), time_point::max()), ++woken;
       else env.net().disarm();
     }
     env.net().progress();
@@ -34,7 +34,7 @@ int sleep_for(rank_env& env, const std::uint64_t* word, std::uint64_t value) {
 
 void poll_for(rank_env& env, const std::uint64_t* word, std::uint64_t value) {
   while (!reached(load(word), value)) {
-    if (env.net().arm(transport::wake_by::fd) && !reached(load(word), value)) {
+    if (env.net().arm_fd() && !reached(load(word), value)) {
       pollfd fd{env.net().wait_fd(), POLLIN, 0};
       require(::poll(&fd, 1, -1) == 1, "poll");
     }
@@ -44,7 +44,7 @@ void poll_for(rank_env& env, const std::uint64_t* word, std::uint64_t value) {
 
 void poll_until(rank_env& env, const std::function<bool()>& holds) {
   while (!holds()) {
-    if (env.net().arm(transport::wake_by::fd) && !holds()) {
+    if (env.net().arm_fd() && !holds()) {
       pollfd fd{env.net().wait_fd(), POLLIN, 0};
       require(::poll(&fd, 1, -1) == 1, "poll");
     }
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_ring_that_had_no_descriptor_is_owed) {
   run_ranks(shm, 2, [](rank_env& env) {
     area a = env.allocate(64);
     if (env.rank == 1) {
-      require(env.net().arm(transport::wake_by::fd), "arm with nothing to do");
+      require(env.net().arm_fd(), "arm with nothing to do");
       env.barrier_without_progress();
       pollfd fd{env.net().wait_fd(), POLLIN, 0};
       require(::poll(&fd, 1, -1) == 1, "poll");
@@ -160,8 +160,8 @@ BOOST_AUTO_TEST_CASE(a_ring_that_had_no_descriptor_is_owed) {
       const rlimit none{0, usual.rlim_max};
       require(::setrlimit(RLIMIT_NOFILE, &none) == 0, "setrlimit");
       env.submit(signal(a.at(1), 1));
-      require(!env.net().arm(transport::wake_by::fd), "to sleep would be to leave the other asleep");
-      if (env.net().arm(transport::wake_by::sleep)) env.net().sleep(time_point::max());  // ends by itself
+      require(!env.net().arm_fd(), "to sleep would be to leave the other asleep");
+      env.net().sleep(env.net().arm(), time_point::max());  // ends by itself
       require(::setrlimit(RLIMIT_NOFILE, &usual) == 0, "setrlimit");
       while (!reached(load(a.word()), 1)) env.net().progress();
     }
@@ -172,9 +172,10 @@ BOOST_AUTO_TEST_CASE(a_ring_that_had_no_descriptor_is_owed) {
 BOOST_AUTO_TEST_CASE(a_sleep_ends_at_its_deadline) {
   run_ranks(shm, 1, [](rank_env& env) {
     for (const auto length : {0ms, 1ms, 150ms, 250ms}) {
-      require(env.net().arm(transport::wake_by::sleep), "arm with nothing to do");
+      armed open = env.net().arm();
+      require(static_cast<bool>(open), "arm with nothing to do");
       const auto before = env.net().now();
-      env.net().sleep(before + length);
+      env.net().sleep(std::move(open), before + length);
       require(env.net().now() - before >= length, "a sleep that nothing interrupts lasts until its deadline");
     }
   });

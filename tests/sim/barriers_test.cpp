@@ -31,14 +31,14 @@ std::unique_ptr<job> join(sim::world& w, rank_t r) {
 }
 
 // "": right; else what went wrong.
-std::string barrier_run(sim::parameters p, const barrier_algorithm& a, std::uint64_t first_epoch) {
+std::string barrier_run(sim::parameters p, const algorithm& a, std::uint64_t first_epoch) {
   sim::world w(p);
   std::vector<std::uint64_t> entered(p.ranks);
   try {
     const status s = w.run([&](rank_t r) {
       auto j = join(w, r);
-      barrier_candidate choice;
-      choice.algorithm = &a;
+      candidate choice;
+      choice.row = &a;
       auto barrier = need(team_barrier::open(j->world(), choice, first_epoch));
       sim::random mine(p.seed * 1000 + r);
       for (std::uint64_t e = 1; e <= epochs; ++e) {
@@ -78,7 +78,7 @@ sim::parameters some_machine(std::uint32_t ranks, std::uint64_t seed) {
 BOOST_AUTO_TEST_CASE(no_rank_leaves_before_all_have_entered) {
   const auto& suite = boost::unit_test::framework::master_test_suite();
   const std::uint64_t seeds = suite.argc > 1 ? std::strtoull(suite.argv[1], nullptr, 10) : 2;
-  for (const barrier_algorithm& a : barrier_algorithms()) {
+  for (const algorithm& a : algorithms(collective::barrier)) {
     for (std::uint32_t n = 1; n <= 64; n += n < 18 ? 1 : 15) {
       for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
         const std::uint64_t s = seed * 977 + n;

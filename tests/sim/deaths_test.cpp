@@ -10,7 +10,7 @@ using namespace tutti::test;
 namespace {
 
 // "": right; else what went wrong.
-std::string trial(const barrier_algorithm& a, std::uint32_t n, std::uint32_t victims, std::uint64_t seed) {
+std::string trial(const algorithm& a, std::uint32_t n, std::uint32_t victims, std::uint64_t seed) {
   try {
     sim::random r(seed);
     auto p = hostile_machine(n, r);
@@ -37,7 +37,7 @@ std::string trial(const barrier_algorithm& a, std::uint32_t n, std::uint32_t vic
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_survivor_is_told_who_died) {
-  for (const barrier_algorithm& a : barrier_algorithms())
+  for (const algorithm& a : algorithms(collective::barrier))
     for (const std::uint32_t n : {2u, 3u, 4u, 5u, 7u, 8u, 9u, 16u, 17u, 33u})
       for (std::uint64_t seed = 1; seed <= 25; ++seed) {
         const std::string wrong = trial(a, n, 1, seed * 1000 + n);
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(every_survivor_is_told_who_died) {
 }
 
 BOOST_AUTO_TEST_CASE(several_deaths) {
-  for (const barrier_algorithm& a : barrier_algorithms())
+  for (const algorithm& a : algorithms(collective::barrier))
     for (const std::uint32_t n : {3u, 8u, 13u, 32u})
       for (std::uint64_t seed = 1; seed <= 25; ++seed) {
         const std::string wrong = trial(a, n, 3, seed * 1000 + n);

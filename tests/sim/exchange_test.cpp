@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_death_before_any_operation_hangs_nobody) {
             if (r == victim) dying = std::make_unique<dies_at>(need(w.open(r)), w, r, at);
             const status end = take_part(w, r, dying ? *dying : w.net(r), 0);
             if (r == victim) died = false;
-            if (!end.ok()) need(end.code() == errc::peer_dead && end.peer() == victim, end.text()), ++told;
+            if (end.failed()) need(end.code() == errc::peer_dead && end.peer() == victim, end.text()), ++told;
           });
           need(s.ok(), s.text());
           need(died || told == 0, "nobody died");
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(an_operation_that_fails_hangs_nobody) {
             plan.fail_operation = at;
             if (r == unlucky) failing = std::make_unique<fault_transport>(need(w.open(r)), plan);
             const status end = take_part(w, r, failing ? *failing : w.net(r), 0);
-            if (!end.ok()) failed = true;
+            if (end.failed()) failed = true;
           });
           need(s.ok(), s.text());
         });

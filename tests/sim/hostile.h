@@ -29,13 +29,13 @@ inline sim::parameters hostile_machine(std::uint32_t ranks, sim::random& r) {
 }
 
 // The algorithm with one of its parameters.
-inline communicator_options some_barrier(const barrier_algorithm& a, sim::random& r) {
+inline communicator_options some_barrier(const algorithm& a, sim::random& r) {
   communicator_options o{.barrier = std::string(a.name)};
-  const barrier_algorithm* parameterized = &a;
-  if (a.on_nodes) {
-    const auto all = barrier_algorithms();
+  const algorithm* parameterized = &a;
+  if (a.needs.nodes) {
+    const auto all = algorithms(collective::barrier);
     parameterized = &all[below(r, static_cast<std::uint32_t>(all.size()))];
-    if (parameterized->on_nodes || parameterized->offloaded) parameterized = find_barrier("dissemination");
+    if (parameterized->needs.nodes || parameterized->needs.offload) parameterized = find_algorithm(collective::barrier, "dissemination");
     o.barrier += ":" + std::string(parameterized->name);
   }
   if (parameterized->default_radix && r.chance(0.5)) o.radix = parameterized->least_radix + below(r, 9);

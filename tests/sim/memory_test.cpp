@@ -42,7 +42,7 @@ std::uint32_t partners(std::uint64_t k, std::uint64_t n) {
   return static_cast<std::uint32_t>(all);
 }
 
-// As collectives/barrier/barrier.h has it, for the defaults: radix 4, fan-in 3 with a tree release, fan-in 7 with
+// As collectives/algorithm.h has it, for the defaults: radix 4, fan-in 3 with a tree release, fan-in 7 with
 // multicast, dissemination among leaders and in the fabric.
 std::uint32_t formula(std::string_view name, std::uint32_t n, std::uint32_t nodes, std::uint32_t largest) {
   if (name == "dissemination" || name == "pairwise" || name == "offloaded") return ceil_log(2, n);
@@ -65,9 +65,9 @@ std::uint32_t bound(std::string_view name, std::uint32_t n) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(control_words_are_those_of_the_formulas) {
-  for (const barrier_algorithm& a : barrier_algorithms())
+  for (const algorithm& a : algorithms(collective::barrier))
     for (std::uint32_t n = 2; n <= 1u << 20; n = n * 5 / 3 + 1) {
-      std::vector<std::uint32_t> nodes(a.on_nodes ? n : 0);
+      std::vector<std::uint32_t> nodes(a.needs.nodes ? n : 0);
       for (std::uint32_t i = 0; i < nodes.size(); ++i) nodes[i] = i / 8;
       const std::uint32_t told = formula(a.name, n, (n + 7) / 8, std::min(n, 8u));
       const std::uint32_t words = a.words({.size = n, .node_of = nodes});
@@ -78,12 +78,12 @@ BOOST_AUTO_TEST_CASE(control_words_are_those_of_the_formulas) {
 
 BOOST_AUTO_TEST_CASE(ten_thousand_ranks_at_a_few_kibibytes) {
   constexpr std::uint32_t n = 10000;
-  for (const barrier_algorithm& a : barrier_algorithms()) {
+  for (const algorithm& a : algorithms(collective::barrier)) {
     if (a.name == "flat" || a.name == "counter") continue;  // n words in all ranks; n steps in all ranks
     malloc_trim(0);
     const std::size_t before = resident_bytes();
     sim::parameters p;
-    p.ranks = n, p.ranks_per_node = a.on_nodes ? 16 : 1;
+    p.ranks = n, p.ranks_per_node = a.needs.nodes ? 16 : 1;
     sim::world w(p);
     const auto picked = need(virtual_job::pick(w, {.barrier = std::string(a.name)}));
     auto job = need(virtual_job::open(w, picked));

@@ -82,9 +82,10 @@ void sleep_until(transport& t, Holds holds, time_point deadline = time_point::ma
   while (!holds() && t.now() < deadline) {
     t.progress();
     if (holds()) return;
-    if (!t.arm(transport::wake_by::sleep)) continue;
+    armed open = t.arm();
+    if (!open) continue;
     if (holds()) return t.disarm();
-    t.sleep(deadline);
+    t.sleep(std::move(open), deadline);
   }
 }
 inline void complete(transport& t, completion& c) { sleep_until(t, [&] { return c.idle(); }); }

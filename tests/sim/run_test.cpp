@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_deadlock_names_who_waits_and_for_what) {
     if (r == 2) w.note(2, "word 3 of rank 1");
     sleep_until(w.net(r), [&] { return m[r].word(3) == 1; });
   });
-  BOOST_REQUIRE(!s.ok());
+  BOOST_REQUIRE(s.failed());
   const std::string text = s.text();
   BOOST_TEST_INFO(text);
   BOOST_TEST((s.code() == errc::timed_out));
@@ -97,8 +97,7 @@ BOOST_AUTO_TEST_CASE(a_sleep_ends_at_its_deadline) {
   BOOST_TEST(w.run([&](rank_t) {
     using namespace std::chrono_literals;
     const time_point start = w.net(0).now();
-    w.net(0).arm(transport::wake_by::sleep);
-    w.net(0).sleep(start + 24h);
+    w.net(0).sleep(w.net(0).arm(), start + 24h);
     BOOST_TEST((w.net(0).now() - start == 24h));
   }).ok());
 }
@@ -125,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_dead_rank_is_told_and_the_others_go_on) {
         sleep_until(t, [&] { return m[r].word(0) == 99; });  // never
       } else {
         const time_point killed = time_point(std::chrono::microseconds(50));
-        sleep_until(t, [&] { return !t.health(2).ok(); });
+        sleep_until(t, [&] { return t.health(2).failed(); });
         need(t.health(2).code() == errc::peer_dead && t.health(2).peer() == 2, "health names the dead");
         need(t.now() - killed < std::chrono::seconds(1), "within a second");
         need(t.health(2).native() != peer_left, "a death is no leave");
@@ -181,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_kills_itself_does_not_return) {
   std::array<bool, 3> after{};
   BOOST_TEST(w.run([&](rank_t r) {
     if (r == 1) w.kill(1);
-    if (r == 2) sleep_until(w.net(2), [&] { return !w.net(2).health(1).ok(); });
+    if (r == 2) sleep_until(w.net(2), [&] { return w.net(2).health(1).failed(); });
     after[r] = true;
   }).ok());
   BOOST_TEST((after == std::array{true, false, true}));

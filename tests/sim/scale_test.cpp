@@ -98,8 +98,7 @@ BOOST_AUTO_TEST_CASE(a_step_gets_its_timer) {
     if (r == 1) return true;
     if (w.net(0).now() >= time_point(3us)) return true;
     ++calls;
-    w.net(0).arm(transport::wake_by::sleep);
-    w.net(0).sleep(time_point(3us));
+    w.call_again(0, time_point(3us));
     return false;
   }).ok());
   BOOST_TEST(calls == 1);
@@ -124,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_dead_rank_is_not_stepped) {
   bool stepped_dead = false;
   const status s = w.drive([&](rank_t r) {
     if (!w.alive(r)) stepped_dead = true;
-    return r != 1 && !w.net(r).health(1).ok();
+    return r != 1 && w.net(r).health(1).failed();
   });
   BOOST_TEST(s.ok(), s.text());
   BOOST_TEST(!stepped_dead);

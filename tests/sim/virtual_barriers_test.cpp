@@ -68,7 +68,7 @@ std::string trial(const sim::parameters& p, const picked_barrier& barrier, std::
   }
 }
 
-std::string random_trial(const barrier_algorithm& a, std::uint32_t n, std::uint64_t seed) {
+std::string random_trial(const algorithm& a, std::uint32_t n, std::uint64_t seed) {
   sim::random r(seed);
   const auto p = hostile_machine(n, r);
   const auto barrier = some_barrier(a, r);
@@ -93,7 +93,7 @@ std::uint64_t argument(int i, std::uint64_t otherwise) {
 BOOST_AUTO_TEST_CASE(nobody_leaves_before_all_have_entered) {
   const std::uint64_t times = argument(1, 20), first = argument(2, 1);
   std::uint64_t trials = 0;
-  for (const barrier_algorithm& a : barrier_algorithms())
+  for (const algorithm& a : algorithms(collective::barrier))
     for (std::uint32_t n = 1; n <= 64; ++n)
       for (std::uint64_t seed = first; seed < first + times; ++seed, ++trials) {
         const std::string wrong = random_trial(a, n, seed);
@@ -104,11 +104,13 @@ BOOST_AUTO_TEST_CASE(nobody_leaves_before_all_have_entered) {
 
 // The same trial notices barriers that are none, and fabrics that break the contract.
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_noticed) {
-  static const barrier_algorithm hasty{
-      "hasty", "dissemination without its last round", "", false, false, false, 0, 0,
-      [](const barrier_shape& s) { return find_barrier("dissemination")->words(s); },
-      [](const barrier_shape& s) {
-        schedule out = find_barrier("dissemination")->make(s);
+  static const algorithm hasty{
+      .of = collective::barrier,
+      .name = "hasty",
+      .summary = "dissemination without its last round",
+      .words = [](const shape& s) { return find_algorithm(collective::barrier, "dissemination")->words(s); },
+      .make = [](const shape& s) {
+        schedule out = find_algorithm(collective::barrier, "dissemination")->make(s);
         out.steps.resize(out.steps.size() - 2);
         return out;
       }};
@@ -116,7 +118,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_noticed) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     sim::random r(seed);
     picked_barrier barrier;
-    barrier.choice.algorithm = &hasty;
+    barrier.choice.row = &hasty;
     const auto p = hostile_machine(16, r);
     barrier.lines = program::lines(hasty.words({.size = p.ranks}));
     const std::string wrong = trial(p, barrier, 1, r);

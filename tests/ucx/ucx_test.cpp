@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_in_the_system) {
   run_ranks(shm, 3, [&](rank_env& env) {
     body(env);
     if (env.rank == 1) kill(getpid(), SIGKILL);
-    env.until("the death of rank 1", [&] { return !env.net().health(1).ok(); });
+    env.until("the death of rank 1", [&] { return env.net().health(1).failed(); });
   }, o);
   BOOST_TEST(!segments_of(pids.at, 3), "after a death");
 }

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_goodbye_before_the_connection_is_confirmed) {
   BOOST_TEST(p.until([&] { return came; }));
   for (int i = 0; i < 5; ++i) {
     p.drive();
-    if (p[0].arm(transport::wake_by::sleep)) p[0].disarm();
+    if (p[0].arm()) p[0].disarm();
   }
   BOOST_TEST((p[0].health(1).code() == errc::peer_dead));
   BOOST_TEST(p[0].health(1).native() == peer_left);
@@ -91,13 +91,13 @@ BOOST_AUTO_TEST_CASE(a_rank_that_sleeps_says_so_when_it_will_be_heard) {
   party p(names(2));
   meet_half(p);
   for (int i = 0; i < 5; ++i) {
-    if (p[0].arm(transport::wake_by::sleep)) p[0].disarm();
+    if (p[0].arm()) p[0].disarm();
     p[0].progress();
   }
   BOOST_TEST(fake::executed("fake0", "fake1").empty());
   let_notes_come();
   BOOST_TEST(p.until([&] {
-    if (p[0].arm(transport::wake_by::sleep)) p[0].disarm();
+    if (p[0].arm()) p[0].disarm();
     return !fake::executed("fake0", "fake1").empty();
   }));
 }
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_note_of_a_connection_that_is_gone_makes_none) {
     p.meet();
     fake::fail_next("fake0", "fake1", IBV_WC_GENERAL_ERR, 0);
     const unsigned before = fake::queue_pairs_made("fake0");
-    BOOST_TEST(!p.run(0, put(p.mine(0), p.at(0, 1), 4096)).ok());
+    BOOST_TEST(p.run(0, put(p.mine(0), p.at(0, 1), 4096)).failed());
     BOOST_TEST(p.until([&] { return fake::held_by("fake0").rc == 0; }, {0}));
     completion done;
     if (wanted) BOOST_TEST(p.submit(0, put(plain(&payload), p.at(0, 1), 8, &done)));

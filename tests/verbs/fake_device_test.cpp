@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(rings_for_a_rank_that_computes_do_not_run_dry) {
   party p(names(2));
   p.meet();
   BOOST_TEST(p.until([&] {  // it sleeps, until its peer has confirmed that it rings
-    if (p[1].arm(transport::wake_by::sleep)) p[1].sleep(p[1].now());
+    p[1].sleep(p[1].arm(), p[1].now());
     p[0].progress();
     completion done;
     return p.run(0, signal(p.at(0, 1), 1)).ok() && fake::executed("fake0", "fake1").back().opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -118,14 +118,14 @@ BOOST_AUTO_TEST_CASE(a_device_that_was_removed_without_an_event_is_found_out) {
     fake::remove("fake0");
     status s;
     if (idle) {
-      BOOST_TEST(p.until([&] { return s = p[0].health(1), !s.ok(); }));
+      BOOST_TEST(p.until([&] { return s = p[0].health(1), s.failed(); }));
     } else {
       fake::fail_next("fake0", "fake1", IBV_WC_LOC_QP_OP_ERR, 0);
       s = p.run(0, put(p.mine(0), p.at(0, 1), 4096));
     }
     BOOST_TEST((s.code() == errc::peer_dead));
     BOOST_TEST_CONTEXT(s.text()) BOOST_TEST(says(s.text(), "fake0 has failed or was removed"));
-    BOOST_TEST(p.until([&] { return !p[0].health(2).ok(); }));  // who was never talked to, either
+    BOOST_TEST(p.until([&] { return p[0].health(2).failed(); }));  // who was never talked to, either
     const status other = p.run(0, put(p.mine(0), p.at(0, 2), 4096));
     BOOST_TEST((other.code() == errc::peer_dead));
     BOOST_TEST(says(other.text(), "rank 2 died: it cannot be reached; fake0 has failed or was removed"));
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_port_that_is_down_is_named_with_the_peer_that_does_not_an
   std::this_thread::sleep_for(20ms);  // whoever took it writes it down; a real adapter's retries take longer
   fake::silence("fake0");
   status s;
-  BOOST_TEST(p.until([&] { return s = p.run(0, put(p.mine(0), p.at(0, 1), 4096)), !s.ok(); }));
+  BOOST_TEST(p.until([&] { return s = p.run(0, put(p.mine(0), p.at(0, 1), 4096)), s.failed(); }));
   BOOST_TEST((s.code() == errc::peer_dead));
   BOOST_TEST_CONTEXT(s.text()) BOOST_TEST(says(s.text(), "port 1 of fake0 is down"));
 }
@@ -190,13 +190,13 @@ BOOST_AUTO_TEST_CASE(what_an_adapter_can_no_longer_do_ends_waits) {
     party p(names(3));
     p.meet();
     for (int i = 0; i < 20; ++i) {  // its peers know that it sleeps, so that nothing is posted from here on
-      if (p[0].arm(transport::wake_by::sleep)) p[0].disarm();
+      if (p[0].arm()) p[0].disarm();
       p.drive();
     }
     fake::raise("fake0", r.event);
     const auto begin = p[0].now();
     while (p[0].health(1).ok() && p[0].now() - begin < 10s) {
-      if (p[0].arm(transport::wake_by::sleep)) p[0].sleep(begin + 10s);
+      p[0].sleep(p[0].arm(), begin + 10s);
       p[0].progress();
     }
     BOOST_TEST((p[0].now() - begin < 5s));

@@ -87,15 +87,15 @@ BOOST_AUTO_TEST_CASE(a_loss_that_no_completion_takes_is_told_at_both_ends) {
 
   fake::fail_next("fake0", "fake1", IBV_WC_REM_INV_REQ_ERR, 0x17);
   BOOST_TEST(p.submit(0, signal(p.at(0, 1), 1)));
-  BOOST_TEST(p.until([&] { return !p[0].health(1).ok() && !p[1].health(0).ok(); }));
+  BOOST_TEST(p.until([&] { return p[0].health(1).failed() && p[1].health(0).failed(); }));
   BOOST_TEST(says(p[0].health(1), "an operation upon rank 1 failed"));
   BOOST_TEST((p[1].health(0).code() == errc::fabric));
   BOOST_TEST(p[1].health(0).peer() == 0u);
   BOOST_TEST(says(p[1].health(0), "operations of rank 0 upon this one were lost when their connection broke"));
   BOOST_TEST((p[2].health(0).ok() && p[2].health(1).ok() && p[0].health(2).ok() && p[1].health(2).ok()));
-  BOOST_TEST(!p.flush(0, 1).ok());
+  BOOST_TEST(p.flush(0, 1).failed());
   BOOST_TEST(p[0].health(1).ok());   // it was told
-  BOOST_TEST(!p[1].health(0).ok());  // what is waited for has not come
+  BOOST_TEST(p[1].health(0).failed());  // what is waited for has not come
   BOOST_TEST(p.run(0, put(p.mine(0), p.at(0, 1), 4096)).ok());
 }
 
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(entries_of_a_dropped_queue_pair_are_nobody_s) {
     fake::fail_next("fake0", "fake1", IBV_WC_GENERAL_ERR, 0);
     fake::release("fake0", "fake1");  // all have their entries now; nobody has looked
     BOOST_TEST(p.until([&] { return done[2].idle(); }));
-    for (const completion& c : done) BOOST_TEST(!c.outcome().ok());
+    for (const completion& c : done) BOOST_TEST(c.outcome().failed());
     BOOST_TEST(p.run(0, fetch_add(p.mine(0, 64), p.at(0, 1, 4096), 1, nullptr)).ok());
     BOOST_TEST(p.word(1, 4096) == static_cast<std::uint64_t>(round) + 1);
   }

@@ -16,7 +16,7 @@ std::chrono::nanoseconds until_told(party& p, std::chrono::nanoseconds at_most) 
   const auto begin = p[0].now();
   while (p[0].health(1).ok() && p[0].now() - begin < at_most)
     for (const auto next = p[0].now() + 50ms; p[0].now() < next;) {
-      if (p[0].arm(transport::wake_by::sleep)) p[0].sleep(next);
+      p[0].sleep(p[0].arm(), next);
       p[0].progress();
     }
   return p[0].now() - begin;
@@ -55,13 +55,13 @@ BOOST_AUTO_TEST_CASE(a_rank_that_sleeps_for_long_has_been_told) {
     party p(names(2), {0, 1});
     p.meet();
     for (int i = 0; i < 20; ++i) {  // its peer knows that it sleeps, so that nothing is under way from here on
-      if (p[0].arm(transport::wake_by::sleep)) p[0].disarm();
+      if (p[0].arm()) p[0].disarm();
       p.drive();
     }
     fake::silence("fake1");
     for (const auto end = p[0].now() + 950ms; p[0].now() < end; p[0].progress())
-      if (p[0].arm(transport::wake_by::sleep)) p[0].sleep(end);
-    told = !p[0].health(1).ok();
+      p[0].sleep(p[0].arm(), end);
+    told = p[0].health(1).failed();
   }
   BOOST_TEST(told);
 }

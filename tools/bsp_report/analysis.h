@@ -32,7 +32,7 @@ struct site_summary {
   std::uint32_t site = 0;
   std::uint64_t supersteps = 0;
   superstep_cost total;
-  std::vector<std::uint64_t> by_way; // supersteps whose infos went so, as ledger_file::ways
+  std::vector<std::uint64_t> by_way; // supersteps whose metadata went so, as ledger_file::ways
   std::uint32_t slowest = 0;         // the process that computed longest, most often
   double slowest_share = 0;          // in how many of these supersteps
   loss worst = loss::imbalance;      // what most could be gained from

@@ -25,7 +25,7 @@ ledger_file ledger_from_json(const std::string& text) {
     for (const auto* column : {&r.work, &r.sync, &r.sent, &r.received, &r.calls})
       if (column->size() != out.processes) throw std::runtime_error("a superstep does not have a value for each process");
     if (r.site >= out.sites.size()) throw std::runtime_error("a superstep names a site that is not listed");
-    if (r.way >= out.ways.size()) throw std::runtime_error("a superstep names a way of its infos that is not listed");
+    if (r.way >= out.ways.size()) throw std::runtime_error("a superstep names a way of its metadata that is not listed");
     out.supersteps.push_back(std::move(r));
   }
   if (out.processes == 0 || out.supersteps.empty()) throw std::runtime_error("it has no supersteps");

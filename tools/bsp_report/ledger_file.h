@@ -16,7 +16,7 @@ struct sync_site {
 struct superstep_record {
   std::uint32_t site = 0;
   std::vector<double> work, sync, sent, received, calls;
-  std::uint32_t way = 0;          // by which its infos went, of ledger_file::ways
+  std::uint32_t way = 0;          // by which its metadata went, of ledger_file::ways
 };
 
 struct ledger_file {

@@ -52,7 +52,7 @@ std::string where_it_went(const bsp_analysis& a) {
 
 std::string table(const ledger_file& file, const bsp_analysis& a) {
   std::string out = "<div class=\"wide\"><table><thead><tr><th>sync at</th><th>supersteps</th><th>time</th><th>share</th><th>w</th>"
-                    "<th>waiting</th><th>h</th><th>calls</th><th>w + g h + l</th><th>measured</th><th>infos by</th></tr></thead>"
+                    "<th>waiting</th><th>h</th><th>calls</th><th>w + g h + l</th><th>measured</th><th>metadata by</th></tr></thead>"
                     "<tbody>\n";
   for (const site_summary& s : a.sites) {
     const auto n = static_cast<double>(s.supersteps);
@@ -85,7 +85,7 @@ std::vector<text_pair> about(const ledger_file& file, const bsp_analysis& a) {
                              (file.dropped ? ", and " + std::to_string(file.dropped) + " later ones that were not kept" : "")},
           {"g", g},
           {"l", short_time(file.l_ns)},
-          {"infos by", ways_taken(file, a.by_way)}};
+          {"metadata by", ways_taken(file, a.by_way)}};
 }
 
 }  // namespace

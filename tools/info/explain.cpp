@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <span>
 
-#include "collectives/barrier/pick.h"
-#include "collectives/bcast/choose.h"
+#include "collectives/pick.h"
+#include "collectives/choose.h"
 #include "core/transport/provider.h"
 #include "tools/command.h"
 
@@ -36,20 +36,17 @@ double ranks_per_core_here(const question& q) {
   return each;
 }
 
-int explain_barrier_over(transport& net, const question& q) {
+int explain_over(transport& net, collective of, const question& q) {
   const std::vector<std::uint32_t> nodes = nodes_of(q.ranks, q.ranks_per_node);
-  barrier_inputs in = barrier_inputs_of(net, nodes);
+  choice_inputs in = inputs_from(facts_of(net), net.mcast() != nullptr, nodes);
   in.ranks_per_core = q.ranks_per_core;
-  return print(explain_barrier(in));
-}
-
-int explain_broadcasts_over(transport& net, const question& q) {
-  bcast_inputs in = bcast_inputs_of(bcast_facts_of(net, true), q.ranks, q.ranks_per_core);
+  if (of == collective::barrier) return print(explain(of, in));
+  add_payload(in, payload_facts_of(net, true));
   const std::span<const std::uint64_t> sizes = q.bytes.empty() ? std::span(sizes_to_explain) : std::span(q.bytes);
   for (const std::uint64_t& bytes : sizes) {
     in.bytes = bytes;
     if (&bytes != sizes.data()) std::printf("\n");
-    if (const int e = print(explain_bcast(in)); e != 0) return e;
+    if (const int e = print(explain(of, in)); e != 0) return e;
   }
   return 0;
 }
@@ -72,8 +69,7 @@ int explain(question q) {
   const auto opened = over->impl->open({over->device, "tutti-info", 0, 1});
   if (!opened) return failed(opened.error());
   if (q.ranks_per_core <= 0) q.ranks_per_core = ranks_per_core_here(q);
-  if (q.topic == "broadcast") return explain_broadcasts_over(**opened, q);
-  return explain_barrier_over(**opened, q);
+  return explain_over(**opened, q.topic == "barrier" ? collective::barrier : collective::broadcast, q);
 }
 
 }  // namespace tutti::tools

@@ -36,7 +36,7 @@ result<std::unique_ptr<lane>> lane::open(bootstrap& boot, driven_jobs& driven, c
   }
   const std::byte fine{trouble.ok()};
   auto all = shared_bootstrap(boot, driven).allgather({&fine, 1}, time_point::max());
-  if (!trouble.ok()) return trouble;
+  if (trouble.failed()) return trouble;
   if (!all) return all.error();
   for (std::size_t r = 0; r < (*all)->size(); ++r)
     if ((**all)[r].empty() || (**all)[r][0] == std::byte{0})

@@ -118,7 +118,7 @@ void measure(const choices& c, job& j, const config& settings) {
   if (prints)
     std::printf("%u ranks, %.2g a core, provider %s, barrier %s; medians of interleaved chunks%s\n", j.size(),
                 j.ranks_per_core(), std::string(settings.text(knob::provider)).c_str(),
-                std::string(b.ways()[0].team->barrier().algorithm().name).c_str(),
+                std::string(b.ways()[0].team->barrier().row().name).c_str(),
                 b.offloads() ? "" : "; this provider runs no barrier by itself (ofi:sockets does)");
   if (wanted(c, "loop")) measure_loop(b, c, prints);
   if (wanted(c, "arrival")) measure_arrival(b, c, prints);

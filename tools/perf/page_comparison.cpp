@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "collectives/barrier/barrier.h"
+#include "collectives/algorithm.h"
 #include "tools/perf/page.h"
 #include "tools/perf/words.h"
 
@@ -102,7 +102,7 @@ std::vector<std::string> barrier_names(const perf_run& run, const std::string& l
 int style_of_algorithm(const std::string& name) {
   const std::string_view bare = std::string_view(name).substr(0, name.find(':'));
   int at = 1;
-  for (const barrier_algorithm& a : barrier_algorithms()) {
+  for (const algorithm& a : algorithms(collective::barrier)) {
     if (a.name == bare) return at;
     ++at;
   }

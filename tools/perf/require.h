@@ -7,7 +7,7 @@
 namespace tutti::tools {
 
 inline void require(const status& s) {
-  if (!s.ok()) throw std::runtime_error(s.text());
+  if (s.failed()) throw std::runtime_error(s.text());
 }
 
 }  // namespace tutti::tools

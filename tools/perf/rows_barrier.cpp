@@ -8,9 +8,9 @@ namespace tutti::tools {
 namespace {
 
 // As TUTTI_BARRIER would say it.
-std::string as_override(const barrier_candidate& c) {
-  std::string out(c.algorithm->name);
-  if (!c.leaders.empty()) out.append(":").append(c.leaders);
+std::string as_override(const candidate& c) {
+  std::string out(c.row->name);
+  if (!c.inner.empty()) out.append(":").append(c.inner);
   if (c.radix) out.append(":").append(std::to_string(c.radix));
   return out;
 }
@@ -19,8 +19,8 @@ std::string as_override(const barrier_candidate& c) {
 
 void lane::add_barriers(std::vector<row>& rows, const std::string& only, const std::vector<int>& fan_ins,
                         std::vector<text_pair>& left_out) {
-  const barrier_candidate& chosen = world_->barrier().choice();
-  const auto wanted = parse_barrier_override(only == "chosen" ? "" : only);
+  const candidate& chosen = world_->barrier().choice();
+  const auto wanted = parse_wanted(collective::barrier, only == "chosen" ? "" : only);
   require(wanted.error());
   bool any_chosen = false;
   auto add_one = [&](const std::string& spec, const std::string& name) {
@@ -30,20 +30,20 @@ void lane::add_barriers(std::vector<row>& rows, const std::string& only, const s
       left_out.emplace_back(name_ + " " + name, why);
       return;
     }
-    const barrier_candidate& made = c->barrier().choice();
+    const candidate& made = c->barrier().choice();
     row& r = add(rows, "barrier", name, [c](int iterations) {
       for (int i = 0; i < iterations; ++i)
-        if (status s = c->barrier().enter(); !s.ok()) require(s);
+        if (status s = c->barrier().enter(); s.failed()) require(s);
     });
-    r.what.chosen = made.algorithm == chosen.algorithm && made.radix == chosen.radix && made.leaders == chosen.leaders;
+    r.what.chosen = made.row == chosen.row && made.radix == chosen.radix && made.inner == chosen.inner;
     any_chosen = any_chosen || r.what.chosen;
   };
   if (!wanted->name.empty() && only.find(':') != only.npos) return add_one(only, only);
-  for (const barrier_algorithm& a : barrier_algorithms()) {
-    if (only == "chosen" && &a != chosen.algorithm) continue;
-    if (!wanted->name.empty() && find_barrier(wanted->name) != &a) continue;
-    if (a.needs_multicast && !job_->net().mcast()) continue;
-    if (a.offloaded && !job_->net().offloader()) continue;
+  for (const algorithm& a : algorithms(collective::barrier)) {
+    if (only == "chosen" && &a != chosen.row) continue;
+    if (!wanted->name.empty() && find_algorithm(collective::barrier, wanted->name) != &a) continue;
+    if (a.needs.multicast && !job_->net().mcast()) continue;
+    if (a.needs.offload && !job_->net().offloader()) continue;
     const std::string name(a.name);
     if (a.default_radix == 0 || fan_ins.empty()) {
       add_one(only == "chosen" ? "" : name, name);

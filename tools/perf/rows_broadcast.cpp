@@ -18,13 +18,13 @@ void lane::add_broadcasts(std::vector<row>& rows, bool all_sizes, std::vector<te
   if (job_->size() < 2) return;
   payload_.resize(all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte);
   if (auto made = team_bcast::open(world_->group(), {}, true)) chooser_ = std::move(*made);
-  for (const bcast_algorithm& a : bcast_algorithms()) {
-    if (a.needs_multicast && !job_->net().mcast()) continue;
+  for (const algorithm& a : algorithms(collective::broadcast)) {
+    if (a.needs.multicast && !job_->net().mcast()) continue;
     communicator_options options;
     options.bcast = a.name;
     auto team = world_->split(0, 0, options);
     status trouble = team ? (*team)->broadcast(0, std::span(payload_).first(8)) : team.error();
-    if (!trouble.ok()) {
+    if (trouble.failed()) {
       left_out.emplace_back(name_ + " broadcast " + std::string(a.name), trouble.text());
       continue;
     }
@@ -36,7 +36,7 @@ void lane::add_broadcasts(std::vector<row>& rows, bool all_sizes, std::vector<te
                    [this, c, bytes = s.bytes](int iterations) {
                      const auto payload = std::span(payload_).first(bytes);
                      for (int i = 0; i < iterations; ++i)
-                       if (status failed = c->broadcast(0, payload); !failed.ok()) require(failed);
+                       if (status failed = c->broadcast(0, payload); failed.failed()) require(failed);
                    });
       r.what.chosen = chooser_ && &chooser_->algorithm_for(s.bytes) == &a;
       if (!bandwidth) continue;

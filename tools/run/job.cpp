@@ -46,7 +46,7 @@ class job {
   explicit job(const job_options& o) : options_(o) {}
 
   int run() {
-    if (const status s = start(); !s) {
+    if (const status s = start(); s.failed()) {
       say(s.text());
       fail(status_of(s));
       kill_at_ = clock::now();
@@ -63,8 +63,8 @@ class job {
   status start() {
     sigset_t before;
     take_signals(before);
-    if (const status s = folder_.make(options_.scratch); !s) return s;
-    if (const status s = guardian_.start(folder_.path()); !s) return s;
+    if (const status s = folder_.make(options_.scratch); s.failed()) return s;
+    if (const status s = guardian_.start(folder_.path()); s.failed()) return s;
     if (!signals_ || aborts_->fd() < 0 || !input_.open())
       return {errc::no_resource, std::string{"cannot start: "} + std::strerror(errno), no_rank, errno};
     auto ended = ended_ranks::make(folder_.path(), options_.ranks);

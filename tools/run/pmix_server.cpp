@@ -210,7 +210,7 @@ result<std::unique_ptr<pmix_server>> pmix_server::start(std::uint32_t size, cons
   static pmix_server_module_t module = callbacks();
   if (const pmix_status_t code = PMIx_server_init(&module, all.data(), all.size()); code != PMIX_SUCCESS)
     return failed("starting the PMIx server", code);
-  if (status s = server->register_job(); !s) return s;
+  if (status s = server->register_job(); s.failed()) return s;
   return server;
 }
 

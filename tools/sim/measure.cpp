@@ -18,12 +18,12 @@ double us(time_point t) { return static_cast<double>(t.time_since_epoch().count(
 // Steps are memory too: any rank may have to run them.
 status fits(const picked_barrier& p, std::uint32_t ranks, std::uint32_t ranks_per_node) {
   std::vector<std::uint32_t> nodes;
-  if (p.choice.algorithm->on_nodes)
+  if (p.choice.row->needs.nodes)
     for (std::uint32_t r = 0; r < ranks; ++r) nodes.push_back(r / ranks_per_node);
-  const barrier_shape last{.rank = ranks - 1, .size = ranks, .radix = p.choice.radix, .node_of = nodes,
-                           .leaders = p.choice.leaders};
-  const std::size_t steps = p.choice.algorithm->make(last).steps.size();
-  const std::uint32_t words = p.choice.algorithm->words(last);
+  const shape last{.rank = ranks - 1, .size = ranks, .radix = p.choice.radix, .node_of = nodes,
+                           .inner = p.choice.inner};
+  const std::size_t steps = p.choice.row->make(last).steps.size();
+  const std::uint32_t words = p.choice.row->words(last);
   if (words <= most_words && steps <= most_words) return {};
   return {errc::unsupported, to_string(p.choice) + " takes " +
                                  (words > most_words ? std::to_string(words) + " words of control memory"
@@ -41,7 +41,7 @@ result<sim_figures> measure_barrier(const sim::parameters& p, const communicator
   sim::world w(p);
   const auto picked = virtual_job::pick(w, options);
   if (!picked) return picked.error();
-  if (status s = fits(*picked, w.size(), w.params().ranks_per_node); !s.ok()) return s;
+  if (status s = fits(*picked, w.size(), w.params().ranks_per_node); s.failed()) return s;
   auto made = virtual_job::open(w, *picked);
   if (!made) return made.error();
   virtual_job& v = **made;
@@ -52,7 +52,7 @@ result<sim_figures> measure_barrier(const sim::parameters& p, const communicator
   virtual_job::script s{.epochs = epochs};
   s.leaves = [&](rank_t r, std::uint64_t) { end = std::max(end, w.clock(r)); };
   const status ran = v.run(s);
-  if (!ran.ok()) return ran;
+  if (ran.failed()) return ran;
 
   std::uint64_t done = 0;  // barriers that somebody left: all, unless ranks die
   for (rank_t r = 0; r < v.size(); ++r) done = std::max(done, v.epochs_left(r));

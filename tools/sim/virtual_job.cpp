@@ -20,13 +20,15 @@ std::shared_ptr<const layout> layout_of(sim::world& w) {
 }  // namespace
 
 result<picked_barrier> virtual_job::pick(sim::world& w, const communicator_options& options) {
-  return pick_barrier(*layout_of(w), w.net(0), rank_map::strided(0, w.size()), options, ~std::uint32_t{0});
+  // Its machines are alike.
+  return pick_barrier(*layout_of(w), facts_of(w.net(0)), w.net(0).mcast() != nullptr, rank_map::strided(0, w.size()), options,
+                      ~std::uint32_t{0});
 }
 
 result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const picked_barrier& barrier,
                                                        std::uint64_t first_epoch) {
   std::unique_ptr<virtual_job> v(new virtual_job(w));
-  if (const status s = v->join(barrier.lines); !s.ok()) return s;
+  if (const status s = v->join(barrier.lines); s.failed()) return s;
   const status met = w.exchange(
       [&](rank_t r) -> result<std::vector<std::byte>> {
         std::vector<std::byte> blob;
@@ -36,7 +38,7 @@ result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const pick
         return blob;
       },
       [&](rank_t r, const shared_blobs& all) { return v->members_[r].barrier->accept(all); });
-  if (!met.ok()) return met;
+  if (met.failed()) return met;
   return v;
 }
 
@@ -77,7 +79,7 @@ bool virtual_job::step(rank_t r, const script& s) {
   member& m = members_[r];
   transport& net = world_.net(r);
   if (net.now() < m.busy_until) {  // a computing rank drives nothing
-    net.sleep(m.busy_until);
+    world_.call_again(r, m.busy_until);
     return false;
   }
   m.home->progress();
@@ -85,7 +87,7 @@ bool virtual_job::step(rank_t r, const script& s) {
     if (m.inside) {
       if (!m.barrier->test(m.request) && waits(r)) return false;
       m.inside = false;
-      if (!m.barrier->outcome().ok()) {
+      if (m.barrier->outcome().failed()) {
         m.ended = true;
         break;
       }
@@ -101,7 +103,7 @@ bool virtual_job::step(rank_t r, const script& s) {
       const double us = s.compute(r, m.done + 1);
       m.busy_until = net.now() + std::chrono::nanoseconds(static_cast<std::int64_t>(us * 1000));
       if (us > 0) {
-        net.sleep(m.busy_until);
+        world_.call_again(r, m.busy_until);
         return false;
       }
     }
@@ -123,7 +125,7 @@ bool virtual_job::waits(rank_t r) {
     m.home->progress();
     if (m.barrier->test(m.request)) return false;
   }
-  net.sleep(std::min(m.home->take_timer(), m.look_at));
+  world_.call_again(r, std::min(m.home->take_timer(), m.look_at));
   return true;
 }
 
@@ -132,10 +134,10 @@ bool virtual_job::waits(rank_t r) {
 // closing barrier; here everyone stays until the last rank has ended, which a simulator can know.
 bool virtual_job::linger(rank_t r) {
   const member& m = members_[r];
-  if (!m.barrier->mcast() || !m.barrier->outcome().ok()) return false;
+  if (!m.barrier->mcast() || m.barrier->outcome().failed()) return false;
   for (rank_t q = 0; q < size(); ++q) {
     if (members_[q].ended || !world_.alive(q)) continue;
-    world_.net(r).sleep(world_.clock(r) + linger_for);
+    world_.call_again(r, world_.clock(r) + linger_for);
     return true;
   }
   return false;

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/barrier/pick.h"
+#include "collectives/pick.h"
 #include "collectives/communicator.h"
 #include "core/job/job.h"
 #include "providers/sim/sim.h"

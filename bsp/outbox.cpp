@@ -1,0 +1,295 @@
+#include "bsp/outbox.h"
+
+#include <string>
+
+#include "bsp/puller.h"
+
+namespace tutti::bsp {
+namespace {
+
+constexpr std::uint64_t in_place_chunk = std::uint64_t{1} << 16, most_chunk = std::uint64_t{1} << 30;
+constexpr std::uint64_t compact_bytes = put4::most_units * 8;
+constexpr std::uint64_t answer_piece = std::uint64_t{1} << 15;
+
+}  // namespace
+
+void outbox::start() noexcept {
+  const context& c = all_.c;
+  data_.start(all_.memory, make_location(0, c.layout.chunk(c.half(), to_)), in_place_ ? c.layout.chunk_bytes() : c.layout.eager_bytes());
+  run_address_ = word_address_ = this;  // which nobody registers
+  run_end_ = data_.at;
+  if (!requests_.empty()) requests_.clear(), gets_ = direct_gets_ = 0;
+  if (!answers_.empty()) answers_.clear(), answer_chunks_ = 0;
+  if (!direct_.empty()) direct_.clear(), direct_next = 0;
+  if (!bulk_.empty()) bulk_.clear(), load_ = {};
+  hp_put = hp_got = 0;
+}
+
+status outbox::extend(chain& c, stage s, std::uint64_t wanted) {
+  std::uint64_t bytes = slot_bytes;
+  if (in_place_) {  // half of what the chain has: so there are few chunks, and little of the last is left over
+    const std::uint64_t least = std::clamp(round_up(c.chunk_bytes() / 2, 64), bytes, in_place_chunk);
+    bytes = std::clamp(round_up(wanted + sizeof(chunk_head), 64), least, most_chunk);
+  } else if (c.empty() && s == stage::requests) {
+    bytes = all_.c.layout.eager_bytes();  // goes with the metadata word
+  }
+  return c.extend(all_.memory, all_.c.half(), bytes, s);
+}
+
+status outbox::make_room(std::uint64_t bytes) {
+  close_run();
+  return data_.room() < bytes ? extend(data_, stage::data, bytes) : status{};
+}
+
+status outbox::record_calls(std::span<const std::uint64_t> calls) {
+  for (std::size_t first = 0; first < calls.size();) {
+    const auto rest = calls.subspan(first);
+    close_run();
+    if (data_.room() < sizeof(changes_head) + 8)
+      if (status s = extend(data_, stage::data, sizeof(changes_head) + rest.size_bytes()); !s.ok()) return s;
+    const auto some = rest.first(std::min(rest.size(), (data_.room() - sizeof(changes_head)) / 8));
+    write(changes_head{changes_mark, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(some.size())}, std::as_bytes(some));
+    first += some.size();
+  }
+  return {};
+}
+
+// --- puts --------------------------------------------------------------------------------------------------------
+
+void outbox::close_run() noexcept {
+  run_address_ = this;  // nobody registers this one
+  if (!run_head_) return;
+  std::byte* const head = run_head_;
+  if (run_long_) {
+    if (run_start_ >> 32 == 0) {
+      const put12 h{long_head(record::put12, run_area_, run_cut_), static_cast<std::uint32_t>(data_.at - head - sizeof(put12)),
+                    static_cast<std::uint32_t>(run_start_)};
+      std::memcpy(head, &h, sizeof h);
+    } else {
+      const put16 h{long_head(record::put16, run_area_, run_cut_), static_cast<std::uint32_t>(data_.at - head - sizeof(put16)),
+                    run_start_};
+      std::memcpy(head, &h, sizeof h);
+    }
+    data_.at += -reinterpret_cast<std::uintptr_t>(data_.at) & 3;
+  } else {
+    close_short();
+  }
+  run_head_ = nullptr;
+}
+
+// Leaves room for the header of a put, of which the first piece is to come.
+status outbox::open_run(const void* address, std::uint32_t area, std::uint64_t there, std::uint64_t offset, std::uint64_t bytes,
+                        bool goes_on, bool joins) {
+  const bool by_words = ((offset | bytes) & 7) == 0;
+  run_long_ = !all_.c.how.compresses || goes_on || !put4::fits(area, offset, bytes, by_words);
+  const std::uint64_t head = !run_long_ ? 4 : offset >> 32 == 0 ? sizeof(put12) : sizeof(put16);
+  // A small put is not worth cutting.
+  if (data_.room() < head + std::min(bytes, compact_bytes))
+    if (status s = extend(data_, stage::data, head + bytes); !s.ok()) return s;
+  run_head_ = data_.at;
+  run_address_ = address;
+  run_area_ = area;
+  run_start_ = run_next_ = offset;
+  run_mask_ = run_long_ || !by_words ? 0 : 7;
+  word_address_ = this;
+  if (!run_long_) {
+    run_word_ = put4::pack(area, offset, 0, by_words);
+    if (joins) {
+      word_address_ = address;
+      word_end_ = std::min<std::uint64_t>(there, 8ull * put4::offsets);
+      word_head_ = put4::pack(area, 0, 0, true);
+    }
+  }
+  data_.at += head;
+  std::uint64_t most = std::min<std::uint64_t>(data_.room(), there - offset);
+  if (!run_long_) most = std::min<std::uint64_t>(most, put4::most_units << (by_words ? 3 : 0));
+  run_end_ = data_.at + most;
+  return {};
+}
+
+status outbox::put(const std::byte* source, const void* address, std::uint32_t area, std::uint64_t there, std::uint64_t offset,
+                   std::uint64_t bytes, bool joins) {
+  if (bytes >= bulk_from_) return put_in_bulk(source, area, offset, bytes);
+  bool goes_on = run_address_ == address && run_next_ == offset;  // in a header that was full
+  while (bytes > 0) {
+    close_run();
+    if (status s = open_run(address, area, there, offset, bytes, goes_on, joins); !s.ok()) return s;
+    auto piece = std::min<std::uint64_t>(bytes, static_cast<std::uint64_t>(run_end_ - data_.at));
+    if (piece < bytes) piece &= ~std::uint64_t{7};
+    run_cut_ = piece < bytes;  // never where the header is put4
+    copy_small(data_.at, source, piece);
+    data_.at += piece, run_next_ += piece;
+    source += piece, offset += piece, bytes -= piece;
+    goes_on = true;
+  }
+  if (!joins) close_run();
+  return {};
+}
+
+// Chunks grow with what is packed, so that few reads and slots are cut by their ends, and little stays unused.
+status outbox::put_in_bulk(const std::byte* source, std::uint32_t area, std::uint64_t offset, std::uint64_t bytes) {
+  while (bytes > 0) {
+    if (bulk_.room() == 0) {
+      const std::uint64_t grown = bulk_.empty() ? 0 : std::min(load_.bytes, puller::most_bytes);
+      const std::uint64_t preferred = round_up(std::max(bytes, grown) + sizeof(chunk_head), 64);
+      const auto size = std::clamp<std::uint64_t>(preferred, slot_bytes, most_chunk);
+      if (status s = bulk_.extend(all_.memory, all_.c.half(), size, stage::bulk); !s.ok()) return s;
+      if (status s = tell_keys(); !s.ok()) return s;
+    }
+    const auto piece = std::min<std::uint64_t>(bytes, bulk_.room());
+    const std::byte* const at = bulk_.at;
+    copy_small(bulk_.at, source, piece);
+    bulk_.at += piece;
+    const bulk_head h{piece < bytes ? bulk_mark | bulk_goes_on : bulk_mark, area, offset, piece,
+                      all_.memory.where(at, bulk_.current())};
+    if (status s = record(h, {}); !s.ok()) return s;
+    source += piece, offset += piece, bytes -= piece;
+    ++load_.puts, load_.bytes += piece;
+  }
+  return {};
+}
+
+// The keys of all regions that the other process has not met.
+status outbox::tell_keys() {
+  for (; keys_told_ < all_.memory.regions(); ++keys_told_) {
+    const auto key = all_.memory.key(keys_told_);
+    if (status s = record(key_head{key_mark, keys_told_, static_cast<std::uint32_t>(key.size()), 0}, key); !s.ok()) return s;
+  }
+  return {};
+}
+
+// --- gets and messages -------------------------------------------------------------------------------------------
+
+status outbox::request(const get_request& r) {
+  if (requests_.room() < sizeof r)
+    if (status s = extend(requests_, stage::requests, sizeof r); !s.ok()) return s;
+  std::memcpy(requests_.at, &r, sizeof r);
+  requests_.at += sizeof r;
+  ++(r.direct ? direct_gets_ : gets_);
+  return {};
+}
+
+// A message lies whole in one chunk where the chunk is read in place, so that it need not be copied there. Elsewhere it
+// fills chunks to their ends.
+status outbox::send(const void* tag, std::uint64_t tag_bytes, const void* payload, std::uint64_t bytes) {
+  chain& c = data_;
+  const message_head head{message_mark, static_cast<std::uint32_t>(tag_bytes), bytes};
+  const std::uint64_t padded_tag = round_up(tag_bytes, 16), whole = sizeof head + padded_tag + bytes;
+  close_run();
+  const std::uint64_t gap = -reinterpret_cast<std::uintptr_t>(c.at) & 15;
+  const std::uint64_t needed = in_place_ ? std::min(whole, most_chunk / 2) : sizeof head;
+  if (c.room() < gap + needed) {
+    if (status s = extend(c, stage::data, whole); !s.ok()) return s;
+  } else {
+    for (std::uint64_t i = 0; i < gap; i += 4, c.at += 4) store_word(c.at, padding);
+  }
+  write(head, {});
+  const std::pair<const void*, std::uint64_t> parts[] = {{tag, tag_bytes}, {nullptr, padded_tag - tag_bytes}, {payload, bytes}};
+  for (const auto& [source, length] : parts) {
+    const auto* from = static_cast<const std::byte*>(source);
+    for (std::uint64_t n = length; n > 0;) {
+      if (c.room() == 0)
+        if (status s = extend(c, stage::data, n); !s.ok()) return s;
+      const auto piece = std::min<std::uint64_t>(n, c.room());
+      if (from) std::memcpy(c.at, from, piece), from += piece;
+      c.at += piece, n -= piece;
+    }
+  }
+  c.at += -reinterpret_cast<std::uintptr_t>(c.at) & 3;
+  return {};
+}
+
+// --- the end of the superstep ------------------------------------------------------------------------------------
+
+std::uint8_t outbox::seal(std::uint32_t calls, std::uint32_t tag, bool announces) noexcept {
+  const arena& memory = all_.memory;
+  close_run();
+  chunk_head& head = data_.head(memory);
+  head.calls = calls, head.tag = tag;
+  std::uint8_t flags = direct_.empty() ? 0 : has_direct;
+  eager_ = next = next_data = 0;
+  if (!requests_.empty()) {
+    requests_.seal(memory, stage::requests);
+    head.requests = requests_.first();
+    flags |= has_requests;
+  }
+  data_.seal(memory, stage::data);
+  if (head.next || head.used.bytes > sizeof head || announces) flags |= has_data;
+  if (in_place_ || !(flags & (has_requests | has_data))) return flags;
+  next = requests_.first();
+  if (flags & has_data) next_data = data_.first();
+  if (!bulk_.empty()) choose_bulk();
+  if (all_.c.how.eager) {
+    location& first = next ? next : next_data;
+    const auto& h = *reinterpret_cast<const chunk_head*>(memory.at(first));
+    if (h.used.bytes <= all_.c.layout.eager_bytes()) {
+      eager_ = first;
+      first = h.next;
+      flags |= is_eager;
+    }
+  }
+  if (next || next_data || bulk_next) flags |= has_more;
+  return flags;
+}
+
+// Which way, which the first chunk of the records tells.
+void outbox::choose_bulk() noexcept {
+  bulk_.seal(all_.memory, stage::bulk);
+  const bool pull = all_.c.how.pulls_from || pays_to_pull(load_, all_.bulk);
+  ++(pull ? all_.bulk_pulled : all_.bulk_pushed);
+  if (pull) return;
+  data_.head(all_.memory).pushed = load_.bytes;
+  bulk_next = bulk_.first(), bulk_at = sizeof(chunk_head);
+}
+
+// --- answers -----------------------------------------------------------------------------------------------------
+
+result<std::uint64_t> outbox::answer(const std::byte* from, std::uint64_t bytes) {
+  if (answers_.room() == 0) {
+    const bool first = answers_.empty();
+    if (status s = extend(answers_, stage::answers, std::min(bytes, answer_piece)); !s.ok()) return s;
+    if (first) data_.head(all_.memory).answers = answers_.first();
+    else ++answer_chunks_;
+  }
+  const auto piece = std::min<std::uint64_t>(bytes, answers_.room());
+  copy_small(answers_.at, from, piece);
+  answers_.at += piece;
+  return piece;
+}
+
+void outbox::seal_answers() noexcept {
+  if (answers_.empty()) return;
+  answers_.seal(all_.memory, stage::answers);
+  ++answer_chunks_;
+}
+
+void outbox::await_answers() noexcept {
+  asked_ = gets_ ? requests_.first() : 0;
+  asked_at_ = sizeof(chunk_head), answered_ = 0;
+}
+
+status outbox::deliver(std::span<const std::byte> answers) {
+  while (!answers.empty()) {
+    const auto* chunk = reinterpret_cast<const chunk_head*>(all_.memory.at(asked_));
+    if (asked_at_ == chunk->used.bytes) {
+      if (chunk->next == 0)
+        return {errc::protocol, "process " + std::to_string(to_) + " answered more than it was asked", all_.c.rank_of(to_)};
+      asked_ = chunk->next, asked_at_ = sizeof *chunk;
+      continue;
+    }
+    get_request r;
+    std::memcpy(&r, reinterpret_cast<const std::byte*>(chunk) + asked_at_, sizeof r);
+    if (r.direct) {
+      asked_at_ += sizeof r;
+      continue;
+    }
+    const auto piece = std::min<std::uint64_t>(r.bytes - answered_, answers.size());
+    copy_small(reinterpret_cast<std::byte*>(r.into) + answered_, answers.data(), piece);
+    answered_ += piece;
+    answers = answers.subspan(piece);
+    if (answered_ == r.bytes) answered_ = 0, asked_at_ += sizeof r;
+  }
+  return {};
+}
+
+}  // namespace tutti::bsp

@@ -1,0 +1,50 @@
+#include "bsp/registered_memory.h"
+
+#include <algorithm>
+
+namespace tutti::bsp {
+namespace {
+
+constexpr std::uint32_t most_temporary = 64;
+
+}  // namespace
+
+registered_memory::~registered_memory() {
+  for (const registration& r : all_) net_.drop(r.id);
+}
+
+std::optional<registered_memory::local> registered_memory::find(std::byte* mine, std::uint64_t bytes) {
+  for (const registration& r : all_)
+    if (mine >= r.base && bytes <= r.bytes && static_cast<std::uint64_t>(mine - r.base) <= r.bytes - bytes)
+      return local{r.id, static_cast<std::uint64_t>(mine - r.base)};
+  if (temporary_ == most_temporary) return {};
+  const auto id = net_.add({mine, bytes});
+  if (!id) return {};
+  ++temporary_;
+  all_.push_back({registrar::no_area, mine, bytes, *id});
+  return local{*id, 0};
+}
+
+result<region_id> registered_memory::add(std::uint32_t number, const area& a) {
+  auto id = net_.add({a.base, a.bytes});
+  if (id) all_.push_back({number, a.base, a.bytes, *id});
+  return id;
+}
+
+result<region_id> registered_memory::of(const area& a) {
+  for (const registration& r : all_)
+    if (r.base == a.base && r.bytes == a.bytes) return r.id;
+  return add(areas_.number_of(a), a);
+}
+
+void registered_memory::settle() noexcept {
+  temporary_ = 0;
+  std::erase_if(all_, [&](const registration& r) {
+    const area* const a = areas_.at(r.number);
+    if (a && a->base == r.base && a->bytes == r.bytes) return false;
+    net_.drop(r.id);
+    return true;
+  });
+}
+
+}  // namespace tutti::bsp

@@ -1,0 +1,109 @@
+// An algorithm of a collective is a row: what it needs, which of its variants are worth considering, and make(), a pure
+// function from a shape to the schedule of one rank. Each stands in a file of its own with its row; registry.cpp lists them.
+// The chooser, the checker, the simulator, `tutti info` and `tutti perf` go by the rows and know no algorithm by name.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "collectives/cost.h"
+#include "core/schedule/schedule.h"
+
+namespace tutti {
+
+enum class collective : std::uint8_t { barrier, broadcast };
+inline constexpr unsigned collectives = 2;
+std::string_view name_of(collective) noexcept;
+
+// What the members of a team know about a call alike; `rank` alone differs.
+struct shape {
+  std::uint32_t rank = 0;                     // team index
+  std::uint32_t size = 1;
+  std::uint32_t radix = 0;                    // n-way: k; trees: fan-in l; hierarchical: its leaders'; 0: the row's default
+  std::span<const std::uint32_t> node_of;     // by team index; empty: every rank on one node
+  std::string_view inner;                     // hierarchical: the algorithm among the nodes' leaders; offloaded: the one that is
+                                              // offloaded; empty: the default
+  std::uint32_t root = 0;                     // team index
+};
+
+// How a team lies on its machine, for who decides which variants are considered.
+struct placement {
+  std::uint32_t ranks, nodes, largest;        // largest: ranks on the fullest node
+  bool oversubscribed;                        // on one node, more ranks than cores
+};
+
+// A choice of parameters, and when it is worth its price.
+struct variant {
+  std::uint32_t radix = 0;
+  std::string_view inner;
+  bool (*considered)(const placement&) = nullptr;  // null: always
+  std::string_view reason;
+};
+
+// What a closed form is told of: all messages between nodes if there are several.
+struct form_input {
+  std::uint32_t size, radix;                  // radix 0: the row's default
+  link_cost link;
+  picoseconds turn;
+  const costs& all;
+  bool inside;                                // a node
+  bool by_cpu;                                // additions
+  std::uint64_t bytes = 0, piece = 0;         // of data; pieces are passed on at once
+};
+
+struct algorithm {
+  collective of;
+  std::string_view name;                      // as in TUTTI_BARRIER, TUTTI_BCAST
+  std::string_view alias;                     // another name, as a paper has it
+  std::string_view summary;                   // one line
+  std::string_view source;                    // paper and section
+  struct {
+    bool multicast = false;                   // the transport's
+    bool fetch_add = false;                   // `arrive`
+    bool nodes = false;                       // reads node_of; another algorithm runs among the nodes' leaders
+    bool offload = false;                     // the fabric runs another algorithm by itself
+    bool root_calls = false;                  // who lost the multicast may have to wait for the root to call again
+  } needs;
+  std::uint32_t default_radix = 0;            // 0: takes none
+  std::uint32_t least_radix = 0;              // smaller ones make no sense
+  std::uint32_t blocks = 0;                   // of data that a schedule moves: more take several runs; 0: it moves none
+  std::span<const variant> variants;          // what the chooser considers; none: by name only
+  // Lines of control memory a rank: depends on the shape but not on shape.rank or shape.root.
+  std::uint32_t (*words)(const shape&) = nullptr;
+  schedule (*make)(const shape&) = nullptr;   // null: what is sent depends on what is lost, which no schedule can say
+  // For teams that are too large to evaluate the schedules, and for what has none. null: no price beyond.
+  struct {
+    picoseconds (*chain)(const form_input&) = nullptr;    // the longest chain of messages, for a row with schedules; else all
+    std::int64_t (*messages)(const form_input&) = nullptr;  // of all ranks together; null: does not count
+  } form;
+};
+
+// The rows of a collective, in the order of the registry.
+class algorithm_list {
+ public:
+  constexpr explicit algorithm_list(std::span<const algorithm* const> rows) noexcept : rows_(rows) {}
+  struct iterator {
+    const algorithm* const* at;
+    const algorithm& operator*() const noexcept { return **at; }
+    iterator& operator++() noexcept { return ++at, *this; }
+    bool operator==(const iterator&) const noexcept = default;
+  };
+  iterator begin() const noexcept { return {rows_.data()}; }
+  iterator end() const noexcept { return {rows_.data() + rows_.size()}; }
+  std::size_t size() const noexcept { return rows_.size(); }
+  const algorithm& operator[](std::size_t i) const noexcept { return *rows_[i]; }
+
+ private:
+  std::span<const algorithm* const> rows_;
+};
+algorithm_list algorithms(collective) noexcept;
+const algorithm* find_algorithm(collective, std::string_view name) noexcept;  // by name or alias; null: unknown
+// "dissemination, pairwise, ...", those that `keep` wants.
+std::string known_algorithms(collective, bool (*keep)(const algorithm&) = nullptr);
+
+// Radix 0 asks for the row's default; less than its least means that (the chooser refuses such a radix by name before).
+constexpr std::uint32_t radix_of(const algorithm& a, std::uint32_t asked) noexcept {
+  return asked == 0 ? a.default_radix : asked < a.least_radix ? a.least_radix : asked;
+}
+
+}  // namespace tutti

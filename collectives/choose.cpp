@@ -1,0 +1,127 @@
+#include "collectives/choose.h"
+
+#include <algorithm>
+
+#include "collectives/price.h"
+
+namespace tutti {
+namespace {
+
+// The algorithm that runs among the leaders, or in the fabric.
+const algorithm* inner_of(const candidate& c) {
+  return c.row->needs.nodes || c.row->needs.offload ? find_algorithm(c.row->of, c.inner) : nullptr;
+}
+
+bool multicasts(const candidate& c) {
+  const algorithm* inner = inner_of(c);
+  return c.row->needs.multicast || (inner && inner->needs.multicast);
+}
+
+bool leaves_losers(const candidate& c) {
+  const algorithm* inner = inner_of(c);
+  return c.row->needs.root_calls || (inner && inner->needs.root_calls);
+}
+
+std::string missing(const candidate& c, const choice_inputs& in) {
+  return multicasts(c) && !in.multicast ? "the transport of this team has no multicast" : "";
+}
+
+// Of what is not asked for by name.
+std::string objection(const candidate& c, const choice_inputs& in) {
+  if (std::string lack = missing(c, in); !lack.empty()) return lack;
+  if (leaves_losers(c) && in.held_by_root)
+    return "by name only: who loses the release waits for the root's next call, unless TUTTI_PROGRESS=thread";
+  return {};
+}
+
+void set_price(candidate& c, const choice_inputs& in) {
+  const shape s{.size = in.ranks, .radix = c.radix, .node_of = in.node_of, .inner = c.inner};
+  costs all = in;
+  all.turn_us = turn_us(in.ranks_per_core);
+  // A class is priced at its longest; one byte is where every class begins.
+  const std::uint64_t bytes = in.bytes == 0 ? 0 : in.bytes > std::uint64_t{1} << 62 ? in.bytes : std::bit_ceil(in.bytes);
+  const picoseconds cost = price(*c.row, s, all, {bytes, in.piece});
+  c.cost_us = cost < 0 ? -1 : static_cast<double>(cost) / 1e6;
+}
+
+bool without_multicast(const algorithm& a) { return !a.needs.multicast; }
+
+status refuse(std::string text) { return {errc::invalid, std::move(text)}; }
+
+result<candidate> from_wanted(collective of, const choice_inputs& in) {
+  const wanted_algorithm& w = in.wanted;
+  const std::string what(name_of(of));
+  candidate c;
+  c.row = find_algorithm(of, w.name);
+  if (!c.row) return refuse("there is no " + what + " \"" + w.name + "\"; known: " + known_algorithms(of));
+  const algorithm* parameterized = c.row;
+  if (c.row->needs.nodes || c.row->needs.offload) {
+    parameterized = w.inner.empty() ? &algorithms(of)[0] : find_algorithm(of, w.inner);
+    const bool fits = parameterized && !parameterized->needs.nodes && !parameterized->needs.offload;
+    if (c.row->needs.nodes && !fits)
+      return refuse("\"" + w.inner + "\" is no " + what + " for the leaders of nodes; known: " + known_algorithms(of));
+    if (c.row->needs.offload && (!fits || parameterized->needs.multicast || parameterized->needs.fetch_add))
+      return refuse("\"" + w.inner + "\" is no " + what + " that can be offloaded; those of signals and waits alone are: " +
+                    known_algorithms(of, [](const algorithm& a) {
+                      return !a.needs.multicast && !a.needs.fetch_add && !a.needs.nodes && !a.needs.offload;
+                    }));
+    c.inner = parameterized->name;
+  } else if (!w.inner.empty()) {
+    return refuse("the " + what + " " + w.name + " has no leaders to run \"" + w.inner + "\" among; hierarchical has");
+  }
+  if (w.radix && !parameterized->default_radix)
+    return refuse("the " + what + " " + std::string(parameterized->name) + " takes no radix, " + std::to_string(w.radix) + " was given");
+  if (w.radix && w.radix < parameterized->least_radix)
+    return refuse("the " + what + " " + std::string(parameterized->name) + " needs a radix of at least " +
+                  std::to_string(parameterized->least_radix) + ", " + std::to_string(w.radix) + " was given");
+  c.radix = w.radix;
+  c.why = "asked for by name";
+  if (const std::string lack = missing(c, in); !lack.empty())
+    return status(errc::unsupported, "the " + what + " " + to_string(c) + " cannot run: " + lack + "; what can: " +
+                                         known_algorithms(of, in.multicast ? nullptr : without_multicast));
+  set_price(c, in);
+  return c;
+}
+
+bool same(const candidate& a, const candidate& b) {
+  const auto radix = [](const candidate& c) {
+    const algorithm* inner = inner_of(c);
+    return c.radix ? c.radix : inner ? inner->default_radix : c.row->default_radix;
+  };
+  return a.row == b.row && radix(a) == radix(b) && a.inner == b.inner;
+}
+
+}  // namespace
+
+result<std::vector<candidate>> choose(collective of, const choice_inputs& in) {
+  if (in.ranks == 0) return refuse("a team of 0 ranks has no " + std::string(name_of(of)));
+  if (!in.node_of.empty() && in.node_of.size() != in.ranks)
+    return refuse("node_of names " + std::to_string(in.node_of.size()) + " ranks of " + std::to_string(in.ranks));
+  std::vector<candidate> out;
+  if (!in.wanted.name.empty()) {
+    result<candidate> wanted = from_wanted(of, in);
+    if (!wanted) return wanted.error();
+    out.push_back(*wanted);
+  }
+  const std::size_t ranked_from = out.size();
+  const node_summary where = summarize_nodes(in.ranks, in.node_of);
+  const placement lie{in.ranks, where.nodes, where.largest, where.nodes == 1 && in.ranks_per_core > 1};
+  for (const algorithm& row : algorithms(of))
+    for (const variant& v : row.variants) {
+      if (v.considered && !v.considered(lie)) continue;
+      candidate c{&row, v.radix, v.inner, 0, true, std::string(v.reason)};
+      if (ranked_from && same(c, out[0])) continue;
+      if (std::string why = objection(c, in); !why.empty()) c.runnable = false, c.why = std::move(why);
+      set_price(c, in);
+      out.push_back(std::move(c));
+    }
+  // Runnable before not, priced before unpriced; the price is a whole number of picoseconds, so this order is exact.
+  std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(ranked_from), out.end(), [](const candidate& a, const candidate& b) {
+    if (a.runnable != b.runnable) return a.runnable;
+    if ((a.cost_us < 0) != (b.cost_us < 0)) return b.cost_us < 0;
+    return a.cost_us < b.cost_us;
+  });
+  return out;
+}
+
+}  // namespace tutti

@@ -1,0 +1,60 @@
+// Which algorithm a team runs: a pure function of what all its ranks know alike, hence the same answer in each of them.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/algorithm.h"
+#include "core/base/status.h"
+
+namespace tutti {
+
+// An algorithm asked for by name: TUTTI_BARRIER, TUTTI_BCAST, or a user's option.
+struct wanted_algorithm {
+  std::string name;         // empty: none; a row's name or alias
+  std::uint32_t radix = 0;  // 0: the default
+  std::string inner;        // as for shape; empty: the default
+};
+
+// "name", "name:radix", "hierarchical:leaders" or "hierarchical:leaders:radix", and so "offloaded:pairwise"; "" and "auto" are
+// none. Invalid: names the part that is wrong and what is known.
+result<wanted_algorithm> parse_wanted(collective, std::string_view text);
+
+// Everything here must be agreed at the team's creation: bit for bit equal in all of its ranks.
+struct choice_inputs : costs {
+  std::uint32_t ranks = 1;
+  std::span<const std::uint32_t> node_of;  // node of each rank, by team index; empty: one node
+  bool multicast = false;                  // the transport has it, and the team's ranks can join
+  bool held_by_root = false;               // a read of the root's memory waits for its next call (core/engine/reliable_multicast.h)
+  std::uint64_t bytes = 0;                 // of data; priced as the next power of two, so one choice serves a class of sizes
+  std::uint64_t piece = 1;                 // of them: the bytes of a block
+  wanted_algorithm wanted;
+};
+
+struct candidate {
+  const algorithm* row = nullptr;
+  std::uint32_t radix = 0;     // as for shape
+  std::string_view inner;      // as for shape; static storage
+  double cost_us = 0;          // predicted, all entering at once; below 0: not priced
+  bool runnable = true;        // false: something is missing, `why` says what
+  std::string why;
+};
+
+// All that make sense for such a team, best first, those that cannot run last; never empty and the first one can run.
+// With a wanted one that comes first. Invalid: it is no such algorithm or has parameters that it does not take;
+// unsupported: it needs what is missing here; the text says what, and what would run instead.
+result<std::vector<candidate>> choose(collective, const choice_inputs&);
+
+// Sizes of a class are alike in their choice: of bytes, the index of their class.
+constexpr unsigned size_class(std::uint64_t bytes) noexcept { return bytes < 2 ? 0 : static_cast<unsigned>(std::bit_width(bytes - 1)); }
+inline constexpr unsigned size_classes = 65;
+
+// "nway, radix 4": for people.
+std::string to_string(const candidate&);
+
+// The choice as a table of lines: the team, each candidate with its cost and why, the winner first.
+result<std::vector<std::string>> explain(collective, const choice_inputs&);
+
+}  // namespace tutti

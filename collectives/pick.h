@@ -1,0 +1,34 @@
+// From a group of job ranks to the algorithm that it uses: gathers what the chooser asks for, from what all ranks of the job
+// have agreed on, so that every member reaches the same choice.
+#pragma once
+#include "collectives/choose.h"
+#include "core/job/job.h"
+
+namespace tutti {
+
+struct communicator_options;
+
+struct picked_barrier {
+  candidate choice;
+  std::uint32_t lines = 0;  // of control segment
+};
+
+// `multicast`: the transport has it, which is alike in all ranks. `most_lines`: what the team's control segment has. Errors:
+// invalid, unknown algorithm; unsupported, a wanted one that cannot run here, with what can. It costs O(members) and more, and
+// its answer is alike in all members, so virtual ranks of one process ask once.
+result<picked_barrier> pick_barrier(const layout&, const fabric_facts&, bool multicast, const rank_map& members,
+                                    const communicator_options&, std::uint32_t most_lines);
+
+// What was agreed of the transports; the rest of the inputs is the team's. `node_of` is kept by reference.
+choice_inputs inputs_from(const fabric_facts&, bool multicast, std::span<const std::uint32_t> node_of);
+
+// What moves payload, in addition.
+struct payload_facts {
+  std::uint64_t piece = 0;                 // bytes that are passed on at once
+  std::uint32_t fragment = 0, depth = 0;   // of multicast; 0: there is none
+  double multicast_us = 0, multicast_bytes_per_ns = 0;
+};
+payload_facts payload_facts_of(transport&, bool multicast);
+void add_payload(choice_inputs&, const payload_facts&);
+
+}  // namespace tutti

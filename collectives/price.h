@@ -1,0 +1,48 @@
+// What one run of an algorithm costs, in virtual time, all ranks entering at once: LogGP on the schedules themselves. Pure.
+#pragma once
+#include <cstdint>
+
+#include "collectives/algorithm.h"
+
+namespace tutti {
+
+// Runs everybody's schedule: o for each message at either end, L between, at least g between two messages that one
+// rank sends or takes in; additions to one counter queue up at it; bytes leave at the link's rate, and a copy is made at
+// copied_bytes_per_ns. Where ranks share cores, one sees what the others
+// did in their last turn, so each round of waiting costs a turn; and no run ends before the cores have done the
+// work of all messages, however short its longest chain: o at each end and, inside a node, L and the bytes too, for there is
+// no wire.
+// (4 ranks on 2 cores over tcp, us: 8 messages 58, 6 messages 43 to 45, 9 messages 67, whatever their order.) Chain and
+// work overlap in part: the price is half way between the longer of the two and their sum.
+// Cost: the steps of all ranks, O(n log n) and more. -1: the schedules do not finish.
+picoseconds evaluate(const algorithm&, shape, const costs&, const partition& = {});
+
+// The same by the row's closed form of the critical path, O(size) with node_of and O(log size) without, for sizes at which
+// evaluation takes too long, and for what has no schedule. -1: the row has none.
+picoseconds estimate(const algorithm&, const shape&, const costs&, const partition& = {});
+
+// Evaluation up to this size, beyond it the closed forms: a choice costs a few milliseconds at most. More bytes than a run
+// takes are several runs.
+inline constexpr std::uint32_t evaluated_up_to = 256;
+picoseconds price(const algorithm&, const shape&, const costs&, const partition& = {});
+
+// A hop in which each rank sends to `n` and then takes in `n`; for closed forms.
+inline picoseconds hop(const form_input& s, std::uint32_t n) noexcept {
+  return s.turn + s.link.message() + (n - 1) * s.link.interval();
+}
+
+// From the root's send until everyone goes on, on this link.
+picoseconds multicast_cost(const costs&, const link_cost&) noexcept;
+
+// How a team lies on its nodes.
+struct node_summary {
+  std::uint32_t nodes = 1;
+  std::uint32_t largest = 1;  // ranks on the fullest node
+};
+node_summary summarize_nodes(std::uint32_t size, std::span<const std::uint32_t> node_of);
+
+// What the cores of a node need for so much work of its ranks; 0 where each has its own.
+picoseconds shared_work(picoseconds work, std::uint32_t ranks, double ranks_per_core) noexcept;
+picoseconds chain_and_work(picoseconds chain, picoseconds work) noexcept;
+
+}  // namespace tutti

@@ -1,0 +1,79 @@
+#include "collectives/sequence.h"
+
+namespace tutti {
+
+void operation_sequence::fail(const status& error) noexcept {
+  error_ = error, unexplained_ = true;
+  completed_ = started_;
+  running_ = false;
+  tell(error);
+}
+
+// True: no operation is under way any more.
+bool operation_sequence::finish_present(std::uint32_t looks) noexcept {
+  if (stepping_) return !running_;
+  status error;
+  const auto stepped = [&] {
+    stepping_ = true;
+    const bool over = go_on(looks, error);
+    stepping_ = false;
+    return over;
+  };
+  while (running_ && stepped()) {
+    running_ = false;
+    if (error.failed()) {
+      fail(error);
+      break;
+    }
+    if (++completed_ != started_) begin(completed_ + 1), running_ = true;
+  }
+  return !running_;
+}
+
+void operation_sequence::advance() noexcept {
+  if (finish_present(1)) team_.parent_job().dismiss(*this);
+}
+
+std::uint64_t operation_sequence::start() noexcept {
+  if (error_.failed()) return completed_;
+  ++started_;
+  if (running_) return started_;
+  begin(started_), running_ = true;
+  if (!finish_present(1)) team_.parent_job().enlist(*this);  // a team of one, or the last to arrive, has finished
+  return started_;
+}
+
+bool operation_sequence::test(std::uint64_t number) noexcept {
+  if (test_steps_ && !reached(completed_, number)) (void)finish_present(1);
+  return reached(completed_, number) || error_.failed();
+}
+
+status operation_sequence::wait(std::uint64_t number, time_point deadline) noexcept {
+  if (!test(number)) {
+    job& j = team_.parent_job();
+    const status s = j.wait([&] { return advance(), test(number); }, [&] { return look(); }, waiting_for(), deadline);
+    if (s.code() == errc::timed_out) {
+      if (!idle()) j.enlist(*this);
+      return explained(s);
+    }
+    if (s.failed()) fail(s), unexplained_ = false;
+  }
+  if (unexplained_) unexplained_ = false, error_ = explained(error_);
+  return error_;
+}
+
+status operation_sequence::run(time_point deadline) noexcept {
+  if (error_.failed()) return error_;
+  if (!idle()) return wait(start(), deadline);
+  begin(++started_), running_ = true;
+  job& j = team_.parent_job();
+  // The common end: a word is seen sooner by looking often than by coming back each time.
+  const std::uint32_t looks = j.crowded() ? 1 : 64;
+  for (std::uint32_t turn = 0; turn < looks; ++turn) {
+    if (finish_present(looks)) return error_.ok() ? error_ : wait(started_, deadline);
+    j.progress();
+  }
+  return wait(started_, deadline);
+}
+
+}  // namespace tutti

@@ -1,0 +1,57 @@
+// The operations of one kind on one team: numbered, in the order of the calls, one at a time. What runs them derives from this
+// and says how one begins, goes on and ends; starting, testing and waiting are the same for all, and blocking is start and
+// wait. Different kinds share no words, so a team's sequences go on side by side. A request is an operation's number.
+//
+// An operation begins when the one before has finished here, driven by any progress of this rank. The first error ends the
+// sequence: what was started before it has this error, and so has every later call.
+#pragma once
+#include <cstdint>
+
+#include "core/job/team.h"
+
+namespace tutti {
+
+class operation_sequence : public background {
+ public:
+  ~operation_sequence() override { team_.parent_job().dismiss(*this); }
+
+  team& group() const noexcept { return team_; }
+  bool test(std::uint64_t number) noexcept;        // complete or failed; does not progress the transport
+  // Blocks until that operation is complete. Errors: the sequence's; timed_out: it goes on, and may be waited for again.
+  status wait(std::uint64_t number, time_point deadline = time_point::max()) noexcept;
+  std::uint64_t started() const noexcept { return started_; }   // the newest number
+  const status& outcome() const noexcept { return error_; }     // of all operations so far
+  void advance() noexcept override;
+
+ protected:
+  operation_sequence(team& t, std::uint64_t first) noexcept : team_(t), started_(first - 1), completed_(first - 1) {}
+
+  virtual void begin(std::uint64_t number) noexcept = 0;
+  // True: the present operation has finished; `error` says how. `looks`: how often in a row a word is looked at.
+  virtual bool go_on(std::uint32_t looks, status& error) noexcept = 0;
+  virtual status look() noexcept = 0;              // whether waiting has become hopeless; asked now and then
+  virtual wait_note waiting_for() const noexcept = 0;
+  virtual void tell(const status& error) noexcept { team_.fail(error); }  // the other members, of the error that ends all
+  // The error of an operation or of a deadline in full, asked once in a wait that has ended so; may block, for a second at most.
+  virtual status explained(const status& error) { return error; }
+
+  std::uint64_t start() noexcept;
+  // start() and wait() without the ceremony, where nothing else is under way.
+  status run(time_point deadline) noexcept;
+  void fail(const status&) noexcept;               // and tells
+  bool idle() const noexcept { return started_ == completed_; }
+
+  team& team_;
+  std::uint64_t started_, completed_;              // newest asked for; newest finished
+  status error_;
+  bool test_steps_ = false;                        // test() calls go_on(), which then takes no progress of the transport
+
+ private:
+  bool finish_present(std::uint32_t looks) noexcept;
+
+  bool running_ = false;                           // on completed_ + 1
+  bool stepping_ = false;                          // progress made meanwhile is not to step again
+  bool unexplained_ = false;                       // error_
+};
+
+}  // namespace tutti

@@ -1,0 +1,42 @@
+#include "core/transport/facts.h"
+
+#include <algorithm>
+
+#include "core/transport/multicast.h"
+
+namespace tutti {
+namespace {
+
+void dearer(loggp& a, const loggp& b) noexcept {
+  a.latency_us = std::max(a.latency_us, b.latency_us);
+  a.overhead_us = std::max(a.overhead_us, b.overhead_us);
+  a.gap_us = std::max(a.gap_us, b.gap_us);
+  a.bytes_per_ns = std::min(a.bytes_per_ns, b.bytes_per_ns);
+}
+
+}  // namespace
+
+fabric_facts facts_of(transport& net) {
+  const capabilities& c = net.caps();
+  fabric_facts out;
+  out.network = c.cost;
+  out.node = c.node_cost.latency_us > 0 ? c.node_cost : c.cost;
+  if (net.mcast()) out.multicast_us = net.mcast()->query().latency_us;
+  out.max_bytes = c.max_bytes;
+  out.target_must_progress = c.target_must_progress;
+  out.native_atomics = c.native_atomics;
+  out.maps_mates = c.maps_mates;
+  return out;
+}
+
+void agree(fabric_facts& a, const fabric_facts& b) noexcept {
+  dearer(a.network, b.network);
+  dearer(a.node, b.node);
+  a.multicast_us = std::max(a.multicast_us, b.multicast_us);
+  a.max_bytes = std::min(a.max_bytes, b.max_bytes);
+  a.target_must_progress |= b.target_must_progress;
+  a.native_atomics &= b.native_atomics;
+  a.maps_mates &= b.maps_mates;
+}
+
+}  // namespace tutti
