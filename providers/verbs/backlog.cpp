@@ -22,12 +22,12 @@ void verbs_transport::look_again(peer& p) noexcept { p.ready = p.confirmed && !p
 
 bool verbs_transport::put_by(const rma_op& op, peer& p) noexcept {
   if (!p.confirmed && !p.failing) {
-    if (status s = doorman_.want(p.rank); s.failed()) return ends_at_once(op, p, s);
-    hear_news();  // towards itself it is connected now
+    if (status s = manager_.want(p.rank); s.failed()) return ends_at_once(op, p, s);
+    handle_events();  // towards itself it is connected now
     if (!p.alive()) return ends_at_once(op, p, p.life.end());
     if (p.ready) return start(op, p);
     // The connection that came may have been forgotten for want of memory: what waits from here on needs another.
-    if (status s = doorman_.want(p.rank); s.failed()) return ends_at_once(op, p, s);
+    if (status s = manager_.want(p.rank); s.failed()) return ends_at_once(op, p, s);
   }
   if (!p.waiting) {
     p.waiting.reset(new (std::nothrow) backlog);

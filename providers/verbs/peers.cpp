@@ -1,4 +1,4 @@
-// How peers come and go: what the doorman has found out, what they say by their rings, and how a queue pair that is in
+// How peers come and go: what the connection manager has found out, what they say by their rings, and how a queue pair that is in
 // error is drained and dropped.
 #include <arpa/inet.h>
 
@@ -39,13 +39,13 @@ std::string verbs_transport::perhaps_since(rank_t rank, const std::string& troub
   return and_its_host(size_, [&](rank_t r) { return address_of(r).host == there; });
 }
 
-unsigned verbs_transport::hear_news() noexcept {
-  if (!doorman_.has_news()) return 0;
-  doorman_.take_news(news_);
-  for (const doorman::news& n : news_) {
-    using kind = doorman::news::kind;
+unsigned verbs_transport::handle_events() noexcept {
+  if (!manager_.has_events()) return 0;
+  manager_.take_events(events_);
+  for (const connection_manager::event& n : events_) {
+    using kind = connection_manager::event::kind;
     if (n.what == kind::device_lost) {
-      device_gone_ = "it cannot be reached" + doorman_.device_trouble();
+      device_gone_ = "it cannot be reached" + manager_.device_trouble();
       for (auto& p : peers_)
         if (p) bury(*p, rank_died(p->rank, device_gone_));
       continue;
@@ -61,13 +61,13 @@ unsigned verbs_transport::hear_news() noexcept {
       case kind::left: bury(*p, rank_left(p->rank), told_by::itself); break;
       case kind::refused: bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
       case kind::silent:
-        if (doorman_.process_lives(p->rank)) bury(*p, rank_left(p->rank));
-        else bury(*p, rank_died(p->rank, "it does not answer" + perhaps_since(p->rank, doorman_.device_trouble())));
+        if (manager_.process_lives(p->rank)) bury(*p, rank_left(p->rank));
+        else bury(*p, rank_died(p->rank, "it does not answer" + perhaps_since(p->rank, manager_.device_trouble())));
         break;
       case kind::unreachable:
         bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " cannot be reached through " + device_.text() +
                                        ": its process answers over TCP, but nothing passes between the adapters" +
-                                       doorman_.device_trouble(), p->rank});
+                                       manager_.device_trouble(), p->rank});
         break;
       case kind::lost:
         p->lost = {errc::fabric, "operations of rank " + std::to_string(p->rank) + " upon this one were lost when their "
@@ -76,16 +76,16 @@ unsigned verbs_transport::hear_news() noexcept {
       case kind::device_lost: break;
     }
   }
-  const auto heard = static_cast<unsigned>(news_.size());
-  news_.clear();
+  const auto heard = static_cast<unsigned>(events_.size());
+  events_.clear();
   return heard;
 }
 
-// News is heard late. The peer may have said goodbye meanwhile, which comes by the queue pair itself and overtakes the note
+// Events are handled late. The peer may have said goodbye meanwhile, which comes by the queue pair itself and overtakes the note
 // that confirms it; and the queue pair may have been dropped, and another stand in its place. Only this thread drops those
 // that were told of (by forget()), so one that stands now stands until then.
-void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
-  if (!p.alive() || p.failing || !doorman_.stands(p.rank, n.number)) return;
+void verbs_transport::adopt(peer& p, const connection_manager::event& n) noexcept {
+  if (!p.alive() || p.failing || !manager_.stands(p.rank, n.number)) return;
   if (!p.out.is_open()) {
     try {
       if (p.line == no_line) {
@@ -95,7 +95,7 @@ void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
       }
       p.out.open(n.qp, limits_.depth, p.line | ++p.opened << line_bits);
     } catch (...) {
-      doorman_.forget(p.rank);
+      manager_.forget(p.rank);
       return end_backlog(p, {errc::no_resource, "no memory for a connection", p.rank});
     }
     p.flushed = p.flushes = 0;
@@ -112,7 +112,7 @@ void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
 unsigned verbs_transport::hear_rings() noexcept {
   const unsigned heard = in_.take(rings_);
   if (rings_.empty()) return heard;
-  hear_news();  // whoever rings is connected, and the doorman knew first
+  handle_events();  // whoever rings is connected, and the connection manager knew first
   for (const receiver::item& item : rings_) {
     peer* p = item.from < size_ ? peer_of(item.from) : nullptr;
     if (!p) continue;
@@ -133,7 +133,7 @@ unsigned verbs_transport::hear_rings() noexcept {
   return heard;
 }
 
-// Not upon a queue pair that comes later: that is connected with the wish known (doorman::news::sleeps).
+// Not upon a queue pair that comes later: that is connected with the wish known (connection_manager::event::sleeps).
 void verbs_transport::confirm(peer& p) noexcept {
   if (p.out.is_open() && !p.failing && !post_ring(p, ring_kind::confirm)) return;
   p.confirm_owed = false;
@@ -155,7 +155,7 @@ bool verbs_transport::post_ring(peer& p, ring_kind kind) noexcept {
 
 // --- the end of a queue pair, or of a peer ----------------------------------------------------------------------------
 // From here on nothing is posted to it. The adapter completes what is in flight with "flushed"; when that is through, the
-// queue pair is dropped, and the next operation asks the doorman for another.
+// queue pair is dropped, and the next operation asks the connection manager for another.
 void verbs_transport::fail(peer& p, status why) noexcept {
   if (!p.out.is_open() || p.failing) return;
   p.failing = true;
@@ -170,9 +170,9 @@ void verbs_transport::fail(peer& p, status why) noexcept {
 
 // An error at the peer is told twice: by an event of the adapter, and by the peer, which makes its end anew. Whichever is
 // heard last comes when another queue pair may stand here already, which is in order.
-void verbs_transport::fail(peer& p, const doorman::news& n, const char* why) noexcept {
+void verbs_transport::fail(peer& p, const connection_manager::event& n, const char* why) noexcept {
   if (!p.out.is_open()) {
-    doorman_.forget(p.rank, n.number);
+    manager_.forget(p.rank, n.number);
     return ask_anew(p);
   }
   if (p.out.qp()->qp_num == n.number) fail(p, broken_connection(p.rank, why));
@@ -195,7 +195,7 @@ void verbs_transport::open_doubt(peer& p, status first) noexcept {
 void verbs_transport::decide(peer& p) noexcept {
   if (p.alive() && now() < p.drain_until && now() < p.ask_port_at) return;
   p.ask_port_at = now() + between_questions;
-  const std::string trouble = doorman_.device_trouble();
+  const std::string trouble = manager_.device_trouble();
   if (p.alive() && trouble.empty() && now() < p.drain_until) return;
   if (!trouble.empty()) bury(p, rank_died(p.rank, std::string{p.doubt.text()} + trouble, p.doubt.native()));
   const status why = p.alive() ? std::exchange(p.doubt, {}) : p.life.end();
@@ -220,15 +220,15 @@ void verbs_transport::give_up(peer& p) noexcept {
   p.told = p.sure = p.confirmed = p.failing = false;
   p.doubt = {};
   --draining_;
-  doorman_.forget(p.rank);
-  if (std::exchange(p.losing, false) && p.alive()) doorman_.confess(p.rank);
+  manager_.forget(p.rank);
+  if (std::exchange(p.losing, false) && p.alive()) manager_.confess(p.rank);
   ask_anew(p);
 }
 
 // What waits needs another queue pair. If there can be none, nothing would ever end it.
 void verbs_transport::ask_anew(peer& p) noexcept {
   if (!p.waiting) return;
-  if (status s = doorman_.want(p.rank); s.failed()) end_backlog(p, s);
+  if (status s = manager_.want(p.rank); s.failed()) end_backlog(p, s);
 }
 
 // Does its adapter still answer? Asked of peers on other hosts that have been quiet; those on this host are watched.
@@ -248,10 +248,10 @@ status verbs_transport::health(rank_t rank) noexcept {
   if (!p->alive() || rank == rank_) return p->life.end();
   progress();
   if (!p->alive()) return p->life.end();
-  doorman_.look_at_device();
-  if (!p->confirmed) doorman_.look_after(rank);
+  manager_.look_at_device();
+  if (!p->confirmed) manager_.look_after(rank);
   else if (elsewhere(rank)) probe(*p);
-  hear_news();
+  handle_events();
   return !p->alive() ? p->life.end() : p->unreported.failed() ? p->unreported : p->lost;
 }
 

@@ -17,7 +17,7 @@ bool leaves_doubt(ibv_wc_status s) noexcept {
 unsigned verbs_transport::progress() noexcept {
   disarm();
   unsigned events = poll_sends();
-  events += hear_news();
+  events += handle_events();
   events += hear_rings();
   if (multicast_) events += multicast_->progress();
   if (swaps_waiting_) retry_swaps();
@@ -66,10 +66,10 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
   p.out.retire(sequence - 1, end_with({}));
   status why = completion_error(wc, p.rank);
   if (!p.failing) {
-    const std::string trouble = why.code() == errc::invalid ? std::string{} : doorman_.device_trouble();
+    const std::string trouble = why.code() == errc::invalid ? std::string{} : manager_.device_trouble();
     if (why.code() == errc::peer_dead || !trouble.empty()) {
       hear_rings();  // perhaps it has said goodbye
-      hear_news();
+      handle_events();
       if (p.alive()) bury(p, rank_died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
     } else {
       fail(p, wc.status == IBV_WC_WR_FLUSH_ERR ? why : broken_connection(p.rank, why.text()));
@@ -139,7 +139,7 @@ bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
     if (is_owed(*p)) post_flush(*p, done), told = true;
   }
   if (!told) ends({});
-  if (sleep_.armed()) ::eventfd_write(knock_.get(), 1);
+  if (sleep_.armed()) ::eventfd_write(notify_.get(), 1);
   return true;
 }
 

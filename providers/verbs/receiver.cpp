@@ -81,7 +81,7 @@ unsigned receiver::drain() noexcept {
 
 unsigned receiver::take(std::vector<item>& out) noexcept {
   const std::unique_lock lock{mutex_, std::try_to_lock};
-  if (!lock) return 1;  // the doorman drains it: look again
+  if (!lock) return 1;  // the connection manager drains it: look again
   const unsigned arrived = drain() + std::exchange(drained_, 0);
   if (inbox_.empty()) return arrived;
   try {

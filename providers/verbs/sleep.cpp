@@ -1,7 +1,7 @@
 // Sleeping until something arrives: transport.h says what wakes, and by what argument nothing is missed.
 //
-// One descriptor is waited for. It holds the completion channel (this rank's completions, rings, and datagrams), the doorman's
-// knocks, and an alarm. The alarm bounds a sleep while peers have yet to confirm that they ring, and where peers on
+// One descriptor is waited for. It holds the completion channel (this rank's completions, rings, and datagrams), the connection manager's
+// notifications, and an alarm. The alarm bounds a sleep while peers have yet to confirm that they ring, and where peers on
 // other hosts are to be probed, who cannot be watched.
 #include <sys/eventfd.h>
 
@@ -23,7 +23,7 @@ constexpr std::chrono::nanoseconds for_ever = 1h, while_draining = 10ms;
 // Tells every peer that I sleep now and then, unless it knows; one that may not be connected yet, at the next sleep: what
 // reaches it now would be dropped, and come again only after the retry time.
 void verbs_transport::announce() noexcept {
-  if (!std::exchange(sleeps_, true)) doorman_.owner_sleeps();
+  if (!std::exchange(sleeps_, true)) manager_.owner_sleeps();
   if (untold_ == 0) return;
   for (peer* p : lines_) {
     if (p->told || !p->out.is_open() || !p->confirmed || p->failing || !post_ring(*p, ring_kind::announce)) continue;
@@ -46,9 +46,9 @@ bool verbs_transport::arm_all() noexcept {
   if (peers_elsewhere_)
     for (peer* p : lines_)
       if (elsewhere(p->rank)) probe(*p);
-  eventfd_t knocks;
-  ::eventfd_read(knock_.get(), &knocks);  // before the look at what was knocked for
-  if (doorman_.has_news() || swaps_waiting_) return false;
+  eventfd_t notified;
+  ::eventfd_read(notify_.get(), &notified);  // before the look at what was notified of
+  if (manager_.has_events() || swaps_waiting_) return false;
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) {
@@ -59,7 +59,7 @@ bool verbs_transport::arm_all() noexcept {
   if (!std::exchange(receives_armed_, true)) ibv_req_notify_cq(in_.cq(), 1);
   if (multicast_ && !std::exchange(multicast_armed_, true)) ibv_req_notify_cq(multicast_->cq(), 1);
   if (multicast_ && multicast_->progress() != 0) return false;
-  if (poll_sends() + hear_rings() + hear_news() != 0) return false;
+  if (poll_sends() + hear_rings() + handle_events() != 0) return false;
   sleep_.arm();
   return true;
 }

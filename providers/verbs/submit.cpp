@@ -60,7 +60,7 @@ std::size_t verbs_transport::submit(std::span<const rma_op> ops) noexcept {
   std::size_t taken = 0;
   while (taken < ops.size() && take(ops[taken])) ++taken;
   // What ended at once, between arm() and sleep(), must end that sleep.
-  if (sleep_.armed() && taken) ::eventfd_write(knock_.get(), 1);
+  if (sleep_.armed() && taken) ::eventfd_write(notify_.get(), 1);
   return taken;
 }
 

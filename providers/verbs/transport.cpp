@@ -76,11 +76,11 @@ status verbs_transport::start(const open_params& p) {
   swaps_ = std::make_unique<swapping[]>(most_swaps);
   for (std::uint16_t i = 0; i < most_swaps; ++i) swaps_[i].next_free = static_cast<std::uint16_t>(i + 1);
 
-  doorman::premises at;
+  connection_manager::resources at;
   at.device = &device_, at.pd = pd_.get(), at.sends = sends_.get(), at.in = &in_;
-  at.limits = limits_, at.rank = rank_, at.size = size_, at.host = host_, at.knock_fd = knock_.get();
+  at.limits = limits_, at.rank = rank_, at.size = size_, at.host = host_, at.notify_fd = notify_.get();
   at.key = p.key, at.one_host = p.one_host;
-  if (status opened_door = doorman_.open(at); opened_door.failed()) return opened_door;
+  if (status opened_door = manager_.open(at); opened_door.failed()) return opened_door;
 
   verbs_multicast::surroundings around;
   around.device = &device_, around.pd = pd_.get(), around.channel = channel_.get();
@@ -95,8 +95,8 @@ status verbs_transport::open_waiting() {
   channel_.reset(ibv_create_comp_channel(device_.context.get()));
   if (!channel_) return os_error("a completion channel on " + device_.where.device, errno);
   ::fcntl(channel_->fd, F_SETFL, ::fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
-  knock_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  if (!knock_ || !sleep_.open() || !sleep_.add(channel_->fd, nullptr) || !sleep_.add(knock_.get(), nullptr))
+  notify_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!notify_ || !sleep_.open() || !sleep_.add(channel_->fd, nullptr) || !sleep_.add(notify_.get(), nullptr))
     return os_error("descriptors for waiting", errno);
   return {};
 }
@@ -124,7 +124,7 @@ status verbs_transport::try_limits() {
 verbs_transport::~verbs_transport() {
   if (pd_) say_goodbye();
   multicast_.reset();
-  doorman_.close();  // and with it all queue pairs
+  manager_.close();  // and with it all queue pairs
   const status closed{errc::peer_dead, "closed here"};  // so short that it needs no memory
   for (auto& p : peers_)
     if (p) end_backlog(*p, p->alive() ? closed : p->life.end());
@@ -142,9 +142,9 @@ address_blob verbs_transport::own_address() const noexcept {
   a.pid = ::getpid(), a.host = host_;
   std::memcpy(a.gid.data(), device_.where.gid.raw, sizeof a.gid);
   a.probe_address = reinterpret_cast<std::uint64_t>(scratch_.base), a.probe_rkey = scratch_.mr->rkey;
-  a.doorman_qpn = doorman_.qpn(), a.line = doorman_.line();
+  a.manager_qpn = manager_.qpn(), a.line = manager_.line();
   a.lid = device_.port.lid, a.mtu = static_cast<std::uint8_t>(device_.port.active_mtu);
-  a.ethernet = device_.where.ethernet, a.reads = doorman_.reads(), a.multicast = multicast_ != nullptr;
+  a.ethernet = device_.where.ethernet, a.reads = manager_.reads(), a.multicast = multicast_ != nullptr;
   return a;
 }
 
@@ -162,7 +162,7 @@ status verbs_transport::connect(shared_blobs addresses, time_point) {
   }
   if (!all_multicast) multicast_.reset();
   addresses_ = addresses;
-  doorman_.meet(std::move(addresses));
+  manager_.meet(std::move(addresses));
   return {};
 }
 

@@ -1,9 +1,9 @@
 // The transport contract upon raw verbs: one RC queue pair for each pair of ranks that talk, opened by the first
-// operation (doorman.h), and UD multicast (multicast.h). The design is that of Kini 2003, section 5, widened.
+// operation (connection_manager.h), and UD multicast (multicast.h). The design is that of Kini 2003, section 5, widened.
 //
 // What a rank holds, with P peers that it has talked to, or they to it (itself counts, if it talked to itself), of n ranks,
 // R regions, S segments of m members and G multicast groups; an adapter with lower limits gives less. tests/verbs counts it.
-//   queue pairs   P (RC) + 1 (UD, the doorman's) + G (UD)
+//   queue pairs   P (RC) + 1 (UD, the connection manager's) + G (UD)
 //   requests      128 P + 64 + 16 G that may be under way; 1024 + 256 + 128 G receives; 8000 entries of completion queues
 //   registered    the regions + 36 KiB + 581 KiB G; 512 KiB of buffers once plain memory needs one, and what up to 64
 //                 larger operations upon plain memory move while they are under way (bounce_buffers.h). Registered memory is
@@ -11,8 +11,8 @@
 //                 MiB besides
 //   memory        P * (128 * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes, and 10 KiB more for each
 //                 peer that is being connected; 16 n + 32 S m + 48 R bytes; and half a MiB, upon what is registered
-//   one thread, asleep (doorman.h), and 10 descriptors + 1 for each peer on the same host + G, and 1 for each peer that is
-//                 being met and has not answered for a tenth of a second (doorman_calls.cpp)
+//   one thread, asleep (connection_manager.h), and 10 descriptors + 1 for each peer on the same host + G, and 1 for each peer that is
+//                 being met and has not answered for a tenth of a second (connection_calls.cpp)
 // So a barrier by dissemination costs each of 16 ranks 7 queue pairs: those 1, 2, 4 and 8 further and before, where 8 further
 // is 8 before.
 //
@@ -66,7 +66,7 @@
 #include "providers/common/sleeper.h"
 #include "providers/verbs/bounce_buffers.h"
 #include "providers/verbs/device.h"
-#include "providers/verbs/doorman.h"
+#include "providers/verbs/connection_manager.h"
 #include "providers/verbs/multicast.h"
 #include "providers/verbs/receiver.h"
 #include "providers/verbs/regions.h"
@@ -224,13 +224,13 @@ class verbs_transport final : public transport {
 
   // peers.cpp
   peer* peer_of(rank_t) noexcept;                 // null: no memory
-  unsigned hear_news() noexcept;
+  unsigned handle_events() noexcept;
   unsigned hear_rings() noexcept;
-  void adopt(peer&, const doorman::news&) noexcept;
+  void adopt(peer&, const connection_manager::event&) noexcept;
   bool post_ring(peer&, ring_kind) noexcept;      // false: full
   void confirm(peer&) noexcept;
   void fail(peer&, status why) noexcept;          // its queue pair is in error
-  void fail(peer&, const doorman::news&, const char* why) noexcept;
+  void fail(peer&, const connection_manager::event&, const char* why) noexcept;
   void bury(peer&, status how, told_by = told_by::connection) noexcept;  // the peer has ended
   void close_drained() noexcept;
   void open_doubt(peer&, status first) noexcept;
@@ -259,7 +259,7 @@ class verbs_transport final : public transport {
   std::unique_ptr<ibv_comp_channel, channel_closer> channel_;
   std::unique_ptr<ibv_cq, cq_closer> sends_;      // of all RC queue pairs
   receiver in_;
-  doorman doorman_;
+  connection_manager manager_;
   std::unique_ptr<verbs_multicast> multicast_;    // null: this adapter has none, or some rank's
   capabilities caps_;
   link_limits limits_;
@@ -285,11 +285,11 @@ class verbs_transport final : public transport {
   std::uint16_t free_swap_ = 0;
 
   std::string device_gone_;                       // why nobody can be reached any more
-  std::vector<doorman::news> news_;
+  std::vector<connection_manager::event> events_;
   std::vector<receiver::item> rings_;
 
-  sleeper sleep_;                                 // upon the channel and the doorman's knocks
-  unique_fd knock_;
+  sleeper sleep_;                                 // upon the channel and the connection manager's notifications
+  unique_fd notify_;
   bool sleeps_ = false;
   bool sends_armed_ = false, receives_armed_ = false, multicast_armed_ = false;
   std::uint32_t unsure_ = 0;                      // peers that were told and have not confirmed

@@ -1,13 +1,13 @@
 // A peer that does not answer notes: is it gone, or does it only not run?
 //
-// Notes are answered by the peer's doorman, a thread, which may not run for seconds: its host is busy, or its process is
+// Notes are answered by the peer's connection manager, a thread, which may not run for seconds: its host is busy, or its process is
 // stopped. That is no death. So its host is asked, whose kernel answers by itself: after `few` notes without an answer the peer
-// is called over TCP, at a port where its doorman listens (providers/messages/lifeline.h), and this is what comes of it.
+// is called over TCP, at a port where its connection manager listens (providers/messages/lifeline.h), and this is what comes of it.
 //
 //   refused or reset, without a word   the process has ended, or has closed its transport: nobody listens any more
 //   it stands                          the process lives, and does not run: it is waited for, however long that takes. The kernel
 //                                      resets the call when the process ends, and gives it up when the host falls silent
-//   a word, and then its end           the doorman runs; and answered what it had by then before it said so (answer_calls). So it
+//   a word, and then its end           the connection manager runs; and answered what it had by then before it said so (answer_calls). So it
 //                                      does not hear me, or I do not hear it, over the fabric: `enough_when_it_runs` notes later
 //                                      it is unreachable. Until then it is called again and again, since it may end
 //   no answer, or none is to be        nothing tells that it lives: it is given up after `enough` notes, which is within the five
@@ -25,7 +25,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "providers/verbs/doorman.h"
+#include "providers/verbs/connection_manager.h"
 
 namespace tutti::verbs {
 namespace {
@@ -38,17 +38,17 @@ constexpr unsigned enough_on_this_host = 940;  // a minute
 
 }  // namespace
 
-void doorman::give_up_on_silent(link& l) noexcept {
+void connection_manager::give_up_on_silent(link& l) noexcept {
   if (l.asked >= l.called + few) call_host(l);
   const bool reached = l.ran && l.asked >= l.ran + enough_when_it_runs;
   const bool unknown = !l.stands && l.asked >= (l.process ? enough_on_this_host : enough);
   if (!l.over && !reached && !unknown) return;
   poll_door();
   if (l.asked == 0 || l.gone) return;
-  end(l, reached && !l.over ? news::kind::unreachable : news::kind::silent);
+  end(l, reached && !l.over ? event::kind::unreachable : event::kind::silent);
 }
 
-void doorman::call_host(link& l) noexcept {
+void connection_manager::call_host(link& l) noexcept {
   address_blob to;
   if (l.call || l.over || !address_of(l.rank, to)) return;
   l.called = l.asked;
@@ -58,7 +58,7 @@ void doorman::call_host(link& l) noexcept {
   if (l.call) watched_.add(l.call.get(), &l, messages::lifeline::events);
 }
 
-void doorman::hear_host(link& l) noexcept {
+void connection_manager::hear_host(link& l) noexcept {
   using tale = messages::lifeline::tale;
   if (!l.call) return;
   int words = 0;
@@ -78,13 +78,13 @@ void doorman::hear_host(link& l) noexcept {
 }
 
 // It has answered, or nothing will come of it: when it is silent again it is called again.
-void doorman::hang_up(link& l) noexcept {
+void connection_manager::hang_up(link& l) noexcept {
   l.call.close();  // which takes it out of what is watched
   l.stands = l.over = false;
   l.asked = l.called = l.ran = 0;
 }
 
-void doorman::answer_calls() noexcept {
+void connection_manager::answer_calls() noexcept {
   if (calls_.listener() < 0) return;
   poll_door();
   constexpr std::byte word{};
@@ -93,8 +93,8 @@ void doorman::answer_calls() noexcept {
 }
 
 // Something has happened to its pidfd or its call, or had, when that still stood.
-void doorman::look_at(link& l) noexcept {
-  if (!l.gone && l.process.ended()) return end(l, news::kind::ended);
+void connection_manager::look_at(link& l) noexcept {
+  if (!l.gone && l.process.ended()) return end(l, event::kind::ended);
   hear_host(l);
 }
 
