@@ -2,7 +2,7 @@
 //
 // Endpoints are opened by the first operation towards a peer, by the first answer to it, or when its health is asked
 // for. A peer ends in one of three ways: it says goodbye; its process ends (on this host a pidfd tells, sooner and surer
-// than any library: UCX's keepalive looks at /proc, where a zombie looks alive; across hosts a lifeline, where the link
+// than any library: UCX's keepalive looks at /proc, where a zombie looks alive; across hosts a liveness connection, where the link
 // keeps quiet); or the link loses the connection. A lost connection is only a suspicion at first, because a peer that
 // leaves closes its sockets right behind its goodbye, and a process that is killed closes its sockets before its pidfd
 // tells. Both get a moment before judgement.
@@ -33,7 +33,7 @@ result<std::vector<std::byte>> message_transport::address() {
   auto own = link_->address();
   if (!own) return own.error();
   address_head head;
-  head.pid = ::getpid(), head.host = host_, head.line = lifeline_.address();
+  head.pid = ::getpid(), head.host = host_, head.line = liveness_.address();
   head.link_bytes = static_cast<std::uint32_t>(own->size());
   const region* doze = regions_.find(doze_region_);
   if (doze) {
@@ -140,33 +140,33 @@ void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
   if (p.process && !sleep_.add(p.process.fd(), &p)) p.process.close();
 }
 
-void message_transport::watch_host(peer& p, const lifeline_address& there) noexcept {
-  const lifeline::attempt made = lifeline_.connect(there);
-  p.lifeline = unique_fd{made.socket}, p.line_beside = made.beside;
-  if (p.lifeline && !sleep_.add(p.lifeline.get(), &p, lifeline::events)) p.lifeline.close();
+void message_transport::watch_host(peer& p, const liveness_address& there) noexcept {
+  const liveness::attempt made = liveness_.connect(there);
+  p.liveness = unique_fd{made.socket}, p.line_beside = made.beside;
+  if (p.liveness && !sleep_.add(p.liveness.get(), &p, liveness::events)) p.liveness.close();
 }
 
-void message_transport::read_lifeline(peer& p) noexcept {
-  switch (lifeline::read(p.lifeline.get(), p.line_stood, head_of<address_head>((*addresses_)[p.rank])->line.key)) {
-    case lifeline::tale::nothing: return;
-    case lifeline::tale::stands: p.line_stood = true; return;
-    case lifeline::tale::never: break;
-    case lifeline::tale::refused:
+void message_transport::read_liveness(peer& p) noexcept {
+  switch (liveness::read(p.liveness.get(), p.line_stood, head_of<address_head>((*addresses_)[p.rank])->line.key)) {
+    case liveness::observation::nothing: return;
+    case liveness::observation::stands: p.line_stood = true; return;
+    case liveness::observation::never: break;
+    case liveness::observation::refused:
       if (!p.line_beside) break;
       [[fallthrough]];
-    case lifeline::tale::left: suspect(p, {errc::peer_dead, "its transport was closed", p.rank}, told_by::itself); break;
-    case lifeline::tale::ended: suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank}, told_by::its_host); break;
-    case lifeline::tale::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
+    case liveness::observation::left: suspect(p, {errc::peer_dead, "its transport was closed", p.rank}, told_by::itself); break;
+    case liveness::observation::ended: suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank}, told_by::its_host); break;
+    case liveness::observation::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
   }
-  sleep_.remove(p.lifeline.get());
-  p.lifeline.close();
+  sleep_.remove(p.liveness.get());
+  p.liveness.close();
 }
 
 void message_transport::close_watches(peer& p) noexcept {
   sleep_.remove(p.process.fd());
-  sleep_.remove(p.lifeline.get());
+  sleep_.remove(p.liveness.get());
   p.process.close();
-  p.lifeline.close();
+  p.liveness.close();
 }
 
 // What this process lacks says nothing about a peer. Libraries say it in words of their own, or say that a connection which
@@ -240,7 +240,7 @@ void message_transport::drain() noexcept {
 
 void message_transport::judge(peer& p) noexcept {
   drain();
-  if (p.alive() && p.lifeline) read_lifeline(p);  // may tell that it left
+  if (p.alive() && p.liveness) read_liveness(p);  // may tell that it left
   if (!p.alive()) return;
   const status& suspicion = p.life.suspicion();
   const told_by who = p.life.by();
@@ -275,7 +275,7 @@ void message_transport::look_for_deaths() noexcept {
     if (!p || !p->alive()) return;
     drain();
     if (!p->alive()) return;
-    p->lifeline ? read_lifeline(*p) : bury_dead(*p);
+    p->liveness ? read_liveness(*p) : bury_dead(*p);
   });
 }
 
@@ -292,7 +292,7 @@ status message_transport::health(rank_t rank) noexcept {
       if (const std::int32_t pid = head_of<address_head>((*addresses_)[rank])->pid; pid != ::getpid()) watch_process(*p, pid);
     if (!p->process || (watched && !p->heard)) open_endpoint(*p);
     progress();
-    if (p->alive() && (p->process || p->lifeline)) look_for_deaths();
+    if (p->alive() && (p->process || p->liveness)) look_for_deaths();
   }
   return p->life.end();
 }

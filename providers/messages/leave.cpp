@@ -49,7 +49,7 @@ bool message_transport::say_goodbye() noexcept {
     if (!progress()) ::usleep(50);
 
   link_->push_out(longest);
-  lifeline_.say_goodbye();
+  liveness_.say_goodbye();
   const bool settled = link_->settle({longest_leave, now()});
   for (peer* p : open_) bury(*p, {errc::peer_dead, "closed here", p->rank});  // so short that it needs no memory
   if (settled) close_endpoints();

@@ -47,7 +47,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   if (!sleep_.open() || (link_->fd() >= 0 && !sleep_.add(link_->fd(), nullptr))) return cannot_wait(errno);
 
   if (!traits_.only_this_host) {
-    if (!traits_.tells_losses && !p.one_host) lifeline_.listen(size_, link_->ip_address());
+    if (!traits_.tells_losses && !p.one_host) liveness_.listen(size_, link_->ip_address());
     ip_.emplace([this] { return progress(); }, [this](rank_t r) { return health(r); }, p);
     if (ip_->why_not().code() == errc::invalid) return ip_->why_not();  // the user's choice is none; nobody would hear of it later
     if (ip_->wait_fd() >= 0 && !sleep_.add(ip_->wait_fd(), nullptr)) return cannot_wait(errno);

@@ -42,7 +42,7 @@
 #include "providers/common/process_watch.h"
 #include "providers/common/segment_table.h"
 #include "providers/common/sleeper.h"
-#include "providers/messages/lifeline.h"
+#include "providers/messages/liveness.h"
 #include "providers/messages/message_order.h"
 #include "providers/messages/regions.h"
 #include "providers/messages/responder.h"
@@ -65,7 +65,7 @@ struct peer {
   status unreported;           // of an operation that named no completion
   void* line = nullptr;        // the link's connection
   process_watch process;       // of this host
-  unique_fd lifeline;          // to a peer on another host, where the link does not tell losses
+  unique_fd liveness;          // to a peer on another host, where the link does not tell losses
   bool line_stood = false, line_beside = false;
   bool asked = false;          // an endpoint was opened, or that was tried
   bool heard = false;          // it has sent to me, so it wants to know when I leave
@@ -173,8 +173,8 @@ class message_transport final : public transport {
   void open_endpoint(peer&) noexcept;
   void open_soon(peer&) noexcept;              // inside a link's callbacks connections are not opened
   void watch_process(peer&, std::int32_t pid) noexcept;
-  void watch_host(peer&, const lifeline_address&) noexcept;
-  void read_lifeline(peer&) noexcept;
+  void watch_host(peer&, const liveness_address&) noexcept;
+  void read_liveness(peer&) noexcept;
   void close_watches(peer&) noexcept;
   bool same_host(rank_t) const noexcept;
   std::string ranks_beside(rank_t) const;  // for a sentence on its death: "" on this host
@@ -256,7 +256,7 @@ class message_transport final : public transport {
   bool alone_ = false;                        // and it needs nobody at the target
   link_traits traits_;
   silence_watch silence_;
-  lifeline lifeline_;                         // listens where the link does not tell losses
+  liveness liveness_;                         // listens where the link does not tell losses
   std::optional<ip_multicast> ip_;            // none on a fabric of one host
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
@@ -264,7 +264,7 @@ class message_transport final : public transport {
   std::uint64_t rejected_ = 0;
   notice_fn notice_;             // of the first message without proof
   host_id host_{};
-  sleeper sleep_;                // upon the link's descriptor, and the processes and lifelines of peers
+  sleeper sleep_;                // upon the link's descriptor, and the processes and liveness connections of peers
 
   shared_blobs addresses_;
   std::vector<std::unique_ptr<peer>> peers_;  // by rank; null until needed

@@ -2,7 +2,7 @@
 //
 // Notes are answered by the peer's connection manager, a thread, which may not run for seconds: its host is busy, or its process is
 // stopped. That is no death. So its host is asked, whose kernel answers by itself: after `few` notes without an answer the peer
-// is called over TCP, at a port where its connection manager listens (providers/messages/lifeline.h), and this is what comes of it.
+// is called over TCP, at a port where its connection manager listens (providers/messages/liveness.h), and this is what comes of it.
 //
 //   refused or reset, without a word   the process has ended, or has closed its transport: nobody listens any more
 //   it stands                          the process lives, and does not run: it is waited for, however long that takes. The kernel
@@ -52,14 +52,14 @@ void connection_manager::call_host(link& l) noexcept {
   address_blob to;
   if (l.call || l.over || !address_of(l.rank, to)) return;
   l.called = l.asked;
-  const messages::lifeline::attempt made = calls_.connect(to.line);
+  const messages::liveness::attempt made = calls_.connect(to.line);
   l.call = unique_fd{made.socket}, l.beside = made.beside;
   l.over = made.refused && made.beside;
-  if (l.call) watched_.add(l.call.get(), &l, messages::lifeline::events);
+  if (l.call) watched_.add(l.call.get(), &l, messages::liveness::events);
 }
 
 void connection_manager::hear_host(link& l) noexcept {
-  using tale = messages::lifeline::tale;
+  using observation = messages::liveness::observation;
   if (!l.call) return;
   int words = 0;
   const bool runs = ::ioctl(l.call.get(), FIONREAD, &words) == 0 && words > 0;
@@ -67,11 +67,11 @@ void connection_manager::hear_host(link& l) noexcept {
     l.stands = true;
     if (!l.ran) l.ran = std::max(l.asked, 1u);
   } else {
-    const tale told = messages::lifeline::read(l.call.get(), l.stands, {});
-    if (told == tale::nothing) return;
-    l.stands = told == tale::stands;
+    const observation told = messages::liveness::read(l.call.get(), l.stands, {});
+    if (told == observation::nothing) return;
+    l.stands = told == observation::stands;
     if (l.stands) return;
-    l.over = told == tale::ended || (told == tale::refused && l.beside);
+    l.over = told == observation::ended || (told == observation::refused && l.beside);
   }
   watched_.remove(l.call.get());
   l.call.close();

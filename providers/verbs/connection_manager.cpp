@@ -31,7 +31,7 @@ status connection_manager::open(const resources& p) {
   links_.resize(p.size);
   in_sysfs_ = ::access(p.device->context->device->dev_path, F_OK) == 0;
   if (status s = open_door(); s.failed()) return s;
-  if (p.size > 1) calls_.listen(p.size - 1, p.one_host ? messages::lifeline::loopback : 0);
+  if (p.size > 1) calls_.listen(p.size - 1, p.one_host ? messages::liveness::loopback : 0);
   wake_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   set_nonblocking(channel_->fd);
   set_nonblocking(p.device->context->async_fd);

@@ -36,7 +36,7 @@
 #include "core/transport/transport.h"
 #include "providers/common/epoll_set.h"
 #include "providers/common/process_watch.h"
-#include "providers/messages/lifeline.h"
+#include "providers/messages/liveness.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/receiver.h"
 #include "providers/verbs/wire.h"
@@ -92,7 +92,7 @@ class connection_manager {
   status open(const resources&);
   void close() noexcept;                     // the thread ends, and all queue pairs go
   std::uint32_t qpn() const noexcept { return door_->qp_num; }
-  const messages::lifeline_address& line() const noexcept { return calls_.address(); }
+  const messages::liveness_address& line() const noexcept { return calls_.address(); }
   std::uint8_t reads() const noexcept;       // RDMA reads that this adapter answers at once, on one queue pair
 
   void meet(shared_blobs addresses) noexcept;
@@ -181,7 +181,7 @@ class connection_manager {
   epoll_set watched_;
   unique_fd wake_;
   bool stop_ = false;
-  messages::lifeline calls_;
+  messages::liveness calls_;
   ibv_comp_channel* channel_ = nullptr;
   ibv_cq* cq_ = nullptr;
   ibv_qp* door_ = nullptr;

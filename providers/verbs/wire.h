@@ -10,7 +10,7 @@
 
 #include "core/job/bootstrap.h"
 #include "core/base/authentication.h"
-#include "providers/messages/lifeline.h"
+#include "providers/messages/liveness.h"
 
 namespace tutti::verbs {
 
@@ -33,7 +33,7 @@ struct address_blob {
   std::uint8_t reads = 0;            // RDMA reads and atomics that it answers at once on one queue pair
   std::uint8_t multicast = 0;        // it can
   std::uint8_t reserved[2] = {};
-  messages::lifeline_address line;   // where its host tells of its process (connection_calls.cpp)
+  messages::liveness_address line;   // where its host tells of its process (connection_calls.cpp)
 };
 
 // transport::key().
