@@ -113,10 +113,10 @@ void message_transport::open_endpoint(peer& p) noexcept {
   // process ends, so who has seen the end first, and then looks, finds it.
   const bool ended = p.process.ended();
   drain();
-  if (p.alive() && ended) bury_dead(p);
+  if (p.alive() && ended) end_dead_peer(p);
   if (!p.alive()) return;
   if (const status s = link_->open(p, there.link); s.failed()) {
-    return bury(p, unreachable(cause_of(s), p.rank));
+    return end_peer(p, unreachable(cause_of(s), p.rank));
   }
   if (local && !leaving_) {
     p.doze_page = map_shared_memory(head.doze);
@@ -135,7 +135,7 @@ void message_transport::open_endpoint(peer& p) noexcept {
 void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
   if (p.process.open(pid) == process_watch::found::ended) {
     drain();  // its goodbye may have arrived
-    return bury_dead(p);
+    return end_dead_peer(p);
   }
   if (p.process && !sleep_.add(p.process.fd(), &p)) p.process.close();
 }
@@ -189,7 +189,7 @@ void message_transport::connection_lost(peer& p, status why) noexcept {
   else suspect(p, std::move(why));
 }
 
-void message_transport::bury(peer& p, status why, told_by who) noexcept {
+void message_transport::end_peer(peer& p, status why, told_by who) noexcept {
   if (!p.life.ends(std::move(why), who)) return;
   p.order.clear();
   close_watches(p);
@@ -198,10 +198,10 @@ void message_transport::bury(peer& p, status why, told_by who) noexcept {
 }
 
 // A process of this host is no more.
-void message_transport::bury_dead(peer& p) noexcept {
+void message_transport::end_dead_peer(peer& p) noexcept {
   if (!p.alive()) return;
-  bury(p, rank_died(p.rank, "its process has ended"), told_by::its_process);
-  link_->bereave(read_address((*addresses_)[p.rank])->link);
+  end_peer(p, rank_died(p.rank, "its process has ended"), told_by::its_process);
+  link_->peer_died(read_address((*addresses_)[p.rank])->link);
 }
 
 // All that waits to be sent or answered. What the link keeps or has under way ends in sent() and reached(): until then it
@@ -244,12 +244,12 @@ void message_transport::judge(peer& p) noexcept {
   if (!p.alive()) return;
   const status& suspicion = p.life.suspicion();
   const told_by who = p.life.by();
-  if (suspicion.code() == errc::no_resource && who == told_by::connection) return bury(p, unreachable(suspicion, p.rank));
+  if (suspicion.code() == errc::no_resource && who == told_by::connection) return end_peer(p, unreachable(suspicion, p.rank));
   std::string why = suspicion.text();
   // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
-  if (p.process || who == told_by::itself) return bury(p, rank_left(p.rank, why), who);
+  if (p.process || who == told_by::itself) return end_peer(p, rank_left(p.rank, why), who);
   if (who == told_by::connection) why += ranks_beside(p.rank);  // its host may be gone, and then all of these are
-  bury(p, rank_died(p.rank, why), who);
+  end_peer(p, rank_died(p.rank, why), who);
 }
 
 void message_transport::judge_suspects() noexcept {
@@ -257,7 +257,7 @@ void message_transport::judge_suspects() noexcept {
     peer& p = *suspects_[i];
     if (p.alive() && p.process.ended()) {
       drain();
-      if (p.alive()) bury_dead(p);
+      if (p.alive()) end_dead_peer(p);
     }
     if (p.alive() && now() >= p.judged_at) judge(p);
     if (p.alive()) {
@@ -275,7 +275,7 @@ void message_transport::look_for_deaths() noexcept {
     if (!p || !p->alive()) return;
     drain();
     if (!p->alive()) return;
-    p->liveness ? read_liveness(*p) : bury_dead(*p);
+    p->liveness ? read_liveness(*p) : end_dead_peer(*p);
   });
 }
 

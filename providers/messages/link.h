@@ -63,7 +63,7 @@ class link {
   // Makes a connection and sets peer::line. May be lazy: what cannot be reached may show later, as a lost connection.
   virtual status open(peer&, std::span<const std::byte> address) noexcept = 0;
   virtual void close(peer&) noexcept = 0;        // clears peer::line; what is under way may be lost
-  virtual void bereave(std::span<const std::byte> address) noexcept { (void)address; }  // its process, on this host, is dead
+  virtual void peer_died(std::span<const std::byte> address) noexcept { (void)address; }  // its process, on this host, is dead
   virtual sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept = 0;
 
   virtual one_sided* reach() noexcept { return nullptr; }  // what else it can do; asked once, after start()

@@ -31,7 +31,7 @@ void message_transport::begun(frame& f, reaching r, const status& why) noexcept 
   switch (r) {
     case reaching::done: return finish(f, {});
     case reaching::refused: return finish(f, why);
-    case reaching::lost: return;  // bury() ends it
+    case reaching::lost: return;  // end_peer() ends it
     case reaching::under_way: f.parts = 1, ++f.to->under_way;
   }
 }
@@ -129,7 +129,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
   if (!f) return false;
   f->op = op;
   counts_in(*f, op.done);
-  if (!p.line || p.life.suspected()) return true;  // bury() ends it
+  if (!p.line || p.life.suspected()) return true;  // end_peer() ends it
   std::uint64_t offset = op.remote_offset;
   status why;
   reaching r = reaching::done;
@@ -146,7 +146,7 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
     if (r == reaching::under_way) ++f->parts, ++p.under_way;
     offset += s.bytes;
   }
-  if (f->parts) f->outcome = r == reaching::lost ? p.life.suspicion() : why;  // reached() ends it, or bury()
+  if (f->parts) f->outcome = r == reaching::lost ? p.life.suspicion() : why;  // reached() ends it, or end_peer()
   else if (r != reaching::lost) finish(*f, why);
   return true;
 }
@@ -209,7 +209,7 @@ void message_transport::reached(frame& f, const status& outcome) noexcept {
     if (p.alive() && whole.ok() && p.look_again) glance(p);
   } else if (!p.alive()) {
     finish(f, p.life.end());
-  } else if (whole.ok() || !p.life.suspected()) {  // else bury() ends it
+  } else if (whole.ok() || !p.life.suspected()) {  // else end_peer() ends it
     if (f.what == frame_kind::flush && whole.ok()) p.placed = std::max(p.placed, f.number);
     finish(f, whole);
   }

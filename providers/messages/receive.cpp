@@ -44,9 +44,9 @@ void message_transport::receive(std::span<const std::byte> header, std::span<con
   ++events_;
   p->heard = true;
   if (came == arrival::lost)
-    return bury(*p, {errc::protocol, std::string{traits_.name} + " lost or reordered a message of rank " + std::to_string(p->rank), p->rank});
+    return end_peer(*p, {errc::protocol, std::string{traits_.name} + " lost or reordered a message of rank " + std::to_string(p->rank), p->rank});
   if (came == arrival::no_memory)
-    return bury(*p, {errc::no_resource, "no memory for a message of rank " + std::to_string(p->rank) + " that came early", p->rank});
+    return end_peer(*p, {errc::no_resource, "no memory for a message of rank " + std::to_string(p->rank) + " that came early", p->rank});
   if (came == arrival::held) return;
   take(*p, *m, payload);
   while (p->alive()) {
@@ -60,7 +60,7 @@ void message_transport::take(peer& p, const message& m, std::span<const std::byt
   const inspection j = inspect(m, payload.size());
   if (j.what == finding::malformed) {
     const std::string what = "rank " + std::to_string(p.rank) + " sent a message of kind " + std::to_string(static_cast<unsigned>(m.kind));
-    return bury(p, {errc::protocol, what + " whose " + j.field + " no such message has", p.rank});
+    return end_peer(p, {errc::protocol, what + " whose " + j.field + " no such message has", p.rank});
   }
   const bool reachable = j.what == finding::sound;
   switch (m.kind) {
@@ -69,7 +69,7 @@ void message_transport::take(peer& p, const message& m, std::span<const std::byt
       break;
     case message_kind::bell: break;
     case message_kind::bye:
-      bury(p, rank_left(p.rank), told_by::itself);
+      end_peer(p, rank_left(p.rank), told_by::itself);
       break;
     case message_kind::put:
       if (reachable) responder_.apply_put(m, payload);
@@ -87,9 +87,9 @@ void message_transport::take(peer& p, const message& m, std::span<const std::byt
 
 void message_transport::serve(peer& p, const message& m, bool reachable) noexcept {
   if (!p.answers.reserve(traits_.keeps, traits_.piece_bytes))
-    return bury(p, {errc::no_resource, "out of memory", p.rank});  // so short that it needs none itself
+    return end_peer(p, {errc::no_resource, "out of memory", p.rank});  // so short that it needs none itself
   frame* const f = p.answers.take(p, m.kind);
-  if (!f) return bury(p, {errc::protocol, "rank " + std::to_string(p.rank) + " asks for more than there is room to answer", p.rank});
+  if (!f) return end_peer(p, {errc::protocol, "rank " + std::to_string(p.rank) + " asks for more than there is room to answer", p.rank});
   responder_.answer(*f, m, reachable);
   queue(*f);
 }
@@ -101,7 +101,7 @@ void message_transport::take_answer(peer& p, const message& m, std::span<const s
   // Pieces of a get come in order, so that all but the next is no answer to it.
   const bool next = m.kind != message_kind::data || (m.offset == f.value && payload.size() <= f.op.bytes - f.value);
   if (!is_answer_to(m.kind, f.head.kind) || !next) {
-    bury(p, {errc::protocol, "rank " + std::to_string(p.rank) + " answers what it was not asked", p.rank});
+    end_peer(p, {errc::protocol, "rank " + std::to_string(p.rank) + " answers what it was not asked", p.rank});
     return;
   }
 

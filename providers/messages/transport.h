@@ -178,8 +178,8 @@ class message_transport final : public transport {
   void close_watches(peer&) noexcept;
   bool same_host(rank_t) const noexcept;
   std::string ranks_beside(rank_t) const;  // for a sentence on its death: "" on this host
-  void bury(peer&, status, told_by = told_by::connection) noexcept;  // ends all its operations; safe inside a link's callbacks
-  void bury_dead(peer&) noexcept;
+  void end_peer(peer&, status, told_by = told_by::connection) noexcept;  // ends all its operations; safe inside a link's callbacks
+  void end_dead_peer(peer&) noexcept;
   void fail_queue(peer&) noexcept;
   void close_soon(peer&) noexcept;             // safe inside a link's callbacks
   void close_endpoints() noexcept;             // of the buried

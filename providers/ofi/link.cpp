@@ -168,7 +168,7 @@ void ofi_link::close(peer& p) noexcept {
   p.line = nullptr;
 }
 
-void ofi_link::bereave(std::span<const std::byte> address) noexcept { remove_file_of(address); }
+void ofi_link::peer_died(std::span<const std::byte> address) noexcept { remove_file_of(address); }
 
 // A goodbye is never injected: it is the last message, and its completion tells that all before it have gone out. Where signals
 // go by message alone, none overtakes a write that libfabric has not taken yet (far_memory.h).

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr auto longest_drain = 200ms;   // of completions that an adapter owes
 // From a local error to the port's being down: some milliseconds of the kernel's, on a machine that may be crowded. With what
 // else it takes to tell of a death (death.h) it stays within clause 10's second.
-constexpr auto longest_doubt = 300ms, between_questions = 5ms;
+constexpr auto longest_explanation = 300ms, between_questions = 5ms;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ unsigned verbs_transport::handle_events() noexcept {
     if (n.what == kind::device_lost) {
       device_gone_ = "it cannot be reached" + manager_.device_trouble();
       for (auto& p : peers_)
-        if (p) bury(*p, rank_died(p->rank, device_gone_));
+        if (p) end_peer(*p, rank_died(p->rank, device_gone_));
       continue;
     }
     peer* p = peer_of(n.rank);
@@ -57,15 +57,15 @@ unsigned verbs_transport::handle_events() noexcept {
       case kind::sleeps: p->rings = true; break;
       case kind::stale: fail(*p, n, "the peer has made it anew"); break;
       case kind::broken: fail(*p, n, "the adapter has put the queue pair in error"); break;
-      case kind::ended: bury(*p, rank_died(p->rank, "its process has ended"), told_by::its_process); break;
-      case kind::left: bury(*p, rank_left(p->rank), told_by::itself); break;
-      case kind::refused: bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
+      case kind::ended: end_peer(*p, rank_died(p->rank, "its process has ended"), told_by::its_process); break;
+      case kind::left: end_peer(*p, rank_left(p->rank), told_by::itself); break;
+      case kind::refused: end_peer(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
       case kind::silent:
-        if (manager_.process_lives(p->rank)) bury(*p, rank_left(p->rank));
-        else bury(*p, rank_died(p->rank, "it does not answer" + perhaps_since(p->rank, manager_.device_trouble())));
+        if (manager_.process_lives(p->rank)) end_peer(*p, rank_left(p->rank));
+        else end_peer(*p, rank_died(p->rank, "it does not answer" + perhaps_since(p->rank, manager_.device_trouble())));
         break;
       case kind::unreachable:
-        bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " cannot be reached through " + device_.text() +
+        end_peer(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " cannot be reached through " + device_.text() +
                                        ": its process answers over TCP, but nothing passes between the adapters" +
                                        manager_.device_trouble(), p->rank});
         break;
@@ -125,7 +125,7 @@ unsigned verbs_transport::hear_rings() noexcept {
       case ring_kind::confirm:
         if (p->told && !std::exchange(p->sure, true)) --unsure_;
         break;
-      case ring_kind::bye: bury(*p, rank_left(p->rank), told_by::itself); break;
+      case ring_kind::bye: end_peer(*p, rank_left(p->rank), told_by::itself); break;
       case ring_kind::bell: break;
     }
   }
@@ -178,16 +178,16 @@ void verbs_transport::fail(peer& p, const connection_manager::event& n, const ch
   if (p.out.qp()->qp_num == n.number) fail(p, broken_connection(p.rank, why));
 }
 
-void verbs_transport::bury(peer& p, status how, told_by who) noexcept {
+void verbs_transport::end_peer(peer& p, status how, told_by who) noexcept {
   if (!p.life.ends(std::move(how), who)) return;
   end_backlog(p, p.life.end());
   if (p.out.is_open() && !p.failing) fail(p, p.life.end());
   p.failure = p.life.end();
 }
 
-void verbs_transport::open_doubt(peer& p, status first) noexcept {
-  p.doubt = std::move(first);
-  p.drain_until = now() + longest_doubt;
+void verbs_transport::await_explanation(peer& p, status first) noexcept {
+  p.unexplained = std::move(first);
+  p.drain_until = now() + longest_explanation;
 }
 
 // The port is asked, since its event may come late. Where it stands for all of that time, or the peer has ended meanwhile, the
@@ -197,15 +197,15 @@ void verbs_transport::decide(peer& p) noexcept {
   p.ask_port_at = now() + between_questions;
   const std::string trouble = manager_.device_trouble();
   if (p.alive() && trouble.empty() && now() < p.drain_until) return;
-  if (!trouble.empty()) bury(p, rank_died(p.rank, std::string{p.doubt.text()} + trouble, p.doubt.native()));
-  const status why = p.alive() ? std::exchange(p.doubt, {}) : p.life.end();
+  if (!trouble.empty()) end_peer(p, rank_died(p.rank, std::string{p.unexplained.text()} + trouble, p.unexplained.native()));
+  const status why = p.alive() ? std::exchange(p.unexplained, {}) : p.life.end();
   p.out.retire(p.out.head() - p.out.in_flight(), [&](const posted& what) { finish(p, what, why); });
   give_up(p);
 }
 
 void verbs_transport::close_drained() noexcept {
   for (peer* p : lines_)
-    if (p->doubt.failed()) decide(*p);
+    if (p->unexplained.failed()) decide(*p);
     else if (p->failing && (p->out.in_flight() == 0 || now() >= p->drain_until)) give_up(*p);
 }
 
@@ -218,7 +218,7 @@ void verbs_transport::give_up(peer& p) noexcept {
   if (p.told && !p.sure) --unsure_;
   if (!p.told) --untold_;
   p.told = p.sure = p.confirmed = p.failing = false;
-  p.doubt = {};
+  p.unexplained = {};
   --draining_;
   manager_.forget(p.rank);
   if (std::exchange(p.losing, false) && p.alive()) manager_.confess(p.rank);

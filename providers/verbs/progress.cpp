@@ -8,7 +8,7 @@ namespace tutti::verbs {
 namespace {
 
 // It says something of this end alone, or nothing: the cause may be a port of mine that goes down.
-bool leaves_doubt(ibv_wc_status s) noexcept {
+bool may_be_local(ibv_wc_status s) noexcept {
   return s == IBV_WC_LOC_QP_OP_ERR || s == IBV_WC_FATAL_ERR || s == IBV_WC_GENERAL_ERR || s == IBV_WC_WR_FLUSH_ERR;
 }
 
@@ -49,15 +49,15 @@ unsigned verbs_transport::poll_sends() noexcept {
 // With no device or port of mine there is no peer either, whatever the request's own error is. Some errors come before the
 // port is known to be down: soft-RoCE has no route for a packet any more, and ends its request as a failed local operation,
 // while the kernel is still on its way to tell the adapter. What such an error means is left open for as long as that may
-// take (peer::doubt): nothing of the queue pair is retired, so that nobody is told anything by then, and decide() ends all.
+// take (peer::unexplained): nothing of the queue pair is retired, so that nobody is told anything by then, and decide() ends all.
 void verbs_transport::completed(const ibv_wc& wc) noexcept {
   const std::uint32_t name = name_of_id(wc.wr_id), sequence = sequence_of_id(wc.wr_id);
   const std::uint32_t place = name & line_mask;
   if (place >= lines_.size() || lines_[place]->out.name() != name || !lines_[place]->out.is_open()) return;  // of a dropped one
   peer& p = *lines_[place];
   p.quiet_since = now();
-  if (p.doubt.failed()) {
-    if (p.doubt.native() == IBV_WC_WR_FLUSH_ERR) p.doubt = completion_error(wc, p.rank);  // or the cause, behind what it flushed
+  if (p.unexplained.failed()) {
+    if (p.unexplained.native() == IBV_WC_WR_FLUSH_ERR) p.unexplained = completion_error(wc, p.rank);  // or the cause, behind what it flushed
     return;
   }
   const auto end_with = [&](const status& s) { return [&](const posted& what) { finish(p, what, s); }; };
@@ -70,10 +70,10 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
     if (why.code() == errc::peer_dead || !trouble.empty()) {
       hear_rings();  // perhaps it has said goodbye
       handle_events();
-      if (p.alive()) bury(p, rank_died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
+      if (p.alive()) end_peer(p, rank_died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
     } else {
       fail(p, wc.status == IBV_WC_WR_FLUSH_ERR ? why : broken_connection(p.rank, why.text()));
-      if (leaves_doubt(wc.status)) return open_doubt(p, std::move(why));
+      if (may_be_local(wc.status)) return await_explanation(p, std::move(why));
     }
   } else if (wc.status == IBV_WC_WR_FLUSH_ERR) {
     why = p.failure;

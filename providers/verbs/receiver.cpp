@@ -11,13 +11,13 @@
 namespace tutti::verbs {
 namespace {
 
-constexpr std::uint32_t wished_depth = 1024;
+constexpr std::uint32_t requested_depth = 1024;
 constexpr std::uint32_t batch = 64;
 
 }  // namespace
 
 status receiver::open(const adapter& a, ibv_pd* pd, ibv_comp_channel* channel) {
-  depth_ = std::min({wished_depth, static_cast<std::uint32_t>(a.limits.max_srq_wr),
+  depth_ = std::min({requested_depth, static_cast<std::uint32_t>(a.limits.max_srq_wr),
                      static_cast<std::uint32_t>(a.limits.max_cqe)});
   cq_ = ibv_create_cq(a.context.get(), static_cast<int>(depth_), nullptr, channel, 0);
   if (!cq_) return os_error("creating the completion queue of receives", errno);

@@ -107,7 +107,7 @@ status verbs_transport::try_limits() {
   limits_.slices = std::min(most_slices, static_cast<std::uint32_t>(device_.limits.max_sge));
   if (device_.limits.max_sge_rd > 0)
     limits_.slices = std::min(limits_.slices, static_cast<std::uint32_t>(device_.limits.max_sge_rd));
-  limits_.inline_bytes = wished_inline;
+  limits_.inline_bytes = requested_inline;
   for (;;) {
     ibv_qp* trial = create_rc(pd_.get(), sends_.get(), in_, limits_);
     if (trial) {
@@ -116,7 +116,7 @@ status verbs_transport::try_limits() {
     }
     const int error = errno;
     if (limits_.inline_bytes > 32) limits_.inline_bytes /= 2;
-    else if (limits_.slices > 1) limits_.slices /= 2, limits_.inline_bytes = wished_inline;
+    else if (limits_.slices > 1) limits_.slices /= 2, limits_.inline_bytes = requested_inline;
     else return os_error("a queue pair on " + device_.where.device, error);
   }
 }

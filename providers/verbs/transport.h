@@ -77,7 +77,7 @@ namespace tutti::verbs {
 
 inline constexpr std::uint32_t queue_depth = 128;     // work requests in flight to one peer
 inline constexpr std::uint32_t total_depth = 4096;    // and to all
-inline constexpr std::uint32_t wished_inline = 256, most_slices = 30;
+inline constexpr std::uint32_t requested_inline = 256, most_slices = 30;
 inline constexpr std::uint32_t kept_for_rings = 3;    // of these: announce, confirm, bye, each at most once under way
 inline constexpr std::uint32_t most_swaps = 256;      // under way
 static_assert(most_slices <= bounce_count, "a get into as many pieces of plain memory as it may name");
@@ -90,7 +90,7 @@ inline constexpr std::uint32_t line_mask = (1u << line_bits) - 1, no_line = ~0u;
 struct backlog {
   static constexpr std::uint32_t most = 16;
   std::array<rma_op, most> ops;
-  std::array<std::array<std::byte, wished_inline>, most> copies;  // of plain memory
+  std::array<std::array<std::byte, requested_inline>, most> copies;  // of plain memory
   std::uint32_t first = 0, count = 0;
 };
 
@@ -107,8 +107,8 @@ struct peer {
   bool losing = false;          // some of that had none that took the error
   std::unique_ptr<backlog> waiting;  // operations taken while it was being connected
   status failure;               // what those in flight end with when they are flushed
-  status doubt;                 // the first error, while it is open whether a port of mine is its cause
-  time_point ask_port_at{};     // in doubt
+  status unexplained;                 // the first error, while it is open whether a port of mine is its cause
+  time_point ask_port_at{};     // while unexplained
   bool rings = false;           // signals to it must ring
   bool told = false, sure = false;  // it knows that mine must; and has confirmed
   bool probing = false;         // a probe is under way
@@ -231,9 +231,9 @@ class verbs_transport final : public transport {
   void confirm(peer&) noexcept;
   void fail(peer&, status why) noexcept;          // its queue pair is in error
   void fail(peer&, const connection_manager::event&, const char* why) noexcept;
-  void bury(peer&, status how, told_by = told_by::connection) noexcept;  // the peer has ended
+  void end_peer(peer&, status how, told_by = told_by::connection) noexcept;  // the peer has ended
   void close_drained() noexcept;
-  void open_doubt(peer&, status first) noexcept;
+  void await_explanation(peer&, status first) noexcept;
   void decide(peer&) noexcept;
   void give_up(peer&) noexcept;                   // on completions that have not come
   void ask_anew(peer&) noexcept;                  // for a connection, if operations wait for one
