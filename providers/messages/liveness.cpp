@@ -30,7 +30,7 @@ sockaddr_in socket_address(std::uint32_t address, std::uint32_t port) noexcept {
 void set_option(int fd, int level, int name, int value) noexcept { ::setsockopt(fd, level, name, &value, sizeof value); }
 
 // Whether its end is a reset. What is accepted inherits it, so that there is no moment in which the end of this process would
-// look like a stranger's orderly one.
+// look like an outsider's orderly one.
 void end_by_reset(int fd, bool resets) noexcept {
   const linger how{resets, 0};
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof how);
@@ -160,7 +160,7 @@ liveness::observation liveness::read(int socket, bool stood, const siphash_key& 
     return observation::nothing;
   if (now.tcpi_state == TCP_ESTABLISHED) return observation::stands;
   if (now.tcpi_state == TCP_SYN_SENT) return observation::nothing;
-  if (now.tcpi_state == TCP_CLOSE_WAIT && error == 0) return observation::never;  // it was accepted, and by a stranger
+  if (now.tcpi_state == TCP_CLOSE_WAIT && error == 0) return observation::never;  // it was accepted, and by an outsider
   // Reset or ended before anyone saw it stand: what was never there is refused, or not reached at all.
   if (error == ECONNRESET || error == EPIPE || error == 0) return observation::ended;
   if (stood) return observation::silent;

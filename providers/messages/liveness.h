@@ -18,9 +18,9 @@
 // other, and hands each a key, drawn at random, that its peers have with its address. Whoever reads the key knows that the end
 // is a clean one; the kernel of a process that dies resets what was not accepted, and what was and has not been handed the key.
 //
-// Strangers. Nobody believes anything of those who connect here: they are never read, so there is nothing to check; each
+// Outsiders. Nobody believes anything of those who connect here: they are never read, so there is nothing to check; each
 // takes one of the places that the kernel keeps (net.core.somaxconn, of which the peers need as many as they are) until the
-// end. The other way round, who connects to a peer's port may find a stranger there, by an address that means another host:
+// end. The other way round, who connects to a peer's port may find an outsider there, by an address that means another host:
 // it does not know the key, and an orderly end without it, or other words, say nothing about the peer.
 #pragma once
 #include <cstddef>

@@ -18,7 +18,7 @@ bool message_transport::authentic(const message& m, std::span<const std::byte> p
 }
 
 // Once: whoever sends the first may send a million.
-void message_transport::tell_of_strangers(rank_t said) noexcept try {
+void message_transport::tell_of_outsiders(rank_t said) noexcept try {
   const notice_fn notice = std::exchange(notice_, {});
   notice(std::string{traits_.name} + ": rank " + std::to_string(rank_) + " drops messages without proof that they are of this job; the first " +
          (said < size_ ? "said that it was from rank " + std::to_string(said) : "named no rank of it") +
@@ -30,7 +30,7 @@ void message_transport::receive(std::span<const std::byte> header, std::span<con
   const auto m = head_of<message>(header);
   if (!m || header.size() != sizeof(message) || !authentic(*m, payload)) {
     ++rejected_;
-    if (notice_) tell_of_strangers(m ? m->origin : no_rank);
+    if (notice_) tell_of_outsiders(m ? m->origin : no_rank);
     return;
   }
   peer* const p = peer_of(m->origin);

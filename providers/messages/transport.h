@@ -240,7 +240,7 @@ class message_transport final : public transport {
 
   // receive.cpp
   bool authentic(const message&, std::span<const std::byte> payload) const noexcept;
-  void tell_of_strangers(rank_t said) noexcept;
+  void tell_of_outsiders(rank_t said) noexcept;
   void take(peer&, const message&, std::span<const std::byte> payload) noexcept;
   void serve(peer&, const message&, bool reachable) noexcept;
   void take_answer(peer&, const message&, std::span<const std::byte> payload) noexcept;

@@ -1,4 +1,4 @@
-// What a liveness connection tells: a clean end from a death, and nothing of strangers.
+// What a liveness connection tells: a clean end from a death, and nothing of outsiders.
 #define BOOST_TEST_MODULE liveness
 #include <netinet/in.h>
 #include <poll.h>
@@ -42,11 +42,11 @@ struct watcher {
 };
 
 // Listens where a peer is thought to be.
-struct stranger {
+struct outsider {
   int listener = socket(AF_INET, SOCK_STREAM, 0), accepted = -1;
   liveness_address address;
 
-  stranger() {
+  outsider() {
     liveness any;
     any.listen(1);
     address = any.address();
@@ -58,7 +58,7 @@ struct stranger {
     address.port = ntohs(own.sin_port);
   }
   void accepts() { BOOST_REQUIRE((accepted = accept(listener, nullptr, nullptr)) >= 0); }
-  ~stranger() { close(listener); }
+  ~outsider() { close(listener); }
 };
 
 }  // namespace
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(an_end_between_accepting_and_the_key_is_a_death) {
 
 BOOST_AUTO_TEST_CASE(a_stranger_in_its_place_says_nothing_about_it) {
   for (const bool speaks : {true, false}) {
-    stranger s;
+    outsider s;
     watcher w{s.address};
     BOOST_TEST((w.next(observation::nothing) == observation::stands));
     s.accepts();
@@ -139,8 +139,8 @@ BOOST_AUTO_TEST_CASE(strangers_leave_room_for_peers) {
   liveness peer;
   peer.listen(2);
   const liveness_address here = peer.address();
-  int strangers[32];
-  for (int& s : strangers) {
+  int outsiders[32];
+  for (int& s : outsiders) {
     s = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in to{};
     to.sin_family = AF_INET, to.sin_port = htons(static_cast<std::uint16_t>(here.port));
@@ -151,5 +151,5 @@ BOOST_AUTO_TEST_CASE(strangers_leave_room_for_peers) {
   BOOST_TEST((w.next(observation::nothing) == observation::stands));
   peer.say_goodbye();
   BOOST_TEST((w.next(observation::stands) == observation::left));
-  for (const int s : strangers) close(s);
+  for (const int s : outsiders) close(s);
 }
