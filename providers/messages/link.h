@@ -79,7 +79,7 @@ class link {
   virtual void push_out(own_time longest) noexcept = 0;
   virtual bool settle(own_time longest) noexcept { return (void)longest, true; }
   virtual void abandon() noexcept {}             // settle() said false: the destructor must not close the library
-  // The last call but one_sided::conceal(). Nothing of the library's, no thread of its own either, touches memory of the
+  // The last call but one_sided::deregister_region(). Nothing of the library's, no thread of its own either, touches memory of the
   // transport or of its callers when it has returned.
   virtual void let_go() noexcept {}
 };

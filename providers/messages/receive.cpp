@@ -107,7 +107,7 @@ void message_transport::take_answer(peer& p, const message& m, std::span<const s
 
   status outcome;
   if (m.flags & memory_gone) {
-    outcome = {errc::invalid, "the memory named on rank " + std::to_string(p.rank) + " is not, or no longer, exposed, or is no "
+    outcome = {errc::invalid, "the memory named on rank " + std::to_string(p.rank) + " is not, or no longer, registered, or is no "
                "word of 8 aligned bytes where the operation needs one", p.rank};
   } else if (m.kind == message_kind::data) {
     land(f.op, m.offset, payload);

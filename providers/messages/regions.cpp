@@ -27,12 +27,12 @@ bool region_table::make_room() {
   return true;
 }
 
-status region_table::expose(region& r) noexcept {
+status region_table::register_region(region& r) noexcept {
   if (!reach_) return {};
   try {
-    auto exposed = reach_->expose({r.base, r.bytes}, r.key);
-    if (!exposed.ok()) return exposed.error();
-    r.exposed = *exposed;
+    auto registered = reach_->register_region({r.base, r.bytes}, r.key);
+    if (!registered.ok()) return registered.error();
+    r.registered = *registered;
     return {};
   } catch (const std::bad_alloc&) {
     return {errc::no_resource, "no memory for a region's key"};
@@ -68,7 +68,7 @@ result<region_id> region_table::add(std::span<std::byte> memory) noexcept {
   region r;
   r.base = memory.data(), r.bytes = memory.size();
   if (reach_ && reach_->alone())
-    if (status s = expose(r); !s.ok()) return s;
+    if (status s = register_region(r); !s.ok()) return s;
   return enter(std::move(r));
 }
 
@@ -89,7 +89,7 @@ result<region_id> region_table::allocate(std::size_t bytes, std::span<std::byte>
     r.base = r.own.base;
     if (!r.base) return status{errc::no_resource, "no memory for " + std::to_string(bytes) + " bytes"};
   }
-  if (status s = expose(r); !s.ok()) {
+  if (status s = register_region(r); !s.ok()) {
     release(r);
     return s;
   }
@@ -134,15 +134,15 @@ void region_table::release_dropped() noexcept {
 // the addresses of such memory are nobody else's until the transport ends. Nor is its key taken back, for libraries end the
 // connection of a peer that comes too late, or leave it without an answer. Its pages are given back.
 void region_table::release(region& r) noexcept {
-  if (r.exposed && r.own.base && reach_->lingers()) {
+  if (r.registered && r.own.base && reach_->lingers()) {
     empty(r.own);
     try {
-      lingering_.push_back({r.own, r.exposed});
+      lingering_.push_back({r.own, r.registered});
     } catch (...) {  // it stays for good
     }
     r.own = {};
-  } else if (r.exposed) {
-    reach_->conceal(r.exposed);
+  } else if (r.registered) {
+    reach_->deregister_region(r.registered);
   }
   close_shared_memory(r.memory);
   unmap(r.own);
@@ -154,7 +154,7 @@ void region_table::close() noexcept {
     if (r.base) release(r);
   release_dropped();
   for (remains& r : lingering_) {
-    reach_->conceal(r.exposed);
+    reach_->deregister_region(r.registered);
     unmap(r.memory);
   }
   regions_.clear(), lingering_.clear();

@@ -23,7 +23,7 @@ struct region {
   std::uint64_t bytes = 0;
   shared_memory memory;        // allocate(), where peers can map
   mapping own;                 // allocate(), elsewhere
-  void* exposed = nullptr;     // the link's, where memory can be reached by keys
+  void* registered = nullptr;     // the link's, where memory can be reached by keys
   std::vector<std::byte> key;
   std::uint32_t id = 0;
 
@@ -69,11 +69,11 @@ class region_table {
  private:
   struct remains {  // of a dropped region whose library lingers
     mapping memory;
-    void* exposed;
+    void* registered;
   };
   region& place(std::uint32_t id) noexcept { return regions_[id & (regions_.size() - 1)]; }
   bool make_room();
-  status expose(region&) noexcept;
+  status register_region(region&) noexcept;
   result<region_id> enter(region) noexcept;
   void release(region&) noexcept;
 

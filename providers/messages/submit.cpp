@@ -18,7 +18,7 @@ message_kind atomic_of(op_kind kind) noexcept {
 
 status detached(rank_t rank) {
   const std::string where = "here or on rank " + std::to_string(rank);
-  return {errc::invalid, "memory that the operation names " + where + " is not, or no longer, exposed", rank};
+  return {errc::invalid, "memory that the operation names " + where + " is not, or no longer, registered", rank};
 }
 
 }  // namespace

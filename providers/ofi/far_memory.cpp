@@ -12,7 +12,7 @@ constexpr std::uint64_t longest_piece = std::uint64_t{1} << 30;
 
 }  // namespace
 
-struct exposed_memory {
+struct registered_memory {
   owned<fid_mr> mr;
   std::span<std::byte> memory;
 };
@@ -70,7 +70,7 @@ result<owned<fid_mr>> far_memory::registration(const void* at, std::size_t bytes
   return mr;
 }
 
-result<void*> far_memory::expose(std::span<std::byte> memory, std::vector<std::byte>& key) {
+result<void*> far_memory::register_region(std::span<std::byte> memory, std::vector<std::byte>& key) {
   auto mr = registration(memory.data(), memory.size(), FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE);
   if (!mr) return mr.error();
   const int mode = ofi_.info->domain_attr->mr_mode;
@@ -80,24 +80,24 @@ result<void*> far_memory::expose(std::span<std::byte> memory, std::vector<std::b
     if (e != 0) return vendor_error(e, "binding memory to an endpoint");
   }
   const far_key there{fi_mr_key(mr->get()), mode & FI_MR_VIRT_ADDR ? reinterpret_cast<std::uint64_t>(memory.data()) : 0};
-  auto made = std::make_unique<exposed_memory>(std::move(*mr), memory);
-  exposed_.emplace(memory.data(), made.get());
+  auto made = std::make_unique<registered_memory>(std::move(*mr), memory);
+  registered_.emplace(memory.data(), made.get());
   messages::append(key, &there);
   return static_cast<void*>(made.release());
 }
 
-void far_memory::conceal(void* exposed) noexcept {
-  const std::unique_ptr<exposed_memory> gone{static_cast<exposed_memory*>(exposed)};
-  for (auto [at, end] = exposed_.equal_range(gone->memory.data()); at != end; ++at)
+void far_memory::deregister_region(void* registered) noexcept {
+  const std::unique_ptr<registered_memory> gone{static_cast<registered_memory*>(registered)};
+  for (auto [at, end] = registered_.equal_range(gone->memory.data()); at != end; ++at)
     if (at->second == gone.get()) {
-      exposed_.erase(at);
+      registered_.erase(at);
       return;
     }
 }
 
 void far_memory::unbind() noexcept {
   if (!(ofi_.info->domain_attr->mr_mode & FI_MR_ENDPOINT)) return;
-  for (auto& [at, memory] : exposed_) memory->mr.reset();
+  for (auto& [at, memory] : registered_) memory->mr.reset();
 }
 
 void* far_memory::unlock(peer&, std::span<const std::byte> key) noexcept {
@@ -129,8 +129,8 @@ void far_memory::free(transfer& t) noexcept {
 status far_memory::make_known(transfer& t) noexcept {
   t.descriptor = nullptr;
   if (!wants_to_know()) return {};
-  if (auto at = exposed_.upper_bound(t.here); at != exposed_.begin()) {
-    const exposed_memory& known = *(--at)->second;
+  if (auto at = registered_.upper_bound(t.here); at != registered_.begin()) {
+    const registered_memory& known = *(--at)->second;
     if (t.here + t.left <= known.memory.data() + known.memory.size()) {
       t.descriptor = fi_mr_desc(known.mr.get());
       return {};

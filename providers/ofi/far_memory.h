@@ -49,7 +49,7 @@ struct ticket {                    // what libfabric hands back
   asked what = asked::reach;
 };
 
-struct exposed_memory;
+struct registered_memory;
 struct far_key {                   // as it travels
   std::uint64_t key, base;
 };
@@ -96,8 +96,8 @@ class far_memory final : public messages::one_sided {
   bool alone() const noexcept override { return alone_; }
   void start(message_transport& net) noexcept { net_ = &net; }
 
-  result<void*> expose(std::span<std::byte>, std::vector<std::byte>& key) override;
-  void conceal(void* exposed) noexcept override;
+  result<void*> register_region(std::span<std::byte>, std::vector<std::byte>& key) override;
+  void deregister_region(void* registered) noexcept override;
   bool lingers() const noexcept override { return !wants_to_know(); }
   void* unlock(peer&, std::span<const std::byte> key) noexcept override;
   void forget(void* unlocked) noexcept override;
@@ -110,7 +110,7 @@ class far_memory final : public messages::one_sided {
   void progress() noexcept;                                  // offers what waits
   void completed(transfer&, const status&) noexcept;
   void closed(connection&) noexcept;                         // what is under way there ends with the next progress()
-  void unbind() noexcept;                                    // what is exposed, from the endpoint, which is about to close
+  void unbind() noexcept;                                    // what is registered, from the endpoint, which is about to close
   bool rests() const noexcept { return !any_ended_; }
 
  private:
@@ -141,7 +141,7 @@ class far_memory final : public messages::one_sided {
   transfer* free_ = nullptr;
   connection* waiting_ = nullptr;                            // connections in whose lines something waits
   bool any_ended_ = false;                                   // and was not told yet
-  std::multimap<const std::byte*, exposed_memory*> exposed_;
+  std::multimap<const std::byte*, registered_memory*> registered_;
   std::shared_ptr<void> tried_;                              // what a trial that did not end may still write to
 };
 

@@ -28,9 +28,9 @@ struct target {
 
 // Memory that a trial reaches, until it ends.
 struct exposure {
-  exposure(far_memory& by, std::span<std::byte> memory) : of(by), made(by.expose(memory, key)) {}
+  exposure(far_memory& by, std::span<std::byte> memory) : of(by), made(by.register_region(memory, key)) {}
   ~exposure() {
-    if (made) of.conceal(*made);
+    if (made) of.deregister_region(*made);
   }
   exposure(const exposure&) = delete;
   exposure& operator=(const exposure&) = delete;
@@ -50,9 +50,9 @@ std::uint64_t look(const std::uint64_t& word) noexcept {
 status far_memory::try_alone(fi_addr_t self) {
   const auto memory = std::make_shared<target>();
   tried_ = memory;
-  const exposure exposed{*this, std::as_writable_bytes(std::span{memory->words})};
-  if (!exposed.made) return exposed.made.error();
-  const far_key there = exposed.there();
+  const exposure registered{*this, std::as_writable_bytes(std::span{memory->words})};
+  if (!registered.made) return registered.made.error();
+  const far_key there = registered.there();
 
   const trial_time time;
   connection line;
@@ -109,9 +109,9 @@ status far_memory::try_before(fi_addr_t self, const std::function<status()>& mes
   tried_ = memory;
   const std::span<std::byte> all = std::as_writable_bytes(std::span{*memory}), from = all.first(all.size() / 2), to = all.last(all.size() / 2);
   std::memset(from.data(), 1, from.size());
-  const exposure exposed{*this, to};
-  if (!exposed.made) return exposed.made.error();
-  const far_key there = exposed.there();
+  const exposure registered{*this, to};
+  if (!registered.made) return registered.made.error();
+  const far_key there = registered.there();
 
   const trial_time time;
   connection line;

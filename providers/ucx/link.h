@@ -60,8 +60,8 @@ class ucx_link final : public messages::link, private messages::one_sided {
   ucx_link() = default;
 
   // one_sided.cpp
-  result<void*> expose(std::span<std::byte>, std::vector<std::byte>& key) override;
-  void conceal(void* exposed) noexcept override;
+  result<void*> register_region(std::span<std::byte>, std::vector<std::byte>& key) override;
+  void deregister_region(void* registered) noexcept override;
   void* unlock(peer&, std::span<const std::byte> key) noexcept override;
   void forget(void* unlocked) noexcept override;
   messages::reaching put(frame&, void* unlocked, std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
