@@ -1,5 +1,5 @@
 // Memory of peers reached by libfabric's remote keys (FI_RMA). On some libraries that was seen to work with nobody's help at
-// the target (far_trial.cpp). On the others the target's program has to run anyhow, and one message does as much as a write
+// the target (remote_trial.cpp). On the others the target's program has to run anyhow, and one message does as much as a write
 // (providers/messages/transport.h), unless it is long: tcp and net move a long payload from memory to memory, a message from
 // buffer to buffer. There FI_ORDER_SAW is asked for, by which libfabric's manual has sends that follow a write arrive behind
 // it; and while a write waits to be handed over, no message is (ofi_link::send()). Not on udp: nothing proves there whose a
@@ -50,7 +50,7 @@ struct ticket {                    // what libfabric hands back
 };
 
 struct registered_memory;
-struct far_key {                   // as it travels
+struct remote_key {                   // as it travels
   std::uint64_t key, base;
 };
 struct transfer;
@@ -85,12 +85,12 @@ struct transfer : ticket {
   void* landing_descriptor = nullptr;
 };
 
-class far_memory final : public messages::one_sided {
+class remote_memory final : public messages::one_sided {
  public:
-  explicit far_memory(handles&) noexcept;
-  ~far_memory() override;
+  explicit remote_memory(handles&) noexcept;
+  ~remote_memory() override;
   status open();
-  status try_alone(fi_addr_t self);                          // far_trial.cpp
+  status try_alone(fi_addr_t self);                          // remote_trial.cpp
   // The same where the target's program drives it: a write to this endpoint is there when a message that followed it is.
   status try_before(fi_addr_t self, const std::function<status()>& message);
   bool alone() const noexcept override { return alone_; }
