@@ -5,7 +5,7 @@
 //
 // Deaths. On tcp and shared memory UCX sees the end of a peer's process at once. On adapters across hosts it knows by a
 // missing acknowledgement of ud, which a thread of the peer's process sends: after half a minute (UCX_UD_VERBS_TIMEOUT).
-// 700 ms were tried, and took living peers on a crowded machine for dead. On one host a pidfd tells first.
+// 700 ms were tried, and took living peers on a oversubscribed machine for dead. On one host a pidfd tells first.
 //
 // What UCX 1.13 does not survive is kept away from it: an answer to a connection that must be kept (send() and settle()),
 // an endpoint upon a connection that was reset (open()). Of the last there remains a rest: on tcp, a peer that ends

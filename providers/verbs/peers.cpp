@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto longest_drain = 200ms;   // of completions that an adapter owes
-// From a local error to the port's being down: some milliseconds of the kernel's, on a machine that may be crowded. With what
+// From a local error to the port's being down: some milliseconds of the kernel's, on a machine that may be oversubscribed. With what
 // else it takes to tell of a death (death.h) it stays within clause 10's second.
 constexpr auto longest_explanation = 300ms, between_questions = 5ms;
 
