@@ -59,7 +59,7 @@ struct frame {
     head.kind = kind;
     source = nullptr, left = 0, piece = 0, value = 0;
     sent = request = answered = signals = marks = false;
-    op.done = nullptr, op.kind = op_kind::put, op.local = plain_memory;
+    op.done = nullptr, op.kind = op_kind::put, op.local = unregistered_memory;
     what = frame_kind::message;
     number = needs = 0;
   }

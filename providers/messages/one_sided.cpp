@@ -72,7 +72,7 @@ bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member*
   // Each frame counts in the completion, for each may be the last to end: a signal that the fabric keeps in order need not
   // wait for its payload, and may be injected while the payload is still read from the caller's memory.
   if (data) {
-    if (op.local == plain_memory && op.bytes <= max_inline) {
+    if (op.local == unregistered_memory && op.bytes <= max_inline) {
       std::memcpy(data->small, source, op.bytes);
       source = data->small;
     }

@@ -41,7 +41,7 @@ status region_table::register_region(region& r) noexcept {
 
 // A failure has given its memory back.
 result<region_id> region_table::enter(region r) noexcept {
-  constexpr auto no_id = static_cast<std::uint32_t>(plain_memory);
+  constexpr auto no_id = static_cast<std::uint32_t>(unregistered_memory);
   status why;
   try {
     if (!make_room()) why = {errc::no_resource, "too many regions"};

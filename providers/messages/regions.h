@@ -61,7 +61,7 @@ class region_table {
   }
   // What an operation of this rank names; null: it was dropped.
   std::byte* local(region_id id, std::uint64_t offset) noexcept {
-    if (id == plain_memory) return reinterpret_cast<std::byte*>(offset);
+    if (id == unregistered_memory) return reinterpret_cast<std::byte*>(offset);
     const region* r = find(id);
     return r ? r->base + offset : nullptr;
   }

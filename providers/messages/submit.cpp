@@ -105,7 +105,7 @@ void message_transport::say_put(frame& f, const rma_op& op, const member* to, co
   if (to) {
     f.head.region = to->region, f.head.offset = op.remote_offset;
     f.source = source, f.left = op.bytes;
-    if (op.local == plain_memory && op.bytes <= max_inline) {
+    if (op.local == unregistered_memory && op.bytes <= max_inline) {
       std::memcpy(f.small, source, op.bytes);
       f.source = f.small;
     }

@@ -282,7 +282,7 @@ class message_transport final : public transport {
   // A peer that stores into my memory must know whether I sleep. Odd: asleep. Lives in memory that peers map or reach.
   std::uint64_t* doze_ = nullptr;
   std::uint64_t doze_alone_ = 0;
-  region_id doze_region_ = plain_memory;      // that: nobody reaches it
+  region_id doze_region_ = unregistered_memory;      // that: nobody reaches it
   bool leaving_ = false;
   bool woken_ = false;                        // armed, but there was something to wake up for
   std::uint32_t turns_ = 0, submitted_ = 0;  // since the last look for deaths

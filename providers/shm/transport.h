@@ -151,7 +151,7 @@ class shm_transport final : public transport {
   std::byte* resolve(segment_id, peer&, key_blob& key, status& why) noexcept;
   void key_of(segment_id, const peer&, key_blob&) const noexcept;
   std::byte* local_address(region_id r, std::uint64_t offset) const noexcept {
-    return r == plain_memory ? reinterpret_cast<std::byte*>(offset) : regions_[r].base + offset;
+    return r == unregistered_memory ? reinterpret_cast<std::byte*>(offset) : regions_[r].base + offset;
   }
   std::byte* mapped_base(segment_id s, std::uint32_t local) const noexcept {
     return segments_[s].targets[local].base;
@@ -218,7 +218,7 @@ class shm_transport final : public transport {
     peer* to = nullptr;
     completion* done = nullptr;
     std::byte* result = nullptr;      // null: its region was dropped meanwhile
-    region_id into = plain_memory;    // the region of `result`
+    region_id into = unregistered_memory;    // the region of `result`
     std::uint32_t stamp = 0;
   };
   std::array<question, reply_slots> questions_{};

@@ -67,7 +67,7 @@ std::byte* rank_transport::memory(region_id id, std::uint64_t offset, std::uint6
 }
 
 std::byte* rank_transport::local_memory(region_id id, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  return id == plain_memory ? reinterpret_cast<std::byte*>(offset) : memory(id, offset, bytes);
+  return id == unregistered_memory ? reinterpret_cast<std::byte*>(offset) : memory(id, offset, bytes);
 }
 
 result<region_id> rank_transport::put_region(std::byte* base, std::uint64_t bytes, bool owned) {

@@ -21,12 +21,12 @@ class address_index {
     const auto at = std::find_if(entries_.begin(), entries_.end(), [&](const entry& e) { return e.region == region; });
     if (at != entries_.end()) link_from(entries_.erase(at) - entries_.begin());
   }
-  // A region that holds all of the range; plain_memory: none does.
+  // A region that holds all of the range; unregistered_memory: none does.
   region_id find(std::uint64_t address, std::uint64_t bytes) noexcept {
     const auto behind = above(address);
-    if (behind == entries_.begin()) return plain_memory;
+    if (behind == entries_.begin()) return unregistered_memory;
     const entry& furthest = entries_[(behind - 1)->furthest];
-    return furthest.end > address && furthest.end - address >= bytes ? furthest.region : plain_memory;
+    return furthest.end > address && furthest.end - address >= bytes ? furthest.region : unregistered_memory;
   }
 
  private:

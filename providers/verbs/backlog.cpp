@@ -39,7 +39,7 @@ bool verbs_transport::put_by(const rma_op& op, peer& p) noexcept {
   if (b.count == backlog::most) return false;
   const std::uint32_t place = (b.first + b.count++) % backlog::most;
   rma_op& kept = b.ops[place] = op;
-  const bool copies = (op.kind == op_kind::put || op.kind == op_kind::put_signal) && op.local == plain_memory;
+  const bool copies = (op.kind == op_kind::put || op.kind == op_kind::put_signal) && op.local == unregistered_memory;
   if (copies && op.bytes <= b.copies[place].size()) {
     if (op.bytes) std::memcpy(b.copies[place].data(), reinterpret_cast<const void*>(op.local_offset), op.bytes);
     kept.local_offset = reinterpret_cast<std::uint64_t>(b.copies[place].data());

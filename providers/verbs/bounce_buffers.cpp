@@ -54,9 +54,9 @@ status bounce_buffers::fill(std::byte* memory, std::uint32_t bytes, bool lands, 
   return {};
 }
 
-// plain_memory: it lies in none.
+// unregistered_memory: it lies in none.
 bool bounce_buffers::find_region(const slice& s, region_id& in, status& why) noexcept {
-  const bool named = s.local != plain_memory;
+  const bool named = s.local != unregistered_memory;
   in = named ? s.local : regions_->around(s.local_offset, s.bytes);
   if (!named || regions_->find(in)) return true;
   why = {errc::invalid, "the operation names local memory that is no region, or no longer"};
@@ -67,8 +67,8 @@ bool bounce_buffers::find_region(const slice& s, region_id& in, status& why) noe
 bool bounce_buffers::take(const slice& s, bool lands, posted& what, ibv_sge& where, status& why) noexcept {
   region_id in;
   if (!find_region(s, in, why)) return false;
-  if (in == plain_memory) return take_copy(reinterpret_cast<std::byte*>(s.local_offset), s.bytes, lands, what, where, why);
-  const bool named = s.local != plain_memory;
+  if (in == unregistered_memory) return take_copy(reinterpret_cast<std::byte*>(s.local_offset), s.bytes, lands, what, where, why);
+  const bool named = s.local != unregistered_memory;
   const region& r = *regions_->find(in);
   where = {named ? reinterpret_cast<std::uint64_t>(r.base) + s.local_offset : s.local_offset, s.bytes, r.mr->lkey};
   if (!what.scatter) return what.local = in, true;
@@ -120,7 +120,7 @@ bool bounce_buffers::answered(const std::byte* at) const noexcept {
 void bounce_buffers::give_back(std::uint16_t first, bool landed) noexcept {
   while (first) {
     piece& p = pieces_[first - 1];
-    if (p.region != plain_memory) regions_->use(p.region, -1);
+    if (p.region != unregistered_memory) regions_->use(p.region, -1);
     else if (p.mr) ibv_dereg_mr(p.mr), --registrations_;
     else if (p.lands && landed) std::memcpy(p.memory, buffer(first), p.bytes);
     const std::uint16_t next = p.next;

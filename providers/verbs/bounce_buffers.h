@@ -1,4 +1,4 @@
-// Local memory as the adapter needs it: registered. Memory of a region is. Any other (plain_memory) is found in a region,
+// Local memory as the adapter needs it: registered. Memory of a region is. Any other (unregistered_memory) is found in a region,
 // copied to a bounce buffer, or registered for as long as one operation takes.
 //
 // - What lies in a region of this process, named or not, goes by that region's registration, found by its address.
@@ -60,7 +60,7 @@ class bounce_buffers {
   struct piece {                  // of memory, while an operation has it
     std::byte* memory = nullptr;
     ibv_mr* mr = nullptr;         // registered for the operation
-    region_id region = plain_memory;  // or found in this one
+    region_id region = unregistered_memory;  // or found in this one
     std::uint32_t bytes = 0;
     bool lands = false;           // goes from the buffer to `memory` at the end
     std::uint16_t next = 0;       // of the same operation, or free; counted from 1, as everywhere: 0 is none

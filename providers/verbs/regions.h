@@ -49,12 +49,12 @@ class region_table {
   region_id around(std::uint64_t address, std::uint64_t bytes) noexcept { return by_address_.find(address, bytes); }
   // What an operation of this rank names; null: it was dropped.
   std::byte* local(region_id id, std::uint64_t offset) noexcept {
-    if (id == plain_memory) return reinterpret_cast<std::byte*>(offset);
+    if (id == unregistered_memory) return reinterpret_cast<std::byte*>(offset);
     const region* r = find(id);
     return r ? r->base + offset : nullptr;
   }
   void use(region_id id, int how) noexcept {
-    if (region* r = id == plain_memory ? nullptr : find(id)) r->uses += static_cast<std::uint32_t>(how);
+    if (region* r = id == unregistered_memory ? nullptr : find(id)) r->uses += static_cast<std::uint32_t>(how);
   }
 
   // Memory of the transport's own, which is no region.

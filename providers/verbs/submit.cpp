@@ -170,7 +170,7 @@ bool verbs_transport::take_get(const rma_op& op, peer& p) noexcept {
   const slice whole{op.local, op.bytes, op.local_offset};
   const std::span<const slice> slices = scattered ? std::span{op.scatter, op.slices} : std::span{&whole, 1};
   std::uint32_t pieces = 0, plain = 0;
-  for (const slice& s : slices) pieces += s.bytes > 0, plain += s.bytes > 0 && s.local == plain_memory;
+  for (const slice& s : slices) pieces += s.bytes > 0, plain += s.bytes > 0 && s.local == unregistered_memory;
   if (pieces == 0) return ends_at_once(op, p, {});
   const target* from = target_of(op.remote, op.rank);
   if (!from || pieces > limits_.slices) return ends_at_once(op, p, from ? too_many(pieces, limits_.slices, op.rank) : detached(op.rank));

@@ -5,8 +5,8 @@
 // R regions, S segments of m members and G multicast groups; an adapter with lower limits gives less. tests/verbs counts it.
 //   queue pairs   P (RC) + 1 (UD, the connection manager's) + G (UD)
 //   requests      128 P + 64 + 16 G that may be under way; 1024 + 256 + 128 G receives; 8000 entries of completion queues
-//   registered    the regions + 36 KiB + 581 KiB G; 512 KiB of buffers once plain memory needs one, and what up to 64
-//                 larger operations upon plain memory move while they are under way (bounce_buffers.h). Registered memory is
+//   registered    the regions + 36 KiB + 581 KiB G; 512 KiB of buffers once unregistered memory needs one, and what up to 64
+//                 larger operations upon unregistered memory move while they are under way (bounce_buffers.h). Registered memory is
 //                 locked: memlock must allow for that and, with what the adapter's driver keeps for each queue, about a
 //                 MiB besides
 //   memory        P * (128 * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes, and 10 KiB more for each
@@ -90,7 +90,7 @@ inline constexpr std::uint32_t line_mask = (1u << line_bits) - 1, no_line = ~0u;
 struct backlog {
   static constexpr std::uint32_t most = 16;
   std::array<rma_op, most> ops;
-  std::array<std::array<std::byte, requested_inline>, most> copies;  // of plain memory
+  std::array<std::array<std::byte, requested_inline>, most> copies;  // of unregistered memory
   std::uint32_t first = 0, count = 0;
 };
 

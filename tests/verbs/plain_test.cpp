@@ -149,8 +149,8 @@ BOOST_FIXTURE_TEST_CASE(a_list_of_pieces_of_every_kind, pair_of_ranks) {
   std::vector<std::byte> a(small + 2), b(large + 2), added(5000);
   const region_id region = *p[0].add(added);
   const auto at = [](std::byte* m) { return reinterpret_cast<std::uint64_t>(m); };
-  const slice list[] = {{plain_memory, small, at(a.data() + 1)}, {p.region(0), 100, 24}, {plain_memory, 0, 0},
-                        {plain_memory, large, at(b.data() + 1)}, {plain_memory, 4000, at(added.data() + 7)},
+  const slice list[] = {{unregistered_memory, small, at(a.data() + 1)}, {p.region(0), 100, 24}, {unregistered_memory, 0, 0},
+                        {unregistered_memory, large, at(b.data() + 1)}, {unregistered_memory, 4000, at(added.data() + 7)},
                         {region, 50, 4500}};
   BOOST_TEST(p.run(0, get_scatter(list, p.at(0, 1), nullptr)).ok());
   std::byte* const places[] = {a.data() + 1, p.memory(0) + 24, nullptr, b.data() + 1, added.data() + 7, added.data() + 4500};
@@ -168,7 +168,7 @@ BOOST_FIXTURE_TEST_CASE(a_list_of_pieces_of_every_kind, pair_of_ranks) {
   const std::uint32_t most = p[0].caps().max_slices;
   std::vector<std::byte> words(most * 8);
   std::vector<slice> many;
-  for (std::uint32_t i = 0; i < most; ++i) many.push_back({plain_memory, 8, at(words.data() + i * 8)});
+  for (std::uint32_t i = 0; i < most; ++i) many.push_back({unregistered_memory, 8, at(words.data() + i * 8)});
   completion done;
   std::uint32_t taken = 0;
   while (taken < 10 && p.submit(0, get_scatter(many, p.at(0, 1), &done))) ++taken;
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(as_much_as_may_be_locked) {
   BOOST_TEST(p.submit(0, put(plain(source.data()), p.at(0, 1, large), large, &done)));
   BOOST_TEST(!p.submit(0, put(plain(source.data()), p.at(0, 1), large, &done)));
   BOOST_TEST(!p.submit(0, put(plain(source.data()), p.at(0, 1), small, &done)));  // there are no buffers yet
-  const slice list[] = {{plain_memory, large, plain(source.data()).offset}, {plain_memory, large, plain(source.data() + large).offset}};
+  const slice list[] = {{unregistered_memory, large, plain(source.data()).offset}, {unregistered_memory, large, plain(source.data() + large).offset}};
   BOOST_TEST(!p.submit(0, get_scatter(list, p.at(0, 1), &done)));
   fake::release("fake0", "fake1");
   BOOST_TEST(p.until([&] { return p.submit(0, put(plain(source.data()), p.at(0, 1), large, &done)); }));
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(as_much_as_may_be_locked) {
   BOOST_TEST(done.outcome().ok());
   BOOST_TEST(p.run(0, get_scatter(list, p.at(0, 1), nullptr)).ok());
   // A list that keeps itself from being registered is refused, not asked to wait for itself.
-  const slice greedy[] = {list[0], list[1], {plain_memory, large - 1000, plain(source.data() + 2 * large).offset}};
+  const slice greedy[] = {list[0], list[1], {unregistered_memory, large - 1000, plain(source.data() + 2 * large).offset}};
   for (const rma_op& op : {put(plain(source.data()), p.at(0, 1), 3 * large), get(plain(source.data()), p.at(0, 1), 3 * large),
                            get(plain(source.data()), p.at(0, 1), small)}) {
     const status s = p.run(0, op);
