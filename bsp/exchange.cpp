@@ -152,7 +152,7 @@ bool exchange::send_direct(std::uint32_t pid) noexcept {
     front.head.used = {direct_front + piece, make_note(stage::direct, last)};
     front.header = {d.area == outbox::answers_get ? hp_answer_mark : long_head(record::put16, d.area, false), piece,
                     d.offset + box.direct_at};
-    if (!p.line->send(std::as_bytes(std::span(&front, 1)), plain_memory,
+    if (!p.line->send(std::as_bytes(std::span(&front, 1)), unregistered_memory,
                       reinterpret_cast<std::uintptr_t>(d.source) + box.direct_at, piece, &sending()))
       return false;
     moved_ = true;
@@ -323,7 +323,7 @@ status exchange::on_bulk(std::uint32_t from, const bulk_head& h, const area& to)
     return {};
   }
   puller::pull pull{(from + c_.size - c_.me) % c_.size, c_.rank_of(from), read_.readable(from, region_of(h.from)),
-                    offset_of(h.from), plain_memory, reinterpret_cast<std::uintptr_t>(to.base) + h.offset, to.base + h.offset,
+                    offset_of(h.from), unregistered_memory, reinterpret_cast<std::uintptr_t>(to.base) + h.offset, to.base + h.offset,
                     h.bytes};
   if (!c_.net.map(pull.segment, pull.rank)) {
     const auto id = registered_.of(to);

@@ -48,7 +48,7 @@ bool hp_calls::go(call_kind kind, std::uint32_t pid, std::uint32_t area, void* m
   const capabilities& caps = c_.net.caps();
   const std::uint64_t most = caps.max_bytes ? std::min(caps.max_bytes, most_bytes) : most_bytes;
   // Where the fabric must know local memory, it is registered.
-  registered_memory::local local{plain_memory, reinterpret_cast<std::uintptr_t>(mine)};
+  registered_memory::local local{unregistered_memory, reinterpret_cast<std::uintptr_t>(mine)};
   if (!caps.any_local_memory && !(puts && bytes <= caps.max_inline)) {
     const auto found = registered_.find(at, bytes);
     if (!found) return false;

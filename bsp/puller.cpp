@@ -41,7 +41,7 @@ void puller::merge() {
       sum += p.bytes;
     }
     if (n > 1) {
-      rma_op op = move_op(op_kind::get_scatter, plain_memory, 0, first.rank, first.segment, first.at,
+      rma_op op = move_op(op_kind::get_scatter, unregistered_memory, 0, first.rank, first.segment, first.at,
                           static_cast<std::uint32_t>(sum), &done_);
       op.slices = static_cast<std::uint8_t>(n);
       op.scatter = slices_.data() + slices_.size();

@@ -29,7 +29,7 @@ class puller {
     rank_t rank;
     segment_id segment;        // the sender's region
     std::uint64_t at;          // in it
-    region_id local;           // of the target; plain_memory: `into` is all there is to say
+    region_id local;           // of the target; unregistered_memory: `into` is all there is to say
     std::uint64_t local_offset;
     std::byte* into;
     std::uint64_t bytes;

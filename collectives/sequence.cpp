@@ -68,7 +68,7 @@ status operation_sequence::run(time_point deadline) noexcept {
   begin(++started_), running_ = true;
   job& j = team_.parent_job();
   // The common end: a word is seen sooner by looking often than by coming back each time.
-  const std::uint32_t looks = j.crowded() ? 1 : 64;
+  const std::uint32_t looks = j.oversubscribed() ? 1 : 64;
   for (std::uint32_t turn = 0; turn < looks; ++turn) {
     if (finish_present(looks)) return error_.ok() ? error_ : wait(started_, deadline);
     j.progress();

@@ -70,7 +70,7 @@ bool channel::send(std::span<const std::byte> front, region_id local, std::uint6
                    completion* done) noexcept {
   if (full()) return false;
   const std::uint64_t slot = next_slot();
-  rma_op ops[] = {move_op(op_kind::put, plain_memory, reinterpret_cast<std::uintptr_t>(front.data()), peer_, segment_, slot,
+  rma_op ops[] = {move_op(op_kind::put, unregistered_memory, reinterpret_cast<std::uintptr_t>(front.data()), peer_, segment_, slot,
                           static_cast<std::uint32_t>(front.size()), done),
                   with_signal(move_op(op_kind::put, local, offset, peer_, segment_, slot + front.size(), bytes, done),
                               segment_, arrival_at, sent_ + 1)};

@@ -9,7 +9,7 @@ namespace tutti {
 template <class Id>
 class id_map {
  public:
-  // An id that is not in the map gives itself: plain_memory is the same to everyone.
+  // An id that is not in the map gives itself: unregistered_memory is the same to everyone.
   Id operator[](Id from) const noexcept { return get(from, from); }
   Id get(Id from, Id otherwise) const noexcept {
     for (std::uint32_t i = home(from);; i = (i + 1) & mask_) {

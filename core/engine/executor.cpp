@@ -141,7 +141,7 @@ void run::prepare(const program::instruction& i) noexcept {
     op.done = &done_;
     const buffer &mine = program_->buffers_[program_->moves_[k].from], &theirs = program_->buffers_[program_->moves_[k].to];
     const std::uint64_t offset = data_.begin(i.block);
-    op.local_offset = offset + (mine.local == plain_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at);
+    op.local_offset = offset + (mine.local == unregistered_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at);
     op.remote_offset = offset + theirs.at;
     op.bytes = static_cast<std::uint32_t>(data_.length(i.block));
   }

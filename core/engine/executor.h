@@ -16,7 +16,7 @@ namespace tutti {
 // One buffer of a collective: this rank's memory and the segment in which the peers expose theirs.
 struct buffer {
   std::byte* base = nullptr;
-  region_id local = plain_memory;
+  region_id local = unregistered_memory;
   segment_id segment{};
   std::uint64_t at = 0;  // offset of the buffer in its region and in everyone's segment
 };

@@ -92,7 +92,7 @@ class job {
   const fabric_facts& facts() const noexcept { return facts_; }   // agreed by all ranks
   const std::string& fabric() const noexcept { return fabric_; }  // as TUTTI_PROVIDER names it; empty: given by the caller
   double ranks_per_core() const noexcept { return where_->ranks_per_core(where_->node_of[rank_]); }  // on this node
-  bool crowded() const noexcept { return waiting_.spins() <= waiting::crowded_spins; }  // nobody should poll for long
+  bool oversubscribed() const noexcept { return waiting_.spins() <= waiting::oversubscribed_spins; }  // nobody should poll for long
   team& world() noexcept { return *world_; }
   const job_options& options() const noexcept { return options_; }
   // bootstrap::end_job(); nothing where the bootstrap is not the job's own.

@@ -13,7 +13,7 @@ bool scatter_pool::hold(rma_op& op, const id_map<region_id>& ids) noexcept {
   slice* list = lists_.get() + static_cast<std::size_t>(free - slots_.begin()) * max_slices_;
   for (std::uint8_t i = 0; i < op.slices; ++i) {
     list[i] = op.scatter[i];
-    if (list[i].local != plain_memory) list[i].local = ids[list[i].local];
+    if (list[i].local != unregistered_memory) list[i].local = ids[list[i].local];
   }
   free->state = slot::held;
   free->rank = op.rank;

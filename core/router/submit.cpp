@@ -36,7 +36,7 @@ std::size_t router::submit_to_network(std::span<const rma_op> ops) noexcept {
     std::size_t n = 0;
     for (; n < offered; ++n) {
       rma_op& op = translated[n] = ops[taken + n];
-      if (op.local != plain_memory) op.local = regions_[op.local];
+      if (op.local != unregistered_memory) op.local = regions_[op.local];
       // Both, used or not: a lookup costs less than a branch on the kind. An id that is not ours gives itself.
       op.remote = segments_[op.remote];
       op.signal = segments_[op.signal];

@@ -49,7 +49,7 @@ status checked_transport::verify_remote(const char* what, segment_id id, rank_t 
 
 status checked_transport::verify_local(region_id id, std::uint64_t offset, std::uint64_t bytes, bool inline_put) const {
   if (bytes == 0) return {};
-  if (id == plain_memory) {
+  if (id == unregistered_memory) {
     if (!caps().any_local_memory && !(inline_put && bytes <= caps().max_inline))
       return wrong("local memory that is not in a region: " + std::to_string(bytes) + " bytes, where this fabric " +
                    (inline_put ? "takes puts of up to " + std::to_string(caps().max_inline) + " bytes from there"

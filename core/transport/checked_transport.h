@@ -7,7 +7,7 @@
 // told by the next flush of its rank or of all ranks, as clause 3 says. Set-up calls return their error.
 //
 // Verified: rank in range and a member that exposes memory; ids alive; ranges inside, without overflow; words aligned;
-// bytes and slices within caps(); plain memory only where it is allowed. Not verified: that memory given to add() is
+// bytes and slices within caps(); unregistered memory only where it is allowed. Not verified: that memory given to add() is
 // alive, that buffers in flight are left alone, that two operations in flight do not overlap.
 // Cost: some tens of nanoseconds an operation; attach() keeps eight bytes a member.
 #pragma once

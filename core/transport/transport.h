@@ -70,7 +70,7 @@ inline constexpr std::int64_t peer_left = -1;  // status::native() of an orderly
 
 // As `local` of an operation: local_offset is then a plain address. Always allowed for a put of up to max_inline bytes,
 // which is copied before submit() returns; for anything else only if caps().any_local_memory.
-inline constexpr region_id plain_memory{~std::uint32_t{0}};
+inline constexpr region_id unregistered_memory{~std::uint32_t{0}};
 
 // Serial-number comparison (RFC 1982 at 64 bits): true when `word` is `target` or came after it, within 2^63 steps.
 // Correct through a wrap of the epoch counter.
@@ -89,7 +89,7 @@ struct loggp {
 // Fixed once open. The engines choose algorithms from it.
 struct capabilities {
   std::uint64_t max_bytes = 0;          // of one put or get; larger ones are the caller's to split
-  std::uint32_t max_inline = 0;         // of a put whose source is plain memory
+  std::uint32_t max_inline = 0;         // of a put whose source is unregistered memory
   std::uint32_t max_slices = 0;         // of a get_scatter; 0: the provider has none
   bool any_local_memory = false;        // local buffers need no registration
   bool native_signal = false;           // signals that set, upon memory from allocate(); false: the target's progress
@@ -150,7 +150,7 @@ struct rma_op {
   not_before order = not_before::payload;
   std::uint8_t slices = 0;                          // get_scatter: how many, at most caps().max_slices
   rank_t rank = 0;                                  // the peer, by job rank
-  region_id local = plain_memory;
+  region_id local = unregistered_memory;
   segment_id remote{};                              // put, get, atomics
   union {
     std::uint64_t local_offset = 0;                 // put: source; get: target; atomics: where the old value goes

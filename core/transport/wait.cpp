@@ -23,9 +23,9 @@ waiting::waiting(wait_policy policy, double ranks_per_core, const capabilities& 
     policy_ = wait_policy::sleep;
     spins_ = 0;
   } else if (policy == wait_policy::sleep) {
-    spins_ = crowded_spins;
+    spins_ = oversubscribed_spins;
   } else if (ranks_per_core > 1.0 && policy != wait_policy::spin) {
-    spins_ = crowded_spins;
+    spins_ = oversubscribed_spins;
   } else {
     spins_ = 4000;  // some 20 us: past every exchange between cores, short of a time slice
   }

@@ -42,7 +42,7 @@ class waiting {
   // ranks_per_core: ranks of this node divided by the cores they may use; above 1 nobody spins for long.
   waiting(wait_policy policy, double ranks_per_core, const capabilities& caps) noexcept;
 
-  static constexpr std::uint32_t crowded_spins = 32;
+  static constexpr std::uint32_t oversubscribed_spins = 32;
   // Polls before the first yield, for the caller's own fast loop, and how many of them for each turn of progress.
   std::uint32_t spins() const noexcept { return spins_; }
   std::uint32_t polls_a_turn() const noexcept { return polls_a_turn_; }
@@ -61,7 +61,7 @@ class waiting {
   void yield_once() noexcept;
 
   wait_policy policy_ = wait_policy::automatic;
-  std::uint32_t spins_ = crowded_spins, polls_a_turn_ = 32;
+  std::uint32_t spins_ = oversubscribed_spins, polls_a_turn_ = 32;
   yield_account account_;
   bool wakes_ = true;                 // the fabric ends sleeps
   bool shares_core_ = false;          // with other ranks

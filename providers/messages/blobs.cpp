@@ -8,7 +8,7 @@ namespace {
 // Nameless, or a file that could be one: map_shared_memory() compares the rest with the file that it finds.
 bool sound(const memory_name& m) noexcept { return m.pid == 0 ? m.bytes == 0 : m.pid > 0 && m.fd >= 0 && m.bytes > 0; }
 
-bool sound(const lifeline_address& a) noexcept {
+bool sound(const liveness_address& a) noexcept {
   return a.place.version == ip_place::current && a.place.count <= a.place.at.size() && a.port <= 0xffff;
 }
 

@@ -2,13 +2,10 @@
 //
 // Endpoints are opened by the first operation towards a peer, by the first answer to it, or when its health is asked
 // for. A peer ends in one of three ways: it says goodbye; its process ends (on this host a pidfd tells, sooner and surer
-// than any library: UCX's keepalive looks at /proc, where a zombie looks alive; across hosts a lifeline, where the link
+// than any library: UCX's keepalive looks at /proc, where a zombie looks alive; across hosts a liveness connection, where the link
 // keeps quiet); or the link loses the connection. A lost connection is only a suspicion at first, because a peer that
 // leaves closes its sockets right behind its goodbye, and a process that is killed closes its sockets before its pidfd
 // tells. Both get a moment before judgement.
-#include <poll.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,22 +22,9 @@ using namespace std::chrono_literals;
 
 constexpr auto moment = 50ms;  // from suspicion to judgement
 
-status left(rank_t rank, std::string_view how) {
-  return {errc::peer_dead, "rank " + std::to_string(rank) + " left: " + std::string{how}, rank, peer_left};
-}
-
 status unreachable(const status& why, rank_t rank) {
   const errc code = why.code() == errc::no_resource ? why.code() : errc::peer_dead;
   return {code, "rank " + std::to_string(rank) + " cannot be reached: " + std::string{why.text()}, rank, why.native()};
-}
-
-status died(rank_t rank, std::string_view how) {
-  return {errc::peer_dead, "rank " + std::to_string(rank) + " died: " + std::string{how}, rank};
-}
-
-bool readable(int fd) noexcept {
-  pollfd p{fd, POLLIN, 0};
-  return ::poll(&p, 1, 0) == 1;
 }
 
 }  // namespace
@@ -49,9 +33,9 @@ result<std::vector<std::byte>> message_transport::address() {
   auto own = link_->address();
   if (!own) return own.error();
   address_head head;
-  head.pid = ::getpid(), head.host = host_, head.line = lifeline_.address();
+  head.pid = ::getpid(), head.host = host_, head.line = liveness_.address();
   head.link_bytes = static_cast<std::uint32_t>(own->size());
-  const region* doze = has_doze_region_ ? region_at(static_cast<std::uint32_t>(doze_region_)) : nullptr;
+  const region* doze = regions_.find(doze_region_);
   if (doze) {
     head.doze = doze->memory.name();
     head.doze_key_bytes = static_cast<std::uint32_t>(doze->key.size());
@@ -123,16 +107,16 @@ void message_transport::open_endpoint(peer& p) noexcept {
   const auto there = *read_address((*addresses_)[p.rank]);
   const address_head& head = there.head;
   const bool local = head.host == host_;
-  if (local && head.pid != ::getpid() && p.pidfd < 0) watch_process(p, head.pid);
+  if (local && head.pid != ::getpid() && !p.process) watch_process(p, head.pid);
   if (!local && !leaving_) watch_host(p, head.line);
   // It may have left, or died, and that may have arrived here: then no connection is made. Its goodbye arrives before its
   // process ends, so who has seen the end first, and then looks, finds it.
-  const bool ended = p.pidfd >= 0 && readable(p.pidfd);
+  const bool ended = p.process.ended();
   drain();
-  if (p.alive() && ended) bury_dead(p);
+  if (p.alive() && ended) end_dead_peer(p);
   if (!p.alive()) return;
   if (const status s = link_->open(p, there.link); s.failed()) {
-    return bury(p, unreachable(cause_of(s), p.rank));
+    return end_peer(p, unreachable(cause_of(s), p.rank));
   }
   if (local && !leaving_) {
     p.doze_page = map_shared_memory(head.doze);
@@ -142,63 +126,47 @@ void message_transport::open_endpoint(peer& p) noexcept {
     p.doze_key = reach_->unlock(p, there.doze_key);
   p.greeting.to = &p;
   p.greeting.head.kind = message_kind::hello;
-  p.greeting.next = p.head;  // before any answer that waits already
-  p.head = &p.greeting;
-  if (!p.tail) p.tail = &p.greeting;
-  ++p.queued;
+  p.queue.push_front(p.greeting);  // before any answer that waits already
   pump(p);
 }
 
-// Without a pidfd, or one that cannot be waited for (an old kernel, too many files, no memory), the link has to notice, or
-// a later look finds that the process is gone, or room for a pidfd: health() tries again.
+// Where it cannot be watched, the link has to notice, or a later look finds that the process is gone, or room for a
+// descriptor: health() tries again.
 void message_transport::watch_process(peer& p, std::int32_t pid) noexcept {
-  p.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  if (p.pidfd < 0) {
-    if (errno != ESRCH) return;
+  if (p.process.open(pid) == process_watch::found::ended) {
     drain();  // its goodbye may have arrived
-    return bury_dead(p);
+    return end_dead_peer(p);
   }
-  watch(p, p.pidfd, EPOLLIN);
+  if (p.process && !sleep_.add(p.process.fd(), &p)) p.process.close();
 }
 
-// Closes what cannot be waited for.
-void message_transport::watch(peer& p, int& fd, std::uint32_t events) noexcept {
-  epoll_event event{};
-  event.events = events;
-  event.data.ptr = &p;
-  if (fd >= 0 && ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, fd, &event) != 0) ::close(std::exchange(fd, -1));
+void message_transport::watch_host(peer& p, const liveness_address& there) noexcept {
+  const liveness::attempt made = liveness_.connect(there);
+  p.liveness = unique_fd{made.socket}, p.line_beside = made.beside;
+  if (p.liveness && !sleep_.add(p.liveness.get(), &p, liveness::events)) p.liveness.close();
 }
 
-void message_transport::watch_host(peer& p, const lifeline_address& there) noexcept {
-  const lifeline::attempt made = lifeline_.connect(there);
-  p.line_fd = made.socket, p.line_beside = made.beside;
-  watch(p, p.line_fd, lifeline::events);
-}
-
-void message_transport::read_lifeline(peer& p) noexcept {
-  switch (lifeline::read(p.line_fd, p.line_stood, head_of<address_head>((*addresses_)[p.rank])->line.key)) {
-    case lifeline::tale::nothing: return;
-    case lifeline::tale::stands: p.line_stood = true; return;
-    case lifeline::tale::never: break;
-    case lifeline::tale::refused:
+void message_transport::read_liveness(peer& p) noexcept {
+  switch (liveness::read(p.liveness.get(), p.line_stood, head_of<address_head>((*addresses_)[p.rank])->line.key)) {
+    case liveness::observation::nothing: return;
+    case liveness::observation::stands: p.line_stood = true; return;
+    case liveness::observation::never: break;
+    case liveness::observation::refused:
       if (!p.line_beside) break;
       [[fallthrough]];
-    case lifeline::tale::left:
-      p.line_left = true;
-      suspect(p, {errc::peer_dead, "its transport was closed", p.rank});
-      break;
-    case lifeline::tale::ended:
-      p.line_ended = true;
-      suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank});
-      break;
-    case lifeline::tale::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
+    case liveness::observation::left: suspect(p, {errc::peer_dead, "its transport was closed", p.rank}, told_by::itself); break;
+    case liveness::observation::ended: suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank}, told_by::its_host); break;
+    case liveness::observation::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
   }
-  ::close(std::exchange(p.line_fd, -1));  // which takes it out of poll_fd_
+  sleep_.remove(p.liveness.get());
+  p.liveness.close();
 }
 
 void message_transport::close_watches(peer& p) noexcept {
-  for (int* fd : {&p.pidfd, &p.line_fd})
-    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+  sleep_.remove(p.process.fd());
+  sleep_.remove(p.liveness.get());
+  p.process.close();
+  p.liveness.close();
 }
 
 // What this process lacks says nothing about a peer. Libraries say it in words of their own, or say that a connection which
@@ -209,10 +177,9 @@ status message_transport::cause_of(status why) const noexcept {
   return want.ok() ? why : status{want.code(), std::string{why.text()} + ": " + std::string{want.text()}, why.peer(), want.native()};
 }
 
-void message_transport::suspect(peer& p, status why) noexcept {
-  if (!p.alive() || p.suspected != time_point{}) return;
-  p.suspected = now() + moment;
-  p.suspicion = cause_of(std::move(why));
+void message_transport::suspect(peer& p, status why, told_by who) noexcept {
+  if (!p.life.suspect(p.life.suspected() ? why : cause_of(why), who)) return;
+  p.judged_at = now() + moment;
   suspects_.push_back(&p);
 }
 
@@ -222,44 +189,30 @@ void message_transport::connection_lost(peer& p, status why) noexcept {
   else suspect(p, std::move(why));
 }
 
-void message_transport::bury(peer& p, status why) noexcept {
-  if (!p.alive()) return;
-  p.end = std::move(why);
-  p.early.clear();
-  if (p.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.pidfd, nullptr);
-  if (p.line_fd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, p.line_fd, nullptr);
+void message_transport::end_peer(peer& p, status why, told_by who) noexcept {
+  if (!p.life.ends(std::move(why), who)) return;
+  p.order.clear();
   close_watches(p);
   fail_queue(p);
   close_soon(p);
 }
 
 // A process of this host is no more.
-void message_transport::bury_dead(peer& p) noexcept {
+void message_transport::end_dead_peer(peer& p) noexcept {
   if (!p.alive()) return;
-  bury(p, died(p.rank, "its process has ended"));
-  link_->bereave(read_address((*addresses_)[p.rank])->link);
+  end_peer(p, rank_died(p.rank, "its process has ended"), told_by::its_process);
+  link_->peer_died(read_address((*addresses_)[p.rank])->link);
 }
 
 // All that waits to be sent or answered. What the link keeps or has under way ends in sent() and reached(): until then it
 // may use its memory.
 void message_transport::fail_queue(peer& p) noexcept {
-  frame* waiting = p.head;
-  if (p.kept) {
-    waiting = std::exchange(p.head->next, nullptr);
-    p.tail = p.head;
-    p.queued = 1;
-  } else {
-    p.head = p.tail = nullptr;
-    p.queued = 0;
-  }
+  frame* const kept = p.kept ? p.queue.pop() : nullptr;
   p.held = 0;
-  while (waiting) {
-    frame& f = *waiting;
-    waiting = std::exchange(f.next, nullptr);
-    finish(f, p.end);
-  }
-  for (std::uint32_t i = 0; i < pool_frames; ++i)
-    if (frames_[i].to == &p && &frames_[i] != p.head && !frames_[i].parts) finish(frames_[i], p.end);
+  while (frame* f = p.queue.pop()) finish(*f, p.life.end());
+  if (kept) p.queue.push(*kept);
+  for (frame& f : frames_.all())
+    if (f.to == &p && &f != kept && !f.parts) finish(f, p.life.end());
 }
 
 // Not while the link keeps a piece, which it would go on to read: sent() comes back here. A connection that is lost has
@@ -287,24 +240,26 @@ void message_transport::drain() noexcept {
 
 void message_transport::judge(peer& p) noexcept {
   drain();
-  if (p.alive() && p.line_fd >= 0) read_lifeline(p);  // may tell that it left
+  if (p.alive() && p.liveness) read_liveness(p);  // may tell that it left
   if (!p.alive()) return;
-  std::string why = p.suspicion.text();
-  if (p.suspicion.code() == errc::no_resource && !p.line_left && !p.line_ended) return bury(p, unreachable(p.suspicion, p.rank));
+  const status& suspicion = p.life.suspicion();
+  const told_by who = p.life.by();
+  if (suspicion.code() == errc::no_resource && who == told_by::connection) return end_peer(p, unreachable(suspicion, p.rank));
+  std::string why = suspicion.text();
   // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
-  if (p.pidfd >= 0 || p.line_left) return bury(p, left(p.rank, why));
-  if (!p.line_ended) why += ranks_beside(p.rank);  // its host may be gone, and then all of these are
-  bury(p, died(p.rank, why));
+  if (p.process || who == told_by::itself) return end_peer(p, rank_left(p.rank, why), who);
+  if (who == told_by::connection) why += ranks_beside(p.rank);  // its host may be gone, and then all of these are
+  end_peer(p, rank_died(p.rank, why), who);
 }
 
 void message_transport::judge_suspects() noexcept {
   for (std::size_t i = 0; i < suspects_.size();) {
     peer& p = *suspects_[i];
-    if (p.alive() && p.pidfd >= 0 && readable(p.pidfd)) {
+    if (p.alive() && p.process.ended()) {
       drain();
-      if (p.alive()) bury_dead(p);
+      if (p.alive()) end_dead_peer(p);
     }
-    if (p.alive() && now() >= p.suspected) judge(p);
+    if (p.alive() && now() >= p.judged_at) judge(p);
     if (p.alive()) {
       ++i;
     } else {
@@ -314,17 +269,14 @@ void message_transport::judge_suspects() noexcept {
   }
 }
 
-bool message_transport::look_for_deaths(int timeout_ms) noexcept {
-  epoll_event events[16];
-  const int n = ::epoll_wait(poll_fd_, events, 16, timeout_ms);
-  for (int i = 0; i < n; ++i) {
-    auto* p = static_cast<peer*>(events[i].data.ptr);
-    if (!p || !p->alive()) continue;
+void message_transport::look_for_deaths() noexcept {
+  sleep_.wait(0, [this](void* what) {
+    auto* p = static_cast<peer*>(what);  // null: the link's, or the alarm
+    if (!p || !p->alive()) return;
     drain();
-    if (!p->alive()) continue;
-    p->line_fd >= 0 ? read_lifeline(*p) : bury_dead(*p);
-  }
-  return n > 0;
+    if (!p->alive()) return;
+    p->liveness ? read_liveness(*p) : end_dead_peer(*p);
+  });
 }
 
 status message_transport::health(rank_t rank) noexcept {
@@ -335,14 +287,14 @@ status message_transport::health(rank_t rank) noexcept {
     // Of a peer on this host a pidfd tells the death, and no connection is made to know of it: ranks that wait ask after one
     // more each time, and would all be connected after a while. Who has connected here says when it leaves. Another may leave
     // without a word: whoever asks after it again is connected, and told.
-    const bool watched = p->pidfd >= 0;
+    const bool watched = static_cast<bool>(p->process);
     if (!watched && same_host(rank))
       if (const std::int32_t pid = head_of<address_head>((*addresses_)[rank])->pid; pid != ::getpid()) watch_process(*p, pid);
-    if (p->pidfd < 0 || (watched && !p->heard)) open_endpoint(*p);
+    if (!p->process || (watched && !p->heard)) open_endpoint(*p);
     progress();
-    if (p->alive() && (p->pidfd >= 0 || p->line_fd >= 0)) look_for_deaths(0);
+    if (p->alive() && (p->process || p->liveness)) look_for_deaths();
   }
-  return p->end;
+  return p->life.end();
 }
 
 }  // namespace tutti::messages

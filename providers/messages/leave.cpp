@@ -16,7 +16,7 @@ constexpr auto longest_leave = 500ms;  // a destructor must end though no peer a
 }  // namespace
 
 void message_transport::close_suspects() noexcept {
-  for (peer* p : suspects_) bury(*p, {errc::peer_dead, "its connection was lost while this rank left", p->rank});
+  for (peer* p : suspects_) end_peer(*p, {errc::peer_dead, "its connection was lost while this rank left", p->rank});
   suspects_.clear();
   close_endpoints();
 }
@@ -43,15 +43,15 @@ bool message_transport::say_goodbye() noexcept {
   }
   const auto busy = [&] {
     return std::any_of(open_.begin(), open_.end(),
-                       [](const peer* p) { return p->alive() && p->suspected == time_point{} && (p->queued || p->under_way); });
+                       [](const peer* p) { return p->alive() && !p->life.suspected() && (p->queue.front() || p->under_way); });
   };
   while (busy() && !longest.over(now()))
     if (!progress()) ::usleep(50);
 
   link_->push_out(longest);
-  lifeline_.say_goodbye();
+  liveness_.say_goodbye();
   const bool settled = link_->settle({longest_leave, now()});
-  for (peer* p : open_) bury(*p, {errc::peer_dead, "closed here", p->rank});  // so short that it needs no memory
+  for (peer* p : open_) end_peer(*p, {errc::peer_dead, "closed here", p->rank});  // so short that it needs no memory
   if (settled) close_endpoints();
   return settled && link_->settle({longest_leave, now()});
 }

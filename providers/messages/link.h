@@ -63,7 +63,7 @@ class link {
   // Makes a connection and sets peer::line. May be lazy: what cannot be reached may show later, as a lost connection.
   virtual status open(peer&, std::span<const std::byte> address) noexcept = 0;
   virtual void close(peer&) noexcept = 0;        // clears peer::line; what is under way may be lost
-  virtual void bereave(std::span<const std::byte> address) noexcept { (void)address; }  // its process, on this host, is dead
+  virtual void peer_died(std::span<const std::byte> address) noexcept { (void)address; }  // its process, on this host, is dead
   virtual sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept = 0;
 
   virtual one_sided* reach() noexcept { return nullptr; }  // what else it can do; asked once, after start()
@@ -79,7 +79,7 @@ class link {
   virtual void push_out(own_time longest) noexcept = 0;
   virtual bool settle(own_time longest) noexcept { return (void)longest, true; }
   virtual void abandon() noexcept {}             // settle() said false: the destructor must not close the library
-  // The last call but one_sided::conceal(). Nothing of the library's, no thread of its own either, touches memory of the
+  // The last call but one_sided::deregister_region(). Nothing of the library's, no thread of its own either, touches memory of the
   // transport or of its callers when it has returned.
   virtual void let_go() noexcept {}
 };

@@ -11,19 +11,7 @@
 namespace tutti::messages {
 
 frame* message_transport::new_frame(peer& p, message_kind kind) noexcept {
-  if (!free_ || p.queued + p.under_way >= queue_limit) return nullptr;
-  frame& f = *free_;
-  free_ = f.next;
-  ++busy_;
-  f.next = nullptr, f.to = &p;
-  f.head = {};
-  f.head.kind = kind;
-  f.source = nullptr, f.left = 0, f.piece = 0, f.value = 0;
-  f.sent = f.request = f.answered = f.signals = f.marks = false;
-  f.op.done = nullptr, f.op.kind = op_kind::put, f.op.local = plain_memory;
-  f.what = errand::message;
-  f.number = f.needs = 0;
-  return &f;
+  return p.queue.size() + p.under_way < queue_limit ? frames_.take(p, kind) : nullptr;
 }
 
 frame* message_transport::new_request(peer& p, message_kind kind) noexcept {
@@ -39,55 +27,26 @@ frame* message_transport::new_request(peer& p, message_kind kind) noexcept {
 
 void message_transport::finish(frame& f, const status& outcome) noexcept {
   peer& p = *f.to;
-  if (f.home == &free_) {
+  if (frames_.owns(f)) {
     if (completion* done = f.op.done) outcome.ok() ? done->finish() : done->finish(outcome);
     else if (outcome.failed() && p.unreported.ok() && !f.marks) p.unreported = outcome;
   }
   if (f.request) --p.unanswered;
   if (f.marks) p.marking = false;
-  ++f.life;
-  f.to = nullptr;
-  if (!f.home) return;
-  f.next = *f.home;
-  *f.home = &f;
-  if (f.home == &free_) --busy_;
+  frames_.give_back(f);
 }
 
 void message_transport::queue(frame& f) noexcept {
   peer& p = *f.to;
-  f.next = nullptr;
-  if (p.tail) p.tail->next = &f;
-  else p.head = &f;
-  p.tail = &f;
-  ++p.queued;
+  p.queue.push(f);
   if (p.asked) pump(p);
   else open_soon(p);
 }
 
-void message_transport::leave_queue(frame& f) noexcept {
-  peer& p = *f.to;
-  frame* before = nullptr;
-  for (frame* at = p.head; at && at != &f; at = at->next) before = at;
-  (before ? before->next : p.head) = f.next;
-  if (p.tail == &f) p.tail = before;
-  f.next = nullptr;
-  --p.queued;
-}
-
-// The next piece of a frame. What a peer asked for is copied first if the link may keep it: its region may be dropped.
 const std::byte* message_transport::next_piece(peer& p, frame& f) noexcept {
   f.piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(f.left, traits_.piece_bytes));
   if (f.signals && f.piece == f.left) f.head.flags |= with_signal;  // behind the last byte
-  if (f.head.kind != message_kind::data) return f.source;
-  const std::byte* from = range(static_cast<std::uint32_t>(f.op.local), f.op.local_offset + f.head.offset, f.piece);
-  if (!from) {
-    f.head.flags |= memory_gone;
-    f.left = f.piece = 0;
-    return nullptr;
-  }
-  if (!p.bounce) return from;
-  std::memcpy(p.bounce.get(), from, f.piece);
-  return p.bounce.get();
+  return f.head.kind == message_kind::data ? responder_.next_piece(f, p.answers) : f.source;
 }
 
 void message_transport::pump(peer& p) noexcept {
@@ -110,12 +69,12 @@ void message_transport::pump_stalled() noexcept {
 
 // True: what comes next in the queue must be offered again.
 bool message_transport::push(peer& p) noexcept {
-  while (p.head && !p.kept && p.line && p.alive() && p.suspected == time_point{}) {
-    frame& f = *p.head;
-    if (f.what != errand::message) {
-      const bool word = f.what == errand::word;
+  while (p.queue.front() && !p.kept && p.line && p.alive() && !p.life.suspected()) {
+    frame& f = *p.queue.front();
+    if (f.what != frame_kind::message) {
+      const bool word = f.what == frame_kind::word;
       if (word && p.oldest && p.oldest->number <= std::max(f.needs, p.last_word)) return false;  // until reached()
-      take_from_queue(p);
+      p.queue.pop();
       p.held -= word;
       word ? set_word(f) : start_flush(f);
       continue;
@@ -142,19 +101,13 @@ bool message_transport::push(peer& p) noexcept {
   return false;
 }
 
-void message_transport::take_from_queue(peer& p) noexcept {
-  p.head = std::exchange(p.head->next, nullptr);
-  if (!p.head) p.tail = nullptr;
-  --p.queued;
-}
-
 void message_transport::piece_sent(peer& p) noexcept {
-  frame& f = *p.head;
+  frame& f = *p.queue.front();
   f.left -= f.piece;
   f.head.offset += f.piece;
   if (f.source) f.source += f.piece;
   if (f.left) return;
-  take_from_queue(p);
+  p.queue.pop();
   f.sent = true;
   if (!f.request || f.answered) finish(f, {});
 }
@@ -163,9 +116,7 @@ void message_transport::sent(peer& p, const status& outcome) noexcept {
   p.kept = false;
   ++events_;
   if (!p.alive()) {  // the rest of its queue has ended already
-    frame& f = *std::exchange(p.head, nullptr);
-    p.tail = nullptr, p.queued = 0;
-    finish(f, p.end);
+    finish(*p.queue.pop(), p.life.end());
     close_soon(p);
   } else if (outcome.failed()) {
     suspect(p, outcome);

@@ -31,7 +31,7 @@ void message_transport::begun(frame& f, reaching r, const status& why) noexcept 
   switch (r) {
     case reaching::done: return finish(f, {});
     case reaching::refused: return finish(f, why);
-    case reaching::lost: return;  // bury() ends it
+    case reaching::lost: return;  // end_peer() ends it
     case reaching::under_way: f.parts = 1, ++f.to->under_way;
   }
 }
@@ -43,7 +43,7 @@ reaching message_transport::write(frame& f, void* key, std::uint64_t offset, con
   // is put, a mark does for both.
   if (alone_) f.number = ++p.writes;
   else ++p.traffic;
-  if (!p.line || p.suspected != time_point{}) return reaching::lost;
+  if (!p.line || p.life.suspected()) return reaching::lost;
   const reaching r = reach_->put(f, key, offset, from, bytes, why);
   if (r != reaching::under_way || !alone_ || reach_->in_order(bytes)) return r;
   f.before = p.newest, f.next = nullptr;
@@ -72,7 +72,7 @@ bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member*
   // Each frame counts in the completion, for each may be the last to end: a signal that the fabric keeps in order need not
   // wait for its payload, and may be injected while the payload is still read from the caller's memory.
   if (data) {
-    if (op.local == plain_memory && op.bytes <= max_inline) {
+    if (op.local == unregistered_memory && op.bytes <= max_inline) {
       std::memcpy(data->small, source, op.bytes);
       source = data->small;
     }
@@ -97,7 +97,7 @@ bool message_transport::take_put_by_key(const rma_op& op, peer& p, const member*
     return true;
   }
   counts_in(*rest, op.done);
-  rest->what = errand::word;
+  rest->what = frame_kind::word;
   rest->key = word->key;
   rest->op.signal_offset = op.signal_offset;
   rest->value = op.operand;
@@ -129,14 +129,14 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
   if (!f) return false;
   f->op = op;
   counts_in(*f, op.done);
-  if (!p.line || p.suspected != time_point{}) return true;  // bury() ends it
+  if (!p.line || p.life.suspected()) return true;  // end_peer() ends it
   std::uint64_t offset = op.remote_offset;
   status why;
   reaching r = reaching::done;
   for (unsigned i = 0; i < count && r != reaching::refused && r != reaching::lost; ++i) {
     const slice& s = slices[i];
     if (s.bytes == 0) continue;
-    std::byte* to = local_address(s.local, s.local_offset);
+    std::byte* to = regions_.local(s.local, s.local_offset);
     if (to) {
       r = reach_->get(*f, from.key, offset, to, s.bytes, why);
     } else {
@@ -146,16 +146,16 @@ bool message_transport::take_get_by_key(const rma_op& op, peer& p, const member&
     if (r == reaching::under_way) ++f->parts, ++p.under_way;
     offset += s.bytes;
   }
-  if (f->parts) f->outcome = r == reaching::lost ? p.suspicion : why;  // reached() ends it, or bury()
+  if (f->parts) f->outcome = r == reaching::lost ? p.life.suspicion() : why;  // reached() ends it, or end_peer()
   else if (r != reaching::lost) finish(*f, why);
   return true;
 }
 
 void message_transport::start_flush(frame& f) noexcept {
   peer& p = *f.to;
-  f.what = errand::flush;
+  f.what = frame_kind::flush;
   f.number = p.writes;
-  const reaching r = p.line && p.suspected == time_point{} ? reach_->flush(f, p.doze_key) : reaching::lost;
+  const reaching r = p.line && !p.life.suspected() ? reach_->flush(f, p.doze_key) : reaching::lost;
   if (r == reaching::done) p.placed = std::max(p.placed, f.number);
   begun(f, r, {});
 }
@@ -208,12 +208,12 @@ void message_transport::reached(frame& f, const status& outcome) noexcept {
     if (p.alive() && whole.ok()) answer_glance(p);
     if (p.alive() && whole.ok() && p.look_again) glance(p);
   } else if (!p.alive()) {
-    finish(f, p.end);
-  } else if (whole.ok() || p.suspected == time_point{}) {  // else bury() ends it
-    if (f.what == errand::flush && whole.ok()) p.placed = std::max(p.placed, f.number);
+    finish(f, p.life.end());
+  } else if (whole.ok() || !p.life.suspected()) {  // else end_peer() ends it
+    if (f.what == frame_kind::flush && whole.ok()) p.placed = std::max(p.placed, f.number);
     finish(f, whole);
   }
-  if (p.head) pump(p);
+  if (p.queue.front()) pump(p);
   forget_old_keys(p);
 }
 
@@ -228,10 +228,9 @@ void message_transport::forget_old_keys(peer& p) noexcept {
 // The connection is about to be closed.
 void message_transport::forget_keys(peer& p) noexcept {
   if (!p.keys && !p.doze_key) return;
-  for (segment& s : segments_) {
-    const std::uint32_t i = s.keys ? s.members.index_of(p.rank) : 0;
-    if (i < s.views.size() && s.views[i].key) p.old_keys.push_back(std::exchange(s.views[i].key, nullptr));
-  }
+  segments_.each_of(p.rank, [&](member& m) {
+    if (m.key) p.old_keys.push_back(std::exchange(m.key, nullptr));
+  });
   for (void* key : p.old_keys) reach_->forget(key);
   p.old_keys.clear();
   p.keys = 0;

@@ -35,17 +35,17 @@ class one_sided {
   virtual bool alone() const noexcept { return true; }
 
   // Memory of this rank that peers may reach from now on; `key` is what they need to know. Null handle: never.
-  virtual result<void*> expose(std::span<std::byte> memory, std::vector<std::byte>& key) = 0;
-  virtual void conceal(void* exposed) noexcept = 0;
-  // True: what peers had begun may go on until link::let_go(), as where a library does the copying: memory is concealed after
-  // that. An adapter has forgotten it when conceal() returns.
+  virtual result<void*> register_region(std::span<std::byte> memory, std::vector<std::byte>& key) = 0;
+  virtual void deregister_region(void* registered) noexcept = 0;
+  // True: what peers had begun may go on until link::let_go(), as where a library does the copying: memory is deregistered after
+  // that. An adapter has forgotten it when deregister_region() returns.
   virtual bool lingers() const noexcept { return false; }
 
   // A peer's key, made usable upon the connection that it has now. Null: it cannot be reached by that.
   virtual void* unlock(peer&, std::span<const std::byte> key) noexcept = 0;
   virtual void forget(void* unlocked) noexcept = 0;  // no operation by it is under way
 
-  // `offset` counts from the start of the exposed memory. The frame says towards whom, and is what reached() gets.
+  // `offset` counts from the start of the registered memory. The frame says towards whom, and is what reached() gets.
   virtual reaching put(frame&, void* unlocked, std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
                        status& why) noexcept = 0;
   virtual reaching get(frame&, void* unlocked, std::uint64_t offset, std::byte* to, std::uint32_t bytes,

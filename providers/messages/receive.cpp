@@ -18,7 +18,7 @@ bool message_transport::authentic(const message& m, std::span<const std::byte> p
 }
 
 // Once: whoever sends the first may send a million.
-void message_transport::tell_of_strangers(rank_t said) noexcept try {
+void message_transport::tell_of_outsiders(rank_t said) noexcept try {
   const notice_fn notice = std::exchange(notice_, {});
   notice(std::string{traits_.name} + ": rank " + std::to_string(rank_) + " drops messages without proof that they are of this job; the first " +
          (said < size_ ? "said that it was from rank " + std::to_string(said) : "named no rank of it") +
@@ -26,57 +26,41 @@ void message_transport::tell_of_strangers(rank_t said) noexcept try {
 } catch (...) {  // no memory for the words
 }
 
-// The numbers tell what becomes of an authentic message. The next one is taken. One that came already, or was recorded by
-// somebody and is sent again, is dropped: its first coming has had its effect. One that is early is held where the link
-// reorders, and is the end of the connection where it does not.
 void message_transport::receive(std::span<const std::byte> header, std::span<const std::byte> payload) noexcept {
   const auto m = head_of<message>(header);
   if (!m || header.size() != sizeof(message) || !authentic(*m, payload)) {
     ++rejected_;
-    if (notice_) tell_of_strangers(m ? m->origin : no_rank);
+    if (notice_) tell_of_outsiders(m ? m->origin : no_rank);
     return;
   }
-  peer* p = peer_of(m->origin);
+  peer* const p = peer_of(m->origin);
   if (!p || !p->alive()) return;
-  if (m->sequence <= p->seen_sequence) {
+  using arrival = message_order::arrival;
+  const arrival came = p->order.admit(*m, payload, traits_.reorders);
+  if (came == arrival::repeated) {
     ++rejected_;
     return;
   }
   ++events_;
   p->heard = true;
-  if (m->sequence != p->seen_sequence + 1) return hold(*p, *m, payload);
+  if (came == arrival::lost)
+    return end_peer(*p, {errc::protocol, std::string{traits_.name} + " lost or reordered a message of rank " + std::to_string(p->rank), p->rank});
+  if (came == arrival::no_memory)
+    return end_peer(*p, {errc::no_resource, "no memory for a message of rank " + std::to_string(p->rank) + " that came early", p->rank});
+  if (came == arrival::held) return;
   take(*p, *m, payload);
-  while (p->alive() && !p->early.empty() && p->early.begin()->first == p->seen_sequence + 1) {
-    const auto next = p->early.extract(p->early.begin());
-    const std::span<const std::byte> whole{next.mapped()};
-    take(*p, *head_of<message>(whole), whole.subspan(sizeof(message)));
-  }
-}
-
-// Held in memory of its own, so that an origin whose next message never comes keeps no receive buffer from the others; and
-// most_held of them, so that it cannot fill this rank's memory either. Links that do reorder do so seldom and little.
-void message_transport::hold(peer& p, const message& m, std::span<const std::byte> payload) noexcept {
-  if (!traits_.reorders || m.sequence - p.seen_sequence - 1 > most_held)
-    return bury(p, {errc::protocol, std::string{traits_.name} + " lost or reordered a message of rank " + std::to_string(p.rank), p.rank});
-  try {
-    const auto [at, is_new] = p.early.try_emplace(m.sequence);
-    if (!is_new) {
-      ++rejected_;
-      return;
-    }
-    append(at->second, &m);
-    append(at->second, payload.data(), payload.size());
-  } catch (const std::bad_alloc&) {
-    bury(p, {errc::no_resource, "no memory for a message of rank " + std::to_string(p.rank) + " that came early", p.rank});
+  while (p->alive()) {
+    const std::vector<std::byte> next = p->order.take_held();
+    if (next.empty()) break;
+    take(*p, *head_of<message>(next), std::span{next}.subspan(sizeof(message)));
   }
 }
 
 void message_transport::take(peer& p, const message& m, std::span<const std::byte> payload) noexcept {
-  p.seen_sequence = m.sequence;
   const inspection j = inspect(m, payload.size());
   if (j.what == finding::malformed) {
     const std::string what = "rank " + std::to_string(p.rank) + " sent a message of kind " + std::to_string(static_cast<unsigned>(m.kind));
-    return bury(p, {errc::protocol, what + " whose " + j.field + " no such message has", p.rank});
+    return end_peer(p, {errc::protocol, what + " whose " + j.field + " no such message has", p.rank});
   }
   const bool reachable = j.what == finding::sound;
   switch (m.kind) {
@@ -85,10 +69,10 @@ void message_transport::take(peer& p, const message& m, std::span<const std::byt
       break;
     case message_kind::bell: break;
     case message_kind::bye:
-      bury(p, {errc::peer_dead, "rank " + std::to_string(p.rank) + " left", p.rank, peer_left});
+      end_peer(p, rank_left(p.rank), told_by::itself);
       break;
     case message_kind::put:
-      if (reachable) apply_put(m, payload);
+      if (reachable) responder_.apply_put(m, payload);
       break;
     case message_kind::get:
     case message_kind::fetch_add:
@@ -101,81 +85,29 @@ void message_transport::take(peer& p, const message& m, std::span<const std::byt
   }
 }
 
-// Memory that was dropped meanwhile takes nothing, and nothing is signalled.
-void message_transport::apply_put(const message& m, std::span<const std::byte> payload) noexcept {
-  if (!payload.empty()) {
-    std::byte* to = range(m.region, m.offset, payload.size());
-    if (!to) return;
-    std::memcpy(to, payload.data(), payload.size());
-  }
-  if (!(m.flags & with_signal)) return;
-  if (std::byte* word = range(m.signal_region, m.signal_offset, sizeof(std::uint64_t)))
-    apply_signal(reinterpret_cast<std::uint64_t*>(word), m.flags & signal_adds, m.operand);
-}
-
-// Room for the answers to all requests that a peer may have under way, and one more: the last piece of an answer can be
-// at the peer, and its next request here, before the link says that the piece was sent.
-bool message_transport::prepare_answers(peer& p) noexcept {
-  if (!p.answers.empty()) return true;
-  try {
-    if (traits_.keeps) p.bounce = std::make_unique<std::byte[]>(traits_.piece_bytes);
-    p.answers.resize(request_limit + 1);
-  } catch (...) {
-    return false;
-  }
-  for (frame& f : p.answers) {
-    f.home = &p.free_answers;
-    f.next = p.free_answers;
-    p.free_answers = &f;
-  }
-  return true;
-}
-
 void message_transport::serve(peer& p, const message& m, bool reachable) noexcept {
-  if (!prepare_answers(p)) {
-    bury(p, {errc::no_resource, "out of memory", p.rank});  // so short that it needs none itself
-    return;
-  }
-  if (!p.free_answers) {
-    bury(p, {errc::protocol, "rank " + std::to_string(p.rank) + " asks for more than there is room to answer", p.rank});
-    return;
-  }
-  frame& f = *p.free_answers;
-  p.free_answers = f.next;
-  f.next = nullptr, f.to = &p;
-  f.head = {};
-  f.head.cookie = m.cookie;
-  f.source = nullptr, f.left = 0, f.piece = 0;
-  if (m.kind == message_kind::mark) {
-    f.head.kind = message_kind::passed;
-  } else if (m.kind == message_kind::get) {
-    f.head.kind = message_kind::data;
-    f.op.local = region_id{m.region}, f.op.local_offset = m.offset;
-    if (reachable) f.left = m.bytes;
-    else f.head.flags = memory_gone;
-  } else {
-    f.head.kind = message_kind::old_value;
-    std::byte* word = reachable ? range(m.region, m.offset, sizeof(std::uint64_t)) : nullptr;
-    if (word) f.head.operand = apply_atomic(m.kind, reinterpret_cast<std::uint64_t*>(word), m.operand, m.signal_offset);
-    else f.head.flags = memory_gone;
-  }
-  queue(f);
+  if (!p.answers.reserve(traits_.keeps, traits_.piece_bytes))
+    return end_peer(p, {errc::no_resource, "out of memory", p.rank});  // so short that it needs none itself
+  frame* const f = p.answers.take(p, m.kind);
+  if (!f) return end_peer(p, {errc::protocol, "rank " + std::to_string(p.rank) + " asks for more than there is room to answer", p.rank});
+  responder_.answer(*f, m, reachable);
+  queue(*f);
 }
 
 void message_transport::take_answer(peer& p, const message& m, std::span<const std::byte> payload) noexcept {
   const auto index = static_cast<std::uint32_t>(m.cookie), life = static_cast<std::uint32_t>(m.cookie >> 32);
-  frame& f = frames_[index];  // which exists: rules.h
+  frame& f = frames_.all()[index];  // which exists: rules.h
   if (f.to != &p || f.life != life || !f.request || f.answered) return;
   // Pieces of a get come in order, so that all but the next is no answer to it.
   const bool next = m.kind != message_kind::data || (m.offset == f.value && payload.size() <= f.op.bytes - f.value);
   if (!is_answer_to(m.kind, f.head.kind) || !next) {
-    bury(p, {errc::protocol, "rank " + std::to_string(p.rank) + " answers what it was not asked", p.rank});
+    end_peer(p, {errc::protocol, "rank " + std::to_string(p.rank) + " answers what it was not asked", p.rank});
     return;
   }
 
   status outcome;
   if (m.flags & memory_gone) {
-    outcome = {errc::invalid, "the memory named on rank " + std::to_string(p.rank) + " is not, or no longer, exposed, or is no "
+    outcome = {errc::invalid, "the memory named on rank " + std::to_string(p.rank) + " is not, or no longer, registered, or is no "
                "word of 8 aligned bytes where the operation needs one", p.rank};
   } else if (m.kind == message_kind::data) {
     land(f.op, m.offset, payload);
@@ -199,7 +131,7 @@ void message_transport::take_answer(peer& p, const message& m, std::span<const s
 // Into the origin's memory, which lives until the operation is done; dropped regions are skipped all the same.
 void message_transport::land(const rma_op& op, std::uint64_t offset, std::span<const std::byte> payload) noexcept {
   if (op.kind != op_kind::get_scatter) {
-    std::byte* to = local_address(op.local, op.local_offset);
+    std::byte* to = regions_.local(op.local, op.local_offset);
     if (to && offset <= op.bytes && payload.size() <= op.bytes - offset) std::memcpy(to + offset, payload.data(), payload.size());
     return;
   }
@@ -210,7 +142,7 @@ void message_transport::land(const rma_op& op, std::uint64_t offset, std::span<c
       continue;
     }
     const std::size_t n = std::min<std::size_t>(payload.size(), s.bytes - offset);
-    if (std::byte* to = local_address(s.local, s.local_offset)) std::memcpy(to + offset, payload.data(), n);
+    if (std::byte* to = regions_.local(s.local, s.local_offset)) std::memcpy(to + offset, payload.data(), n);
     payload = payload.subspan(n);
     offset = 0;
   }

@@ -18,44 +18,29 @@ message_kind atomic_of(op_kind kind) noexcept {
 
 status detached(rank_t rank) {
   const std::string where = "here or on rank " + std::to_string(rank);
-  return {errc::invalid, "memory that the operation names " + where + " is not, or no longer, exposed", rank};
+  return {errc::invalid, "memory that the operation names " + where + " is not, or no longer, registered", rank};
 }
 
 }  // namespace
-
-void apply_signal(std::uint64_t* word, bool add, std::uint64_t operand) noexcept {
-  const std::atomic_ref<std::uint64_t> w{*word};
-  if (add) w.fetch_add(operand, std::memory_order_acq_rel);
-  else w.store(operand, std::memory_order_release);
-}
-
-std::uint64_t apply_atomic(message_kind kind, std::uint64_t* word, std::uint64_t operand,
-                           std::uint64_t expected) noexcept {
-  const std::atomic_ref<std::uint64_t> w{*word};
-  if (kind == message_kind::fetch_add) return w.fetch_add(operand);
-  if (kind == message_kind::swap) return w.exchange(operand);
-  w.compare_exchange_strong(expected, operand);
-  return expected;
-}
 
 std::size_t message_transport::submit(std::span<const rma_op> ops) noexcept {
   // Stores into the memory of a dead process succeed, so that one who only stores would never call progress().
   submitted_ += static_cast<std::uint32_t>(ops.size());
   if (submitted_ >= operations_between_looks) {
     submitted_ = 0;
-    look_for_deaths(0);
+    look_for_deaths();
   }
   std::size_t taken = 0;
   while (taken < ops.size() && take(ops[taken])) ++taken;
   // An operation upon this rank itself, or a completion, between arm() and sleep() must end that sleep.
-  if (armed_ && taken) end_sleep();
+  if (sleep_.armed() && taken) end_sleep();
   return taken;
 }
 
 bool message_transport::take(const rma_op& op) noexcept {
   peer* p = peer_of(op.rank);
   if (!p) return false;
-  if (!p->alive()) return ends_at_once(op, *p, p->end);
+  if (!p->alive()) return ends_at_once(op, *p, p->life.end());
   switch (op.kind) {
     case op_kind::put:
     case op_kind::signal:
@@ -88,8 +73,8 @@ bool message_transport::take_put(const rma_op& op, peer& p) noexcept {
   const bool has_payload = op.kind != op_kind::signal && op.bytes > 0, has_signal = op.kind != op_kind::put;
   const member* to = has_payload ? &view(op.remote, op.rank) : nullptr;
   const member* word = has_signal ? &view(op.signal, op.rank) : nullptr;
-  const std::byte* source = has_payload ? local_address(op.local, op.local_offset) : nullptr;
-  if (!p.alive()) return ends_at_once(op, p, p.end);  // it could not be reached
+  const std::byte* source = has_payload ? regions_.local(op.local, op.local_offset) : nullptr;
+  if (!p.alive()) return ends_at_once(op, p, p.life.end());  // it could not be reached
   if ((to && (to->absent || !source)) || (word && word->absent)) return ends_at_once(op, p, detached(op.rank));
   if (by_key(to, op.bytes) || by_key(word, 0)) return take_put_by_key(op, p, to, word, source);
 
@@ -120,7 +105,7 @@ void message_transport::say_put(frame& f, const rma_op& op, const member* to, co
   if (to) {
     f.head.region = to->region, f.head.offset = op.remote_offset;
     f.source = source, f.left = op.bytes;
-    if (op.local == plain_memory && op.bytes <= max_inline) {
+    if (op.local == unregistered_memory && op.bytes <= max_inline) {
       std::memcpy(f.small, source, op.bytes);
       f.source = f.small;
     }
@@ -150,7 +135,7 @@ bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
   }
   if (want.bytes == 0) return ends_at_once(op, p, {});
   const member& from = view(op.remote, op.rank);
-  if (!p.alive()) return ends_at_once(op, p, p.end);
+  if (!p.alive()) return ends_at_once(op, p, p.life.end());
   if (from.absent) return ends_at_once(op, p, detached(op.rank));
   if (by_key(&from, want.bytes)) return take_get_by_key(want, p, from);
   if (from.mapped) {
@@ -169,7 +154,7 @@ bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
 
 bool message_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   const member& at = view(op.remote, op.rank);
-  if (!p.alive()) return ends_at_once(op, p, p.end);
+  if (!p.alive()) return ends_at_once(op, p, p.life.end());
   if (at.absent) return ends_at_once(op, p, detached(op.rank));
   const message_kind kind = atomic_of(op.kind);
   if (at.mapped) {
@@ -221,10 +206,10 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
     if (!p->alive()) continue;
     const std::uint32_t marks = p->unapplied(), flushes = p->unplaced();
     if (marks && p->unanswered >= request_limit) return false;
-    if (p->queued + p->under_way + marks + flushes > queue_limit) return false;
+    if (p->queue.size() + p->under_way + marks + flushes > queue_limit) return false;
     needed += marks + flushes;
   }
-  if (busy_ + needed > pool_frames) return false;
+  if (frames_.busy() + needed > pool_frames) return false;
 
   const auto ends = [&](const status& outcome) {
     if (!done) return;
@@ -237,7 +222,7 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
       ends(std::exchange(p->unreported, {}));
       pending = true;
     } else if (!p->alive() && (one || p->unapplied() || p->unplaced())) {
-      ends(p->end);
+      ends(p->life.end());
       p->applied = p->traffic, p->placed = p->writes;  // reported
       pending = true;
     } else if (p->alive()) {
@@ -250,7 +235,7 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
       }
       if (p->unplaced()) {
         frame* f = new_frame(*p, {});
-        f->what = errand::flush;
+        f->what = frame_kind::flush;
         counts_in(*f, done);
         if (p->held) queue(*f);  // behind the signals that wait
         else start_flush(*f);
@@ -259,7 +244,7 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
     }
   }
   if (!pending) ends({});
-  if (armed_) end_sleep();
+  if (sleep_.armed()) end_sleep();
   return true;
 }
 

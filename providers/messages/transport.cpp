@@ -1,10 +1,6 @@
 // Opening and closing.
 #include "providers/messages/transport.h"
 
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -41,36 +37,20 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   traits_.caps.detects_death = true;
   peers_.resize(size_);
 
-  frames_ = std::make_unique<frame[]>(pool_frames);
-  small_ = std::make_unique<std::byte[]>(std::size_t{pool_frames} * max_inline);
-  for (std::uint32_t i = pool_frames; i-- > 0;) {
-    frames_[i].index = i;
-    frames_[i].small = small_.get() + std::size_t{i} * max_inline;
-    frames_[i].home = &free_;
-    frames_[i].next = free_;
-    free_ = &frames_[i];
-  }
-
+  frames_.open();
   if (status started = l->start(*this); started.failed()) return started;
   link_ = std::move(l);
   reach_ = link_->reach();
   alone_ = reach_ && reach_->alone();
+  regions_.open(reach_, traits_.shared_memory);
   traits_.caps.can_sleep = link_->fd() >= 0;
-  poll_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.ptr = nullptr;
-  alarm_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (poll_fd_ < 0 || alarm_fd_ < 0 || (link_->fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, link_->fd(), &event) != 0) ||
-      epoll_ctl(poll_fd_, EPOLL_CTL_ADD, alarm_fd_, &event) != 0)
-    return cannot_wait(errno);
+  if (!sleep_.open() || (link_->fd() >= 0 && !sleep_.add(link_->fd(), nullptr))) return cannot_wait(errno);
 
   if (!traits_.only_this_host) {
-    if (!traits_.tells_losses && !p.one_host) lifeline_.listen(size_, link_->ip_address());
+    if (!traits_.tells_losses && !p.one_host) liveness_.listen(size_, link_->ip_address());
     ip_.emplace([this] { return progress(); }, [this](rank_t r) { return health(r); }, p);
     if (ip_->why_not().code() == errc::invalid) return ip_->why_not();  // the user's choice is none; nobody would hear of it later
-    if (ip_->wait_fd() >= 0 && epoll_ctl(poll_fd_, EPOLL_CTL_ADD, ip_->wait_fd(), &event) != 0)
-      return cannot_wait(errno);
+    if (ip_->wait_fd() >= 0 && !sleep_.add(ip_->wait_fd(), nullptr)) return cannot_wait(errno);
   }
 
   doze_ = &doze_alone_;
@@ -78,7 +58,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   std::span<std::byte> word;
   auto region = allocate(64, word);
   if (!region) return region.error();
-  doze_region_ = *region, has_doze_region_ = true;
+  doze_region_ = *region;
   doze_ = reinterpret_cast<std::uint64_t*>(word.data());
   return {};
 }
@@ -90,24 +70,15 @@ message_transport::~message_transport() {
   if (link_ && !say_goodbye()) link_->abandon();
   for (auto& p : peers_)
     if (p) forget_keys(*p);
-  for (segment& s : segments_)
-    for (member& m : s.views) release(m, no_rank);
+  segments_.drop_all([this](rank_t r, member& m) { release(m, r); });
   for (auto& p : peers_) {
     if (!p) continue;
     unmap(p->doze_page);
     close_watches(*p);
   }
   if (link_) link_->let_go();
-  for (region& r : regions_)
-    if (r.base) bury_memory(r);
-  for (region& r : graveyard_) bury_memory(r);
-  for (remains& r : lingering_) {
-    reach_->conceal(r.exposed);
-    unmap(r.memory);
-  }
+  regions_.close();
   link_.reset();
-  for (const int fd : {poll_fd_, alarm_fd_})
-    if (fd >= 0) ::close(fd);
 }
 
 }  // namespace tutti::messages

@@ -26,7 +26,6 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -37,101 +36,56 @@
 #include "core/transport/offload.h"
 #include "core/transport/provider.h"
 #include "providers/messages/blobs.h"
+#include "providers/messages/frames.h"
 #include "providers/messages/link.h"
+#include "providers/common/peer_life.h"
+#include "providers/common/process_watch.h"
+#include "providers/common/segment_table.h"
+#include "providers/common/sleeper.h"
+#include "providers/messages/liveness.h"
+#include "providers/messages/message_order.h"
+#include "providers/messages/regions.h"
+#include "providers/messages/responder.h"
 #include "providers/messages/rules.h"
 #include "providers/messages/shared_memory.h"
-#include "providers/messages/lifeline.h"
 #include "providers/messages/silence.h"
 #include "providers/messages/wire.h"
 
 namespace tutti::messages {
 
-// pool_frames (rules.h): messages of mine that wait or travel.
-inline constexpr std::uint32_t queue_limit = 256;    // of these to one peer, so that a slow one leaves room to others
-inline constexpr std::uint32_t request_limit = 32;   // unanswered requests to one peer; it keeps room for the answers
-inline constexpr std::uint32_t max_inline = 256;
+inline constexpr std::uint32_t queue_limit = 256;    // frames to one peer, so that a slow one leaves room to others
 inline constexpr std::uint32_t max_slices = 64;
-// Messages of one origin that are held because an earlier one has not come; over a link that promises no order of arrival.
-// More than any library has under way to one peer: libfabric's udp, the one that reorders much, sends up to 128 datagrams
-// before the first is acknowledged.
-inline constexpr std::uint32_t most_held = 256;
-
 struct peer;
 class message_transport;
-
-enum class errand : std::uint8_t {
-  message,
-  word,   // a signal by key that has to wait for writes under way
-  flush,  // of what was put by key
-};
-
-// A message with all it needs until it is sent and, for a request, answered; or an operation by key. Never allocated on the
-// data path.
-struct frame {
-  frame* next = nullptr;       // in a free list or in its peer's queue; of a write under way: the one begun after it
-  peer* to = nullptr;          // null: free
-  message head;                // a link that keeps it reads it until it says that the message was sent
-  const std::byte* source = nullptr;
-  std::uint64_t left = 0;      // bytes of payload still to be handed to the link
-  std::uint32_t piece = 0;     // bytes in the link's hands
-  bool sent = false;           // all of it
-  bool request = false;        // lives until it is answered
-  bool answered = false;
-  bool signals = false;        // the last piece carries the signal
-  bool marks = false;          // asked for by the transport itself: peer::marking
-  rma_op op;                   // requests: where the answer goes; its `done` counts until the frame is finished
-  std::uint64_t traffic = 0;   // mark: peer::traffic when it was queued
-  std::uint64_t value = 0;     // get: bytes that have landed
-  frame** home = nullptr;      // the free list it goes back to; null: it is one of a kind
-  std::byte* small = nullptr;  // max_inline bytes, for sources that are copied
-  std::uint32_t index = 0;     // in the pool
-  std::uint32_t life = 0;      // how often it was used: an answer to an earlier life must not end this one
-
-  // By key:
-  errand what = errand::message;
-  std::uint32_t parts = 0;     // operations of the link that are under way for it
-  frame* before = nullptr;     // of a write under way: the one begun before it
-  std::uint64_t number = 0;    // of a write: how many its peer has seen with it; of a flush: how many it covers
-  std::uint64_t needs = 0;     // word: writes that must be done before; signal by message: that must lie in the peer's memory
-  void* key = nullptr;         // word
-  status outcome;              // the first error of its parts
-};
 
 struct peer {
   message_transport* net = nullptr;  // for the callbacks of a link's library
   rank_t rank = no_rank;
-  bool alive() const noexcept { return end.ok(); }
-  status end;                  // how it died or left
+  peer_life life;
   status unreported;           // of an operation that named no completion
   void* line = nullptr;        // the link's connection
-  int pidfd = -1;
-  int line_fd = -1;            // a lifeline to a peer on another host, where the link does not tell losses
-  bool line_stood = false, line_beside = false, line_left = false, line_ended = false;
+  process_watch process;       // of this host
+  unique_fd liveness;          // to a peer on another host, where the link does not tell losses
+  bool line_stood = false, line_beside = false;
   bool asked = false;          // an endpoint was opened, or that was tried
   bool heard = false;          // it has sent to me, so it wants to know when I leave
   bool stalled = false;        // in stalled_
   bool marking = false;        // a mark is under way, after which signals may go directly
   bool lost = false;           // the link says that the connection is
-  bool kept = false;           // head is in the link's hands; never more than one
-  frame* head = nullptr;       // what waits to be sent, in order
-  frame* tail = nullptr;
-  std::uint32_t queued = 0;
+  bool kept = false;           // the first of the queue is in the link's hands
+  linked_queue<frame> queue;   // what waits to be sent, in order
   std::uint32_t unanswered = 0;
   siphash_key sends_by{}, hears_by{};  // checks of what goes there, and of what comes from there
   std::uint64_t sent_sequence = 0;
-  std::uint64_t seen_sequence = 0;
-  std::map<std::uint64_t, std::vector<std::byte>> early;  // by number: header and payload
+  message_order order;         // of what comes
   std::uint64_t traffic = 0;   // messages that change memory, ever
   std::uint64_t applied = 0;   // those that the peer is known to have applied
-  time_point suspected{};      // verdict() at this time at the latest; zero: not suspected
-  status suspicion;
+  time_point judged_at{};      // of a suspected one: at the latest
   std::uint64_t rung = 0;      // its doze for which it was rung
   std::uint64_t* doze = nullptr;  // the peer's doze word, mapped
   mapping doze_page;
   frame greeting, ringing, farewell;
-  std::vector<frame> answers;
-  frame* free_answers = nullptr;
-  std::unique_ptr<std::byte[]> bounce;  // pieces of served gets: a link that keeps them never holds on to memory that may be dropped
+  answer_pool answers;
 
   // By key (one_sided.cpp):
   void* doze_key = nullptr;    // to the peer's doze word; without it nothing goes by key
@@ -148,26 +102,12 @@ struct peer {
   std::vector<void*> old_keys;  // of dropped segments, to be forgotten when nothing is under way
   std::uint32_t keys = 0;      // unlocked and not forgotten, the doze word's left out
 
+  bool alive() const noexcept { return life.alive(); }
   bool unapplied() const noexcept { return traffic != applied; }
   bool unplaced() const noexcept { return writes != placed || held; }
 };
 
-struct region {
-  std::byte* base = nullptr;   // null: dropped
-  std::uint64_t bytes = 0;
-  shared_memory memory;        // allocate(), where peers can map
-  mapping own;                 // allocate(), elsewhere
-  void* exposed = nullptr;     // the link's, where memory can be reached by keys
-  std::vector<std::byte> key;
-  std::uint32_t id = 0;
-};
-
-struct remains {               // of a dropped region whose library lingers (one_sided.h)
-  mapping memory;
-  void* exposed;
-};
-
-struct member {
+struct member {                // of a segment, as this rank sees it
   std::byte* mapped = nullptr;
   void* key = nullptr;         // the link's
   std::uint64_t bytes = 0;
@@ -175,13 +115,6 @@ struct member {
   std::uint32_t region = 0;
   bool resolved = false;       // mapping was tried
   bool absent = true;          // exposes nothing, or was detached
-};
-
-struct segment {
-  rank_map members;
-  shared_blobs keys;           // null: dropped
-  std::vector<member> views;
-  std::uint32_t life = 0;
 };
 
 class message_transport final : public transport {
@@ -196,9 +129,9 @@ class message_transport final : public transport {
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t) const noexcept override;
 
-  result<region_id> add(std::span<std::byte>) override;
-  result<region_id> allocate(std::size_t, std::span<std::byte>&) override;
-  result<std::vector<std::byte>> key(region_id) override;
+  result<region_id> add(std::span<std::byte> memory) override { return regions_.add(memory); }
+  result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override { return regions_.allocate(bytes, memory); }
+  result<std::vector<std::byte>> key(region_id id) override { return regions_.key(id); }
   result<segment_id> attach(const rank_map&, shared_blobs) override;
   void drop(segment_id) noexcept override;
   void drop(region_id) noexcept override;
@@ -211,7 +144,7 @@ class message_transport final : public transport {
   armed arm() noexcept override { return armed_if(arm_all()); }
   void sleep(armed, time_point) noexcept override;
   bool arm_fd() noexcept override;
-  int wait_fd() noexcept override { return poll_fd_; }
+  int wait_fd() noexcept override { return sleep_.fd(); }
   void disarm() noexcept override;
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
   status health(rank_t) noexcept override;
@@ -223,7 +156,7 @@ class message_transport final : public transport {
   void receive(std::span<const std::byte> header, std::span<const std::byte> payload) noexcept;
   void sent(peer&, const status&) noexcept;              // what send() had kept
   void reached(frame&, const status&) noexcept;          // a put, get or flush that was under way
-  void suspect(peer&, status) noexcept;                  // something went wrong; judged when it has had a moment
+  void suspect(peer&, status, told_by = told_by::connection) noexcept;  // judged when it has had a moment
   void connection_lost(peer&, status) noexcept;          // nothing more will be sent or received through it
   std::span<peer* const> opened() const noexcept { return open_; }  // every peer with a connection, now or earlier
   void close_suspects() noexcept;                        // while leaving; not inside progress()
@@ -240,14 +173,13 @@ class message_transport final : public transport {
   void open_endpoint(peer&) noexcept;
   void open_soon(peer&) noexcept;              // inside a link's callbacks connections are not opened
   void watch_process(peer&, std::int32_t pid) noexcept;
-  void watch_host(peer&, const lifeline_address&) noexcept;
-  void watch(peer&, int& fd, std::uint32_t events) noexcept;
-  void read_lifeline(peer&) noexcept;
+  void watch_host(peer&, const liveness_address&) noexcept;
+  void read_liveness(peer&) noexcept;
   void close_watches(peer&) noexcept;
   bool same_host(rank_t) const noexcept;
   std::string ranks_beside(rank_t) const;  // for a sentence on its death: "" on this host
-  void bury(peer&, status) noexcept;           // ends all its operations; safe inside a link's callbacks
-  void bury_dead(peer&) noexcept;
+  void end_peer(peer&, status, told_by = told_by::connection) noexcept;  // ends all its operations; safe inside a link's callbacks
+  void end_dead_peer(peer&) noexcept;
   void fail_queue(peer&) noexcept;
   void close_soon(peer&) noexcept;             // safe inside a link's callbacks
   void close_endpoints() noexcept;             // of the buried
@@ -255,24 +187,16 @@ class message_transport final : public transport {
   void judge(peer&) noexcept;
   void judge_suspects() noexcept;
   void drain() noexcept;
-  bool look_for_deaths(int timeout_ms) noexcept;  // reads poll_fd_; true: something is readable
+  void look_for_deaths() noexcept;             // what the descriptors say
 
   // leave.cpp
   bool say_goodbye() noexcept;
   void part_from(peer&) noexcept;
 
   // memory.cpp
-  result<region_id> enter(region) noexcept;
-  bool make_room_for_regions();
-  region* region_at(std::uint32_t id) noexcept;
-  std::byte* range(std::uint32_t region, std::uint64_t offset, std::uint64_t bytes) noexcept;
   member& view(segment_id, rank_t) noexcept;
-  void resolve(member&, segment&, rank_t) noexcept;
-  std::byte* local_address(region_id, std::uint64_t offset) noexcept;
+  void resolve(member&, segment_id, rank_t) noexcept;
   void end_puts_from(region_id, bool callers) noexcept;
-  status expose(region&) noexcept;
-  void bury_memory(region&) noexcept;
-  void linger(const remains&) noexcept;
   void release(member&, rank_t) noexcept;
 
   // submit.cpp
@@ -308,37 +232,31 @@ class message_transport final : public transport {
   frame* new_request(peer&, message_kind) noexcept;
   void finish(frame&, const status&) noexcept;
   void queue(frame&) noexcept;
-  void leave_queue(frame&) noexcept;
   const std::byte* next_piece(peer&, frame&) noexcept;
   void pump(peer&) noexcept;                       // sends what can be sent
   void pump_stalled() noexcept;
   bool push(peer&) noexcept;
-  void take_from_queue(peer&) noexcept;
   void piece_sent(peer&) noexcept;
 
   // receive.cpp
   bool authentic(const message&, std::span<const std::byte> payload) const noexcept;
-  void tell_of_strangers(rank_t said) noexcept;
-  void hold(peer&, const message&, std::span<const std::byte> payload) noexcept;
+  void tell_of_outsiders(rank_t said) noexcept;
   void take(peer&, const message&, std::span<const std::byte> payload) noexcept;
-  void apply_put(const message&, std::span<const std::byte> payload) noexcept;
-  bool prepare_answers(peer&) noexcept;
   void serve(peer&, const message&, bool reachable) noexcept;
   void take_answer(peer&, const message&, std::span<const std::byte> payload) noexcept;
   void land(const rma_op&, std::uint64_t offset, std::span<const std::byte> payload) noexcept;
 
   // progress.cpp
+  bool arm_all() noexcept;
   std::chrono::nanoseconds patience() const noexcept;
   void end_sleep() noexcept;                   // of this rank, which is armed
-  bool arm_all() noexcept;
-  void set_alarm(std::chrono::nanoseconds in) noexcept;
 
   std::unique_ptr<link> link_;
   one_sided* reach_ = nullptr;                // the link's, if it has that
   bool alone_ = false;                        // and it needs nobody at the target
   link_traits traits_;
   silence_watch silence_;
-  lifeline lifeline_;                         // listens where the link does not tell losses
+  liveness liveness_;                         // listens where the link does not tell losses
   std::optional<ip_multicast> ip_;            // none on a fabric of one host
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
@@ -346,8 +264,7 @@ class message_transport final : public transport {
   std::uint64_t rejected_ = 0;
   notice_fn notice_;             // of the first message without proof
   host_id host_{};
-  int poll_fd_ = -1;             // the link's descriptor, the pidfds and lifelines of peers, and the alarm
-  int alarm_fd_ = -1;            // ends a wait on wait_fd() that has lasted long
+  sleeper sleep_;                // upon the link's descriptor, and the processes and liveness connections of peers
 
   shared_blobs addresses_;
   std::vector<std::unique_ptr<peer>> peers_;  // by rank; null until needed
@@ -355,33 +272,21 @@ class message_transport final : public transport {
   std::vector<peer*> open_;                   // those with an endpoint, now or earlier
   std::vector<peer*> to_open_, to_close_, suspects_, stalled_;
 
-  std::vector<region> regions_;               // by the low bits of their ids; as many as a power of two
-  std::size_t regions_made_ = 0;
-  std::vector<segment> segments_;
-  std::vector<region> graveyard_;             // dropped while messages were under way
-  std::vector<remains> lingering_;            // empty, and gone at the end
+  region_table regions_;
+  segment_table<member> segments_;
 
-  std::unique_ptr<frame[]> frames_;
-  std::unique_ptr<std::byte[]> small_;
-  frame* free_ = nullptr;
-  std::uint32_t busy_ = 0;                    // frames of the pool in use
+  responder responder_{regions_};
+  frame_pool frames_;
   member nobody_;
 
   // A peer that stores into my memory must know whether I sleep. Odd: asleep. Lives in memory that peers map or reach.
   std::uint64_t* doze_ = nullptr;
   std::uint64_t doze_alone_ = 0;
-  region_id doze_region_{};
-  bool has_doze_region_ = false;
+  region_id doze_region_ = unregistered_memory;      // that: nobody reaches it
   bool leaving_ = false;
-  bool armed_ = false;
-  bool armed_fd_ = false;
   bool woken_ = false;                        // armed, but there was something to wake up for
   std::uint32_t turns_ = 0, submitted_ = 0;  // since the last look for deaths
   unsigned events_ = 0;
 };
-
-// Signals and atomics are those of a CPU, wherever they are executed.
-void apply_signal(std::uint64_t* word, bool add, std::uint64_t operand) noexcept;
-std::uint64_t apply_atomic(message_kind, std::uint64_t* word, std::uint64_t operand, std::uint64_t expected) noexcept;
 
 }  // namespace tutti::messages

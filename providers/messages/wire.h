@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/job/bootstrap.h"
-#include "providers/messages/lifeline.h"
+#include "providers/messages/liveness.h"
 #include "providers/messages/shared_memory.h"
 
 namespace tutti::messages {
@@ -61,7 +61,7 @@ struct address_head {
   std::int32_t pid = 0;
   host_id host{};
   memory_name doze;                 // begins with the doze word; nameless: nobody can store into this rank's memory
-  lifeline_address line;
+  liveness_address line;
   std::uint32_t link_bytes = 0;
   std::uint32_t doze_key_bytes = 0;
 };

@@ -75,7 +75,7 @@ result<std::vector<std::string>> providers_with(std::uint64_t flags, std::string
 }
 
 // To reach memory without its program a library needs a thread, and then its progress is automatic; or an adapter, which
-// asks for registration of all memory. This it says of itself; far_trial.cpp tries whether it is so.
+// asks for registration of all memory. This it says of itself; remote_trial.cpp tries whether it is so.
 bool may_reach(const fi_info& info) noexcept {
   return info.domain_attr->data_progress == FI_PROGRESS_AUTO || (info.domain_attr->mr_mode & FI_MR_LOCAL);
 }

@@ -46,7 +46,7 @@ result<std::vector<found_device>> find_devices();
 // Core providers that libfabric has and that are not among `found`, each with the reason.
 std::string not_found(const std::vector<found_device>& found);
 
-// What is done by remote keys (far_memory.h): nothing; long payloads, driven by both ends' programs; or all that can be, with
+// What is done by remote keys (remote_memory.h): nothing; long payloads, driven by both ends' programs; or all that can be, with
 // nobody's help at the target.
 enum class by_keys : std::uint8_t { nothing, driven, alone };
 

@@ -75,7 +75,7 @@ result<owned<fid_cntr>> deferred::new_counter() const {
   return owned<fid_cntr>{made};
 }
 
-result<owned<fid_mr>> deferred::expose(void* memory, std::size_t bytes, fid_cntr* counter) {
+result<owned<fid_mr>> deferred::register_region(void* memory, std::size_t bytes, fid_cntr* counter) {
   const int mode = ofi_.info->domain_attr->mr_mode;
   owned<fid_mr> mr;
   int e = register_memory(ofi_, memory, bytes, FI_REMOTE_WRITE, FI_RMA_EVENT, mr);

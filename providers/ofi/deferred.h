@@ -130,7 +130,7 @@ class deferred final : public offload {
   deferred() = default;
   status try_out();                                     // deferred_trial.cpp
   result<owned<fid_cntr>> new_counter() const;
-  result<owned<fid_mr>> expose(void* at, std::size_t bytes, fid_cntr*);
+  result<owned<fid_mr>> register_region(void* at, std::size_t bytes, fid_cntr*);
   std::uint64_t address_of(const void*, const void* base) const noexcept;
   status build(plan&);                                  // deferred_plan.cpp
   bool queue_next(plan&) noexcept;                      // deferred_run.cpp

@@ -80,7 +80,7 @@ status deferred::build(plan& p) {
       if (!counter) return counter.error();
       owned<fid_mr> mr;
       if (!g.words.empty()) {
-        auto made = expose(const_cast<std::uint64_t*>(&p.word(l, line)), g.words.size() * line_bytes, counter->get());
+        auto made = register_region(const_cast<std::uint64_t*>(&p.word(l, line)), g.words.size() * line_bytes, counter->get());
         if (!made) return made.error();
         mr = std::move(*made);
         line += static_cast<std::uint32_t>(g.words.size());

@@ -69,7 +69,7 @@ result<std::unique_ptr<ofi_link>> ofi_link::make(std::string_view device, bool w
   if (const status s = made->make_buffers(); s.failed()) return s;
   if (const status s = made->try_messages(); s.failed()) return s;
   if (how != by_keys::nothing) {
-    made->reach_ = std::make_unique<far_memory>(made->ofi_);
+    made->reach_ = std::make_unique<remote_memory>(made->ofi_);
     if (const status s = made->reach_->open(); s.failed()) return s;
     const auto message = [&link = *made] { return link.message_to_itself(false); };
     const status tried = how == by_keys::alone ? made->reach_->try_alone(made->self_) : made->reach_->try_before(made->self_, message);
@@ -168,10 +168,10 @@ void ofi_link::close(peer& p) noexcept {
   p.line = nullptr;
 }
 
-void ofi_link::bereave(std::span<const std::byte> address) noexcept { remove_file_of(address); }
+void ofi_link::peer_died(std::span<const std::byte> address) noexcept { remove_file_of(address); }
 
 // A goodbye is never injected: it is the last message, and its completion tells that all before it have gone out. Where signals
-// go by message alone, none overtakes a write that libfabric has not taken yet (far_memory.h).
+// go by message alone, none overtakes a write that libfabric has not taken yet (remote_memory.h).
 sending ofi_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes) noexcept {
   connection& line = *static_cast<connection*>(p.line);
   if (line.head && !reach_->alone()) return sending::full;

@@ -10,7 +10,7 @@
 // injected.
 //
 // Where the library reaches a peer's memory by itself, puts, gets and signals go that way; elsewhere long payloads do, which
-// would be copied twice here (far_memory.h).
+// would be copied twice here (remote_memory.h).
 #pragma once
 #include <memory>
 #include <string_view>
@@ -20,7 +20,7 @@
 #include "providers/messages/link.h"
 #include "providers/messages/transport.h"
 #include "providers/ofi/context.h"
-#include "providers/ofi/far_memory.h"
+#include "providers/ofi/remote_memory.h"
 #include "providers/ofi/schedule_runner.h"
 #include "providers/ofi/own_threads.h"
 
@@ -55,7 +55,7 @@ class ofi_link final : public messages::link {
   std::uint32_t ip_address() const noexcept override;
   status open(peer&, std::span<const std::byte> address) noexcept override;
   void close(peer&) noexcept override;
-  void bereave(std::span<const std::byte> address) noexcept override;
+  void peer_died(std::span<const std::byte> address) noexcept override;
   sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept override;
   unsigned progress() noexcept override;
   int fd() const noexcept override { return both_fds_ >= 0 ? both_fds_ : ofi_.wait_fd; }
@@ -90,7 +90,7 @@ class ofi_link final : public messages::link {
   std::unique_ptr<buffer[]> buffers_;
   handles ofi_;                                  // closed before the memory goes
   owned<fid_mr> registered_;                     // and this before the domain
-  std::unique_ptr<far_memory> reach_;            // likewise; where the library has remote keys
+  std::unique_ptr<remote_memory> reach_;            // likewise; where the library has remote keys
   void* descriptor_ = nullptr;
   fi_addr_t self_ = FI_ADDR_UNSPEC;
   std::uint32_t inject_bytes_ = 0;

@@ -52,7 +52,7 @@ status ofi_link::message_to_itself(bool waits) {
     const ssize_t n = fi_cq_read(ofi_.completions.get(), &done, 1);
     if (n == 1) {
       ticket& t = *static_cast<ticket*>(done.op_context);
-      if (t.what == asked::reach) {  // far_memory::try_before()
+      if (t.what == asked::reach) {  // remote_memory::try_before()
         static_cast<transfer&>(t).posted = false;
         continue;
       }

@@ -77,7 +77,7 @@ struct key_blob {
   std::uint32_t magic;
   std::uint32_t version;
   region_kind kind;
-  std::uint32_t region;    // index and serial in the owner's table
+  std::uint32_t region;    // of the owner, with the serial that tells it from a later one of its id
   std::uint32_t serial;
   std::uint32_t reserved;
   std::uint64_t address;   // in the owner

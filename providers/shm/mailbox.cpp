@@ -63,7 +63,7 @@ shm_transport::claim shm_transport::claim_mail(peer& p) noexcept {
 void shm_transport::publish_mail(peer& p, const claim& c) noexcept {
   c.slot->from = rank_;
   c.slot->state.store(state_of(c.position, is_published), std::memory_order_release);
-  if (p.dead) return;  // found so since the place was claimed: nobody reads it, and a flush must not wait for that
+  if (!p.life.alive()) return;  // found so since the place was claimed: nobody reads it, and a flush must not wait for that
   p.mail_ticket = c.position + 1;
   if (!p.mail_pending) p.mail_pending = true, ++mailing_;
   p.direct = false;
@@ -82,7 +82,7 @@ bool shm_transport::mail_waits() noexcept {
   if (state == state_of(mail_tail_, is_published)) return true;
   // A place that a dead rank has claimed is work as well: mails may wait behind it, and nobody rings for it any more.
   const std::uint64_t who = state & rank_mask;
-  return ahead(state, mail_tail_) == 0 && who != is_free && peers_[who - 1].dead;
+  return ahead(state, mail_tail_) == 0 && who != is_free && !peers_[who - 1].life.alive();
 }
 
 unsigned shm_transport::read_mails() noexcept {
@@ -94,7 +94,7 @@ unsigned shm_transport::read_mails() noexcept {
       if (ahead(state, mail_tail_) != 0 || (state & rank_mask) == is_free) break;
       // Claimed and not published. Asking the kernel is dear, and the writer most likely alive.
       peer& writer = peers_[(state & rank_mask) - 1];
-      if (!writer.dead && (++stalled_polls_ % 256 != 0 || !check(writer))) break;
+      if (writer.life.alive() && (++stalled_polls_ % 256 != 0 || !check(writer))) break;
       m.kind = mail_kind::nothing;
       m.from = no_rank;
     }
@@ -102,7 +102,7 @@ unsigned shm_transport::read_mails() noexcept {
     apply(m, from);
     page().mail_tail.store(++mail_tail_, std::memory_order_release);
     m.state.store(state_of(mail_tail_ - 1 + mail_slots, is_free), std::memory_order_release);
-    if (from && !from->dead) wake(*from);  // it may sleep until its flush or its answer comes
+    if (from && from->life.alive()) wake(*from);  // it may sleep until its flush or its answer comes
   }
   return n;
 }
@@ -111,11 +111,9 @@ void shm_transport::apply(const mail& m, peer* from) noexcept {
   if (m.kind == mail_kind::nothing) return;
   std::uint64_t old = 0;
   // The region may have been dropped meanwhile, and another have come in its place.
-  const bool alive = m.region < regions_.size() && regions_[m.region].base && regions_[m.region].serial == m.serial &&
-                     m.offset % 8 == 0 && m.offset < regions_[m.region].bytes &&
-                     regions_[m.region].bytes - m.offset >= 8;
-  if (alive) {
-    std::atomic_ref<std::uint64_t> word{*reinterpret_cast<std::uint64_t*>(regions_[m.region].base + m.offset)};
+  const region* r = region_of(m.region, m.serial);
+  if (r && m.offset % 8 == 0 && m.offset < r->bytes && r->bytes - m.offset >= 8) {
+    std::atomic_ref<std::uint64_t> word{*reinterpret_cast<std::uint64_t*>(r->base + m.offset)};
     switch (m.kind) {
       case mail_kind::nothing: break;
       case mail_kind::set: word.store(m.operand, std::memory_order_release); break;
@@ -128,10 +126,10 @@ void shm_transport::apply(const mail& m, peer* from) noexcept {
         break;
     }
   }
-  if (m.kind == mail_kind::set || m.kind == mail_kind::add || !from || from->dead) return;
-  reply& r = from->page->replies[m.reply % reply_slots];
-  r.value.store(old, std::memory_order_relaxed);
-  r.stamp.store(m.reply_stamp, std::memory_order_release);
+  if (m.kind == mail_kind::set || m.kind == mail_kind::add || !from || !from->life.alive()) return;
+  reply& answer = from->page->replies[m.reply % reply_slots];
+  answer.value.store(old, std::memory_order_relaxed);
+  answer.stamp.store(m.reply_stamp, std::memory_order_release);
 }
 
 int shm_transport::free_question() noexcept {

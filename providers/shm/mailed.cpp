@@ -51,7 +51,7 @@ void shm_transport::fail(const rma_op& op, peer* p, const status& why) noexcept 
 // The kernel copies between the two processes, synchronously.
 status shm_transport::copy_user(const rma_op& op, peer& p, const key_blob& key) noexcept {
   // While its pidfd is not readable its pid cannot be another's.
-  if (check(p)) return p.death;
+  if (check(p)) return p.life.end();
   iovec local[256];
   unsigned long n = 1;
   std::uint64_t bytes = op.bytes;
@@ -72,7 +72,7 @@ status shm_transport::copy_user(const rma_op& op, peer& p, const key_blob& key) 
                            : ::process_vm_writev(pid, local, n, &remote, 1, 0);
   if (moved == static_cast<ssize_t>(bytes)) return {};
   const int error = moved < 0 ? errno : EFAULT;
-  if (error == ESRCH && ends(p)) return p.death;  // it has no memory any more
+  if (error == ESRCH && ends(p)) return p.life.end();  // it has no memory any more
   status s = os_error("cannot copy " + std::to_string(bytes) + " bytes " + (in ? "from" : "to") +
                           " the memory of rank " + std::to_string(p.rank), error);
   return {s.code(), s.text(), p.rank, error};
@@ -81,8 +81,8 @@ status shm_transport::copy_user(const rma_op& op, peer& p, const key_blob& key) 
 // False: full, and no trace left.
 bool shm_transport::submit_slowly(const rma_op& op) noexcept {
   peer* p = find(op.rank);
-  if (!p || p->dead) {
-    fail(op, p, p ? p->death : status{errc::invalid, "rank " + std::to_string(op.rank) + " is not on this node"});
+  if (!p || !p->life.alive()) {
+    fail(op, p, p ? p->life.end() : status{errc::invalid, "rank " + std::to_string(op.rank) + " is not on this node"});
     return true;
   }
   settle(*p);
@@ -94,7 +94,7 @@ bool shm_transport::submit_slowly(const rma_op& op) noexcept {
   if (has_word(op)) word = resolve(is_atomic(op.kind) ? op.remote : op.signal, *p, word_key, why);
   if (why.failed()) {
     if (why.code() == errc::peer_dead)
-      why = has_let_go(*p) ? p->death : status{errc::invalid, "rank " + std::to_string(p->rank) + " has dropped the region"};
+      why = has_let_go(*p) ? p->life.end() : status{errc::invalid, "rank " + std::to_string(p->rank) + " has dropped the region"};
     fail(op, p, why);
     return true;
   }

@@ -37,61 +37,47 @@ status allow_copies() {
 
 }  // namespace
 
-std::uint32_t shm_transport::free_region() {
-  for (std::uint32_t i = 0; i < regions_.size(); ++i)
-    if (!regions_[i].base) return i;
-  regions_.emplace_back();
-  return static_cast<std::uint32_t>(regions_.size() - 1);
+result<region_id> shm_transport::enter(region r) {
+  if (!regions_.reserve_one()) return status{errc::no_resource, "too many regions"};
+  r.serial = next_serial_++;
+  return regions_.insert(std::move(r));
 }
 
 result<region_id> shm_transport::add(std::span<std::byte> memory) {
   if (memory.empty()) return status{errc::invalid, "a region of no bytes cannot be added"};
-  if (status s = allow_copies(); s.failed()) return s;
-  const std::uint32_t i = free_region();
-  region& r = regions_[i];
-  r.base = memory.data();
-  r.bytes = memory.size();
-  r.serial = next_serial_++;
-  r.kind = region_kind::user;
-  return region_id{i};
+  if (status s = allow_copies(); !s.ok()) return s;
+  return enter({.base = memory.data(), .bytes = memory.size(), .kind = region_kind::user, .shared = {}});
 }
 
 result<region_id> shm_transport::allocate(std::size_t bytes, std::span<std::byte>& memory) {
   if (bytes == 0) return status{errc::invalid, "a region of no bytes cannot be allocated"};
   auto shared = create_memory(bytes, "tutti-region");
-  if (!shared) return shared.error();
-  const std::uint32_t i = free_region();
-  region& r = regions_[i];
-  r.shared = std::move(*shared);
-  r.base = r.shared.memory.get();
-  r.bytes = bytes;
-  r.serial = next_serial_++;
-  r.kind = region_kind::shared;
-  memory = {r.base, bytes};
-  return region_id{i};
+  if (!shared.ok()) return shared.error();
+  std::byte* const base = shared->memory.get();
+  auto entered = enter({.base = base, .bytes = bytes, .kind = region_kind::shared, .shared = std::move(*shared)});
+  if (entered.ok()) memory = {base, bytes};
+  return entered;
 }
 
 result<std::vector<std::byte>> shm_transport::key(region_id id) {
-  const auto i = static_cast<std::uint32_t>(id);
-  const region& r = regions_[i];
+  const region* r = regions_.find(id);
+  if (!r) return status{errc::invalid, "key() of a region that does not exist"};
   key_blob k{};
   k.magic = key_magic;
   k.version = layout_version;
-  k.kind = r.kind;
-  k.region = i;
-  k.serial = r.serial;
-  k.address = reinterpret_cast<std::uintptr_t>(r.base);
-  k.bytes = r.bytes;
-  if (r.kind == region_kind::shared) k.memory = r.shared.name;
+  k.kind = r->kind;
+  k.region = static_cast<std::uint32_t>(id);
+  k.serial = r->serial;
+  k.address = reinterpret_cast<std::uintptr_t>(r->base);
+  k.bytes = r->bytes;
+  if (r->kind == region_kind::shared) k.memory = r->shared.name;
   return to_blob(k);
 }
 
 result<segment_id> shm_transport::attach(const rank_map& members, shared_blobs keys) {
   if (!peers_) return status{errc::invalid, "attach() before connect()"};
-  if (keys->size() != members.size())
-    return status{errc::invalid, "attach() got " + std::to_string(keys->size()) + " keys for a group of " +
-                                     std::to_string(members.size())};
-  std::unique_ptr<target[]> targets{new target[peer_count_]};
+  if (status s = check_keys(members, keys, size_); !s.ok()) return s;
+  segment made{std::unique_ptr<target[]>{new target[peer_count_]}, nullptr};
   for (std::uint32_t m = 0; m < members.size(); ++m) {
     const std::uint32_t local = local_index(members[m]);
     if (local == not_local || (*keys)[m].empty()) continue;
@@ -99,21 +85,16 @@ result<segment_id> shm_transport::attach(const rank_map& members, shared_blobs k
     if (!from_blob((*keys)[m], key_magic, k))
       return status{errc::protocol, "the key of rank " + std::to_string(members[m]) + " is not one of this version",
                     members[m]};
-    target& t = targets[local];
-    t.member = m;
-    t.mapped = false;
+    made.targets[local].member = m;
   }
-  std::uint32_t i = 0;
-  while (i < segments_.size() && segments_[i].targets) ++i;
-  if (i == segments_.size()) segments_.emplace_back();
-  segments_[i].targets = std::move(targets);
-  segments_[i].keys = std::move(keys);
-  return segment_id{i};
+  made.keys = std::move(keys);
+  if (!segments_.reserve_one()) return status{errc::no_resource, "too many segments"};
+  return segments_.insert(std::move(made));
 }
 
 // Where loads and stores reach the peer's region; null with a good status if they do not: then `key` names it.
 std::byte* shm_transport::resolve(segment_id id, peer& p, key_blob& key, status& why) noexcept {
-  segment& s = segments_[static_cast<std::uint32_t>(id)];
+  segment& s = segments_[id];
   target& t = s.targets[static_cast<std::uint32_t>(&p - peers_.get())];
   if (t.base) return t.base;
   if (t.member == target::none) {
@@ -122,9 +103,7 @@ std::byte* shm_transport::resolve(segment_id id, peer& p, key_blob& key, status&
   }
   from_blob((*s.keys)[t.member], key_magic, key);  // looked at by attach()
   if (&p == self_) {
-    const bool alive = key.region < regions_.size() && regions_[key.region].base &&
-                       regions_[key.region].serial == key.serial;
-    if (alive) t.base = regions_[key.region].base;
+    if (const region* own = region_of(key.region, key.serial)) t.base = own->base;
     else why = {errc::invalid, "the region of this rank was dropped", p.rank};
   } else if (key.kind == region_kind::shared) {
     auto memory = open_memory(key.memory, "a region");
@@ -142,33 +121,31 @@ std::byte* shm_transport::resolve(segment_id id, peer& p, key_blob& key, status&
 }
 
 void shm_transport::key_of(segment_id id, const peer& p, key_blob& key) const noexcept {
-  const segment& s = segments_[static_cast<std::uint32_t>(id)];
+  const segment& s = segments_[id];
   from_blob((*s.keys)[s.targets[static_cast<std::uint32_t>(&p - peers_.get())].member], key_magic, key);
 }
 
 void shm_transport::drop(segment_id id) noexcept {
-  segment& s = segments_[static_cast<std::uint32_t>(id)];
-  if (!s.targets) return;
-  for (std::uint32_t i = 0; i < peer_count_; ++i) {
-    target& t = s.targets[i];
+  const segment* s = segments_.find(id);
+  for (std::uint32_t i = 0; s && i < peer_count_; ++i) {
+    const target& t = s->targets[i];
     key_blob k;
-    if (t.mapped && from_blob((*s.keys)[t.member], key_magic, k)) mapping{t.base, k.memory.bytes};
+    if (t.mapped && from_blob((*s->keys)[t.member], key_magic, k)) mapping{t.base, k.memory.bytes};
   }
-  s = {};
+  segments_.erase(id);
 }
 
 void shm_transport::drop(region_id id) noexcept {
-  region& r = regions_[static_cast<std::uint32_t>(id)];
-  if (!r.base) return;
-  for (segment& s : segments_) {
-    if (!s.targets || !self_) continue;
-    target& mine = s.targets[self_ - peers_.get()];
-    if (mine.base == r.base) mine.base = nullptr;  // resolve() then finds the region gone
-  }
+  const region* r = regions_.find(id);
+  if (!r) return;
+  segments_.each([&](segment_id, segment& s) {  // which there are from connect() on
+    target& mine = s.targets[self_index()];
+    if (mine.base == r->base) mine.base = nullptr;  // resolve() then finds the region gone
+  });
   // The memory may be unmapped from here on: answers that are still to come complete and land nowhere (clause 11).
   for (question& q : questions_)
     if (q.into == id) q.result = nullptr;
-  r = {};
+  regions_.erase(id);
 }
 
 std::byte* shm_transport::map(segment_id id, rank_t rank) noexcept {

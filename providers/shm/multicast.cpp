@@ -128,7 +128,7 @@ bool shm_multicast::send(group_id id, std::uint32_t tag, std::span<const std::by
   s->state.store(complete(position), std::memory_order_release);
   if (g.next == position) ++g.next;  // mine: receive() would pass it by
   for (peer* p : g.others)
-    if (!p->dead) net_.wake(*p);
+    if (p->life.alive()) net_.wake(*p);
   return true;
 }
 

@@ -50,10 +50,6 @@ process_id this_process() noexcept {
   return p;
 }
 
-unique_fd::~unique_fd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 mapping::~mapping() {
   if (at_) ::munmap(at_, bytes_);
 }
@@ -147,13 +143,12 @@ result<mapping> open_memory(const memory_name& name, const char* what) {
   return mapping{at, name.bytes};
 }
 
-result<unique_fd> open_process(const memory_name& name) {
-  unique_fd fd{static_cast<int>(::syscall(SYS_pidfd_open, name.owner.pid, 0))};
-  const int error = errno;
-  // In this order: if the owner has its memory now, the descriptor made before cannot be another process's.
-  if (!is_held(name)) return status{errc::peer_dead, "process " + std::to_string(name.owner.pid) + " has ended"};
-  if (!fd) return os_error("cannot watch process " + std::to_string(name.owner.pid), error);
-  return fd;
+process_watch::found watch_owner(const memory_name& name, process_watch& process) noexcept {
+  const process_watch::found seen = process.open(name.owner.pid);
+  // In this order: if the owner has its memory now, the process that is watched cannot be another one.
+  if (is_held(name)) return seen == process_watch::found::ended ? process_watch::found::unknown : seen;
+  process.close();
+  return process_watch::found::ended;
 }
 
 bool register_membarrier() noexcept {

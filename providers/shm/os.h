@@ -9,6 +9,7 @@
 
 #include "core/job/bootstrap.h"
 #include "core/base/status.h"
+#include "providers/common/process_watch.h"
 
 namespace tutti::shm {
 
@@ -21,20 +22,6 @@ struct process_id {
 };
 
 process_id this_process() noexcept;
-
-class unique_fd {
- public:
-  unique_fd() noexcept = default;
-  explicit unique_fd(int fd) noexcept : fd_(fd) {}
-  unique_fd(unique_fd&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-  unique_fd& operator=(unique_fd&& o) noexcept { std::swap(fd_, o.fd_); return *this; }
-  ~unique_fd();
-  int get() const noexcept { return fd_; }
-  explicit operator bool() const noexcept { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 // Memory that has no name anywhere. Peers find it as /proc/<pid>/fd/<fd>, so it is gone with its last user, however
 // that ends: there is nothing in /dev/shm for a SIGKILL to leave behind. Opening the link needs the right to read the
@@ -84,9 +71,8 @@ result<unique_fd> open_descriptor(const process_id&, int fd, std::uint64_t inode
 
 status os_error(std::string what, int error);
 
-// pidfd_open of the owner, checked against reuse of the pid. peer_dead if that has ended or let go of this memory; any other
-// error says nothing about it.
-result<unique_fd> open_process(const memory_name&);
+// Watches the owner's process, and not another one with its pid. Ended: it has, or has let go of this memory.
+process_watch::found watch_owner(const memory_name&, process_watch&) noexcept;
 
 // Lets this process's membarriers reach, and be reached by, those of its peers. False: the kernel or a filter refuses.
 bool register_membarrier() noexcept;

@@ -6,7 +6,6 @@
 // descriptor is left for a pidfd, a path in /proc tells whether the process still holds its control page.
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "providers/shm/transport.h"
@@ -17,7 +16,7 @@ status shm_transport::contact(peer& p) noexcept {
   auto memory = open_memory(p.name, "the control page");
   if (!memory) {
     if (memory.error().code() != errc::peer_dead) return memory.error();
-    mark_dead(p, "ended before it was met", 0);  // only operations towards it fail
+    ended(p, rank_died(p.rank, "it had ended before it was met"), told_by::its_process);  // only operations towards it fail
     return {};
   }
   p.page_memory = std::move(*memory);
@@ -27,21 +26,16 @@ status shm_transport::contact(peer& p) noexcept {
   return {};
 }
 
-void shm_transport::mark_dead(peer& p, const char* how, std::int64_t native) noexcept {
-  if (p.dead) return;
+void shm_transport::ended(peer& p, status how, told_by who) noexcept {
+  if (!p.life.alive()) return;
   read_replies();  // what it answered while it lived counts
-  p.dead = true;
+  p.life.ends(std::move(how), who);
   p.direct = false;
-  try {
-    p.death = {errc::peer_dead, "rank " + std::to_string(p.rank) + " " + how, p.rank, native};
-  } catch (...) {
-    p.death = {errc::peer_dead, {}, p.rank, native};
-  }
   if (p.mail_pending) p.mail_pending = false, --mailing_;
   for (std::uint32_t i = 0; i < reply_slots; ++i) {
     if (!(asked_ >> i & 1) || questions_[i].to != &p) continue;
     asked_ &= ~(std::uint64_t{1} << i);
-    if (questions_[i].done) questions_[i].done->finish(p.death);
+    if (questions_[i].done) questions_[i].done->finish(p.life.end());
   }
   for (std::size_t i = 0; i < flushes_.size();) {
     if (flushes_[i].to != &p) {
@@ -51,31 +45,23 @@ void shm_transport::mark_dead(peer& p, const char* how, std::int64_t native) noe
     completion* done = flushes_[i].done;
     flushes_[i] = flushes_.back();
     flushes_.pop_back();
-    done->finish(p.death);
+    done->finish(p.life.end());
   }
 }
 
 bool shm_transport::check(peer& p) noexcept {
-  if (p.dead) return true;
+  if (!p.life.alive()) return true;
   if (&p == self_) return false;
   if (p.page->left.load(std::memory_order_acquire)) {
-    mark_dead(p, "left", peer_left);
+    ended(p, rank_left(p.rank), told_by::itself);
     return true;
   }
   if (p.same_process) return false;
-  bool gone;
-  if (!p.process) {
-    auto opened = open_process(p.name);  // fails for other reasons too, of this process's own: no descriptor is left
-    gone = !opened && opened.error().code() == errc::peer_dead;
-    if (opened) p.process = std::move(*opened);
-  } else {
-    pollfd one{p.process.get(), POLLIN, 0};
-    gone = ::poll(&one, 1, 0) == 1;
-  }
+  const bool gone = p.process ? p.process.ended() : watch_owner(p.name, p.process) == process_watch::found::ended;
   if (!gone) return false;
   // It may have left and ended between the two looks.
-  if (p.page->left.load(std::memory_order_acquire)) mark_dead(p, "left", peer_left);
-  else mark_dead(p, "died", 0);
+  if (p.page->left.load(std::memory_order_acquire)) ended(p, rank_left(p.rank), told_by::itself);
+  else ended(p, rank_died(p.rank), told_by::its_process);
   return true;
 }
 
@@ -87,8 +73,7 @@ bool shm_transport::ends(peer& p) noexcept {
     ::usleep(1000);
     if (check(p)) return true;
   }
-  pollfd one{p.process.get(), POLLIN, 0};
-  ::poll(&one, 1, 5000);
+  (void)p.process.ended(5000);
   return check(p);
 }
 
@@ -102,8 +87,8 @@ bool shm_transport::check_all() noexcept {
   for (std::uint32_t i = 0; i < peer_count_; ++i) {
     peer& p = peers_[i];
     polled_[i] = {-1, POLLIN, 0};  // which poll() passes over
-    if (p.dead) continue;
-    if (p.process && !p.page->left.load(std::memory_order_acquire)) polled_[i].fd = p.process.get();
+    if (!p.life.alive()) continue;
+    if (p.process && !p.page->left.load(std::memory_order_acquire)) polled_[i].fd = p.process.fd();
     else if (check(p)) found = true;
   }
   const int told = ::poll(polled_.data(), peer_count_, 0);
@@ -117,25 +102,23 @@ void shm_transport::watch_all() noexcept {
     peer& p = peers_[i];
     if (check(p)) {
       // It stays readable; once known it must not make wait_fd() so for ever.
-      if (std::exchange(p.watched, false)) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, p.process.get(), nullptr);
+      if (std::exchange(p.watched, false)) epoll_.remove(p.process.fd());
     } else if (!p.watched && p.process) {
-      epoll_event event{};
-      event.events = EPOLLIN;
-      p.watched = ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, p.process.get(), &event) == 0;
+      p.watched = epoll_.add(p.process.fd(), nullptr);
     }
   }
 }
 
 void shm_transport::wake_all() noexcept {
   for (std::uint32_t i = 0; i < peer_count_; ++i)
-    if (!peers_[i].dead && &peers_[i] != self_) wake(peers_[i]);
+    if (peers_[i].life.alive() && &peers_[i] != self_) wake(peers_[i]);
 }
 
 status shm_transport::health(rank_t r) noexcept {
   peer* p = find(r);
   if (!p) return {errc::invalid, "rank " + std::to_string(r) + " is not on this node", r};
   check(*p);
-  if (p->dead) return p->death;
+  if (!p->life.alive()) return p->life.end();
   // An operation without a completion that could not be done, for want of a descriptor, say: until a flush has told it, who
   // waits for that rank's answer may wait in vain (clause 10). Memory that the peer has dropped is its own choice.
   return p->deferred.code() == errc::no_resource ? p->deferred : status{};

@@ -41,8 +41,8 @@ bool shm_transport::flush(rank_t rank, completion* done) noexcept {
       done->begin();
       flushes_.push_back({p, done, p->mail_ticket});
     }
-    if (p->deferred.failed()) report(std::exchange(p->deferred, {}));
-    else if (p->dead) report(p->death);
+    if (!p->deferred.ok()) report(std::exchange(p->deferred, {}));
+    else if (!p->life.alive()) report(p->life.end());
     return true;
   }
   std::size_t pending = 0;

@@ -73,7 +73,7 @@ shm_transport::~shm_transport() {
   if (!page_.memory) return;
   page().left.store(1, std::memory_order_release);
   wake_all();
-  for (std::uint32_t s = 0; s < segments_.size(); ++s) drop(segment_id{s});
+  segments_.each([this](segment_id id, segment&) { drop(id); });
 }
 
 const capabilities& shm_transport::caps() const noexcept { return shm_caps; }

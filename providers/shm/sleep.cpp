@@ -25,7 +25,6 @@
 // unannounced then, but not its death: wait_fd() is an epoll descriptor that holds the pipe and the pidfds of all
 // peers.
 #include <fcntl.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,7 +72,7 @@ void shm_transport::owe_ring(peer& p) noexcept {
 void shm_transport::pay_rings() noexcept {
   rings_owed_ = 0;
   for (std::uint32_t i = 0; i < peer_count_; ++i)
-    if (std::exchange(peers_[i].ring_owed, false) && !peers_[i].dead) wake(peers_[i]);
+    if (std::exchange(peers_[i].ring_owed, false) && peers_[i].life.alive()) wake(peers_[i]);
 }
 
 bool shm_transport::has_work() noexcept {
@@ -129,21 +128,20 @@ void shm_transport::drain_pipe() noexcept {
 }
 
 int shm_transport::wait_fd() noexcept {
-  if (epoll_) return epoll_.get();
+  if (epoll_.fd() >= 0) return epoll_.fd();
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK)) return -1;
-  unique_fd reader{ends[0]}, writer{ends[1]}, all{::epoll_create1(EPOLL_CLOEXEC)};
+  unique_fd reader{ends[0]}, writer{ends[1]};
+  epoll_set all;
   struct stat st;
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (!all || ::fstat(ends[1], &st) || ::epoll_ctl(all.get(), EPOLL_CTL_ADD, ends[0], &event)) return -1;
+  if (!all.open() || ::fstat(ends[1], &st) || !all.add(ends[0], nullptr)) return -1;
   pipe_read_ = std::move(reader);
   pipe_write_ = std::move(writer);
   epoll_ = std::move(all);
   page().pipe_fd.store(ends[1], std::memory_order_relaxed);
   page().pipe_device.store(st.st_dev, std::memory_order_relaxed);
   page().pipe_inode.store(st.st_ino, std::memory_order_relaxed);  // `waiting` publishes them
-  return epoll_.get();
+  return epoll_.fd();
 }
 
 }  // namespace tutti::shm

@@ -19,6 +19,10 @@
 #include "core/transport/multicast.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
+#include "providers/common/epoll_set.h"
+#include "providers/common/peer_life.h"
+#include "providers/common/process_watch.h"
+#include "providers/common/segment_table.h"
 #include "providers/shm/layout.h"
 
 namespace tutti::shm {
@@ -31,24 +35,23 @@ struct alignas(64) peer {
   bool direct = false;        // page is mapped, no mail of mine is under way, not known to be dead
   bool fence = false;         // a signal needs a full fence before it looks at `waiting`
   bool mail_pending = false;
-  bool dead = false;
   bool ring_owed = false;
   bool same_process = false;
-  bool watched = false;       // its pidfd is in the epoll set
+  bool watched = false;       // its process is in the epoll set
   rank_t rank = no_rank;
   std::uint64_t mail_ticket = 0;  // one past the position of my last mail to it
   mapping page_memory;
   memory_name name;
-  unique_fd process;              // pidfd; not for threads of this process
-  status death;                   // set when dead
+  process_watch process;          // not for threads of this process
+  peer_life life;
   status deferred;                // clause 3: the first error that no completion took
 };
 static_assert(sizeof(peer) == 128);
 
 struct region {
-  std::byte* base = nullptr;      // null: the place is free
+  std::byte* base = nullptr;
   std::size_t bytes = 0;
-  std::uint32_t serial = 0;
+  std::uint32_t serial = 0;       // which no other region of this rank has, ever
   region_kind kind{};
   shared_memory shared;           // kind shared
 };
@@ -61,7 +64,7 @@ struct target {
 };
 
 struct segment {
-  std::unique_ptr<target[]> targets;  // by local index; null: the place is free
+  std::unique_ptr<target[]> targets;  // by local index
   shared_blobs keys;
 };
 
@@ -121,7 +124,7 @@ class shm_transport final : public transport {
     return i < local_.size() ? local_[i] : not_local;
   }
   status contact(peer&) noexcept;      // maps its page
-  void mark_dead(peer&, const char* how, std::int64_t native) noexcept;
+  void ended(peer&, status how, told_by) noexcept;
   bool check(peer&) noexcept;          // true if it is dead; asks the kernel
   bool ends(peer&) noexcept;           // the same, for one that is about to end: blocks until it has
   bool has_let_go(peer&) noexcept;     // true if it is dead; asked when it was found without some memory
@@ -148,13 +151,16 @@ class shm_transport final : public transport {
   std::byte* resolve(segment_id, peer&, key_blob& key, status& why) noexcept;
   void key_of(segment_id, const peer&, key_blob&) const noexcept;
   std::byte* local_address(region_id r, std::uint64_t offset) const noexcept {
-    return r == plain_memory ? reinterpret_cast<std::byte*>(offset)
-                             : regions_[static_cast<std::uint32_t>(r)].base + offset;
+    return r == unregistered_memory ? reinterpret_cast<std::byte*>(offset) : regions_[r].base + offset;
   }
   std::byte* mapped_base(segment_id s, std::uint32_t local) const noexcept {
-    return segments_[static_cast<std::uint32_t>(s)].targets[local].base;
+    return segments_[s].targets[local].base;
   }
-  std::uint32_t free_region();
+  result<region_id> enter(region);
+  const region* region_of(std::uint32_t id, std::uint32_t serial) const noexcept {  // that a key or a mail names; null: dropped
+    const region* r = regions_.find(region_id{id});
+    return r && r->serial == serial ? r : nullptr;
+  }
 
   // submit.cpp
   void do_payload(const rma_op&, std::byte* remote) noexcept;
@@ -188,8 +194,8 @@ class shm_transport final : public transport {
 
   // What only the data path reads comes first.
   std::uint32_t unlooked_ = 0;        // work taken since the last look for dead peers (submit.cpp)
-  std::vector<segment> segments_;
-  std::vector<region> regions_;
+  slot_table<segment_id, segment> segments_;
+  slot_table<region_id, region> regions_;
   std::vector<std::uint16_t> local_;  // local index by job rank, from first_rank_
   rank_t first_rank_ = 0;
   std::unique_ptr<peer[]> peers_;
@@ -212,7 +218,7 @@ class shm_transport final : public transport {
     peer* to = nullptr;
     completion* done = nullptr;
     std::byte* result = nullptr;      // null: its region was dropped meanwhile
-    region_id into = plain_memory;    // the region of `result`
+    region_id into = unregistered_memory;    // the region of `result`
     std::uint32_t stamp = 0;
   };
   std::array<question, reply_slots> questions_{};
@@ -236,7 +242,8 @@ class shm_transport final : public transport {
   std::uint32_t ticks_ = 0;
   time_point next_check_{};
   std::vector<pollfd> polled_;        // by local index; of check_all()
-  unique_fd pipe_read_, pipe_write_, epoll_;
+  unique_fd pipe_read_, pipe_write_;
+  epoll_set epoll_;
 
   std::unique_ptr<shm_multicast> multicast_;
 };

@@ -9,8 +9,6 @@ namespace tutti::sim {
 
 namespace {
 
-constexpr std::uint32_t slot_bits = 20;
-constexpr std::uint32_t slot_mask = (1u << slot_bits) - 1;
 constexpr std::align_val_t line{64};
 
 struct key_blob {  // what key() gives out
@@ -19,8 +17,6 @@ struct key_blob {  // what key() gives out
   rank_t rank;
   region_id region;
 };
-
-region_id name(std::uint32_t slot, std::uint32_t generation) { return region_id{generation << slot_bits | slot}; }
 
 }  // namespace
 
@@ -46,8 +42,9 @@ rank_transport::~rank_transport() {
     f_.fail(index, f_.reachable(rank_, l.clock), std::max(f_.now, l.clock));
     f_.release(index);
   }
-  for (const region& r : regions_)
+  regions_.each([](region_id, region& r) {
     if (r.owned) ::operator delete(r.base, line);
+  });
   for (rank_t r = 0; r < f_.par.ranks; ++r)
     if (r != rank_ && f_.lanes[r].transport) f_.wake(r, l.clock);
 }
@@ -64,32 +61,18 @@ status rank_transport::connect(shared_blobs addresses, time_point) {
   return {};
 }
 
-rank_transport::region* rank_transport::find(region_id id) noexcept {
-  const auto value = static_cast<std::uint32_t>(id);
-  const std::uint32_t slot = value & slot_mask;
-  if (slot >= regions_.size()) return nullptr;
-  region& r = regions_[slot];
-  return r.base && name(slot, r.generation) == id ? &r : nullptr;
-}
-
 std::byte* rank_transport::memory(region_id id, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  const region* r = find(id);
+  const region* r = regions_.find(id);
   return r && offset <= r->bytes && bytes <= r->bytes - offset ? r->base + offset : nullptr;
 }
 
 std::byte* rank_transport::local_memory(region_id id, std::uint64_t offset, std::uint64_t bytes) noexcept {
-  return id == plain_memory ? reinterpret_cast<std::byte*>(offset) : memory(id, offset, bytes);
+  return id == unregistered_memory ? reinterpret_cast<std::byte*>(offset) : memory(id, offset, bytes);
 }
 
 result<region_id> rank_transport::put_region(std::byte* base, std::uint64_t bytes, bool owned) {
-  std::uint32_t slot = 0;
-  while (slot < regions_.size() && regions_[slot].base) ++slot;
-  if (slot == slot_mask) return status(errc::no_resource, "too many regions: a rank of the simulator has a million");
-  if (slot == regions_.size()) regions_.emplace_back();
-  region& r = regions_[slot];
-  r.base = base, r.bytes = bytes, r.owned = owned;
-  r.generation = (r.generation + 1) & (~0u >> slot_bits);
-  return name(slot, r.generation);
+  if (!regions_.reserve_one()) return status(errc::no_resource, "too many regions: a rank of the simulator has a million");
+  return regions_.insert({base, bytes, owned});
 }
 
 result<region_id> rank_transport::add(std::span<std::byte> m) {
@@ -107,7 +90,7 @@ result<region_id> rank_transport::allocate(std::size_t bytes, std::span<std::byt
 }
 
 result<std::vector<std::byte>> rank_transport::key(region_id id) {
-  const region* r = find(id);
+  const region* r = regions_.find(id);
   if (!r) return status(errc::invalid, "no such region");
   const key_blob k{f_.par.seed, r->bytes, rank_, id};
   std::vector<std::byte> out(sizeof k);
@@ -116,8 +99,7 @@ result<std::vector<std::byte>> rank_transport::key(region_id id) {
 }
 
 result<segment_id> rank_transport::attach(const rank_map& members, shared_blobs keys) {
-  if (!keys || keys->size() != members.size())
-    return status(errc::invalid, "attach takes one key for each of " + std::to_string(members.size()) + " members");
+  if (status s = check_keys(members, keys, f_.par.ranks); !s.ok()) return s;
   std::shared_ptr<const segment> shared;
   if (const auto known = f_.segments.find(keys.get()); known != f_.segments.end()) shared = known->second.lock();
   if (!shared) {
@@ -140,16 +122,13 @@ result<segment_id> rank_transport::attach(const rank_map& members, shared_blobs 
     f_.segments[made->keys.get()] = made;
     shared = std::move(made);
   }
-  std::size_t slot = 0;
-  while (slot < segments_.size() && segments_[slot]) ++slot;
-  if (slot == segments_.size()) segments_.emplace_back();
-  segments_[slot] = std::move(shared);
-  return segment_id{static_cast<std::uint32_t>(slot)};
+  if (!segments_.reserve_one()) return status(errc::no_resource, "too many segments: a rank of the simulator has a million");
+  return segments_.insert(std::move(shared));
 }
 
 const segment* rank_transport::find(segment_id id) const noexcept {
-  const auto slot = static_cast<std::uint32_t>(id);
-  return slot < segments_.size() ? segments_[slot].get() : nullptr;
+  const auto* shared = segments_.find(id);
+  return shared ? shared->get() : nullptr;
 }
 
 bool rank_transport::resolve(segment_id id, rank_t rank, std::uint64_t offset, std::uint64_t bytes,
@@ -162,14 +141,14 @@ bool rank_transport::resolve(segment_id id, rank_t rank, std::uint64_t offset, s
 }
 
 void rank_transport::drop(segment_id id) noexcept {
-  if (find(id)) segments_[static_cast<std::uint32_t>(id)].reset();
+  segments_.erase(id);
 }
 
 void rank_transport::drop(region_id id) noexcept {
-  region* r = find(id);
+  const region* r = regions_.find(id);
   if (!r) return;
   if (r->owned) ::operator delete(r->base, line);
-  r->base = nullptr;
+  regions_.erase(id);
 }
 
 std::byte* rank_transport::map(segment_id id, rank_t rank) noexcept {

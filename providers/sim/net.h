@@ -2,6 +2,7 @@
 #pragma once
 #include "core/transport/multicast.h"
 #include "core/transport/offload.h"
+#include "providers/common/segment_table.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/offload.h"
 
@@ -71,9 +72,8 @@ class rank_transport final : public transport {
   friend class world;
 
   struct region {
-    std::byte* base = nullptr;                 // null: a free slot
+    std::byte* base = nullptr;
     std::uint64_t bytes = 0;
-    std::uint32_t generation = 0;
     bool owned = false;
   };
   struct flight {                              // taken, and not yet in effect at its target
@@ -94,7 +94,6 @@ class rank_transport final : public transport {
   lane& me() const noexcept { return f_.lanes[rank_]; }
   std::byte* memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;  // null: dropped, or beyond its end
   std::byte* local_memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;
-  region* find(region_id) noexcept;
   const segment* find(segment_id) const noexcept;
   result<region_id> put_region(std::byte*, std::uint64_t bytes, bool owned);
   bool resolve(segment_id, rank_t, std::uint64_t offset, std::uint64_t bytes, region_id&) const noexcept;
@@ -113,8 +112,8 @@ class rank_transport final : public transport {
   mutable std::uint32_t glances_ = 0;          // at the clock or a peer's health, without doing anything else
   std::uint64_t armed_at_ = 0, seen_ = 0;
   ns idle_since_ = 0, polled_at_ = 0, timer_ = never;
-  std::vector<region> regions_;
-  std::vector<std::shared_ptr<const segment>> segments_;
+  slot_table<region_id, region> regions_;
+  slot_table<segment_id, std::shared_ptr<const segment>> segments_;
   std::vector<flight> flights_;
   std::vector<flushing> flushes_;
   std::vector<ending> ready_;                  // completions that progress() will tell

@@ -145,7 +145,7 @@ void rank_transport::depart(std::uint32_t index, flight& way) noexcept {
   ns read = std::min(local, arrives);
   if (broken == mutant::done_before_read) local = l.clock, read = arrives;
   if (out) {
-    if (op.local == plain_memory && out <= f_.caps.max_inline) {
+    if (op.local == unregistered_memory && out <= f_.caps.max_inline) {
       std::memcpy(m.payload.data(), reinterpret_cast<const std::byte*>(op.local_offset), out);
     } else {
       ++m.events;

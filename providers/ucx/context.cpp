@@ -110,7 +110,7 @@ status configure(ucp_config_t* config, std::string_view device) {
 constexpr unsigned descriptors_of_a_worker = 32;
 constexpr std::size_t mapped_by_a_worker = 64 << 20;  // its buffers, and the stack of its thread
 
-// A worker's buffers for shared memory did not fit: UCX's own words bury that, and do not say what there is.
+// A worker's buffers for shared memory did not fit: UCX's own words end_peer that, and do not say what there is.
 status too_small(std::string_view words) {
   constexpr std::string_view before_bytes = "write total of ";
   if (words.find("/dev/shm") == words.npos) return {};

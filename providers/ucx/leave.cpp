@@ -29,7 +29,7 @@ void ucx_link::push_out(own_time longest) noexcept {
   std::vector<void*> flushes;
   ucp_request_param_t params{};
   for (peer* p : net_->opened()) {
-    if (!p->line || p->suspected != time_point{} || p->queued) continue;
+    if (!p->line || p->life.now() != peer_life::stage::alive || p->queue.front()) continue;
     void* request = ucp_ep_flush_nbx(endpoint_of(*p), &params);
     try {
       if (UCS_PTR_IS_PTR(request)) flushes.push_back(request);

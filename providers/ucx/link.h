@@ -5,7 +5,7 @@
 //
 // Deaths. On tcp and shared memory UCX sees the end of a peer's process at once. On adapters across hosts it knows by a
 // missing acknowledgement of ud, which a thread of the peer's process sends: after half a minute (UCX_UD_VERBS_TIMEOUT).
-// 700 ms were tried, and took living peers on a crowded machine for dead. On one host a pidfd tells first.
+// 700 ms were tried, and took living peers on a oversubscribed machine for dead. On one host a pidfd tells first.
 //
 // What UCX 1.13 does not survive is kept away from it: an answer to a connection that must be kept (send() and settle()),
 // an endpoint upon a connection that was reset (open()). Of the last there remains a rest: on tcp, a peer that ends
@@ -60,8 +60,8 @@ class ucx_link final : public messages::link, private messages::one_sided {
   ucx_link() = default;
 
   // one_sided.cpp
-  result<void*> expose(std::span<std::byte>, std::vector<std::byte>& key) override;
-  void conceal(void* exposed) noexcept override;
+  result<void*> register_region(std::span<std::byte>, std::vector<std::byte>& key) override;
+  void deregister_region(void* registered) noexcept override;
   void* unlock(peer&, std::span<const std::byte> key) noexcept override;
   void forget(void* unlocked) noexcept override;
   messages::reaching put(frame&, void* unlocked, std::uint64_t offset, const std::byte* from, std::uint32_t bytes,

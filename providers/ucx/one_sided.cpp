@@ -11,7 +11,7 @@
 namespace tutti::ucx {
 namespace {
 
-struct exposed_memory {
+struct registered_memory {
   ucp_mem_h handle;
 };
 
@@ -51,8 +51,8 @@ reaching outcome(message_transport& net, const frame& f, void* request, const ch
 
 }  // namespace
 
-result<void*> ucx_link::expose(std::span<std::byte> memory, std::vector<std::byte>& key) {
-  auto made = std::make_unique<exposed_memory>();
+result<void*> ucx_link::register_region(std::span<std::byte> memory, std::vector<std::byte>& key) {
+  auto made = std::make_unique<registered_memory>();
   ucp_mem_map_params_t params{};
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
   params.address = memory.data(), params.length = memory.size();
@@ -71,8 +71,8 @@ result<void*> ucx_link::expose(std::span<std::byte> memory, std::vector<std::byt
   return static_cast<void*>(made.release());
 }
 
-void ucx_link::conceal(void* exposed) noexcept {
-  const std::unique_ptr<exposed_memory> gone{static_cast<exposed_memory*>(exposed)};
+void ucx_link::deregister_region(void* registered) noexcept {
+  const std::unique_ptr<registered_memory> gone{static_cast<registered_memory*>(registered)};
   if (ucx_.context) ucp_mem_unmap(ucx_.context, gone->handle);
 }
 

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-constexpr auto longest_connecting = 5s;  // milliseconds on an adapter; emulated ones on a crowded machine need more
+constexpr auto longest_connecting = 5s;  // milliseconds on an adapter; emulated ones on a oversubscribed machine need more
 constexpr auto longest_flight = 200ms;
 
 bool finish(ucp_worker_h worker, void* request, clock::time_point deadline) noexcept {

@@ -22,12 +22,12 @@ void verbs_transport::look_again(peer& p) noexcept { p.ready = p.confirmed && !p
 
 bool verbs_transport::put_by(const rma_op& op, peer& p) noexcept {
   if (!p.confirmed && !p.failing) {
-    if (status s = doorman_.want(p.rank); s.failed()) return ends_at_once(op, p, s);
-    hear_news();  // towards itself it is connected now
-    if (!p.alive()) return ends_at_once(op, p, p.end);
+    if (status s = manager_.want(p.rank); s.failed()) return ends_at_once(op, p, s);
+    handle_events();  // towards itself it is connected now
+    if (!p.alive()) return ends_at_once(op, p, p.life.end());
     if (p.ready) return start(op, p);
     // The connection that came may have been forgotten for want of memory: what waits from here on needs another.
-    if (status s = doorman_.want(p.rank); s.failed()) return ends_at_once(op, p, s);
+    if (status s = manager_.want(p.rank); s.failed()) return ends_at_once(op, p, s);
   }
   if (!p.waiting) {
     p.waiting.reset(new (std::nothrow) backlog);
@@ -39,13 +39,13 @@ bool verbs_transport::put_by(const rma_op& op, peer& p) noexcept {
   if (b.count == backlog::most) return false;
   const std::uint32_t place = (b.first + b.count++) % backlog::most;
   rma_op& kept = b.ops[place] = op;
-  const bool copies = (op.kind == op_kind::put || op.kind == op_kind::put_signal) && op.local == plain_memory;
+  const bool copies = (op.kind == op_kind::put || op.kind == op_kind::put_signal) && op.local == unregistered_memory;
   if (copies && op.bytes <= b.copies[place].size()) {
     if (op.bytes) std::memcpy(b.copies[place].data(), reinterpret_cast<const void*>(op.local_offset), op.bytes);
     kept.local_offset = reinterpret_cast<std::uint64_t>(b.copies[place].data());
   }
   if (op.done) op.done->begin();
-  each_region(op, [&](region_id r) { use(r, 1); });
+  each_region(op, [&](region_id r) { regions_.use(r, 1); });
   return true;
 }
 
@@ -55,7 +55,7 @@ void verbs_transport::pump(peer& p) noexcept {
   while (b.count && start(b.ops[b.first], p)) {
     const rma_op& op = b.ops[b.first];
     b.first = (b.first + 1) % backlog::most, --b.count;
-    each_region(op, [&](region_id r) { use(r, -1); });
+    each_region(op, [&](region_id r) { regions_.use(r, -1); });
     if (op.done) op.done->finish();
     if (p.failing) return;  // that was not even posted: the rest waits for another queue pair
   }
@@ -71,7 +71,7 @@ void verbs_transport::end_backlog(peer& p, const status& why) noexcept {
   --waiting_;
   for (std::uint32_t i = 0; i < gone->count; ++i) {
     const rma_op& op = gone->ops[(gone->first + i) % backlog::most];
-    each_region(op, [&](region_id r) { use(r, -1); });
+    each_region(op, [&](region_id r) { regions_.use(r, -1); });
     tell(p, op.done, why);
   }
   look_again(p);

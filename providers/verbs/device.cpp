@@ -98,18 +98,18 @@ std::string network_of(const ibv_gid& gid) {
 }
 
 // Fills in the GID, or why there is none.
-void choose_gid(ibv_context* context, const ibv_port_attr& attributes, int wished, found_port& p) {
-  if (p.ethernet || wished >= 0) {
+void choose_gid(ibv_context* context, const ibv_port_attr& attributes, int requested, found_port& p) {
+  if (p.ethernet || requested >= 0) {
     int best = -1;
     for (int i = 0; i < attributes.gid_tbl_len; ++i) {
       ibv_gid_entry entry{};
-      if ((wished >= 0 && i != wished) || ibv_query_gid_ex(context, p.port, static_cast<unsigned>(i), &entry, 0) != 0)
+      if ((requested >= 0 && i != requested) || ibv_query_gid_ex(context, p.port, static_cast<unsigned>(i), &entry, 0) != 0)
         continue;
-      if (const int rank = rank_of_gid(entry); wished >= 0 || rank > best)
+      if (const int rank = rank_of_gid(entry); requested >= 0 || rank > best)
         best = rank, p.gid = entry.gid, p.gid_index = i;
     }
     if (best < 0)
-      p.why_not = wished >= 0 ? "has no GID " + std::to_string(wished) : "has no GID: give its network interface an address";
+      p.why_not = requested >= 0 ? "has no GID " + std::to_string(requested) : "has no GID: give its network interface an address";
   } else if (ibv_query_gid(context, static_cast<std::uint8_t>(p.port), 0, &p.gid) != 0) {
     p.why_not = "its GID cannot be read";
   } else if (attributes.lid == 0) {
@@ -119,7 +119,7 @@ void choose_gid(ibv_context* context, const ibv_port_attr& attributes, int wishe
     p.network = p.ethernet ? network_of(p.gid) : std::string{reinterpret_cast<const char*>(p.gid.raw), 8};
 }
 
-found_port look_at(ibv_context* context, ibv_device* device, unsigned port, int wished_gid) {
+found_port look_at(ibv_context* context, ibv_device* device, unsigned port, int requested_gid) {
   found_port p;
   p.device = ibv_get_device_name(device), p.port = port, p.near = is_near(device);
   p.software = ::access((std::string{device->ibdev_path} + "/device").c_str(), F_OK) != 0;
@@ -133,7 +133,7 @@ found_port look_at(ibv_context* context, ibv_device* device, unsigned port, int 
   } else {
     p.ethernet = attributes.link_layer == IBV_LINK_LAYER_ETHERNET;
     p.bandwidth = megabits(attributes);
-    choose_gid(context, attributes, wished_gid, p);
+    choose_gid(context, attributes, requested_gid, p);
   }
   return p;
 }
@@ -170,7 +170,7 @@ result<device_wish> parse_device(std::string_view text) {
   return wish;
 }
 
-result<std::vector<found_port>> survey(int wished_gid) {
+result<std::vector<found_port>> survey(int requested_gid) {
   int count = 0;
   auto devices = all_devices(count);
   if (!devices) return devices.error();
@@ -187,7 +187,7 @@ result<std::vector<found_port>> survey(int wished_gid) {
       continue;
     }
     for (unsigned port = 1; port <= limits.phys_port_cnt; ++port)
-      all.push_back(look_at(context.get(), device, port, wished_gid));
+      all.push_back(look_at(context.get(), device, port, requested_gid));
   }
   return all;
 }
@@ -212,9 +212,9 @@ result<found_port> choose(const std::vector<found_port>& all, const device_wish&
   }
   std::string reasons;
   for (const found_port& p : all) {
-    const bool wished = wish.name.empty() || (p.device == wish.name && (wish.port == 0 || p.port == wish.port));
-    if (wished && p.why_not.empty()) return p;
-    if (wished || p.why_not.empty())
+    const bool requested = wish.name.empty() || (p.device == wish.name && (wish.port == 0 || p.port == wish.port));
+    if (requested && p.why_not.empty()) return p;
+    if (requested || p.why_not.empty())
       add_to_list(reasons, p.name() + " " + (p.why_not.empty() ? "could be used" : p.why_not), "; ");
   }
   return status{errc::unavailable, (wish.name.empty() ? std::string{"no port can be used"}

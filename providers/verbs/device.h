@@ -36,7 +36,7 @@ struct found_port {
 };
 
 // Every port of every device. The error says why there is not even a list.
-result<std::vector<found_port>> survey(int wished_gid = -1);
+result<std::vector<found_port>> survey(int requested_gid = -1);
 
 // Ports that a job may use without being told, best first: the nearest, then the fastest. Of those that are alike and
 // in one network, rank r takes the (r mod count)th, so that the ranks of a node share its adapters.

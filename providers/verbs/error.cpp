@@ -5,9 +5,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <new>
 
-#include "core/transport/transport.h"
+#include "providers/common/peer_life.h"
 
 namespace tutti::verbs {
 namespace {
@@ -18,16 +17,6 @@ std::string locked_memory() {
   if (limit.rlim_cur == RLIM_INFINITY) return {};
   return "; this process may lock " + std::to_string(limit.rlim_cur >> 10) +
          " KiB: raise it with `ulimit -l unlimited`, in /etc/security/limits.conf or by the launcher";
-}
-
-// Errors of operations are made where nothing may throw. Where there is no memory for the text, one that needs none must do.
-template <class F>
-status worded(errc code, rank_t peer, std::int64_t native, F&& text) noexcept {
-  try {
-    return {code, text(), peer, native};
-  } catch (const std::bad_alloc&) {
-    return {code, "out of memory", peer, native};
-  }
 }
 
 std::string name_of(rank_t peer) { return "rank " + std::to_string(peer); }
@@ -80,14 +69,6 @@ status unanswered(rank_t peer) noexcept {
     return "an atomic upon " + name_of(peer) + " took effect, but its old value did not come: soft-RoCE completes some so, " +
            "where packets overtake each other: see docs/fabrics.md";
   });
-}
-
-status died(rank_t rank, std::string_view how, std::int64_t native) noexcept {
-  return worded(errc::peer_dead, rank, native, [&] { return name_of(rank) + " died: " + std::string{how}; });
-}
-
-status left(rank_t rank) noexcept {
-  return worded(errc::peer_dead, rank, peer_left, [&] { return name_of(rank) + " left"; });
 }
 
 }  // namespace tutti::verbs

@@ -18,10 +18,7 @@ status completion_error(const ibv_wc&, rank_t peer) noexcept;
 // The queue pair was broken by something else: what was in flight may or may not have taken effect.
 status broken_connection(rank_t peer, std::string_view why) noexcept;
 
-// An atomic that was completed without its old value (plain.cpp).
+// An atomic that was completed without its old value (bounce_buffers.h).
 status unanswered(rank_t peer) noexcept;
-
-status died(rank_t, std::string_view how, std::int64_t native = 0) noexcept;
-status left(rank_t) noexcept;
 
 }  // namespace tutti::verbs

@@ -29,7 +29,7 @@ void verbs_transport::say_goodbye() noexcept {
   };
   while (!say() && !longest.over(now()))
     if (!progress()) ::usleep(20);
-  doorman_.say_bye();  // for those who were only asked after
+  manager_.say_bye();  // for those who were only asked after
 }
 
 }  // namespace tutti::verbs

@@ -108,13 +108,13 @@ membership::~membership() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-result<membership> membership::join(const adapter& a, const group_address& wished, time_point deadline) {
-  auto joined = join_by_cm(a, wished, deadline);
-  if (!joined && a.where.ethernet && joined.error().code() == errc::unavailable) return join_by_socket(a, wished);
+result<membership> membership::join(const adapter& a, const group_address& requested, time_point deadline) {
+  auto joined = join_by_cm(a, requested, deadline);
+  if (!joined && a.where.ethernet && joined.error().code() == errc::unavailable) return join_by_socket(a, requested);
   return joined;
 }
 
-result<membership> membership::join_by_cm(const adapter& a, const group_address& wished, time_point deadline) {
+result<membership> membership::join_by_cm(const adapter& a, const group_address& requested, time_point deadline) {
   membership m;
   const auto failed = [&](const char* what) {
     status s = os_error(std::string{"joining a multicast group on "} + a.text() + ": " + what, errno);
@@ -132,8 +132,8 @@ result<membership> membership::join_by_cm(const adapter& a, const group_address&
   if (rdma_bind_addr(m.id_, &mine.base) != 0) return failed("rdma_bind_addr");
   if (!m.id_->verbs || m.id_->verbs->device->name != a.where.device || m.id_->port_num != a.where.port)
     return status{errc::unavailable, "rdma_cm takes another port than " + a.text() + " for its address"};
-  any_address group = ip_of(wished.gid.data(), 0);
-  if (!a.where.ethernet) group = {}, group.v6.sin6_family = AF_INET6, std::memcpy(&group.v6.sin6_addr, wished.gid.data(), 16);
+  any_address group = ip_of(requested.gid.data(), 0);
+  if (!a.where.ethernet) group = {}, group.v6.sin6_family = AF_INET6, std::memcpy(&group.v6.sin6_addr, requested.gid.data(), 16);
   ::fcntl(m.channel_->fd, F_SETFL, ::fcntl(m.channel_->fd, F_GETFL) | O_NONBLOCK);
   if (rdma_join_multicast(m.id_, &group.base, nullptr) != 0) return failed("rdma_join_multicast");
 
@@ -160,15 +160,15 @@ result<membership> membership::join_by_cm(const adapter& a, const group_address&
   }
   rdma_ack_cm_event(event);
   if (!well) return trouble;
-  if (is_set(wished) && m.address_.gid != wished.gid)
+  if (is_set(requested) && m.address_.gid != requested.gid)
     return status{errc::unavailable, "rdma_cm has joined another group on " + a.text() + " than the one asked for"};
   return m;
 }
 
-result<membership> membership::join_by_socket(const adapter& a, const group_address& wished) {
+result<membership> membership::join_by_socket(const adapter& a, const group_address& requested) {
   membership m;
   const std::uint32_t interface = interface_of(a);
-  const any_address group = ip_of(wished.gid.data(), interface);
+  const any_address group = ip_of(requested.gid.data(), interface);
   const bool v4 = group.base.sa_family == AF_INET;
   m.socket_ = ::socket(group.base.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   int failed = m.socket_ < 0;
@@ -185,10 +185,10 @@ result<membership> membership::join_by_socket(const adapter& a, const group_addr
     failed = ::setsockopt(m.socket_, IPPROTO_IPV6, IPV6_JOIN_GROUP, &request, sizeof request);
   }
   if (failed) return os_error("joining an IP multicast group for " + a.text(), errno);
-  m.address_ = wished;
+  m.address_ = requested;
   m.way_.is_global = 1;
   m.way_.port_num = static_cast<std::uint8_t>(a.where.port);
-  std::memcpy(m.way_.grh.dgid.raw, wished.gid.data(), 16);
+  std::memcpy(m.way_.grh.dgid.raw, requested.gid.data(), 16);
   m.way_.grh.sgid_index = static_cast<std::uint8_t>(a.where.gid_index);
   m.way_.grh.hop_limit = hops;
   return m;

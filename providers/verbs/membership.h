@@ -32,7 +32,7 @@ class membership {
 
   // Blocks until it is a member, at most until the deadline. With no address (all bytes of gid zero; InfiniBand only)
   // a new group is made. On RoCE the address must be one of IP's multicast addresses, as roce_group() makes them.
-  static result<membership> join(const adapter&, const group_address& wished, time_point deadline);
+  static result<membership> join(const adapter&, const group_address& requested, time_point deadline);
 
   const group_address& address() const noexcept { return address_; }
   std::uint16_t lid() const noexcept { return lid_; }

@@ -1,4 +1,4 @@
-// How peers come and go: what the doorman has found out, what they say by their rings, and how a queue pair that is in
+// How peers come and go: what the connection manager has found out, what they say by their rings, and how a queue pair that is in
 // error is drained and dropped.
 #include <arpa/inet.h>
 
@@ -13,9 +13,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto longest_drain = 200ms;   // of completions that an adapter owes
-// From a local error to the port's being down: some milliseconds of the kernel's, on a machine that may be crowded. With what
+// From a local error to the port's being down: some milliseconds of the kernel's, on a machine that may be oversubscribed. With what
 // else it takes to tell of a death (death.h) it stays within clause 10's second.
-constexpr auto longest_doubt = 300ms, between_questions = 5ms;
+constexpr auto longest_explanation = 300ms, between_questions = 5ms;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ peer* verbs_transport::peer_of(rank_t rank) noexcept {
     return nullptr;
   }
   peers_[rank]->rank = rank;
-  if (!device_gone_.empty()) peers_[rank]->end = died(rank, device_gone_);
+  if (!device_gone_.empty()) peers_[rank]->life.ends(rank_died(rank, device_gone_), told_by::connection);
   return peers_[rank].get();
 }
 
@@ -39,15 +39,15 @@ std::string verbs_transport::perhaps_since(rank_t rank, const std::string& troub
   return and_its_host(size_, [&](rank_t r) { return address_of(r).host == there; });
 }
 
-unsigned verbs_transport::hear_news() noexcept {
-  if (!doorman_.has_news()) return 0;
-  doorman_.take_news(news_);
-  for (const doorman::news& n : news_) {
-    using kind = doorman::news::kind;
+unsigned verbs_transport::handle_events() noexcept {
+  if (!manager_.has_events()) return 0;
+  manager_.take_events(events_);
+  for (const connection_manager::event& n : events_) {
+    using kind = connection_manager::event::kind;
     if (n.what == kind::device_lost) {
-      device_gone_ = "it cannot be reached" + doorman_.device_trouble();
+      device_gone_ = "it cannot be reached" + manager_.device_trouble();
       for (auto& p : peers_)
-        if (p) bury(*p, died(p->rank, device_gone_));
+        if (p) end_peer(*p, rank_died(p->rank, device_gone_));
       continue;
     }
     peer* p = peer_of(n.rank);
@@ -57,17 +57,17 @@ unsigned verbs_transport::hear_news() noexcept {
       case kind::sleeps: p->rings = true; break;
       case kind::stale: fail(*p, n, "the peer has made it anew"); break;
       case kind::broken: fail(*p, n, "the adapter has put the queue pair in error"); break;
-      case kind::ended: bury(*p, died(p->rank, "its process has ended")); break;
-      case kind::left: bury(*p, left(p->rank)); break;
-      case kind::refused: bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
+      case kind::ended: end_peer(*p, rank_died(p->rank, "its process has ended"), told_by::its_process); break;
+      case kind::left: end_peer(*p, rank_left(p->rank), told_by::itself); break;
+      case kind::refused: end_peer(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
       case kind::silent:
-        if (doorman_.process_lives(p->rank)) bury(*p, left(p->rank));
-        else bury(*p, died(p->rank, "it does not answer" + perhaps_since(p->rank, doorman_.device_trouble())));
+        if (manager_.process_lives(p->rank)) end_peer(*p, rank_left(p->rank));
+        else end_peer(*p, rank_died(p->rank, "it does not answer" + perhaps_since(p->rank, manager_.device_trouble())));
         break;
       case kind::unreachable:
-        bury(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " cannot be reached through " + device_.text() +
+        end_peer(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " cannot be reached through " + device_.text() +
                                        ": its process answers over TCP, but nothing passes between the adapters" +
-                                       doorman_.device_trouble(), p->rank});
+                                       manager_.device_trouble(), p->rank});
         break;
       case kind::lost:
         p->lost = {errc::fabric, "operations of rank " + std::to_string(p->rank) + " upon this one were lost when their "
@@ -76,16 +76,16 @@ unsigned verbs_transport::hear_news() noexcept {
       case kind::device_lost: break;
     }
   }
-  const auto heard = static_cast<unsigned>(news_.size());
-  news_.clear();
+  const auto heard = static_cast<unsigned>(events_.size());
+  events_.clear();
   return heard;
 }
 
-// News is heard late. The peer may have said goodbye meanwhile, which comes by the queue pair itself and overtakes the note
+// Events are handled late. The peer may have said goodbye meanwhile, which comes by the queue pair itself and overtakes the note
 // that confirms it; and the queue pair may have been dropped, and another stand in its place. Only this thread drops those
 // that were told of (by forget()), so one that stands now stands until then.
-void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
-  if (!p.alive() || p.failing || !doorman_.stands(p.rank, n.number)) return;
+void verbs_transport::adopt(peer& p, const connection_manager::event& n) noexcept {
+  if (!p.alive() || p.failing || !manager_.stands(p.rank, n.number)) return;
   if (!p.out.is_open()) {
     try {
       if (p.line == no_line) {
@@ -95,7 +95,7 @@ void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
       }
       p.out.open(n.qp, limits_.depth, p.line | ++p.opened << line_bits);
     } catch (...) {
-      doorman_.forget(p.rank);
+      manager_.forget(p.rank);
       return end_backlog(p, {errc::no_resource, "no memory for a connection", p.rank});
     }
     p.flushed = p.flushes = 0;
@@ -112,7 +112,7 @@ void verbs_transport::adopt(peer& p, const doorman::news& n) noexcept {
 unsigned verbs_transport::hear_rings() noexcept {
   const unsigned heard = in_.take(rings_);
   if (rings_.empty()) return heard;
-  hear_news();  // whoever rings is connected, and the doorman knew first
+  handle_events();  // whoever rings is connected, and the connection manager knew first
   for (const receiver::item& item : rings_) {
     peer* p = item.from < size_ ? peer_of(item.from) : nullptr;
     if (!p) continue;
@@ -125,7 +125,7 @@ unsigned verbs_transport::hear_rings() noexcept {
       case ring_kind::confirm:
         if (p->told && !std::exchange(p->sure, true)) --unsure_;
         break;
-      case ring_kind::bye: bury(*p, left(p->rank)); break;
+      case ring_kind::bye: end_peer(*p, rank_left(p->rank), told_by::itself); break;
       case ring_kind::bell: break;
     }
   }
@@ -133,7 +133,7 @@ unsigned verbs_transport::hear_rings() noexcept {
   return heard;
 }
 
-// Not upon a queue pair that comes later: that is connected with the wish known (doorman::news::sleeps).
+// Not upon a queue pair that comes later: that is connected with the wish known (connection_manager::event::sleeps).
 void verbs_transport::confirm(peer& p) noexcept {
   if (p.out.is_open() && !p.failing && !post_ring(p, ring_kind::confirm)) return;
   p.confirm_owed = false;
@@ -155,7 +155,7 @@ bool verbs_transport::post_ring(peer& p, ring_kind kind) noexcept {
 
 // --- the end of a queue pair, or of a peer ----------------------------------------------------------------------------
 // From here on nothing is posted to it. The adapter completes what is in flight with "flushed"; when that is through, the
-// queue pair is dropped, and the next operation asks the doorman for another.
+// queue pair is dropped, and the next operation asks the connection manager for another.
 void verbs_transport::fail(peer& p, status why) noexcept {
   if (!p.out.is_open() || p.failing) return;
   p.failing = true;
@@ -170,25 +170,24 @@ void verbs_transport::fail(peer& p, status why) noexcept {
 
 // An error at the peer is told twice: by an event of the adapter, and by the peer, which makes its end anew. Whichever is
 // heard last comes when another queue pair may stand here already, which is in order.
-void verbs_transport::fail(peer& p, const doorman::news& n, const char* why) noexcept {
+void verbs_transport::fail(peer& p, const connection_manager::event& n, const char* why) noexcept {
   if (!p.out.is_open()) {
-    doorman_.forget(p.rank, n.number);
+    manager_.forget(p.rank, n.number);
     return ask_anew(p);
   }
   if (p.out.qp()->qp_num == n.number) fail(p, broken_connection(p.rank, why));
 }
 
-void verbs_transport::bury(peer& p, status why) noexcept {
-  if (!p.alive()) return;
-  p.end = std::move(why);
-  end_backlog(p, p.end);
-  if (p.out.is_open() && !p.failing) fail(p, p.end);
-  p.failure = p.end;
+void verbs_transport::end_peer(peer& p, status how, told_by who) noexcept {
+  if (!p.life.ends(std::move(how), who)) return;
+  end_backlog(p, p.life.end());
+  if (p.out.is_open() && !p.failing) fail(p, p.life.end());
+  p.failure = p.life.end();
 }
 
-void verbs_transport::open_doubt(peer& p, status first) noexcept {
-  p.doubt = std::move(first);
-  p.drain_until = now() + longest_doubt;
+void verbs_transport::await_explanation(peer& p, status first) noexcept {
+  p.unexplained = std::move(first);
+  p.drain_until = now() + longest_explanation;
 }
 
 // The port is asked, since its event may come late. Where it stands for all of that time, or the peer has ended meanwhile, the
@@ -196,17 +195,17 @@ void verbs_transport::open_doubt(peer& p, status first) noexcept {
 void verbs_transport::decide(peer& p) noexcept {
   if (p.alive() && now() < p.drain_until && now() < p.ask_port_at) return;
   p.ask_port_at = now() + between_questions;
-  const std::string trouble = doorman_.device_trouble();
+  const std::string trouble = manager_.device_trouble();
   if (p.alive() && trouble.empty() && now() < p.drain_until) return;
-  if (!trouble.empty()) bury(p, died(p.rank, std::string{p.doubt.text()} + trouble, p.doubt.native()));
-  const status why = p.alive() ? std::exchange(p.doubt, {}) : p.end;
+  if (!trouble.empty()) end_peer(p, rank_died(p.rank, std::string{p.unexplained.text()} + trouble, p.unexplained.native()));
+  const status why = p.alive() ? std::exchange(p.unexplained, {}) : p.life.end();
   p.out.retire(p.out.head() - p.out.in_flight(), [&](const posted& what) { finish(p, what, why); });
   give_up(p);
 }
 
 void verbs_transport::close_drained() noexcept {
   for (peer* p : lines_)
-    if (p->doubt.failed()) decide(*p);
+    if (p->unexplained.failed()) decide(*p);
     else if (p->failing && (p->out.in_flight() == 0 || now() >= p->drain_until)) give_up(*p);
 }
 
@@ -219,17 +218,17 @@ void verbs_transport::give_up(peer& p) noexcept {
   if (p.told && !p.sure) --unsure_;
   if (!p.told) --untold_;
   p.told = p.sure = p.confirmed = p.failing = false;
-  p.doubt = {};
+  p.unexplained = {};
   --draining_;
-  doorman_.forget(p.rank);
-  if (std::exchange(p.losing, false) && p.alive()) doorman_.confess(p.rank);
+  manager_.forget(p.rank);
+  if (std::exchange(p.losing, false) && p.alive()) manager_.confess(p.rank);
   ask_anew(p);
 }
 
 // What waits needs another queue pair. If there can be none, nothing would ever end it.
 void verbs_transport::ask_anew(peer& p) noexcept {
   if (!p.waiting) return;
-  if (status s = doorman_.want(p.rank); s.failed()) end_backlog(p, s);
+  if (status s = manager_.want(p.rank); s.failed()) end_backlog(p, s);
 }
 
 // Does its adapter still answer? Asked of peers on other hosts that have been quiet; those on this host are watched.
@@ -246,14 +245,14 @@ void verbs_transport::probe(peer& p) noexcept {
 status verbs_transport::health(rank_t rank) noexcept {
   peer* p = peer_of(rank);
   if (!p) return {errc::no_resource, "no memory for a peer", rank};
-  if (!p->alive() || rank == rank_) return p->end;
+  if (!p->alive() || rank == rank_) return p->life.end();
   progress();
-  if (!p->alive()) return p->end;
-  doorman_.look_at_device();
-  if (!p->confirmed) doorman_.look_after(rank);
+  if (!p->alive()) return p->life.end();
+  manager_.look_at_device();
+  if (!p->confirmed) manager_.look_after(rank);
   else if (elsewhere(rank)) probe(*p);
-  hear_news();
-  return !p->alive() ? p->end : p->unreported.failed() ? p->unreported : p->lost;
+  handle_events();
+  return !p->alive() ? p->life.end() : p->unreported.failed() ? p->unreported : p->lost;
 }
 
 }  // namespace tutti::verbs

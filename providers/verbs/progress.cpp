@@ -8,7 +8,7 @@ namespace tutti::verbs {
 namespace {
 
 // It says something of this end alone, or nothing: the cause may be a port of mine that goes down.
-bool leaves_doubt(ibv_wc_status s) noexcept {
+bool may_be_local(ibv_wc_status s) noexcept {
   return s == IBV_WC_LOC_QP_OP_ERR || s == IBV_WC_FATAL_ERR || s == IBV_WC_GENERAL_ERR || s == IBV_WC_WR_FLUSH_ERR;
 }
 
@@ -17,7 +17,7 @@ bool leaves_doubt(ibv_wc_status s) noexcept {
 unsigned verbs_transport::progress() noexcept {
   disarm();
   unsigned events = poll_sends();
-  events += hear_news();
+  events += handle_events();
   events += hear_rings();
   if (multicast_) events += multicast_->progress();
   if (swaps_waiting_) retry_swaps();
@@ -49,15 +49,15 @@ unsigned verbs_transport::poll_sends() noexcept {
 // With no device or port of mine there is no peer either, whatever the request's own error is. Some errors come before the
 // port is known to be down: soft-RoCE has no route for a packet any more, and ends its request as a failed local operation,
 // while the kernel is still on its way to tell the adapter. What such an error means is left open for as long as that may
-// take (peer::doubt): nothing of the queue pair is retired, so that nobody is told anything by then, and decide() ends all.
+// take (peer::unexplained): nothing of the queue pair is retired, so that nobody is told anything by then, and decide() ends all.
 void verbs_transport::completed(const ibv_wc& wc) noexcept {
   const std::uint32_t name = name_of_id(wc.wr_id), sequence = sequence_of_id(wc.wr_id);
   const std::uint32_t place = name & line_mask;
   if (place >= lines_.size() || lines_[place]->out.name() != name || !lines_[place]->out.is_open()) return;  // of a dropped one
   peer& p = *lines_[place];
   p.quiet_since = now();
-  if (p.doubt.failed()) {
-    if (p.doubt.native() == IBV_WC_WR_FLUSH_ERR) p.doubt = completion_error(wc, p.rank);  // or the cause, behind what it flushed
+  if (p.unexplained.failed()) {
+    if (p.unexplained.native() == IBV_WC_WR_FLUSH_ERR) p.unexplained = completion_error(wc, p.rank);  // or the cause, behind what it flushed
     return;
   }
   const auto end_with = [&](const status& s) { return [&](const posted& what) { finish(p, what, s); }; };
@@ -66,19 +66,19 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
   p.out.retire(sequence - 1, end_with({}));
   status why = completion_error(wc, p.rank);
   if (!p.failing) {
-    const std::string trouble = why.code() == errc::invalid ? std::string{} : doorman_.device_trouble();
+    const std::string trouble = why.code() == errc::invalid ? std::string{} : manager_.device_trouble();
     if (why.code() == errc::peer_dead || !trouble.empty()) {
       hear_rings();  // perhaps it has said goodbye
-      hear_news();
-      if (p.alive()) bury(p, died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
+      handle_events();
+      if (p.alive()) end_peer(p, rank_died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
     } else {
       fail(p, wc.status == IBV_WC_WR_FLUSH_ERR ? why : broken_connection(p.rank, why.text()));
-      if (leaves_doubt(wc.status)) return open_doubt(p, std::move(why));
+      if (may_be_local(wc.status)) return await_explanation(p, std::move(why));
     }
   } else if (wc.status == IBV_WC_WR_FLUSH_ERR) {
     why = p.failure;
   }
-  p.out.retire(sequence, end_with(p.alive() ? why : p.end));
+  p.out.retire(sequence, end_with(p.alive() ? why : p.life.end()));
 }
 
 void verbs_transport::finish(peer& p, const posted& what, const status& outcome) noexcept {
@@ -90,11 +90,11 @@ void verbs_transport::finish(peer& p, const posted& what, const status& outcome)
 void verbs_transport::ended(peer& p, const posted& what, const status& outcome) noexcept {
   if (what.kind == work::swap) return swap_tried(swaps_[what.index], outcome);
   if (what.kind == work::probe) return void(p.probing = false);
-  if (what.kind == work::atomic && what.index && outcome.ok() && !answered(buffer_of(what.index))) {
-    repay(what.index, false);
+  if (what.kind == work::atomic && what.index && outcome.ok() && !bounce_.answered(what.index)) {
+    bounce_.give_back(what.index, false);
     return tell(p, what.done, unanswered(p.rank));  // it took effect, so the peer lost nothing
   }
-  if (what.index) repay(what.index, outcome.ok());
+  if (what.index) bounce_.give_back(what.index, outcome.ok());
   if (what.kind == work::flush) {
     --p.flushes;
     // What failed before it without a completion is what it reports, and no later flush again.
@@ -135,11 +135,11 @@ bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
   bool told = false;
   for (peer* p : peers) {
     if (p->unreported.failed()) ends(std::exchange(p->unreported, {})), told = true;
-    else if (!p->alive() && one) ends(p->end), told = true;
+    else if (!p->alive() && one) ends(p->life.end()), told = true;
     if (is_owed(*p)) post_flush(*p, done), told = true;
   }
   if (!told) ends({});
-  if (armed_) ::eventfd_write(knock_fd_, 1);
+  if (sleep_.armed()) ::eventfd_write(notify_.get(), 1);
   return true;
 }
 

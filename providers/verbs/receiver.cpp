@@ -11,13 +11,13 @@
 namespace tutti::verbs {
 namespace {
 
-constexpr std::uint32_t wished_depth = 1024;
+constexpr std::uint32_t requested_depth = 1024;
 constexpr std::uint32_t batch = 64;
 
 }  // namespace
 
 status receiver::open(const adapter& a, ibv_pd* pd, ibv_comp_channel* channel) {
-  depth_ = std::min({wished_depth, static_cast<std::uint32_t>(a.limits.max_srq_wr),
+  depth_ = std::min({requested_depth, static_cast<std::uint32_t>(a.limits.max_srq_wr),
                      static_cast<std::uint32_t>(a.limits.max_cqe)});
   cq_ = ibv_create_cq(a.context.get(), static_cast<int>(depth_), nullptr, channel, 0);
   if (!cq_) return os_error("creating the completion queue of receives", errno);
@@ -81,7 +81,7 @@ unsigned receiver::drain() noexcept {
 
 unsigned receiver::take(std::vector<item>& out) noexcept {
   const std::unique_lock lock{mutex_, std::try_to_lock};
-  if (!lock) return 1;  // the doorman drains it: look again
+  if (!lock) return 1;  // the connection manager drains it: look again
   const unsigned arrived = drain() + std::exchange(drained_, 0);
   if (inbox_.empty()) return arrived;
   try {

@@ -3,7 +3,7 @@
 //
 // Who keeps receives posted. Signals stay one-sided: a rank that computes for long takes nothing from this queue, and
 // bells for it go on coming. Its owner refills the queue in progress(); if that does not happen, the adapter raises its
-// limit event when half of the queue is gone, and the doorman's thread drains it. Bells carry nothing, so it drops them
+// limit event when half of the queue is gone, and the connection manager's thread drains it. Bells carry nothing, so it drops them
 // (the entry that they made has woken the owner, if it slept); the rest waits in an inbox. A sender that comes upon an
 // empty queue all the same is told so by this adapter and tries again, without an end: receiver-not-ready is the answer
 // of an adapter that lives. The completion queue has room for every receive of the queue, so it cannot overrun.
@@ -49,7 +49,7 @@ class receiver {
   ibv_srq* srq_ = nullptr;
   std::uint32_t depth_ = 0;
   std::uint32_t used_ = 0;     // receives to be posted again
-  unsigned drained_ = 0;       // by the doorman, not yet told to the owner
+  unsigned drained_ = 0;       // by the connection manager, not yet told to the owner
   std::vector<item> inbox_;
 };
 

@@ -27,10 +27,10 @@ enum class work : std::uint8_t {
 struct posted {
   completion* done = nullptr;       // counted in, to be finished with this request
   const slice* scatter = nullptr;   // get_scatter: its list
-  region_id local = plain_memory;   // memory of mine that the adapter uses until then, if not by a list
+  region_id local = unregistered_memory;   // memory of mine that the adapter uses until then, if not by a list
   work kind = work::write;
   std::uint8_t slices = 0;
-  std::uint16_t index = 0;          // swap: which; else the first loan of plain memory (plain.cpp), 0: none
+  std::uint16_t index = 0;          // swap: which; else the first bounce buffer, 0: none
 };
 static_assert(sizeof(posted) == 24);
 

@@ -1,11 +1,9 @@
 // Sleeping until something arrives: transport.h says what wakes, and by what argument nothing is missed.
 //
-// One descriptor is waited for. It holds the completion channel (this rank's completions, rings, and datagrams), the doorman's
-// knocks, and an alarm. The alarm bounds a sleep while peers have yet to confirm that they ring, and where peers on
+// One descriptor is waited for. It holds the completion channel (this rank's completions, rings, and datagrams), the connection manager's
+// notifications, and an alarm. The alarm bounds a sleep while peers have yet to confirm that they ring, and where peers on
 // other hosts are to be probed, who cannot be watched.
-#include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 
 #include <algorithm>
 
@@ -25,7 +23,7 @@ constexpr std::chrono::nanoseconds for_ever = 1h, while_draining = 10ms;
 // Tells every peer that I sleep now and then, unless it knows; one that may not be connected yet, at the next sleep: what
 // reaches it now would be dropped, and come again only after the retry time.
 void verbs_transport::announce() noexcept {
-  if (!std::exchange(sleeps_, true)) doorman_.owner_sleeps();
+  if (!std::exchange(sleeps_, true)) manager_.owner_sleeps();
   if (untold_ == 0) return;
   for (peer* p : lines_) {
     if (p->told || !p->out.is_open() || !p->confirmed || p->failing || !post_ring(*p, ring_kind::announce)) continue;
@@ -43,14 +41,14 @@ std::chrono::nanoseconds verbs_transport::patience() noexcept {
 }
 
 bool verbs_transport::arm_all() noexcept {
-  if (armed_) return true;
+  if (sleep_.armed()) return true;
   announce();
   if (peers_elsewhere_)
     for (peer* p : lines_)
       if (elsewhere(p->rank)) probe(*p);
-  eventfd_t knocks;
-  ::eventfd_read(knock_fd_, &knocks);  // before the look at what was knocked for
-  if (doorman_.has_news() || swaps_waiting_) return false;
+  eventfd_t notified;
+  ::eventfd_read(notify_.get(), &notified);  // before the look at what was notified of
+  if (manager_.has_events() || swaps_waiting_) return false;
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) {
@@ -61,37 +59,21 @@ bool verbs_transport::arm_all() noexcept {
   if (!std::exchange(receives_armed_, true)) ibv_req_notify_cq(in_.cq(), 1);
   if (multicast_ && !std::exchange(multicast_armed_, true)) ibv_req_notify_cq(multicast_->cq(), 1);
   if (multicast_ && multicast_->progress() != 0) return false;
-  if (poll_sends() + hear_rings() + hear_news() != 0) return false;
-  return armed_ = true;
+  if (poll_sends() + hear_rings() + handle_events() != 0) return false;
+  sleep_.arm();
+  return true;
 }
 
 bool verbs_transport::arm_fd() noexcept {
   if (!arm_all()) return false;
-  if (!std::exchange(armed_fd_, true)) set_alarm(patience());
+  sleep_.arm_fd([this] { return patience(); });
   return true;
 }
 
-void verbs_transport::set_alarm(std::chrono::nanoseconds in) noexcept {
-  itimerspec at{};
-  at.it_value.tv_sec = in / 1s;
-  at.it_value.tv_nsec = (in % 1s).count();  // zero: none
-  ::timerfd_settime(alarm_fd_, 0, &at, nullptr);
-}
-
-void verbs_transport::disarm() noexcept {
-  armed_ = false;
-  if (std::exchange(armed_fd_, false)) set_alarm(0ns);
-}
+void verbs_transport::disarm() noexcept { sleep_.disarm(); }
 
 void verbs_transport::sleep(armed, time_point deadline) noexcept {
-  if (armed_) {
-    const auto left = std::clamp<std::chrono::nanoseconds>(deadline - now(), 0ns, patience());
-    timespec room{};
-    room.tv_sec = left / 1s;
-    room.tv_nsec = (left % 1s).count();
-    pollfd p{poll_fd_, POLLIN, 0};
-    ::ppoll(&p, 1, &room, nullptr);
-  }
+  if (sleep_.armed()) sleep_.sleep(std::min<std::chrono::nanoseconds>(deadline - now(), patience()));
   disarm();
 }
 

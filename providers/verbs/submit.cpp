@@ -60,14 +60,14 @@ std::size_t verbs_transport::submit(std::span<const rma_op> ops) noexcept {
   std::size_t taken = 0;
   while (taken < ops.size() && take(ops[taken])) ++taken;
   // What ended at once, between arm() and sleep(), must end that sleep.
-  if (armed_ && taken) ::eventfd_write(knock_fd_, 1);
+  if (sleep_.armed() && taken) ::eventfd_write(notify_.get(), 1);
   return taken;
 }
 
 bool verbs_transport::take(const rma_op& op) noexcept {
   peer* p = peer_of(op.rank);
   if (!p) return false;
-  if (!p->alive()) return ends_at_once(op, *p, p->end);
+  if (!p->alive()) return ends_at_once(op, *p, p->life.end());
   return p->ready ? start(op, *p) : put_by(op, *p);
 }
 
@@ -85,13 +85,16 @@ bool verbs_transport::has_room(const peer& p, std::uint32_t requests) const noex
   return p.out.room() >= requests + kept_for_rings && in_flight_ + requests <= total_depth;
 }
 
-void verbs_transport::use(region_id id, int how) noexcept {
-  if (region* r = id == plain_memory ? nullptr : region_at(id)) r->uses += static_cast<std::uint32_t>(how);
+void verbs_transport::use(const posted& what, int how) noexcept {
+  regions_.use(what.local, how);
+  for (unsigned i = 0; i < what.slices; ++i) regions_.use(what.scatter[i].local, how);
 }
 
-void verbs_transport::use(const posted& what, int how) noexcept {
-  use(what.local, how);
-  for (unsigned i = 0; i < what.slices; ++i) use(what.scatter[i].local, how);
+// What can be done later is refused now.
+bool verbs_transport::ends_or_waits(const rma_op& op, peer& p, std::uint16_t buffers, status why) noexcept {
+  bounce_.give_back(buffers, false);
+  const bool later = why.ok() || (why.code() == errc::no_resource && bounce_.has_registrations());
+  return later ? false : ends_at_once(op, p, status{why.code(), std::string{why.text()}, p.rank, why.native()});
 }
 
 // Takes over the completion that what[...].done names. What cannot even be posted ends like what fails later.
@@ -129,16 +132,16 @@ bool verbs_transport::take_put(const rma_op& op, peer& p) noexcept {
     ibv_send_wr& wr = c.add(IBV_WR_RDMA_WRITE, work::write);
     wr.wr.rdma.remote_addr = to->address + op.remote_offset, wr.wr.rdma.rkey = to->rkey;
     if (op.bytes <= limits_.inline_bytes) {
-      const std::byte* source = local_address(op.local, op.local_offset);
+      const std::byte* source = regions_.local(op.local, op.local_offset);
       if (!source) return ends_at_once(op, p, detached(op.rank));
       c.take_from(wr, source, op.bytes, 0);
       wr.send_flags = IBV_SEND_INLINE;
     } else {
       status why;
       wr.sg_list = &c.sges[0], wr.num_sge = 1;
-      if (!borrow({op.local, op.bytes, op.local_offset}, false, c.what[0], c.sges[0], why))
-        return unlent(op, p, c.what[0].index, std::move(why));
-      done = c.what[0].index && !loans_[c.what[0].index - 1].mr;  // copied to a buffer
+      if (!bounce_.take({op.local, op.bytes, op.local_offset}, false, c.what[0], c.sges[0], why))
+        return ends_or_waits(op, p, c.what[0].index, std::move(why));
+      done = bounce_.copied(c.what[0].index);
     }
   }
   if (has_signal) {
@@ -167,12 +170,12 @@ bool verbs_transport::take_get(const rma_op& op, peer& p) noexcept {
   const slice whole{op.local, op.bytes, op.local_offset};
   const std::span<const slice> slices = scattered ? std::span{op.scatter, op.slices} : std::span{&whole, 1};
   std::uint32_t pieces = 0, plain = 0;
-  for (const slice& s : slices) pieces += s.bytes > 0, plain += s.bytes > 0 && s.local == plain_memory;
+  for (const slice& s : slices) pieces += s.bytes > 0, plain += s.bytes > 0 && s.local == unregistered_memory;
   if (pieces == 0) return ends_at_once(op, p, {});
   const target* from = target_of(op.remote, op.rank);
   if (!from || pieces > limits_.slices) return ends_at_once(op, p, from ? too_many(pieces, limits_.slices, op.rank) : detached(op.rank));
-  // Rather than to borrow some, and give them back: but one piece may lie in a region.
-  if (!has_room(p, 1) || (plain > 1 && plain > loans_free_)) return false;
+  // Rather than to take some, and give them back: but one piece may lie in a region.
+  if (!has_room(p, 1) || (plain > 1 && plain > bounce_.free())) return false;
 
   chain c;
   ibv_send_wr& wr = c.add(IBV_WR_RDMA_READ, work::read);
@@ -182,8 +185,8 @@ bool verbs_transport::take_get(const rma_op& op, peer& p) noexcept {
   wr.sg_list = sges.data();
   status why;
   for (const slice& s : slices)
-    if (s.bytes && !borrow(s, true, c.what[0], sges[static_cast<std::size_t>(wr.num_sge++)], why))
-      return unlent(op, p, c.what[0].index, std::move(why));
+    if (s.bytes && !bounce_.take(s, true, c.what[0], sges[static_cast<std::size_t>(wr.num_sge++)], why))
+      return ends_or_waits(op, p, c.what[0].index, std::move(why));
   c.what[0].done = op.done;
   post(p, {c.wrs.data(), 1}, {c.what.data(), 1});
   return true;
@@ -205,7 +208,7 @@ bool verbs_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   wr.wr.atomic.swap = adds ? 0 : op.operand;
   wr.sg_list = &c.sges[0], wr.num_sge = 1;
   status why;
-  if (!borrow_answer(op, c.what[0], c.sges[0], why)) return unlent(op, p, c.what[0].index, std::move(why));
+  if (!bounce_.take_for_answer(op, c.what[0], c.sges[0], why)) return ends_or_waits(op, p, c.what[0].index, std::move(why));
   c.what[0].done = op.done;
   if (p.rings) c.ring(rank_);
   post(p, {c.wrs.data(), c.n}, {c.what.data(), c.n});

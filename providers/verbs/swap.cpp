@@ -17,7 +17,7 @@ bool verbs_transport::take_swap(const rma_op& op, peer& p, const target& word) n
   ibv_sge at{};
   status why;
   s.holds = {};
-  if (!borrow_answer(op, s.holds, at, why)) return unlent(op, p, s.holds.index, std::move(why));
+  if (!bounce_.take_for_answer(op, s.holds, at, why)) return ends_or_waits(op, p, s.holds.index, std::move(why));
   free_swap_ = s.next_free;
   s.to = &p, s.done = op.done;
   s.result = reinterpret_cast<std::byte*>(at.addr), s.lkey = at.lkey;
@@ -33,8 +33,7 @@ bool verbs_transport::take_swap(const rma_op& op, peer& p, const target& word) n
 void verbs_transport::try_swap(swapping& s) noexcept {
   peer& p = *s.to;
   const auto index = static_cast<std::uint16_t>(&s - swaps_.get());
-  if (!p.alive()) return end_swap(s, p.end);
-  if (p.failing || !p.confirmed) return end_swap(s, broken_connection(p.rank, "between two tries of a swap"));
+  if (!p.alive() || p.failing || !p.confirmed) return end_swap(s, p.alive() ? broken_connection(p.rank, "between two tries of a swap") : p.life.end());
   const bool waited = std::exchange(s.waits, !has_room(p, 1u + p.rings));
   swaps_waiting_ += static_cast<std::uint32_t>(s.waits) - static_cast<std::uint32_t>(waited);
   if (s.waits) return;
@@ -57,12 +56,12 @@ void verbs_transport::try_swap(swapping& s) noexcept {
 
 void verbs_transport::swap_tried(swapping& s, const status& outcome) noexcept {
   if (outcome.failed()) return end_swap(s, outcome);
-  if (!answered(s.result)) return end_swap(s, unanswered(s.to->rank), true);
+  if (!bounce_.answered(s.result)) return end_swap(s, unanswered(s.to->rank), true);
   std::uint64_t old;
   std::memcpy(&old, s.result, sizeof old);
   if (old == s.guess) return end_swap(s, {});
   s.guess = old;
-  expect_answer(s.result);
+  bounce_.expect_answer(s.result);
   try_swap(s);
 }
 
@@ -71,7 +70,7 @@ void verbs_transport::end_swap(swapping& s, const status& outcome, bool took_eff
   --p.swaps;
   swaps_waiting_ -= std::exchange(s.waits, false);
   use(s.holds, -1);
-  repay(s.holds.index, outcome.ok());
+  bounce_.give_back(s.holds.index, outcome.ok());
   if (!s.done && outcome.failed() && !took_effect) p.losing = true;  // as ended()
   tell(p, s.done, outcome);
   s.to = nullptr;

@@ -2,9 +2,7 @@
 #include "providers/verbs/transport.h"
 
 #include <fcntl.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,7 +49,6 @@ status verbs_transport::start(const open_params& p) {
   peers_.resize(size_);
   auto wish = parse_device(p.device);
   if (!wish) return wish.error();
-  relaxed_ = wish->relaxed;
   auto opened = open_adapter(*wish, rank_);
   if (!opened) return opened.error();
   device_ = std::move(*opened);
@@ -60,6 +57,7 @@ status verbs_transport::start(const open_params& p) {
 
   pd_.reset(ibv_alloc_pd(device_.context.get()));
   if (!pd_) return os_error("a protection domain on " + device_.where.device, errno);
+  regions_.open(pd_.get(), device_, wish->relaxed);
   if (status s = open_waiting(); s.failed()) return s;
   sends_.reset(ibv_create_cq(device_.context.get(),
                              std::min(static_cast<int>(total_depth + 2 * queue_depth), device_.limits.max_cqe), nullptr,
@@ -73,16 +71,16 @@ status verbs_transport::start(const open_params& p) {
   scratch_.base = static_cast<std::byte*>(std::aligned_alloc(4096, scratch_.bytes));
   if (!scratch_.base) return {errc::no_resource, "no memory for a page"};
   std::memset(scratch_.base, 0, scratch_.bytes);
-  if (status s = expose(scratch_); s.failed()) return s;
-  if (status s = open_loans(); s.failed()) return s;
+  if (status s = regions_.register_memory(scratch_); s.failed()) return s;
+  if (status s = bounce_.open(pd_.get(), device_, regions_); s.failed()) return s;
   swaps_ = std::make_unique<swapping[]>(most_swaps);
   for (std::uint16_t i = 0; i < most_swaps; ++i) swaps_[i].next_free = static_cast<std::uint16_t>(i + 1);
 
-  doorman::premises at;
+  connection_manager::resources at;
   at.device = &device_, at.pd = pd_.get(), at.sends = sends_.get(), at.in = &in_;
-  at.limits = limits_, at.rank = rank_, at.size = size_, at.host = host_, at.knock_fd = knock_fd_;
+  at.limits = limits_, at.rank = rank_, at.size = size_, at.host = host_, at.notify_fd = notify_.get();
   at.key = p.key, at.one_host = p.one_host;
-  if (status opened_door = doorman_.open(at); opened_door.failed()) return opened_door;
+  if (status opened_door = manager_.open(at); opened_door.failed()) return opened_door;
 
   verbs_multicast::surroundings around;
   around.device = &device_, around.pd = pd_.get(), around.channel = channel_.get();
@@ -97,15 +95,9 @@ status verbs_transport::open_waiting() {
   channel_.reset(ibv_create_comp_channel(device_.context.get()));
   if (!channel_) return os_error("a completion channel on " + device_.where.device, errno);
   ::fcntl(channel_->fd, F_SETFL, ::fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
-  poll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-  knock_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  alarm_fd_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  for (const int fd : {channel_->fd, knock_fd_, alarm_fd_}) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (fd < 0 || poll_fd_ < 0 || ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, fd, &event) != 0)
-      return os_error("descriptors for waiting", errno);
-  }
+  notify_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!notify_ || !sleep_.open() || !sleep_.add(channel_->fd, nullptr) || !sleep_.add(notify_.get(), nullptr))
+    return os_error("descriptors for waiting", errno);
   return {};
 }
 
@@ -115,7 +107,7 @@ status verbs_transport::try_limits() {
   limits_.slices = std::min(most_slices, static_cast<std::uint32_t>(device_.limits.max_sge));
   if (device_.limits.max_sge_rd > 0)
     limits_.slices = std::min(limits_.slices, static_cast<std::uint32_t>(device_.limits.max_sge_rd));
-  limits_.inline_bytes = wished_inline;
+  limits_.inline_bytes = requested_inline;
   for (;;) {
     ibv_qp* trial = create_rc(pd_.get(), sends_.get(), in_, limits_);
     if (trial) {
@@ -124,7 +116,7 @@ status verbs_transport::try_limits() {
     }
     const int error = errno;
     if (limits_.inline_bytes > 32) limits_.inline_bytes /= 2;
-    else if (limits_.slices > 1) limits_.slices /= 2, limits_.inline_bytes = wished_inline;
+    else if (limits_.slices > 1) limits_.slices /= 2, limits_.inline_bytes = requested_inline;
     else return os_error("a queue pair on " + device_.where.device, error);
   }
 }
@@ -132,20 +124,17 @@ status verbs_transport::try_limits() {
 verbs_transport::~verbs_transport() {
   if (pd_) say_goodbye();
   multicast_.reset();
-  doorman_.close();  // and with it all queue pairs
+  manager_.close();  // and with it all queue pairs
   const status closed{errc::peer_dead, "closed here"};  // so short that it needs no memory
   for (auto& p : peers_)
-    if (p) end_backlog(*p, p->alive() ? closed : p->end);
+    if (p) end_backlog(*p, p->alive() ? closed : p->life.end());
   for (peer* p : lines_)
-    p->out.retire(p->out.head() - 1, [&](const posted& what) { finish(*p, what, p->alive() ? closed : p->end); });
-  close_loans();
-  for (region& r : regions_)
-    if (r.base) unexpose(r);
-  if (scratch_.mr) unexpose(scratch_);
+    p->out.retire(p->out.head() - 1, [&](const posted& what) { finish(*p, what, p->alive() ? closed : p->life.end()); });
+  bounce_.close();
+  regions_.close();
+  regions_.deregister(scratch_);
   std::free(scratch_.base);
   in_.close();
-  for (const int fd : {poll_fd_, knock_fd_, alarm_fd_})
-    if (fd >= 0) ::close(fd);
 }
 
 address_blob verbs_transport::own_address() const noexcept {
@@ -153,9 +142,9 @@ address_blob verbs_transport::own_address() const noexcept {
   a.pid = ::getpid(), a.host = host_;
   std::memcpy(a.gid.data(), device_.where.gid.raw, sizeof a.gid);
   a.probe_address = reinterpret_cast<std::uint64_t>(scratch_.base), a.probe_rkey = scratch_.mr->rkey;
-  a.doorman_qpn = doorman_.qpn(), a.line = doorman_.line();
+  a.manager_qpn = manager_.qpn(), a.line = manager_.line();
   a.lid = device_.port.lid, a.mtu = static_cast<std::uint8_t>(device_.port.active_mtu);
-  a.ethernet = device_.where.ethernet, a.reads = doorman_.reads(), a.multicast = multicast_ != nullptr;
+  a.ethernet = device_.where.ethernet, a.reads = manager_.reads(), a.multicast = multicast_ != nullptr;
   return a;
 }
 
@@ -173,7 +162,7 @@ status verbs_transport::connect(shared_blobs addresses, time_point) {
   }
   if (!all_multicast) multicast_.reset();
   addresses_ = addresses;
-  doorman_.meet(std::move(addresses));
+  manager_.meet(std::move(addresses));
   return {};
 }
 

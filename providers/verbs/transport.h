@@ -1,18 +1,18 @@
 // The transport contract upon raw verbs: one RC queue pair for each pair of ranks that talk, opened by the first
-// operation (doorman.h), and UD multicast (multicast.h). The design is that of Kini 2003, section 5, widened.
+// operation (connection_manager.h), and UD multicast (multicast.h). The design is that of Kini 2003, section 5, widened.
 //
 // What a rank holds, with P peers that it has talked to, or they to it (itself counts, if it talked to itself), of n ranks,
 // R regions, S segments of m members and G multicast groups; an adapter with lower limits gives less. tests/verbs counts it.
-//   queue pairs   P (RC) + 1 (UD, the doorman's) + G (UD)
+//   queue pairs   P (RC) + 1 (UD, the connection manager's) + G (UD)
 //   requests      128 P + 64 + 16 G that may be under way; 1024 + 256 + 128 G receives; 8000 entries of completion queues
-//   registered    the regions + 36 KiB + 581 KiB G; 512 KiB of buffers once plain memory needs one, and what up to 64
-//                 larger operations upon plain memory move while they are under way (plain.cpp). Registered memory is
+//   registered    the regions + 36 KiB + 581 KiB G; 512 KiB of buffers once unregistered memory needs one, and what up to 64
+//                 larger operations upon unregistered memory move while they are under way (bounce_buffers.h). Registered memory is
 //                 locked: memlock must allow for that and, with what the adapter's driver keeps for each queue, about a
 //                 MiB besides
 //   memory        P * (128 * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes, and 10 KiB more for each
 //                 peer that is being connected; 16 n + 32 S m + 48 R bytes; and half a MiB, upon what is registered
-//   one thread, asleep (doorman.h), and 10 descriptors + 1 for each peer on the same host + G, and 1 for each peer that is
-//                 being met and has not answered for a tenth of a second (doorman_calls.cpp)
+//   one thread, asleep (connection_manager.h), and 10 descriptors + 1 for each peer on the same host + G, and 1 for each peer that is
+//                 being met and has not answered for a tenth of a second (connection_calls.cpp)
 // So a barrier by dissemination costs each of 16 ranks 7 queue pairs: those 1, 2, 4 and 8 further and before, where 8 further
 // is 8 before.
 //
@@ -20,7 +20,7 @@
 // signal behind it, and a bell where a signal or atomic cannot bring one itself. It is done when the last of them is,
 // except that a put of up to max_inline bytes is copied into the request and is done at once; should it fail later, the
 // next flush of that peer tells. Small puts and signals therefore need no completion entry but one in 32
-// (send_queue.h). Local memory that no region is named for is found in one, copied or lent to the adapter (plain.cpp).
+// (send_queue.h). Local memory that no region is named for: bounce_buffers.h.
 //
 // Order (clause 5). An RC queue pair executes its requests at the target in the order in which they were posted, so a
 // signal is simply an 8-byte RDMA write behind the payload, an added one an atomic; both orders of the contract are
@@ -61,10 +61,15 @@
 #include "core/transport/multicast.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
+#include "providers/common/peer_life.h"
+#include "providers/common/segment_table.h"
+#include "providers/common/sleeper.h"
+#include "providers/verbs/bounce_buffers.h"
 #include "providers/verbs/device.h"
-#include "providers/verbs/doorman.h"
+#include "providers/verbs/connection_manager.h"
 #include "providers/verbs/multicast.h"
 #include "providers/verbs/receiver.h"
+#include "providers/verbs/regions.h"
 #include "providers/verbs/send_queue.h"
 #include "providers/verbs/wire.h"
 
@@ -72,11 +77,10 @@ namespace tutti::verbs {
 
 inline constexpr std::uint32_t queue_depth = 128;     // work requests in flight to one peer
 inline constexpr std::uint32_t total_depth = 4096;    // and to all
-inline constexpr std::uint32_t wished_inline = 256, most_slices = 30;
+inline constexpr std::uint32_t requested_inline = 256, most_slices = 30;
 inline constexpr std::uint32_t kept_for_rings = 3;    // of these: announce, confirm, bye, each at most once under way
-inline constexpr std::uint64_t no_answer = 0x9d1f'5c0b'7a3e'48d7;  // random: where an atomic's is to come (plain.cpp)
 inline constexpr std::uint32_t most_swaps = 256;      // under way
-inline constexpr std::uint32_t most_loans = 64, loan_bytes = 8192;  // of plain memory: see plain.cpp
+static_assert(most_slices <= bounce_count, "a get into as many pieces of plain memory as it may name");
 
 // The name of a send queue: its peer's place among those with one, and, above, how often it was opened.
 inline constexpr unsigned line_bits = 22;
@@ -86,14 +90,14 @@ inline constexpr std::uint32_t line_mask = (1u << line_bits) - 1, no_line = ~0u;
 struct backlog {
   static constexpr std::uint32_t most = 16;
   std::array<rma_op, most> ops;
-  std::array<std::array<std::byte, wished_inline>, most> copies;  // of plain memory
+  std::array<std::array<std::byte, requested_inline>, most> copies;  // of unregistered memory
   std::uint32_t first = 0, count = 0;
 };
 
 struct peer {
   rank_t rank = no_rank;
-  bool alive() const noexcept { return end.ok(); }
-  status end;                   // how it died or left
+  peer_life life;
+  bool alive() const noexcept { return life.alive(); }
   status unreported;            // clause 3: the first error that no completion took
   status lost;                  // clause 10: of its operations upon me
   send_queue out;
@@ -103,8 +107,8 @@ struct peer {
   bool losing = false;          // some of that had none that took the error
   std::unique_ptr<backlog> waiting;  // operations taken while it was being connected
   status failure;               // what those in flight end with when they are flushed
-  status doubt;                 // the first error, while it is open whether a port of mine is its cause
-  time_point ask_port_at{};     // in doubt
+  status unexplained;                 // the first error, while it is open whether a port of mine is its cause
+  time_point ask_port_at{};     // while unexplained
   bool rings = false;           // signals to it must ring
   bool told = false, sure = false;  // it knows that mine must; and has confirmed
   bool probing = false;         // a probe is under way
@@ -119,45 +123,12 @@ struct peer {
   time_point drain_until{};     // while failing
 };
 
-struct region {
-  std::byte* base = nullptr;    // null: dropped
-  std::uint64_t bytes = 0;
-  ibv_mr* mr = nullptr;         // payloads
-  ibv_mr* words = nullptr;      // signals and atomics; the same unless `relaxed`
-  std::uint32_t uses = 0;       // operations of mine in flight that read or write it
-  bool own = false;             // from allocate(): to be unmapped
-  std::uint32_t life = 0;
-};
-
-// A region by address, and which of those up to it, in the order of their beginnings, reaches furthest: see plain.cpp.
-struct extent {
-  std::uint64_t begin = 0, end = 0;
-  std::uint32_t slot = 0;
-  std::uint32_t furthest = 0;
-};
-
-// A piece of plain memory while an operation has it: in the buffer of the loan's place, by a registration, or by a region.
-struct loan {
-  std::byte* memory = nullptr;
-  ibv_mr* mr = nullptr;
-  region_id region = plain_memory;
-  std::uint32_t bytes = 0;
-  bool lands = false;           // of a get or an atomic: goes from the buffer to `memory` at the end
-  std::uint16_t next = 0;       // of the same operation, or free; counted from 1, as everywhere: 0 is none
-};
-
-// A member's part of a segment. A line of the cache holds two.
+// A member's part of a segment.
 struct target {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;      // 0: it exposes nothing
   std::uint32_t rkey = 0, word_rkey = 0;
   std::uint32_t region = 0;
-};
-
-struct segment {
-  rank_map members;
-  std::unique_ptr<target[]> targets;  // null: dropped
-  std::uint32_t life = 0;
 };
 
 // An operation that is repeated until it succeeds: see swap.cpp.
@@ -167,7 +138,7 @@ struct swapping {
   std::byte* result = nullptr;  // where the adapter puts the old value
   std::uint64_t address = 0, operand = 0, guess = 0;
   std::uint32_t rkey = 0, lkey = 0;
-  posted holds{};               // the region or loan that `result` is in
+  posted holds{};               // the region or bounce buffer that `result` is in
   bool waits = false;           // for room
   std::uint16_t next_free = 0;
 };
@@ -184,9 +155,9 @@ class verbs_transport final : public transport {
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t) const noexcept override;
 
-  result<region_id> add(std::span<std::byte>) override;
-  result<region_id> allocate(std::size_t, std::span<std::byte>&) override;
-  result<std::vector<std::byte>> key(region_id) override;
+  result<region_id> add(std::span<std::byte> memory) override { return regions_.add(memory); }
+  result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override { return regions_.allocate(bytes, memory); }
+  result<std::vector<std::byte>> key(region_id id) override { return regions_.key(id); }
   result<segment_id> attach(const rank_map&, shared_blobs) override;
   void drop(segment_id) noexcept override;
   void drop(region_id) noexcept override;
@@ -199,7 +170,7 @@ class verbs_transport final : public transport {
   armed arm() noexcept override { return armed_if(arm_all()); }
   void sleep(armed, time_point) noexcept override;
   bool arm_fd() noexcept override;
-  int wait_fd() noexcept override { return poll_fd_; }
+  int wait_fd() noexcept override { return sleep_.fd(); }
   void disarm() noexcept override;
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
   status health(rank_t) noexcept override;
@@ -213,37 +184,10 @@ class verbs_transport final : public transport {
   address_blob address_of(rank_t) const noexcept;
 
   // memory.cpp
-  result<region_id> enter(region);
-  status expose(region&);
-  void unexpose(region&) noexcept;
-  region* region_at(region_id) noexcept;
-  region_id id_of(const region&) const noexcept;
-  const target* target_of(segment_id, rank_t) noexcept;  // null: nothing is exposed there
-  std::byte* local_address(region_id id, std::uint64_t offset) noexcept {  // null: it was dropped
-    if (id == plain_memory) return reinterpret_cast<std::byte*>(offset);
-    const region* r = region_at(id);
-    return r ? r->base + offset : nullptr;
+  const target* target_of(segment_id id, rank_t rank) noexcept {  // null: nothing is exposed there
+    const target* t = segments_.find(id, rank);
+    return t && t->bytes ? t : nullptr;
   }
-
-  // plain.cpp
-  void index_from(std::size_t place) noexcept;
-  void index(std::uint32_t slot) noexcept;
-  void unindex(std::uint32_t slot) noexcept;
-  region* region_around(std::uint64_t address, std::uint64_t bytes) noexcept;
-  status open_loans() noexcept;
-  status open_buffers() noexcept;
-  void close_loans() noexcept;
-  status lend(std::byte*, std::uint32_t bytes, bool lands, loan&, ibv_sge&) noexcept;
-  bool find_region(const slice&, region*&, status& why) noexcept;  // null: plain memory outside of all
-  bool borrow(const slice&, bool lands, posted&, ibv_sge&, status& why) noexcept;  // false: cannot, or, if why is ok, full
-  bool borrow_copy(std::byte*, std::uint32_t bytes, bool lands, posted&, ibv_sge&, status& why) noexcept;
-  bool borrow_answer(const rma_op&, posted&, ibv_sge&, status& why) noexcept;
-  void take_loan(posted&) noexcept;
-  std::byte* buffer_of(std::uint16_t loan) const noexcept { return buffers_.base + std::size_t{loan - 1u} * loan_bytes; }
-  static void expect_answer(std::byte* at) noexcept;
-  bool answered(const std::byte* at) const noexcept;
-  bool unlent(const rma_op&, peer&, std::uint16_t borrowed, status why) noexcept;  // what is to be answered then
-  void repay(std::uint16_t first, bool landed) noexcept;
 
   // submit.cpp: one operation; false: full
   bool take(const rma_op&) noexcept;
@@ -254,8 +198,8 @@ class verbs_transport final : public transport {
   bool ends_at_once(const rma_op&, peer&, const status&) noexcept;
   bool has_room(const peer&, std::uint32_t requests) const noexcept;
   void post(peer&, std::span<ibv_send_wr>, std::span<const posted>) noexcept;
-  void use(region_id, int how) noexcept;
   void use(const posted&, int how) noexcept;
+  bool ends_or_waits(const rma_op&, peer&, std::uint16_t buffers, status why) noexcept;  // for lack of registered memory
 
   // backlog.cpp
   bool put_by(const rma_op&, peer&) noexcept;     // false: full
@@ -280,16 +224,16 @@ class verbs_transport final : public transport {
 
   // peers.cpp
   peer* peer_of(rank_t) noexcept;                 // null: no memory
-  unsigned hear_news() noexcept;
+  unsigned handle_events() noexcept;
   unsigned hear_rings() noexcept;
-  void adopt(peer&, const doorman::news&) noexcept;
+  void adopt(peer&, const connection_manager::event&) noexcept;
   bool post_ring(peer&, ring_kind) noexcept;      // false: full
   void confirm(peer&) noexcept;
   void fail(peer&, status why) noexcept;          // its queue pair is in error
-  void fail(peer&, const doorman::news&, const char* why) noexcept;
-  void bury(peer&, status why) noexcept;          // the peer has ended
+  void fail(peer&, const connection_manager::event&, const char* why) noexcept;
+  void end_peer(peer&, status how, told_by = told_by::connection) noexcept;  // the peer has ended
   void close_drained() noexcept;
-  void open_doubt(peer&, status first) noexcept;
+  void await_explanation(peer&, status first) noexcept;
   void decide(peer&) noexcept;
   void give_up(peer&) noexcept;                   // on completions that have not come
   void ask_anew(peer&) noexcept;                  // for a connection, if operations wait for one
@@ -299,9 +243,8 @@ class verbs_transport final : public transport {
   std::string perhaps_since(rank_t, const std::string& trouble) const;
 
   // sleep.cpp
-  std::chrono::nanoseconds patience() noexcept;
   bool arm_all() noexcept;
-  void set_alarm(std::chrono::nanoseconds) noexcept;
+  std::chrono::nanoseconds patience() noexcept;
   void announce() noexcept;
 
   // leave.cpp
@@ -316,14 +259,13 @@ class verbs_transport final : public transport {
   std::unique_ptr<ibv_comp_channel, channel_closer> channel_;
   std::unique_ptr<ibv_cq, cq_closer> sends_;      // of all RC queue pairs
   receiver in_;
-  doorman doorman_;
+  connection_manager manager_;
   std::unique_ptr<verbs_multicast> multicast_;    // null: this adapter has none, or some rank's
   capabilities caps_;
   link_limits limits_;
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
   host_id host_{};
-  bool relaxed_ = false;
 
   shared_blobs addresses_;
   std::vector<std::unique_ptr<peer>> peers_;      // by rank; null until needed
@@ -335,25 +277,20 @@ class verbs_transport final : public transport {
   std::uint32_t confirms_owed_ = 0;
   std::uint32_t waiting_ = 0;                     // peers with a backlog
 
-  std::vector<region> regions_;
-  std::vector<segment> segments_;
-  std::vector<extent> by_address_;                // of regions_
-  region buffers_;                                // loan_bytes for each loan; none before it is needed
-  std::unique_ptr<loan[]> loans_;
-  std::uint16_t free_loan_ = 0;
-  std::uint32_t loans_free_ = 0;
-  std::uint32_t registered_loans_ = 0;            // those with a registration of their own
+  region_table regions_;
+  segment_table<target> segments_;
+  bounce_buffers bounce_;
   region scratch_;                                // [0] read by peers' flushes, [8] lands of mine, [16] of added signals
   std::unique_ptr<swapping[]> swaps_;
   std::uint16_t free_swap_ = 0;
 
   std::string device_gone_;                       // why nobody can be reached any more
-  std::vector<doorman::news> news_;
+  std::vector<connection_manager::event> events_;
   std::vector<receiver::item> rings_;
 
-  int poll_fd_ = -1;                              // the channel, the doorman's knocks and the alarm
-  int knock_fd_ = -1, alarm_fd_ = -1;
-  bool armed_ = false, armed_fd_ = false, sleeps_ = false;
+  sleeper sleep_;                                 // upon the channel and the connection manager's notifications
+  unique_fd notify_;
+  bool sleeps_ = false;
   bool sends_armed_ = false, receives_armed_ = false, multicast_armed_ = false;
   std::uint32_t unsure_ = 0;                      // peers that were told and have not confirmed
   std::uint32_t untold_ = 0;

@@ -10,7 +10,7 @@
 
 #include "core/job/bootstrap.h"
 #include "core/base/authentication.h"
-#include "providers/messages/lifeline.h"
+#include "providers/messages/liveness.h"
 
 namespace tutti::verbs {
 
@@ -18,7 +18,7 @@ inline constexpr std::uint32_t wire_version = 5;
 
 using gid_bytes = std::array<std::byte, 16>;
 
-// transport::address(): where a rank's adapter is, and where its doorman hears.
+// transport::address(): where a rank's adapter is, and where its connection manager hears.
 struct address_blob {
   std::uint32_t version = wire_version;
   std::int32_t pid = 0;
@@ -26,14 +26,14 @@ struct address_blob {
   gid_bytes gid{};
   std::uint64_t probe_address = 0;   // 8 bytes that anybody may read: what a flush reads
   std::uint32_t probe_rkey = 0;
-  std::uint32_t doorman_qpn = 0;     // a UD queue pair
+  std::uint32_t manager_qpn = 0;     // a UD queue pair
   std::uint16_t lid = 0;
   std::uint8_t mtu = 0;              // ibv_mtu
   std::uint8_t ethernet = 0;         // RoCE
   std::uint8_t reads = 0;            // RDMA reads and atomics that it answers at once on one queue pair
   std::uint8_t multicast = 0;        // it can
   std::uint8_t reserved[2] = {};
-  messages::lifeline_address line;   // where its host tells of its process (doorman_calls.cpp)
+  messages::liveness_address line;   // where its host tells of its process (connection_calls.cpp)
 };
 
 // transport::key().
@@ -46,7 +46,7 @@ struct key_blob {
   std::uint32_t reserved = 0;
 };
 
-// Between doormen, as UD datagrams: may be lost, repeated and reordered. See doorman.h.
+// Between connection managers, as UD datagrams: may be lost, repeated and reordered. See connection_manager.h.
 enum class note_kind : std::uint8_t {
   hello,  // here is my queue pair for you
   ping,   // are you there?

@@ -60,7 +60,7 @@ class registered_only final : public forwarding_transport {
     for (const rma_op& op : ops) {
       const bool puts = op.kind == op_kind::put || op.kind == op_kind::put_signal;
       const bool moves = puts || op.kind == op_kind::get;
-      if (moves && op.local == plain_memory && op.bytes > (puts ? caps_.max_inline : 0)) std::abort();
+      if (moves && op.local == unregistered_memory && op.bytes > (puts ? caps_.max_inline : 0)) std::abort();
     }
     return inner().submit(ops);
   }

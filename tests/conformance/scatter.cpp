@@ -118,7 +118,7 @@ void into_plain_memory(rank_env& e) {
     const std::size_t at = std::size_t{i} * 41'000 + i % 2;
     places.push_back((i % 3 == 0 ? std::span{own} : into.memory).subspan(at, bytes));
     if (i % 3 == 2) list.push_back({into.region, bytes, at});
-    else list.push_back({plain_memory, bytes, plain(places.back().data()).offset});
+    else list.push_back({unregistered_memory, bytes, plain(places.back().data()).offset});
   }
   completion done;
   e.submit(get_scatter(list, from.at(right_of(e)), &done));

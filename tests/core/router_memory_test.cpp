@@ -15,14 +15,14 @@ BOOST_AUTO_TEST_CASE(ids_are_the_nodes_and_are_translated_for_the_network) {
   const rma_op near[] = {numbered_put(0, region, segment, 0), numbered_put(2, region2, segment2, 1)};
   BOOST_TEST(f.both->submit(near) == 2u);
   BOOST_TEST(f.near->last_span == near);  // as they stand, not copied
-  rma_op far[] = {numbered_put(1, region, segment2, 0), numbered_put(3, plain_memory, segment, 1)};
+  rma_op far[] = {numbered_put(1, region, segment2, 0), numbered_put(3, unregistered_memory, segment, 1)};
   far[0].signal = segment;
   far[0].kind = op_kind::put_signal;
   BOOST_TEST(f.both->submit(far) == 2u);
   BOOST_TEST((f.far->taken[0].local == region_id{far_base}));
   BOOST_TEST((f.far->taken[0].remote == segment_id{far_base + 1}));
   BOOST_TEST((f.far->taken[0].signal == segment_id{far_base}));
-  BOOST_TEST((f.far->taken[1].local == plain_memory));
+  BOOST_TEST((f.far->taken[1].local == unregistered_memory));
   BOOST_TEST((far[0].local == region));  // the caller's array is untouched
 }
 

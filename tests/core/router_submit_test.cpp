@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(slices_are_translated_and_stay_until_done) {
   router_fixture f;
   const auto [region, segment] = f.memory();
   const auto [region2, segment2] = f.memory();
-  std::array<slice, 3> mine{{{region, 8, 0}, {region2, 16, 64}, {plain_memory, 4, 4096}}};
+  std::array<slice, 3> mine{{{region, 8, 0}, {region2, 16, 64}, {unregistered_memory, 4, 4096}}};
   const auto scatter = [&](rank_t rank, completion* done) {
     rma_op op{};
     op.kind = op_kind::get_scatter, op.rank = rank, op.remote = segment2, op.slices = 3, op.scatter = mine.data();
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(slices_are_translated_and_stay_until_done) {
   BOOST_TEST(theirs != mine.data());
   BOOST_TEST((theirs[0].local == region_id{far_base}));
   BOOST_TEST((theirs[1].local == region_id{far_base + 1}));
-  BOOST_TEST((theirs[2].local == plain_memory));
+  BOOST_TEST((theirs[2].local == unregistered_memory));
   BOOST_TEST(theirs[1].local_offset == 64u);
   BOOST_TEST(theirs[1].bytes == 16u);
   f.both->progress();

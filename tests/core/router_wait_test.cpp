@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(one_descriptor_wakes_for_either) {
       BOOST_REQUIRE(::eventfd_read(fd, &ignored) == 0);
     }
     f.far->room = 0;
-    const rma_op op = numbered_put(1, plain_memory, {}, 0);
+    const rma_op op = numbered_put(1, unregistered_memory, {}, 0);
     BOOST_TEST(f.both->submit({&op, 1}) == 0u);
     f.both->sleep(f.both->arm(), time_point::max());  // refused: ends by itself, since room wakes nobody
     f.both->sleep(f.both->arm(), f.both->now() - std::chrono::seconds{1});  // a deadline that has passed returns at once

@@ -43,8 +43,8 @@ void messages_come(bool reorders, std::span<const std::byte> rest) {
   // Exactly so long: a sanitizer sees one byte beside them.
   const auto whole = std::make_unique<std::byte[]>(64);
   const std::unique_ptr<std::byte[]> parts[2] = {std::make_unique<std::byte[]>(5), std::make_unique<std::byte[]>(11)};
-  const slice slices[2] = {{plain_memory, 5, reinterpret_cast<std::uint64_t>(parts[0].get())},
-                           {plain_memory, 11, reinterpret_cast<std::uint64_t>(parts[1].get())}};
+  const slice slices[2] = {{unregistered_memory, 5, reinterpret_cast<std::uint64_t>(parts[0].get())},
+                           {unregistered_memory, 11, reinterpret_cast<std::uint64_t>(parts[1].get())}};
   const auto old = std::make_unique<std::uint64_t>();
   completion done;
   rma_op ops[3] = {{.kind = op_kind::get}, {.kind = op_kind::get_scatter}, {.kind = op_kind::fetch_add}};

@@ -68,7 +68,7 @@ struct scene {
 // An adapter that is nobody's rank.
 class outsider {
  public:
-  explicit outsider(const verbs::address_blob& target, std::uint32_t qkey) : qpn_(target.doorman_qpn), qkey_(qkey) {
+  explicit outsider(const verbs::address_blob& target, std::uint32_t qkey) : qpn_(target.manager_qpn), qkey_(qkey) {
     int count = 0;
     ibv_device** all = ibv_get_device_list(&count);
     for (int i = 0; i < count; ++i)

@@ -10,12 +10,12 @@ struct far_place {  // a place in a peer's memory
   std::uint64_t offset = 0;
 };
 
-struct near_place {  // a place in memory of mine; a plain address if the region is plain_memory
+struct near_place {  // a place in memory of mine; a plain address if the region is unregistered_memory
   region_id region;
   std::uint64_t offset = 0;
 };
 
-inline near_place plain(const void* p) noexcept { return {plain_memory, reinterpret_cast<std::uintptr_t>(p)}; }
+inline near_place plain(const void* p) noexcept { return {unregistered_memory, reinterpret_cast<std::uintptr_t>(p)}; }
 
 inline rma_op make(op_kind kind, near_place at, far_place to, completion* done) noexcept {
   rma_op op{};
@@ -38,7 +38,7 @@ inline rma_op get(near_place into, far_place from, std::uint32_t bytes, completi
 }
 
 inline rma_op get_scatter(std::span<const slice> into, far_place from, completion* done) noexcept {
-  rma_op op = make(op_kind::get_scatter, {plain_memory, 0}, from, done);
+  rma_op op = make(op_kind::get_scatter, {unregistered_memory, 0}, from, done);
   op.scatter = into.data(), op.slices = static_cast<std::uint8_t>(into.size());
   for (const slice& s : into) op.bytes += s.bytes;
   return op;

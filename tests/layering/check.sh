@@ -25,9 +25,11 @@ own collectives 'core|collectives'
 own messaging 'core|messaging'
 own bsp 'core|messaging|collectives|bsp'
 own api 'core|collectives|messaging|bsp|api'
-# providers/messages holds what the vendors' providers share.
-own providers/messages 'core|providers/messages'
-for folder in $(folders providers/*); do own "$folder" "core|providers/messages|$folder"; done
+# providers/common holds what all providers share, and providers/messages what the vendors' providers do.
+own providers/common 'core|providers/common'
+for folder in $(folders providers/*); do
+  if [ "$folder" != providers/common ]; then own "$folder" "core|providers/common|providers/messages|$folder"; fi
+done
 # The registry's files, beside the providers' folders, name each provider and nothing of its inside.
 found '#include "' providers/*.h providers/*.cpp 2>/dev/null |
   grep -vE '#include "(core/[a-z]+/[a-z_]+\.h|providers/(registry|module)\.h|providers/([a-z]+)/\3\.h)"' | breach 'the registry' || :

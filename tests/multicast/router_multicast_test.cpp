@@ -77,7 +77,7 @@ class office_multicast final : public multicast {
   std::map<std::uint32_t, std::vector<rank_t>> members_;
 };
 
-// Ranks of one process; rank r lives on node r / 3. Lobbies are plain memory.
+// Ranks of one process; rank r lives on node r / 3. Lobbies are unregistered memory.
 class small_world {
  public:
   static constexpr std::uint32_t size = 7;  // nodes of 3, 3 and 1

@@ -159,18 +159,18 @@ class seeded_link final : public messages::link, private messages::one_sided {
 
  private:
   // --- one_sided
-  result<void*> expose(std::span<std::byte> memory, std::vector<std::byte>& key) override {
-    auto* made = new key_of_fabric{static_cast<std::uint32_t>(port().exposed.size())};
+  result<void*> register_region(std::span<std::byte> memory, std::vector<std::byte>& key) override {
+    auto* made = new key_of_fabric{static_cast<std::uint32_t>(port().registered.size())};
     {
       const in_kernel k;
-      port().exposed.push_back({memory.data(), memory.size()});
+      port().registered.push_back({memory.data(), memory.size()});
     }
     messages::append(key, made);
     return static_cast<void*>(made);
   }
-  void conceal(void* exposed) noexcept override {
-    auto* gone = static_cast<key_of_fabric*>(exposed);
-    port().exposed[gone->index] = {};
+  void deregister_region(void* registered) noexcept override {
+    auto* gone = static_cast<key_of_fabric*>(registered);
+    port().registered[gone->index] = {};
     delete gone;
   }
   void* unlock(peer& p, std::span<const std::byte> key) noexcept override {
@@ -333,7 +333,7 @@ void fabric::post_flush(rank_t from, rank_t to, messages::frame& f) {
 void fabric::execute(const reach& r, unsigned life) {
   line& l = at(r.from).lines[r.to];
   const port& there = at(r.to);
-  const exposure* e = there.owner && r.key < there.exposed.size() ? &there.exposed[r.key] : nullptr;
+  const exposure* e = there.owner && r.key < there.registered.size() ? &there.registered[r.key] : nullptr;
   const bool reaches = e && e->base && r.offset <= e->bytes && r.bytes <= e->bytes - r.offset;
   if (r.f && !at(r.from).owner) return;
   if (l.life != life && (r.f || l.broken)) return finish(r.from, r.to, r.f, false);
@@ -376,7 +376,7 @@ void fabric::closed(rank_t me, bool orderly) {
   const bool silent = world->silent_hosts.count(host) != 0;
   p.owner = nullptr;
   p.inbox.clear();
-  p.exposed.clear();
+  p.registered.clear();
   p.under_way = 0;
   p.armed = false;
   for (rank_t r = 0; r < p.lines.size(); ++r) {

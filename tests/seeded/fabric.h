@@ -58,7 +58,7 @@ class fabric {
     unsigned life = 0;
   };
   struct exposure {
-    std::byte* base = nullptr;           // null: concealed
+    std::byte* base = nullptr;           // null: deregistered
     std::size_t bytes = 0;
   };
   struct port {
@@ -67,7 +67,7 @@ class fabric {
     std::shared_ptr<object> notify;      // the link's descriptor
     bool armed = false, ready = false;
     std::vector<line> lines;             // by peer
-    std::vector<exposure> exposed;
+    std::vector<exposure> registered;
     std::uint32_t under_way = 0;         // operations by key that the link is yet to tell of
   };
   port& at(rank_t r) { return ports_[r]; }

@@ -27,7 +27,7 @@ void rank_program::put(rank_t to) {
   }
   const bool inline_ = 8 * count <= net_->caps().max_inline && draw_.one_in(2);
   const bool quiet = inline_ && draw_.one_in(2);
-  rma_op op = move_op(op_kind::put, inline_ ? plain_memory : mine_,
+  rma_op op = move_op(op_kind::put, inline_ ? unregistered_memory : mine_,
                       inline_ ? reinterpret_cast<std::uintptr_t>(buffer(index)) : index * block_bytes, to, segment_,
                       block_of(me_) + 8 * first, 8 * count, quiet ? nullptr : &s->done);
   if (draw_.one_in(2)) {  // with a signal
@@ -157,9 +157,9 @@ void rank_program::use_spare(rank_t to) {
   std::uint64_t old = 0;
   say("uses the spare window of " + name_of(to));
   const auto at = [](auto& m) { return reinterpret_cast<std::uintptr_t>(&m); };
-  if (!submit(move_op(op_kind::put, plain_memory, at(memory), to, *segment, 256, 256, &done))) return;
-  if (!submit(atomic_op(op_kind::fetch_add, plain_memory, at(old), {to, *segment, 8}, 1, &done))) return;
-  if (!submit(move_op(op_kind::get, plain_memory, at(memory), to, *segment, 0, 256, &done))) return;
+  if (!submit(move_op(op_kind::put, unregistered_memory, at(memory), to, *segment, 256, 256, &done))) return;
+  if (!submit(atomic_op(op_kind::fetch_add, unregistered_memory, at(old), {to, *segment, 8}, 1, &done))) return;
+  if (!submit(move_op(op_kind::get, unregistered_memory, at(memory), to, *segment, 0, 256, &done))) return;
   if (!submit(signal_op({to, *segment, 16}, 1))) return;
   const bool before = draw_.one_in(2);
   if (before) net_->drop(*segment);

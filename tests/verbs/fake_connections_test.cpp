@@ -1,4 +1,4 @@
-// How connections come and go when notes are late or come twice, queue pairs cannot be had, and news is heard after what it
+// How connections come and go when notes are late or come twice, queue pairs cannot be had, and events are heard after what it
 // is about: over adapters that exist in this process alone (fake/fake.h).
 #define BOOST_TEST_MODULE fake_connections
 #include <boost/test/unit_test.hpp>
@@ -14,13 +14,13 @@ namespace {
 
 const std::uint64_t payload = 7;
 
-// What rank 1's doorman says arrives at last, and rank 0's has taken it in.
+// What rank 1's connection manager says arrives at last, and rank 0's has taken it in.
 void let_notes_come() {
   fake::release_datagrams("fake1", "fake0");
   while (fake::datagrams_unread("fake0")) std::this_thread::yield();
 }
 
-// Rank 1 has written to rank 0, whose doorman has connected the queue pair, and has yet to hear that 1 has done so as well.
+// Rank 1 has written to rank 0, whose connection manager has connected the queue pair, and has yet to hear that 1 has done so as well.
 void meet_half(party& p) {
   fake::hold_datagrams("fake1", "fake0", 1);
   completion done;

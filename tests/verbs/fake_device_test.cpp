@@ -26,7 +26,7 @@ std::vector<fake::adapter_plan> infiniband(std::initializer_list<std::uint16_t> 
 
 // --- receives that run out -------------------------------------------------------------------------------------------------
 
-// Signals to a rank that has slept ring, and a ring takes a receive. The rank then computes: nobody but its doorman, told
+// Signals to a rank that has slept ring, and a ring takes a receive. The rank then computes: nobody but its connection manager, told
 // by the limit event, posts receives again, and the sender, refused meanwhile, tries again.
 BOOST_AUTO_TEST_CASE(rings_for_a_rank_that_computes_do_not_run_dry) {
   const no_breach none;

@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_connected_peer_that_does_nothing_is_not_taken_for_dead) {
 
 // --- those who have not been met yet, and do not answer ----------------------------------------------------------------------
 
-// Their doorman gets no processor: for longer than a host may be silent.
+// Their connection manager gets no processor: for longer than a host may be silent.
 BOOST_AUTO_TEST_CASE(a_peer_that_does_not_run_when_it_is_first_met_is_waited_for) {
   for (const int other_host : {0, 1}) BOOST_TEST_CONTEXT("on host " << other_host) {
     const no_breach none;

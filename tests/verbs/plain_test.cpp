@@ -1,5 +1,5 @@
 // Operations upon local memory that no region is named for: it is found in a region, copied, or registered for as long as
-// one operation takes (providers/verbs/plain.cpp). Over adapters that exist in this process alone, which check every key.
+// one operation takes (providers/verbs/bounce_buffers.h). Over adapters that exist in this process alone, which check every key.
 #define BOOST_TEST_MODULE verbs_plain
 #include <sys/mman.h>
 
@@ -14,7 +14,7 @@ using namespace tutti::test;
 namespace {
 
 constexpr std::uint32_t small = 3000, large = 30'000;
-static_assert(small < verbs::loan_bytes && large > verbs::loan_bytes);
+static_assert(small < verbs::bounce_bytes && large > verbs::bounce_bytes);
 
 std::uint64_t registered() { return fake::held_by("fake0").registered; }
 std::vector<std::byte> painted(std::size_t bytes, int value) { return std::vector<std::byte>(bytes, static_cast<std::byte>(value)); }
@@ -104,12 +104,12 @@ BOOST_FIXTURE_TEST_CASE(a_small_put_is_done_at_once, pair_of_ranks) {
   BOOST_TEST(p.word(1, 60'000) == 9u);
 }
 
-// As many as there are loans, then it is full; and that ends though nobody asked to be told of any.
-BOOST_FIXTURE_TEST_CASE(loans_are_bounded_and_return, pair_of_ranks) {
+// As many as there are buffers, then it is full; and that ends though nobody asked to be told of any.
+BOOST_FIXTURE_TEST_CASE(buffers_are_bounded_and_return, pair_of_ranks) {
   auto source = painted(small, 3);
   for (int round = 0; round < 3; ++round) {
     fake::hold("fake0", "fake1");
-    for (std::uint32_t i = 0; i < verbs::most_loans; ++i)
+    for (std::uint32_t i = 0; i < verbs::bounce_count; ++i)
       BOOST_TEST_REQUIRE(p.submit(0, put(plain(source.data()), p.at(0, 1, 8 * i), small)));
     std::uint64_t old = 77;
     const rma_op more[] = {put(plain(source.data()), p.at(0, 1), small), get(plain(source.data()), p.at(0, 1), small),
@@ -119,7 +119,7 @@ BOOST_FIXTURE_TEST_CASE(loans_are_bounded_and_return, pair_of_ranks) {
     fake::release("fake0", "fake1");
     BOOST_TEST(p.until([&] { return p.submit(0, more[0]); }));
     BOOST_TEST(p.flush(0, 1).ok());
-    BOOST_TEST(registered() == before + verbs::most_loans * verbs::loan_bytes);
+    BOOST_TEST(registered() == before + verbs::bounce_count * verbs::bounce_bytes);
   }
   p[0].progress();
 }
@@ -149,8 +149,8 @@ BOOST_FIXTURE_TEST_CASE(a_list_of_pieces_of_every_kind, pair_of_ranks) {
   std::vector<std::byte> a(small + 2), b(large + 2), added(5000);
   const region_id region = *p[0].add(added);
   const auto at = [](std::byte* m) { return reinterpret_cast<std::uint64_t>(m); };
-  const slice list[] = {{plain_memory, small, at(a.data() + 1)}, {p.region(0), 100, 24}, {plain_memory, 0, 0},
-                        {plain_memory, large, at(b.data() + 1)}, {plain_memory, 4000, at(added.data() + 7)},
+  const slice list[] = {{unregistered_memory, small, at(a.data() + 1)}, {p.region(0), 100, 24}, {unregistered_memory, 0, 0},
+                        {unregistered_memory, large, at(b.data() + 1)}, {unregistered_memory, 4000, at(added.data() + 7)},
                         {region, 50, 4500}};
   BOOST_TEST(p.run(0, get_scatter(list, p.at(0, 1), nullptr)).ok());
   std::byte* const places[] = {a.data() + 1, p.memory(0) + 24, nullptr, b.data() + 1, added.data() + 7, added.data() + 4500};
@@ -163,16 +163,16 @@ BOOST_FIXTURE_TEST_CASE(a_list_of_pieces_of_every_kind, pair_of_ranks) {
   const std::uint64_t with_buffers = registered();
   p[0].drop(region);  // nothing of it is in use any more: at once
   BOOST_TEST(registered() == with_buffers - added.size());
-  // Lists of as many pieces as there may be, until there are no loans: all of one, or none.
+  // Lists of as many pieces as there may be, until there are no buffers: all of one, or none.
   fake::hold("fake0", "fake1");
   const std::uint32_t most = p[0].caps().max_slices;
   std::vector<std::byte> words(most * 8);
   std::vector<slice> many;
-  for (std::uint32_t i = 0; i < most; ++i) many.push_back({plain_memory, 8, at(words.data() + i * 8)});
+  for (std::uint32_t i = 0; i < most; ++i) many.push_back({unregistered_memory, 8, at(words.data() + i * 8)});
   completion done;
   std::uint32_t taken = 0;
   while (taken < 10 && p.submit(0, get_scatter(many, p.at(0, 1), &done))) ++taken;
-  BOOST_TEST(taken == verbs::most_loans / most);
+  BOOST_TEST(taken == verbs::bounce_count / most);
   fake::release("fake0", "fake1");
   BOOST_TEST(p.until([&] { return done.idle(); }));
   BOOST_TEST(std::memcmp(words.data(), p.memory(1), words.size()) == 0);
@@ -189,11 +189,11 @@ BOOST_FIXTURE_TEST_CASE(results_of_atomics, pair_of_ranks) {
   BOOST_TEST(p.run(0, compare_swap(plain(&around[1]), p.at(0, 1), 43, 50, nullptr)).ok());
   BOOST_TEST((around[1] == 43u && p.word(1, 0) == 50u));
   BOOST_TEST((around[0] == 1u && around[2] == 3u));
-  for (std::uint32_t i = 0; i < 5 * verbs::most_loans; ++i) BOOST_TEST_REQUIRE(p.run(0, swap(plain(&around[1]), p.at(0, 1), i, nullptr)).ok());
+  for (std::uint32_t i = 0; i < 5 * verbs::bounce_count; ++i) BOOST_TEST_REQUIRE(p.run(0, swap(plain(&around[1]), p.at(0, 1), i, nullptr)).ok());
 }
 
-// What failed has changed nothing here, and every loan has come back.
-BOOST_FIXTURE_TEST_CASE(errors_give_back_what_was_lent, pair_of_ranks) {
+// What failed has changed nothing here, and every buffer has come back.
+BOOST_FIXTURE_TEST_CASE(errors_give_back_buffers, pair_of_ranks) {
   std::uint64_t old = 99;
   auto into = painted(small, 6), big = painted(large, 6);
   const rma_op ops[] = {get(plain(into.data()), p.at(0, 1), small), get(plain(big.data()), p.at(0, 1), large),
@@ -201,7 +201,7 @@ BOOST_FIXTURE_TEST_CASE(errors_give_back_what_was_lent, pair_of_ranks) {
                         put(plain(big.data()), p.at(0, 1), large)};
   BOOST_TEST(p.run(0, put(plain(into.data()), p.at(0, 1), small)).ok());  // there are buffers
   const std::uint64_t usual = registered();
-  for (int round = 0; round < 2 * static_cast<int>(verbs::most_loans); ++round) {
+  for (int round = 0; round < 2 * static_cast<int>(verbs::bounce_count); ++round) {
     const rma_op& op = ops[static_cast<std::size_t>(round) % std::size(ops)];
     fake::fail_next("fake0", "fake1", IBV_WC_REM_OP_ERR, 0);
     BOOST_TEST((p.run(0, op).code() == errc::fabric));
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(as_much_as_may_be_locked) {
   BOOST_TEST(p.submit(0, put(plain(source.data()), p.at(0, 1, large), large, &done)));
   BOOST_TEST(!p.submit(0, put(plain(source.data()), p.at(0, 1), large, &done)));
   BOOST_TEST(!p.submit(0, put(plain(source.data()), p.at(0, 1), small, &done)));  // there are no buffers yet
-  const slice list[] = {{plain_memory, large, plain(source.data()).offset}, {plain_memory, large, plain(source.data() + large).offset}};
+  const slice list[] = {{unregistered_memory, large, plain(source.data()).offset}, {unregistered_memory, large, plain(source.data() + large).offset}};
   BOOST_TEST(!p.submit(0, get_scatter(list, p.at(0, 1), &done)));
   fake::release("fake0", "fake1");
   BOOST_TEST(p.until([&] { return p.submit(0, put(plain(source.data()), p.at(0, 1), large, &done)); }));
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(as_much_as_may_be_locked) {
   BOOST_TEST(done.outcome().ok());
   BOOST_TEST(p.run(0, get_scatter(list, p.at(0, 1), nullptr)).ok());
   // A list that keeps itself from being registered is refused, not asked to wait for itself.
-  const slice greedy[] = {list[0], list[1], {plain_memory, large - 1000, plain(source.data() + 2 * large).offset}};
+  const slice greedy[] = {list[0], list[1], {unregistered_memory, large - 1000, plain(source.data() + 2 * large).offset}};
   for (const rma_op& op : {put(plain(source.data()), p.at(0, 1), 3 * large), get(plain(source.data()), p.at(0, 1), 3 * large),
                            get(plain(source.data()), p.at(0, 1), small)}) {
     const status s = p.run(0, op);
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(as_much_as_may_be_locked) {
   BOOST_TEST(registered() == two.before);
 }
 
-// Those that wait for a connection borrow when they are sent; and a transport that closes has them back from everybody.
+// Those that wait for a connection take buffers when they are sent; and a transport that closes has them back from everybody.
 BOOST_AUTO_TEST_CASE(before_there_is_a_connection_and_at_the_end) {
   const no_breach none;
   fake::install(roce(2));

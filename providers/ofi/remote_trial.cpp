@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "providers/ofi/far_memory.h"
+#include "providers/ofi/remote_memory.h"
 #include "providers/ofi/trial_time.h"
 
 namespace tutti::ofi {
@@ -28,15 +28,15 @@ struct target {
 
 // Memory that a trial reaches, until it ends.
 struct exposure {
-  exposure(far_memory& by, std::span<std::byte> memory) : of(by), made(by.expose(memory, key)) {}
+  exposure(remote_memory& by, std::span<std::byte> memory) : of(by), made(by.register_region(memory, key)) {}
   ~exposure() {
-    if (made) of.conceal(*made);
+    if (made) of.deregister_region(*made);
   }
   exposure(const exposure&) = delete;
   exposure& operator=(const exposure&) = delete;
-  far_key there() const noexcept { return *messages::head_of<far_key>(key); }
+  remote_key there() const noexcept { return *messages::head_of<remote_key>(key); }
 
-  far_memory& of;
+  remote_memory& of;
   std::vector<std::byte> key;
   result<void*> made;
 };
@@ -47,12 +47,12 @@ std::uint64_t look(const std::uint64_t& word) noexcept {
 
 }  // namespace
 
-status far_memory::try_alone(fi_addr_t self) {
+status remote_memory::try_alone(fi_addr_t self) {
   const auto memory = std::make_shared<target>();
   tried_ = memory;
-  const exposure exposed{*this, std::as_writable_bytes(std::span{memory->words})};
-  if (!exposed.made) return exposed.made.error();
-  const far_key there = exposed.there();
+  const exposure registered{*this, std::as_writable_bytes(std::span{memory->words})};
+  if (!registered.made) return registered.made.error();
+  const remote_key there = registered.there();
 
   const trial_time time;
   connection line;
@@ -104,14 +104,14 @@ status far_memory::try_alone(fi_addr_t self) {
   return outcome.ok() ? outcome : status{errc::unsupported, outcome.text()};
 }
 
-status far_memory::try_before(fi_addr_t self, const std::function<status()>& message) {
+status remote_memory::try_before(fi_addr_t self, const std::function<status()>& message) {
   const auto memory = std::make_shared<std::array<target, 16>>();  // a half of it is written to the other
   tried_ = memory;
   const std::span<std::byte> all = std::as_writable_bytes(std::span{*memory}), from = all.first(all.size() / 2), to = all.last(all.size() / 2);
   std::memset(from.data(), 1, from.size());
-  const exposure exposed{*this, to};
-  if (!exposed.made) return exposed.made.error();
-  const far_key there = exposed.there();
+  const exposure registered{*this, to};
+  if (!registered.made) return registered.made.error();
+  const remote_key there = registered.there();
 
   const trial_time time;
   connection line;

@@ -1,29 +1,29 @@
 // Who makes connections. Each rank has one, with a thread of its own that sleeps but for the few moments in which there
-// is something to do: a peer wants to connect, a process ends, the device has news.
+// is something to do: a peer wants to connect, a process ends, the device has events.
 //
 // Why a thread. An RC queue pair can be used when both ends have one and each knows the other's number. To have one
 // ready for everybody who might call would cost every rank n queue pairs. To answer callers in progress() would make
 // the first operation towards a rank wait until that rank calls its transport, whereas RDMA needs no help of its target
 // (clause 8): a rank that computes for a minute would hold up everyone who happens to address it for the first time.
 //
-// How two ranks connect. Every address names a UD queue pair, the doorman's. Whoever wants a peer makes a queue pair
+// How two ranks connect. Every address names a UD queue pair, the connection manager's. Whoever wants a peer makes a queue pair
 // and says its number there, again and again until it is answered; the other makes one as well, connects it and
 // answers; so it takes one and a half round trips and works when both begin at once. Notes may be lost, repeated or
 // overtaken, so each tells the sender's whole state, and handling one twice is the same as once:
 //   life        which of its queue pairs for this pair of ranks the sender means. A note of an earlier life is void; one
 //               of a later life than the one connected to says that the peer has dropped its queue pair after an
-//               error: then this end is dropped as well, by its owner (news::stale), before the note is heeded.
-//   sees_life   of the receiver's queue pair: the sender's is connected to it, so it can receive; doorman_notes.cpp argues
+//               error: then this end is dropped as well, by its owner (event::stale), before the note is heeded.
+//   sees_life   of the receiver's queue pair: the sender's is connected to it, so it can receive; connection_notes.cpp argues
 //               which may be connected to which. Nobody sends before it has read that of its peer: what reaches a queue
 //               pair that is not connected yet is dropped, and sent again only after the retry time, some 100 ms.
 //   lost        a queue pair of the sender's broke with operations that nobody would have been told of (clause 10). It stays
 //               set, and is told even where nothing else is to be sent (confess()).
 //
 // Deaths. The process of a peer on this host is watched by a pidfd. Whether one that does not answer is gone, or only does not
-// run, is asked of its host: see doorman_calls.cpp.
+// run, is asked of its host: see connection_calls.cpp.
 //
-// All functions are the owner's, and safe beside the thread. What the thread finds out is `news` for the owner, whose
-// knock descriptor becomes readable.
+// All functions are the owner's, and safe beside the thread. What the thread finds out are events for the owner, whose
+// notify descriptor becomes readable.
 #pragma once
 #include <infiniband/verbs.h>
 
@@ -34,7 +34,9 @@
 #include <vector>
 
 #include "core/transport/transport.h"
-#include "providers/messages/lifeline.h"
+#include "providers/common/epoll_set.h"
+#include "providers/common/process_watch.h"
+#include "providers/messages/liveness.h"
 #include "providers/verbs/device.h"
 #include "providers/verbs/receiver.h"
 #include "providers/verbs/wire.h"
@@ -48,9 +50,9 @@ struct link_limits {      // of an RC queue pair
 // Creates one, in no state yet. Null, with errno.
 ibv_qp* create_rc(ibv_pd*, ibv_cq* sends, receiver&, const link_limits&) noexcept;
 
-class doorman {
+class connection_manager {
  public:
-  struct premises {
+  struct resources {
     const adapter* device = nullptr;
     ibv_pd* pd = nullptr;
     ibv_cq* sends = nullptr;
@@ -61,9 +63,9 @@ class doorman {
     siphash_key key{};    // of the job
     bool one_host = false;
     host_id host{};
-    int knock_fd = -1;    // an eventfd
+    int notify_fd = -1;    // an eventfd
   };
-  struct news {
+  struct event {
     enum class kind : std::uint8_t {
       connected,   // qp can be used; if confirmed, what is sent arrives at once
       sleeps,      // the peer's signals must ring from now on
@@ -86,17 +88,17 @@ class doorman {
     std::uint32_t number = 0;  // of qp, which may be gone when this is heard, and another stand at its address
   };
 
-  ~doorman() { close(); }
-  status open(const premises&);
+  ~connection_manager() { close(); }
+  status open(const resources&);
   void close() noexcept;                     // the thread ends, and all queue pairs go
   std::uint32_t qpn() const noexcept { return door_->qp_num; }
-  const messages::lifeline_address& line() const noexcept { return calls_.address(); }
+  const messages::liveness_address& line() const noexcept { return calls_.address(); }
   std::uint8_t reads() const noexcept;       // RDMA reads that this adapter answers at once, on one queue pair
 
   void meet(shared_blobs addresses) noexcept;
   // Begins to connect, or goes on. The status says why there can be no queue pair here.
   status want(rank_t) noexcept;
-  void look_after(rank_t) noexcept;          // is it there? news tells if not
+  void look_after(rank_t) noexcept;          // is it there? an event tells if not
   // Destroys my queue pair for it, or nothing if it is not this one; another may be made.
   void forget(rank_t, std::uint32_t number = any_pair) noexcept;
   static constexpr std::uint32_t any_pair = ~0u;  // numbers have 24 bits
@@ -105,10 +107,10 @@ class doorman {
   void say_bye() noexcept;                   // to all who were ever met
   void owner_sleeps() noexcept;              // from now on queue pairs are made with the wish that signals ring
   bool process_lives(rank_t) noexcept;       // on this host, as far as known
-  bool has_news() const noexcept { return has_news_.load(std::memory_order_acquire); }
-  void take_news(std::vector<news>& out) noexcept;
+  bool has_events() const noexcept { return has_events_.load(std::memory_order_acquire); }
+  void take_events(std::vector<event>& out) noexcept;
   std::string device_trouble() noexcept;     // "; port 1 of mlx5_0 is down", or empty; asks the port, some system calls
-  void look_at_device() noexcept;            // is it there? news tells if not
+  void look_at_device() noexcept;            // is it there? an event tells if not
   std::uint64_t rejected() const noexcept { return rejected_.load(std::memory_order_relaxed); }  // notes without proof
 
  private:
@@ -128,12 +130,12 @@ class doorman {
     clock::time_point since{}, next{};     // of asking; `since` the last note heard
     std::chrono::milliseconds interval{};
     unsigned asked = 0;                    // times without an answer
-    int pidfd = -1;
-    int call = -1;               // to its host; while it does not answer
+    process_watch process;       // of this host
+    unique_fd call;              // to its host; while it does not answer
     bool beside = false;         // the call goes to an address on a subnet of mine
     unsigned called = 0;         // what `asked` was then
     bool stands = false, over = false;     // its process lives; or nobody listens any more
-    unsigned ran = 0;            // what `asked` was when its doorman was known to run; 0: it is not
+    unsigned ran = 0;            // what `asked` was when its connection manager was known to run; 0: it is not
     bool has_waiting = false;
     note waiting{};              // of a later life, heeded after forget()
   };
@@ -168,17 +170,18 @@ class doorman {
   static void hang_up(link&) noexcept;
   void answer_calls() noexcept;
   void give_up_on_silent(link&) noexcept;
-  void end(link&, news::kind) noexcept;
-  void tell(const link&, news::kind) noexcept;
+  void end(link&, event::kind) noexcept;
+  void tell(const link&, event::kind) noexcept;
   ibv_ah_attr way_to(const address_blob&) const noexcept;
   const address_blob* address_of(rank_t, address_blob&) const noexcept;
 
-  premises at_;
+  resources at_;
   std::mutex mutex_;
   std::thread thread_;
-  int poll_fd_ = -1, wake_fd_ = -1;
+  epoll_set watched_;
+  unique_fd wake_;
   bool stop_ = false;
-  messages::lifeline calls_;
+  messages::liveness calls_;
   ibv_comp_channel* channel_ = nullptr;
   ibv_cq* cq_ = nullptr;
   ibv_qp* door_ = nullptr;
@@ -190,8 +193,8 @@ class doorman {
   std::vector<std::unique_ptr<link>> links_;   // by rank; null: never met
   std::size_t met_ = 0;
   std::vector<link*> asking_;
-  std::vector<news> news_;
-  std::atomic<bool> has_news_{false};
+  std::vector<event> events_;
+  std::atomic<bool> has_events_{false};
   std::atomic<std::uint64_t> rejected_{0};
   bool owner_sleeps_ = false;
   std::string lost_;                           // why nobody can be reached any more

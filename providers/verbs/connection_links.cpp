@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "providers/verbs/death.h"
-#include "providers/verbs/doorman.h"
+#include "providers/verbs/connection_manager.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {
@@ -26,18 +26,18 @@ ibv_qp* create_rc(ibv_pd* pd, ibv_cq* sends, receiver& in, const link_limits& li
   return ibv_create_qp(pd, &init);
 }
 
-std::uint8_t doorman::reads() const noexcept {
+std::uint8_t connection_manager::reads() const noexcept {
   return static_cast<std::uint8_t>(std::clamp(at_.device->limits.max_qp_rd_atom, 0, most_reads));
 }
 
-const address_blob* doorman::address_of(rank_t rank, address_blob& out) const noexcept {
+const address_blob* connection_manager::address_of(rank_t rank, address_blob& out) const noexcept {
   if (!addresses_) return nullptr;
   std::memcpy(&out, (*addresses_)[rank].data(), sizeof out);  // lengths were checked when they came
   return &out;
 }
 
 // Within an InfiniBand subnet the LID suffices; everywhere else the GID says where.
-ibv_ah_attr doorman::way_to(const address_blob& to) const noexcept {
+ibv_ah_attr connection_manager::way_to(const address_blob& to) const noexcept {
   const found_port& mine = at_.device->where;
   ibv_ah_attr way{};
   way.port_num = static_cast<std::uint8_t>(mine.port);
@@ -49,7 +49,7 @@ ibv_ah_attr doorman::way_to(const address_blob& to) const noexcept {
   return way;
 }
 
-doorman::link* doorman::link_to(rank_t rank) noexcept {
+connection_manager::link* connection_manager::link_to(rank_t rank) noexcept {
   if (rank >= at_.size) return nullptr;
   if (!links_[rank]) {
     try {
@@ -70,7 +70,7 @@ doorman::link* doorman::link_to(rank_t rank) noexcept {
   return &l;
 }
 
-status doorman::make_qp(link& l) noexcept {
+status connection_manager::make_qp(link& l) noexcept {
   l.qp = create_rc(at_.pd, at_.sends, *at_.in, at_.limits);
   if (!l.qp) return os_error("a queue pair for rank " + std::to_string(l.rank), errno, l.rank);
   ibv_qp_attr q{};
@@ -87,7 +87,7 @@ status doorman::make_qp(link& l) noexcept {
   return {};
 }
 
-status doorman::connect_qp(link& l, std::uint32_t qpn, std::uint32_t psn, const address_blob& to) noexcept {
+status connection_manager::connect_qp(link& l, std::uint32_t qpn, std::uint32_t psn, const address_blob& to) noexcept {
   ibv_qp_attr q{};
   q.qp_state = IBV_QPS_RTR;
   q.ah_attr = way_to(to);
@@ -113,7 +113,7 @@ status doorman::connect_qp(link& l, std::uint32_t qpn, std::uint32_t psn, const 
   return e ? os_error("connecting a queue pair to rank " + std::to_string(l.rank), e, l.rank) : status{};
 }
 
-void doorman::drop_qp(link& l) noexcept {
+void connection_manager::drop_qp(link& l) noexcept {
   if (l.qp) ibv_destroy_qp(std::exchange(l.qp, nullptr));
   l.connected = l.confirmed = l.stale = l.wanted = l.told = false;
 }

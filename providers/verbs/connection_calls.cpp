@@ -1,13 +1,13 @@
 // A peer that does not answer notes: is it gone, or does it only not run?
 //
-// Notes are answered by the peer's doorman, a thread, which may not run for seconds: its host is busy, or its process is
+// Notes are answered by the peer's connection manager, a thread, which may not run for seconds: its host is busy, or its process is
 // stopped. That is no death. So its host is asked, whose kernel answers by itself: after `few` notes without an answer the peer
-// is called over TCP, at a port where its doorman listens (providers/messages/lifeline.h), and this is what comes of it.
+// is called over TCP, at a port where its connection manager listens (providers/messages/liveness.h), and this is what comes of it.
 //
 //   refused or reset, without a word   the process has ended, or has closed its transport: nobody listens any more
 //   it stands                          the process lives, and does not run: it is waited for, however long that takes. The kernel
 //                                      resets the call when the process ends, and gives it up when the host falls silent
-//   a word, and then its end           the doorman runs; and answered what it had by then before it said so (answer_calls). So it
+//   a word, and then its end           the connection manager runs; and answered what it had by then before it said so (answer_calls). So it
 //                                      does not hear me, or I do not hear it, over the fabric: `enough_when_it_runs` notes later
 //                                      it is unreachable. Until then it is called again and again, since it may end
 //   no answer, or none is to be        nothing tells that it lives: it is given up after `enough` notes, which is within the five
@@ -19,15 +19,13 @@
 //
 // Patience is counted in notes that were sent, not by the clock: this thread may not run either, and then has asked nobody.
 // And before it gives up it looks at what has come meanwhile.
-#include <poll.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "providers/verbs/doorman.h"
+#include "providers/verbs/connection_manager.h"
 
 namespace tutti::verbs {
 namespace {
@@ -40,66 +38,63 @@ constexpr unsigned enough_on_this_host = 940;  // a minute
 
 }  // namespace
 
-void doorman::give_up_on_silent(link& l) noexcept {
+void connection_manager::give_up_on_silent(link& l) noexcept {
   if (l.asked >= l.called + few) call_host(l);
   const bool reached = l.ran && l.asked >= l.ran + enough_when_it_runs;
-  const bool unknown = !l.stands && l.asked >= (l.pidfd >= 0 ? enough_on_this_host : enough);
+  const bool unknown = !l.stands && l.asked >= (l.process ? enough_on_this_host : enough);
   if (!l.over && !reached && !unknown) return;
   poll_door();
   if (l.asked == 0 || l.gone) return;
-  end(l, reached && !l.over ? news::kind::unreachable : news::kind::silent);
+  end(l, reached && !l.over ? event::kind::unreachable : event::kind::silent);
 }
 
-void doorman::call_host(link& l) noexcept {
+void connection_manager::call_host(link& l) noexcept {
   address_blob to;
-  if (l.call >= 0 || l.over || !address_of(l.rank, to)) return;
+  if (l.call || l.over || !address_of(l.rank, to)) return;
   l.called = l.asked;
-  const messages::lifeline::attempt made = calls_.connect(to.line);
-  l.call = made.socket, l.beside = made.beside;
+  const messages::liveness::attempt made = calls_.connect(to.line);
+  l.call = unique_fd{made.socket}, l.beside = made.beside;
   l.over = made.refused && made.beside;
-  epoll_event event{};
-  event.events = messages::lifeline::events;
-  event.data.ptr = &l;
-  if (l.call >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, l.call, &event);
+  if (l.call) watched_.add(l.call.get(), &l, messages::liveness::events);
 }
 
-void doorman::hear_host(link& l) noexcept {
-  using tale = messages::lifeline::tale;
-  if (l.call < 0) return;
+void connection_manager::hear_host(link& l) noexcept {
+  using observation = messages::liveness::observation;
+  if (!l.call) return;
   int words = 0;
-  const bool runs = ::ioctl(l.call, FIONREAD, &words) == 0 && words > 0;
+  const bool runs = ::ioctl(l.call.get(), FIONREAD, &words) == 0 && words > 0;
   if (runs) {
     l.stands = true;
     if (!l.ran) l.ran = std::max(l.asked, 1u);
   } else {
-    const tale told = messages::lifeline::read(l.call, l.stands, {});
-    if (told == tale::nothing) return;
-    l.stands = told == tale::stands;
+    const observation told = messages::liveness::read(l.call.get(), l.stands, {});
+    if (told == observation::nothing) return;
+    l.stands = told == observation::stands;
     if (l.stands) return;
-    l.over = told == tale::ended || (told == tale::refused && l.beside);
+    l.over = told == observation::ended || (told == observation::refused && l.beside);
   }
-  ::close(std::exchange(l.call, -1));  // which takes it out of poll_fd_
+  watched_.remove(l.call.get());
+  l.call.close();
 }
 
 // It has answered, or nothing will come of it: when it is silent again it is called again.
-void doorman::hang_up(link& l) noexcept {
-  if (l.call >= 0) ::close(std::exchange(l.call, -1));
+void connection_manager::hang_up(link& l) noexcept {
+  l.call.close();  // which takes it out of what is watched
   l.stands = l.over = false;
   l.asked = l.called = l.ran = 0;
 }
 
-void doorman::answer_calls() noexcept {
+void connection_manager::answer_calls() noexcept {
   if (calls_.listener() < 0) return;
   poll_door();
   constexpr std::byte word{};
   // No descriptor to spare: callers are kept by the kernel, which still tells them that this process lives.
-  if (calls_.answer({&word, 1}) != EAGAIN) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, calls_.listener(), nullptr);
+  if (calls_.answer({&word, 1}) != EAGAIN) watched_.remove(calls_.listener());
 }
 
 // Something has happened to its pidfd or its call, or had, when that still stood.
-void doorman::look_at(link& l) noexcept {
-  pollfd process{l.pidfd, POLLIN, 0};  // a negative one is passed over
-  if (!l.gone && ::poll(&process, 1, 0) == 1) return end(l, news::kind::ended);
+void connection_manager::look_at(link& l) noexcept {
+  if (!l.gone && l.process.ended()) return end(l, event::kind::ended);
   hear_host(l);
 }
 

@@ -1,11 +1,11 @@
-// The talk between doormen: UD datagrams of one `note` each.
+// The talk between connection managers: UD datagrams of one `note` each.
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
-#include "providers/verbs/doorman.h"
+#include "providers/verbs/connection_manager.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {
@@ -18,7 +18,7 @@ constexpr std::uint64_t is_send = ~std::uint64_t{0};
 
 }  // namespace
 
-status doorman::open_door() {
+status connection_manager::open_door() {
   const adapter& a = *at_.device;
   channel_ = ibv_create_comp_channel(a.context.get());
   if (channel_) cq_ = ibv_create_cq(a.context.get(), receives + sends, nullptr, channel_, 0);
@@ -48,7 +48,7 @@ status doorman::open_door() {
   return {};
 }
 
-void doorman::close_door() noexcept {
+void connection_manager::close_door() noexcept {
   if (door_) ibv_destroy_qp(door_);
   if (cq_) ibv_destroy_cq(cq_);
   if (channel_) ibv_destroy_comp_channel(channel_);
@@ -56,14 +56,14 @@ void doorman::close_door() noexcept {
   door_ = nullptr, cq_ = nullptr, channel_ = nullptr, mr_ = nullptr;
 }
 
-void doorman::refill_door(std::uint64_t slot) noexcept {
+void connection_manager::refill_door(std::uint64_t slot) noexcept {
   ibv_sge sge{reinterpret_cast<std::uint64_t>(buffers_.get() + slot * room), room, mr_->lkey};
   ibv_recv_wr wr{}, *bad = nullptr;
   wr.wr_id = slot, wr.sg_list = &sge, wr.num_sge = 1;
   ibv_post_recv(door_, &wr, &bad);
 }
 
-void doorman::poll_door() noexcept {
+void connection_manager::poll_door() noexcept {
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   unsigned events = 0;
@@ -88,7 +88,7 @@ void doorman::poll_door() noexcept {
 }
 
 // A full queue, or a note that gets lost, is no harm: whoever needs an answer asks again.
-void doorman::send(link& l, note_kind kind) noexcept {
+void connection_manager::send(link& l, note_kind kind) noexcept {
   if (!l.ah || sending_ >= sends) return;
   address_blob to;
   if (!address_of(l.rank, to)) return;
@@ -106,11 +106,11 @@ void doorman::send(link& l, note_kind kind) noexcept {
   ibv_send_wr wr{}, *bad = nullptr;
   wr.wr_id = is_send, wr.sg_list = &sge, wr.num_sge = 1;
   wr.opcode = IBV_WR_SEND, wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-  wr.wr.ud.ah = l.ah, wr.wr.ud.remote_qpn = to.doorman_qpn, wr.wr.ud.remote_qkey = qkey_;
+  wr.wr.ud.ah = l.ah, wr.wr.ud.remote_qpn = to.manager_qpn, wr.wr.ud.remote_qkey = qkey_;
   if (ibv_post_send(door_, &wr, &bad) == 0) ++sending_;
 }
 
-void doorman::hear(const note& n) noexcept {
+void connection_manager::hear(const note& n) noexcept {
   if (n.check != check_for(at_.rank, n, at_.key)) {
     rejected_.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -124,8 +124,8 @@ void doorman::hear(const note& n) noexcept {
     case note_kind::hello: return hear_hello(*l, n);
     case note_kind::ping: return send(*l, note_kind::pong);
     case note_kind::pong: l->watched = false; return;
-    case note_kind::refuse: return end(*l, news::kind::refused);
-    case note_kind::bye: return end(*l, news::kind::left);
+    case note_kind::refuse: return end(*l, event::kind::refused);
+    case note_kind::bye: return end(*l, event::kind::left);
   }
 }
 
@@ -142,17 +142,17 @@ void doorman::hear(const note& n) noexcept {
 //   drops it and tells of the next; one whose queue pair is not connected connects that to mine, and says so.
 // Both ends cannot refuse each other so: of two that were last connected to the queue pair that the other still has, each
 // would have to be older than the other's former one. And lost notes are asked for again by whoever wants the connection.
-bool doorman::may_meet(const link& l, const note& n) noexcept {
+bool connection_manager::may_meet(const link& l, const note& n) noexcept {
   return n.sees_life == l.life || (n.sees_life == 0 && n.life > l.their_life);
 }
 
-void doorman::hear_hello(link& l, const note& n) noexcept {
+void connection_manager::hear_hello(link& l, const note& n) noexcept {
   l.watched = false;
-  if (n.lost && !std::exchange(l.lost_here, true)) tell(l, news::kind::lost);
+  if (n.lost && !std::exchange(l.lost_here, true)) tell(l, event::kind::lost);
   if (n.life < l.their_life) return;
   if (n.life > l.their_life && l.connected) {
     l.waiting = n, l.has_waiting = true;
-    if (!std::exchange(l.stale, true)) tell(l, news::kind::stale);
+    if (!std::exchange(l.stale, true)) tell(l, event::kind::stale);
     return send(l, note_kind::pong);
   }
   if (!l.qp && make_qp(l).failed()) return send(l, note_kind::refuse);
@@ -160,9 +160,9 @@ void doorman::hear_hello(link& l, const note& n) noexcept {
   accept(l, n);
 }
 
-void doorman::accept(link& l, const note& n) noexcept {
+void connection_manager::accept(link& l, const note& n) noexcept {
   const bool was_connected = l.connected, was_confirmed = l.confirmed;
-  if (n.sleeps && !std::exchange(l.sleeps, true) && l.connected) tell(l, news::kind::sleeps);
+  if (n.sleeps && !std::exchange(l.sleeps, true) && l.connected) tell(l, event::kind::sleeps);
   if (!l.connected) {
     address_blob theirs;
     if (!address_of(l.rank, theirs)) return;
@@ -174,7 +174,7 @@ void doorman::accept(link& l, const note& n) noexcept {
     l.connected = true;
   }
   if (n.sees_life == l.life) l.confirmed = true;
-  if (l.connected != was_connected || l.confirmed != was_confirmed) tell(l, news::kind::connected);
+  if (l.connected != was_connected || l.confirmed != was_confirmed) tell(l, event::kind::connected);
   if (n.wants_answer) send(l, note_kind::hello);
 }
 

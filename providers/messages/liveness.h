@@ -18,9 +18,9 @@
 // other, and hands each a key, drawn at random, that its peers have with its address. Whoever reads the key knows that the end
 // is a clean one; the kernel of a process that dies resets what was not accepted, and what was and has not been handed the key.
 //
-// Strangers. Nobody believes anything of those who connect here: they are never read, so there is nothing to check; each
+// Outsiders. Nobody believes anything of those who connect here: they are never read, so there is nothing to check; each
 // takes one of the places that the kernel keeps (net.core.somaxconn, of which the peers need as many as they are) until the
-// end. The other way round, who connects to a peer's port may find a stranger there, by an address that means another host:
+// end. The other way round, who connects to a peer's port may find an outsider there, by an address that means another host:
 // it does not know the key, and an orderly end without it, or other words, say nothing about the peer.
 #pragma once
 #include <cstddef>
@@ -32,18 +32,18 @@
 
 namespace tutti::messages {
 
-struct lifeline_address {
+struct liveness_address {
   ip_place place;
   std::uint32_t port = 0;  // 0: none
   siphash_key key{};       // of the goodbye
 };
 
-class lifeline {
+class liveness {
  public:
-  lifeline() = default;
-  lifeline(const lifeline&) = delete;
-  lifeline& operator=(const lifeline&) = delete;
-  ~lifeline();
+  liveness() = default;
+  liveness(const liveness&) = delete;
+  liveness& operator=(const liveness&) = delete;
+  ~liveness();
 
   void close() noexcept;
   int listener() const noexcept { return listener_; }  // -1: none
@@ -55,7 +55,7 @@ class lifeline {
   // Accepts all who are connected by now, and hands each a word and the end. Returns why there is no further one (EAGAIN).
   int answer(std::span<const std::byte> word) const noexcept;
   void say_goodbye() noexcept;  // to all who are connected; nobody can connect any more
-  const lifeline_address& address() const noexcept { return here_; }
+  const liveness_address& address() const noexcept { return here_; }
 
   // A socket that is being connected, for the caller to watch by `events` and to close; -1: there can be none. `beside`: by
   // an address on a subnet of this host.
@@ -64,16 +64,16 @@ class lifeline {
     bool beside = false;
     bool refused = false;  // at once, so that there is no socket
   };
-  attempt connect(const lifeline_address& peer) const noexcept;
+  attempt connect(const liveness_address& peer) const noexcept;
   static constexpr std::uint32_t events = 1u << 31 | 0x2005;  // EPOLLET | EPOLLRDHUP | EPOLLIN | EPOLLOUT
 
-  enum class tale : std::uint8_t { nothing, stands, never, refused, ended, left, silent };
+  enum class observation : std::uint8_t { nothing, stands, never, refused, ended, left, silent };
   // What an event of it means. `stood`: an earlier one meant that it stands. `key`: of the peer's address.
-  static tale read(int socket, bool stood, const siphash_key& key) noexcept;
+  static observation read(int socket, bool stood, const siphash_key& key) noexcept;
 
  private:
   int listener_ = -1;
-  lifeline_address here_;
+  liveness_address here_;
 };
 
 }  // namespace tutti::messages

@@ -1,5 +1,5 @@
 // Memory of peers reached by libfabric's remote keys (FI_RMA). On some libraries that was seen to work with nobody's help at
-// the target (far_trial.cpp). On the others the target's program has to run anyhow, and one message does as much as a write
+// the target (remote_trial.cpp). On the others the target's program has to run anyhow, and one message does as much as a write
 // (providers/messages/transport.h), unless it is long: tcp and net move a long payload from memory to memory, a message from
 // buffer to buffer. There FI_ORDER_SAW is asked for, by which libfabric's manual has sends that follow a write arrive behind
 // it; and while a write waits to be handed over, no message is (ofi_link::send()). Not on udp: nothing proves there whose a
@@ -49,8 +49,8 @@ struct ticket {                    // what libfabric hands back
   asked what = asked::reach;
 };
 
-struct exposed_memory;
-struct far_key {                   // as it travels
+struct registered_memory;
+struct remote_key {                   // as it travels
   std::uint64_t key, base;
 };
 struct transfer;
@@ -85,19 +85,19 @@ struct transfer : ticket {
   void* landing_descriptor = nullptr;
 };
 
-class far_memory final : public messages::one_sided {
+class remote_memory final : public messages::one_sided {
  public:
-  explicit far_memory(handles&) noexcept;
-  ~far_memory() override;
+  explicit remote_memory(handles&) noexcept;
+  ~remote_memory() override;
   status open();
-  status try_alone(fi_addr_t self);                          // far_trial.cpp
+  status try_alone(fi_addr_t self);                          // remote_trial.cpp
   // The same where the target's program drives it: a write to this endpoint is there when a message that followed it is.
   status try_before(fi_addr_t self, const std::function<status()>& message);
   bool alone() const noexcept override { return alone_; }
   void start(message_transport& net) noexcept { net_ = &net; }
 
-  result<void*> expose(std::span<std::byte>, std::vector<std::byte>& key) override;
-  void conceal(void* exposed) noexcept override;
+  result<void*> register_region(std::span<std::byte>, std::vector<std::byte>& key) override;
+  void deregister_region(void* registered) noexcept override;
   bool lingers() const noexcept override { return !wants_to_know(); }
   void* unlock(peer&, std::span<const std::byte> key) noexcept override;
   void forget(void* unlocked) noexcept override;
@@ -110,7 +110,7 @@ class far_memory final : public messages::one_sided {
   void progress() noexcept;                                  // offers what waits
   void completed(transfer&, const status&) noexcept;
   void closed(connection&) noexcept;                         // what is under way there ends with the next progress()
-  void unbind() noexcept;                                    // what is exposed, from the endpoint, which is about to close
+  void unbind() noexcept;                                    // what is registered, from the endpoint, which is about to close
   bool rests() const noexcept { return !any_ended_; }
 
  private:
@@ -141,7 +141,7 @@ class far_memory final : public messages::one_sided {
   transfer* free_ = nullptr;
   connection* waiting_ = nullptr;                            // connections in whose lines something waits
   bool any_ended_ = false;                                   // and was not told yet
-  std::multimap<const std::byte*, exposed_memory*> exposed_;
+  std::multimap<const std::byte*, registered_memory*> registered_;
   std::shared_ptr<void> tried_;                              // what a trial that did not end may still write to
 };
 

@@ -1,11 +1,9 @@
-// The thread, and what the owner asks of it. doorman_notes.cpp has the talk between doormen, doorman_links.cpp the
+// The thread, and what the owner asks of it. connection_notes.cpp has the talk between connection managers, connection_links.cpp the
 // queue pairs.
-#include "providers/verbs/doorman.h"
+#include "providers/verbs/connection_manager.h"
 
 #include <fcntl.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,31 +21,22 @@ constexpr auto first_interval = 2ms, longest_interval = 64ms;
 constexpr auto between_looks = 100ms;   // after a peer that was heard
 constexpr auto port_grace = 500ms;      // for a port that is down, or has another address, to come back
 
-bool watch(int poll_fd, int fd, void* what) noexcept {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.ptr = what;
-  return ::epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
 void set_nonblocking(int fd) noexcept { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 }  // namespace
 
-status doorman::open(const premises& p) {
+status connection_manager::open(const resources& p) {
   at_ = p;
   qkey_ = qkey_of(p.key);
   links_.resize(p.size);
   in_sysfs_ = ::access(p.device->context->device->dev_path, F_OK) == 0;
   if (status s = open_door(); s.failed()) return s;
-  if (p.size > 1) calls_.listen(p.size - 1, p.one_host ? messages::lifeline::loopback : 0);
-  poll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-  wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (p.size > 1) calls_.listen(p.size - 1, p.one_host ? messages::liveness::loopback : 0);
+  wake_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   set_nonblocking(channel_->fd);
   set_nonblocking(p.device->context->async_fd);
-  if (poll_fd_ < 0 || wake_fd_ < 0 || !watch(poll_fd_, wake_fd_, &wake_fd_) ||
-      !watch(poll_fd_, channel_->fd, channel_) || !watch(poll_fd_, p.device->context->async_fd, &poll_fd_) ||
-      (calls_.listener() >= 0 && !watch(poll_fd_, calls_.listener(), &calls_)))
+  if (!wake_ || !watched_.open() || !watched_.add(wake_.get(), &wake_) || !watched_.add(channel_->fd, channel_) ||
+      !watched_.add(p.device->context->async_fd, &at_) || (calls_.listener() >= 0 && !watched_.add(calls_.listener(), &calls_)))
     return os_error("descriptors for connecting", errno);
   try {
     thread_ = std::thread{[this] { run(); }};
@@ -57,7 +46,7 @@ status doorman::open(const premises& p) {
   return {};
 }
 
-void doorman::close() noexcept {
+void connection_manager::close() noexcept {
   if (thread_.joinable()) {
     {
       const std::lock_guard lock{mutex_};
@@ -70,18 +59,16 @@ void doorman::close() noexcept {
     if (!l) continue;
     drop_qp(*l);
     if (l->ah) ibv_destroy_ah(l->ah);
-    if (l->pidfd >= 0) ::close(l->pidfd);
-    hang_up(*l);
   }
   links_.clear();
   asking_.clear();
   close_door();
   calls_.close();
-  for (int* fd : {&poll_fd_, &wake_fd_})
-    if (*fd >= 0) ::close(std::exchange(*fd, -1));
+  watched_.close();
+  wake_.close();
 }
 
-void doorman::run() noexcept {
+void connection_manager::run() noexcept {
   for (;;) {
     int timeout;
     {
@@ -89,24 +76,21 @@ void doorman::run() noexcept {
       if (stop_) return;
       timeout = until_next();
     }
-    std::array<epoll_event, 16> events;
-    const int n = ::epoll_wait(poll_fd_, events.data(), static_cast<int>(events.size()), timeout);
-    for (int i = 0; i < n; ++i) {
-      void* what = events[static_cast<std::size_t>(i)].data.ptr;
-      if (what == &wake_fd_) {
+    watched_.wait(timeout, [this](void* what) {
+      if (what == &wake_) {
         eventfd_t ignored;
-        ::eventfd_read(wake_fd_, &ignored);
-        continue;
+        ::eventfd_read(wake_.get(), &ignored);
+        return;
       }
-      if (what == &poll_fd_) {
+      if (what == &at_) {  // the device
         while (read_async_event()) {}
-        continue;
+        return;
       }
       const std::lock_guard lock{mutex_};
       if (what == channel_) poll_door();
       else if (what == &calls_) answer_calls();
       else look_at(*static_cast<link*>(what));
-    }
+    });
     const std::lock_guard lock{mutex_};
     ask_again();
     if (!port_trouble_.empty() && lost_.empty() && clock::now() >= port_troubled_ + port_grace) look_at_port();
@@ -116,26 +100,26 @@ void doorman::run() noexcept {
 // An event must be acknowledged before its queue pair can be destroyed, which the owner may be about to do under the
 // mutex: hence first that, and then the mutex. In between the queue pair may be destroyed and another made in its place, at
 // the same address, which the event does not mean: the two differ by number, and until the acknowledgement it can be read.
-bool doorman::read_async_event() noexcept {
-  ibv_async_event event{};
-  if (ibv_get_async_event(at_.device->context.get(), &event) != 0) return false;
-  switch (event.event_type) {
+bool connection_manager::read_async_event() noexcept {
+  ibv_async_event told{};
+  if (ibv_get_async_event(at_.device->context.get(), &told) != 0) return false;
+  switch (told.event_type) {
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR: {
-      const ibv_qp* const qp = event.element.qp;
+      const ibv_qp* const qp = told.element.qp;
       const std::uint32_t number = qp->qp_num;
-      ibv_ack_async_event(&event);
+      ibv_ack_async_event(&told);
       const std::lock_guard lock{mutex_};
       for (const auto& l : links_)
-        if (l && l->qp == qp && l->qp->qp_num == number) tell(*l, news::kind::broken);
+        if (l && l->qp == qp && l->qp->qp_num == number) tell(*l, event::kind::broken);
       return true;
     }
-    default: ibv_ack_async_event(&event);
+    default: ibv_ack_async_event(&told);
   }
   const std::string& device = at_.device->where.device;
   const std::lock_guard lock{mutex_};
-  switch (event.event_type) {
+  switch (told.event_type) {
     case IBV_EVENT_SRQ_LIMIT_REACHED: at_.in->refill_from_event(); break;
     case IBV_EVENT_PORT_ERR:
     case IBV_EVENT_PORT_ACTIVE:
@@ -152,17 +136,17 @@ bool doorman::read_async_event() noexcept {
 }
 
 // Nobody can be reached by this adapter any more: once, since peers that were given up stay so.
-void doorman::lose(std::string why) noexcept {
+void connection_manager::lose(std::string why) noexcept {
   if (!lost_.empty()) return;
   lost_ = std::move(why);
   calls_.close();  // those who have not met me will not
-  tell({}, news::kind::device_lost);
+  tell({}, event::kind::device_lost);
 }
 
 // What keeps this port from being reached where its peers look for it: they were told one LID and one GID, once. Either may
 // be taken away and given back, as a link may go down for a moment, so there is a grace, in which adapters repeat what is
 // not acknowledged. (A P_Key that was taken away is no address: operations then fail, and say so.)
-std::string doorman::port_trouble() const {
+std::string connection_manager::port_trouble() const {
   const adapter& a = *at_.device;
   ibv_port_attr port{};
   if (ibv_query_port(a.context.get(), static_cast<std::uint8_t>(a.where.port), &port) != 0 || port.state < IBV_PORT_ACTIVE)
@@ -177,7 +161,7 @@ std::string doorman::port_trouble() const {
   return {};
 }
 
-void doorman::look_at_port() noexcept {
+void connection_manager::look_at_port() noexcept {
   if (port_trouble_.empty()) port_troubled_ = clock::now();
   port_trouble_ = port_trouble();
   if (!port_trouble_.empty() && clock::now() - port_troubled_ >= port_grace) lose(port_trouble_);
@@ -185,19 +169,19 @@ void doorman::look_at_port() noexcept {
 
 // A driver that can take a device away from its users tells so by an event. One that cannot (soft-RoCE) waits for them to
 // go, with the device halfway gone: it serves nobody any longer, and is no longer listed.
-void doorman::check_device() noexcept {
+void connection_manager::check_device() noexcept {
   if (!lost_.empty() || !in_sysfs_ || ::access(at_.device->context->device->dev_path, F_OK) == 0) return;
   lose(at_.device->where.device + " has failed or was removed");
 }
 
-void doorman::look_at_device() noexcept {
+void connection_manager::look_at_device() noexcept {
   const std::lock_guard lock{mutex_};
   if (clock::now() - looked_ < between_looks) return;
   looked_ = clock::now();
   check_device();
 }
 
-std::string doorman::device_trouble() noexcept {
+std::string connection_manager::device_trouble() noexcept {
   const std::lock_guard lock{mutex_};
   check_device();
   if (lost_.empty()) look_at_port();
@@ -207,7 +191,7 @@ std::string doorman::device_trouble() noexcept {
 }
 
 // --- asking until there is an answer ---------------------------------------------------------------------------------
-void doorman::begin_asking(link& l) noexcept {
+void connection_manager::begin_asking(link& l) noexcept {
   if (l.asking || l.gone) return;
   l.asking = true;
   l.since = l.next = clock::now();
@@ -218,9 +202,9 @@ void doorman::begin_asking(link& l) noexcept {
   wake_thread();  // it may sleep without an end
 }
 
-void doorman::wake_thread() noexcept { ::eventfd_write(wake_fd_, 1); }
+void connection_manager::wake_thread() noexcept { ::eventfd_write(wake_.get(), 1); }
 
-int doorman::until_next() noexcept {
+int connection_manager::until_next() noexcept {
   const bool troubled = !port_trouble_.empty() && lost_.empty();
   if (asking_.empty() && !troubled) return -1;
   auto first = troubled ? port_troubled_ + port_grace : asking_.front()->next;
@@ -228,7 +212,7 @@ int doorman::until_next() noexcept {
   return static_cast<int>(std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(first - clock::now()).count()));
 }
 
-void doorman::ask_again() noexcept {
+void connection_manager::ask_again() noexcept {
   const auto now = clock::now();
   for (std::size_t i = 0; i < asking_.size();) {
     link& l = *asking_[i];
@@ -251,12 +235,12 @@ void doorman::ask_again() noexcept {
 }
 
 // --- the owner's side ------------------------------------------------------------------------------------------------
-void doorman::meet(shared_blobs addresses) noexcept {
+void connection_manager::meet(shared_blobs addresses) noexcept {
   const std::lock_guard lock{mutex_};
   addresses_ = std::move(addresses);
 }
 
-status doorman::want(rank_t rank) noexcept {
+status connection_manager::want(rank_t rank) noexcept {
   const std::lock_guard lock{mutex_};
   link* l = link_to(rank);
   if (!l) return {errc::no_resource, "no memory for a connection", rank};
@@ -269,7 +253,7 @@ status doorman::want(rank_t rank) noexcept {
     l->their_life = l->life;
     if (status s = connect_qp(*l, l->qp->qp_num, l->psn, mine); s.failed()) return s;
     l->connected = l->confirmed = true;
-    tell(*l, news::kind::connected);
+    tell(*l, event::kind::connected);
     return {};
   }
   l->wanted = true;
@@ -277,7 +261,7 @@ status doorman::want(rank_t rank) noexcept {
   return {};
 }
 
-void doorman::look_after(rank_t rank) noexcept {
+void connection_manager::look_after(rank_t rank) noexcept {
   const std::lock_guard lock{mutex_};
   link* l = link_to(rank);
   if (!l || l->gone || l->asking || l->confirmed || rank == at_.rank || clock::now() - l->since < between_looks) return;
@@ -285,7 +269,7 @@ void doorman::look_after(rank_t rank) noexcept {
   begin_asking(*l);
 }
 
-void doorman::forget(rank_t rank, std::uint32_t number) noexcept {
+void connection_manager::forget(rank_t rank, std::uint32_t number) noexcept {
   const std::lock_guard lock{mutex_};
   link* l = link_to(rank);
   if (!l || (number != any_pair && l->qp && l->qp->qp_num != number)) return;
@@ -294,7 +278,7 @@ void doorman::forget(rank_t rank, std::uint32_t number) noexcept {
   hear_hello(*l, l->waiting);
 }
 
-void doorman::confess(rank_t rank) noexcept {
+void connection_manager::confess(rank_t rank) noexcept {
   {
     const std::lock_guard lock{mutex_};
     link* l = link_to(rank);
@@ -304,61 +288,60 @@ void doorman::confess(rank_t rank) noexcept {
   want(rank);
 }
 
-bool doorman::stands(rank_t rank, std::uint32_t number) noexcept {
+bool connection_manager::stands(rank_t rank, std::uint32_t number) noexcept {
   const std::lock_guard lock{mutex_};
   const link* l = links_[rank].get();
   return l && l->qp && l->qp->qp_num == number;
 }
 
-void doorman::owner_sleeps() noexcept {
+void connection_manager::owner_sleeps() noexcept {
   const std::lock_guard lock{mutex_};
   owner_sleeps_ = true;
 }
 
-bool doorman::process_lives(rank_t rank) noexcept {
+bool connection_manager::process_lives(rank_t rank) noexcept {
   const std::lock_guard lock{mutex_};
   const link* l = links_[rank].get();
-  return l && l->pidfd >= 0 && !l->ended;
+  return l && l->process && !l->ended;
 }
 
-void doorman::say_bye() noexcept {
+void connection_manager::say_bye() noexcept {
   const std::lock_guard lock{mutex_};
   for (auto& l : links_)
     if (l && l->ah && !l->gone) send(*l, note_kind::bye);
 }
 
-void doorman::take_news(std::vector<news>& out) noexcept {
+void connection_manager::take_events(std::vector<event>& out) noexcept {
   const std::lock_guard lock{mutex_};
-  out.swap(news_);
-  news_.clear();
-  has_news_.store(false, std::memory_order_release);
+  out.swap(events_);
+  events_.clear();
+  has_events_.store(false, std::memory_order_release);
 }
 
-void doorman::tell(const link& l, news::kind what) noexcept {
+void connection_manager::tell(const link& l, event::kind what) noexcept {
   try {
-    news_.push_back({l.rank, what, l.confirmed, l.sleeps, l.told, l.qp, l.qp ? l.qp->qp_num : any_pair});
+    events_.push_back({l.rank, what, l.confirmed, l.sleeps, l.told, l.qp, l.qp ? l.qp->qp_num : any_pair});
   } catch (...) {
     return;  // no memory for it
   }
-  has_news_.store(true, std::memory_order_release);
-  ::eventfd_write(at_.knock_fd, 1);
+  has_events_.store(true, std::memory_order_release);
+  ::eventfd_write(at_.notify_fd, 1);
 }
 
 // Nothing will come of this peer any more.
-void doorman::end(link& l, news::kind how) noexcept {
+void connection_manager::end(link& l, event::kind how) noexcept {
   if (l.gone) return;
   l.gone = true;
-  l.ended = how == news::kind::ended;
-  if (l.pidfd >= 0) ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, l.pidfd, nullptr);
+  l.ended = how == event::kind::ended;
+  watched_.remove(l.process.fd());
   hang_up(l);
   tell(l, how);
 }
 
-void doorman::watch_process(link& l, const address_blob& a) noexcept {
-  if (a.host != at_.host || a.pid == ::getpid() || l.pidfd >= 0) return;
-  l.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, a.pid, 0));
-  if (l.pidfd < 0 && errno == ESRCH) return end(l, news::kind::ended);
-  if (l.pidfd >= 0) watch(poll_fd_, l.pidfd, &l);  // without one, its host has to tell
+void connection_manager::watch_process(link& l, const address_blob& a) noexcept {
+  if (a.host != at_.host || a.pid == ::getpid() || l.process) return;
+  if (l.process.open(a.pid) == process_watch::found::ended) return end(l, event::kind::ended);
+  if (l.process) watched_.add(l.process.fd(), &l);  // where it cannot be watched, its host has to tell
 }
 
 }  // namespace tutti::verbs

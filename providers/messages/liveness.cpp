@@ -1,4 +1,4 @@
-#include "providers/messages/lifeline.h"
+#include "providers/messages/liveness.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -17,7 +17,7 @@
 namespace tutti::messages {
 namespace {
 
-static_assert(lifeline::events == (std::uint32_t{EPOLLET} | EPOLLRDHUP | EPOLLIN | EPOLLOUT));
+static_assert(liveness::events == (std::uint32_t{EPOLLET} | EPOLLRDHUP | EPOLLIN | EPOLLOUT));
 
 constexpr int idle_seconds = 1, probe_seconds = 1, probes = 2;
 
@@ -30,7 +30,7 @@ sockaddr_in socket_address(std::uint32_t address, std::uint32_t port) noexcept {
 void set_option(int fd, int level, int name, int value) noexcept { ::setsockopt(fd, level, name, &value, sizeof value); }
 
 // Whether its end is a reset. What is accepted inherits it, so that there is no moment in which the end of this process would
-// look like a stranger's orderly one.
+// look like an outsider's orderly one.
 void end_by_reset(int fd, bool resets) noexcept {
   const linger how{resets, 0};
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof how);
@@ -76,7 +76,7 @@ bool by_icmp(int socket) noexcept {
 // Of the addresses of a place one; false, and nothing changed, where it has no such address. Loopback is in every place.
 bool keep_one(ip_place& place, std::uint32_t address) noexcept {
   ip_place::place_address one{address, 0xff000000};
-  if (address != lifeline::loopback) {
+  if (address != liveness::loopback) {
     auto* const end = place.at.begin() + std::min<std::size_t>(place.count, place.at.size());
     auto* const found = std::find_if(place.at.begin(), end, [&](const auto& a) { return a.address == address; });
     if (found == end) return false;
@@ -88,13 +88,13 @@ bool keep_one(ip_place& place, std::uint32_t address) noexcept {
 
 }  // namespace
 
-lifeline::~lifeline() { close(); }
+liveness::~liveness() { close(); }
 
-void lifeline::close() noexcept {
+void liveness::close() noexcept {
   if (listener_ >= 0) ::close(std::exchange(listener_, -1));
 }
 
-int lifeline::answer(std::span<const std::byte> word) const noexcept {
+int liveness::answer(std::span<const std::byte> word) const noexcept {
   for (;;) {
     const int caller = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (caller >= 0) {
@@ -107,12 +107,12 @@ int lifeline::answer(std::span<const std::byte> word) const noexcept {
   }
 }
 
-void lifeline::say_goodbye() noexcept {
+void liveness::say_goodbye() noexcept {
   if (listener_ >= 0) answer(std::as_bytes(std::span{here_.key}));
   close();
 }
 
-void lifeline::listen(std::uint32_t peers, std::uint32_t only) {
+void liveness::listen(std::uint32_t peers, std::uint32_t only) {
   std::uint32_t kept = 0;
   std::ifstream{"/proc/sys/net/core/somaxconn"} >> kept;
   here_.place = place_of_this_process(ip_interfaces());
@@ -129,7 +129,7 @@ void lifeline::listen(std::uint32_t peers, std::uint32_t only) {
     here_.port = ntohs(own.sin_port);
 }
 
-lifeline::attempt lifeline::connect(const lifeline_address& peer) const noexcept {
+liveness::attempt liveness::connect(const liveness_address& peer) const noexcept {
   const choice by = peer.port && here_.port ? choose(here_.place, peer.place) : choice{};
   const int s = by.address ? ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
   if (s < 0) return {};
@@ -147,24 +147,24 @@ lifeline::attempt lifeline::connect(const lifeline_address& peer) const noexcept
 }
 
 // The key is found before whatever became of the connection since.
-lifeline::tale lifeline::read(int socket, bool stood, const siphash_key& key) noexcept {
+liveness::observation liveness::read(int socket, bool stood, const siphash_key& key) noexcept {
   siphash_key word{};
   const ssize_t n = ::recv(socket, word.data(), sizeof word, MSG_DONTWAIT);
-  if (n > 0) return n == sizeof word && word == key ? tale::left : tale::never;
+  if (n > 0) return n == sizeof word && word == key ? observation::left : observation::never;
   int error = n == 0 || errno == EAGAIN ? 0 : errno;
   socklen_t bytes = sizeof error;
   tcp_info now{};
   socklen_t room = sizeof now;
   if ((error == 0 && ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) ||
       ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &now, &room) != 0)
-    return tale::nothing;
-  if (now.tcpi_state == TCP_ESTABLISHED) return tale::stands;
-  if (now.tcpi_state == TCP_SYN_SENT) return tale::nothing;
-  if (now.tcpi_state == TCP_CLOSE_WAIT && error == 0) return tale::never;  // it was accepted, and by a stranger
+    return observation::nothing;
+  if (now.tcpi_state == TCP_ESTABLISHED) return observation::stands;
+  if (now.tcpi_state == TCP_SYN_SENT) return observation::nothing;
+  if (now.tcpi_state == TCP_CLOSE_WAIT && error == 0) return observation::never;  // it was accepted, and by an outsider
   // Reset or ended before anyone saw it stand: what was never there is refused, or not reached at all.
-  if (error == ECONNRESET || error == EPIPE || error == 0) return tale::ended;
-  if (stood) return tale::silent;
-  return error == ECONNREFUSED && !by_icmp(socket) ? tale::refused : tale::never;
+  if (error == ECONNRESET || error == EPIPE || error == 0) return observation::ended;
+  if (stood) return observation::silent;
+  return error == ECONNREFUSED && !by_icmp(socket) ? observation::refused : observation::never;
 }
 
 }  // namespace tutti::messages

@@ -1,4 +1,4 @@
-#include "providers/ofi/far_memory.h"
+#include "providers/ofi/remote_memory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,21 +12,21 @@ constexpr std::uint64_t longest_piece = std::uint64_t{1} << 30;
 
 }  // namespace
 
-struct exposed_memory {
+struct registered_memory {
   owned<fid_mr> mr;
   std::span<std::byte> memory;
 };
 
-struct far_memory::chunk {
+struct remote_memory::chunk {
   transfer all[chunk_transfers];
   std::byte landings[chunk_transfers][landing_bytes];
   owned<fid_mr> registered;
 };
 
-far_memory::far_memory(handles& ofi) noexcept : ofi_(ofi) {}
-far_memory::~far_memory() = default;
+remote_memory::remote_memory(handles& ofi) noexcept : ofi_(ofi) {}
+remote_memory::~remote_memory() = default;
 
-status far_memory::open() {
+status remote_memory::open() {
   const fi_info& info = *ofi_.info;
   longest_ = std::min<std::uint64_t>(info.ep_attr->max_msg_size, longest_piece);
   const std::uint64_t order = info.tx_attr->msg_order & info.rx_attr->msg_order;
@@ -37,7 +37,7 @@ status far_memory::open() {
   return {};
 }
 
-bool far_memory::grow() noexcept {
+bool remote_memory::grow() noexcept {
   try {
     auto made = std::make_unique<chunk>();
     void* descriptor = nullptr;
@@ -61,16 +61,16 @@ bool far_memory::grow() noexcept {
   }
 }
 
-bool far_memory::wants_to_know() const noexcept { return ofi_.info->domain_attr->mr_mode & FI_MR_LOCAL; }
+bool remote_memory::wants_to_know() const noexcept { return ofi_.info->domain_attr->mr_mode & FI_MR_LOCAL; }
 
-result<owned<fid_mr>> far_memory::registration(const void* at, std::size_t bytes, std::uint64_t access) {
+result<owned<fid_mr>> remote_memory::registration(const void* at, std::size_t bytes, std::uint64_t access) {
   owned<fid_mr> mr;
   if (const int e = register_memory(ofi_, at, bytes, access, 0, mr); e != 0)
     return messages::not_registered(bytes, fi_strerror(-e), e);
   return mr;
 }
 
-result<void*> far_memory::expose(std::span<std::byte> memory, std::vector<std::byte>& key) {
+result<void*> remote_memory::register_region(std::span<std::byte> memory, std::vector<std::byte>& key) {
   auto mr = registration(memory.data(), memory.size(), FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE);
   if (!mr) return mr.error();
   const int mode = ofi_.info->domain_attr->mr_mode;
@@ -79,35 +79,35 @@ result<void*> far_memory::expose(std::span<std::byte> memory, std::vector<std::b
     if (e == 0) e = fi_mr_enable(mr->get());
     if (e != 0) return vendor_error(e, "binding memory to an endpoint");
   }
-  const far_key there{fi_mr_key(mr->get()), mode & FI_MR_VIRT_ADDR ? reinterpret_cast<std::uint64_t>(memory.data()) : 0};
-  auto made = std::make_unique<exposed_memory>(std::move(*mr), memory);
-  exposed_.emplace(memory.data(), made.get());
+  const remote_key there{fi_mr_key(mr->get()), mode & FI_MR_VIRT_ADDR ? reinterpret_cast<std::uint64_t>(memory.data()) : 0};
+  auto made = std::make_unique<registered_memory>(std::move(*mr), memory);
+  registered_.emplace(memory.data(), made.get());
   messages::append(key, &there);
   return static_cast<void*>(made.release());
 }
 
-void far_memory::conceal(void* exposed) noexcept {
-  const std::unique_ptr<exposed_memory> gone{static_cast<exposed_memory*>(exposed)};
-  for (auto [at, end] = exposed_.equal_range(gone->memory.data()); at != end; ++at)
+void remote_memory::deregister_region(void* registered) noexcept {
+  const std::unique_ptr<registered_memory> gone{static_cast<registered_memory*>(registered)};
+  for (auto [at, end] = registered_.equal_range(gone->memory.data()); at != end; ++at)
     if (at->second == gone.get()) {
-      exposed_.erase(at);
+      registered_.erase(at);
       return;
     }
 }
 
-void far_memory::unbind() noexcept {
+void remote_memory::unbind() noexcept {
   if (!(ofi_.info->domain_attr->mr_mode & FI_MR_ENDPOINT)) return;
-  for (auto& [at, memory] : exposed_) memory->mr.reset();
+  for (auto& [at, memory] : registered_) memory->mr.reset();
 }
 
-void* far_memory::unlock(peer&, std::span<const std::byte> key) noexcept {
-  const auto there = messages::head_of<far_key>(key);
-  return there && key.size() == sizeof *there ? new (std::nothrow) far_key{*there} : nullptr;
+void* remote_memory::unlock(peer&, std::span<const std::byte> key) noexcept {
+  const auto there = messages::head_of<remote_key>(key);
+  return there && key.size() == sizeof *there ? new (std::nothrow) remote_key{*there} : nullptr;
 }
 
-void far_memory::forget(void* unlocked) noexcept { delete static_cast<far_key*>(unlocked); }
+void remote_memory::forget(void* unlocked) noexcept { delete static_cast<remote_key*>(unlocked); }
 
-transfer* far_memory::new_transfer(frame& f) noexcept {
+transfer* remote_memory::new_transfer(frame& f) noexcept {
   if (!free_ && !grow()) return nullptr;
   transfer& t = *free_;
   free_ = t.next;
@@ -118,7 +118,7 @@ transfer* far_memory::new_transfer(frame& f) noexcept {
   return &t;
 }
 
-void far_memory::free(transfer& t) noexcept {
+void remote_memory::free(transfer& t) noexcept {
   t.registered.reset();
   t.f = nullptr;
   t.next = free_;
@@ -126,11 +126,11 @@ void far_memory::free(transfer& t) noexcept {
 }
 
 // Finds, copies or registers what is here.
-status far_memory::make_known(transfer& t) noexcept {
+status remote_memory::make_known(transfer& t) noexcept {
   t.descriptor = nullptr;
   if (!wants_to_know()) return {};
-  if (auto at = exposed_.upper_bound(t.here); at != exposed_.begin()) {
-    const exposed_memory& known = *(--at)->second;
+  if (auto at = registered_.upper_bound(t.here); at != registered_.begin()) {
+    const registered_memory& known = *(--at)->second;
     if (t.here + t.left <= known.memory.data() + known.memory.size()) {
       t.descriptor = fi_mr_desc(known.mr.get());
       return {};
@@ -149,9 +149,9 @@ status far_memory::make_known(transfer& t) noexcept {
   return {};
 }
 
-reaching far_memory::put(frame& f, void* unlocked, std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
+reaching remote_memory::put(frame& f, void* unlocked, std::uint64_t offset, const std::byte* from, std::uint32_t bytes,
                          status& why) noexcept {
-  const auto& to = *static_cast<const far_key*>(unlocked);
+  const auto& to = *static_cast<const remote_key*>(unlocked);
   const auto& line = *static_cast<const connection*>(f.to->line);
   if (bytes <= inject_bytes_ && !line.head) {
     const ssize_t e = fi_inject_write(ofi_.endpoint.get(), from, bytes, line.address, to.base + offset, to.key);
@@ -161,13 +161,13 @@ reaching far_memory::put(frame& f, void* unlocked, std::uint64_t offset, const s
   return begin(transfer::kind::write, f, to.key, to.base + offset, const_cast<std::byte*>(from), bytes, why);
 }
 
-reaching far_memory::get(frame& f, void* unlocked, std::uint64_t offset, std::byte* to, std::uint32_t bytes, status& why) noexcept {
-  const auto& from = *static_cast<const far_key*>(unlocked);
+reaching remote_memory::get(frame& f, void* unlocked, std::uint64_t offset, std::byte* to, std::uint32_t bytes, status& why) noexcept {
+  const auto& from = *static_cast<const remote_key*>(unlocked);
   return begin(transfer::kind::read, f, from.key, from.base + offset, to, bytes, why);
 }
 
-reaching far_memory::flush(frame& f, void* unlocked) noexcept {
-  const auto& word = *static_cast<const far_key*>(unlocked);
+reaching remote_memory::flush(frame& f, void* unlocked) noexcept {
+  const auto& word = *static_cast<const remote_key*>(unlocked);
   status why;
   const reaching r = begin(transfer::kind::flush, f, word.key, word.base, nullptr, sizeof(std::uint64_t), why);
   if (r != reaching::refused) return r;
@@ -175,12 +175,12 @@ reaching far_memory::flush(frame& f, void* unlocked) noexcept {
   return reaching::lost;
 }
 
-reaching far_memory::lost(const frame& f, ssize_t e, const char* what) noexcept {
+reaching remote_memory::lost(const frame& f, ssize_t e, const char* what) noexcept {
   net_->suspect(*f.to, vendor_error(e, what, f.to->rank));
   return reaching::lost;
 }
 
-reaching far_memory::begin(transfer::kind how, frame& f, std::uint64_t key, std::uint64_t there, std::byte* here,
+reaching remote_memory::begin(transfer::kind how, frame& f, std::uint64_t key, std::uint64_t there, std::byte* here,
                            std::uint32_t bytes, status& why) noexcept {
   transfer* t = new_transfer(f);
   if (!t) {
@@ -208,7 +208,7 @@ reaching far_memory::begin(transfer::kind how, frame& f, std::uint64_t key, std:
 }
 
 // The next piece of it.
-ssize_t far_memory::post(transfer& t) noexcept {
+ssize_t remote_memory::post(transfer& t) noexcept {
   t.piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(t.left, longest_));
   ssize_t e = 0;
   if (t.how != transfer::kind::write) {
@@ -231,7 +231,7 @@ ssize_t far_memory::post(transfer& t) noexcept {
   return 0;
 }
 
-void far_memory::joins(transfer& t) noexcept {
+void remote_memory::joins(transfer& t) noexcept {
   connection& line = *t.line;
   (line.tail ? line.tail->next : line.head) = &t;
   line.tail = &t;
@@ -242,14 +242,14 @@ void far_memory::joins(transfer& t) noexcept {
 }
 
 // From the front.
-void far_memory::leaves(transfer& t) noexcept {
+void remote_memory::leaves(transfer& t) noexcept {
   t.line->head = std::exchange(t.next, nullptr);
   if (!t.line->head) t.line->tail = nullptr;
 }
 
 // What stays at the front: what there is no room for, a piece that has another behind it, and a flush behind writes that
 // promise no order.
-bool far_memory::offer(connection& line) noexcept {
+bool remote_memory::offer(connection& line) noexcept {
   while (transfer* t = line.head) {
     if (t->posted || (t->how == transfer::kind::flush && line.unordered)) return true;
     const ssize_t e = post(*t);
@@ -260,14 +260,14 @@ bool far_memory::offer(connection& line) noexcept {
   return false;
 }
 
-void far_memory::ends(transfer& t, const status& outcome) noexcept {
+void remote_memory::ends(transfer& t, const status& outcome) noexcept {
   frame* f = t.f;
   if (outcome.ok() && t.result) std::memcpy(t.result, t.landing, t.piece);
   free(t);
   net_->reached(*f, outcome);
 }
 
-void far_memory::completed(transfer& t, const status& outcome) noexcept {
+void remote_memory::completed(transfer& t, const status& outcome) noexcept {
   t.posted = false;
   if (t.how == transfer::kind::write && !t.ordered) --t.line->unordered;
   if (!t.f) return free(t);
@@ -279,14 +279,14 @@ void far_memory::completed(transfer& t, const status& outcome) noexcept {
   ends(t, outcome);
 }
 
-void far_memory::closed(connection& line) noexcept {
+void remote_memory::closed(connection& line) noexcept {
   for (const auto& c : chunks_)
     for (transfer& t : c->all)
       if (t.f && t.line == &line) t.ended = any_ended_ = true;
   line.head = line.tail = nullptr;
 }
 
-void far_memory::tell_ended() noexcept {
+void remote_memory::tell_ended() noexcept {
   any_ended_ = false;
   for (std::size_t i = 0; i < chunks_.size(); ++i)
     for (transfer& t : chunks_[i]->all) {
@@ -298,7 +298,7 @@ void far_memory::tell_ended() noexcept {
     }
 }
 
-void far_memory::progress() noexcept {
+void remote_memory::progress() noexcept {
   if (any_ended_) tell_ended();
   for (connection* at = std::exchange(waiting_, nullptr); at;) {
     connection& line = *at;

@@ -1,0 +1,129 @@
+// Frames: messages and operations by key, with all that they need from submit() until they end.
+#pragma once
+#include <memory>
+#include <new>
+#include <span>
+
+#include "core/transport/transport.h"
+#include "providers/common/linked.h"
+#include "providers/messages/rules.h"
+#include "providers/messages/wire.h"
+
+namespace tutti::messages {
+
+inline constexpr std::uint32_t max_inline = 256;
+inline constexpr std::uint32_t request_limit = 32;   // unanswered requests to one peer; it keeps room for the answers
+
+struct peer;
+
+enum class frame_kind : std::uint8_t {
+  message,
+  word,   // a signal by key that has to wait for writes under way
+  flush,  // of what was put by key
+};
+
+// A message with all it needs until it is sent and, for a request, answered; or an operation by key. Never allocated on the
+// data path.
+struct frame {
+  frame* next = nullptr;       // in a free list or in its peer's queue; of a write under way: the one begun after it
+  peer* to = nullptr;          // null: free
+  message head;                // a link that keeps it reads it until it says that the message was sent
+  const std::byte* source = nullptr;
+  std::uint64_t left = 0;      // bytes of payload still to be handed to the link
+  std::uint32_t piece = 0;     // bytes in the link's hands
+  bool sent = false;           // all of it
+  bool request = false;        // lives until it is answered
+  bool answered = false;
+  bool signals = false;        // the last piece carries the signal
+  bool marks = false;          // asked for by the transport itself: peer::marking
+  rma_op op;                   // requests: where the answer goes; its `done` counts until the frame is finished
+  std::uint64_t traffic = 0;   // mark: peer::traffic when it was queued
+  std::uint64_t value = 0;     // get: bytes that have landed
+  linked_stack<frame>* home = nullptr;  // the free list it goes back to; null: it is one of a kind
+  std::byte* small = nullptr;  // max_inline bytes, for sources that are copied
+  std::uint32_t index = 0;     // in the pool
+  std::uint32_t life = 0;      // how often it was used: an answer to an earlier life must not end this one
+
+  // By key:
+  frame_kind what = frame_kind::message;
+  std::uint32_t parts = 0;     // operations of the link that are under way for it
+  frame* before = nullptr;     // of a write under way: the one begun before it
+  std::uint64_t number = 0;    // of a write: how many its peer has seen with it; of a flush: how many it covers
+  std::uint64_t needs = 0;     // word: writes that must be done before; signal by message: that must lie in the peer's memory
+  void* key = nullptr;         // word
+  status outcome;              // the first error of its parts
+
+  void begin(peer& towards, message_kind kind) noexcept {
+    to = &towards;
+    head = {};
+    head.kind = kind;
+    source = nullptr, left = 0, piece = 0, value = 0;
+    sent = request = answered = signals = marks = false;
+    op.done = nullptr, op.kind = op_kind::put, op.local = unregistered_memory;
+    what = frame_kind::message;
+    number = needs = 0;
+  }
+};
+
+// The frames of this rank's operations: pool_frames (rules.h), so that a cookie names one.
+class frame_pool {
+ public:
+  void open() {
+    frames_ = std::make_unique<frame[]>(pool_frames);
+    small_ = std::make_unique<std::byte[]>(std::size_t{pool_frames} * max_inline);
+    for (std::uint32_t i = pool_frames; i-- > 0;) {
+      frames_[i].index = i;
+      frames_[i].small = small_.get() + std::size_t{i} * max_inline;
+      frames_[i].home = &free_;
+      free_.push(frames_[i]);
+    }
+  }
+  frame* take(peer& towards, message_kind kind) noexcept {  // null: all are in use
+    frame* const f = free_.pop();
+    if (f) f->begin(towards, kind), ++busy_;
+    return f;
+  }
+  // Of this pool, or of another list. An answer that comes later finds that it has begun another life.
+  void give_back(frame& f) noexcept {
+    ++f.life;
+    f.to = nullptr;
+    if (f.home) f.home->push(f);
+    if (owns(f)) --busy_;
+  }
+  bool owns(const frame& f) const noexcept { return f.home == &free_; }
+  std::uint32_t busy() const noexcept { return busy_; }
+  std::span<frame> all() noexcept { return {frames_.get(), frames_ ? pool_frames : 0u}; }
+
+ private:
+  std::unique_ptr<frame[]> frames_;
+  std::unique_ptr<std::byte[]> small_;
+  linked_stack<frame> free_;
+  std::uint32_t busy_ = 0;
+};
+
+// The answers to the requests of one peer: room for all that it may have under way, and one more, for the last piece of an
+// answer can be at the peer, and its next request here, before the link says that the piece was sent.
+class answer_pool {
+ public:
+  // `keeps`: the link may go on reading what it is to send, so that pieces are copied first: their region may be dropped.
+  bool reserve(bool keeps, std::uint32_t piece_bytes) noexcept {  // false: no memory
+    if (frames_) return true;
+    if (keeps && !copy_) copy_.reset(new (std::nothrow) std::byte[piece_bytes]);
+    if (!keeps || copy_) frames_.reset(new (std::nothrow) frame[request_limit + 1]);
+    for (std::uint32_t i = 0; frames_ && i <= request_limit; ++i) frames_[i].home = &free_, free_.push(frames_[i]);
+    return frames_ != nullptr;
+  }
+  frame* take(peer& towards, message_kind kind) noexcept {  // null: all are in use
+    frame* const f = free_.pop();
+    if (f) f->begin(towards, kind);
+    return f;
+  }
+  std::byte* copy() noexcept { return copy_.get(); }  // null: pieces are not copied
+
+ private:
+  std::unique_ptr<frame[]> frames_;
+  std::unique_ptr<std::byte[]> copy_;
+  linked_stack<frame> free_;
+};
+
+}  // namespace tutti::messages
