@@ -155,7 +155,9 @@ void message_transport::read_liveness(peer& p) noexcept {
       if (!p.line_beside) break;
       [[fallthrough]];
     case liveness::observation::left: suspect(p, {errc::peer_dead, "its transport was closed", p.rank}, told_by::itself); break;
-    case liveness::observation::ended: suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank}, told_by::its_host); break;
+    case liveness::observation::ended:
+      suspect(p, {errc::peer_dead, "its process has ended, says its host", p.rank}, told_by::its_host);
+      break;
     case liveness::observation::silent: suspect(p, {errc::peer_dead, "its host has fallen silent", p.rank}); break;
   }
   sleep_.remove(p.liveness.get());

@@ -44,7 +44,8 @@ void message_transport::receive(std::span<const std::byte> header, std::span<con
   ++events_;
   p->heard = true;
   if (came == arrival::lost)
-    return end_peer(*p, {errc::protocol, std::string{traits_.name} + " lost or reordered a message of rank " + std::to_string(p->rank), p->rank});
+    return end_peer(*p, {errc::protocol, std::string{traits_.name} + " lost or reordered a message of rank " + std::to_string(p->rank),
+                         p->rank});
   if (came == arrival::no_memory)
     return end_peer(*p, {errc::no_resource, "no memory for a message of rank " + std::to_string(p->rank) + " that came early", p->rank});
   if (came == arrival::held) return;

@@ -7,8 +7,8 @@
 //   refused or reset, without a word   the process has ended, or has closed its transport: nobody listens any more
 //   it stands                          the process lives, and does not run: it is waited for, however long that takes. The kernel
 //                                      resets the call when the process ends, and gives it up when the host falls silent
-//   a word, and then its end           the connection manager runs; and answered what it had by then before it said so (answer_calls). So it
-//                                      does not hear me, or I do not hear it, over the fabric: `enough_when_it_runs` notes later
+//   a word, and then its end           the connection manager runs; and answered what it had by then before it said so
+//                                      (answer_calls). So it does not hear me, or I do not hear it, over the fabric: `enough_when_it_runs` notes later
 //                                      it is unreachable. Until then it is called again and again, since it may end
 //   no answer, or none is to be        nothing tells that it lives: it is given up after `enough` notes, which is within the five
 //   believed                           seconds of a host that has fallen silent (clause 10). On this host a pidfd tells as much

@@ -59,7 +59,9 @@ unsigned verbs_transport::handle_events() noexcept {
       case kind::broken: fail(*p, n, "the adapter has put the queue pair in error"); break;
       case kind::ended: end_peer(*p, rank_died(p->rank, "its process has ended"), told_by::its_process); break;
       case kind::left: end_peer(*p, rank_left(p->rank), told_by::itself); break;
-      case kind::refused: end_peer(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank}); break;
+      case kind::refused:
+        end_peer(*p, {errc::peer_dead, "rank " + std::to_string(p->rank) + " has no queue pair to spare", p->rank});
+        break;
       case kind::silent:
         if (manager_.process_lives(p->rank)) end_peer(*p, rank_left(p->rank));
         else end_peer(*p, rank_died(p->rank, "it does not answer" + perhaps_since(p->rank, manager_.device_trouble())));

@@ -57,7 +57,8 @@ void verbs_transport::completed(const ibv_wc& wc) noexcept {
   peer& p = *lines_[place];
   p.quiet_since = now();
   if (p.unexplained.failed()) {
-    if (p.unexplained.native() == IBV_WC_WR_FLUSH_ERR) p.unexplained = completion_error(wc, p.rank);  // or the cause, behind what it flushed
+    // Or the cause, behind what it flushed.
+    if (p.unexplained.native() == IBV_WC_WR_FLUSH_ERR) p.unexplained = completion_error(wc, p.rank);
     return;
   }
   const auto end_with = [&](const status& s) { return [&](const posted& what) { finish(p, what, s); }; };

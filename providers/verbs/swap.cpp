@@ -33,7 +33,8 @@ bool verbs_transport::take_swap(const rma_op& op, peer& p, const target& word) n
 void verbs_transport::try_swap(swapping& s) noexcept {
   peer& p = *s.to;
   const auto index = static_cast<std::uint16_t>(&s - swaps_.get());
-  if (!p.alive() || p.failing || !p.confirmed) return end_swap(s, p.alive() ? broken_connection(p.rank, "between two tries of a swap") : p.life.end());
+  if (!p.alive()) return end_swap(s, p.life.end());
+  if (p.failing || !p.confirmed) return end_swap(s, broken_connection(p.rank, "between two tries of a swap"));
   const bool waited = std::exchange(s.waits, !has_room(p, 1u + p.rings));
   swaps_waiting_ += static_cast<std::uint32_t>(s.waits) - static_cast<std::uint32_t>(waited);
   if (s.waits) return;
