@@ -77,6 +77,7 @@ void pack_and_place(rank_env& env, scheme how, bool in_place, std::uint64_t bulk
   bulk_reader others(chunks);
   placer into(areas, queue, others, 0);
 
+  std::uint64_t cuts = 0;
   for (int superstep = 0; superstep < 6; ++superstep, ++c.epoch) {
     chunks.reclaim(c.half());
     box.start();
@@ -118,6 +119,7 @@ void pack_and_place(rank_env& env, scheme how, bool in_place, std::uint64_t bulk
       require(is_last(chunk.used.note) == (chunk.next == 0), "the last says so");
       const std::span records(reinterpret_cast<const std::byte*>(&chunk + 1), chunk.used.bytes - sizeof chunk);
       require(into.place(records, 0, open, in_place), "place");
+      cuts += open.put;
       require(open.left == 0 || !in_place, "where chunks are read in place messages lie whole");
       l = chunk.next;
     }
@@ -134,6 +136,7 @@ void pack_and_place(rank_env& env, scheme how, bool in_place, std::uint64_t bulk
     require(!queue.front(), "no more messages");
   }
   require((others.records > 0) == (bulk_from != never), "large puts");
+  require(in_place || bulk_from != never || cuts > 0, "puts that are cut at the end of a chunk say so");
 }
 
 // Gets of an outbox, answered by it: what one process asks another for, with both ends here.
