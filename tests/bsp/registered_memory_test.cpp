@@ -48,7 +48,7 @@ void areas_and_other_memory(rank_env& env) {
 
 BOOST_AUTO_TEST_CASE(areas_stay_and_other_memory_goes) {
   sim::parameters p;
-  p.ranks = 1;
+  p.ranks = 2;
   const auto report = try_ranks_simulated(p, areas_and_other_memory);
   BOOST_TEST(report.passed(), report.text());
 }
