@@ -25,7 +25,8 @@ status direct_gets::fetch(std::uint32_t pid, std::uint32_t area, std::uint64_t o
     std::memcpy(c_.base + c_.layout.request_out(), &r, sizeof r);
     // The second says that there is a request from somebody: one word to look at, for who is asked by nobody.
     const rma_op ops[] = {
-        with_signal(move_op(op_kind::put, c_.window->region(), c_.layout.request_out(), rank, c_.window->segment(), c_.layout.request_in(c_.me),
+        with_signal(move_op(op_kind::put, c_.window->region(), c_.layout.request_out(), rank, c_.window->segment(),
+                            c_.layout.request_in(c_.me),
                             sizeof r, &sending_),
                     c_.window->segment(), c_.layout.request_word(c_.me), ++asked_[pid]),
         signal_op({rank, c_.window->segment(), c_.layout.requests()}, 1, signal_how::add, not_before::everything)};
@@ -67,7 +68,8 @@ bool direct_gets::serve(std::uint32_t pid, std::uint64_t number) noexcept {
   if (!inside) return true;  // which the asker has seen to
   std::memcpy(c_.base + c_.layout.answer_out(), a->base + r.offset, r.bytes);
   const rank_t rank = c_.rank_of(pid);
-  answer_ = with_signal(move_op(op_kind::put, c_.window->region(), c_.layout.answer_out(), rank, c_.window->segment(), c_.layout.landing(),
+  answer_ = with_signal(move_op(op_kind::put, c_.window->region(), c_.layout.answer_out(), rank, c_.window->segment(),
+                                c_.layout.landing(),
                                 r.bytes, &answering_),
                         c_.window->segment(), window_layout::landed(), r.piece);
   answer_waits_ = c_.net.submit({&answer_, 1}) == 0;
