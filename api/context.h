@@ -39,8 +39,6 @@ struct tutti_context {
   std::vector<tutti::api::owned<tutti_window>> windows;
   std::uint32_t node = 0, local_rank = 0, local_size = 1;
   std::uint64_t piece = 0;            // the most bytes of one operation
-  std::uint64_t plain_put = 0;        // the most bytes a put may take from memory that is not registered
-  bool plain_result = false;          // whether a get or an atomic may deliver there
   bool peers_need_progress = false;   // some of what they do to this rank's memory goes on in its calls
   std::uint32_t operations = 0;       // since it last gave them some
   bool checked = false;               // TUTTI_CHECK=1

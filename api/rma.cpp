@@ -38,14 +38,6 @@ bool known_flags(int flags) noexcept { return (flags & ~(TUTTI_ADD | TUTTI_AFTER
                 static_cast<unsigned>(flags));
 }
 
-[[gnu::cold]] tutti_status_t refuse_local(tutti_context* ctx, const char* call, std::uint64_t most) noexcept {
-  return guarded(ctx, call, [&] {
-    return report(ctx, status(errc::unsupported, std::string(call) + ": this fabric takes at most " +
-                                                     std::to_string(most) + " bytes from or to memory that is not "
-                                                     "registered; use smaller pieces, or another provider"));
-  });
-}
-
 rma_op describe(op_kind kind, const tutti_window* w, std::uint32_t rank, std::uint64_t offset, const void* local,
                 std::uint64_t bytes) noexcept {
   rma_op op{};
@@ -138,7 +130,6 @@ tutti_status_t atomic(op_kind kind, const char* call, tutti_window_t handle, std
   tutti_context* ctx = w->ctx;
   if (!word_fits(w, rank, offset)) [[unlikely]] return refuse_word(w, call, rank, offset);
   if (!old) [[unlikely]] return refuse_null(ctx, call, "old, where the value before goes,");
-  if (!ctx->plain_result) [[unlikely]] return refuse_local(ctx, call, 0);
   rma_op op = describe(kind, w, rank, offset, old, 0);
   op.operand = value;
   if (kind == op_kind::compare_swap) op.expected = expected;
@@ -156,7 +147,6 @@ tutti_status_t tutti_put(tutti_window_t handle, uint32_t rank, uint64_t offset, 
   tutti_context* ctx = window->ctx;
   if (!window->memory->holds(rank, offset, bytes)) [[unlikely]] return refuse_place(window, call, rank, offset, bytes);
   if (!source && bytes > 0) [[unlikely]] return refuse_null(ctx, call, "source");
-  if (bytes > ctx->plain_put) [[unlikely]] return refuse_local(ctx, call, ctx->plain_put);
   rma_op op = describe(op_kind::put, window, rank, offset, source, bytes);
   return launch(ctx, call, op, bytes, {}, request);
 }
@@ -170,7 +160,6 @@ tutti_status_t tutti_get(tutti_window_t handle, uint32_t rank, uint64_t offset, 
   tutti_context* ctx = window->ctx;
   if (!window->memory->holds(rank, offset, bytes)) [[unlikely]] return refuse_place(window, call, rank, offset, bytes);
   if (!target && bytes > 0) [[unlikely]] return refuse_null(ctx, call, "target");
-  if (!ctx->plain_result) [[unlikely]] return refuse_local(ctx, call, 0);
   rma_op op = describe(op_kind::get, window, rank, offset, target, bytes);
   return launch(ctx, call, op, bytes, {&window->implicit, rank}, request);
 }
@@ -207,7 +196,6 @@ tutti_status_t tutti_put_signal(tutti_window_t handle, uint32_t rank, uint64_t o
     return refuse_word(signal_window, call, rank, signal_offset);
   if (!known_flags(flags)) [[unlikely]] return refuse_flags(ctx, call, flags);
   if (!source && bytes > 0) [[unlikely]] return refuse_null(ctx, call, "source");
-  if (bytes > ctx->plain_put) [[unlikely]] return refuse_local(ctx, call, ctx->plain_put);
   rma_op op = describe(op_kind::put_signal, window, rank, offset, source, bytes);
   set_signal(op, signal_window, signal_offset, value, flags);
   return launch(ctx, call, op, bytes, {}, request);

@@ -1,5 +1,7 @@
 // Joining and leaving a job, and who and where a rank is.
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "api/options.h"
 #include "api/use.h"
@@ -22,8 +24,6 @@ void learn_limits(tutti_context& ctx) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30;  // rma_op::bytes has 32 bits
   const capabilities& caps = ctx.job->net().caps();
   ctx.piece = caps.max_bytes ? std::min(caps.max_bytes, most) : most;
-  ctx.plain_put = caps.any_local_memory ? ~std::uint64_t{0} : caps.max_inline;
-  ctx.plain_result = caps.any_local_memory;
   ctx.peers_need_progress = wants_progress(caps) || caps.progress_thread;
 }
 
@@ -61,12 +61,9 @@ void drain(tutti_context& ctx) {
 status leave(tutti_context& ctx) {
   job& j = *ctx.job;
   team& world = j.world();
-  // A fabric that cannot tell a dead rank from a slow one would wait for ever.
-  const time_point deadline =
-      j.net().caps().detects_death ? time_point::max() : j.net().now() + j.options().setup_timeout;
   ctx.world->comm->record().enter(call_kind::leave);
   status s = world.health();
-  if (s.ok()) s = world.settle(deadline);
+  if (s.ok()) s = world.settle(time_point::max());
   if (s.failed()) drain(ctx);  // the news of the death, for the others
   return s;
 }
@@ -146,6 +143,34 @@ uint32_t tutti_local_size(tutti_t ctx) { return fact(ctx, 0u, [](auto& c) { retu
 
 const char* tutti_fabric(tutti_t ctx) {
   return fact<const char*>(ctx, nullptr, [](auto& c) { return c.job->fabric().c_str(); });
+}
+
+tutti_status_t tutti_capabilities(tutti_t handle, tutti_capabilities_t* out) {
+  constexpr const char* call = "tutti_capabilities";
+  const use ctx(handle, call);
+  if (!ctx) [[unlikely]] return ctx.refuse("the context");
+  if (!out) return refuse_null(ctx.get(), call, "out");
+  constexpr std::size_t first_version = offsetof(tutti_capabilities_t, offload) + sizeof out->offload;
+  const std::size_t given = out->struct_size;
+  if (given < first_version)
+    return refuse(ctx.get(), "%s: struct_size is %zu; set it to sizeof(tutti_capabilities_t), %zu", call, given, sizeof *out);
+  transport& net = ctx->job->net();
+  const capabilities& c = net.caps();
+  const tutti_capabilities_t all{.struct_size = given,
+                                 .max_bytes = ctx->piece,
+                                 .target_must_progress = c.target_must_progress,
+                                 .progress_thread = c.progress_thread,
+                                 .native_signals = c.native_signal,
+                                 .native_atomics = c.native_atomics,
+                                 .native_over = c.native_when_added,
+                                 .maps_node = c.maps_mates,
+                                 .cpu_atomics_agree = c.cpu_atomics_agree,
+                                 .sleeps = c.can_sleep,
+                                 .multicast = net.mcast() != nullptr,
+                                 .offload = net.offloader() != nullptr};
+  std::memset(out, 0, given);
+  std::memcpy(out, &all, std::min(given, sizeof all));
+  return TUTTI_OK;
 }
 
 uint32_t tutti_node_of(tutti_t ctx, uint32_t rank) {

@@ -13,9 +13,9 @@
  *                With the setting TUTTI_CHECK=1 the second of two calls that overlap gets TUTTI_INVALID, which names the
  *                first; the text is kept for the calling thread.
  *  3. Progress.  Communication advances inside calls of this library: those that wait, those that find something not
- *                yet complete, and every so many operations. A rank that computes for long without any may hold up
- *                others on fabrics without hardware progress; tutti_progress() now and then prevents that, and so does
- *                the setting TUTTI_PROGRESS=thread for what others do to this rank's windows.
+ *                yet complete, and every so many operations. Where target_must_progress of tutti_capabilities() is 1,
+ *                a rank that computes for long without any holds up others; tutti_progress() now and then prevents
+ *                that, and so does the setting TUTTI_PROGRESS=thread for what others do to this rank's windows.
  *  4. Blocking.  Only functions that say so block. A blocked call ends when what it waits for has come, when a rank it
  *                depends on has died (TUTTI_PEER_DEAD), or at its timeout. Timeouts are seconds; negative: none; 0: one
  *                try. Those that take no timeout end in the first two ways only.
@@ -133,8 +133,7 @@ TUTTI_API tutti_status_t tutti_init(const tutti_options_t *options, tutti_t *ctx
  * blocks until every rank has called it, so that no rank's memory goes while others may still reach for it. When a
  * rank has died it does not wait for the others. A rank that cannot go on while others still wait for it calls
  * tutti_abandon() instead. *ctx being NULL already is a success.
- * Errors: TUTTI_PEER_DEAD, TUTTI_TIMED_OUT (a fabric that cannot tell death, after timeout_s); the context is gone all
- * the same, and the text is at tutti_error_text(NULL).
+ * Errors: TUTTI_PEER_DEAD; the context is gone all the same, and the text is at tutti_error_text(NULL).
  * Cost: a flush and an exchange of size - 1 messages a rank, one after the other; after a death at most a second
  * instead. */
 TUTTI_API tutti_status_t tutti_finalize(tutti_t *ctx);
@@ -161,6 +160,27 @@ TUTTI_API uint32_t tutti_local_size(tutti_t ctx);             /* ranks on its no
 /* What carries the job, as TUTTI_PROVIDER would name it: "shm", "ucx:tcp", "shm+verbs" (inside nodes + between them). Lives
  * as long as ctx; NULL if ctx is. */
 TUTTI_API const char *tutti_fabric(tutti_t ctx);
+
+/* What the fabric of a job does by itself and what it leaves to the ranks. A property is 1 where it holds towards every rank
+ * of the job (target_must_progress: towards some rank), and 0 otherwise. Later versions add members at the end. */
+typedef struct tutti_fabric_capabilities {
+  size_t struct_size;       /* sizeof(tutti_capabilities_t), set by the caller */
+  uint64_t max_bytes;       /* of one operation of the fabric; a longer put or get is made of several */
+  int target_must_progress; /* puts and gets wait for a call of the rank that they go to, which may be computing */
+  int progress_thread;      /* TUTTI_PROGRESS=thread: a thread of this rank makes such calls for it */
+  int native_signals;       /* signals that set a word of tutti_window_create() need no call of the rank they go to */
+  int native_atomics;       /* the same of atomics, and of signals that add */
+  int native_over;          /* what these two say holds of windows by tutti_window_over() as well */
+  int maps_node;            /* tutti_window_create(): ranks of one node reach each other's part by loads and stores */
+  int cpu_atomics_agree;    /* atomics are atomic to the target's own atomic loads and stores of the word */
+  int sleeps;               /* a long wait sleeps until something comes; 0: in naps of a millisecond at most */
+  int multicast;            /* the fabric has it */
+  int offload;              /* the fabric can run a collective's steps by itself */
+} tutti_capabilities_t;
+
+/* Writes the members that lie within *out, by its struct_size, and zeroes those that this library does not know. Local.
+ * Errors: TUTTI_INVALID (a NULL, or a struct_size below that of the first version). */
+TUTTI_API tutti_status_t tutti_capabilities(tutti_t ctx, tutti_capabilities_t *out);
 
 /* --- teams ------------------------------------------------------------------------------------------------------- */
 
@@ -223,7 +243,7 @@ TUTTI_API tutti_team_t tutti_window_team(tutti_window_t window);
  * that has arrived. Until it is complete by either, buffers must stay untouched.
  *
  * Calls do not block, except that a full queue is waited for (its length is bounded). Operations are not ordered but
- * by signals and flushes. Errors of the call itself: TUTTI_INVALID, TUTTI_UNSUPPORTED, TUTTI_NO_RESOURCE,
+ * by signals and flushes. Errors of the call itself: TUTTI_INVALID, TUTTI_NO_RESOURCE,
  * TUTTI_PEER_DEAD; those of the communication come with the request or the flush.
  *
  * Costs below are those of the call; tens of nanoseconds are its own share, the rest is the fabric's. The first
@@ -246,8 +266,8 @@ enum {
                        * tutti_put_signal not before its own data, of a tutti_signal no order */
 };
 
-/* `bytes` from `source` to the window, or from it to `target`. Cost: one operation for each GiB (or less, where a
- * fabric's limit is lower). Where the rank's memory is mapped here, on one node, the copy is made in the call. */
+/* `bytes` from `source` to the window, or from it to `target`. Cost: one operation for each max_bytes of
+ * tutti_capabilities(). Where the rank's memory is mapped here (maps_node), the copy is made in the call. */
 TUTTI_API tutti_status_t tutti_put(tutti_window_t window, uint32_t rank, uint64_t offset, const void *source,
                                    size_t bytes, tutti_request_t *request);
 TUTTI_API tutti_status_t tutti_get(tutti_window_t window, uint32_t rank, uint64_t offset, void *target, size_t bytes,
@@ -265,8 +285,9 @@ TUTTI_API tutti_status_t tutti_put_signal(tutti_window_t window, uint32_t rank, 
                                           uint64_t value, int flags, tutti_request_t *request);
 
 /* Atomics on an aligned 8-byte word, atomic to each other and to added signals of all ranks. *old gets the value
- * before. Towards the target's own loads and stores they are atomic only where the fabric says so. Cost: one
- * operation, a round trip until *old is there; in the call where the word is mapped here, on one node. */
+ * before. Towards the target's own loads and stores they are atomic only where cpu_atomics_agree of
+ * tutti_capabilities() is 1. Cost: one operation, a round trip until *old is there; in the call where the word is mapped
+ * here (maps_node). */
 TUTTI_API tutti_status_t tutti_fetch_add(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value,
                                          uint64_t *old, tutti_request_t *request);
 TUTTI_API tutti_status_t tutti_swap(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value,
@@ -341,7 +362,7 @@ TUTTI_API tutti_status_t tutti_ibarrier(tutti_team_t team, tutti_request_t *requ
  * had done their part, from a later one. 0 bytes in some members alone show only once others wait or broadcast again.
  * Blocks: elsewhere until the data is here, at the root until `data` may be changed again, which says nothing of the
  * others. `data` is any memory; it is read (root) or written (others) during the call only. 0 bytes: returns at once.
- * Goes by multicast where the fabric has it and that pays, else by puts along a tree; TUTTI_BCAST=multicast, binomial or
+ * Goes by multicast where the fabric has it (tutti_capabilities()) and that pays, else by puts along a tree; TUTTI_BCAST=multicast, binomial or
  * chain decides it for all.
  * Errors: TUTTI_INVALID (no such root, data NULL), TUTTI_UNSUPPORTED (TUTTI_BCAST=multicast without multicast),
  * TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes are not alike in all), TUTTI_PEER_DEAD; after any but the first,

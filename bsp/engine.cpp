@@ -113,7 +113,7 @@ bool engine::request(call_kind kind, std::uint32_t pid, const void* address, std
 // which need no memory; but each slot is fetched back from the other core's cache to be written again, which takes longer
 // than all of the copying.
 bool engine::moves_directly(const outbox& box, std::uint64_t bytes, std::uint64_t& packed) noexcept {
-  if (bytes < direct_least || box.to() == c_.me || !c_.how.direct || !c_.net.caps().any_local_memory) return false;
+  if (bytes < direct_least || box.to() == c_.me || !c_.how.direct) return false;
   const bool in_place = box.in_place() && peers_->window(box.to());
   if (!in_place || bytes > hp_bound_ - packed) return ++hp_direct_, true;
   packed += bytes;

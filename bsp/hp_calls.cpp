@@ -45,18 +45,10 @@ bool hp_calls::go(call_kind kind, std::uint32_t pid, std::uint32_t area, void* m
   }
   if (area >= p.areas.size() || !attach(pid, p.areas[area])) return false;
   if (!p.end_is_told && !(p.end_is_read && has_ended(p))) return false;
-  const capabilities& caps = c_.net.caps();
-  const std::uint64_t most = caps.max_bytes ? std::min(caps.max_bytes, most_bytes) : most_bytes;
-  // Where the fabric must know local memory, it is registered.
-  registered_memory::local local{unregistered_memory, reinterpret_cast<std::uintptr_t>(mine)};
-  if (!caps.any_local_memory && !(puts && bytes <= caps.max_inline)) {
-    const auto found = registered_.find(at, bytes);
-    if (!found) return false;
-    local = *found;
-  }
+  const std::uint64_t given = c_.net.caps().max_bytes, most = given ? std::min(given, most_bytes) : most_bytes;
   for (std::uint64_t done = 0; done < bytes; done += most)
-    p.ops.push_back(move_op(puts ? op_kind::put : op_kind::get, local.region, local.offset + done, c_.rank_of(pid),
-                            p.areas[area].segment, offset + done, static_cast<std::uint32_t>(std::min(most, bytes - done)),
+    p.ops.push_back(move_op(puts ? op_kind::put : op_kind::get, unregistered_memory, reinterpret_cast<std::uintptr_t>(at) + done,
+                            c_.rank_of(pid), p.areas[area].segment, offset + done, static_cast<std::uint32_t>(std::min(most, bytes - done)),
                             puts ? &puts_ : &gets_));
   p.put = p.put || puts;
   waits_ = true;

@@ -3,26 +3,9 @@
 #include <algorithm>
 
 namespace tutti::bsp {
-namespace {
-
-constexpr std::uint32_t most_temporary = 64;
-
-}  // namespace
 
 registered_memory::~registered_memory() {
   for (const registration& r : all_) net_.drop(r.id);
-}
-
-std::optional<registered_memory::local> registered_memory::find(std::byte* mine, std::uint64_t bytes) {
-  for (const registration& r : all_)
-    if (mine >= r.base && bytes <= r.bytes && static_cast<std::uint64_t>(mine - r.base) <= r.bytes - bytes)
-      return local{r.id, static_cast<std::uint64_t>(mine - r.base)};
-  if (temporary_ == most_temporary) return {};
-  const auto id = net_.add({mine, bytes});
-  if (!id) return {};
-  ++temporary_;
-  all_.push_back({registrar::no_area, mine, bytes, *id});
-  return local{*id, 0};
 }
 
 result<region_id> registered_memory::add(std::uint32_t number, const area& a) {
@@ -38,7 +21,6 @@ result<region_id> registered_memory::of(const area& a) {
 }
 
 void registered_memory::settle() noexcept {
-  temporary_ = 0;
   std::erase_if(all_, [&](const registration& r) {
     const area* const a = areas_.at(r.number);
     if (a && a->base == r.base && a->bytes == r.bytes) return false;

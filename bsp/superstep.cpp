@@ -80,7 +80,7 @@ status engine::synchronize(bool leaving) {
     if (status s = hp_->finish_puts(); !s.ok()) return s;
   if (changed)
     if (status s = agreement_.settle(); !s.ok()) return s;
-  if (registered_.has_temporary() || (changed && !registered_.empty())) registered_.settle();
+  if (changed && !registered_.empty()) registered_.settle();
   if (hp && changed) hp_->forget_areas();
   if (hp && !leaving) hp_->tell_end(in);
   return {};

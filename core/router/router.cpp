@@ -22,14 +22,12 @@ capabilities combined(const capabilities& node, const capabilities& network, boo
   c.max_inline = std::min(node.max_inline, network.max_inline);
   c.max_slices = std::min(node.max_slices, network.max_slices);
   // A promise about the target or the source holds if it holds at both.
-  c.any_local_memory = node.any_local_memory && network.any_local_memory;
   // What the router allocates is the node transport's, and added to the network.
   c.native_signal = node.native_signal && network.native_signal && network.native_when_added;
   c.native_atomics = node.native_atomics && network.native_atomics && network.native_when_added;
   c.native_when_added = node.native_when_added && network.native_when_added;
   c.maps_mates = node.maps_mates;
   c.cpu_atomics_agree = node.cpu_atomics_agree && network.cpu_atomics_agree;
-  c.detects_death = node.detects_death && network.detects_death;
   // A burden is there if either has it: a peer on another node is stalled by a rank that computes for long.
   c.target_must_progress = node.target_must_progress || network.target_must_progress;
   c.virtual_clock = node.virtual_clock || network.virtual_clock;

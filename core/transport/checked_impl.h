@@ -44,7 +44,7 @@ class checked_transport final : public forwarding_transport {
   status verify(const rma_op&) const;
   status verify_remote(const char* what, segment_id, rank_t, std::uint64_t offset, std::uint64_t bytes,
                        bool word) const;
-  status verify_local(region_id, std::uint64_t offset, std::uint64_t bytes, bool inline_put) const;
+  status verify_local(region_id, std::uint64_t offset, std::uint64_t bytes) const;
   status verify_slices(const rma_op&, std::uint64_t& total) const;
   void report(const rma_op&, status);
 

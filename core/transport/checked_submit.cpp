@@ -47,16 +47,9 @@ status checked_transport::verify_remote(const char* what, segment_id id, rank_t 
   return {};
 }
 
-status checked_transport::verify_local(region_id id, std::uint64_t offset, std::uint64_t bytes, bool inline_put) const {
+status checked_transport::verify_local(region_id id, std::uint64_t offset, std::uint64_t bytes) const {
   if (bytes == 0) return {};
-  if (id == unregistered_memory) {
-    if (!caps().any_local_memory && !(inline_put && bytes <= caps().max_inline))
-      return wrong("local memory that is not in a region: " + std::to_string(bytes) + " bytes, where this fabric " +
-                   (inline_put ? "takes puts of up to " + std::to_string(caps().max_inline) + " bytes from there"
-                               : "takes none") +
-                   "; add() the memory and name its region");
-    return offset ? status{} : wrong("the local address is null");
-  }
+  if (id == unregistered_memory) return offset ? status{} : wrong("the local address is null");
   const auto region = regions_.find(number(id));
   if (region == regions_.end())
     return wrong("local region " + std::to_string(number(id)) + " is not alive: it was dropped or never was");
@@ -73,7 +66,7 @@ status checked_transport::verify_slices(const rma_op& op, std::uint64_t& total) 
   if (op.slices && !op.scatter) return wrong("the list of slices is null");
   for (std::uint8_t i = 0; i < op.slices; ++i) {
     const slice& s = op.scatter[i];
-    if (const status bad = verify_local(s.local, s.local_offset, s.bytes, false); bad.failed())
+    if (const status bad = verify_local(s.local, s.local_offset, s.bytes); bad.failed())
       return bad.during("slice " + std::to_string(i));
     total += s.bytes;
   }
@@ -109,7 +102,7 @@ status checked_transport::verify(const rma_op& op) const {
   if (signal)
     if (const status s = verify_remote("signal", op.signal, op.rank, op.signal_offset, 8, true); s.failed()) return s;
   if (scatter) return {};
-  return verify_local(op.local, op.local_offset, atomic ? 8 : bytes, put);
+  return verify_local(op.local, op.local_offset, atomic ? 8 : bytes);
 }
 
 // The operation counts as taken; its completion has seen it begin and end.

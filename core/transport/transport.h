@@ -68,8 +68,8 @@ enum class segment_id : std::uint32_t {};  // one region of each member of a gro
 
 inline constexpr std::int64_t peer_left = -1;  // status::native() of an orderly leave (clause 11)
 
-// As `local` of an operation: local_offset is then a plain address. Always allowed for a put of up to max_inline bytes,
-// which is copied before submit() returns; for anything else only if caps().any_local_memory.
+// As `local` of an operation: local_offset is then a plain address, of any memory of this process. A put of up to max_inline
+// bytes from there is copied before submit() returns.
 inline constexpr region_id unregistered_memory{~std::uint32_t{0}};
 
 // Serial-number comparison (RFC 1982 at 64 bits): true when `word` is `target` or came after it, within 2^63 steps.
@@ -91,7 +91,6 @@ struct capabilities {
   std::uint64_t max_bytes = 0;          // of one put or get; larger ones are the caller's to split
   std::uint32_t max_inline = 0;         // of a put whose source is unregistered memory
   std::uint32_t max_slices = 0;         // of a get_scatter; 0: the provider has none
-  bool any_local_memory = false;        // local buffers need no registration
   bool native_signal = false;           // signals that set, upon memory from allocate(); false: the target's progress
   bool native_atomics = false;          // likewise atomics, and signals that add
   bool native_when_added = false;       // what the two say holds upon memory given to add() as well
@@ -100,7 +99,6 @@ struct capabilities {
   bool target_must_progress = false;    // true on tcp: a rank that computes for long stalls all puts and gets upon it
   bool progress_thread = false;         // TUTTI_PROGRESS=thread: whatever waits for progress has it, soon, without a call
   bool can_sleep = false;               // clause 9 holds; false: sleep() is a short nap
-  bool detects_death = false;           // clause 10 holds; false: only a deadline ends a wait on a dead peer
   bool virtual_clock = false;           // now() is simulated: waiting must sleep() at once, spinning would be in vain
   loggp cost;                           // a prior; measured values replace it
   loggp node_cost;                      // the same inside a node; all 0: no other

@@ -32,9 +32,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   traits_.caps.max_bytes = max_bytes;
   traits_.caps.max_inline = max_inline;
   traits_.caps.max_slices = max_slices;
-  traits_.caps.any_local_memory = true;   // registered by the link where its library asks for that
   traits_.caps.cpu_atomics_agree = true;  // atomics are those of the target's CPU
-  traits_.caps.detects_death = true;
   peers_.resize(size_);
 
   frames_.open();

@@ -22,14 +22,12 @@ constexpr capabilities shm_caps = [] {
   c.max_bytes = std::uint64_t{1} << 30;
   c.max_inline = 8192;  // any length would do: every put is copied within submit()
   c.max_slices = 255;
-  c.any_local_memory = true;
   c.native_signal = true;
   c.native_atomics = true;
   c.maps_mates = true;
   c.cpu_atomics_agree = true;
   c.target_must_progress = false;
   c.can_sleep = true;
-  c.detects_death = true;
   c.cost = {.latency_us = 0.08, .overhead_us = 0.02, .gap_us = 0.02, .bytes_per_ns = 16};
   return c;
 }();

@@ -11,13 +11,11 @@ fabric::fabric(parameters p)
   caps.max_bytes = par.max_bytes;
   caps.max_inline = par.max_inline;
   caps.max_slices = par.max_slices;
-  caps.any_local_memory = true;
   caps.native_signal = caps.native_atomics = caps.native_when_added = !par.target_must_progress;
   caps.maps_mates = par.maps_node;
   caps.cpu_atomics_agree = par.cpu_atomics_agree;
   caps.target_must_progress = par.target_must_progress;
   caps.can_sleep = true;
-  caps.detects_death = true;
   caps.virtual_clock = true;
   caps.cost = par.cost;
   caps.node_cost = par.node_cost;

@@ -21,11 +21,9 @@ capabilities describe(const adapter& a, const link_limits& limits) {
   c.max_bytes = std::min<std::uint64_t>(a.port.max_msg_sz, std::uint64_t{1} << 30);
   c.max_inline = limits.inline_bytes;
   c.max_slices = limits.slices;
-  c.any_local_memory = true;
   c.native_signal = c.native_atomics = c.native_when_added = true;
   c.cpu_atomics_agree = a.limits.atomic_cap == IBV_ATOMIC_GLOB;
   c.can_sleep = true;
-  c.detects_death = true;
   c.cost = a.where.software ? loggp{20, 5, 5, 0.5} : loggp{1.2, 0.2, 0.2, 10};
   return c;
 }

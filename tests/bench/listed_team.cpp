@@ -68,7 +68,7 @@ struct row {
     using clock = std::chrono::steady_clock;
     constexpr int times = 256;
     std::uint64_t payload = 1;
-    rma_op op = put_signal({plain_memory, reinterpret_cast<std::uintptr_t>(&payload)}, {peer, s, 8}, 8, s, 0, 1);
+    rma_op op = put_signal({unregistered_memory, reinterpret_cast<std::uintptr_t>(&payload)}, {peer, s, 8}, 8, s, 0, 1);
     completion done;
     op.done = &done;
     double ns = 0;

@@ -6,7 +6,6 @@
 #define BOOST_TEST_MODULE bsp_random_programs
 #include <boost/test/unit_test.hpp>
 
-#include "core/transport/forwarding_transport.h"
 #include "tests/bsp/model.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/arguments.h"
@@ -48,40 +47,7 @@ const std::vector<bsp::scheme> every_scheme = [] {
   return all;
 }();
 
-// A fabric that must know local memory, as adapters do; whoever names other memory ends there.
-class registered_only final : public forwarding_transport {
- public:
-  explicit registered_only(std::unique_ptr<transport> net) : forwarding_transport{std::move(net)}, caps_{inner().caps()} {
-    caps_.any_local_memory = false;
-    caps_.max_inline = std::min(caps_.max_inline, 60u);
-  }
-  const capabilities& caps() const noexcept override { return caps_; }
-  std::size_t submit(std::span<const rma_op> ops) noexcept override {
-    for (const rma_op& op : ops) {
-      const bool puts = op.kind == op_kind::put || op.kind == op_kind::put_signal;
-      const bool moves = puts || op.kind == op_kind::get;
-      if (moves && op.local == unregistered_memory && op.bytes > (puts ? caps_.max_inline : 0)) std::abort();
-    }
-    return inner().submit(ops);
-  }
-
- private:
-  capabilities caps_;
-};
-
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(where_local_memory_must_be_registered) {
-  for (const char* fabric : {"sim", "sim:wild"})
-    run_ranks({fabric}, 3, [&](rank_env& env) {
-      env.wrap([](auto net) { return std::make_unique<registered_only>(std::move(net)); });
-      auto j = open_job(env);
-      auto e = take(bsp::engine::open(j->world(), {}), "engine");
-      for (std::uint32_t k = 0; k < 8 * times(); ++k) run_random_program(*e, 6000 + k, {.most_bytes = 3000 + k % 2 * 30000});
-      const bool left = e->leave();
-      require(left, e->error().text());
-    }, {.timeout = std::chrono::seconds(60) * time_scale * times()});
-}
 
 // Making buffers in a program's first supersteps would take longer than filling them.
 BOOST_AUTO_TEST_CASE(first_supersteps_make_no_buffers) {

@@ -47,6 +47,7 @@ static void null_handles(void) {
   CHECK(!strcmp(tutti_strstatus(99), "unknown error"));
   CHECK(tutti_rank(NULL) == TUTTI_NO_RANK && tutti_size(NULL) == 0 && tutti_nodes(NULL) == 0);
   CHECK(tutti_fabric(NULL) == NULL);
+  NULL_HANDLE(tutti_capabilities(NULL, NULL), "tutti_capabilities");
   CHECK(tutti_node_of(NULL, 0) == TUTTI_NO_RANK && tutti_local_rank(NULL) == TUTTI_NO_RANK);
   CHECK(tutti_local_size(NULL) == 0 && tutti_world(NULL) == NULL && tutti_team_rank(NULL) == TUTTI_NO_RANK);
   CHECK(tutti_team_size(NULL) == 0 && tutti_window_base(NULL) == NULL && tutti_window_size(NULL, 0) == 0);
@@ -85,6 +86,19 @@ static void options(void) {
   b.rank = 0;
   REFUSED(tutti_init(&o, &none), TUTTI_INVALID, NULL, "allgather", "");
   CHECK(none == NULL);
+}
+
+static void capabilities(void) {
+  struct {
+    tutti_capabilities_t known;
+    int later;
+  } longer = {{0}, 1};
+  INVALID(tutti_capabilities(ctx, NULL), "tutti_capabilities", "out");
+  INVALID(tutti_capabilities(ctx, &longer.known), "struct_size is 0", "sizeof(tutti_capabilities_t)");
+  CHECK(longer.later == 1 && longer.known.max_bytes == 0);
+  longer.known.struct_size = sizeof longer; /* of a later header than the library's */
+  OK(tutti_capabilities(ctx, &longer.known));
+  CHECK(longer.later == 0 && longer.known.max_bytes > 0 && longer.known.struct_size == sizeof longer);
 }
 
 static void windows_and_words(tutti_window_t w, unsigned char *mine) {
@@ -236,6 +250,7 @@ int main(void) {
   unsigned char *mine;
   tutti_window_t w;
   OK(tutti_window_create(tutti_world(ctx), 64, (void **)&mine, &w));
+  capabilities();
   windows_and_words(w, mine);
   OK(tutti_barrier(tutti_world(ctx)));
   requests(w);

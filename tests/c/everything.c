@@ -11,6 +11,14 @@ static void who_and_where(void) {
   CHECK(!strcmp(tutti_strstatus(TUTTI_OK), "success"));
   CHECK(me < n && tutti_rank(check_ctx) == me);
   CHECK(strlen(tutti_fabric(check_ctx)) > 0);
+  tutti_capabilities_t can = {.struct_size = sizeof can};
+  OK(tutti_capabilities(check_ctx, &can));
+  CHECK(can.struct_size == sizeof can && can.max_bytes >= 1 << 20);
+  if (!strcmp(tutti_fabric(check_ctx), "shm"))
+    CHECK(!can.target_must_progress && can.native_signals && can.native_atomics && can.maps_node &&
+          can.cpu_atomics_agree && can.sleeps && can.multicast && !can.offload);
+  if (!strcmp(tutti_fabric(check_ctx), "ofi:tcp") || !strcmp(tutti_fabric(check_ctx), "ucx:tcp"))
+    CHECK(can.target_must_progress != can.progress_thread && can.cpu_atomics_agree && !can.maps_node);
   CHECK(tutti_nodes(check_ctx) >= 1 && tutti_nodes(check_ctx) <= n);
   CHECK(tutti_node_of(check_ctx, me) < tutti_nodes(check_ctx));
   CHECK(tutti_node_of(check_ctx, n) == TUTTI_NO_RANK);

@@ -1,5 +1,5 @@
-// What depends on a fabric's limits, which the fabrics at hand do not have: operations in pieces, and memory that must be
-// registered. The limits are set in the context behind the handle, hence no C and no shared library here.
+// What depends on a fabric's limits, which the fabrics at hand do not have: operations in pieces. The limit is set in the
+// context behind the handle, hence no C and no shared library here.
 #include <cstring>
 
 #include "api/context.h"
@@ -28,20 +28,6 @@ void pieces(tutti_window_t w, const unsigned char* mine, uint32_t left, uint32_t
   }
 }
 
-void registered_memory_only(tutti_window_t w, uint32_t right) {
-  tutti_context* behind = api::find(check_ctx);
-  behind->plain_put = 16;
-  behind->plain_result = false;
-  unsigned char data[32] = {};
-  uint64_t old = 0;
-  OK(tutti_put(w, right, 64, data, 16, nullptr));
-  REFUSED(tutti_put(w, right, 64, data, 17, nullptr), TUTTI_UNSUPPORTED, check_ctx, "tutti_put", "16 bytes");
-  REFUSED(tutti_put_signal(w, right, 64, data, 17, w, 8, 1, 0, nullptr), TUTTI_UNSUPPORTED, check_ctx,
-          "tutti_put_signal", "smaller pieces");
-  REFUSED(tutti_get(w, right, 64, data, 1, nullptr), TUTTI_UNSUPPORTED, check_ctx, "tutti_get", "not registered");
-  REFUSED(tutti_fetch_add(w, right, 64, 1, &old, nullptr), TUTTI_UNSUPPORTED, check_ctx, "tutti_fetch_add", "another");
-}
-
 }  // namespace
 
 int main() {
@@ -51,7 +37,6 @@ int main() {
   tutti_window_t w;
   OK(tutti_window_create(tutti_world(check_ctx), 2048, &base, &w));
   pieces(w, static_cast<unsigned char*>(base), (me + n - 1) % n, (me + 1) % n);
-  registered_memory_only(w, (me + 1) % n);
   OK(tutti_window_free(&w));
   OK(tutti_finalize(&check_ctx));
 }

@@ -64,6 +64,7 @@ static void every_call_on_a_context(tutti_t ctx) {
   kind = "context";
   STALE(tutti_quiet(ctx, -1));
   STALE(tutti_progress(ctx));
+  STALE(tutti_capabilities(ctx, NULL));
   STALE(tutti_finalize(&copy));
   STALE(tutti_abandon(&copy));
   CHECK(copy == ctx);

@@ -149,7 +149,6 @@ void atomics_upon_user_memory(rank_env& e) {
 }
 
 void results_land_in_plain_memory(rank_env& e) {
-  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
   const area a = e.allocate(64);
   std::uint64_t guard[3] = {1, 2, 3};
   for (std::uint64_t i = 0; i < 50; ++i) {
@@ -161,7 +160,6 @@ void results_land_in_plain_memory(rank_env& e) {
 
 // Of every kind, more at once than a transport keeps places for.
 void many_results_in_plain_memory(rank_env& e) {
-  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
   constexpr std::uint32_t each = 300;
   const area a = e.allocate(64);
   word_list added(each), swapped(each), compared(each, 77);

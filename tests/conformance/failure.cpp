@@ -12,10 +12,6 @@ using namespace std::chrono_literals;
 constexpr rank_t victim = 2;
 constexpr auto soon = 1s * time_scale;
 
-void require_detection(rank_env& e) {
-  if (!e.net().caps().detects_death) skip("deaths are not noticed");
-}
-
 void require_peer_dead(const status& s, std::string_view what, where at = where::current()) {
   if (s.ok()) fail(std::string{what} + ": success", at);
   if (s.code() != errc::peer_dead)
@@ -44,7 +40,6 @@ void notice(rank_env& e) {
 }
 
 void health_tells_within_a_second(rank_env& e) {
-  require_detection(e);
   const area a = e.allocate(4096);
   for (rank_t r = 0; r < e.size; ++r) require(e.net().health(r), "health of a rank that lives");
   lose_the_victim(e, a);
@@ -54,7 +49,6 @@ void health_tells_within_a_second(rank_env& e) {
 }
 
 void every_kind_of_operation_ends(rank_env& e) {
-  require_detection(e);
   const area a = e.allocate(1 << 18), mine = e.allocate(1 << 18);
   lose_the_victim(e, a);
   notice(e);
@@ -87,7 +81,6 @@ void every_kind_of_operation_ends(rank_env& e) {
 
 // Operations are on their way when the rank dies: each completes, at worst with peer_dead, and soon only so.
 void operations_in_flight(rank_env& e) {
-  require_detection(e);
   const area a = e.allocate(1 << 18), mine = e.allocate(1 << 18);
   e.run(put(mine.mine(), a.at(victim), 8));
   e.flush(victim);
@@ -120,7 +113,6 @@ void operations_in_flight(rank_env& e) {
 // A rank that asks after nobody and does nothing but submit, one kind of operation again and again, is told all the same.
 template <op_kind kind>
 void operations_alone_tell(rank_env& e) {
-  require_detection(e);
   const area a = e.allocate(4096), mine = e.allocate(4096);
   e.run(fetch_add(mine.mine(), a.at(victim, 8), 1, nullptr));
   e.flush(victim);
@@ -142,7 +134,6 @@ void operations_alone_tell(rank_env& e) {
 }
 
 void the_others_are_unaffected(rank_env& e) {
-  require_detection(e);
   constexpr std::uint64_t each = 300;
   const area a = e.allocate(1 << 16), mine = e.allocate(1 << 16);
   fill(a.memory.subspan(4096, 60'000), e.rank);
@@ -169,7 +160,6 @@ void the_others_are_unaffected(rank_env& e) {
 
 // Asleep on a word that only the dead rank would have written: the death ends the sleep.
 void a_death_ends_a_sleep(rank_env& e) {
-  require_detection(e);
   if (!e.net().caps().can_sleep) skip("it cannot sleep");
   const area a = e.allocate(4096);
   for (rank_t r = 0; r < e.size; ++r) e.submit(signal(a.at(r, 2048 + 8 * e.rank), 1));
@@ -186,7 +176,6 @@ void a_death_ends_a_sleep(rank_env& e) {
 
 // Connections are made lazily: this one never was.
 void a_rank_that_was_never_talked_to(rank_env& e) {
-  require_detection(e);
   const area a = e.allocate(4096), mine = e.allocate(64);
   e.barrier();
   if (e.rank == victim) e.die();
@@ -207,7 +196,6 @@ void a_rank_that_was_never_talked_to(rank_env& e) {
 }
 
 void teardown_after_a_death(rank_env& e) {
-  require_detection(e);
   area a = e.allocate(4096), b = e.allocate(1 << 16);
   lose_the_victim(e, a);
   completion done;
@@ -220,7 +208,6 @@ void teardown_after_a_death(rank_env& e) {
 
 // It dies while all reach for each other's memory. Their own operations go on, more of them than any queue holds.
 void the_others_go_on_with_long_transfers(rank_env& e) {
-  require_detection(e);
   constexpr std::uint32_t bytes = 1 << 20, at_once = 8;
   const area in = e.allocate(bytes), out = e.allocate(2 * bytes);
   const auto both_ways = [&](rank_t to, completion& done) {

@@ -316,8 +316,7 @@ void a_death(rank_env& e) {
     e.until("room for an epoch, or a reason", [&] {  // whoever starts towards the dead may be told at once
       return b.try_start() || e.net().offloader()->outcome(b.id()).failed() || e.net().health(victim).failed();
     });
-    if (e.net().caps().detects_death)
-      e.until("the victim's death to show", [&] { return e.net().health(victim).failed(); });
+    e.until("the victim's death to show", [&] { return e.net().health(victim).failed(); });
     require_equal(b.finished(), std::uint64_t{1}, "epochs finished without the victim");
     const rank_t other = 2 - e.rank;
     for (std::uint64_t k = 1; k <= 10; ++k) {

@@ -128,7 +128,6 @@ void small_puts_from_plain_memory(rank_env& e) {
 
 // No registration at this end, as the capability says.
 void plain_memory_of_any_size(rank_env& e) {
-  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
   const area in = e.allocate(room);
   for (std::uint32_t bytes : threshold_sizes(e.net().caps(), largest)) {
     std::vector<std::byte> here(bytes + 2 * guard), there(bytes);
@@ -148,7 +147,6 @@ void plain_memory_of_any_size(rank_env& e) {
 
 // A source that is copied, or not, may be reused when its operation is done, and the signal is not before its payload.
 void put_signals_from_plain_memory(rank_env& e) {
-  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
   const area in = e.allocate(room), words = e.allocate(64);
   std::uint64_t round = 0;
   for (std::uint32_t bytes : threshold_sizes(e.net().caps(), 70'000)) {
@@ -168,7 +166,6 @@ void put_signals_from_plain_memory(rank_env& e) {
 
 // More than a transport keeps places for, one behind the other, small and large in turn; nobody asks when the puts are done.
 void much_from_and_into_plain_memory(rank_env& e) {
-  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
   constexpr std::uint32_t count = 250;
   const auto bytes_of = [](std::uint32_t i) { return i % 3 == 0 ? 8u : i % 3 == 1 ? 5000u : 20'000u; };
   std::uint32_t total = 0;
@@ -191,7 +188,6 @@ void much_from_and_into_plain_memory(rank_env& e) {
 
 // Here is memory of a region of mine at both ends, and the operation does not say so.
 void regions_that_are_not_named(rank_env& e) {
-  if (!e.net().caps().any_local_memory) skip("local memory must be registered");
   const area out = e.allocate(room), in = e.allocate(room);
   for (std::uint32_t bytes : {8u, 300u, 8192u, 100'000u}) {
     fill(out.memory.subspan(3, bytes), e.seed + bytes + e.rank);

@@ -30,7 +30,6 @@ void a_rank_that_left_is_known_to_have_left(rank_env& e) {
   const area a = e.allocate(4096);
   talk(e, a);
   constexpr rank_t leaver = 1;
-  if (!e.net().caps().detects_death) skip("departures are not noticed");
   if (e.rank == leaver) e.close();
   else {
     const auto left = [&] {

@@ -136,12 +136,8 @@ BOOST_AUTO_TEST_CASE(local_memory) {
   fixture f;
   std::uint64_t words[8] = {};
   BOOST_TEST(f.verdict(test::put(test::plain(words), f.at(0), 16)) == "");
-  BOOST_TEST(has(f.verdict(test::put(test::plain(words), f.at(0), 17)), "takes puts of up to 16 bytes"));
-  BOOST_TEST(has(f.verdict(test::get(test::plain(words), f.at(0), 8)), "takes none; add() the memory"));
-  BOOST_TEST(has(f.verdict(test::fetch_add(test::plain(words), f.at(0), 1, nullptr)), "takes none"));
   BOOST_TEST(has(f.verdict(test::put(test::plain(nullptr), f.at(0), 8)), "null"));
   BOOST_TEST(f.verdict(test::put(test::plain(nullptr), f.at(0), 0)) == "");
-  f.below->limits.any_local_memory = true;
   BOOST_TEST(f.verdict(test::put(test::plain(words), f.at(0), 17)) == "");
   BOOST_TEST(f.verdict(test::get(test::plain(words), f.at(0), 8)) == "");
   BOOST_TEST(has(f.verdict(test::put({region_id{77}, 0}, f.at(0), 8)), "local region 77 is not alive"));

@@ -31,7 +31,7 @@ class fake_transport : public transport {
   explicit fake_transport(std::string name) : name_{std::move(name)} {
     limits.max_bytes = 1 << 20, limits.max_inline = 64, limits.max_slices = 4;
     limits.cpu_atomics_agree = limits.native_signal = limits.native_atomics = limits.native_when_added = true;
-    limits.can_sleep = limits.detects_death = true;
+    limits.can_sleep = true;
   }
   ~fake_transport() override { if (on_destroy) on_destroy(); }
 

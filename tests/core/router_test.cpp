@@ -28,7 +28,6 @@ BOOST_AUTO_TEST_CASE(capabilities_hold_for_both) {
   auto f = std::make_unique<fake_transport>("far");
   n->limits.max_bytes = 1000, f->limits.max_bytes = 500;
   n->limits.max_inline = 32, f->limits.max_inline = 200;
-  n->limits.any_local_memory = true;
   f->limits.target_must_progress = true;
   f->limits.max_slices = 3;
   f->limits.native_signal = false;
@@ -39,11 +38,9 @@ BOOST_AUTO_TEST_CASE(capabilities_hold_for_both) {
   BOOST_TEST(c.max_bytes == 500u);
   BOOST_TEST(c.max_inline == 32u);
   BOOST_TEST(c.max_slices == 3u);
-  BOOST_TEST(!c.any_local_memory);
   BOOST_TEST(c.target_must_progress);
   BOOST_TEST(!c.native_signal);
   BOOST_TEST(c.native_atomics);
-  BOOST_TEST(c.detects_death);
   BOOST_TEST(!c.can_sleep);  // no descriptors
   BOOST_TEST(c.cost.latency_us == 7);
 }

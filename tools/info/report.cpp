@@ -81,8 +81,7 @@ std::string to_text(const std::vector<provider_report>& all) {
       text += d.multicast ? ", multicast" : "";
       text += d.offload ? ", offload" : "";
       text += c.target_must_progress ? ", target must progress" : ", truly one-sided";
-      text += c.can_sleep ? ", sleeps" : ", naps";
-      text += c.detects_death ? ", detects death\n" : "\n";
+      text += c.can_sleep ? ", sleeps\n" : ", naps\n";
     }
   }
   return text;
@@ -102,14 +101,15 @@ nlohmann::ordered_json to_json(const std::vector<provider_report>& all) {
       if (d.why_not.empty())
         device["capabilities"] = {{"native_signals", c.native_signal},
                                   {"native_atomics", c.native_atomics},
+                                  {"native_over", c.native_when_added},
+                                  {"maps_node", c.maps_mates},
+                                  {"cpu_atomics_agree", c.cpu_atomics_agree},
                                   {"multicast", d.multicast},
                                   {"offload", d.offload},
                                   {"target_must_progress", c.target_must_progress},
                                   {"sleeps", c.can_sleep},
-                                  {"detects_death", c.detects_death},
                                   {"max_bytes", c.max_bytes},
-                                  {"max_inline", c.max_inline},
-                                  {"any_local_memory", c.any_local_memory}};
+                                  {"max_inline", c.max_inline}};
       else
         device["why_not"] = d.why_not;
       one["devices"].push_back(std::move(device));
