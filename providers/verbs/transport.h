@@ -80,7 +80,7 @@ inline constexpr std::uint32_t total_depth = 4096;    // and to all
 inline constexpr std::uint32_t requested_inline = 256, most_slices = 30;
 inline constexpr std::uint32_t kept_for_rings = 3;    // of these: announce, confirm, bye, each at most once under way
 inline constexpr std::uint32_t most_swaps = 256;      // under way
-static_assert(most_slices <= bounce_count, "a get into as many pieces of plain memory as it may name");
+static_assert(most_slices <= bounce_count, "a get into as many pieces of unregistered memory as it may name");
 
 // The name of a send queue: its peer's place among those with one, and, above, how often it was opened.
 inline constexpr unsigned line_bits = 22;

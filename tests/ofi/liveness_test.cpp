@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(an_end_between_accepting_and_the_key_is_a_death) {
   for (watcher* w : {&accepted, &waiting}) BOOST_TEST((w->next(observation::stands) == observation::ended));
 }
 
-BOOST_AUTO_TEST_CASE(a_stranger_in_its_place_says_nothing_about_it) {
+BOOST_AUTO_TEST_CASE(an_outsider_in_its_place_says_nothing_about_it) {
   for (const bool speaks : {true, false}) {
     outsider s;
     watcher w{s.address};
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(it_listens_where_it_is_told) {
   BOOST_TEST(!hears_at(one.address(), liveness::loopback));
 }
 
-BOOST_AUTO_TEST_CASE(strangers_leave_room_for_peers) {
+BOOST_AUTO_TEST_CASE(outsiders_leave_room_for_peers) {
   liveness peer;
   peer.listen(2);
   const liveness_address here = peer.address();
