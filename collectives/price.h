@@ -6,15 +6,14 @@
 
 namespace tutti {
 
-// Runs everybody's schedule: o for each message at either end, L between, at least g between two messages that one
-// rank sends or takes in; additions to one counter queue up at it; bytes leave at the link's rate, and a copy is made at
-// copied_bytes_per_ns. Where ranks share cores, one sees what the others
-// did in their last turn, so each round of waiting costs a turn; and no run ends before the cores have done the
-// work of all messages, however short its longest chain: o at each end and, inside a node, L and the bytes too, for there is
-// no wire.
-// (4 ranks on 2 cores over tcp, us: 8 messages 58, 6 messages 43 to 45, 9 messages 67, whatever their order.) Chain and
-// work overlap in part: the price is half way between the longer of the two and their sum.
-// Cost: the steps of all ranks, O(n log n) and more. -1: the schedules do not finish.
+// Runs everybody's schedule: o for each message at its sender, and at its target where that works for it, L between, at least g
+// between two messages that one adapter sends or takes in; additions to one counter queue up at it; bytes leave at the link's
+// rate, and a copy is made at copied_bytes_per_ns.
+// Where ranks share cores, a rank sees what the others did in their last turn, so each round of waiting costs a turn; and no run
+// ends before the cores have done the work of all messages, however short its longest chain: o at each end and, inside a node, L
+// and the bytes too, for there is no wire. (4 ranks on 2 cores over tcp, us: 8 messages 58, 6 messages 43 to 45, 9 messages 67,
+// whatever their order.) Chain and work overlap in part: the price is half way between the longer of the two and their sum.
+// Cost: O(m log m) for m messages of all ranks. -1: the schedules do not finish.
 picoseconds evaluate(const algorithm&, shape, const costs&, const partition& = {});
 
 // The same by the row's closed form of the critical path, O(size) with node_of and O(log size) without, for sizes at which

@@ -3,7 +3,7 @@
 namespace tutti {
 
 void operation_sequence::fail(const status& error) noexcept {
-  error_ = error, unexplained_ = true;
+  error_ = error;
   completed_ = started_;
   running_ = false;
   if (error.code() != errc::protocol) tell(error);  // the others read of it in the record
@@ -22,7 +22,7 @@ bool operation_sequence::finish_present(std::uint32_t looks) noexcept {
   while (running_ && stepped()) {
     running_ = false;
     if (error.failed()) {
-      fail(error);
+      fail(error), unexplained_ = true;
       break;
     }
     if (++completed_ != started_) begin(completed_ + 1), running_ = true;
@@ -56,7 +56,7 @@ status operation_sequence::wait(std::uint64_t number, time_point deadline) noexc
       if (!idle()) j.enlist(*this);
       return explained(s);
     }
-    if (s.failed()) fail(s), unexplained_ = false;
+    if (s.failed()) fail(s);
   }
   if (unexplained_) unexplained_ = false, error_ = explained(error_);
   return error_;

@@ -19,15 +19,16 @@ namespace tutti {
 
 class team_bcast final : public operation_sequence {
  public:
-  // Collective over the team, which must outlive it as its record must; blocks. `wanted` as TUTTI_BCAST, empty: chosen; alike in all members.
-  // `multicast` false: never by multicast, though the transport has it. Errors: invalid (no such algorithm), unsupported
-  // (it needs multicast and there is none), those of an exchange.
+  // Collective over the team, which must outlive it as its record must; blocks. `wanted` as TUTTI_BCAST, empty: chosen; alike
+  // in all members. `multicast` false: never by multicast, though the transport has it. Errors: invalid (no such algorithm),
+  // unsupported (it needs multicast and there is none), those of an exchange.
   static result<std::unique_ptr<team_bcast>> open(team&, call_record&, std::string wanted, bool multicast);
 
-  // Collective, and entered in the record: `data` of member `root` comes to all; `root` and the number of bytes are alike in all. Blocks until the
-  // data is here, or, at the root, until `data` may be changed (by multicast: until all have it). Errors: invalid (no such
-  // root; nothing happened), peer_dead (named), timed_out, protocol (some member gives another root or number of bytes:
-  // named, with both). After any but the first the engine is broken, and gives the same error from then on.
+  // Collective, and entered in the record before: `data` of member `root` comes to all; `root` and the number of bytes are
+  // alike in all. Blocks until the data is here, or, at the root, until `data` may be changed (by multicast: until all have
+  // it). Errors: invalid (no such root; nothing happened), peer_dead (named), timed_out, protocol (some member gives another
+  // root or number of bytes, or calls something else: named, with both). After any but the first the engine is broken, and
+  // gives the same error from then on.
   // Cost: allocates where it does for the first time what an algorithm needs, at the first broadcast of a class of sizes, and for
   // the trees a schedule where root and algorithm are none of the last few.
   status run(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
@@ -54,7 +55,9 @@ class team_bcast final : public operation_sequence {
     const algorithm* row = nullptr;  // null: moves nothing
     std::uint64_t number = 0;        // among the team's collective calls
   };
-  team_bcast(team& t, call_record& r, wanted_algorithm wanted) : operation_sequence(t, 1, &r), nodes_(t.nodes()) { facts_.wanted = std::move(wanted); }
+  team_bcast(team& t, call_record& r, wanted_algorithm wanted) : operation_sequence(t, 1, &r), nodes_(t.nodes()) {
+    facts_.wanted = std::move(wanted);
+  }
   void begin(std::uint64_t number) noexcept override;
   bool go_on(std::uint32_t looks, status& error) noexcept override;
   status look() noexcept override;
