@@ -16,8 +16,8 @@ api::owned<tutti_context> make_context(rank_env& env) {
   ctx->world = api::make_owned<tutti_team>();
   ctx->world->ctx = ctx.get();
   ctx->world->comm = take(communicator::world(*ctx->job, {}), "world");
-  ctx->piece = ctx->plain_put = std::uint64_t{1} << 20;
-  ctx->plain_result = ctx->peers_need_progress = true;
+  ctx->piece = std::uint64_t{1} << 20;
+  ctx->peers_need_progress = true;
   return ctx;
 }
 
