@@ -115,7 +115,7 @@ typedef struct tutti_options {
   const tutti_setting_t *settings;    /* setting_count of them; may be NULL if that is 0 */
   size_t setting_count;
   const tutti_bootstrap_t *bootstrap; /* NULL: the PMIx launcher that started us, or a job of one */
-  /* Takes a line of text that tells of no error and is worth knowing all the same: that strangers send messages to this
+  /* Takes a line of text that tells of no error and is worth knowing all the same: that outsiders send messages to this
    * rank's port, at the first of them (docs/security.md). Called seldom, by whatever thread drives the job, from within
    * tutti; it must call nothing of tutti's. NULL: nobody is told. */
   void (*notice)(void *notice_context, const char *text);

@@ -61,7 +61,7 @@ inline std::optional<ip_group_token> read_group_token(std::span<const std::byte>
   return t;
 }
 
-// False: not one of this group. What is cheap to see is looked at first: a stranger's datagrams should cost little.
+// False: not one of this group. What is cheap to see is looked at first: an outsider's datagrams should cost little.
 inline bool read_datagram(std::span<const std::byte> bytes, std::uint64_t group, const siphash_key& key,
                           datagram_head& head) noexcept {
   if (bytes.size() < sizeof head) return false;

@@ -38,7 +38,7 @@ constexpr std::chrono::milliseconds between_health = 50ms;
 constexpr auto longest_answering = 120s;
 constexpr std::uint32_t turns_between_looks = 16;  // at the sockets for probes: a system call each
 
-constexpr std::uint32_t most_taken_at_once = 64;  // strangers' datagrams in one receive()
+constexpr std::uint32_t most_taken_at_once = 64;  // outsiders' datagrams in one receive()
 
 template <class T>
 std::span<std::byte> bytes_of(T& value) noexcept {

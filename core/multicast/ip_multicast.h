@@ -7,7 +7,7 @@
 //
 // A group is an address of 239.255.0.0/16, IP's local scope (RFC 2365), with a port of 61000 to 65095, above those that
 // Linux gives out by itself. Both come from a hash of the job's id, the creator and a random number. Two groups may
-// still meet at one address; then, as for any stranger's datagram, the keyed check tells: every datagram carries the
+// still meet at one address; then, as for any outsider's datagram, the keyed check tells: every datagram carries the
 // group's 64-bit name, its sender and tag, and SipHash-2-4 of all that and of the payload, by a key that the creator
 // draws and that travels in the token alone. So what is received was sent by a member of this group of this job, as it
 // was sent; it may be old (contract: repeated).

@@ -11,7 +11,7 @@
 namespace tutti {
 
 // Datagrams from any member of a group to all others. They may be lost, repeated or reordered, and are never
-// corrupted nor from a stranger. The sender does not receive its own. Whether a transport has it is known once it is
+// corrupted nor from an outsider. The sender does not receive its own. Whether a transport has it is known once it is
 // connected, and is alike in all ranks; whether a group can be formed shows when it is, and may differ: who relies on it
 // lets all members tell.
 class multicast {
