@@ -148,6 +148,13 @@ BOOST_AUTO_TEST_CASE(ranks_as_threads_of_one_process_fail_each_for_itself) {
   BOOST_CHECK(report.ranks[2].as == how::passed && report.ranks[3].as == how::failed);
 }
 
+BOOST_AUTO_TEST_CASE(a_rank_that_is_alone_fails_as_well) {
+  run_options o;
+  o.threads = true;
+  const auto report = run(1, [](meeting& m, rank_t r, std::uint32_t) { run_one(m, r, [] { fail("alone"); }); }, o);
+  BOOST_CHECK(report.ranks[0].as == how::failed);
+}
+
 BOOST_AUTO_TEST_CASE(a_hanging_thread_is_named_among_the_others) {
   run_options o;
   o.threads = true, o.timeout = 300ms;
