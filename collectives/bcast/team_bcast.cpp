@@ -25,6 +25,8 @@ result<std::unique_ptr<team_bcast>> team_bcast::open(team& t, call_record& recor
   own.piece = std::min(bcast_most_piece, j.facts().max_bytes);
   auto all = t.exchange_values(own);
   if (!all) return all.error().during("preparing to broadcast");
+  for (std::uint32_t i = 0; i < t.size(); ++i)
+    if (!plausible_us((*all)[i].multicast_us) || !plausible_rate((*all)[i].multicast_bytes_per_ns)) return t.called_another(i);
   for (const payload_facts& theirs : *all) own.fragment = std::min(own.fragment, theirs.fragment), own.depth = std::min(own.depth, theirs.depth);
   own.multicast_us = all->front().multicast_us, own.multicast_bytes_per_ns = all->front().multicast_bytes_per_ns;
   wanted_algorithm kept = std::move(b->facts_.wanted);

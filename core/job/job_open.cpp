@@ -172,6 +172,8 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
     std::memcpy(&head, blob.data(), sizeof head);
     if (head.version != wire_version || sizeof head + head.address_bytes > blob.size())
       return status(errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", r);
+    if (!plausible(head.facts))
+      return status(errc::protocol, "rank " + std::to_string(r) + " tells of its fabric what cannot be", r);
     if (i == 0) terms = head.terms, facts = head.facts;
     agree(facts, head.facts);
     if (head.terms != terms)

@@ -14,7 +14,18 @@ void dearer(loggp& a, const loggp& b) noexcept {
   a.bytes_per_ns = std::min(a.bytes_per_ns, b.bytes_per_ns);
 }
 
+bool plausible(const loggp& c) noexcept {
+  return plausible_us(c.latency_us) && plausible_us(c.overhead_us) && plausible_us(c.gap_us) && plausible_rate(c.bytes_per_ns);
+}
+
 }  // namespace
+
+// Comparisons that no NaN passes.
+bool plausible_us(double us) noexcept { return us >= 0 && us <= 1e6; }
+bool plausible_rate(double bytes_per_ns) noexcept { return bytes_per_ns == 0 || (bytes_per_ns >= 1e-6 && bytes_per_ns <= 1e6); }
+bool plausible(const fabric_facts& f) noexcept {
+  return plausible(f.network) && plausible(f.node) && plausible_us(f.multicast_us) && f.max_bytes > 0;
+}
 
 fabric_facts facts_of(transport& net) {
   const capabilities& c = net.caps();

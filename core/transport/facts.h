@@ -19,6 +19,12 @@ struct fabric_facts {
   std::uint32_t reserved = 0;
 };
 
+// Whether a fabric may have such: what a rank tells is checked before anybody reckons with it. Microseconds up to a second, and
+// nothing (unknown) or 1e-6 to 1e6 bytes a nanosecond.
+bool plausible_us(double us) noexcept;
+bool plausible_rate(double bytes_per_ns) noexcept;
+bool plausible(const fabric_facts&) noexcept;
+
 fabric_facts facts_of(transport&);              // of this rank alone
 void agree(fabric_facts&, const fabric_facts& another) noexcept;  // what holds for both; in whatever order
 
