@@ -63,7 +63,7 @@ status leave(tutti_context& ctx) {
   team& world = j.world();
   ctx.world->comm->record().enter(call_kind::leave);
   status s = world.health();
-  if (s.ok()) s = world.settle(time_point::max());
+  if (s.ok()) s = world.settle();
   if (s.failed()) drain(ctx);  // the news of the death, for the others
   return s;
 }

@@ -101,6 +101,11 @@ const algorithm* find_algorithm(collective, std::string_view name) noexcept;  //
 // "dissemination, pairwise, ...", those that `keep` wants.
 std::string known_algorithms(collective, bool (*keep)(const algorithm&) = nullptr);
 
+// Signals and waits alone, which are what a fabric can run by itself.
+inline bool can_be_offloaded(const algorithm& a) noexcept {
+  return !a.needs.multicast && !a.needs.fetch_add && !a.needs.nodes && !a.needs.offload;
+}
+
 // Radix 0 asks for the row's default; less than its least means that (the chooser refuses such a radix by name before).
 constexpr std::uint32_t radix_of(const algorithm& a, std::uint32_t asked) noexcept {
   return asked == 0 ? a.default_radix : asked < a.least_radix ? a.least_radix : asked;

@@ -60,11 +60,9 @@ result<candidate> from_wanted(collective of, const choice_inputs& in) {
     const bool fits = parameterized && !parameterized->needs.nodes && !parameterized->needs.offload;
     if (c.row->needs.nodes && !fits)
       return refuse("\"" + w.inner + "\" is no " + what + " for the leaders of nodes; known: " + known_algorithms(of));
-    if (c.row->needs.offload && (!fits || parameterized->needs.multicast || parameterized->needs.fetch_add))
+    if (c.row->needs.offload && !(parameterized && can_be_offloaded(*parameterized)))
       return refuse("\"" + w.inner + "\" is no " + what + " that can be offloaded; those of signals and waits alone are: " +
-                    known_algorithms(of, [](const algorithm& a) {
-                      return !a.needs.multicast && !a.needs.fetch_add && !a.needs.nodes && !a.needs.offload;
-                    }));
+                    known_algorithms(of, can_be_offloaded));
     c.inner = parameterized->name;
   } else if (!w.inner.empty()) {
     return refuse("the " + what + " " + w.name + " has no leaders to run \"" + w.inner + "\" among; hierarchical has");

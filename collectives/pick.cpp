@@ -19,12 +19,12 @@ choice_inputs inputs_from(const fabric_facts& facts, bool multicast, std::span<c
   in.native_atomics = facts.native_atomics != 0;
   in.mapped = facts.maps_mates != 0;
   in.network = facts.network, in.node = facts.node;
+  in.piece = std::min(bcast_most_piece, facts.max_bytes);
   return in;
 }
 
 payload_facts payload_facts_of(transport& net, bool multicast) {
   payload_facts out;
-  out.piece = std::min(bcast_most_piece, std::uint64_t{net.caps().max_bytes});
   if (!multicast || !net.mcast()) return out;
   const auto limits = net.mcast()->query();
   out.fragment = limits.max_payload, out.depth = limits.receive_depth;
@@ -33,7 +33,6 @@ payload_facts payload_facts_of(transport& net, bool multicast) {
 }
 
 void add_payload(choice_inputs& in, const payload_facts& facts) {
-  in.piece = facts.piece;
   in.fragment = facts.fragment, in.multicast = facts.fragment > 0;
   in.multicast_us = facts.multicast_us, in.multicast_bytes_per_ns = facts.multicast_bytes_per_ns;
   in.window = broadcast_wire::layout_for(facts.fragment, facts.depth).window;

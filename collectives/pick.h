@@ -24,7 +24,6 @@ choice_inputs inputs_from(const fabric_facts&, bool multicast, std::span<const s
 
 // What moves payload, in addition.
 struct payload_facts {
-  std::uint64_t piece = 0;                 // bytes that are passed on at once
   std::uint32_t fragment = 0, depth = 0;   // of multicast; 0: there is none
   double multicast_us = 0, multicast_bytes_per_ns = 0;
 };

@@ -41,10 +41,8 @@ namespace tutti::barriers {
 // Those that another file names, or functions of their own.
 extern const algorithm dissemination, nway, tree, multicast;
 
-// Signals and waits alone.
-inline bool can_be_offloaded(const algorithm& a) noexcept {
-  return !a.needs.multicast && !a.needs.fetch_add && !a.needs.nodes && !a.needs.offload;
-}
+// Messages of all ranks where each but the root sends one up and is sent one.
+inline std::int64_t up_and_down(const form_input& in) noexcept { return 2 * (std::int64_t{in.size} - 1); }
 
 inline bool on_one_node(const placement& p) { return p.nodes == 1; }
 template <std::uint32_t N>

@@ -28,7 +28,6 @@ schedule make(const shape& s) {
 }
 
 picoseconds chain(const form_input& in) { return in.size > 1 ? 2 * hop(in, in.size - 1) : 0; }
-std::int64_t messages(const form_input& in) { return 2 * (std::int64_t{in.size} - 1); }
 
 constexpr variant variants[] = {
     {.considered = on_one_node, .reason = "two hops through the master: for few ranks on one node (Gupta 2002, 5.2)"}};
@@ -44,7 +43,7 @@ constinit const algorithm flat{
     .variants = variants,
     .words = words,
     .make = make,
-    .form = {chain, messages},
+    .form = {chain, up_and_down},
 };
 
 }  // namespace tutti::barriers

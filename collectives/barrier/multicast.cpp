@@ -36,7 +36,6 @@ schedule make(const shape& s) {
 picoseconds chain(const form_input& in) {
   return in.size < 2 ? 0 : gather(in, radix_of(multicast, in.radix)) + in.turn + multicast_cost(in.all, in.link);
 }
-std::int64_t messages(const form_input& in) { return 2 * (std::int64_t{in.size} - 1); }
 
 // Fan-ins as measured in tree.cpp. 7 was Kini's best, and 15 is for who wants one level.
 constexpr variant variants[] = {
@@ -59,7 +58,7 @@ constinit const algorithm multicast{
     .variants = variants,
     .words = words,
     .make = make,
-    .form = {chain, messages},
+    .form = {chain, up_and_down},
 };
 
 }  // namespace tutti::barriers

@@ -40,7 +40,6 @@ schedule make(const shape& s) {
 }
 
 picoseconds chain(const form_input& in) { return 2 * gather(in, radix_of(tree, in.radix)); }
-std::int64_t messages(const form_input& in) { return 2 * (std::int64_t{in.size} - 1); }
 
 // Fan-ins as measured (`tutti perf barrier --fan-in 1..15`; 16 ranks on 2 cores, us, lower quartiles):
 //   fan-in                1    2    3    4    5    6    7    8   10   15
@@ -67,7 +66,7 @@ constinit const algorithm tree{
     .variants = variants,
     .words = words,
     .make = make,
-    .form = {chain, messages},
+    .form = {chain, up_and_down},
 };
 
 }  // namespace tutti::barriers

@@ -19,20 +19,18 @@ constexpr std::uint64_t digest_mask = (std::uint64_t{1} << digest_bits) - 1;
 result<std::unique_ptr<team_bcast>> team_bcast::open(team& t, call_record& record, std::string wanted, bool multicast) {
   auto named = parse_wanted(collective::broadcast, wanted);
   if (!named) return named.error();
-  std::unique_ptr<team_bcast> b(new team_bcast(t, record, std::move(*named)));
+  std::unique_ptr<team_bcast> b(new team_bcast(t, record));
   job& j = t.parent_job();
   payload_facts own = payload_facts_of(j.net(), multicast);
-  own.piece = std::min(bcast_most_piece, j.facts().max_bytes);
   auto all = t.exchange_values(own);
   if (!all) return all.error().during("preparing to broadcast");
   for (std::uint32_t i = 0; i < t.size(); ++i)
     if (!plausible_us((*all)[i].multicast_us) || !plausible_rate((*all)[i].multicast_bytes_per_ns)) return t.called_another(i);
   for (const payload_facts& theirs : *all) own.fragment = std::min(own.fragment, theirs.fragment), own.depth = std::min(own.depth, theirs.depth);
   own.multicast_us = all->front().multicast_us, own.multicast_bytes_per_ns = all->front().multicast_bytes_per_ns;
-  wanted_algorithm kept = std::move(b->facts_.wanted);
   b->facts_ = inputs_from(j.facts(), false, b->nodes_);
   add_payload(b->facts_, own);
-  b->facts_.wanted = std::move(kept);
+  b->facts_.wanted = std::move(*named);
   b->facts_.ranks_per_core = j.where().most_ranks_per_core();
   if (auto choice = choose(collective::broadcast, b->inputs(1)); !choice) return choice.error();
   return b;

@@ -55,9 +55,7 @@ class team_bcast final : public operation_sequence {
     const algorithm* row = nullptr;  // null: moves nothing
     std::uint64_t number = 0;        // among the team's collective calls
   };
-  team_bcast(team& t, call_record& r, wanted_algorithm wanted) : operation_sequence(t, 1, &r), nodes_(t.nodes()) {
-    facts_.wanted = std::move(wanted);
-  }
+  team_bcast(team& t, call_record& r) : operation_sequence(t, 1, &r), nodes_(t.nodes()) {}
   void begin(std::uint64_t number) noexcept override;
   bool go_on(std::uint32_t looks, status& error) noexcept override;
   status look() noexcept override;
