@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/job/control.h"
-#include "core/job/job.h"
+#include "core/job/resumable.h"
 
 namespace tutti {
 
@@ -69,8 +69,9 @@ class team {
 
   // Asked now and then, while an exchange waits for this rank; its error ends the exchange. Empty: nobody is.
   void consult(std::function<status(rank_t awaited)> doubt) { doubt_ = std::move(doubt); }
-  // Collective over this team: everyone's blob, by index. Blocks.
+  // Collective over this team: everyone's blob, by index. The first form blocks; the second is one of a team's at a time.
   result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max());
+  resumable<result<shared_blobs>> exchanging(std::vector<std::byte> mine, time_point deadline = time_point::max());
   // The same for values that have as many bytes in all members. Error besides: protocol, a member called something else.
   status exchange(std::span<const std::byte> mine, std::span<std::byte> all, time_point deadline = time_point::max());
   template <class T>
@@ -118,13 +119,13 @@ class team {
   rank_t parent() const noexcept;
   std::uint32_t child(unsigned number) const noexcept;
   unsigned children() const noexcept;
-  status await(rank_t from, function_ref<bool> ready, function_ref<const status*> lost, time_point);
-  status take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std::uint64_t credit, bool turn,
-              std::vector<std::byte>& stream, time_point);
-  status give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::uint64_t credit, std::span<const std::byte> stream,
-              time_point);
-  status gather(std::vector<std::byte>& stream, time_point);
-  status spread(std::vector<std::byte>& stream, time_point);
+  resumable<status> await(rank_t from, function_ref<bool> ready, function_ref<const status*> lost, time_point);
+  resumable<status> take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std::uint64_t credit, bool turn,
+                         std::vector<std::byte>& stream, time_point);
+  resumable<status> give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::uint64_t credit,
+                         std::span<const std::byte> stream, time_point);
+  resumable<status> gather(std::vector<std::byte>& stream, time_point);
+  resumable<status> spread(std::vector<std::byte>& stream, time_point);
 
   job& job_;
   rank_map members_;

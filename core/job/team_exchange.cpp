@@ -66,13 +66,14 @@ unsigned team::children() const noexcept {
 
 // Until ready() holds, or what it waits for cannot come any more: the team failed, `lost` says so, or `from` is gone. All are
 // told then.
-status team::await(rank_t from, function_ref<bool> ready, function_ref<const status*> lost, time_point deadline) {
+resumable<status> team::await(rank_t from, function_ref<bool> ready, function_ref<const status*> lost, time_point deadline) {
   const wait_note note{"exchange", from, taken_up_ + taken_down_, taken_up_ + taken_down_ + 1};
+  const auto over = [&] { return health_.failed() || lost() || ready() || health().failed(); };
   const auto hopeless = [&] {
     status trouble = job_.net().health(from);
     return trouble.ok() && doubt_ ? doubt_(from) : trouble;
   };
-  status s = job_.wait([&] { return health_.failed() || lost() || ready() || health().failed(); }, hopeless, note, deadline);
+  status s = co_await pending_wait(over, hopeless, note, deadline);
   if (s.ok()) s = health_;
   if (const status* l = s.ok() ? lost() : nullptr) s = *l;
   // These operations are sound, so one that was refused met memory which a member has dropped: it has given the team up, for
@@ -81,17 +82,18 @@ status team::await(rank_t from, function_ref<bool> ready, function_ref<const sta
     const team& all = parent_ ? *parent_ : *this;
     const auto health_of = [this](rank_t r) { return job_.net().health(r); };
     const auto death = [&] { return trouble_of(all.members_, job_.rank(), no_rank, health_of); };
-    const status died = job_.wait([] { return false; }, death, note, job_.net().now() + longest_news_of_a_death);
+    const auto never = [] { return false; };
+    const status died = co_await pending_wait(never, death, note, job_.net().now() + longest_news_of_a_death);
     if (died.code() == errc::peer_dead) s = died;
   }
   if (s.failed()) fail(s);
-  return s;
+  co_return s;
 }
 
 // The rest of `stream` is what `from` sends. `taken` counts its fragments, `arrival` is the line of their word, and credits go
 // to a word of the sender's, of which the first is sent at once if it is a `turn`.
-status team::take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std::uint64_t credit, bool turn, bytes& stream,
-                  time_point deadline) {
+resumable<status> team::take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std::uint64_t credit, bool turn,
+                             bytes& stream, time_point deadline) {
   bool owed = turn, ended = false;
   crediting_.clear();
   // A member that left needed no other credit. Any other loss may keep the sender from sending: no arrival would end the wait.
@@ -104,7 +106,7 @@ status team::take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std:
     op.done = &crediting_;  // one that is lost is known here, where the sender may wait for it
     owed = job_.net().submit({&op, 1}) != 1;
   };
-  return await(from, [&] {
+  const auto all_taken = [&] {
     if (owed) pay();
     while (!owed && !ended && reached(load(arrival), taken + 1)) {
       const auto slot = static_cast<std::uint32_t>(taken % control::fragment_slots);
@@ -117,12 +119,13 @@ status team::take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std:
       pay();
     }
     return ended && !owed && crediting_.idle();
-  }, lost, deadline);
+  };
+  co_return co_await await(from, all_taken, lost, deadline);
 }
 
 // `sent` is the number of the first fragment, and afterwards of the one that would be next. `credit`: where `to` credits them.
-status team::give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::uint64_t credit, std::span<const std::byte> stream,
-                  time_point deadline) {
+resumable<status> team::give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::uint64_t credit,
+                             std::span<const std::byte> stream, time_point deadline) {
   std::byte* const out = base_ + control::offset(control::fragment_out);
   bool all = false, offered = true;
   rma_op pending{};
@@ -132,7 +135,7 @@ status team::give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::ui
   const auto lost = [&]() -> const status* {
     return sending_.idle() && sending_.outcome().failed() && !has_all() ? &sending_.outcome() : nullptr;
   };
-  return await(to, [&] {
+  const auto all_given = [&] {
     // None after one that was lost: its arrival would be taken for the other's.
     while (!all && offered && sending_.idle() && sending_.outcome().ok() &&
            reached(load_word(credit) + control::fragment_slots, sent + 1)) {
@@ -150,53 +153,60 @@ status team::give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::ui
     }
     if (!offered) offered = job_.net().submit({&pending, 1}) == 1;
     return all && offered && sending_.idle();
-  }, lost, deadline);
+  };
+  co_return co_await await(to, all_given, lost, deadline);
 }
 
-status team::gather(bytes& stream, time_point deadline) {
+resumable<status> team::gather(bytes& stream, time_point deadline) {
   for (unsigned c = 0; child(c); ++c) {
     ++taken_up_;  // the turn
-    status s = take(rank_of(child(c)), control::arrival_up, taken_up_, control::offset(control::credit_up), true, stream,
-                    deadline);
-    if (s.failed()) return s;
+    status s = co_await take(rank_of(child(c)), control::arrival_up, taken_up_, control::offset(control::credit_up), true, stream,
+                             deadline);
+    if (s.failed()) co_return s;
   }
-  if (index_ == 0) return {};
+  if (index_ == 0) co_return status{};
   const std::uint64_t turn = control::offset(control::credit_up), ended = turn_ended_;
-  status s = await(parent(), [&] { return reached(load_word(turn), ended + 1); }, []() -> const status* { return nullptr; },
-                   deadline);
-  if (s.failed()) return s;
+  const auto my_turn = [&] { return reached(load_word(turn), ended + 1); };
+  const auto lost = []() -> const status* { return nullptr; };
+  status s = co_await await(parent(), my_turn, lost, deadline);
+  if (s.failed()) co_return s;
   turn_ended_ = load_word(turn);
-  return give(parent(), control::arrival_up, turn_ended_, turn, stream, deadline);
+  co_return co_await give(parent(), control::arrival_up, turn_ended_, turn, stream, deadline);
 }
 
 // The largest subtree first, which takes the longest.
-status team::spread(bytes& stream, time_point deadline) {
+resumable<status> team::spread(bytes& stream, time_point deadline) {
   if (index_ != 0) {
     stream.clear();
-    status s = take(parent(), control::arrival_down, taken_down_, control::credit_down(std::countr_zero(index_)), false, stream,
-                    deadline);
-    if (s.failed()) return s;
+    status s = co_await take(parent(), control::arrival_down, taken_down_, control::credit_down(std::countr_zero(index_)), false,
+                             stream, deadline);
+    if (s.failed()) co_return s;
   }
   const std::uint64_t first = sent_down_;
   for (unsigned c = children(); c-- > 0;) {
     sent_down_ = first;
-    status s = give(rank_of(child(c)), control::arrival_down, sent_down_, control::credit_down(c), stream, deadline);
-    if (s.failed()) return s;
+    status s = co_await give(rank_of(child(c)), control::arrival_down, sent_down_, control::credit_down(c), stream, deadline);
+    if (s.failed()) co_return s;
   }
-  return {};
+  co_return status{};
 }
 
-result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point deadline) {
+resumable<result<shared_blobs>> team::exchanging(bytes mine, time_point deadline) {
   bytes stream;
   add_blob(stream, mine);
   if (size() > 1) {
-    if (health_.failed()) return health_;
-    if (status s = gather(stream, deadline); s.failed()) return s;
-    if (status s = spread(stream, deadline); s.failed()) return s;
+    status s = health_;
+    if (s.ok()) s = co_await gather(stream, deadline);
+    if (s.ok()) s = co_await spread(stream, deadline);
+    if (s.failed()) co_return s;
   }
   auto all = blobs_in(stream, size());
-  if (!all) return status{errc::protocol, "an exchange brought something else than a blob of each member"};
-  return shared_blobs(std::move(all));
+  if (!all) co_return status{errc::protocol, "an exchange brought something else than a blob of each member"};
+  co_return shared_blobs(std::move(all));
+}
+
+result<shared_blobs> team::exchange(std::span<const std::byte> mine, time_point deadline) {
+  return wait_for(job_, exchanging({mine.begin(), mine.end()}, deadline));
 }
 
 status team::exchange(std::span<const std::byte> mine, std::span<std::byte> all, time_point deadline) {
