@@ -140,8 +140,7 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   j->options_ = std::move(options);
   j->world_.reset(new team(*j, rank_map::strided(0, j->size_), j->rank_));
   auto lines = j->options_.world_lines ? j->options_.world_lines(j->size_) : 0;
-  if (status s = j->world_->allocate(lines); s.failed()) return s;
-  auto key = net.key(j->world_->region_);
+  auto key = j->world_->allocate(lines);
   if (!key) return key.error();
   auto address = net.address();
   if (!address) return address.error();

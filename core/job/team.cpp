@@ -31,13 +31,9 @@ constexpr std::uint64_t lives = std::uint64_t{1} << 40;
 
 }  // namespace
 
-team::team(job& j, rank_map members, std::uint32_t index) : job_(j), members_(std::move(members)), index_(index) {}
+team::team(job& j, rank_map members, std::uint32_t index) : job_(j), members_(std::move(members)), index_(index), memory_(j.net()) {}
 
-team::~team() {
-  wait_out(job_.net(), {&sending_, &crediting_, &flushing_});
-  if (attached_) job_.net().drop(segment_);
-  if (allocated_) job_.net().drop(region_);
-}
+team::~team() { wait_out(job_.net(), {&sending_, &crediting_, &flushing_}); }
 
 std::vector<std::uint32_t> team::nodes() const {
   constexpr std::uint32_t unseen = ~std::uint32_t{0};
@@ -53,23 +49,19 @@ std::vector<std::uint32_t> team::nodes() const {
 }
 
 void team::set_own(std::uint32_t line, std::uint64_t value) noexcept {
-  auto* w = reinterpret_cast<std::uint64_t*>(base_ + control::offset(line));
+  auto* w = reinterpret_cast<std::uint64_t*>(memory_.base() + control::offset(line));
   std::atomic_ref<std::uint64_t>(*w).store(value, std::memory_order_release);
 }
 
-status team::allocate(std::uint32_t engine_lines) {
-  std::span<std::byte> memory;
-  auto region = job_.net().allocate(std::size_t{control::engine + engine_lines} * control::line_bytes, memory);
-  if (!region) return region.error().during("control memory of a team");
-  region_ = *region, base_ = memory.data(), lines_ = engine_lines, allocated_ = true;
-  return {};
+result<std::vector<std::byte>> team::allocate(std::uint32_t engine_lines) {
+  auto key = memory_.expose(nullptr, std::size_t{control::engine + engine_lines} * control::line_bytes);
+  if (!key) return key.error().during("control memory of a team");
+  lines_ = engine_lines;
+  return key;
 }
 
 status team::attach(shared_blobs keys) {
-  auto segment = job_.net().attach(members_, std::move(keys));
-  if (!segment) return segment.error().during("control segment of a team");
-  segment_ = *segment, attached_ = true;
-  return {};
+  return memory_.attach(members_, std::move(keys)).during("control segment of a team");
 }
 
 result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t index, plan want, void* context) {
@@ -82,17 +74,13 @@ result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t ind
   if (members.size() > 0) {
     const team_request request = want(context, members);
     made.reset(new team(job_, members, index));
-    trouble = made->allocate(request.lines);
-    if (trouble.ok()) {
-      auto k = job_.net().key(made->region_);
-      if (k) {
-        key = std::move(*k);
-        head.list = hash::start;
-        for (std::uint32_t i = 0; i < members.size(); ++i) head.list = hash::add(head.list, members[i]);
-        head.terms = hash::add(hash::text(request.agreement), request.lines);
-      } else {
-        trouble = k.error();
-      }
+    auto allocated = made->allocate(request.lines);
+    trouble = allocated.error();
+    if (allocated) {
+      key = std::move(*allocated);
+      head.list = hash::start;
+      for (std::uint32_t i = 0; i < members.size(); ++i) head.list = hash::add(head.list, members[i]);
+      head.terms = hash::add(hash::text(request.agreement), request.lines);
     }
   }
   auto blobs = exchange(pack(head, key));
@@ -178,7 +166,7 @@ result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, 
 }
 
 const status& team::health() noexcept {
-  if (health_.failed() || !allocated_) return health_;
+  if (health_.failed() || !memory_.base()) return health_;
   if (const std::uint64_t word = load(control::poison); word != 0) {
     const auto rank = static_cast<rank_t>(word - 1);
     status cause = job_.net().health(rank);
@@ -228,12 +216,12 @@ void team::fail(const status& cause) noexcept {
   health_ = cause;
   // A shortage is this rank's own, whomever the operation was towards: the others are to name it.
   const rank_t culprit = cause.code() == errc::no_resource ? job_.rank() : cause.peer();
-  if (culprit == no_rank || !attached_) return;
+  if (culprit == no_rank || !memory_.attached()) return;
   const bool dead = cause.code() == errc::peer_dead;
   const std::uint64_t word = (std::uint64_t{culprit} + 1) | (dead ? 0 : lives);
   const auto tell = [&](rank_t r) {
     if (r == job_.rank() || (dead && r == cause.peer())) return;
-    const rma_op op = signal_op({r, segment_, control::offset(control::poison)}, word);
+    const rma_op op = signal_op({r, memory_.segment(), control::offset(control::poison)}, word);
     for (int tries = 0; tries < 100 && job_.net().submit({&op, 1}) == 0; ++tries) job_.net().progress();
   };
   for (std::uint32_t d = 1; d < size(); d *= 2) tell(rank_of((index_ + d) % size()));

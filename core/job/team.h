@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/job/control.h"
+#include "core/job/exposed_memory.h"
 #include "core/job/resumable.h"
 
 namespace tutti {
@@ -58,12 +59,12 @@ class team {
   job& parent_job() noexcept { return job_; }
   std::vector<std::uint32_t> nodes() const;                           // by index: dense, in order of first appearance
 
-  segment_id segment() const noexcept { return segment_; }
-  region_id region() const noexcept { return region_; }               // my part of it
+  segment_id segment() const noexcept { return memory_.segment(); }
+  region_id region() const noexcept { return memory_.region(); }      // my part of it
   std::uint32_t lines() const noexcept { return lines_; }             // of the engines
-  std::uint64_t load(std::uint32_t line) const noexcept { return control::load(base_, line); }
+  std::uint64_t load(std::uint32_t line) const noexcept { return control::load(memory_.base(), line); }
   const std::uint64_t* word(std::uint32_t line) const noexcept {
-    return reinterpret_cast<const std::uint64_t*>(base_ + control::offset(line));
+    return reinterpret_cast<const std::uint64_t*>(memory_.base() + control::offset(line));
   }
   void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
 
@@ -110,12 +111,12 @@ class team {
   status as_reported(rank_t, bool still_lives) const;
   team(job& j, rank_map members, std::uint32_t index);
   // Two halves of making one, so that its key can travel in between.
-  status allocate(std::uint32_t engine_lines);
+  result<std::vector<std::byte>> allocate(std::uint32_t engine_lines);
   status attach(shared_blobs keys);
   result<std::unique_ptr<team>> assemble(rank_map members, std::uint32_t index, plan, void* context);
 
   // The parts of an exchange (team_exchange.cpp).
-  std::uint64_t load_word(std::uint64_t offset) const noexcept { return control::load_word(base_, offset); }
+  std::uint64_t load_word(std::uint64_t offset) const noexcept { return control::load_word(memory_.base(), offset); }
   rank_t parent() const noexcept;
   std::uint32_t child(unsigned number) const noexcept;
   unsigned children() const noexcept;
@@ -131,10 +132,7 @@ class team {
   rank_map members_;
   team* parent_ = nullptr;              // while this one is made
   std::uint32_t index_ = 0, lines_ = 0;
-  bool allocated_ = false, attached_ = false;
-  region_id region_{};
-  segment_id segment_{};
-  std::byte* base_ = nullptr;
+  exposed_memory memory_;
   std::uint64_t taken_up_ = 0, taken_down_ = 0, sent_down_ = 0;  // fragments, of all exchanges so far; a turn counts as one
   std::uint64_t turn_ended_ = 0;        // the parent's count when it has taken all that this member sent in its last turn
   completion sending_;                  // of the fragment in fragment_out; outlives a failed exchange
@@ -146,7 +144,7 @@ class team {
 };
 
 inline control_lines control_lines::of(const team& t, std::uint32_t first) noexcept {
-  return {t.segment_, t.region_, t.base_, control::offset(first)};
+  return {t.segment(), t.region(), t.memory_.base(), control::offset(first)};
 }
 
 }  // namespace tutti

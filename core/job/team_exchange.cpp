@@ -102,7 +102,7 @@ resumable<status> team::take(rank_t from, std::uint32_t arrival, std::uint64_t& 
     return crediting_.idle() && s.failed() && s.native() != peer_left ? &s : nullptr;
   };
   const auto pay = [&] {
-    rma_op op = signal_op({from, segment_, credit}, taken);
+    rma_op op = signal_op({from, memory_.segment(), credit}, taken);
     op.done = &crediting_;  // one that is lost is known here, where the sender may wait for it
     owed = job_.net().submit({&op, 1}) != 1;
   };
@@ -110,7 +110,7 @@ resumable<status> team::take(rank_t from, std::uint32_t arrival, std::uint64_t& 
     if (owed) pay();
     while (!owed && !ended && reached(load(arrival), taken + 1)) {
       const auto slot = static_cast<std::uint32_t>(taken % control::fragment_slots);
-      const std::byte* in = base_ + control::offset(control::fragments_in + slot * control::fragment_lines);
+      const std::byte* in = memory_.base() + control::offset(control::fragments_in + slot * control::fragment_lines);
       fragment_head head;
       std::memcpy(&head, in, sizeof head);
       stream.insert(stream.end(), in + sizeof head, in + sizeof head + std::min(head.bytes, room));
@@ -126,7 +126,7 @@ resumable<status> team::take(rank_t from, std::uint32_t arrival, std::uint64_t& 
 // `sent` is the number of the first fragment, and afterwards of the one that would be next. `credit`: where `to` credits them.
 resumable<status> team::give(rank_t to, std::uint32_t arrival, std::uint64_t& sent, std::uint64_t credit,
                              std::span<const std::byte> stream, time_point deadline) {
-  std::byte* const out = base_ + control::offset(control::fragment_out);
+  std::byte* const out = memory_.base() + control::offset(control::fragment_out);
   bool all = false, offered = true;
   rma_op pending{};
   sending_.clear();
@@ -145,10 +145,10 @@ resumable<status> team::give(rank_t to, std::uint32_t arrival, std::uint64_t& se
       std::memcpy(out + sizeof head, stream.data(), head.bytes);
       stream = stream.subspan(head.bytes);
       const auto slot = static_cast<std::uint32_t>(sent % control::fragment_slots);
-      pending = with_signal(move_op(op_kind::put, region_, control::offset(control::fragment_out), to, segment_,
+      pending = with_signal(move_op(op_kind::put, memory_.region(), control::offset(control::fragment_out), to, memory_.segment(),
                                     control::offset(control::fragments_in + slot * control::fragment_lines),
                                     static_cast<std::uint32_t>(sizeof head + head.bytes), &sending_),
-                            segment_, control::offset(arrival), ++sent);
+                            memory_.segment(), control::offset(arrival), ++sent);
       offered = job_.net().submit({&pending, 1}) == 1;
     }
     if (!offered) offered = job_.net().submit({&pending, 1}) == 1;

@@ -80,7 +80,11 @@ result<std::unique_ptr<window>> window::open(team& t, part mine) {
   if (head.asked) head.room = memory_room();
   head.later = head.asked > head.room / 4 / j.where().population[j.where().node_of[j.rank()]];
   const auto make = [&] {
-    trouble = w->expose(mine, key);
+    if (mine.bytes > 0) {
+      auto exposed = w->memory_.expose(mine.base, mine.bytes);
+      if (exposed) key = std::move(*exposed);
+      else trouble = exposed.error();
+    }
     head.failed = trouble.failed(), head.later = 0;
     if (head.failed) head.bytes = 0;
   };
@@ -96,7 +100,7 @@ result<std::unique_ptr<window>> window::open(team& t, part mine) {
   status elsewhere;
   if (trouble.ok()) {
     elsewhere = w->take(**blobs);
-    if (!w->attached_ && elsewhere.peer() == no_rank) trouble = elsewhere;
+    if (!w->memory_.attached() && elsewhere.peer() == no_rank) trouble = elsewhere;
   }
   auto verdicts = t.exchange_values(std::byte{trouble.failed()});
   if (trouble.failed()) return trouble.during("making a window");
@@ -105,19 +109,6 @@ result<std::unique_ptr<window>> window::open(team& t, part mine) {
   for (std::uint32_t i = 0; i < t.size(); ++i)
     if ((*verdicts)[i] != std::byte{0}) return failed_there(t, i);
   return w;
-}
-
-status window::expose(part mine, std::vector<std::byte>& key) {
-  if (mine.bytes == 0) return {};
-  transport& net = team_.parent_job().net();
-  std::span<std::byte> memory(mine.base, mine.bytes);
-  auto region = mine.base ? net.add(memory) : net.allocate(mine.bytes, memory);
-  if (!region) return region.error();
-  region_ = *region, base_ = memory.data(), exposed_ = true;
-  auto k = net.key(region_);
-  if (!k) return k.error();
-  key = std::move(*k);
-  return {};
 }
 
 // An error that names a rank is that rank's failure; one that names none is ours, to attach.
@@ -133,16 +124,8 @@ status window::take(const blob_table& blobs) {
     keys->push_back(blobs[i].subspan(sizeof head));
   }
   if (alike) std::vector<std::uint64_t>{}.swap(sizes_);
-  auto segment = team_.parent_job().net().attach(team_.members(), std::move(keys));
-  if (!segment) return status(segment.error().code(), segment.error().text(), no_rank, segment.error().native());
-  segment_ = *segment, attached_ = true;
-  return {};
-}
-
-window::~window() {
-  transport& net = team_.parent_job().net();
-  if (attached_) net.drop(segment_);
-  if (exposed_) net.drop(region_);
+  const status s = memory_.attach(team_.members(), std::move(keys));
+  return s.ok() ? s : status(s.code(), s.text(), no_rank, s.native());
 }
 
 }  // namespace tutti

@@ -26,14 +26,13 @@ class window {
   // Collective over the team: returns when no operation upon the window is in flight anywhere, so that it may be
   // destroyed. Needs no other call after an error: destroying is then all that is left to do.
   status close(time_point deadline = time_point::max()) { return team_.settle(deadline); }
-  ~window();
   window(const window&) = delete;
   window& operator=(const window&) = delete;
 
   team& group() const noexcept { return team_; }
-  segment_id segment() const noexcept { return segment_; }
-  region_id region() const noexcept { return region_; }  // mine, if I expose any
-  std::byte* base() const noexcept { return base_; }
+  segment_id segment() const noexcept { return memory_.segment(); }
+  region_id region() const noexcept { return memory_.region(); }  // mine, if I expose any
+  std::byte* base() const noexcept { return memory_.base(); }
   std::uint64_t size_of(std::uint32_t index) const noexcept { return sizes_.empty() ? common_size_ : sizes_[index]; }
   bool holds(std::uint32_t index, std::uint64_t offset, std::uint64_t bytes) const noexcept {
     if (index >= team_.size()) return false;
@@ -42,15 +41,11 @@ class window {
   }
 
  private:
-  explicit window(team& t) noexcept : team_(t) {}
-  status expose(part mine, std::vector<std::byte>& key);
+  explicit window(team& t) noexcept : team_(t), memory_(t.parent_job().net()) {}
   status take(const blob_table& blobs);
 
   team& team_;
-  std::byte* base_ = nullptr;
-  bool exposed_ = false, attached_ = false;
-  region_id region_{};
-  segment_id segment_{};
+  exposed_memory memory_;
   std::uint64_t common_size_ = 0;     // if all members expose the same
   std::vector<std::uint64_t> sizes_;  // else, by index
 };
