@@ -19,7 +19,7 @@ status agreement::tell(std::vector<outbox>& boxes) {
     told.push_back(!c.pushes ? told_pop | c.number : areas_.area_of(c).bytes | (c.address ? 0 : told_null));
   for (outbox& box : boxes)
     if (box.to() != c_.me)
-      if (status s = box.record_calls(told); !s.ok()) return s;
+      if (status s = box.record_calls(told); s.failed()) return s;
   return {};
 }
 

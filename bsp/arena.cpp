@@ -33,7 +33,7 @@ result<location> arena::take(unsigned half, std::size_t bytes) {
     h.mark += bytes;
     return l;
   }
-  if (status s = grow(h, bytes); !s.ok()) return s;
+  if (status s = grow(h, bytes); s.failed()) return s;
   h.mark = bytes;
   return make_location(h.regions.back(), 0);
 }
@@ -56,7 +56,7 @@ status arena::grow(half_of& h, std::size_t least) {
   auto key = net_.key(*id);
   const auto number = static_cast<std::uint32_t>(regions_.size());
   status s = key ? announce_(number, *key) : key.error();
-  if (!s.ok()) {
+  if (s.failed()) {
     net_.drop(*id);
     memory_.give(size);
     return s.during("buffers of a superstep");

@@ -36,8 +36,8 @@ status direct_gets::fetch(std::uint32_t pid, std::uint32_t area, std::uint64_t o
       return taken == 2 && sending_.idle() && load_acquire(c_.base + window_layout::landed()) == pieces_;
     };
     const wait_note note{"bsp_direct_get", rank, 0, c_.epoch};
-    if (status s = c_.job.wait(here, [&] { return c_.team.look(rank); }, note); !s.ok()) return s;
-    if (!sending_.outcome().ok()) return sending_.outcome();
+    if (status s = c_.job.wait(here, [&] { return c_.team.look(rank); }, note); s.failed()) return s;
+    if (sending_.outcome().failed()) return sending_.outcome();
     std::memcpy(into, c_.base + c_.layout.landing(), piece);
     into += piece, offset += piece, bytes -= piece;
   }

@@ -27,7 +27,7 @@ exchange::~exchange() { wait_out(c_.net, {&sending_[0], &sending_[1]}); }
 status exchange::place_in_place(std::span<const std::uint8_t> in) {
   for (std::uint32_t k = 0, i = c_.me; k < c_.size; ++k, i = i + 1 < c_.size ? i + 1 : 0)
     if (in[i] & has_data)
-      if (status s = place_from(i); !s.ok()) return s;
+      if (status s = place_from(i); s.failed()) return s;
   return {};
 }
 
@@ -53,11 +53,11 @@ status exchange::run(std::span<const std::uint8_t> out, std::span<const std::uin
   status s;
   bool done = false;
   const wait_note note{"the others' part", no_rank, 0, c_.epoch};
-  const status waited = c_.job.wait([&] { return !(s = pump(done)).ok() || done; },
+  const status waited = c_.job.wait([&] { return (s = pump(done)).failed() || done; },
                                     [&] { return c_.team.look(no_rank); }, note);
-  if (!s.ok()) return s;
-  if (!waited.ok()) return waited;
-  if (!puller_.outcome().ok()) return puller_.outcome();
+  if (s.failed()) return s;
+  if (waited.failed()) return waited;
+  if (puller_.outcome().failed()) return puller_.outcome();
   return sending().outcome();
 }
 
@@ -69,10 +69,10 @@ status exchange::pump(bool& done) {
     for (std::uint32_t k = 0, i = c_.me; k < c_.size; ++k, i = i + 1 < c_.size ? i + 1 : 0) {
       peer& p = peers_[i];
       if (p.needs_line && !(p.line && p.line->open()))
-        if (status s = introduce(i); !s.ok()) return s;
+        if (status s = introduce(i); s.failed()) return s;
       if (p.sending != stage::done) send_to(i);
       if (p.receiving != stage::done)
-        if (status s = receive_from(i); !s.ok()) return s;
+        if (status s = receive_from(i); s.failed()) return s;
       if (p.line) p.line->settle();
       all = all && p.sending == stage::done && p.receiving == stage::done;
     }
@@ -177,7 +177,7 @@ status exchange::receive_from(std::uint32_t pid) {
     if (due) {
       bool complete = false;
       const bool in_place = read_.window(pid) && p.receiving <= stage::data;
-      if (status s = in_place ? read_from(pid, complete) : take_from(pid, complete); !s.ok()) return s;
+      if (status s = in_place ? read_from(pid, complete) : take_from(pid, complete); s.failed()) return s;
       if (!complete) return {};
       if (p.receiving == stage::requests) {
         boxes_[pid].seal_answers();
@@ -231,10 +231,10 @@ status exchange::read_answers(std::uint32_t pid, bool& complete) {
 // Puts and messages of a process whose chunks are read where it packed them.
 status exchange::place_from(std::uint32_t from) {
   const chunk_head* chunk = &read_.first(from);
-  if (status s = agreement_.check_first(from, *chunk); !s.ok()) return s;
+  if (status s = agreement_.check_first(from, *chunk); s.failed()) return s;
   for (;;) {
     status s = placer_.place(records_of(*chunk), from, peers_[from].open, true);
-    if (!s.ok() || chunk->next == 0) return s;
+    if (s.failed() || chunk->next == 0) return s;
     chunk = read_.at(from, chunk->next, s);
     if (!chunk) return s;
   }
@@ -266,7 +266,7 @@ status exchange::take_from(std::uint32_t pid, bool& complete) {
       case stage::direct: s = placer_.place(body, pid, p.open, false); break;
       default:
         if (!std::exchange(p.checked, true)) {  // the first of them
-          if (s = agreement_.check_first(pid, head); !s.ok()) return s;
+          if (s = agreement_.check_first(pid, head); s.failed()) return s;
           p.pushed = head.pushed;
         }
         s = placer_.place(body, pid, p.open, eager);
@@ -288,7 +288,7 @@ status exchange::serve(std::uint32_t pid, std::span<const std::byte> requests) {
     get_request r;
     std::memcpy(&r, requests.data(), sizeof r);
     const area* from;
-    if (status s = placer_.check("a get", pid, r.area, r.offset, r.bytes, from); !s.ok()) return s;
+    if (status s = placer_.check("a get", pid, r.area, r.offset, r.bytes, from); s.failed()) return s;
     if (r.direct) {
       box.move_directly({from->base + r.offset, r.into, r.bytes, outbox::answers_get});
       peers_[pid].needs_line = true;
@@ -297,7 +297,7 @@ status exchange::serve(std::uint32_t pid, std::span<const std::byte> requests) {
     for (const std::byte* at = from->base + r.offset; r.bytes > 0;) {
       const std::uint64_t complete = box.answer_chunks();
       std::uint64_t copied;
-      if (status s = box.answer(at, r.bytes, copied); !s.ok()) return s;
+      if (status s = box.answer(at, r.bytes, copied); s.failed()) return s;
       if (box.answer_chunks() > complete && box.in_place()) tell_answers(pid, false);  // it copies one while the next is made
       at += copied, r.bytes -= copied;
     }

@@ -95,7 +95,7 @@ status hp_calls::finish_gets() {
   };
   if (!over()) {
     const wait_note note{"the end of the last sync, for hp calls", no_rank, 0, c_.epoch};
-    if (status s = c_.job.wait(over, [&] { return c_.team.look(no_rank); }, note); !s.ok()) return s;
+    if (status s = c_.job.wait(over, [&] { return c_.team.look(no_rank); }, note); s.failed()) return s;
   }
   waits_ = false;
   return gets_.outcome();
@@ -112,7 +112,7 @@ status hp_calls::tell_areas(std::vector<outbox>& boxes) {
     const area_head h{area_mark, change.number, static_cast<std::uint32_t>(key->size())};
     for (std::uint32_t i = 0; i < c_.size; ++i)
       if (i != c_.me && peers_[i].takes)
-        if (status s = boxes[i].record(h, *key); !s.ok()) return s;
+        if (status s = boxes[i].record(h, *key); s.failed()) return s;
   }
   return {};
 }
@@ -136,7 +136,7 @@ void hp_calls::on_area(std::uint32_t from, const area_head& h, std::span<const s
 status hp_calls::finish_puts() {
   if (!puts_.idle()) {
     const wait_note note{"the sources of hp puts", no_rank, 0, c_.epoch};
-    if (status s = c_.job.wait([&] { return puts_.idle(); }, [&] { return c_.team.look(no_rank); }, note); !s.ok()) return s;
+    if (status s = c_.job.wait([&] { return puts_.idle(); }, [&] { return c_.team.look(no_rank); }, note); s.failed()) return s;
   }
   return puts_.outcome();
 }

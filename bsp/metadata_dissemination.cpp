@@ -101,7 +101,7 @@ class dissemination final : public metadata_exchange {
 
 result<std::unique_ptr<metadata_exchange>> make_dissemination(team& t) {
   auto d = std::make_unique<dissemination>(t);
-  if (status s = d->open(); !s.ok()) return s;
+  if (status s = d->open(); s.failed()) return s;
   return std::unique_ptr<metadata_exchange>(std::move(d));
 }
 

@@ -54,7 +54,7 @@ class by_multicast final : public metadata_exchange {
     const std::uint64_t all = 1 + std::uint64_t{n_} * n_;
     in_datagram_ = all <= fits;
     release_ = std::make_unique<reliable_multicast>(team_, root, 1, token, lines, in_datagram_ ? all : bits());
-    if (status s = release_->form(token); !s.ok()) return s;
+    if (status s = release_->form(token); s.failed()) return s;
     const status room = mc && fits < bits() ? status(errc::unsupported, "a datagram of " + std::to_string(payload) + " bytes is too "
                                                      "small for " + std::to_string(n_) + " processes") : status{};
     return agreed(team_, room, job_.net().now() + job_.options().setup_timeout);
@@ -206,7 +206,7 @@ class by_multicast final : public metadata_exchange {
 
 result<std::unique_ptr<metadata_exchange>> make_multicast(team& t) {
   auto m = std::make_unique<by_multicast>(t);
-  if (status s = m->open(); !s.ok()) return s;
+  if (status s = m->open(); s.failed()) return s;
   return std::unique_ptr<metadata_exchange>(std::move(m));
 }
 

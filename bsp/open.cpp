@@ -47,7 +47,7 @@ engine::engine(team& t, const engine_options& o)
 
 result<std::unique_ptr<engine>> engine::open(team& t, const engine_options& o) {
   std::unique_ptr<engine> e(new engine(t, o));
-  if (status s = e->meet(); !s.ok()) return s.during("beginning a BSP program");
+  if (status s = e->meet(); s.failed()) return s.during("beginning a BSP program");
   return e;
 }
 
@@ -62,7 +62,7 @@ status engine::meet() {
   // Who can read whom. A process must know which of its chunks are read in place, so all tell.
   std::vector<std::byte> reads(c_.size), everyones(std::size_t{c_.size} * c_.size);
   for (std::uint32_t i = 0; i < c_.size; ++i) reads[i] = std::byte{peers_->window(i) != nullptr};
-  if (status s = c_.team.exchange(reads, everyones); !s.ok()) return s;
+  if (status s = c_.team.exchange(reads, everyones); s.failed()) return s;
   if (std::ranges::find(everyones, std::byte{0}) != everyones.end()) {  // somebody cannot read somebody
     auto eager = window::open(c_.team, {nullptr, c_.layout.eager_window_bytes()});
     if (!eager) return eager.error();
@@ -78,7 +78,7 @@ status engine::meet() {
   exchange_.emplace(c_, arena_, boxes_, *peers_, placer_, agreement_, registered_);
   hp_.emplace(c_, areas_, registered_);
   if (c_.size > 1) direct_gets_.emplace(c_, areas_);
-  if (status s = announcement_.open(); !s.ok()) return s;
+  if (status s = announcement_.open(); s.failed()) return s;
   begin_superstep();
   return {};
 }

@@ -34,7 +34,7 @@ status outbox::record_calls(std::span<const std::uint64_t> calls) {
     const auto rest = calls.subspan(first);
     close_run();
     if (data_.room() < sizeof(changes_head) + 8)
-      if (status s = extend(data_, stage::data, sizeof(changes_head) + rest.size_bytes()); !s.ok()) return s;
+      if (status s = extend(data_, stage::data, sizeof(changes_head) + rest.size_bytes()); s.failed()) return s;
     const auto some = rest.first(std::min(rest.size(), (data_.room() - sizeof(changes_head)) / 8));
     write(changes_head{changes_mark, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(some.size())}, std::as_bytes(some));
     first += some.size();
@@ -73,7 +73,7 @@ status outbox::open_run(const void* address, std::uint32_t area, std::uint64_t t
   const std::uint64_t head = !run_long_ ? 4 : offset >> 32 == 0 ? sizeof(put12) : sizeof(put16);
   // A small put is not worth cutting.
   if (data_.room() < head + std::min(bytes, compact_bytes))
-    if (status s = extend(data_, stage::data, head + bytes); !s.ok()) return s;
+    if (status s = extend(data_, stage::data, head + bytes); s.failed()) return s;
   run_head_ = data_.at;
   run_address_ = address;
   run_area_ = area;
@@ -101,7 +101,7 @@ status outbox::put(const std::byte* source, const void* address, std::uint32_t a
   bool goes_on = run_address_ == address && run_next_ == offset;  // in a header that was full
   while (bytes > 0) {
     close_run();
-    if (status s = open_run(address, area, there, offset, bytes, goes_on, joins); !s.ok()) return s;
+    if (status s = open_run(address, area, there, offset, bytes, goes_on, joins); s.failed()) return s;
     auto piece = std::min<std::uint64_t>(bytes, static_cast<std::uint64_t>(run_end_ - data_.at));
     if (piece < bytes) piece &= ~std::uint64_t{7};
     run_cut_ = piece < bytes;  // never where the header is put4
@@ -121,8 +121,8 @@ status outbox::put_in_bulk(const std::byte* source, std::uint32_t area, std::uin
       const std::uint64_t grown = bulk_.empty() ? 0 : std::min(load_.bytes, puller::most_bytes);
       const std::uint64_t preferred = round_up(std::max(bytes, grown) + sizeof(chunk_head), 64);
       const auto size = std::clamp<std::uint64_t>(preferred, slot_bytes, most_chunk);
-      if (status s = bulk_.extend(memory_, c_.half(), size, stage::bulk); !s.ok()) return s;
-      if (status s = tell_keys(); !s.ok()) return s;
+      if (status s = bulk_.extend(memory_, c_.half(), size, stage::bulk); s.failed()) return s;
+      if (status s = tell_keys(); s.failed()) return s;
     }
     const auto piece = std::min<std::uint64_t>(bytes, bulk_.room());
     const std::byte* const at = bulk_.at;
@@ -130,7 +130,7 @@ status outbox::put_in_bulk(const std::byte* source, std::uint32_t area, std::uin
     bulk_.at += piece;
     const bulk_head h{piece < bytes ? bulk_mark | bulk_goes_on : bulk_mark, area, offset, piece,
                       memory_.where(at, bulk_.current())};
-    if (status s = record(h, {}); !s.ok()) return s;
+    if (status s = record(h, {}); s.failed()) return s;
     source += piece, offset += piece, bytes -= piece;
     ++load_.puts, load_.bytes += piece;
   }
@@ -141,7 +141,7 @@ status outbox::put_in_bulk(const std::byte* source, std::uint32_t area, std::uin
 status outbox::tell_keys() {
   for (; keys_told_ < memory_.regions(); ++keys_told_) {
     const auto key = memory_.key(keys_told_);
-    if (status s = record(key_head{key_mark, keys_told_, static_cast<std::uint32_t>(key.size()), 0}, key); !s.ok()) return s;
+    if (status s = record(key_head{key_mark, keys_told_, static_cast<std::uint32_t>(key.size()), 0}, key); s.failed()) return s;
   }
   return {};
 }
@@ -158,7 +158,7 @@ status outbox::send(const void* tag, std::uint64_t tag_bytes, const void* payloa
   const std::uint64_t gap = -reinterpret_cast<std::uintptr_t>(c.at) & 15;
   const std::uint64_t needed = in_place_ ? std::min(whole, most_chunk / 2) : sizeof head;
   if (c.room() < gap + needed) {
-    if (status s = extend(c, stage::data, whole); !s.ok()) return s;
+    if (status s = extend(c, stage::data, whole); s.failed()) return s;
   } else {
     for (std::uint64_t i = 0; i < gap; i += 4, c.at += 4) store_word(c.at, padding);
   }
@@ -166,16 +166,16 @@ status outbox::send(const void* tag, std::uint64_t tag_bytes, const void* payloa
   const auto append = [&](const void* source, std::uint64_t n) -> status {
     for (const auto* from = static_cast<const std::byte*>(source); n > 0;) {
       if (c.room() == 0)
-        if (status s = extend(c, stage::data, n); !s.ok()) return s;
+        if (status s = extend(c, stage::data, n); s.failed()) return s;
       const auto piece = std::min<std::uint64_t>(n, c.room());
       if (from) std::memcpy(c.at, from, piece), from += piece;
       c.at += piece, n -= piece;
     }
     return {};
   };
-  if (status s = append(tag, tag_bytes); !s.ok()) return s;
-  if (status s = append(nullptr, padded_tag - tag_bytes); !s.ok()) return s;
-  if (status s = append(payload, bytes); !s.ok()) return s;
+  if (status s = append(tag, tag_bytes); s.failed()) return s;
+  if (status s = append(nullptr, padded_tag - tag_bytes); s.failed()) return s;
+  if (status s = append(payload, bytes); s.failed()) return s;
   c.at += -reinterpret_cast<std::uintptr_t>(c.at) & 3;
   return {};
 }
@@ -226,7 +226,7 @@ void outbox::choose_bulk() noexcept {
 
 status outbox::extend_answers(std::uint64_t wanted) {
   const bool first = answers_.empty();
-  if (status s = extend(answers_, stage::answers, std::min(wanted, answer_piece)); !s.ok()) return s;
+  if (status s = extend(answers_, stage::answers, std::min(wanted, answer_piece)); s.failed()) return s;
   if (first) data_.head(memory_).answers = answers_.first();
   else ++answer_chunks_;
   return {};

@@ -110,7 +110,7 @@ class alignas(64) outbox {
              std::uint64_t bytes, bool joins);
   status request(const get_request& r) {
     if (requests_.room() < sizeof r) [[unlikely]]
-      if (status s = extend(requests_, stage::requests, sizeof r); !s.ok()) return s;
+      if (status s = extend(requests_, stage::requests, sizeof r); s.failed()) return s;
     std::memcpy(requests_.at, &r, sizeof r);
     requests_.at += sizeof r;
     ++(r.direct ? direct_gets_ : gets_);
@@ -122,7 +122,7 @@ class alignas(64) outbox {
   // A record of another kind: its head, and bytes behind it.
   template <class Head>
   status record(const Head& head, std::span<const std::byte> body) {
-    if (status s = make_room(sizeof head + round_up(body.size(), 4)); !s.ok()) return s;
+    if (status s = make_room(sizeof head + round_up(body.size(), 4)); s.failed()) return s;
     write(head, body);
     return {};
   }
@@ -154,7 +154,7 @@ class alignas(64) outbox {
   // Copies what the other process asked for, as far as the chunk has room: `copied` bytes.
   status answer(const std::byte* from, std::uint64_t bytes, std::uint64_t& copied) {
     if (answers_.room() == 0) [[unlikely]]
-      if (status s = extend_answers(bytes); !s.ok()) return s;
+      if (status s = extend_answers(bytes); s.failed()) return s;
     copied = std::min<std::uint64_t>(bytes, answers_.room());
     copy_small(answers_.at, from, copied);
     answers_.at += copied;

@@ -73,19 +73,19 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
         }
         if ((word & ~bulk_goes_on) == bulk_mark) {
           const auto h = take<bulk_head>(at);
-          if (status s = check("a put", from, h.area, h.offset, h.bytes, to); !s.ok()) return s;
-          if (status s = others_.on_bulk(from, h, *to); !s.ok()) return s;
+          if (status s = check("a put", from, h.area, h.offset, h.bytes, to); s.failed()) return s;
+          if (status s = others_.on_bulk(from, h, *to); s.failed()) return s;
           continue;
         }
         if (word == key_mark) {
           const auto h = take<key_head>(at);
-          if (status s = others_.on_key(from, h.region, {at, h.bytes}); !s.ok()) return s;
+          if (status s = others_.on_key(from, h.region, {at, h.bytes}); s.failed()) return s;
           at += round_up(h.bytes, 4);
           continue;
         }
         if (word == changes_mark) {
           const auto h = take<changes_head>(at);
-          if (status s = others_.on_changes(from, h, at); !s.ok()) return s;
+          if (status s = others_.on_changes(from, h, at); s.failed()) return s;
           at += std::size_t{8} * h.count;
           continue;
         }
@@ -117,7 +117,7 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
         continue;
       }
     }
-    if (status s = check("a put", from, number, offset, bytes, to); !s.ok()) return s;
+    if (status s = check("a put", from, number, offset, bytes, to); s.failed()) return s;
     copy_small(to->base + offset, at, bytes);
     at += round_up(bytes, 4);
   }

@@ -90,7 +90,7 @@ void process::serve() {
       broken("bsp_init", "the function that it was given returned without bsp_begin and bsp_end");
   }
   ending_ = true;
-  if (status s = remaining_->settle(); !s.ok()) abort(s.during("the end of process 0"));
+  if (status s = remaining_->settle(); s.failed()) abort(s.during("the end of process 0"));
   job_.reset();
   std::exit(0);
 }
@@ -138,7 +138,7 @@ void process::take_part(std::uint32_t size) {
 void process::stay_out() {
   auto none = remaining_->create({}, [](void*, const rank_map&) { return team_request{}; }, nullptr);
   if (!none) abort(none.error().during("bsp_begin"));
-  if (status s = remaining_->settle(); !s.ok()) abort(s.during("bsp_end"));
+  if (status s = remaining_->settle(); s.failed()) abort(s.during("bsp_end"));
 }
 
 // Nobody takes memory away that another may still reach for: all wait for all, those that only stood by as well.
@@ -146,7 +146,7 @@ void process::end() {
   engine& e = inside("bsp_end");
   if (ledger_) write_profile();
   if (!e.leave()) abort(e.error());
-  if (status s = remaining_->settle(); !s.ok()) abort(s.during("bsp_end"));
+  if (status s = remaining_->settle(); s.failed()) abort(s.during("bsp_end"));
   engine_.reset();
   if (!spmd_ && part_) {
     remaining_ = part_.get();
@@ -174,7 +174,7 @@ void process::write_profile() {
   status why;
   const std::string path = profile_ + (parts_ > 1 ? "." + std::to_string(parts_) : "");
   if (!ledger_->write(*engine_, path, provider_, why)) abort(engine_->error());
-  if (!why.ok()) std::fprintf(stderr, "%s\n", why.text());
+  if (why.failed()) std::fprintf(stderr, "%s\n", why.text());
   ledger_.reset();
 }
 

@@ -40,7 +40,7 @@ bool engine::leave() { return finish(true, nullptr) && during("bsp_end", c_.team
 bool engine::finish(bool leaving, const void* site) {
   queue_.clear();
   if (ledger_) ledger_->enter(site, announcement_.next_way());
-  if (status s = synchronize(leaving); !s.ok()) return fail(s.during(leaving ? "bsp_end" : "bsp_sync"));
+  if (status s = synchronize(leaving); s.failed()) return fail(s.during(leaving ? "bsp_end" : "bsp_sync"));
   agreement_.end_superstep();
   ++c_.epoch;
   begin_superstep();
@@ -50,14 +50,14 @@ bool engine::finish(bool leaving, const void* site) {
 
 status engine::synchronize(bool leaving) {
   if (checker_)
-    if (status s = checker_->judge(c_.epoch); !s.ok()) return s;
+    if (status s = checker_->judge(c_.epoch); s.failed()) return s;
   const bool hp = hp_->any(), changed = areas_.changed();
   if (hp)
-    if (status s = hp_->finish_gets(); !s.ok()) return s;
+    if (status s = hp_->finish_gets(); s.failed()) return s;
   if (changed) {
-    if (status s = agreement_.tell(boxes_); !s.ok()) return s;
+    if (status s = agreement_.tell(boxes_); s.failed()) return s;
     if (hp)
-      if (status s = hp_->tell_areas(boxes_); !s.ok()) return s;
+      if (status s = hp_->tell_areas(boxes_); s.failed()) return s;
   }
   const std::span<std::uint8_t> out = announcement_.out();
   const std::span<const std::uint8_t> in = announcement_.in();
@@ -68,18 +68,18 @@ status engine::synchronize(bool leaving) {
     if (leaving) flags |= is_leaving;
     if (hp) flags |= hp_->flags(box.to(), leaving);
   }
-  if (status s = announcement_.run(arena_, boxes_, *peers_, exchange_->sending()); !s.ok()) return s;
-  if (status s = agree(leaving); !s.ok()) return s;
+  if (status s = announcement_.run(arena_, boxes_, *peers_, exchange_->sending()); s.failed()) return s;
+  if (status s = agree(leaving); s.failed()) return s;
   std::uint8_t any = 0;
   for (std::uint32_t i = 0; i < c_.size; ++i) any |= out[i] | in[i];
   if (any & (has_requests | has_data | has_direct)) {  // mostly nothing but puts and messages that are read in place
     const bool simple = exchange_->all_in_place() && !(any & (has_requests | has_direct));
-    if (status s = simple ? exchange_->place_in_place(in) : exchange_->run(out, in); !s.ok()) return s;
+    if (status s = simple ? exchange_->place_in_place(in) : exchange_->run(out, in); s.failed()) return s;
   }
   if (hp)
-    if (status s = hp_->finish_puts(); !s.ok()) return s;
+    if (status s = hp_->finish_puts(); s.failed()) return s;
   if (changed)
-    if (status s = agreement_.settle(); !s.ok()) return s;
+    if (status s = agreement_.settle(); s.failed()) return s;
   if (changed && !registered_.empty()) registered_.settle();
   if (hp && changed) hp_->forget_areas();
   if (hp && !leaving) hp_->tell_end(in);

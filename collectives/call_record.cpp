@@ -90,9 +90,9 @@ status call_record::differs(rank_t from) noexcept {
     if (whom == team_.rank_of(team_.index())) continue;
     const wait_note note{"broadcast: what another rank gives", whom, 0, 0};
     const auto dead = [&] { return j.net().health(whom); };
-    if (!j.wait([&] { return got_.idle(); }, dead, note, end).ok()) continue;  // of an earlier question
+    if (j.wait([&] { return got_.idle(); }, dead, note, end).failed()) continue;  // of an earlier question
     asking_ = no_rank;
-    if (!j.wait([&] { return (asking_ == whom || ask(whom)) && got_.idle(); }, dead, note, end).ok()) continue;
+    if (j.wait([&] { return (asking_ == whom || ask(whom)) && got_.idle(); }, dead, note, end).failed()) continue;
     asking_ = no_rank;
     if (got_.outcome().ok() && (theirs().culprit != 0 || odd_call() != 0)) return tell(whom);
   }

@@ -6,8 +6,8 @@ namespace tutti {
 namespace {
 
 // For each rank that shares the core. Flat counter on 2 cores with yielding waits: 1.6, 4.5 and 13 us for 2, 4 and 8 ranks
-// a core, which is 1.5 to 1.9 us a neighbour.
-constexpr double turn_us_per_neighbour = 1.6;
+// a core, which is 1.5 to 1.9 us for each other rank.
+constexpr double turn_us_per_rank = 1.6;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ picoseconds for_bytes(std::uint64_t bytes, double bytes_per_ns) noexcept {
 }
 
 double turn_us(double ranks_per_core) noexcept {
-  return ranks_per_core > 1 ? (ranks_per_core - 1) * turn_us_per_neighbour : 0;
+  return ranks_per_core > 1 ? (ranks_per_core - 1) * turn_us_per_rank : 0;
 }
 
 }  // namespace tutti

@@ -89,7 +89,7 @@ int compare(const choices& c, const config& settings) {
   auto hosts = (*boot)->allgather((*boot)->host(), time_point::max());
   if (!hosts) return complain(hosts.error().text());
   session_plan plan;
-  plan.lanes = c.providers.empty() ? every_provider(make_layout(**hosts).nodes() > 1) : c.providers;
+  plan.providers = c.providers.empty() ? every_provider(make_layout(**hosts).nodes() > 1) : c.providers;
   plan.what = c.topic == "barrier" ? topic::barrier : c.topic == "broadcast" ? topic::broadcast : topic::everything;
   plan.only_barrier = c.barrier;
   plan.fan_ins = numbers(c.fan_in, "--fan-in", 1, 64);
@@ -159,7 +159,7 @@ std::function<int()> declare(options app) {
   app.add("--from", c->from, "measure nothing: show what --json has written");
   app.add("--quiet", c->quiet, "no table, no progress line");
   app.add("--peers", c->peers, "the barrier against Open MPI, MPICH and libfabric's own (fi_barrier), at 2, 4, 8 and 16 ranks");
-  app.add("--neighbour", c->neighbour, "with --peers' contestants while a busy stranger shares the machine");
+  app.add("--neighbour", c->neighbour, "with --peers' contestants while another busy process shares the machine");
   app.add("--progress-to", c->progress_to, "").hidden();
   const auto bsp = declare_bsp(app);
   const auto overlap = declare_overlap(app);

@@ -52,7 +52,7 @@ picoseconds chain(const form_input& in) {
 }
 std::int64_t messages(const form_input& in) { return std::int64_t{in.size} * words({.size = in.size, .radix = in.radix}); }
 
-// n-way sends n * k * log_k n messages in all. Alone on a core they overlap; on a shared one each delays a neighbour.
+// n-way sends n * k * log_k n messages in all. Alone on a core they overlap; on a shared one each delays another rank.
 template <std::uint32_t N>
 bool roomy_from(const placement& p) { return p.ranks >= N && !p.oversubscribed; }
 constexpr variant variants[] = {

@@ -28,8 +28,8 @@ std::unique_ptr<offloaded_run> offloaded_run::offer(team& t, const schedule& s, 
 }
 
 status offloaded_run::accept(shared_blobs blobs) {
-  if (!trouble_.ok()) return trouble_;
-  if (const status s = fabric_->connect(plan_, std::move(blobs)); !s.ok()) return s;
+  if (trouble_.failed()) return trouble_;
+  if (const status s = fabric_->connect(plan_, std::move(blobs)); s.failed()) return s;
   fabric_->queue(plan_, stock);
   return {};
 }

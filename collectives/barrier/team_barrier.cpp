@@ -42,12 +42,12 @@ result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const candida
 status team_barrier::accept(const shared_blobs& all) {
   const std::string what = "barrier " + std::string(row().name);
   if (offloaded_) {
-    if (const status s = offloaded_->accept(all); !s.ok()) return s.during(what);
+    if (const status s = offloaded_->accept(all); s.failed()) return s.during(what);
     if (team_.size() > printable_size) plan_ = {};
     return {};
   }
   if (mc_)
-    if (const status s = mc_->accept((*all)[0]); !s.ok()) return s.during(what);
+    if (const status s = mc_->accept((*all)[0]); s.failed()) return s.during(what);
   auto bound = program::bind(plan_, team_, control_lines::of(team_, control::engine), mc_.get());
   if (!bound) return bound.error().during(what);
   program_ = std::move(*bound);
@@ -73,7 +73,7 @@ result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const candidat
   const status accepted = (*b)->accept(blobs);
   if (!exchanges && first_epoch == 1) return accepted.ok() ? std::move(b) : result<std::unique_ptr<team_barrier>>(accepted);
   // Whatever went wrong in one of them is an error in all: they must go on alike.
-  if (const status s = agreed(t, accepted, deadline); !s.ok()) return s;
+  if (const status s = agreed(t, accepted, deadline); s.failed()) return s;
   return b;
 }
 

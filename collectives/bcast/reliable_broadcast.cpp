@@ -31,7 +31,7 @@ result<std::unique_ptr<reliable_broadcast>> reliable_broadcast::open(team& t, st
     return status(errc::unsupported, "this transport has no multicast; broadcast by a tree of puts");
   std::vector<std::byte> token;
   std::unique_ptr<reliable_broadcast> b(new reliable_broadcast(t, token));
-  if (status s = b->prepare(first, token); !s.ok()) return s.during("making a multicast broadcast");
+  if (status s = b->prepare(first, token); s.failed()) return s.during("making a multicast broadcast");
   return b;
 }
 
@@ -122,22 +122,22 @@ void reliable_broadcast::stage(std::uint64_t seq) noexcept {
 
 // Who has left in good order needs no more of this rank, or the looks find out for whose death it left.
 void reliable_broadcast::failed(const status& how, const char* what) noexcept {
-  if (!how.ok() && how.native() != peer_left && broken_.ok()) broken_ = how.during(what);
+  if (how.failed() && how.native() != peer_left && broken_.ok()) broken_ = how.during(what);
 }
 
 bool reliable_broadcast::step() noexcept {
   const bool over = team_.index() == root_ ? root_step() : member_step();
   failed(told_all_.outcome(), "telling what has come of a broadcast");
-  return over || !broken_.ok() || !team_.health().ok();
+  return over || broken_.failed() || team_.health().failed();
 }
 
 status reliable_broadcast::look() noexcept {
   const bool roots = team_.index() == root_;
   // A root waits for everybody: one that has left in good order will not take anything any more.
   for (std::uint32_t i = 0; roots && i < team_.size(); ++i)
-    if (const status s = team_.parent_job().net().health(team_.rank_of(i)); !s.ok()) return s;
+    if (const status s = team_.parent_job().net().health(team_.rank_of(i)); s.failed()) return s;
   const rank_t from = roots ? no_rank : team_.rank_of(root_);
-  if (const status s = team_.look(from); !s.ok() || !record_) return s;
+  if (const status s = team_.look(from); s.failed() || !record_) return s;
   // The root waits for what member 0 tells; everyone, for those below in the tree; the others, for what the root sends.
   std::array<rank_t, fan_in + 2> awaited;
   awaited.fill(no_rank);

@@ -94,7 +94,7 @@ std::uint64_t reliable_broadcast::missing_before(std::uint64_t limit) const noex
 
 void reliable_broadcast::repair() noexcept {
   if (const auto how = position_->answer()) take_repairs(*how);
-  if (next_ == end_ || !broken_.ok() || position_->reading()) return;
+  if (next_ == end_ || broken_.failed() || position_->reading()) return;
   std::uint64_t limit = reached(high_, next_ + tolerance_) ? high_ - tolerance_ : next_;
   if (!reached(limit, known_)) limit = known_;
   if (position_->impatient(arrivals_)) {

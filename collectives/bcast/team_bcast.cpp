@@ -67,9 +67,9 @@ result<const algorithm*> team_bcast::prepare(std::uint32_t root, std::uint64_t b
       a = choice->front().row;
     }
     if (a->make ? trees_ != nullptr : multicast_ != nullptr) return a;
-    if (status s = agree(root, bytes, deadline); !s.ok()) return s.during("broadcast");
+    if (status s = agree(root, bytes, deadline); s.failed()) return s.during("broadcast");
     if (a->make) {
-      if (status s = prepare_trees(); !s.ok()) return s;
+      if (status s = prepare_trees(); s.failed()) return s;
       return a;
     }
     auto made = reliable_broadcast::open(team_);

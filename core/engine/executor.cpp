@@ -194,7 +194,7 @@ bool run::advance(std::uint32_t looks) noexcept {
         passed = counted_ && done_.idle();
         if (passed) {
           counted_ = false;
-          if (!done_.outcome().ok()) return stop(done_.outcome()), true;
+          if (done_.outcome().failed()) return stop(done_.outcome()), true;
           if (*i.word + 1 != epoch_ * i.multiple) at_ += i.count;
         }
         break;
@@ -212,12 +212,12 @@ bool run::advance(std::uint32_t looks) noexcept {
       }
       case program::kind::complete:
         passed = done_.idle();
-        if (passed && !done_.outcome().ok()) return stop(done_.outcome()), true;
+        if (passed && done_.outcome().failed()) return stop(done_.outcome()), true;
         break;
     }
     if (!passed) {
       // Only now, off the fast path: has somebody reported a death?
-      if (const status& s = program_->team_->health(); !s.ok()) return stop(s), true;
+      if (const status& s = program_->team_->health(); s.failed()) return stop(s), true;
       return false;
     }
     ++at_;

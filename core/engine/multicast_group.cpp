@@ -28,7 +28,7 @@ time_point multicast_group::deadline() const {
 }
 
 status multicast_group::accept(std::span<const std::byte> token) {
-  if (!trouble_.ok() || team_.index() == root_) return trouble_;
+  if (trouble_.failed() || team_.index() == root_) return trouble_;
   if (token.empty()) {
     const rank_t root = team_.rank_of(root_);
     return {errc::unavailable, "the multicast root, rank " + std::to_string(root) + ", could not form the group", root};

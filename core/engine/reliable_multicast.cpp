@@ -26,13 +26,13 @@ reliable_multicast::reliable_multicast(team& t, std::uint32_t root, std::uint64_
       number_(t, lines, first_epoch - 1) {}
 
 status reliable_multicast::accept(std::span<const std::byte> token) {
-  if (status s = group_.accept(token); !s.ok()) return s;
+  if (status s = group_.accept(token); s.failed()) return s;
   if (team_.index() == group_.root()) team_.parent_job().enlist(*this);
   return {};
 }
 
 status reliable_multicast::form(std::span<const std::byte> token) {
-  if (status s = group_.form(token); !s.ok()) return s;
+  if (status s = group_.form(token); s.failed()) return s;
   if (team_.index() == group_.root()) team_.parent_job().enlist(*this);
   return {};
 }
@@ -114,7 +114,7 @@ void reliable_multicast::listen(std::uint64_t epoch) noexcept {
 // If the get failed the root is dead, which whoever waits finds out by itself.
 void reliable_multicast::see_answer(std::uint64_t epoch) noexcept {
   const auto how = number_.answer();
-  if (!how || !how->ok() || reached(released_, epoch) || !reached(number_.known(), epoch)) return;
+  if (!how || how->failed() || reached(released_, epoch) || !reached(number_.known(), epoch)) return;
   released_ = epoch;
   repaired_ = true;
   ++counts_.repairs;

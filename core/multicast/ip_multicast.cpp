@@ -320,7 +320,7 @@ bool ip_multicast::answer_probes(group& g) noexcept {
   std::byte room[sizeof head];
   for (std::ptrdiff_t n; (n = g.talks.receive(room, from)) >= 0;) {
     if (!read_datagram(std::span{room}.first(static_cast<std::size_t>(n)), g.name, g.key, head)) {
-      ++strangers_;
+      ++rejected_;
       continue;
     }
     any = true;
@@ -376,7 +376,7 @@ bool ip_multicast::receive(group_id id, datagram& out) noexcept {
     }
     const auto bytes = std::span<const std::byte>{g->room}.first(static_cast<std::size_t>(n));
     if (!read_datagram(bytes, g->name, g->key, head)) {
-      ++strangers_;
+      ++rejected_;
       continue;
     }
     if (head.kind != datagram_kind::data || head.from == rank_) continue;

@@ -66,7 +66,7 @@ class ip_multicast final : public multicast {
   bool receive(group_id, datagram& out) noexcept override;
   void leave(group_id) noexcept override;
 
-  std::uint64_t strangers() const noexcept { return strangers_; }  // datagrams dropped by the check, ever
+  std::uint64_t rejected() const noexcept { return rejected_; }  // datagrams dropped by the check, ever
 
  private:
   struct group;
@@ -100,7 +100,7 @@ class ip_multicast final : public multicast {
   std::uint64_t looks_ = 1;            // progress() and arm() so far
   int poll_fd_ = -1;                   // an epoll of the groups' sockets, edge-triggered
   bool refused_ = false;
-  std::uint64_t strangers_ = 0;
+  std::uint64_t rejected_ = 0;
 };
 
 }  // namespace tutti

@@ -1,6 +1,6 @@
 // The router's class; core/router/router.h says what it is. One concern a file: router.cpp (opening, addresses, health),
 // router_memory.cpp (regions, segments), router_submit.cpp (data path), router_wait.cpp (sleeping on both);
-// router_lanes.h and router_multicast.h are classes of their own.
+// router_paths.h and router_multicast.h are classes of their own.
 //
 // Ids. A region or segment of the router has the id that the node transport gave it, so an operation within the node
 // is forwarded as it stands, without a copy. Towards the network, ids are translated into a bounded array on the stack:
@@ -12,7 +12,7 @@
 #include "core/base/id_map.h"
 #include "core/router/node_lobby.h"
 #include "core/router/router.h"
-#include "core/router/lanes.h"
+#include "core/router/paths.h"
 #include "core/router/multicast.h"
 #include "core/router/scatter_pool.h"
 #include "core/transport/multicast.h"
@@ -56,7 +56,7 @@ class router final : public transport {
   // A child that is never asked may never find out, and goes on taking operations: so where both serve a rank, both are.
   status health(rank_t peer) noexcept override {
     status s = serving(peer).health(peer);
-    if (!lanes_.in_use() || !on_node(peer)) return s;
+    if (!paths_.in_use() || !on_node(peer)) return s;
     status other = network_->health(peer);
     return s.ok() ? other : s;
   }
@@ -64,14 +64,14 @@ class router final : public transport {
  private:
   bool on_node(rank_t rank) const noexcept { return on_node_[rank] != 0; }
   transport& serving(rank_t rank) noexcept { return on_node(rank) ? *node_ : *network_; }
-  status open_lanes();
+  status open_paths();
   status connect_multicast(const blob_table& extras);
   result<region_id> also_on_network(region_id mine, std::span<std::byte> memory);
   bool goes_near(const rma_op& op) const noexcept {  // by the node transport
-    return on_node(op.rank) && (!lanes_.in_use() || router_lanes::lane_of(op) == router_lanes::by_node);
+    return on_node(op.rank) && (!paths_.in_use() || router_paths::path_of(op) == router_paths::by_node);
   }
   bool may_go(const rma_op& op) noexcept {
-    return !lanes_.in_use() || !on_node(op.rank) || lanes_.may_go(op, goes_near(op) ? *network_ : *node_);
+    return !paths_.in_use() || !on_node(op.rank) || paths_.may_go(op, goes_near(op) ? *network_ : *node_);
   }
   std::size_t submit_to_network(std::span<const rma_op> ops) noexcept;
   bool flush_both(rank_t peer, completion* done) noexcept;
@@ -86,7 +86,7 @@ class router final : public transport {
     completion* done;
   };
 
-  router_lanes lanes_;                  // in use where the children's atomics do not agree; has completions for both
+  router_paths paths_;                  // in use where the children's atomics do not agree; has completions for both
   std::unique_ptr<transport> node_;
   scatter_pool scatters_;
   std::unique_ptr<transport> network_;  // destroyed first: it has registered memory of node_, and lists of scatters_

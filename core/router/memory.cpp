@@ -54,7 +54,7 @@ result<segment_id> router::attach(const rank_map& members, shared_blobs keys) {
                     "and network transport", members[i]};
     const bool is_near = on_node(members[i]);
     near->push_back(is_near ? both.first : std::span<const std::byte>{});
-    far->push_back(is_near && !lanes_.in_use() ? std::span<const std::byte>{} : both.second);
+    far->push_back(is_near && !paths_.in_use() ? std::span<const std::byte>{} : both.second);
   }
   segments_.reserve_one();
   const auto mine = node_->attach(members, near);

@@ -124,12 +124,12 @@ status router::connect(shared_blobs addresses, time_point deadline) {
   for (rank_t r = 0; r < on_node_.size(); ++r) on_node_[r] = node_->reaches(r);
   single_node_ = std::find(on_node_.begin(), on_node_.end(), 0) == on_node_.end();
   if (single_node_) return {};
-  if (status s = open_lanes(); s.failed()) return s;
+  if (status s = open_paths(); s.failed()) return s;
   return connect_multicast(extras);
 }
 
 // Where the children's atomics do not agree.
-status router::open_lanes() {
+status router::open_paths() {
   const bool node = node_->caps().cpu_atomics_agree, network = network_->caps().cpu_atomics_agree;
   if (node && network) return {};
   for (rank_t r = 0; r < on_node_.size(); ++r)
@@ -138,7 +138,7 @@ status router::open_lanes() {
               std::string{"atomics of the "} + (node ? "network" : "node transport") + " are not atomic towards the CPU's, and "
                   "the network does not reach rank " + std::to_string(r) + " of this node, so that no one of the two can "
                   "serve one word; use one provider for all", r};
-  lanes_.open(on_node_.size());
+  paths_.open(on_node_.size());
   return {};
 }
 

@@ -11,7 +11,7 @@
 // network's adapter find it. Atomics (clause 7) need more: the two must be atomic to each other, which is so if each
 // is atomic towards the CPU. Where one is not (adapters' atomics mostly agree with those of the same adapter only), all
 // atomics and added signals go by the network, to ranks of this node and to this rank itself too: what acts upon a word
-// is then always its owner's adapter. They cost what the network costs, and core/router/lanes.h says how order is kept.
+// is then always its owner's adapter. They cost what the network costs, and core/router/paths.h says how order is kept.
 //
 // A job on a single node needs no router: shared memory alone serves it and wakes without a second file descriptor.
 // Whoever opens the transports decides so (from the host ids) before it opens a network. Multicast is made of both

@@ -7,7 +7,7 @@ namespace tutti {
 
 // Neighbours in the list for the same child go to it as one span. A child that takes less than its span ends the call:
 // an operation behind the refused one must not be taken before it, whichever child it is for (clause 2, a prefix).
-// Within a span nothing is taken by the other lane of a rank, so what may go at its begin may go in its midst.
+// Within a span nothing is taken by the other path of a rank, so what may go at its begin may go in its midst.
 std::size_t router::submit(std::span<const rma_op> ops) noexcept {
   std::size_t taken = 0;
   while (taken < ops.size() && may_go(ops[taken])) {
@@ -16,9 +16,9 @@ std::size_t router::submit(std::span<const rma_op> ops) noexcept {
     while (end < ops.size() && goes_near(ops[end]) == near && may_go(ops[end])) ++end;
     const auto run = ops.subspan(taken, end - taken);
     const std::size_t got = near ? node_->submit(run) : submit_to_network(run);
-    if (lanes_.in_use())
+    if (paths_.in_use())
       for (const rma_op& op : run.first(got))
-        if (on_node(op.rank)) lanes_.took(op);
+        if (on_node(op.rank)) paths_.took(op);
     taken += got;
     if (got < run.size()) break;
   }
@@ -74,7 +74,7 @@ bool router::flush_both(rank_t peer, completion* done) noexcept {
 
 bool router::flush_one(rank_t peer, completion* done) noexcept {
   if (on_node(peer)) {
-    const bool by_both = lanes_.in_use() && lanes_.network_used(peer);
+    const bool by_both = paths_.in_use() && paths_.network_used(peer);
     return by_both ? flush_both(peer, done) : node_->flush(peer, done);
   }
   if (!network_->flush(peer, done)) return false;
@@ -84,7 +84,7 @@ bool router::flush_one(rank_t peer, completion* done) noexcept {
 
 bool router::flush(rank_t peer, completion* done) noexcept {
   const bool taken = peer == no_rank ? flush_both(no_rank, done) : flush_one(peer, done);
-  if (taken && lanes_.in_use()) lanes_.tell(peer, done);
+  if (taken && paths_.in_use()) paths_.tell(peer, done);
   refused_ = !taken;
   return taken;
 }

@@ -61,8 +61,8 @@ void waiting::yield_once() noexcept {
   const time_point after = clock_now();
   if (policy_ != wait_policy::automatic) return;
   if (yield_until_ == time_point{}) yield_until_ = before + yield_time;
-  if (account_.of_a_stranger(after - before)) {
-    ++strangers_;
+  if (account_.is_long(after - before)) {
+    ++long_yields_;
     yielded_out_ = overdrawn_ = !account_.spend(after - before);
   } else if (after >= yield_until_) {
     yielded_out_ = true;

@@ -53,7 +53,7 @@ class waiting {
   void step(transport& net, std::uint32_t turn, function_ref<bool> still, time_point deadline) noexcept;
 
   std::uint64_t sleeps() const noexcept { return sleeps_; }      // how often this rank really slept, for reports
-  std::uint64_t strangers() const noexcept { return strangers_; } // yields that lasted far too long
+  std::uint64_t long_yields() const noexcept { return long_yields_; }  // that gave the core to another program
 
  private:
   bool should_yield(std::uint32_t turn) noexcept;
@@ -65,10 +65,10 @@ class waiting {
   yield_account account_;
   bool wakes_ = true;                 // the fabric ends sleeps
   bool shares_core_ = false;          // with other ranks
-  bool overdrawn_ = false;            // this wait may yield no more, for strangers share the core
+  bool overdrawn_ = false;            // this wait may yield no more, for another program shares the core
   bool yielded_out_ = false;          // or it has used its time of yielding
   time_point yield_until_{};
-  std::uint64_t sleeps_ = 0, strangers_ = 0;
+  std::uint64_t sleeps_ = 0, long_yields_ = 0;
 };
 
 }  // namespace tutti

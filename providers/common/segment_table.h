@@ -27,7 +27,7 @@ class segment_table {
   template <class Read>
   result<segment_id> attach(const rank_map& members, const shared_blobs& keys, std::uint32_t job_size, const char* provider,
                             bool keep_keys, Read&& read) {
-    if (status s = check_keys(members, keys, job_size); !s.ok()) return s;
+    if (status s = check_keys(members, keys, job_size); s.failed()) return s;
     auto views = std::make_unique<View[]>(members.size() + 1);
     for (std::uint32_t i = 0; i < members.size(); ++i)
       if (!(*keys)[i].empty() && !read(views[i], (*keys)[i]))

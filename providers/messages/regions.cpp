@@ -68,7 +68,7 @@ result<region_id> region_table::add(std::span<std::byte> memory) noexcept {
   region r;
   r.base = memory.data(), r.bytes = memory.size();
   if (reach_ && reach_->alone())
-    if (status s = register_region(r); !s.ok()) return s;
+    if (status s = register_region(r); s.failed()) return s;
   return enter(std::move(r));
 }
 
@@ -89,7 +89,7 @@ result<region_id> region_table::allocate(std::size_t bytes, std::span<std::byte>
     r.base = r.own.base;
     if (!r.base) return status{errc::no_resource, "no memory for " + std::to_string(bytes) + " bytes"};
   }
-  if (status s = register_region(r); !s.ok()) {
+  if (status s = register_region(r); s.failed()) {
     release(r);
     return s;
   }

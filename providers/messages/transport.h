@@ -182,7 +182,7 @@ class message_transport final : public transport {
   void end_dead_peer(peer&) noexcept;
   void fail_queue(peer&) noexcept;
   void close_soon(peer&) noexcept;             // safe inside a link's callbacks
-  void close_endpoints() noexcept;             // of the buried
+  void close_endpoints() noexcept;             // of dead peers
   status cause_of(status why) const noexcept;
   void judge(peer&) noexcept;
   void judge_suspects() noexcept;

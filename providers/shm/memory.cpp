@@ -45,7 +45,7 @@ result<region_id> shm_transport::enter(region r) {
 
 result<region_id> shm_transport::add(std::span<std::byte> memory) {
   if (memory.empty()) return status{errc::invalid, "a region of no bytes cannot be added"};
-  if (status s = allow_copies(); !s.ok()) return s;
+  if (status s = allow_copies(); s.failed()) return s;
   return enter({.base = memory.data(), .bytes = memory.size(), .kind = region_kind::user, .shared = {}});
 }
 
@@ -76,7 +76,7 @@ result<std::vector<std::byte>> shm_transport::key(region_id id) {
 
 result<segment_id> shm_transport::attach(const rank_map& members, shared_blobs keys) {
   if (!peers_) return status{errc::invalid, "attach() before connect()"};
-  if (status s = check_keys(members, keys, size_); !s.ok()) return s;
+  if (status s = check_keys(members, keys, size_); s.failed()) return s;
   segment made{std::unique_ptr<target[]>{new target[peer_count_]}, nullptr};
   for (std::uint32_t m = 0; m < members.size(); ++m) {
     const std::uint32_t local = local_index(members[m]);

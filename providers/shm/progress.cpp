@@ -41,7 +41,7 @@ bool shm_transport::flush(rank_t rank, completion* done) noexcept {
       done->begin();
       flushes_.push_back({p, done, p->mail_ticket});
     }
-    if (!p->deferred.ok()) report(std::exchange(p->deferred, {}));
+    if (p->deferred.failed()) report(std::exchange(p->deferred, {}));
     else if (!p->life.alive()) report(p->life.end());
     return true;
   }

@@ -18,8 +18,8 @@ result<shared_blobs> rank_bootstrap::allgather(std::span<const std::byte> mine, 
   const std::uint32_t n = f_.par.ranks;
   if (n > 1 && f_.mode != fabric::mode_t::threads)
     return status(errc::unsupported, "an exchange among virtual ranks blocks: inside world::run, or world::exchange");
-  lane& l = f_.lanes[rank_];
-  f_.catch_up(l);
+  rank_state& rs = f_.ranks[rank_];
+  f_.catch_up(rs);
   auto& slot = f_.gatherings[round_];
   if (!slot) {
     slot = std::make_shared<fabric::gathering>();
@@ -32,16 +32,16 @@ result<shared_blobs> rank_bootstrap::allgather(std::span<const std::byte> mine, 
   g->given[rank_] = true;
   ++g->waiting;
   for (rank_t r = 0; r < n; ++r)
-    if (const lane& peer = f_.lanes[r]; !g->given[r] && peer.dead && peer.noticed_at <= l.clock && g->error.ok())
+    if (const rank_state& peer = f_.ranks[r]; !g->given[r] && peer.dead && peer.noticed_at <= rs.clock && g->error.ok())
       g->error = {errc::peer_dead, "rank " + std::to_string(r) + " died before the exchange", r};
   if (--g->missing == 0) {
     auto table = std::make_shared<blob_table>();
     for (auto& blob : g->blobs) table->push_back(blob), blob = {};
     g->table = std::move(table);
     for (rank_t r = 0; r < n; ++r)
-      if (r != rank_) f_.wake(r, l.clock + f_.net_link.latency);
+      if (r != rank_) f_.wake(r, rs.clock + f_.net_link.latency);
   }
-  while (!g->table && g->error.ok() && l.clock < to_ns(deadline)) f_.block(l, to_ns(deadline));
+  while (!g->table && g->error.ok() && rs.clock < to_ns(deadline)) f_.block(rs, to_ns(deadline));
   if (--g->waiting == 0 && !g->missing) f_.gatherings.erase(round);
   if (g->table) return g->table;
   if (g->error.failed()) return g->error;

@@ -79,7 +79,7 @@ void fabric::handle(const event& e) {
     case event_kind::flushed: {
       const ending done = std::move(endings[index]);
       free_endings.push_back(index);
-      if (rank_transport* net = lanes[e.who].transport) {
+      if (rank_transport* net = ranks[e.who].transport) {
         net->ready_.push_back(done);
         wake(e.who, e.at);
       }
@@ -87,7 +87,7 @@ void fabric::handle(const event& e) {
     }
     case event_kind::read: {
       message& m = messages[index];
-      rank_transport* net = lanes[m.origin].transport;
+      rank_transport* net = ranks[m.origin].transport;
       std::byte* from = net ? net->local_memory(m.op.local, m.op.local_offset, m.op.bytes) : nullptr;
       if (from) std::memcpy(m.payload.data(), from, m.op.bytes);
       m.lost = !from;
@@ -111,7 +111,7 @@ void fabric::handle(const event& e) {
 // At the target's adapter: wait until the message before is through.
 void fabric::arrive(std::uint32_t index, ns at) {
   message& m = messages[index];
-  const lane& from = lanes[m.origin];
+  const rank_state& from = ranks[m.origin];
   if (from.dead && m.injected > from.died_at) {  // it never left
     m.lost = true;
     return;
@@ -120,7 +120,7 @@ void fabric::arrive(std::uint32_t index, ns at) {
   const rank_t to = m.op.rank;
   const std::uint64_t bytes = answers(m.op.kind) ? 0 : m.op.bytes;
   const link& w = wire_between(m.origin, to);
-  ns& busy = lanes[to].rx_free[same_node(m.origin, to)];
+  ns& busy = ranks[to].rx_free[same_node(m.origin, to)];
   const ns when = std::max(at, busy + w.wire(bytes));
   busy = when + w.gap;
   if (when == at) return perform(index, at);
@@ -129,10 +129,10 @@ void fabric::arrive(std::uint32_t index, ns at) {
 }
 
 status fabric::reachable(rank_t r, ns at) const {
-  const lane& l = lanes[r];
-  if (l.dead && l.died_at <= at) return {errc::peer_dead, "rank " + std::to_string(r) + " died", r};
-  if (l.left) return {errc::peer_dead, "rank " + std::to_string(r) + " left", r, peer_left};
-  if (!l.transport) return {errc::peer_dead, "rank " + std::to_string(r) + " has no transport", r};
+  const rank_state& rs = ranks[r];
+  if (rs.dead && rs.died_at <= at) return {errc::peer_dead, "rank " + std::to_string(r) + " died", r};
+  if (rs.left) return {errc::peer_dead, "rank " + std::to_string(r) + " left", r, peer_left};
+  if (!rs.transport) return {errc::peer_dead, "rank " + std::to_string(r) + " has no transport", r};
   return {};
 }
 
@@ -140,7 +140,7 @@ void fabric::perform(std::uint32_t index, ns at) {
   message& m = messages[index];
   const rma_op& op = m.op;
   if (status s = reachable(op.rank, at); s.failed()) return fail(index, std::move(s), at);
-  rank_transport& net = *lanes[op.rank].transport;
+  rank_transport& net = *ranks[op.rank].transport;
   if (par.target_must_progress && op.rank != progressing) {  // the whole of it, when its signal may be seen
     if (m.halved) return;
     return await_progress(index, at);
@@ -179,7 +179,7 @@ void fabric::perform(std::uint32_t index, ns at) {
 // A rank that has died makes no more progress, though by its own clock it lives on for a while.
 void fabric::await_progress(std::uint32_t index, ns at) {
   message& m = messages[index];
-  const lane& target = lanes[m.op.rank];
+  const rank_state& target = ranks[m.op.rank];
   if (target.dead) return fail(index, reachable(m.op.rank, target.died_at), at);
   ++m.events;
   target.transport->inbox_.push_back(index);
@@ -190,13 +190,13 @@ void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
   message& m = messages[index];
   if (m.error.failed() || m.lost) return;
   const bool port = same_node(m.origin, m.op.rank);
-  const ns last = lanes[m.op.rank].rx_free[port] - wire_between(m.origin, m.op.rank).gap;
+  const ns last = ranks[m.op.rank].rx_free[port] - wire_between(m.origin, m.op.rank).gap;
   if (!in_turn && last > at) {  // what arrived before, its payload perhaps, is still in the adapter
     ++m.events;
     return push(last, m.serial + 2, event_kind::late, m.op.rank, index);
   }
   if (status s = reachable(m.op.rank, at); s.failed()) return fail(index, std::move(s), at);
-  rank_transport& net = *lanes[m.op.rank].transport;
+  rank_transport& net = *ranks[m.op.rank].transport;
   if (par.target_must_progress) return await_progress(index, at);
   if (m.signalled) {  // the mutant's payload
     if (std::byte* to = net.memory(m.target, m.op.remote_offset, m.op.bytes))
@@ -210,7 +210,7 @@ void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
 }
 
 void fabric::apply_signal(message& m, ns at) {
-  std::byte* p = lanes[m.op.rank].transport->memory(m.word, m.op.signal_offset, 8);
+  std::byte* p = ranks[m.op.rank].transport->memory(m.word, m.op.signal_offset, 8);
   if (m.op.how == signal_how::add) word_at(p).fetch_add(m.op.operand);
   else word_at(p).store(m.op.operand, std::memory_order_release);
   active();
@@ -222,7 +222,7 @@ void fabric::answer(std::uint32_t index, ns at) {
   message& m = messages[index];
   const link& w = wire_between(m.origin, m.op.rank);
   const std::uint64_t bytes = is_atomic(m.op.kind) ? 0 : m.payload.size();
-  ns& busy = lanes[m.op.rank].tx_free[same_node(m.origin, m.op.rank)];
+  ns& busy = ranks[m.op.rank].tx_free[same_node(m.origin, m.op.rank)];
   const ns leaves = std::max(at, busy);
   busy = leaves + w.gap + w.wire(bytes);
   ++m.events;
@@ -230,8 +230,8 @@ void fabric::answer(std::uint32_t index, ns at) {
 }
 
 void fabric::land(message& m, ns at) {
-  rank_transport* net = lanes[m.origin].transport;
-  if (!net || lanes[m.origin].dead) return;
+  rank_transport* net = ranks[m.origin].transport;
+  if (!net || ranks[m.origin].dead) return;
   const rma_op& op = m.op;
   bool good = true;
   if (is_atomic(op.kind)) {
@@ -256,8 +256,8 @@ void fabric::land(message& m, ns at) {
 
 // Tells the origin once how the operation ended for it; a failure that comes later waits for the next flush.
 void fabric::finish(message& m, const status& s, ns at, bool told_by_flush) {
-  rank_transport* net = lanes[m.origin].transport;
-  if (!net || lanes[m.origin].dead) return;
+  rank_transport* net = ranks[m.origin].transport;
+  if (!net || ranks[m.origin].dead) return;
   if (m.finished || !m.op.done) {
     if (s.failed() && !told_by_flush) net->errors_.emplace_back(m.op.rank, s);
   } else {
@@ -271,7 +271,7 @@ void fabric::finish(message& m, const status& s, ns at, bool told_by_flush) {
 
 // The message no longer waits to take effect: flushes that waited for it go on.
 bool fabric::settle(message& m, const status& s, ns at) {
-  rank_transport* net = lanes[m.origin].transport;
+  rank_transport* net = ranks[m.origin].transport;
   if (!net) return false;
   bool told = false;
   std::erase_if(net->flights_, [&](const auto& f) { return f.serial == m.serial; });
@@ -291,7 +291,7 @@ bool fabric::settle(message& m, const status& s, ns at) {
 // The origin hears of a failure after the way back; of a death not before the fabric notices it.
 void fabric::fail(std::uint32_t index, status s, ns at) {
   message& m = messages[index];
-  const lane& peer = lanes[m.op.rank];
+  const rank_state& peer = ranks[m.op.rank];
   const ns heard = at + wire_between(m.origin, m.op.rank).latency;
   m.error = std::move(s);
   ++m.events;
@@ -299,16 +299,16 @@ void fabric::fail(std::uint32_t index, status s, ns at) {
 }
 
 void fabric::die(rank_t r, ns at) {
-  lane& l = lanes[r];
-  if (l.dead) return;
-  l.dead = true;
-  l.died_at = at;
-  l.noticed_at = at + to_ns(par.notice_us) + extra(to_ns(par.notice_us) / 4);
-  ++l.ticket;
-  if (mode != mode_t::outside && !l.done_here) --live;
-  push(l.noticed_at, draw(), event_kind::noticed, r, 0);
-  if (l.transport) {
-    for (const auto index : std::exchange(l.transport->inbox_, {})) {
+  rank_state& rs = ranks[r];
+  if (rs.dead) return;
+  rs.dead = true;
+  rs.died_at = at;
+  rs.noticed_at = at + to_ns(par.notice_us) + extra(to_ns(par.notice_us) / 4);
+  ++rs.ticket;
+  if (mode != mode_t::outside && !rs.done_here) --live;
+  push(rs.noticed_at, draw(), event_kind::noticed, r, 0);
+  if (rs.transport) {
+    for (const auto index : std::exchange(rs.transport->inbox_, {})) {
       fail(index, reachable(r, at), at);
       release(index);
     }

@@ -16,38 +16,38 @@ void fabric::push(ns at, std::uint64_t seq, event_kind kind, rank_t who, std::ui
   queue.push({at, seq, arg, who, kind});
 }
 
-void fabric::go_on_at(lane& l, ns at) {
-  l.state = lane::queued;
-  l.queued_at = at;
-  push(at, draw(), event_kind::run, rank_of(l), ++l.ticket);
+void fabric::go_on_at(rank_state& rs, ns at) {
+  rs.state = rank_state::queued;
+  rs.queued_at = at;
+  push(at, draw(), event_kind::run, rank_of(rs), ++rs.ticket);
 }
 
 void fabric::wake(rank_t r, ns at) {
-  lane& l = lanes[r];
-  const bool waits = l.state == lane::blocked || l.state == lane::queued;
+  rank_state& rs = ranks[r];
+  const bool waits = rs.state == rank_state::blocked || rs.state == rank_state::queued;
   if (par.broken == mutant::lost_wakeup && waits && rng.chance(0.25)) return;
-  ++l.arrivals;
-  if (!waits || l.dead) return;
-  ns when = std::max(at, l.clock);
+  ++rs.arrivals;
+  if (!waits || rs.dead) return;
+  ns when = std::max(at, rs.clock);
   if (par.noise_us > 0) when += static_cast<ns>(rng.unit() * par.noise_us * 1000.0);
-  if (l.state == lane::blocked || when < l.queued_at) go_on_at(l, when);
+  if (rs.state == rank_state::blocked || when < rs.queued_at) go_on_at(rs, when);
 }
 
 void fabric::touch(rank_t r, ns at) {
-  lane& l = lanes[r];
-  if (!l.polling || l.dead) return;
-  const ns when = std::max(at, l.clock);
-  if (l.state == lane::blocked || (l.state == lane::queued && when < l.queued_at)) go_on_at(l, when);
+  rank_state& rs = ranks[r];
+  if (!rs.polling || rs.dead) return;
+  const ns when = std::max(at, rs.clock);
+  if (rs.state == rank_state::blocked || (rs.state == rank_state::queued && when < rs.queued_at)) go_on_at(rs, when);
 }
 
-void fabric::block(lane& l, ns until) {
-  l.state = lane::blocked;
-  if (until != never) go_on_at(l, std::max(until, l.clock));
-  run_next(&l);
+void fabric::block(rank_state& rs, ns until) {
+  rs.state = rank_state::blocked;
+  if (until != never) go_on_at(rs, std::max(until, rs.clock));
+  run_next(&rs);
 }
 
-void fabric::catch_up(lane& l) {
-  if (!queue.empty() && queue.top().at <= l.clock) block(l, l.clock);
+void fabric::catch_up(rank_state& rs) {
+  if (!queue.empty() && queue.top().at <= rs.clock) block(rs, rs.clock);
 }
 
 // A world in which ranks only wake by their own timers, over and over, is as dead as one without events. Long sleeps
@@ -62,8 +62,8 @@ void fabric::stuck(const char* how) {
   std::uint32_t waiting = 0;
   std::string names;
   for (rank_t r = 0; r < par.ranks; ++r) {
-    const lane& l = lanes[r];
-    if (l.dead || l.done_here) continue;
+    const rank_state& rs = ranks[r];
+    if (rs.dead || rs.done_here) continue;
     if (++waiting > 16) continue;
     names += (names.empty() ? " " : ", ") + std::to_string(r);
     if (const auto n = notes.find(r); n != notes.end()) names += " (" + n->second + ")";
@@ -76,7 +76,7 @@ void fabric::stuck(const char* how) {
 // Handles events until it is `me`'s turn. In a threaded run the baton may go to another rank meanwhile; this thread then
 // waits until it comes back, which for a rank that died it never does. A null `me` is the main thread or a rank that
 // has finished: it returns once the baton is handed on.
-void fabric::run_next(lane* me) {
+void fabric::run_next(rank_state* me) {
   const std::shared_ptr<baton> mine = me ? me->turn : nullptr;
   const auto hand_on = [&](baton& to) {
     to.pass();
@@ -87,7 +87,7 @@ void fabric::run_next(lane* me) {
     if (mode == mode_t::steps && (live == 0 || failure.failed())) return;
     if (queue.empty()) {
       if (mode == mode_t::outside) {  // nothing can ever arrive: an early wake-up is all there is to give
-        if (me) me->state = lane::outside;
+        if (me) me->state = rank_state::outside;
         return;
       }
       stuck("deadlock: nothing is on its way");
@@ -103,8 +103,8 @@ void fabric::run_next(lane* me) {
       handle(e);
       continue;
     }
-    lane& l = lanes[e.who];
-    if (e.arg != l.ticket || l.dead) continue;  // it was woken earlier, or died
+    rank_state& rs = ranks[e.who];
+    if (e.arg != rs.ticket || rs.dead) continue;  // it was woken earlier, or died
     now = e.at;
     if (mode != mode_t::outside && stalled(e)) {
       stuck("stalled: ranks only wait");
@@ -114,21 +114,21 @@ void fabric::run_next(lane* me) {
       stuck("limit_us has passed");
       continue;
     }
-    l.clock = std::max(l.clock, e.at);
-    l.polling = false;
-    l.state = mode == mode_t::outside ? lane::outside : lane::running;
-    if (&l == me) return;
+    rs.clock = std::max(rs.clock, e.at);
+    rs.polling = false;
+    rs.state = mode == mode_t::outside ? rank_state::outside : rank_state::running;
+    if (&rs == me) return;
     if (mode == mode_t::steps) {
       if ((*step)(e.who)) {
-        l.state = lane::finished, l.done_here = true;
+        rs.state = rank_state::finished, rs.done_here = true;
         --live;
         active();
-      } else if (!l.dead) {
-        l.transport ? l.transport->after_step() : void(l.state = lane::blocked);
+      } else if (!rs.dead) {
+        rs.transport ? rs.transport->after_step() : void(rs.state = rank_state::blocked);
       }
       continue;
     }
-    if (mode == mode_t::threads) return hand_on(*l.turn);
+    if (mode == mode_t::threads) return hand_on(*rs.turn);
   }
 }
 

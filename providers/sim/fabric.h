@@ -116,7 +116,7 @@ struct baton {
 class rank_transport;
 class rank_bootstrap;
 
-struct lane {                      // one rank
+struct rank_state {                // what happens to one rank
   enum state_t : std::uint8_t { outside, blocked, queued, running, finished };
   ns clock = 0;
   ns tx_free[2] = {}, rx_free[2] = {};  // adapters: network, node
@@ -153,16 +153,16 @@ struct fabric {
   // events.cpp: the queue and who runs
   std::uint64_t draw(std::uint64_t count = 1) noexcept { const auto s = next_seq; next_seq += count; return s; }
   void push(ns at, std::uint64_t seq, event_kind, rank_t who, std::uint64_t arg);
-  void go_on_at(lane&, ns at);     // the lane's next run event; replaces an earlier one
+  void go_on_at(rank_state&, ns at);  // the rank's next run event; replaces an earlier one
   void wake(rank_t, ns at);        // something arrived that ends a sleep
   void touch(rank_t, ns at);       // something arrived that need not
-  void block(lane&, ns until);     // gives the baton away until woken, or until then
-  void catch_up(lane&);            // lets everything happen that is due by the lane's clock
-  void run_next(lane* me);         // handles events until `me` is to run; null: until the run is over
+  void block(rank_state&, ns until);  // gives the baton away until woken, or until then
+  void catch_up(rank_state&);      // lets everything happen that is due by the rank's clock
+  void run_next(rank_state* me);   // handles events until `me` is to run; null: until the run is over
   void active() noexcept { idle_runs = 0; last_active = now; }
   bool stalled(const event&) noexcept;
   void stuck(const char* how);
-  rank_t rank_of(const lane& l) const noexcept { return static_cast<rank_t>(&l - lanes.data()); }
+  rank_t rank_of(const rank_state& rs) const noexcept { return static_cast<rank_t>(&rs - ranks.data()); }
 
   // effects.cpp: what events do
   void handle(const event&);
@@ -201,7 +201,7 @@ struct fabric {
   random rng;
   capabilities caps;
   statistics stats;
-  std::vector<lane> lanes;
+  std::vector<rank_state> ranks;
   std::priority_queue<event> queue;
   std::uint64_t next_seq = 1;
   ns now = 0;                      // of the event being handled

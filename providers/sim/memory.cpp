@@ -28,25 +28,25 @@ const segment::entry* segment::find(rank_t r) const noexcept {
 }
 
 rank_transport::rank_transport(fabric& f, rank_t r) : f_(f), rank_(r), mcast_(*this), offload_(*this) {
-  lane& l = me();
-  l.transport = this;
-  idle_since_ = l.clock;
+  rank_state& rs = me();
+  rs.transport = this;
+  idle_since_ = rs.clock;
 }
 
 // Operations still on their way take effect or fail by themselves; nothing of this rank is told any more.
 rank_transport::~rank_transport() {
-  lane& l = me();
-  l.transport = nullptr;
-  l.left = true;
+  rank_state& rs = me();
+  rs.transport = nullptr;
+  rs.left = true;
   for (const auto index : inbox_) {
-    f_.fail(index, f_.reachable(rank_, l.clock), std::max(f_.now, l.clock));
+    f_.fail(index, f_.reachable(rank_, rs.clock), std::max(f_.now, rs.clock));
     f_.release(index);
   }
   regions_.each([](region_id, region& r) {
     if (r.owned) ::operator delete(r.base, line);
   });
   for (rank_t r = 0; r < f_.par.ranks; ++r)
-    if (r != rank_ && f_.lanes[r].transport) f_.wake(r, l.clock);
+    if (r != rank_ && f_.ranks[r].transport) f_.wake(r, rs.clock);
 }
 
 result<std::vector<std::byte>> rank_transport::address() {
@@ -99,7 +99,7 @@ result<std::vector<std::byte>> rank_transport::key(region_id id) {
 }
 
 result<segment_id> rank_transport::attach(const rank_map& members, shared_blobs keys) {
-  if (status s = check_keys(members, keys, f_.par.ranks); !s.ok()) return s;
+  if (status s = check_keys(members, keys, f_.par.ranks); s.failed()) return s;
   std::shared_ptr<const segment> shared;
   if (const auto known = f_.segments.find(keys.get()); known != f_.segments.end()) shared = known->second.lock();
   if (!shared) {
@@ -155,7 +155,7 @@ std::byte* rank_transport::map(segment_id id, rank_t rank) noexcept {
   if (rank != rank_ && !(f_.par.maps_node && f_.same_node(rank, rank_))) return nullptr;
   const segment* s = find(id);
   const segment::entry* e = s ? s->find(rank) : nullptr;
-  rank_transport* peer = f_.lanes[rank].transport;
+  rank_transport* peer = f_.ranks[rank].transport;
   return e && peer ? peer->memory(e->region, 0, e->bytes) : nullptr;
 }
 

@@ -15,8 +15,8 @@ void fabric::release_datagram(std::uint32_t index) {
 
 void fabric::deliver_datagram(const event& e) {
   const auto index = static_cast<std::uint32_t>(e.arg);
-  const lane& l = lanes[e.who];
-  if (l.transport && !l.dead && l.transport->mcast_.take_in(datagrams[index].group, index)) {
+  const rank_state& rs = ranks[e.who];
+  if (rs.transport && !rs.dead && rs.transport->mcast_.take_in(datagrams[index].group, index)) {
     active();
     wake(e.who, e.at);
   } else {
@@ -75,7 +75,7 @@ result<multicast::group_id> rank_multicast::join(const rank_map&, std::span<cons
 
 bool rank_multicast::send(group_id id, std::uint32_t tag, std::span<const std::byte> payload) noexcept {
   fabric& f = owner_.f_;
-  lane& l = owner_.me();
+  rank_state& rs = owner_.me();
   const auto group = static_cast<std::uint32_t>(id);
   owner_.glances_ = 0;
   if (f.rng.chance(f.par.refuse)) {
@@ -85,9 +85,9 @@ bool rank_multicast::send(group_id id, std::uint32_t tag, std::span<const std::b
   }
   const auto known = f.groups.find(group);
   if (known == f.groups.end() || payload.size() > f.par.mcast_payload) return true;  // clause 13: lost
-  l.clock += f.net_link.overhead;
-  const ns sent = std::max(l.clock, l.tx_free[0]) + f.net_link.wire(payload.size());
-  l.tx_free[0] = sent + f.net_link.gap;
+  rs.clock += f.net_link.overhead;
+  const ns sent = std::max(rs.clock, rs.tx_free[0]) + f.net_link.wire(payload.size());
+  rs.tx_free[0] = sent + f.net_link.gap;
   ++f.stats.datagrams_sent;
 
   std::uint32_t index;

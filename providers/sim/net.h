@@ -91,7 +91,7 @@ class rank_transport final : public transport {
     status error;
   };
 
-  lane& me() const noexcept { return f_.lanes[rank_]; }
+  rank_state& me() const noexcept { return f_.ranks[rank_]; }
   std::byte* memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;  // null: dropped, or beyond its end
   std::byte* local_memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;
   const segment* find(segment_id) const noexcept;

@@ -11,19 +11,19 @@ namespace tutti::sim {
 void fabric::deliver_to_nic(const event& e) {
   const auto index = static_cast<std::uint32_t>(e.arg);
   nic_message& m = nic_messages[index];
-  lane& l = lanes[e.who];
+  rank_state& rs = ranks[e.who];
   // As for messages: the adapter takes in one at a time. A start does not come over the wire.
   if (m.from != e.who && !m.taken_in) {
     const bool node = same_node(m.from, e.who);
-    const ns when = std::max(e.at, l.rx_free[node]);
-    l.rx_free[node] = when + wire_between(m.from, e.who).gap;
+    const ns when = std::max(e.at, rs.rx_free[node]);
+    rs.rx_free[node] = when + wire_between(m.from, e.who).gap;
     m.taken_in = true;
     if (when > e.at) return push(when, draw(), event_kind::nic, e.who, index);
   }
   const nic_message came = m;
   free_nic_messages.push_back(index);
   active();
-  if (l.transport && !l.dead) l.transport->offload_.arrived(came, e.at);
+  if (rs.transport && !rs.dead) rs.transport->offload_.arrived(came, e.at);
 }
 
 void fabric::send_to_nic(rank_t to, ns at, nic_message m) {
@@ -84,9 +84,9 @@ bool rank_offload::start(plan_id id) noexcept {
   if (p.started - p.finished >= query().ahead || owner_.refuse()) return false;
   if (p.queued == p.started) queue(id, 1);
   ++p.started;
-  lane& l = owner_.me();
-  l.clock += owner_.f_.net_link.overhead;
-  owner_.f_.send_to_nic(owner_.rank_, l.clock, {.from = owner_.rank_, .plan = static_cast<std::uint32_t>(id)});
+  rank_state& rs = owner_.me();
+  rs.clock += owner_.f_.net_link.overhead;
+  owner_.f_.send_to_nic(owner_.rank_, rs.clock, {.from = owner_.rank_, .plan = static_cast<std::uint32_t>(id)});
   return true;
 }
 
@@ -115,7 +115,7 @@ void rank_offload::arrived(const nic_message& m, ns at) noexcept {
 void rank_offload::run(std::uint32_t name, ns at) noexcept {
   plan& p = plans_.at(name);
   fabric& f = owner_.f_;
-  lane& l = owner_.me();
+  rank_state& rs = owner_.me();
   const std::uint64_t before = p.finished;
   while (p.finished < p.seen) {
     const std::uint64_t epoch = p.first + p.finished;
@@ -128,8 +128,8 @@ void rank_offload::run(std::uint32_t name, ns at) noexcept {
       const rank_t to = p.members[s.peer];
       const bool node = f.same_node(owner_.rank_, to);
       const link& w = f.wire_between(owner_.rank_, to);
-      const ns sent = std::max(at, l.tx_free[node]);
-      l.tx_free[node] = sent + w.gap;
+      const ns sent = std::max(at, rs.tx_free[node]);
+      rs.tx_free[node] = sent + w.gap;
       ++f.stats.messages;
       f.send_to_nic(to, sent + w.latency + f.extra(w.latency),
                     {.from = owner_.rank_, .plan = p.far[p.at], .word = s.word, .epoch = epoch});

@@ -19,9 +19,9 @@ unsigned rank_transport::work() noexcept {
     f_.progressing = rank_;
     for (; performed < inbox_.size(); ++performed) {
       const std::uint32_t index = inbox_[performed];
-      lane& l = me();
-      l.clock += f_.wire_between(rank_, f_.messages[index].origin).overhead;
-      f_.perform(index, l.clock);
+      rank_state& rs = me();
+      rs.clock += f_.wire_between(rank_, f_.messages[index].origin).overhead;
+      f_.perform(index, rs.clock);
       f_.release(index);
     }
     inbox_.clear();
@@ -36,33 +36,33 @@ unsigned rank_transport::work() noexcept {
 unsigned rank_transport::progress() noexcept {
   glances_ = 0;
   armed_ = false;
-  lane& l = me();
-  if (f_.mode != fabric::mode_t::steps) f_.catch_up(l);
+  rank_state& rs = me();
+  if (f_.mode != fabric::mode_t::steps) f_.catch_up(rs);
   unsigned n = work();
-  if (!n && f_.mode != fabric::mode_t::steps && seen_ == l.arrivals) {
-    if (l.clock != polled_at_) idle_since_ = l.clock;
-    l.polling = true;
-    f_.block(l, l.clock + std::clamp((l.clock - idle_since_) / 16, poll_least, poll_most));
-    l.polling = false;
-    polled_at_ = l.clock;
+  if (!n && f_.mode != fabric::mode_t::steps && seen_ == rs.arrivals) {
+    if (rs.clock != polled_at_) idle_since_ = rs.clock;
+    rs.polling = true;
+    f_.block(rs, rs.clock + std::clamp((rs.clock - idle_since_) / 16, poll_least, poll_most));
+    rs.polling = false;
+    polled_at_ = rs.clock;
     n = work();
   }
-  if (n || seen_ != l.arrivals) idle_since_ = l.clock;
-  seen_ = l.arrivals;
+  if (n || seen_ != rs.arrivals) idle_since_ = rs.clock;
+  seen_ = rs.arrivals;
   if (n) f_.active();
   return n;
 }
 
 armed rank_transport::arm() noexcept {
   glances_ = 0;
-  lane& l = me();
+  rank_state& rs = me();
   if (f_.hostile() && f_.mode != fabric::mode_t::steps && f_.rng.chance(0.25)) {
     // Time may pass between the caller's last look at its words and this call: what arrives here ends no sleep.
-    l.clock += 1 + f_.extra(f_.net_link.latency);
-    f_.catch_up(l);
+    rs.clock += 1 + f_.extra(f_.net_link.latency);
+    f_.catch_up(rs);
   }
   armed_ = ready_.empty() && inbox_.empty();
-  armed_at_ = l.arrivals;
+  armed_at_ = rs.arrivals;
   return armed_if(armed_);
 }
 
@@ -70,32 +70,32 @@ void rank_transport::sleep(armed, time_point deadline) noexcept {
   glances_ = 0;
   if (!std::exchange(armed_, false)) return;
   if (f_.mode == fabric::mode_t::steps) return call_again_at(deadline);
-  lane& l = me();
+  rank_state& rs = me();
   ns until = to_ns(deadline);
-  if (l.dead) {  // nothing reaches it; its owner tears it down, and waits in vain for what it had begun
-    if (until != never) l.clock = std::max(l.clock, until);
+  if (rs.dead) {  // nothing reaches it; its owner tears it down, and waits in vain for what it had begun
+    if (until != never) rs.clock = std::max(rs.clock, until);
     return;
   }
-  f_.catch_up(l);
-  if (l.arrivals != armed_at_ || !ready_.empty() || !inbox_.empty() || until <= l.clock) return;
-  if (f_.hostile() && f_.rng.chance(1.0 / 16)) until = std::min(until, l.clock + 1 + f_.extra(f_.net_link.latency));
-  f_.block(l, until);
+  f_.catch_up(rs);
+  if (rs.arrivals != armed_at_ || !ready_.empty() || !inbox_.empty() || until <= rs.clock) return;
+  if (f_.hostile() && f_.rng.chance(1.0 / 16)) until = std::min(until, rs.clock + 1 + f_.extra(f_.net_link.latency));
+  f_.block(rs, until);
 }
 
 void rank_transport::after_step() noexcept {
-  lane& l = me();
-  l.state = lane::blocked;
+  rank_state& rs = me();
+  rs.state = rank_state::blocked;
   const ns timer = std::exchange(timer_, never);
-  if (std::exchange(refused_, false) || !ready_.empty() || !inbox_.empty()) f_.go_on_at(l, l.clock + poll_least);
-  else if (timer != never) f_.go_on_at(l, std::max(timer, l.clock));
+  if (std::exchange(refused_, false) || !ready_.empty() || !inbox_.empty()) f_.go_on_at(rs, rs.clock + poll_least);
+  else if (timer != never) f_.go_on_at(rs, std::max(timer, rs.clock));
 }
 
 // A rank that reads its clock or a peer's health in a loop waits for time to pass.
 void rank_transport::glance() const noexcept {
   if (++glances_ < 64) return;
-  lane& l = me();
-  l.clock += poll_least;
-  if (f_.mode != fabric::mode_t::steps) f_.catch_up(l);
+  rank_state& rs = me();
+  rs.clock += poll_least;
+  if (f_.mode != fabric::mode_t::steps) f_.catch_up(rs);
 }
 
 time_point rank_transport::now() const noexcept {
@@ -106,11 +106,11 @@ time_point rank_transport::now() const noexcept {
 status rank_transport::health(rank_t peer) noexcept {
   glance();
   if (peer == rank_ || peer >= f_.par.ranks) return {};
-  const lane& l = f_.lanes[peer];
-  if (l.dead && l.noticed_at <= me().clock)
+  const rank_state& rs = f_.ranks[peer];
+  if (rs.dead && rs.noticed_at <= me().clock)
     return {errc::peer_dead,
-            "rank " + std::to_string(peer) + " died at " + std::to_string(l.died_at / 1000) + " us", peer};
-  if (l.left) return {errc::peer_dead, "rank " + std::to_string(peer) + " left", peer, peer_left};
+            "rank " + std::to_string(peer) + " died at " + std::to_string(rs.died_at / 1000) + " us", peer};
+  if (rs.left) return {errc::peer_dead, "rank " + std::to_string(peer) + " left", peer, peer_left};
   return {};
 }
 

@@ -16,27 +16,27 @@ void begin(fabric& f, fabric::mode_t mode) {
   f.live = 0;
   f.limit = 0;
   f.active();
-  std::vector<rank_t> order(f.lanes.size());
+  std::vector<rank_t> order(f.ranks.size());
   std::iota(order.begin(), order.end(), 0);
   if (f.hostile())
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[f.rng.next() % i]);
   for (const rank_t r : order) {
-    lane& l = f.lanes[r];
-    l.done_here = l.dead;
-    if (l.dead) continue;
-    f.limit = std::max(f.limit, l.clock);
-    if (mode == fabric::mode_t::threads) l.turn = std::make_shared<baton>();
+    rank_state& rs = f.ranks[r];
+    rs.done_here = rs.dead;
+    if (rs.dead) continue;
+    f.limit = std::max(f.limit, rs.clock);
+    if (mode == fabric::mode_t::threads) rs.turn = std::make_shared<baton>();
     ++f.live;
-    f.go_on_at(l, l.clock);
+    f.go_on_at(rs, rs.clock);
   }
   f.limit = f.par.limit_us > 0 ? f.limit + to_ns(f.par.limit_us) : 0;
 }
 
 void end(fabric& f) {
   f.mode = fabric::mode_t::outside;
-  for (lane& l : f.lanes) {
-    l.state = lane::outside;
-    ++l.ticket;  // no run event of this run counts any more
+  for (rank_state& rs : f.ranks) {
+    rs.state = rank_state::outside;
+    ++rs.ticket;  // no run event of this run counts any more
   }
 }
 
@@ -50,8 +50,8 @@ status world::run(std::function<void(rank_t)> rank_main) {
   const auto body = std::make_shared<const std::function<void(rank_t)>>(std::move(rank_main));
   std::vector<std::pair<rank_t, std::thread>> threads;
   for (rank_t r = 0; r < size(); ++r) {
-    if (f.lanes[r].dead) continue;
-    threads.emplace_back(r, std::thread([&f, r, body, turn = f.lanes[r].turn] {
+    if (f.ranks[r].dead) continue;
+    threads.emplace_back(r, std::thread([&f, r, body, turn = f.ranks[r].turn] {
       turn->await();
       try {
         (*body)(r);
@@ -59,8 +59,8 @@ status world::run(std::function<void(rank_t)> rank_main) {
         f.thrown = std::current_exception();
         f.failure = {errc::invalid, "rank " + std::to_string(r) + " threw an exception", r};
       }
-      lane& l = f.lanes[r];
-      l.state = lane::finished, l.done_here = true;
+      rank_state& rs = f.ranks[r];
+      rs.state = rank_state::finished, rs.done_here = true;
       --f.live;
       f.active();
       f.run_next(nullptr);
@@ -70,12 +70,12 @@ status world::run(std::function<void(rank_t)> rank_main) {
   f.run_next(nullptr);
   back->await();
   for (auto& [r, thread] : threads) {
-    const lane& l = f.lanes[r];
-    if (l.done_here) {
+    const rank_state& rs = f.ranks[r];
+    if (rs.done_here) {
       thread.join();
     } else {
       thread.detach();
-      f.broken |= !l.dead;
+      f.broken |= !rs.dead;
     }
   }
   end(f);
@@ -99,6 +99,6 @@ status world::drive(const std::function<bool(rank_t)>& step) {
   return f.failure;
 }
 
-void world::call_again(rank_t r, time_point t) { f_->lanes[r].transport->call_again_at(t); }
+void world::call_again(rank_t r, time_point t) { f_->ranks[r].transport->call_again_at(t); }
 
 }  // namespace tutti::sim

@@ -72,7 +72,7 @@ std::size_t rank_transport::submit(std::span<const rma_op> ops) noexcept {
 }
 
 void rank_transport::take(const rma_op& op) noexcept {
-  lane& l = me();
+  rank_state& rs = me();
   const std::uint32_t index = f_.new_message();
   message& m = f_.messages[index];
   m.op = op;
@@ -83,16 +83,16 @@ void rank_transport::take(const rma_op& op) noexcept {
   ++f_.stats.messages;
   f_.stats.bytes += bytes;
   f_.active();
-  flight way{op.rank, {}, ~std::uint64_t{0}, l.clock, m.serial};
+  flight way{op.rank, {}, ~std::uint64_t{0}, rs.clock, m.serial};
   m.error = check(m, bytes);
   if (m.error.ok()) {
-    l.clock += f_.wire_between(rank_, op.rank).overhead;
+    rs.clock += f_.wire_between(rank_, op.rank).overhead;
     m.error = health(op.rank);
   }
-  idle_since_ = l.clock;
+  idle_since_ = rs.clock;
   if (m.error.failed()) {
     m.events = 1;
-    f_.push(l.clock, m.serial + 3, event_kind::fail, rank_, index);
+    f_.push(rs.clock, m.serial + 3, event_kind::fail, rank_, index);
   } else {
     m.payload.resize(bytes);
     depart(index, way);
@@ -101,7 +101,7 @@ void rank_transport::take(const rma_op& op) noexcept {
 }
 
 void rank_transport::depart(std::uint32_t index, flight& way) noexcept {
-  lane& l = me();
+  rank_state& rs = me();
   message& m = f_.messages[index];
   const rma_op& op = m.op;
   const mutant broken = f_.par.broken;
@@ -109,9 +109,9 @@ void rank_transport::depart(std::uint32_t index, flight& way) noexcept {
   const link& w = f_.wire_between(rank_, op.rank);
   const std::uint64_t out = posted(op.kind) ? m.payload.size() : 0;
 
-  m.injected = std::max(l.clock, l.tx_free[node]);
+  m.injected = std::max(rs.clock, rs.tx_free[node]);
   const ns sent = m.injected + w.wire(out);
-  l.tx_free[node] = sent + w.gap;
+  rs.tx_free[node] = sent + w.gap;
   ns arrives = sent + w.latency + f_.extra(w.latency);
 
   if (signals(op.kind)) {
@@ -136,14 +136,14 @@ void rank_transport::depart(std::uint32_t index, flight& way) noexcept {
     f_.push(m.signal_at, m.serial + 2, event_kind::signal, op.rank, index);
   }
   if (!posted(op.kind)) {
-    if (broken == mutant::done_before_landing) f_.finish(m, {}, l.clock);
+    if (broken == mutant::done_before_landing) f_.finish(m, {}, rs.clock);
     return;
   }
 
   ns local = sent;  // when the source may be reused
   if (f_.hostile()) local += static_cast<ns>(f_.rng.unit() * static_cast<double>(way.visible + w.latency - sent));
   ns read = std::min(local, arrives);
-  if (broken == mutant::done_before_read) local = l.clock, read = arrives;
+  if (broken == mutant::done_before_read) local = rs.clock, read = arrives;
   if (out) {
     if (op.local == unregistered_memory && out <= f_.caps.max_inline) {
       std::memcpy(m.payload.data(), reinterpret_cast<const std::byte*>(op.local_offset), out);

@@ -4,9 +4,9 @@
 namespace tutti::sim {
 
 fabric::fabric(parameters p)
-    : par(std::move(p)), net_link(par.cost), node_link(par.node_cost), rng(par.seed), lanes(std::max(par.ranks, 1u)),
-      job("sim-" + std::to_string(par.seed)), owned(lanes.size()), boots(lanes.size()) {
-  par.ranks = static_cast<std::uint32_t>(lanes.size());
+    : par(std::move(p)), net_link(par.cost), node_link(par.node_cost), rng(par.seed), ranks(std::max(par.ranks, 1u)),
+      job("sim-" + std::to_string(par.seed)), owned(ranks.size()), boots(ranks.size()) {
+  par.ranks = static_cast<std::uint32_t>(ranks.size());
   par.ranks_per_node = std::max(par.ranks_per_node, 1u);
   caps.max_bytes = par.max_bytes;
   caps.max_inline = par.max_inline;
@@ -31,13 +31,13 @@ world::~world() = default;
 std::uint32_t world::size() const noexcept { return f_->par.ranks; }
 const parameters& world::params() const noexcept { return f_->par; }
 const statistics& world::stats() const noexcept { return f_->stats; }
-bool world::alive(rank_t r) const noexcept { return !f_->lanes[r].dead; }
-time_point world::clock(rank_t r) const noexcept { return time_point(std::chrono::nanoseconds(f_->lanes[r].clock)); }
+bool world::alive(rank_t r) const noexcept { return !f_->ranks[r].dead; }
+time_point world::clock(rank_t r) const noexcept { return time_point(std::chrono::nanoseconds(f_->ranks[r].clock)); }
 
 void world::compute(rank_t r, double us) {
-  lane& l = f_->lanes[r];
-  l.clock += to_ns(us);
-  if (f_->mode == fabric::mode_t::threads && l.state == lane::running) f_->catch_up(l);
+  rank_state& rs = f_->ranks[r];
+  rs.clock += to_ns(us);
+  if (f_->mode == fabric::mode_t::threads && rs.state == rank_state::running) f_->catch_up(rs);
 }
 
 void world::note(rank_t r, std::string_view waits_for) {
@@ -46,15 +46,15 @@ void world::note(rank_t r, std::string_view waits_for) {
 }
 
 transport& world::net(rank_t r) {
-  lane& l = f_->lanes[r];
-  if (!l.transport && !f_->owned[r]) f_->owned[r] = std::make_unique<rank_transport>(*f_, r);
-  return *l.transport;
+  rank_state& rs = f_->ranks[r];
+  if (!rs.transport && !f_->owned[r]) f_->owned[r] = std::make_unique<rank_transport>(*f_, r);
+  return *rs.transport;
 }
 
 result<std::unique_ptr<transport>> world::open(rank_t r) {
   if (r >= size()) return status(errc::invalid, "no rank " + std::to_string(r));
-  const lane& l = f_->lanes[r];
-  if (l.transport || l.left)
+  const rank_state& rs = f_->ranks[r];
+  if (rs.transport || rs.left)
     return status(errc::invalid, "rank " + std::to_string(r) + " has opened its transport before");
   return std::unique_ptr<transport>(std::make_unique<rank_transport>(*f_, r));
 }
@@ -86,10 +86,10 @@ status world::exchange(const std::function<result<std::vector<std::byte>>(rank_t
 
 void world::kill(rank_t r) {
   fabric& f = *f_;
-  lane& l = f.lanes[r];
-  if (f.mode == fabric::mode_t::outside || l.state == lane::running) {
-    f.die(r, std::max(f.now, l.clock));
-    if (f.mode == fabric::mode_t::threads) f.run_next(&l);  // does not come back
+  rank_state& rs = f.ranks[r];
+  if (f.mode == fabric::mode_t::outside || rs.state == rank_state::running) {
+    f.die(r, std::max(f.now, rs.clock));
+    if (f.mode == fabric::mode_t::threads) f.run_next(&rs);  // does not come back
   } else {
     f.push(f.now, f.draw(), event_kind::dies, r, 0);
   }

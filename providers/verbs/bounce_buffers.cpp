@@ -41,7 +41,7 @@ status bounce_buffers::open_buffers() noexcept {
 status bounce_buffers::fill(std::byte* memory, std::uint32_t bytes, bool lands, ibv_sge& where) noexcept {
   if (bytes <= bounce_bytes) {
     if (!mr_)
-      if (status s = open_buffers(); !s.ok()) return s;
+      if (status s = open_buffers(); s.failed()) return s;
     if (!lands) std::memcpy(buffer(free_), memory, bytes);
     where = {reinterpret_cast<std::uint64_t>(buffer(free_)), bytes, mr_->lkey};
     return {};
@@ -83,7 +83,7 @@ bool bounce_buffers::take(const slice& s, bool lands, posted& what, ibv_sge& whe
 bool bounce_buffers::take_copy(std::byte* memory, std::uint32_t bytes, bool lands, posted& what, ibv_sge& where,
                                status& why) noexcept {
   if (!free_) return false;
-  if (why = fill(memory, bytes, lands, where); !why.ok()) return false;
+  if (why = fill(memory, bytes, lands, where); why.failed()) return false;
   piece& p = pieces_[free_ - 1];
   p.memory = memory, p.bytes = bytes, p.lands = lands;
   taken(what);

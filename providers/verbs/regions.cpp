@@ -40,7 +40,7 @@ result<region_id> region_table::enter(region r) {
     deregister(r);
     return status{errc::no_resource, "too many regions"};
   }
-  if (status s = register_memory(r); !s.ok()) return s;
+  if (status s = register_memory(r); s.failed()) return s;
   const region_id id = table_.insert(r);
   ++count_;
   by_address_.add(reinterpret_cast<std::uint64_t>(r.base), r.bytes, id);

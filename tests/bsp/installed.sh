@@ -1,6 +1,6 @@
 #!/bin/bash
 # installed.sh SOURCE BUILD CC CXX CFLAGS: installs into a folder, moves it, and makes and runs BSP programs there as a
-# stranger would: by bspcc and bspc++, of both flavours, in one step and in two, by make, CMake and a configure script that
+# user would: by bspcc and bspc++, of both flavours, in one step and in two, by make, CMake and a configure script that
 # take bspcc for their compiler, started by bsprun.
 set -euo pipefail
 source=$1 build=$2 cc=$3 cxx=$4 cflags=$5
@@ -10,7 +10,7 @@ fail() { echo "FAILED: $*"; exit 1; }
 cmake --install "$build" --prefix "$work/first" > "$work/log" 2>&1 || { cat "$work/log"; fail "the installation"; }
 mv "$work/first" "$work/moved to here"
 bin="$work/moved to here/bin"
-# The environment of a stranger: nothing of this build, but the compiler.
+# The environment of a user: nothing of this build, but the compiler.
 clean() {
   env -i PATH="$bin:/usr/local/bin:/usr/bin:/bin" HOME="$work" CC="$cc" CXX="$cxx" LSAN_OPTIONS="${LSAN_OPTIONS:-}" \
       timeout -k 2 60 "$@"

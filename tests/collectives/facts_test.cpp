@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(unlike_ranks_make_one_choice) {
   for (rank_t r = 0; r < n; ++r)
     ranks.emplace_back([&, r] {
       const auto note = [&](const status& s) {
-        if (!s.ok()) {
+        if (s.failed()) {
           const std::lock_guard hold(books);
           wrong.push_back(s.text());
         }

@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(hierarchical_barriers_over_several_nodes) {
 
 // Back to back, so that a fast rank runs into the next epoch while a slow one has not left the last. Where ranks outnumber
 // cores an epoch costs a change of processes, a hundred times what it costs two; the counter is what runs there. So it does
-// on a machine that others crowd: after `longest` rank 0 says where to end. Nobody else is past the epoch that it is about to
+// on an oversubscribed machine: after `longest` rank 0 says where to end. Nobody else is past the epoch that it is about to
 // enter, and all see what it wrote before they leave that one.
 static void million_epochs(std::string_view name, std::uint32_t n) {
   const std::uint64_t epochs = 1000000 / (time_scale * time_scale);

@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_CASE(addresses_are_paired_and_split) {
   BOOST_TEST(f.far->addresses == std::vector<std::string>(4, "far-address"), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_strangers_address_is_a_protocol_error_that_names_the_rank) {
+BOOST_AUTO_TEST_CASE(an_outsiders_address_is_a_protocol_error_that_names_the_rank) {
   router_fixture f;
   auto addresses = std::make_shared<blob_table>();
   addresses->push_back(*f.both->address());

@@ -59,19 +59,19 @@ BOOST_AUTO_TEST_CASE(a_wait_yields_for_a_bounded_time_and_then_sleeps) {
   BOOST_TEST(w.sleeps() == 1u);
 }
 
-// Its yields are as long as what it serves keeps coming; in a crowd it sleeps all the same, for others want the core.
+// Its yields are as long as what it serves keeps coming; oversubscribed it sleeps all the same, for others want the core.
 BOOST_AUTO_TEST_CASE(who_serves_its_peers_goes_on_yielding) {
   fake_transport t("t");
   t.limits.can_sleep = true;
   for (const double ranks_per_core : {1.0, 2.0}) {
     waiting w(wait_policy::automatic, ranks_per_core, t.caps());
-    const bool crowd = ranks_per_core > 1;
+    const bool oversubscribed = ranks_per_core > 1;
     const auto end = std::chrono::steady_clock::now() + 5ms;
-    for (std::uint32_t turn = 0; w.sleeps() == 0 && (crowd || std::chrono::steady_clock::now() < end); ++turn) {
+    for (std::uint32_t turn = 0; w.sleeps() == 0 && (oversubscribed || std::chrono::steady_clock::now() < end); ++turn) {
       t.events = 1;
       w.step(t, turn, [] { return true; }, never);
     }
-    BOOST_TEST((crowd || w.sleeps() == 0 || w.strangers() > 0));  // among strangers nobody yields
+    BOOST_TEST((oversubscribed || w.sleeps() == 0 || w.long_yields() > 0));  // beside another program nobody yields
   }
 }
 
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(who_naps_comes_back_from_a_nap_in_which_something_came) {
     w.step(t, turn++, [] { return true; }, never);
     const std::uint64_t before = w.sleeps();
     w.step(t, turn++, [] { return true; }, never);
-    BOOST_TEST((w.sleeps() == before + wakes || w.strangers() > 0));
+    BOOST_TEST((w.sleeps() == before + wakes || w.long_yields() > 0));
   }
 }
 
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_policies_yield_and_spin_never_sleep) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_stranger_who_passes_by_changes_nothing) {
+BOOST_AUTO_TEST_CASE(a_process_that_passes_by_changes_nothing) {
   yield_account account(4);
   for (int wait = 0; wait < 10000; ++wait) {
     BOOST_REQUIRE(account.may_yield());
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_stranger_who_passes_by_changes_nothing) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_stranger_who_stays_makes_yields_ever_rarer) {
+BOOST_AUTO_TEST_CASE(a_process_that_stays_makes_yields_ever_rarer) {
   yield_account account(1);
   std::uint64_t waits = 0, yields = 0;
   while (waits < 100000) {
@@ -120,20 +120,20 @@ BOOST_AUTO_TEST_CASE(a_stranger_who_stays_makes_yields_ever_rarer) {
   // 3 slices from the credit it began with, then some after 64, 128, ... 8192 waits and every 8192 from then on
   BOOST_TEST(yields < 40u);
   BOOST_TEST(yields > 3u);
-  std::uint32_t until_it_yields = 0;  // and he goes
+  std::uint32_t until_it_yields = 0;  // and it goes
   while (!account.may_yield()) ++until_it_yields;
-  BOOST_TEST(until_it_yields <= yield_account::last_shy);
+  BOOST_TEST(until_it_yields <= yield_account::longest_backoff);
   for (int wait = 0; wait < 1000; ++wait) BOOST_REQUIRE(account.may_yield());
 }
 
 // 16 ranks on 2 cores that all sleep need 350 us for a barrier, and so long lasts a yield among them.
-BOOST_AUTO_TEST_CASE(ranks_that_sleep_are_no_strangers_to_one_that_yields) {
-  BOOST_TEST(!yield_account(8).of_a_stranger(350us));
-  BOOST_TEST(yield_account(8).of_a_stranger(700us));
-  BOOST_TEST(yield_account(2).of_a_stranger(350us));
+BOOST_AUTO_TEST_CASE(ranks_that_sleep_are_no_other_program_to_one_that_yields) {
+  BOOST_TEST(!yield_account(8).is_long(350us));
+  BOOST_TEST(yield_account(8).is_long(700us));
+  BOOST_TEST(yield_account(2).is_long(350us));
 }
 
-BOOST_AUTO_TEST_CASE(crowded_ranks_and_virtual_clocks_spin_little_or_not_at_all) {
+BOOST_AUTO_TEST_CASE(oversubscribed_ranks_and_virtual_clocks_spin_little_or_not_at_all) {
   fake_transport t("t");
   BOOST_TEST(waiting(wait_policy::automatic, 1, t.caps()).spins() > waiting(wait_policy::automatic, 2, t.caps()).spins());
   t.limits.virtual_clock = true;

@@ -72,7 +72,7 @@ std::size_t fault_transport::submit_but_one(std::span<const rma_op> ops) noexcep
     completion* const done = ops[i].done;
     if (done && operations_ + 1 == dice_.plan.fail_operation) {
       done->begin();
-      done->finish({errc::fabric, "an operation upon rank " + std::to_string(ops[i].rank) + " failed, as was wished",
+      done->finish({errc::fabric, "an operation upon rank " + std::to_string(ops[i].rank) + " failed, as injected",
                     ops[i].rank});
     } else if (inner().submit(ops.subspan(i, 1)) == 0) {
       return i;

@@ -55,9 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (static_cast<way>(data[0] % static_cast<std::uint8_t>(way::count))) {
     case way::to_group: {
       s.send(s.token.address, s.token.port, bytes);
-      const std::uint64_t before = s.row[1].strangers();
+      const std::uint64_t before = s.row[1].rejected();
       multicast::datagram d;
-      for (int i = 0; i < 200 && s.row[1].strangers() == before; ++i) {
+      for (int i = 0; i < 200 && s.row[1].rejected() == before; ++i) {
         if (s.row[1].receive(s.ids[1], d)) std::abort();  // of somebody without the key
         s.row.progress();
       }

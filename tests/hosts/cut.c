@@ -1,7 +1,7 @@
 /* The second host is cut off while its ranks communicate: nobody answers any more, and nobody says so. Every rank must be
  * told in time of a rank that is out of its reach, and which others are on its host, whatever it waits for.
  * Usage: cut SCENE FOLDER LIMIT
- *   SCENE   barrier (the algorithm by TUTTI_BARRIER), ibarrier, put, wait (for a rank that was heard before), stranger
+ *   SCENE   barrier (the algorithm by TUTTI_BARRIER), ibarrier, put, wait (for a rank that was heard before), outsider
  *           (for one that never was); or stopped: the host is there, but its ranks do not run for a while, which is none
  *           of this, though they be sent more than anyone keeps for them
  *   FOLDER  where ranks make "ready-<rank>" once they are at it, and somebody "cut" just before the cut (stopped: when
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
   for (int i = 0; told == TUTTI_OK && !(stopped && since_the_cut() >= 0); ++i) {
     if (i == 20) write_file("ready", me, "");
     if (i < 20) {
-      if (!strcmp(scene, "stranger")) continue;
+      if (!strcmp(scene, "outsider")) continue;
       for (uint32_t r = 0; r < n; ++r) CHECK(tutti_put(w, r, 8 * me, &value, 8, NULL) == TUTTI_OK);
       CHECK(tutti_flush(w, TUTTI_ALL, 10) == TUTTI_OK);
       CHECK(tutti_barrier(world) == TUTTI_OK);

@@ -48,14 +48,14 @@ by_srun() {
   grep 'bsp_abort: process [0-5]: bsp_put: ' /mnt/out || fail "not told which rule was broken: $(cat /mnt/out)"
 }
 
-# perf LANE...: a comparison inside a job over several hosts, of each fabric by itself and with shared memory.
+# perf PROVIDER...: a comparison inside a job over several hosts, of each fabric by itself and with shared memory.
 perf() {
-  local lanes=$* lane
-  launch -n 6 "$BIN/tutti" perf --providers "${lanes// /,}" --seconds 0.5 --json /mnt/report >/mnt/out 2>&1 || fail "status $?: $(cat /mnt/out)"
+  local providers=$* provider
+  launch -n 6 "$BIN/tutti" perf --providers "${providers// /,}" --seconds 0.5 --json /mnt/report >/mnt/out 2>&1 || fail "status $?: $(cat /mnt/out)"
   grep -q '6 ranks on 3 nodes' /mnt/out || fail "no table: $(cat /mnt/out)"
-  for lane; do
+  for provider; do
     for row in dissemination "put 8 B + signal" "get 1 MiB"; do
-      grep -A2 "\"lane\": \"$lane\"" /mnt/report | grep -q "\"name\": \"$row\"" || fail "no $row over $lane: $(cat /mnt/out)"
+      grep -A2 "\"provider\": \"$provider\"" /mnt/report | grep -q "\"name\": \"$row\"" || fail "no $row over $provider: $(cat /mnt/out)"
     done
   done
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check.sh SOURCE BUILD LIBDIR CC CFLAGS: installs into a folder, moves it, and uses what is there as a stranger would: a program
+# check.sh SOURCE BUILD LIBDIR CC CFLAGS: installs into a folder, moves it, and uses what is there as a user would: a program
 # built by pkg-config, another by find_package, both run by the installed launcher; a program without a launcher.
 set -eu
 source=$1 build=$2 libdir=$3 cc=$4 cflags=$5
@@ -22,7 +22,7 @@ objdump -h "$root/bin/tutti" | grep -q '[.]debug_' && binaries=-I
 # shellcheck disable=SC2086 # an option or none
 if grep -rlF $binaries -e "$build/" -e "$source/" "$root"; then fail "installed files name the folder they were built in"; fi
 
-# The environment of a stranger: nothing of this build.
+# The environment of a user: nothing of this build.
 clean() { env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$work" LSAN_OPTIONS="${LSAN_OPTIONS:-}" "$@"; }
 
 export PKG_CONFIG_PATH="$root/$libdir/pkgconfig"

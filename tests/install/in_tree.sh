@@ -1,5 +1,5 @@
 #!/bin/sh
-# in_tree.sh SOURCE TUTTI: a stranger's project that fetches the tree and links tutti::tutti and tutti::bsp statically, with no
+# in_tree.sh SOURCE TUTTI: a user's project that fetches the tree and links tutti::tutti and tutti::bsp statically, with no
 # provider of a vendor and no PMIx: it builds nothing but the libraries, and they work as far as they can.
 set -eu
 source=$1 tutti=$2

@@ -1,6 +1,6 @@
 #!/bin/sh
 # packages.sh FOLDER: installs the Debian packages of the folder in a fresh root of the release that runs here, and uses them
-# there as a stranger would. By hand, as root: it takes mmdebstrap and some minutes of downloads.
+# there as a user would. By hand, as root: it takes mmdebstrap and some minutes of downloads.
 set -eu
 packages=$(readlink -f "$1")
 work=$(mktemp -d)

@@ -331,7 +331,7 @@ nothing_is_left() {
   [ "$(ls /dev/shm)" = "$before" ] || echo "note: /dev/shm changed, maybe by others: $(ls /dev/shm)"
 }
 
-# --- strangers ---------------------------------------------------------------------------------------------------
+# --- outsiders ---------------------------------------------------------------------------------------------------
 # begin_secretly PROGRAM...: a job of 2 that tells its $name and its server's $port, then waits for the file go.
 begin_secretly() {
   launch -n 2 bash -c 'echo $PMIX_NAMESPACE $PMIX_SERVER_URI41 >place.$PMIX_RANK; until [ -e go ]; do sleep 0.05; done; exec "$@"' \
@@ -373,11 +373,11 @@ name_is_secret() {
     finish 0
   done
 }
-strangers_of_other_users() {
+outsiders_of_other_users() {
   [ "$(id -u)" = 0 ] || skip "only root can become somebody else"
   local nobody=(timeout -k 1 60 setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$PATH" TMPDIR="$work" HOME=/)
   "${nobody[@]}" unshare -Ur true || skip "no user namespaces, or no setpriv"
-  chmod 755 "$work"; cp "$BIN/stranger" "$work"; chmod 1777 "$TMPDIR"
+  chmod 755 "$work"; cp "$BIN/outsider" "$work"; chmod 1777 "$TMPDIR"
   begin_secretly "$rank" exchange 3
   local silent
   "${nobody[@]}" bash -c 'exec 3<>/dev/tcp/127.0.0.1/'"$port"' && echo here && exec sleep 60' >connected & silent=$!
@@ -386,7 +386,7 @@ strangers_of_other_users() {
   local how who
   for how in "tool other" "tool $name" "client other" "client $name"; do
     for who in env "unshare -Ur"; do  # the second declares to be root
-      ! "${nobody[@]}" $who "$work/stranger" ${how% *} "$port" "${how#* }" >told 2>&1 || fail "$who $how ended the job"
+      ! "${nobody[@]}" $who "$work/outsider" ${how% *} "$port" "${how#* }" >told 2>&1 || fail "$who $how ended the job"
       kill -0 $launcher || fail "$who $how ended the launcher: $(cat told)"
     done
   done
@@ -396,11 +396,11 @@ strangers_of_other_users() {
   silent err
   kill $silent || fail "the job ended only when the silent connection did"
 }
-stranger_of_this_user() { # the kernel lets him in: the name keeps him out
+outsider_of_this_user() { # the kernel lets him in: the name keeps him out
   begin_secretly "$rank" exchange 3
   local how
   for how in "tool other" "client other" "client ${name%?}"; do
-    ! timeout -k 1 3 "$BIN/stranger" ${how% *} "$port" "${how#* }" >told 2>&1 || fail "$how ended the job"
+    ! timeout -k 1 3 "$BIN/outsider" ${how% *} "$port" "${how#* }" >told 2>&1 || fail "$how ended the job"
     kill -0 $launcher || fail "$how ended the launcher: $(cat told)"
   done
   touch go

@@ -192,7 +192,7 @@ class fails_once final : public forwarding_transport {
     if (operations_left == 0 || !ops[0].done) return inner().submit(ops);
     if (--operations_left > 0) return inner().submit(ops.first(1));
     ops[0].done->begin();
-    ops[0].done->finish({errc::fabric, "an operation failed, as was wished", ops[0].rank});
+    ops[0].done->finish({errc::fabric, "an injected failure", ops[0].rank});
     return 1;
   }
 };
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(a_failed_operation_ends_it_in_all) {
           status s;
           for (std::uint32_t i = 0; i < 50 && s.ok(); ++i) s = b->run(i % 3, data);
           require(s.code() == errc::fabric, "it ends in all");
-          if (env.rank == where) require(std::strstr(s.text(), "as was wished"), s.text());
+          if (env.rank == where) require(std::strstr(s.text(), "an injected failure"), s.text());
           require(b->run(0, data).code() == errc::fabric, "and stays so");
           env.barrier();
         }, {});

@@ -1,4 +1,4 @@
-// What tests/conformance cannot see of multicast over IP: strangers, other jobs, forged and cut datagrams, the choice of
+// What tests/conformance cannot see of multicast over IP: outsiders, other jobs, forged and cut datagrams, the choice of
 // an interface, what is said when there is none, and sleeping.
 #define BOOST_TEST_MODULE ip_multicast
 #include <arpa/inet.h>
@@ -29,16 +29,16 @@ std::string text(const multicast::datagram& d) {
 }
 
 // A program on this host that knows the address and what a datagram looks like.
-class stranger {
+class outsider {
  public:
-  explicit stranger(const ip_group_token& t) : fd_(::socket(AF_INET, SOCK_DGRAM, 0)) {
+  explicit outsider(const ip_group_token& t) : fd_(::socket(AF_INET, SOCK_DGRAM, 0)) {
     const in_addr loopback{htonl(INADDR_LOOPBACK)};
     ::setsockopt(fd_, IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof loopback);
     group_.sin_family = AF_INET;
     group_.sin_port = htons(t.port);
     group_.sin_addr.s_addr = htonl(t.address);
   }
-  ~stranger() { ::close(fd_); }
+  ~outsider() { ::close(fd_); }
   void send(std::span<const std::byte> what) {
     const auto n = ::sendto(fd_, what.data(), what.size(), 0, reinterpret_cast<sockaddr*>(&group_), sizeof group_);
     BOOST_REQUIRE(n == static_cast<ssize_t>(what.size()));
@@ -85,11 +85,11 @@ BOOST_AUTO_TEST_CASE(siphash_agrees_with_its_reference) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_strangers_datagrams_are_dropped) {
+BOOST_AUTO_TEST_CASE(an_outsiders_datagrams_are_dropped) {
   row_of_ranks row(2);
   ip_group_token token;
   const auto g = join_all(row, token);
-  stranger someone(token);
+  outsider someone(token);
   datagram_head head;
   head.kind = datagram_kind::data, head.group = token.group, head.from = 0, head.tag = 7;
   unsigned sent = 0;
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_strangers_datagrams_are_dropped) {
   BOOST_TEST(d.from == 0u);
   BOOST_TEST(d.tag == 7u);
   BOOST_TEST(!row[1].receive(g[1], d));
-  BOOST_TEST(row[1].strangers() == sent - 1);
+  BOOST_TEST(row[1].rejected() == sent - 1);
 }
 
 // A token comes from a peer: it can make this rank listen or ask nowhere but where groups of this kind are.
@@ -160,12 +160,12 @@ BOOST_AUTO_TEST_CASE(two_groups_of_one_address_do_not_meet) {
   datagram_head head;
   head.kind = datagram_kind::data, head.group = theirs.group, head.from = 0;
   head.check = check_of(head, bytes("theirs"), theirs.key);
-  stranger(token).send(datagram(head, "theirs"));
+  outsider(token).send(datagram(head, "theirs"));
   BOOST_TEST(one[0].send(g[0], 1, bytes("ours")));
   multicast::datagram d;
   BOOST_REQUIRE(receive_soon(one[1], g[1], d));
   BOOST_TEST(text(d) == "ours");
-  BOOST_TEST(one[1].strangers() == 1u);
+  BOOST_TEST(one[1].rejected() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(addresses_stay_in_the_local_scope_and_differ) {

@@ -4,9 +4,9 @@ set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
-lanes="shm"
-"$1" info | grep -q 'ucx:tcp' && lanes+=" ucx:tcp"
-timeout -k 5 90 "$1" perf -n 2,3 --provider "${lanes// /,}" --seconds 1 --html "$work/page.html" --json "$work/report.json" >"$work/table"
+providers="shm"
+"$1" info | grep -q 'ucx:tcp' && providers+=" ucx:tcp"
+timeout -k 5 90 "$1" perf -n 2,3 --provider "${providers// /,}" --seconds 1 --html "$work/page.html" --json "$work/report.json" >"$work/table"
 
 # The same page comes from the numbers that were kept.
 "$1" perf --from "$work/report.json" --quiet --html "$work/again.html"
@@ -33,11 +33,11 @@ done
 grep -qE '"pmix": "[0-9]+\.[0-9]' "$work/report.json" || fail "the JSON names no version of PMIx"
 
 # Each provider: in the legends of the four plots over sizes and of the one over ranks, with all its points.
-for lane in $lanes floor; do
-  [ "$(grep -oE "</svg>$lane</li>" "$page" | wc -l)" -ge 5 ] || fail "$lane is missing in a legend"
-  [ "$(grep -oE "<title>$lane, [0-9.]+ [KM]?i?B: " "$page" | wc -l)" = 44 ] || fail "$lane lacks points over sizes"
-  [ "$(grep -oE "<title>$lane, [23] ranks: " "$page" | wc -l)" = 2 ] || fail "$lane lacks points over ranks"
-  grep -qE "\"lane\": \"$lane\"" "$work/report.json" || fail "$lane is missing in the JSON"
-  grep -qE " $lane" "$work/table" || fail "$lane is missing in the tables"
+for provider in $providers floor; do
+  [ "$(grep -oE "</svg>$provider</li>" "$page" | wc -l)" -ge 5 ] || fail "$provider is missing in a legend"
+  [ "$(grep -oE "<title>$provider, [0-9.]+ [KM]?i?B: " "$page" | wc -l)" = 44 ] || fail "$provider lacks points over sizes"
+  [ "$(grep -oE "<title>$provider, [23] ranks: " "$page" | wc -l)" = 2 ] || fail "$provider lacks points over ranks"
+  grep -qE "\"provider\": \"$provider\"" "$work/report.json" || fail "$provider is missing in the JSON"
+  grep -qE " $provider" "$work/table" || fail "$provider is missing in the tables"
 done
 echo "fine: $(wc -c <"$page") bytes"

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(overwritten_datagrams_are_lost_and_never_mangled) {
       multicast::datagram d;
       for (int k = 0; k < 3 && env.net().mcast()->receive(g, d); ++k) {
         require(d.from != env.rank, "its own datagram");
-        require(d.from < env.size, "a stranger's");
+        require(d.from < env.size, "an outsider's");
         require(d.tag > last[d.from], "this ring keeps the order of a sender and repeats nothing");
         last[d.from] = d.tag;
         check(d);

@@ -102,8 +102,9 @@ std::string to_page(const ledger_file& file, const bsp_analysis& a) {
          section("How to read it",
                  "A superstep should cost w + g h + l: w is the longest computation of any process, h the most bytes that any "
                  "process sends or receives, g what a byte costs in long blocks and l what an empty superstep costs. g and l were "
-                 "measured by the program itself before it began. Waiting is w less the mean of all processes. Infos are what, in "
-                 "each sync, all tell all of what is to come: by words from each to each, by dissemination, or gathered and multicast.",
+                 "measured by the program itself before it began. Waiting is w less the mean of all processes. Metadata is what "
+                 "the processes tell one another in each sync of what is to come: by words from each to each, by dissemination, "
+                 "or gathered and multicast.",
                  facts(about(file, a))));
 }
 

@@ -144,9 +144,9 @@ std::vector<finding> examine() {
   const auto say = [&](bool well, std::string what, std::string mend) {
     found.push_back({well, std::move(what), well ? "" : std::move(mend)});
   };
-  const std::uint64_t room = room_in_dev_shm(), wished = 64 << 20;
-  say(room >= wished, "/dev/shm has " + in_binary_units(room) + " free",
-      dev_shm_too_small("shared memory by UCX or libfabric, with its windows,", wished, room).text());
+  const std::uint64_t room = room_in_dev_shm(), enough = 64 << 20;
+  say(room >= enough, "/dev/shm has " + in_binary_units(room) + " free",
+      dev_shm_too_small("shared memory by UCX or libfabric, with its windows,", enough, room).text());
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   const bool much = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= 64u << 20;

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "tools/perf/bsp_bench.h"
-#include "tools/perf/lane.h"
+#include "tools/perf/measured_provider.h"
 #include "tools/perf/topic.h"
 
 namespace tutti::tools {

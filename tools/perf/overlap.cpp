@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tools/perf/lane.h"
+#include "tools/perf/measured_provider.h"
 #include "tools/perf/overlap_bench.h"
 #include "tools/perf/topic.h"
 

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "core/transport/offload.h"
-#include "tools/perf/lane.h"
+#include "tools/perf/measured_provider.h"
 
 namespace tutti::tools {
 namespace {

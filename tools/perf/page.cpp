@@ -28,7 +28,7 @@ std::string head(const report& r) {
 
 // Every number, as the terminal would show it.
 std::string table_of(const perf_run& run, const std::string& group) {
-  std::vector<std::string> lanes;
+  std::vector<std::string> providers;
   std::vector<std::pair<std::string, double>> lines;
   axis along = axis::none;
   bool time = true;
@@ -36,19 +36,19 @@ std::string table_of(const perf_run& run, const std::string& group) {
   for (const measurement& m : run.rows) {
     if (m.group != group) continue;
     along = m.along, time = m.in == unit::microseconds;
-    if (std::find(lanes.begin(), lanes.end(), m.lane) == lanes.end()) lanes.push_back(m.lane);
+    if (std::find(providers.begin(), providers.end(), m.provider) == providers.end()) providers.push_back(m.provider);
     const std::pair line{m.name, m.x};
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
-    cells[{m.lane, line}] = &m;
+    cells[{m.provider, line}] = &m;
   }
   std::string out = "<div class=\"wide\"><table><thead><tr><th>" + escaped(group) + ", " + (time ? "µs" : "GB/s") + "</th>";
-  for (const auto& lane : lanes) out += "<th>" + escaped(lane) + "</th>";
+  for (const auto& provider : providers) out += "<th>" + escaped(provider) + "</th>";
   out += "</tr></thead><tbody>\n";
   for (const auto& line : lines) {
     const std::string label = along == axis::none ? line.first : abscissa(along, line.second) + (line.first.empty() ? "" : " " + line.first);
     out += "<tr><td>" + escaped(label) + "</td>";
-    for (const auto& lane : lanes) {
-      const auto cell = cells.find({lane, line});
+    for (const auto& provider : providers) {
+      const auto cell = cells.find({provider, line});
       const measurement* m = cell == cells.end() ? nullptr : cell->second;
       out += m && m->chosen ? "<td class=\"best\">" : "<td>";
       out += (m ? short_number(m->median) : "") + std::string(m && m->chosen ? "*" : "") + "</td>";
@@ -81,22 +81,22 @@ std::string left_out(const report& r) {
 
 }  // namespace
 
-page_source::page_source(const report& r) : report_(r), lanes_(lanes_of(r)) {
+page_source::page_source(const report& r) : report_(r), providers_(providers_of(r)) {
   // The floor is what all is read against: it comes first, and is grey.
-  const auto floor = std::find(lanes_.begin(), lanes_.end(), "floor");
-  if (floor != lanes_.end()) std::rotate(lanes_.begin(), floor, floor + 1);
+  const auto floor = std::find(providers_.begin(), providers_.end(), "floor");
+  if (floor != providers_.end()) std::rotate(providers_.begin(), floor, floor + 1);
 }
 
-int page_source::style_of(const std::string& lane) const {
-  const bool floor = !lanes_.empty() && lanes_.front() == "floor";
-  const auto at = static_cast<int>(std::find(lanes_.begin(), lanes_.end(), lane) - lanes_.begin());
+int page_source::style_of(const std::string& provider) const {
+  const bool floor = !providers_.empty() && providers_.front() == "floor";
+  const auto at = static_cast<int>(std::find(providers_.begin(), providers_.end(), provider) - providers_.begin());
   return floor ? at : at + 1;
 }
 
-const measurement* page_source::find(const perf_run& run, const std::string& lane, const std::string& group,
+const measurement* page_source::find(const perf_run& run, const std::string& provider, const std::string& group,
                                      const std::string& name, double x) const {
   for (const measurement& m : run.rows)
-    if (m.lane == lane && m.group == group && m.name == name && m.x == x) return &m;
+    if (m.provider == provider && m.group == group && m.name == name && m.x == x) return &m;
   return nullptr;
 }
 
@@ -109,11 +109,11 @@ bool page_source::has(const std::string& group) const {
 
 std::vector<curve> page_source::along(const std::string& group) const {
   std::vector<curve> out;
-  for (const std::string& lane : lanes_) {
-    curve c{lane, style_of(lane), lane == "floor", {}};
+  for (const std::string& provider : providers_) {
+    curve c{provider, style_of(provider), provider == "floor", {}};
     for (const perf_run& run : report_.runs)
       for (const measurement& m : run.rows)
-        if (m.lane == lane && m.group == group) c.points.push_back(point_of(m.x, m));
+        if (m.provider == provider && m.group == group) c.points.push_back(point_of(m.x, m));
     if (!c.points.empty()) out.push_back(std::move(c));
   }
   return out;

@@ -9,23 +9,23 @@
 
 namespace tutti::tools {
 
-// What the sections draw from. A lane has the same colour and mark in all of them.
+// What the sections draw from. A provider has the same colour and mark in all of them.
 class page_source {
  public:
   explicit page_source(const report&);
 
   const report& all() const noexcept { return report_; }
-  const std::vector<std::string>& lanes() const noexcept { return lanes_; }
-  int style_of(const std::string& lane) const;
-  const measurement* find(const perf_run&, const std::string& lane, const std::string& group, const std::string& name,
+  const std::vector<std::string>& providers() const noexcept { return providers_; }
+  int style_of(const std::string& provider) const;
+  const measurement* find(const perf_run&, const std::string& provider, const std::string& group, const std::string& name,
                           double x = 0) const;
   bool has(const std::string& group) const;
-  // A curve for each lane over the abscissas of this group, in the run that has it.
+  // A curve for each provider over the abscissas of this group, in the run that has it.
   std::vector<curve> along(const std::string& group) const;
 
  private:
   const report& report_;
-  std::vector<std::string> lanes_;
+  std::vector<std::string> providers_;
 };
 
 point point_of(double x, const measurement&);

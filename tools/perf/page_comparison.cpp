@@ -9,10 +9,10 @@
 namespace tutti::tools {
 namespace {
 
-const measurement* chosen_barrier(const perf_run& run, const std::string& lane) {
+const measurement* chosen_barrier(const perf_run& run, const std::string& provider) {
   const measurement* best = nullptr;
   for (const measurement& m : run.rows)
-    if (m.lane == lane && m.group == "barrier" && (m.chosen || lane == "floor")) best = &m;
+    if (m.provider == provider && m.group == "barrier" && (m.chosen || provider == "floor")) best = &m;
   return best;
 }
 
@@ -20,22 +20,22 @@ std::string cell(const measurement* m, bool best) {
   return (best ? "<td class=\"best\">" : "<td>") + (m ? short_number(m->median) : std::string("–")) + "</td>";
 }
 
-// A line for each lane and its most telling numbers, the best of each column set apart.
+// A line for each provider and its most telling numbers, the best of each column set apart.
 std::string glance(const page_source& s) {
   struct column {
     std::string head;
-    std::vector<const measurement*> of;  // by lane
+    std::vector<const measurement*> of;  // by provider
     const measurement* best = nullptr;
   };
   std::vector<column> columns;
   auto add = [&](std::string head, auto pick) {
     column c{std::move(head), {}, nullptr};
     bool any = false;
-    for (const auto& lane : s.lanes()) {
-      const measurement* m = pick(lane);
+    for (const auto& provider : s.providers()) {
+      const measurement* m = pick(provider);
       c.of.push_back(m);
       any = any || m;
-      if (!m || lane == "floor") continue;
+      if (!m || provider == "floor") continue;
       const bool time = m->in == unit::microseconds;
       if (!c.best || (time ? m->median < c.best->median : m->median > c.best->median)) c.best = m;
     }
@@ -43,22 +43,22 @@ std::string glance(const page_source& s) {
   };
   for (const perf_run& run : s.all().runs)
     if (run.ranks > 1)
-      add("barrier " + std::to_string(run.ranks) + ", µs", [&](const std::string& lane) { return chosen_barrier(run, lane); });
+      add("barrier " + std::to_string(run.ranks) + ", µs", [&](const std::string& p) { return chosen_barrier(run, p); });
   const perf_run& first = s.all().runs.front();
-  add("signal, µs", [&](const std::string& lane) {
-    return s.find(first, lane, "one-sided", lane == "floor" ? "flag in one line" : "put 8 B + signal");
+  add("signal, µs", [&](const std::string& provider) {
+    return s.find(first, provider, "one-sided", provider == "floor" ? "flag in one line" : "put 8 B + signal");
   });
   for (const char* kind : {"put", "get"})
-    add(std::string(kind) + " 1 MiB, GB/s", [&](const std::string& lane) {
-      return s.find(first, lane, "bandwidth", (lane == "floor" ? "memcpy" : kind) + std::string(" 1 MiB"));
+    add(std::string(kind) + " 1 MiB, GB/s", [&](const std::string& provider) {
+      return s.find(first, provider, "bandwidth", (provider == "floor" ? "memcpy" : kind) + std::string(" 1 MiB"));
     });
   if (columns.empty()) return {};
   std::string out = "<div class=\"wide\"><table><thead><tr><th></th>";
   for (const column& c : columns) out += "<th>" + escaped(c.head) + "</th>";
   out += "</tr></thead><tbody>\n";
-  for (std::size_t l = 0; l < s.lanes().size(); ++l) {
-    const bool floor = s.lanes()[l] == "floor";
-    out += std::string(floor ? "<tr class=\"soft\">" : "<tr>") + "<td>" + escaped(s.lanes()[l]) + "</td>";
+  for (std::size_t l = 0; l < s.providers().size(); ++l) {
+    const bool floor = s.providers()[l] == "floor";
+    out += std::string(floor ? "<tr class=\"soft\">" : "<tr>") + "<td>" + escaped(s.providers()[l]) + "</td>";
     for (const column& c : columns) out += cell(c.of[l], c.of[l] && c.of[l] == c.best);
     out += "</tr>\n";
   }
@@ -73,10 +73,10 @@ std::vector<double> rank_ticks(const page_source& s) {
 
 std::string barrier_over_ranks(const page_source& s) {
   plot p{.title = "Barrier", .x_label = "ranks", .y_label = "µs", .x_ticks = rank_ticks(s)};
-  for (const std::string& lane : s.lanes()) {
-    curve c{lane, s.style_of(lane), lane == "floor", {}};
+  for (const std::string& provider : s.providers()) {
+    curve c{provider, s.style_of(provider), provider == "floor", {}};
     for (const perf_run& run : s.all().runs)
-      if (const measurement* m = chosen_barrier(run, lane)) c.points.push_back(point_of(run.ranks, *m));
+      if (const measurement* m = chosen_barrier(run, provider)) c.points.push_back(point_of(run.ranks, *m));
     if (!c.points.empty()) p.curves.push_back(std::move(c));
   }
   return figure(p);
@@ -91,14 +91,15 @@ std::string over_sizes(const page_source& s, const std::string& what, const std:
                  .curves = s.along(what + " " + quantity + " by size")});
 }
 
-std::vector<std::string> barrier_names(const perf_run& run, const std::string& lane) {
+std::vector<std::string> barrier_names(const perf_run& run, const std::string& provider) {
   std::vector<std::string> out;
   for (const measurement& m : run.rows)
-    if (m.lane == lane && m.group == "barrier" && std::find(out.begin(), out.end(), m.name) == out.end()) out.push_back(m.name);
+    if (m.provider == provider && m.group == "barrier" && std::find(out.begin(), out.end(), m.name) == out.end())
+      out.push_back(m.name);
   return out;
 }
 
-// The same colour for an algorithm in every lane's plot.
+// The same colour for an algorithm in every provider's plot.
 int style_of_algorithm(const std::string& name) {
   const std::string_view bare = std::string_view(name).substr(0, name.find(':'));
   int at = 1;
@@ -109,37 +110,37 @@ int style_of_algorithm(const std::string& name) {
   return at;
 }
 
-std::string algorithms_over_ranks(const page_source& s, const std::string& lane) {
-  plot p{.title = lane, .x_label = "ranks", .y_label = "µs", .x_ticks = rank_ticks(s)};
-  for (const std::string& name : barrier_names(s.all().runs.back(), lane)) {
+std::string algorithms_over_ranks(const page_source& s, const std::string& provider) {
+  plot p{.title = provider, .x_label = "ranks", .y_label = "µs", .x_ticks = rank_ticks(s)};
+  for (const std::string& name : barrier_names(s.all().runs.back(), provider)) {
     curve c{name, style_of_algorithm(name), false, {}};
     for (const perf_run& run : s.all().runs)
-      if (const measurement* m = s.find(run, lane, "barrier", name)) c.points.push_back(point_of(run.ranks, *m));
+      if (const measurement* m = s.find(run, provider, "barrier", name)) c.points.push_back(point_of(run.ranks, *m));
     p.curves.push_back(std::move(c));
   }
   return figure(p);
 }
 
-std::string algorithms_at(const page_source& s, const perf_run& run, const std::string& lane) {
-  bar_chart chart{lane + ", " + std::to_string(run.ranks) + " ranks", "µs", {}};
-  for (const std::string& name : barrier_names(run, lane))
-    if (const measurement* m = s.find(run, lane, "barrier", name))
-      chart.bars.push_back({name, m->median, s.style_of(lane), m->chosen});
+std::string algorithms_at(const page_source& s, const perf_run& run, const std::string& provider) {
+  bar_chart chart{provider + ", " + std::to_string(run.ranks) + " ranks", "µs", {}};
+  for (const std::string& name : barrier_names(run, provider))
+    if (const measurement* m = s.find(run, provider, "barrier", name))
+      chart.bars.push_back({name, m->median, s.style_of(provider), m->chosen});
   return figure(chart);
 }
 
 std::string barriers(const page_source& s) {
   std::string out;
-  for (const std::string& lane : s.lanes())
-    if (lane != "floor") out += algorithms_at(s, s.all().runs.back(), lane);
+  for (const std::string& provider : s.providers())
+    if (provider != "floor") out += algorithms_at(s, s.all().runs.back(), provider);
   return grid(out);
 }
 
 std::string barriers_over_ranks(const page_source& s) {
   if (s.all().runs.size() < 2) return {};
   std::string out;
-  for (const std::string& lane : s.lanes())
-    if (lane != "floor") out += algorithms_over_ranks(s, lane);
+  for (const std::string& provider : s.providers())
+    if (provider != "floor") out += algorithms_over_ranks(s, provider);
   return grid(out);
 }
 

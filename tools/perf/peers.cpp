@@ -88,9 +88,10 @@ std::string bound(double seconds) {
   return "timeout -k 2 " + std::to_string(static_cast<int>(seconds) + 25) + " ";
 }
 
-// A job of ours over one provider, and of its rows the first of this lane and group (and name, if one is given).
+// A job of ours over one provider, and of its rows the first that is reported so (or as "floor") in this group, with this
+// name if one is given.
 contestant ourselves(const std::string& self, const std::string& scratch, std::string name, std::string provider,
-                     std::string lane, std::string group = "barrier", std::string row_name = {}) {
+                     std::string reported, std::string group = "barrier", std::string row_name = {}) {
   return {std::move(name), {}, [=](int ranks, double seconds) -> std::optional<double> {
     const std::string file = scratch + "/tutti.json";
     const auto ran = output_of(bound(seconds) + self + " run -n " + std::to_string(ranks) + " " + self + " perf " +
@@ -100,7 +101,7 @@ contestant ourselves(const std::string& self, const std::string& scratch, std::s
     const report found = from_json(read_text(file));
     for (const perf_run& run : found.runs)
       for (const measurement& m : run.rows)
-        if (m.lane == lane && m.group == group && (row_name.empty() || m.name == row_name)) return m.median;
+        if (m.provider == reported && m.group == group && (row_name.empty() || m.name == row_name)) return m.median;
     return {};
   }};
 }
@@ -217,7 +218,7 @@ int compare_with_peers(const peers_plan& plan) {
 
   const busy_neighbour neighbour(plan.neighbour);
   contest(all, plan, plan.ranks,
-          "barrier on one node, shared memory, microseconds" + std::string(plan.neighbour ? ", a busy stranger beside" : ""));
+          "barrier on one node, shared memory, microseconds" + std::string(plan.neighbour ? ", beside a busy process" : ""));
   if (plan.neighbour) return 0;
 
   std::vector<contestant> ucx;

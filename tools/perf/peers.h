@@ -1,5 +1,5 @@
 // The barrier against Debian's Open MPI and MPICH: whole jobs in turn, several times, so that the machine's moods fall
-// upon all of them. With a neighbour, a busy stranger shares the machine meanwhile.
+// upon all of them. With a neighbour, a busy process of another program shares the machine meanwhile.
 #pragma once
 #include <string>
 #include <vector>

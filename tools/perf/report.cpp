@@ -30,9 +30,9 @@ std::string processor() {
   return "unknown";
 }
 
-void note_lanes(std::vector<std::string>& lanes, const perf_run& run) {
+void note_providers(std::vector<std::string>& providers, const perf_run& run) {
   for (const measurement& m : run.rows)
-    if (std::find(lanes.begin(), lanes.end(), m.lane) == lanes.end()) lanes.push_back(m.lane);
+    if (std::find(providers.begin(), providers.end(), m.provider) == providers.end()) providers.push_back(m.provider);
 }
 
 json pairs(const std::vector<text_pair>& all) {
@@ -51,7 +51,7 @@ json write_run(const perf_run& run) {
   json out = {{"ranks", run.ranks}, {"nodes", run.nodes}, {"ranks_per_core", run.ranks_per_core},
               {"rows", json::array()}, {"left_out", pairs(run.left_out)}};
   for (const measurement& m : run.rows)
-    out["rows"].push_back({{"lane", m.lane},
+    out["rows"].push_back({{"provider", m.provider},
                            {"group", m.group},
                            {"name", m.name},
                            {"along", axis_names[static_cast<int>(m.along)]},
@@ -72,7 +72,7 @@ perf_run read_run(const json& in) {
   out.left_out = read_pairs(in.at("left_out"));
   for (const auto& r : in.at("rows")) {
     measurement& m = out.rows.emplace_back();
-    m.lane = r.at("lane"), m.group = r.at("group"), m.name = r.at("name"), m.x = quantity(r.at("x"));
+    m.provider = r.at("provider"), m.group = r.at("group"), m.name = r.at("name"), m.x = quantity(r.at("x"));
     const auto at = std::find(std::begin(axis_names), std::end(axis_names), r.at("along").get<std::string>());
     if (at == std::end(axis_names)) throw std::runtime_error("it has an unknown axis");
     m.along = static_cast<axis>(at - std::begin(axis_names));
@@ -104,16 +104,16 @@ std::vector<text_pair> describe_machine() {
   return out;
 }
 
-std::vector<std::string> lanes_of(const perf_run& run) {
-  std::vector<std::string> lanes;
-  note_lanes(lanes, run);
-  return lanes;
+std::vector<std::string> providers_of(const perf_run& run) {
+  std::vector<std::string> providers;
+  note_providers(providers, run);
+  return providers;
 }
 
-std::vector<std::string> lanes_of(const report& all) {
-  std::vector<std::string> lanes;
-  for (const perf_run& run : all.runs) note_lanes(lanes, run);
-  return lanes;
+std::vector<std::string> providers_of(const report& all) {
+  std::vector<std::string> providers;
+  for (const perf_run& run : all.runs) note_providers(providers, run);
+  return providers;
 }
 
 std::string to_json(const report& r) {

@@ -11,7 +11,7 @@ enum class unit { microseconds, gigabytes_per_s };
 enum class axis { none, bytes, microseconds };  // what a curve runs along
 
 struct measurement {
-  std::string lane;      // "shm", "ucx:tcp", "floor"
+  std::string provider;  // "shm", "ucx:tcp", "floor"
   std::string group;     // "barrier", "one-sided", "put, bandwidth"
   std::string name;      // "dissemination", "put 8 B + flush"; of a series all have the same
   axis along = axis::none;
@@ -40,9 +40,9 @@ struct report {
 
 std::vector<text_pair> describe_machine();
 
-// Lanes in order of appearance: the order of columns and of colours. Of all runs, or of rows of these groups.
-std::vector<std::string> lanes_of(const report&);
-std::vector<std::string> lanes_of(const perf_run&);
+// Providers in order of appearance: the order of columns and of colours. Of all runs, or of rows of these groups.
+std::vector<std::string> providers_of(const report&);
+std::vector<std::string> providers_of(const perf_run&);
 
 std::string to_json(const report&);
 // Throws std::runtime_error if it is not what to_json() wrote.

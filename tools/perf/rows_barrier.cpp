@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/transport/offload.h"
-#include "tools/perf/lane.h"
+#include "tools/perf/measured_provider.h"
 
 namespace tutti::tools {
 namespace {
@@ -17,7 +17,7 @@ std::string as_override(const candidate& c) {
 
 }  // namespace
 
-void lane::add_barriers(std::vector<row>& rows, const std::string& only, const std::vector<int>& fan_ins,
+void measured_provider::add_barriers(std::vector<row>& rows, const std::string& only, const std::vector<int>& fan_ins,
                         std::vector<text_pair>& left_out) {
   const candidate& chosen = world_->barrier().choice();
   const auto wanted = parse_wanted(collective::barrier, only == "chosen" ? "" : only);

@@ -1,5 +1,5 @@
 // The broadcasts: each algorithm at some sizes, from rank 0 to all.
-#include "tools/perf/lane.h"
+#include "tools/perf/measured_provider.h"
 
 namespace tutti::tools {
 namespace {
@@ -14,7 +14,7 @@ constexpr size_row sizes[] = {{8, "8 B", true},           {1 << 10, "1 KiB", fal
 
 }  // namespace
 
-void lane::add_broadcasts(std::vector<row>& rows, bool all_sizes, std::vector<text_pair>& left_out) {
+void measured_provider::add_broadcasts(std::vector<row>& rows, bool all_sizes, std::vector<text_pair>& left_out) {
   if (job_->size() < 2) return;
   payload_.resize(all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte);
   if (auto made = team_bcast::open(world_->group(), world_->record(), {}, true)) chooser_ = std::move(*made);

@@ -6,31 +6,31 @@
 #include <cstring>
 
 #include "core/transport/wait.h"
-#include "tools/perf/lane.h"
+#include "tools/perf/measured_provider.h"
 
 namespace tutti::tools {
 namespace {
 
 // Spin a little, then hand the core on: the best raw waiting where ranks outnumber cores, and harmless where not.
 template <class Ready>
-void wait_raw(bool crowded, Ready ready) {
+void wait_raw(bool oversubscribed, Ready ready) {
   for (int spins = 0; !ready();) {
-    if (!crowded || spins < 32) cpu_relax(), ++spins;
+    if (!oversubscribed || spins < 32) cpu_relax(), ++spins;
     else sched_yield();
-    if (!crowded && spins > 100000) sched_yield();
+    if (!oversubscribed && spins > 100000) sched_yield();
   }
 }
 
 }  // namespace
 
-void lane::add_floors(std::vector<row>& rows, bool by_size) {
+void measured_provider::add_floors(std::vector<row>& rows, bool by_size) {
   std::byte* const base = job_->net().map(segment_, 0);
   // A rank may map its own memory where its peers do not: all ranks measure the floors, or none.
   const std::byte mapped{base != nullptr && (job_->size() < 2 || job_->net().map(segment_, 1))};
   const auto all = world_->group().exchange_values(mapped);
   require(all.error());
   if (std::ranges::find(*all, std::byte{0}) != all->end()) return;
-  const bool crowded = job_->ranks_per_core() > 1;
+  const bool oversubscribed = job_->ranks_per_core() > 1;
   const std::uint32_t n = job_->size();
   const rank_t me = job_->rank();
   auto line = [base, this](std::uint32_t i) {
@@ -38,7 +38,7 @@ void lane::add_floors(std::vector<row>& rows, bool by_size) {
   };
   auto floor = [&](std::string group, std::string name, auto run) -> row& {
     row& r = add(rows, std::move(group), std::move(name), run);
-    r.what.lane = "floor";
+    r.what.provider = "floor";
     return r;
   };
   auto counter = [&] { return counters_.emplace_back(std::make_unique<std::uint64_t>(0)).get(); };
@@ -47,18 +47,18 @@ void lane::add_floors(std::vector<row>& rows, bool by_size) {
       if (me > 1) return;
       auto flag = line(8);  // even: rank 0's turn
       for (int i = 0; i < iterations; ++i, *epoch += 2) {
-        wait_raw(crowded, [&] { return flag.load(std::memory_order_acquire) == *epoch + me; });
+        wait_raw(oversubscribed, [&] { return flag.load(std::memory_order_acquire) == *epoch + me; });
         flag.store(*epoch + me + 1, std::memory_order_release);
       }
       // Rank 0 leaves only when the last answer is there, so that a chunk is whole round trips.
-      if (me == 0) wait_raw(crowded, [&] { return flag.load(std::memory_order_acquire) == *epoch; });
+      if (me == 0) wait_raw(oversubscribed, [&] { return flag.load(std::memory_order_acquire) == *epoch; });
     }).halves = 2;
     floor("barrier", "flat counter", [=, epoch = counter()](int iterations) {
       auto arrived = line(10), released = line(12);
       for (int i = 0; i < iterations; ++i) {
         const std::uint64_t e = ++*epoch;
         if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == e * n) released.store(e, std::memory_order_release);
-        else wait_raw(crowded, [&] { return released.load(std::memory_order_acquire) >= e; });
+        else wait_raw(oversubscribed, [&] { return released.load(std::memory_order_acquire) >= e; });
       }
     });
   }

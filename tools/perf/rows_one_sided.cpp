@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/transport/ops.h"
-#include "tools/perf/lane.h"
+#include "tools/perf/measured_provider.h"
 
 namespace tutti::tools {
 namespace {
@@ -20,7 +20,7 @@ std::vector<std::uint32_t> curve_sizes(std::uint32_t most) {
 }
 
 // Operations longer than the fabric's longest go in pieces.
-void lane::move(op_kind kind, std::uint32_t bytes, int depth, int times) {
+void measured_provider::move(op_kind kind, std::uint32_t bytes, int depth, int times) {
   completion done;
   const std::uint64_t piece = std::min<std::uint64_t>(bytes, job_->net().caps().max_bytes);
   for (int i = 0; i < times; i += depth) {
@@ -33,7 +33,7 @@ void lane::move(op_kind kind, std::uint32_t bytes, int depth, int times) {
   }
 }
 
-void lane::add_one_sided(std::vector<row>& rows) {
+void measured_provider::add_one_sided(std::vector<row>& rows) {
   if (job_->size() < 2) return;
   const rank_t me = job_->rank();
   auto moving = [this, me](op_kind kind, std::uint32_t bytes) {
@@ -70,7 +70,7 @@ void lane::add_one_sided(std::vector<row>& rows) {
   }
 }
 
-void lane::add_by_size(std::vector<row>& rows) {
+void measured_provider::add_by_size(std::vector<row>& rows) {
   if (job_->size() < 2) return;
   const rank_t me = job_->rank();
   for (auto [name, kind] : {std::pair{"put", op_kind::put}, std::pair{"get", op_kind::get}})

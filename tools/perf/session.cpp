@@ -22,7 +22,7 @@ double since(std::chrono::steady_clock::time_point t) {
 
 std::vector<std::string> of_rank_0(bootstrap& boot, const std::vector<std::string>& mine) {
   std::string text;
-  for (const auto& lane : mine) text += lane + "\n";
+  for (const auto& provider : mine) text += provider + "\n";
   auto all = boot.allgather(std::as_bytes(std::span(text)), time_point::max());
   require(all.error());
   const auto first = (**all)[0];
@@ -47,81 +47,81 @@ void session::say(const char* format, ...) const {
 }
 
 void session::open() {
-  for (const std::string& spec : of_rank_0(boot_, plan_.lanes)) {
+  for (const std::string& spec : of_rank_0(boot_, plan_.providers)) {
     say("opening %s", spec.c_str());
-    auto l = lane::open(boot_, driven_, spec, plan_.by_size ? 4 * mebibyte : mebibyte);
-    if (l) lanes_.push_back(std::move(*l));
-    else left_out_.emplace_back(spec, l.error().text());
+    auto p = measured_provider::open(boot_, driven_, spec, plan_.by_size ? 4 * mebibyte : mebibyte);
+    if (p) providers_.push_back(std::move(*p));
+    else left_out_.emplace_back(spec, p.error().text());
   }
-  if (lanes_.empty()) throw std::runtime_error(left_out_.empty() ? "no provider named" : left_out_.front().second);
-  for (auto& l : lanes_)  // the first lane whose memory all ranks map
+  if (providers_.empty()) throw std::runtime_error(left_out_.empty() ? "no provider named" : left_out_.front().second);
+  for (auto& p : providers_)  // the first provider whose memory all ranks map
     if (rows_.empty() && plan_.what != topic::broadcast) {
-      gather(*l);
-      l->add_floors(rows_, plan_.by_size);
+      gather(*p);
+      p->add_floors(rows_, plan_.by_size);
     }
-  for (auto& l : lanes_) {
-    say("preparing %s", l->name().c_str());
-    gather(*l);
-    if (plan_.what != topic::broadcast) l->add_barriers(rows_, plan_.only_barrier, plan_.fan_ins, left_out_);
-    if (plan_.what != topic::barrier) l->add_broadcasts(rows_, plan_.what == topic::broadcast, left_out_);
-    if (plan_.what == topic::everything) l->add_one_sided(rows_);
-    if (plan_.by_size) l->add_by_size(rows_);
+  for (auto& p : providers_) {
+    say("preparing %s", p->name().c_str());
+    gather(*p);
+    if (plan_.what != topic::broadcast) p->add_barriers(rows_, plan_.only_barrier, plan_.fan_ins, left_out_);
+    if (plan_.what != topic::barrier) p->add_broadcasts(rows_, plan_.what == topic::broadcast, left_out_);
+    if (plan_.what == topic::everything) p->add_one_sided(rows_);
+    if (plan_.by_size) p->add_by_size(rows_);
   }
   if (plan_.what == topic::barrier) std::erase_if(rows_, [](const row& r) { return r.what.group != "barrier"; });
   // Tables and pages begin with the barriers.
   std::stable_partition(rows_.begin(), rows_.end(), [](const row& r) { return r.what.group == "barrier"; });
 }
 
-lane& session::lane_of(const row& r) {
-  for (auto& l : lanes_)
-    if (l->name() == r.what.lane) return *l;
-  return *lanes_.front();  // floors run beside the first lane
+measured_provider& session::provider_of(const row& r) {
+  for (auto& p : providers_)
+    if (p->name() == r.what.provider) return *p;
+  return *providers_.front();  // floors run beside the first provider
 }
 
-// Drives every lane, since a peer may still need this rank where it was before; but politely: those that still measure
-// share its core. Who comes out may drive this lane alone: all ranks are in, so nobody waits in another lane any more.
-void session::gather(lane& l) {
-  team_barrier& b = l.world().barrier();
+// Drives every provider, since a peer may still need this rank where it was before; but politely: those that still measure
+// share its core. Who comes out may drive this provider alone: all ranks are in, so nobody waits in another any more.
+void session::gather(measured_provider& p) {
+  team_barrier& b = p.world().barrier();
   const std::uint64_t request = b.start();
   for (int turn = 0; !b.test(request); ++turn) {
     driven_.progress();
     if (turn < 20) sched_yield();
     else usleep(100);
-    if (turn % 1000 == 999) require(l.of().world().look(no_rank));
+    if (turn % 1000 == 999) require(p.of().world().look(no_rank));
   }
   require(b.outcome());
 }
 
 double session::chunk(row& r, int iterations) {
-  lane& l = lane_of(r);
-  gather(l);
+  measured_provider& p = provider_of(r);
+  gather(p);
   r.run(1);
   const auto start = std::chrono::steady_clock::now();
   r.run(iterations);
   const double took = since(start);
-  require(l.world().barrier().enter());
+  require(p.world().barrier().enter());
   return took;
 }
 
 void session::calibrate(row& r) {
-  lane& l = lane_of(r);
+  measured_provider& p = provider_of(r);
   r.iterations = times_for(chunk_seconds, r.least, most_iterations,
-                           [&](int times) { return share(l.world().group(), chunk(r, times)); });
+                           [&](int times) { return share(p.world().group(), chunk(r, times)); });
 }
 
 void session::measure() {
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const measurement& m = rows_[i].what;
-    say("calibrating %zu of %zu: %s, %s %s", i + 1, rows_.size(), m.lane.c_str(), m.group.c_str(), m.name.c_str());
+    say("calibrating %zu of %zu: %s, %s %s", i + 1, rows_.size(), m.provider.c_str(), m.group.c_str(), m.name.c_str());
     calibrate(rows_[i]);
   }
   for (int round = 0;; ++round) {
     const double past = since(start);
     // Rank 0's clock decides for all whether there is another round. What is slow gets fewer.
     const bool enough = past > plan_.seconds && (round >= least_rounds || past > 1.5 * plan_.seconds) && round > 0;
-    gather(*lanes_.front());
-    if (share(lanes_.front()->world().group(), enough ? 1 : 0) != 0) break;
+    gather(*providers_.front());
+    if (share(providers_.front()->world().group(), enough ? 1 : 0) != 0) break;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       row& r = rows_[i];
       if (i % 16 == 0) say("round %d, %.0f of %.0f s", round + 1, since(start), plan_.seconds);
@@ -130,16 +130,16 @@ void session::measure() {
     }
   }
   say("%s", "");
-  // Nobody leaves a lane while another may still wait there for the last word.
-  for (auto& l : lanes_) {
-    gather(*l);
-    require(l->of().world().settle(time_point::max()));
+  // Nobody leaves a provider while another may still wait there for the last word.
+  for (auto& p : providers_) {
+    gather(*p);
+    require(p->of().world().settle(time_point::max()));
   }
 }
 
 perf_run session::outcome() const {
   perf_run out;
-  job& j = lanes_.front()->of();
+  job& j = providers_.front()->of();
   out.ranks = j.size(), out.nodes = j.where().nodes(), out.ranks_per_core = j.ranks_per_core();
   out.left_out = left_out_;
   for (const row& r : rows_) {

@@ -1,4 +1,4 @@
-// All lanes and rows of one comparison, measured interleaved: a chunk of every row in turn, then again, so that
+// All providers and rows of one comparison, measured interleaved: a chunk of every row in turn, then again, so that
 // whatever else the machine does falls upon all of them alike.
 #pragma once
 #include <functional>
@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "tools/perf/lane.h"
+#include "tools/perf/measured_provider.h"
 
 namespace tutti::tools {
 
 enum class topic { everything, barrier, broadcast };
 
 struct session_plan {
-  std::vector<std::string> lanes;       // provider specs; rank 0's hold for all
+  std::vector<std::string> providers;   // provider specs; rank 0's hold for all
   topic what = topic::everything;
   std::string only_barrier;             // "" all algorithms; "chosen"; a name
   std::vector<int> fan_ins;             // barriers that have one are measured with each of these; empty: their own
@@ -31,16 +31,16 @@ class session {
   perf_run outcome() const;
 
  private:
-  lane& lane_of(const row&);
+  measured_provider& provider_of(const row&);
   double chunk(row&, int iterations);   // seconds, as rank 0 sees it; the same in all ranks
-  void gather(lane&);                   // all ranks here, before they do anything together on this lane
+  void gather(measured_provider&);      // all ranks here, before they do anything together on this provider
   void calibrate(row&);
   void say(const char* format, ...) const __attribute__((format(printf, 2, 3)));
 
   bootstrap& boot_;
   session_plan plan_;
   driven_jobs driven_;
-  std::vector<std::unique_ptr<lane>> lanes_;
+  std::vector<std::unique_ptr<measured_provider>> providers_;
   std::vector<row> rows_;
   std::vector<text_pair> left_out_;
 };

@@ -1,4 +1,4 @@
-// A report for a terminal: a table a group, a column a lane, rows in order of appearance. Where the columns do not fit,
+// A report for a terminal: a table a group, a column a provider, rows in order of appearance. Where the columns do not fit,
 // they are split into blocks, each with the names of the rows again.
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -30,8 +30,8 @@ struct table {
   std::string title;
   axis along = axis::none;
   std::vector<line> lines;
-  std::vector<std::string> lanes;
-  std::vector<const measurement*> cells;  // lines x lanes; null: nothing
+  std::vector<std::string> providers;
+  std::vector<const measurement*> cells;  // lines x providers; null: nothing
 };
 
 table make_table(const perf_run& run, const std::string& group) {
@@ -41,14 +41,14 @@ table make_table(const perf_run& run, const std::string& group) {
   for (const measurement& m : run.rows) {
     if (m.group != group) continue;
     of_group.push_back(&m);
-    if (std::find(t.lanes.begin(), t.lanes.end(), m.lane) == t.lanes.end()) t.lanes.push_back(m.lane);
+    if (std::find(t.providers.begin(), t.providers.end(), m.provider) == t.providers.end()) t.providers.push_back(m.provider);
     if (std::find(t.lines.begin(), t.lines.end(), line{m.name, m.x}) == t.lines.end()) t.lines.push_back({m.name, m.x});
   }
-  t.cells.resize(t.lines.size() * t.lanes.size());
+  t.cells.resize(t.lines.size() * t.providers.size());
   for (const measurement* m : of_group) {
     const auto row = std::find(t.lines.begin(), t.lines.end(), line{m->name, m->x}) - t.lines.begin();
-    const auto column = std::find(t.lanes.begin(), t.lanes.end(), m->lane) - t.lanes.begin();
-    t.cells[static_cast<std::size_t>(row) * t.lanes.size() + static_cast<std::size_t>(column)] = m;
+    const auto column = std::find(t.providers.begin(), t.providers.end(), m->provider) - t.providers.begin();
+    t.cells[static_cast<std::size_t>(row) * t.providers.size() + static_cast<std::size_t>(column)] = m;
   }
   t.along = of_group.front()->along;
   t.title += of_group.front()->in == unit::microseconds ? ", us" : ", GB/s";
@@ -62,12 +62,12 @@ std::string label(const table& t, const line& l) {
 
 void print_block(const table& t, std::size_t from, std::size_t to, int first, int width) {
   std::printf("%-*s", first, t.title.c_str());
-  for (std::size_t c = from; c < to; ++c) std::printf("%*s ", width - 1, t.lanes[c].c_str());
+  for (std::size_t c = from; c < to; ++c) std::printf("%*s ", width - 1, t.providers[c].c_str());
   std::printf("\n");
   for (std::size_t l = 0; l < t.lines.size(); ++l) {
     std::printf("  %-*s", first - 2, label(t, t.lines[l]).c_str());
     for (std::size_t c = from; c < to; ++c) {
-      const measurement* m = t.cells[l * t.lanes.size() + c];
+      const measurement* m = t.cells[l * t.providers.size() + c];
       std::printf("%*s%c", width - 1, m ? short_number(m->median).c_str() : "", m && m->chosen ? '*' : ' ');
     }
     std::printf("\n");
@@ -82,13 +82,13 @@ void print_run(const perf_run& run, unsigned columns) {
     const table t = make_table(run, group);
     std::size_t name = t.title.size(), cell = 7;
     for (const line& l : t.lines) name = std::max(name, label(t, l).size() + 2);
-    for (const auto& lane : t.lanes) cell = std::max(cell, lane.size());
+    for (const auto& provider : t.providers) cell = std::max(cell, provider.size());
     const std::size_t width = cell + 3;
     const std::size_t fit = std::max<std::size_t>(1, columns > name + 1 ? (columns - name - 1) / width : 1);
     // Blocks of about the same number of columns.
-    const std::size_t blocks = (t.lanes.size() + fit - 1) / fit, each = (t.lanes.size() + blocks - 1) / blocks;
-    for (std::size_t from = 0; from < t.lanes.size(); from += each)
-      print_block(t, from, std::min(from + each, t.lanes.size()), static_cast<int>(name + 1),
+    const std::size_t blocks = (t.providers.size() + fit - 1) / fit, each = (t.providers.size() + blocks - 1) / blocks;
+    for (std::size_t from = 0; from < t.providers.size(); from += each)
+      print_block(t, from, std::min(from + each, t.providers.size()), static_cast<int>(name + 1),
                   static_cast<int>(width));
   }
   for (const auto& [what, why] : run.left_out) std::printf("%s left out: %s\n", what.c_str(), why.c_str());

@@ -129,7 +129,7 @@ class job {
     if (waits_[0].revents)  // after aborts: who calls for one may be dead by now
       while (const auto dead = ranks_.next_death()) {
         mark(*dead);
-        ranks_.bury(*dead);
+        ranks_.kill_group_of(*dead);
         on_death(*dead);
       }
     if (waits_[3].revents) input_.proceed();

@@ -1,4 +1,4 @@
-// Every number of the file is a stranger's: reads are bounded, and what lies outside the file is read as its end.
+// Every number of the file is untrusted: reads are bounded, and what lies outside the file is read as its end.
 #include "tools/run/mpi_program.h"
 
 #include <elf.h>

@@ -1,6 +1,6 @@
 // libpmix 4.2 listens on TCP, and the uid that it checks is the one that a client declares. It also trusts whoever reaches
 // its port with its thread and its memory: it waits for the first bytes of a connection without a limit, takes tools that
-// give themselves a name, and crashes when it is to refuse one. So no stranger's connection may reach it. It has no
+// give themselves a name, and crashes when it is to refuse one. So no outsider's connection may reach it. It has no
 // setting for that; but it calls accept(), and a program's own definition of a function goes before the library's.
 //
 // The kernel tells whose a loopback connection is: the other end is a socket of this host too, and it knows the uid of the

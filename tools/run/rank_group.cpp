@@ -72,7 +72,7 @@ std::optional<rank_group::ended> rank_group::next_death() {
   return ended{r, death::from(info)};
 }
 
-void rank_group::bury(const ended& dead) {
+void rank_group::kill_group_of(const ended& dead) {
   rank_process& rank = ranks_[dead.rank];
   if (!dead.how.success()) {  // before the pid is given up
     kill(-rank.pid, SIGKILL);

@@ -29,9 +29,9 @@ class rank_group {
     rank_t rank;
     death how;
   };
-  // In the order of the deaths themselves; to be buried before the next.
+  // In the order of the deaths themselves. Call kill_group_of() before the next.
   std::optional<ended> next_death();
-  void bury(const ended&);  // what a failed rank leaves running in its process group is killed
+  void kill_group_of(const ended&);  // kills what a failed rank leaves running in its process group
 
  private:
   guardian& guardian_;

@@ -1,5 +1,5 @@
 // A router whose network's atomics agree with no CPU's: what goes by which child, and what waits for what.
-#define BOOST_TEST_MODULE router_lanes
+#define BOOST_TEST_MODULE router_paths
 #include <boost/test/unit_test.hpp>
 
 #include "tests/core/router_fixture.h"
@@ -63,8 +63,8 @@ BOOST_AUTO_TEST_CASE(atomics_and_added_signals_go_by_the_network) {
 }
 
 // Every pair of a first and a second operation towards a rank of this node, the first of which is not visible yet: the
-// second waits for a flush of the other lane exactly if the contract puts it behind the first.
-BOOST_AUTO_TEST_CASE(a_signal_waits_for_the_other_lane_where_the_contract_wants_it) {
+// second waits for a flush of the other path exactly if the contract puts it behind the first.
+BOOST_AUTO_TEST_CASE(a_signal_waits_for_the_other_path_where_the_contract_wants_it) {
   struct kind { op_kind k; signal_how how; not_before order; };
   const kind kinds[] = {{op_kind::put, set, payload},          {op_kind::get, set, payload},
                         {op_kind::fetch_add, set, payload},    {op_kind::signal, set, payload},
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_signal_waits_for_the_other_lane_where_the_contract_wants_
                         {op_kind::signal, add, everything},    {op_kind::put_signal, set, payload},
                         {op_kind::put_signal, add, everything}};
   const auto signals = [](const kind& k) { return k.k == op_kind::signal || k.k == op_kind::put_signal; };
-  const auto far_lane = [&](const kind& k) { return k.k == op_kind::fetch_add || (signals(k) && k.how == add); };
+  const auto by_network = [&](const kind& k) { return k.k == op_kind::fetch_add || (signals(k) && k.how == add); };
   for (const kind& a : kinds)
     for (const kind& b : kinds)
       for (const rank_t rank : {0u, 2u, 1u}) {
@@ -80,10 +80,10 @@ BOOST_AUTO_TEST_CASE(a_signal_waits_for_the_other_lane_where_the_contract_wants_
         BOOST_TEST(f.takes(f.op(a.k, rank, a.how, a.order)));
         f.near->flushed.clear(), f.far->flushed.clear();
         const rma_op second = f.op(b.k, rank, b.how, b.order);
-        const bool crosses = rank != 1 && far_lane(a) != far_lane(b);
+        const bool crosses = rank != 1 && by_network(a) != by_network(b);
         const bool waits = crosses && signals(b) && (signals(a) || b.order == everything);
         const bool taken = f.takes(second);
-        fake_transport& other = far_lane(a) ? *f.far : *f.near;
+        fake_transport& other = by_network(a) ? *f.far : *f.near;
         if (taken == waits || (other.flushed == std::vector<rank_t>{rank}) != waits)
           BOOST_ERROR("kinds " << &a - kinds << ", " << &b - kinds << " to " << rank << ": taken " << taken);
         if (!waits) continue;
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_list_of_both_is_taken_as_a_prefix) {
   BOOST_TEST(f.both->submit(std::span{more}.subspan(1)) == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(a_refused_flush_of_the_other_lane_refuses_the_signal) {
+BOOST_AUTO_TEST_CASE(a_refused_flush_of_the_other_path_refuses_the_signal) {
   apart f;
   BOOST_TEST(f.takes(f.op(op_kind::signal, 0, add)));
   f.far->flush_room = 0;
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_refused_flush_of_the_other_lane_refuses_the_signal) {
   BOOST_TEST(f.takes(waiting));
 }
 
-BOOST_AUTO_TEST_CASE(a_flush_of_a_rank_of_the_node_is_both_lanes_once_both_were_used) {
+BOOST_AUTO_TEST_CASE(a_flush_of_a_rank_of_the_node_is_both_paths_once_both_were_used) {
   apart f;
   completion done;
   BOOST_TEST(f.takes(f.op(op_kind::put, 2)));
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_flush_of_a_rank_of_the_node_is_both_lanes_once_both_were_
   BOOST_TEST(!done.idle());
   f.near->finish_all();
   BOOST_TEST(done.idle());
-  BOOST_TEST(f.both->flush(0, &done));  // another rank's lane was not used
+  BOOST_TEST(f.both->flush(0, &done));  // another rank's path was not used
   BOOST_TEST(f.far->flushed == std::vector<rank_t>{2}, boost::test_tools::per_element());
   f.near->finish_all();
 }

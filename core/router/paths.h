@@ -1,12 +1,12 @@
 // For a router whose children's atomics do not agree (core/router/router.h): which child takes an operation towards a rank of
 // this node, and that what goes by one stays behind what went by the other where the contract wants it so.
 //
-// A rank of this node has two lanes, the node's and the network's. Atomics and added signals, with the payload before
+// A rank of this node has two paths, the node's and the network's. Atomics and added signals, with the payload before
 // them, take the network's, everything else the node's. Most is then ordered by one child alone, or not at all: puts,
-// gets and atomics promise no order (clause 5). What remains are signals with something earlier on the other lane:
+// gets and atomics promise no order (clause 5). What remains are signals with something earlier on the other path:
 //   order everything   not visible before anything taken earlier
-//   signals to a word  of one origin take effect in their order: a set one and an added one are on different lanes
-// Before such a signal is offered to its lane, the other lane is flushed (clause 4: then all of it is visible), and until
+//   signals to a word  of one origin take effect in their order: a set one and an added one are on different paths
+// Before such a signal is offered to its path, the other path is flushed (clause 4: then all of it is visible), and until
 // that has ended the signal is refused (clause 2: full). A flush of shared memory ends at once, as a rule, so an added
 // signal behind stores costs nothing; a set signal behind added ones waits for a round trip of the adapter.
 //
@@ -20,14 +20,14 @@
 
 namespace tutti {
 
-class router_lanes {
+class router_paths {
  public:
-  enum lane : std::uint8_t { by_node, by_network };
+  enum path : std::uint8_t { by_node, by_network };
 
   void open(std::size_t ranks) { ranks_.resize(ranks); }
   bool in_use() const noexcept { return !ranks_.empty(); }
 
-  static lane lane_of(const rma_op& op) noexcept {
+  static path path_of(const rma_op& op) noexcept {
     switch (op.kind) {
       case op_kind::fetch_add:
       case op_kind::compare_swap:
@@ -38,28 +38,28 @@ class router_lanes {
     }
   }
 
-  // May `op` be offered to its lane now? `other` is the child of the other one. False: not yet.
+  // May `op` be offered to its path now? `other` is the child of the other one. False: not yet.
   bool may_go(const rma_op& op, transport& other) noexcept;
-  void took(const rma_op& op) noexcept;                       // its lane did
+  void took(const rma_op& op) noexcept;                       // its path did
 
-  // For a flush of the caller's: may there be something on the network's lane, and what must be told.
+  // For a flush of the caller's: may there be something on the network's path, and what must be told.
   bool network_used(rank_t rank) const noexcept {
-    const one_lane& l = ranks_[rank].lanes[by_network];
-    return l.anything || l.flushing;
+    const one_path& p = ranks_[rank].paths[by_network];
+    return p.anything || p.flushing;
   }
   void tell(rank_t rank, completion* done) noexcept;          // no_rank: of all
 
  private:
-  struct one_lane {
+  struct one_path {
     bool anything = false, signals = false;  // taken since its last flush of ours was begun
     bool flushing = false;
     completion flushed;
   };
   struct rank_state {
-    std::array<one_lane, 2> lanes;
+    std::array<one_path, 2> paths;
     status untold;
   };
-  bool settle(rank_state&, one_lane&, rank_t, bool signals_only, transport&) noexcept;
+  bool settle(rank_state&, one_path&, rank_t, bool signals_only, transport&) noexcept;
 
   std::vector<rank_state> ranks_;
   bool any_untold_ = false;

@@ -1,4 +1,4 @@
-#include "tools/perf/lane.h"
+#include "tools/perf/measured_provider.h"
 
 #include <future>
 
@@ -16,10 +16,11 @@ result<shared_blobs> shared_bootstrap::allgather(std::span<const std::byte> mine
   return all.get();
 }
 
-result<std::unique_ptr<lane>> lane::open(bootstrap& boot, driven_jobs& driven, const std::string& spec, std::uint32_t bytes) {
-  std::unique_ptr<lane> l(new lane);
-  l->name_ = spec;
-  l->driven_ = &driven;
+result<std::unique_ptr<measured_provider>> measured_provider::open(bootstrap& boot, driven_jobs& driven,
+                                                                   const std::string& spec, std::uint32_t bytes) {
+  std::unique_ptr<measured_provider> p(new measured_provider);
+  p->name_ = spec;
+  p->driven_ = &driven;
   status trouble;
   const config_option provider{"provider", spec};
   auto settings = config::load({&provider, 1});
@@ -28,9 +29,9 @@ result<std::unique_ptr<lane>> lane::open(bootstrap& boot, driven_jobs& driven, c
   options.world_lines = communicator::world_lines;
   auto j = job::open(std::make_unique<shared_bootstrap>(boot, driven), *settings, std::move(options));
   if (j) {
-    l->job_ = std::move(*j);
-    driven.add(*l->job_);
-    trouble = l->set_up(bytes);
+    p->job_ = std::move(*j);
+    driven.add(*p->job_);
+    trouble = p->set_up(bytes);
   } else {
     trouble = j.error();
   }
@@ -41,10 +42,10 @@ result<std::unique_ptr<lane>> lane::open(bootstrap& boot, driven_jobs& driven, c
   for (std::size_t r = 0; r < (*all)->size(); ++r)
     if ((**all)[r].empty() || (**all)[r][0] == std::byte{0})
       return status(errc::unavailable, "rank " + std::to_string(r) + " could not open it", static_cast<rank_t>(r));
-  return l;
+  return p;
 }
 
-status lane::set_up(std::uint32_t bytes) {
+status measured_provider::set_up(std::uint32_t bytes) {
   auto w = communicator::world(*job_, {});
   if (!w) return w.error();
   world_ = std::move(*w);
@@ -62,7 +63,7 @@ status lane::set_up(std::uint32_t bytes) {
   return world_->barrier().enter();  // it works at all
 }
 
-lane::~lane() {
+measured_provider::~measured_provider() {
   chooser_.reset();
   teams_.clear();
   if (!job_) return;
@@ -73,7 +74,7 @@ lane::~lane() {
   }
 }
 
-communicator* lane::team_with(const std::string& barrier, std::string& why_not) {
+communicator* measured_provider::team_with(const std::string& barrier, std::string& why_not) {
   communicator_options options;
   options.barrier = barrier;
   auto team = world_->split(0, 0, options);
@@ -82,24 +83,24 @@ communicator* lane::team_with(const std::string& barrier, std::string& why_not) 
   return teams_.back().get();
 }
 
-row& lane::add(std::vector<row>& rows, std::string group, std::string name, std::function<void(int)> run) {
+row& measured_provider::add(std::vector<row>& rows, std::string group, std::string name, std::function<void(int)> run) {
   row& r = rows.emplace_back();
-  r.what.lane = name_, r.what.group = std::move(group), r.what.name = std::move(name);
+  r.what.provider = name_, r.what.group = std::move(group), r.what.name = std::move(name);
   r.run = std::move(run);
   return r;
 }
 
-void lane::submit(const rma_op& op) {
+void measured_provider::submit(const rma_op& op) {
   while (job_->net().submit({&op, 1}) == 0) job_->progress();
 }
 
-void lane::flush(rank_t peer) {
+void measured_provider::flush(rank_t peer) {
   completion done;
   while (!job_->net().flush(peer, &done)) job_->progress();
   require(job_->wait(done, "flush"));
 }
 
-void lane::wait_word(std::uint32_t line, std::uint64_t value, rank_t from) {
+void measured_provider::wait_word(std::uint32_t line, std::uint64_t value, rank_t from) {
   const std::atomic_ref<std::uint64_t> word(*my_line(line));
   require(job_->wait([&] { return reached(word.load(std::memory_order_acquire), value); },
                      [&] { return job_->world().look(from); }, {"ping-pong", from, 0, value}));

@@ -1,6 +1,6 @@
 // Someone who is no rank of the job, but found its launcher's port: connects to the PMIx server and asks it to end the job.
 //
-//   stranger client|tool PORT NAMESPACE    as rank 0 of that job; as a tool that calls itself so
+//   outsider client|tool PORT NAMESPACE    as rank 0 of that job; as a tool that calls itself so
 #include <pmix_tool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     PMIX_INFO_LOAD(&info[2], PMIX_TOOL_RANK, &zero, PMIX_PROC_RANK);
     code = PMIx_tool_init(&me, info, 3);
   }
-  if (code == PMIX_SUCCESS) code = PMIx_Abort(5, "a stranger wants it", nullptr, 0);
+  if (code == PMIX_SUCCESS) code = PMIx_Abort(5, "a outsider wants it", nullptr, 0);
   printf("%s: %s\n", argv[1], PMIx_Error_string(code));
   fflush(stdout);
   _Exit(code == PMIX_SUCCESS ? 0 : 1);

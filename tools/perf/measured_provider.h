@@ -1,4 +1,4 @@
-// One provider under measurement: a job of its own over the bootstrap that all lanes share, memory to move data in, and
+// One provider under measurement: a job of its own over the bootstrap that all of them share, memory to move data in, and
 // the rows that it offers, a kind in each rows_*.cpp.
 #pragma once
 #include <memory>
@@ -16,9 +16,9 @@ double share(team&, double value);  // that of its first rank; collective
 inline constexpr std::uint32_t mebibyte = 1 << 20;
 std::vector<std::uint32_t> curve_sizes(std::uint32_t most);  // 8 B, 32 B, 128 B, ... and `most`
 
-// The jobs of all lanes. Whoever comes out of a collective may still owe its peers progress there: what it sent last
-// may not have left yet, where a connection is only being made. So a rank drives every lane whenever it waits for
-// something outside the lane that it last worked on.
+// The jobs of all measured providers. A rank that comes out of a collective may still owe its peers progress there: where a
+// connection is only being made, what the rank sent last may not have left yet. So a rank drives every provider's job
+// whenever it waits for something outside the provider that it last worked on.
 class driven_jobs {
  public:
   void add(job& j) { jobs_.push_back(&j); }
@@ -47,12 +47,13 @@ class shared_bootstrap final : public bootstrap {
   const driven_jobs& driven_;
 };
 
-class lane {
+class measured_provider {
  public:
-  // `spec` as in TUTTI_PROVIDER; `bytes` for ranks 0 and 1 to move. Every rank gets a lane or every rank gets an error:
+  // `spec` as in TUTTI_PROVIDER; `bytes` for ranks 0 and 1 to move. Every rank gets a provider or every rank gets an error:
   // they agree before they return. Its job is among those `driven` from then on.
-  static result<std::unique_ptr<lane>> open(bootstrap&, driven_jobs&, const std::string& spec, std::uint32_t bytes);
-  ~lane();
+  static result<std::unique_ptr<measured_provider>> open(bootstrap&, driven_jobs&, const std::string& spec,
+                                                         std::uint32_t bytes);
+  ~measured_provider();
 
   const std::string& name() const noexcept { return name_; }
   job& of() noexcept { return *job_; }
@@ -71,7 +72,7 @@ class lane {
  private:
   static constexpr std::uint32_t lines = 64;           // of 64 bytes, for words
   static constexpr std::uint32_t data = lines * 64;    // where the bytes to move begin
-  lane() = default;
+  measured_provider() = default;
   status set_up(std::uint32_t bytes);
   communicator* team_with(const std::string& barrier, std::string& why_not);  // of all ranks; null: it cannot run
   row& add(std::vector<row>&, std::string group, std::string name, std::function<void(int)> run);
