@@ -32,12 +32,12 @@ tutti_status_t tutti_ibroadcast(tutti_team_t handle, uint32_t root, void* data, 
   return guarded(ctx, "tutti_ibroadcast", [&] {
     request_slot* const slot = ctx->requests.take(ctx);  // first: what is started cannot be taken back
     if (!slot) return out_of_memory(ctx, "tutti_ibroadcast");
-    const auto number = team->comm->start_broadcast(root, {static_cast<std::byte*>(data), bytes});
+    const auto number = team->comm->start({.root = root, .bytes = bytes, .out = static_cast<std::byte*>(data)});
     if (!number) {
       ctx->requests.give(slot);
       return report(ctx, number.error().during("tutti_ibroadcast"));
     }
-    slot->of = team->comm->broadcaster(), slot->number = *number;
+    slot->of = &team->comm->data(), slot->number = *number;
     *request = {slot, slot->ticket};
     return TUTTI_OK;
   });

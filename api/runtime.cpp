@@ -61,7 +61,7 @@ void drain(tutti_context& ctx) {
 status leave(tutti_context& ctx) {
   job& j = *ctx.job;
   team& world = j.world();
-  ctx.world->comm->record().enter(call_kind::leave);
+  (void)ctx.world->comm->enter(call_kind::leave);
   status s = world.health();
   if (s.ok()) s = world.settle();
   if (s.failed()) drain(ctx);  // the news of the death, for the others

@@ -80,7 +80,7 @@ tutti_status_t tutti_team_free(tutti_team_t* team) {
     return refuse(ctx, "tutti_team_free: the team still has %td window(s); free them first with tutti_window_free",
                   windows);
   return guarded(ctx, "tutti_team_free", [&] {
-    t->comm->record().enter(call_kind::leave);
+    (void)t->comm->enter(call_kind::leave);
     status s = t->comm->finish();
     if (s.ok()) s = t->group().settle();
     detach_requests(t);

@@ -14,7 +14,7 @@ tutti_status_t open_window(tutti_team* team, window::part mine, const char* call
     auto w = make_owned<tutti_window>();
     ctx->windows.reserve(ctx->windows.size() + 1);
     w->ctx = ctx, w->team = team;
-    team->comm->record().enter(call_kind::window_create);
+    (void)team->comm->enter(call_kind::window_create);
     auto made = window::open(team->group(), mine);
     if (!made) return report(ctx, made.error().during(call));
     w->memory = std::move(*made);
@@ -63,7 +63,7 @@ tutti_status_t tutti_window_free(tutti_window_t* window) {
   tutti_window* w = held.get();
   tutti_context* ctx = w->ctx;
   return guarded(ctx, "tutti_window_free", [&] {
-    w->team->comm->record().enter(call_kind::window_free);
+    (void)w->team->comm->enter(call_kind::window_free);
     const status s = w->memory->close();
     w->implicit.release(ctx->requests);
     *window = nullptr;

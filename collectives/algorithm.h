@@ -11,8 +11,8 @@
 
 namespace tutti {
 
-enum class collective : std::uint8_t { barrier, broadcast };
-inline constexpr unsigned collectives = 2;
+enum class collective : std::uint8_t { barrier, broadcast, reduce, allreduce };
+inline constexpr unsigned collectives = 4;
 std::string_view name_of(collective) noexcept;
 
 // What the members of a team know about a call alike; `rank` alone differs.
@@ -51,6 +51,25 @@ struct form_input {
   std::uint64_t bytes = 0, piece = 0;         // of data; pieces are passed on at once
 };
 
+// The buffers of a schedule that moves data.
+enum : std::uint32_t {
+  data_in,    // the caller's: what this rank gives; read only
+  data_out,   // the caller's: what it gets. A broadcast has this one alone, and there may be none where nothing comes
+  staging,    // slots that peers may write
+  data_buffers
+};
+
+// How a row's schedules lay out data.
+struct data_layout {
+  std::uint32_t (*blocks)(const shape&) = nullptr;   // of one run; null: it moves none. More bytes than they hold take several runs
+  bool even = false;                                 // as many bytes in each block; else full blocks, one after the other
+  std::uint32_t most_bytes = 0;                      // of a block, which a slot holds
+  std::uint32_t (*slots)(const shape&) = nullptr;    // of staging memory; as words, alike in all ranks and for all roots
+  // Every rank's result takes every rank's data: who has finished a run knows that all have begun it, so finished the one
+  // before. Then two sets of slots by turns are all the flow control that is needed. False: a schedule asks before it puts.
+  bool needs_everyone = false;
+};
+
 struct algorithm {
   collective of;
   std::string_view name;                      // as in TUTTI_BARRIER, TUTTI_BCAST
@@ -63,10 +82,12 @@ struct algorithm {
     bool nodes = false;                       // reads node_of; another algorithm runs among the nodes' leaders
     bool offload = false;                     // the fabric runs another algorithm by itself
     bool root_calls = false;                  // who lost the multicast may have to wait for the root to call again
+    bool commutative = false;                 // operands come in any order
   } needs;
   std::uint32_t default_radix = 0;            // 0: takes none
   std::uint32_t least_radix = 0;              // smaller ones make no sense
-  std::uint32_t blocks = 0;                   // of data that a schedule moves: more take several runs; 0: it moves none
+  data_layout data{};
+  const algorithm* resources = nullptr;       // whose words and slots it uses, since no two of both are in each other's way; null: its own
   std::span<const variant> variants;          // what the chooser considers; none: by name only
   // Lines of control memory a rank: depends on the shape but not on shape.rank or shape.root.
   std::uint32_t (*words)(const shape&) = nullptr;
@@ -100,6 +121,10 @@ algorithm_list algorithms(collective) noexcept;
 const algorithm* find_algorithm(collective, std::string_view name) noexcept;  // by name or alias; null: unknown
 // "dissemination, pairwise, ...", those that `keep` wants.
 std::string known_algorithms(collective, bool (*keep)(const algorithm&) = nullptr);
+
+// How the next run of `bytes` bytes, of elements that must stay whole, falls into blocks of at most `most` bytes. No bytes:
+// not even one element goes into a block.
+partition next_run(const algorithm&, const shape&, std::uint64_t bytes, std::uint64_t most, std::uint64_t element = 1) noexcept;
 
 // Signals and waits alone, which are what a fabric can run by itself.
 inline bool can_be_offloaded(const algorithm& a) noexcept {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "collectives/reduction/reduction.h"
 #include "core/transport/ops.h"
 #include "core/transport/wait_out.h"
 
@@ -11,19 +12,24 @@ namespace tutti {
 namespace {
 
 // By call_kind, as a sentence goes on behind "rank 3 calls".
-constexpr const char* names[] = {"nothing", "a barrier", "a broadcast", "tutti_team_create", "tutti_team_split",
+constexpr const char* names[] = {"nothing", "a barrier", "a broadcast", "a reduce", "an allreduce", "tutti_team_create", "tutti_team_split",
                                  "tutti_window_create or tutti_window_over", "tutti_window_free", "tutti_team_free or tutti_finalize"};
 
 constexpr const char* same_calls = "; all members must make the same collective calls in the same order";
-constexpr const char* same_broadcast = "; root and number of bytes must be alike in all members";
+constexpr const char* same_data = "; root, number of bytes, type and operation must be alike in all members";
 
 }  // namespace
 
 std::string call_record::what::in_words() const {
   const auto k = static_cast<std::size_t>(kind);
   std::string out(k < std::size(names) ? names[k] : "something unknown");
-  if (kind == call_kind::broadcast)
-    out += " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes") + " with root " + std::to_string(root);
+  const bool reduces = kind == call_kind::reduce || kind == call_kind::allreduce;
+  if (reduces || kind == call_kind::broadcast) out += " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+  if (kind == call_kind::broadcast || kind == call_kind::reduce) out += " with root " + std::to_string(root);
+  if (reduces) {
+    out.append(" (").append(name_of(static_cast<operation>(op))).append(" of ");
+    out.append(name_of(static_cast<datatype>(type))).append(")");
+  }
   return out;
 }
 
@@ -97,7 +103,7 @@ status call_record::differs(rank_t from) noexcept {
     if (got_.outcome().ok() && (theirs().culprit != 0 || odd_call() != 0)) return tell(whom);
   }
   const what& w = in(mine(), mine().calls);
-  return {errc::protocol, "not all members call " + w.in_words() + ", as this rank does" + same_broadcast};
+  return {errc::protocol, "not all members call " + w.in_words() + ", as this rank does" + same_data};
 }
 
 // What theirs() shows; and puts it on the own page, for those who wait for this rank.
@@ -112,7 +118,7 @@ status call_record::tell(rank_t from) noexcept {
   std::atomic_ref(own.culprit).store(std::uint64_t{culprit} + 1, std::memory_order_release);
   return {errc::protocol, "rank " + std::to_string(culprit) + " calls " + odd.in_words() + ", " +
                               (directly ? "this rank " : "another rank ") + usual.in_words() +
-                              (odd.kind == usual.kind ? same_broadcast : same_calls),
+                              (odd.kind == usual.kind ? same_data : same_calls),
           culprit};
 }
 

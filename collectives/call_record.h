@@ -23,7 +23,7 @@
 
 namespace tutti {
 
-enum class call_kind : std::uint32_t { none, barrier, broadcast, team_create, team_split, window_create, window_free, leave };
+enum class call_kind : std::uint16_t { none, barrier, broadcast, reduce, allreduce, team_create, team_split, window_create, window_free, leave };
 
 class call_record {
  public:
@@ -33,11 +33,21 @@ class call_record {
   call_record(const call_record&) = delete;
   call_record& operator=(const call_record&) = delete;
 
+  struct what {
+    std::uint64_t bytes = 0;
+    std::uint32_t root = 0;
+    call_kind kind = call_kind::none;
+    std::uint8_t type = 0, op = 0;  // of a reduction: datatype and operation
+    bool operator==(const what&) const = default;
+    std::string in_words() const;
+  };
+
   // The next call, also where it moves nothing; its number, from 1.
-  std::uint64_t enter(call_kind kind, std::uint32_t root = 0, std::uint64_t bytes = 0) noexcept {
+  std::uint64_t enter(call_kind kind) noexcept { return enter(what{.kind = kind}); }
+  std::uint64_t enter(const what& called) noexcept {
     page& p = mine();
     const std::uint64_t call = p.calls + 1;
-    p.last[call % p.last.size()] = {bytes, root, kind};
+    p.last[call % p.last.size()] = called;
     std::atomic_ref(p.calls).store(call, std::memory_order_release);
     looks_ = 0, next_ = 0;
     return call;
@@ -54,13 +64,6 @@ class call_record {
   status late(const status&) const;
 
  private:
-  struct what {
-    std::uint64_t bytes;
-    std::uint32_t root;
-    call_kind kind;
-    bool operator==(const what&) const = default;
-    std::string in_words() const;
-  };
   struct page {
     std::uint64_t calls;
     std::array<what, 4> last;    // by call, modulo their number

@@ -23,6 +23,7 @@ bool leaves_losers(const candidate& c) {
 }
 
 std::string missing(const candidate& c, const choice_inputs& in) {
+  if (c.row->needs.commutative && !in.commutative) return "the operation is not commutative";
   return multicasts(c) && !in.multicast ? "the transport of this team has no multicast" : "";
 }
 

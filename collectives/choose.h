@@ -29,7 +29,8 @@ struct choice_inputs : costs {
   bool multicast = false;                  // the transport has it, and the team's ranks can join
   bool held_by_root = false;               // a read of the root's memory waits for its next call (core/engine/reliable_multicast.h)
   std::uint64_t bytes = 0;                 // of data; priced as the next power of two, so one choice serves a class of sizes
-  std::uint64_t piece = 1;                 // of them: the bytes of a block
+  std::uint64_t piece = 64 << 10;          // of them: the most that one operation of the fabric moves
+  bool commutative = true;                 // of a reduction: operands may come in any order
   wanted_algorithm wanted;
 };
 

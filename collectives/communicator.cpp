@@ -11,6 +11,8 @@ namespace {
 // rank of a node are provided for only up to here.
 constexpr std::uint32_t lines_for_each_up_to = 64;
 
+constexpr collective moving_data[] = {collective::broadcast, collective::reduce, collective::allreduce};
+
 struct request_context {
   job* j;
   const communicator_options* options;
@@ -20,7 +22,7 @@ struct request_context {
 team_request request(void* context, const rank_map& members) {
   auto& c = *static_cast<request_context*>(context);
   c.agreement = "barrier=" + c.options->barrier + " radix=" + std::to_string(c.options->radix) +
-                " bcast=" + c.options->bcast;
+                " bcast=" + c.options->bcast + " reduce=" + c.options->reduce + " allreduce=" + c.options->allreduce;
   // Room for either choice: whether multicast arrives is known only when the team is equipped.
   std::uint32_t lines = 0;
   for (const bool multicast : {true, false}) {
@@ -60,8 +62,19 @@ communicator_options communicator_options_from(const config& c) {
   communicator_options o;
   if (const auto name = c.text(knob::barrier); name != "auto") o.barrier = name;
   o.radix = static_cast<std::uint32_t>(c.number(knob::barrier_radix));
-  if (const auto name = c.text(knob::bcast); name != "auto") o.bcast = name;
+  const auto text = [&](knob k) { return c.text(k) == "auto" ? std::string{} : std::string(c.text(k)); };
+  o.bcast = text(knob::bcast), o.reduce = text(knob::reduce), o.allreduce = text(knob::allreduce);
   return o;
+}
+
+const std::string& communicator_options::wanted(collective c) const noexcept {
+  switch (c) {
+    case collective::barrier: return barrier;
+    case collective::broadcast: return bcast;
+    case collective::reduce: return reduce;
+    case collective::allreduce: break;
+  }
+  return allreduce;
 }
 
 std::uint32_t communicator::world_lines(std::uint32_t size) { return lines_for_world(size, {}); }
@@ -71,17 +84,19 @@ std::function<std::uint32_t(std::uint32_t)> communicator::world_lines_with(commu
 }
 
 result<std::unique_ptr<communicator>> communicator::world(job& j, communicator_options options) {
-  return equip(&j.world(), nullptr, std::move(options));
+  return equip(&j.world(), nullptr, std::move(options), nullptr);
 }
 
 result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_ptr<team> owned,
-                                                          communicator_options options) {
+                                                          communicator_options options, const communicator* parent) {
   std::unique_ptr<communicator> c(new communicator);
   c->options_ = std::move(options);
   c->owned_ = std::move(owned);
   c->team_ = t;
   c->record_ = std::make_unique<call_record>(*t);
-  if (auto named = parse_wanted(collective::broadcast, c->options_.bcast); !named) return named.error();
+  for (const collective k : moving_data)
+    if (auto named = parse_wanted(k, c->options_.wanted(k)); !named) return named.error();
+  if (parent && parent->data_) c->payload_ = parent->data_->facts();
   for (;;) {
     const auto picked = pick_barrier(t->parent_job().where(), t->parent_job().facts(), t->parent_job().net().mcast() != nullptr, t->members(), c->options_, t->lines());
     if (!picked) return picked.error();
@@ -97,52 +112,57 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   }
 }
 
-// The first one makes the engine, which is collective: it has been entered before that.
-status communicator::enter_broadcast(std::uint32_t root, std::size_t bytes) {
-  if (const status s = team_->has(root, "broadcast"); s.failed()) return s;
-  record_->enter(call_kind::broadcast, root, bytes);
-  if (bcast_) return {};
-  auto made = team_bcast::open(*team_, *record_, options_.bcast, options_.multicast);
-  if (made) bcast_ = std::move(*made);
-  return made.error();
+data_collectives& communicator::data() {
+  if (!data_) {
+    data_collectives::wanted wanted;
+    for (const collective k : moving_data) wanted[static_cast<unsigned>(k)] = *parse_wanted(k, options_.wanted(k));
+    data_ = std::make_unique<data_collectives>(*team_, *record_, std::move(wanted), options_.multicast, payload_);
+  }
+  return *data_;
 }
 
-status communicator::broadcast(std::uint32_t root, std::span<std::byte> data, time_point deadline) {
-  const status s = enter_broadcast(root, data.size());
-  return s.ok() ? bcast_->run(root, data, deadline) : s;
+status communicator::run(const collective_call& c, time_point deadline) {
+  if (const status s = team_->has(c.root, name_of(c.of).data()); s.failed()) return s;
+  record_->enter(c.recorded());
+  return data().run(c, deadline);
 }
 
-result<std::uint64_t> communicator::start_broadcast(std::uint32_t root, std::span<std::byte> data) {
-  if (const status s = enter_broadcast(root, data.size()); s.failed()) return s;
-  return bcast_->start(root, data);
+result<std::uint64_t> communicator::start(const collective_call& c) {
+  if (const status s = team_->has(c.root, name_of(c.of).data()); s.failed()) return s;
+  if (data().outcome().failed()) return data_->outcome();
+  record_->enter(c.recorded());
+  return data_->start(c);
+}
+
+status communicator::enter(call_kind k) {
+  record_->enter(k);
+  return data_ ? data_->wait(data_->started()) : status{};
 }
 
 status communicator::finish() {
-  status s = barrier_->wait(barrier_->started());
-  if (s.ok() && bcast_) s = bcast_->wait(bcast_->started());
-  return s;
+  const status s = barrier_->wait(barrier_->started());
+  return s.failed() || !data_ ? s : data_->wait(data_->started());
+}
+
+result<std::unique_ptr<communicator>> communicator::made(result<std::unique_ptr<team>> t, const communicator_options& options) {
+  if (!t) return t.error();
+  if (!*t) return std::unique_ptr<communicator>{};
+  team* raw = t->get();
+  return equip(raw, std::move(*t), options, this);
 }
 
 result<std::unique_ptr<communicator>> communicator::create(std::span<const std::uint32_t> list,
                                                            const communicator_options& options) {
   request_context context{&team_->parent_job(), &options, {}};
-  record_->enter(call_kind::team_create);
-  auto t = team_->create(list, request, &context);
-  if (!t) return t.error();
-  if (!*t) return std::unique_ptr<communicator>{};
-  team* raw = t->get();
-  return equip(raw, std::move(*t), options);
+  (void)enter(call_kind::team_create);
+  return made(team_->create(list, request, &context), options);
 }
 
 result<std::unique_ptr<communicator>> communicator::split(std::int32_t color, std::int32_t key,
                                                           const communicator_options& options) {
   request_context context{&team_->parent_job(), &options, {}};
-  record_->enter(call_kind::team_split);
-  auto t = team_->split(color, key, request, &context);
-  if (!t) return t.error();
-  if (!*t) return std::unique_ptr<communicator>{};
-  team* raw = t->get();
-  return equip(raw, std::move(*t), options);
+  (void)enter(call_kind::team_split);
+  return made(team_->split(color, key, request, &context), options);
 }
 
 }  // namespace tutti

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "collectives/barrier/team_barrier.h"
-#include "collectives/bcast/team_bcast.h"
+#include "collectives/data_collectives.h"
 #include "core/job/team.h"
 
 namespace tutti {
@@ -14,14 +14,16 @@ namespace tutti {
 struct communicator_options {
   std::string barrier;           // as TUTTI_BARRIER; empty or "auto": chosen
   std::uint32_t radix = 0;       // 0: as `barrier` says, or the algorithm's default
-  std::string bcast;             // as TUTTI_BCAST; empty or "auto": chosen
+  std::string bcast;             // as TUTTI_BCAST; empty or "auto": chosen; and so
+  std::string reduce, allreduce;
   std::uint64_t first_epoch = 1; // for tests of the wrap
   bool multicast = true;         // false: no algorithm that multicasts, though the transport has it
 
+  const std::string& wanted(collective) const noexcept;
   bool forced() const noexcept { return !barrier.empty() && barrier != "auto"; }
 };
 
-// What TUTTI_BARRIER, TUTTI_BARRIER_RADIX and TUTTI_BCAST say.
+// What TUTTI_BARRIER, TUTTI_BARRIER_RADIX, TUTTI_BCAST, TUTTI_REDUCE and TUTTI_ALLREDUCE say.
 communicator_options communicator_options_from(const config&);
 
 class communicator {
@@ -39,27 +41,35 @@ class communicator {
   result<std::unique_ptr<communicator>> split(std::int32_t color, std::int32_t key, const communicator_options&);
 
   team& group() noexcept { return *team_; }
-  call_record& record() noexcept { return *record_; }  // of what is called on this team; what is called elsewhere is entered there
   team_barrier& barrier() noexcept { return *barrier_; }
-  // As team_bcast::run(). The engine is made by the first call.
-  status broadcast(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
-  result<std::uint64_t> start_broadcast(std::uint32_t root, std::span<std::byte> data);  // as team_bcast::start()
+  data_collectives& data();  // made when it is first asked for
+  // Before what is collective upon the team and not called here (windows, leaving): enters it in the record, and waits for the
+  // operations under way, whose own exchanges would come between. The error is theirs; the call may still be made.
+  status enter(call_kind);
+
+  // Errors: invalid (no such root; nothing happened), and as data_collectives::run().
+  status run(const collective_call&, time_point deadline = time_point::max());
+  result<std::uint64_t> start(const collective_call&);  // a request of data()
+  status broadcast(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max()) {
+    return run({.root = root, .bytes = data.size(), .out = data.data()}, deadline);
+  }
   // Blocks until all that was started on this team is complete here.
   status finish();
-  team_bcast* broadcaster() noexcept { return bcast_.get(); }  // null before the first broadcast
   const communicator_options& options() const noexcept { return options_; }
 
  private:
   communicator() = default;
-  status enter_broadcast(std::uint32_t root, std::size_t bytes);
-  static result<std::unique_ptr<communicator>> equip(team*, std::unique_ptr<team> owned, communicator_options);
+  static result<std::unique_ptr<communicator>> equip(team*, std::unique_ptr<team> owned, communicator_options,
+                                                     const communicator* parent);
+  result<std::unique_ptr<communicator>> made(result<std::unique_ptr<team>>, const communicator_options&);
 
   communicator_options options_;
   std::unique_ptr<team> owned_;
   team* team_ = nullptr;
   std::unique_ptr<call_record> record_;
   std::unique_ptr<team_barrier> barrier_;
-  std::unique_ptr<team_bcast> bcast_;
+  std::optional<payload_facts> payload_;  // agreed in the team of which this one was made, if it was
+  std::unique_ptr<data_collectives> data_;
 };
 
 }  // namespace tutti

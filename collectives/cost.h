@@ -21,7 +21,8 @@ link_cost in_picoseconds(const loggp&) noexcept;
 picoseconds in_picoseconds(double us) noexcept;
 picoseconds for_bytes(std::uint64_t bytes, double bytes_per_ns) noexcept;  // 0 bytes per ns: no time
 
-inline constexpr double copied_bytes_per_ns = 8;  // by a core, from one place in memory to another
+inline constexpr double copied_bytes_per_ns = 8;   // by a core, from one place in memory to another
+inline constexpr double reduced_bytes_per_ns = 5;  // likewise, of the sum of two buffers into one of them
 
 // What a team's calls cost, and its transport can do. Equal in all ranks of the team, bit for bit.
 struct costs {

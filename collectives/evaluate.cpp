@@ -149,7 +149,7 @@ class evaluation {
   bool advance(std::uint32_t r) {
     rank_state& me = ranks_[r];
     const step& s = all_[r].steps[me.at];
-    const std::uint64_t bytes = s.block == no_block ? 0 : data_.length(s.block);
+    const std::uint64_t bytes = s.block == no_block ? 0 : data_.length(s.block, s.count);
     if (s.block != no_block && bytes == 0) return true;
     switch (s.kind) {
       case step_kind::signal: send(event::kind::signal, r, s.peer, s.word, 0); return true;
@@ -164,8 +164,10 @@ class evaluation {
         charge(r, s.peer, l, payload);
         return true;
       }
-      case step_kind::copy: {
-        const picoseconds moving = for_bytes(bytes, copied_bytes_per_ns);
+      case step_kind::copy:
+      case step_kind::reduce_left:
+      case step_kind::reduce_right: {
+        const picoseconds moving = for_bytes(bytes, s.kind == step_kind::copy ? copied_bytes_per_ns : reduced_bytes_per_ns);
         me.clock += moving;
         work_[node_of(r)].done += moving;
         return true;

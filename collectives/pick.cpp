@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "collectives/bcast/bcast.h"
 #include "collectives/bcast/broadcast_wire.h"
 #include "collectives/communicator.h"
 #include "core/transport/multicast.h"
@@ -19,7 +18,7 @@ choice_inputs inputs_from(const fabric_facts& facts, bool multicast, std::span<c
   in.native_atomics = facts.native_atomics != 0;
   in.mapped = facts.maps_mates != 0;
   in.network = facts.network, in.node = facts.node;
-  in.piece = std::min(bcast_most_piece, facts.max_bytes);
+  in.piece = facts.max_bytes;
   return in;
 }
 

@@ -21,7 +21,8 @@ picoseconds estimate(const algorithm& a, const shape& s, const costs& c, const p
   const picoseconds turn = in_picoseconds(c.turn_us);
   const bool one_node = where.nodes == 1;
   if (!a.needs.nodes)
-    return by_form(a, {s.size, s.radix, one_node ? node : network, turn, c, one_node, one_node && c.mapped, data.bytes, data.piece});
+    return by_form(a, {s.size, s.radix, one_node ? node : network, turn, c, one_node, one_node && c.mapped, data.bytes,
+                       a.data.most_bytes ? std::min<std::uint64_t>(a.data.most_bytes, data.piece) : data.piece});
 
   // Flat inside the nodes; where the leaders multicast, everybody is released by that.
   const algorithm* leaders = find_algorithm(a.of, s.inner);
@@ -34,11 +35,12 @@ picoseconds estimate(const algorithm& a, const shape& s, const costs& c, const p
 
 picoseconds price(const algorithm& a, const shape& s, const costs& c, const partition& data) {
   if (!a.make || s.size > evaluated_up_to) return estimate(a, s, c, data);
-  const std::uint64_t longest = a.blocks * data.piece;
-  if (longest == 0 || data.bytes <= longest) return evaluate(a, s, c, data);
-  const auto whole = static_cast<picoseconds>(data.bytes / longest);
-  const std::uint64_t rest = data.bytes % longest;
-  return whole * evaluate(a, s, c, {longest, data.piece}) + (rest ? evaluate(a, s, c, {rest, data.piece}) : 0);
+  if (!a.data.blocks || data.bytes == 0) return evaluate(a, s, c, data);
+  const partition first = next_run(a, s, data.bytes, data.piece);
+  if (first.bytes == 0) return -1;
+  const auto whole = static_cast<picoseconds>(data.bytes / first.bytes);
+  const partition rest = next_run(a, s, data.bytes % first.bytes, data.piece);
+  return whole * evaluate(a, s, c, first) + (rest.bytes ? evaluate(a, s, c, rest) : 0);
 }
 
 // Kini 2003 (2.1.3) saw 9.6 us for a multicast, to one node or to seven, about half more than for an RDMA write.

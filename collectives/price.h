@@ -17,7 +17,8 @@ namespace tutti {
 picoseconds evaluate(const algorithm&, shape, const costs&, const partition& = {});
 
 // The same by the row's closed form of the critical path, O(size) with node_of and O(log size) without, for sizes at which
-// evaluation takes too long, and for what has no schedule. -1: the row has none.
+// evaluation takes too long, and for what has no schedule. -1: the row has none. Here and in price(), data.piece is the most
+// that a block may have.
 picoseconds estimate(const algorithm&, const shape&, const costs&, const partition& = {});
 
 // Evaluation up to this size, beyond it the closed forms: a choice costs a few milliseconds at most. More bytes than a run

@@ -1,5 +1,5 @@
 // All algorithms, a name each. What stands earlier wins a tie.
-#include <array>
+#include <algorithm>
 
 #include "collectives/algorithm.h"
 #include "core/base/listing.h"
@@ -11,18 +11,23 @@ extern const algorithm dissemination, pairwise, nway, tree, flat, counter, multi
 namespace broadcasts {
 extern const algorithm multicast, binomial, chain;
 }
+namespace reductions {
+extern const algorithm to_root, to_root_ordered, recursive_doubling, tree, ring;
+}
 namespace {
 
 constexpr const algorithm* of_barrier[] = {
     &barriers::dissemination, &barriers::pairwise,  &barriers::nway,         &barriers::tree,     &barriers::flat,
     &barriers::counter,       &barriers::multicast, &barriers::hierarchical, &barriers::offloaded};
-constexpr const algorithm* of_broadcast[] = {&broadcasts::multicast, &broadcasts::binomial, &broadcasts::chain};
+constexpr const algorithm* of_broadcast[] = {&broadcasts::binomial, &broadcasts::chain, &broadcasts::multicast};
+constexpr const algorithm* of_reduce[] = {&reductions::to_root, &reductions::to_root_ordered};
+constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::ring};
 
 struct family {
   std::string_view name;
   std::span<const algorithm* const> rows;
 };
-constexpr family families[collectives] = {{"barrier", of_barrier}, {"broadcast", of_broadcast}};
+constexpr family families[collectives] = {{"barrier", of_barrier}, {"broadcast", of_broadcast}, {"reduce", of_reduce}, {"allreduce", of_allreduce}};
 
 const family& family_of(collective c) noexcept { return families[static_cast<unsigned>(c)]; }
 
@@ -37,6 +42,16 @@ const algorithm* find_algorithm(collective c, std::string_view name) noexcept {
   for (const algorithm& a : algorithms(c))
     if (a.name == name || a.alias == name) return &a;
   return nullptr;
+}
+
+partition next_run(const algorithm& a, const shape& s, std::uint64_t bytes, std::uint64_t most, std::uint64_t element) noexcept {
+  const std::uint64_t full = std::min<std::uint64_t>(most, a.data.most_bytes) / element * element;
+  const std::uint64_t blocks = a.data.blocks(s), run = std::min(bytes, blocks * full);
+  if (run == 0) return {};
+  // Whole cache lines, where elements fit in them: no two ranks write the same.
+  const std::uint64_t grain = 64 % element == 0 ? 64 : element;
+  const std::uint64_t share = ((run + blocks - 1) / blocks + grain - 1) / grain * grain;
+  return {run, a.data.even ? std::min(full, share) : full};
 }
 
 std::string known_algorithms(collective c, bool (*keep)(const algorithm&)) {

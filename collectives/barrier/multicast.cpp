@@ -9,7 +9,7 @@
 // memory (core/engine/reliable_multicast.h), where it stands until a later one does; and the root cannot pass the gather of e+1
 // without the signal that the loser sends only after e, so what was lost is always the last that the root sent.
 #include "collectives/barrier/barriers.h"
-#include "collectives/barrier/fan_in_tree.h"
+#include "collectives/fan_in_tree.h"
 
 namespace tutti::barriers {
 namespace {

@@ -9,7 +9,7 @@
 // signals its parent after its own children. The parent's line having reached e proves that the root had gathered all.
 // A child overwrites its line with e+1 only after that release, which its parent sent after it had read the line.
 #include "collectives/barrier/barriers.h"
-#include "collectives/barrier/fan_in_tree.h"
+#include "collectives/fan_in_tree.h"
 
 namespace tutti::barriers {
 namespace {

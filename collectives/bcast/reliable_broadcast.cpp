@@ -26,47 +26,57 @@ reliable_broadcast::reliable_broadcast(team& t, std::vector<std::byte>& token)
 reliable_broadcast::~reliable_broadcast() { wait_out(team_.parent_job().net(), {&told_all_}); }
 
 result<std::unique_ptr<reliable_broadcast>> reliable_broadcast::open(team& t, std::uint64_t first) {
-  // Alike in all members: no exchange is needed to agree on it.
-  if (!t.parent_job().net().mcast())
-    return status(errc::unsupported, "this transport has no multicast; broadcast by a tree of puts");
-  std::vector<std::byte> token;
-  std::unique_ptr<reliable_broadcast> b(new reliable_broadcast(t, token));
-  if (status s = b->prepare(first, token); s.failed()) return s.during("making a multicast broadcast");
-  return b;
+  multicast* const mc = t.parent_job().net().mcast();
+  const auto mine = mc ? mc->query() : multicast::limits{};
+  // The limits may differ from rank to rank (interfaces, socket buffers): the least count for all.
+  std::array least{mine.max_payload, mine.receive_depth};
+  if (mc) {
+    auto all = t.exchange_values(least);
+    if (!all) return all.error();
+    for (const auto& theirs : *all) least = {std::min(least[0], theirs[0]), std::min(least[1], theirs[1])};
+  }
+  return wait_for(t.parent_job(), opening(t, least[0], least[1], {}, first));
 }
 
-status reliable_broadcast::prepare(std::uint64_t first, std::span<const std::byte> token) {
-  // The limits may differ from rank to rank (interfaces, socket buffers): the least count for all.
-  const auto mine = group_.limits();
-  const std::array own{mine.max_payload, mine.receive_depth};
-  auto all = team_.exchange_values(own);
-  if (!all) return all.error();
-  std::uint32_t payload = own[0], depth = own[1];
-  for (const auto& theirs : *all) payload = std::min(payload, theirs[0]), depth = std::min(depth, theirs[1]);
-  at_ = layout_for(payload, depth);
-  auto memory = window::open(team_, {nullptr, at_.bytes()});
-  if (!memory) return memory.error();
-  memory_ = std::move(*memory);
-  store(wire::granted, first);
-  for (std::uint32_t c = 0; c < fan_in; ++c) store(wire::children + c * wire::line, first);
-  position_.emplace(team_, published_lines{memory_->segment(), memory_->region(), memory_->base(), wire::position}, first);
-  base_ = end_ = staged_ = sent_ = granted_ = told_ = next_ = first;
-  early_bytes_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t{at_.window} * at_.fragment);
-  return group_.form(token);  // the words above are written before any peer leaves this, so before any can signal
+resumable<result<std::unique_ptr<reliable_broadcast>>> reliable_broadcast::opening(team& t, std::uint32_t fragment,
+                                                                                   std::uint32_t depth,
+                                                                                   std::vector<std::byte> agreement,
+                                                                                   std::uint64_t first) {
+  // Alike in all members: no exchange is needed to agree on it.
+  if (!t.parent_job().net().mcast())
+    co_return status(errc::unsupported, "this transport has no multicast; broadcast by a tree of puts");
+  constexpr const char* during = "making a multicast broadcast";
+  std::vector<std::byte> token;
+  std::unique_ptr<reliable_broadcast> b(new reliable_broadcast(t, token));
+  b->at_ = layout_for(fragment, depth);
+  b->early_bytes_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t{b->at_.window} * b->at_.fragment);
+  auto made = co_await expose_together(t, b->at_.bytes(), std::move(agreement), token);
+  if (!made) co_return made.error().during(during);
+  b->memory_ = std::move(made->memory);
+  b->store(wire::granted, first);
+  for (std::uint32_t c = 0; c < fan_in; ++c) b->store(wire::children + c * wire::line, first);
+  b->position_.emplace(t, published_lines{b->memory_.segment(), b->memory_.region(), b->memory_.base(), wire::position}, first);
+  b->base_ = b->end_ = b->staged_ = b->sent_ = b->granted_ = b->told_ = b->next_ = first;
+  job& j = t.parent_job();
+  // The words above are written before any peer leaves this, so before any can signal.
+  status joined = b->group_.accept((*made->extras)[0]);
+  const status s = co_await agreeing(t, std::move(joined), j.net().now() + j.options().setup_timeout);
+  if (s.failed()) co_return s.during(during);
+  co_return std::move(b);
 }
 
 std::uint64_t reliable_broadcast::load(std::uint64_t offset) const noexcept {
-  auto* word = reinterpret_cast<std::uint64_t*>(memory_->base() + offset);
+  auto* word = reinterpret_cast<std::uint64_t*>(memory_.base() + offset);
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 }
 
 void reliable_broadcast::store(std::uint64_t offset, std::uint64_t value) noexcept {
-  auto* word = reinterpret_cast<std::uint64_t*>(memory_->base() + offset);
+  auto* word = reinterpret_cast<std::uint64_t*>(memory_.base() + offset);
   std::atomic_ref(*word).store(value, std::memory_order_release);
 }
 
 bool reliable_broadcast::signal(std::uint32_t index, std::uint64_t offset, std::uint64_t value) noexcept {
-  rma_op op = signal_op({team_.rank_of(index), memory_->segment(), offset}, value);
+  rma_op op = signal_op({team_.rank_of(index), memory_.segment(), offset}, value);
   op.done = &told_all_;
   return team_.parent_job().net().submit({&op, 1}) == 1;
 }
@@ -112,7 +122,7 @@ bool reliable_broadcast::root_step() noexcept {
 }
 
 void reliable_broadcast::stage(std::uint64_t seq) noexcept {
-  std::byte* const slot = memory_->base() + at_.slot(seq);
+  std::byte* const slot = memory_.base() + at_.slot(seq);
   const std::uint64_t word = slot_word(seq, digest_);
   const auto bytes = bytes_of(seq);
   std::memcpy(slot, &word, slot_word_bytes);

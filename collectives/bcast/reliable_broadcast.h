@@ -72,19 +72,22 @@
 #include <vector>
 
 #include "collectives/call_record.h"
+#include "core/job/team_memory.h"
 #include "collectives/bcast/broadcast_wire.h"
 #include "core/engine/multicast_group.h"
 #include "core/engine/published_number.h"
-#include "core/job/window.h"
 #include "core/transport/multicast.h"
 
 namespace tutti {
 
 class reliable_broadcast {
  public:
-  // Collective over the team, which must outlive it; blocks. All members get it, or all the same error: unsupported (no
-  // multicast), unavailable (some member could not form or join the group; it names it), those of window::open. `first` is
-  // the number of the first fragment, for tests of the wrap.
+  // Collective over the team, which must outlive it. All members get it, or all the same error: unsupported (no multicast),
+  // unavailable (some member could not form or join the group; it names it), no_resource. `fragment` and `depth`: of
+  // multicast::limits, agreed by all members. `agreement`: as expose_together(). `first` is the number of the first fragment, for tests of the wrap.
+  static resumable<result<std::unique_ptr<reliable_broadcast>>> opening(team&, std::uint32_t fragment, std::uint32_t depth,
+                                                                        std::vector<std::byte> agreement, std::uint64_t first = 1);
+  // The same with limits that are agreed here; blocks.
   static result<std::unique_ptr<reliable_broadcast>> open(team&, std::uint64_t first = 1);
   ~reliable_broadcast();
   reliable_broadcast(const reliable_broadcast&) = delete;
@@ -128,7 +131,6 @@ class reliable_broadcast {
  private:
   using wire = broadcast_wire::layout;
   reliable_broadcast(team&, std::vector<std::byte>& token);
-  status prepare(std::uint64_t first, std::span<const std::byte> token);
 
   std::uint64_t load(std::uint64_t offset) const noexcept;
   void store(std::uint64_t offset, std::uint64_t value) noexcept;
@@ -163,7 +165,7 @@ class reliable_broadcast {
   team& team_;
   multicast_group group_;
   wire at_;
-  std::unique_ptr<window> memory_;
+  exposed_memory memory_;
   std::optional<published_number> position_;
   completion told_all_;                    // of the signals up the tree
   call_record* record_ = nullptr;

@@ -127,7 +127,7 @@ void reliable_broadcast::take_repairs(const status& how) noexcept {
     const std::uint64_t seq = round_from_ + static_cast<unsigned>(std::countr_zero(round_));
     const std::uint64_t word = load(at_.landing(seq));
     if (has(seq) || !holds(word, seq)) continue;
-    take(seq, {memory_->base() + at_.landing(seq) + slot_word_bytes, bytes_of(seq).size()}, word == slot_word(seq, digest_));
+    take(seq, {memory_.base() + at_.landing(seq) + slot_word_bytes, bytes_of(seq).size()}, word == slot_word(seq, digest_));
     if (++counts_.repairs % repairs_to_forget == 0 && tolerance_ > 0) --tolerance_;
   }
   round_ = 0;

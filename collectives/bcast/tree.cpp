@@ -3,7 +3,7 @@
 //   binomial  rank r sends to r + 2^j for every 2^j > r: ceil(log2 n) hops, and as many sends at the root
 //   chain     rank r sends to r + 1: one send each, n - 1 hops, which long messages fill
 //
-// Words: line p of a rank says that piece p has come; line bcast_pieces + j of a parent, that its child j may be written
+// Words: line p of a rank says that piece p has come; line `pieces` + j of a parent, that its child j may be written
 // to. A rank signals its parent so at the start of each run, which is when it has left the run before and its staging
 // memory is free; no parent puts before. So there is one writer at a time: whoever was parent in an earlier run, with
 // another root perhaps, has been waited for in that run, word by word, before this rank let the next one write. A child's
@@ -13,11 +13,13 @@
 #include <bit>
 #include <vector>
 
-#include "collectives/bcast/bcast.h"
 #include "collectives/price.h"
 
 namespace tutti::broadcasts {
 namespace {
+
+constexpr std::uint32_t pieces = 16;       // of a run
+constexpr std::uint32_t most_piece = 64 << 10;  // bytes that are passed on at once
 
 struct link {
   std::uint32_t rank;  // team index
@@ -31,21 +33,22 @@ struct links {
 };
 
 // One for each piece, and one for each child that a rank may have in either tree.
-std::uint32_t words(const shape& s) { return bcast_pieces + rounds_of(s.size); }
+std::uint32_t words(const shape& s) { return pieces + rounds_of(s.size); }
 
 schedule along(const shape& s, const links& tree) {
   schedule out;
   out.words = words(s);
   if (s.size < 2) return out;
-  if (!tree.root) out.signal(tree.parent.rank, bcast_pieces + tree.parent.line);
-  for (std::uint32_t piece = 0; piece < bcast_pieces; ++piece) {
-    if (tree.root) out.move(step_kind::copy, any_peer, piece, bcast_data, bcast_staging);
-    else out.add(step_kind::wait, tree.parent.rank, piece).block = piece;
+  if (!tree.root) out.signal(tree.parent.rank, pieces + tree.parent.line);
+  for (std::uint32_t piece = 0; piece < pieces; ++piece) {
+    const place here{staging, piece};
+    if (tree.root) out.local(step_kind::copy, piece, {data_out}, here);
+    else out.await(tree.parent.rank, piece, piece);
     for (const link& child : tree.children) {
-      if (piece == 0) out.wait(child.rank, bcast_pieces + child.line);
-      out.move(step_kind::put_signal, child.rank, piece, bcast_staging, bcast_staging).word = piece;
+      if (piece == 0) out.wait(child.rank, pieces + child.line);
+      out.put_signal(child.rank, piece, piece, here, here);
     }
-    if (!tree.root) out.move(step_kind::copy, any_peer, piece, bcast_staging, bcast_data);
+    if (!tree.root) out.local(step_kind::copy, piece, here, {data_out});
   }
   if (!tree.children.empty()) out.add(step_kind::complete, any_peer);
   return out;
@@ -77,11 +80,11 @@ schedule make_chain(const shape& s) {
 picoseconds by_puts(const form_input& in, std::uint32_t hops, std::uint32_t sends) {
   if (in.size < 2 || in.bytes == 0) return 0;
   const std::uint64_t piece = std::min(in.piece, in.bytes);
-  const auto pieces = static_cast<picoseconds>((in.bytes + in.piece - 1) / in.piece);
-  const picoseconds runs = (pieces + bcast_pieces - 1) / bcast_pieces;
+  const auto all = static_cast<picoseconds>((in.bytes + in.piece - 1) / in.piece);
+  const picoseconds runs = (all + pieces - 1) / pieces;
   const picoseconds wire = for_bytes(piece, in.link.bytes_per_ns), copy = for_bytes(piece, copied_bytes_per_ns);
   return in.link.message() + runs * (hops * (hop(in, 1) + wire) + 2 * copy) +
-         (pieces - runs) * (sends * (in.link.interval() + wire) + copy);
+         (all - runs) * (sends * (in.link.interval() + wire) + copy);
 }
 picoseconds binomial_form(const form_input& in) { return by_puts(in, rounds_of(in.size), rounds_of(in.size)); }
 picoseconds chain_form(const form_input& in) { return by_puts(in, in.size - 1, 1); }
@@ -93,12 +96,16 @@ constexpr variant of_chain[] = {{.reason = "every rank sends each byte once: pay
 
 extern const algorithm binomial, chain;
 
+constexpr data_layout in_pieces{.blocks = [](const shape&) { return pieces; },
+                                .most_bytes = most_piece,
+                                .slots = [](const shape&) { return pieces; }};
+
 constinit const algorithm binomial{
     .of = collective::broadcast,
     .name = "binomial",
     .summary = "puts along a binomial tree, in pieces: ceil(log2 n) hops",
     .source = "Thakur et al. 2005",
-    .blocks = bcast_pieces,
+    .data = in_pieces,
     .variants = of_binomial,
     .words = words,
     .make = make_binomial,
@@ -110,7 +117,8 @@ constinit const algorithm chain{
     .name = "chain",
     .summary = "puts from each rank to the next, in pieces: one send a rank",
     .source = "Pjesivac-Grbovic et al. 2007 (pipelined chain)",
-    .blocks = bcast_pieces,
+    .data = in_pieces,
+    .resources = &binomial,
     .variants = of_chain,
     .words = words,
     .make = make_chain,

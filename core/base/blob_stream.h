@@ -15,8 +15,8 @@ inline void add_blob(std::vector<std::byte>& stream, std::span<const std::byte> 
   std::ranges::copy(blob, stream.begin() + static_cast<std::ptrdiff_t>(at + sizeof bytes));
 }
 
-// Null: the stream holds other than `count` of them, whole.
-inline std::shared_ptr<blob_table> blobs_in(std::span<const std::byte> stream, std::size_t count) {
+// Null: the stream does not end where one of them ends.
+inline std::shared_ptr<blob_table> blobs_in(std::span<const std::byte> stream) {
   auto blobs = std::make_shared<blob_table>();
   while (!stream.empty()) {
     std::uint64_t bytes;
@@ -27,7 +27,13 @@ inline std::shared_ptr<blob_table> blobs_in(std::span<const std::byte> stream, s
     blobs->push_back(stream.first(bytes));
     stream = stream.subspan(bytes);
   }
-  return blobs->size() == count ? blobs : nullptr;
+  return blobs;
+}
+
+// Null: the stream holds other than `count` of them, whole.
+inline std::shared_ptr<blob_table> blobs_in(std::span<const std::byte> stream, std::size_t count) {
+  auto blobs = blobs_in(stream);
+  return blobs && blobs->size() == count ? blobs : nullptr;
 }
 
 }  // namespace tutti

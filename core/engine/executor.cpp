@@ -20,9 +20,9 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
   bool batch = false;
 
   auto word_here = [&](std::uint32_t line) { return reinterpret_cast<std::uint64_t*>(words.base + words.at(line)); };
-  auto push_op = [&](rma_op op, const step& st, std::uint32_t mine = 0, std::uint32_t theirs = 0) {
-    if (!batch || p.code_.back().block != st.block)
-      p.code_.push_back({.what = kind::send, .first = static_cast<std::uint32_t>(p.ops_.size()), .block = st.block});
+  auto push_op = [&](rma_op op, const step& st, place mine = {}, place theirs = {}) {
+    if (!batch || p.code_.back().block != st.block || p.code_.back().blocks != st.count)
+      p.code_.push_back({.what = kind::send, .first = static_cast<std::uint32_t>(p.ops_.size()), .block = st.block, .blocks = st.count});
     batch = true;
     ++p.code_.back().count;
     p.ops_.push_back(op);
@@ -33,7 +33,13 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
     batch = false;
     p.code_.push_back(i);
   };
-  auto has_buffers = [&](const step& st) { return st.from < buffers.size() && st.to < buffers.size(); };
+  const auto has_buffers = [&](const step& st) {
+    const auto has = [&](const place& at) {
+      return at.buffer < buffers.size() && (at.slot == no_slot || buffers[at.buffer].slot_bytes > 0);
+    };
+    return has(st.from) && has(st.to);
+  };
+  const status no_buffer(errc::invalid, "a schedule names a buffer or a slot that the run was not given");
 
   for (std::size_t i = 0; i <= s.steps.size(); ++i) {
     while (!open_skips.empty() && open_skips.back().second == i) {
@@ -57,7 +63,7 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
         push_op(op, st);
         break;
       case step_kind::wait:
-        gate({.what = kind::wait, .peer = st.peer, .block = st.block, .word = word_here(st.word), .multiple = st.multiple});
+        gate({.what = kind::wait, .peer = st.peer, .block = st.block, .blocks = st.count, .word = word_here(st.word), .multiple = st.multiple});
         break;
       case step_kind::arrive: {
         p.ops_.push_back(atomic_op(op_kind::fetch_add, words.region, words.at(s.words), {rank, words.segment, words.at(st.word)},
@@ -76,19 +82,24 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
       case step_kind::put:
       case step_kind::put_signal:
       case step_kind::get: {
-        if (!has_buffers(st)) return status(errc::invalid, "a schedule names a buffer that the run was not given");
+        if (!has_buffers(st)) return no_buffer;
         const bool put = st.kind != step_kind::get;
-        const std::uint32_t mine = put ? st.from : st.to, theirs = put ? st.to : st.from;
+        const place &mine = put ? st.from : st.to, &theirs = put ? st.to : st.from;
         op.kind = put ? (st.kind == step_kind::put ? op_kind::put : op_kind::put_signal) : op_kind::get;
-        op.local = buffers[mine].local;
-        op.remote = buffers[theirs].segment;
+        op.local = buffers[mine.buffer].local;
+        op.remote = buffers[theirs.buffer].segment;
         push_op(op, st, mine, theirs);
         break;
       }
       case step_kind::copy:
-        if (!has_buffers(st)) return status(errc::invalid, "a schedule names a buffer that the run was not given");
-        gate({.what = kind::copy, .first = static_cast<std::uint32_t>(p.copies_.size()), .block = st.block});
-        p.copies_.push_back({st.from, st.to});
+      case step_kind::reduce_left:
+      case step_kind::reduce_right:
+        if (!has_buffers(st)) return no_buffer;
+        gate({.what = st.kind == step_kind::copy          ? kind::copy
+                      : st.kind == step_kind::reduce_left ? kind::reduce_left
+                                                          : kind::reduce_right,
+              .first = static_cast<std::uint32_t>(p.local_moves_.size()), .block = st.block, .blocks = st.count});
+        p.local_moves_.push_back({st.from, st.to});
         break;
       case step_kind::complete:
         gate({.what = kind::complete});
@@ -96,12 +107,12 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
     }
   }
   // A rank's share of a large job is mostly this.
-  p.code_.shrink_to_fit(), p.ops_.shrink_to_fit(), p.multiples_.shrink_to_fit(), p.moves_.shrink_to_fit();
+  p.code_.shrink_to_fit(), p.ops_.shrink_to_fit(), p.multiples_.shrink_to_fit(), p.moves_.shrink_to_fit(), p.local_moves_.shrink_to_fit();
   return p;
 }
 
 std::size_t program::bytes() const noexcept {
-  return sizeof *this + buffers_.capacity() * sizeof(buffer) + (copies_.capacity() + moves_.capacity()) * sizeof(move) +
+  return sizeof *this + buffers_.capacity() * sizeof(buffer) + (local_moves_.capacity() + moves_.capacity()) * sizeof(move_places) +
          code_.capacity() * sizeof(instruction) + ops_.capacity() * sizeof(rma_op) + multiples_.capacity() * sizeof(std::uint64_t);
 }
 
@@ -116,11 +127,11 @@ run::~run() {
   wait_out(program_->team_->parent_job().net(), {&done_});
 }
 
-void run::begin(std::uint64_t epoch, std::uint64_t loose, const partition& data, std::byte* base) noexcept {
+void run::begin(std::uint64_t epoch, std::uint64_t loose, const partition& data, const reducer& r) noexcept {
   epoch_ = epoch;
   loose_ = loose;
   data_ = data;
-  if (base) program_->buffers_[0].base = base;
+  reducer_ = r;
   at_ = 0;
   sent_ = 0;
   counted_ = false;
@@ -132,6 +143,19 @@ void run::stop(const status& s) noexcept {
   at_ = program_->code_.size();
 }
 
+std::uint64_t run::offset_in(const place& p, std::uint32_t block) const noexcept {
+  return p.slot == no_slot ? data_.begin(block) : p.slot * program_->buffers_[p.buffer].slot_bytes;
+}
+
+void run::move_here(const program::instruction& i) noexcept {
+  const program::move_places& m = program_->local_moves_[i.first];
+  std::byte* const from = program_->buffers_[m.from.buffer].base + offset_in(m.from, i.block);
+  std::byte* const to = program_->buffers_[m.to.buffer].base + offset_in(m.to, i.block);
+  const std::uint64_t bytes = data_.length(i.block, i.blocks);
+  if (i.what != program::kind::copy) reducer_.apply(reducer_.context, from, to, bytes, i.what == program::kind::reduce_left);
+  else if (from != to) std::memcpy(to, from, bytes);
+}
+
 // Operations get what this run has of its own.
 void run::prepare(const program::instruction& i) noexcept {
   for (std::uint32_t k = i.first; k < i.first + i.count; ++k) {
@@ -139,11 +163,12 @@ void run::prepare(const program::instruction& i) noexcept {
     if (const std::uint64_t multiple = program_->multiples_[k]) op.operand = epoch_ * multiple;
     if (op.kind == op_kind::signal) continue;
     op.done = &done_;
-    const buffer &mine = program_->buffers_[program_->moves_[k].from], &theirs = program_->buffers_[program_->moves_[k].to];
-    const std::uint64_t offset = data_.begin(i.block);
-    op.local_offset = offset + (mine.local == unregistered_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at);
-    op.remote_offset = offset + theirs.at;
-    op.bytes = static_cast<std::uint32_t>(data_.length(i.block));
+    const program::move_places& m = program_->moves_[k];
+    const buffer &mine = program_->buffers_[m.from.buffer], &theirs = program_->buffers_[m.to.buffer];
+    op.local_offset = offset_in(m.from, i.block) +
+                      (mine.local == unregistered_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at);
+    op.remote_offset = offset_in(m.to, i.block) + theirs.at;
+    op.bytes = static_cast<std::uint32_t>(data_.length(i.block, i.blocks));
   }
 }
 
@@ -170,7 +195,7 @@ bool run::advance(std::uint32_t looks) noexcept {
   while (at_ < end) {
     const program::instruction& i = program_->code_[at_];
     bool passed = true;
-    if (i.block != no_block && data_.length(i.block) == 0) {
+    if (i.block != no_block && data_.length(i.block, i.blocks) == 0) {
       ++at_;
       continue;
     }
@@ -204,12 +229,11 @@ bool run::advance(std::uint32_t looks) noexcept {
       case program::kind::await_multicast:
         passed = program_->mc_->arrived(epoch_);
         break;
-      case program::kind::copy: {
-        const program::move& m = program_->copies_[i.first];
-        const std::uint64_t offset = data_.begin(i.block);
-        std::memcpy(program_->buffers_[m.to].base + offset, program_->buffers_[m.from].base + offset, data_.length(i.block));
+      case program::kind::copy:
+      case program::kind::reduce_left:
+      case program::kind::reduce_right:
+        move_here(i);
         break;
-      }
       case program::kind::complete:
         passed = done_.idle();
         if (passed && done_.outcome().failed()) return stop(done_.outcome()), true;

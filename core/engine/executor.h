@@ -13,12 +13,19 @@
 
 namespace tutti {
 
-// One buffer of a collective: this rank's memory and the segment in which the peers expose theirs.
+// One buffer of a collective: this rank's memory and, if peers reach theirs, the segment in which they expose it.
 struct buffer {
   std::byte* base = nullptr;
   region_id local = unregistered_memory;
   segment_id segment{};
-  std::uint64_t at = 0;  // offset of the buffer in its region and in everyone's segment
+  std::uint64_t at = 0;          // offset of the buffer in its region and in everyone's segment
+  std::uint64_t slot_bytes = 0;  // from one slot to the next
+};
+
+// to = from op to, or to = to op from, element by element.
+struct reducer {
+  void (*apply)(const void* context, const std::byte* from, std::byte* to, std::size_t bytes, bool from_is_left) = nullptr;
+  const void* context = nullptr;
 };
 
 class program {
@@ -30,30 +37,33 @@ class program {
   // Lines of control segment that a bound schedule needs: its words, and one where an `arrive` lands its count.
   static std::uint32_t lines(std::uint32_t words) noexcept { return words + 1; }
   std::size_t bytes() const noexcept;  // of memory, for those who count
+  // Another place for a buffer, at a time when no run of this program is under way. Of exposed ones all members move theirs alike.
+  void move(std::uint32_t index, std::byte* base, std::uint64_t at = 0) noexcept { buffers_[index].base = base, buffers_[index].at = at; }
   // Maps what the program will reach, where the fabric maps at all, so that no run pays for a first use: a rank may be
   // the last to arrive at a counter, and so the one to signal everybody, for the first time after a million epochs.
   void touch() noexcept;
 
  private:
   friend class run;
-  enum class kind : std::uint8_t { send, wait, arrive, multicast, await_multicast, copy, complete };
+  enum class kind : std::uint8_t { send, wait, arrive, multicast, await_multicast, copy, reduce_left, reduce_right, complete };
   struct instruction {
     kind what;
-    // send: operations, all about the same block; arrive: its operation, instructions to skip; copy: which
+    // send: operations, all about the same blocks; arrive: its operation, instructions to skip; copy, reduce: its move
     std::uint32_t first = 0, count = 0;
     std::uint32_t peer = any_peer;         // team index, for those who ask what is waited for
-    std::uint32_t block = no_block;        // left out where this one is empty
+    std::uint32_t block = no_block;        // left out where these are empty
+    std::uint32_t blocks = 0;
     std::uint64_t* word = nullptr;         // wait
     std::uint64_t multiple = 1;
   };
-  struct move {
-    std::uint32_t from, to;                // buffers; of an operation, the one here and the one there
+  struct move_places {
+    place from, to;                        // of an operation, here and there
   };
   std::vector<instruction> code_;
   std::vector<rma_op> ops_;
   std::vector<std::uint64_t> multiples_;   // of ops_, operand = epoch * multiple; 0: the operand stands
-  std::vector<move> moves_;                // of ops_, if any of them moves data
-  std::vector<move> copies_;
+  std::vector<move_places> moves_;         // of ops_, if any of them moves data
+  std::vector<move_places> local_moves_;
   std::vector<buffer> buffers_;
   team* team_ = nullptr;
   reliable_multicast* mc_ = nullptr;
@@ -68,8 +78,8 @@ class run {
 
   // Only when finished. `loose`: the lowest bits of `epoch` that do not count in waits and are the same in all members, or
   // the run ends with `protocol`, naming who signalled others. Only where all multiples are 1. `data`: how the bytes of the run
-  // fall into blocks, of which buffer 0 lies at `base` this time.
-  void begin(std::uint64_t epoch, std::uint64_t loose = 0, const partition& data = {}, std::byte* base = nullptr) noexcept;
+  // fall into blocks.
+  void begin(std::uint64_t epoch, std::uint64_t loose = 0, const partition& data = {}, const reducer& = {}) noexcept;
   // True: finished, with success or an error. `looks`: how often in a row a word that has not arrived is looked at.
   bool advance(std::uint32_t looks = 1) noexcept;
   bool finished() const noexcept { return at_ == program_->code_.size(); }
@@ -83,11 +93,14 @@ class run {
     return std::atomic_ref(*i.word);
   }
   bool agrees(const program::instruction&) noexcept;
+  std::uint64_t offset_in(const place&, std::uint32_t block) const noexcept;
+  void move_here(const program::instruction&) noexcept;
   void stop(const status&) noexcept;
 
   program* program_;
   std::uint64_t epoch_ = 0, loose_ = 0;
   partition data_;
+  reducer reducer_;
   std::size_t at_ = SIZE_MAX;                            // instruction; SIZE_MAX: never begun
   std::uint32_t sent_ = 0;                               // operations of the current instruction
   bool counted_ = false;                                 // arrive: its operation was taken

@@ -20,7 +20,8 @@ job_options options_from(const config& c) {
          : wait == "sleep" ? wait_policy::sleep : wait_policy::automatic;
   o.setup_timeout = std::chrono::seconds(c.number(knob::timeout_s));
   o.agreement = "barrier=" + std::string(c.text(knob::barrier)) + " radix=" + std::string(c.text(knob::barrier_radix)) +
-                " bcast=" + std::string(c.text(knob::bcast)) +
+                " bcast=" + std::string(c.text(knob::bcast)) + " reduce=" + std::string(c.text(knob::reduce)) +
+                " allreduce=" + std::string(c.text(knob::allreduce)) +
                 " provider=" + std::string(c.text(knob::provider)) + " check=" + std::string(c.text(knob::check));
   return o;
 }

@@ -11,15 +11,22 @@ std::string word_name(const step& s) {
   return out;
 }
 
-std::string block_name(const step& s) {
-  return "block " + std::to_string(s.block) + " of buffer " + std::to_string(s.from) + " -> " + std::to_string(s.to);
+std::string name(const place& p) {
+  return "buffer " + std::to_string(p.buffer) + (p.slot == no_slot ? "" : " slot " + std::to_string(p.slot));
 }
+
+std::string blocks_of(const step& s) {
+  return s.count > 1 ? "blocks " + std::to_string(s.block) + " to " + std::to_string(s.block + s.count - 1)
+                     : "block " + std::to_string(s.block);
+}
+
+std::string block_name(const step& s) { return blocks_of(s) + " of " + name(s.from) + " -> " + name(s.to); }
 
 std::string line(const step& s) {
   switch (s.kind) {
     case step_kind::signal: return "signal " + rank_name(s.peer) + word_name(s);
     case step_kind::wait:
-      return "wait " + rank_name(s.peer) + word_name(s) + (s.block == no_block ? "" : " for block " + std::to_string(s.block));
+      return "wait " + rank_name(s.peer) + word_name(s) + (s.block == no_block ? "" : " for " + blocks_of(s));
     case step_kind::arrive:
       return "arrive " + rank_name(s.peer) + word_name(s) + ", unless last skip " + std::to_string(s.count);
     case step_kind::multicast: return "multicast";
@@ -28,6 +35,8 @@ std::string line(const step& s) {
     case step_kind::put_signal: return "put " + rank_name(s.peer) + " " + block_name(s) + ", signal" + word_name(s);
     case step_kind::get: return "get " + rank_name(s.peer) + " " + block_name(s);
     case step_kind::copy: return "copy " + block_name(s);
+    case step_kind::reduce_left: return "reduce, as the left operand, " + block_name(s);
+    case step_kind::reduce_right: return "reduce, as the right operand, " + block_name(s);
     case step_kind::complete: return "complete";
   }
   return "unknown step " + std::to_string(static_cast<unsigned>(s.kind));

@@ -6,8 +6,8 @@
 // the same layout in each. All values are multiples of the epoch, so one schedule serves every run.
 //
 // Data is spoken of in blocks, not in bytes: how a run's bytes fall into blocks is told when it begins (partition), so one
-// schedule, bound once, serves every number of bytes that its blocks hold. A step about a block that is empty in a run is left
-// out of it, in all ranks alike.
+// schedule, bound once, serves every number of bytes that its blocks hold. A step about blocks that are empty in a run is left
+// out of it, in all ranks alike. A block lies in a buffer at its own place among the data, or in a slot of a staging buffer.
 //
 // Dependences are expressed by order and gates. Steps begin in list order. `wait`, `arrive`, `complete` and
 // `await_multicast` are gates: nothing behind one begins before it has finished. Everything else finishes in its own
@@ -28,16 +28,19 @@ enum class step_kind : std::uint8_t {
   arrive,           // gate: fetch_add 1 to word `word` of `peer`; unless that makes it epoch * multiple, skip `count` steps
   multicast,        // send the epoch to the team's multicast group
   await_multicast,  // gate: until the epoch's datagram from `peer` came, or its repair (core/engine/reliable_multicast.h)
-  put,              // block `block` of my buffer `from` to the same block of `peer`'s buffer `to`
+  put,              // the blocks `block` and on, `count` of them, in my buffer `from` to `peer`'s buffer `to`
   put_signal,       // the same, then word `word` of `peer` set to epoch * multiple
-  get,              // block `block` of `peer`'s buffer `from` to the same block of my buffer `to`
-  copy,             // block `block` of my buffer `from` to the same block of my buffer `to`
+  get,              // the same from `peer`'s buffer `from` to my buffer `to`
+  copy,             // the same within this rank
+  reduce_left,      // the same, to = from op to: `from` is the left operand, of lower ranks than `to`
+  reduce_right,     // the same, to = to op from
   complete,         // gate: until everything begun so far is locally complete
 };
 
 inline constexpr std::uint32_t any_peer = ~std::uint32_t{0};
 
 inline constexpr std::uint32_t no_block = ~std::uint32_t{0};
+inline constexpr std::uint32_t no_slot = ~std::uint32_t{0};
 
 // How the bytes of a run fall into blocks: block i begins at byte i * piece. The last one that has any may be shorter; those
 // behind it are empty.
@@ -45,7 +48,13 @@ struct partition {
   std::uint64_t bytes = 0, piece = 1;
 
   std::uint64_t begin(std::uint32_t block) const noexcept { return std::min(bytes, block * piece); }
-  std::uint64_t length(std::uint32_t block) const noexcept { return begin(block + 1) - begin(block); }
+  std::uint64_t length(std::uint32_t block, std::uint32_t count = 1) const noexcept { return begin(block + count) - begin(block); }
+};
+
+// Where a block lies: in a buffer (which run::begin() is given), at its place among the data or in a slot.
+struct place {
+  std::uint32_t buffer = 0;
+  std::uint32_t slot = no_slot;
 };
 
 struct step {
@@ -53,9 +62,9 @@ struct step {
   std::uint32_t peer = any_peer;   // team index
   std::uint32_t word = 0;          // line in the control segment
   std::uint64_t multiple = 1;      // value = epoch * multiple
-  std::uint32_t count = 0;         // arrive: steps to skip
-  std::uint32_t block = no_block;  // what a data step moves; of others, what they are about, if anything
-  std::uint32_t from = 0, to = 0;  // data steps: indices of the buffers that a run is given
+  std::uint32_t count = 0;         // arrive: steps to skip; data steps: blocks
+  std::uint32_t block = no_block;  // the first that a data step moves; of others, what they are about, if anything
+  place from{}, to{};              // data steps
 };
 
 class schedule {
@@ -71,10 +80,22 @@ class schedule {
   }
   void signal(std::uint32_t peer, std::uint32_t word) { add(step_kind::signal, peer, word); }
   void wait(std::uint32_t peer, std::uint32_t word) { add(step_kind::wait, peer, word); }
-  step& move(step_kind kind, std::uint32_t peer, std::uint32_t block, std::uint32_t from, std::uint32_t to) {
+  step& move(step_kind kind, std::uint32_t peer, std::uint32_t block, place from, place to, std::uint32_t count = 1) {
     step& s = add(kind, peer);
-    s.block = block, s.from = from, s.to = to;
+    s.block = block, s.count = count, s.from = from, s.to = to;
     return s;
+  }
+  // Steps within this rank.
+  step& local(step_kind kind, std::uint32_t block, place from, place to, std::uint32_t count = 1) {
+    return move(kind, any_peer, block, from, to, count);
+  }
+  void put_signal(std::uint32_t peer, std::uint32_t word, std::uint32_t block, place from, place to, std::uint32_t count = 1) {
+    move(step_kind::put_signal, peer, block, from, to, count).word = word;
+  }
+  // For these blocks, which another rank puts.
+  void await(std::uint32_t peer, std::uint32_t word, std::uint32_t block, std::uint32_t count = 1) {
+    step& s = add(step_kind::wait, peer, word);
+    s.block = block, s.count = count;
   }
 };
 

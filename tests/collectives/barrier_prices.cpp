@@ -2,7 +2,7 @@
 #define BOOST_TEST_MODULE barrier_prices
 #include <boost/test/unit_test.hpp>
 
-#include "collectives/barrier/fan_in_tree.h"
+#include "collectives/fan_in_tree.h"
 #include "collectives/price.h"
 #include "tests/collectives/schedule_world.h"
 
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(steps_as_in_the_papers) {
       for (std::uint32_t k = 2; k <= 8; ++k) BOOST_TEST(hops("nway", n, k) == ceil_log(k, n));
       for (const std::uint32_t l : {1u, 3u, 7u, 15u}) {
         const std::int64_t levels = ceil_log(l + 1, n);                                     // Kini 3.3
-        BOOST_TEST(barriers::fan_in_tree(n, l).levels() == levels);
+        BOOST_TEST(fan_in_tree(n, l).levels() == levels);
         BOOST_TEST(hops("tree", n, l) <= 2 * levels);
         BOOST_TEST(hops("multicast", n, l) <= levels + 1);
         if (floor_log2(n) % floor_log2(l + 1) || !power_of_two) continue;                   // a full tree

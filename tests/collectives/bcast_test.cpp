@@ -5,7 +5,6 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "collectives/bcast/bcast.h"
 #include "collectives/communicator.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/arguments.h"
@@ -25,7 +24,7 @@ void play(rank_env& env, std::string name) {
   node[0] = std::byte(1 + env.rank % 2);
   auto j = open_job(env, {}, node);
   auto team = take(communicator::world(*j, {.bcast = std::move(name)}), "world");
-  constexpr std::size_t piece = bcast_most_piece, run = piece * bcast_pieces;
+  constexpr std::size_t piece = 64 << 10, run = 16 * piece;
   const std::size_t sizes[] = {1, 0, 8, 4095, piece - 1, piece, piece + 1, 3 * piece + 5, 17, run - 1, run, run + 1, 2 * run + piece + 3, 2};
   std::vector<std::byte> data(3 * run), other(run);
   std::uint64_t epoch = 0;
@@ -56,7 +55,6 @@ choice_inputs some_team(std::uint32_t ranks, std::uint64_t bytes) {
   in.ranks = ranks, in.bytes = bytes;
   in.multicast = true, in.fragment = 4096, in.window = 64, in.multicast_us = 2, in.multicast_bytes_per_ns = 10;
   in.network = in.node = {1, 0.2, 0.1, 10};
-  in.piece = bcast_most_piece;
   return in;
 }
 
@@ -184,7 +182,7 @@ BOOST_AUTO_TEST_CASE(many_at_once_in_the_order_of_the_calls) {
       const auto report = try_ranks_simulated(sim_parameters({"sim:wild"}, n, n), [&](rank_env& env) {
         auto j = open_job(env);
         auto team = take(communicator::world(*j, {.bcast = name}), "world");
-        constexpr std::size_t sizes[] = {8, 0, 100'000, 1, 3 * bcast_pieces * bcast_most_piece / 2, 70'000, 8};
+        constexpr std::size_t sizes[] = {8, 0, 100'000, 1, 3 << 19, 70'000, 8};
         for (std::uint64_t round = 0; round < 3; ++round) {
           std::vector<std::vector<std::byte>> data;
           std::vector<std::uint64_t> broadcasts, barriers;
@@ -193,15 +191,15 @@ BOOST_AUTO_TEST_CASE(many_at_once_in_the_order_of_the_calls) {
             auto& d = data.emplace_back(sizes[k]);
             for (std::size_t i = 0; i < d.size(); ++i) d[i] = env.rank == root ? pattern(round * 100 + k, root, i) : std::byte{0xee};
             if (env.random() % 3 == 0) env.pause(std::chrono::microseconds(env.random() % 50));
-            broadcasts.push_back(take(team->start_broadcast(root, d), "start"));
+            broadcasts.push_back(take(team->start({.root = root, .bytes = d.size(), .out = d.data()}), "start"));
             barriers.push_back(team->barrier().start());
           }
           // Waited for in an order of its own by each rank.
           for (std::size_t k = 0; k < std::size(sizes); ++k) {
             const std::size_t i = env.rank % 2 ? k : std::size(sizes) - 1 - k;
-            require(team->broadcaster()->wait(broadcasts[i]), "broadcast");
+            require(team->data().wait(broadcasts[i]), "broadcast");
             require(team->barrier().wait(barriers[i]), "barrier");
-            for (std::size_t later = 0; later <= i; ++later) require(team->broadcaster()->test(broadcasts[later]), "in order");
+            for (std::size_t later = 0; later <= i; ++later) require(team->data().test(broadcasts[later]), "in order");
           }
           for (std::size_t k = 0; k < std::size(sizes); ++k)
             for (std::size_t i = 0; i < sizes[k]; ++i)

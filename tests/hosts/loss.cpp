@@ -144,7 +144,7 @@ void survive_broadcasts(job& j, communicator& world, int percent, std::size_t by
       require(data[i] == std::byte(i * 31 + (i >> 8) + turn), "byte " + std::to_string(i) + " of a broadcast");
   };
   for (std::uint32_t turn = 0; turn < 2 * j.size(); ++turn) broadcast(turn);
-  const reliable_broadcast& b = *c->broadcaster()->by_multicast();
+  const reliable_broadcast& b = *c->data().by_multicast();
   const auto count = [&] {
     const auto s = b.statistics();
     return counts{0, s.datagrams, s.queries, s.repairs, s.reads - s.repairs, packets("sent"), packets("lost")};

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "collectives/bcast/team_bcast.h"
+#include "collectives/data_collectives.h"
 #include "tests/doubles/fault_transport.h"
 #include "core/job/window.h"
 #include "tests/sim/hostile.h"
@@ -201,7 +201,11 @@ BOOST_AUTO_TEST_CASE(who_calls_something_else_is_named) {
       {"window", [](team& t) { return window::open(t, {nullptr, 64}).error(); }},
       {"broadcast", [](team& t) {
          call_record record(t);
-         return team_bcast::open(t, record, "binomial", false).error();
+         data_collectives data(t, record, {}, false, {});
+         std::byte bytes[8];
+         collective_call c{.bytes = sizeof bytes, .out = bytes};
+         record.enter(c.recorded());
+         return data.run(c);
        }},
       {"multicast", [](team& t) { return reliable_broadcast::open(t).error(); }},
   };

@@ -90,7 +90,6 @@ class measured_provider {
   std::unique_ptr<job> job_;
   std::unique_ptr<communicator> world_;
   std::vector<std::unique_ptr<communicator>> teams_;
-  std::unique_ptr<team_bcast> chooser_;               // of the world: says what would be chosen
   std::vector<std::byte> payload_;                    // of broadcasts
   region_id region_{};
   segment_id segment_{};

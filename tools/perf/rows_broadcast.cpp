@@ -17,7 +17,7 @@ constexpr size_row sizes[] = {{8, "8 B", true},           {1 << 10, "1 KiB", fal
 void measured_provider::add_broadcasts(std::vector<row>& rows, bool all_sizes, std::vector<text_pair>& left_out) {
   if (job_->size() < 2) return;
   payload_.resize(all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte);
-  if (auto made = team_bcast::open(world_->group(), world_->record(), {}, true)) chooser_ = std::move(*made);
+  const bool agreed = world_->data().agree_on_facts().ok();
   for (const algorithm& a : algorithms(collective::broadcast)) {
     if (a.needs.multicast && !job_->net().mcast()) continue;
     communicator_options options;
@@ -38,7 +38,7 @@ void measured_provider::add_broadcasts(std::vector<row>& rows, bool all_sizes, s
                      for (int i = 0; i < iterations; ++i)
                        if (status failed = c->broadcast(0, payload); failed.failed()) require(failed);
                    });
-      r.what.chosen = chooser_ && &chooser_->algorithm_for(s.bytes) == &a;
+      r.what.chosen = agreed && &world_->data().algorithm_for(collective::broadcast, s.bytes) == &a;
       if (!bandwidth) continue;
       r.what.in = unit::gigabytes_per_s;
       r.work = s.bytes;

@@ -10,7 +10,7 @@
 
 #include "collectives/price.h"
 
-namespace tutti::barriers {
+namespace tutti {
 
 class fan_in_tree {
  public:
@@ -65,4 +65,4 @@ inline picoseconds gather(const form_input& in, std::uint32_t fan_in) noexcept {
   return levels ? (levels - 1) * hop(in, fan_in) + hop(in, links.children(0) - (levels - 1) * fan_in) : 0;
 }
 
-}  // namespace tutti::barriers
+}  // namespace tutti

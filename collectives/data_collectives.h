@@ -1,0 +1,128 @@
+// The collectives of one team that move data: chooses an algorithm by operation and size, and runs it. What an algorithm needs
+// is made when it is first chosen, which all members do alike, as a part of that operation: its control words and staging
+// memory, with one exchange of keys; for multicast a group and what collectives/bcast/reliable_broadcast.h says. Before the first
+// one that may go by multicast, members agree on what theirs can do. A team that moves no data pays nothing.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/bcast/reliable_broadcast.h"
+#include "collectives/pick.h"
+#include "collectives/reduction/reduction.h"
+#include "collectives/sequence.h"
+#include "core/engine/executor.h"
+
+namespace tutti {
+
+// What a member calls. All but the addresses are alike in all members.
+struct collective_call {
+  collective of = collective::broadcast;
+  std::uint32_t root = 0;          // of a broadcast or a reduce
+  std::uint64_t bytes = 0;         // of `in` and of `out`
+  const std::byte* in = nullptr;   // not of a broadcast; may be `out`
+  std::byte* out = nullptr;        // of a reduce, the root's alone; of a broadcast, the root reads it
+  reduction op{};                  // of a reduce or an allreduce
+
+  call_record::what recorded() const noexcept;
+};
+
+class data_collectives final : public operation_sequence {
+ public:
+  using wanted = std::array<wanted_algorithm, collectives>;
+  // The team and its record must outlive it. `multicast` false: never by multicast, though the transport has it. `known`: what has
+  // been agreed on in a team that this one's members are of.
+  data_collectives(team&, call_record&, wanted, bool multicast, const std::optional<payload_facts>& known);
+
+  // Collective, and entered in the record before; `root` is a member. run() blocks until the result is here, or, where none comes,
+  // until `in` may be changed; start() gives the request, to be tested and waited for (sequence.h), and the memory is the
+  // engine's until it is complete. Errors: peer_dead (named), timed_out, protocol (some member gives something else, or calls
+  // something else: named, with both), no_resource, unsupported (an algorithm asked for by name cannot run here). After any of
+  // them the engine is broken, and gives the same error from then on.
+  // Cost: allocates where an algorithm is used for the first time, and a schedule where root and algorithm are none of the
+  // last few.
+  status run(const collective_call&, time_point deadline = time_point::max());
+  std::uint64_t start(const collective_call&);
+
+  // Collective: agrees on what the choice depends on. Blocks. An operation does so by itself.
+  status agree_on_facts() { return payload_ ? status{} : wait_for(team_.parent_job(), agreeing_on_facts()); }
+  const std::optional<payload_facts>& facts() const noexcept { return payload_; }
+  // What it would choose, once that is agreed.
+  const algorithm& algorithm_for(collective, std::uint64_t bytes) const;
+  const reliable_broadcast* by_multicast() const noexcept { return multicast_.get(); }  // null: not used so far
+
+ private:
+  // Words and slots of an algorithm, and of those that share them.
+  struct resource {
+    const algorithm* of;
+    std::uint32_t radix;
+    std::uint64_t slots_at, slot_bytes, set_bytes;  // behind the words; of one set of slots
+    std::uint64_t uses = 0;
+    exposed_memory memory;
+  };
+  // A schedule bound to this team.
+  struct bound {
+    const algorithm* row = nullptr;
+    std::uint32_t radix = 0, root = 0;
+    std::uint64_t used = 0;              // when, in runs
+    resource* by = nullptr;
+    program code;
+    std::unique_ptr<tutti::run> position;
+  };
+  struct choice {
+    const algorithm* row = nullptr;
+    std::uint32_t radix = 0;
+  };
+  struct call : collective_call {
+    std::uint64_t number = 0;            // among the team's collective calls
+  };
+
+  void begin(std::uint64_t number) noexcept override;
+  bool go_on(std::uint32_t looks, status& error) noexcept override;
+  status look() noexcept override;
+  wait_note waiting_for() const noexcept override;
+  void tell(const status& error) noexcept override { team_.fail_if_lost(error); }
+  status explained(const status& error) override;
+
+  bool set_up(status& error);
+  status begin_chosen();
+  void begin_part() noexcept;
+  choice_inputs inputs(collective, std::uint64_t bytes, bool commutative) const;
+  result<choice> choose_for(const call&);
+  resource* resource_of(const choice&) noexcept;
+  bool equipped(const choice&) noexcept;
+  void take_facts(const payload_facts&);
+  resumable<status> agreeing_on_facts();
+  resumable<status> preparing();
+  resumable<status> equipping(choice, std::vector<std::byte> agreement);
+  result<bound*> bind(const choice&, std::uint32_t root);
+  shape shape_of(const choice& c, std::uint32_t root = 0) const noexcept {
+    return {.rank = team_.index(), .size = team_.size(), .radix = c.radix, .node_of = nodes_, .root = root};
+  }
+
+  std::vector<std::uint32_t> nodes_;
+  wanted wanted_;
+  bool multicast_allowed_;
+  std::optional<payload_facts> payload_; // agreed
+  choice_inputs facts_;                  // agreed; but for what a call gives
+  // By collective, whether operands may be reordered, and class of sizes.
+  std::array<std::array<std::array<choice, size_classes>, 2>, collectives> chosen_{};
+  std::deque<call> calls_;               // those not begun, in order; the present one is `now_`
+  call now_;
+  const algorithm* row_ = nullptr;       // of the present one; null: none was needed, or is not chosen yet
+  resumable<status> setup_;              // of the present one, while it is prepared
+  bound* by_ = nullptr;                  // by a schedule; null: by multicast, or nothing
+  status trouble_;                       // with its beginning
+  std::uint64_t at_ = 0;                 // bytes of it that earlier runs moved
+  std::unique_ptr<reliable_broadcast> multicast_;
+  std::vector<std::unique_ptr<resource>> resources_;
+  std::uint64_t runs_ = 0;
+  std::array<bound, 8> bound_;
+};
+
+}  // namespace tutti
