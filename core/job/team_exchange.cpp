@@ -86,7 +86,8 @@ resumable<status> team::await(rank_t from, function_ref<bool> ready, function_re
     const status died = co_await pending_wait(never, death, note, job_.net().now() + longest_news_of_a_death);
     if (died.code() == errc::peer_dead) s = died;
   }
-  if (s.failed()) fail(s);
+  if (s.code() == errc::protocol) health_ = s;  // what another calls is for each to find: told by this one it would be a loss
+  else if (s.failed()) fail(s);
   co_return s;
 }
 

@@ -1,0 +1,298 @@
+// Reduce and allreduce: every algorithm, in any size of team, with operands in the order of the ranks where the operation needs
+// it, in place and not, several under way; what they need is made without blocking, and what is wrong is named.
+// reduce [Boost.Test's options] [-- --fabric NAME]: on_every_fabric on this one alone.
+#define BOOST_TEST_MODULE reduce
+#include <boost/test/unit_test.hpp>
+
+#include "collectives/communicator.h"
+#include "tests/collectives/job_env.h"
+#include "tests/harness/arguments.h"
+#include "tests/harness/sim_fabric.h"
+
+using namespace tutti;
+using namespace tutti::test;
+
+namespace {
+
+// x -> ax + b modulo 2^64: composing them is associative, and not commutative.
+struct affine {
+  std::uint64_t a, b;
+  bool operator==(const affine&) const = default;
+};
+affine then(const affine& first, const affine& second) { return {first.a * second.a, first.b * second.a + second.b}; }
+void compose(const void* in, void* inout, std::size_t count, void*) {
+  for (std::size_t i = 0; i < count; ++i)
+    static_cast<affine*>(inout)[i] = then(static_cast<const affine*>(in)[i], static_cast<affine*>(inout)[i]);
+}
+
+affine operand(std::uint64_t call, std::uint32_t rank, std::size_t i) {
+  const std::uint64_t z = (call * 1000003 + rank * 10007 + i) * 0x9e3779b97f4a7c15u;
+  return {z | 1, z >> 7};
+}
+
+// Both operations look at the same data: as affine maps, or as two integers each.
+struct calls {
+  reduction ordered = take(user_reduction(compose, sizeof(affine), false, nullptr), "user");
+  reduction sum = take(find_reduction(datatype::uint64, operation::sum), "sum");
+
+  static std::vector<affine> expected(bool commutes, std::uint64_t call, std::uint32_t ranks, std::size_t count) {
+    std::vector<affine> out(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      out[i] = operand(call, 0, i);
+      for (std::uint32_t r = 1; r < ranks; ++r) {
+        const affine next = operand(call, r, i);
+        out[i] = commutes ? affine{out[i].a + next.a, out[i].b + next.b} : then(out[i], next);
+      }
+    }
+    return out;
+  }
+};
+
+collective_call call_of(collective of, const reduction& op, std::uint32_t root, std::vector<affine>& in, std::vector<affine>& out) {
+  return {.of = of, .root = root, .bytes = in.size() * sizeof(affine), .in = reinterpret_cast<const std::byte*>(in.data()),
+          .out = reinterpret_cast<std::byte*>(out.data()), .op = op};
+}
+
+communicator_options using_algorithm(collective of, const std::string& name) {
+  communicator_options o;
+  (of == collective::reduce ? o.reduce : o.allreduce) = name;
+  return o;
+}
+
+std::vector<std::string> names(collective of) {
+  std::vector<std::string> out{""};
+  for (const algorithm& a : algorithms(of)) {
+    out.emplace_back(a.name);
+    if (a.default_radix) out.push_back(std::string(a.name) + ":1"), out.push_back(std::string(a.name) + ":15");
+  }
+  return out;
+}
+
+bool must_commute(collective of, const std::string& name) {
+  const algorithm* a = find_algorithm(of, name.substr(0, name.find(':')));
+  return a && a->needs.commutative;
+}
+
+void play(rank_env& env, collective of, const std::string& name, std::span<const std::size_t> counts) {
+  auto j = open_job(env);
+  auto team = take(communicator::world(*j, using_algorithm(of, name)), "world");
+  const calls ops;
+  std::uint64_t number = 0;
+  for (const std::size_t count : counts)
+    for (const bool commutes : {true, false}) {
+      if (!commutes && must_commute(of, name)) continue;
+      for (const bool in_place : {false, true}) {
+        const auto root = static_cast<std::uint32_t>(++number * 5 % env.size);
+        std::vector<affine> in(count), out(count, affine{77, 78});
+        for (std::size_t i = 0; i < count; ++i) in[i] = operand(number, env.rank, i);
+        if (env.random() % 4 == 0) env.pause(std::chrono::microseconds(env.random() % 100));
+        const std::vector<affine> given = in;
+        require(team->run(call_of(of, commutes ? ops.sum : ops.ordered, root, in, in_place ? in : out)), "call");
+        const bool has_result = of == collective::allreduce || env.rank == root;
+        if (has_result) require((in_place ? in : out) == calls::expected(commutes, number, env.size, count),
+                                "result of call " + std::to_string(number) + ", " + std::to_string(count) + " elements");
+        else require(out == std::vector<affine>(count, affine{77, 78}), "no result here");
+        if (!in_place || !has_result) require(in == given, "operands are left alone");
+      }
+    }
+  require(team->group().settle(), "leaving");
+  team.reset();
+  env.barrier();
+}
+
+constexpr std::size_t few[] = {1, 0, 3, 100, 1, 4097};
+constexpr std::size_t many[] = {2, 0, 7, 1000, 4096, 4097, 70000, 1};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
+  for (const collective of : {collective::reduce, collective::allreduce})
+    for (const std::string& name : names(of))
+      for (const char* fabric : {"sim", "sim:wild"})
+        for (std::uint32_t n = 1; n <= 34; n += n < 17 ? 1 : 16) {
+          const auto report = try_ranks_simulated(sim_parameters({fabric}, n, n), [&](rank_env& env) { play(env, of, name, few); },
+                                                  {.timeout = std::chrono::seconds(60) * time_scale, .seed = n});
+          BOOST_TEST(report.passed(), name_of(of) << " by " << name << ", " << fabric << ", " << n << " ranks: " << report.text());
+        }
+}
+
+BOOST_AUTO_TEST_CASE(on_every_fabric) {
+  for (const fabric_spec& f : wanted_fabrics())
+    for (const collective of : {collective::reduce, collective::allreduce})
+      for (const std::string& name : names(of))
+        run_ranks(f, 5, [&](rank_env& env) { play(env, of, name, many); }, {.timeout = std::chrono::seconds(60) * time_scale});
+}
+
+// All under way at once, of both kinds and with broadcasts between, in a team and in one of its parts.
+BOOST_AUTO_TEST_CASE(many_at_once) {
+  for (const std::uint32_t n : {1u, 2u, 5u, 8u}) {
+    const auto report = try_ranks_simulated(sim_parameters({"sim:wild"}, n, n), [&](rank_env& env) {
+      auto j = open_job(env);
+      auto world = take(communicator::world(*j, {}), "world");
+      auto part = take(world->split(static_cast<std::int32_t>(env.rank % 2), 0, {}), "split");
+      const calls ops;
+      struct under_way {
+        communicator* team;
+        std::uint64_t request;
+        std::vector<affine> in, out, expected;
+      };
+      constexpr std::size_t counts[] = {1, 5000, 0, 40, 20000, 3};
+      for (std::uint64_t round = 0; round < 3; ++round) {
+        std::vector<std::unique_ptr<under_way>> all;
+        for (std::uint64_t k = 0; k < 18; ++k) {
+          communicator* const team = k % 3 ? world.get() : part.get();
+          const std::uint32_t size = team->group().size(), me = team->group().index();
+          const std::size_t count = counts[(k + round) % std::size(counts)];
+          const auto root = static_cast<std::uint32_t>((k * 3 + round) % size);
+          auto& u = *all.emplace_back(std::make_unique<under_way>());
+          u.team = team, u.in.resize(count), u.out.resize(count);
+          for (std::size_t i = 0; i < count; ++i) u.in[i] = operand(k, me, i);
+          if (env.random() % 3 == 0) env.pause(std::chrono::microseconds(env.random() % 50));
+          const bool commutes = k % 2;
+          if (k % 5 == 4) {
+            u.out = u.in, u.expected = calls::expected(true, k, 1, count);
+            for (std::size_t i = 0; i < count; ++i) u.expected[i] = operand(k, root, i);
+            u.request = take(team->start({.root = root, .bytes = count * sizeof(affine), .out = reinterpret_cast<std::byte*>(u.out.data())}), "start");
+            continue;
+          }
+          const collective of = k % 4 == 0 ? collective::reduce : collective::allreduce;
+          if (of == collective::allreduce || root == me) u.expected = calls::expected(commutes, k, size, count);
+          else u.expected = u.out;
+          u.request = take(team->start(call_of(of, commutes ? ops.sum : ops.ordered, root, u.in, u.out)), "start");
+        }
+        for (std::size_t k = 0; k < all.size(); ++k) {
+          under_way& u = *all[env.rank % 2 ? k : all.size() - 1 - k];
+          require(u.team->data().wait(u.request), "wait");
+          require(u.out == u.expected, "result");
+        }
+      }
+      require(part->finish(), "all of the part");
+      require(world->finish(), "all");
+      require(part->group().settle(), "leaving the part");
+      require(world->group().settle(), "leaving");
+    }, {.timeout = std::chrono::seconds(60) * time_scale, .seed = n});
+    BOOST_TEST(report.passed(), n << " ranks: " << report.text());
+  }
+}
+
+// Rank 0 starts its first operation of each kind long before anybody else calls, and is not held up by what is made for it.
+BOOST_AUTO_TEST_CASE(the_first_use_does_not_block) {
+  for (const char* fabric : {"sim", "shm"}) {
+    const auto first = [](rank_env& env) {
+      auto j = open_job(env);
+      auto team = take(communicator::world(*j, {}), "world");
+      const calls ops;
+      std::vector<affine> in(10), out(10);
+      std::vector<std::byte> data(100000);
+      std::vector<std::uint64_t> requests;
+      const auto start = [&] {
+        requests.push_back(take(team->start({.bytes = data.size(), .out = data.data()}), "broadcast"));
+        requests.push_back(take(team->start(call_of(collective::allreduce, ops.sum, 0, in, out)), "allreduce"));
+        requests.push_back(take(team->start(call_of(collective::reduce, ops.ordered, 1, in, out)), "reduce"));
+      };
+      if (env.rank == 0) start();
+      require(env.rank != 0 || !team->data().test(requests[0]), "nobody else has called");
+      env.barrier();  // which rank 0 would not reach
+      if (env.rank != 0) start();
+      for (const std::uint64_t r : requests) require(team->data().wait(r), "wait");
+      require(team->group().settle(), "leaving");
+      env.barrier();
+    };
+    const run_options limits{.timeout = std::chrono::seconds(20) * time_scale};
+    const auto report = std::string(fabric) == "shm" ? try_ranks({"shm"}, 4, first, limits)
+                                                     : try_ranks_simulated(sim_parameters({fabric}, 4, 4), first, limits);
+    BOOST_TEST(report.passed(), fabric << ": " << report.text());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_death_is_named) {
+  for (const collective of : {collective::reduce, collective::allreduce})
+    for (const std::string& name : names(of))
+      for (const std::uint32_t victim : {0u, 2u, 4u}) {
+        sim::parameters p;
+        p.ranks = 5, p.notice_us = 100;
+        const auto report = try_ranks_simulated(p, [&](rank_env& env) {
+          auto j = open_job(env);
+          auto team = take(communicator::world(*j, using_algorithm(of, name)), "world");
+          const calls ops;
+          std::vector<affine> in(5000), out(5000);
+          require(team->run(call_of(of, ops.sum, 1, in, out)), "while all live");
+          if (env.rank == victim) env.die();
+          status s;
+          for (int i = 0; i < 1000 && s.ok(); ++i) s = team->run(call_of(of, ops.sum, 1, in, out));
+          require(s.code() == errc::peer_dead && s.peer() == victim, "the call names the dead: " + std::string(s.text()));
+          require(team->run(call_of(of, ops.sum, 1, in, out)).code() == errc::peer_dead, "from then on");
+        }, {.to_die = {victim}});
+        BOOST_TEST(report.passed(), name_of(of) << " by " << name << ", " << victim << " dies: " << report.text());
+      }
+}
+
+// One member gives another operation, type, number of bytes, root or collective: all are told who and what.
+BOOST_AUTO_TEST_CASE(what_differs_is_named) {
+  const calls ops;
+  const reduction greatest = take(find_reduction(datatype::uint64, operation::max), "max");
+  const reduction signed_sum = take(find_reduction(datatype::int64, operation::sum), "sum");
+  struct difference {
+    const char* what;
+    collective of;
+    const reduction& op;
+    std::uint32_t root;
+    std::size_t count;
+  };
+  const difference usual{"(sum of uint64)", collective::reduce, ops.sum, 1, 8};
+  const difference others[] = {{"(max of uint64)", collective::reduce, greatest, 1, 8},
+                               {"(sum of int64)", collective::reduce, signed_sum, 1, 8},
+                               {"with root 2", collective::reduce, ops.sum, 2, 8},
+                               {"1600 bytes", collective::reduce, ops.sum, 1, 100},
+                               {"an allreduce", collective::allreduce, ops.sum, 1, 8}};
+  for (const difference& other : others)
+    for (const bool later : {false, true})
+      for (const char* fabric : {"sim", "shm"}) {
+        const auto differ = [&](rank_env& env) {
+          auto j = open_job(env);
+          auto team = take(communicator::world(*j, {}), "world");
+          std::vector<affine> in(100), out(100);
+          const auto made = [&](const difference& d) {
+            in.resize(d.count), out.resize(d.count);
+            return team->run(call_of(d.of, d.op, d.root, in, out), env.net().now() + std::chrono::seconds(30) * time_scale);
+          };
+          if (later) require(made(usual), "while all agree");
+          status s = made(env.rank == 3 ? other : usual);
+          for (int i = 0; i < 100 && s.ok(); ++i) s = made(usual);
+          const std::string text = s.text();
+          require(s.code() == errc::protocol && text.find(other.what) != std::string::npos, "no error, or another: " + text);
+          env.barrier();
+        };
+        const run_options limits{.timeout = std::chrono::seconds(60) * time_scale};
+        const auto report = std::string(fabric) == "shm" ? try_ranks({"shm"}, 5, differ, limits)
+                                                         : try_ranks_simulated(sim_parameters({fabric}, 5, 5), differ, limits);
+        BOOST_TEST(report.passed(), other.what << (later ? ", later" : "") << ", " << fabric << ": " << report.text());
+      }
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused) {
+  choice_inputs in;
+  in.ranks = 4, in.bytes = 8, in.commutative = false;
+  in.network = in.node = {1, 0.2, 0.1, 10};
+  for (const candidate& c : take(choose(collective::allreduce, in), "choice"))
+    BOOST_TEST(c.runnable == !c.row->needs.commutative, c.row->name);
+  in.wanted.name = "ring";
+  const auto forced = choose(collective::allreduce, in);
+  BOOST_TEST((forced.error().code() == errc::unsupported));
+  BOOST_TEST(std::string(forced.error().text()).find("not commutative") != std::string::npos);
+
+  run_ranks({"shm"}, 3, [](rank_env& env) {
+    auto j = open_job(env);
+    auto team = take(communicator::world(*j, {}), "world");
+    struct huge {
+      std::byte bytes[100000];
+    };
+    const auto first = [](const void*, void*, std::size_t, void*) {};
+    std::vector<huge> in_data(1), out_data(1);
+    collective_call c{.of = collective::allreduce, .bytes = sizeof(huge), .in = in_data[0].bytes, .out = out_data[0].bytes,
+                      .op = take(user_reduction(first, sizeof(huge), true, nullptr), "user")};
+    const status s = team->run(c);
+    require(s.code() == errc::unsupported && std::string(s.text()).find("100000 bytes") != std::string::npos, s.text());
+    env.barrier();
+  });
+}
