@@ -27,6 +27,11 @@ struct tutti_window {
   tutti::implicit_operations implicit;  // gets and atomics without a request
 };
 
+struct tutti_user_operation {
+  tutti_context* ctx = nullptr;
+  tutti::reduction op;
+};
+
 // Members are destroyed from the last to the first: windows and teams, then the job with its transport, and only then
 // the completions that operations in flight may name.
 struct tutti_context {
@@ -37,6 +42,7 @@ struct tutti_context {
   tutti::api::owned<tutti_team> world;
   std::vector<tutti::api::owned<tutti_team>> teams;
   std::vector<tutti::api::owned<tutti_window>> windows;
+  std::vector<tutti::api::owned<tutti_user_operation>> reduce_operations;
   std::uint32_t node = 0, local_rank = 0, local_size = 1;
   std::uint64_t piece = 0;            // the most bytes of one operation
   bool peers_need_progress = false;   // some of what they do to this rank's memory goes on in its calls
@@ -73,6 +79,9 @@ tutti_status_t guarded(tutti_context* ctx, const char* call, F&& body) noexcept 
     return out_of_memory(ctx, call);
   }
 }
+
+// Starts a collective; the slot is to stand for it.
+status begin(communicator&, const collective_call&, request_slot&);
 
 // Seconds from now; negative: never. False: not a number.
 bool deadline_in(job&, double seconds, time_point& out) noexcept;

@@ -7,6 +7,7 @@ using namespace tutti::api;
 namespace {
 
 bool complete(const request_slot& s) noexcept {
+  if (s.again && !s.again->active) return true;
   return s.of ? s.of->test(s.number) : s.done.idle();
 }
 
@@ -14,8 +15,12 @@ tutti_status_t retire(tutti_request_t* request, const char* call) noexcept {
   auto* slot = static_cast<request_slot*>(request->slot);
   tutti_context* ctx = slot->owner;
   const status s = slot->of ? slot->of->outcome() : slot->done.outcome();
-  ctx->requests.give(slot);
-  *request = {};
+  if (slot->again) {
+    if (!std::exchange(slot->again->active, false)) return TUTTI_OK;
+  } else {
+    ctx->requests.give(slot);
+    *request = {};
+  }
   if (s.ok()) [[likely]] return TUTTI_OK;
   return report(ctx, s.during(call));
 }
@@ -73,4 +78,37 @@ tutti_status_t tutti_wait(tutti_request_t* request, double timeout_s) {
     }
     return retire(request, "tutti_wait");
   });
+}
+
+tutti_status_t tutti_start(tutti_request_t* request) {
+  if (!request || !request->slot) return refuse_null(nullptr, "tutti_start", "request, which tutti_barrier_init() or its like gives,");
+  if (stale(*request)) return refuse_stale(*request, "tutti_start");
+  const use held(owner_of(*request), "tutti_start");
+  if (!held) return held.refuse("the request's context");
+  auto* slot = static_cast<request_slot*>(request->slot);
+  tutti_context* ctx = slot->owner;
+  if (!slot->again) return refuse(ctx, "tutti_start: the request is of one operation only; use one that tutti_barrier_init() or its like gave");
+  if (slot->again->active) return refuse(ctx, "tutti_start: the operation is under way; find it complete first, by tutti_wait() or tutti_test()");
+  if (!slot->again->comm) return refuse(ctx, "tutti_start: the operation's team was freed");
+  return guarded(ctx, "tutti_start", [&] {
+    const status s = begin(*slot->again->comm, slot->again->call, *slot);
+    if (s.failed()) return report(ctx, s.during("tutti_start"));
+    slot->again->active = true;
+    return TUTTI_OK;
+  });
+}
+
+tutti_status_t tutti_request_free(tutti_request_t* request) {
+  if (!request) return refuse_null(nullptr, "tutti_request_free", "request");
+  if (!request->slot) return TUTTI_OK;
+  if (stale(*request)) return refuse_stale(*request, "tutti_request_free");
+  const use held(owner_of(*request), "tutti_request_free");
+  if (!held) return held.refuse("the request's context");
+  auto* slot = static_cast<request_slot*>(request->slot);
+  tutti_context* ctx = slot->owner;
+  if (!slot->again) return refuse(ctx, "tutti_request_free: the request is of one operation only, and ends with it; wait for it instead");
+  if (slot->again->active) return refuse(ctx, "tutti_request_free: the operation is under way; find it complete first, by tutti_wait() or tutti_test()");
+  ctx->requests.give(slot);
+  *request = {};
+  return TUTTI_OK;
 }

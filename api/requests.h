@@ -6,18 +6,26 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/sequence.h"
+#include "collectives/communicator.h"
 #include "core/transport/transport.h"
 
 struct tutti_context;
 
 namespace tutti {
 
+// A collective that is called again and again with the same arguments.
+struct persistent_call {
+  communicator* comm;              // null: its team was freed
+  collective_call call;
+  bool active = false;             // started, and not found complete since
+};
+
 struct request_slot {
   completion done;
   tutti_context* owner = nullptr;
   operation_sequence* of = nullptr;  // a collective's; null: a one-sided operation, or a collective whose team was freed
   std::uint64_t number = 0;       // in it
+  std::unique_ptr<persistent_call> again;  // null: complete means done with
   std::uint64_t ticket = 0;       // while handed out; 0: free or abandoned
   request_slot* next = nullptr;
 };
@@ -43,6 +51,7 @@ class request_pool {
   void give(request_slot* s) noexcept {
     s->ticket = 0;
     s->done.clear();
+    s->again.reset();
     s->next = free_;
     free_ = s;
   }

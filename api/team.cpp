@@ -25,6 +25,7 @@ tutti_status_t adopt(tutti_context* ctx, result<std::unique_ptr<communicator>> m
 // Requests for collectives of a team that goes: they keep what became of them.
 void detach_requests(tutti_team* team) {
   team->ctx->requests.each_in_use([&](request_slot& s) {
+    if (s.again && s.again->comm == team->comm.get()) s.again->comm = nullptr;
     if (!s.of || &s.of->group() != &team->group()) return;
     const status end = std::exchange(s.of, nullptr)->outcome();
     if (end.ok()) return;

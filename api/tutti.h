@@ -122,8 +122,9 @@ typedef struct tutti_options {
   const tutti_setting_t *settings;    /* setting_count of them; may be NULL if that is 0 */
   size_t setting_count;
   const tutti_bootstrap_t *bootstrap; /* NULL: by the PMIx launcher of this process; without one, a job of one rank */
-  /* Takes a line of text that is worth knowing but is no error, for instance the first time that an outsider sends messages
-   * to this rank's port (docs/security.md). Called seldom, from within tutti, by whichever thread drives the job; the
+  /* Takes a line of text that is worth knowing but is no error: that an outsider sends messages to this rank's port, the first
+   * time (docs/security.md); that a collective call has waited for 5 s, with the rank it waits for and what that rank calls
+   * (docs/failure.md). Called seldom, from within tutti, by whichever thread drives the job; the
    * function must not call tutti. NULL: notices are dropped. */
   void (*notice)(void *notice_context, const char *text);
   void *notice_context;
@@ -373,6 +374,19 @@ TUTTI_API tutti_status_t tutti_test(tutti_request_t *request, int *done);
  * tutti_test()). Cost: a load if the request is complete, else what the operation still takes. */
 TUTTI_API tutti_status_t tutti_wait(tutti_request_t *request, double timeout_s);
 
+/* Persistent requests. tutti_barrier_init() and its like give a request for an operation that is started again and again with
+ * the same arguments. Starting it is the collective call; making and freeing the request is local. tutti_test() and tutti_wait()
+ * leave such a request as it is, and find one that is not under way complete. It is gone with tutti_request_free() or with its
+ * context. */
+
+/* Starts the operation of a persistent request, as the nonblocking call with its arguments would.
+ * Errors: TUTTI_INVALID (it is under way; its team was freed; the request is not persistent); else as that call. */
+TUTTI_API tutti_status_t tutti_start(tutti_request_t *request);
+
+/* Frees a persistent request that is not under way, and zeroes *request. A zeroed one is a success.
+ * Errors: TUTTI_INVALID (it is under way, or not persistent). */
+TUTTI_API tutti_status_t tutti_request_free(tutti_request_t *request);
+
 /* --- collectives (clause 6) -------------------------------------------------------------------------------------- */
 
 /* Blocks until every member of the team has entered. The barrier orders no one-sided operations: flush before it what must be
@@ -388,6 +402,9 @@ TUTTI_API tutti_status_t tutti_barrier(tutti_team_t team);
  * way than ever before), TUTTI_PEER_DEAD (an earlier barrier of this team failed).
  * Cost: the first step of tutti_barrier(); later progress makes the others. */
 TUTTI_API tutti_status_t tutti_ibarrier(tutti_team_t team, tutti_request_t *request);
+
+/* A persistent request for barriers of the team. Local. Errors: TUTTI_INVALID (a NULL), TUTTI_NO_RESOURCE. */
+TUTTI_API tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t *request);
 
 /* Copies `bytes` bytes from `data` of member `root` to `data` of every other member. Blocks: in the other members until the
  * data are here, in the root until `data` may be changed again, which says nothing of the others. `data` may be any memory
@@ -410,10 +427,79 @@ TUTTI_API tutti_status_t tutti_broadcast(tutti_team_t team, uint32_t root, void 
  * stay untouched until then. Several may be under way; they complete in the order of the calls, in any progress of this rank, and
  * beside barriers and broadcasts of other teams.
  * Errors as tutti_broadcast(): from the call where they are known by then, and *request is not written; else with the request.
- * Cost: as tutti_broadcast(). The call itself blocks where the team uses an algorithm for the first time, for what is made
- * then. */
+ * Cost: as tutti_broadcast(). */
 TUTTI_API tutti_status_t tutti_ibroadcast(tutti_team_t team, uint32_t root, void *data, size_t bytes,
                                           tutti_request_t *request);
+
+/* A persistent request for such broadcasts. Local. Errors: TUTTI_INVALID, TUTTI_NO_RESOURCE. */
+TUTTI_API tutti_status_t tutti_broadcast_init(tutti_team_t team, uint32_t root, void *data, size_t bytes,
+                                              tutti_request_t *request);
+
+/* Types of the elements of a reduction. Any address will do, aligned or not. Pairs are structs of a value and an index, as C
+ * lays them out: struct { float value; int32_t index; } */
+typedef enum tutti_datatype {
+  TUTTI_INT8 = 1, TUTTI_INT16, TUTTI_INT32, TUTTI_INT64,
+  TUTTI_UINT8, TUTTI_UINT16, TUTTI_UINT32, TUTTI_UINT64,
+  TUTTI_FLOAT32, TUTTI_FLOAT64, TUTTI_LONG_DOUBLE,
+  TUTTI_FLOAT32_COMPLEX, TUTTI_FLOAT64_COMPLEX, /* the real part first */
+  TUTTI_FLOAT16, TUTTI_BFLOAT16,             /* computed in float and rounded after every element */
+  TUTTI_FLOAT32_INT32, TUTTI_FLOAT64_INT32, TUTTI_LONG_DOUBLE_INT32, TUTTI_INT16_INT32, TUTTI_INT32_INT32, TUTTI_INT64_INT32,
+  TUTTI_FLOAT32_INT64, TUTTI_FLOAT64_INT64, TUTTI_INT64_INT64,
+  TUTTI_BYTES                                /* what an operation of tutti_operation_create() takes elements for */
+} tutti_datatype_t;
+
+/* What a reduction does with two elements: one of these numbers, or what tutti_operation_create() gave. Integers wrap. The least
+ * or greatest of a NaN and another number is a NaN. Logical results are 0 or 1. TUTTI_MINLOC and TUTTI_MAXLOC, of pairs: the pair
+ * with the least or greatest value, of equal ones that with the least index. */
+typedef uintptr_t tutti_operation_t;
+enum {
+  TUTTI_SUM = 1, TUTTI_PRODUCT, TUTTI_MIN, TUTTI_MAX,
+  TUTTI_LOGICAL_AND, TUTTI_LOGICAL_OR, TUTTI_LOGICAL_XOR,
+  TUTTI_BITWISE_AND, TUTTI_BITWISE_OR, TUTTI_BITWISE_XOR,
+  TUTTI_MINLOC, TUTTI_MAXLOC
+};
+
+/* inout[i] = in[i] op inout[i], for `count` elements; the elements of `in` come from lower ranks. It may be called for any part
+ * of the data, in any progress of this rank; it calls nothing of tutti's and does not throw. */
+typedef void (*tutti_reduce_function)(const void *in, void *inout, size_t count, void *function_context);
+
+/* An operation of the program's own, on elements of `element_bytes` bytes. It must be associative, up to what the program
+ * tolerates; with commutative 0 it is called with operands in the order of the ranks only. Local. *operation belongs to the
+ * context. Errors: TUTTI_INVALID (a NULL, elements of no bytes), TUTTI_NO_RESOURCE. */
+TUTTI_API tutti_status_t tutti_operation_create(tutti_t ctx, tutti_reduce_function function, size_t element_bytes,
+                                                int commutative, void *function_context, tutti_operation_t *operation);
+
+/* Frees it and sets *operation to 0; calls under way go on with it. 0 is a success. Errors: TUTTI_INVALID. */
+TUTTI_API tutti_status_t tutti_operation_free(tutti_t ctx, tutti_operation_t *operation);
+
+/* Reduces element by element: out[i] of member `root` becomes in[i] of member 0 op in[i] of member 1 op ... Blocks: in the root
+ * until the result is here, elsewhere until `in` may be changed. `out` is used in the root only; there it is `in` (in place) or
+ * overlaps it nowhere. Elements are `count` of the type. root, count, type and operation are alike in all members; where they
+ * are not, members get TUTTI_PROTOCOL as of tutti_broadcast().
+ * Floating-point sums depend on the order of additions, which the algorithm chooses by the number of bytes and the team.
+ * Errors: TUTTI_INVALID (root, a NULL, an operation that makes no sense for the type, sizes beyond memory, overlap),
+ * TUTTI_UNSUPPORTED (elements of more than some 16 KiB), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL, TUTTI_PEER_DEAD; after any of these but
+ * the first, every broadcast, reduce and allreduce of this team gives the same.
+ * Cost: log2(size) puts one after the other for each 128 KiB (`tutti info --explain reduce`); memory of 2 MiB at most, made at the
+ * team's first use of an algorithm with one exchange. */
+TUTTI_API tutti_status_t tutti_reduce(tutti_team_t team, uint32_t root, const void *in, void *out, size_t count,
+                                      tutti_datatype_t type, tutti_operation_t operation);
+
+/* Without blocking, as tutti_ibroadcast(); and a persistent request. */
+TUTTI_API tutti_status_t tutti_ireduce(tutti_team_t team, uint32_t root, const void *in, void *out, size_t count,
+                                       tutti_datatype_t type, tutti_operation_t operation, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_reduce_init(tutti_team_t team, uint32_t root, const void *in, void *out, size_t count,
+                                           tutti_datatype_t type, tutti_operation_t operation, tutti_request_t *request);
+
+/* The same with the result in `out` of every member, in all with the same bits. Blocks until it is here.
+ * Cost: for few bytes log2(size) puts one after the other; for many each byte is sent twice by each member
+ * (`tutti info --explain allreduce --bytes N`). */
+TUTTI_API tutti_status_t tutti_allreduce(tutti_team_t team, const void *in, void *out, size_t count, tutti_datatype_t type,
+                                         tutti_operation_t operation);
+TUTTI_API tutti_status_t tutti_iallreduce(tutti_team_t team, const void *in, void *out, size_t count, tutti_datatype_t type,
+                                          tutti_operation_t operation, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_allreduce_init(tutti_team_t team, const void *in, void *out, size_t count,
+                                              tutti_datatype_t type, tutti_operation_t operation, tutti_request_t *request);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,8 @@ namespace {
 constexpr const char* names[] = {"nothing", "a barrier", "a broadcast", "a reduce", "an allreduce", "tutti_team_create", "tutti_team_split",
                                  "tutti_window_create or tutti_window_over", "tutti_window_free", "tutti_team_free or tutti_finalize"};
 
+constexpr auto notice_after = std::chrono::seconds(5);
+
 constexpr const char* same_calls = "; all members must make the same collective calls in the same order";
 constexpr const char* same_data = "; root, number of bytes, type and operation must be alike in all members";
 
@@ -58,8 +60,28 @@ std::uint64_t call_record::odd_call() const noexcept {
   return 0;
 }
 
+bool call_record::notice_is_due() noexcept {
+  return !noticed_ && team_.parent_job().options().notice && team_.parent_job().net().now() >= first_look_ + notice_after;
+}
+
+void call_record::give_notice(rank_t from) noexcept {
+  noticed_ = true;
+  const page &a = mine(), &b = theirs();
+  try {
+    std::string text = "waited " + std::to_string(notice_after.count()) + " s in " + in(a, a.calls).in_words() + ", call " +
+                       std::to_string(a.calls) + " of a team of " + std::to_string(team_.size()) + ", for rank " +
+                       std::to_string(from) + ", which ";
+    if (b.calls >= a.calls) text += "has made it too, and waits for another or computes";
+    else if (b.calls == 0) text += "has made none there yet";
+    else text += "has made " + std::to_string(b.calls) + " there, the last one " + in(b, b.calls).in_words();
+    team_.parent_job().options().notice(text);
+  } catch (const std::bad_alloc&) {  // then nobody is told
+  }
+}
+
 status call_record::doubt(std::span<const rank_t> awaited) noexcept {
-  const bool round = std::has_single_bit(++looks_);
+  if (++looks_ == 1) first_look_ = team_.parent_job().net().now();
+  const bool round = std::has_single_bit(looks_) || notice_is_due();
   if (asking_ != no_rank) {
     if (!got_.idle()) return {};
     const rank_t from = std::exchange(asking_, no_rank);
@@ -72,6 +94,7 @@ status call_record::doubt(std::span<const rank_t> awaited) noexcept {
       return {};
     }
     suspect_ = no_rank;
+    if (got_.outcome().ok() && notice_is_due()) give_notice(from);
   }
   if (std::ranges::all_of(awaited, [](rank_t r) { return r == no_rank; }) && team_.size() > 1) {
     ask(team_.rank_of((team_.index() + 1 + anyone_++ % (team_.size() - 1)) % team_.size()));

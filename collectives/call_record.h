@@ -12,6 +12,9 @@
 // exist: the algorithms end where all agree. So along the ranks that are waited for, there is one whose page differs or
 // tells of a difference, or one that has not come, and then waiting is right.
 //
+// Whoever has waited for 5 s tells by job_options::notice, once a call, who is waited for and what that one calls: it may be late,
+// or forget the call, which nobody can tell apart.
+//
 // Nobody is accused wrongly. Pages are compared for calls that both have made, three others at most since. One may be
 // read while it is written: what looks wrong is read again, 50 ms later, and counts if it is the same.
 #pragma once
@@ -49,7 +52,7 @@ class call_record {
     const std::uint64_t call = p.calls + 1;
     p.last[call % p.last.size()] = called;
     std::atomic_ref(p.calls).store(call, std::memory_order_release);
-    looks_ = 0, next_ = 0;
+    looks_ = 0, next_ = 0, noticed_ = false;
     return call;
   }
 
@@ -79,6 +82,8 @@ class call_record {
   bool ask(rank_t) noexcept;
   std::uint64_t odd_call() const noexcept;  // in which theirs() is not as mine(); 0: none
   status tell(rank_t) noexcept;
+  bool notice_is_due() noexcept;
+  void give_notice(rank_t from) noexcept;
 
   team& team_;
   const control_lines lines_;
@@ -86,6 +91,8 @@ class call_record {
   rank_t asking_ = no_rank, suspect_ = no_rank;
   page before_{};                // of the suspect
   std::uint32_t looks_ = 0;      // in this call
+  time_point first_look_;        // of it
+  bool noticed_ = false;         // in this call
   std::uint32_t anyone_ = 0;     // whom to ask next where anybody is meant, from this rank on
   std::size_t next_ = 0;         // of those awaited, in this round
 };

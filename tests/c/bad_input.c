@@ -158,6 +158,11 @@ static void windows_and_words(tutti_window_t w, unsigned char *mine) {
   REFUSED(tutti_wait_signal(w, 0, TUTTI_REACHED, 1, me, 0), TUTTI_TIMED_OUT, ctx, "rank", "deadline");
 }
 
+static void left_operand(const void *in, void *inout, size_t count, void *context) {
+  (void)context;
+  memcpy(inout, in, 8 * count);
+}
+
 static void requests(tutti_window_t w) {
   tutti_team_t world = tutti_world(ctx);
   uint64_t word = 0;
@@ -170,7 +175,42 @@ static void requests(tutti_window_t w) {
   INVALID(tutti_ibroadcast(world, n, &word, 8, &broadcast), "root", "use 0 to");
   INVALID(tutti_ibroadcast(world, 0, NULL, 8, &broadcast), "data", "NULL");
   INVALID(tutti_ibroadcast(world, 0, &word, 8, NULL), "request", "NULL");
+  INVALID(tutti_broadcast_init(world, n, &word, 8, &broadcast), "root", "use 0 to");
+  INVALID(tutti_barrier_init(world, NULL), "request", "NULL");
+  REFUSED(tutti_start(NULL), TUTTI_INVALID, NULL, "tutti_start", "NULL");
+  REFUSED(tutti_request_free(NULL), TUTTI_INVALID, NULL, "tutti_request_free", "NULL");
+
+  uint64_t some[4] = {1, 2, 3, 4};
+  tutti_operation_t user = 0, copied;
+  INVALID(tutti_reduce(world, n, &word, some, 1, TUTTI_UINT64, TUTTI_SUM), "root", "use 0 to");
+  INVALID(tutti_ireduce(world, 0, NULL, some, 1, TUTTI_UINT64, TUTTI_SUM, &broadcast), "in", "NULL");
+  INVALID(tutti_reduce_init(world, me, some, NULL, 1, TUTTI_UINT64, TUTTI_SUM, &broadcast), "out", "NULL");
+  INVALID(tutti_allreduce(world, some, NULL, 1, TUTTI_UINT64, TUTTI_SUM), "out", "NULL");
+  INVALID(tutti_allreduce(world, some, some + 1, 2, TUTTI_UINT64, TUTTI_SUM), "overlap", "in place");
+  INVALID(tutti_allreduce(world, some, &word, SIZE_MAX / 4, TUTTI_UINT64, TUTTI_SUM), "count", "beyond");
+  INVALID(tutti_allreduce(world, some, &word, 1, TUTTI_FLOAT64, TUTTI_BITWISE_AND), "bitwise_and", "float64");
+  INVALID(tutti_allreduce(world, some, &word, 1, TUTTI_FLOAT64, TUTTI_MINLOC), "minloc", "float64");
+  INVALID(tutti_allreduce(world, some, &word, 1, (tutti_datatype_t)99, TUTTI_SUM), "datatype", "unknown");
+  INVALID(tutti_allreduce(world, some, &word, 1, (tutti_datatype_t)257, TUTTI_SUM), "datatype", "unknown");
+  INVALID(tutti_allreduce(world, some, &word, 1, TUTTI_UINT64, 77), "operation", "unknown");
+  INVALID(tutti_allreduce(world, some, &word, 1, TUTTI_UINT64, 256 + TUTTI_SUM), "operation", "unknown");
+  INVALID(tutti_iallreduce(world, some, &word, 1, TUTTI_UINT64, TUTTI_SUM, NULL), "request", "NULL");
+  INVALID(tutti_allreduce_init(world, some, &word, 1, TUTTI_BYTES, TUTTI_SUM, &broadcast), "bytes", "sum");
+  INVALID(tutti_operation_create(ctx, NULL, 8, 1, NULL, &user), "tutti_operation_create", "function");
+  INVALID(tutti_operation_create(ctx, left_operand, 0, 1, NULL, &user), "tutti_operation_create", "0 bytes");
+  INVALID(tutti_operation_create(ctx, left_operand, 8, 1, NULL, NULL), "operation", "NULL");
+  INVALID(tutti_operation_free(ctx, NULL), "operation", "NULL");
+  OK(tutti_operation_create(ctx, left_operand, 8, 1, NULL, &user));
+  INVALID(tutti_allreduce(world, some, &word, 1, TUTTI_INT32, user), "8 bytes", "4");
+  copied = user;
+  OK(tutti_operation_free(ctx, &user));
+  INVALID(tutti_operation_free(ctx, &copied), "freed before", "tutti_operation_free");
+  INVALID(tutti_allreduce(world, some, &word, 1, TUTTI_BYTES, copied), "freed before", "tutti_operation_create");
+  CHECK(some[0] == 1 && some[3] == 4 && word == 0 && user == 0);
+
   OK(tutti_get(w, 0, 0, &word, 8, &request));
+  INVALID(tutti_start(&request), "tutti_start", "one operation only");
+  INVALID(tutti_request_free(&request), "tutti_request_free", "one operation only");
   INVALID(tutti_test(&request, NULL), "done", "NULL");
   INVALID(tutti_wait(&request, NAN), "timeout_s", "not a number");
   copy = request;

@@ -166,6 +166,98 @@ static void broadcasts(tutti_team_t team) {
   free(data);
 }
 
+/* Of 2x2 matrices modulo 2^64: the order of the ranks shows. */
+typedef struct matrix {
+  uint64_t a, b, c, d;
+} matrix_t;
+
+static void multiply(const void *in, void *inout, size_t count, void *calls) {
+  const matrix_t *l = in;
+  matrix_t *r = inout;
+  for (size_t i = 0; i < count; ++i)
+    r[i] = (matrix_t){l[i].a * r[i].a + l[i].b * r[i].c, l[i].a * r[i].b + l[i].b * r[i].d,
+                      l[i].c * r[i].a + l[i].d * r[i].c, l[i].c * r[i].b + l[i].d * r[i].d};
+  ++*(int *)calls;
+}
+
+static matrix_t matrix_of(uint32_t rank) { return (matrix_t){rank + 1, 2, rank % 3, 1}; }
+
+static void reductions(tutti_team_t team) {
+  const uint32_t rank = tutti_team_rank(team), size = tutti_team_size(team);
+  const size_t counts[] = {1, 3, 1000, 70000, 0};
+  double *in = malloc(70000 * sizeof *in), *out = malloc(70000 * sizeof *out);
+  for (size_t k = 0; k < sizeof counts / sizeof *counts; ++k) {
+    const size_t count = counts[k];
+    for (size_t i = 0; i < count; ++i) in[i] = (double)(rank + i), out[i] = -1;
+    OK(tutti_allreduce(team, in, out, count, TUTTI_FLOAT64, TUTTI_SUM));
+    for (size_t i = 0; i < count; ++i) CHECK(out[i] == (double)size * (double)i + size * (size - 1) / 2);
+    OK(tutti_allreduce(team, in, in, count, TUTTI_FLOAT64, TUTTI_MAX)); /* in place */
+    for (size_t i = 0; i < count; ++i) CHECK(in[i] == (double)(size - 1 + i));
+    for (size_t i = 0; i < count; ++i) in[i] = (double)(rank * i), out[i] = -1;
+    OK(tutti_reduce(team, size - 1, in, rank == size - 1 ? out : NULL, count, TUTTI_FLOAT64, TUTTI_MIN));
+    for (size_t i = 0; i < count; ++i) CHECK(out[i] == (rank == size - 1 ? 0 : -1));
+  }
+
+  int calls = 0;
+  tutti_operation_t product, none = 0;
+  OK(tutti_operation_create(check_ctx, multiply, sizeof(matrix_t), 0, &calls, &product));
+  matrix_t mine = matrix_of(rank), expected = matrix_of(0), got[2];
+  for (uint32_t r = 1; r < size; ++r) {
+    matrix_t next = matrix_of(r);
+    int uncounted;
+    multiply(&expected, &next, 1, &uncounted);
+    expected = next;
+  }
+  OK(tutti_allreduce(team, &mine, got, 1, TUTTI_BYTES, product));
+  CHECK(memcmp(&got[0], &expected, sizeof expected) == 0);
+  CHECK(size == 1 || calls > 0 || rank > 0);
+  tutti_request_t request[2];
+  OK(tutti_ireduce(team, 0, &mine, got, 1, TUTTI_BYTES, product, &request[0]));
+  OK(tutti_iallreduce(team, &mine, got + 1, 1, TUTTI_BYTES, product, &request[1]));
+  OK(tutti_operation_free(check_ctx, &product)); /* calls under way go on */
+  CHECK(product == 0);
+  OK(tutti_operation_free(check_ctx, &none));
+  OK(tutti_wait(&request[1], -1));
+  OK(tutti_wait(&request[0], -1));
+  CHECK(memcmp(&got[1], &expected, sizeof expected) == 0 && (rank > 0 || memcmp(&got[0], &expected, sizeof expected) == 0));
+  free(in), free(out);
+}
+
+/* Started again and again, all kinds at once. */
+static void persistent(tutti_team_t team) {
+  const uint32_t rank = tutti_team_rank(team), size = tutti_team_size(team);
+  uint64_t sent = 0, mine = 0, least = 0, sum = 0;
+  tutti_request_t r[4], copy;
+  OK(tutti_barrier_init(team, &r[0]));
+  OK(tutti_broadcast_init(team, size - 1, &sent, sizeof sent, &r[1]));
+  OK(tutti_reduce_init(team, 0, &mine, rank == 0 ? &least : NULL, 1, TUTTI_UINT64, TUTTI_MIN, &r[2]));
+  OK(tutti_allreduce_init(team, &mine, &sum, 1, TUTTI_UINT64, TUTTI_SUM, &r[3]));
+  for (int i = 0; i < 4; ++i) OK(tutti_wait(&r[i], 0)); /* not under way */
+  for (uint64_t turn = 0; turn < 20; ++turn) {
+    sent = rank == size - 1 ? turn : 99;
+    mine = rank + turn;
+    for (int i = 0; i < 4; ++i) OK(tutti_start(&r[i]));
+    for (int i = 3; i >= 0; --i) {
+      int done = 0;
+      if (turn % 2) {
+        while (!done) OK(tutti_test(&r[i], &done));
+      } else {
+        OK(tutti_wait(&r[i], -1));
+      }
+    }
+    CHECK(sent == turn && sum == size * turn + size * (size - 1) / 2 && (rank > 0 || least == turn));
+  }
+  OK(tutti_start(&r[0]));
+  INVALID(tutti_start(&r[0]), "tutti_start", "under way");
+  INVALID(tutti_request_free(&r[0]), "tutti_request_free", "under way");
+  OK(tutti_wait(&r[0], -1));
+  copy = r[0];
+  for (int i = 0; i < 4; ++i) OK(tutti_request_free(&r[i]));
+  CHECK(!r[0].slot);
+  OK(tutti_request_free(&r[0]));
+  INVALID(tutti_start(&copy), "stale copy", "tutti_start");
+}
+
 static void teams(void) {
   /* In reverse order, by a list. */
   uint32_t *list = malloc(n * sizeof *list);
@@ -179,12 +271,15 @@ static void teams(void) {
   CHECK(there == n - 1 - me);
   barriers(reversed);
   broadcasts(reversed);
+  reductions(reversed);
 
   /* Even and odd ranks, of the reversed team. */
   OK(tutti_team_split(reversed, (int)(me % 2), 0, &half));
   CHECK(tutti_team_size(half) == (n + (me % 2 == 0)) / 2);
   barriers(half);
   broadcasts(half);
+  reductions(half);
+  persistent(half);
   OK(tutti_team_translate(half, 0, world, &there));
   CHECK(there % 2 == me % 2);
   if (n > 1) {
@@ -223,11 +318,16 @@ static void teams(void) {
   tutti_request_t late;
   OK(tutti_ibarrier(half, &late));
   uint64_t word = me;
-  tutti_request_t last;
+  tutti_request_t last, again;
+  OK(tutti_barrier_init(half, &again));
+  OK(tutti_start(&again));
   OK(tutti_ibroadcast(half, 0, &word, sizeof word, &last));
   OK(tutti_team_free(&half)); /* completes both */
   OK(tutti_wait(&late, 0));
   OK(tutti_wait(&last, 0));
+  OK(tutti_wait(&again, 0));
+  INVALID(tutti_start(&again), "team", "freed");
+  OK(tutti_request_free(&again));
   CHECK(word < n && word % 2 == me % 2);
   OK(tutti_team_free(&reversed));
   CHECK(half == NULL && reversed == NULL);

@@ -49,6 +49,15 @@ static void every_call_on_a_team(tutti_team_t t) {
   STALE(tutti_broadcast(t, 0, &word, 8));
   tutti_request_t broadcast;
   STALE(tutti_ibroadcast(t, 0, &word, 8, &broadcast));
+  STALE(tutti_broadcast_init(t, 0, &word, 8, &broadcast));
+  STALE(tutti_barrier_init(t, &broadcast));
+  uint64_t sum;
+  STALE(tutti_reduce(t, 0, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM));
+  STALE(tutti_ireduce(t, 0, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM, &broadcast));
+  STALE(tutti_reduce_init(t, 0, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM, &broadcast));
+  STALE(tutti_allreduce(t, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM));
+  STALE(tutti_iallreduce(t, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM, &broadcast));
+  STALE(tutti_allreduce_init(t, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM, &broadcast));
   STALE(tutti_team_create(t, &member, 1, &team));
   STALE(tutti_team_split(t, 0, 0, &team));
   STALE(tutti_team_translate(t, 0, t, &rank));
@@ -65,6 +74,9 @@ static void every_call_on_a_context(tutti_t ctx) {
   STALE(tutti_quiet(ctx, -1));
   STALE(tutti_progress(ctx));
   STALE(tutti_capabilities(ctx, NULL));
+  tutti_operation_t operation = 0;
+  STALE(tutti_operation_create(ctx, NULL, 8, 1, NULL, &operation));
+  STALE(tutti_operation_free(ctx, &operation));
   STALE(tutti_finalize(&copy));
   STALE(tutti_abandon(&copy));
   CHECK(copy == ctx);

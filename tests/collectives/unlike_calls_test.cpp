@@ -25,6 +25,11 @@ const kind kinds[] = {
        std::byte data[64]{};
        return c.broadcast(0, data);
      }},
+    {"allreduce", "an allreduce of 8 bytes (sum of uint64)",
+     [](communicator& c) {
+       std::byte data[8]{};
+       return c.run({.of = collective::allreduce, .bytes = 8, .in = data, .out = data, .op = *find_reduction(datatype::uint64, operation::sum)});
+     }},
     {"split", "tutti_team_split",
      [](communicator& c) {
        auto made = c.split(0, 0, {});
@@ -89,6 +94,32 @@ BOOST_AUTO_TEST_CASE(late_is_not_wrong) {
       require(team->broadcast(0, data), "broadcast");
       require(take(team->split(0, 0, {}), "split")->barrier().enter(), "barrier of the half");
     }
+    require(team->group().settle(), "leaving");
+  }, {});
+  BOOST_TEST(report.passed(), report.text());
+}
+
+// After 5 s, once a call: who is waited for, and where that one is.
+BOOST_AUTO_TEST_CASE(who_is_waited_for_is_told) {
+  const auto report = try_ranks_simulated(sim_parameters({"sim"}, 3, 1), [&](rank_env& env) {
+    std::vector<std::string> notices;
+    job_options o;
+    o.notice = [&](const std::string& line) { notices.push_back(line); };
+    auto j = open_job(env, o);
+    auto team = take(communicator::world(*j, {.barrier = "dissemination", .bcast = "binomial"}), "world");
+    std::byte data[64]{};
+    const auto late = [&](auto&& call, std::string_view waits, std::string_view there) {
+      notices.clear();
+      if (env.rank == 1) env.pause(std::chrono::seconds(8));
+      require(call(), "call");
+      if (env.rank == 1) return;
+      require(notices.size() == 1, std::to_string(notices.size()) + " notices");
+      for (const std::string_view part : {std::string_view("waited 5 s in "), waits, std::string_view("of a team of 3, for rank "), there})
+        require(notices[0].find(part) != std::string::npos, "notice: " + notices[0]);
+    };
+    late([&] { return team->barrier().enter(); }, "a barrier, call 1 ", "which has made ");
+    require(team->broadcast(1, data), "while what it needs is made, ranks wait for each other");
+    late([&] { return team->broadcast(1, data); }, "a broadcast of 64 bytes with root 1, call 3 ", "which has made 2 there, the last one a broadcast");
     require(team->group().settle(), "leaving");
   }, {});
   BOOST_TEST(report.passed(), report.text());

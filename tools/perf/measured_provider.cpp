@@ -64,7 +64,6 @@ status measured_provider::set_up(std::uint32_t bytes) {
 }
 
 measured_provider::~measured_provider() {
-  chooser_.reset();
   teams_.clear();
   if (!job_) return;
   driven_->remove(*job_);
