@@ -2,7 +2,6 @@
 
 namespace tutti::reductions {
 
-constexpr kernel_table loops = all_loops();
-const kernel_table baseline = loops;
+constinit const kernel_table baseline = all_loops();
 
 }  // namespace tutti::reductions

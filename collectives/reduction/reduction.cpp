@@ -1,5 +1,8 @@
 #include "collectives/reduction/reduction.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <string>
 
 #include "collectives/reduction/kernel_table.h"
@@ -49,8 +52,11 @@ constexpr operation_row rows[operations] = {
     {"user", ""},
 };
 
-const type_row& row_of(datatype t) noexcept { return types[static_cast<unsigned>(t) < datatypes ? static_cast<unsigned>(t) : 0]; }
-const operation_row& row_of(operation o) noexcept { return rows[static_cast<unsigned>(o) < operations ? static_cast<unsigned>(o) : 0]; }
+// Of no value that is known: the first row.
+template <class Value, class Row, std::size_t n>
+const Row& row_in(const Row (&table)[n], Value v) noexcept { return table[static_cast<std::size_t>(v) < n ? static_cast<std::size_t>(v) : 0]; }
+const type_row& row_of(datatype t) noexcept { return row_in(types, t); }
+const operation_row& row_of(operation o) noexcept { return row_in(rows, o); }
 
 template <class Value, class Row, std::size_t n>
 std::optional<Value> named(const Row (&table)[n], std::string_view name) noexcept {
@@ -79,9 +85,23 @@ std::optional<datatype> find_datatype(std::string_view name) noexcept { return n
 std::optional<operation> find_operation(std::string_view name) noexcept { return named<operation>(rows, name); }
 std::size_t size_of(datatype t) noexcept { return row_of(t).size; }
 
+std::span<const reductions::kernel_table* const> reductions::usable_tables() noexcept {
+#ifdef __x86_64__
+  static constexpr const kernel_table* tables[] = {&baseline, &avx2};
+  static const std::size_t usable = [] {
+    unsigned a, b, c = 0, d;
+    return __builtin_cpu_supports("avx2") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) ? 2 : 1;
+  }();
+#else
+  static constexpr const kernel_table* tables[] = {&baseline};
+  constexpr std::size_t usable = 1;
+#endif
+  return std::span(tables).first(usable);
+}
+
 result<reduction> find_reduction(datatype type, operation op) {
   const auto t = static_cast<unsigned>(type), o = static_cast<unsigned>(op);
-  reduction::loop* const loop = t < datatypes && o < operations ? reductions::baseline[t][o] : nullptr;
+  reduction::loop* const loop = t < datatypes && o < operations ? reductions::usable_tables().back()->loops[t][o] : nullptr;
   if (!loop) return no_sense(type, op);
   return reduction{.built_in = loop, .element_size = size_of(type), .type = type, .op = op, .associative = is_integer(type)};
 }
@@ -89,7 +109,8 @@ result<reduction> find_reduction(datatype type, operation op) {
 result<reduction> user_reduction(user_function function, std::size_t element_size, bool commutative, void* context) {
   if (!function) return status{errc::invalid, "a user's operation without a function"};
   if (element_size == 0) return status{errc::invalid, "a user's operation on elements of 0 bytes"};
-  return reduction{.user = function, .context = context, .element_size = element_size, .commutative = commutative, .associative = false};
+  return reduction{.user = function, .context = context, .element_size = element_size,
+                   .commutative = commutative, .associative = false};
 }
 
 }  // namespace tutti

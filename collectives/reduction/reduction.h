@@ -6,14 +6,14 @@
 //                 A user's function is called upon (left, out), with a copy of `right` in `out`.
 //  3. Integers    Wrap: sum and product are those of the unsigned type, modulo 2^bits.
 //  4. Floats      sum and product round once each, to nearest, never fused. min and max: a NaN on either side gives a NaN; of -0
-//                 and +0 the right one. The product of complex numbers is (ac - bd) + (ad + bc)i, without C's Annex G, so that
-//                 an infinity may become NaN.
-//  5. 16 bits     float16 (IEEE binary16) and bfloat16 are computed in float and rounded to nearest even after every element.
-//                 Every NaN becomes a quiet one.
+//                 and +0 either. The product of complex numbers is (ac - bd) + (ad + bc)i, without C's Annex G, so that an
+//                 infinity may become NaN.
+//  5. 16 bits     float16 (IEEE binary16) and bfloat16 are added and multiplied in float, and rounded to nearest even after each
+//                 element.
 //  6. Logical     Operands count as true if not 0, results are 0 or 1 of the same type.
 //  7. Pairs       The struct {value; index;} as C lays it out. minloc and maxloc give the pair with the least or greatest
 //                 value; of equal values the one with the least index. A NaN is ahead of every number. Padding has no value.
-//  8. Any machine The same operands give the same bits whichever instructions the processor has, but for the payload of a NaN.
+//  8. Any machine The same operands give the same bits whichever instructions the processor has, but for which NaN.
 #pragma once
 #include <cstddef>
 #include <cstdint>
