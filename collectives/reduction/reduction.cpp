@@ -54,7 +54,10 @@ constexpr operation_row rows[operations] = {
 
 // Of no value that is known: the first row.
 template <class Value, class Row, std::size_t n>
-const Row& row_in(const Row (&table)[n], Value v) noexcept { return table[static_cast<std::size_t>(v) < n ? static_cast<std::size_t>(v) : 0]; }
+const Row& row_in(const Row (&table)[n], Value v) noexcept {
+  const auto i = static_cast<std::size_t>(v);
+  return table[i < n ? i : 0];
+}
 const type_row& row_of(datatype t) noexcept { return row_in(types, t); }
 const operation_row& row_of(operation o) noexcept { return row_in(rows, o); }
 

@@ -343,9 +343,12 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused_by_name) {
     BOOST_TEST((r.error().code() == errc::invalid), name_of(t) << ' ' << name_of(o));
     return std::string(r.error().text());
   };
-  BOOST_TEST(text(datatype::float32, operation::bitwise_and) == "bitwise_and of float32 makes no sense: bitwise_and takes integers");
-  BOOST_TEST(text(datatype::float64_complex, operation::min) == "min of float64_complex makes no sense: min takes integers and floats");
-  BOOST_TEST(text(datatype::int32, operation::minloc) == "minloc of int32 makes no sense: minloc takes pairs such as float64_int32");
+  BOOST_TEST(text(datatype::float32, operation::bitwise_and) ==
+             "bitwise_and of float32 makes no sense: bitwise_and takes integers");
+  BOOST_TEST(text(datatype::float64_complex, operation::min) ==
+             "min of float64_complex makes no sense: min takes integers and floats");
+  BOOST_TEST(text(datatype::int32, operation::minloc) ==
+             "minloc of int32 makes no sense: minloc takes pairs such as float64_int32");
   BOOST_TEST(text(datatype::float64_int32, operation::sum) ==
              "sum of float64_int32 makes no sense: sum takes integers, floats and complex numbers");
   BOOST_TEST(text(datatype::bytes, operation::sum) == "sum of bytes: only a user's operation knows what the bytes mean");
