@@ -3,7 +3,9 @@
 // The chooser, the checker, the simulator, `tutti info` and `tutti perf` go by the rows and know no algorithm by name.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "collectives/cost.h"
@@ -14,6 +16,8 @@ namespace tutti {
 enum class collective : std::uint8_t { barrier, broadcast, reduce, allreduce };
 inline constexpr unsigned collectives = 4;
 std::string_view name_of(collective) noexcept;
+std::optional<collective> find_collective(std::string_view name) noexcept;
+std::string known_collectives();  // "barrier, broadcast, ..."
 
 // What the members of a team know about a call alike; `rank` alone differs.
 struct shape {

@@ -67,7 +67,7 @@ communicator_options communicator_options_from(const config& c) {
   return o;
 }
 
-const std::string& communicator_options::wanted(collective c) const noexcept {
+std::string& communicator_options::wanted(collective c) noexcept {
   switch (c) {
     case collective::barrier: return barrier;
     case collective::broadcast: return bcast;

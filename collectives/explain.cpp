@@ -55,8 +55,7 @@ result<std::vector<std::string>> explain(collective of, const choice_inputs& in)
   std::string& parameters = lines.emplace_back(to_string("node", in.node));
   if (where.nodes > 1) parameters.append(", ").append(to_string("network", in.network));
   if (in.bytes) {
-    parameters.append(", ").append(fixed((where.nodes > 1 ? in.network : in.node).bytes_per_ns)).append(" GB/s, pieces of ");
-    parameters.append(std::to_string(in.piece)).append(" bytes");
+    parameters.append(", ").append(fixed((where.nodes > 1 ? in.network : in.node).bytes_per_ns)).append(" GB/s");
     if (in.multicast)
       parameters.append(", datagrams of ").append(std::to_string(in.fragment)).append(", ").append(std::to_string(in.window)).append(" at once");
   }

@@ -35,6 +35,18 @@ const family& family_of(collective c) noexcept { return families[static_cast<uns
 
 std::string_view name_of(collective c) noexcept { return family_of(c).name; }
 
+std::optional<collective> find_collective(std::string_view name) noexcept {
+  for (unsigned i = 0; i < collectives; ++i)
+    if (families[i].name == name) return static_cast<collective>(i);
+  return std::nullopt;
+}
+
+std::string known_collectives() {
+  std::string out;
+  for (const family& f : families) add_to_list(out, f.name);
+  return out;
+}
+
 algorithm_list algorithms(collective c) noexcept { return algorithm_list(family_of(c).rows); }
 
 const algorithm* find_algorithm(collective c, std::string_view name) noexcept {

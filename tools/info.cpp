@@ -47,9 +47,16 @@ int doctor(bool json) {
 }
 
 int print_schedule(const choices& c) {
-  const algorithm* a = find_algorithm(collective::barrier, c.schedule);
-  if (!a || c.rank >= c.about.ranks) {
-    std::fprintf(stderr, "tutti info: %s\n", a ? "--rank must be below --ranks" : ("there is no barrier \"" + c.schedule + "\"").c_str());
+  const std::size_t colon = c.schedule.find(':');
+  const bool named = colon != std::string::npos;
+  const auto of = named ? find_collective(c.schedule.substr(0, colon)) : collective::barrier;
+  const algorithm* const a = of ? find_algorithm(*of, named ? c.schedule.substr(colon + 1) : c.schedule) : nullptr;
+  if (!a || !a->make || c.rank >= c.about.ranks) {
+    const std::string what = of ? std::string(name_of(*of)) : "collective";
+    const std::string why = !a ? "there is no " + what + " \"" + c.schedule + "\"; known: " + (of ? known_algorithms(*of) : known_collectives())
+                            : !a->make ? "the " + what + " " + std::string(a->name) + " has no schedule: what is sent depends on what is lost"
+                                       : "--rank must be below --ranks";
+    std::fprintf(stderr, "tutti info: %s\n", why.c_str());
     return usage_error;
   }
   const std::vector<std::uint32_t> nodes = nodes_of(c.about.ranks, c.about.ranks_per_node);
@@ -64,14 +71,14 @@ std::function<int()> declare(options app) {
   app.add("--config", c->config, "every setting, its value and where that came from");
   app.add("--doctor", c->doctor, "what would keep a job from starting, with the mend");
   const option json = app.add("--json", c->json, "the providers, --config or --doctor as JSON");
-  app.add("--explain", c->about.topic, "how an algorithm is chosen: `barrier` or `broadcast`").not_with(json);
-  app.add("--schedule", c->schedule, "the steps of a barrier algorithm, by name").not_with(json);
+  app.add("--explain", c->about.topic, ("how the algorithm of a collective is chosen: " + known_collectives()).c_str()).not_with(json);
+  app.add("--schedule", c->schedule, "the steps of an algorithm: of a barrier, by name, or of another collective, as allreduce:ring").not_with(json);
   app.add("--ranks", c->about.ranks, "for --explain and --schedule").between(1, 1000000);
   app.add("--ranks-per-node", c->about.ranks_per_node, "the same; default: all on one node");
   app.add("--provider", c->about.provider, "for --explain: over which provider; default shm");
   app.add("--ranks-per-core", c->about.ranks_per_core, "for --explain; default: as a job of so many ranks would have here")
       .above_zero();
-  app.add("--bytes", c->about.bytes, "for --explain broadcast: sizes; default 8 B, 64 KiB, 1 MiB, 16 MiB")
+  app.add("--bytes", c->about.bytes, "for --explain of what moves data: sizes; default 8 B, 64 KiB, 1 MiB, 16 MiB")
       .by_commas().sizes();
   app.add("--rank", c->rank, "for --schedule: whose steps");
   app.add("--radix", c->radix, "for --schedule: radix or fan-in");

@@ -90,7 +90,7 @@ int compare(const choices& c, const config& settings) {
   if (!hosts) return complain(hosts.error().text());
   session_plan plan;
   plan.providers = c.providers.empty() ? every_provider(make_layout(**hosts).nodes() > 1) : c.providers;
-  plan.what = c.topic == "barrier" ? topic::barrier : c.topic == "broadcast" ? topic::broadcast : topic::everything;
+  plan.only = find_collective(c.topic);
   plan.only_barrier = c.barrier;
   plan.fan_ins = numbers(c.fan_in, "--fan-in", 1, 64);
   plan.by_size = c.by_size;
@@ -143,9 +143,9 @@ int run(const choices& c) {
 
 std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
-  app.add("topic", c->topic, "nothing: barriers, broadcasts and one-sided operations; `barrier` or `broadcast`: "
-                 "those alone, broadcasts at more sizes")
-      .one_of({"barrier", "broadcast"});
+  app.add("topic", c->topic, "nothing: barriers, broadcasts, allreduces and one-sided operations; one collective: "
+                 "that alone, at more sizes")
+      .one_of({"barrier", "broadcast", "reduce", "allreduce"});
   app.add("-n,--ranks", c->ranks, "ranks to start, when not inside a job already: a job for each of 2,4,8 "
                  "(default 4; with --html 2,4,8,16)");
   app.add("--providers,--provider", c->providers, "name[:device],...; default: every one that works here").by_commas();

@@ -60,8 +60,9 @@ std::vector<std::uint32_t> nodes_of(std::uint32_t ranks, std::uint32_t ranks_per
 }
 
 int explain(question q) {
-  if (q.topic != "barrier" && q.topic != "broadcast") {
-    std::fprintf(stderr, "tutti info: --explain knows `barrier` and `broadcast`, not \"%s\"\n", q.topic.c_str());
+  const auto of = find_collective(q.topic);
+  if (!of) {
+    std::fprintf(stderr, "tutti info: --explain knows %s, not \"%s\"\n", known_collectives().c_str(), q.topic.c_str());
     return usage_error;
   }
   const auto over = find_provider(q.provider.empty() ? "shm" : q.provider);
@@ -69,7 +70,7 @@ int explain(question q) {
   const auto opened = over->impl->open({over->device, "tutti-info", 0, 1});
   if (!opened) return failed(opened.error());
   if (q.ranks_per_core <= 0) q.ranks_per_core = ranks_per_core_here(q);
-  return explain_over(**opened, q.topic == "barrier" ? collective::barrier : collective::broadcast, q);
+  return explain_over(**opened, *of, q);
 }
 
 }  // namespace tutti::tools

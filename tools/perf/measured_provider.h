@@ -64,7 +64,7 @@ class measured_provider {
   void add_barriers(std::vector<row>&, const std::string& only, const std::vector<int>& fan_ins,
                     std::vector<text_pair>& left_out);
   // Each algorithm that can run here, from rank 0: 8 B and 1 MiB, or sizes between and beyond as well.
-  void add_broadcasts(std::vector<row>&, bool all_sizes, std::vector<text_pair>& left_out);
+  void add_data(std::vector<row>&, collective, bool all_sizes, std::vector<text_pair>& left_out);
   void add_one_sided(std::vector<row>&);            // between ranks 0 and 1
   void add_by_size(std::vector<row>&);              // put and get of 8 bytes and more, between ranks 0 and 1
   void add_floors(std::vector<row>&, bool by_size); // raw loads and stores; needs map()
@@ -90,7 +90,7 @@ class measured_provider {
   std::unique_ptr<job> job_;
   std::unique_ptr<communicator> world_;
   std::vector<std::unique_ptr<communicator>> teams_;
-  std::vector<std::byte> payload_;                    // of broadcasts
+  std::vector<std::byte> payload_, result_;           // of collectives
   region_id region_{};
   segment_id segment_{};
   std::span<std::byte> memory_;                       // lines, then, in ranks 0 and 1, bytes to move

@@ -55,19 +55,20 @@ void session::open() {
   }
   if (providers_.empty()) throw std::runtime_error(left_out_.empty() ? "no provider named" : left_out_.front().second);
   for (auto& p : providers_)  // the first provider whose memory all ranks map
-    if (rows_.empty() && plan_.what != topic::broadcast) {
+    if (rows_.empty() && (!plan_.only || plan_.only == collective::barrier)) {
       gather(*p);
       p->add_floors(rows_, plan_.by_size);
     }
   for (auto& p : providers_) {
     say("preparing %s", p->name().c_str());
     gather(*p);
-    if (plan_.what != topic::broadcast) p->add_barriers(rows_, plan_.only_barrier, plan_.fan_ins, left_out_);
-    if (plan_.what != topic::barrier) p->add_broadcasts(rows_, plan_.what == topic::broadcast, left_out_);
-    if (plan_.what == topic::everything) p->add_one_sided(rows_);
+    if (!plan_.only || plan_.only == collective::barrier) p->add_barriers(rows_, plan_.only_barrier, plan_.fan_ins, left_out_);
+    for (const collective c : {collective::broadcast, collective::reduce, collective::allreduce})
+      if (plan_.only ? plan_.only == c : c != collective::reduce) p->add_data(rows_, c, plan_.only.has_value(), left_out_);
+    if (!plan_.only) p->add_one_sided(rows_);
     if (plan_.by_size) p->add_by_size(rows_);
   }
-  if (plan_.what == topic::barrier) std::erase_if(rows_, [](const row& r) { return r.what.group != "barrier"; });
+  if (plan_.only == collective::barrier) std::erase_if(rows_, [](const row& r) { return r.what.group != "barrier"; });
   // Tables and pages begin with the barriers.
   std::stable_partition(rows_.begin(), rows_.end(), [](const row& r) { return r.what.group == "barrier"; });
 }

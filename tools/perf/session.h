@@ -10,11 +10,10 @@
 
 namespace tutti::tools {
 
-enum class topic { everything, barrier, broadcast };
 
 struct session_plan {
   std::vector<std::string> providers;   // provider specs; rank 0's hold for all
-  topic what = topic::everything;
+  std::optional<collective> only;  // none: barriers, broadcasts, allreduces and one-sided operations
   std::string only_barrier;             // "" all algorithms; "chosen"; a name
   std::vector<int> fan_ins;             // barriers that have one are measured with each of these; empty: their own
   bool by_size = false;                 // put and get over sizes as well
