@@ -427,7 +427,8 @@ TUTTI_API tutti_status_t tutti_broadcast(tutti_team_t team, uint32_t root, void 
  * stay untouched until then. Several may be under way; they complete in the order of the calls, in any progress of this rank, and
  * beside barriers and broadcasts of other teams.
  * Errors as tutti_broadcast(): from the call where they are known by then, and *request is not written; else with the request.
- * Cost: as tutti_broadcast(). */
+ * Cost: as tutti_broadcast(). What the first use of an algorithm needs is made by later progress. Only where that is multicast over
+ * IP, one call that makes progress blocks, while this rank joins the group: until the root makes progress, 8 s at most. */
 TUTTI_API tutti_status_t tutti_ibroadcast(tutti_team_t team, uint32_t root, void *data, size_t bytes,
                                           tutti_request_t *request);
 

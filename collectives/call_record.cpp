@@ -12,8 +12,8 @@ namespace tutti {
 namespace {
 
 // By call_kind, as a sentence goes on behind "rank 3 calls".
-constexpr const char* names[] = {"nothing", "a barrier", "a broadcast", "a reduce", "an allreduce", "tutti_team_create", "tutti_team_split",
-                                 "tutti_window_create or tutti_window_over", "tutti_window_free", "tutti_team_free or tutti_finalize"};
+constexpr const char* names[] = {"nothing", "tutti_team_create", "tutti_team_split", "tutti_window_create or tutti_window_over",
+                                 "tutti_window_free", "tutti_team_free or tutti_finalize"};
 
 constexpr auto notice_after = std::chrono::seconds(5);
 
@@ -23,11 +23,16 @@ constexpr const char* same_data = "; root, number of bytes, type and operation m
 }  // namespace
 
 std::string call_record::what::in_words() const {
-  const auto k = static_cast<std::size_t>(kind);
-  std::string out(k < std::size(names) ? names[k] : "something unknown");
-  const bool reduces = kind == call_kind::reduce || kind == call_kind::allreduce;
-  if (reduces || kind == call_kind::broadcast) out += " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-  if (kind == call_kind::broadcast || kind == call_kind::reduce) out += " with root " + std::to_string(root);
+  const auto k = static_cast<std::size_t>(kind), first = static_cast<std::size_t>(kind_of({}));
+  if (k < first) return names[k];
+  if (k >= first + collectives) return "something unknown";
+  const auto c = static_cast<collective>(k - first);
+  const std::string_view name = name_of(c);
+  const bool reduces = c == collective::reduce || c == collective::allreduce;
+  std::string out(name.starts_with('a') ? "an " : "a ");
+  out += name;
+  if (c != collective::barrier) out += " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+  if (c == collective::broadcast || c == collective::reduce) out += " with root " + std::to_string(root);
   if (reduces) {
     out.append(" (").append(name_of(static_cast<operation>(op))).append(" of ");
     out.append(name_of(static_cast<datatype>(type))).append(")");

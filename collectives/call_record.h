@@ -22,11 +22,16 @@
 #include <span>
 #include <string>
 
+#include "collectives/algorithm.h"
 #include "core/job/team.h"
 
 namespace tutti {
 
-enum class call_kind : std::uint16_t { none, barrier, broadcast, reduce, allreduce, team_create, team_split, window_create, window_free, leave };
+// Numbers behind the last name are those of the collectives.
+enum class call_kind : std::uint16_t { none, team_create, team_split, window_create, window_free, leave };
+constexpr call_kind kind_of(collective c) noexcept {
+  return static_cast<call_kind>(static_cast<unsigned>(call_kind::leave) + 1 + static_cast<unsigned>(c));
+}
 
 class call_record {
  public:

@@ -12,31 +12,19 @@ namespace {
 constexpr unsigned digest_bits = 16;
 constexpr std::uint64_t digest_mask = (std::uint64_t{1} << digest_bits) - 1;
 
-call_kind kind_of(collective c) noexcept {
-  switch (c) {
-    case collective::barrier: return call_kind::barrier;
-    case collective::broadcast: return call_kind::broadcast;
-    case collective::reduce: return call_kind::reduce;
-    case collective::allreduce: return call_kind::allreduce;
-  }
-  return call_kind::none;
-}
+status no_memory() { return {errc::no_resource, "no memory for what an algorithm needs"}; }
 
+// A user's function takes its right operand as the place of the result: where that is not to be, it has some scratch memory.
 void reduce_into(const void* context, const std::byte* from, std::byte* to, std::size_t bytes, bool from_is_left) {
-  const reduction& op = *static_cast<const reduction*>(context);
+  const auto& [op, scratch] = *static_cast<const arithmetic*>(context);
   const std::size_t count = bytes / op.element_size;
   if (from_is_left) return op.combine(from, to, to, count);
   if (op.built_in) return op.combine(to, from, to, count);
-  // A user's function takes its right operand as the place of the result.
-  std::byte some[4096];
-  std::vector<std::byte> one;
-  std::byte* result = some;
-  if (op.element_size > sizeof some) one.resize(op.element_size), result = one.data();
-  const std::size_t at_once = std::max<std::size_t>(1, sizeof some / op.element_size);
+  const std::size_t at_once = scratch.size() / op.element_size;
   for (std::size_t i = 0; i < count; i += at_once) {
     const std::size_t n = std::min(at_once, count - i), at = i * op.element_size;
-    op.combine(to + at, from + at, result, n);
-    std::memcpy(to + at, result, n * op.element_size);
+    op.combine(to + at, from + at, scratch.data(), n);
+    std::memcpy(to + at, scratch.data(), n * op.element_size);
   }
 }
 
@@ -202,7 +190,8 @@ status data_collectives::run(const collective_call& c, time_point deadline) {
   calls_.push_back({c, record_->calls()});
   const status s = operation_sequence::run(deadline);
   if (s.code() == errc::timed_out && error_.ok()) {  // the caller's memory is the caller's again
-    if (multicast_ && !by_ && !setup_) multicast_->cancel(s);
+    if (setup_ && setup_.waits_for()) setup_.fail(s);  // an exchange that is given up, which the others are to know
+    else if (row_ && !by_) multicast_->cancel(s);
     fail(s);
   }
   return s;
@@ -218,11 +207,13 @@ void data_collectives::begin(std::uint64_t) noexcept {
     if (now_.of != collective::broadcast && now_.in != now_.out) std::memcpy(now_.out, now_.in, now_.bytes);
     return;
   }
-  if (const choice& c = chosen_[static_cast<unsigned>(now_.of)][now_.op.commutative][size_class(now_.bytes)]; c.row && equipped(c)) {
-    trouble_ = begin_chosen();
-    return;
+  try {
+    const choice& c = chosen_[static_cast<unsigned>(now_.of)][now_.op.commutative][size_class(now_.bytes)];
+    if (c.row && equipped(c)) trouble_ = begin_chosen();
+    else setup_ = preparing();
+  } catch (const std::bad_alloc&) {
+    trouble_ = no_memory();
   }
-  setup_ = preparing();
 }
 
 // What is chosen has all it needs.
@@ -236,6 +227,8 @@ status data_collectives::begin_chosen() {
   if (next_run(*row_, shape_of(c), now_.bytes, facts_.piece, element_of(now_)).bytes == 0)
     return {errc::unsupported, "elements of " + std::to_string(now_.op.element_size) + " bytes are too long; at most " +
                                std::to_string(by_->by->slot_bytes)};
+  if (now_.of != collective::broadcast && !now_.op.built_in) scratch_.resize(std::max<std::size_t>(4096, now_.op.element_size));
+  arithmetic_ = {now_.op, scratch_};
   begin_part();
   return {};
 }
@@ -251,7 +244,7 @@ void data_collectives::begin_part() noexcept {
   by_->code.move(staging, r.memory.base() + r.slots_at + set, r.slots_at + set);
   by_->used = ++runs_;
   const std::uint64_t digest = broadcast_wire::digest_of(now_.number, now_.root, now_.bytes) ^ kind_digest(now_);
-  by_->position->begin(runs_ << digest_bits | digest, digest_mask, part, {reduce_into, &now_.op});
+  by_->position->begin(runs_ << digest_bits | digest, digest_mask, part, {reduce_into, &arithmetic_});
   at_ += part.bytes;
 }
 
@@ -268,7 +261,7 @@ bool data_collectives::go_on(std::uint32_t looks, status& error) noexcept {
     try {
       if (!set_up(error)) return false;
     } catch (const std::bad_alloc&) {
-      error = {errc::no_resource, "no memory for what an algorithm needs"};
+      error = no_memory();
     }
     if (error.failed()) return true;
   }

@@ -32,6 +32,12 @@ struct collective_call {
   call_record::what recorded() const noexcept;
 };
 
+// What the executor is told of a reduction.
+struct arithmetic {
+  reduction op;
+  std::span<std::byte> scratch;    // of an element at least, for a user's function
+};
+
 class data_collectives final : public operation_sequence {
  public:
   using wanted = std::array<wanted_algorithm, collectives>;
@@ -118,6 +124,8 @@ class data_collectives final : public operation_sequence {
   resumable<status> setup_;              // of the present one, while it is prepared
   bound* by_ = nullptr;                  // by a schedule; null: by multicast, or nothing
   status trouble_;                       // with its beginning
+  arithmetic arithmetic_;                // of it
+  std::vector<std::byte> scratch_;
   std::uint64_t at_ = 0;                 // bytes of it that earlier runs moved
   std::unique_ptr<reliable_broadcast> multicast_;
   std::vector<std::unique_ptr<resource>> resources_;

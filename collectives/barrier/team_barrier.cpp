@@ -81,7 +81,7 @@ std::size_t team_barrier::bytes() const noexcept { return sizeof *this + sizeof(
 
 // The fabric takes epochs ahead of those that have finished.
 std::uint64_t team_barrier::start() noexcept {
-  if (record_) record_->enter(call_kind::barrier);
+  if (record_) record_->enter(kind_of(collective::barrier));
   const std::uint64_t epoch = operation_sequence::start();
   if (offloaded_ && error_.ok()) (void)offloaded_->start(epoch);
   return epoch;

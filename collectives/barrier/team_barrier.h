@@ -31,7 +31,7 @@ class team_barrier final : public operation_sequence {
   // Blocks until every member has entered. Errors: peer_dead (named), timed_out; after peer_dead the team is broken and
   // every later call gives the same error.
   status enter(time_point deadline = time_point::max()) noexcept {
-    if (record_) record_->enter(call_kind::barrier);
+    if (record_) record_->enter(kind_of(collective::barrier));
     return run(deadline);
   }
   std::uint64_t start() noexcept;                  // the request: its epoch

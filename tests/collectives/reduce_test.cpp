@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "collectives/communicator.h"
+#include "core/job/window.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/arguments.h"
 #include "tests/harness/sim_fabric.h"
@@ -203,6 +204,25 @@ BOOST_AUTO_TEST_CASE(the_first_use_does_not_block) {
                                                      : try_ranks_simulated(sim_parameters({fabric}, 4, 4), first, limits);
     BOOST_TEST(report.passed(), fabric << ": " << report.text());
   }
+}
+
+// A call that is given up in the middle of being prepared ends in all, and no later one takes its messages for its own.
+BOOST_AUTO_TEST_CASE(a_deadline_while_it_is_prepared) {
+  const auto report = try_ranks_simulated(sim_parameters({"sim"}, 4, 4), [](rank_env& env) {
+    auto j = open_job(env);
+    auto team = take(communicator::world(*j, {}), "world");
+    const calls ops;
+    std::vector<affine> in(10), out(10);
+    const auto call = call_of(collective::allreduce, ops.sum, 0, in, out);
+    if (env.rank == 3) env.pause(std::chrono::seconds(2));
+    const status s = team->run(call, env.net().now() + (env.rank == 3 ? std::chrono::seconds(100) : std::chrono::seconds(1)));
+    require(s.failed(), "given up");
+    require(env.rank == 3 || s.code() == errc::timed_out || s.peer() != no_rank, s.text());
+    require(team->run(call).failed(), "for ever");
+    require(window::open(team->group(), {nullptr, 64}).error().failed(), "and so the team");
+    env.barrier();
+  }, {.timeout = std::chrono::seconds(60) * time_scale});
+  BOOST_TEST(report.passed(), report.text());
 }
 
 BOOST_AUTO_TEST_CASE(a_death_is_named) {
