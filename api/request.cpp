@@ -39,6 +39,91 @@ tutti_status_t refuse_stale(const tutti_request_t& r, const char* call) noexcept
                 call, static_cast<unsigned long long>(r.ticket));
 }
 
+// Several requests of one context.
+class request_list {
+ public:
+  request_list(tutti_request_t* requests, std::size_t count, const char* call) noexcept
+      : all_(requests, requests ? count : 0), call_(call), refused_(check(count)), held_(ctx_ ? handle_of(ctx_) : nullptr, call) {
+    if (refused_ == TUTTI_OK && ctx_ && !held_) refused_ = held_.refuse("the requests' context");
+  }
+  tutti_status_t refused() const noexcept { return refused_; }
+  tutti_context* context() const noexcept { return ctx_; }
+  std::size_t size() const noexcept { return all_.size(); }
+
+  // Complete, and this call's to report; what is zeroed or was not started is neither complete nor under way.
+  bool done(std::size_t i) const noexcept { return under_way(i) && complete(slot(i)); }
+  std::size_t first_done() const noexcept {
+    std::size_t i = 0;
+    while (i < all_.size() && !done(i)) ++i;
+    return i;
+  }
+  bool any_under_way() const noexcept {
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      if (under_way(i)) return true;
+    return false;
+  }
+  bool all_done() const noexcept {
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      if (under_way(i) && !complete(slot(i))) return false;
+    return true;
+  }
+  // Retires this one, or all that are complete: the first error. `each` is told which.
+  tutti_status_t retire_one(std::size_t i) noexcept { return retire(&all_[i], call_); }
+  template <class Each>
+  tutti_status_t retire_done(Each each) noexcept {
+    tutti_status_t first = TUTTI_OK;
+    status text;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (!done(i)) continue;
+      const tutti_status_t s = retire_one(i);
+      if (first == TUTTI_OK && s != TUTTI_OK) first = s, text = ctx_->last;
+      each(i);
+    }
+    if (first != TUTTI_OK) ctx_->last = text;
+    return first;
+  }
+  // Blocks until ready(): success, or what is to be returned.
+  template <class Ready>
+  tutti_status_t wait(Ready ready, double timeout_s) {
+    if (!ctx_ || ready()) return TUTTI_OK;
+    time_point deadline;
+    if (!deadline_in(*ctx_->job, timeout_s, deadline)) return refuse(ctx_, "%s: timeout_s is not a number", call_);
+    return guarded(ctx_, call_, [&] {
+      const auto look = [&] {
+        for (std::size_t i = 0; i < all_.size(); ++i)
+          if (under_way(i) && slot(i).of) slot(i).of->look_after();
+        return status{};
+      };
+      return finish(ctx_, ctx_->job->wait(ready, look, {"requests"}, deadline).during(call_));
+    });
+  }
+  template <class Ready>
+  void progress_unless(Ready ready) {
+    if (ctx_ && !ready()) ctx_->job->progress();
+  }
+
+ private:
+  request_slot& slot(std::size_t i) const noexcept { return *static_cast<request_slot*>(all_[i].slot); }
+  bool under_way(std::size_t i) const noexcept { return all_[i].slot && !(slot(i).again && !slot(i).again->active); }
+  tutti_status_t check(std::size_t count) noexcept {
+    if (all_.size() < count) return refuse_null(nullptr, call_, "requests");
+    for (const tutti_request_t& r : all_) {
+      if (!r.slot) continue;
+      if (stale(r)) return refuse_stale(r, call_);
+      tutti_context* const owner = static_cast<request_slot*>(r.slot)->owner;
+      if (ctx_ && owner != ctx_) return refuse(owner, "%s: the requests belong to different contexts; wait for those of each apart", call_);
+      ctx_ = owner;
+    }
+    return TUTTI_OK;
+  }
+
+  std::span<tutti_request_t> all_;
+  const char* call_;
+  tutti_context* ctx_ = nullptr;
+  tutti_status_t refused_;
+  use<tutti_context> held_;
+};
+
 }  // namespace
 
 tutti_status_t tutti_test(tutti_request_t* request, int* done) {
@@ -111,4 +196,52 @@ tutti_status_t tutti_request_free(tutti_request_t* request) {
   ctx->requests.give(slot);
   *request = {};
   return TUTTI_OK;
+}
+
+tutti_status_t tutti_wait_all(tutti_request_t* requests, size_t count, double timeout_s) {
+  request_list all(requests, count, "tutti_wait_all");
+  if (all.refused() != TUTTI_OK) return all.refused();
+  const auto s = all.wait([&] { return all.all_done(); }, timeout_s);
+  return s != TUTTI_OK ? s : all.retire_done([](std::size_t) {});
+}
+
+tutti_status_t tutti_test_all(tutti_request_t* requests, size_t count, int* done) {
+  if (!done) return refuse_null(nullptr, "tutti_test_all", "done");
+  request_list all(requests, count, "tutti_test_all");
+  if (all.refused() != TUTTI_OK) return all.refused();
+  all.progress_unless([&] { return all.all_done(); });
+  *done = all.all_done();
+  return *done ? all.retire_done([](std::size_t) {}) : TUTTI_OK;
+}
+
+tutti_status_t tutti_wait_any(tutti_request_t* requests, size_t count, size_t* index, double timeout_s) {
+  if (!index) return refuse_null(nullptr, "tutti_wait_any", "index");
+  request_list all(requests, count, "tutti_wait_any");
+  if (all.refused() != TUTTI_OK) return all.refused();
+  std::size_t found = count;
+  const auto s = all.wait([&] { return (found = all.first_done()) < count || !all.any_under_way(); }, timeout_s);
+  if (s != TUTTI_OK) return s;
+  *index = found = all.first_done();
+  return found < count ? all.retire_one(found) : TUTTI_OK;
+}
+
+tutti_status_t tutti_test_any(tutti_request_t* requests, size_t count, size_t* index, int* done) {
+  if (!index) return refuse_null(nullptr, "tutti_test_any", "index");
+  if (!done) return refuse_null(nullptr, "tutti_test_any", "done");
+  request_list all(requests, count, "tutti_test_any");
+  if (all.refused() != TUTTI_OK) return all.refused();
+  all.progress_unless([&] { return all.first_done() < count; });
+  *index = all.first_done();
+  *done = *index < count || !all.any_under_way();
+  return *index < count ? all.retire_one(*index) : TUTTI_OK;
+}
+
+tutti_status_t tutti_wait_some(tutti_request_t* requests, size_t count, size_t* indices, size_t* done, double timeout_s) {
+  if (!done || (!indices && count > 0)) return refuse_null(nullptr, "tutti_wait_some", done ? "indices" : "done");
+  request_list all(requests, count, "tutti_wait_some");
+  if (all.refused() != TUTTI_OK) return all.refused();
+  const auto s = all.wait([&] { return all.first_done() < count || !all.any_under_way(); }, timeout_s);
+  if (s != TUTTI_OK) return s;
+  *done = 0;
+  return all.retire_done([&](std::size_t i) { indices[(*done)++] = i; });
 }

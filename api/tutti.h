@@ -374,6 +374,24 @@ TUTTI_API tutti_status_t tutti_test(tutti_request_t *request, int *done);
  * tutti_test()). Cost: a load if the request is complete, else what the operation still takes. */
 TUTTI_API tutti_status_t tutti_wait(tutti_request_t *request, double timeout_s);
 
+/* The same for `count` requests of one context, of any kinds. Those that are zeroed, and persistent ones that are not under way, are
+ * passed over. What is found complete is zeroed as by tutti_test(), unless persistent. Errors: the first one of those found
+ * complete; TUTTI_TIMED_OUT (none was changed); TUTTI_INVALID, as tutti_test() (none was changed). Cost: O(count) a look. */
+
+/* Blocks until all of them are complete; tutti_test_all() sets *done to 1 if they are, to 0 if not. */
+TUTTI_API tutti_status_t tutti_wait_all(tutti_request_t *requests, size_t count, double timeout_s);
+TUTTI_API tutti_status_t tutti_test_all(tutti_request_t *requests, size_t count, int *done);
+
+/* Blocks until one of them is complete; *index is its place, or `count` if none is under way. tutti_test_any() sets *done to 1 if
+ * one is complete or none is under way. */
+TUTTI_API tutti_status_t tutti_wait_any(tutti_request_t *requests, size_t count, size_t *index, double timeout_s);
+TUTTI_API tutti_status_t tutti_test_any(tutti_request_t *requests, size_t count, size_t *index, int *done);
+
+/* Blocks until at least one of them is complete, and finds all that are: their places go to indices[0..*done-1], which has room
+ * for `count`. *done is 0 if none is under way. */
+TUTTI_API tutti_status_t tutti_wait_some(tutti_request_t *requests, size_t count, size_t *indices, size_t *done,
+                                         double timeout_s);
+
 /* Persistent requests. tutti_barrier_init() and its like give a request for an operation that is started again and again with
  * the same arguments. Starting it is the collective call; making and freeing the request is local. tutti_test() and tutti_wait()
  * leave such a request as it is, and find one that is not under way complete. It is gone with tutti_request_free() or with its

@@ -48,6 +48,11 @@ bool operation_sequence::test(std::uint64_t number) noexcept {
   return reached(completed_, number) || error_.failed();
 }
 
+void operation_sequence::look_after() noexcept {
+  if (idle() || error_.failed()) return;
+  if (const status s = look(); s.failed()) fail(s), unexplained_ = true;
+}
+
 status operation_sequence::wait(std::uint64_t number, time_point deadline) noexcept {
   if (!test(number)) {
     job& j = team_.parent_job();

@@ -20,6 +20,7 @@ class operation_sequence : public background {
   bool test(std::uint64_t number) noexcept;        // complete or failed; does not progress the transport
   // Blocks until that operation is complete. Errors: the sequence's; timed_out: it goes on, and may be waited for again.
   status wait(std::uint64_t number, time_point deadline = time_point::max()) noexcept;
+  void look_after() noexcept;                      // for whoever waits by test(): ends it if waiting has become hopeless
   std::uint64_t started() const noexcept { return started_; }   // the newest number
   const status& outcome() const noexcept { return error_; }     // of all operations so far
   void advance() noexcept override;

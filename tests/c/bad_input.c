@@ -216,6 +216,19 @@ static void requests(tutti_window_t w) {
   copy = request;
   OK(tutti_wait(&request, -1));
   INVALID(tutti_wait(&copy, 0), "stale copy", "tutti_wait");
+  tutti_request_t two[2] = {{0}, copy};
+  size_t index = 9, places[2];
+  INVALID(tutti_wait_all(two, 2, 0), "stale copy", "tutti_wait_all");
+  INVALID(tutti_test_all(two, 2, &done), "stale copy", "tutti_test_all");
+  INVALID(tutti_wait_any(two, 2, &index, 0), "stale copy", "tutti_wait_any");
+  INVALID(tutti_test_any(two, 2, &index, &done), "stale copy", "tutti_test_any");
+  INVALID(tutti_wait_some(two, 2, places, &index, 0), "stale copy", "tutti_wait_some");
+  REFUSED(tutti_wait_all(NULL, 1, 0), TUTTI_INVALID, NULL, "tutti_wait_all", "requests");
+  REFUSED(tutti_wait_any(two, 1, NULL, 0), TUTTI_INVALID, NULL, "tutti_wait_any", "index");
+  REFUSED(tutti_test_any(two, 1, NULL, &done), TUTTI_INVALID, NULL, "tutti_test_any", "index");
+  REFUSED(tutti_test_all(two, 1, NULL), TUTTI_INVALID, NULL, "tutti_test_all", "done");
+  REFUSED(tutti_wait_some(two, 1, NULL, &index, 0), TUTTI_INVALID, NULL, "tutti_wait_some", "indices");
+  CHECK(index == 9 && done == 3);
   INVALID(tutti_test(&copy, &done), "stale copy", "tutti_test");
   if (n > 1 && me == 0) {
     OK(tutti_ibarrier(world, &request));
