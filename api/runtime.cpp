@@ -163,7 +163,7 @@ tutti_status_t tutti_capabilities(tutti_t handle, tutti_capabilities_t* out) {
                                  .native_signals = c.native_signal,
                                  .native_atomics = c.native_atomics,
                                  .native_over = c.native_when_added,
-                                 .maps_node = c.maps_mates,
+                                 .maps_node = c.maps_node,
                                  .cpu_atomics_agree = c.cpu_atomics_agree,
                                  .sleeps = c.can_sleep,
                                  .multicast = net.mcast() != nullptr,

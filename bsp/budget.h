@@ -30,7 +30,7 @@ class budget {
   void when_short(std::function<void()> spare) { spare_ = std::move(spare); }
 
   // The end of an error's text.
-  std::string mend() const {
+  std::string remedy() const {
     return std::to_string(bytes_ >> 20) + " MiB that a process may buffer; raise TUTTI_BSP_MEMORY_MIB or communicate less in "
            "one superstep";
   }

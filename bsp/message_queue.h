@@ -38,7 +38,7 @@ class message_queue {
   // buffered.
   std::byte* keep(std::uint64_t bytes);
   std::uint64_t kept_bytes() const noexcept { return held_; }  // of all blocks
-  std::string mend() const { return memory_.mend(); }
+  std::string remedy() const { return memory_.remedy(); }
   // Frees the blocks that are not in use now.
   void spare() noexcept;
 

@@ -30,7 +30,8 @@ status placer::check(const char* what, std::uint32_t from, std::uint32_t number,
 status placer::too_many(std::uint32_t from, std::uint64_t bytes) const {
   return {errc::no_resource, "process " + std::to_string(me_) + " has " + std::to_string(queue_.payload_bytes()) +
                                  " bytes of messages (bsp_send) of this superstep, and with one of " + std::to_string(bytes) +
-                                 " bytes from process " + std::to_string(from) + " they do not fit into the " + queue_.mend(), from};
+                                 " bytes from process " + std::to_string(from) + " they do not fit into the " + queue_.remedy(),
+                             from};
 }
 
 status placer::place(std::span<const std::byte> records, std::uint32_t from, unfinished& open, bool stays) {

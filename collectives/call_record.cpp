@@ -41,11 +41,11 @@ std::string call_record::what::in_words() const {
 }
 
 call_record::call_record(team& t) : team_(t), lines_(control_lines::of(t, control::record)) {
-  t.consult([this](rank_t awaited) { return doubt({&awaited, 1}); });
+  t.check_waits([this](rank_t awaited) { return mismatch({&awaited, 1}); });
 }
 
 call_record::~call_record() {
-  team_.consult({});
+  team_.check_waits({});
   wait_out(team_.parent_job().net(), {&got_});  // a page lands in the team's memory
 }
 
@@ -84,7 +84,7 @@ void call_record::give_notice(rank_t from) noexcept {
   }
 }
 
-status call_record::doubt(std::span<const rank_t> awaited) noexcept {
+status call_record::mismatch(std::span<const rank_t> awaited) noexcept {
   if (++looks_ == 1) first_look_ = team_.parent_job().net().now();
   const bool round = std::has_single_bit(looks_) || notice_is_due();
   if (asking_ != no_rank) {

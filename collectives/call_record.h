@@ -65,7 +65,7 @@ class call_record {
 
   // Asked in every look of a wait for these ranks; gaps (no_rank) and the caller itself are passed over, and where nobody is left
   // any member is meant. Protocol: one of them makes another call, or knows who does.
-  status doubt(std::span<const rank_t> awaited) noexcept;
+  status mismatch(std::span<const rank_t> awaited) noexcept;
   // What came from `from` shows that somebody differs: the error that says who and how. Waits a second at most for pages.
   status differs(rank_t from) noexcept;
   // A timed_out, with what this rank calls.

@@ -287,7 +287,7 @@ status data_collectives::look() noexcept {
   if (!by_) return row_ ? multicast_->look() : status{};
   const rank_t from = by_->position->waiting_for("").from;
   const status s = team_.look(from);
-  return s.ok() ? record_->doubt({&from, 1}) : s;
+  return s.ok() ? record_->mismatch({&from, 1}) : s;
 }
 
 wait_note data_collectives::waiting_for() const noexcept {

@@ -69,7 +69,7 @@ int print_schedule(const choices& c) {
 std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
   app.add("--config", c->config, "every setting, its value and where that came from");
-  app.add("--doctor", c->doctor, "what would keep a job from starting, with the mend");
+  app.add("--doctor", c->doctor, "what would keep a job from starting, with the remedy");
   const option json = app.add("--json", c->json, "the providers, --config or --doctor as JSON");
   app.add("--explain", c->about.topic, ("how the algorithm of a collective is chosen: " + known_collectives()).c_str()).not_with(json);
   app.add("--schedule", c->schedule, "the steps of an algorithm: of a barrier, by name, or of another collective, as allreduce:ring").not_with(json);

@@ -104,7 +104,7 @@ status team_barrier::look() noexcept {
   const rank_t from = waiting_for().from;
   status trouble = team_.look(from);
   if (trouble.ok() && offloaded_) trouble = offloaded_->outcome();
-  return trouble.ok() && record_ ? record_->doubt({&from, 1}) : trouble;
+  return trouble.ok() && record_ ? record_->mismatch({&from, 1}) : trouble;
 }
 
 wait_note team_barrier::waiting_for() const noexcept {

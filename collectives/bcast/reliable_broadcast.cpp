@@ -153,7 +153,7 @@ status reliable_broadcast::look() noexcept {
   awaited.fill(no_rank);
   awaited[0] = roots ? team_.rank_of(0) : from;
   for (std::uint32_t c = 0; c < children_; ++c) awaited[1 + c] = team_.rank_of(first_child_ + c);
-  return record_->doubt(awaited);
+  return record_->mismatch(awaited);
 }
 
 void reliable_broadcast::begin(std::uint32_t root, std::span<std::byte> data, std::uint64_t call) noexcept {

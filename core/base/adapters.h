@@ -1,5 +1,5 @@
-// Whether this host has RDMA adapters, as its kernel tells; in doubt it has. Allocates nothing, for it is asked before a vendor's
-// library starts, where a want of memory has to stay an error.
+// Whether this host has RDMA adapters, as its kernel tells; where the kernel does not tell, it has. Allocates nothing, since it is
+// asked before a vendor's library starts, where a want of memory has to stay an error.
 #pragma once
 #include <dirent.h>
 

@@ -1,4 +1,4 @@
-// Proof that what came by a wire is from who holds a key.
+// Proof that a message is from a holder of a key.
 #pragma once
 #include <cstddef>
 #include <span>

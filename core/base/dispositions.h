@@ -1,4 +1,4 @@
-// What a process does upon signals stays its own affair, whatever libraries of vendors are loaded and opened.
+// Keeps the program's signal handlers while vendors' libraries are loaded and opened.
 #pragma once
 #include <signal.h>
 
@@ -6,10 +6,10 @@
 
 namespace tutti {
 
-// While one lives, libraries may install handlers; its end undoes that. In their constructors libpsm, which libfabric is
-// linked with, turns SIGSEGV, SIGTERM and others into exit(1), and UCX prints a stack; libfabric's shm does so when an
-// endpoint is made. Undone are handlers that lie in libraries which were loaded while one of these lived: what the program
-// itself sets meanwhile, in another thread, stays.
+// While an object of this class lives, libraries may install handlers; its destructor undoes that. In their constructors libpsm,
+// which libfabric is linked with, turns SIGSEGV, SIGTERM and others into exit(1), and UCX prints a stack; libfabric's shm does
+// so when an endpoint is made. Only handlers in libraries that were loaded while such an object lived are undone: what the program itself
+// sets meanwhile, in another thread, stays.
 class kept_dispositions {
  public:
   kept_dispositions();

@@ -1,5 +1,5 @@
-// Whether this process may still open and map what a vendor's library will. To be asked before it is called: UCX aborts the
-// process, and libfabric tries for seconds, where there is too little in the middle of their opening.
+// Whether this process may still open and map what a vendor's library will need. To be asked before the library is called: where
+// too little is left while they open, UCX aborts the process, and libfabric tries again for seconds.
 #pragma once
 #include <cstddef>
 
@@ -7,8 +7,8 @@
 
 namespace tutti {
 
-// no_resource, with what is left, what is needed and by whom, and the mend. O(descriptors that are open).
-// Address space of 0 bytes is not asked for.
+// no_resource, with what is left, what is needed and by whom, and the remedy. O(descriptors that are open).
+// With an address_space of 0 bytes, address space is not checked.
 status headroom(const char* who, unsigned descriptors, std::size_t address_space);
 
 }  // namespace tutti

@@ -1,5 +1,6 @@
-// From ids to ids: those of one transport to those of another, or ranks to indices. Read for every operation and written at
-// set-up, so it is an open hash table: the ids need not be dense, and a hit is one multiplication and one cache line.
+// A map from ids to ids: from those of one transport to those of another, or from ranks to indices. Read for every
+// operation and written at set-up, so it is an open hash table: the ids need not be dense, and a hit is one multiplication and
+// one cache line.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -11,7 +11,7 @@ inline void add_to_list(std::string& list, std::string_view item, std::string_vi
   list.append(item);
 }
 
-// Those of `ranks` ranks that are meant: "2, 3, 4"; of very many the first ones, and how many more.
+// The ranks below `ranks` for which meant() is true: "2, 3, 4"; of more than 16 the first ones, and how many more.
 template <class Meant>
 std::string list_of_ranks(std::uint32_t ranks, Meant meant) {
   constexpr std::uint32_t most = 16;
@@ -22,7 +22,7 @@ std::string list_of_ranks(std::uint32_t ranks, Meant meant) {
   return n > most ? list + " and " + std::to_string(n - most) + " more" : list;
 }
 
-// What is said of a rank's death where its host may be gone as well.
+// What follows a rank's death in a text where the rank's host may be gone as well.
 template <class Meant>
 std::string and_its_host(std::uint32_t ranks, Meant on_its_host) {
   return " (ranks of its host: " + list_of_ranks(ranks, on_its_host) + ")";

@@ -116,7 +116,7 @@ std::uint64_t memory_room(const char* root) noexcept {
 
 // One sixteenth stays with the rest of the machine. Of what several ranks found the most counts: who looked later may have
 // found less because of what another of them had taken.
-status fits_together(std::span<const memory_wish> of_ranks, std::span<const rank_t> ranks) {
+status fits_together(std::span<const memory_request> of_ranks, std::span<const rank_t> ranks) {
   struct account {
     rank_t first = no_rank, greedy = no_rank;
     std::uint32_t asking = 0;
@@ -124,7 +124,7 @@ status fits_together(std::span<const memory_wish> of_ranks, std::span<const rank
   };
   std::map<std::uint32_t, account> nodes;
   for (std::size_t i = 0; i < of_ranks.size(); ++i) {
-    const memory_wish& w = of_ranks[i];
+    const memory_request& w = of_ranks[i];
     if (w.bytes == 0) continue;
     account& a = nodes[w.node];
     if (a.asking++ == 0) a.first = ranks[i];

@@ -1,5 +1,5 @@
-// How much memory there is to be had. A memfd or an anonymous mapping has no limit of its own, as /dev/shm has: asked for too
-// much, the kernel goes on giving until it has to kill somebody, who may be a bystander.
+// How much memory can be had. A memfd or an anonymous mapping has no limit of its own, as /dev/shm has: asked for too much, the
+// kernel goes on giving until it has to kill a process, which may be an uninvolved one.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,19 +10,19 @@ namespace tutti {
 
 inline constexpr std::uint64_t room_unknown = ~std::uint64_t{0};
 
-// Bytes that this machine, and the cgroups of this process with all above them (versions 1 and 2), can still give. What can
-// be taken back from the cache of files counts. `root` goes before each path, for tests.
+// Bytes that this machine, and the cgroups of this process with all above them (versions 1 and 2), can still give. Memory that
+// the file cache can give back counts. `root` goes before each path, for tests.
 std::uint64_t memory_room(const char* root = "") noexcept;
 
 // What one rank asks for, and what it found.
-struct memory_wish {
+struct memory_request {
   std::uint32_t node = 0;
   std::uint64_t bytes = 0;  // new memory; 0: none
   std::uint64_t room = room_unknown;
 };
 
 // no_resource where the ranks of one node ask together for more than there is: with both sums, the rank that asks for most,
-// and the mend. A pure function of what all ranks know alike, so that all refuse alike. ranks[i]: whose wish i is.
-status fits_together(std::span<const memory_wish> of_ranks, std::span<const rank_t> ranks);
+// and the remedy. A pure function of what all ranks know alike, so that all refuse alike. ranks[i]: whose request i is.
+status fits_together(std::span<const memory_request> of_ranks, std::span<const rank_t> ranks);
 
 }  // namespace tutti

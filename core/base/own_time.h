@@ -1,9 +1,10 @@
-// A bound for what a rank waits for by itself, in the time that it had.
+// A bound for a wait of this rank, counted in the time in which the rank ran.
 //
-// By the clock, a process that was stopped, or kept off its core, for as long as the bound finds it over at its next look,
-// though it had no turn in which anything could have come or gone: a goodbye then stayed in the library that had taken it,
-// and an orderly leave was told as a death. So a turn (from one look to the next) counts for an eighth of the bound at most,
-// and whoever waits has eight turns at least. Where turns are short, as in a loop around progress(), it is the clock's bound.
+// If a bound were counted by the clock alone, a process that was stopped, or kept off its core, for that long would find the
+// bound over at its next look, without a turn in which anything could have come or gone: a goodbye then stayed in the library
+// that had taken it, and the peers took an orderly leave for a death. So a turn (from one look to the next) counts for an eighth
+// of the bound at most, and a wait has eight turns at least. Where turns are short, as in a loop around progress(), the bound is
+// the clock's.
 #pragma once
 #include <algorithm>
 #include <chrono>

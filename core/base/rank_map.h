@@ -28,7 +28,7 @@ class rank_map {
   }
   std::uint32_t size() const noexcept { return count_; }
   rank_t operator[](std::uint32_t i) const noexcept { return list_ ? list_->ranks[i] : first_ + i * stride_; }
-  // Index of a job rank in the group, its first if it is listed twice, or size() if it is no member. O(1).
+  // The index of a job rank in the group, the first one if the rank is listed twice, or size() if it is no member. O(1).
   std::uint32_t index_of(rank_t rank) const noexcept {
     if (list_) return list_->indices.get(rank, count_);
     if (rank < first_) return count_;

@@ -1,5 +1,5 @@
-// SipHash-2-4 (Aumasson and Bernstein 2012): a short keyed check of a message. Without the 128-bit key, a right answer is
-// a guess among 2^64. For telling a job's own datagrams from anybody else's.
+// SipHash-2-4 (Aumasson and Bernstein 2012): a short keyed check of a message, which tells a job's own datagrams from others'.
+// Without the 128-bit key, a right value is one guess among 2^64.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@ namespace tutti {
 
 using siphash_key = std::array<std::uint64_t, 2>;
 
-// Of the bytes that were added, whatever the pieces they came in. Reads words as this machine stores them; the reference
-// values are those of a little-endian one.
+// The value depends on the bytes that were added, not on the pieces in which they came. Words are read as this machine stores
+// them; the reference values are those of a little-endian machine.
 class siphash {
  public:
   explicit siphash(const siphash_key& k) noexcept
@@ -41,7 +41,7 @@ class siphash {
     if (waiting_) std::memcpy(&word_, bytes.data(), waiting_);
   }
 
-  // Once, at the end.
+  // To be called once, at the end.
   std::uint64_t value() noexcept {
     take(word_ | static_cast<std::uint64_t>(total_) << 56);
     v_[2] ^= 0xff;

@@ -22,7 +22,7 @@ std::string_view errc_name(errc c) noexcept {
 namespace {
 
 // One line of bounded length, whatever it quotes: a value of 50 MB, a vendor's several lines, what a terminal would obey.
-// What is wrong stands first in a text and the mend last, so the middle goes. Only shrinks the string: allocates nothing.
+// What is wrong stands first in a text and the remedy last, so the middle goes. Only shrinks the string: allocates nothing.
 void make_fit(std::string& text) noexcept {
   constexpr std::size_t longest = 4096, head = 3000, tail = 1000;
   constexpr std::string_view gap = " [...] ";

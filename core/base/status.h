@@ -16,14 +16,14 @@ inline constexpr rank_t no_rank = ~rank_t{0};
 // Grouped by what they mean for the caller. The values are part of the C ABI (tutti.h).
 enum class errc : std::int32_t {
   ok = 0,
-  invalid = 1,      // the call is wrong; nothing was changed; the text names the value and the mend
+  invalid = 1,      // the call is wrong; nothing was changed; the text names the value and the remedy
   no_resource = 2,  // memory, descriptors, /dev/shm, memlock: nothing was changed; may succeed later
   unsupported = 3,  // this provider or build cannot do it, ever; its capabilities say so
   unavailable = 4,  // a library, device, launcher or permission that is needed is not here
   timed_out = 5,    // the caller's deadline passed; what was waited for may still happen
-  peer_dead = 6,    // a rank the call depends on died or left; `peer()` names it; will not succeed later
+  peer_dead = 6,    // a rank that the call depends on died or left; `peer()` names it; will not succeed later
   fabric = 7,       // the vendor's library failed; `native()` is its code
-  protocol = 8,     // a peer runs an incompatible version or configuration
+  protocol = 8,     // ranks differ in version, in configuration or in their collective calls
 };
 
 std::string_view errc_name(errc) noexcept;

@@ -22,8 +22,8 @@ class bootstrap {
   // The same text in every rank of the job and in no other job that runs on any of its hosts; names shared resources.
   virtual const std::string& job_id() const noexcept = 0;
   virtual host_id host() const noexcept { return this_host(); }
-  // Every rank gives a blob and gets everyone's, by rank. Blocks; all ranks call it in the same order. Lengths may
-  // differ. A rank that dies inside ends it with peer_dead or timed_out, never with a hang.
+  // Every rank gives a blob and gets those of all, by rank. Blocks; all ranks call it in the same order. Lengths may differ.
+  // If a rank dies inside, the call ends with peer_dead or timed_out.
   virtual result<shared_blobs> allgather(std::span<const std::byte> mine, time_point deadline) = 0;
   // Asks the launcher to end every rank of the job, this one included, with an exit status and a line that says why.
   // Returns at once, and always: where no launcher listens, the others find out by this rank's death.

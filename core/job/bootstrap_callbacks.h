@@ -16,7 +16,7 @@ struct bootstrap_callbacks {
   rank_t rank = 0;
   std::uint32_t size = 1;
   const char* job_id = nullptr;  // as bootstrap::job_id(); copied
-  // `bytes` from every rank, the same number on all, concatenated by rank into `all`.
+  // Gathers `bytes` bytes from every rank, the same number from each, into `all` in rank order.
   int (*allgather)(void* context, const void* mine, std::size_t bytes, void* all, double timeout_s) = nullptr;
   // Null if a rank that returned from allgather may enter the next one while others are still in the first. Otherwise
   // called after every allgather.

@@ -24,7 +24,7 @@ result<std::unique_ptr<bootstrap>> find_bootstrap(const config& c) {
                                launcher.ended);
   if (launcher.ranks > 1)
     return status{errc::unavailable, "this is one of " + std::to_string(launcher.ranks) + " ranks started by " +
-                                         launcher.other + ", which does not speak PMIx; " + launcher.mend};
+                                         launcher.other + ", which does not speak PMIx; " + launcher.remedy};
   return make_alone_bootstrap();
 }
 

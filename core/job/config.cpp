@@ -138,8 +138,8 @@ config::config() {
 
 status config::set(const knob_row& row, std::string_view text, knob_source source, std::string_view called) {
   value v{std::string{text}, 0, source};
-  const auto bad = [&](const std::string& mend) {
-    return status{errc::invalid, std::string{called} + "=" + v.text + " is not valid: " + mend};
+  const auto bad = [&](const std::string& remedy) {
+    return status{errc::invalid, std::string{called} + "=" + v.text + " is not valid: " + remedy};
   };
   if (row.kind == knob_kind::word && !is_word_of(row.words, text))
     return bad("use one of " + std::string{row.words});

@@ -1,7 +1,7 @@
-// The knobs, in one table (config.cpp), and the only reader of the environment. A value comes from, strongest first: an
-// option passed in by the program, the environment (TUTTI_BARRIER=rds), the file named by TUTTI_CONFIG_FILE (lines of
-// `barrier = rds`, # starts a comment; 1 MiB at most), the default. Each value remembers which, for `tutti info --config`.
-// Adding a knob: a name in `knob`, a row in the table.
+// The settings, in one table (config.cpp), and the only reader of the environment. A value comes from the first of these that
+// has one: an option passed in by the program, the environment (TUTTI_BARRIER=rds), the file named by TUTTI_CONFIG_FILE (lines of
+// `barrier = rds`, # starts a comment; 1 MiB at most), the default. Each value keeps its source, for `tutti info --config`.
+// To add a setting, add a name to `knob` and a row to the table.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -41,7 +41,7 @@ struct config_option {
   std::string_view name, value;
 };
 
-// A copy of the environment's variables, so that a test can make its own.
+// A copy of the environment, so that a test can make its own.
 using environment = std::map<std::string, std::string, std::less<>>;
 environment process_environment();
 // As it was when the program began, whatever the process has changed since; empty where the kernel does not tell.
@@ -51,7 +51,7 @@ environment environment_at_start();
 struct launcher_traces {
   bool pmix = false;               // a PMIx server waits for us
   std::string other;               // a launcher with another protocol, "" if there is none: "MPICH's mpiexec (PMI-1)"
-  std::string mend;                // and what to start the job by instead
+  std::string remedy;              // and what to start the job by instead
   std::uint32_t ranks = 1;         // how many that launcher says it started
   std::string ended;               // path of the file of core/job/ended_ranks.h, if that launcher has one
   bool rewritten = false;          // the process has changed what the launcher told it since: which job, which rank
@@ -61,11 +61,11 @@ class config {
  public:
   config();  // all defaults
   // Unknown names, here, in the file or among TUTTI_ variables, are `invalid` with the nearest known name; so are bad
-  // values, naming value and mend. Variables that begin with TUTTI_TEST_ are left to the tests.
+  // values, naming value and remedy. Variables that begin with TUTTI_TEST_ are left to the tests.
   static result<config> load(std::span<const config_option> options = {},
                              const environment& variables = process_environment(),
                              const environment& at_start = environment_at_start());
-  // What a file holds, upon the values there are; `path` is for the errors. The values may have changed before one.
+  // Sets the values that the text of a file holds; `path` is for the errors. Values may have changed before an error.
   status read_lines(std::string_view text, const std::string& path);
 
   std::string_view text(knob k) const noexcept { return at(k).text; }

@@ -1,5 +1,5 @@
 // The control segment: the few words that the members of a team write into each other's memory. Every member owns one
-// of the same layout, allocated when the team is made. A line is 64 bytes and carries one word (but for credits), so that
+// of the same layout, allocated when the team is made. A line is 64 bytes and carries one word (credits excepted), so that
 // two writers never share a cache line. The first lines serve the team itself; the engines' follow.
 #pragma once
 #include <atomic>
@@ -13,7 +13,7 @@ inline constexpr std::uint32_t fragment_bytes = 256;  // of an exchange (core/jo
 inline constexpr std::uint32_t fragment_slots = 4;
 inline constexpr std::uint32_t fragment_lines = fragment_bytes / line_bytes;
 
-// Lines by purpose; who writes them.
+// Lines by purpose. The comments say who writes them.
 inline constexpr std::uint32_t poison = 0;         // any member that learned of a death or a loss: that job rank + 1 (team.cpp)
 inline constexpr std::uint32_t release = 1;        // of a multicast barrier, as core/engine/published_number.h lays them out
 inline constexpr std::uint32_t release_lines = 2;

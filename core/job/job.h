@@ -45,7 +45,7 @@ struct job_options {
   std::chrono::nanoseconds setup_timeout = std::chrono::seconds(60);
   // Lines of control memory that the engines want in the world team, from the job's size.
   std::function<std::uint32_t(std::uint32_t size)> world_lines;
-  // Of settings that every rank must agree on (an overridden algorithm, say): a different text in a peer is an error.
+  // The settings that every rank must have alike (an overridden algorithm, say): a different text in a peer is an error.
   std::string agreement;
   notice_fn notice;  // empty: nobody listens
 };
@@ -73,8 +73,8 @@ class job {
   static result<std::unique_ptr<job>> open(std::unique_ptr<bootstrap>, std::unique_ptr<transport>, job_options);
   ~job();
 
-  // The same in two halves, for many virtual ranks of one thread: offer() gives the blob of this rank, accept() takes
-  // what digest() made of everyone's; virtual ranks of one process share it.
+  // The same in two halves, for many virtual ranks of one thread: offer() gives the blob of this rank, digest() makes an
+  // admission of the blobs of all, which the virtual ranks of one process share, and accept() takes the admission.
   struct admission {
     std::shared_ptr<const layout> where;
     shared_blobs addresses;  // null: the transport is connected already
@@ -103,15 +103,15 @@ class job {
   void dismiss(background&) noexcept;
   // Drives the transport and everything enlisted. Returns the transport's events.
   unsigned progress() noexcept;
-  // The current wait should not sleep past this time (an arrival timer). Cleared by each wakening.
+  // Keeps the current wait from sleeping past this time (an arrival timer). Each wake-up clears it.
   void wake_at(time_point t) noexcept { if (t < wake_at_) wake_at_ = t; }
-  // For ranks that return instead of waiting: the time to sleep until, forgotten by the job. Whoever asked for it asks
-  // again at the next progress().
+  // For ranks that return instead of waiting: the time until which to sleep, which the job then forgets. Who called wake_at()
+  // calls it again at the next progress().
   time_point take_timer() noexcept { return std::exchange(wake_at_, time_point::max()); }
 
-  // Blocks until ready() is true. `look` is asked every 50 ms whether the wait has become hopeless, and at the deadline if
-  // the last wait for that rank asked so long ago; its error ends the wait. Errors: timed_out with the note's text, or
-  // look's. ready() is asked last: what has arrived wins over an error.
+  // Blocks until ready() is true. `look` says whether the wait has become hopeless, and its error ends the wait; it is asked
+  // every 50 ms, and at the deadline if it was last asked for that rank 50 ms ago or more. Errors: timed_out with the note's
+  // text, or that of `look`. ready() is asked last: what has arrived wins over an error.
   template <class Ready, class Look>
   status wait(Ready&& ready, Look&& look, const wait_note& note, time_point deadline = time_point::max()) {
     for (std::uint32_t i = 1, n = waiting_.spins(), turn = waiting_.polls_a_turn(); i <= n; ++i) {
@@ -150,16 +150,16 @@ class job {
   std::unique_ptr<team> world_;
 };
 
-// What every provider is opened with; its texts are those of the two arguments.
+// What every provider is opened with; its texts are views into the two arguments.
 open_params params_from(const config&, const bootstrap&);
 
-// The options that the configuration speaks of.
+// The job's options, as the configuration sets them.
 job_options options_from(const config&);
 
 // The configured transport for a job: the provider that TUTTI_PROVIDER names, else shared memory where it reaches
-// everyone, else a router of shared memory and the best network that all ranks can use. `where` decides whether a network
-// is needed; which one the ranks then tell one another, so all must call.
-// `key` is the job's. `fabric` becomes its name, as TUTTI_PROVIDER takes it.
+// everyone, else a router of shared memory and the best network that all ranks can use. `where` decides whether a network is
+// needed; the ranks then agree on one, so all must call. `key` is the job's. `fabric` becomes the transport's name, as
+// TUTTI_PROVIDER takes it.
 result<std::unique_ptr<transport>> open_transport(const config&, bootstrap&, const layout& where, const siphash_key& key,
                                                   const notice_fn&, time_point deadline, std::string& fabric);
 

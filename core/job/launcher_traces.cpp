@@ -39,12 +39,12 @@ launcher_traces trace_launcher(const environment& variables, const environment& 
   const std::uint32_t tasks = find(variables, "SLURM_PROCID") ? count(find(variables, "SLURM_STEP_NUM_TASKS")) : 1;
   if (find(variables, "PMI_FD") || find(variables, "PMI_PORT")) {
     t.other = "MPICH's mpiexec";
-    t.mend = "start it by `tutti run`, Open MPI's mpirun or `srun --mpi=pmix`";
+    t.remedy = "start it by `tutti run`, Open MPI's mpirun or `srun --mpi=pmix`";
     t.ranks = count(find(variables, "PMI_SIZE"));
   }
   if (tasks > 1 && (t.other.empty() || t.ranks == tasks)) {  // srun --mpi=pmi2 leaves MPICH's variables too
     t.other = "srun without --mpi=pmix";
-    t.mend = "start it by `srun --mpi=pmix`";
+    t.remedy = "start it by `srun --mpi=pmix`";
     t.ranks = tasks;
   }
   return t;

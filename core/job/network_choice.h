@@ -10,19 +10,19 @@
 
 namespace tutti {
 
-// Of one rank: what it can use, as for TUTTI_PROVIDER ("ucx:rc"), best first by a rule that is the same everywhere: first
-// those that need nobody's help at the target, then the others, each in the order of the registry.
+// The networks that one rank can use, in the words of TUTTI_PROVIDER ("ucx:rc"). Best first, by a rule that is the same in all
+// ranks: first those that need no help of the target, then the others, each in the order of the registry.
 using networks = std::vector<std::string>;
 
-// Of this process. Without `all` some that could only be a last resort are left out (provider::between_nodes). What cannot
-// be used is told in `why_not`.
+// Those of this process. Without `all`, networks of last resort may be left out (provider::between_nodes). `why_not` becomes what
+// cannot be used, and why.
 networks usable_networks(bool all, std::string& why_not);
 
-// The first of rank 0's that all have; "" if there is none.
+// The first of rank 0's networks that all ranks have; "" if there is none.
 std::string common_network(std::span<const networks> of_ranks);
 
-// Collective over the job: the same answer in every rank. Two exchanges at the most. Errors: unavailable, which says what
-// ranks have instead and what to do; those of an exchange. `usable` stands for usable_networks().
+// Collective over the job: the same answer in every rank. Two exchanges at most. Errors: unavailable, with what the ranks have
+// instead and what to do; those of an exchange. `usable` stands for usable_networks().
 using ask_for_networks = std::function<networks(bool all, std::string& why_not)>;
 result<std::string> agree_on_network(bootstrap&, time_point deadline, const ask_for_networks& usable = usable_networks);
 

@@ -1,13 +1,14 @@
-// A function that is left where it waits for another rank, and gone on with later. What sets up communication waits for
-// answers: a blocking call waits for them on the spot (wait_for), a nonblocking one goes on with it whenever this rank makes
-// progress (advance).
+// A function that can be left where it waits for another rank and resumed later. Setting up communication means waiting for
+// answers: a blocking call waits on the spot (wait_for), a nonblocking one resumes the function whenever this rank makes progress
+// (advance).
 //
 //   resumable<status> meet(team& t) {
 //     auto ready = [&] { return ...; };
 //     auto look = [&] { return t.parent_job().net().health(1); };
 //     if (status s = co_await pending_wait{ready, look, {"meeting", 1}, deadline}; s.failed()) co_return s;
 //
-// It begins at the first call of advance() or wait_for(). What is passed by reference must outlive it, and temporaries do not.
+// The function begins at the first call of advance() or wait_for(). What is passed by reference must outlive it:
+// no temporaries.
 #pragma once
 #include <coroutine>
 #include <exception>
@@ -85,7 +86,7 @@ class [[nodiscard]] resumable {
 
   explicit operator bool() const noexcept { return handle_ != nullptr; }
   bool done() const noexcept { return handle_.done(); }
-  // As far as it goes without waiting; true: done. Throws what it throws.
+  // Runs the function as far as it goes without waiting; true: done. Throws what the function throws.
   bool advance() {
     begin();
     while (!done() && position_->wait->ready()) resume();
@@ -103,7 +104,7 @@ class [[nodiscard]] resumable {
     return std::move(*handle_.promise().value);
   }
 
-  // Awaited by another: it goes on as a part of that one.
+  // Awaited by another resumable: the function goes on as a part of that one.
   bool await_ready() const noexcept { return false; }
   template <class Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> h) noexcept {
@@ -126,7 +127,7 @@ class [[nodiscard]] resumable {
   std::unique_ptr<resume_position> position_;  // a move leaves it where it is
 };
 
-// Blocks until it is done.
+// Blocks until the function is done.
 template <class T>
 T wait_for(job& j, resumable<T> r) {
   while (!r.advance()) {

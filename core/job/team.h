@@ -68,12 +68,13 @@ class team {
   }
   void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
 
-  // Asked now and then, while an exchange waits for this rank; its error ends the exchange. Empty: nobody is.
-  void consult(std::function<status(rank_t awaited)> doubt) { doubt_ = std::move(doubt); }
-  // Collective over this team: everyone's blob, by index. The first form blocks; the second is one of a team's at a time.
+  // Sets a check that is made now and then while an exchange waits for rank `awaited`; an error of the check ends the exchange.
+  void check_waits(std::function<status(rank_t awaited)> check) { check_ = std::move(check); }
+  // Collective over this team: the blobs of all members, by index. The first form blocks. Of the second, a team has one under
+  // way at a time.
   result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max());
   resumable<result<shared_blobs>> exchanging(std::vector<std::byte> mine, time_point deadline = time_point::max());
-  // The same for values that have as many bytes in all members. Error besides: protocol, a member called something else.
+  // The same for values of as many bytes in all members. A further error: protocol (a member called something else).
   status exchange(std::span<const std::byte> mine, std::span<std::byte> all, time_point deadline = time_point::max());
   template <class T>
   result<std::vector<T>> exchange_values(const T& mine, time_point deadline = time_point::max()) {
@@ -97,12 +98,12 @@ class team {
 
   // Success while every member can still take part. The first failure stays.
   const status& health() noexcept;   // cheap: looks at the poison word only
-  // Asks the transport after the awaited rank, and after log2(size) others, of which one is another each time; a member that
-  // left counts only if awaited.
+  // Asks the transport for the health of the awaited rank and of log2(size) others, one of them another at each call. A member
+  // that left counts only if awaited.
   status look(rank_t awaited) noexcept;
   void fail(const status&) noexcept;     // remembers, and tells the others
-  // fail(), if after this error of an engine's others might wait for this rank for ever: an operation was lost, or its peer.
-  // Other errors are the caller's own, or have come to all alike.
+  // fail(), if others might wait for this rank for ever after this error of an engine: an operation or its peer was lost. Other
+  // errors are the caller's own, or have come to all alike.
   void fail_if_lost(const status&) noexcept;
 
  private:
@@ -139,8 +140,8 @@ class team {
   completion crediting_;                // of its credits; likewise
   completion flushing_;                 // of settle(); outlives one that ran out of time
   status health_;                       // the first failure that lasts: no exchange works after it
-  std::function<status(rank_t)> doubt_;
-  std::uint32_t looks_ = 0;             // ever: whom to ask next
+  std::function<status(rank_t)> check_;
+  std::uint32_t looks_ = 0;             // calls of look() so far: says which rank to ask next
 };
 
 inline control_lines control_lines::of(const team& t, std::uint32_t first) noexcept {

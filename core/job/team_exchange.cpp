@@ -71,7 +71,7 @@ resumable<status> team::await(rank_t from, function_ref<bool> ready, function_re
   const auto over = [&] { return health_.failed() || lost() || ready() || health().failed(); };
   const auto hopeless = [&] {
     status trouble = job_.net().health(from);
-    return trouble.ok() && doubt_ ? doubt_(from) : trouble;
+    return trouble.ok() && check_ ? check_(from) : trouble;
   };
   status s = co_await pending_wait(over, hopeless, note, deadline);
   if (s.ok()) s = health_;

@@ -47,14 +47,14 @@ bool anyone_is_later(const blob_table& blobs) noexcept {
 
 // The same answer in all members.
 status fits(const team& t, const layout& where, const blob_table& blobs) {
-  std::vector<memory_wish> wishes;
+  std::vector<memory_request> requests;
   std::vector<rank_t> ranks;
   for (std::uint32_t i = 0; i < t.size(); ++i) {
     const part_head head = head_of(blobs[i]);
     ranks.push_back(t.rank_of(i));
-    wishes.push_back({where.node_of[ranks.back()], head.asked, head.room});
+    requests.push_back({where.node_of[ranks.back()], head.asked, head.room});
   }
-  return fits_together(wishes, ranks);
+  return fits_together(requests, ranks);
 }
 
 status failed_there(const team& t, std::uint32_t index) {

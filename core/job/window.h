@@ -18,13 +18,13 @@ class window {
     std::size_t bytes = 0;
   };
 
-  // Collective over the team; each member brings its own part. All get the window or none: a member that fails lets
-  // the others know, and they name it (`peer()`). New memory for which a node has no room, all its members together, is
-  // refused before any is taken (no_resource, alike in all). Blocks.
+  // Collective over the team; each member brings its own part. All members get the window or none does: a member that fails
+  // tells the others, whose errors name it (`peer()`). Where the members of a node together ask for more new memory than the
+  // node has, the call fails before any is taken (no_resource, alike in all). Blocks.
   static result<std::unique_ptr<window>> open(team&, part mine);
 
-  // Collective over the team: returns when no operation upon the window is in flight anywhere, so that it may be
-  // destroyed. Needs no other call after an error: destroying is then all that is left to do.
+  // Collective over the team: returns when no operation upon the window is in flight anywhere, so that the window may be
+  // destroyed. After an error, too, the window may be destroyed without another call.
   status close(time_point deadline = time_point::max()) { return team_.settle(deadline); }
   window(const window&) = delete;
   window& operator=(const window&) = delete;

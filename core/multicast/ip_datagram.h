@@ -1,4 +1,4 @@
-// What every datagram of core/ip_multicast begins with. Words go as this machine stores them: the ranks of a job run on
+// What every datagram of core/multicast/ip_multicast begins with. Words go as this machine stores them: the ranks of a job run on
 // machines of one byte order (as their RDMA does).
 #pragma once
 #include <cstdint>
@@ -48,8 +48,8 @@ struct ip_group_token {
 inline constexpr std::uint32_t group_scope = 0xefff0000, group_scope_mask = 0xffff0000;  // 239.255.0.0/16
 inline constexpr std::uint16_t group_port_first = 61000, group_ports = 4096;
 
-// A token comes from a peer, and says where this rank is to listen and whom to ask: it must not lead anywhere else than to
-// a group of this kind. Null: it is none.
+// A token comes from a peer and says where this rank is to listen and whom to ask, so it must not lead anywhere but to a group
+// of this kind. Null: it is no such token.
 inline std::optional<ip_group_token> read_group_token(std::span<const std::byte> bytes) noexcept {
   ip_group_token t;
   if (bytes.size() != sizeof t) return std::nullopt;
@@ -61,7 +61,7 @@ inline std::optional<ip_group_token> read_group_token(std::span<const std::byte>
   return t;
 }
 
-// False: not one of this group. What is cheap to see is looked at first: an outsider's datagrams should cost little.
+// False: no datagram of this group. Cheap checks come first: an outsider's datagrams should cost little.
 inline bool read_datagram(std::span<const std::byte> bytes, std::uint64_t group, const siphash_key& key,
                           datagram_head& head) noexcept {
   if (bytes.size() < sizeof head) return false;

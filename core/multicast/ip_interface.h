@@ -1,4 +1,4 @@
-// This host's IPv4 interfaces, and which of them reaches a group of peers. For core/ip_multicast and providers/messages.
+// This host's IPv4 interfaces, and which of them reaches a group of peers. For core/multicast/ip_multicast and providers/messages.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -43,12 +43,12 @@ struct ip_place {
 };
 ip_place place_of_this_process(std::span<const ip_interface>);
 
-// The interface by which this process reaches the most of them, asked of the kernel's routes: an interface on a peer's
-// own subnet counts twice one that only has a route to it. Loopback where all share this network namespace.
-// Unsupported: none does; the text says what was tried.
+// The interface by which this process reaches the most peers, by the kernel's routes: an interface on a peer's own subnet
+// counts twice as much as one that only has a route to the peer. Loopback where all share this network namespace.
+// Unsupported: no interface reaches any; the text says what was tried.
 result<ip_interface> interface_to(std::span<const ip_interface> mine, const ip_place& here,
                                   std::span<const ip_place* const> peers);
-// The one by which the kernel sends to this address.
+// The interface by which the kernel sends to this address.
 result<ip_interface> interface_to(std::span<const ip_interface> mine, std::uint32_t address);
 
 }  // namespace tutti

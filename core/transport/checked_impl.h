@@ -1,5 +1,5 @@
-// The checking decorator's class; core/transport/checked_transport.h says what it is. checked_transport.cpp: set-up, which learns
-// what is alive and how large; checked_submit.cpp: the rules, and what becomes of an operation that breaks one.
+// The class of the checking decorator (core/transport/checked_transport.h). checked_transport.cpp: set-up, which learns what is
+// alive and how large; checked_submit.cpp: the rules, and what becomes of an operation that breaks one.
 #pragma once
 #include <optional>
 #include <string>

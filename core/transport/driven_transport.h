@@ -1,12 +1,13 @@
-// A decorator for programs that compute for long (TUTTI_PROGRESS=thread): the transport below belongs to its rank, as
-// ever, and to a thread that drives it while the rank is away (core/transport/progress_thread.h). Peers' operations upon the
-// rank's memory then complete within the time of a wake-up, though the rank makes no call.
+// A decorator for programs that compute for long (TUTTI_PROGRESS=thread): the transport below serves its rank and, while the
+// rank makes no call, a thread that drives it (core/transport/progress_thread.h). Peers' operations upon the rank's memory then
+// complete within the time of a wake-up.
 //
 // Cost: a lock that is nearly always free, some 20 ns a call; a look of the thread each millisecond while the rank is
 // busy with its transport; some microseconds when the rank comes back.
 //
-// The thread drives the transport, nothing above it: a collective that needs a step of this rank waits for its next call. A
-// release by multicast that was lost needs none: it is read in this rank's memory (core/engine/reliable_multicast.h).
+// The thread drives the transport and nothing above it: a collective that needs a step of this rank waits for the rank's next
+// call. The repair of a lost multicast release needs no step: it is a read of this rank's memory
+// (core/engine/reliable_multicast.h).
 #pragma once
 #include <memory>
 #include <vector>

@@ -36,7 +36,7 @@ fabric_facts facts_of(transport& net) {
   out.max_bytes = c.max_bytes;
   out.target_must_progress = c.target_must_progress;
   out.native_atomics = c.native_atomics;
-  out.maps_mates = c.maps_mates;
+  out.maps_node = c.maps_node;
   return out;
 }
 
@@ -47,7 +47,7 @@ void agree(fabric_facts& a, const fabric_facts& b) noexcept {
   a.max_bytes = std::min(a.max_bytes, b.max_bytes);
   a.target_must_progress |= b.target_must_progress;
   a.native_atomics &= b.native_atomics;
-  a.maps_mates &= b.maps_mates;
+  a.maps_node &= b.maps_node;
 }
 
 }  // namespace tutti

@@ -1,4 +1,4 @@
-// Who of several ranks died, for those who wait for one of them.
+// Which of several ranks died, for a wait that depends on them.
 #pragma once
 #include <utility>
 
@@ -7,15 +7,15 @@
 
 namespace tutti {
 
-// Asks after one rank at a time, and ranks what it is told: a death ends the search; the awaited rank's departure in good
-// order counts where nobody has died, for it may have left because another died; other departures do not count.
-// `health` is transport::health() or the like, and is kept by reference.
+// Asks for the health of one rank at a time. A death ends the search. The orderly leave of the awaited rank counts only where
+// nobody has died, since that rank may have left because another one died; other leaves do not count. `health` is
+// transport::health() or the like, and is kept by reference.
 template <class Health>
 class first_death {
  public:
   first_death(rank_t awaited, const Health& health) noexcept : awaited_(awaited), health_(health) {}
 
-  // True: a rank has died, and no more need be asked.
+  // True: this rank has died, and no other need be asked.
   bool found(rank_t r) {
     status s = health_(r);
     if (s.ok()) return false;
@@ -23,7 +23,7 @@ class first_death {
     if (!left || r == awaited_) told_ = std::move(s);
     return !left;
   }
-  // Success, or what is to be told.
+  // Success, or the error to report.
   status told() && { return std::move(told_); }
 
  private:
@@ -32,7 +32,7 @@ class first_death {
   status told_;
 };
 
-// Of all members of a group but this one.
+// The same over all members of a group except `self`.
 template <class Health>
 status trouble_of(const rank_map& members, rank_t self, rank_t awaited, const Health& health) {
   first_death search(awaited, health);

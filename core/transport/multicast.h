@@ -10,10 +10,10 @@
 
 namespace tutti {
 
-// Datagrams from any member of a group to all others. They may be lost, repeated or reordered, and are never
-// corrupted nor from an outsider. The sender does not receive its own. Whether a transport has it is known once it is
-// connected, and is alike in all ranks; whether a group can be formed shows when it is, and may differ: who relies on it
-// lets all members tell.
+// Datagrams from any member of a group to all others. They may be lost, repeated or reordered, and are never corrupted nor from
+// an outsider. The sender does not receive its own datagrams. Whether a transport has multicast is known once it is connected,
+// and is alike in all ranks. Whether a group can be formed shows when it is formed, and may differ between its members: an
+// engine that relies on a group first exchanges the members' outcomes.
 class multicast {
  public:
   enum class group_id : std::uint32_t {};
@@ -21,8 +21,8 @@ class multicast {
     std::uint32_t max_payload;    // bytes of one datagram
     std::uint32_t max_groups;     // joined at once
     std::uint32_t receive_depth;  // datagrams kept for a slow receiver before the oldest or newest is lost
-    double latency_us = 0;        // a prior: from send() until all have a small one; 0: unknown
-    double bytes_per_ns = 0;      // a prior: of one sender's full datagrams, one after the other; 0: unknown
+    double latency_us = 0;        // an estimate: from send() until all have received a small datagram; 0: unknown
+    double bytes_per_ns = 0;      // an estimate: one sender's full datagrams, one after the other; 0: unknown
   };
   struct datagram {
     rank_t from;
@@ -31,15 +31,16 @@ class multicast {
   };
   virtual ~multicast() = default;
   virtual limits query() const noexcept = 0;
-  // One rank creates a group of `members` (which includes it) and hands the token to the others, who join. Blocks
-  // until this rank can receive, or the deadline. To join may need progress() of the creator. Errors: no_resource (too
+  // One of `members` creates a group and hands the token to the others, who join. Both calls block until this rank can
+  // receive, or until the deadline. Joining may need progress() of the creator. Errors: no_resource (too
   // many groups, descriptors, memberships of the kernel), unavailable (the creator's datagrams do not arrive here), timed_out.
   virtual result<group_id> create(const rank_map& members, std::vector<std::byte>& token, time_point deadline) = 0;
   virtual result<group_id> join(const rank_map& members, std::span<const std::byte> token, time_point deadline) = 0;
-  // False: full, as in clause 2. The payload, at most max_payload bytes, is copied before it returns.
+  // False: full (clause 2). The payload, at most max_payload bytes, is copied before send() returns.
   virtual bool send(group_id, std::uint32_t tag, std::span<const std::byte> payload) noexcept = 0;
-  // The next datagram, if any; its payload is valid until the next receive() on this group. What arrives once it has
-  // answered "none" may stay unseen until the next progress() or arm(): so it is cheap enough to be asked while spinning.
+  // The next datagram, if any; its payload is valid until the next receive() on this group. After receive() has returned
+  // false, a datagram may stay unseen until the next progress() or arm(): so receive() is cheap enough to be called while
+  // spinning.
   virtual bool receive(group_id, datagram& out) noexcept = 0;
   virtual void leave(group_id) noexcept = 0;
 };

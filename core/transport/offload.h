@@ -10,19 +10,19 @@
 
 namespace tutti {
 
-// The fabric runs a schedule by itself. The program starts an epoch by one addition to a counter of its adapter,
-// computes, and looks at memory at the end (Buntinas 2001). A transport that has it passes the clauses above for the rest;
-// whether it has it is known once it is open, and is alike in all ranks of a job on like machines: who relies on it lets
-// all members tell.
+// The fabric runs a schedule by itself. The program starts an epoch by one addition to a counter of its adapter, computes, and
+// looks at memory at the end (Buntinas 2001). Whether a transport has this interface is known once the transport is open, and is
+// alike in all ranks of a job on like machines: an engine that relies on it first exchanges the members' answers.
 //
-// A plan is one rank's part of a schedule, made ready to be run by a group again and again. Making one takes two steps, and
-// core moves the blobs in between, as it does keys. The plan owns the words its peers write: they are no part of a segment.
+// A plan is one rank's part of a schedule, made ready to be run by a group again and again. Making a plan takes two
+// steps, and core moves blobs between the ranks in between, as with keys. The plan owns the words that its peers write: they are
+// no part of a segment.
 //
 // Epochs of a plan are numbered from first_epoch, without a gap, through the wrap of 64 bits. A rank starts them in order;
 // an epoch's signals leave as the schedule says, with no call of any rank in between, whatever the program does meanwhile
 // (clause 8 does not apply, not even where caps().target_must_progress). So an epoch is finished here only when all waits of
-// this rank's schedule have been satisfied by signals of that epoch or a later one. That is all it tells: it is no flush,
-// and orders nothing that went by submit().
+// this rank's schedule have been satisfied by signals of that epoch or a later one. A finished epoch says no more than that: it is
+// no flush, and orders nothing that went by submit().
 class offload {
  public:
   enum class plan_id : std::uint32_t {};

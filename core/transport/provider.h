@@ -13,7 +13,7 @@
 
 namespace tutti {
 
-// Takes a line that tells of no error and is worth knowing all the same. By whatever thread is in the transport, and seldom.
+// Takes a line of text that is worth knowing but is no error. Called seldom, by whichever thread is in the transport.
 using notice_fn = std::function<void(const std::string& line)>;
 
 struct open_params {
@@ -21,10 +21,10 @@ struct open_params {
   std::string_view job_id;   // bootstrap::job_id(): names shared resources without collision
   rank_t rank = 0;
   std::uint32_t size = 1;
-  std::string_view multicast_interface;  // TUTTI_MULTICAST_INTERFACE, for those who multicast over IP
+  std::string_view multicast_interface;  // TUTTI_MULTICAST_INTERFACE, for multicast over IP
   std::uint32_t multicast_ttl = 1;       // TUTTI_MULTICAST_TTL
   bool progress_thread = false;          // two threads will call, one at a time (core/transport/driven_transport.h)
-  siphash_key key{};                     // of the job: random, alike in its ranks, and proof that one of them is speaking
+  siphash_key key{};                     // of the job: random, alike in its ranks; proves that a message is from one of them
   bool one_host = false;                 // all ranks live on one host: nobody else's connections are wanted
   notice_fn notice;                      // empty: nobody listens
 };
@@ -44,8 +44,8 @@ struct provider {
   result<std::unique_ptr<transport>> (*open)(const open_params&);
   bool is_network = false;                             // reaches ranks on other nodes
   const char* (*version)() = nullptr;                  // of the vendor's library, as it runs here
-  // Of a network: the devices that a job over several nodes may take unasked, best first. `all` false: those that it would
-  // rather not take may be left out, to save the time of looking. Null: those that probe() finds, if it comes to all.
+  // Of a network: the devices that a job over several nodes may take unasked, best first. With `all` false, devices of last
+  // resort may be left out, to save the time of looking for them. Null: none, and with `all` those that probe() finds.
   std::vector<network_device> (*between_nodes)(bool all, std::string& why_not) = nullptr;
 };
 

@@ -1,7 +1,5 @@
-// How a rank waits: spin while that is likely to be short and cores suffice, then yield for a bounded time, then sleep,
-// by what it has seen.
-//
-// Ranks often outnumber cores; yield_account.h says when yielding is the better bargain then.
+// How a rank waits: it spins while the wait is likely to be short and cores suffice, then yields for a bounded time, then
+// sleeps. Ranks often outnumber cores; core/base/yield_account.h says when yielding costs less than sleeping then.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -47,8 +45,8 @@ class waiting {
   std::uint32_t spins() const noexcept { return spins_; }
   std::uint32_t polls_a_turn() const noexcept { return polls_a_turn_; }
 
-  // One step of a wait that has spun out already: yields or sleeps, at most until `deadline`, then drives `net`.
-  // `still` is asked once more between arming and sleeping and says whether there is still something to wait for.
+  // One step of a wait whose spins are used up: yields or sleeps, at most until `deadline`, then drives `net`.
+  // `still` says whether there is still something to wait for; it is asked once more between arming and sleeping.
   // `turn` counts the steps of this wait, from 0.
   void step(transport& net, std::uint32_t turn, function_ref<bool> still, time_point deadline) noexcept;
 

@@ -1,4 +1,4 @@
-// Before memory goes that operations of one's own name.
+// Waiting before memory is freed that this rank's own operations use.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -8,8 +8,8 @@
 
 namespace tutti {
 
-// Until the operations that name any of these have ended, or for two seconds of this rank's own: towards a dead peer they end
-// soon (clause 10).
+// Waits until the operations that name any of these completions have ended, or for two seconds of this rank's own time (towards a
+// dead peer they end soon, clause 10).
 inline void wait_out(transport& net, std::initializer_list<const completion*> all) {
   const auto over = [&] { return std::all_of(all.begin(), all.end(), [](const completion* c) { return c->idle(); }); };
   for (own_time longest{std::chrono::seconds(2), net.now()}; !over() && !longest.over(net.now());)

@@ -13,7 +13,7 @@ struct address_parts {             // of transport::address()
   address_head head;
   std::span<const std::byte> link;       // the link's own
   std::span<const std::byte> doze_key;
-  std::span<const std::byte> multicast;  // the rest; core/ip_multicast reads it
+  std::span<const std::byte> multicast;  // the rest; core/multicast/ip_multicast reads it
 };
 std::optional<address_parts> read_address(std::span<const std::byte> blob) noexcept;
 

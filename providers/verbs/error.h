@@ -8,7 +8,7 @@
 
 namespace tutti::verbs {
 
-// `error` is an errno; what failed, and the kernel's words. Locked memory that is too little gets its mend.
+// `error` is an errno; what failed, and the kernel's words. Locked memory that is too little gets its remedy.
 status os_error(std::string what, int error, rank_t peer = no_rank);
 
 // A completion with an error, of an operation upon `peer`: what it means, the vendor's words and code. peer_dead where

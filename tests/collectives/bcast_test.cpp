@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(numbers_of_bytes_that_differ_are_named) {
               require(s.code() == errc::protocol, "no error, or another: " + text);
               for (const std::size_t given : {bytes.usual, bytes.strange})
                 require(text.find(" " + std::to_string(given) + " bytes with root 1") != std::string::npos, "it names both: " + text);
-              require(text.find("must be alike in all members") != std::string::npos, "and the mend: " + text);
+              require(text.find("must be alike in all members") != std::string::npos, "and the remedy: " + text);
               env.barrier();
             };
             const run_options limits{.timeout = std::chrono::seconds(60) * time_scale};

@@ -36,7 +36,7 @@ void loads_and_stores_reach(rank_env& e, const area& a) {
 void allocated_memory(rank_env& e) {
   const area a = e.allocate(16384);
   const bool mapped = e.net().map(a.segment, right_of(e)) != nullptr;
-  if (e.sum(mapped ? 1 : 0) == 0 && e.net().caps().maps_mates) fail("maps_mates is promised, and no mate's memory is mapped");
+  if (e.sum(mapped ? 1 : 0) == 0 && e.net().caps().maps_node) fail("maps_node is promised, and no mate's memory is mapped");
   loads_and_stores_reach(e, a);
 }
 

@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_short_file_is_refused_at_once) {
   BOOST_TEST(contains(refusal(std::string(5000, 'x')), "File name too long"));
 }
 
-// What an error quotes is cut to where a person reads it, the mend kept; and it is found in no time.
+// What an error quotes is cut to where a person reads it, the remedy kept; and it is found in no time.
 BOOST_AUTO_TEST_CASE(an_error_is_one_line_of_bounded_length) {
   const std::string huge(8 << 20, 'x');
   for (const status& s : {error_of({{"TUTTI_WAIT", huge}}), error_of({{"TUTTI_BARRIER_RADIX", huge}}),

@@ -1,4 +1,4 @@
-// How much memory there is: read from a made-up /proc and /sys; and whether wishes fit, together.
+// How much memory there is: read from a made-up /proc and /sys; and whether requests fit, together.
 #define BOOST_TEST_MODULE memory_room
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -85,9 +85,9 @@ BOOST_AUTO_TEST_CASE(version_1_up_to_the_top_and_among_other_controllers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(wishes_of_one_node_are_summed) {
+BOOST_AUTO_TEST_CASE(requests_of_one_node_are_summed) {
   const std::vector<rank_t> ranks{4, 5, 6, 7};
-  const auto ask = [&](std::vector<memory_wish> wishes) { return fits_together(wishes, ranks); };
+  const auto ask = [&](std::vector<memory_request> requests) { return fits_together(requests, ranks); };
   BOOST_TEST(ask({{0, 5 * gib, 16 * gib}, {0, 5 * gib, 16 * gib}, {0, 5 * gib, 16 * gib}, {}}).ok());
   const status much = ask({{0, 0, room_unknown}, {0, 8 * gib, 16 * gib}, {0, 8 * gib, 16 * gib}, {0, 1, 15 * gib}});
   BOOST_TEST((much.code() == errc::no_resource));

@@ -1,5 +1,5 @@
 // Datagrams lost, repeated and out of order, on the receiving side: each receiver has its own faults, as on a network.
-// Private to core/fault_transport.
+// Private to tests/doubles/fault_transport.
 #pragma once
 #include <deque>
 #include <unordered_map>

@@ -1,5 +1,5 @@
-// Datagrams and tokens of core/ip_multicast, through real sockets on loopback. The first byte of an input says what the rest
-// is; what the group's members send must arrive all the same, and nothing of anybody else.
+// Datagrams and tokens of core/multicast/ip_multicast, through real sockets on loopback. The first byte of an input says what
+// the rest is; what the group's members send must arrive all the same, and nothing of anybody else.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # dev_shm.sh TUTTI PROGRAM: with a /dev/shm of 64 KiB a job that needs more of it is refused in words that name what there
-# is, what is needed and the mend; `tutti info` and `--doctor` say the same; a window that does not fit is refused instead
+# is, what is needed and the remedy; `tutti info` and `--doctor` say the same; a window that does not fit is refused instead
 # of becoming private without a word; and what needs no /dev/shm runs. In a mount namespace of its own.
 set -u
 tutti=$1 program=$2
@@ -15,7 +15,7 @@ fi
 mount -t tmpfs -o size=64k tmpfs /dev/shm || exit 1
 failed=0
 fail() { echo "FAILED: $*"; failed=1; }
-names() {  # WHAT TEXT: it has what there is, what is needed, and the mend
+names() {  # WHAT TEXT: it has what there is, what is needed, and the remedy
   grep -Eq '/dev/shm has [0-9.]+ [KMG]iB free, and [^;]* needs [0-9.]+ [KMG]iB there; mount a larger tmpfs .*docker run --shm-size=1g' \
     <<<"$2" || fail "$1: $2"
 }

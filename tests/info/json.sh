@@ -25,5 +25,5 @@ assert barrier["value"] == "rds" and barrier["source"] == "environment", barrier
 
 findings = json.load(open("doctor.json"))
 assert len(findings) == len(open("doctor.txt").read().splitlines()), findings
-assert all(f["well"] or f["mend"] for f in findings), findings
+assert all(f["well"] or f["remedy"] for f in findings), findings
 PYTHON

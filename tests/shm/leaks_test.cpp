@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(more_memory_than_there_is_is_refused_with_nothing_changed) 
       std::span<std::byte> memory;
       const auto r = env.net().allocate(bytes, memory);
       require(!r && r.error().code() == errc::no_resource, "refused");
-      require(std::string_view{r.error().text()}.find("free memory") != std::string_view::npos, "with the mend");
+      require(std::string_view{r.error().text()}.find("free memory") != std::string_view::npos, "with the remedy");
     }
     require_equal(mappings(), before, "mappings");
     require_equal(open_descriptors(), descriptors, "descriptors");

@@ -102,7 +102,7 @@ nlohmann::ordered_json to_json(const std::vector<provider_report>& all) {
         device["capabilities"] = {{"native_signals", c.native_signal},
                                   {"native_atomics", c.native_atomics},
                                   {"native_over", c.native_when_added},
-                                  {"maps_node", c.maps_mates},
+                                  {"maps_node", c.maps_node},
                                   {"cpu_atomics_agree", c.cpu_atomics_agree},
                                   {"multicast", d.multicast},
                                   {"offload", d.offload},
@@ -141,8 +141,8 @@ nlohmann::ordered_json to_json(const config& settings) {
 
 std::vector<finding> examine() {
   std::vector<finding> found;
-  const auto say = [&](bool well, std::string what, std::string mend) {
-    found.push_back({well, std::move(what), well ? "" : std::move(mend)});
+  const auto say = [&](bool well, std::string what, std::string remedy) {
+    found.push_back({well, std::move(what), well ? "" : std::move(remedy)});
   };
   const std::uint64_t room = room_in_dev_shm(), enough = 64 << 20;
   say(room >= enough, "/dev/shm has " + in_binary_units(room) + " free",
@@ -158,7 +158,7 @@ std::vector<finding> examine() {
   say(settings.ok(), "the configuration", settings.error().text());
   if (settings) {
     const auto& l = settings->launcher();
-    say(l.other.empty(), l.pmix ? "started by a PMIx launcher" : "no launcher: a job of one", l.other + "; " + l.mend);
+    say(l.other.empty(), l.pmix ? "started by a PMIx launcher" : "no launcher: a job of one", l.other + "; " + l.remedy);
   }
   // No machine has all fabrics. One that is missing keeps nobody from starting, unless it was asked for by name.
   const std::string wanted = settings ? std::string(settings->text(knob::provider)) : "auto";
@@ -179,7 +179,7 @@ std::vector<finding> examine() {
 
 std::string to_text(const std::vector<finding>& found) {
   std::string text;
-  for (const finding& f : found) text += (f.well ? "ok   " : "ILL  ") + f.what + (f.well ? "" : ": " + f.mend) + '\n';
+  for (const finding& f : found) text += (f.well ? "ok   " : "ILL  ") + f.what + (f.well ? "" : ": " + f.remedy) + '\n';
   return text;
 }
 
@@ -187,7 +187,7 @@ nlohmann::ordered_json to_json(const std::vector<finding>& found) {
   auto list = nlohmann::ordered_json::array();
   for (const finding& f : found) {
     nlohmann::ordered_json one{{"well", f.well}, {"what", f.what}};
-    if (!f.well) one["mend"] = f.mend;
+    if (!f.well) one["remedy"] = f.remedy;
     list.push_back(std::move(one));
   }
   return list;

@@ -25,7 +25,7 @@ struct provider_report {
 
 struct finding {
   bool well;
-  std::string what, mend;
+  std::string what, remedy;
 };
 
 std::vector<provider_report> look_at_providers();
