@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
 #include "core/base/blob_table.h"
 
@@ -15,7 +16,13 @@ inline void add_blob(std::vector<std::byte>& stream, std::span<const std::byte> 
   std::ranges::copy(blob, stream.begin() + static_cast<std::ptrdiff_t>(at + sizeof bytes));
 }
 
-// Null: the stream does not end where one of them ends.
+inline std::vector<std::byte> joined(std::initializer_list<std::span<const std::byte>> blobs) {
+  std::vector<std::byte> stream;
+  for (const auto blob : blobs) add_blob(stream, blob);
+  return stream;
+}
+
+// Null: the stream is not made of whole blobs.
 inline std::shared_ptr<blob_table> blobs_in(std::span<const std::byte> stream) {
   auto blobs = std::make_shared<blob_table>();
   while (!stream.empty()) {
@@ -30,7 +37,7 @@ inline std::shared_ptr<blob_table> blobs_in(std::span<const std::byte> stream) {
   return blobs;
 }
 
-// Null: the stream holds other than `count` of them, whole.
+// Null: the stream is not made of `count` whole blobs.
 inline std::shared_ptr<blob_table> blobs_in(std::span<const std::byte> stream, std::size_t count) {
   auto blobs = blobs_in(stream);
   return blobs && blobs->size() == count ? blobs : nullptr;

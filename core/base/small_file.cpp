@@ -10,15 +10,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/unique_fd.h"
+
 namespace tutti {
 namespace {
-
-struct open_file {
-  int fd;
-  ~open_file() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 status refused(std::string why, int code = 0) { return {errc::invalid, std::move(why), no_rank, code}; }
 
@@ -36,13 +31,13 @@ result<std::string> read_small_file(const std::string& path, std::size_t most) {
   struct stat seen;
   if (::stat(path.c_str(), &seen) != 0) return refused(std::strerror(errno), errno);
   if (status s = is_file(seen); s.failed()) return s;
-  const open_file file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
-  if (file.fd < 0 || ::fstat(file.fd, &seen) != 0) return refused(std::strerror(errno), errno);
+  const unique_fd file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  if (!file || ::fstat(file.get(), &seen) != 0) return refused(std::strerror(errno), errno);
   if (status s = is_file(seen); s.failed()) return s;
   std::string text;
   for (std::size_t have = 0;;) {  // the length that it tells may be wrong: files of /proc have none
     text.resize(std::min(most + 1, 2 * have + 4096));
-    const ssize_t got = ::read(file.fd, text.data() + have, text.size() - have);
+    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return refused(std::strerror(errno), errno);
     have += static_cast<std::size_t>(got);

@@ -18,8 +18,8 @@ constexpr off_t bytes_for(std::uint32_t ranks) { return off_t{ranks} * off_t{siz
 result<ended_ranks> ended_ranks::make(const std::string& folder, std::uint32_t ranks) {
   ended_ranks e;
   const std::string path = folder + "/" + file_name;
-  e.fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (e.fd_ < 0 || ::ftruncate(e.fd_, bytes_for(ranks)) != 0)
+  e.fd_ = unique_fd{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+  if (!e.fd_ || ::ftruncate(e.fd_.get(), bytes_for(ranks)) != 0)
     return status{errc::no_resource, "cannot make " + path + ": " + std::strerror(errno), no_rank, errno};
   e.ranks_ = ranks;
   return e;
@@ -30,29 +30,24 @@ ended_ranks ended_ranks::look(const std::string& path, std::uint32_t ranks) {
   ended_ranks e;
   struct stat s;
   if (path.empty() || ::lstat(path.c_str(), &s) != 0 || !S_ISREG(s.st_mode)) return e;
-  e.fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (e.fd_ >= 0 && ::fstat(e.fd_, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == ::geteuid() && s.st_size == bytes_for(ranks))
-    e.ranks_ = ranks;
-  else if (e.fd_ >= 0) ::close(std::exchange(e.fd_, -1));
+  unique_fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)};
+  if (fd && ::fstat(fd.get(), &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == ::geteuid() && s.st_size == bytes_for(ranks))
+    e.fd_ = std::move(fd), e.ranks_ = ranks;
   return e;
-}
-
-ended_ranks::~ended_ranks() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 // If it cannot be written, the others find out by their deadlines.
 void ended_ranks::mark(rank_t r, how ended) noexcept {
   const one entry{r, ended};
-  if (fd_ < 0 || next_ >= ranks_) return;
-  [[maybe_unused]] const ssize_t put = ::pwrite(fd_, &entry, sizeof entry, bytes_for(next_++));
+  if (!fd_ || next_ >= ranks_) return;
+  [[maybe_unused]] const ssize_t put = ::pwrite(fd_.get(), &entry, sizeof entry, bytes_for(next_++));
 }
 
 std::optional<ended_ranks::one> ended_ranks::first_but(rank_t self) const noexcept {
   std::optional<one> found;
   one some[64];
-  for (std::uint32_t at = 0; fd_ >= 0 && at < ranks_; at += std::size(some)) {
-    const ssize_t got = ::pread(fd_, some, sizeof some, bytes_for(at));
+  for (std::uint32_t at = 0; fd_ && at < ranks_; at += std::size(some)) {
+    const ssize_t got = ::pread(fd_.get(), some, sizeof some, bytes_for(at));
     for (ssize_t i = 0; i < got / ssize_t{sizeof(one)}; ++i) {
       if (some[i].ended == how::not_yet) return found;  // where the launcher will write next
       if (some[i].rank == self) continue;

@@ -1,12 +1,12 @@
-// Which ranks of a job have ended, as their launcher saw it: a file of their numbers in that order, in a folder that both know. PMIx
-// has no word for it that reaches a rank in the midst of an exchange, or before its first.
+// Which ranks of a job have ended, as their launcher saw it: a file of their numbers, in order of their ends, in a folder that
+// launcher and ranks know. PMIx has no event for this that reaches a rank during an exchange, or before its first one.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "core/base/status.h"
+#include "core/base/unique_fd.h"
 
 namespace tutti {
 
@@ -24,22 +24,14 @@ class ended_ranks {
   // A rank's: knows nothing where there is no such file of this user.
   static ended_ranks look(const std::string& path, std::uint32_t ranks);
 
-  ended_ranks() = default;
-  ended_ranks(ended_ranks&& o) noexcept : fd_(std::exchange(o.fd_, -1)), ranks_(o.ranks_), next_(o.next_) {}
-  ended_ranks& operator=(ended_ranks&& o) noexcept {
-    std::swap(fd_, o.fd_), std::swap(ranks_, o.ranks_), std::swap(next_, o.next_);
-    return *this;
-  }
-  ~ended_ranks();
-
-  bool known() const noexcept { return fd_ >= 0; }
+  bool known() const noexcept { return static_cast<bool>(fd_); }
   void mark(rank_t, how) noexcept;
-  // The first that died, or else that ended in order; none if all others still run. A system call. Who dies of another's
-  // death comes after it.
+  // The first rank that died, or else the first that ended in order; none if all others still run. A system call. A rank that
+  // dies of another's death comes after that other.
   std::optional<one> first_but(rank_t self) const noexcept;
 
  private:
-  int fd_ = -1;
+  unique_fd fd_;
   std::uint32_t ranks_ = 0, next_ = 0;  // entries that there are; the launcher's next
 };
 

@@ -2,8 +2,6 @@
 
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -77,17 +75,13 @@ ip_multicast::ip_multicast(std::function<unsigned()> drive, std::function<status
                                    "do within a host"};
   }
   here_ = place_of_this_process(interfaces_);
-  // Last: nothing that throws may come after it, since the destructor would not run.
-  if (why_not_.ok()) poll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-  if (why_not_.ok() && poll_fd_ < 0)
+  if (why_not_.ok() && !poll_.open())
     why_not_ = {errc::no_resource, std::string{"no descriptor to wait for multicast by: "} + std::strerror(errno),
                 no_rank, errno};
   if (why_not_.failed()) here_.count = 0;
 }
 
-ip_multicast::~ip_multicast() {
-  if (poll_fd_ >= 0) ::close(poll_fd_);
-}
+ip_multicast::~ip_multicast() = default;
 
 std::vector<std::byte> ip_multicast::address() const {
   const auto bytes = std::as_bytes(std::span{&here_, 1});
@@ -134,13 +128,10 @@ result<ip_interface> ip_multicast::interface_for(const rank_map& members) const 
 }
 
 result<multicast::group_id> ip_multicast::enter(std::unique_ptr<group> g) {
-  for (const ip_socket* s : {&g->listens, &g->talks}) {
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;
-    if (::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, s->fd(), &event) != 0)
+  for (const ip_socket* s : {&g->listens, &g->talks})
+    if (!poll_.add(s->fd(), nullptr, EPOLLIN | EPOLLET))
       return status{errc::no_resource, std::string{"waiting for a multicast group: epoll: "} + std::strerror(errno),
                     no_rank, errno};
-  }
   g->room.resize(std::size_t{64} << 10);
   const auto free = std::find(groups_.begin(), groups_.end(), nullptr);
   const auto id = static_cast<std::uint32_t>(free - groups_.begin());
@@ -344,8 +335,10 @@ bool ip_multicast::arm() noexcept {
   if (refused_) return false;
   if (std::all_of(groups_.begin(), groups_.end(), [](const auto& g) { return !g; })) return true;
   // Takes back the edges so far: the caller looks for datagrams after this, and probes are answered here.
-  epoll_event events[16];
-  while (::epoll_wait(poll_fd_, events, 16, 0) == 16) {}
+  for (int seen = 16; seen == 16;) {
+    seen = 0;
+    poll_.wait(0, [&](void*) { ++seen; });
+  }
   if (to_answer_) {
     turns_ = turns_between_looks - 1;
     answer_probes();

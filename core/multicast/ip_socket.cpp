@@ -2,7 +2,6 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -19,11 +18,11 @@ sockaddr_in as_socket_address(ip_endpoint e) noexcept {
   return a;
 }
 
-status refused(const std::string& what, const std::string& mend = {}) {
+status refused(const std::string& what, const std::string& remedy = {}) {
   const int error = errno;
   const errc code = error == EADDRINUSE || error == ENOBUFS || error == ENOMEM || error == EMFILE || error == ENFILE
                         ? errc::no_resource : errc::unavailable;
-  return {code, what + ": " + std::strerror(error) + mend, no_rank, error};
+  return {code, what + ": " + std::strerror(error) + remedy, no_rank, error};
 }
 
 std::string most_memberships() {
@@ -42,30 +41,26 @@ void enlarge(int fd, int forced, int option) noexcept {
   if (!set(fd, SOL_SOCKET, forced, wanted_buffer)) set(fd, SOL_SOCKET, option, wanted_buffer);
 }
 
-int open_socket() noexcept { return ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
+unique_fd open_socket() noexcept { return unique_fd{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)}; }
 
 }  // namespace
-
-ip_socket::~ip_socket() {
-  if (fd_ >= 0) ::close(fd_);
-}
 
 result<ip_socket> ip_socket::listening(ip_endpoint group, const ip_interface& through) {
   const std::string where = ip_text(group.address) + " port " + std::to_string(group.port) + " on " + through.name;
   ip_socket s;
   s.fd_ = open_socket();
-  if (s.fd_ < 0) return refused("a socket for multicast group " + where);
+  if (!s.fd_) return refused("a socket for multicast group " + where);
   // Bound to the group's address, it hears nothing that is sent to other groups of this port.
   const sockaddr_in own = as_socket_address(group);
-  if (!set(s.fd_, SOL_SOCKET, SO_REUSEADDR, 1) ||
-      ::bind(s.fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0)
+  if (!set(s.fd(), SOL_SOCKET, SO_REUSEADDR, 1) ||
+      ::bind(s.fd(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0)
     return refused("multicast group " + where);
-  set(s.fd_, IPPROTO_IP, IP_MULTICAST_ALL, 0);
-  enlarge(s.fd_, SO_RCVBUFFORCE, SO_RCVBUF);
+  set(s.fd(), IPPROTO_IP, IP_MULTICAST_ALL, 0);
+  enlarge(s.fd(), SO_RCVBUFFORCE, SO_RCVBUF);
   ip_mreqn membership{};
   membership.imr_multiaddr.s_addr = htonl(group.address);
   membership.imr_ifindex = static_cast<int>(through.index);
-  if (!set(s.fd_, IPPROTO_IP, IP_ADD_MEMBERSHIP, membership))
+  if (!set(s.fd(), IPPROTO_IP, IP_ADD_MEMBERSHIP, membership))
     return refused("joining multicast group " + where,
                    errno == ENOBUFS ? "; raise net.ipv4.igmp_max_memberships, which is " + most_memberships()
                    : errno == ENODEV ? "; choose another interface by TUTTI_MULTICAST_INTERFACE" : "");
@@ -76,17 +71,17 @@ result<ip_socket> ip_socket::talking(const ip_interface& through, std::uint32_t 
   const std::string where = through.name + " (" + ip_text(through.address) + ")";
   ip_socket s;
   s.fd_ = open_socket();
-  if (s.fd_ < 0) return refused("a socket for multicast through " + where);
+  if (!s.fd_) return refused("a socket for multicast through " + where);
   const sockaddr_in own = as_socket_address({through.address, 0});
-  if (::bind(s.fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0)
+  if (::bind(s.fd(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0)
     return refused("a socket for multicast through " + where);
   ip_mreqn interface{};
   interface.imr_ifindex = static_cast<int>(through.index);
-  if (!set(s.fd_, IPPROTO_IP, IP_MULTICAST_IF, interface) ||
-      !set(s.fd_, IPPROTO_IP, IP_MULTICAST_TTL, static_cast<int>(hops)) ||
-      !set(s.fd_, IPPROTO_IP, IP_MULTICAST_LOOP, static_cast<int>(loop)))
+  if (!set(s.fd(), IPPROTO_IP, IP_MULTICAST_IF, interface) ||
+      !set(s.fd(), IPPROTO_IP, IP_MULTICAST_TTL, static_cast<int>(hops)) ||
+      !set(s.fd(), IPPROTO_IP, IP_MULTICAST_LOOP, static_cast<int>(loop)))
     return refused("multicast through " + where, "; choose another interface by TUTTI_MULTICAST_INTERFACE");
-  enlarge(s.fd_, SO_SNDBUFFORCE, SO_SNDBUF);
+  enlarge(s.fd(), SO_SNDBUFFORCE, SO_SNDBUF);
   return s;
 }
 
@@ -99,7 +94,7 @@ ip_socket::outcome ip_socket::send(ip_endpoint to, std::span<const std::byte> he
   m.msg_name = &target, m.msg_namelen = sizeof target;
   m.msg_iov = parts, m.msg_iovlen = payload.empty() ? 1 : 2;
   for (;;) {
-    if (::sendmsg(fd_, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return outcome::sent;
+    if (::sendmsg(fd(), &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return outcome::sent;
     if (errno == EINTR) continue;
     return errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM ? outcome::full : outcome::sent;
   }
@@ -109,7 +104,7 @@ std::ptrdiff_t ip_socket::receive(std::span<std::byte> room, ip_endpoint& from) 
   sockaddr_in sender{};
   socklen_t length = sizeof sender;
   for (;;) {
-    const auto n = ::recvfrom(fd_, room.data(), room.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&sender), &length);
+    const auto n = ::recvfrom(fd(), room.data(), room.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&sender), &length);
     if (n >= 0) {
       from = {ntohl(sender.sin_addr.s_addr), ntohs(sender.sin_port)};
       return n;
@@ -122,18 +117,18 @@ std::ptrdiff_t ip_socket::receive(std::span<std::byte> room, ip_endpoint& from) 
 ip_endpoint ip_socket::own() const noexcept {
   sockaddr_in a{};
   socklen_t length = sizeof a;
-  ::getsockname(fd_, reinterpret_cast<sockaddr*>(&a), &length);
+  ::getsockname(fd(), reinterpret_cast<sockaddr*>(&a), &length);
   return {ntohl(a.sin_addr.s_addr), ntohs(a.sin_port)};
 }
 
 std::uint32_t ip_socket::receive_buffer() noexcept {
   ip_socket s;
   s.fd_ = open_socket();
-  if (s.fd_ < 0) return 0;
-  enlarge(s.fd_, SO_RCVBUFFORCE, SO_RCVBUF);
+  if (!s.fd_) return 0;
+  enlarge(s.fd(), SO_RCVBUFFORCE, SO_RCVBUF);
   int bytes = 0;
   socklen_t length = sizeof bytes;
-  return ::getsockopt(s.fd_, SOL_SOCKET, SO_RCVBUF, &bytes, &length) == 0 && bytes > 0 ? static_cast<std::uint32_t>(bytes)
+  return ::getsockopt(s.fd(), SOL_SOCKET, SO_RCVBUF, &bytes, &length) == 0 && bytes > 0 ? static_cast<std::uint32_t>(bytes)
                                                                                       : 0;
 }
 

@@ -1,8 +1,9 @@
-// UDP sockets of a multicast group, and what the kernel's refusals mean. Private to core/ip_multicast.
+// UDP sockets of a multicast group, and what the kernel's refusals mean. Private to core/multicast/ip_multicast.
 #pragma once
 #include <cstdint>
 #include <span>
 
+#include "core/base/unique_fd.h"
 #include "core/multicast/ip_interface.h"
 
 namespace tutti {
@@ -14,11 +15,6 @@ struct ip_endpoint {
 
 class ip_socket {
  public:
-  ip_socket() = default;
-  ip_socket(ip_socket&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
-  ip_socket& operator=(ip_socket&& o) noexcept { std::swap(fd_, o.fd_); return *this; }
-  ~ip_socket();
-
   // Receives what is sent to the group through that interface. Others on this host may listen as well.
   static result<ip_socket> listening(ip_endpoint group, const ip_interface&);
   // Sends to groups through that interface, and receives what is sent to it alone. `hops`: IP_MULTICAST_TTL. `loop`:
@@ -26,18 +22,18 @@ class ip_socket {
   static result<ip_socket> talking(const ip_interface&, std::uint32_t hops, bool loop);
 
   enum class outcome : std::uint8_t { sent, full };
-  // What the network refuses counts as sent: it is lost, as datagrams may be.
+  // A datagram that the network refuses counts as sent: it is lost, as datagrams may be.
   outcome send(ip_endpoint to, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
-  // The length, or -1: nothing there. A longer one than `room` is cut off.
+  // The length of the datagram, or -1 if there is none. A datagram longer than `room` is cut off.
   std::ptrdiff_t receive(std::span<std::byte> room, ip_endpoint& from) noexcept;
 
-  int fd() const noexcept { return fd_; }
+  int fd() const noexcept { return fd_.get(); }
   ip_endpoint own() const noexcept;
-  // Bytes that the kernel keeps for a listening one, its own bookkeeping included; 0: unknown.
+  // Bytes that the kernel keeps for a listening socket, its own bookkeeping included; 0: unknown.
   static std::uint32_t receive_buffer() noexcept;
 
  private:
-  int fd_ = -1;
+  unique_fd fd_;
 };
 
 }  // namespace tutti

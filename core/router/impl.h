@@ -1,6 +1,6 @@
-// The router's class; core/router/router.h says what it is. One concern a file: router.cpp (opening, addresses, health),
-// router_memory.cpp (regions, segments), router_submit.cpp (data path), router_wait.cpp (sleeping on both);
-// router_paths.h and router_multicast.h are classes of their own.
+// The class of the router (core/router/router.h), one concern a file: router.cpp (opening, addresses, health), memory.cpp
+// (regions, segments), submit.cpp (data path), wait.cpp (sleeping on both children); paths.h and multicast.h are classes of
+// their own.
 //
 // Ids. A region or segment of the router has the id that the node transport gave it, so an operation within the node
 // is forwarded as it stands, without a copy. Towards the network, ids are translated into a bounded array on the stack:
@@ -9,6 +9,7 @@
 #include <array>
 #include <optional>
 
+#include "core/base/epoll_set.h"
 #include "core/base/id_map.h"
 #include "core/router/node_lobby.h"
 #include "core/router/router.h"
@@ -22,7 +23,7 @@ namespace tutti {
 
 class router final : public transport {
  public:
-  router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, place_in_job self, int wait_fd);
+  router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, place_in_job self, epoll_set both);
   ~router() override;
 
   const capabilities& caps() const noexcept override { return caps_; }
@@ -49,11 +50,12 @@ class router final : public transport {
   armed arm() noexcept override;
   void sleep(armed, time_point deadline) noexcept override;
   bool arm_fd() noexcept override;
-  int wait_fd() noexcept override { return wait_fd_; }
+  int wait_fd() noexcept override { return both_.fd(); }
   void disarm() noexcept override;
 
   time_point now() const noexcept override { return network_->now(); }
-  // A child that is never asked may never find out, and goes on taking operations: so where both serve a rank, both are.
+  // A child that is never asked may never notice a death, and goes on taking operations: so where both serve a rank, both are
+  // asked.
   status health(rank_t peer) noexcept override {
     status s = serving(peer).health(peer);
     if (!paths_.in_use() || !on_node(peer)) return s;
@@ -78,7 +80,7 @@ class router final : public transport {
   bool flush_one(rank_t peer, completion* done) noexcept;
   unsigned pay_flushes() noexcept;
   bool arm_both() noexcept;
-  transport& sleeper() noexcept { return node_->wait_fd() < 0 ? *node_ : *network_; }  // where wait_fd_ is -1
+  transport& sleeper() noexcept { return node_->wait_fd() < 0 ? *node_ : *network_; }  // where both_ is not open
 
   // A flush that the network has taken and the node, being full, has not: see flush_both().
   struct owed_flush {
@@ -100,9 +102,9 @@ class router final : public transport {
   id_map<segment_id> segments_;
   std::array<owed_flush, 8> owed_{};
   std::uint32_t owed_count_ = 0;
-  int wait_fd_;                         // an epoll of both children's descriptors, or -1
+  epoll_set both_;                      // of the children's descriptors; open if both have one
   bool armed_ = false;
-  armed child_sleep_ = armed_if(false);   // of the child whose sleep() serves for both, where wait_fd_ is -1
+  armed child_sleep_ = armed_if(false);   // of the child whose sleep() serves for both, where both_ is not open
   bool refused_ = false;                // the last submit() or flush() was not taken in full
   std::chrono::nanoseconds nap_{};      // length of the last sleep that had to be bounded
 };

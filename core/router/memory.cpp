@@ -1,5 +1,5 @@
 // Memory of the router is memory of both children. A failure in the second undoes the first.
-#include "core/base/paired_blob.h"
+#include "core/base/blob_stream.h"
 #include "core/router/impl.h"
 
 namespace tutti {
@@ -37,7 +37,7 @@ result<std::vector<std::byte>> router::key(region_id id) {
   if (!near) return near.error();
   const auto far = network_->key(regions_[id]);
   if (!far) return far.error();
-  return pair_blobs(*near, *far);
+  return joined({*near, *far});
 }
 
 // Each child gets the keys of the ranks that it serves, and no key ("exposes none") of the others: shared memory of
@@ -48,13 +48,13 @@ result<segment_id> router::attach(const rank_map& members, shared_blobs keys) {
   auto far = std::make_shared<blob_table>();
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     const auto key = (*keys)[i];
-    blob_pair both;
-    if (!key.empty() && !split_blob(key, both))
+    const auto both = key.empty() ? std::make_shared<blob_table>() : blobs_in(key, 2);
+    if (!both)
       return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not that of a shared memory "
                     "and network transport", members[i]};
-    const bool is_near = on_node(members[i]);
-    near->push_back(is_near ? both.first : std::span<const std::byte>{});
-    far->push_back(is_near && !paths_.in_use() ? std::span<const std::byte>{} : both.second);
+    const bool is_near = on_node(members[i]), exposes = both->size() > 0;
+    near->push_back(exposes && is_near ? (*both)[0] : std::span<const std::byte>{});
+    far->push_back(exposes && (!is_near || paths_.in_use()) ? (*both)[1] : std::span<const std::byte>{});
   }
   segments_.reserve_one();
   const auto mine = node_->attach(members, near);

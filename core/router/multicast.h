@@ -1,20 +1,20 @@
 // Multicast over a router: one member of each node, its leader, is in a group of the network; the members of a node are
-// in a group of the node transport, and the leader hands on, both ways, what reaches it. So a datagram crosses the
-// network once for each node, and a node's other members read it in shared memory.
+// in a group of the node transport, and the leader forwards, both ways, what reaches it. So a datagram crosses the network once
+// for each node, and a node's other members read it in shared memory.
 //
 // The leader of a node is the first of its members in the group's order, and the creator on the creator's own node, so
-// that its datagrams leave without a stop. Every rank knows the node of every rank from the routers' addresses. A
-// leader makes its node's inner group while it joins, and leaves its token in its lobby under the group's random name,
-// which the creator's token carries; if it could not join it leaves the reason, and its mates fail with it.
+// that the creator's datagrams leave at once. Every rank knows the node of every rank from the routers' addresses. A leader
+// makes its node's inner group while it joins, and leaves the group's token in its lobby (core/router/node_lobby.h) under the
+// group's random name, which the creator's token carries. If the leader could not join, it leaves the reason there, and its
+// node's members fail with it.
 //
-// A leader hands on whenever its rank makes progress; so a mate hears of the network only as promptly as its leader
-// does, like everything on a fabric whose target must progress. What it cannot hand on at once it keeps, one datagram
-// each way, and takes no more for that way until it could. What its own rank does not fetch is lost once its queue is
-// full: the others must not wait for that. When its rank leaves the group, a leader goes on until its mates have left too;
-// they check out in its lobby. In front of its payload a datagram carries the rank that sent it first; what
-// comes from inside is handed on to the outside alone and the other way round, and nobody receives what it sent itself:
-// so nothing goes in circles. Groups within one node, or with one member a node, are those of the one transport that
-// serves them.
+// A leader forwards whenever its rank makes progress; so its node's members hear of the network only as promptly as the leader
+// does, as on any fabric whose target must progress. A datagram that the leader cannot forward at once it keeps, one each way,
+// and takes no more for that way until it could. What its own rank does not fetch is lost once the queue is full: the others must
+// not wait for that. A leader whose rank leaves the group goes on until its node's members have left too; they check out in its
+// lobby. In front of its payload a datagram carries the rank that sent it first. What comes from inside is forwarded to the
+// outside alone, and the other way round, and nobody receives what it sent itself: so nothing goes in circles. A group within one
+// node, or with one member a node, is one of the transport that serves all its members.
 #pragma once
 #include <functional>
 #include <memory>
@@ -33,7 +33,7 @@ class router_multicast final : public multicast {
                    std::function<unsigned()> drive);
   ~router_multicast() override;
 
-  unsigned progress() noexcept;  // hands on
+  unsigned progress() noexcept;  // forwards
   bool owes() const noexcept { return owed_ != 0; }  // no event will tell when it can go on
 
   limits query() const noexcept override;
@@ -64,9 +64,9 @@ class router_multicast final : public multicast {
   node_lobby& lobby_;
   std::function<unsigned()> drive_;
   std::vector<std::unique_ptr<group>> groups_;
-  std::vector<std::unique_ptr<group>> lingering_;  // left by this rank, and not by all its mates
-  std::uint32_t leading_ = 0;  // groups in which this rank hands on
-  std::uint32_t turn_ = 0;     // the network is looked at for one of them at a time: that is a system call
+  std::vector<std::unique_ptr<group>> lingering_;  // left by this rank, and not by all other members on its node
+  std::uint32_t leading_ = 0;  // groups in which this rank forwards
+  std::uint32_t turn_ = 0;     // the network is looked at for one of the groups at a time: that is a system call
   std::uint32_t owed_ = 0;
   std::uint64_t events_ = 0;
 };

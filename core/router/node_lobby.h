@@ -1,7 +1,7 @@
-// Where one rank of a node leaves a short byte string for its mates to find by name: a table in memory that they map.
-// The name is written last, by a release store, and looked for by acquire loads: who sees the name sees the string. An
-// entry is used again only after its owner forgot it, which it does when nobody looks for it any more; a mate that reads
-// at that moment looks at the name once more and goes on looking.
+// A table in memory that the ranks of a node map, in which a rank leaves short byte strings for the others to find by name. The
+// name is written last, by a release store, and looked for by acquire loads: a rank that sees the name sees the string. An entry
+// is used again only after its owner forgot it, which the owner does when nobody looks for the entry any more. A rank that reads
+// at that moment looks at the name once more, and goes on looking.
 #pragma once
 #include <functional>
 #include <vector>
@@ -18,20 +18,20 @@ class node_lobby {
   explicit node_lobby(transport& node) : node_(node) {}
   ~node_lobby();
 
-  // Set-up: this rank's key, and those of the ranks of this node, which include it. Errors: the transport's own;
-  // unsupported, it does not map memory.
+  // Set-up: this rank's key, and the keys of all ranks of this node, this one included. Errors: the transport's own;
+  // unsupported (it does not map memory).
   result<std::vector<std::byte>> address();
   status connect(const std::vector<rank_t>& mates, shared_blobs keys);
 
   // `name` is not 0.
   status post(std::uint64_t name, std::span<const std::byte> text);
-  // Why there is nothing to find; it is cut to what fits.
+  // Posts why there is nothing to find; the text is cut to what fits.
   status post(std::uint64_t name, const status& why);
   void forget(std::uint64_t name) noexcept;
-  // Mates check themselves out under a name; its owner counts them.
+  // The other ranks check out under a name; its owner counts them.
   void check_out(rank_t owner, std::uint64_t name) noexcept;
   std::uint32_t checked_out(std::uint64_t name) const noexcept;
-  // Waits for it, calling `drive` meanwhile. Errors: timed_out; peer_dead, the owner; the reason left there.
+  // Waits for the string of that name, and calls `drive` meanwhile. Errors: timed_out; peer_dead (the owner); the posted one.
   result<std::vector<std::byte>> find(rank_t owner, std::uint64_t name, time_point deadline,
                                       const std::function<unsigned()>& drive);
 

@@ -1,13 +1,10 @@
 #include "core/router/router.h"
 
-#include <sys/epoll.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include "core/base/paired_blob.h"
+#include "core/base/blob_stream.h"
 #include "core/router/impl.h"
 #include "core/transport/multicast.h"
 
@@ -31,7 +28,7 @@ capabilities combined(const capabilities& node, const capabilities& network, boo
   // A burden is there if either has it: a peer on another node is stalled by a rank that computes for long.
   c.target_must_progress = node.target_must_progress || network.target_must_progress;
   c.virtual_clock = node.virtual_clock || network.virtual_clock;
-  // Both must be able to end one sleep; without a common descriptor the router naps (router_wait.cpp).
+  // Both must be able to end one sleep; without a common descriptor the router naps (wait.cpp).
   c.can_sleep = node.can_sleep && network.can_sleep && one_fd;
   // The slow steps of a collective set its time, and those cross the network.
   c.cost = network.cost;
@@ -39,20 +36,12 @@ capabilities combined(const capabilities& node, const capabilities& network, boo
   return c;
 }
 
-// One descriptor that is readable when either is. -1 if a child has none.
-result<int> join_fds(int node, int network) {
-  if (node < 0 || network < 0) return -1;
-  const int both = ::epoll_create1(EPOLL_CLOEXEC);
-  for (const int fd : {node, network}) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.fd = fd;
-    if (both >= 0 && ::epoll_ctl(both, EPOLL_CTL_ADD, fd, &event) == 0) continue;
-    const int error = errno;
-    if (both >= 0) ::close(both);
-    return status{errc::no_resource, std::string{"waiting on two transports: epoll: "} + std::strerror(error), no_rank,
-                  error};
-  }
+// One descriptor that is readable when either is. Not open if a child has none.
+result<epoll_set> join_fds(int node, int network) {
+  epoll_set both;
+  if (node < 0 || network < 0) return both;
+  if (!both.open() || !both.add(node, nullptr) || !both.add(network, nullptr))
+    return status{errc::no_resource, std::string{"waiting on two transports: epoll: "} + std::strerror(errno), no_rank, errno};
   return both;
 }
 
@@ -61,18 +50,18 @@ result<int> join_fds(int node, int network) {
 result<std::unique_ptr<transport>> make_router(std::unique_ptr<transport> node, std::unique_ptr<transport> network,
                                                place_in_job self) {
   if (!node || !network) return status{errc::invalid, "a router needs a node transport and a network"};
-  const auto fd = join_fds(node->wait_fd(), network->wait_fd());
-  if (!fd) return fd.error();
-  return std::unique_ptr<transport>{std::make_unique<router>(std::move(node), std::move(network), self, *fd)};
+  auto both = join_fds(node->wait_fd(), network->wait_fd());
+  if (!both) return both.error();
+  return std::unique_ptr<transport>{std::make_unique<router>(std::move(node), std::move(network), self, *std::move(both))};
 }
 
-router::router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, place_in_job self, int wait_fd)
+router::router(std::unique_ptr<transport> node, std::unique_ptr<transport> network, place_in_job self, epoll_set both)
     : node_{std::move(node)},
       scatters_{std::min(node_->caps().max_slices, network->caps().max_slices)},
       network_{std::move(network)},
-      caps_{combined(node_->caps(), network_->caps(), wait_fd >= 0)},
+      caps_{combined(node_->caps(), network_->caps(), both.fd() >= 0)},
       self_{self},
-      wait_fd_{wait_fd} {}
+      both_{std::move(both)} {}
 
 // What the network ends with itself still reaches the completions of its callers.
 router::~router() {
@@ -80,7 +69,6 @@ router::~router() {
   lobby_.reset();
   network_.reset();
   scatters_.settle();
-  if (wait_fd_ >= 0) ::close(wait_fd_);
 }
 
 multicast* router::mcast() noexcept {
@@ -88,7 +76,7 @@ multicast* router::mcast() noexcept {
   return multicast_ ? &*multicast_ : network_->mcast();
 }
 
-// The children's addresses, and what multicast needs: this rank's node, and where its mates find its lobby.
+// The children's addresses, and what multicast needs: this rank's node, and where the other ranks of the node find its lobby.
 result<std::vector<std::byte>> router::address() {
   const auto near = node_->address();
   if (!near) return near.error();
@@ -102,7 +90,7 @@ result<std::vector<std::byte>> router::address() {
     if (!key) return key.error();
     extra.insert(extra.end(), key->begin(), key->end());
   }
-  return pair_blobs(pair_blobs(*near, *far), extra);
+  return joined({*near, *far, extra});
 }
 
 status router::connect(shared_blobs addresses, time_point deadline) {
@@ -110,13 +98,13 @@ status router::connect(shared_blobs addresses, time_point deadline) {
   auto far = std::make_shared<blob_table>();
   blob_table extras;
   for (rank_t r = 0; r < addresses->size(); ++r) {
-    blob_pair all, both;
-    if (!split_blob((*addresses)[r], all) || !split_blob(all.first, both) || all.second.size() < sizeof self_.node)
+    const auto parts = blobs_in((*addresses)[r], 3);
+    if (!parts || (*parts)[2].size() < sizeof self_.node)
       return {errc::protocol, "the address of rank " + std::to_string(r) + " is not that of a shared memory and "
               "network transport: do all ranks run the same version with the same TUTTI_PROVIDER?", r};
-    near->push_back(both.first);
-    far->push_back(both.second);
-    extras.push_back(all.second);
+    near->push_back((*parts)[0]);
+    far->push_back((*parts)[1]);
+    extras.push_back((*parts)[2]);
   }
   if (const status s = node_->connect(near, deadline); s.failed()) return s;
   if (const status s = network_->connect(far, deadline); s.failed()) return s;

@@ -2,11 +2,12 @@
 // is until the get is done, so the translated list needs a place for as long: one of a fixed number of slots. No slot
 // free means "full" (clause 2).
 //
-// Whose is a slot when. hold() takes one for an operation that is about to be offered; the network then names the
-// slot's own completion. Refused: release(), nothing happened. Taken: commit() begins the caller's completion. From
-// then on the slot belongs to the operation until its completion is idle, when settle() hands the outcome to the
-// caller's and frees the slot. An operation without a completion reports at the next flush of its rank (clause 3): an
-// error that is known by then is told at once, and a slot that is still in flight adopts the flush's completion.
+// Who owns a slot when. hold() takes a slot for an operation that is about to be offered, and has the operation name the slot's
+// own completion. If the network refuses the operation, release() frees the slot and nothing has happened. If the network takes
+// it, commit() begins the caller's completion. From then on the operation owns the slot until the slot's completion is idle; then
+// settle() hands the outcome to the caller's completion and frees the slot. An operation without a completion reports at the next
+// flush of its rank (clause 3): an error that is known by then is told at once, and a slot that is still in flight adopts the
+// flush's completion.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -23,11 +24,11 @@ class scatter_pool {
  public:
   explicit scatter_pool(std::uint32_t max_slices);
 
-  // Turns `op`, a get_scatter whose ids are translated but for its slices', into one that names a slot. False: full.
+  // Makes `op`, a get_scatter of which all ids but the slices' are translated, name a slot. False: full.
   bool hold(rma_op& op, const id_map<region_id>& ids) noexcept;
   void release(const rma_op& held) noexcept;
   void commit(const rma_op& held, completion* caller) noexcept;
-  // Operations that have ended since.
+  // Frees the slots of operations that have ended; returns how many.
   unsigned settle() noexcept { return live_ ? settle_live() : 0; }
   // After the network has taken a flush with `done`.
   void flushed(rank_t peer, completion* done) noexcept {

@@ -51,16 +51,16 @@ bool router::arm_both() noexcept {
 
 armed router::arm() noexcept { return armed_if(arm_both()); }
 
-bool router::arm_fd() noexcept { return wait_fd_ >= 0 && arm_both(); }
+bool router::arm_fd() noexcept { return both_.fd() >= 0 && arm_both(); }
 
 void router::sleep(armed, time_point deadline) noexcept {
   if (!std::exchange(armed_, false)) return;
-  const bool by_fd = wait_fd_ >= 0;
+  const bool by_fd = both_.fd() >= 0;
   if (!by_fd || refused_) {
     nap_ = std::clamp<std::chrono::nanoseconds>(2 * nap_, shortest_nap, longest_nap);
     deadline = std::min(deadline, now() + nap_);
   }
-  if (by_fd) return wait_readable(wait_fd_, deadline - now());
+  if (by_fd) return wait_readable(both_.fd(), deadline - now());
   sleeper().sleep(std::move(child_sleep_), deadline);
 }
 

@@ -20,8 +20,8 @@ constexpr std::size_t most_driven = 7;  // a router has two
 }  // namespace
 
 status progress_thread::start() {
-  bell_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (bell_ < 0) return {errc::no_resource, std::string{"TUTTI_PROGRESS=thread: eventfd: "} + std::strerror(errno), no_rank, errno};
+  bell_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!bell_) return {errc::no_resource, std::string{"TUTTI_PROGRESS=thread: eventfd: "} + std::strerror(errno), no_rank, errno};
   if (driven_.size() > most_driven) return {errc::invalid, "too many transports for one progress thread"};
   sigset_t all, before;  // signals are the application's threads' to handle
   sigfillset(&all);
@@ -39,10 +39,9 @@ status progress_thread::start() {
 progress_thread::~progress_thread() {
   over_ = true;
   if (thread_.joinable()) {
-    ::eventfd_write(bell_, 1);
+    ::eventfd_write(bell_.get(), 1);
     thread_.join();
   }
-  if (bell_ >= 0) ::close(bell_);
 }
 
 void progress_thread::enter() noexcept {
@@ -55,7 +54,7 @@ void progress_thread::enter() noexcept {
   if (!standing_in_) return;
   standing_in_ = false;
   for (transport* t : driven_) t->disarm();
-  ::eventfd_write(bell_, 1);
+  ::eventfd_write(bell_.get(), 1);
 }
 
 void progress_thread::run() noexcept {
@@ -108,14 +107,14 @@ bool progress_thread::arm() noexcept {
 }
 
 progress_thread::woke progress_thread::wait(int timeout_ms, bool also_for_work) noexcept {
-  pollfd fds[1 + most_driven] = {{bell_, POLLIN, 0}};
+  pollfd fds[1 + most_driven] = {{bell_.get(), POLLIN, 0}};
   nfds_t n = 1;
   if (also_for_work)
     for (transport* t : driven_) fds[n++] = {t->wait_fd(), POLLIN, 0};
   if (::poll(fds, n, timeout_ms) <= 0) return woke::by_time;
   if (!(fds[0].revents & POLLIN)) return woke::by_work;
   eventfd_t rings;
-  ::eventfd_read(bell_, &rings);
+  ::eventfd_read(bell_.get(), &rings);
   return woke::by_bell;
 }
 

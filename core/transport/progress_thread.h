@@ -1,16 +1,14 @@
-// Who makes a rank's progress while the rank computes (TUTTI_PROGRESS=thread, clause 8): one thread for each transport
-// that asks its target to progress. While the rank calls often enough the thread only looks, once in a millisecond,
-// whether that still holds. Once it does not, the thread drives the transports in the rank's place, and sleeps in their
-// descriptors while there is nothing to do.
+// The thread that makes a rank's progress while the rank computes (TUTTI_PROGRESS=thread, clause 8). While the rank calls its
+// transports often enough, the thread only checks once in a millisecond that it still does. When the rank does not, the thread
+// drives the transports in its place, and sleeps in their descriptors while there is nothing to do.
 //
 // Why nothing is touched by both. Each call of the rank holds the lock (a `visit`), and the thread holds it while it
 // drives; completions begin and finish within calls of the transport, so under the lock as well, and completion::idle()
-// may be asked without it. What the thread has armed is disarmed by the rank's next visit before anything else, so the
-// transport is handed over as the rank left it. A sleep that the rank has armed is not the thread's to end: until it is
-// closed the rank counts as present.
+// may be asked without it. The rank's next visit first disarms what the thread has armed, so the transport is handed over as the
+// rank left it. The thread must not end a sleep that the rank has armed: until that sleep is closed the rank counts as present.
 //
 // Why the rank does not wait for long. The thread gives the lock back after each round of progress, and leaves as soon as
-// the rank has asked for it: visit() says so before it waits.
+// the rank has asked for it: a visit says so before it waits for the lock.
 //
 // Why no absence goes unseen. The thread counts visits: two looks with the same count mean that the rank was away between
 // them, or inside one long call, which the lock tells apart. While the thread sleeps in the descriptors it has armed
@@ -23,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/unique_fd.h"
 #include "core/transport/transport.h"
 
 namespace tutti {
@@ -68,7 +67,7 @@ class progress_thread {
   std::atomic<bool> armed_{false};          // by the rank
   std::atomic<bool> over_{false};
   bool standing_in_ = false;                // the thread has armed `driven_`; guarded by the lock
-  int bell_ = -1;                           // an eventfd
+  unique_fd bell_;                          // an eventfd
   std::thread thread_;
 };
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "providers/common/unique_fd.h"
+#include "core/base/unique_fd.h"
 
 namespace tutti {
 

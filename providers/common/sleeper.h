@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "core/transport/transport.h"
-#include "providers/common/epoll_set.h"
+#include "core/base/epoll_set.h"
 
 namespace tutti {
 

@@ -55,21 +55,21 @@ mapping::~mapping() {
 }
 
 status os_error(std::string what, int error) {
-  const char* mend = "";
+  const char* remedy = "";
   errc code = errc::no_resource;
   switch (error) {
-    case EMFILE: mend = "; raise the limit of open files (ulimit -n)"; break;
-    case ENFILE: mend = "; raise /proc/sys/fs/file-max"; break;
+    case EMFILE: remedy = "; raise the limit of open files (ulimit -n)"; break;
+    case ENFILE: remedy = "; raise /proc/sys/fs/file-max"; break;
     case ENOMEM:
-    case ENOSPC: mend = "; free memory, or raise the memory limit of this container or cgroup"; break;
+    case ENOSPC: remedy = "; free memory, or raise the memory limit of this container or cgroup"; break;
     case EACCES:
     case EPERM:
       code = errc::unavailable;
-      mend = "; ranks must be dumpable processes of one user, and no seccomp filter may forbid this";
+      remedy = "; ranks must be dumpable processes of one user, and no seccomp filter may forbid this";
       break;
     default: break;
   }
-  return {code, std::move(what) + ": " + std::strerror(error) + mend, no_rank, error};
+  return {code, std::move(what) + ": " + std::strerror(error) + remedy, no_rank, error};
 }
 
 result<shared_memory> create_memory(std::size_t bytes, const char* what) {

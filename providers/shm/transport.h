@@ -19,7 +19,7 @@
 #include "core/transport/multicast.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
-#include "providers/common/epoll_set.h"
+#include "core/base/epoll_set.h"
 #include "providers/common/peer_life.h"
 #include "providers/common/process_watch.h"
 #include "providers/common/segment_table.h"

@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "core/transport/transport.h"
-#include "providers/common/epoll_set.h"
+#include "core/base/epoll_set.h"
 #include "providers/common/process_watch.h"
 #include "providers/messages/liveness.h"
 #include "providers/verbs/device.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "core/base/paired_blob.h"
+#include "core/base/blob_stream.h"
 
 using tutti::id_map;
 
@@ -64,12 +64,13 @@ BOOST_AUTO_TEST_CASE(pairs_of_blobs_come_apart_as_they_were) {
   for (const std::size_t a : {0u, 1u, 3u, 300u, 70000u})
     for (const std::size_t b : {0u, 1u, 300u}) {
       const std::vector<std::byte> first(a, std::byte{1}), second(b, std::byte{2});
-      const auto both = tutti::pair_blobs(first, second);
-      tutti::blob_pair parts;
-      BOOST_REQUIRE(tutti::split_blob(both, parts));
-      BOOST_TEST(std::equal(parts.first.begin(), parts.first.end(), first.begin(), first.end()));
-      BOOST_TEST(std::equal(parts.second.begin(), parts.second.end(), second.begin(), second.end()));
-      if (a) BOOST_TEST(!tutti::split_blob(std::span{both}.first(4 + a - 1), parts));  // cut short
-      BOOST_TEST(!tutti::split_blob(std::span{both}.first(3), parts));
+      const auto both = tutti::joined({first, second});
+      const auto parts = tutti::blobs_in(both, 2);
+      BOOST_REQUIRE(parts);
+      BOOST_TEST(std::ranges::equal((*parts)[0], first));
+      BOOST_TEST(std::ranges::equal((*parts)[1], second));
+      if (a) BOOST_TEST(!tutti::blobs_in(std::span{both}.first(8 + a - 1), 2));  // cut short
+      BOOST_TEST(!tutti::blobs_in(std::span{both}.first(7), 2));
+      BOOST_TEST(!tutti::blobs_in(both, 1));
     }
 }

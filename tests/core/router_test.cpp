@@ -1,7 +1,6 @@
 #define BOOST_TEST_MODULE router
 #include <boost/test/unit_test.hpp>
 
-#include "core/base/paired_blob.h"
 #include "tests/core/router_fixture.h"
 
 using namespace tutti;

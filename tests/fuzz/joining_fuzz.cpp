@@ -13,7 +13,6 @@
 #include "core/job/config.h"
 #include "core/job/job.h"
 #include "core/job/network_choice.h"
-#include "core/base/paired_blob.h"
 #include "core/job/team.h"
 
 using namespace tutti;
@@ -77,8 +76,6 @@ void choose_network(runtime& r) {
 
 // Whatever can be taken apart is put together again as it was.
 void take_apart(std::span<const std::byte> bytes) {
-  blob_pair both;
-  if (split_blob(bytes, both)) require(std::ranges::equal(pair_blobs(both.first, both.second), bytes));
   for (std::size_t count = 0; count < 5; ++count) {
     const auto blobs = blobs_in(bytes, count);
     std::vector<std::byte> again;

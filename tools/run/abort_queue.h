@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/base/status.h"
-#include "tools/run/descriptor.h"
+#include "core/base/unique_fd.h"
 
 namespace tutti::run {
 
@@ -36,7 +36,7 @@ class abort_queue {
   }
 
  private:
-  descriptor wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  unique_fd wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex_;
   std::deque<call> calls_;
 };

@@ -49,8 +49,8 @@ namespace {
 status guardian::start(const std::string& folder) {
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) return {errc::no_resource, std::string{"cannot start: "} + std::strerror(errno)};
-  descriptor read_end{fds[0]};
-  line_ = descriptor{fds[1]};
+  unique_fd read_end{fds[0]};
+  line_ = unique_fd{fds[1]};
   pid_ = fork();
   if (pid_ < 0) return {errc::no_resource, std::string{"cannot start another process: "} + std::strerror(errno)};
   if (pid_ == 0) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/status.h"
-#include "tools/run/descriptor.h"
+#include "core/base/unique_fd.h"
 
 namespace tutti::run {
 
@@ -25,7 +25,7 @@ class guardian {
  private:
   void tell(pid_t what) noexcept;
   pid_t pid_ = -1;
-  descriptor line_;
+  unique_fd line_;
 };
 
 }  // namespace tutti::run

@@ -11,7 +11,7 @@ bool input_relay::open() {
   if (!isatty(0)) return true;
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) return false;
-  rank_end_ = descriptor{fds[0]}, our_end_ = descriptor{fds[1]};
+  rank_end_ = unique_fd{fds[0]}, our_end_ = unique_fd{fds[1]};
   return fcntl(our_end_.get(), F_SETFL, O_NONBLOCK) == 0;
 }
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "tools/run/descriptor.h"
+#include "core/base/unique_fd.h"
 
 namespace tutti::run {
 
@@ -20,7 +20,7 @@ class input_relay {
   void proceed();                                // when that happened
 
  private:
-  descriptor rank_end_, our_end_;
+  unique_fd rank_end_, our_end_;
   std::string pending_;
 };
 

@@ -107,7 +107,7 @@ class job {
       sigaddset(&mine, s);
     sigprocmask(SIG_BLOCK, &mine, &before);  // before libpmix's threads begin, which inherit it
     signal(SIGPIPE, SIG_IGN);
-    signals_ = descriptor{signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK)};
+    signals_ = unique_fd{signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK)};
   }
 
   void say(const std::string& text) { output_.say("tutti run: " + text); }
@@ -249,7 +249,7 @@ class job {
   rank_group ranks_{guardian_};
   output_mux output_;
   input_relay input_;
-  descriptor signals_;
+  unique_fd signals_;
   std::vector<pollfd> waits_;
   std::vector<rank_group::ended> failures_;
   clock::time_point timeout_at_ = clock::time_point::max(), kill_at_ = clock::time_point::max();

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "tools/run/descriptor.h"
+#include "core/base/unique_fd.h"
 
 namespace tutti::run {
 namespace {
@@ -56,7 +56,7 @@ bool is_native_elf(const header& h) noexcept {
 }  // namespace
 
 std::string mpi_library_of(const std::string& path) {
-  const descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  const unique_fd file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   header h;
   if (!file || !read_at(file.get(), 0, h) || !is_native_elf(h)) return {};
   const auto segment_at = [&](unsigned i, segment& s) { return read_at(file.get(), h.e_phoff + i * sizeof s, s); };

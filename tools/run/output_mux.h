@@ -23,7 +23,7 @@ class output_mux {
 
  private:
   struct stream {
-    descriptor from;
+    unique_fd from;
     outlet* to;
     line_buffer lines;
   };

@@ -29,7 +29,7 @@ status rank_group::start(const job_options& options, const machine& here, pmix_s
                          const sigset_t& mask) {
   const auto cores = choose_cores(options, here);
   if (!cores) return cores.error();
-  deaths_ = descriptor{epoll_create1(EPOLL_CLOEXEC)};
+  deaths_ = unique_fd{epoll_create1(EPOLL_CLOEXEC)};
   ranks_.reserve(options.ranks);
   for (rank_t r = 0; r < options.ranks; ++r) {
     rank_spec spec{options.path, options.arguments, options.environment, r == 0 ? input : -1, std::nullopt, mask};

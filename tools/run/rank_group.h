@@ -37,7 +37,7 @@ class rank_group {
   guardian& guardian_;
   std::vector<rank_process> ranks_;
   std::uint32_t living_ = 0;
-  descriptor deaths_;
+  unique_fd deaths_;
 };
 
 }  // namespace tutti::run

@@ -17,13 +17,13 @@ namespace tutti::run {
 namespace {
 
 struct pipe_ends {
-  descriptor read, write;
+  unique_fd read, write;
 };
 
 bool open_pipe(pipe_ends& p, int flags) {
   int fds[2];
   if (pipe2(fds, O_CLOEXEC | flags) != 0) return false;
-  p.read = descriptor{fds[0]}, p.write = descriptor{fds[1]};
+  p.read = unique_fd{fds[0]}, p.write = unique_fd{fds[1]};
   return true;
 }
 
@@ -68,9 +68,9 @@ status failed(const char* what) {
 
 result<rank_process> start_rank(const rank_spec& spec) {
   pipe_ends output, error, report;
-  descriptor null;
+  unique_fd null;
   if (spec.input < 0) {
-    null = descriptor{open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    null = unique_fd{open("/dev/null", O_RDONLY | O_CLOEXEC)};
     if (!null) return failed("cannot open /dev/null");
   }
   if (!open_pipe(output, 0) || !open_pipe(error, 0) || !open_pipe(report, 0))
@@ -93,7 +93,7 @@ result<rank_process> start_rank(const rank_spec& spec) {
     waitpid(rank.pid, nullptr, 0);
     return status{errc::unavailable, std::strerror(code), no_rank, code};
   }
-  rank.pidfd = descriptor{static_cast<int>(syscall(SYS_pidfd_open, rank.pid, 0))};
+  rank.pidfd = unique_fd{static_cast<int>(syscall(SYS_pidfd_open, rank.pid, 0))};
   if (!rank.pidfd) {
     const status s = failed("cannot watch a rank");
     kill(rank.pid, SIGKILL);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "tools/run/descriptor.h"
+#include "core/base/unique_fd.h"
 
 namespace tutti::run {
 
@@ -23,8 +23,8 @@ struct rank_spec {
 
 struct rank_process {
   pid_t pid = -1;
-  descriptor pidfd;             // readable when it ended
-  descriptor output, error;     // our ends of its stdout and stderr, not blocking
+  unique_fd pidfd;             // readable when it ended
+  unique_fd output, error;     // our ends of its stdout and stderr, not blocking
 };
 
 // Call it from the thread that will live as long as the ranks shall: the kernel kills them when this thread ends.

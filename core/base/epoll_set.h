@@ -1,10 +1,10 @@
-// Descriptors of which one descriptor tells those that are ready.
+// Descriptors, and one that is readable when any of them is ready.
 #pragma once
 #include <sys/epoll.h>
 
 #include <span>
 
-#include "providers/common/unique_fd.h"
+#include "core/base/unique_fd.h"
 
 namespace tutti {
 
