@@ -1,19 +1,17 @@
 // `tutti perf`: compares the providers that work here. Inside a job every rank takes part; called by itself it starts
 // jobs of itself.
-#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <sstream>
+#include <stdexcept>
 
 #include "core/job/bootstrap_find.h"
-#include "core/transport/provider.h"
 #include "tools/command.h"
-#include "tools/perf/bsp.h"
-#include "tools/perf/overlap.h"
 #include "tools/perf/peers.h"
 #include "tools/perf/session.h"
-#include "tools/perf/startup.h"
 #include "tools/perf/sweep.h"
 #include "tools/perf/topic.h"
+#include "tools/process.h"
 
 namespace tutti::tools {
 namespace {
@@ -35,40 +33,16 @@ int complain(const std::string& text, int code = 1) {
 // "2,4,8" or "1..15", or both.
 std::vector<int> numbers(const std::string& text, const char* option, int least, int most) {
   std::vector<int> out;
-  const auto refuse = [&] {
-    throw std::runtime_error(std::string(option) + " " + text + ": write numbers from " + std::to_string(least) + " to " +
-                             std::to_string(most) + ", as in 2,4,8 or 1..15");
-  };
-  for (std::size_t at = 0; at < text.size();) {
-    const auto comma = std::min(text.find(',', at), text.size());
-    int first = 0, last = 0, used = 0;
-    const std::string part = text.substr(at, comma - at);
-    const auto length = static_cast<int>(part.size());
-    if (std::sscanf(part.c_str(), "%d..%d%n", &first, &last, &used) != 2 || used != length) {
-      used = 0;
-      if (std::sscanf(part.c_str(), "%d%n", &first, &used) != 1 || used != length) refuse();
-      last = first;
-    }
-    if (first < least || last > most || last < first) refuse();
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    int first = 0, last = 0;
+    char rest;
+    bool good = std::sscanf(part.c_str(), "%d..%d%c", &first, &last, &rest) == 2;
+    if (!good && std::sscanf(part.c_str(), "%d%c", &first, &rest) == 1) last = first, good = true;
+    if (!good || first < least || last > most || last < first)
+      throw std::runtime_error(std::string(option) + " " + text + ": write numbers from " + std::to_string(least) + " to " +
+                               std::to_string(most) + ", as in 2,4,8 or 1..15");
     for (int n = first; n <= last; ++n) out.push_back(n);
-    at = comma + 1;
-  }
-  return out;
-}
-
-// What is worth a column. On several nodes, networks by themselves and with shared memory inside each node.
-std::vector<std::string> every_provider(bool several_nodes) {
-  std::vector<std::string> out;
-  for (const provider_entry& e : providers()) {
-    std::string why;
-    if (!e.impl || e.name == "sim") continue;  // the simulated fabric has no speed of its own
-    if (several_nodes && !e.impl->is_network) continue;
-    for (const auto& device : e.impl->probe(why)) {
-      const std::string spec = device.empty() ? std::string(e.name) : std::string(e.name) + ":" + device;
-      if (several_nodes && device == "shm") continue;
-      out.push_back(spec);
-      if (several_nodes) out.push_back("shm+" + spec);
-    }
   }
   return out;
 }

@@ -47,6 +47,16 @@ void arrive_at_random(rank_env& env) {
   if (env.random() % 8 == 0) env.pause(std::chrono::microseconds(env.random() % 300));
 }
 
+// So many barriers of the team, which this rank enters late at random, in the books from base + 1 on.
+void meet(rank_env& env, communicator& team, const attendance& books, std::uint64_t base, std::uint64_t times, std::string_view what) {
+  for (std::uint64_t e = 1; e <= times; ++e) {
+    arrive_at_random(env);
+    books.enter(env.rank, base + e);
+    require(team.barrier().enter(), what);
+    books.left(base + e);
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_algorithm_holds_at_every_size) {
@@ -60,12 +70,7 @@ BOOST_AUTO_TEST_CASE(every_algorithm_holds_at_every_size) {
         for (const algorithm& a : algorithms(collective::barrier)) {
           if (!can_run(a, *j)) continue;
           auto team = take(world->create(everyone(n), {.barrier = std::string(a.name)}), a.name);
-          for (std::uint64_t e = 1; e <= 40; ++e) {
-            arrive_at_random(env);
-            books.enter(env.rank, base + e);
-            require(team->barrier().enter(), a.name);
-            books.left(base + e);
-          }
+          meet(env, *team, books, base, 40, a.name);
           base += 100;
           require(world->barrier().enter(), "between");
         }
@@ -86,12 +91,7 @@ BOOST_AUTO_TEST_CASE(epochs_wrap) {
         if (!can_run(a, *j)) continue;
         auto team = take(world->create(everyone(n), {.barrier = std::string(a.name), .first_epoch = ~std::uint64_t{0} - 3}),
                          a.name);
-        for (std::uint64_t e = 1; e <= 12; ++e) {
-          arrive_at_random(env);
-          books.enter(env.rank, base + e);
-          require(team->barrier().enter(), a.name);
-          books.left(base + e);
-        }
+        meet(env, *team, books, base, 12, a.name);
         base += 100;
         leave(*team, env);
       }
@@ -137,12 +137,7 @@ BOOST_AUTO_TEST_CASE(hierarchical_barriers_over_several_nodes) {
             const std::string name = "hierarchical:" + std::string(among.name);
             auto team = take(world->create(everyone(n), {.barrier = name}), name);
             require(team->barrier().choice().inner == among.name, "the leaders' algorithm");
-            for (std::uint64_t e = 1; e <= 20; ++e) {
-              arrive_at_random(env);
-              books.enter(env.rank, base + e);
-              require(team->barrier().enter(), name + ", " + seats.name);
-              books.left(base + e);
-            }
+            meet(env, *team, books, base, 20, name + ", " + seats.name);
             base += 100;
             leave(*team, env);
           }

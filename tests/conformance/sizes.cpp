@@ -27,58 +27,47 @@ std::size_t guards_around(const area& in, std::size_t at, std::uint32_t bytes, s
   return at;
 }
 
-void put_all(rank_env& e, const boxes& b) {
-  const rank_t peer = right_of(e);
-  for (std::uint32_t bytes : threshold_sizes(e.net().caps(), largest)) {
+// One operation of each size and place between the boxes. `operate` makes it and completes it.
+template <class Operate>
+void each_size(rank_env& e, const boxes& b, const char* name, rank_t from, Operate operate) {
+  for (std::uint32_t bytes : threshold_sizes(e.net().caps(), largest))
     for (const odd& o : places(bytes)) {
       const std::uint64_t seed = e.seed + bytes * 16 + o.from;
       paint(b.in.memory.subspan(0, bytes + 2 * guard + 16), 0xA5);
       fill(b.out.memory.subspan(o.from, bytes), seed + e.rank);
       e.barrier();
-      e.run(put(b.out.mine(o.from), b.in.at(peer, guard + o.to), bytes));
-      e.flush(peer);
+      operate(bytes, o);
       e.barrier();
-      const std::string what = "a put of " + std::to_string(bytes);
-      check(b.in.memory.subspan(guards_around(b.in, guard + o.to, bytes, what), bytes), seed + left_of(e), what);
+      const std::string what = std::string(name) + " of " + std::to_string(bytes);
+      check(b.in.memory.subspan(guards_around(b.in, guard + o.to, bytes, what), bytes), seed + from, what);
     }
-  }
+}
+
+void put_all(rank_env& e, const boxes& b) {
+  const rank_t peer = right_of(e);
+  each_size(e, b, "a put", left_of(e), [&](std::uint32_t bytes, const odd& o) {
+    e.run(put(b.out.mine(o.from), b.in.at(peer, guard + o.to), bytes));
+    e.flush(peer);
+  });
 }
 
 void get_all(rank_env& e, const boxes& b) {
   const rank_t peer = right_of(e);
-  for (std::uint32_t bytes : threshold_sizes(e.net().caps(), largest)) {
-    for (const odd& o : places(bytes)) {
-      const std::uint64_t seed = e.seed + bytes * 16 + o.from;
-      paint(b.in.memory.subspan(0, bytes + 2 * guard + 16), 0xA5);
-      fill(b.out.memory.subspan(o.from, bytes), seed + e.rank);
-      e.barrier();
-      e.run(get(b.in.mine(guard + o.to), b.out.at(peer, o.from), bytes));
-      const std::string what = "a get of " + std::to_string(bytes);
-      check(b.in.memory.subspan(guards_around(b.in, guard + o.to, bytes, what), bytes), seed + peer, what);
-      e.barrier();
-    }
-  }
+  each_size(e, b, "a get", peer, [&](std::uint32_t bytes, const odd& o) {
+    e.run(get(b.in.mine(guard + o.to), b.out.at(peer, o.from), bytes));
+  });
 }
 
 void put_signal_all(rank_env& e, const boxes& b, const area& words) {
   const rank_t peer = right_of(e);
   std::uint64_t round = 0;
-  for (std::uint32_t bytes : threshold_sizes(e.net().caps(), largest)) {
-    for (const odd& o : places(bytes)) {
-      const std::uint64_t seed = e.seed + bytes * 16 + o.from;
-      paint(b.in.memory.subspan(0, bytes + 2 * guard + 16), 0xA5);
-      fill(b.out.memory.subspan(o.from, bytes), seed + e.rank);
-      e.barrier();
-      completion done;
-      ++round;
-      e.submit(put_signal(b.out.mine(o.from), b.in.at(peer, guard + o.to), bytes, words.segment, 8, round, &done));
-      e.wait_word(words.word(8), round);
-      const std::string what = "a put_signal of " + std::to_string(bytes);
-      check(b.in.memory.subspan(guards_around(b.in, guard + o.to, bytes, what), bytes), seed + left_of(e), what);
-      e.wait(done);
-      e.barrier();
-    }
-  }
+  completion done;
+  each_size(e, b, "a put_signal", left_of(e), [&](std::uint32_t bytes, const odd& o) {
+    ++round;
+    e.submit(put_signal(b.out.mine(o.from), b.in.at(peer, guard + o.to), bytes, words.segment, 8, round, &done));
+    e.wait_word(words.word(8), round);
+    e.wait(done);
+  });
 }
 
 boxes own(rank_env& e) { return {e.allocate(room), e.allocate(room)}; }

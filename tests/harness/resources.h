@@ -1,6 +1,6 @@
 // What a process holds of its machine: to be the same after a transport as before it.
 #pragma once
-#include <dirent.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -20,6 +20,15 @@ inline int running_threads() {
   int n = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator{"/proc/self/task"}) ++n;
   return n;
+}
+
+inline std::size_t resident_bytes() {
+  long pages = 0;
+  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(f, "%*d %ld", &pages) != 1) pages = 0;
+    std::fclose(f);
+  }
+  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 struct resources {

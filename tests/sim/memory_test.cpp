@@ -2,10 +2,10 @@
 #define BOOST_TEST_MODULE sim_memory
 #include <boost/test/unit_test.hpp>
 #include <malloc.h>
-#include <unistd.h>
 
 #include <cstdio>
 
+#include "tests/harness/resources.h"
 #include "tests/sim/hostile.h"
 
 using namespace tutti;
@@ -18,15 +18,6 @@ constexpr bool exact_memory = false;
 #else
 constexpr bool exact_memory = true;
 #endif
-
-std::size_t resident_bytes() {
-  long pages = 0;
-  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(f, "%*d %ld", &pages) != 1) pages = 0;
-    std::fclose(f);
-  }
-  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
 
 // ceil(log_base n)
 std::uint32_t ceil_log(std::uint64_t base, std::uint64_t n) {

@@ -1,26 +1,17 @@
 // Ten thousand ranks in one thread: a dissemination barrier by a state machine of two words, at a few KiB a rank.
 #define BOOST_TEST_MODULE sim_scale
 #include <boost/test/unit_test.hpp>
-#include <unistd.h>
 
 #include <bit>
 #include <cstdio>
 
+#include "tests/harness/resources.h"
 #include "tests/sim/ranks.h"
 
 using namespace tutti;
 using namespace tutti::test;
 
 namespace {
-
-std::size_t resident_bytes() {
-  long pages = 0;
-  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(f, "%*d %ld", &pages) != 1) pages = 0;
-    std::fclose(f);
-  }
-  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
 
 struct barrier_state {
   std::uint32_t round = 0;

@@ -1,9 +1,5 @@
 // Return addresses to lines of source, by addr2line of binutils.
 #include <elf.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,8 +10,7 @@
 
 #include "tools/bsp_report/ledger_file.h"
 #include "tools/perf/words.h"
-
-extern char** environ;
+#include "tools/process.h"
 
 namespace tutti::tools {
 namespace {
@@ -37,31 +32,6 @@ std::uint64_t first_address(const std::string& module) {
   return least == ~std::uint64_t{0} ? 0 : least;
 }
 
-// What the program printed; empty if it could not be run.
-std::string output_of(std::vector<std::string> words) {
-  std::vector<char*> argv;
-  for (std::string& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return {};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  pid_t child = -1;
-  const int failed = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(ends[1]);
-  std::string out;
-  if (!failed) {
-    char buffer[4096];
-    for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<std::size_t>(n));
-    waitpid(child, nullptr, 0);
-  }
-  close(ends[0]);
-  return out;
-}
-
 std::string hex(std::uint64_t value) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
@@ -80,7 +50,7 @@ void resolve_sites(std::vector<sync_site>& sites) {
     const std::uint64_t base = first_address(module);
     std::vector<std::string> words{"addr2line", "-e", module};
     for (const sync_site* s : all) words.push_back(hex(base + s->offset - 1));  // the call, not what it returns to
-    std::istringstream lines(output_of(words));
+    std::istringstream lines(output_of(std::move(words)).value_or(""));
     std::string line;
     for (sync_site* s : all) {
       if (!std::getline(lines, line)) break;

@@ -1,8 +1,6 @@
 // `tutti perf bsp`: what a superstep costs by each scheme, the parameters of the BSP machine as bspbench finds them (r, g
 // and l; Bisseling 2004, 1.5), for full and sparse relations (Birk 2006, table 1), l against the processes (figure 2), g
 // against the words of a put (figure 3), and from where on each scheme is the cheapest.
-#include "tools/perf/bsp.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -15,16 +13,9 @@
 namespace tutti::tools {
 namespace {
 
-struct choices {
-  int ranks = 4;
+struct choices : perf_topic {
   std::vector<std::string> schemes{"auto", "B", "H"};
-  std::vector<std::string> parts{"steps", "machine", "processes", "grain"};
-  double seconds = 3;
 };
-
-bool wanted(const choices& c, const char* part) {
-  return std::find(c.parts.begin(), c.parts.end(), part) != c.parts.end();
-}
 
 void print(const std::vector<bsp_case>& cases, const std::vector<std::string>& columns, const char* title) {
   std::printf("\n%-26s", title);
@@ -228,34 +219,25 @@ void measure(const choices& c, job& j, const config& settings) {
                 std::string(settings.text(knob::provider)).c_str());
   {
     bsp_bench b(j.world(), c.schemes);
-    if (wanted(c, "steps")) measure_steps(b, c);
-    if (wanted(c, "machine")) measure_machine(b, c);
-    if (wanted(c, "grain")) measure_grain(b, c);
+    if (c.wants("steps")) measure_steps(b, c);
+    if (c.wants("machine")) measure_machine(b, c);
+    if (c.wants("grain")) measure_grain(b, c);
   }
-  if (wanted(c, "processes")) measure_processes(j, c);
-}
-
-std::vector<std::string> arguments(const choices& c) {
-  std::vector<std::string> out{"--seconds", std::to_string(c.seconds)};
-  for (const auto& s : c.schemes) out.insert(out.end(), {"--schemes", s});
-  for (const auto& p : c.parts) out.insert(out.end(), {"--parts", p});
-  return out;
+  if (c.wants("processes")) measure_processes(j, c);
 }
 
 }  // namespace
 
 std::function<int()> declare_bsp(options perf) {
-  auto c = std::make_shared<choices>();
+  auto c = std::make_shared<choices>(choices{{.name = "bsp", .parts = {"steps", "machine", "processes", "grain"}, .seconds = 3}});
   options app = perf.subcommand("bsp", "supersteps: what they cost, by scheme; r, g and l of the BSP machine");
-  app.add("-n,--ranks", c->ranks, "processes to start, when not inside a job already").between(1, 1024);
+  c->declare(app, "how long to measure each part (default 3)",
+             "steps (supersteps), machine (r, g, l), processes (l by processes), grain (g by words of a put); default all");
   app.add("--schemes", c->schemes, "as TUTTI_BSP; default auto,B,H").by_commas();
-  app.add("--parts", c->parts, "steps (supersteps), machine (r, g, l), processes (l by processes), grain "
-                  "(g by words of a put); default all")
-      .by_commas().one_of({"steps", "machine", "processes", "grain"});
-  app.add("--seconds", c->seconds, "how long to measure each part (default 3)");
   return [c] {
-    return run_topic({.name = "bsp", .ranks = c->ranks, .arguments = arguments(*c), .prepare = {},
-                      .measure = [c](job& j, const config& settings) { measure(*c, j, settings); }});
+    for (const auto& s : c->schemes) c->arguments.insert(c->arguments.end(), {"--schemes", s});
+    c->measure = [self = c.get()](job& j, const config& settings) { tools::measure(*self, j, settings); };
+    return run_topic(*c);
   };
 }
 

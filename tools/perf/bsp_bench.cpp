@@ -13,8 +13,6 @@ using clock = std::chrono::steady_clock;
 constexpr double chunk_seconds = 3e-3;
 constexpr int most_iterations = 10000, least_rounds = 7;
 
-double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
-
 void require(bool ok, const bsp::engine& e) {
   if (!ok) throw std::runtime_error(e.error().text());
 }
@@ -47,7 +45,7 @@ double bsp_bench::chunk(bsp_case& c, int iterations) {
     c.calls(*c.engine);
     require(c.engine->sync(), *c.engine);
   }
-  return since(start);
+  return seconds_since(start);
 }
 
 void bsp_bench::measure(std::vector<bsp_case>& cases, double seconds) {
@@ -58,7 +56,7 @@ void bsp_bench::measure(std::vector<bsp_case>& cases, double seconds) {
   }
   const auto start = clock::now();
   for (int round = 0;; ++round) {
-    if (share(team_, round >= least_rounds && since(start) > seconds) != 0) return;
+    if (share(team_, round >= least_rounds && seconds_since(start) > seconds) != 0) return;
     for (bsp_case& c : cases) c.us.add(1e6 * chunk(c, c.iterations) / c.iterations);
   }
 }
@@ -74,7 +72,7 @@ double bsp_bench::flops() {
       for (int i = 0; i < n; ++i) y[i] += a * x[i];
       asm volatile("" : : "r"(y.data()) : "memory");
     }
-    best = std::min(best, since(start));
+    best = std::min(best, seconds_since(start));
   }
   return share(team_, 2.0 * n * turns / best);
 }

@@ -2,8 +2,6 @@
 // against its computation (figure 6), the computation that an efficiency takes (figure 7), arrivals that vary (figures 8
 // and 9), and three synthetic applications (figure 10); for a barrier that blocks, one in two halves with computation in
 // between, and one that the fabric runs by itself.
-#include "tools/perf/overlap.h"
-
 #include <algorithm>
 #include <cstdio>
 
@@ -13,16 +11,6 @@
 
 namespace tutti::tools {
 namespace {
-
-struct choices {
-  int ranks = 4;
-  std::vector<std::string> parts{"loop", "arrival", "applications"};
-  double seconds = 5;
-};
-
-bool wanted(const choices& c, const char* part) {
-  return std::find(c.parts.begin(), c.parts.end(), part) != c.parts.end();
-}
 
 std::string number(double us) { return std::to_string(static_cast<long>(us + 0.5)); }
 
@@ -63,7 +51,7 @@ double computation_for(double efficiency, const std::vector<overlap_case>& cases
   return -1;
 }
 
-void measure_loop(overlap_bench& b, const choices& c, bool prints) {
+void measure_loop(overlap_bench& b, const perf_topic& c, bool prints) {
   std::vector<overlap_case> cases;
   for (const double us : {1.5, 16.0, 64.0, 130.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0})
     append(cases, each_way(b, (us < 10 ? "1.5" : number(us)) + std::string(" us of computation"), {{us, 0}}));
@@ -82,7 +70,7 @@ void measure_loop(overlap_bench& b, const choices& c, bool prints) {
   std::printf("\n");
 }
 
-void measure_arrival(overlap_bench& b, const choices& c, bool prints) {
+void measure_arrival(overlap_bench& b, const perf_topic& c, bool prints) {
   std::vector<overlap_case> cases;
   for (const double us : {64.0, 256.0, 1024.0, 4096.0})
     for (const int percent : {0, 5, 10, 15, 20})
@@ -92,7 +80,7 @@ void measure_arrival(overlap_bench& b, const choices& c, bool prints) {
 }
 
 // Eight steps of 10 to 80 us, twenty of 10 to 200, ten of 100 to 3000: each rank's by itself, +- 10 %.
-void measure_applications(overlap_bench& b, const choices& c, bool prints) {
+void measure_applications(overlap_bench& b, const perf_topic& c, bool prints) {
   const auto steps = [](const std::vector<double>& us) {
     std::vector<phase> out;
     for (const double u : us) out.push_back({u, 0.1});
@@ -112,7 +100,7 @@ void measure_applications(overlap_bench& b, const choices& c, bool prints) {
   print(b, cases, "its efficiency", efficiency_of, 3);
 }
 
-void measure(const choices& c, job& j, const config& settings) {
+void measure(const perf_topic& c, job& j, const config& settings) {
   const bool prints = j.rank() == 0;
   overlap_bench b(j, communicator_options_from(settings));
   if (prints)
@@ -120,34 +108,23 @@ void measure(const choices& c, job& j, const config& settings) {
                 j.ranks_per_core(), std::string(settings.text(knob::provider)).c_str(),
                 std::string(b.ways()[0].team->barrier().row().name).c_str(),
                 b.offloads() ? "" : "; this provider runs no barrier by itself (ofi:sockets does)");
-  if (wanted(c, "loop")) measure_loop(b, c, prints);
-  if (wanted(c, "arrival")) measure_arrival(b, c, prints);
-  if (wanted(c, "applications")) measure_applications(b, c, prints);
-}
-
-std::vector<std::string> arguments(const choices& c) {
-  std::vector<std::string> out{"--seconds", std::to_string(c.seconds)};
-  for (const auto& p : c.parts) out.insert(out.end(), {"--parts", p});
-  return out;
+  if (c.wants("loop")) measure_loop(b, c, prints);
+  if (c.wants("arrival")) measure_arrival(b, c, prints);
+  if (c.wants("applications")) measure_applications(b, c, prints);
 }
 
 }  // namespace
 
 std::function<int()> declare_overlap(options perf) {
-  auto c = std::make_shared<choices>();
+  auto c = std::make_shared<perf_topic>(perf_topic{.name = "overlap", .parts = {"loop", "arrival", "applications"}, .seconds = 5});
   options app = perf.subcommand("overlap", "computation and a barrier: blocking, in two halves, and run by the fabric");
-  app.add("-n,--ranks", c->ranks, "ranks to start, when not inside a job already").between(1, 1024);
-  app.add("--parts", c->parts, "loop (time and efficiency by computation), arrival, applications; default all")
-      .by_commas().one_of({"loop", "arrival", "applications"});
-  app.add("--seconds", c->seconds, "how long to measure each part, at least (default 5)")
-      .between(0.001, 3600.0);
-  return [c] {
-    return run_topic({.name = "overlap", .ranks = c->ranks, .arguments = arguments(*c),
-                      .prepare = [](job_options& o, const config& settings) {
-                        o.world_lines = communicator::world_lines_with(communicator_options_from(settings));
-                      },
-                      .measure = [c](job& j, const config& settings) { measure(*c, j, settings); }});
+  c->declare(app, "how long to measure each part, at least (default 5)",
+             "loop (time and efficiency by computation), arrival, applications; default all");
+  c->prepare = [](job_options& o, const config& settings) {
+    o.world_lines = communicator::world_lines_with(communicator_options_from(settings));
   };
+  c->measure = [self = c.get()](job& j, const config& settings) { tools::measure(*self, j, settings); };
+  return [c] { return run_topic(*c); };
 }
 
 }  // namespace tutti::tools

@@ -13,8 +13,6 @@ using clock = std::chrono::steady_clock;
 constexpr double chunk_seconds = 10e-3, look_every_us = 20;
 constexpr int most_iterations = 1000, least_rounds = 3;
 
-double since(clock::time_point t) { return std::chrono::duration<double>(clock::now() - t).count(); }
-
 void turn(double turns) {
   double x = 1;
   for (auto n = static_cast<std::uint64_t>(turns); n; --n) {
@@ -30,7 +28,7 @@ overlap_bench::overlap_bench(job& j, const communicator_options& options) : job_
   for (int round = 0; round < 20; ++round) {
     const auto start = clock::now();
     turn(200000);
-    turns_per_us_ = std::max(turns_per_us_, 200000 / (1e6 * since(start)));
+    turns_per_us_ = std::max(turns_per_us_, 200000 / (1e6 * seconds_since(start)));
   }
   turns_per_us_ = share(job_.world(), turns_per_us_);
   auto world = communicator::world(j, options);
@@ -73,7 +71,7 @@ double overlap_bench::chunk(const overlap_case& c, double& computed_us) {
         require(b.enter());
       }
     }
-  return since(start);
+  return seconds_since(start);
 }
 
 void overlap_bench::measure(std::vector<overlap_case>& cases, double seconds) {
@@ -84,7 +82,7 @@ void overlap_bench::measure(std::vector<overlap_case>& cases, double seconds) {
     c.iterations = std::clamp(static_cast<int>(chunk_seconds / std::max(took, 1e-7)), 1, most_iterations);
   }
   for (int round = 0;; ++round) {
-    if (share(job_.world(), round >= least_rounds && since(start) > seconds) != 0) return;
+    if (share(job_.world(), round >= least_rounds && seconds_since(start) > seconds) != 0) return;
     for (overlap_case& c : cases) {
       const double us = 1e6 * chunk(c, computed_us);
       c.us.add(us / c.iterations);

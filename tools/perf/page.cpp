@@ -27,31 +27,17 @@ std::string head(const report& r) {
 }
 
 // Every number, as the terminal would show it.
-std::string table_of(const perf_run& run, const std::string& group) {
-  std::vector<std::string> providers;
-  std::vector<std::pair<std::string, double>> lines;
-  axis along = axis::none;
-  bool time = true;
-  std::map<std::pair<std::string, std::pair<std::string, double>>, const measurement*> cells;
-  for (const measurement& m : run.rows) {
-    if (m.group != group) continue;
-    along = m.along, time = m.in == unit::microseconds;
-    if (std::find(providers.begin(), providers.end(), m.provider) == providers.end()) providers.push_back(m.provider);
-    const std::pair line{m.name, m.x};
-    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
-    cells[{m.provider, line}] = &m;
-  }
-  std::string out = "<div class=\"wide\"><table><thead><tr><th>" + escaped(group) + ", " + (time ? "µs" : "GB/s") + "</th>";
-  for (const auto& provider : providers) out += "<th>" + escaped(provider) + "</th>";
+std::string html_of(const result_table& t) {
+  std::string out = "<div class=\"wide\"><table><thead><tr><th>" + escaped(t.group) + ", " +
+                    (t.in == unit::microseconds ? "µs" : "GB/s") + "</th>";
+  for (const auto& provider : t.providers) out += "<th>" + escaped(provider) + "</th>";
   out += "</tr></thead><tbody>\n";
-  for (const auto& line : lines) {
-    const std::string label = along == axis::none ? line.first : abscissa(along, line.second) + (line.first.empty() ? "" : " " + line.first);
-    out += "<tr><td>" + escaped(label) + "</td>";
-    for (const auto& provider : providers) {
-      const auto cell = cells.find({provider, line});
-      const measurement* m = cell == cells.end() ? nullptr : cell->second;
-      out += m && m->chosen ? "<td class=\"best\">" : "<td>";
-      out += (m ? short_number(m->median) : "") + std::string(m && m->chosen ? "*" : "") + "</td>";
+  for (const auto& line : t.lines) {
+    out += "<tr><td>" + escaped(line) + "</td>";
+    for (const auto& provider : t.providers) {
+      const measurement* m = t.at(line, provider);
+      const bool chosen = m && m->chosen;
+      out += (chosen ? "<td class=\"best\">" : "<td>") + (m ? short_number(m->median) : "") + (chosen ? "*</td>" : "</td>");
     }
     out += "</tr>\n";
   }
@@ -62,10 +48,7 @@ std::string numbers(const report& r) {
   std::string out;
   for (const perf_run& run : r.runs) {
     out += "<details><summary>" + std::to_string(run.ranks) + (run.ranks == 1 ? " rank" : " ranks") + "</summary>\n";
-    std::vector<std::string> groups;
-    for (const measurement& m : run.rows)
-      if (std::find(groups.begin(), groups.end(), m.group) == groups.end()) groups.push_back(m.group);
-    for (const auto& group : groups) out += table_of(run, group);
+    for (const result_table& t : tables_of(run)) out += html_of(t);
     out += "</details>\n";
   }
   return out;
@@ -81,7 +64,9 @@ std::string left_out(const report& r) {
 
 }  // namespace
 
-page_source::page_source(const report& r) : report_(r), providers_(providers_of(r)) {
+page_source::page_source(const report& r) : report_(r) {
+  for (const perf_run& run : r.runs)
+    for (const measurement& m : run.rows) add_once(providers_, m.provider);
   // The floor is what all is read against: it comes first, and is grey.
   const auto floor = std::find(providers_.begin(), providers_.end(), "floor");
   if (floor != providers_.end()) std::rotate(providers_.begin(), floor, floor + 1);
@@ -94,9 +79,9 @@ int page_source::style_of(const std::string& provider) const {
 }
 
 const measurement* page_source::find(const perf_run& run, const std::string& provider, const std::string& group,
-                                     const std::string& name, double x) const {
+                                     const std::string& name) const {
   for (const measurement& m : run.rows)
-    if (m.provider == provider && m.group == group && m.name == name && m.x == x) return &m;
+    if (m.provider == provider && m.group == group && m.name == name) return &m;
   return nullptr;
 }
 
@@ -113,7 +98,7 @@ std::vector<curve> page_source::along(const std::string& group) const {
     curve c{provider, style_of(provider), provider == "floor", {}};
     for (const perf_run& run : report_.runs)
       for (const measurement& m : run.rows)
-        if (m.provider == provider && m.group == group) c.points.push_back(point_of(m.x, m));
+        if (m.provider == provider && m.group == group) c.points.push_back(point_of(static_cast<double>(m.bytes), m));
     if (!c.points.empty()) out.push_back(std::move(c));
   }
   return out;

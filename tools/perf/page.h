@@ -17,10 +17,9 @@ class page_source {
   const report& all() const noexcept { return report_; }
   const std::vector<std::string>& providers() const noexcept { return providers_; }
   int style_of(const std::string& provider) const;
-  const measurement* find(const perf_run&, const std::string& provider, const std::string& group, const std::string& name,
-                          double x = 0) const;
+  const measurement* find(const perf_run&, const std::string& provider, const std::string& group, const std::string& name) const;
   bool has(const std::string& group) const;
-  // A curve for each provider over the abscissas of this group, in the run that has it.
+  // A curve over sizes for each provider, of this group, in the run that has it.
   std::vector<curve> along(const std::string& group) const;
 
  private:

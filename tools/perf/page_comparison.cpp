@@ -94,8 +94,7 @@ std::string over_sizes(const page_source& s, const std::string& what, const std:
 std::vector<std::string> barrier_names(const perf_run& run, const std::string& provider) {
   std::vector<std::string> out;
   for (const measurement& m : run.rows)
-    if (m.provider == provider && m.group == "barrier" && std::find(out.begin(), out.end(), m.name) == out.end())
-      out.push_back(m.name);
+    if (m.provider == provider && m.group == "barrier") add_once(out, m.name);
   return out;
 }
 

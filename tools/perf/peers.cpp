@@ -17,21 +17,14 @@
 #include "tools/perf/require.h"
 #include "tools/perf/series.h"
 #include "tools/perf/status_line.h"
+#include "tools/process.h"
 #include "tools/run/scratch_folder.h"
 
 namespace tutti::tools {
 namespace {
 
 // Standard output of a shell command, or nothing if it fails. Everything called here is bounded by timeout(1).
-std::optional<std::string> output_of(const std::string& command) {
-  FILE* p = popen((command + " 2>/dev/null").c_str(), "r");
-  if (!p) return {};
-  std::string text;
-  char buffer[4096];
-  for (std::size_t n; (n = fread(buffer, 1, sizeof buffer, p)) > 0;) text.append(buffer, n);
-  if (pclose(p) != 0) return {};
-  return text;
-}
+std::optional<std::string> output_of(const std::string& command) { return tools::output_of({"sh", "-c", command}); }
 
 // What the command printed, as a number; nothing where it failed or printed nothing.
 std::optional<double> number_of(const std::string& command) {

@@ -14,25 +14,20 @@
 #include "core/job/bootstrap_pmix.h"
 #include "core/transport/provider.h"
 #include "tools/perf/numbers.h"
+#include "tools/perf/words.h"
 
 namespace tutti::tools {
 namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr int format = 2;
-constexpr const char* axis_names[] = {"", "bytes", "us"};  // in the order of `axis`
+constexpr int format = 3;
 
 std::string processor() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);)
     if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
   return "unknown";
-}
-
-void note_providers(std::vector<std::string>& providers, const perf_run& run) {
-  for (const measurement& m : run.rows)
-    if (std::find(providers.begin(), providers.end(), m.provider) == providers.end()) providers.push_back(m.provider);
 }
 
 json pairs(const std::vector<text_pair>& all) {
@@ -54,8 +49,7 @@ json write_run(const perf_run& run) {
     out["rows"].push_back({{"provider", m.provider},
                            {"group", m.group},
                            {"name", m.name},
-                           {"along", axis_names[static_cast<int>(m.along)]},
-                           {"x", m.x},
+                           {"bytes", m.bytes},
                            {"unit", m.in == unit::microseconds ? "us" : "GB/s"},
                            {"median", m.median},
                            {"quartiles", {m.low, m.high}},
@@ -72,10 +66,8 @@ perf_run read_run(const json& in) {
   out.left_out = read_pairs(in.at("left_out"));
   for (const auto& r : in.at("rows")) {
     measurement& m = out.rows.emplace_back();
-    m.provider = r.at("provider"), m.group = r.at("group"), m.name = r.at("name"), m.x = quantity(r.at("x"));
-    const auto at = std::find(std::begin(axis_names), std::end(axis_names), r.at("along").get<std::string>());
-    if (at == std::end(axis_names)) throw std::runtime_error("it has an unknown axis");
-    m.along = static_cast<axis>(at - std::begin(axis_names));
+    m.provider = r.at("provider"), m.group = r.at("group"), m.name = r.at("name");
+    m.bytes = count<std::uint64_t>(r.at("bytes"));
     m.in = r.at("unit") == "us" ? unit::microseconds : unit::gigabytes_per_s;
     m.median = quantity(r.at("median")), m.low = quantity(r.at("quartiles").at(0)), m.high = quantity(r.at("quartiles").at(1));
     m.chunks = count<std::uint64_t>(r.at("chunks")), m.iterations = count<int>(r.at("iterations_per_chunk")), m.chosen = r.at("chosen");
@@ -104,16 +96,26 @@ std::vector<text_pair> describe_machine() {
   return out;
 }
 
-std::vector<std::string> providers_of(const perf_run& run) {
-  std::vector<std::string> providers;
-  note_providers(providers, run);
-  return providers;
+const measurement* result_table::at(const std::string& line, const std::string& provider) const {
+  const auto cell = cells.find({line, provider});
+  return cell == cells.end() ? nullptr : cell->second;
 }
 
-std::vector<std::string> providers_of(const report& all) {
-  std::vector<std::string> providers;
-  for (const perf_run& run : all.runs) note_providers(providers, run);
-  return providers;
+std::vector<result_table> tables_of(const perf_run& run) {
+  std::vector<result_table> out;
+  for (const measurement& m : run.rows) {
+    auto t = std::ranges::find(out, m.group, &result_table::group);
+    if (t == out.end()) t = out.insert(t, {m.group, m.in, {}, {}, {}});
+    const std::string line = m.bytes ? short_bytes(static_cast<double>(m.bytes)) : m.name;
+    add_once(t->lines, line);
+    add_once(t->providers, m.provider);
+    t->cells[{line, m.provider}] = &m;
+  }
+  return out;
+}
+
+void add_once(std::vector<std::string>& all, const std::string& one) {
+  if (std::ranges::find(all, one) == all.end()) all.push_back(one);
 }
 
 std::string to_json(const report& r) {

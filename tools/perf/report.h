@@ -1,6 +1,7 @@
 // What a comparison found, as data: the same for tables, JSON and pages.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,14 +9,12 @@
 namespace tutti::tools {
 
 enum class unit { microseconds, gigabytes_per_s };
-enum class axis { none, bytes, microseconds };  // what a curve runs along
 
 struct measurement {
   std::string provider;  // "shm", "ucx:tcp", "floor"
   std::string group;     // "barrier", "one-sided", "put, bandwidth"
-  std::string name;      // "dissemination", "put 8 B + flush"; of a series all have the same
-  axis along = axis::none;
-  double x = 0;          // of a curve: where
+  std::string name;      // "dissemination", "put 8 B + flush"; "" of a curve over sizes
+  std::uint64_t bytes = 0;  // of a curve over sizes: the size; 0: of no curve
   unit in = unit::microseconds;
   bool chosen = false;   // the algorithm that the chooser would take
   double median = 0, low = 0, high = 0;  // and quartiles, of chunks
@@ -40,9 +39,18 @@ struct report {
 
 std::vector<text_pair> describe_machine();
 
-// Providers in order of appearance: the order of columns and of colours. Of all runs, or of rows of these groups.
-std::vector<std::string> providers_of(const report&);
-std::vector<std::string> providers_of(const perf_run&);
+// A group of a run's rows as a table. Lines and columns stand in order of appearance.
+struct result_table {
+  std::string group;
+  unit in = unit::microseconds;
+  std::vector<std::string> lines, providers;
+  std::map<std::pair<std::string, std::string>, const measurement*> cells;
+
+  const measurement* at(const std::string& line, const std::string& provider) const;  // null: nothing
+};
+std::vector<result_table> tables_of(const perf_run&);
+
+void add_once(std::vector<std::string>& all, const std::string& one);  // at the end, unless it is there
 
 std::string to_json(const report&);
 // Throws std::runtime_error if it is not what to_json() wrote.
@@ -55,7 +63,7 @@ unsigned terminal_columns();
 // A page without anything outside it: plots and the numbers behind them.
 std::string to_page(const report&);
 
-// Whole files. They throw std::runtime_error with the mend.
+// Whole files. They throw std::runtime_error with the remedy.
 std::string read_text(const std::string& file);
 void write_text(const std::string& file, const std::string& text);
 

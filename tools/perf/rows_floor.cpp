@@ -81,7 +81,7 @@ void measured_provider::add_floors(std::vector<row>& rows, bool by_size) {
     for (const char* what : {"put", "get"})
       for (const char* how : {" latency by size", " bandwidth by size"}) {
         row& each = floor(std::string(what) + how, {}, copying(bytes));
-        each.what.along = axis::bytes, each.what.x = bytes;
+        each.what.bytes = bytes;
         if (how[1] == 'l') continue;
         each.what.in = unit::gigabytes_per_s;
         each.work = bytes;

@@ -79,7 +79,7 @@ void measured_provider::add_by_size(std::vector<row>& rows) {
         row& r = add(rows, std::move(group), {}, [=, this](int iterations) {
           if (me == 0) move(kind, bytes, depth, iterations * depth);
         });
-        r.what.along = axis::bytes, r.what.x = bytes;
+        r.what.bytes = bytes;
         return r;
       };
       at(std::string(name) + " latency by size", 1);

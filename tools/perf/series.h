@@ -2,9 +2,14 @@
 // scheduler, so that the median of many chunks survives the milliseconds in which somebody else had the core.
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 namespace tutti::tools {
+
+inline double seconds_since(std::chrono::steady_clock::time_point t) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
 
 class series {
  public:

@@ -11,14 +11,9 @@
 namespace tutti::tools {
 namespace {
 
-using seconds = std::chrono::duration<double>;
 constexpr double chunk_seconds = 4e-3;
 constexpr int most_iterations = 20000;
 constexpr int least_rounds = 5;
-
-double since(std::chrono::steady_clock::time_point t) {
-  return seconds(std::chrono::steady_clock::now() - t).count();
-}
 
 std::vector<std::string> of_rank_0(bootstrap& boot, const std::vector<std::string>& mine) {
   std::string text;
@@ -99,7 +94,7 @@ double session::chunk(row& r, int iterations) {
   r.run(1);
   const auto start = std::chrono::steady_clock::now();
   r.run(iterations);
-  const double took = since(start);
+  const double took = seconds_since(start);
   require(p.world().barrier().enter());
   return took;
 }
@@ -118,14 +113,14 @@ void session::measure() {
     calibrate(rows_[i]);
   }
   for (int round = 0;; ++round) {
-    const double past = since(start);
+    const double past = seconds_since(start);
     // Rank 0's clock decides for all whether there is another round. What is slow gets fewer.
     const bool enough = past > plan_.seconds && (round >= least_rounds || past > 1.5 * plan_.seconds) && round > 0;
     gather(*providers_.front());
     if (share(providers_.front()->world().group(), enough ? 1 : 0) != 0) break;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       row& r = rows_[i];
-      if (i % 16 == 0) say("round %d, %.0f of %.0f s", round + 1, since(start), plan_.seconds);
+      if (i % 16 == 0) say("round %d, %.0f of %.0f s", round + 1, seconds_since(start), plan_.seconds);
       const double each = chunk(r, r.iterations) / r.iterations;
       r.result.add(r.what.in == unit::microseconds ? each * 1e6 / r.halves : r.work / each * 1e-9);
     }

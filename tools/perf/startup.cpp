@@ -1,8 +1,6 @@
 // `tutti perf startup`: how long a job takes to begin. Whole jobs, one provider after the other in each round; of each, the
 // time from what tutti_init() does first until the first barrier is left, in the slowest rank, and that of the whole job
 // as the shell sees it: the launcher, the processes, the library, the barrier, and leaving.
-#include "tools/perf/startup.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,10 +9,10 @@
 #include <optional>
 
 #include "collectives/communicator.h"
-#include "core/transport/provider.h"
 #include "tools/perf/require.h"
 #include "tools/perf/series.h"
 #include "tools/perf/topic.h"
+#include "tools/process.h"
 
 namespace tutti::tools {
 namespace {
@@ -28,10 +26,6 @@ struct choices {
   std::vector<std::string> providers;
 };
 
-double ms_since(clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(clock::now() - begin).count();
-}
-
 // What a rank of such a job does. Rank 0 tells the slowest one's time.
 int take_part(const config& settings) {
   const auto begin = clock::now();
@@ -43,7 +37,7 @@ int take_part(const config& settings) {
   auto world = communicator::world(**j, how);
   if (!world) return std::fprintf(stderr, "tutti perf startup: %s\n", world.error().text()), 1;
   require((*world)->barrier().enter());
-  const double mine = ms_since(begin);
+  const double mine = 1e3 * seconds_since(begin);
   const auto all = (*world)->group().exchange_values(mine);
   require(all.error());
   const double slowest = *std::ranges::max_element(*all);
@@ -54,32 +48,15 @@ int take_part(const config& settings) {
 
 // One job: its slowest rank's milliseconds. Nothing: it failed, and has said why.
 std::optional<double> run_once(const std::string& provider, int ranks) {
-  const std::string self = "'" + own_path() + "'";
-  const std::string command = "TUTTI_PROVIDER='" + provider + "' " + self + " run --timeout 60 -n " + std::to_string(ranks) +
-                              " " + self + " perf startup";
-  std::fflush(nullptr);
-  FILE* p = popen(command.c_str(), "r");
-  if (!p) return {};
-  std::optional<double> ms;
-  char line[256];
-  while (std::fgets(line, sizeof line, p))
-    if (std::strncmp(line, mark, std::strlen(mark)) == 0) ms = std::atof(line + std::strlen(mark));
-  return pclose(p) == 0 ? ms : std::nullopt;
-}
-
-std::vector<std::string> usable() {
-  std::vector<std::string> all;
-  for (const provider_entry& e : providers()) {
-    std::string why;
-    if (!e.impl || e.name == "sim") continue;
-    for (const auto& device : e.impl->probe(why))
-      all.push_back(device.empty() ? std::string(e.name) : std::string(e.name) + ":" + device);
-  }
-  return all;
+  const auto out = output_of({"env", "TUTTI_PROVIDER=" + provider, own_path(), "run", "--timeout", "60", "-n",
+                              std::to_string(ranks), own_path(), "perf", "startup"}, false);
+  const auto at = out ? out->find(mark) : std::string::npos;
+  if (at == std::string::npos) return {};
+  return std::atof(out->c_str() + at + std::strlen(mark));
 }
 
 int compare(const choices& c) {
-  const std::vector<std::string> providers = c.providers.empty() ? usable() : c.providers;
+  const std::vector<std::string> providers = c.providers.empty() ? every_provider() : c.providers;
   std::vector<series> barrier(providers.size()), whole(providers.size());
   for (int round = 0; round < c.rounds; ++round)
     for (std::size_t i = 0; i < providers.size(); ++i) {
@@ -87,7 +64,7 @@ int compare(const choices& c) {
       const auto ms = run_once(providers[i], c.ranks);
       if (!ms) return 1;
       barrier[i].add(*ms);
-      whole[i].add(ms_since(begin));
+      whole[i].add(1e3 * seconds_since(begin));
     }
   std::printf("starting %d ranks on one node, milliseconds; medians of %d interleaved jobs (quartiles)\n\n%-12s%30s%30s\n",
               c.ranks, c.rounds, "provider", "init to first barrier", "whole job");

@@ -13,6 +13,7 @@
 
 #include "tools/perf/require.h"
 #include "tools/perf/status_line.h"
+#include "tools/process.h"
 #include "tools/run/scratch_folder.h"
 
 namespace tutti::tools {
@@ -35,9 +36,6 @@ class interrupts_are_the_jobs {
 };
 
 pid_t start(std::vector<std::string> words) {
-  std::vector<char*> argv;
-  for (auto& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
   posix_spawnattr_t how;
   posix_spawnattr_init(&how);
   sigset_t heard;
@@ -46,7 +44,7 @@ pid_t start(std::vector<std::string> words) {
   posix_spawnattr_setsigdefault(&how, &heard);
   posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF);
   pid_t pid = -1;
-  const int e = posix_spawn(&pid, argv[0], nullptr, &how, argv.data(), environ);
+  const int e = posix_spawn(&pid, words[0].c_str(), nullptr, &how, arguments_of(words).data(), environ);
   posix_spawnattr_destroy(&how);
   if (e != 0) throw std::runtime_error("cannot start " + words[0]);
   return pid;

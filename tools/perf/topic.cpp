@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
-#include <climits>
+#include <algorithm>
 #include <cstdio>
 #include <stdexcept>
+
+#include "core/transport/provider.h"
+#include "tools/process.h"
 
 namespace tutti::tools {
 namespace {
@@ -28,28 +31,43 @@ int take_part(const perf_topic& t, const config& settings) {
 }
 
 int start(const perf_topic& t) {
-  const std::string self = own_path();
-  std::vector<std::string> words{self, "run", "-n", std::to_string(t.ranks), self, "perf", t.name};
+  std::vector<std::string> words{own_path(), "run", "-n", std::to_string(t.ranks), own_path(), "perf", t.name,
+                                 "--seconds", std::to_string(t.seconds)};
+  for (const auto& p : t.parts) words.insert(words.end(), {"--parts", p});
   words.insert(words.end(), t.arguments.begin(), t.arguments.end());
-  std::vector<char*> argv;
-  for (auto& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  execv(argv[0], argv.data());
-  return complain(t, "cannot start the launcher " + self);
+  execv(words[0].c_str(), arguments_of(words).data());
+  return complain(t, "cannot start the launcher " + words[0]);
 }
 
 }  // namespace
 
-std::string own_path() {
-  char path[PATH_MAX];
-  const auto n = readlink("/proc/self/exe", path, sizeof path - 1);
-  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "tutti";
+bool perf_topic::wants(const char* part) const { return std::ranges::find(parts, part) != parts.end(); }
+
+void perf_topic::declare(options app, const char* seconds_meaning, const char* parts_meaning) {
+  app.add("-n,--ranks", ranks, "ranks to start, when not inside a job already (default 4)").between(1, 1024);
+  app.add("--parts", parts, parts_meaning).by_commas().one_of(parts);
+  app.add("--seconds", seconds, seconds_meaning).between(0.001, 3600.0);
 }
 
 int run_topic(const perf_topic& t) {
   auto settings = config::load();
   if (!settings) return complain(t, settings.error().text(), 2);
   return !settings->launcher().pmix && t.ranks > 1 ? start(t) : take_part(t, *settings);
+}
+
+std::vector<std::string> every_provider(bool several_nodes) {
+  std::vector<std::string> out;
+  for (const provider_entry& e : providers()) {
+    std::string why;
+    if (!e.impl || e.name == "sim") continue;  // the simulated fabric has no speed of its own
+    if (several_nodes && !e.impl->is_network) continue;
+    for (const auto& device : e.impl->probe(why)) {
+      if (several_nodes && device == "shm") continue;
+      out.push_back(device.empty() ? std::string(e.name) : std::string(e.name) + ":" + device);
+      if (several_nodes) out.push_back("shm+" + out.back());
+    }
+  }
+  return out;
 }
 
 }  // namespace tutti::tools

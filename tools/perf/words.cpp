@@ -36,8 +36,4 @@ std::string percent(double share) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-std::string abscissa(axis along, double x) {
-  return along == axis::bytes ? short_bytes(x) : short_number(x) + (along == axis::microseconds ? " us" : "");
-}
-
 }  // namespace tutti::tools

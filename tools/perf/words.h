@@ -10,7 +10,6 @@ std::string short_number(double);                        // three digits or so: 
 std::string short_bytes(double bytes);                   // "8 B", "2 KiB", "4 MiB"
 std::string short_time(double ns);                       // "7 ns", "3.2 ms"
 std::string percent(double share);                       // "41 %"
-std::string abscissa(axis, double x);                    // "2 KiB", "12.5 us"
 std::string base_name(const std::string& path);          // what stands behind the last /
 
 }  // namespace tutti::tools

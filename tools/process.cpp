@@ -1,0 +1,48 @@
+#include "tools/process.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace tutti::tools {
+
+std::string own_path() {
+  char path[PATH_MAX];
+  const auto n = readlink("/proc/self/exe", path, sizeof path - 1);
+  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "tutti";
+}
+
+std::vector<char*> arguments_of(std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (std::string& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  return argv;
+}
+
+std::optional<std::string> output_of(std::vector<std::string> words, bool silent) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  if (silent) posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  pid_t child = -1;
+  const int failed = posix_spawnp(&child, words[0].c_str(), &actions, nullptr, arguments_of(words).data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string out;
+  int status = -1;
+  if (!failed) {
+    char buffer[4096];
+    for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<std::size_t>(n));
+    waitpid(child, &status, 0);
+  }
+  close(ends[0]);
+  if (status != 0) return {};
+  return out;
+}
+
+}  // namespace tutti::tools
