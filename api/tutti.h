@@ -122,10 +122,10 @@ typedef struct tutti_options {
   const tutti_setting_t *settings;    /* setting_count of them; may be NULL if that is 0 */
   size_t setting_count;
   const tutti_bootstrap_t *bootstrap; /* NULL: by the PMIx launcher of this process; without one, a job of one rank */
-  /* Takes a line of text that is worth knowing but is no error: that an outsider sends messages to this rank's port, the first
-   * time (docs/security.md); that a collective call has waited for 5 s, with the rank it waits for and what that rank calls
-   * (docs/failure.md). Called seldom, from within tutti, by whichever thread drives the job; the
-   * function must not call tutti. NULL: notices are dropped. */
+  /* Takes a line of text that is worth knowing but is no error: the first time that an outsider sends messages to this rank's
+   * port (docs/security.md); or that a collective call has waited for 5 s, with the awaited rank and what that rank calls
+   * (docs/failure.md). Called seldom, from within tutti, by whichever thread drives the job; the function must not call
+   * tutti. NULL: notices are dropped. */
   void (*notice)(void *notice_context, const char *text);
   void *notice_context;
 } tutti_options_t;
@@ -392,17 +392,18 @@ TUTTI_API tutti_status_t tutti_test_any(tutti_request_t *requests, size_t count,
 TUTTI_API tutti_status_t tutti_wait_some(tutti_request_t *requests, size_t count, size_t *indices, size_t *done,
                                          double timeout_s);
 
-/* Persistent requests. tutti_barrier_init() and its like give a request for an operation that is started again and again with
- * the same arguments. Starting it is the collective call; making and freeing the request is local. tutti_test() and tutti_wait()
- * leave such a request as it is, and find one that is not under way complete. It is gone with tutti_request_free() or with its
- * context. */
+/* Persistent requests. tutti_barrier_init() and the other functions of that ending make a request for an operation that is
+ * started again and again with the same arguments. tutti_start() is the collective call; making and freeing the request is
+ * local. tutti_test() and tutti_wait() do not zero a persistent request; while its operation is not under way, the request is
+ * complete. The request lives until tutti_request_free() or the end of its context. */
 
 /* Starts the operation of a persistent request, as the nonblocking call with its arguments would.
- * Errors: TUTTI_INVALID (it is under way; its team was freed; the request is not persistent); else as that call. */
+ * Errors: TUTTI_INVALID (the operation is under way, its team was freed, or the request is not persistent); else those of that
+ * call. */
 TUTTI_API tutti_status_t tutti_start(tutti_request_t *request);
 
-/* Frees a persistent request that is not under way, and zeroes *request. A zeroed one is a success.
- * Errors: TUTTI_INVALID (it is under way, or not persistent). */
+/* Frees a persistent request and zeroes *request. *request being zeroed already is a success.
+ * Errors: TUTTI_INVALID (the operation is under way, or the request is not persistent). */
 TUTTI_API tutti_status_t tutti_request_free(tutti_request_t *request);
 
 /* --- collectives (clause 6) -------------------------------------------------------------------------------------- */
@@ -421,7 +422,7 @@ TUTTI_API tutti_status_t tutti_barrier(tutti_team_t team);
  * Cost: the first step of tutti_barrier(); later progress makes the others. */
 TUTTI_API tutti_status_t tutti_ibarrier(tutti_team_t team, tutti_request_t *request);
 
-/* A persistent request for barriers of the team. Local. Errors: TUTTI_INVALID (a NULL), TUTTI_NO_RESOURCE. */
+/* Makes a persistent request for barriers of the team. Local. Errors: TUTTI_INVALID (a NULL), TUTTI_NO_RESOURCE. */
 TUTTI_API tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t *request);
 
 /* Copies `bytes` bytes from `data` of member `root` to `data` of every other member. Blocks: in the other members until the
@@ -442,20 +443,22 @@ TUTTI_API tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t *
 TUTTI_API tutti_status_t tutti_broadcast(tutti_team_t team, uint32_t root, void *data, size_t bytes);
 
 /* Starts a broadcast without blocking: the request is complete when tutti_broadcast() would have returned, and `data` must
- * stay untouched until then. Several may be under way; they complete in the order of the calls, in any progress of this rank, and
- * beside barriers and broadcasts of other teams.
- * Errors as tutti_broadcast(): from the call where they are known by then, and *request is not written; else with the request.
- * Cost: as tutti_broadcast(). What the first use of an algorithm needs is made by later progress. Only where that is multicast over
- * IP, one call that makes progress blocks, while this rank joins the group: until the root makes progress, 8 s at most. */
+ * stay untouched until then. Several may be under way; they complete in the order of the calls, in any progress of this rank,
+ * and beside collectives of other teams.
+ * Errors as tutti_broadcast(): from the call where they are known by then, and *request is not written; else with the
+ * request.
+ * Cost: as tutti_broadcast(). Later progress makes what the first use of an algorithm needs. Only where that algorithm is
+ * multicast over IP, one call that makes progress blocks while this rank joins the group: until the root makes progress, at
+ * most 8 s. */
 TUTTI_API tutti_status_t tutti_ibroadcast(tutti_team_t team, uint32_t root, void *data, size_t bytes,
                                           tutti_request_t *request);
 
-/* A persistent request for such broadcasts. Local. Errors: TUTTI_INVALID, TUTTI_NO_RESOURCE. */
+/* Makes a persistent request for such broadcasts. Local. Errors: TUTTI_INVALID, TUTTI_NO_RESOURCE. */
 TUTTI_API tutti_status_t tutti_broadcast_init(tutti_team_t team, uint32_t root, void *data, size_t bytes,
                                               tutti_request_t *request);
 
-/* Types of the elements of a reduction. Any address will do, aligned or not. Pairs are structs of a value and an index, as C
- * lays them out: struct { float value; int32_t index; } */
+/* Types of the elements of a reduction. The elements may lie at any address, aligned or not. A pair is a struct of a value and
+ * an index, as C lays it out: struct { float value; int32_t index; } */
 typedef enum tutti_datatype {
   TUTTI_INT8 = 1, TUTTI_INT16, TUTTI_INT32, TUTTI_INT64,
   TUTTI_UINT8, TUTTI_UINT16, TUTTI_UINT32, TUTTI_UINT64,
@@ -464,12 +467,12 @@ typedef enum tutti_datatype {
   TUTTI_FLOAT16, TUTTI_BFLOAT16,             /* computed in float and rounded after every element */
   TUTTI_FLOAT32_INT32, TUTTI_FLOAT64_INT32, TUTTI_LONG_DOUBLE_INT32, TUTTI_INT16_INT32, TUTTI_INT32_INT32, TUTTI_INT64_INT32,
   TUTTI_FLOAT32_INT64, TUTTI_FLOAT64_INT64, TUTTI_INT64_INT64,
-  TUTTI_BYTES                                /* what an operation of tutti_operation_create() takes elements for */
+  TUTTI_BYTES                                /* elements of an operation of tutti_operation_create() */
 } tutti_datatype_t;
 
-/* What a reduction does with two elements: one of these numbers, or what tutti_operation_create() gave. Integers wrap. The least
- * or greatest of a NaN and another number is a NaN. Logical results are 0 or 1. TUTTI_MINLOC and TUTTI_MAXLOC, of pairs: the pair
- * with the least or greatest value, of equal ones that with the least index. */
+/* What a reduction does with two elements: one of these numbers, or an operation of tutti_operation_create(). Integers wrap.
+ * The minimum or maximum of a NaN and another number is a NaN. Logical results are 0 or 1. TUTTI_MINLOC and TUTTI_MAXLOC take
+ * pairs and give the pair with the least or greatest value; of pairs with equal values, that with the least index. */
 typedef uintptr_t tutti_operation_t;
 enum {
   TUTTI_SUM = 1, TUTTI_PRODUCT, TUTTI_MIN, TUTTI_MAX,
@@ -478,40 +481,43 @@ enum {
   TUTTI_MINLOC, TUTTI_MAXLOC
 };
 
-/* inout[i] = in[i] op inout[i], for `count` elements; the elements of `in` come from lower ranks. It may be called for any part
- * of the data, in any progress of this rank; it calls nothing of tutti's and does not throw. */
+/* Computes inout[i] = in[i] op inout[i] for `count` elements; the elements of `in` come from lower ranks. The function may be
+ * called for any part of the data, in any progress of this rank. It must not call tutti, nor throw. */
 typedef void (*tutti_reduce_function)(const void *in, void *inout, size_t count, void *function_context);
 
-/* An operation of the program's own, on elements of `element_bytes` bytes. It must be associative, up to what the program
- * tolerates; with commutative 0 it is called with operands in the order of the ranks only. Local. *operation belongs to the
- * context. Errors: TUTTI_INVALID (a NULL, elements of no bytes), TUTTI_NO_RESOURCE. */
+/* Makes an operation of the program's own, on elements of `element_bytes` bytes. The operation must be associative, up to what
+ * the program tolerates. With commutative 0 its operands keep the order of the ranks. Local. *operation lives as long as the
+ * context. Errors: TUTTI_INVALID (a NULL, elements of 0 bytes), TUTTI_NO_RESOURCE. */
 TUTTI_API tutti_status_t tutti_operation_create(tutti_t ctx, tutti_reduce_function function, size_t element_bytes,
                                                 int commutative, void *function_context, tutti_operation_t *operation);
 
-/* Frees it and sets *operation to 0; calls under way go on with it. 0 is a success. Errors: TUTTI_INVALID. */
+/* Frees the operation and sets *operation to 0. Calls under way still use the operation. *operation being 0 already is a
+ * success. Errors: TUTTI_INVALID. */
 TUTTI_API tutti_status_t tutti_operation_free(tutti_t ctx, tutti_operation_t *operation);
 
 /* Reduces element by element: out[i] of member `root` becomes in[i] of member 0 op in[i] of member 1 op ... Blocks: in the root
- * until the result is here, elsewhere until `in` may be changed. `out` is used in the root only; there it is `in` (in place) or
- * overlaps it nowhere. Elements are `count` of the type. root, count, type and operation are alike in all members; where they
- * are not, members get TUTTI_PROTOCOL as of tutti_broadcast().
- * Floating-point sums depend on the order of additions, which the algorithm chooses by the number of bytes and the team.
+ * until the result is there, in the other members until `in` may be changed. `in` and `out` hold `count` elements of the type.
+ * `out` is used in the root only; there it equals `in` (in place) or does not overlap it. root, count, type and operation are
+ * alike in all members; where they are not, members get TUTTI_PROTOCOL, as by tutti_broadcast().
+ * A floating-point sum depends on the order of the additions, which follows from the algorithm; the algorithm is chosen by the
+ * number of bytes and the team.
  * Errors: TUTTI_INVALID (root, a NULL, an operation that makes no sense for the type, sizes beyond memory, overlap),
- * TUTTI_UNSUPPORTED (elements of more than some 16 KiB), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL, TUTTI_PEER_DEAD; after any of these but
- * the first, every broadcast, reduce and allreduce of this team gives the same.
- * Cost: log2(size) puts one after the other for each 128 KiB (`tutti info --explain reduce`); memory of 2 MiB at most, made at the
- * team's first use of an algorithm with one exchange. */
+ * TUTTI_UNSUPPORTED (elements of more than some 16 KiB), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL, TUTTI_PEER_DEAD; after any of these
+ * but the first, every broadcast, reduce and allreduce of this team gives the same.
+ * Cost: log2(size) puts one after the other for each 128 KiB (`tutti info --explain reduce`). The team's first use of an
+ * algorithm costs one exchange, and memory of 2 MiB at most. */
 TUTTI_API tutti_status_t tutti_reduce(tutti_team_t team, uint32_t root, const void *in, void *out, size_t count,
                                       tutti_datatype_t type, tutti_operation_t operation);
 
-/* Without blocking, as tutti_ibroadcast(); and a persistent request. */
+/* tutti_ireduce starts a reduce without blocking, as tutti_ibroadcast() does. tutti_reduce_init makes a persistent request. */
 TUTTI_API tutti_status_t tutti_ireduce(tutti_team_t team, uint32_t root, const void *in, void *out, size_t count,
                                        tutti_datatype_t type, tutti_operation_t operation, tutti_request_t *request);
 TUTTI_API tutti_status_t tutti_reduce_init(tutti_team_t team, uint32_t root, const void *in, void *out, size_t count,
                                            tutti_datatype_t type, tutti_operation_t operation, tutti_request_t *request);
 
-/* The same with the result in `out` of every member, in all with the same bits. Blocks until it is here.
- * Cost: for few bytes log2(size) puts one after the other; for many each byte is sent twice by each member
+/* Reduces as tutti_reduce() does, with the result in `out` of every member, bit for bit the same in all. Blocks until the
+ * result is here. Errors as tutti_reduce(), but for the root.
+ * Cost: for few bytes log2(size) puts one after the other; for many bytes each member sends each byte twice
  * (`tutti info --explain allreduce --bytes N`). */
 TUTTI_API tutti_status_t tutti_allreduce(tutti_team_t team, const void *in, void *out, size_t count, tutti_datatype_t type,
                                          tutti_operation_t operation);
