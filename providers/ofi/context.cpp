@@ -1,22 +1,14 @@
 #include "providers/ofi/context.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
-#include "core/base/dev_shm.h"
 #include "core/base/listing.h"
 #include "core/base/random.h"
-#include "providers/ofi/first_call.h"
+#include "providers/ofi/quirks.h"
 
 namespace tutti::ofi {
 namespace {
-
-// "tcp" of "tcp;ofi_rxm": utility providers stand behind a semicolon.
-std::string_view core_name(std::string_view provider) noexcept { return provider.substr(0, provider.find(';')); }
 
 info_list hints_for(std::string_view provider, by_keys how = by_keys::nothing) {
   info_list h{fi_allocinfo()};
@@ -36,17 +28,6 @@ info_list hints_for(std::string_view provider, by_keys how = by_keys::nothing) {
   return h->fabric_attr->prov_name ? std::move(h) : info_list{};  // without a name libfabric would give any provider
 }
 
-// libfabric's shm finds itself unfit, and only says that there is no data, where /dev/shm cannot hold the memory of as many
-// endpoints as the machine has cores; 16 MiB each, as 1.17 makes them.
-status too_small_for(std::string_view provider) {
-  constexpr std::uint64_t endpoint_bytes = 16 << 20;
-  const auto cores = static_cast<std::uint64_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
-  const std::uint64_t room = room_in_dev_shm();
-  if (provider != "shm" || room >= cores * endpoint_bytes) return {};
-  return dev_shm_too_small("libfabric's shm, for " + std::to_string(cores) + (cores == 1 ? " core," : " cores,"),
-                           cores * endpoint_bytes, room);
-}
-
 result<info_list> ask(std::string_view provider, by_keys how = by_keys::nothing) {
   const info_list hints = hints_for(provider, how);
   if (!hints) return status{errc::no_resource, "no memory for libfabric's hints"};
@@ -54,7 +35,7 @@ result<info_list> ask(std::string_view provider, by_keys how = by_keys::nothing)
   const std::string what = "libfabric finds no " + std::string{provider.empty() ? "provider" : provider} +
                            " with ordered messages between endpoints of kind RDM";
   if (const int e = fi_getinfo(api_version, nullptr, nullptr, 0, hints.get(), &first); e != 0) {
-    if (status small = too_small_for(provider); small.failed()) return small;
+    if (status small = quirks::too_small_for(provider); small.failed()) return small;
     return vendor_error(e, what);
   }
   return info_list{first};
@@ -80,26 +61,11 @@ bool may_reach(const fi_info& info) noexcept {
   return info.domain_attr->data_progress == FI_PROGRESS_AUTO || (info.domain_attr->mr_mode & FI_MR_LOCAL);
 }
 
-// Not where all ranks are of one host and share the library's queues. shm (libfabric 1.17) takes answers in their order: one that
-// a rank which died, or dropped its memory, never gives keeps back those of all others. And it copies under the lock of the
-// target's queue: who is stopped or killed in the middle stops those who send to it.
 bool may_drive(const fi_info& info) {
-  return !is_udp(info) && (info.tx_attr->msg_order & info.rx_attr->msg_order & FI_ORDER_SAW) && reaches_other_hosts(info);
+  return !is_udp(info) && (info.tx_attr->msg_order & info.rx_attr->msg_order & FI_ORDER_SAW) && !quirks::answers_in_order(info);
 }
 
 bool is_utility(std::string_view provider) noexcept { return provider.starts_with("ofi_"); }
-
-// The name of a file of shm's begins with its process's pid. Where a process died and left its own, and this one was
-// given the same pid since, libfabric looks whether the file's owner lives, finds this process, and says busy. No other
-// process can own a file of this name, and this one has opened no endpoint by it yet.
-int enable(fid_ep& endpoint) {
-  const int e = fi_enable(&endpoint);
-  std::byte name[256];
-  std::size_t bytes = sizeof name;
-  if (e != -FI_EBUSY || fi_getname(&endpoint.fid, name, &bytes) != 0) return e;
-  remove_file_of({name, std::min(bytes, sizeof name)});
-  return fi_enable(&endpoint);
-}
 
 }  // namespace
 
@@ -112,7 +78,7 @@ status vendor_error(std::int64_t code, std::string what, rank_t peer) {
 }
 
 result<std::vector<found_device>> find_devices() {
-  const first_call cheaper{{}};
+  const quirks::first_call cheaper{{}};
   auto names = providers_with(0, {});
   if (!names) return names.error();
   std::vector<found_device> devices;
@@ -137,7 +103,7 @@ std::string not_found(const std::vector<found_device>& found) {
 }
 
 result<info_list> describe_device(std::string_view device, by_keys how) {
-  const first_call cheaper{device};
+  const quirks::first_call cheaper{device};
   std::string provider{device};
   if (device.find(';') == device.npos) {
     const auto devices = find_devices();
@@ -154,6 +120,8 @@ result<info_list> describe_device(std::string_view device, by_keys how) {
     return status{errc::unsupported, provider + " cannot do that by remote keys"};
   return info;
 }
+
+std::string_view core_name(std::string_view provider) noexcept { return provider.substr(0, provider.find(';')); }
 
 bool is_udp(const fi_info& info) noexcept { return std::string_view{info.fabric_attr->prov_name}.starts_with("udp"); }
 
@@ -201,24 +169,12 @@ int register_memory(const handles& h, const void* at, std::size_t bytes, std::ui
   return e;
 }
 
-void remove_file_of(std::span<const std::byte> address) noexcept {
-  constexpr std::string_view scheme = "fi_shm://";
-  const std::string_view name{reinterpret_cast<const char*>(address.data()),
-                              ::strnlen(reinterpret_cast<const char*>(address.data()), address.size())};
-  char file[64] = "/";
-  if (!name.starts_with(scheme) || name.size() - scheme.size() >= sizeof file - 1) return;
-  name.substr(scheme.size()).copy(file + 1, sizeof file - 2);
-  ::shm_unlink(file);
-}
-
 result<handles> open_device(std::string_view device, bool waits, by_keys how) {
   auto info = describe_device(device, how);
   if (!info) return info.error();
   handles h;
   h.info = std::move(*info);
-  // sockets counts messages that came before there was a buffer for them, never counts one off, and stops after 1 MiB.
-  if (core_name(h.info->fabric_attr->prov_name) == "sockets")
-    h.info->rx_attr->total_buffered_recv = std::numeric_limits<std::int64_t>::max();
+  quirks::count_no_early_messages(*h.info);
   if (status opened = open_domain(h); opened.failed()) return opened;
   int e = 0;
   fid_domain* const domain = h.domain.get();
@@ -238,12 +194,12 @@ result<handles> open_device(std::string_view device, bool waits, by_keys how) {
   if ((e = fi_endpoint(domain, h.info.get(), &endpoint, nullptr)) != 0) return vendor_error(e, "fi_endpoint");
   h.endpoint.reset(endpoint);
   if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) {
-    (void)h.endpoint.release();  // rather lost than closed: 1.17's rxm crashes closing an endpoint without addresses
+    (void)h.endpoint.release();  // quirks.h, unbound endpoints
     return vendor_error(e, "binding addresses");
   }
   if ((e = fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV)) != 0)
     return vendor_error(e, "binding a completion queue");
-  if ((e = enable(*endpoint)) != 0) return vendor_error(e, "fi_enable");
+  if ((e = quirks::enable(*endpoint)) != 0) return vendor_error(e, "fi_enable");
   return h;
 }
 

@@ -43,6 +43,8 @@ struct found_device {
   std::string provider;  // "tcp;ofi_rxm"
 };
 result<std::vector<found_device>> find_devices();
+// "tcp" of "tcp;ofi_rxm": utility providers stand behind a semicolon.
+std::string_view core_name(std::string_view provider) noexcept;
 // Core providers that libfabric has and that are not among `found`, each with the reason.
 std::string not_found(const std::vector<found_device>& found);
 
@@ -56,10 +58,6 @@ result<info_list> describe_device(std::string_view device, by_keys = by_keys::no
 
 bool reaches_other_hosts(const fi_info&);
 bool is_udp(const fi_info&) noexcept;  // datagrams, parts of which an outsider could replace
-
-// Libfabric's shm provider keeps an endpoint's memory in a file of /dev/shm that is named by its address, and nobody but
-// its process would remove it. Any other provider's address names no file, and nothing happens.
-void remove_file_of(std::span<const std::byte> address) noexcept;
 
 struct handles {  // closed from the last to the first
   info_list info;

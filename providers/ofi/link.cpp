@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "providers/ofi/quirks.h"
+
 namespace tutti::ofi {
 namespace {
 
@@ -15,15 +17,12 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t longest_inject = 4096;
-constexpr send_window over_datagrams{2, 16};
 
 messages::link_traits describe(const fi_info& info, bool can_wait, bool alone) {
   messages::link_traits t;
   t.name = "libfabric";
   t.only_this_host = !reaches_other_hosts(info);
-  // shm hands longer messages to the target's program, and takes the answers in their order: the one that a dead rank never
-  // gives would keep back those of all others (context.cpp).
-  const std::size_t longest = t.only_this_host ? std::min<std::size_t>(buffer_bytes, info.tx_attr->inject_size) : buffer_bytes;
+  const std::size_t longest = quirks::answers_in_order(info) ? std::min<std::size_t>(buffer_bytes, info.tx_attr->inject_size) : buffer_bytes;
   t.piece_bytes = static_cast<std::uint32_t>(longest - sizeof(message));
   t.keeps = false;
   t.tells_losses = false;
@@ -106,7 +105,7 @@ status ofi_link::add_deferred_work() {
 
 status ofi_link::make_buffers() {
   const fi_info& info = *ofi_.info;
-  if (is_udp(info)) usual_window_ = over_datagrams;
+  usual_window_ = quirks::usual_window(info);
   inject_bytes_ = static_cast<std::uint32_t>(std::min<std::size_t>(info.tx_attr->inject_size, longest_inject));
   constexpr std::size_t count = receive_buffers + send_buffers;
   memory_ = std::make_unique_for_overwrite<std::byte[]>(count * buffer_bytes);
@@ -168,7 +167,7 @@ void ofi_link::close(peer& p) noexcept {
   p.line = nullptr;
 }
 
-void ofi_link::peer_died(std::span<const std::byte> address) noexcept { remove_file_of(address); }
+void ofi_link::peer_died(std::span<const std::byte> address) noexcept { quirks::remove_file_of(address); }
 
 // A goodbye is never injected: it is the last message, and its completion tells that all before it have gone out. Where signals
 // go by message alone, none overtakes a write that libfabric has not taken yet (remote_memory.h).
@@ -215,22 +214,17 @@ void ofi_link::push_out(own_time longest) noexcept {
     if (!net_->progress()) ::usleep(50);
 }
 
-// Until its endpoint is closed a provider may write into receive buffers; and one with a thread of its own, as sockets is,
-// copies to and from whatever memory a peer's operation or one of this rank's has named, whether or not its registration was
-// closed since: only where the operation begins does it look for that. Closing the endpoint takes its work from the thread
-// under the thread's own lock. (Memory unmapped before that crashed ranks inside libfabric.) Memory that is bound to the
-// endpoint keeps it from being closed, and has to be let go first; providers that bind it have an adapter, and no thread.
+// Until its endpoint is closed a provider may write into receive buffers, and one with a thread of its own into any memory
+// (quirks.h, late copies). Memory that is bound to the endpoint keeps it from being closed, and has to be let go first; providers
+// that bind it have an adapter, and no thread.
 void ofi_link::let_go() noexcept {
   if (reach_) reach_->unbind();
   ofi_.endpoint.reset();
 }
 
-// A connection that a peer begins while this rank leaves has been accepted by the library before it reads what it is for. If
-// the endpoint is closed in between, the library keeps its descriptor for good (libfabric 1.17, tcp). So it is let look until
-// nothing has come for a moment; what begins later finds nobody who accepts it.
 bool ofi_link::settle(own_time longest) noexcept {
   if (reach_) reach_->progress();
-  constexpr auto quiet = std::chrono::milliseconds(2);  // first_call.h
+  constexpr auto quiet = quirks::quiet_before_closing;
   for (own_time rest{quiet, clock::now()}; !longest.over(clock::now()) && !rest.over(clock::now());)
     if (progress()) rest = {quiet, clock::now()};
     else ::usleep(50);

@@ -1,8 +1,8 @@
 #include "core/transport/provider.h"
 
-#include "core/base/headroom.h"
 #include "core/base/listing.h"
 #include "providers/ofi/link.h"
+#include "providers/ofi/quirks.h"
 
 namespace tutti {
 namespace {
@@ -35,13 +35,8 @@ std::vector<network_device> between_nodes(bool all, std::string& why_not) {
   return found;
 }
 
-// A fabric, a domain, an endpoint and their queues over tcp; each connection takes one more. Where libfabric gets none in
-// the middle of that it may try again for seconds.
-constexpr unsigned descriptors_of_an_endpoint = 32;
-constexpr std::size_t mapped_by_an_endpoint = 128 << 20;
-
 result<std::unique_ptr<transport>> open(const open_params& p) {
-  if (status s = headroom("libfabric", descriptors_of_an_endpoint, mapped_by_an_endpoint); s.failed()) return s;
+  if (status s = ofi::quirks::room_to_open(); s.failed()) return s;
   auto link = ofi::ofi_link::open(p.device);
   if (!link) return link.error();
   return messages::message_transport::open(p, std::move(*link));

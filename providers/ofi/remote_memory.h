@@ -3,7 +3,7 @@
 // (providers/messages/transport.h), unless it is long: tcp and net move a long payload from memory to memory, a message from
 // buffer to buffer. There FI_ORDER_SAW is asked for, by which libfabric's manual has sends that follow a write arrive behind
 // it; and while a write waits to be handed over, no message is (ofi_link::send()). Not on udp: nothing proves there whose a
-// write is, nor that its datagrams were not replaced. Not on shm: may_drive() in context.cpp.
+// write is, nor that its datagrams were not replaced. Not on shm: quirks.h, answers in order.
 //
 // Order, where nobody's help is needed. Of a write no longer than what the library promises for FI_ORDER_WAW and
 // FI_ORDER_RAW, libfabric's manual says that writes and reads towards the same peer that were handed over later take effect

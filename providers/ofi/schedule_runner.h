@@ -1,10 +1,9 @@
 // The transport's offload: plans of deferred work (deferred.h), and what becomes of them when a peer dies.
 //
-// On sockets work for a dead peer can stay in front of the endpoint's other work, and then no plan upon that endpoint
-// runs any more; libfabric 1.17 cannot cancel it there. What shows it is a plan that was dropped while signals of its
-// were under way. From then on new plans are made upon another domain, with an endpoint, counters and a thread of its
-// own, that nobody dead has any work in. The blob of a plan names the endpoint, so that ranks may change domains each
-// in its own time. The old one serves the plans that it has, as far as it can, and is closed with the last of them.
+// Work for a dead peer can stop all plans upon an endpoint (quirks.h, work for the dead). What shows it is a plan that was
+// dropped while signals of its were under way. From then on new plans are made upon another domain, with an endpoint, counters
+// and a thread of its own, that nobody dead has any work in. The blob of a plan names the endpoint, so that ranks may change
+// domains each in its own time. The old one serves the plans that it has, as far as it can, and is closed with the last of them.
 #pragma once
 #include <memory>
 #include <string>

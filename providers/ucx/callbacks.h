@@ -1,25 +1,18 @@
 // UCX calls C functions with an argument of ours.
 #pragma once
 #include "providers/ucx/link.h"
+#include "providers/ucx/quirks.h"
 
 namespace tutti::ucx {
 
 struct callbacks {
-  // For every id that a message can have, though this rank's have one. UCX 1.13 keeps the handlers in an array that it neither
-  // clears as it grows nor bounds as it looks one up: an outsider's message with another id made it call what lay there. That
-  // takes 1.5 MiB of each worker, and a millisecond; from the last id downwards the array grows once.
   static ucs_status_t install(ucp_worker_h worker, message_transport& net) noexcept {
     ucp_am_handler_param_t handler{};
-    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
-                         UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_FLAGS | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
     handler.flags = UCP_AM_FLAG_WHOLE_MSG;
     handler.cb = on_message;
     handler.arg = &net;
-    for (unsigned id = am_ids; id-- > 0;) {
-      handler.id = id;
-      if (const auto e = ucp_worker_set_am_recv_handler(worker, &handler); e != UCS_OK) return e;
-    }
-    return UCS_OK;
+    return quirks::install_for_every_id(worker, handler);
   }
 
   static ucs_status_t on_message(void* net, const void* header, size_t header_length, void* data, size_t length,

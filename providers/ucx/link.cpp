@@ -1,26 +1,26 @@
 // Opening UCX, its endpoints, and what is sent through them.
 #include "providers/ucx/link.h"
 
+#include <unistd.h>
+
 #include "providers/ucx/callbacks.h"
+#include "providers/ucx/quirks.h"
 
 namespace tutti::ucx {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto longest_greeting = 100ms;  // for a fabric that does not take even a greeting at once
+using clock = std::chrono::steady_clock;
 
 messages::link_traits describe(std::string_view device, bool reaches) {
   messages::link_traits t;
   t.name = "UCX";
   t.only_this_host = device == "shm";
   t.shared_memory = device != "tcp" && !only_adapters(device);
-  // Measured: tcp sends large pieces best, one segment each (context.cpp); shared memory copies through cells of 8 KiB anyhow.
+  // Measured: tcp sends large pieces best, one segment each (quirks.cpp); shared memory copies through cells of 8 KiB anyhow.
   t.piece_bytes = t.only_this_host ? 8000 : 60000;
-  // UCX 1.13 loses wake-ups: connections are accepted by a thread of UCX, and the first can arrive between that thread
-  // and ucp_worker_arm(), which then sees neither. So no sleep is long; short while nobody is connected, when it is
-  // likely, and hardly noticeable after that.
-  t.longest_sleep_alone = 2ms, t.longest_sleep = 50ms;
+  t.longest_sleep_alone = quirks::longest_sleep_alone, t.longest_sleep = quirks::longest_sleep;
   if (reaches) t.longest_sleep = 5ms;  // the bell for a signal by key comes when its origin next drives UCX
 
   capabilities& c = t.caps;
@@ -38,12 +38,11 @@ messages::link_traits describe(std::string_view device, bool reaches) {
 
 result<std::unique_ptr<messages::link>> ucx_link::open(std::string_view device, bool two_threads) {
   std::unique_ptr<ucx_link> made{new ucx_link};
-  // Adapters may not take a header at once, and are connected by UCX beforehand.
   made->hear_first_ = !only_adapters(device);
   auto opened = open_worker(device, two_threads);
   if (!opened) return opened.error();
   made->ucx_ = *opened;
-  if (only_adapters(device)) {
+  if (quirks::keys_are_safe(device)) {
     const auto alone = works_alone(made->ucx_);
     if (!alone) return alone.error();
     made->reaches_ = *alone;
@@ -52,8 +51,6 @@ result<std::unique_ptr<messages::link>> ucx_link::open(std::string_view device, 
   return std::unique_ptr<link>{std::move(made)};
 }
 
-// Better to lose a worker's memory and descriptors, once a peer hangs in the middle of connecting (abandon()), than the
-// process.
 ucx_link::~ucx_link() { close_worker(ucx_); }
 
 status ucx_link::start(message_transport& net) {
@@ -82,9 +79,6 @@ result<std::vector<std::byte>> ucx_link::address() {
   return blob;
 }
 
-// UCX 1.13 would build the endpoint upon the connection that the peer made to here; if that was reset meanwhile, an
-// assertion ends the process in the next progress. The transport has UCX see to what has been reset right before this
-// (message_transport::open_endpoint()).
 status ucx_link::open(peer& p, std::span<const std::byte> address) noexcept {
   const auto made = connections_.add(p.rank);
   if (!made) return made.error();
@@ -98,7 +92,7 @@ status ucx_link::open(peer& p, std::span<const std::byte> address) noexcept {
   params.err_handler.arg = &p;
   if (const auto e = ucp_ep_create(ucx_.worker, &params, &line->endpoint); e != UCS_OK)
     return vendor_error(e, "ucp_ep_create", p.rank);
-  if (hear_first_) line->kept_from = net_->now() + longest_greeting;
+  if (hear_first_) line->kept_from = net_->now() + quirks::longest_greeting;
   p.line = line;
   return {};
 }
@@ -113,10 +107,7 @@ void ucx_link::close(peer& p) noexcept {
 }
 
 // A message is offered to UCX twice: to be sent at once and, if there is no room or it is too long for that, to be kept
-// until it can be. The second way is barred until the peer was heard. With the first kept message UCX 1.13 asks the peer
-// for the name of its endpoint; if the peer has to keep its answer, because its own connection to here is not made yet,
-// and that connection fails or its worker is closed, an assertion in UCX ends the process. Whoever was heard has a
-// connection to here, so its answer goes at once. And whoever hears opens its own connection, and greets.
+// until it can be.
 sending ucx_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes) noexcept {
   ucp_request_param_t how;
   how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
@@ -124,7 +115,7 @@ sending ucx_link::send(peer& p, const message& head, const std::byte* payload, s
   const auto& line = *static_cast<const connection*>(p.line);
   void* request = ucp_am_send_nbx(line.endpoint, am_id, &head, sizeof head, payload, bytes, &how);
   if (UCS_PTR_STATUS(request) == UCS_ERR_NO_RESOURCE) {
-    if (!p.heard && net_->now() < line.kept_from) return sending::full;
+    if (!p.heard && net_->now() < line.kept_from) return sending::full;  // quirks.h, kept answers
     how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
     how.cb.send = callbacks::on_sent;
     how.user_data = &p;
@@ -135,5 +126,27 @@ sending ucx_link::send(peer& p, const message& head, const std::byte* payload, s
   net_->suspect(p, vendor_error(UCS_PTR_STATUS(request), "sending", p.rank));
   return sending::failed;
 }
+
+// Handed to UCX is not yet handed to the kernel.
+void ucx_link::push_out(own_time longest) noexcept {
+  std::vector<void*> flushes;
+  ucp_request_param_t params{};
+  for (peer* p : net_->opened()) {
+    if (!p->line || p->life.now() != peer_life::stage::alive || p->queue.front()) continue;
+    void* request = ucp_ep_flush_nbx(endpoint_of(*p), &params);
+    try {
+      if (UCS_PTR_IS_PTR(request)) flushes.push_back(request);
+    } catch (...) {
+      ucp_request_free(request);
+    }
+  }
+  for (void* request : flushes) {
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && !longest.over(clock::now()))
+      if (!net_->progress()) ::usleep(50);
+    ucp_request_free(request);
+  }
+}
+
+bool ucx_link::settle(own_time longest) noexcept { return quirks::come_to_rest(ucx_.worker, fd_, longest, *net_); }
 
 }  // namespace tutti::ucx

@@ -5,12 +5,9 @@
 //
 // Deaths. On tcp and shared memory UCX sees the end of a peer's process at once. On adapters across hosts it knows by a
 // missing acknowledgement of ud, which a thread of the peer's process sends: after half a minute (UCX_UD_VERBS_TIMEOUT).
-// 700 ms were tried, and took living peers on a oversubscribed machine for dead. On one host a pidfd tells first.
+// 700 ms were tried, and took living peers on an oversubscribed machine for dead. On one host a pidfd tells first.
 //
-// What UCX 1.13 does not survive is kept away from it: an answer to a connection that must be kept (send() and settle()),
-// an endpoint upon a connection that was reset (open()). Of the last there remains a rest: on tcp, a peer that ends
-// between the look and the opening can still end this process by an assertion of UCX (tcp_ep.c:478), seen in about one of
-// a hundred deaths while connecting.
+// What UCX does not survive is kept away from it: quirks.h.
 #pragma once
 #include <memory>
 #include <string_view>
@@ -29,7 +26,6 @@ using messages::peer;
 using messages::sending;
 
 inline constexpr unsigned am_id = 7;
-inline constexpr unsigned am_ids = 1u << 16;  // that UCX can carry
 
 struct connection {  // what peer::line points to
   ucp_ep_h endpoint = nullptr;
@@ -73,7 +69,7 @@ class ucx_link final : public messages::link, private messages::one_sided {
 
   worker_handles ucx_;
   messages::link_traits traits_;
-  bool hear_first_ = true;  // see send()
+  bool hear_first_ = true;  // what may be kept: quirks.h
   bool reaches_ = false;    // memory can be reached by keys
   int fd_ = -1;
   message_transport* net_ = nullptr;

@@ -1,10 +1,5 @@
-// Memory reached by UCX's remote keys. Only where every transport is an adapter's (only_adapters()), and a put was seen to
-// arrive by itself (works_alone()).
-//
-// Keys of shared memory stay out of this. UCX 1.13 crashes when it unpacks one whose memory is gone; a key of an adapter is
-// a number, which means nothing until it is used.
-//
-// Memory is allocated by the transport and only registered here: UCX's own allocation is not zeroed in every case.
+// Memory reached by UCX's remote keys. Only where every transport is an adapter's (quirks::keys_are_safe()), and a put was seen
+// to arrive by itself (works_alone()).
 #include "providers/ucx/callbacks.h"
 #include "providers/ucx/link.h"
 

@@ -11,8 +11,8 @@
 #include <new>
 #include <string>
 
-#include "providers/ofi/first_call.h"
 #include "providers/ofi/link.h"
+#include "providers/ofi/quirks.h"
 #include "tests/harness/time_scale.h"
 
 namespace {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_kernels_symbols_are_not_read) {
 BOOST_AUTO_TEST_CASE(it_needs_no_memory) {
   const int answer = in_a_child([] {
     memory_is_short = true;
-    const ofi::first_call cheaper{"tcp"};
+    const ofi::quirks::first_call cheaper{"tcp"};
     return 0;
   });
   BOOST_TEST(answer == 0);
