@@ -65,42 +65,6 @@ struct frame {
   }
 };
 
-// The frames of this rank's operations: pool_frames (rules.h), so that a cookie names one.
-class frame_pool {
- public:
-  void open() {
-    frames_ = std::make_unique<frame[]>(pool_frames);
-    small_ = std::make_unique<std::byte[]>(std::size_t{pool_frames} * max_inline);
-    for (std::uint32_t i = pool_frames; i-- > 0;) {
-      frames_[i].index = i;
-      frames_[i].small = small_.get() + std::size_t{i} * max_inline;
-      frames_[i].home = &free_;
-      free_.push(frames_[i]);
-    }
-  }
-  frame* take(peer& towards, message_kind kind) noexcept {  // null: all are in use
-    frame* const f = free_.pop();
-    if (f) f->begin(towards, kind), ++busy_;
-    return f;
-  }
-  // Of this pool, or of another list. An answer that comes later finds that it has begun another life.
-  void give_back(frame& f) noexcept {
-    ++f.life;
-    f.to = nullptr;
-    if (f.home) f.home->push(f);
-    if (owns(f)) --busy_;
-  }
-  bool owns(const frame& f) const noexcept { return f.home == &free_; }
-  std::uint32_t busy() const noexcept { return busy_; }
-  std::span<frame> all() noexcept { return {frames_.get(), frames_ ? pool_frames : 0u}; }
-
- private:
-  std::unique_ptr<frame[]> frames_;
-  std::unique_ptr<std::byte[]> small_;
-  linked_stack<frame> free_;
-  std::uint32_t busy_ = 0;
-};
-
 // The answers to the requests of one peer: room for all that it may have under way, and one more, for the last piece of an
 // answer can be at the peer, and its next request here, before the link says that the piece was sent.
 class answer_pool {

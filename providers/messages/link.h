@@ -3,9 +3,9 @@
 //
 // A link keeps this promise: messages to one peer arrive as they were handed over, in that order (unless it `reorders`), each
 // at most once, or the connection is reported as lost. It never holds on to the memory of a message that it has `taken`.
-// It need not know whose a message is that it brings: message_transport::receive() finds that out.
+// It need not know whose a message is that it brings: messenger::receive() finds that out.
 //
-// Calls come from one thread at a time. A link calls its transport back (message_transport, "for the link") only from
+// Calls come from one thread at a time. A link calls its transport back (messenger, "for the link") only from
 // within its own functions; what it must not do there is said with each function.
 #pragma once
 #include <chrono>
@@ -24,7 +24,7 @@
 namespace tutti::messages {
 
 struct peer;
-class message_transport;
+class messenger;
 
 enum class sending : std::uint8_t {
   taken,   // on its way; header and payload may be reused
@@ -56,7 +56,7 @@ class link {
   virtual ~link() = default;
 
   virtual const link_traits& traits() const noexcept = 0;
-  virtual status start(message_transport&) = 0;  // called once, before anything below
+  virtual status start(messenger&) = 0;  // called once, before anything below
   virtual result<std::vector<std::byte>> address() = 0;
   virtual std::uint32_t ip_address() const noexcept { return 0; }  // IPv4's, at which it hears its peers; 0: many, or none
 

@@ -1,7 +1,7 @@
 // What a link may offer besides messages: reaching into a peer's memory (RDMA). transport.h says what the transport does by
 // it, and what it keeps doing by messages.
 //
-// put() and get() may be under way when they return; the link then calls message_transport::reached() once for each,
+// put() and get() may be under way when they return; the link then calls messenger::reached() once for each,
 // from its progress(), also when the connection is lost or closed. A link keeps what its library has no room for: the
 // transport bounds how much that is.
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -111,6 +112,26 @@ result<std::vector<std::byte>> region_table::key(region_id id) const {
   append(blob, &head);
   append(blob, r->key.data(), r->key.size());
   return blob;
+}
+
+// Into the origin's memory, which lives until the operation is done; dropped regions are skipped all the same.
+void region_table::land(const rma_op& op, std::uint64_t offset, std::span<const std::byte> payload) noexcept {
+  if (op.kind != op_kind::get_scatter) {
+    std::byte* to = local(op.local, op.local_offset);
+    if (to && offset <= op.bytes && payload.size() <= op.bytes - offset) std::memcpy(to + offset, payload.data(), payload.size());
+    return;
+  }
+  for (unsigned i = 0; i < op.slices && !payload.empty(); ++i) {
+    const slice& s = op.scatter[i];
+    if (offset >= s.bytes) {
+      offset -= s.bytes;
+      continue;
+    }
+    const std::size_t n = std::min<std::size_t>(payload.size(), s.bytes - offset);
+    if (std::byte* to = local(s.local, s.local_offset)) std::memcpy(to + offset, payload.data(), n);
+    payload = payload.subspan(n);
+    offset = 0;
+  }
 }
 
 void region_table::drop(region_id id, bool in_use) noexcept {

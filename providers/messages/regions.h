@@ -65,6 +65,8 @@ class region_table {
     const region* r = find(id);
     return r ? r->base + offset : nullptr;
   }
+  // What a get or an atomic of this rank brings, from `offset` of it on.
+  void land(const rma_op&, std::uint64_t offset, std::span<const std::byte> payload) noexcept;
 
  private:
   struct remains {  // of a dropped region whose library lingers

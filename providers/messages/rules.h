@@ -6,7 +6,7 @@
 // ends. A message is `outside` where its fields are sound and what they name can be no memory: a range that wraps around, a
 // word that is not aligned. A program's mistake does that (clause 13 of the contract leaves both to the caller), so it is
 // answered like memory that is gone, and costs that program one operation rather than its peer. Whether a region exists and
-// how long it is, only the target's table of regions knows (message_transport::range()).
+// how long it is, only the target's table of regions knows (region_table::range()).
 #pragma once
 #include <array>
 #include <cstddef>

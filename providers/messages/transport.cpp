@@ -1,19 +1,25 @@
-// Opening and closing.
 #include "providers/messages/transport.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include "core/base/host.h"
-
 namespace tutti::messages {
 namespace {
+
+constexpr std::uint32_t max_slices = 64;
+// Between looks at the processes of peers, which cost a system call.
+constexpr std::uint32_t operations_between_looks = 1024, turns_between_looks = 1024;
 
 status cannot_wait(int error) {
   return {errc::no_resource, std::string{"no descriptor to wait by: "} + std::strerror(error), no_rank, error};
 }
 
 }  // namespace
+
+// --- opening and closing -------------------------------------------------------------------------------------------------
 
 result<std::unique_ptr<transport>> message_transport::open(const open_params& p, std::unique_ptr<link> l) {
   try {
@@ -26,57 +32,164 @@ result<std::unique_ptr<transport>> message_transport::open(const open_params& p,
 }
 
 status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
-  rank_ = p.rank, size_ = p.size, key_ = p.key, notice_ = p.notice, host_ = this_host();
-  if (!known(host_)) return unknown_host();
-  traits_ = l->traits();
-  traits_.caps.max_bytes = max_bytes;
-  traits_.caps.max_inline = max_inline;
-  traits_.caps.max_slices = max_slices;
-  traits_.caps.cpu_atomics_agree = true;  // atomics are those of the target's CPU
-  peers_.resize(size_);
-
-  frames_.open();
-  if (status started = l->start(*this); started.failed()) return started;
-  link_ = std::move(l);
-  reach_ = link_->reach();
-  alone_ = reach_ && reach_->alone();
-  regions_.open(reach_, traits_.shared_memory);
-  traits_.caps.can_sleep = link_->fd() >= 0;
-  if (!sleep_.open() || (link_->fd() >= 0 && !sleep_.add(link_->fd(), nullptr))) return cannot_wait(errno);
-
-  if (!traits_.only_this_host) {
-    if (!traits_.tells_losses && !p.one_host) liveness_.listen(size_, link_->ip_address());
+  rank_ = p.rank, size_ = p.size;
+  if (!known(this_host())) return unknown_host();
+  if (status s = net_.open(p, std::move(l)); s.failed()) return s;
+  const link_traits& traits = net_.traits();
+  const int fd = net_.line().fd();
+  caps_ = traits.caps;
+  caps_.max_bytes = max_bytes, caps_.max_inline = max_inline, caps_.max_slices = max_slices;
+  caps_.cpu_atomics_agree = true;  // atomics are those of the target's CPU
+  caps_.can_sleep = fd >= 0;
+  one_sided* const reach = net_.line().reach();
+  regions_.open(reach, traits.shared_memory);
+  if (!sleep_.open() || (fd >= 0 && !sleep_.add(fd, nullptr))) return cannot_wait(errno);
+  if (!traits.only_this_host) {
     ip_.emplace([this] { return progress(); }, [this](rank_t r) { return health(r); }, p);
     if (ip_->why_not().code() == errc::invalid) return ip_->why_not();  // the user's choice is none; nobody would hear of it later
     if (ip_->wait_fd() >= 0 && !sleep_.add(ip_->wait_fd(), nullptr)) return cannot_wait(errno);
   }
-
-  doze_ = &doze_alone_;
-  if (!traits_.shared_memory && !alone_) return {};
-  std::span<std::byte> word;
-  auto region = allocate(64, word);
-  if (!region) return region.error();
-  doze_region_ = *region;
-  doze_ = reinterpret_cast<std::uint64_t*>(word.data());
-  return {};
+  return doze_.open(regions_, traits.shared_memory || (reach && reach->alone()));
 }
 
-// Memory goes after all that may touch it: peers' operations by key reach this rank's regions without its program, and
-// this rank's own ones, of which some may be under way for good, read and fill them. Regions are where they were until the
-// link has let go. The link itself goes last, since it holds what the library knows of them.
 message_transport::~message_transport() {
-  if (link_ && !say_goodbye()) link_->abandon();
-  for (auto& p : peers_)
-    if (p) forget_keys(*p);
-  segments_.drop_all([this](rank_t r, member& m) { release(m, r); });
-  for (auto& p : peers_) {
-    if (!p) continue;
-    unmap(p->doze_page);
-    close_watches(*p);
-  }
-  if (link_) link_->let_go();
+  if (sleep_.armed()) disarm();
+  net_.close();
   regions_.close();
-  link_.reset();
+}
+
+result<std::vector<std::byte>> message_transport::address() {
+  auto own = net_.line().address();
+  if (!own) return own.error();
+  address_head head;
+  head.pid = ::getpid(), head.host = this_host(), head.line = net_.peers().liveness_place();
+  head.link_bytes = static_cast<std::uint32_t>(own->size());
+  const region* doze = regions_.find(doze_.where());
+  if (doze) {
+    head.doze = doze->memory.name();
+    head.doze_key_bytes = static_cast<std::uint32_t>(doze->key.size());
+  }
+  std::vector<std::byte> blob;
+  append(blob, &head);
+  append(blob, own->data(), own->size());
+  if (doze) append(blob, doze->key.data(), doze->key.size());
+  if (ip_) {
+    const auto multicast_address = ip_->address();
+    append(blob, multicast_address.data(), multicast_address.size());
+  }
+  return blob;
+}
+
+status message_transport::connect(shared_blobs addresses, time_point) {
+  if (status s = net_.peers().connect(addresses); s.failed() || !ip_) return s;
+  blob_table multicast_addresses;
+  for (rank_t r = 0; r < size_; ++r) multicast_addresses.push_back(read_address((*addresses)[r])->multicast);
+  return ip_->connect(multicast_addresses);
+}
+
+bool message_transport::reaches(rank_t rank) const noexcept {
+  return rank < size_ && (rank == rank_ || !net_.traits().only_this_host || net_.peers().same_host(rank));
+}
+
+// --- memory --------------------------------------------------------------------------------------------------------------
+
+result<segment_id> message_transport::attach(const rank_map& members, shared_blobs keys) {
+  return net_.members().attach(members, std::move(keys), size_, net_.traits().name);
+}
+
+void message_transport::drop(region_id id) noexcept {
+  const region* r = regions_.find(id);
+  if (!r) return;
+  net_.end_puts_from(id, !r->allocated());
+  net_.members().forget_region(id);
+  regions_.drop(id, net_.in_use());
+}
+
+// --- operations ----------------------------------------------------------------------------------------------------------
+
+std::size_t message_transport::submit(std::span<const rma_op> ops) noexcept {
+  // Stores into the memory of a dead process succeed, so that one who only stores would never call progress().
+  submitted_ += static_cast<std::uint32_t>(ops.size());
+  if (submitted_ >= operations_between_looks) {
+    submitted_ = 0;
+    net_.peers().look_for_deaths();
+  }
+  std::size_t taken = 0;
+  while (taken < ops.size() && net_.ops().take(ops[taken])) ++taken;
+  // An operation upon this rank itself, or a completion, between arm() and sleep() must end that sleep.
+  if (sleep_.armed() && taken) end_sleep();
+  return taken;
+}
+
+bool message_transport::flush(rank_t rank, completion* done) noexcept {
+  const bool taken = net_.ops().flush(rank, done);
+  if (sleep_.armed() && taken) end_sleep();
+  return taken;
+}
+
+unsigned message_transport::progress() noexcept {
+  const bool look = sleep_.armed_for_fd() || ++turns_ % turns_between_looks == 0;
+  disarm();
+  unsigned events = net_.progress(look);
+  if (ip_) events += ip_->progress();
+  if (!net_.in_use() && regions_.holds_dropped()) regions_.release_dropped();
+  return events;
+}
+
+status message_transport::health(rank_t rank) noexcept {
+  if (rank == rank_) return {};
+  peer* p = net_.peers().of(rank);
+  if (!p) return {errc::no_resource, "no memory for a peer", rank};
+  if (p->alive()) {
+    net_.peers().watch(*p);
+    progress();
+    if (p->alive() && (p->process || p->liveness)) net_.peers().look_for_deaths();
+  }
+  return p->life.end();
+}
+
+// --- sleep ---------------------------------------------------------------------------------------------------------------
+
+// An odd doze word asks peers that store into my memory for a bell; the link's own arming covers all that comes as messages.
+bool message_transport::arm_all() noexcept {
+  if (sleep_.armed()) return true;
+  if (!net_.may_sleep() || (ip_ && !ip_->arm())) return false;
+  doze_.fall_asleep();
+  if (!net_.line().arm()) {
+    doze_.wake_up();
+    return false;
+  }
+  sleep_.arm();
+  return true;
+}
+
+bool message_transport::arm_fd() noexcept {
+  if (!arm_all()) return false;
+  sleep_.arm_fd([this] { return patience(); });
+  return true;
+}
+
+std::chrono::nanoseconds message_transport::patience() const noexcept {
+  return woken_ ? std::chrono::nanoseconds{1} : net_.longest_sleep();
+}
+
+// For what this rank does itself between arm() and sleep(): no library wakes it up for that.
+void message_transport::end_sleep() noexcept {
+  woken_ = true;
+  sleep_.reset_alarm(patience());
+}
+
+void message_transport::disarm() noexcept {
+  if (!sleep_.disarm()) return;
+  woken_ = false;
+  doze_.wake_up();
+}
+
+void message_transport::sleep(armed, time_point deadline) noexcept {
+  if (!sleep_.armed()) return;
+  if (sleep_.sleep(std::min<std::chrono::nanoseconds>(deadline - now(), patience()))) net_.peers().look_for_deaths();
+  net_.look_for_silence();
+  disarm();
 }
 
 }  // namespace tutti::messages

@@ -128,7 +128,7 @@ status ofi_link::make_buffers() {
   return {};
 }
 
-status ofi_link::start(message_transport& net) {
+status ofi_link::start(messenger& net) {
   net_ = &net;
   if (reach_) reach_->start(net);
   repost();

@@ -50,7 +50,7 @@ class ofi_link final : public messages::link {
   ~ofi_link() override;
 
   const messages::link_traits& traits() const noexcept override { return traits_; }
-  status start(message_transport&) override;
+  status start(messenger&) override;
   result<std::vector<std::byte>> address() override;
   std::uint32_t ip_address() const noexcept override;
   status open(peer&, std::span<const std::byte> address) noexcept override;
@@ -85,7 +85,7 @@ class ofi_link final : public messages::link {
   unsigned take_error() noexcept;
 
   messages::link_traits traits_;
-  message_transport* net_ = nullptr;
+  messenger* net_ = nullptr;
   std::unique_ptr<std::byte[]> memory_;
   std::unique_ptr<buffer[]> buffers_;
   handles ofi_;                                  // closed before the memory goes

@@ -38,7 +38,7 @@
 namespace tutti::ofi {
 
 using messages::frame;
-using messages::message_transport;
+using messages::messenger;
 using messages::peer;
 using messages::reaching;
 
@@ -94,7 +94,7 @@ class remote_memory final : public messages::one_sided {
   // The same where the target's program drives it: a write to this endpoint is there when a message that followed it is.
   status try_before(fi_addr_t self, const std::function<status()>& message);
   bool alone() const noexcept override { return alone_; }
-  void start(message_transport& net) noexcept { net_ = &net; }
+  void start(messenger& net) noexcept { net_ = &net; }
 
   result<void*> register_region(std::span<std::byte>, std::vector<std::byte>& key) override;
   void deregister_region(void* registered) noexcept override;
@@ -132,7 +132,7 @@ class remote_memory final : public messages::one_sided {
   void tell_ended() noexcept;
 
   handles& ofi_;
-  message_transport* net_ = nullptr;
+  messenger* net_ = nullptr;
   bool alone_ = false;
   std::uint64_t longest_ = 0;                                // of one operation
   std::uint64_t longest_ordered_ = 0;                        // 0: none is

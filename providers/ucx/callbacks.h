@@ -6,7 +6,7 @@
 namespace tutti::ucx {
 
 struct callbacks {
-  static ucs_status_t install(ucp_worker_h worker, message_transport& net) noexcept {
+  static ucs_status_t install(ucp_worker_h worker, messenger& net) noexcept {
     ucp_am_handler_param_t handler{};
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_FLAGS | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
     handler.flags = UCP_AM_FLAG_WHOLE_MSG;
@@ -18,7 +18,7 @@ struct callbacks {
   static ucs_status_t on_message(void* net, const void* header, size_t header_length, void* data, size_t length,
                                  const ucp_am_recv_param_t* how) noexcept {
     if (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) header_length = length = 0;  // no rank sends one, and its data is not here
-    static_cast<message_transport*>(net)->receive({static_cast<const std::byte*>(header), header_length},
+    static_cast<messenger*>(net)->receive({static_cast<const std::byte*>(header), header_length},
                                                   {static_cast<const std::byte*>(data), length});
     return UCS_OK;
   }

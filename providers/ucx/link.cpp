@@ -53,7 +53,7 @@ result<std::unique_ptr<messages::link>> ucx_link::open(std::string_view device, 
 
 ucx_link::~ucx_link() { close_worker(ucx_); }
 
-status ucx_link::start(message_transport& net) {
+status ucx_link::start(messenger& net) {
   net_ = &net;
   ucp_worker_attr_t attributes{};
   attributes.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;

@@ -21,7 +21,7 @@ namespace tutti::ucx {
 
 using messages::frame;
 using messages::message;
-using messages::message_transport;
+using messages::messenger;
 using messages::peer;
 using messages::sending;
 
@@ -39,7 +39,7 @@ class ucx_link final : public messages::link, private messages::one_sided {
   ~ucx_link() override;
 
   const messages::link_traits& traits() const noexcept override { return traits_; }
-  status start(message_transport&) override;
+  status start(messenger&) override;
   result<std::vector<std::byte>> address() override;
   status open(peer&, std::span<const std::byte> address) noexcept override;
   void close(peer&) noexcept override;
@@ -72,7 +72,7 @@ class ucx_link final : public messages::link, private messages::one_sided {
   bool hear_first_ = true;  // what may be kept: quirks.h
   bool reaches_ = false;    // memory can be reached by keys
   int fd_ = -1;
-  message_transport* net_ = nullptr;
+  messenger* net_ = nullptr;
   messages::connection_list<connection> connections_;
 };
 

@@ -31,7 +31,7 @@ bool connection_failed(ucs_status_t s) noexcept {
          s == UCS_ERR_UNREACHABLE || s == UCS_ERR_NOT_CONNECTED;
 }
 
-reaching outcome(message_transport& net, const frame& f, void* request, const char* what, status& why) noexcept {
+reaching outcome(messenger& net, const frame& f, void* request, const char* what, status& why) noexcept {
   if (!request) return reaching::done;
   if (!UCS_PTR_IS_ERR(request)) return reaching::under_way;
   const ucs_status_t s = UCS_PTR_STATUS(request);

@@ -127,7 +127,7 @@ ucs_status_t install_for_every_id(ucp_worker_h worker, ucp_am_handler_param_t ha
 
 bool keys_are_safe(std::string_view device) noexcept { return only_adapters(device); }
 
-bool come_to_rest(ucp_worker_h worker, int fd, own_time longest, messages::message_transport& net) noexcept {
+bool come_to_rest(ucp_worker_h worker, int fd, own_time longest, messages::messenger& net) noexcept {
   own_time settling{longest_settling, clock::now()};
   for (own_time rest{quiet, clock::now()}; !settling.over(clock::now()) && !rest.over(clock::now());)
     if (ucp_worker_progress(worker)) rest = {quiet, clock::now()};

@@ -12,7 +12,7 @@
 #include "core/base/status.h"
 
 namespace tutti::messages {
-class message_transport;
+class messenger;
 }
 
 namespace tutti::ucx::quirks {
@@ -65,7 +65,7 @@ ucs_status_t install_for_every_id(ucp_worker_h, ucp_am_handler_param_t);
 inline constexpr std::chrono::milliseconds longest_greeting{100};
 
 // Connections that were reset. UCX builds an endpoint upon the connection that the peer made to here; if that was reset
-// meanwhile, an assertion ends the process in the next progress. message_transport::open_endpoint() has UCX see to what has
+// meanwhile, an assertion ends the process in the next progress. peer_table::open_endpoint() has UCX see to what has
 // been reset right before it opens one, which ADAPTIVE_PROGRESS=n makes possible. There remains a rest: on tcp, a peer that
 // ends between the look and the opening can still end this process (tcp_ep.c:478), seen in about one of a hundred deaths
 // while connecting.
@@ -91,11 +91,11 @@ bool keys_are_safe(std::string_view device) noexcept;
 // that leaves it so. Only tcp's interfaces know; those of shared memory, which call themselves flushed in any case, have an
 // answer wait only for a peer that has 64 messages unread.
 //
-// A flush does not end while there are endpoints that have failed: message_transport::close_suspects() closes those. And bytes that waited on a
+// A flush does not end while there are endpoints that have failed: messenger::close_suspects() closes those. And bytes that waited on a
 // connection which failed are never counted off; but where no connection is left, nothing can wait.
 //
 // False: a peer did not take its answer in time, and the worker may not be destroyed: better to lose its memory and
 // descriptors (link::abandon()) than the process. `fd` is the worker's descriptor.
-bool come_to_rest(ucp_worker_h, int fd, own_time longest, messages::message_transport&) noexcept;
+bool come_to_rest(ucp_worker_h, int fd, own_time longest, messages::messenger&) noexcept;
 
 }  // namespace tutti::ucx::quirks

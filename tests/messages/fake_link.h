@@ -22,12 +22,13 @@ struct sent_message {
 class fake_link final : public messages::link {
  public:
   explicit fake_link(messages::link_traits t) : traits_(t) {}
+  messages::messenger* up = nullptr;
   std::deque<sent_message> sent;
   status opening;  // what becomes of it
   bool forgets = false;  // what was sent
 
   const messages::link_traits& traits() const noexcept override { return traits_; }
-  status start(messages::message_transport&) override { return {}; }
+  status start(messages::messenger& net) override { return up = &net, status{}; }
   result<std::vector<std::byte>> address() override { return std::vector<std::byte>(1); }
   status open(messages::peer& p, std::span<const std::byte>) noexcept override {
     if (opening.ok()) p.line = this;
@@ -81,7 +82,7 @@ struct lone_rank {
     (void)net->connect(all, {}).ok();
     segment = *net->attach(rank_map::strided(0, size), keys);
   }
-  messages::message_transport& messages() { return static_cast<messages::message_transport&>(*net); }
+  messages::messenger& messages() { return *line->up; }
   bool ended(rank_t r) { return net->health(r).failed(); }
   std::uint64_t word(std::size_t i) const {
     std::uint64_t value;

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 
-#include "providers/messages/message_order.h"
+#include "providers/messages/frame_pool.h"
 #include "providers/messages/responder.h"
 
 using namespace tutti;
@@ -151,14 +151,40 @@ BOOST_AUTO_TEST_CASE(a_dropped_region_keeps_its_memory_while_it_is_in_use) {
 BOOST_AUTO_TEST_CASE(a_frame_that_is_used_again_has_another_life) {
   frame_pool pool;
   pool.open();
-  auto* const somebody = reinterpret_cast<peer*>(&pool);  // only kept
+  peer p[2];
   std::vector<frame*> taken;
-  while (frame* f = pool.take(*somebody, message_kind::get)) taken.push_back(f);
-  BOOST_TEST(taken.size() == pool_frames);
+  for (peer& one : p)
+    for (std::uint32_t i = 0; i < queue_limit; ++i) {
+      taken.push_back(pool.take(one, message_kind::put));
+      BOOST_TEST_REQUIRE(taken.back());
+      one.queue.push(*taken.back());
+    }
+  BOOST_TEST(!pool.take(p[0], message_kind::put));  // it has as many as it may
   BOOST_TEST(pool.busy() == pool_frames);
   const std::uint32_t life = taken[5]->life;
-  pool.give_back(*taken[5]);
-  BOOST_TEST(pool.take(*somebody, message_kind::put) == taken[5]);
+  p[0].queue.remove(*taken[5]);
+  pool.finish(*taken[5], {});
+  BOOST_TEST(pool.take(p[0], message_kind::put) == taken[5]);
   BOOST_TEST(taken[5]->life == life + 1);
   BOOST_TEST(pool.all()[taken[5]->index].life == life + 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_tells_its_completion_or_the_peers_next_flush) {
+  frame_pool pool;
+  pool.open();
+  peer p;
+  completion done;
+  frame* told = pool.take_request(p, message_kind::get);
+  told->op.done = &done, done.begin();
+  BOOST_TEST(p.unanswered == 1u);
+  pool.finish(*told, {errc::fabric, "told"});
+  BOOST_TEST(p.unanswered == 0u);
+  BOOST_TEST(done.idle());
+  BOOST_TEST((done.outcome().code() == errc::fabric));
+  BOOST_TEST(p.unreported.ok());
+  for (const char* text : {"first", "second"}) pool.finish(*pool.take(p, message_kind::put), {errc::fabric, text});
+  BOOST_TEST(std::string_view{p.unreported.text()} == "first");
+  BOOST_TEST(pool.busy() == 0u);
+  for (std::uint32_t i = 0; i < request_limit; ++i) BOOST_TEST_REQUIRE(pool.take_request(p, message_kind::mark));
+  BOOST_TEST(!pool.take_request(p, message_kind::mark));
 }

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using messages::message;
-using messages::message_transport;
+using messages::messenger;
 using messages::peer;
 using messages::sending;
 
@@ -38,7 +38,7 @@ class seeded_link final : public messages::link, private messages::one_sided {
   }
 
   const messages::link_traits& traits() const noexcept override { return net_.knobs().traits; }
-  status start(message_transport& up) override {
+  status start(messenger& up) override {
     up_ = &up;
     {
       const in_kernel k;
@@ -246,7 +246,7 @@ class seeded_link final : public messages::link, private messages::one_sided {
 
   fabric& net_;
   const rank_t me_;
-  message_transport* up_ = nullptr;
+  messenger* up_ = nullptr;
   int fd_ = -1;
   unsigned idle_ = 0;
 };

@@ -1,10 +1,12 @@
-// Operations as they are taken: done at once where memory is mapped, else handed on as messages.
-#include "providers/messages/transport.h"
+#include "providers/messages/operations.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "providers/messages/doze.h"
 
 namespace tutti::messages {
 namespace {
-
-constexpr std::uint32_t operations_between_looks = 1024;  // at the processes of peers, which costs a system call
 
 std::uint64_t* word_at(std::byte* base, std::uint64_t offset) noexcept {
   return reinterpret_cast<std::uint64_t*>(base + offset);
@@ -21,24 +23,37 @@ status detached(rank_t rank) {
   return {errc::invalid, "memory that the operation names " + where + " is not, or no longer, registered", rank};
 }
 
-}  // namespace
-
-std::size_t message_transport::submit(std::span<const rma_op> ops) noexcept {
-  // Stores into the memory of a dead process succeed, so that one who only stores would never call progress().
-  submitted_ += static_cast<std::uint32_t>(ops.size());
-  if (submitted_ >= operations_between_looks) {
-    submitted_ = 0;
-    look_for_deaths();
-  }
-  std::size_t taken = 0;
-  while (taken < ops.size() && take(ops[taken])) ++taken;
-  // An operation upon this rank itself, or a completion, between arm() and sleep() must end that sleep.
-  if (sleep_.armed() && taken) end_sleep();
-  return taken;
+void counts_in(frame& f, completion* done) noexcept {
+  f.op.done = done;
+  if (done) done->begin();
 }
 
-bool message_transport::take(const rma_op& op) noexcept {
-  peer* p = peer_of(op.rank);
+bool ends_at_once(const rma_op& op, peer& p, const status& outcome) noexcept {
+  if (!op.done) return p.report(outcome), true;
+  op.done->begin();
+  op.done->finish(outcome);
+  return true;
+}
+
+// The source of a put from unregistered memory, which may be reused at once.
+const std::byte* copied(frame& f, const rma_op& op, const std::byte* source) noexcept {
+  if (op.local != unregistered_memory || op.bytes > max_inline) return source;
+  std::memcpy(f.small, source, op.bytes);
+  return f.small;
+}
+
+}  // namespace
+
+member& operations::first_view(member& m, segment_id id, rank_t rank) noexcept {
+  if (peer* p = peers_.of(rank)) {
+    peers_.open_endpoint(*p);
+    members_.resolve(m, id, *p);
+  }
+  return m;
+}
+
+bool operations::take(const rma_op& op) noexcept {
+  peer* p = peers_.of(op.rank);
   if (!p) return false;
   if (!p->alive()) return ends_at_once(op, *p, p->life.end());
   switch (op.kind) {
@@ -54,35 +69,20 @@ bool message_transport::take(const rma_op& op) noexcept {
   return ends_at_once(op, *p, {errc::invalid, "there is no such operation", op.rank});
 }
 
-void message_transport::counts_in(frame& f, completion* done) noexcept {
-  f.op.done = done;
-  if (done) done->begin();
-}
-
-bool message_transport::ends_at_once(const rma_op& op, peer& p, const status& outcome) noexcept {
-  if (op.done) {
-    op.done->begin();
-    outcome.ok() ? op.done->finish() : op.done->finish(outcome);
-  } else if (outcome.failed() && p.unreported.ok()) {
-    p.unreported = outcome;
-  }
-  return true;
-}
-
-bool message_transport::take_put(const rma_op& op, peer& p) noexcept {
+bool operations::take_put(const rma_op& op, peer& p) noexcept {
   const bool has_payload = op.kind != op_kind::signal && op.bytes > 0, has_signal = op.kind != op_kind::put;
   const member* to = has_payload ? &view(op.remote, op.rank) : nullptr;
   const member* word = has_signal ? &view(op.signal, op.rank) : nullptr;
   const std::byte* source = has_payload ? regions_.local(op.local, op.local_offset) : nullptr;
   if (!p.alive()) return ends_at_once(op, p, p.life.end());  // it could not be reached
   if ((to && (to->absent || !source)) || (word && word->absent)) return ends_at_once(op, p, detached(op.rank));
-  if (by_key(to, op.bytes) || by_key(word, 0)) return take_put_by_key(op, p, to, word, source);
+  if (keys_.serves(to, op.bytes) || keys_.serves(word, 0)) return put_by_key(op, p, to, word, source);
 
   const bool direct_payload = to && to->mapped;
   const bool direct_signal = word && word->mapped && !p.unapplied() && (!to || to->mapped);
   frame* f = nullptr;
   if ((to && !direct_payload) || (word && !direct_signal)) {
-    f = new_frame(p, message_kind::put);
+    f = frames_.take(p, message_kind::put);
     if (!f) return false;
   }
   if (direct_payload) std::memcpy(to->mapped + op.remote_offset, source, op.bytes);
@@ -97,18 +97,14 @@ bool message_transport::take_put(const rma_op& op, peer& p) noexcept {
 }
 
 // What is left of a put for a message: payload, signal or both.
-void message_transport::say_put(frame& f, const rma_op& op, const member* to, const member* word, const std::byte* source,
-                                bool detour) noexcept {
+void operations::say_put(frame& f, const rma_op& op, const member* to, const member* word, const std::byte* source,
+                         bool detour) noexcept {
   peer& p = *f.to;
   f.op = op;
   counts_in(f, op.done);
   if (to) {
     f.head.region = to->region, f.head.offset = op.remote_offset;
-    f.source = source, f.left = op.bytes;
-    if (op.local == unregistered_memory && op.bytes <= max_inline) {
-      std::memcpy(f.small, source, op.bytes);
-      f.source = f.small;
-    }
+    f.source = copied(f, op, source), f.left = op.bytes;
   }
   if (word) {
     f.head.signal_region = word->region, f.head.signal_offset = op.signal_offset, f.head.operand = op.operand;
@@ -117,17 +113,55 @@ void message_transport::say_put(frame& f, const rma_op& op, const member* to, co
     std::atomic_thread_fence(std::memory_order_release);  // a payload that was stored directly
   }
   ++p.traffic;
-  queue(f);
-  if (detour && p.alive() && !p.marking) {  // ask, so that later signals may go directly again
-    if (frame* mark = new_request(p, message_kind::mark)) {
-      p.marking = mark->marks = true;
-      mark->traffic = p.traffic;
-      queue(*mark);
-    }
+  out_.queue(f);
+  if (!detour || !p.alive() || p.marking) return;
+  if (frame* mark = frames_.take_request(p, message_kind::mark)) {  // asks, so that later signals may go directly again
+    p.marking = mark->marks = true;
+    mark->traffic = p.traffic;
+    out_.queue(*mark);
   }
 }
 
-bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
+bool operations::put_by_key(const rma_op& op, peer& p, const member* to, const member* word, const std::byte* source) noexcept {
+  const bool payload = keys_.serves(to, op.bytes);
+  const bool signal = keys_.serves(word, 0) && op.how == signal_how::set && !p.unapplied() && (!to || payload);
+  frame* data = payload ? frames_.take(p, message_kind::put) : nullptr;
+  frame* rest = word || !payload ? frames_.take(p, message_kind::put) : nullptr;
+  if ((payload && !data) || ((word || !payload) && !rest)) {
+    if (data) frames_.finish(*data, {});
+    return false;
+  }
+  // Each frame counts in the completion, for each may be the last to end: a signal that the fabric keeps in order need not
+  // wait for its payload, and may be injected while the payload is still read from the caller's memory.
+  if (data) {
+    data->op = op;
+    counts_in(*data, op.done);
+    const reaching r = keys_.put(*data, to->key, op.remote_offset, copied(*data, op, source), op.bytes);
+    if (!rest) return true;
+    if (r == reaching::refused) return frames_.finish(*rest, {}), true;  // which the payload told
+    if (r == reaching::lost) return counts_in(*rest, op.done), true;
+  }
+  if (!signal) {
+    rest->needs = p.held ? 0 : p.writes;
+    say_put(*rest, op, payload ? nullptr : to, word, source, keys_.serves(word, 0) && op.how == signal_how::set);
+    return true;
+  }
+  counts_in(*rest, op.done);
+  rest->what = frame_kind::word;
+  rest->key = word->key;
+  rest->op.signal_offset = op.signal_offset;
+  rest->value = op.operand;
+  rest->needs = p.writes;
+  if (p.oldest || p.held) {
+    ++p.held;
+    out_.queue(*rest);
+  } else if (keys_.set_word(*rest)) {
+    out_.queue(p.ringing);
+  }
+  return true;
+}
+
+bool operations::take_get(const rma_op& op, peer& p) noexcept {
   rma_op want = op;
   if (op.kind == op_kind::get_scatter) {
     want.bytes = 0;
@@ -137,22 +171,23 @@ bool message_transport::take_get(const rma_op& op, peer& p) noexcept {
   const member& from = view(op.remote, op.rank);
   if (!p.alive()) return ends_at_once(op, p, p.life.end());
   if (from.absent) return ends_at_once(op, p, detached(op.rank));
-  if (by_key(&from, want.bytes)) return take_get_by_key(want, p, from);
-  if (from.mapped) {
+  const bool by_key = keys_.serves(&from, want.bytes);
+  if (!by_key && from.mapped) {
     std::atomic_thread_fence(std::memory_order_acquire);
-    land(want, 0, {from.mapped + op.remote_offset, want.bytes});
+    regions_.land(want, 0, {from.mapped + op.remote_offset, want.bytes});
     return ends_at_once(op, p, {});
   }
-  frame* f = new_request(p, message_kind::get);
+  frame* f = by_key ? frames_.take(p, message_kind::get) : frames_.take_request(p, message_kind::get);
   if (!f) return false;
   f->op = want;
   counts_in(*f, op.done);
+  if (by_key) return keys_.get(*f, from, regions_), true;
   f->head.region = from.region, f->head.offset = op.remote_offset, f->head.bytes = want.bytes;
-  queue(*f);
+  out_.queue(*f);
   return true;
 }
 
-bool message_transport::take_atomic(const rma_op& op, peer& p) noexcept {
+bool operations::take_atomic(const rma_op& op, peer& p) noexcept {
   const member& at = view(op.remote, op.rank);
   if (!p.alive()) return ends_at_once(op, p, p.life.end());
   if (at.absent) return ends_at_once(op, p, detached(op.rank));
@@ -162,10 +197,10 @@ bool message_transport::take_atomic(const rma_op& op, peer& p) noexcept {
     ring(p);
     rma_op result = op;
     result.kind = op_kind::get, result.bytes = sizeof old;
-    land(result, 0, std::as_bytes(std::span{&old, 1}));
+    regions_.land(result, 0, std::as_bytes(std::span{&old, 1}));
     return ends_at_once(op, p, {});
   }
-  frame* f = new_request(p, kind);
+  frame* f = frames_.take_request(p, kind);
   if (!f) return false;
   f->op = op;
   f->op.bytes = sizeof(std::uint64_t);
@@ -174,32 +209,23 @@ bool message_transport::take_atomic(const rma_op& op, peer& p) noexcept {
   f->head.operand = op.operand;
   f->head.signal_offset = op.kind == op_kind::compare_swap ? op.expected : 0;
   f->traffic = ++p.traffic;  // who has the answer knows that everything before was applied
-  queue(*f);
+  out_.queue(*f);
   return true;
 }
 
-// After a store into a peer's memory. The peer makes its doze word odd before it looks at its words for the last time
-// and sleeps; this rank stored before it looks at the doze word. Both have a full fence between, so at least one of the
-// two sees the other's store. One message for each sleep is enough.
-void message_transport::ring(peer& p) noexcept {
+void operations::ring(peer& p) noexcept {
   if (!p.doze) return;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  const std::uint64_t doze = std::atomic_ref<std::uint64_t>{*p.doze}.load(std::memory_order_relaxed);
-  if (!(doze & 1) || doze == p.rung || p.ringing.to) return;
-  p.rung = doze;
-  p.ringing.to = &p;
-  p.ringing.head.kind = message_kind::bell;
-  queue(p.ringing);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // doze.h
+  if (is_to_be_rung(p, std::atomic_ref<std::uint64_t>{*p.doze}.load(std::memory_order_relaxed))) out_.queue(p.ringing);
 }
 
 // Everything that went by message is applied when a mark that followed it was; what went by key is flushed; the rest is
 // applied already.
-bool message_transport::flush(rank_t rank, completion* done) noexcept {
+bool operations::flush(rank_t rank, completion* done) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  peer* one = rank == no_rank ? nullptr : peer_of(rank);
+  peer* one = rank == no_rank ? nullptr : peers_.of(rank);
   if (rank != no_rank && !one) return false;
-  const std::span<peer* const> all{open_};
-  const std::span<peer* const> peers = one ? std::span<peer* const>{&one, 1} : all;
+  const std::span<peer* const> peers = one ? std::span<peer* const>{&one, 1} : peers_.opened();
 
   std::uint32_t needed = 0;
   for (const peer* p : peers) {
@@ -214,37 +240,30 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
   const auto ends = [&](const status& outcome) {
     if (!done) return;
     done->begin();
-    outcome.ok() ? done->finish() : done->finish(outcome);
+    done->finish(outcome);
   };
-  bool pending = false;
   for (peer* p : peers) {
     if (p->unreported.failed()) {
       ends(std::exchange(p->unreported, {}));
-      pending = true;
     } else if (!p->alive() && (one || p->unapplied() || p->unplaced())) {
       ends(p->life.end());
       p->applied = p->traffic, p->placed = p->writes;  // reported
-      pending = true;
     } else if (p->alive()) {
       if (p->unapplied()) {
-        frame* mark = new_request(*p, message_kind::mark);
+        frame* mark = frames_.take_request(*p, message_kind::mark);
         counts_in(*mark, done);
         mark->traffic = p->traffic;
-        queue(*mark);
-        pending = true;
+        out_.queue(*mark);
       }
       if (p->unplaced()) {
-        frame* f = new_frame(*p, {});
+        frame* f = frames_.take(*p, {});
         f->what = frame_kind::flush;
         counts_in(*f, done);
-        if (p->held) queue(*f);  // behind the signals that wait
-        else start_flush(*f);
-        pending = true;
+        if (p->held) out_.queue(*f);  // behind the signals that wait
+        else keys_.flush(*f);
       }
     }
   }
-  if (!pending) ends({});
-  if (sleep_.armed()) end_sleep();
   return true;
 }
 
