@@ -4,7 +4,7 @@
 // are loads, stores and CPU atomics of the origin; the target takes no part.
 //
 // By key. Where the fabric reaches memory by itself (one_sided.h), puts, gets, and signals that set a word are its
-// operations; the target only looks at its memory (one_sided.cpp). Atomics and signals that add stay messages: those of an
+// operations; the target only looks at its memory (remote_access.h). Atomics and signals that add stay messages: those of an
 // adapter are not atomic to a CPU's, and the words are shared with ranks of this host that map them. Where the fabric needs
 // the target's program, what is longer than a message still goes by key, because no copy is made of it: libfabric's tcp puts
 // 1 MiB three to five times as fast as by pieces through both ends' buffers. Signals are messages then, and follow. Only memory

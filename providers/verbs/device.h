@@ -16,7 +16,7 @@ struct device_wish {
   std::string name;      // empty: chosen here
   unsigned port = 0;     // 0: the first that is active
   int gid = -1;          // index in the port's table; -1: chosen here
-  bool relaxed = false;  // payloads with PCIe's relaxed ordering, see memory.cpp
+  bool relaxed = false;  // payloads with PCIe's relaxed ordering, see regions.h
 };
 result<device_wish> parse_device(std::string_view text);
 

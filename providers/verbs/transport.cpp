@@ -1,20 +1,18 @@
-// Opening and closing.
 #include "providers/verbs/transport.h"
 
-#include <fcntl.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
-#include <cerrno>
-#include <cstdlib>
 
-#include "core/base/host.h"
+#include "core/base/own_time.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {
 namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto longest_leave = 500ms;  // a destructor must end though no peer answers
 
 capabilities describe(const adapter& a, const link_limits& limits) {
   capabilities c;
@@ -30,6 +28,8 @@ capabilities describe(const adapter& a, const link_limits& limits) {
 
 }  // namespace
 
+// --- opening and closing -------------------------------------------------------------------------------------------------
+
 result<std::unique_ptr<transport>> verbs_transport::open(const open_params& p) {
   try {
     std::unique_ptr<verbs_transport> net{new verbs_transport};
@@ -42,46 +42,18 @@ result<std::unique_ptr<transport>> verbs_transport::open(const open_params& p) {
 
 status verbs_transport::start(const open_params& p) {
   if (p.size > most_ranks) return {errc::unsupported, "verbs serves jobs of up to " + std::to_string(most_ranks) + " ranks"};
-  rank_ = p.rank, size_ = p.size, host_ = this_host();
-  if (!known(host_)) return unknown_host();
-  peers_.resize(size_);
-  auto wish = parse_device(p.device);
-  if (!wish) return wish.error();
-  auto opened = open_adapter(*wish, rank_);
-  if (!opened) return opened.error();
-  device_ = std::move(*opened);
-  if (device_.limits.atomic_cap == IBV_ATOMIC_NONE)
-    return {errc::unavailable, device_.where.device + " has no atomics"};
-
-  pd_.reset(ibv_alloc_pd(device_.context.get()));
-  if (!pd_) return os_error("a protection domain on " + device_.where.device, errno);
-  regions_.open(pd_.get(), device_, wish->relaxed);
-  if (status s = open_waiting(); s.failed()) return s;
-  sends_.reset(ibv_create_cq(device_.context.get(),
-                             std::min(static_cast<int>(total_depth + 2 * queue_depth), device_.limits.max_cqe), nullptr,
-                             channel_.get(), 0));
-  if (!sends_) return os_error("a completion queue on " + device_.where.device, errno);
-  if (status s = in_.open(device_, pd_.get(), channel_.get()); s.failed()) return s;
-  if (status s = try_limits(); s.failed()) return s;
-  caps_ = describe(device_, limits_);
-
-  scratch_.bytes = 4096;
-  scratch_.base = static_cast<std::byte*>(std::aligned_alloc(4096, scratch_.bytes));
-  if (!scratch_.base) return {errc::no_resource, "no memory for a page"};
-  std::memset(scratch_.base, 0, scratch_.bytes);
-  if (status s = regions_.register_memory(scratch_); s.failed()) return s;
-  if (status s = bounce_.open(pd_.get(), device_, regions_); s.failed()) return s;
-  swaps_ = std::make_unique<swapping[]>(most_swaps);
-  for (std::uint16_t i = 0; i < most_swaps; ++i) swaps_[i].next_free = static_cast<std::uint16_t>(i + 1);
-
-  connection_manager::resources at;
-  at.device = &device_, at.pd = pd_.get(), at.sends = sends_.get(), at.in = &in_;
-  at.limits = limits_, at.rank = rank_, at.size = size_, at.host = host_, at.notify_fd = notify_.get();
-  at.key = p.key, at.one_host = p.one_host;
-  if (status opened_door = manager_.open(at); opened_door.failed()) return opened_door;
+  rank_ = p.rank, size_ = p.size;
+  if (!known(this_host())) return unknown_host();
+  if (status s = end_.open(p.device, rank_, sleep_); s.failed()) return s;
+  caps_ = describe(end_.device(), end_.limits());
+  if (status s = bounce_.open(end_.pd(), end_.device(), regions_); s.failed()) return s;
+  swaps_.open(rank_);
+  out_.open(rank_);
+  ops_.open(rank_);
+  if (status s = peers_.open(p); s.failed()) return s;
 
   verbs_multicast::surroundings around;
-  around.device = &device_, around.pd = pd_.get(), around.channel = channel_.get();
+  around.device = &end_.device(), around.pd = end_.pd(), around.channel = end_.channel();
   around.rank = rank_;
   around.drive = [this] { return progress(); };
   around.health = [this](rank_t r) { return health(r); };
@@ -89,85 +61,131 @@ status verbs_transport::start(const open_params& p) {
   return {};
 }
 
-status verbs_transport::open_waiting() {
-  channel_.reset(ibv_create_comp_channel(device_.context.get()));
-  if (!channel_) return os_error("a completion channel on " + device_.where.device, errno);
-  ::fcntl(channel_->fd, F_SETFL, ::fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
-  notify_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  if (!notify_ || !sleep_.open() || !sleep_.add(channel_->fd, nullptr) || !sleep_.add(notify_.get(), nullptr))
-    return os_error("descriptors for waiting", errno);
-  return {};
-}
-
-// What an adapter grants depends on all three together, and only making a queue pair tells.
-status verbs_transport::try_limits() {
-  limits_.depth = std::bit_floor(std::min(queue_depth, static_cast<std::uint32_t>(device_.limits.max_qp_wr)));
-  limits_.slices = std::min(most_slices, static_cast<std::uint32_t>(device_.limits.max_sge));
-  if (device_.limits.max_sge_rd > 0)
-    limits_.slices = std::min(limits_.slices, static_cast<std::uint32_t>(device_.limits.max_sge_rd));
-  limits_.inline_bytes = requested_inline;
-  for (;;) {
-    ibv_qp* trial = create_rc(pd_.get(), sends_.get(), in_, limits_);
-    if (trial) {
-      ibv_destroy_qp(trial);
-      return {};
-    }
-    const int error = errno;
-    if (limits_.inline_bytes > 32) limits_.inline_bytes /= 2;
-    else if (limits_.slices > 1) limits_.slices /= 2, limits_.inline_bytes = requested_inline;
-    else return os_error("a queue pair on " + device_.where.device, error);
-  }
-}
-
 verbs_transport::~verbs_transport() {
-  if (pd_) say_goodbye();
+  if (end_.pd()) say_goodbye();
   multicast_.reset();
-  manager_.close();  // and with it all queue pairs
-  const status closed{errc::peer_dead, "closed here"};  // so short that it needs no memory
-  for (auto& p : peers_)
-    if (p) end_backlog(*p, p->alive() ? closed : p->life.end());
-  for (peer* p : lines_)
-    p->out.retire(p->out.head() - 1, [&](const posted& what) { finish(*p, what, p->alive() ? closed : p->life.end()); });
+  peers_.close();
   bounce_.close();
   regions_.close();
-  regions_.deregister(scratch_);
-  std::free(scratch_.base);
-  in_.close();
+  end_.close();
 }
 
-address_blob verbs_transport::own_address() const noexcept {
+// A goodbye is the last request on every queue pair: who gets it has got everything before. A peer that leaves at the same time
+// may drop its end before it has acknowledged; but then its own goodbye is here.
+void verbs_transport::say_goodbye() noexcept {
+  own_time longest{longest_leave, now()};
+  disarm();
+  while (!peers_.goodbye_said() && !longest.over(now()))
+    if (!progress()) ::usleep(20);
+  peers_.manager().say_bye();  // for those who were only asked after
+}
+
+result<std::vector<std::byte>> verbs_transport::address() {
+  const adapter& device = end_.device();
+  const connection_manager& manager = peers_.manager();
   address_blob a;
-  a.pid = ::getpid(), a.host = host_;
-  std::memcpy(a.gid.data(), device_.where.gid.raw, sizeof a.gid);
-  a.probe_address = reinterpret_cast<std::uint64_t>(scratch_.base), a.probe_rkey = scratch_.mr->rkey;
-  a.manager_qpn = manager_.qpn(), a.line = manager_.line();
-  a.lid = device_.port.lid, a.mtu = static_cast<std::uint8_t>(device_.port.active_mtu);
-  a.ethernet = device_.where.ethernet, a.reads = manager_.reads(), a.multicast = multicast_ != nullptr;
-  return a;
+  a.pid = ::getpid(), a.host = this_host();
+  std::memcpy(a.gid.data(), device.where.gid.raw, sizeof a.gid);
+  a.probe_address = reinterpret_cast<std::uint64_t>(end_.flushed_word()), a.probe_rkey = end_.flushed_rkey();
+  a.manager_qpn = manager.qpn(), a.line = manager.line();
+  a.lid = device.port.lid, a.mtu = static_cast<std::uint8_t>(device.port.active_mtu);
+  a.ethernet = device.where.ethernet, a.reads = manager.reads(), a.multicast = multicast_ != nullptr;
+  return as_blob(a);
 }
-
-result<std::vector<std::byte>> verbs_transport::address() { return as_blob(own_address()); }
 
 status verbs_transport::connect(shared_blobs addresses, time_point) {
-  if (!addresses || addresses->size() != size_)
-    return {errc::invalid, "connect() needs the addresses of all " + std::to_string(size_) + " ranks"};
-  bool all_multicast = true;
-  for (rank_t r = 0; r < size_; ++r) {
-    const auto a = blob_as<address_blob>((*addresses)[r]);
-    if (!a || a->version != wire_version)
-      return {errc::protocol, "rank " + std::to_string(r) + " runs another version of the verbs provider", r};
-    all_multicast &= a->multicast != 0;
-  }
-  if (!all_multicast) multicast_.reset();
-  addresses_ = addresses;
-  manager_.meet(std::move(addresses));
+  if (status s = peers_.connect(std::move(addresses)); s.failed()) return s;
+  for (rank_t r = 0; r < size_ && multicast_; ++r)
+    if (!peers_.address_of(r).multicast) multicast_.reset();
   return {};
 }
 
-address_blob verbs_transport::address_of(rank_t rank) const noexcept { return *blob_as<address_blob>((*addresses_)[rank]); }
-
 bool verbs_transport::reaches(rank_t rank) const noexcept {
-  return rank < size_ && addresses_ && (address_of(rank).ethernet != 0) == device_.where.ethernet;
+  return rank < size_ && peers_.is_known() && (peers_.address_of(rank).ethernet != 0) == end_.device().where.ethernet;
+}
+
+// --- memory --------------------------------------------------------------------------------------------------------------
+
+// Waits until the adapter has let go of the region: until operations of this rank that read or write it have ended. To take
+// the registration away under them would put their queue pairs in error, and all else that is in flight there; to leave it would
+// let an answer land in memory that is somebody else's by then. That wait is as long as those operations take, and at most a
+// second: what has not ended by then is given up with its connection. What peers still do to the region fails there with
+// `invalid`.
+void verbs_transport::drop(region_id id) noexcept {
+  const region* r = regions_.find(id);
+  if (!r) return;
+  ops_.forget_region(id);
+  regions_.hide(id);  // nothing new goes by it
+  for (own_time longest{1s, now()}; r->uses && !longest.over(now());) progress();
+  if (r->uses) peers_.give_up_all("a region that the operation names was dropped");
+  regions_.erase(id);
+}
+
+std::byte* verbs_transport::map(segment_id id, rank_t rank) noexcept {
+  const target* t = rank == rank_ ? ops_.target_of(id, rank) : nullptr;
+  return t ? reinterpret_cast<std::byte*>(t->address) : nullptr;
+}
+
+// --- operations ----------------------------------------------------------------------------------------------------------
+
+std::size_t verbs_transport::submit(std::span<const rma_op> ops) noexcept {
+  std::size_t taken = 0;
+  while (taken < ops.size() && ops_.take(ops[taken])) ++taken;
+  // What ended at once, between arm() and sleep(), must end that sleep.
+  if (sleep_.armed() && taken) end_.notify();
+  return taken;
+}
+
+bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
+  const bool taken = ops_.flush(rank, done);
+  if (sleep_.armed() && taken) end_.notify();
+  return taken;
+}
+
+unsigned verbs_transport::progress() noexcept {
+  disarm();
+  unsigned events = peers_.poll_sends() + peers_.hear();
+  if (multicast_) events += multicast_->progress();
+  if (swaps_.any_waits()) swaps_.retry();
+  ops_.begin_waiting();
+  peers_.confirm_all();
+  if (out_.draining()) peers_.close_drained();
+  return events;
+}
+
+status verbs_transport::health(rank_t rank) noexcept {
+  peer* p = peers_.of(rank);
+  if (!p) return {errc::no_resource, "no memory for a peer", rank};
+  if (!p->alive() || rank == rank_) return p->life.end();
+  progress();
+  return peers_.health(*p);
+}
+
+// --- sleep ---------------------------------------------------------------------------------------------------------------
+
+// One descriptor is waited for. It holds the completion channel (this rank's completions, rings, and datagrams), the connection
+// manager's notices, and an alarm, which bounds a sleep while peers have yet to confirm that they ring, and where peers on other
+// hosts are to be probed, who cannot be watched. What has come for a queue pair of late is begun before: its completion wakes.
+bool verbs_transport::arm_all() noexcept {
+  if (sleep_.armed()) return true;
+  ops_.begin_waiting();
+  if (!peers_.prepare_sleep() || swaps_.any_waits()) return false;
+  end_.arm(multicast_ ? multicast_->cq() : nullptr);
+  if (multicast_ && multicast_->progress() != 0) return false;
+  if (peers_.poll_sends() + peers_.hear() != 0) return false;
+  sleep_.arm();
+  return true;
+}
+
+bool verbs_transport::arm_fd() noexcept {
+  if (!arm_all()) return false;
+  sleep_.arm_fd([this] { return peers_.patience(); });
+  return true;
+}
+
+void verbs_transport::sleep(armed, time_point deadline) noexcept {
+  if (sleep_.armed()) sleep_.sleep(std::min<std::chrono::nanoseconds>(deadline - now(), peers_.patience()));
+  disarm();
 }
 
 }  // namespace tutti::verbs

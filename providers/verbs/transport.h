@@ -27,7 +27,7 @@
 // kept alike. Three things remain.
 // - An adapter hands what it writes to PCIe, which keeps posted writes in order unless they bear the mark of relaxed
 //   ordering. Regions do not, by default. With `relaxed` payloads do and words do not, and a write without the mark
-//   passes none that was before it, marked or not (PCIe 2.4.1): see memory.cpp.
+//   passes none that was before it, marked or not (PCIe 2.4.1): see regions.h.
 // - A read may be executed again if its answer was lost, and then sees later writes. A signal that must be behind
 //   everything is therefore fenced if a read is in flight: it waits for the answer.
 // - A swap, which verbs do not have, is a compare_swap tried until it succeeds; while one is under way, signals that
@@ -55,94 +55,14 @@
 #pragma once
 #include <array>
 #include <chrono>
+#pragma once
 #include <memory>
-#include <vector>
 
 #include "core/transport/multicast.h"
-#include "core/transport/provider.h"
-#include "core/transport/transport.h"
-#include "providers/common/peer_life.h"
-#include "providers/common/segment_table.h"
-#include "providers/common/sleeper.h"
-#include "providers/verbs/bounce_buffers.h"
-#include "providers/verbs/device.h"
-#include "providers/verbs/connection_manager.h"
 #include "providers/verbs/multicast.h"
-#include "providers/verbs/receiver.h"
-#include "providers/verbs/regions.h"
-#include "providers/verbs/send_queue.h"
-#include "providers/verbs/wire.h"
+#include "providers/verbs/operations.h"
 
 namespace tutti::verbs {
-
-inline constexpr std::uint32_t queue_depth = 128;     // work requests in flight to one peer
-inline constexpr std::uint32_t total_depth = 4096;    // and to all
-inline constexpr std::uint32_t requested_inline = 256, most_slices = 30;
-inline constexpr std::uint32_t kept_for_rings = 3;    // of these: announce, confirm, bye, each at most once under way
-inline constexpr std::uint32_t most_swaps = 256;      // under way
-static_assert(most_slices <= bounce_count, "a get into as many pieces of unregistered memory as it may name");
-
-// The name of a send queue: its peer's place among those with one, and, above, how often it was opened.
-inline constexpr unsigned line_bits = 22;
-inline constexpr std::uint32_t line_mask = (1u << line_bits) - 1, no_line = ~0u;
-
-// Operations that were taken before there was a queue pair for them. They keep their order: as long as one waits, all wait.
-struct backlog {
-  static constexpr std::uint32_t most = 16;
-  std::array<rma_op, most> ops;
-  std::array<std::array<std::byte, requested_inline>, most> copies;  // of unregistered memory
-  std::uint32_t first = 0, count = 0;
-};
-
-struct peer {
-  rank_t rank = no_rank;
-  peer_life life;
-  bool alive() const noexcept { return life.alive(); }
-  status unreported;            // clause 3: the first error that no completion took
-  status lost;                  // clause 10: of its operations upon me
-  send_queue out;
-  bool ready = false;           // confirmed, not failing and nothing waits: operations may be posted
-  bool confirmed = false;       // out is open, and what is sent arrives at once
-  bool failing = false;         // out is in error: only the rest of its completions is awaited
-  bool losing = false;          // some of that had none that took the error
-  std::unique_ptr<backlog> waiting;  // operations taken while it was being connected
-  status failure;               // what those in flight end with when they are flushed
-  status unexplained;                 // the first error, while it is open whether a port of mine is its cause
-  time_point ask_port_at{};     // while unexplained
-  bool rings = false;           // signals to it must ring
-  bool told = false, sure = false;  // it knows that mine must; and has confirmed
-  bool probing = false;         // a probe is under way
-  bool goodbye = false;         // was said
-  bool confirm_owed = false;    // it is to be told that signals to it ring
-  std::uint32_t swaps = 0;      // under way
-  std::uint32_t flushes = 0;    // under way
-  std::uint32_t flushed = 0;    // out.head() behind the last of them
-  std::uint32_t line = no_line; // its place in lines_
-  std::uint32_t opened = 0;     // how often out was
-  time_point quiet_since{};     // the last completion
-  time_point drain_until{};     // while failing
-};
-
-// A member's part of a segment.
-struct target {
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;      // 0: it exposes nothing
-  std::uint32_t rkey = 0, word_rkey = 0;
-  std::uint32_t region = 0;
-};
-
-// An operation that is repeated until it succeeds: see swap.cpp.
-struct swapping {
-  peer* to = nullptr;           // null: free
-  completion* done = nullptr;
-  std::byte* result = nullptr;  // where the adapter puts the old value
-  std::uint64_t address = 0, operand = 0, guess = 0;
-  std::uint32_t rkey = 0, lkey = 0;
-  posted holds{};               // the region or bounce buffer that `result` is in
-  bool waits = false;           // for room
-  std::uint16_t next_free = 0;
-};
-
 
 class verbs_transport final : public transport {
  public:
@@ -158,8 +78,8 @@ class verbs_transport final : public transport {
   result<region_id> add(std::span<std::byte> memory) override { return regions_.add(memory); }
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override { return regions_.allocate(bytes, memory); }
   result<std::vector<std::byte>> key(region_id id) override { return regions_.key(id); }
-  result<segment_id> attach(const rank_map&, shared_blobs) override;
-  void drop(segment_id) noexcept override;
+  result<segment_id> attach(const rank_map& members, shared_blobs keys) override { return ops_.attach(members, std::move(keys), size_); }
+  void drop(segment_id id) noexcept override { ops_.drop(id); }
   void drop(region_id) noexcept override;
   std::byte* map(segment_id, rank_t) noexcept override;
 
@@ -171,130 +91,29 @@ class verbs_transport final : public transport {
   void sleep(armed, time_point) noexcept override;
   bool arm_fd() noexcept override;
   int wait_fd() noexcept override { return sleep_.fd(); }
-  void disarm() noexcept override;
+  void disarm() noexcept override { sleep_.disarm(); }
   time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
   status health(rank_t) noexcept override;
 
  private:
   verbs_transport() = default;
   status start(const open_params&);
-  status open_waiting();
-  status try_limits();
-  address_blob own_address() const noexcept;
-  address_blob address_of(rank_t) const noexcept;
-
-  // memory.cpp
-  const target* target_of(segment_id id, rank_t rank) noexcept {  // null: nothing is exposed there
-    const target* t = segments_.find(id, rank);
-    return t && t->bytes ? t : nullptr;
-  }
-
-  // submit.cpp: one operation; false: full
-  bool take(const rma_op&) noexcept;
-  bool start(const rma_op&, peer&) noexcept;
-  bool take_put(const rma_op&, peer&) noexcept;
-  bool take_get(const rma_op&, peer&) noexcept;
-  bool take_atomic(const rma_op&, peer&) noexcept;
-  bool ends_at_once(const rma_op&, peer&, const status&) noexcept;
-  bool has_room(const peer&, std::uint32_t requests) const noexcept;
-  void post(peer&, std::span<ibv_send_wr>, std::span<const posted>) noexcept;
-  void use(const posted&, int how) noexcept;
-  bool ends_or_waits(const rma_op&, peer&, std::uint16_t buffers, status why) noexcept;  // for lack of registered memory
-
-  // backlog.cpp
-  bool put_by(const rma_op&, peer&) noexcept;     // false: full
-  void pump(peer&) noexcept;
-  void end_backlog(peer&, const status&) noexcept;
-  void look_again(peer&) noexcept;                // sets peer::ready
-
-  // swap.cpp
-  bool take_swap(const rma_op&, peer&, const target&) noexcept;
-  void try_swap(swapping&) noexcept;
-  void swap_tried(swapping&, const status&) noexcept;
-  void end_swap(swapping&, const status&, bool took_effect = false) noexcept;
-  void retry_swaps() noexcept;
-
-  // progress.cpp
-  unsigned poll_sends() noexcept;
-  void completed(const ibv_wc&) noexcept;
-  void finish(peer&, const posted&, const status&) noexcept;  // of a record
-  void ended(peer&, const posted&, const status&) noexcept;
-  void tell(peer&, completion*, const status& outcome) noexcept;  // no completion: errors to the peer's next flush
-  void post_flush(peer&, completion*) noexcept;
-
-  // peers.cpp
-  peer* peer_of(rank_t) noexcept;                 // null: no memory
-  unsigned handle_events() noexcept;
-  unsigned hear_rings() noexcept;
-  void adopt(peer&, const connection_manager::event&) noexcept;
-  bool post_ring(peer&, ring_kind) noexcept;      // false: full
-  void confirm(peer&) noexcept;
-  void fail(peer&, status why) noexcept;          // its queue pair is in error
-  void fail(peer&, const connection_manager::event&, const char* why) noexcept;
-  void end_peer(peer&, status how, told_by = told_by::connection) noexcept;  // the peer has ended
-  void close_drained() noexcept;
-  void await_explanation(peer&, status first) noexcept;
-  void decide(peer&) noexcept;
-  void give_up(peer&) noexcept;                   // on completions that have not come
-  void ask_anew(peer&) noexcept;                  // for a connection, if operations wait for one
-  void probe(peer&) noexcept;
-  bool elsewhere(rank_t) const noexcept;          // on another host
-  // For a sentence on its death: my device's trouble, if any, or the ranks of its host.
-  std::string perhaps_since(rank_t, const std::string& trouble) const;
-
-  // sleep.cpp
-  bool arm_all() noexcept;
-  std::chrono::nanoseconds patience() noexcept;
-  void announce() noexcept;
-
-  // leave.cpp
   void say_goodbye() noexcept;
+  bool arm_all() noexcept;
 
-  struct pd_closer { void operator()(ibv_pd* p) const noexcept { ibv_dealloc_pd(p); } };
-  struct cq_closer { void operator()(ibv_cq* c) const noexcept { ibv_destroy_cq(c); } };
-  struct channel_closer { void operator()(ibv_comp_channel* c) const noexcept { ibv_destroy_comp_channel(c); } };
-
-  adapter device_;
-  std::unique_ptr<ibv_pd, pd_closer> pd_;
-  std::unique_ptr<ibv_comp_channel, channel_closer> channel_;
-  std::unique_ptr<ibv_cq, cq_closer> sends_;      // of all RC queue pairs
-  receiver in_;
-  connection_manager manager_;
-  std::unique_ptr<verbs_multicast> multicast_;    // null: this adapter has none, or some rank's
   capabilities caps_;
-  link_limits limits_;
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
-  host_id host_{};
-
-  shared_blobs addresses_;
-  std::vector<std::unique_ptr<peer>> peers_;      // by rank; null until needed
-  std::vector<peer*> lines_;                      // those with a queue pair, now or earlier
-  std::uint32_t peers_elsewhere_ = 0;             // of these, on other hosts
-  std::uint32_t in_flight_ = 0;                   // work requests, to all
-  std::uint32_t swaps_waiting_ = 0;               // for room
-  std::uint32_t draining_ = 0;                    // peers whose queue pair is in error
-  std::uint32_t confirms_owed_ = 0;
-  std::uint32_t waiting_ = 0;                     // peers with a backlog
-
+  sleeper sleep_;                                 // upon the endpoint's channel and notices
   region_table regions_;
-  segment_table<target> segments_;
+  endpoint end_{regions_};
   bounce_buffers bounce_;
-  region scratch_;                                // [0] read by peers' flushes, [8] lands of mine, [16] of added signals
-  std::unique_ptr<swapping[]> swaps_;
-  std::uint16_t free_swap_ = 0;
-
-  std::string device_gone_;                       // why nobody can be reached any more
-  std::vector<connection_manager::event> events_;
-  std::vector<receiver::item> rings_;
-
-  sleeper sleep_;                                 // upon the channel and the connection manager's notifications
-  unique_fd notify_;
-  bool sleeps_ = false;
-  bool sends_armed_ = false, receives_armed_ = false, multicast_armed_ = false;
-  std::uint32_t unsure_ = 0;                      // peers that were told and have not confirmed
-  std::uint32_t untold_ = 0;
-  std::chrono::nanoseconds nap_{};
+  swap_table swaps_{out_, bounce_};
+  requests out_{regions_, bounce_, swaps_};
+  backlogs waiting_{regions_};
+  peer_table peers_{end_, out_, waiting_};
+  operations ops_{regions_, bounce_, end_, out_, swaps_, waiting_, peers_};
+  std::unique_ptr<verbs_multicast> multicast_;    // null: this adapter has none, or some rank's
 };
 
 }  // namespace tutti::verbs

@@ -41,7 +41,7 @@ struct key_blob {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   std::uint32_t rkey = 0;
-  std::uint32_t word_rkey = 0;       // for signals and atomics: never with relaxed ordering (memory.cpp)
+  std::uint32_t word_rkey = 0;       // for signals and atomics: never with relaxed ordering (regions.h)
   std::uint32_t region = 0;          // the owner's region_id
   std::uint32_t reserved = 0;
 };
