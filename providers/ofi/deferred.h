@@ -9,19 +9,19 @@
 // Why a stale counter or an early message releases nothing untrue. A rank enters an epoch by starting it, and has finished
 // it when all its words show it. A signal of epoch e says that certain ranks have entered e. Counters only add up, so a
 // gate could be opened for e by counts of a later epoch f in place of some of e that are missing. But a count of f means
-// that some rank started f, which it does only when it has finished e (lanes, below), and whoever has finished e knows
+// that some rank started f, which it does only when it has finished e (epoch sets, below), and whoever has finished e knows
 // that all have entered it. So a gate that opens too early opens for an epoch that everybody is in, and its signals tell
 // the truth. Counts of earlier epochs are spent: they are part of the threshold. And no count stays away: an epoch brings
 // every gate exactly what its threshold asks for, so all gates open at last. That an epoch has finished is read from the
 // words and not from counters: each of its signals has come, or a later one over it.
 //
-// Lanes. A rank that starts f before it has finished e would spoil that argument. So a plan has `lanes` sets of words,
-// counters and registrations, and epoch e uses set e mod lanes: within a lane the argument holds as it stands, and a rank
-// may be `lanes` epochs ahead of what it has finished. Lanes share nothing; that e+1 has finished says that everybody
+// Epoch sets. A rank that starts f before it has finished e would spoil that argument. So a plan has `epoch_sets` sets of words,
+// counters and registrations, and epoch e uses set e mod epoch_sets: within a set the argument holds as it stands, and a rank
+// may be `epoch_sets` epochs ahead of what it has finished. Sets share nothing; that e+1 has finished says that everybody
 // started it, and so e before it.
 //
 // A word only advances. Its writer's signals to it wait behind one counter, which releases them in the order of their
-// thresholds, and FI_ORDER_WAW keeps writes from one endpoint to another in order. A peer that is an epoch of the lane
+// thresholds, and FI_ORDER_WAW keeps writes from one endpoint to another in order. A peer that is an epoch of the set
 // ahead writes a later value over one that nobody has looked at yet: as good, by reached().
 //
 // Who owns what. Words: their one writer; this rank looks. Values that are sent and descriptions of work: the fabric, from
@@ -29,9 +29,9 @@
 // are what a gate has counted besides starts and arrivals. With the counter read first and the words after it, too few of
 // them may be found but never too many (settled()).
 //
-// Many epochs. Counters may be narrow: sockets compares 32 bits with a sign, and knows of no wrap. So a lane takes off what
+// Many epochs. Counters may be narrow: sockets compares 32 bits with a sign, and knows of no wrap. So a set takes off what
 // it has counted after every `counted_epochs`, by adding the negative number, which disturbs no arrival that counts in the
-// meantime; this needs a moment in which nothing of the lane is queued or on its way, and holds up queueing ahead, nothing
+// meantime; this needs a moment in which nothing of the set is queued or on its way, and holds up queueing ahead, nothing
 // else. Counters that take no negative number are those of adapters, with 48 bits and more, and go on for years. Words
 // wrap with the epoch, which is compared as a serial number.
 //
@@ -54,12 +54,12 @@
 
 namespace tutti::ofi {
 
-inline constexpr std::uint32_t lanes = 4;
-inline constexpr std::uint32_t slots = 64;              // epochs described at once; a multiple of lanes
-inline constexpr std::uint32_t counted_epochs = 128;    // of a lane, before it takes off what it counted
+inline constexpr std::uint32_t epoch_sets = 4;
+inline constexpr std::uint32_t slots = 64;              // epochs described at once; a multiple of epoch_sets
+inline constexpr std::uint32_t counted_epochs = 128;    // of a set, before it takes off what it counted
 inline constexpr std::uint32_t most_plans = 64;
 
-// A registered word of a member, one for each lane.
+// A registered word of a member, one for each epoch set.
 struct far_line {
   std::uint64_t key, address;
 };
@@ -73,22 +73,22 @@ struct deferred_signal {
 };
 
 struct plan {
-  struct lane {
+  struct epoch_set {
     std::vector<owned<fid_cntr>> counters;              // by gate
     std::vector<owned<fid_mr>> registrations;           // by gate; null: no words
-    std::uint64_t started = 0, queued = 0;              // epochs of this lane
+    std::uint64_t started = 0, queued = 0;              // epochs of this set
     std::uint64_t taken_off = 0;                        // epochs that the counters no longer count
   };
   std::vector<gate> gates;
   rank_map members;
   std::uint64_t first_epoch = 1;
   std::uint32_t schedule_words = 0, waits = 0, sends = 0;
-  std::vector<std::uint32_t> writers;                   // of a lane's lines, gate by gate: who signals there
-  std::unique_ptr<std::byte[]> memory;                  // lanes * waits lines, then a value for each slot
+  std::vector<std::uint32_t> writers;                   // of a set's lines, gate by gate: who signals there
+  std::unique_ptr<std::byte[]> memory;                  // epoch_sets * waits lines, then a value for each slot
   std::uint64_t* words = nullptr;
   std::uint64_t* values = nullptr;
   owned<fid_mr> registered_values;                      // where the provider asks for that
-  std::array<lane, lanes> each;
+  std::array<epoch_set, epoch_sets> each;
   std::vector<deferred_signal> work;                    // slot by slot, gate by gate
   std::uint64_t queued = 0, started = 0, finished = 0;  // epochs
   std::uint32_t half_queued = 0;                        // signals of the next epoch that the fabric took before it was full
@@ -97,7 +97,7 @@ struct plan {
   status error;
 
   const std::uint64_t& word(std::uint32_t l, std::uint32_t line) const noexcept;
-  std::uint64_t arrivals(std::uint32_t l, std::uint32_t line) const noexcept;  // epochs of the lane that have arrived
+  std::uint64_t arrivals(std::uint32_t l, std::uint32_t line) const noexcept;  // epochs of the set that have arrived
   std::uint64_t settled(std::uint32_t l) const noexcept;                       // whose signals from here are complete
   std::uint32_t missing() const noexcept;
 };
@@ -108,7 +108,7 @@ class deferred final : public offload {
   static result<std::unique_ptr<deferred>> open(const std::string& provider);
   ~deferred() override;
 
-  limits query() const noexcept override { return {most_plans, lanes, slots}; }
+  limits query() const noexcept override { return {most_plans, epoch_sets, slots}; }
   result<plan_id> prepare(const schedule&, const rank_map&, std::uint64_t, std::vector<std::byte>&) override;
   status connect(plan_id, shared_blobs) override;
   std::uint32_t queue(plan_id, std::uint32_t) noexcept override;
@@ -134,7 +134,7 @@ class deferred final : public offload {
   std::uint64_t address_of(const void*, const void* base) const noexcept;
   status build(plan&);                                  // deferred_plan.cpp
   bool queue_next(plan&) noexcept;                      // deferred_run.cpp
-  bool take_off(plan&, std::uint32_t lane) noexcept;
+  bool take_off(plan&, std::uint32_t set) noexcept;
   plan& at(plan_id id) noexcept { return *plans_[static_cast<std::uint32_t>(id)]; }
   result<fi_addr_t> reach(std::span<const std::byte> name);
 

@@ -17,9 +17,9 @@ constexpr std::size_t line_bytes = 64;
 constexpr std::uint32_t blob_magic = 0x74646631;  // another number where the blob's layout is another
 constexpr std::uint64_t no_key = ~std::uint64_t{0};
 
-// Then the endpoint's name, and a far_line for each lane and word of the schedule.
+// Then the endpoint's name, and a far_line for each epoch set and word of the schedule.
 struct blob_head {
-  std::uint32_t magic, name_bytes, words, lane_count;
+  std::uint32_t magic, name_bytes, words, set_count;
 };
 
 }  // namespace
@@ -40,14 +40,14 @@ result<offload::plan_id> deferred::prepare(const schedule& s, const rank_map& me
   p->members = members, p->first_epoch = first_epoch, p->schedule_words = s.words;
   if (status built = build(*p); built.failed()) return built;
 
-  std::vector<far_line> mine(std::size_t{lanes} * s.words, {no_key, 0});
-  for (std::uint32_t l = 0; l < lanes; ++l)
+  std::vector<far_line> mine(std::size_t{epoch_sets} * s.words, {no_key, 0});
+  for (std::uint32_t l = 0; l < epoch_sets; ++l)
     for (std::uint32_t g = 0, line = 0; g < p->gates.size(); ++g) {
       const void* base = &p->word(l, line);
       for (const std::uint32_t w : p->gates[g].words)
         mine[std::size_t{l} * s.words + w] = {fi_mr_key(p->each[l].registrations[g].get()), address_of(&p->word(l, line++), base)};
     }
-  const blob_head head{blob_magic, static_cast<std::uint32_t>(name_.size()), s.words, lanes};
+  const blob_head head{blob_magic, static_cast<std::uint32_t>(name_.size()), s.words, epoch_sets};
   blob.resize(sizeof head + name_.size() + mine.size() * sizeof(far_line));
   std::memcpy(blob.data(), &head, sizeof head);
   std::memcpy(blob.data() + sizeof head, name_.data(), name_.size());
@@ -63,17 +63,17 @@ status deferred::build(plan& p) {
     p.sends += static_cast<std::uint32_t>(g.behind.size());
   }
   p.waits = static_cast<std::uint32_t>(p.writers.size());
-  const std::size_t lines = std::size_t{lanes} * p.waits + slots;
+  const std::size_t lines = std::size_t{epoch_sets} * p.waits + slots;
   p.memory = std::make_unique<std::byte[]>((lines + 1) * line_bytes);
   const auto aligned = (reinterpret_cast<std::uintptr_t>(p.memory.get()) + line_bytes - 1) & ~(line_bytes - 1);
   p.words = reinterpret_cast<std::uint64_t*>(aligned);
-  p.values = p.words + std::size_t{lanes} * p.waits * (line_bytes / 8);
-  for (std::size_t i = 0; i < std::size_t{lanes} * p.waits; ++i) p.words[i * (line_bytes / 8)] = p.first_epoch - 1;
+  p.values = p.words + std::size_t{epoch_sets} * p.waits * (line_bytes / 8);
+  for (std::size_t i = 0; i < std::size_t{epoch_sets} * p.waits; ++i) p.words[i * (line_bytes / 8)] = p.first_epoch - 1;
   if (ofi_.info->domain_attr->mr_mode & FI_MR_LOCAL) {
     const int e = register_memory(ofi_, p.values, slots * line_bytes, FI_WRITE, 0, p.registered_values);
     if (e != 0) return vendor_error(e, "registering an epoch's values");
   }
-  for (std::uint32_t l = 0; l < lanes; ++l) {
+  for (std::uint32_t l = 0; l < epoch_sets; ++l) {
     std::uint32_t line = 0;
     for (const gate& g : p.gates) {
       auto counter = new_counter();
@@ -100,9 +100,9 @@ status deferred::connect(plan_id id, shared_blobs blobs) {
   };
   if (!blobs || blobs->size() != p.members.size())
     return {errc::invalid, "connecting a plan of " + std::to_string(p.members.size()) + " members takes as many blobs"};
-  std::vector<far_line> targets;  // lane by lane, in the order of signals
+  std::vector<far_line> targets;  // set by set, in the order of signals
   std::vector<fi_addr_t> peers;
-  for (std::uint32_t l = 0; l < lanes; ++l)
+  for (std::uint32_t l = 0; l < epoch_sets; ++l)
     for (const gate& g : p.gates)
       for (const gate::send& s : g.behind) {
         if (s.peer >= p.members.size()) return {errc::invalid, "a schedule signals member " + std::to_string(s.peer) + " of " +
@@ -110,8 +110,8 @@ status deferred::connect(plan_id id, shared_blobs blobs) {
         const auto blob = (*blobs)[s.peer];
         blob_head head{};
         if (blob.size() >= sizeof head) std::memcpy(&head, blob.data(), sizeof head);
-        if (head.magic != blob_magic || head.words != p.schedule_words || head.lane_count != lanes ||
-            blob.size() != sizeof head + head.name_bytes + std::size_t{lanes} * head.words * sizeof(far_line))
+        if (head.magic != blob_magic || head.words != p.schedule_words || head.set_count != epoch_sets ||
+            blob.size() != sizeof head + head.name_bytes + std::size_t{epoch_sets} * head.words * sizeof(far_line))
           return strange(s.peer);
         far_line to;
         std::memcpy(&to, blob.data() + sizeof head + head.name_bytes + (std::size_t{l} * head.words + s.word) * sizeof to, sizeof to);
@@ -126,7 +126,7 @@ status deferred::connect(plan_id id, shared_blobs blobs) {
   void* descriptor = p.registered_values ? fi_mr_desc(p.registered_values.get()) : nullptr;
   p.work.assign(std::size_t{slots} * p.sends, {});
   for (std::uint32_t slot = 0, n = 0; slot < slots; ++slot) {
-    const std::uint32_t l = slot % lanes;
+    const std::uint32_t l = slot % epoch_sets;
     for (std::uint32_t g = 0, k = 0; g < p.gates.size(); ++g)
       for (std::size_t i = 0; i < p.gates[g].behind.size(); ++i, ++k, ++n) {
         deferred_signal& d = p.work[n];
@@ -156,14 +156,14 @@ void deferred::drop(plan_id id) noexcept {
   std::unique_ptr<plan>& p = plans_[static_cast<std::uint32_t>(id)];
   finished(id);
   const auto sent = [&] {
-    for (std::uint32_t l = 0; l < lanes; ++l)
+    for (std::uint32_t l = 0; l < epoch_sets; ++l)
       if (p->settled(l) < p->each[l].started) return false;
     return true;
   };
   bool quiet = sent();
   if (p->finished == p->started)
     for (const auto end = clock::now() + 1s; !quiet && clock::now() < end; quiet = sent()) ::usleep(50);
-  for (plan::lane& l : p->each) l.registrations.clear();
+  for (plan::epoch_set& l : p->each) l.registrations.clear();
   for (const deferred_signal& d : p->work)
     if (p->connected) fi_control(&ofi_.domain->fid, FI_CANCEL_WORK, const_cast<fi_deferred_work*>(&d.work));
   if (!quiet) kept_.push_back(std::move(p));

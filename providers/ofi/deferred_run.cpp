@@ -15,11 +15,11 @@ std::uint64_t load(const std::uint64_t& word) noexcept {
 
 std::uint64_t plan::arrivals(std::uint32_t l, std::uint32_t line) const noexcept {
   const std::uint64_t shown = load(word(l, line)), first = first_epoch + l;
-  return reached(shown, first) ? (shown - first) / lanes + 1 : 0;
+  return reached(shown, first) ? (shown - first) / epoch_sets + 1 : 0;
 }
 
 std::uint64_t plan::settled(std::uint32_t l) const noexcept {
-  const lane& own = each[l];
+  const epoch_set& own = each[l];
   std::uint64_t least = own.started;
   for (std::uint32_t g = 0, line = 0; g < gates.size(); ++g) {
     const gate& at = gates[g];
@@ -34,32 +34,32 @@ std::uint64_t plan::settled(std::uint32_t l) const noexcept {
   return least;
 }
 
-// All that the lane has queued is finished and settled, so that each of its counters has counted every such epoch in full; what
+// All that the set has queued is finished and settled, so that each of its counters has counted every such epoch in full; what
 // is beyond that are arrivals of peers that are ahead, and stays.
 bool deferred::take_off(plan& p, std::uint32_t l) noexcept {
-  plan::lane& lane = p.each[l];
-  const std::uint64_t epochs = lane.queued - lane.taken_off;
-  if (lane.started != lane.queued || p.settled(l) != lane.queued) return false;
+  plan::epoch_set& set = p.each[l];
+  const std::uint64_t epochs = set.queued - set.taken_off;
+  if (set.started != set.queued || p.settled(l) != set.queued) return false;
   for (std::uint32_t i = 0; i < p.waits; ++i)
-    if (p.arrivals(l, i) < lane.queued) return false;
+    if (p.arrivals(l, i) < set.queued) return false;
   // A count follows its word into memory; it must not be taken off before it is there.
   for (std::uint32_t g = 0; g < p.gates.size(); ++g)
-    if (fi_cntr_read(lane.counters[g].get()) < epochs * p.gates[g].counts()) return false;
+    if (fi_cntr_read(set.counters[g].get()) < epochs * p.gates[g].counts()) return false;
   for (std::uint32_t g = 0; g < p.gates.size(); ++g)
-    fi_cntr_add(lane.counters[g].get(), std::uint64_t{0} - epochs * p.gates[g].counts());
-  lane.taken_off = lane.queued;
+    fi_cntr_add(set.counters[g].get(), std::uint64_t{0} - epochs * p.gates[g].counts());
+  set.taken_off = set.queued;
   return true;
 }
 
 bool deferred::queue_next(plan& p) noexcept {
-  const auto l = static_cast<std::uint32_t>(p.queued % lanes);
+  const auto l = static_cast<std::uint32_t>(p.queued % epoch_sets);
   const auto slot = static_cast<std::uint32_t>(p.queued % slots);
-  plan::lane& lane = p.each[l];
-  constexpr std::uint64_t round = slots / lanes;  // the lane's epochs until the slot comes again
-  if (lane.queued >= round && p.settled(l) < lane.queued - round + 1) return false;
-  if (subtracts_ && lane.queued - lane.taken_off == counted_epochs && !take_off(p, l)) return false;
+  plan::epoch_set& set = p.each[l];
+  constexpr std::uint64_t round = slots / epoch_sets;  // the set's epochs until the slot comes again
+  if (set.queued >= round && p.settled(l) < set.queued - round + 1) return false;
+  if (subtracts_ && set.queued - set.taken_off == counted_epochs && !take_off(p, l)) return false;
   p.values[slot * 8] = p.first_epoch + p.queued;
-  const std::uint64_t number = lane.queued - lane.taken_off + 1;
+  const std::uint64_t number = set.queued - set.taken_off + 1;
   std::size_t n = std::size_t{slot} * p.sends + p.half_queued;
   for (std::uint32_t g = 0, k = 0; g < p.gates.size(); ++g)
     for (std::size_t i = 0; i < p.gates[g].behind.size(); ++i, ++k) {
@@ -73,7 +73,7 @@ bool deferred::queue_next(plan& p) noexcept {
       ++p.half_queued;
     }
   p.half_queued = 0;
-  ++lane.queued, ++p.queued;
+  ++set.queued, ++p.queued;
   return true;
 }
 
@@ -85,18 +85,18 @@ std::uint32_t deferred::queue(plan_id id, std::uint32_t epochs) noexcept {
 
 bool deferred::start(plan_id id) noexcept {
   plan& p = at(id);
-  if (p.started - p.finished >= lanes && p.started - finished(id) >= lanes) return false;
+  if (p.started - p.finished >= epoch_sets && p.started - finished(id) >= epoch_sets) return false;
   if (p.queued == p.started && !queue_next(p)) return false;
-  plan::lane& lane = p.each[p.started % lanes];
-  ++lane.started, ++p.started;
-  if (p.gates[0].counts() > 1 || !p.gates[0].behind.empty()) fi_cntr_add(lane.counters[0].get(), 1);
+  plan::epoch_set& set = p.each[p.started % epoch_sets];
+  ++set.started, ++p.started;
+  if (p.gates[0].counts() > 1 || !p.gates[0].behind.empty()) fi_cntr_add(set.counters[0].get(), 1);
   return true;
 }
 
 // The first line of the oldest unfinished epoch that nobody has signalled; waits: none.
 std::uint32_t plan::missing() const noexcept {
   std::uint32_t line = 0;
-  while (line < waits && reached(load(word(finished % lanes, line)), first_epoch + finished)) ++line;
+  while (line < waits && reached(load(word(finished % epoch_sets, line)), first_epoch + finished)) ++line;
   return line;
 }
 
@@ -115,7 +115,7 @@ std::uint32_t deferred::awaits(plan_id id) noexcept {
 
 status deferred::outcome(plan_id id) noexcept {
   plan& p = at(id);
-  for (std::uint32_t l = 0; l < lanes && p.error.ok(); ++l)
+  for (std::uint32_t l = 0; l < epoch_sets && p.error.ok(); ++l)
     for (const auto& c : p.each[l].counters)
       if (fi_cntr_readerr(c.get()) != 0) p.error = {errc::fabric, "a signal of an offloaded schedule failed"};
   return p.error;

@@ -36,8 +36,8 @@ status deferred::try_out() {
   blobs->push_back(blob);
   if (status s = connect(*id, blobs); s.failed()) return s;
   plan& p = at(*id);
-  const auto word = [&](std::uint32_t lane) {
-    return std::atomic_ref<const std::uint64_t>(p.word(lane, 0)).load(std::memory_order_acquire);
+  const auto word = [&](std::uint32_t set) {
+    return std::atomic_ref<const std::uint64_t>(p.word(set, 0)).load(std::memory_order_acquire);
   };
   if (queue(*id, 3) != 3) return p.error.ok() ? status{errc::unsupported, "it takes no three epochs"} : p.error;
   for (std::uint32_t e = 1; e <= 2; ++e) {

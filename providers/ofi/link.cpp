@@ -56,7 +56,7 @@ result<std::unique_ptr<messages::link>> ofi_link::open(std::string_view device) 
 status ofi_link::worth_taking(std::string_view device) {
   const own_threads threads;
   const auto made = make(device, true, by_keys::nothing);
-  return made ? (*made)->crowds(threads) : made.error();
+  return made ? (*made)->oversubscribes(threads) : made.error();
 }
 
 // Unsupported: its remote keys cannot do that.

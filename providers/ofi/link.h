@@ -73,7 +73,7 @@ class ofi_link final : public messages::link {
   status add_deferred_work();
   status try_messages();                         // trial.cpp
   status message_to_itself(bool waits);
-  status crowds(const own_threads&);
+  status oversubscribes(const own_threads&);
   bool rests() noexcept;                         // true: there is nothing to read
   bool fd_readable(std::chrono::milliseconds timeout) const noexcept;
   bool post(buffer&) noexcept;

@@ -7,7 +7,7 @@
 namespace tutti {
 namespace {
 
-// Found by what libfabric says it can do, and then by opening it. One whose threads crowd the ranks is for those who name it.
+// Found by what libfabric says it can do, and then by opening it. One whose threads compete with the ranks for cores is for those who name it.
 std::vector<std::string> probe(std::string& why_not) {
   const auto add = [&](const std::string& more) { if (!more.empty()) add_to_list(why_not, more, "; "); };
   auto found = ofi::find_devices();

@@ -9,7 +9,7 @@
 //
 // So the number follows what messages take, as TCP's window does: one more for each that is acknowledged within one
 // repetition; half as many after one that took several, and again only after a message that was sent since then, for those
-// before it waited in the same crowd.
+// before it waited behind the same repetitions.
 #pragma once
 #include <algorithm>
 #include <chrono>

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto least_crowding = 20us;  // of its threads, for a message: several system calls and a switch to them
+constexpr auto least_competition = 20us;  // of its threads, for a message: several system calls and a switch to them
 constexpr auto moment = 500ms;  // in which a descriptor has to become readable, though its provider's thread shares a core
 
 }  // namespace
@@ -77,14 +77,14 @@ status ofi_link::message_to_itself(bool waits) {
 // threads' turn where ranks outnumber cores: milliseconds, whether it goes by messages or by remote keys. Processor time is
 // the same on a busy machine as on an idle one, so it tells this from mere slowness. Those that use the caller's thread take none.
 // The rank's own time counts its looking in vain, which a busy machine prolongs; so beside it there is a bound of its own.
-status ofi_link::crowds(const own_threads& threads) {
+status ofi_link::oversubscribes(const own_threads& threads) {
   using std::chrono::nanoseconds;
   constexpr int messages = 16;
   const nanoseconds theirs_before = threads.cpu_time(), mine_before = own_cpu_time();
   for (int i = 0; i < messages; ++i)
     if (const status s = message_to_itself(false); s.failed()) return s;
   const nanoseconds own = own_cpu_time() - mine_before, theirs = threads.cpu_time() - theirs_before;
-  if (theirs < own / 2 && theirs < messages * least_crowding) return {};
+  if (theirs < own / 2 && theirs < messages * least_competition) return {};
   const auto in_us = [](nanoseconds all) { return std::to_string(all.count() / 1000 / messages); };
   return {errc::unsupported, "only when named: threads of its own took " + in_us(theirs) +
                                  " us of processor time for a message, the rank " + in_us(own) + " us"};

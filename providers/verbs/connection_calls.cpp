@@ -43,7 +43,7 @@ void connection_manager::give_up_on_silent(link& l) noexcept {
   const bool reached = l.ran && l.asked >= l.ran + enough_when_it_runs;
   const bool unknown = !l.stands && l.asked >= (l.process ? enough_on_this_host : enough);
   if (!l.over && !reached && !unknown) return;
-  poll_door();
+  poll_notes();
   if (l.asked == 0 || l.gone) return;
   end(l, reached && !l.over ? event::kind::unreachable : event::kind::silent);
 }
@@ -86,7 +86,7 @@ void connection_manager::hang_up(link& l) noexcept {
 
 void connection_manager::answer_calls() noexcept {
   if (calls_.listener() < 0) return;
-  poll_door();
+  poll_notes();
   constexpr std::byte word{};
   // No descriptor to spare: callers are kept by the kernel, which still tells them that this process lives.
   if (calls_.answer({&word, 1}) != EAGAIN) watched_.remove(calls_.listener());

@@ -30,7 +30,7 @@ status connection_manager::open(const resources& p) {
   qkey_ = qkey_of(p.key);
   links_.resize(p.size);
   in_sysfs_ = ::access(p.device->context->device->dev_path, F_OK) == 0;
-  if (status s = open_door(); s.failed()) return s;
+  if (status s = open_notes(); s.failed()) return s;
   if (p.size > 1) calls_.listen(p.size - 1, p.one_host ? messages::liveness::loopback : 0);
   wake_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   set_nonblocking(channel_->fd);
@@ -62,7 +62,7 @@ void connection_manager::close() noexcept {
   }
   links_.clear();
   asking_.clear();
-  close_door();
+  close_notes();
   calls_.close();
   watched_.close();
   wake_.close();
@@ -87,7 +87,7 @@ void connection_manager::run() noexcept {
         return;
       }
       const std::lock_guard lock{mutex_};
-      if (what == channel_) poll_door();
+      if (what == channel_) poll_notes();
       else if (what == &calls_) answer_calls();
       else look_at(*static_cast<link*>(what));
     });

@@ -91,7 +91,7 @@ class connection_manager {
   ~connection_manager() { close(); }
   status open(const resources&);
   void close() noexcept;                     // the thread ends, and all queue pairs go
-  std::uint32_t qpn() const noexcept { return door_->qp_num; }
+  std::uint32_t qpn() const noexcept { return notes_qp_->qp_num; }
   const messages::liveness_address& line() const noexcept { return calls_.address(); }
   std::uint8_t reads() const noexcept;       // RDMA reads that this adapter answers at once, on one queue pair
 
@@ -105,7 +105,7 @@ class connection_manager {
   void confess(rank_t) noexcept;             // the peer is to hear that something of mine upon it was lost
   bool stands(rank_t, std::uint32_t number) noexcept;  // my queue pair for it is this one
   void say_bye() noexcept;                   // to all who were ever met
-  void owner_sleeps() noexcept;              // from now on queue pairs are made with the wish that signals ring
+  void owner_sleeps() noexcept;              // from now on queue pairs are made with the request that signals ring
   bool process_lives(rank_t) noexcept;       // on this host, as far as known
   bool has_events() const noexcept { return has_events_.load(std::memory_order_acquire); }
   void take_events(std::vector<event>& out) noexcept;
@@ -140,8 +140,8 @@ class connection_manager {
     note waiting{};              // of a later life, heeded after forget()
   };
 
-  status open_door();
-  void close_door() noexcept;
+  status open_notes();
+  void close_notes() noexcept;
   void run() noexcept;
   bool read_async_event() noexcept;          // not under mutex_; all below are
   void check_device() noexcept;
@@ -152,13 +152,13 @@ class connection_manager {
   int until_next() noexcept;
   void ask_again() noexcept;
   void begin_asking(link&) noexcept;
-  void poll_door() noexcept;
+  void poll_notes() noexcept;
   void hear(const note&) noexcept;
   void hear_hello(link&, const note&) noexcept;
   static bool may_meet(const link&, const note&) noexcept;
   void accept(link&, const note&) noexcept;
   void send(link&, note_kind) noexcept;
-  void refill_door(std::uint64_t slot) noexcept;
+  void refill_notes(std::uint64_t slot) noexcept;
   link* link_to(rank_t) noexcept;            // null: unknown rank, or no memory
   status make_qp(link&) noexcept;
   status connect_qp(link&, std::uint32_t qpn, std::uint32_t psn, const address_blob&) noexcept;
@@ -184,7 +184,7 @@ class connection_manager {
   messages::liveness calls_;
   ibv_comp_channel* channel_ = nullptr;
   ibv_cq* cq_ = nullptr;
-  ibv_qp* door_ = nullptr;
+  ibv_qp* notes_qp_ = nullptr;
   ibv_mr* mr_ = nullptr;
   std::unique_ptr<std::byte[]> buffers_;
   std::uint32_t sending_ = 0;

@@ -18,7 +18,7 @@ constexpr std::uint64_t is_send = ~std::uint64_t{0};
 
 }  // namespace
 
-status connection_manager::open_door() {
+status connection_manager::open_notes() {
   const adapter& a = *at_.device;
   channel_ = ibv_create_comp_channel(a.context.get());
   if (channel_) cq_ = ibv_create_cq(a.context.get(), receives + sends, nullptr, channel_, 0);
@@ -33,37 +33,37 @@ status connection_manager::open_door() {
   init.cap.max_send_wr = sends, init.cap.max_recv_wr = receives;
   init.cap.max_send_sge = init.cap.max_recv_sge = 1;
   init.cap.max_inline_data = sizeof(note);
-  door_ = ibv_create_qp(at_.pd, &init);
-  if (!door_) return os_error("a UD queue pair for connecting", errno);
+  notes_qp_ = ibv_create_qp(at_.pd, &init);
+  if (!notes_qp_) return os_error("a UD queue pair for connecting", errno);
   ibv_qp_attr q{};
   q.qp_state = IBV_QPS_INIT, q.port_num = static_cast<std::uint8_t>(a.where.port), q.qkey = qkey_;
-  int e = ibv_modify_qp(door_, &q, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+  int e = ibv_modify_qp(notes_qp_, &q, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
   q.qp_state = IBV_QPS_RTR;
-  if (!e) e = ibv_modify_qp(door_, &q, IBV_QP_STATE);
+  if (!e) e = ibv_modify_qp(notes_qp_, &q, IBV_QP_STATE);
   q.qp_state = IBV_QPS_RTS;
-  if (!e) e = ibv_modify_qp(door_, &q, IBV_QP_STATE | IBV_QP_SQ_PSN);
+  if (!e) e = ibv_modify_qp(notes_qp_, &q, IBV_QP_STATE | IBV_QP_SQ_PSN);
   if (e) return os_error("readying a UD queue pair", e);
-  for (std::uint64_t slot = 0; slot < receives; ++slot) refill_door(slot);
+  for (std::uint64_t slot = 0; slot < receives; ++slot) refill_notes(slot);
   ibv_req_notify_cq(cq_, 0);
   return {};
 }
 
-void connection_manager::close_door() noexcept {
-  if (door_) ibv_destroy_qp(door_);
+void connection_manager::close_notes() noexcept {
+  if (notes_qp_) ibv_destroy_qp(notes_qp_);
   if (cq_) ibv_destroy_cq(cq_);
   if (channel_) ibv_destroy_comp_channel(channel_);
   if (mr_) ibv_dereg_mr(mr_);
-  door_ = nullptr, cq_ = nullptr, channel_ = nullptr, mr_ = nullptr;
+  notes_qp_ = nullptr, cq_ = nullptr, channel_ = nullptr, mr_ = nullptr;
 }
 
-void connection_manager::refill_door(std::uint64_t slot) noexcept {
+void connection_manager::refill_notes(std::uint64_t slot) noexcept {
   ibv_sge sge{reinterpret_cast<std::uint64_t>(buffers_.get() + slot * room), room, mr_->lkey};
   ibv_recv_wr wr{}, *bad = nullptr;
   wr.wr_id = slot, wr.sg_list = &sge, wr.num_sge = 1;
-  ibv_post_recv(door_, &wr, &bad);
+  ibv_post_recv(notes_qp_, &wr, &bad);
 }
 
-void connection_manager::poll_door() noexcept {
+void connection_manager::poll_notes() noexcept {
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   unsigned events = 0;
@@ -83,7 +83,7 @@ void connection_manager::poll_door() noexcept {
         std::memcpy(&heard, buffers_.get() + wc.wr_id * room + header, sizeof heard);
         hear(heard);
       }
-      refill_door(wc.wr_id);
+      refill_notes(wc.wr_id);
     }
 }
 
@@ -107,7 +107,7 @@ void connection_manager::send(link& l, note_kind kind) noexcept {
   wr.wr_id = is_send, wr.sg_list = &sge, wr.num_sge = 1;
   wr.opcode = IBV_WR_SEND, wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
   wr.wr.ud.ah = l.ah, wr.wr.ud.remote_qpn = to.manager_qpn, wr.wr.ud.remote_qkey = qkey_;
-  if (ibv_post_send(door_, &wr, &bad) == 0) ++sending_;
+  if (ibv_post_send(notes_qp_, &wr, &bad) == 0) ++sending_;
 }
 
 void connection_manager::hear(const note& n) noexcept {

@@ -144,10 +144,10 @@ bool alike(const found_port& a, const found_port& b) noexcept {
 
 }  // namespace
 
-result<device_wish> parse_device(std::string_view text) {
+result<device_request> parse_device(std::string_view text) {
   const status wrong{errc::invalid, "\"" + std::string{text} +
                                         "\" is no device of verbs: write NAME[/PORT][,gid=INDEX][,relaxed], like mlx5_0/1,gid=3"};
-  device_wish wish;
+  device_request asked;
   for (bool first = true; !text.empty() || first; first = false) {
     const std::string_view word = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
@@ -156,18 +156,18 @@ result<device_wish> parse_device(std::string_view text) {
       return e == std::errc{} && end == digits.data() + digits.size();
     };
     if (word == "relaxed") {
-      wish.relaxed = true;
+      asked.relaxed = true;
     } else if (word.starts_with("gid=")) {
-      if (!number(word.substr(4), wish.gid) || wish.gid < 0) return wrong;
+      if (!number(word.substr(4), asked.gid) || asked.gid < 0) return wrong;
     } else if (first) {
       const auto slash = word.find('/');
-      wish.name = word.substr(0, slash);
-      if (slash != word.npos && (!number(word.substr(slash + 1), wish.port) || wish.port == 0)) return wrong;
+      asked.name = word.substr(0, slash);
+      if (slash != word.npos && (!number(word.substr(slash + 1), asked.port) || asked.port == 0)) return wrong;
     } else {
       return wrong;
     }
   }
-  return wish;
+  return asked;
 }
 
 result<std::vector<found_port>> survey(int requested_gid) {
@@ -202,9 +202,9 @@ std::vector<const found_port*> candidates(const std::vector<found_port>& all) {
   return usable;
 }
 
-result<found_port> choose(const std::vector<found_port>& all, const device_wish& wish, std::uint32_t rank) {
+result<found_port> choose(const std::vector<found_port>& all, const device_request& asked, std::uint32_t rank) {
   const auto usable = candidates(all);
-  if (wish.name.empty() && !usable.empty()) {
+  if (asked.name.empty() && !usable.empty()) {
     std::vector<const found_port*> equals;
     for (const found_port* p : usable)
       if (alike(*p, *usable.front())) equals.push_back(p);
@@ -212,22 +212,22 @@ result<found_port> choose(const std::vector<found_port>& all, const device_wish&
   }
   std::string reasons;
   for (const found_port& p : all) {
-    const bool requested = wish.name.empty() || (p.device == wish.name && (wish.port == 0 || p.port == wish.port));
+    const bool requested = asked.name.empty() || (p.device == asked.name && (asked.port == 0 || p.port == asked.port));
     if (requested && p.why_not.empty()) return p;
     if (requested || p.why_not.empty())
       add_to_list(reasons, p.name() + " " + (p.why_not.empty() ? "could be used" : p.why_not), "; ");
   }
-  return status{errc::unavailable, (wish.name.empty() ? std::string{"no port can be used"}
-                                                      : "device \"" + wish.name + "\" cannot be used") +
+  return status{errc::unavailable, (asked.name.empty() ? std::string{"no port can be used"}
+                                                      : "device \"" + asked.name + "\" cannot be used") +
                                        ": " + (reasons.empty() ? "there is no such port" : reasons)};
 }
 
 std::string adapter::text() const { return "port " + std::to_string(where.port) + " of " + where.device; }
 
-result<adapter> open_adapter(const device_wish& wish, std::uint32_t rank) {
-  const auto all = survey(wish.gid);
+result<adapter> open_adapter(const device_request& asked, std::uint32_t rank) {
+  const auto all = survey(asked.gid);
   if (!all) return all.error();
-  auto chosen = choose(*all, wish, rank);
+  auto chosen = choose(*all, asked, rank);
   if (!chosen) return chosen.error();
   int count = 0;
   auto devices = all_devices(count);

@@ -12,13 +12,13 @@
 namespace tutti::verbs {
 
 // TUTTI_PROVIDER=verbs:DEVICE[/PORT][,gid=INDEX][,relaxed]; everything may be left out.
-struct device_wish {
+struct device_request {
   std::string name;      // empty: chosen here
   unsigned port = 0;     // 0: the first that is active
   int gid = -1;          // index in the port's table; -1: chosen here
   bool relaxed = false;  // payloads with PCIe's relaxed ordering, see regions.h
 };
-result<device_wish> parse_device(std::string_view text);
+result<device_request> parse_device(std::string_view text);
 
 // A port as it was found. `why_not` is empty if it can be used.
 struct found_port {
@@ -41,7 +41,7 @@ result<std::vector<found_port>> survey(int requested_gid = -1);
 // Ports that a job may use without being told, best first: the nearest, then the fastest. Of those that are alike and
 // in one network, rank r takes the (r mod count)th, so that the ranks of a node share its adapters.
 std::vector<const found_port*> candidates(const std::vector<found_port>&);
-result<found_port> choose(const std::vector<found_port>&, const device_wish&, std::uint32_t rank);
+result<found_port> choose(const std::vector<found_port>&, const device_request&, std::uint32_t rank);
 
 struct context_closer {
   void operator()(ibv_context* c) const noexcept { ibv_close_device(c); }
@@ -55,6 +55,6 @@ struct adapter {
   found_port where;
   std::string text() const;  // "port 1 of mlx5_0"
 };
-result<adapter> open_adapter(const device_wish&, std::uint32_t rank);
+result<adapter> open_adapter(const device_request&, std::uint32_t rank);
 
 }  // namespace tutti::verbs
