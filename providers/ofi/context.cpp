@@ -8,9 +8,8 @@
 #include "providers/ofi/quirks.h"
 
 namespace tutti::ofi {
-namespace {
 
-info_list hints_for(std::string_view provider, by_keys how = by_keys::nothing) {
+info_list hints_for(std::string_view provider, by_keys how) {
   info_list h{fi_allocinfo()};
   if (!h) return h;
   h->caps = FI_MSG;
@@ -27,6 +26,8 @@ info_list hints_for(std::string_view provider, by_keys how = by_keys::nothing) {
   h->fabric_attr->prov_name = ::strndup(provider.data(), provider.size());
   return h->fabric_attr->prov_name ? std::move(h) : info_list{};  // without a name libfabric would give any provider
 }
+
+namespace {
 
 result<info_list> ask(std::string_view provider, by_keys how = by_keys::nothing) {
   const info_list hints = hints_for(provider, how);
@@ -135,7 +136,8 @@ bool reaches_other_hosts(const fi_info& info) {
   return info_list{first}, found;
 }
 
-status open_domain(handles& h) {
+// Closed by the destructor of `h` as far as it came.
+status open_endpoint(handles& h, fi_cq_attr queue, bool must_wait, std::initializer_list<std::uint64_t> completes) {
   int e = 0;
   fid_fabric* fabric = nullptr;
   if ((e = fi_fabric(h.info->fabric_attr, &fabric, nullptr)) != 0) return vendor_error(e, "fi_fabric");
@@ -148,7 +150,26 @@ status open_domain(handles& h) {
   fid_av* addresses = nullptr;
   if ((e = fi_av_open(domain, &table, &addresses, nullptr)) != 0) return vendor_error(e, "fi_av_open");
   h.addresses.reset(addresses);
-  return {};
+
+  fid_cq* completions = nullptr;
+  e = fi_cq_open(domain, &queue, &completions, nullptr);
+  if (e != 0 && !must_wait) queue.wait_obj = FI_WAIT_NONE, e = fi_cq_open(domain, &queue, &completions, nullptr);
+  if (e != 0) return vendor_error(e, "fi_cq_open");
+  h.completions.reset(completions);
+  if (queue.wait_obj == FI_WAIT_FD && (e = fi_control(&completions->fid, FI_GETWAIT, &h.wait_fd)) != 0) {
+    if (must_wait) return vendor_error(e, "FI_GETWAIT");
+    h.wait_fd = -1;
+  }
+  fid_ep* endpoint = nullptr;
+  if ((e = fi_endpoint(domain, h.info.get(), &endpoint, nullptr)) != 0) return vendor_error(e, "fi_endpoint");
+  h.endpoint.reset(endpoint);
+  if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) {
+    (void)h.endpoint.release();  // quirks.h, unbound endpoints
+    return vendor_error(e, "binding addresses");
+  }
+  for (const std::uint64_t what : completes)
+    if ((e = fi_ep_bind(endpoint, &completions->fid, what)) != 0) return vendor_error(e, "binding a completion queue");
+  return (e = quirks::enable(*endpoint)) != 0 ? vendor_error(e, "fi_enable") : status{};
 }
 
 // Two keys of one domain may not be alike, and some libraries take short ones.
@@ -175,31 +196,10 @@ result<handles> open_device(std::string_view device, bool waits, by_keys how) {
   handles h;
   h.info = std::move(*info);
   quirks::count_no_early_messages(*h.info);
-  if (status opened = open_domain(h); opened.failed()) return opened;
-  int e = 0;
-  fid_domain* const domain = h.domain.get();
-
   fi_cq_attr queue{};
   queue.format = FI_CQ_FORMAT_MSG;
   queue.wait_obj = waits ? FI_WAIT_FD : FI_WAIT_NONE;
-  fid_cq* completions = nullptr;
-  if (fi_cq_open(domain, &queue, &completions, nullptr) != 0) {
-    queue.wait_obj = FI_WAIT_NONE;
-    if ((e = fi_cq_open(domain, &queue, &completions, nullptr)) != 0) return vendor_error(e, "fi_cq_open");
-  }
-  h.completions.reset(completions);
-  if (queue.wait_obj == FI_WAIT_FD && fi_control(&completions->fid, FI_GETWAIT, &h.wait_fd) != 0) h.wait_fd = -1;
-
-  fid_ep* endpoint = nullptr;
-  if ((e = fi_endpoint(domain, h.info.get(), &endpoint, nullptr)) != 0) return vendor_error(e, "fi_endpoint");
-  h.endpoint.reset(endpoint);
-  if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) {
-    (void)h.endpoint.release();  // quirks.h, unbound endpoints
-    return vendor_error(e, "binding addresses");
-  }
-  if ((e = fi_ep_bind(endpoint, &completions->fid, FI_TRANSMIT | FI_RECV)) != 0)
-    return vendor_error(e, "binding a completion queue");
-  if ((e = quirks::enable(*endpoint)) != 0) return vendor_error(e, "fi_enable");
+  if (status opened = open_endpoint(h, queue, false, {FI_TRANSMIT | FI_RECV}); opened.failed()) return opened;
   return h;
 }
 

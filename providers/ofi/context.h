@@ -7,6 +7,7 @@
 #include <rdma/fi_errno.h>
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -71,7 +72,11 @@ struct handles {  // closed from the last to the first
 // Registers memory, under a key that is drawn at random where the library leaves that to us. What it returns is libfabric's.
 int register_memory(const handles&, const void* at, std::size_t bytes, std::uint64_t access, std::uint64_t flags, owned<fid_mr>& made);
 
-status open_domain(handles&);  // with fabric and addresses, for `info`, which is set
+// What is asked for to find one: ordered messages between endpoints of kind RDM. Null: no memory.
+info_list hints_for(std::string_view provider, by_keys = by_keys::nothing);
+// An enabled endpoint of `info`, which is set, bound to a queue for each of `completes`, of what it says. `must_wait`: not
+// without a descriptor to wait on, if the queue asks for one.
+status open_endpoint(handles&, fi_cq_attr, bool must_wait, std::initializer_list<std::uint64_t> completes);
 // `waits`: with a descriptor to wait on, if the provider has one.
 result<handles> open_device(std::string_view device, bool waits, by_keys);
 

@@ -7,17 +7,13 @@ namespace tutti::ofi {
 namespace {
 
 result<info_list> ask(const std::string& provider) {
-  const info_list h{fi_allocinfo()};
+  const info_list h = hints_for(provider);
   if (!h) return status{errc::no_resource, "no memory for libfabric's hints"};
   h->caps = FI_RMA | FI_WRITE | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_TRIGGER;
-  h->mode = FI_CONTEXT | FI_CONTEXT2;
-  h->ep_attr->type = FI_EP_RDM;
   h->tx_attr->msg_order = h->rx_attr->msg_order = FI_ORDER_WAW;
-  h->domain_attr->threading = FI_THREAD_DOMAIN;
   h->domain_attr->data_progress = FI_PROGRESS_AUTO;
-  h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT | FI_MR_RMA_EVENT;
-  h->domain_attr->av_type = FI_AV_TABLE;
-  h->fabric_attr->prov_name = ::strdup(provider.c_str());
+  h->domain_attr->mr_mode |= FI_MR_RMA_EVENT;
+  h->domain_attr->resource_mgmt = FI_RM_UNSPEC;
   fi_info* first = nullptr;
   if (const int e = fi_getinfo(api_version, nullptr, nullptr, 0, h.get(), &first); e != 0)
     return vendor_error(e, "libfabric's " + provider + " has no triggered operations with counted arrivals");
@@ -32,28 +28,15 @@ result<std::unique_ptr<deferred>> deferred::open(const std::string& provider) {
   if (!info) return info.error();
   handles& h = d->ofi_;
   h.info = std::move(*info);
-  if (status opened = open_domain(h); opened.failed()) return opened;
-  int e = 0;
-  fid_domain* const domain = h.domain.get();
   fi_cq_attr queue{};
   queue.format = FI_CQ_FORMAT_DATA;
   queue.wait_obj = FI_WAIT_FD;
   queue.size = 4096;
-  fid_cq* completions = nullptr;
-  if ((e = fi_cq_open(domain, &queue, &completions, nullptr)) != 0) return vendor_error(e, "fi_cq_open");
-  h.completions.reset(completions);
-  if ((e = fi_control(&completions->fid, FI_GETWAIT, &h.wait_fd)) != 0) return vendor_error(e, "FI_GETWAIT");
-  fid_ep* endpoint = nullptr;
-  if ((e = fi_endpoint(domain, h.info.get(), &endpoint, nullptr)) != 0) return vendor_error(e, "fi_endpoint");
-  h.endpoint.reset(endpoint);
-  if ((e = fi_ep_bind(endpoint, &h.addresses->fid, 0)) != 0) return vendor_error(e, "binding addresses");
   // Of this rank's own work counters tell; of what arrives, each has an entry.
-  for (const std::uint64_t what : {std::uint64_t{FI_TRANSMIT | FI_SELECTIVE_COMPLETION}, std::uint64_t{FI_RECV}})
-    if ((e = fi_ep_bind(endpoint, &completions->fid, what)) != 0) return vendor_error(e, "binding a completion queue");
-  if ((e = fi_enable(endpoint)) != 0) return vendor_error(e, "fi_enable");
+  if (status opened = open_endpoint(h, queue, true, {FI_TRANSMIT | FI_SELECTIVE_COMPLETION, FI_RECV}); opened.failed()) return opened;
   d->name_.resize(256);
   std::size_t bytes = d->name_.size();
-  if ((e = fi_getname(&endpoint->fid, d->name_.data(), &bytes)) != 0) return vendor_error(e, "fi_getname");
+  if (const int e = fi_getname(&h.endpoint->fid, d->name_.data(), &bytes); e != 0) return vendor_error(e, "fi_getname");
   d->name_.resize(bytes);
   if (status s = d->try_out(); s.failed()) return s.during("deferred work");
   return d;
