@@ -51,17 +51,15 @@ void messenger::connection_lost(peer& p, status why) noexcept {
   else suspect(p, std::move(why));
 }
 
-unsigned messenger::progress(bool look) noexcept {
-  events_ = 0;
-  events_ += link_->progress();
+void messenger::see_to_peers(bool look) noexcept {
   if (look) {
     look_for_silence();
     peers_.look_for_deaths();
   }
-  if (due_.any_due()) peers_.open_due();
+  peers_.open_due();
   if (due_.any_stalled()) out_.pump_stalled();
-  if (due_.any_due()) peers_.judge_due(), peers_.close_due();
-  return events_;
+  peers_.judge_due();
+  peers_.close_due();
 }
 
 std::chrono::nanoseconds messenger::longest_sleep() const noexcept {

@@ -26,7 +26,12 @@ class messenger {
   void close_suspects() noexcept { peers_.end_suspects(); }  // while leaving; not inside progress()
   time_point now() const noexcept { return std::chrono::steady_clock::now(); }
   // Events. `look`: also at what only the kernel tells of peers, which costs system calls.
-  unsigned progress(bool look = false) noexcept;
+  unsigned progress(bool look = false) noexcept {
+    events_ = 0;
+    events_ += link_->progress();  // which calls back
+    if (look || due_.any()) see_to_peers(look);
+    return events_;
+  }
 
   // --- for the transport -----------------------------------------------------------------------------------------
   const link_traits& traits() const noexcept { return traits_; }
@@ -37,13 +42,14 @@ class messenger {
   operations& ops() noexcept { return ops_; }
   std::uint64_t rejected() const noexcept { return in_.rejected(); }
   bool in_use() const noexcept { return frames_.busy() != 0; }        // memory, by some operation of this rank
-  bool may_sleep() const noexcept { return !due_.any_due(); }
+  bool may_sleep() const noexcept { return !due_.any_but_stalled(); }
   std::chrono::nanoseconds longest_sleep() const noexcept;
   void look_for_silence() noexcept { silence_.look(link_->fd(), now()); }
   // Before a region goes, the caller's own or memory of the transport's.
   void end_puts_from(region_id, bool callers) noexcept;
 
  private:
+  void see_to_peers(bool look) noexcept;
   bool say_goodbye() noexcept;  // false: the link's library must not be closed (link::settle())
 
   link_traits traits_;

@@ -42,7 +42,8 @@ class worklist {
     return want.ok() ? why : status{want.code(), std::string{why.text()} + ": " + std::string{want.text()}, why.peer(), want.native()};
   }
 
-  bool any_due() const noexcept { return !open_.empty() || !close_.empty() || !suspects_.empty(); }
+  bool any_but_stalled() const noexcept { return !open_.empty() || !close_.empty() || !suspects_.empty(); }
+  bool any() const noexcept { return any_but_stalled() || any_stalled(); }
   bool any_stalled() const noexcept { return !stalled_.empty(); }
   peer* next_to_open() noexcept { return pop(open_); }  // null: none
   peer* next_to_close() noexcept { return pop(close_); }
