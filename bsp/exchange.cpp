@@ -37,7 +37,10 @@ status exchange::run(std::span<const std::uint8_t> out, std::span<const std::uin
     peer& p = peers_[i];
     outbox& box = boxes_[i];
     p.flags = in[i];
-    p.sending = p.receiving = stage::requests;
+    p.needs_line = false;
+    const bool idle = ((in[i] | out[i]) & (has_requests | has_data | has_direct)) == 0;
+    p.sending = p.receiving = idle ? stage::done : stage::requests;
+    if (idle) continue;
     p.served = (p.flags & has_requests) == 0;
     p.asked = box.gets() > 0;
     p.eager_waits = (p.flags & is_eager) != 0;
@@ -83,35 +86,37 @@ status exchange::pump(bool& done) {
   return {};
 }
 
+// One chunk at most, then another process has its turn.
 void exchange::send_to(std::uint32_t pid) {
   peer& p = peers_[pid];
   outbox& box = boxes_[pid];
-  if (p.sending == stage::answers) {
-    if (!p.served) return;  // until its requests have come
-    const location first = box.answers();
-    if (first && box.in_place() && !tell_answers(pid, true)) return;
-    if (first && !box.in_place() && box.next == 0) box.next = first;
+  for (bool sent = false; !sent && p.sending != stage::done;) {
+    if (p.sending == stage::answers) {
+      if (!p.served) return;  // until its requests have come
+      const location first = box.answers();
+      if (first && box.in_place() && !tell_answers(pid, true)) return;
+      if (first && !box.in_place() && box.next == 0) box.next = first;
+    }
+    if (box.next) {
+      if (!p.line || !p.line->open()) return;
+      const auto& head = *reinterpret_cast<const chunk_head*>(memory_.at(box.next));
+      if (!p.line->send(memory_.id(box.next), offset_of(box.next), head.used, &sending())) return;
+      box.next = head.next;
+      sent = moved_ = true;
+      if (box.next) return;
+    }
+    switch (p.sending) {
+      case stage::requests: p.sending = stage::answers; break;
+      case stage::answers: p.sending = stage::data, box.next = box.next_data; break;
+      case stage::data:
+        if (!send_bulk(pid)) return;
+        p.sending = stage::direct;
+        break;
+      default:
+        if (!send_direct(pid)) return;
+        p.sending = stage::done;
+    }
   }
-  if (box.next) {  // one chunk, then another process has its turn
-    if (!p.line || !p.line->open()) return;
-    const auto& head = *reinterpret_cast<const chunk_head*>(memory_.at(box.next));
-    if (!p.line->send(memory_.id(box.next), offset_of(box.next), head.used, &sending())) return;
-    box.next = head.next;
-    moved_ = true;
-    if (box.next) return;
-  }
-  switch (p.sending) {
-    case stage::requests: p.sending = stage::answers; break;
-    case stage::answers: p.sending = stage::data, box.next = box.next_data; break;
-    case stage::data:
-      if (!send_bulk(pid)) return;
-      p.sending = stage::direct;
-      break;
-    default:
-      if (!send_direct(pid)) return;
-      p.sending = stage::done;
-  }
-  moved_ = true;
 }
 
 // A slot of what is pushed, then another process has its turn. True: all is on its way.
@@ -179,10 +184,12 @@ status exchange::receive_from(std::uint32_t pid) {
       const bool in_place = read_.window(pid) && p.receiving <= stage::data;
       if (status s = in_place ? read_from(pid, complete) : take_from(pid, complete); s.failed()) return s;
       if (!complete) return {};
+      moved_ = true;
       if (p.receiving == stage::requests) {
         boxes_[pid].seal_answers();
         p.served = true;
         --unserved_;
+        send_to(pid);  // it may wait for nothing else
       } else if (p.receiving == stage::answers) {
         p.asked = false;
         --unanswered_;
@@ -191,7 +198,6 @@ status exchange::receive_from(std::uint32_t pid) {
       }
     }
     p.receiving = static_cast<stage>(static_cast<int>(p.receiving) + 1);
-    moved_ = true;
     if (p.receiving == stage::done) return {};
   }
 }
