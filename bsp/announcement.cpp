@@ -90,7 +90,7 @@ status announcement::by_words(const peer_memory& peers) {
       const std::uint64_t metadata = load_acquire(words + 8ull * next);
       if (epoch_of(metadata) != c_.epoch) return false;
       in_[next] = flags_of(metadata);
-      if (peers.window(next) && (in_[next] & (has_data | has_requests))) {  // its head, and a small put behind it, while this process goes on
+      if (peers.window(next) && (in_[next] & (has_data | has_requests))) {  // its head and a small put, while this one goes on
         const auto* const chunk = reinterpret_cast<const std::byte*>(&peers.first(next));
         __builtin_prefetch(chunk), __builtin_prefetch(chunk + 64);
       }

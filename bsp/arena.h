@@ -20,7 +20,7 @@ namespace tutti::bsp {
 
 class arena {
  public:
-  static constexpr std::uint32_t most_regions = 64;
+  static constexpr std::uint32_t most_regions = 64;  // their numbers have 6 bits (make_answer)
   static constexpr std::size_t first_region = std::size_t{1} << 18;
 
   // `memory` is what all regions but the first are taken from. `announce` is given every new region's number and key, and

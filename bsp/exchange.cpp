@@ -220,16 +220,18 @@ status exchange::read_from(std::uint32_t pid, bool& complete) {
 status exchange::read_answers(std::uint32_t pid, bool& complete) {
   peer& p = peers_[pid];
   const std::uint64_t word =
-      pid == c_.me ? make_answer(boxes_[pid].answer_chunks(), p.served) : load_acquire(c_.base + c_.layout.answer(pid));
+      pid == c_.me ? boxes_[pid].answer_word(p.served) : load_acquire(c_.base + c_.layout.answer(pid));
+  const bool all = all_answered(word);
+  if (p.answers_taken == 0) p.answers_next = answers_begin(word);
   status s;
-  for (; s.ok() && p.answers_taken < answer_chunks(word); ++p.answers_taken) {
-    const chunk_head* const chunk = read_.at(pid, p.answers_taken ? p.answers_next : read_.first(pid).answers, s);
+  for (; s.ok() && (all ? p.answers_next != 0 : p.answers_taken < answer_chunks(word)); ++p.answers_taken) {
+    const chunk_head* const chunk = read_.at(pid, p.answers_next, s);
     if (!chunk) break;
     s = boxes_[pid].deliver(records_of(*chunk));
     p.answers_next = chunk->next;
     moved_ = true;
   }
-  complete = s.ok() && all_answered(word);
+  complete = s.ok() && all;
   if (complete && pid != c_.me) clear_word(c_.base + c_.layout.answer(pid));
   return s;
 }
@@ -314,7 +316,7 @@ status exchange::serve(std::uint32_t pid, std::span<const std::byte> requests) {
 bool exchange::tell_answers(std::uint32_t pid, bool all) noexcept {
   if (pid == c_.me) return true;
   const rma_op op = signal_op({c_.rank_of(pid), c_.window->segment(), c_.layout.answer(c_.me)},
-                              make_answer(boxes_[pid].answer_chunks(), all));
+                              boxes_[pid].answer_word(all));
   return c_.net.submit({&op, 1}) == 1;
 }
 

@@ -225,11 +225,8 @@ void outbox::choose_bulk() noexcept {
 // --- answers -----------------------------------------------------------------------------------------------------
 
 status outbox::extend_answers(std::uint64_t wanted) {
-  const bool first = answers_.empty();
-  if (status s = extend(answers_, stage::answers, std::min(wanted, answer_piece)); s.failed()) return s;
-  if (first) data_.head(memory_).answers = answers_.first();
-  else ++answer_chunks_;
-  return {};
+  answer_chunks_ += !answers_.empty();
+  return extend(answers_, stage::answers, std::min(wanted, answer_piece));
 }
 
 void outbox::seal_answers() noexcept {

@@ -163,6 +163,7 @@ class alignas(64) outbox {
   void seal_answers() noexcept;
   location answers() const noexcept { return answers_.first(); }
   std::uint64_t answer_chunks() const noexcept { return answer_chunks_; }  // complete
+  std::uint64_t answer_word(bool all) const noexcept { return make_answer(answers_.first(), answer_chunks_, all); }
   // Answers to my requests, in their order, to where these said. Errors: protocol, there are more than requests.
   void await_answers() noexcept;
   status deliver(std::span<const std::byte> answers);

@@ -26,6 +26,7 @@
 // go on at the beginning of the next one. A put that does not fit into a chunk becomes several records; all but the
 // last are marked, so that no other process's put to the same place gets in between.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -57,11 +58,6 @@ constexpr std::uint64_t make_stamp(std::uint64_t epoch, bool objects) noexcept {
 constexpr std::uint64_t stamp_epoch(std::uint64_t stamp) noexcept { return stamp >> 1; }
 constexpr bool stamp_objects(std::uint64_t stamp) noexcept { return (stamp & 1) != 0; }
 
-// Where answers are read in place: how many of their chunks are complete, and whether these are all.
-constexpr std::uint64_t make_answer(std::uint64_t chunks, bool all) noexcept { return chunks << 1 | (all ? 1 : 0); }
-constexpr std::uint64_t answer_chunks(std::uint64_t word) noexcept { return word >> 1; }
-constexpr bool all_answered(std::uint64_t word) noexcept { return (word & 1) != 0; }
-
 // --- chunks ------------------------------------------------------------------------------------------------------
 // Where a chunk lies in its owner's memory: the number of a region and an offset in it. Nothing lies at 0.
 using location = std::uint64_t;
@@ -78,12 +74,25 @@ struct chunk_head {
   location next = 0;         // of the chain; 0: the last
   // In the first chunk of the data chain:
   location requests = 0;     // first chunk of that chain
-  location answers = 0;      // likewise, once it is said to be ready
   std::uint32_t calls = 0;   // of bsp_push_reg and bsp_pop_reg in this superstep
   std::uint32_t tag = 0;     // bytes of the tags from the next superstep on
   std::uint64_t pushed = 0;  // bytes of large puts that come through the channel; 0: they are read
+  std::uint64_t reserved = 0;
 };
 static_assert(sizeof(chunk_head) == 48);  // a multiple of 16, for messages
+
+// Where answers are read in place, who asked is told in one word: where the first of their chunks lies (which is at a multiple
+// of 64), how many are complete, as far as they can be counted here, and whether these are all there will be. The head of the
+// data, which the asker has read, is not written again: that would cost both a miss.
+constexpr std::uint64_t make_answer(location first, std::uint64_t chunks, bool all) noexcept {
+  return std::uint64_t{region_of(first)} << 58 | offset_of(first) >> 6 << 16 | std::min<std::uint64_t>(chunks, 0x7fff) << 1 |
+         (all ? 1 : 0);
+}
+constexpr location answers_begin(std::uint64_t word) noexcept {
+  return make_location(static_cast<std::uint32_t>(word >> 58), (word >> 16 & ((std::uint64_t{1} << 42) - 1)) << 6);
+}
+constexpr std::uint64_t answer_chunks(std::uint64_t word) noexcept { return word >> 1 & 0x7fff; }
+constexpr bool all_answered(std::uint64_t word) noexcept { return (word & 1) != 0; }
 
 constexpr std::uint32_t make_note(stage s, bool last) noexcept {
   return static_cast<std::uint32_t>(s) | (last ? 0x100u : 0u);

@@ -207,3 +207,18 @@ BOOST_AUTO_TEST_CASE(gets) {
   for (const bool in_place : {false, true})
     for (std::uint64_t seed = 1; seed <= 4; ++seed) by_themselves([&](rank_env& env) { ask_and_answer(env, in_place, seed); });
 }
+
+BOOST_AUTO_TEST_CASE(a_word_tells_where_answers_begin) {
+  for (const std::uint32_t region : {0u, 1u, arena::most_regions - 1})
+    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{0x555540}, (std::uint64_t{1} << 48) - 64})
+      for (const std::uint64_t chunks : {0, 1, 0x7ffe, 0x7fff})
+        for (const bool all : {false, true}) {
+          const std::uint64_t word = make_answer(make_location(region, offset), chunks, all);
+          BOOST_TEST(answers_begin(word) == make_location(region, offset));
+          BOOST_TEST(answer_chunks(word) == chunks);
+          BOOST_TEST(all_answered(word) == all);
+        }
+  const std::uint64_t very_many = make_answer(make_location(1, 64), 1 << 20, false);
+  BOOST_TEST(answers_begin(very_many) == make_location(1, 64));
+  BOOST_TEST(answer_chunks(very_many) == 0x7fffu);
+}
