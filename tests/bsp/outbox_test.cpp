@@ -209,8 +209,9 @@ BOOST_AUTO_TEST_CASE(gets) {
 }
 
 BOOST_AUTO_TEST_CASE(a_word_tells_where_answers_begin) {
+  constexpr std::uint64_t offsets[] = {0, 64, 0x555540, (std::uint64_t{1} << 48) - 64};
   for (const std::uint32_t region : {0u, 1u, arena::most_regions - 1})
-    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{0x555540}, (std::uint64_t{1} << 48) - 64})
+    for (const std::uint64_t offset : offsets)
       for (const std::uint64_t chunks : {0, 1, 0x7ffe, 0x7fff})
         for (const bool all : {false, true}) {
           const std::uint64_t word = make_answer(make_location(region, offset), chunks, all);
