@@ -374,21 +374,22 @@ TUTTI_API tutti_status_t tutti_test(tutti_request_t *request, int *done);
  * tutti_test()). Cost: a load if the request is complete, else what the operation still takes. */
 TUTTI_API tutti_status_t tutti_wait(tutti_request_t *request, double timeout_s);
 
-/* The same for `count` requests of one context, of any kinds. Those that are zeroed, and persistent ones that are not under way, are
- * passed over. What is found complete is zeroed as by tutti_test(), unless persistent. Errors: the first one of those found
- * complete; TUTTI_TIMED_OUT (none was changed); TUTTI_INVALID, as tutti_test() (none was changed). Cost: O(count) a look. */
+/* The functions below test and wait for `count` requests of one context, of any kinds. They pass over zeroed requests, and
+ * persistent ones that are not under way. A request that is found complete is zeroed, unless it is persistent.
+ * Errors: the first one of the operations found complete; TUTTI_TIMED_OUT and TUTTI_INVALID (as tutti_test()), on which no
+ * request was changed. Cost: O(count) for each look. */
 
-/* Blocks until all of them are complete; tutti_test_all() sets *done to 1 if they are, to 0 if not. */
+/* tutti_wait_all blocks until all requests are complete. tutti_test_all sets *done to 1 if all are, and to 0 if not. */
 TUTTI_API tutti_status_t tutti_wait_all(tutti_request_t *requests, size_t count, double timeout_s);
 TUTTI_API tutti_status_t tutti_test_all(tutti_request_t *requests, size_t count, int *done);
 
-/* Blocks until one of them is complete; *index is its place, or `count` if none is under way. tutti_test_any() sets *done to 1 if
- * one is complete or none is under way. */
+/* tutti_wait_any blocks until one request is complete; *index becomes its place in `requests`, or `count` if none is under way.
+ * tutti_test_any sets *done to 1 if one is complete or none is under way, and to 0 if not. */
 TUTTI_API tutti_status_t tutti_wait_any(tutti_request_t *requests, size_t count, size_t *index, double timeout_s);
 TUTTI_API tutti_status_t tutti_test_any(tutti_request_t *requests, size_t count, size_t *index, int *done);
 
-/* Blocks until at least one of them is complete, and finds all that are: their places go to indices[0..*done-1], which has room
- * for `count`. *done is 0 if none is under way. */
+/* Blocks until at least one request is complete, and finds all that are. Their places in `requests` go to indices[0] to
+ * indices[*done - 1]; `indices` has room for `count`. *done is 0 if none is under way. */
 TUTTI_API tutti_status_t tutti_wait_some(tutti_request_t *requests, size_t count, size_t *indices, size_t *done,
                                          double timeout_s);
 

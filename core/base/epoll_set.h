@@ -2,7 +2,7 @@
 #pragma once
 #include <sys/epoll.h>
 
-#include <span>
+#include <cstdint>
 
 #include "core/base/unique_fd.h"
 
