@@ -179,15 +179,21 @@ result<data_collectives::bound*> data_collectives::bind(const choice& c, std::ui
 
 // --- an operation ------------------------------------------------------------------------------------------------------
 
+// Those begun go once they are the more: nothing is allocated while as many are under way as were before.
+void data_collectives::enqueue(const collective_call& c) {
+  if (begun_ > calls_.size() / 2) calls_.erase(calls_.begin(), calls_.begin() + static_cast<std::ptrdiff_t>(std::exchange(begun_, 0)));
+  calls_.push_back({c, record_->calls()});
+}
+
 std::uint64_t data_collectives::start(const collective_call& c) {
   if (error_.failed()) return completed_;
-  calls_.push_back({c, record_->calls()});
+  enqueue(c);
   return operation_sequence::start();
 }
 
 status data_collectives::run(const collective_call& c, time_point deadline) {
   if (error_.failed()) return error_;
-  calls_.push_back({c, record_->calls()});
+  enqueue(c);
   const status s = operation_sequence::run(deadline);
   if (s.code() == errc::timed_out && error_.ok()) {  // the caller's memory is the caller's again
     if (setup_ && setup_.waits_for()) setup_.fail(s);  // an exchange that is given up, which the others are to know
@@ -198,8 +204,7 @@ status data_collectives::run(const collective_call& c, time_point deadline) {
 }
 
 void data_collectives::begin(std::uint64_t) noexcept {
-  now_ = calls_.front();
-  calls_.pop_front();
+  now_ = calls_[begun_++];
   row_ = nullptr, by_ = nullptr, at_ = 0;
   setup_ = {};
   if (now_.bytes == 0) return;
@@ -280,7 +285,8 @@ status data_collectives::look() noexcept {
     pending_wait* const w = setup_.waits_for();
     if (!w) return {};
     status s = w->look();
-    if (s.ok() && team_.parent_job().net().now() > w->deadline()) s = {errc::timed_out, std::string(w->note().what) + ": the deadline passed", w->note().from};
+    if (s.ok() && team_.parent_job().net().now() > w->deadline())
+      s = {errc::timed_out, std::string(w->note().what) + ": the deadline passed", w->note().from};
     if (s.failed()) setup_.fail(std::move(s));
     return {};
   }

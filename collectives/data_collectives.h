@@ -5,7 +5,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -95,6 +94,7 @@ class data_collectives final : public operation_sequence {
   void tell(const status& error) noexcept override { team_.fail_if_lost(error); }
   status explained(const status& error) override;
 
+  void enqueue(const collective_call&);
   bool set_up(status& error);
   status begin_chosen();
   void begin_part() noexcept;
@@ -118,7 +118,8 @@ class data_collectives final : public operation_sequence {
   choice_inputs facts_;                  // agreed; but for what a call gives
   // By collective, whether operands may be reordered, and class of sizes.
   std::array<std::array<std::array<choice, size_classes>, 2>, collectives> chosen_{};
-  std::deque<call> calls_;               // those not begun, in order; the present one is `now_`
+  std::vector<call> calls_;              // in order, from begun_ on those not begun; the present one is `now_`
+  std::size_t begun_ = 0;
   call now_;
   const algorithm* row_ = nullptr;       // of the present one; null: none was needed, or is not chosen yet
   resumable<status> setup_;              // of the present one, while it is prepared
