@@ -42,7 +42,7 @@ peer* peer_table::make(rank_t rank) noexcept {
 }
 
 void peer_table::open_endpoint(peer& p) noexcept {
-  if (p.asked || !p.alive() || !book_) return;
+  if (p.asked || p.rank == self_ || !p.alive() || !book_) return;  // to itself a rank sends nothing
   p.asked = true;
   open_.push_back(&p);  // reserved by make()
   const auto there = *read_address(book_.blob(p.rank));
