@@ -196,8 +196,8 @@ status data_collectives::run(const collective_call& c, time_point deadline) {
   enqueue(c);
   const status s = operation_sequence::run(deadline);
   if (s.code() == errc::timed_out && error_.ok()) {  // the caller's memory is the caller's again
-    if (setup_ && setup_.waits_for()) setup_.fail(s);  // an exchange that is given up, which the others are to know
-    else if (row_ && !by_) multicast_->cancel(s);
+    if (setup_) team_.give_up(s);  // in the middle of an exchange
+    else if (multicasts()) multicast_->cancel(s);
     fail(s);
   }
   return s;
@@ -270,8 +270,8 @@ bool data_collectives::go_on(std::uint32_t looks, status& error) noexcept {
     }
     if (error.failed()) return true;
   }
-  if (!row_) return true;
-  if (!by_) return multicast_->advance(error);
+  if (multicasts()) return multicast_->advance(error);
+  if (!by_) return true;
   while (by_->position->advance(looks)) {
     error = by_->position->outcome();
     if (error.failed() || at_ == now_.bytes) return true;
@@ -290,7 +290,8 @@ status data_collectives::look() noexcept {
     if (s.failed()) setup_.fail(std::move(s));
     return {};
   }
-  if (!by_) return row_ ? multicast_->look() : status{};
+  if (multicasts()) return multicast_->look();
+  if (!by_) return {};
   const rank_t from = by_->position->waiting_for("").from;
   const status s = team_.look(from);
   return s.ok() ? record_->mismatch({&from, 1}) : s;
@@ -298,12 +299,13 @@ status data_collectives::look() noexcept {
 
 wait_note data_collectives::waiting_for() const noexcept {
   if (setup_) return setup_.waits_for() ? setup_.waits_for()->note() : wait_note{"preparing a collective"};
-  if (!by_) return row_ ? multicast_->waiting_for() : wait_note{"a collective before"};
+  if (multicasts()) return multicast_->waiting_for();
+  if (!by_) return {"a collective that moves nothing"};
   return by_->position->waiting_for(row_->name.data());
 }
 
 status data_collectives::explained(const status& error) {
-  if (row_ && !by_) return multicast_->explained(error);
+  if (multicasts()) return multicast_->explained(error);
   if (error.code() == errc::timed_out) return record_->late(error);
   if (error.code() != errc::protocol || error.peer() == no_rank) return error;
   const status told = record_->differs(error.peer());

@@ -94,6 +94,7 @@ class data_collectives final : public operation_sequence {
   void tell(const status& error) noexcept override { team_.fail_if_lost(error); }
   status explained(const status& error) override;
 
+  bool multicasts() const noexcept { return row_ && !row_->make; }
   void enqueue(const collective_call&);
   bool set_up(status& error);
   status begin_chosen();

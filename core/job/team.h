@@ -102,6 +102,7 @@ class team {
   // that left counts only if awaited.
   status look(rank_t awaited) noexcept;
   void fail(const status&) noexcept;     // remembers, and tells the others
+  void give_up(const status& s) noexcept { if (health_.ok()) health_ = s; }  // tells nobody: this member takes part no more
   // fail(), if others might wait for this rank for ever after this error of an engine: an operation or its peer was lost. Other
   // errors are the caller's own, or have come to all alike.
   void fail_if_lost(const status&) noexcept;

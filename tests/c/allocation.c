@@ -89,6 +89,13 @@ static void everything(unsigned long from, unsigned long to) {
     OK(tutti_flush(w, TUTTI_ALL, -1));
     OK(tutti_ibarrier(world, &request));
     OK(tutti_wait(&request, -1));
+    OK(tutti_broadcast(world, (uint32_t)(i / 16 % n), &data, sizeof data));
+    OK(tutti_allreduce(world, &data, &old, 1, TUTTI_UINT64, TUTTI_SUM));
+    CHECK(old == n * data);
+    tutti_request_t several[2];
+    OK(tutti_ireduce(world, 0, &data, &old, 1, TUTTI_UINT64, TUTTI_MAX, &several[0]));
+    OK(tutti_ibarrier(world, &several[1]));
+    OK(tutti_wait_all(several, 2, -1));
   }
 }
 
