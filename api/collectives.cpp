@@ -36,7 +36,7 @@ tutti_status_t read_broadcast(tutti_team& team, std::uint32_t root, void* data, 
 
 // The arithmetic that type and operation stand for.
 tutti_status_t read_operation(tutti_team& team, const reduce_arguments& a, const char* call, reduction& out) {
-  const auto type = static_cast<datatype>(std::min<unsigned>(a.type, datatypes));  // what is none stays none
+  const auto type = static_cast<datatype>(std::min(static_cast<unsigned>(a.type), datatypes));  // what is none stays none
   if (a.operation < first_handle) {
     const auto found = find_reduction(type, static_cast<operation>(std::min<tutti_operation_t>(a.operation, operations)));
     if (!found) return report(team.ctx, found.error().during(call));

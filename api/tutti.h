@@ -460,7 +460,8 @@ TUTTI_API tutti_status_t tutti_broadcast_init(tutti_team_t team, uint32_t root, 
 
 /* Types of the elements of a reduction. The elements may lie at any address, aligned or not. A pair is a struct of a value and
  * an index, as C lays it out: struct { float value; int32_t index; } */
-typedef enum tutti_datatype {
+typedef int tutti_datatype_t;
+enum {
   TUTTI_INT8 = 1, TUTTI_INT16, TUTTI_INT32, TUTTI_INT64,
   TUTTI_UINT8, TUTTI_UINT16, TUTTI_UINT32, TUTTI_UINT64,
   TUTTI_FLOAT32, TUTTI_FLOAT64, TUTTI_LONG_DOUBLE,
@@ -469,7 +470,7 @@ typedef enum tutti_datatype {
   TUTTI_FLOAT32_INT32, TUTTI_FLOAT64_INT32, TUTTI_LONG_DOUBLE_INT32, TUTTI_INT16_INT32, TUTTI_INT32_INT32, TUTTI_INT64_INT32,
   TUTTI_FLOAT32_INT64, TUTTI_FLOAT64_INT64, TUTTI_INT64_INT64,
   TUTTI_BYTES                                /* elements of an operation of tutti_operation_create() */
-} tutti_datatype_t;
+};
 
 /* What a reduction does with two elements: one of these numbers, or an operation of tutti_operation_create(). Integers wrap.
  * The minimum or maximum of a NaN and another number is a NaN. Logical results are 0 or 1. TUTTI_MINLOC and TUTTI_MAXLOC take

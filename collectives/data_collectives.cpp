@@ -173,6 +173,7 @@ result<data_collectives::bound*> data_collectives::bind(const choice& c, std::ui
   oldest->position.reset();
   oldest->row = c.row, oldest->radix = c.radix, oldest->root = root, oldest->by = by;
   oldest->code = std::move(*code);
+  oldest->code.touch();
   oldest->position = std::make_unique<tutti::run>(oldest->code);
   return oldest;
 }
