@@ -18,6 +18,7 @@ inline constexpr known_fault known_faults[] = {
     {"ucx", "epoll_ctl", "CRASH", "UCX 1.13 calls it fatal where a connection's events cannot be asked for"},
     {"ucx", "fopen", "CRASH", "UCX 1.13 calls it fatal where it cannot read what it asks of the system while making a worker"},
     {"ucx", "accept", "LEFTOVER", "UCX 1.13 keeps the connection"},
+    {"ucx", "accept", "CRASH", "UCX 1.13 asserts which socket it listens at (tcp_iface.c:369) where a connection could not be taken"},
     {"ucx", "setsockopt", "LEFTOVER", "UCX 1.13 cannot be brought to rest with a connection half made, and is left as it is"},
     {"ucx", "socket", "LEFTOVER", "UCX 1.13 cannot be brought to rest with a connection half made, and is left as it is"},
     {"ucx", "connect", "LEFTOVER", "UCX 1.13 cannot be brought to rest with a connection half made, and is left as it is"},
