@@ -195,7 +195,7 @@ std::uint64_t data_collectives::start(const collective_call& c) {
 status data_collectives::run(const collective_call& c, time_point deadline) {
   if (error_.failed()) return error_;
   enqueue(c);
-  const status s = operation_sequence::run(deadline);
+  const status s = operation_sequence::run(*this, deadline);
   if (s.code() == errc::timed_out && error_.ok()) {  // the caller's memory is the caller's again
     if (setup_) team_.give_up(s);  // in the middle of an exchange
     else if (multicasts()) multicast_->cancel(s);

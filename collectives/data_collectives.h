@@ -87,6 +87,7 @@ class data_collectives final : public operation_sequence {
     std::uint64_t number = 0;            // among the team's collective calls
   };
 
+  friend class operation_sequence;
   void begin(std::uint64_t number) noexcept override;
   bool go_on(std::uint32_t looks, status& error) noexcept override;
   status look() noexcept override;

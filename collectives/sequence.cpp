@@ -12,22 +12,16 @@ void operation_sequence::fail(const status& error) noexcept {
 // True: no operation is under way any more.
 bool operation_sequence::finish_present(std::uint32_t looks) noexcept {
   if (stepping_) return !running_;
-  status error;
-  const auto stepped = [&] {
+  while (running_) {
+    status error;
     stepping_ = true;
     const bool over = go_on(looks, error);
     stepping_ = false;
-    return over;
-  };
-  while (running_ && stepped()) {
-    running_ = false;
-    if (error.failed()) {
-      fail(error), unexplained_ = true;
-      break;
-    }
-    if (++completed_ != started_) begin(completed_ + 1), running_ = true;
+    if (!over) return false;
+    finished(error);
+    if (completed_ != started_) begin(completed_ + 1), running_ = true;
   }
-  return !running_;
+  return true;
 }
 
 void operation_sequence::advance() noexcept {
@@ -65,20 +59,6 @@ status operation_sequence::wait(std::uint64_t number, time_point deadline) noexc
   }
   if (unexplained_) unexplained_ = false, error_ = explained(error_);
   return error_;
-}
-
-status operation_sequence::run(time_point deadline) noexcept {
-  if (error_.failed()) return error_;
-  if (!idle()) return wait(start(), deadline);
-  begin(++started_), running_ = true;
-  job& j = team_.parent_job();
-  // The common end: a word is seen sooner by looking often than by coming back each time.
-  const std::uint32_t looks = j.oversubscribed() ? 1 : 64;
-  for (std::uint32_t turn = 0; turn < looks; ++turn) {
-    if (finish_present(looks)) return error_.ok() ? error_ : wait(started_, deadline);
-    j.progress();
-  }
-  return wait(started_, deadline);
 }
 
 }  // namespace tutti

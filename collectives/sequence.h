@@ -39,8 +39,27 @@ class operation_sequence : public background {
   virtual status explained(const status& error) { return error; }
 
   std::uint64_t start() noexcept;
-  // start() and wait() without the ceremony, where nothing else is under way.
-  status run(time_point deadline) noexcept;
+  // start() and wait() without the ceremony, where nothing else is under way. `self`: this, whose begin() and go_on() are called
+  // directly.
+  template <class Engine>
+  status run(Engine& self, time_point deadline) noexcept {
+    if (error_.failed()) [[unlikely]] return error_;
+    if (!idle()) return wait(start(), deadline);
+    job& j = team_.parent_job();
+    self.Engine::begin(++started_);
+    running_ = true;
+    // The common end: a word is seen sooner by looking often than by coming back each time.
+    const std::uint32_t looks = j.oversubscribed() ? 1 : 64;
+    for (std::uint32_t turn = 0; turn < looks; ++turn) {
+      status error;
+      stepping_ = true;
+      const bool over = self.Engine::go_on(looks, error);
+      stepping_ = false;
+      if (over) return finished(error), error_.ok() ? status{} : wait(started_, deadline);
+      j.progress();
+    }
+    return wait(started_, deadline);
+  }
   void fail(const status&) noexcept;               // and tells
   bool idle() const noexcept { return started_ == completed_; }
 
@@ -52,6 +71,11 @@ class operation_sequence : public background {
 
  private:
   bool finish_present(std::uint32_t looks) noexcept;
+  void finished(const status& error) noexcept {    // the present operation
+    running_ = false;
+    if (error.ok()) ++completed_;
+    else fail(error), unexplained_ = true;
+  }
 
   bool running_ = false;                           // on completed_ + 1
   bool stepping_ = false;                          // progress made meanwhile is not to step again

@@ -87,13 +87,22 @@ std::uint64_t team_barrier::start() noexcept {
   return epoch;
 }
 
+status team_barrier::enter(time_point deadline) noexcept {
+  if (record_) record_->enter(kind_of(collective::barrier));
+  return run(*this, deadline);
+}
+
 void team_barrier::begin(std::uint64_t epoch) noexcept {
   if (offloaded_) (void)offloaded_->start(epoch);
   else position_->begin(epoch);
 }
 
 bool team_barrier::go_on(std::uint32_t looks, status& error) noexcept {
-  if (!offloaded_) return position_->advance(looks) && (error = position_->outcome(), true);
+  if (!offloaded_) {
+    if (!position_->advance(looks)) return false;
+    if (position_->outcome().failed()) error = position_->outcome();
+    return true;
+  }
   (void)offloaded_->start(started_);
   if (reached(offloaded_->completed(), completed_ + 1)) return true;
   error = team_.health();

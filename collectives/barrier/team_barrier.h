@@ -30,10 +30,7 @@ class team_barrier final : public operation_sequence {
 
   // Blocks until every member has entered. Errors: peer_dead (named), timed_out; after peer_dead the team is broken and
   // every later call gives the same error.
-  status enter(time_point deadline = time_point::max()) noexcept {
-    if (record_) record_->enter(kind_of(collective::barrier));
-    return run(deadline);
-  }
+  status enter(time_point deadline = time_point::max()) noexcept;
   std::uint64_t start() noexcept;                  // the request: its epoch
 
   void consult(call_record* record) noexcept { record_ = record; }  // whoever waits looks there: all members, or none
@@ -45,6 +42,7 @@ class team_barrier final : public operation_sequence {
 
  private:
   team_barrier(team& t, const candidate& c, std::uint64_t first_epoch) : operation_sequence(t, first_epoch, nullptr), choice_(c) {}
+  friend class operation_sequence;
   void begin(std::uint64_t epoch) noexcept override;
   bool go_on(std::uint32_t looks, status& error) noexcept override;
   status look() noexcept override;

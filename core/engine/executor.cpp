@@ -135,7 +135,7 @@ void run::begin(std::uint64_t epoch, std::uint64_t loose, const partition& data,
   at_ = 0;
   sent_ = 0;
   counted_ = false;
-  error_ = {};
+  if (error_.failed()) error_ = {};
 }
 
 void run::stop(const status& s) noexcept {
