@@ -13,8 +13,20 @@
 
 namespace tutti {
 
-enum class collective : std::uint8_t { barrier, broadcast, reduce, allreduce };
-inline constexpr unsigned collectives = 4;
+// alltoallv: each member sends each other one as much as the two agree on, also within gatherv, scatterv and neighbourhoods.
+enum class collective : std::uint8_t {
+  barrier, broadcast, reduce, allreduce, gather, scatter, allgather, alltoall, alltoallv, reduce_scatter, scan, exscan
+};
+inline constexpr unsigned collectives = 12;
+// One member gives or gets what the others do not.
+constexpr bool has_root(collective c) noexcept {
+  return c == collective::broadcast || c == collective::reduce || c == collective::gather || c == collective::scatter;
+}
+constexpr bool reduces(collective c) noexcept {
+  return c == collective::reduce || c == collective::allreduce || c >= collective::reduce_scatter;
+}
+// Its data are one block for each member.
+constexpr bool has_block_each(collective c) noexcept { return c >= collective::gather && c <= collective::reduce_scatter; }
 std::string_view name_of(collective) noexcept;
 std::optional<collective> find_collective(std::string_view name) noexcept;
 std::string known_collectives();  // "barrier, broadcast, ..."
@@ -28,6 +40,7 @@ struct shape {
   std::string_view inner;                     // hierarchical: the algorithm among the nodes' leaders; offloaded: the one that is
                                               // offloaded; empty: the default
   std::uint32_t root = 0;                     // team index
+  bool first_set = false;                     // data_layout::synchronizes: of its turn; what the others hold is out of use
 };
 
 // How a team lies on its machine, for who decides which variants are considered.
@@ -57,7 +70,7 @@ struct form_input {
 
 // The buffers of a schedule that moves data.
 enum : std::uint32_t {
-  data_in,    // the caller's: what this rank gives; read only
+  data_in,    // the caller's: what this rank gives; read only; has its own partition
   data_out,   // the caller's: what it gets. A broadcast has this one alone, and there may be none where nothing comes
   staging,    // slots that peers may write
   data_buffers
@@ -65,13 +78,22 @@ enum : std::uint32_t {
 
 // How a row's schedules lay out data.
 struct data_layout {
-  std::uint32_t (*blocks)(const shape&) = nullptr;   // of one run; null: it moves none. More bytes than they hold take several runs
+  // Of one run; null: it moves none. More bytes than they hold take several runs. Where the collective has a block for each
+  // member (has_block_each), these are the blocks, and a run moves a part of each.
+  std::uint32_t (*blocks)(const shape&) = nullptr;
   bool even = false;                                 // as many bytes in each block; else full blocks, one after the other
   std::uint32_t most_bytes = 0;                      // of a block, which a slot holds
   std::uint32_t (*slots)(const shape&) = nullptr;    // of staging memory; as words, alike in all ranks and for all roots
-  // Every rank's result takes every rank's data: who has finished a run knows that all have begun it, so finished the one
-  // before. Then two sets of slots by turns are all the flow control that is needed. False: a schedule asks before it puts.
+  bool in_lines = false;                             // slot i belongs to line i, and a short block is put into that line
+  // Flow control. As a rule a schedule asks before it puts. Or all lines and slots are there several times, and runs use these
+  // sets by turns:
+  // two, if every rank's result takes every rank's data, for who has finished a run knows that all have begun it, so finished
+  // the one before;
   bool needs_everyone = false;
+  // or `sets_in_turn` of them, if a schedule for the first one (shape::first_set) begins with a barrier.
+  bool synchronizes = false;
+  static constexpr std::uint32_t sets_in_turn = 16;
+  std::uint32_t sets() const noexcept { return needs_everyone ? 2 : synchronizes ? sets_in_turn : 1; }
 };
 
 struct algorithm {
@@ -87,6 +109,8 @@ struct algorithm {
     bool offload = false;                     // the fabric runs another algorithm by itself
     bool root_calls = false;                  // who lost the multicast may have to wait for the root to call again
     bool commutative = false;                 // operands come in any order
+    bool alike = false;                       // blocks of one length
+    bool mapped = false;                      // reads peers' staging memory by loads: all ranks on one node, which maps it
   } needs;
   std::uint32_t default_radix = 0;            // 0: takes none
   std::uint32_t least_radix = 0;              // smaller ones make no sense
@@ -126,9 +150,13 @@ const algorithm* find_algorithm(collective, std::string_view name) noexcept;  //
 // "dissemination, pairwise, ...", those that `keep` wants.
 std::string known_algorithms(collective, bool (*keep)(const algorithm&) = nullptr);
 
-// How the next run of `bytes` bytes, of elements that must stay whole, falls into blocks of at most `most` bytes. No bytes:
-// not even one element goes into a block.
+// What a slot holds, where one operation of the fabric moves `most` bytes at most: less where slots are many.
+std::uint64_t slot_bytes(const algorithm&, const shape&, std::uint64_t most) noexcept;
+// How the next run falls into blocks of `bytes` bytes, of elements that must stay whole: all of the data, or of each block where
+// there is one for each member. No bytes: not even one element goes into a slot.
 partition next_run(const algorithm&, const shape&, std::uint64_t bytes, std::uint64_t most, std::uint64_t element = 1) noexcept;
+// How many of `bytes` it moves.
+constexpr std::uint64_t moved_by(const algorithm& a, const partition& run) noexcept { return has_block_each(a.of) ? run.piece : run.bytes; }
 
 // Signals and waits alone, which are what a fabric can run by itself.
 inline bool can_be_offloaded(const algorithm& a) noexcept {

@@ -17,6 +17,11 @@ constexpr const char* names[] = {"nothing", "tutti_team_create", "tutti_team_spl
 
 constexpr auto notice_after = std::chrono::seconds(5);
 
+// What goes between two ranks is known to these alone; no page tells it.
+constexpr bool is_pairwise(call_kind k) noexcept {
+  return k == kind_of(collective::alltoallv) || (k >= kind_of_gatherv && k <= kind_of_neighbor_alltoall && k != kind_of_allgatherv);
+}
+
 constexpr const char* same_calls = "; all members must make the same collective calls in the same order";
 constexpr const char* same_data = "; root, number of bytes, type and operation must be alike in all members";
 
@@ -25,15 +30,18 @@ constexpr const char* same_data = "; root, number of bytes, type and operation m
 std::string call_record::what::in_words() const {
   const auto k = static_cast<std::size_t>(kind), first = static_cast<std::size_t>(kind_of({}));
   if (k < first) return names[k];
-  if (k >= first + collectives) return "something unknown";
-  const auto c = static_cast<collective>(k - first);
-  const std::string_view name = name_of(c);
-  const bool reduces = c == collective::reduce || c == collective::allreduce;
-  std::string out(name.starts_with('a') ? "an " : "a ");
+  constexpr std::string_view others[] = {"gatherv", "scatterv", "allgatherv", "neighbor_allgather", "neighbor_alltoall"};
+  if (k >= first + collectives + std::size(others)) return "something unknown";
+  const bool own = k < first + collectives;
+  const auto c = own ? static_cast<collective>(k - first) : collective::alltoallv;
+  const std::string_view name = own ? name_of(c) : others[k - first - collectives];
+  std::string out(name.starts_with('a') || name.starts_with('e') ? "an " : "a ");
   out += name;
-  if (c != collective::barrier) out += " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-  if (c == collective::broadcast || c == collective::reduce) out += " with root " + std::to_string(root);
-  if (reduces) {
+  if (kind == kind_of_allgatherv) out += " whose counts have the checksum " + std::to_string(bytes);
+  else if (is_pairwise(kind)) out += bytes == 0 ? "" : " whose counts for another rank are not the same";
+  else if (c != collective::barrier) out += " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+  if ((own && has_root(c)) || kind == kind_of_gatherv || kind == kind_of_scatterv) out += " with root " + std::to_string(root);
+  if (reduces(c)) {
     out.append(" (").append(name_of(static_cast<operation>(op))).append(" of ");
     out.append(name_of(static_cast<datatype>(type))).append(")");
   }
@@ -131,6 +139,12 @@ status call_record::differs(rank_t from) noexcept {
     if (got_.outcome().ok() && (theirs().culprit != 0 || odd_call() != 0)) return tell(whom);
   }
   const what& w = in(mine(), mine().calls);
+  if (is_pairwise(w.kind)) {
+    page& own = mine();
+    own.odd = own.usual = w, own.odd.bytes = 1;
+    std::atomic_ref(own.culprit).store(std::uint64_t{from} + 1, std::memory_order_release);
+    return {errc::protocol, "rank " + std::to_string(from) + " calls " + own.odd.in_words() + " as this rank's", from};
+  }
   return {errc::protocol, "not all members call " + w.in_words() + ", as this rank does" + same_data};
 }
 

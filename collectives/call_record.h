@@ -32,6 +32,12 @@ enum class call_kind : std::uint16_t { none, team_create, team_split, window_cre
 constexpr call_kind kind_of(collective c) noexcept {
   return static_cast<call_kind>(static_cast<unsigned>(call_kind::leave) + 1 + static_cast<unsigned>(c));
 }
+// Calls with a name of their own that a collective of another name carries out. alltoallw is told as an alltoallv.
+inline constexpr call_kind kind_of_gatherv = kind_of(static_cast<collective>(collectives)),
+                           kind_of_scatterv = kind_of(static_cast<collective>(collectives + 1)),
+                           kind_of_allgatherv = kind_of(static_cast<collective>(collectives + 2)),
+                           kind_of_neighbor_allgather = kind_of(static_cast<collective>(collectives + 3)),
+                           kind_of_neighbor_alltoall = kind_of(static_cast<collective>(collectives + 4));
 
 class call_record {
  public:
@@ -42,7 +48,7 @@ class call_record {
   call_record& operator=(const call_record&) = delete;
 
   struct what {
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;       // where lengths are unlike, but known to all: a checksum of them
     std::uint32_t root = 0;
     call_kind kind = call_kind::none;
     std::uint8_t type = 0, op = 0;  // of a reduction: datatype and operation

@@ -22,8 +22,14 @@ bool leaves_losers(const candidate& c) {
   return c.row->needs.root_calls || (inner && inner->needs.root_calls);
 }
 
+bool one_node(const choice_inputs& in) {
+  return std::all_of(in.node_of.begin(), in.node_of.end(), [&](std::uint32_t node) { return node == in.node_of[0]; });
+}
+
 std::string missing(const candidate& c, const choice_inputs& in) {
   if (c.row->needs.commutative && !in.commutative) return "the operation is not commutative";
+  if (c.row->needs.alike && in.unlike) return "the blocks are of unlike lengths";
+  if (c.row->needs.mapped && !(in.costs::mapped && one_node(in))) return "the ranks' memory is not mapped to each other";
   return multicasts(c) && !in.multicast ? "the transport of this team has no multicast" : "";
 }
 

@@ -31,6 +31,7 @@ struct choice_inputs : costs {
   std::uint64_t bytes = 0;                 // of data; priced as the next power of two, so one choice serves a class of sizes
   std::uint64_t piece = 64 << 10;          // of them: the most that one operation of the fabric moves
   bool commutative = true;                 // of a reduction: operands may come in any order
+  bool unlike = false;                     // blocks are of unlike lengths
   wanted_algorithm wanted;
 };
 

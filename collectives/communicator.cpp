@@ -11,7 +11,11 @@ namespace {
 // rank of a node are provided for only up to here.
 constexpr std::uint32_t lines_for_each_up_to = 64;
 
-constexpr collective moving_data[] = {collective::broadcast, collective::reduce, collective::allreduce};
+// All but the barrier.
+template <class F>
+void each_that_moves_data(F&& f) {
+  for (unsigned c = 1; c < collectives; ++c) f(static_cast<collective>(c));
+}
 
 struct request_context {
   job* j;
@@ -21,8 +25,10 @@ struct request_context {
 
 team_request request(void* context, const rank_map& members) {
   auto& c = *static_cast<request_context*>(context);
-  c.agreement = "barrier=" + c.options->barrier + " radix=" + std::to_string(c.options->radix) +
-                " bcast=" + c.options->bcast + " reduce=" + c.options->reduce + " allreduce=" + c.options->allreduce;
+  c.agreement = "barrier=" + c.options->barrier + " radix=" + std::to_string(c.options->radix);
+  each_that_moves_data([&](collective k) {
+    if (const std::string& name = c.options->wanted(k); !name.empty()) c.agreement.append(" ").append(name_of(k)).append("=").append(name);
+  });
   // Room for either choice: whether multicast arrives is known only when the team is equipped.
   std::uint32_t lines = 0;
   for (const bool multicast : {true, false}) {
@@ -63,18 +69,16 @@ communicator_options communicator_options_from(const config& c) {
   if (const auto name = c.text(knob::barrier); name != "auto") o.barrier = name;
   o.radix = static_cast<std::uint32_t>(c.number(knob::barrier_radix));
   const auto text = [&](knob k) { return c.text(k) == "auto" ? std::string{} : std::string(c.text(k)); };
-  o.bcast = text(knob::bcast), o.reduce = text(knob::reduce), o.allreduce = text(knob::allreduce);
+  static_assert(static_cast<unsigned>(knob::exscan) - static_cast<unsigned>(knob::bcast) ==
+                static_cast<unsigned>(collective::exscan) - static_cast<unsigned>(collective::broadcast));
+  each_that_moves_data([&](collective k) {
+    o.wanted(k) = text(static_cast<knob>(static_cast<unsigned>(knob::bcast) + static_cast<unsigned>(k) - static_cast<unsigned>(collective::broadcast)));
+  });
   return o;
 }
 
 std::string& communicator_options::wanted(collective c) noexcept {
-  switch (c) {
-    case collective::barrier: return barrier;
-    case collective::broadcast: return bcast;
-    case collective::reduce: return reduce;
-    case collective::allreduce: break;
-  }
-  return allreduce;
+  return c == collective::barrier ? barrier : c == collective::broadcast ? bcast : others[static_cast<unsigned>(c)];
 }
 
 std::uint32_t communicator::world_lines(std::uint32_t size) { return lines_for_world(size, {}); }
@@ -94,8 +98,11 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   c->owned_ = std::move(owned);
   c->team_ = t;
   c->record_ = std::make_unique<call_record>(*t);
-  for (const collective k : moving_data)
-    if (auto named = parse_wanted(k, c->options_.wanted(k)); !named) return named.error();
+  status unknown;
+  each_that_moves_data([&](collective k) {
+    if (auto named = parse_wanted(k, c->options_.wanted(k)); !named && unknown.ok()) unknown = named.error();
+  });
+  if (unknown.failed()) return unknown;
   if (parent && parent->data_) c->payload_ = parent->data_->facts();
   for (;;) {
     const auto picked = pick_barrier(t->parent_job().where(), t->parent_job().facts(), t->parent_job().net().mcast() != nullptr, t->members(), c->options_, t->lines());
@@ -115,7 +122,7 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
 data_collectives& communicator::data() {
   if (!data_) {
     data_collectives::wanted wanted;
-    for (const collective k : moving_data) wanted[static_cast<unsigned>(k)] = *parse_wanted(k, options_.wanted(k));
+    each_that_moves_data([&](collective k) { wanted[static_cast<unsigned>(k)] = *parse_wanted(k, options_.wanted(k)); });
     data_ = std::make_unique<data_collectives>(*team_, *record_, std::move(wanted), options_.multicast, payload_);
   }
   return *data_;

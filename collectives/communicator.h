@@ -1,5 +1,6 @@
 // A team with the engines that its members use on it: what tutti_team is in the C API.
 #pragma once
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -14,8 +15,8 @@ namespace tutti {
 struct communicator_options {
   std::string barrier;           // as TUTTI_BARRIER; empty or "auto": chosen
   std::uint32_t radix = 0;       // 0: as `barrier` says, or the algorithm's default
-  std::string bcast;             // as TUTTI_BCAST; empty or "auto": chosen; and so
-  std::string reduce, allreduce;
+  std::string bcast;             // as TUTTI_BCAST; empty or "auto": chosen
+  std::array<std::string, collectives> others;  // likewise, by collective
   std::uint64_t first_epoch = 1; // for tests of the wrap
   bool multicast = true;         // false: no algorithm that multicasts, though the transport has it
 
@@ -24,7 +25,7 @@ struct communicator_options {
   bool forced() const noexcept { return !barrier.empty() && barrier != "auto"; }
 };
 
-// What TUTTI_BARRIER, TUTTI_BARRIER_RADIX, TUTTI_BCAST, TUTTI_REDUCE and TUTTI_ALLREDUCE say.
+// What TUTTI_BARRIER, TUTTI_BARRIER_RADIX, TUTTI_BCAST, TUTTI_REDUCE and so on say.
 communicator_options communicator_options_from(const config&);
 
 class communicator {

@@ -28,12 +28,24 @@ void reduce_into(const void* context, const std::byte* from, std::byte* to, std:
   }
 }
 
-std::size_t element_of(const collective_call& c) noexcept { return c.of == collective::broadcast ? 1 : c.op.element_size; }
+std::size_t element_of(const collective_call& c) noexcept { return reduces(c.of) ? c.op.element_size : 1; }
+
+// What the members know alike of the bytes.
+std::uint64_t known_bytes(const collective_call& c) noexcept { return c.of == collective::alltoallv ? 0 : c.bytes; }
+
+// A line has a word in front, and room for the strictest alignment that a user's function may expect.
+constexpr std::uint64_t line_data_at = 16, line_data_bytes = control::line_bytes - line_data_at;
 
 // Beside what broadcast_wire::digest_of() tells apart.
 std::uint64_t kind_digest(const collective_call& c) noexcept {
   const call_record::what w = c.recorded();
-  return (static_cast<std::uint64_t>(c.of) * 0x2b1d ^ w.type * 0x0d3bu ^ w.op * 0x51c7u) & digest_mask;
+  return (static_cast<std::uint64_t>(w.kind) * 0x2b1d ^ w.type * 0x0d3bu ^ w.op * 0x51c7u ^ (c.lists ? w.bytes : 0)) & digest_mask;
+}
+
+std::uint64_t checksum(std::span<const std::uint64_t> list) noexcept {
+  std::uint64_t sum = list.size();
+  for (const std::uint64_t v : list) sum = (sum ^ v) * 0x9e3779b97f4a7c15u, sum ^= sum >> 29;
+  return sum;
 }
 
 const algorithm& owner_of(const algorithm& row) noexcept { return row.resources ? *row.resources : row; }
@@ -41,7 +53,9 @@ const algorithm& owner_of(const algorithm& row) noexcept { return row.resources 
 }  // namespace
 
 call_record::what collective_call::recorded() const noexcept {
-  return {bytes, root, kind_of(of), static_cast<std::uint8_t>(op.built_in ? op.type : datatype::bytes),
+  const std::uint64_t told = of == collective::alltoallv ? 0 : !lists ? bytes : checksum(of == collective::allgather ? lists->out_lengths : lists->in_lengths);
+  return {told, has_root(of) || of == collective::alltoallv ? root : 0, as == call_kind::none ? kind_of(of) : as,
+          static_cast<std::uint8_t>(op.built_in ? op.type : datatype::bytes),
           static_cast<std::uint8_t>(op.built_in ? op.op : operation::user)};
 }
 
@@ -81,21 +95,27 @@ resumable<status> data_collectives::agreeing_on_facts() {
   co_return status{};
 }
 
-choice_inputs data_collectives::inputs(collective of, std::uint64_t bytes, bool commutative) const {
+choice_inputs data_collectives::inputs(collective of, std::uint64_t bytes, bool commutative, bool unlike) const {
   choice_inputs in = facts_;
-  in.bytes = bytes, in.commutative = commutative;
+  in.bytes = bytes, in.commutative = commutative, in.unlike = unlike;
   in.wanted = wanted_[static_cast<unsigned>(of)];
   return in;
 }
 
 const algorithm& data_collectives::algorithm_for(collective of, std::uint64_t bytes) const {
-  return *choose(of, inputs(of, bytes, true))->front().row;
+  return *choose(of, inputs(of, bytes, true, false))->front().row;
+}
+
+data_collectives::choice& data_collectives::kept_for(const call& c) {
+  auto& of = chosen_[static_cast<unsigned>(c.of)];
+  if (!of) of = std::make_unique<choices>();
+  return (*of)[c.op.commutative][c.lists != nullptr][size_class(known_bytes(c))];
 }
 
 result<data_collectives::choice> data_collectives::choose_for(const call& c) {
-  choice& kept = chosen_[static_cast<unsigned>(c.of)][c.op.commutative][size_class(c.bytes)];
+  choice& kept = kept_for(c);
   if (!kept.row) {
-    const auto made = choose(c.of, inputs(c.of, c.bytes, c.op.commutative));
+    const auto made = choose(c.of, inputs(c.of, known_bytes(c), c.op.commutative, c.lists != nullptr));
     if (!made) return made.error();
     kept = {made->front().row, made->front().radix};
   }
@@ -138,7 +158,7 @@ resumable<status> data_collectives::preparing() {
     // Whether a group can be formed shows when it is, alike in all.
     if (made.error().code() != errc::unavailable || !wanted_[static_cast<unsigned>(now_.of)].name.empty()) co_return made.error();
     facts_.multicast = false;
-    chosen_ = {};
+    for (auto& of : chosen_) of.reset();
   }
 }
 
@@ -147,10 +167,12 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   const shape s = shape_of(c);
   auto r = std::make_unique<resource>();
   r->of = &row, r->radix = c.radix;
-  r->slots_at = control::offset(program::lines(row.words(s)));
-  r->slot_bytes = std::min<std::uint64_t>(row.data.most_bytes, facts_.piece);
+  r->words_bytes = control::offset(row.words(s));
+  r->slots_at = r->words_bytes * row.data.sets();
+  r->slot_bytes = (slot_bytes(row, s, facts_.piece) + 63) / 64 * 64;
   r->set_bytes = row.data.slots(s) * r->slot_bytes;
-  auto made = co_await expose_together(team_, r->slots_at + r->set_bytes * (row.data.needs_everyone ? 2 : 1), std::move(agreement));
+  if (row.of == collective::alltoallv) r->sent.resize(s.size), r->taken.resize(s.size);
+  auto made = co_await expose_together(team_, r->slots_at + r->set_bytes * row.data.sets(), std::move(agreement));
   if (!made) co_return made.error().during("memory for " + std::string(name_of(row.of)) + " " + std::string(row.name));
   r->memory = std::move(made->memory);
   resources_.push_back(std::move(r));
@@ -158,20 +180,21 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
 }
 
 result<data_collectives::bound*> data_collectives::bind(const choice& c, std::uint32_t root) {
+  resource* const by = resource_of(c);
+  const bool first_set = c.row->data.synchronizes && by->uses % data_layout::sets_in_turn == 0;
   bound* oldest = &bound_[0];
   for (bound& b : bound_) {
-    if (b.row == c.row && b.radix == c.radix && b.root == root) return &b;
+    if (b.row == c.row && b.radix == c.radix && b.root == root && b.first_set == first_set) return &b;
     if (b.used < oldest->used) oldest = &b;
   }
-  resource* const by = resource_of(c);
-  const schedule s = c.row->make(shape_of(c, root));
+  const schedule s = c.row->make(shape_of(c, root, first_set));
   buffer buffers[data_buffers];
   const exposed_memory& m = by->memory;
   buffers[staging] = {m.base() + by->slots_at, m.region(), m.segment(), by->slots_at, by->slot_bytes};
   auto code = program::bind(s, team_, {m.segment(), m.region(), m.base(), 0}, nullptr, buffers);
   if (!code) return code.error();
   oldest->position.reset();
-  oldest->row = c.row, oldest->radix = c.radix, oldest->root = root, oldest->by = by;
+  oldest->row = c.row, oldest->radix = c.radix, oldest->root = root, oldest->first_set = first_set, oldest->by = by;
   oldest->code = std::move(*code);
   oldest->code.touch();
   oldest->position = std::make_unique<tutti::run>(oldest->code);
@@ -208,13 +231,10 @@ void data_collectives::begin(std::uint64_t) noexcept {
   now_ = calls_[begun_++];
   row_ = nullptr, by_ = nullptr, at_ = 0;
   setup_ = {};
-  if (now_.bytes == 0) return;
-  if (team_.size() == 1) {
-    if (now_.of != collective::broadcast && now_.in != now_.out) std::memcpy(now_.out, now_.in, now_.bytes);
-    return;
-  }
+  if (known_bytes(now_) == 0 && now_.of != collective::alltoallv) return;
+  if (team_.size() == 1) return finish_alone();
   try {
-    const choice& c = chosen_[static_cast<unsigned>(now_.of)][now_.op.commutative][size_class(now_.bytes)];
+    const choice& c = kept_for(now_);
     if (c.row && equipped(c)) trouble_ = begin_chosen();
     else setup_ = preparing();
   } catch (const std::bad_alloc&) {
@@ -222,36 +242,81 @@ void data_collectives::begin(std::uint64_t) noexcept {
   }
 }
 
+void data_collectives::finish_alone() const noexcept {
+  if (now_.of == collective::broadcast || now_.of == collective::exscan) return;
+  const block_lists* const l = now_.lists.get();
+  const auto begin = [](const std::vector<std::uint64_t>& begins) { return begins.empty() ? 0 : begins[0]; };
+  const std::byte* const from = now_.in + (l ? begin(l->in_begins) : 0);
+  std::byte* const to = now_.out + (l ? begin(l->out_begins) : 0);
+  if (from != to && now_.bytes > 0) std::memcpy(to, from, now_.bytes);
+}
+
 // What is chosen has all it needs.
 status data_collectives::begin_chosen() {
-  const choice& c = chosen_[static_cast<unsigned>(now_.of)][now_.op.commutative][size_class(now_.bytes)];
-  row_ = c.row;
+  row_ = kept_for(now_).row;
   if (!row_->make) return multicast_->begin(now_.root, {now_.out, now_.bytes}, now_.number), status{};
-  auto found = bind(c, now_.root);
-  if (!found) return found.error();
-  by_ = *found;
-  if (next_run(*row_, shape_of(c), now_.bytes, facts_.piece, element_of(now_)).bytes == 0)
-    return {errc::unsupported, "elements of " + std::to_string(now_.op.element_size) + " bytes are too long; at most " +
-                               std::to_string(by_->by->slot_bytes)};
-  if (now_.of != collective::broadcast && !now_.op.built_in) scratch_.resize(std::max<std::size_t>(4096, now_.op.element_size));
+  if (reduces(now_.of) && !now_.op.built_in) scratch_.resize(std::max<std::size_t>(4096, now_.op.element_size));
   arithmetic_ = {now_.op, scratch_};
-  begin_part();
-  return {};
+  data_ = {.arithmetic = {reduce_into, &arithmetic_}};
+  if (now_.of == collective::alltoallv) sends_.resize(team_.size()), takes_.resize(team_.size());
+  return now_.bytes > 0 ? begin_part() : status{};  // an alltoallv in which this rank has no part
+}
+
+// Where an alltoallv's members make unlike numbers of runs with each other, each pair counts those in which there was something.
+void data_collectives::number_words(std::uint64_t digest) noexcept {
+  resource& r = *by_->by;
+  const auto number = [&](std::vector<std::uint64_t>& runs, std::vector<std::uint64_t>& values, const partition& blocks) {
+    for (std::uint32_t peer = 0; peer < team_.size(); ++peer)
+      if (const std::uint64_t bytes = blocks.length(peer); bytes > 0)
+        values[peer] = ++runs[peer] << digest_bits | ((digest ^ checksum({&blocks.lengths[peer], 1})) & digest_mask);
+  };
+  number(r.sent, sends_, data_.in), number(r.taken, takes_, data_.out);
+  data_.sends = sends_.data(), data_.takes = takes_.data();
 }
 
 // Words are runs << 16 | digest. Who reads a word finds the other's digest there, or a later run's: then the other has left this
 // one, having found the digests the same.
-void data_collectives::begin_part() noexcept {
+status data_collectives::begin_part() {
+  const choice& c = kept_for(now_);
+  auto found = bind(c, now_.root);
+  if (!found) return found.error();
+  by_ = *found;
+  by_->used = ++parts_;
   resource& r = *by_->by;
-  const partition part = next_run(*row_, shape_of({row_, by_->radix}), now_.bytes - at_, facts_.piece, element_of(now_));
-  const std::uint64_t set = row_->data.needs_everyone ? (r.uses++ & 1) * r.set_bytes : 0;
-  by_->code.move(data_in, const_cast<std::byte*>(now_.in) + at_);
-  by_->code.move(data_out, now_.out + at_);
-  by_->code.move(staging, r.memory.base() + r.slots_at + set, r.slots_at + set);
-  by_->used = ++runs_;
-  const std::uint64_t digest = broadcast_wire::digest_of(now_.number, now_.root, now_.bytes) ^ kind_digest(now_);
-  by_->position->begin(runs_ << digest_bits | digest, digest_mask, part, {reduce_into, &arithmetic_});
-  at_ += part.bytes;
+  const partition part = next_run(*row_, shape_of(c), now_.bytes - at_, facts_.piece, element_of(now_));
+  if (part.bytes == 0)
+    return {errc::unsupported, "elements of " + std::to_string(now_.op.element_size) + " bytes are too long; at most " +
+                               std::to_string(r.slot_bytes)};
+  data_.in = data_.out = part;
+  data_.in.from = data_.out.from = at_;
+  const std::uint64_t digest = broadcast_wire::digest_of(now_.number, now_.root, known_bytes(now_)) ^ kind_digest(now_);
+  if (has_block_each(now_.of)) {
+    data_.in.stride = data_.out.stride = now_.bytes;
+    const block_lists* const l = now_.lists.get();
+    const bool one_in = now_.of == collective::gather || now_.of == collective::allgather;
+    const bool one_out = now_.of == collective::scatter || now_.of == collective::reduce_scatter;
+    if (one_in) data_.in.first = team_.index();
+    if (one_out) data_.out.first = team_.index();
+    if (l) {
+      const auto given = [](const std::vector<std::uint64_t>& list) { return list.empty() ? nullptr : list.data(); };
+      data_.in.lengths = (one_in ? l->out_lengths : l->in_lengths).data(), data_.in.begins = given(l->in_begins);
+      data_.out.lengths = (one_out ? l->in_lengths : l->out_lengths).data(), data_.out.begins = given(l->out_begins);
+    }
+  }
+  const std::uint64_t set = r.uses++ % r.of->data.sets();
+  data_.words_at = set * r.words_bytes;
+  data_.signals_all = r.of->data.needs_everyone;  // nobody is a run ahead of a rank whose block is empty
+  by_->code.move(data_in, const_cast<std::byte*>(now_.in));
+  by_->code.move(data_out, now_.out);
+  if (row_->data.in_lines && part.piece <= line_data_bytes)
+    by_->code.move_slots(staging, r.memory.base() + data_.words_at + line_data_at, data_.words_at + line_data_at, control::line_bytes);
+  else
+    by_->code.move_slots(staging, r.memory.base() + r.slots_at + set * r.set_bytes, r.slots_at + set * r.set_bytes, r.slot_bytes);
+  if (now_.of == collective::alltoallv) number_words(digest);
+  else ++runs_;
+  by_->position->begin(runs_ << digest_bits | (digest & digest_mask), digest_mask, data_);
+  at_ += moved_by(*row_, part);
+  return {};
 }
 
 bool data_collectives::set_up(status& error) {
@@ -263,20 +328,26 @@ bool data_collectives::set_up(status& error) {
 
 bool data_collectives::go_on(std::uint32_t looks, status& error) noexcept {
   if (trouble_.failed()) return error = std::exchange(trouble_, {}), true;
-  if (setup_) {
+  if (by_ || multicasts()) [[likely]] return multicasts() ? multicast_->advance(error) : run_parts(looks, error);
+  if (!setup_) return true;
+  try {
+    if (!set_up(error)) return false;
+  } catch (const std::bad_alloc&) {
+    error = no_memory();
+  }
+  return error.failed() || go_on(looks, error);
+}
+
+bool data_collectives::run_parts(std::uint32_t looks, status& error) noexcept {
+  while (by_->position->advance(looks)) {
+    error = by_->position->outcome();
+    if (error.failed() || at_ >= now_.bytes) return true;
     try {
-      if (!set_up(error)) return false;
+      error = begin_part();
     } catch (const std::bad_alloc&) {
       error = no_memory();
     }
     if (error.failed()) return true;
-  }
-  if (multicasts()) return multicast_->advance(error);
-  if (!by_) return true;
-  while (by_->position->advance(looks)) {
-    error = by_->position->outcome();
-    if (error.failed() || at_ == now_.bytes) return true;
-    begin_part();
   }
   return false;
 }

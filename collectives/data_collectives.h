@@ -19,14 +19,26 @@
 
 namespace tutti {
 
-// What a member calls. All but the addresses are alike in all members.
+// Where a member's blocks of unlike lengths lie: by team index, in bytes.
+struct block_lists {
+  std::vector<std::uint64_t> in_lengths, in_begins, out_lengths, out_begins;
+};
+
+// What a member calls. All but the addresses are alike in all members; of an alltoallv, kind alone must be.
 struct collective_call {
   collective of = collective::broadcast;
-  std::uint32_t root = 0;          // of a broadcast or a reduce
-  std::uint64_t bytes = 0;         // of `in` and of `out`
-  const std::byte* in = nullptr;   // not of a broadcast; may be `out`
-  std::byte* out = nullptr;        // of a reduce, the root's alone; of a broadcast, the root reads it
-  reduction op{};                  // of a reduce or an allreduce
+  std::uint32_t root = 0;          // of what has one
+  // Of `in` and of `out`; where there is a block for each member (has_block_each), of a block. With lists, of the longest one.
+  std::uint64_t bytes = 0;
+  // Either may be null where nothing is read or written. Results may come in place: in == out, or where `in` is one block and `out`
+  // all of them or the other way round, this rank's block of these. Otherwise they do not overlap.
+  const std::byte* in = nullptr;   // not of a broadcast
+  std::byte* out = nullptr;        // of a broadcast, the root reads it
+  reduction op{};                  // of what reduces
+  // Blocks of unlike lengths: of an allgather and a reduce_scatter the same lengths in all members, given for all the blocks that
+  // `out` or `in` has. An alltoallv has both pairs of lists always.
+  std::shared_ptr<const block_lists> lists{};
+  call_kind as = call_kind::none;  // the name it was called by, if that is not `of`
 
   call_record::what recorded() const noexcept;
 };
@@ -66,15 +78,18 @@ class data_collectives final : public operation_sequence {
   struct resource {
     const algorithm* of;
     std::uint32_t radix;
-    std::uint64_t slots_at, slot_bytes, set_bytes;  // behind the words; of one set of slots
-    std::uint64_t uses = 0;
+    std::uint64_t words_bytes;                      // of one set of lines
+    std::uint64_t slots_at, slot_bytes, set_bytes;  // behind the lines; of one set of slots
+    std::uint64_t uses = 0;                         // runs
+    std::vector<std::uint64_t> sent, taken;         // of an alltoallv, by team index: runs in which there was something
     exposed_memory memory;
   };
   // A schedule bound to this team.
   struct bound {
     const algorithm* row = nullptr;
     std::uint32_t radix = 0, root = 0;
-    std::uint64_t used = 0;              // when, in runs
+    bool first_set = false;
+    std::uint64_t used = 0;              // when, in parts of operations
     resource* by = nullptr;
     program code;
     std::unique_ptr<tutti::run> position;
@@ -99,8 +114,12 @@ class data_collectives final : public operation_sequence {
   void enqueue(const collective_call&);
   bool set_up(status& error);
   status begin_chosen();
-  void begin_part() noexcept;
-  choice_inputs inputs(collective, std::uint64_t bytes, bool commutative) const;
+  status begin_part();
+  bool run_parts(std::uint32_t looks, status& error) noexcept;
+  void number_words(std::uint64_t digest) noexcept;
+  void finish_alone() const noexcept;
+  choice_inputs inputs(collective, std::uint64_t bytes, bool commutative, bool unlike) const;
+  choice& kept_for(const call&);
   result<choice> choose_for(const call&);
   resource* resource_of(const choice&) noexcept;
   bool equipped(const choice&) noexcept;
@@ -109,8 +128,8 @@ class data_collectives final : public operation_sequence {
   resumable<status> preparing();
   resumable<status> equipping(choice, std::vector<std::byte> agreement);
   result<bound*> bind(const choice&, std::uint32_t root);
-  shape shape_of(const choice& c, std::uint32_t root = 0) const noexcept {
-    return {.rank = team_.index(), .size = team_.size(), .radix = c.radix, .node_of = nodes_, .root = root};
+  shape shape_of(const choice& c, std::uint32_t root = 0, bool first_set = false) const noexcept {
+    return {.rank = team_.index(), .size = team_.size(), .radix = c.radix, .node_of = nodes_, .root = root, .first_set = first_set};
   }
 
   std::vector<std::uint32_t> nodes_;
@@ -118,8 +137,9 @@ class data_collectives final : public operation_sequence {
   bool multicast_allowed_;
   std::optional<payload_facts> payload_; // agreed
   choice_inputs facts_;                  // agreed; but for what a call gives
-  // By collective, whether operands may be reordered, and class of sizes.
-  std::array<std::array<std::array<choice, size_classes>, 2>, collectives> chosen_{};
+  // By collective: whether operands may be reordered, whether blocks are unlike, and class of sizes.
+  using choices = std::array<std::array<std::array<choice, size_classes>, 2>, 2>;
+  std::array<std::unique_ptr<choices>, collectives> chosen_;
   std::vector<call> calls_;              // in order, from begun_ on those not begun; the present one is `now_`
   std::size_t begun_ = 0;
   call now_;
@@ -128,12 +148,15 @@ class data_collectives final : public operation_sequence {
   bound* by_ = nullptr;                  // by a schedule; null: by multicast, or nothing
   status trouble_;                       // with its beginning
   arithmetic arithmetic_;                // of it
+  run_data data_;                        // of its present part
+  std::vector<std::uint64_t> sends_, takes_;  // of its words, where lists are used
   std::vector<std::byte> scratch_;
   std::uint64_t at_ = 0;                 // bytes of it that earlier runs moved
   std::unique_ptr<reliable_broadcast> multicast_;
   std::vector<std::unique_ptr<resource>> resources_;
-  std::uint64_t runs_ = 0;
-  std::array<bound, 8> bound_;
+  std::uint64_t runs_ = 0;               // alike in all members
+  std::uint64_t parts_ = 0;
+  std::array<bound, 16> bound_;
 };
 
 }  // namespace tutti

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "collectives/cost.h"
+#include "core/schedule/schedule.h"
 
 namespace tutti {
 
@@ -15,6 +16,15 @@ constexpr dissemination_round dissemination_partners(std::uint32_t rank, std::ui
   const std::uint64_t distance = std::uint64_t{1} << round;
   return {static_cast<std::uint32_t>(distance), static_cast<std::uint32_t>((rank + distance) % n),
           static_cast<std::uint32_t>((rank + n - distance) % n)};
+}
+
+// A barrier by it, over lines `first` to `first` + rounds_of(n) - 1.
+inline void add_barrier(schedule& out, std::uint32_t rank, std::uint32_t n, std::uint32_t first) {
+  for (std::uint32_t round = 0; round < rounds_of(n); ++round) {
+    const auto with = dissemination_partners(rank, n, round);
+    out.signal(with.to, first + round);
+    out.wait(with.from, first + round);
+  }
 }
 
 }  // namespace tutti

@@ -38,8 +38,9 @@ picoseconds price(const algorithm& a, const shape& s, const costs& c, const part
   if (!a.data.blocks || data.bytes == 0) return evaluate(a, s, c, data);
   const partition first = next_run(a, s, data.bytes, data.piece);
   if (first.bytes == 0) return -1;
-  const auto whole = static_cast<picoseconds>(data.bytes / first.bytes);
-  const partition rest = next_run(a, s, data.bytes % first.bytes, data.piece);
+  const std::uint64_t moved = moved_by(a, first);
+  const auto whole = static_cast<picoseconds>(data.bytes / moved);
+  const partition rest = next_run(a, s, data.bytes % moved, data.piece);
   return whole * evaluate(a, s, c, first) + (rest.bytes ? evaluate(a, s, c, rest) : 0);
 }
 

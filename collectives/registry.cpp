@@ -14,6 +14,24 @@ extern const algorithm multicast, binomial, chain;
 namespace reductions {
 extern const algorithm to_root, to_root_ordered, recursive_doubling, tree, ring;
 }
+namespace gathers {
+extern const algorithm linear;
+}
+namespace scatters {
+extern const algorithm linear;
+}
+namespace allgathers {
+extern const algorithm linear;
+}
+namespace alltoalls {
+extern const algorithm linear, unlike;
+}
+namespace reduce_scatters {
+extern const algorithm linear;
+}
+namespace scans {
+extern const algorithm doubling, exclusive_doubling;
+}
 namespace {
 
 constexpr const algorithm* of_barrier[] = {
@@ -22,12 +40,23 @@ constexpr const algorithm* of_barrier[] = {
 constexpr const algorithm* of_broadcast[] = {&broadcasts::binomial, &broadcasts::chain, &broadcasts::multicast};
 constexpr const algorithm* of_reduce[] = {&reductions::to_root, &reductions::to_root_ordered};
 constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::ring};
+constexpr const algorithm* of_gather[] = {&gathers::linear};
+constexpr const algorithm* of_scatter[] = {&scatters::linear};
+constexpr const algorithm* of_allgather[] = {&allgathers::linear};
+constexpr const algorithm* of_alltoall[] = {&alltoalls::linear};
+constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike};
+constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear};
+constexpr const algorithm* of_scan[] = {&scans::doubling};
+constexpr const algorithm* of_exscan[] = {&scans::exclusive_doubling};
 
 struct family {
   std::string_view name;
   std::span<const algorithm* const> rows;
 };
-constexpr family families[collectives] = {{"barrier", of_barrier}, {"broadcast", of_broadcast}, {"reduce", of_reduce}, {"allreduce", of_allreduce}};
+constexpr family families[collectives] = {
+    {"barrier", of_barrier},     {"broadcast", of_broadcast}, {"reduce", of_reduce},       {"allreduce", of_allreduce},
+    {"gather", of_gather},       {"scatter", of_scatter},     {"allgather", of_allgather}, {"alltoall", of_alltoall},
+    {"alltoallv", of_alltoallv}, {"reduce_scatter", of_reduce_scatter}, {"scan", of_scan}, {"exscan", of_exscan}};
 
 const family& family_of(collective c) noexcept { return families[static_cast<unsigned>(c)]; }
 
@@ -56,9 +85,21 @@ const algorithm* find_algorithm(collective c, std::string_view name) noexcept {
   return nullptr;
 }
 
+std::uint64_t slot_bytes(const algorithm& a, const shape& s, std::uint64_t most) noexcept {
+  constexpr std::uint64_t together = 4 << 20, least = 256;
+  const std::uint64_t slots = std::uint64_t{a.data.slots(s)} * a.data.sets();
+  const std::uint64_t fair = slots == 0 ? most : std::max(least, together / slots / 64 * 64);
+  return std::min({most, std::uint64_t{a.data.most_bytes}, fair});
+}
+
 partition next_run(const algorithm& a, const shape& s, std::uint64_t bytes, std::uint64_t most, std::uint64_t element) noexcept {
-  const std::uint64_t full = std::min<std::uint64_t>(most, a.data.most_bytes) / element * element;
-  const std::uint64_t blocks = a.data.blocks(s), run = std::min(bytes, blocks * full);
+  const std::uint64_t full = slot_bytes(a, s, most) / element * element;
+  const std::uint64_t blocks = a.data.blocks(s);
+  if (has_block_each(a.of)) {
+    const std::uint64_t piece = std::min(bytes, full);
+    return {blocks * piece, piece ? piece : 1};
+  }
+  const std::uint64_t run = std::min(bytes, blocks * full);
   if (run == 0) return {};
   // Whole cache lines, where elements fit in them: no two ranks write the same.
   const std::uint64_t grain = 64 % element == 0 ? 64 : element;

@@ -18,16 +18,21 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
   // never crosses the end of a skipped stretch.
   std::vector<std::pair<std::size_t, std::size_t>> open_skips;  // instruction that skips, step index where it ends
   bool batch = false;
+  const bool moves = !buffers.empty();
 
   auto word_here = [&](std::uint32_t line) { return reinterpret_cast<std::uint64_t*>(words.base + words.at(line)); };
   auto push_op = [&](rma_op op, const step& st, place mine = {}, place theirs = {}) {
-    if (!batch || p.code_.back().block != st.block || p.code_.back().blocks != st.count)
-      p.code_.push_back({.what = kind::send, .first = static_cast<std::uint32_t>(p.ops_.size()), .block = st.block, .blocks = st.count});
+    const bool outgoing = st.from.buffer == 0;
+    if (!batch || p.code_.back().block != st.block || p.code_.back().blocks != st.count || p.code_.back().outgoing != outgoing)
+      p.code_.push_back({.what = kind::send, .first = static_cast<std::uint32_t>(p.ops_.size()), .block = st.block, .blocks = st.count,
+                         .outgoing = outgoing});
     batch = true;
     ++p.code_.back().count;
     p.ops_.push_back(op);
     p.multiples_.push_back(st.multiple);
-    if (st.block != no_block) p.moves_.resize(p.ops_.size()), p.moves_.back() = {mine, theirs};
+    if (!moves) return;
+    p.moves_.push_back({mine, theirs, st.peer});
+    p.signals_at_.push_back(op.signal_offset);
   };
   auto gate = [&](instruction i) {
     batch = false;
@@ -63,7 +68,8 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
         push_op(op, st);
         break;
       case step_kind::wait:
-        gate({.what = kind::wait, .peer = st.peer, .block = st.block, .blocks = st.count, .word = word_here(st.word), .multiple = st.multiple});
+        gate({.what = kind::wait, .peer = st.peer, .block = st.block, .blocks = st.count,
+              .outgoing = st.from.buffer == 0, .word = word_here(st.word), .multiple = st.multiple});
         break;
       case step_kind::arrive: {
         p.ops_.push_back(atomic_op(op_kind::fetch_add, words.region, words.at(s.words), {rank, words.segment, words.at(st.word)},
@@ -98,8 +104,14 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
         gate({.what = st.kind == step_kind::copy          ? kind::copy
                       : st.kind == step_kind::reduce_left ? kind::reduce_left
                                                           : kind::reduce_right,
-              .first = static_cast<std::uint32_t>(p.local_moves_.size()), .block = st.block, .blocks = st.count});
+              .first = static_cast<std::uint32_t>(p.local_moves_.size()), .block = st.block, .blocks = st.count,
+              .outgoing = st.from.buffer == 0});
         p.local_moves_.push_back({st.from, st.to});
+        if (st.peer != any_peer) {
+          p.local_moves_.back().mapped = t.parent_job().net().map(buffers[st.from.buffer].segment, rank);
+          if (!p.local_moves_.back().mapped)
+            return status(errc::unsupported, "a schedule reads the memory of rank " + std::to_string(rank) + ", which is not mapped here");
+        }
         break;
       case step_kind::complete:
         gate({.what = kind::complete});
@@ -107,13 +119,15 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
     }
   }
   // A rank's share of a large job is mostly this.
-  p.code_.shrink_to_fit(), p.ops_.shrink_to_fit(), p.multiples_.shrink_to_fit(), p.moves_.shrink_to_fit(), p.local_moves_.shrink_to_fit();
+  p.code_.shrink_to_fit(), p.ops_.shrink_to_fit(), p.multiples_.shrink_to_fit(), p.signals_at_.shrink_to_fit(), p.moves_.shrink_to_fit(),
+      p.local_moves_.shrink_to_fit();
   return p;
 }
 
 std::size_t program::bytes() const noexcept {
   return sizeof *this + buffers_.capacity() * sizeof(buffer) + (local_moves_.capacity() + moves_.capacity()) * sizeof(move_places) +
-         code_.capacity() * sizeof(instruction) + ops_.capacity() * sizeof(rma_op) + multiples_.capacity() * sizeof(std::uint64_t);
+         code_.capacity() * sizeof(instruction) + ops_.capacity() * sizeof(rma_op) +
+         (multiples_.capacity() + signals_at_.capacity()) * sizeof(std::uint64_t);
 }
 
 void program::touch() noexcept {
@@ -127,15 +141,18 @@ run::~run() {
   wait_out(program_->team_->parent_job().net(), {&done_});
 }
 
-void run::begin(std::uint64_t epoch, std::uint64_t loose, const partition& data, const reducer& r) noexcept {
+void run::begin(std::uint64_t epoch) noexcept {
   epoch_ = epoch;
-  loose_ = loose;
-  data_ = data;
-  reducer_ = r;
   at_ = 0;
   sent_ = 0;
   counted_ = false;
   if (error_.failed()) error_ = {};
+}
+
+void run::begin(std::uint64_t epoch, std::uint64_t loose, const run_data& data) noexcept {
+  loose_ = loose;
+  data_ = &data;
+  begin(epoch);
 }
 
 void run::stop(const status& s) noexcept {
@@ -143,32 +160,47 @@ void run::stop(const status& s) noexcept {
   at_ = program_->code_.size();
 }
 
-std::uint64_t run::offset_in(const place& p, std::uint32_t block) const noexcept {
-  return p.slot == no_slot ? data_.begin(block) : p.slot * program_->buffers_[p.buffer].slot_bytes;
+// Of the k-th block from `block` on.
+std::uint64_t run::offset_in(const place& p, std::uint32_t block, std::uint32_t k) const noexcept {
+  if (p.slot == no_slot) return blocks_of(p.buffer).begin(block + k);
+  return p.slot * program_->buffers_[p.buffer].slot_bytes + (std::uint64_t{p.behind} + k) * data_->out.piece;
 }
 
 void run::move_here(const program::instruction& i) noexcept {
   const program::move_places& m = program_->local_moves_[i.first];
-  std::byte* const from = program_->buffers_[m.from.buffer].base + offset_in(m.from, i.block);
-  std::byte* const to = program_->buffers_[m.to.buffer].base + offset_in(m.to, i.block);
-  const std::uint64_t bytes = data_.length(i.block, i.blocks);
-  if (i.what != program::kind::copy) reducer_.apply(reducer_.context, from, to, bytes, i.what == program::kind::reduce_left);
-  else if (from != to) std::memcpy(to, from, bytes);
+  const buffer &source = program_->buffers_[m.from.buffer], &target = program_->buffers_[m.to.buffer];
+  const std::byte* const base = m.mapped ? m.mapped + source.at : source.base;
+  const partition& blocks = blocks_of(m.from.buffer);
+  const auto packed = [&](const place& p) { return p.slot != no_slot || blocks_of(p.buffer).packed(); };
+  const std::uint32_t at_once = packed(m.from) && packed(m.to) ? i.blocks : 1;
+  for (std::uint32_t k = 0; k < i.blocks; k += at_once) {
+    const std::byte* const from = base + offset_in(m.from, i.block, k);
+    std::byte* const to = target.base + offset_in(m.to, i.block, k);
+    const std::uint64_t bytes = blocks.length(i.block + k, at_once);
+    const reducer& r = data_->arithmetic;
+    if (i.what != program::kind::copy) r.apply(r.context, from, to, bytes, i.what == program::kind::reduce_left);
+    else if (from != to) std::memcpy(to, from, bytes);
+  }
 }
 
 // Operations get what this run has of its own.
 void run::prepare(const program::instruction& i) noexcept {
   for (std::uint32_t k = i.first; k < i.first + i.count; ++k) {
     rma_op& op = program_->ops_[k];
-    if (const std::uint64_t multiple = program_->multiples_[k]) op.operand = epoch_ * multiple;
+    if (program_->moves_.empty()) {
+      if (const std::uint64_t multiple = program_->multiples_[k]) op.operand = epoch_ * multiple;
+      continue;
+    }
+    const program::move_places& m = program_->moves_[k];
+    op.operand = value_of(i, m.peer);
+    op.signal_offset = program_->signals_at_[k] + data_->words_at;
     if (op.kind == op_kind::signal) continue;
     op.done = &done_;
-    const program::move_places& m = program_->moves_[k];
     const buffer &mine = program_->buffers_[m.from.buffer], &theirs = program_->buffers_[m.to.buffer];
     op.local_offset = offset_in(m.from, i.block) +
                       (mine.local == unregistered_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at);
     op.remote_offset = offset_in(m.to, i.block) + theirs.at;
-    op.bytes = static_cast<std::uint32_t>(data_.length(i.block, i.blocks));
+    op.bytes = static_cast<std::uint32_t>(blocks_of(i).length(i.block, i.blocks));
   }
 }
 
@@ -183,7 +215,7 @@ bool run::send(const program::instruction& i) noexcept {
 
 // A word of a later run says nothing of this one.
 bool run::agrees(const program::instruction& i) noexcept {
-  const std::uint64_t differs = word_of(i).load(std::memory_order_acquire) ^ epoch_;
+  const std::uint64_t differs = word_of(i).load(std::memory_order_acquire) ^ value_of(i, i.peer);
   if (differs == 0 || (differs & ~loose_) != 0) return true;
   const rank_t from = i.peer == any_peer ? no_rank : program_->team_->rank_of(i.peer);
   stop({errc::protocol, "rank " + std::to_string(from) + " is in another run than this rank", from});
@@ -195,7 +227,8 @@ bool run::advance(std::uint32_t looks) noexcept {
   while (at_ < end) {
     const program::instruction& i = program_->code_[at_];
     bool passed = true;
-    if (i.block != no_block && data_.length(i.block, i.blocks) == 0) {
+    if (i.block != no_block && blocks_of(i).length(i.block, i.blocks) == 0 &&
+        !(data_->signals_all && (i.what == program::kind::send || i.what == program::kind::wait))) {
       ++at_;
       continue;
     }
@@ -205,7 +238,7 @@ bool run::advance(std::uint32_t looks) noexcept {
         break;
       case program::kind::wait: {
         const std::atomic_ref<std::uint64_t> word = word_of(i);
-        const std::uint64_t target = (epoch_ & ~loose_) * i.multiple;
+        const std::uint64_t target = (value_of(i, i.peer) & ~loose_) * i.multiple;
         for (std::uint32_t n = 0; !(passed = reached(word.load(std::memory_order_acquire), target)) && ++n < looks;) {}
         if (loose_ != 0 && passed && !agrees(i)) return true;
         break;
@@ -255,7 +288,7 @@ wait_note run::waiting_for(const char* what) const noexcept {
     const auto& i = program_->code_[at_];
     if (i.peer != any_peer) note.from = program_->team_->rank_of(i.peer);
     if (i.word) note.have = word_of(i).load(std::memory_order_relaxed);
-    note.want = epoch_ * i.multiple;
+    note.want = (i.peer == any_peer ? epoch_ : value_of(i, i.peer)) * i.multiple;
   }
   return note;
 }

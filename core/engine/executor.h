@@ -28,6 +28,17 @@ struct reducer {
   const void* context = nullptr;
 };
 
+// What a run moves, and how.
+struct run_data {
+  partition in, out;                         // of buffer 0's blocks, and of all others'
+  reducer arithmetic;
+  bool signals_all = false;                  // also about blocks that are empty
+  std::uint64_t words_at = 0;                // bytes from where the program's words are bound to those of this run
+  // Where members make unlike numbers of runs with each other: by team index, the value of the words about what goes to it and
+  // about what comes from it, which both count alike. null: the epoch.
+  const std::uint64_t *sends = nullptr, *takes = nullptr;
+};
+
 class program {
  public:
   // `words`: where the schedule's words lie, lines() of them. `mc` may be null if the schedule does not use multicast. Errors:
@@ -39,6 +50,9 @@ class program {
   std::size_t bytes() const noexcept;  // of memory, for those who count
   // Another place for a buffer, at a time when no run of this program is under way. Of exposed ones all members move theirs alike.
   void move(std::uint32_t index, std::byte* base, std::uint64_t at = 0) noexcept { buffers_[index].base = base, buffers_[index].at = at; }
+  void move_slots(std::uint32_t index, std::byte* base, std::uint64_t at, std::uint64_t slot_bytes) noexcept {
+    move(index, base, at), buffers_[index].slot_bytes = slot_bytes;
+  }
   // Maps what the program will reach, where the fabric maps at all, so that no run pays for a first use: a rank may be
   // the last to arrive at a counter, and so the one to signal everybody, for the first time after a million epochs.
   void touch() noexcept;
@@ -53,16 +67,20 @@ class program {
     std::uint32_t peer = any_peer;         // team index, for those who ask what is waited for
     std::uint32_t block = no_block;        // left out where these are empty
     std::uint32_t blocks = 0;
+    bool outgoing = false;                 // they are those of buffer 0
     std::uint64_t* word = nullptr;         // wait
     std::uint64_t multiple = 1;
   };
   struct move_places {
     place from, to;                        // of an operation, here and there
+    std::uint32_t peer = any_peer;         // team index
+    std::byte* mapped = nullptr;           // of a local move: what `at` of buffer `from` counts from, if that is a peer's
   };
   std::vector<instruction> code_;
   std::vector<rma_op> ops_;
   std::vector<std::uint64_t> multiples_;   // of ops_, operand = epoch * multiple; 0: the operand stands
-  std::vector<move_places> moves_;         // of ops_, if any of them moves data
+  std::vector<std::uint64_t> signals_at_;  // of ops_, if any of them is about data
+  std::vector<move_places> moves_;         // the same
   std::vector<move_places> local_moves_;
   std::vector<buffer> buffers_;
   team* team_ = nullptr;
@@ -77,9 +95,9 @@ class run {
   ~run();                                                // waits out operations that name this run (bounded)
 
   // Only when finished. `loose`: the lowest bits of `epoch` that do not count in waits and are the same in all members, or
-  // the run ends with `protocol`, naming who signalled others. Only where all multiples are 1. `data`: how the bytes of the run
-  // fall into blocks.
-  void begin(std::uint64_t epoch, std::uint64_t loose = 0, const partition& data = {}, const reducer& = {}) noexcept;
+  // the run ends with `protocol`, naming who signalled others. Only where all multiples are 1. `data` stays where it is until then.
+  void begin(std::uint64_t epoch) noexcept;
+  void begin(std::uint64_t epoch, std::uint64_t loose, const run_data& data) noexcept;
   // True: finished, with success or an error. `looks`: how often in a row a word that has not arrived is looked at.
   bool advance(std::uint32_t looks = 1) noexcept;
   bool finished() const noexcept { return at_ == program_->code_.size(); }
@@ -89,18 +107,23 @@ class run {
  private:
   void prepare(const program::instruction&) noexcept;
   bool send(const program::instruction&) noexcept;
-  static std::atomic_ref<std::uint64_t> word_of(const program::instruction& i) noexcept {  // which a peer writes at any time
-    return std::atomic_ref(*i.word);
+  std::atomic_ref<std::uint64_t> word_of(const program::instruction& i) const noexcept {  // which a peer writes at any time
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(i.word) + data_->words_at));
+  }
+  std::uint64_t value_of(const program::instruction& i, std::uint32_t peer) const noexcept {
+    return data_->sends ? (i.outgoing ? data_->sends : data_->takes)[peer] : epoch_;
   }
   bool agrees(const program::instruction&) noexcept;
-  std::uint64_t offset_in(const place&, std::uint32_t block) const noexcept;
+  const partition& blocks_of(std::uint32_t buffer) const noexcept { return buffer == 0 ? data_->in : data_->out; }
+  const partition& blocks_of(const program::instruction& i) const noexcept { return i.outgoing ? data_->in : data_->out; }
+  std::uint64_t offset_in(const place&, std::uint32_t block, std::uint32_t k = 0) const noexcept;
   void move_here(const program::instruction&) noexcept;
   void stop(const status&) noexcept;
 
+  static constexpr run_data nothing{};
   program* program_;
   std::uint64_t epoch_ = 0, loose_ = 0;
-  partition data_;
-  reducer reducer_;
+  const run_data* data_ = &nothing;
   std::size_t at_ = SIZE_MAX;                            // instruction; SIZE_MAX: never begun
   std::uint32_t sent_ = 0;                               // operations of the current instruction
   bool counted_ = false;                                 // arrive: its operation was taken

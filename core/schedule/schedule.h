@@ -5,9 +5,11 @@
 // Ranks are indices into the team. Words are indices of 64-byte lines in the control segment that every member owns:
 // the same layout in each. All values are multiples of the epoch, so one schedule serves every run.
 //
-// Data is spoken of in blocks, not in bytes: how a run's bytes fall into blocks is told when it begins (partition), so one
-// schedule, bound once, serves every number of bytes that its blocks hold. A step about blocks that are empty in a run is left
-// out of it, in all ranks alike. A block lies in a buffer at its own place among the data, or in a slot of a staging buffer.
+// Data is spoken of in blocks, not in bytes: where the blocks lie and how long they are is told when a run begins (partition), so
+// one schedule, bound once, serves every number of bytes that its blocks hold. A step about blocks that are empty in a run is
+// left out of it, by whoever sends and whoever waits alike. A block lies in a buffer at its own place among the data, or in a
+// slot of a staging buffer, where several blocks lie one behind the other. The blocks of buffer 0, which is what a rank gives,
+// have a partition of their own; a step's blocks are as long as where it reads them.
 //
 // Dependences are expressed by order and gates. Steps begin in list order. `wait`, `arrive`, `complete` and
 // `await_multicast` are gates: nothing behind one begins before it has finished. Everything else finishes in its own
@@ -31,7 +33,7 @@ enum class step_kind : std::uint8_t {
   put,              // the blocks `block` and on, `count` of them, in my buffer `from` to `peer`'s buffer `to`
   put_signal,       // the same, then word `word` of `peer` set to epoch * multiple
   get,              // the same from `peer`'s buffer `from` to my buffer `to`
-  copy,             // the same within this rank
+  copy,             // the same within this rank; with a peer, from its memory, which is mapped here
   reduce_left,      // the same, to = from op to: `from` is the left operand, of lower ranks than `to`
   reduce_right,     // the same, to = to op from
   complete,         // gate: until everything begun so far is locally complete
@@ -42,19 +44,33 @@ inline constexpr std::uint32_t any_peer = ~std::uint32_t{0};
 inline constexpr std::uint32_t no_block = ~std::uint32_t{0};
 inline constexpr std::uint32_t no_slot = ~std::uint32_t{0};
 
-// How the bytes of a run fall into blocks: block i begins at byte i * piece. The last one that has any may be shorter; those
-// behind it are empty.
+// The blocks of a buffer: block i begins i - first strides behind `from`, and has `piece` bytes, until all of them together have
+// `bytes`. Or, where their lengths are unlike, lists say where each begins and how long it is, and a run moves `piece` bytes of
+// each at most, behind the first `from`; then steps are about one block each.
 struct partition {
   std::uint64_t bytes = 0, piece = 1;
+  std::uint64_t stride = 0;                  // 0: piece
+  std::uint64_t from = 0;
+  std::uint32_t first = 0;
+  const std::uint64_t* lengths = nullptr;    // null: alike
+  const std::uint64_t* begins = nullptr;     // of lists; null: all at 0, for there is but one
 
-  std::uint64_t begin(std::uint32_t block) const noexcept { return std::min(bytes, block * piece); }
-  std::uint64_t length(std::uint32_t block, std::uint32_t count = 1) const noexcept { return begin(block + count) - begin(block); }
+  bool packed() const noexcept { return !lengths && (stride == 0 || stride == piece); }
+  std::uint64_t begin(std::uint32_t block) const noexcept {
+    if (lengths) return from + (begins ? begins[block] : 0);
+    return from + (block - first) * (stride ? stride : piece);
+  }
+  std::uint64_t length(std::uint32_t block, std::uint32_t count = 1) const noexcept {
+    if (lengths) return lengths[block] <= from ? 0 : std::min(piece, lengths[block] - from);
+    return std::min(bytes, (block + count) * piece) - std::min(bytes, block * piece);
+  }
 };
 
-// Where a block lies: in a buffer (which run::begin() is given), at its place among the data or in a slot.
+// Where a block lies: in a buffer (which run::begin() is given), at its place among the data or in a slot, behind `behind` others.
 struct place {
   std::uint32_t buffer = 0;
   std::uint32_t slot = no_slot;
+  std::uint32_t behind = 0;
 };
 
 struct step {
@@ -64,7 +80,7 @@ struct step {
   std::uint64_t multiple = 1;      // value = epoch * multiple
   std::uint32_t count = 0;         // arrive: steps to skip; data steps: blocks
   std::uint32_t block = no_block;  // the first that a data step moves; of others, what they are about, if anything
-  place from{}, to{};              // data steps
+  place from{}, to{};              // data steps; a signal or a wait about blocks: `from`, where these are read
 };
 
 class schedule {
@@ -95,7 +111,7 @@ class schedule {
   // For these blocks, which another rank puts.
   void await(std::uint32_t peer, std::uint32_t word, std::uint32_t block, std::uint32_t count = 1) {
     step& s = add(step_kind::wait, peer, word);
-    s.block = block, s.count = count;
+    s.block = block, s.count = count, s.from.buffer = 1;
   }
 };
 

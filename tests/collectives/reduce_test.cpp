@@ -1,4 +1,4 @@
-// Reduce and allreduce: every algorithm, in any size of team, with operands in the order of the ranks where the operation needs
+// What reduces (reduce, allreduce, reduce_scatter, scan, exscan): every algorithm, in any size of team, with operands in the order of the ranks where the operation needs
 // it, in place and not, several under way; what they need is made without blocking, and what is wrong is named.
 // reduce [Boost.Test's options] [-- --fabric NAME]: on_every_fabric on this one alone.
 #define BOOST_TEST_MODULE reduce
@@ -36,12 +36,13 @@ struct calls {
   reduction ordered = take(user_reduction(compose, sizeof(affine), false, nullptr), "user");
   reduction sum = take(find_reduction(datatype::uint64, operation::sum), "sum");
 
-  static std::vector<affine> expected(bool commutes, std::uint64_t call, std::uint32_t ranks, std::size_t count) {
+  // Of the first `ranks` ranks' operands from `first` on.
+  static std::vector<affine> expected(bool commutes, std::uint64_t call, std::uint32_t ranks, std::size_t count, std::size_t first = 0) {
     std::vector<affine> out(count);
     for (std::size_t i = 0; i < count; ++i) {
-      out[i] = operand(call, 0, i);
+      out[i] = operand(call, 0, first + i);
       for (std::uint32_t r = 1; r < ranks; ++r) {
-        const affine next = operand(call, r, i);
+        const affine next = operand(call, r, first + i);
         out[i] = commutes ? affine{out[i].a + next.a, out[i].b + next.b} : then(out[i], next);
       }
     }
@@ -49,14 +50,28 @@ struct calls {
   }
 };
 
+constexpr collective all_that_reduce[] = {collective::reduce, collective::allreduce, collective::reduce_scatter, collective::scan,
+                                          collective::exscan};
+
+// Where a rank finds the result of a call of so many elements, of each block if there are several.
+struct outcome {
+  bool any;
+  std::uint32_t ranks;   // whose operands are in it
+  std::size_t first;     // of each one's elements
+  outcome(collective of, std::uint32_t rank, std::uint32_t size, std::uint32_t root, std::size_t count)
+      : any(of == collective::reduce ? rank == root : of != collective::exscan || rank > 0),
+        ranks(of == collective::scan ? rank + 1 : of == collective::exscan ? rank : size),
+        first(of == collective::reduce_scatter ? rank * count : 0) {}
+};
+
 collective_call call_of(collective of, const reduction& op, std::uint32_t root, std::vector<affine>& in, std::vector<affine>& out) {
-  return {.of = of, .root = root, .bytes = in.size() * sizeof(affine), .in = reinterpret_cast<const std::byte*>(in.data()),
+  return {.of = of, .root = root, .bytes = std::min(in.size(), out.size()) * sizeof(affine), .in = reinterpret_cast<const std::byte*>(in.data()),
           .out = reinterpret_cast<std::byte*>(out.data()), .op = op};
 }
 
 communicator_options using_algorithm(collective of, const std::string& name) {
   communicator_options o;
-  (of == collective::reduce ? o.reduce : o.allreduce) = name;
+  o.wanted(of) = name;
   return o;
 }
 
@@ -84,16 +99,20 @@ void play(rank_env& env, collective of, const std::string& name, std::span<const
       if (!commutes && must_commute(of, name)) continue;
       for (const bool in_place : {false, true}) {
         const auto root = static_cast<std::uint32_t>(++number * 5 % env.size);
-        std::vector<affine> in(count), out(count, affine{77, 78});
-        for (std::size_t i = 0; i < count; ++i) in[i] = operand(number, env.rank, i);
+        const outcome wanted(of, env.rank, env.size, root, count);
+        std::vector<affine> in(of == collective::reduce_scatter ? count * env.size : count), out(count, affine{77, 78});
+        for (std::size_t i = 0; i < in.size(); ++i) in[i] = operand(number, env.rank, i);
         if (env.random() % 4 == 0) env.pause(std::chrono::microseconds(env.random() % 100));
         const std::vector<affine> given = in;
-        require(team->run(call_of(of, commutes ? ops.sum : ops.ordered, root, in, in_place ? in : out)), "call");
-        const bool has_result = of == collective::allreduce || env.rank == root;
-        if (has_result) require((in_place ? in : out) == calls::expected(commutes, number, env.size, count),
-                                "result of call " + std::to_string(number) + ", " + std::to_string(count) + " elements");
+        collective_call c = call_of(of, commutes ? ops.sum : ops.ordered, root, in, out);
+        affine* const result = in_place ? in.data() + wanted.first : out.data();
+        c.out = reinterpret_cast<std::byte*>(result);
+        require(team->run(c), "call");
+        if (wanted.any && count > 0)
+          require(std::vector<affine>(result, result + count) == calls::expected(commutes, number, wanted.ranks, count, wanted.first),
+                  "result of call " + std::to_string(number) + ", " + std::to_string(count) + " elements");
         else require(out == std::vector<affine>(count, affine{77, 78}), "no result here");
-        if (!in_place || !has_result) require(in == given, "operands are left alone");
+        if (!in_place || !wanted.any) require(in == given, "operands are left alone");
       }
     }
   require(team->group().settle(), "leaving");
@@ -107,7 +126,7 @@ constexpr std::size_t many[] = {2, 0, 7, 1000, 4096, 4097, 70000, 1};
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
-  for (const collective of : {collective::reduce, collective::allreduce})
+  for (const collective of : all_that_reduce)
     for (const std::string& name : names(of))
       for (const char* fabric : {"sim", "sim:wild"})
         for (std::uint32_t n = 1; n <= 34; n += n < 17 ? 1 : 16) {
@@ -119,7 +138,7 @@ BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
 
 BOOST_AUTO_TEST_CASE(on_every_fabric) {
   for (const fabric_spec& f : wanted_fabrics())
-    for (const collective of : {collective::reduce, collective::allreduce})
+    for (const collective of : all_that_reduce)
       for (const std::string& name : names(of))
         run_ranks(f, 5, [&](rank_env& env) { play(env, of, name, many); }, {.timeout = std::chrono::seconds(60) * time_scale});
 }
@@ -226,16 +245,17 @@ BOOST_AUTO_TEST_CASE(a_deadline_while_it_is_prepared) {
 }
 
 BOOST_AUTO_TEST_CASE(a_death_is_named) {
-  for (const collective of : {collective::reduce, collective::allreduce})
+  for (const collective of : all_that_reduce)
     for (const std::string& name : names(of))
       for (const std::uint32_t victim : {0u, 2u, 4u}) {
+        if (of == collective::scan || of == collective::exscan) continue;  // ranks before the dead go on
         sim::parameters p;
         p.ranks = 5, p.notice_us = 100;
         const auto report = try_ranks_simulated(p, [&](rank_env& env) {
           auto j = open_job(env);
           auto team = take(communicator::world(*j, using_algorithm(of, name)), "world");
           const calls ops;
-          std::vector<affine> in(5000), out(5000);
+          std::vector<affine> in(of == collective::reduce_scatter ? 5 * 5000 : 5000), out(5000);
           require(team->run(call_of(of, ops.sum, 1, in, out)), "while all live");
           if (env.rank == victim) env.die();
           status s;

@@ -1,0 +1,58 @@
+// Reduce_scatter by one put from each rank to each other one, which adds up what has come.
+//
+// Operands. A rank adds up from rank 0 on, in order: every operation will do. What comes takes in, in its slot, what was added up
+// before; the rank's own data become the right operand.
+//
+// Line r and slot r of a rank are rank r's, their one writer for ever. Two sets of them take turns (data_layout::needs_everyone).
+// Copies of each block: one into the other's slot; of the result, one out of it.
+#include "collectives/price.h"
+
+namespace tutti::reduce_scatters {
+namespace {
+
+std::uint32_t each(const shape& s) { return s.size; }
+
+schedule make(const shape& s) {
+  schedule out;
+  out.words = each(s);
+  for (std::uint32_t k = 1; k < s.size; ++k) {
+    const std::uint32_t to = (s.rank + k) % s.size;
+    out.put_signal(to, s.rank, to, {data_in}, {staging, s.rank});
+  }
+  place sum{data_in};
+  for (std::uint32_t from = 0; from < s.size; ++from) {
+    const place theirs{staging, from};
+    if (from != s.rank) out.await(from, from, s.rank);
+    if (from == 0) sum = s.rank == 0 ? place{data_in} : theirs;
+    else if (from == s.rank) out.local(step_kind::reduce_right, s.rank, {data_in}, sum);
+    else out.local(step_kind::reduce_left, s.rank, sum, theirs), sum = theirs;
+  }
+  out.add(step_kind::complete, any_peer);  // the caller's data may be where the result goes
+  out.local(step_kind::copy, s.rank, sum, {data_out});
+  return out;
+}
+
+picoseconds chain(const form_input& in) {
+  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, reduced_bytes_per_ns);
+  return hop(in, in.size - 1) + (in.size - 1) * each;
+}
+std::int64_t messages(const form_input& in) { return std::int64_t{in.size} * (in.size - 1); }
+
+constexpr variant variants[] = {{.reason = "one hop, n(n-1) messages"}};
+
+}  // namespace
+
+extern const algorithm linear;
+constinit const algorithm linear{
+    .of = collective::reduce_scatter,
+    .name = "linear",
+    .summary = "each rank puts every other one its operands",
+    .source = "Thakur et al. 2005 (pairwise exchange, all at once)",
+    .data = {.blocks = each, .most_bytes = 32 << 10, .slots = each, .in_lines = true, .needs_everyone = true},
+    .variants = variants,
+    .words = each,
+    .make = make,
+    .form = {chain, messages},
+};
+
+}  // namespace tutti::reduce_scatters
