@@ -1,7 +1,5 @@
 // The collectives, each in three forms: blocking, nonblocking and persistent.
-#include <algorithm>
-
-#include "api/use.h"
+#include "api/collective_arguments.h"
 
 using namespace tutti;
 using namespace tutti::api;
@@ -11,72 +9,16 @@ namespace {
 static_assert(static_cast<unsigned>(TUTTI_BYTES) == static_cast<unsigned>(datatype::bytes));
 static_assert(static_cast<unsigned>(TUTTI_MAXLOC) == static_cast<unsigned>(operation::maxloc));
 
-struct reduce_arguments {
-  const void* in;
-  void* out;
-  std::size_t count;
-  tutti_datatype_t type;
-  tutti_operation_t operation;
-};
-
-constexpr tutti_operation_t first_handle = 4096;  // below, numbers of built-in operations
-
-tutti_status_t check_root(tutti_team& team, std::uint32_t root, const char* call) {
-  const std::uint32_t size = team.group().size();
-  if (root < size) return TUTTI_OK;
-  return refuse(team.ctx, "%s: root %u is not in the team of %u; use 0 to %u", call, root, size, size - 1);
-}
-
-tutti_status_t read_broadcast(tutti_team& team, std::uint32_t root, void* data, std::size_t bytes, const char* call, collective_call& out) {
-  if (const auto bad = check_root(team, root, call); bad != TUTTI_OK) return bad;
-  if (!data && bytes > 0) return refuse_null(team.ctx, call, "data");
-  out = {.root = root, .bytes = bytes, .out = static_cast<std::byte*>(data)};
-  return TUTTI_OK;
-}
-
-// The arithmetic that type and operation stand for.
-tutti_status_t read_operation(tutti_team& team, const reduce_arguments& a, const char* call, reduction& out) {
-  const auto type = static_cast<datatype>(std::min(static_cast<unsigned>(a.type), datatypes));  // what is none stays none
-  if (a.operation < first_handle) {
-    const auto found = find_reduction(type, static_cast<operation>(std::min<tutti_operation_t>(a.operation, operations)));
-    if (!found) return report(team.ctx, found.error().during(call));
-    out = *found;
-    return TUTTI_OK;
-  }
-  const tutti_user_operation* const made = find(reinterpret_cast<tutti_user_operation*>(a.operation));
-  if (!made) return refuse(team.ctx, "%s: the operation was freed before, or is none; use TUTTI_SUM and its like, or what "
-                           "tutti_operation_create() gave", call);
-  if (made->ctx != team.ctx) return refuse(team.ctx, "%s: the operation belongs to another context", call);
-  out = made->op;
-  if (type == datatype::bytes || size_of(type) == out.element_size) return TUTTI_OK;
-  return refuse(team.ctx, "%s: the operation was made for elements of %zu bytes, and those of this type have %zu", call, out.element_size,
-                size_of(type));
-}
-
-tutti_status_t read_reduce(tutti_team& team, collective of, std::uint32_t root, const reduce_arguments& a, const char* call,
-                           collective_call& out) {
-  if (const auto bad = check_root(team, root, call); bad != TUTTI_OK) return bad;
-  out = {.of = of, .root = root, .in = static_cast<const std::byte*>(a.in), .out = static_cast<std::byte*>(a.out)};
-  if (const auto bad = read_operation(team, a, call, out.op); bad != TUTTI_OK) return bad;
-  if (__builtin_mul_overflow(a.count, out.op.element_size, &out.bytes) || out.bytes > PTRDIFF_MAX)
-    return refuse(team.ctx, "%s: count %zu of elements of %zu bytes is beyond what a process can address", call, a.count,
-                  out.op.element_size);
-  const bool has_result = of == collective::allreduce || team.group().index() == root;
-  if (a.count > 0 && !a.in) return refuse_null(team.ctx, call, "in");
-  if (a.count > 0 && has_result && !a.out) return refuse_null(team.ctx, call, "out");
-  if (has_result && a.in != a.out && out.in < out.out + out.bytes && out.out < out.in + out.bytes)
-    return refuse(team.ctx, "%s: in and out overlap in part; pass the same address for both to reduce in place", call);
-  return TUTTI_OK;
-}
-
 // `read` fills the call from the arguments, or refuses them.
 template <class Read>
 tutti_status_t run_blocking(tutti_team_t handle, const char* call, Read read) {
   const use team(handle, call);
   if (!team) [[unlikely]] return team.refuse("the team");
-  collective_call c;
-  if (const auto bad = read(*team, c); bad != TUTTI_OK) [[unlikely]] return bad;
-  return guarded(team->ctx, call, [&] { return finish(team->ctx, team->comm->run(c).during(call)); });
+  return guarded(team->ctx, call, [&] {
+    collective_call c;
+    if (const auto bad = read(*team, call, c); bad != TUTTI_OK) [[unlikely]] return bad;
+    return finish(team->ctx, team->comm->run(c).during(call));
+  });
 }
 
 // A request for what `begin` starts; none, where that fails.
@@ -100,31 +42,28 @@ template <class Read>
 tutti_status_t run_nonblocking(tutti_team_t handle, const char* call, tutti_request_t* request, Read read) {
   const use team(handle, call);
   if (!team) [[unlikely]] return team.refuse("the team");
-  collective_call c;
-  if (const auto bad = read(*team, c); bad != TUTTI_OK) [[unlikely]] return bad;
-  return with_request(team->ctx, call, request, [&](request_slot& slot) { return begin(*team->comm, c, slot); });
+  return guarded(team->ctx, call, [&] {
+    collective_call c;
+    if (const auto bad = read(*team, call, c); bad != TUTTI_OK) [[unlikely]] return bad;
+    return with_request(team->ctx, call, request, [&](request_slot& slot) { return begin(*team->comm, c, slot); });
+  });
 }
 
 template <class Read>
 tutti_status_t make_persistent(tutti_team_t handle, const char* call, tutti_request_t* request, Read read) {
   const use team(handle, call);
   if (!team) return team.refuse("the team");
-  collective_call c;
-  if (const auto bad = read(*team, c); bad != TUTTI_OK) return bad;
-  return with_request(team->ctx, call, request, [&](request_slot& slot) {
-    slot.again = std::make_unique<persistent_call>(team->comm.get(), c);
-    return status{};
+  return guarded(team->ctx, call, [&] {
+    collective_call c;
+    if (const auto bad = read(*team, call, c); bad != TUTTI_OK) return bad;
+    return with_request(team->ctx, call, request, [&](request_slot& slot) {
+      slot.again = std::make_unique<persistent_call>(team->comm.get(), c);
+      return status{};
+    });
   });
 }
 
-tutti_status_t read_barrier(tutti_team&, collective_call& c) { return c.of = collective::barrier, TUTTI_OK; }
-
-auto broadcast_of(std::uint32_t root, void* data, std::size_t bytes, const char* call) {
-  return [=](tutti_team& t, collective_call& c) { return read_broadcast(t, root, data, bytes, call, c); };
-}
-auto reduce_of(collective of, std::uint32_t root, const reduce_arguments& a, const char* call) {
-  return [=](tutti_team& t, collective_call& c) { return read_reduce(t, of, root, a, call, c); };
-}
+tutti_status_t read_barrier(tutti_team&, const char*, collective_call& c) { return c.of = collective::barrier, TUTTI_OK; }
 
 }  // namespace
 
@@ -155,47 +94,54 @@ tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t* request) {
   return make_persistent(team, __func__, request, read_barrier);
 }
 
-tutti_status_t tutti_broadcast(tutti_team_t team, uint32_t root, void* data, size_t bytes) {
-  return run_blocking(team, __func__, broadcast_of(root, data, bytes, __func__));
-}
+// The three forms of tutti_`name`, whose parameters behind the team follow. `reading` fills the call `c` of team `t`, named `call`.
+#define THREE_FORMS(name, reading, ...)                                                                                           \
+  tutti_status_t tutti_##name(tutti_team_t team, __VA_ARGS__) {                                                                  \
+    return run_blocking(team, __func__, [&](tutti_team& t, const char* call, collective_call& c) { return reading; });            \
+  }                                                                                                                               \
+  tutti_status_t tutti_i##name(tutti_team_t team, __VA_ARGS__, tutti_request_t* request) {                                       \
+    return run_nonblocking(team, __func__, request, [&](tutti_team& t, const char* call, collective_call& c) { return reading; }); \
+  }                                                                                                                               \
+  tutti_status_t tutti_##name##_init(tutti_team_t team, __VA_ARGS__, tutti_request_t* request) {                                 \
+    return make_persistent(team, __func__, request, [&](tutti_team& t, const char* call, collective_call& c) { return reading; }); \
+  }
 
-tutti_status_t tutti_ibroadcast(tutti_team_t team, uint32_t root, void* data, size_t bytes, tutti_request_t* request) {
-  return run_nonblocking(team, __func__, request, broadcast_of(root, data, bytes, __func__));
-}
+THREE_FORMS(broadcast, read_broadcast(t, root, data, bytes, call, c), uint32_t root, void* data, size_t bytes)
+THREE_FORMS(reduce, read_reduction(t, collective::reduce, root, {in, out, count, type, operation}, call, c), uint32_t root, const void* in,
+            void* out, size_t count, tutti_datatype_t type, tutti_operation_t operation)
+THREE_FORMS(allreduce, read_reduction(t, collective::allreduce, 0, {in, out, count, type, operation}, call, c), const void* in, void* out,
+            size_t count, tutti_datatype_t type, tutti_operation_t operation)
+THREE_FORMS(scan, read_reduction(t, collective::scan, 0, {in, out, count, type, operation}, call, c), const void* in, void* out,
+            size_t count, tutti_datatype_t type, tutti_operation_t operation)
+THREE_FORMS(exscan, read_reduction(t, collective::exscan, 0, {in, out, count, type, operation}, call, c), const void* in, void* out,
+            size_t count, tutti_datatype_t type, tutti_operation_t operation)
+THREE_FORMS(reduce_scatter, read_reduce_scatter(t, in, out, counts, type, operation, call, c), const void* in, void* out,
+            const size_t* counts, tutti_datatype_t type, tutti_operation_t operation)
+THREE_FORMS(reduce_scatter_block,
+            read_reduce_scatter(t, in, out, std::vector<std::size_t>(t.group().size(), count).data(), type, operation, call, c),
+            const void* in, void* out, size_t count, tutti_datatype_t type, tutti_operation_t operation)
 
-tutti_status_t tutti_broadcast_init(tutti_team_t team, uint32_t root, void* data, size_t bytes, tutti_request_t* request) {
-  return make_persistent(team, __func__, request, broadcast_of(root, data, bytes, __func__));
-}
+THREE_FORMS(gather, read_blocks(t, collective::gather, root, in, bytes, out, call, c), uint32_t root, const void* in, size_t bytes, void* out)
+THREE_FORMS(scatter, read_blocks(t, collective::scatter, root, in, bytes, out, call, c), uint32_t root, const void* in, size_t bytes, void* out)
+THREE_FORMS(allgather, read_blocks(t, collective::allgather, 0, in, bytes, out, call, c), const void* in, size_t bytes, void* out)
+THREE_FORMS(alltoall, read_blocks(t, collective::alltoall, 0, in, bytes, out, call, c), const void* in, size_t bytes, void* out)
 
-tutti_status_t tutti_reduce(tutti_team_t team, uint32_t root, const void* in, void* out, size_t count, tutti_datatype_t type,
-                            tutti_operation_t operation) {
-  return run_blocking(team, __func__, reduce_of(collective::reduce, root, {in, out, count, type, operation}, __func__));
-}
+THREE_FORMS(gatherv, read_gatherv(t, root, in, bytes, out, {out_bytes, out_offsets}, call, c), uint32_t root, const void* in, size_t bytes,
+            void* out, const size_t* out_bytes, const size_t* out_offsets)
+THREE_FORMS(scatterv, read_scatterv(t, root, in, {in_bytes, in_offsets}, out, bytes, call, c), uint32_t root, const void* in,
+            const size_t* in_bytes, const size_t* in_offsets, void* out, size_t bytes)
+THREE_FORMS(allgatherv, read_allgatherv(t, in, bytes, out, {out_bytes, out_offsets}, call, c), const void* in, size_t bytes, void* out,
+            const size_t* out_bytes, const size_t* out_offsets)
+THREE_FORMS(alltoallv, read_alltoallv(t, in, {in_bytes, in_offsets}, out, {out_bytes, out_offsets}, call, c), const void* in,
+            const size_t* in_bytes, const size_t* in_offsets, void* out, const size_t* out_bytes, const size_t* out_offsets)
+THREE_FORMS(alltoallw, read_alltoallw(t, in, {in_counts, in_offsets, in_types}, out, {out_counts, out_offsets, out_types}, call, c),
+            const void* in, const size_t* in_counts, const size_t* in_offsets, const tutti_datatype_t* in_types, void* out,
+            const size_t* out_counts, const size_t* out_offsets, const tutti_datatype_t* out_types)
 
-tutti_status_t tutti_ireduce(tutti_team_t team, uint32_t root, const void* in, void* out, size_t count, tutti_datatype_t type,
-                             tutti_operation_t operation, tutti_request_t* request) {
-  return run_nonblocking(team, __func__, request, reduce_of(collective::reduce, root, {in, out, count, type, operation}, __func__));
-}
-
-tutti_status_t tutti_reduce_init(tutti_team_t team, uint32_t root, const void* in, void* out, size_t count, tutti_datatype_t type,
-                                 tutti_operation_t operation, tutti_request_t* request) {
-  return make_persistent(team, __func__, request, reduce_of(collective::reduce, root, {in, out, count, type, operation}, __func__));
-}
-
-tutti_status_t tutti_allreduce(tutti_team_t team, const void* in, void* out, size_t count, tutti_datatype_t type,
-                               tutti_operation_t operation) {
-  return run_blocking(team, __func__, reduce_of(collective::allreduce, 0, {in, out, count, type, operation}, __func__));
-}
-
-tutti_status_t tutti_iallreduce(tutti_team_t team, const void* in, void* out, size_t count, tutti_datatype_t type,
-                                tutti_operation_t operation, tutti_request_t* request) {
-  return run_nonblocking(team, __func__, request, reduce_of(collective::allreduce, 0, {in, out, count, type, operation}, __func__));
-}
-
-tutti_status_t tutti_allreduce_init(tutti_team_t team, const void* in, void* out, size_t count, tutti_datatype_t type,
-                                    tutti_operation_t operation, tutti_request_t* request) {
-  return make_persistent(team, __func__, request, reduce_of(collective::allreduce, 0, {in, out, count, type, operation}, __func__));
-}
+THREE_FORMS(neighbor_allgather, read_neighbors(t, neighbors, true, in, bytes, out, call, c), const tutti_neighbors_t* neighbors,
+            const void* in, size_t bytes, void* out)
+THREE_FORMS(neighbor_alltoall, read_neighbors(t, neighbors, false, in, bytes, out, call, c), const tutti_neighbors_t* neighbors,
+            const void* in, size_t bytes, void* out)
 
 tutti_status_t tutti_operation_create(tutti_t handle, tutti_reduce_function function, size_t element_bytes, int commutative,
                                       void* function_context, tutti_operation_t* operation) {

@@ -528,6 +528,159 @@ TUTTI_API tutti_status_t tutti_iallreduce(tutti_team_t team, const void *in, voi
 TUTTI_API tutti_status_t tutti_allreduce_init(tutti_team_t team, const void *in, void *out, size_t count,
                                               tutti_datatype_t type, tutti_operation_t operation, tutti_request_t *request);
 
+/* Scans: out[i] becomes in[i] of member 0 op ... op in[i] of this member; of an exscan, of the member before this one, and
+ * member 0's `out` is left alone. As tutti_allreduce() otherwise. Blocks until the result is here and `in` may be changed.
+ * Cost: log2(size) puts one after the other for each 32 KiB. */
+TUTTI_API tutti_status_t tutti_scan(tutti_team_t team, const void *in, void *out, size_t count, tutti_datatype_t type,
+                                    tutti_operation_t operation);
+TUTTI_API tutti_status_t tutti_iscan(tutti_team_t team, const void *in, void *out, size_t count, tutti_datatype_t type,
+                                     tutti_operation_t operation, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_scan_init(tutti_team_t team, const void *in, void *out, size_t count, tutti_datatype_t type,
+                                         tutti_operation_t operation, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_exscan(tutti_team_t team, const void *in, void *out, size_t count, tutti_datatype_t type,
+                                      tutti_operation_t operation);
+TUTTI_API tutti_status_t tutti_iexscan(tutti_team_t team, const void *in, void *out, size_t count, tutti_datatype_t type,
+                                       tutti_operation_t operation, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_exscan_init(tutti_team_t team, const void *in, void *out, size_t count,
+                                           tutti_datatype_t type, tutti_operation_t operation, tutti_request_t *request);
+
+/* Reduces and scatters: `in` holds counts[0] + counts[1] + ... elements, a block for each member; `out` of member m becomes the
+ * reduction of all members' block m. `counts` has an entry for each member and is alike in all. In place: `out` is this
+ * member's block of `in`. As tutti_allreduce() otherwise. The _block forms have `count` elements in each block.
+ * Cost: each member sends each element once. */
+TUTTI_API tutti_status_t tutti_reduce_scatter(tutti_team_t team, const void *in, void *out, const size_t *counts,
+                                              tutti_datatype_t type, tutti_operation_t operation);
+TUTTI_API tutti_status_t tutti_ireduce_scatter(tutti_team_t team, const void *in, void *out, const size_t *counts,
+                                               tutti_datatype_t type, tutti_operation_t operation,
+                                               tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_reduce_scatter_init(tutti_team_t team, const void *in, void *out, const size_t *counts,
+                                                   tutti_datatype_t type, tutti_operation_t operation,
+                                                   tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_reduce_scatter_block(tutti_team_t team, const void *in, void *out, size_t count,
+                                                    tutti_datatype_t type, tutti_operation_t operation);
+TUTTI_API tutti_status_t tutti_ireduce_scatter_block(tutti_team_t team, const void *in, void *out, size_t count,
+                                                     tutti_datatype_t type, tutti_operation_t operation,
+                                                     tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_reduce_scatter_block_init(tutti_team_t team, const void *in, void *out, size_t count,
+                                                         tutti_datatype_t type, tutti_operation_t operation,
+                                                         tutti_request_t *request);
+
+/* Blocks of one length. `bytes` is the length of a block, alike in all members, as is root.
+ *   gather     `in` is a block; in the root, `out` holds size() blocks: block m is that of member m
+ *   scatter    in the root, `in` holds size() blocks; `out` of member m becomes block m
+ *   allgather  as a gather, with all blocks in `out` of every member
+ *   alltoall   `in` and `out` hold size() blocks: block m of `out` becomes this member's block of member m's `in`
+ * `in` and `out` do not overlap, or the result comes in place: the one block is this member's among all of them (gather and scatter:
+ * the root's; allgather), or `in` equals `out` (alltoall). What only the root reads or writes may be NULL elsewhere.
+ * Each blocks until this member's result is here and `in` may be changed, which says nothing of the others.
+ * Errors: TUTTI_INVALID (root, a NULL, sizes beyond memory, overlap), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes differ,
+ * or members make unlike calls; as by tutti_broadcast()), TUTTI_PEER_DEAD; after any of these but the first, every collective
+ * of this team that moves data gives the same.
+ * Cost: `tutti info --explain gather --bytes N` and so on. Each block is copied twice. The team's first use of an algorithm costs
+ * one exchange, and memory of some 4 MiB at most. */
+TUTTI_API tutti_status_t tutti_gather(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out);
+TUTTI_API tutti_status_t tutti_igather(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out,
+                                       tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_gather_init(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out,
+                                           tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_scatter(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out);
+TUTTI_API tutti_status_t tutti_iscatter(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out,
+                                        tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_scatter_init(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out,
+                                            tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_allgather(tutti_team_t team, const void *in, size_t bytes, void *out);
+TUTTI_API tutti_status_t tutti_iallgather(tutti_team_t team, const void *in, size_t bytes, void *out,
+                                          tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_allgather_init(tutti_team_t team, const void *in, size_t bytes, void *out,
+                                              tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_alltoall(tutti_team_t team, const void *in, size_t bytes, void *out);
+TUTTI_API tutti_status_t tutti_ialltoall(tutti_team_t team, const void *in, size_t bytes, void *out,
+                                         tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_alltoall_init(tutti_team_t team, const void *in, size_t bytes, void *out,
+                                             tutti_request_t *request);
+
+/* Blocks of unlike lengths. Lists have an entry for each member: lengths in bytes (of tutti_alltoallw, numbers of elements of the
+ * type that stands in another list; elements of TUTTI_BYTES are bytes), and offsets in bytes from the beginning of the
+ * buffer; with NULL for the offsets, block follows block. Lists are read during the call only, also by the nonblocking and persistent forms.
+ * A block has the same length for the member that gives it and for the one that takes it. Of tutti_allgatherv all members pass the
+ * same lengths; of the others a length is known to the two members alone, lists of a root are read there only, and where nothing
+ * goes between two members, no message does. Gather, scatter and allgather can come in place, as above. Blocks of `out` do not
+ * overlap.
+ * Errors: as tutti_gather(). TUTTI_PROTOCOL: two members differ in the length of a block that neither takes to be empty. Where
+ * one takes it to be empty, the other waits, and the notice of tutti_options_t tells for whom.
+ * Cost: as above; but for tutti_allgatherv one signal more for each pair, one after the other, since a block is put once its taker is there. */
+TUTTI_API tutti_status_t tutti_gatherv(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out,
+                                       const size_t *out_bytes, const size_t *out_offsets);
+TUTTI_API tutti_status_t tutti_igatherv(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out,
+                                        const size_t *out_bytes, const size_t *out_offsets, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_gatherv_init(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out,
+                                            const size_t *out_bytes, const size_t *out_offsets,
+                                            tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_scatterv(tutti_team_t team, uint32_t root, const void *in, const size_t *in_bytes,
+                                        const size_t *in_offsets, void *out, size_t bytes);
+TUTTI_API tutti_status_t tutti_iscatterv(tutti_team_t team, uint32_t root, const void *in, const size_t *in_bytes,
+                                         const size_t *in_offsets, void *out, size_t bytes, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_scatterv_init(tutti_team_t team, uint32_t root, const void *in, const size_t *in_bytes,
+                                             const size_t *in_offsets, void *out, size_t bytes,
+                                             tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_allgatherv(tutti_team_t team, const void *in, size_t bytes, void *out,
+                                          const size_t *out_bytes, const size_t *out_offsets);
+TUTTI_API tutti_status_t tutti_iallgatherv(tutti_team_t team, const void *in, size_t bytes, void *out,
+                                           const size_t *out_bytes, const size_t *out_offsets,
+                                           tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_allgatherv_init(tutti_team_t team, const void *in, size_t bytes, void *out,
+                                               const size_t *out_bytes, const size_t *out_offsets,
+                                               tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_alltoallv(tutti_team_t team, const void *in, const size_t *in_bytes,
+                                         const size_t *in_offsets, void *out, const size_t *out_bytes,
+                                         const size_t *out_offsets);
+TUTTI_API tutti_status_t tutti_ialltoallv(tutti_team_t team, const void *in, const size_t *in_bytes,
+                                          const size_t *in_offsets, void *out, const size_t *out_bytes,
+                                          const size_t *out_offsets, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_alltoallv_init(tutti_team_t team, const void *in, const size_t *in_bytes,
+                                              const size_t *in_offsets, void *out, const size_t *out_bytes,
+                                              const size_t *out_offsets, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_alltoallw(tutti_team_t team, const void *in, const size_t *in_counts,
+                                         const size_t *in_offsets, const tutti_datatype_t *in_types, void *out,
+                                         const size_t *out_counts, const size_t *out_offsets,
+                                         const tutti_datatype_t *out_types);
+TUTTI_API tutti_status_t tutti_ialltoallw(tutti_team_t team, const void *in, const size_t *in_counts,
+                                          const size_t *in_offsets, const tutti_datatype_t *in_types, void *out,
+                                          const size_t *out_counts, const size_t *out_offsets,
+                                          const tutti_datatype_t *out_types, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_alltoallw_init(tutti_team_t team, const void *in, const size_t *in_counts,
+                                              const size_t *in_offsets, const tutti_datatype_t *in_types, void *out,
+                                              const size_t *out_counts, const size_t *out_offsets,
+                                              const tutti_datatype_t *out_types, tutti_request_t *request);
+
+/* Whom a member takes blocks from and whom it gives blocks to, each named once. Where member a names b as a destination, b names a
+ * as a source; this member may name itself as both. */
+typedef struct tutti_neighbors {
+  const uint32_t *sources;
+  size_t source_count;
+  const uint32_t *destinations;
+  size_t destination_count;
+} tutti_neighbors_t;
+
+/* Block i of `out` comes from sources[i]: the one block `in` of that member (allgather), or block j of its `in`, where this
+ * member is its destinations[j] (alltoall). All members of the team make the call, also those without neighbors. `bytes` is the
+ * length of a block, alike between neighbors. `neighbors` is read during the call only.
+ * Errors and cost as tutti_alltoallv(); TUTTI_INVALID also: a neighbor that is no member, or is named twice. */
+TUTTI_API tutti_status_t tutti_neighbor_allgather(tutti_team_t team, const tutti_neighbors_t *neighbors, const void *in,
+                                                  size_t bytes, void *out);
+TUTTI_API tutti_status_t tutti_ineighbor_allgather(tutti_team_t team, const tutti_neighbors_t *neighbors, const void *in,
+                                                   size_t bytes, void *out, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_neighbor_allgather_init(tutti_team_t team, const tutti_neighbors_t *neighbors,
+                                                       const void *in, size_t bytes, void *out,
+                                                       tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_neighbor_alltoall(tutti_team_t team, const tutti_neighbors_t *neighbors, const void *in,
+                                                 size_t bytes, void *out);
+TUTTI_API tutti_status_t tutti_ineighbor_alltoall(tutti_team_t team, const tutti_neighbors_t *neighbors, const void *in,
+                                                  size_t bytes, void *out, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_neighbor_alltoall_init(tutti_team_t team, const tutti_neighbors_t *neighbors,
+                                                      const void *in, size_t bytes, void *out,
+                                                      tutti_request_t *request);
+
 #ifdef __cplusplus
 }
 #endif

@@ -96,6 +96,12 @@ static void everything(unsigned long from, unsigned long to) {
     OK(tutti_ireduce(world, 0, &data, &old, 1, TUTTI_UINT64, TUTTI_MAX, &several[0]));
     OK(tutti_ibarrier(world, &several[1]));
     OK(tutti_wait_all(several, 2, -1));
+    uint64_t of_all[64], scanned;
+    OK(tutti_allgather(world, &data, sizeof data, of_all));
+    OK(tutti_alltoall(world, of_all, sizeof data, of_all));
+    OK(tutti_gather(world, 0, &data, sizeof data, of_all));
+    OK(tutti_scatter(world, 0, of_all, sizeof data, &old));
+    OK(tutti_scan(world, &data, &scanned, 1, TUTTI_UINT64, TUTTI_SUM));
   }
 }
 

@@ -58,6 +58,15 @@ static void every_call_on_a_team(tutti_team_t t) {
   STALE(tutti_allreduce(t, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM));
   STALE(tutti_iallreduce(t, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM, &broadcast));
   STALE(tutti_allreduce_init(t, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM, &broadcast));
+  const size_t lengths[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8};
+  const tutti_neighbors_t nobody = {0};
+  STALE(tutti_gather(t, 0, &word, 8, &sum));
+  STALE(tutti_iscatter(t, 0, &word, 8, &sum, &broadcast));
+  STALE(tutti_allgather_init(t, &word, 8, &sum, &broadcast));
+  STALE(tutti_alltoallv(t, &word, lengths, NULL, &sum, lengths, NULL));
+  STALE(tutti_ireduce_scatter(t, &word, &sum, lengths, TUTTI_UINT64, TUTTI_SUM, &broadcast));
+  STALE(tutti_scan_init(t, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM, &broadcast));
+  STALE(tutti_neighbor_allgather(t, &nobody, &word, 8, &sum));
   STALE(tutti_team_create(t, &member, 1, &team));
   STALE(tutti_team_split(t, 0, 0, &team));
   STALE(tutti_team_translate(t, 0, t, &rank));
