@@ -15,7 +15,8 @@
 // Whoever has waited for 5 s tells by job_options::notice, once a call, who is waited for and what that one calls: it may be late,
 // or forget the call, which nobody can tell apart.
 //
-// Nobody is accused wrongly. Pages are compared for calls that both have made, three others at most since. One may be
+// Nobody is accused wrongly. Pages are compared for calls that both have made, nineteen others at most since: a root
+// may be ahead by as many as data_layout::sets_in_turn. One may be
 // read while it is written: what looks wrong is read again, 50 ms later, and counts if it is the same.
 #pragma once
 #include <array>
@@ -80,12 +81,12 @@ class call_record {
  private:
   struct page {
     std::uint64_t calls;
-    std::array<what, 4> last;    // by call, modulo their number
+    std::array<what, 20> last;   // by call, modulo their number
     std::uint64_t culprit;       // that job rank + 1 calls `odd`, where this one calls `usual`; 0: none was found
     what odd, usual;
   };
   static constexpr std::uint32_t landing = control::record_lines / 2;  // line of it where pages that are read land
-  static_assert(sizeof(page) <= landing * control::line_bytes);
+  static_assert(sizeof(page) <= landing * control::line_bytes && std::tuple_size_v<decltype(page::last)> > data_layout::sets_in_turn);
 
   page& mine() const noexcept { return *reinterpret_cast<page*>(lines_.base + lines_.at(0)); }
   const page& theirs() const noexcept { return *reinterpret_cast<const page*>(lines_.base + lines_.at(landing)); }

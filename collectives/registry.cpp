@@ -9,7 +9,7 @@ namespace barriers {
 extern const algorithm dissemination, pairwise, nway, tree, flat, counter, multicast, hierarchical, offloaded;
 }
 namespace broadcasts {
-extern const algorithm multicast, binomial, chain;
+extern const algorithm eager, multicast, binomial, chain;
 }
 namespace reductions {
 extern const algorithm to_root, to_root_ordered, recursive_doubling, tree, ring;
@@ -37,7 +37,7 @@ namespace {
 constexpr const algorithm* of_barrier[] = {
     &barriers::dissemination, &barriers::pairwise,  &barriers::nway,         &barriers::tree,     &barriers::flat,
     &barriers::counter,       &barriers::multicast, &barriers::hierarchical, &barriers::offloaded};
-constexpr const algorithm* of_broadcast[] = {&broadcasts::binomial, &broadcasts::chain, &broadcasts::multicast};
+constexpr const algorithm* of_broadcast[] = {&broadcasts::eager, &broadcasts::binomial, &broadcasts::chain, &broadcasts::multicast};
 constexpr const algorithm* of_reduce[] = {&reductions::to_root, &reductions::to_root_ordered};
 constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::ring};
 constexpr const algorithm* of_gather[] = {&gathers::linear};

@@ -61,7 +61,7 @@ constinit const algorithm ring{
     .summary = "blocks go around a ring, once to be added up and once as sums",
     .source = "Patarasuk and Yuan 2009",
     .needs = {.commutative = true},
-    .data = {.blocks = [](const shape& s) { return s.size; }, .even = true, .most_bytes = 32 << 10, .slots = lines, .needs_everyone = true},
+    .data = {.blocks = [](const shape& s) { return s.size; }, .even = true, .most_bytes = 32 << 10, .slots = lines, .in_lines = true, .needs_everyone = true},
     .variants = variants,
     .words = lines,
     .make = make,

@@ -67,7 +67,7 @@ constexpr variant variants[] = {
     {.radix = 7, .considered = ranks_from<8>, .reason = "2(n-1) messages in all, in fewer hops still"},
     {.radix = 15, .considered = ranks_from<16>, .reason = "2(n-1) messages in all, two hops up to 16 ranks"},
 };
-constexpr data_layout layout{.blocks = [](const shape&) { return 1u; }, .most_bytes = 64 << 10, .slots = lines, .needs_everyone = true};
+constexpr data_layout layout{.blocks = [](const shape&) { return 1u; }, .most_bytes = 64 << 10, .slots = lines, .in_lines = true, .needs_everyone = true};
 
 }  // namespace
 

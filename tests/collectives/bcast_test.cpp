@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_names_the_bytes) {
 
 BOOST_AUTO_TEST_CASE(the_choice) {
   // Short ones to few go by puts, long ones to many by multicast; without multicast never.
-  BOOST_TEST(winner(some_team(2, 8)) == "binomial");
+  BOOST_TEST(winner(some_team(2, 8)) == "eager");
   BOOST_TEST(winner(some_team(64, 8)) == "multicast");
   BOOST_TEST(winner(some_team(16, 1 << 20)) == "multicast");
   choice_inputs in = some_team(16, 1 << 20);
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(the_choice) {
   in.bytes = 64 << 20, in.ranks = 4;
   BOOST_TEST(winner(in) == "chain");
   in.bytes = 8, in.ranks = 64;
-  BOOST_TEST(winner(in) == "binomial");
+  BOOST_TEST(winner(in) == "eager");
   // A multicast that its processors slow down loses to puts that the fabric moves.
   in = some_team(4, 16 << 20);
   in.multicast_bytes_per_ns = 1;
@@ -287,5 +287,5 @@ BOOST_AUTO_TEST_CASE(overrides) {
   in.wanted.name = "multicast", in.multicast = false;
   const auto missing = choose(collective::broadcast, in);
   BOOST_TEST((missing.error().code() == errc::unsupported));
-  BOOST_TEST(std::string(missing.error().text()).find("what can: binomial, chain") != std::string::npos);
+  BOOST_TEST(std::string(missing.error().text()).find("what can: eager, binomial, chain") != std::string::npos);
 }
