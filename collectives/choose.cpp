@@ -51,7 +51,7 @@ void set_price(candidate& c, const choice_inputs& in) {
   c.cost_us = cost < 0 ? -1 : static_cast<double>(cost) / 1e6;
 }
 
-bool without_multicast(const algorithm& a) { return !a.needs.multicast; }
+bool runs_anywhere(const algorithm& a) { return !a.needs.multicast && !a.needs.mapped; }
 
 status refuse(std::string text) { return {errc::invalid, std::move(text)}; }
 
@@ -83,7 +83,7 @@ result<candidate> from_wanted(collective of, const choice_inputs& in) {
   c.why = "asked for by name";
   if (const std::string lack = missing(c, in); !lack.empty())
     return status(errc::unsupported, "the " + what + " " + to_string(c) + " cannot run: " + lack + "; what can: " +
-                                         known_algorithms(of, in.multicast ? nullptr : without_multicast));
+                                         known_algorithms(of, runs_anywhere));
   set_price(c, in);
   return c;
 }

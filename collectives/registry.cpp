@@ -9,10 +9,10 @@ namespace barriers {
 extern const algorithm dissemination, pairwise, nway, tree, flat, counter, multicast, hierarchical, offloaded;
 }
 namespace broadcasts {
-extern const algorithm eager, multicast, binomial, chain;
+extern const algorithm eager, mapped, multicast, binomial, chain;
 }
 namespace reductions {
-extern const algorithm to_root, to_root_ordered, recursive_doubling, tree, ring;
+extern const algorithm to_root, to_root_ordered, recursive_doubling, tree, mapped, mapped_to_root, ring;
 }
 namespace gathers {
 extern const algorithm linear;
@@ -21,7 +21,7 @@ namespace scatters {
 extern const algorithm linear;
 }
 namespace allgathers {
-extern const algorithm linear;
+extern const algorithm linear, mapped;
 }
 namespace alltoalls {
 extern const algorithm linear, unlike;
@@ -37,12 +37,12 @@ namespace {
 constexpr const algorithm* of_barrier[] = {
     &barriers::dissemination, &barriers::pairwise,  &barriers::nway,         &barriers::tree,     &barriers::flat,
     &barriers::counter,       &barriers::multicast, &barriers::hierarchical, &barriers::offloaded};
-constexpr const algorithm* of_broadcast[] = {&broadcasts::eager, &broadcasts::binomial, &broadcasts::chain, &broadcasts::multicast};
-constexpr const algorithm* of_reduce[] = {&reductions::to_root, &reductions::to_root_ordered};
-constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::ring};
+constexpr const algorithm* of_broadcast[] = {&broadcasts::eager, &broadcasts::binomial, &broadcasts::mapped, &broadcasts::chain, &broadcasts::multicast};
+constexpr const algorithm* of_reduce[] = {&reductions::to_root, &reductions::to_root_ordered, &reductions::mapped_to_root};
+constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::mapped, &reductions::ring};
 constexpr const algorithm* of_gather[] = {&gathers::linear};
 constexpr const algorithm* of_scatter[] = {&scatters::linear};
-constexpr const algorithm* of_allgather[] = {&allgathers::linear};
+constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped};
 constexpr const algorithm* of_alltoall[] = {&alltoalls::linear};
 constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike};
 constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear};

@@ -21,7 +21,7 @@ std::byte pattern(std::uint64_t epoch, std::uint32_t root, std::size_t i) {
 
 void play(rank_env& env, std::string name) {
   host_id node{};
-  node[0] = std::byte(1 + env.rank % 2);
+  if (name != "mapped") node[0] = std::byte(1 + env.rank % 2);
   auto j = open_job(env, {}, node);
   auto team = take(communicator::world(*j, {.bcast = std::move(name)}), "world");
   constexpr std::size_t piece = 64 << 10, run = 16 * piece;
@@ -65,8 +65,10 @@ std::string_view winner(const choice_inputs& in) { return take(choose(collective
 BOOST_AUTO_TEST_CASE(every_algorithm_on_the_simulated_fabric) {
   for (const char* fabric : {"sim", "sim:wild", "sim:tcp"})
     for (const std::uint32_t n : {1u, 2u, 3u, 4u, 7u, 8u, 13u, 17u})
-      for (const char* name : {"binomial", "chain", "multicast", ""}) {
-        const auto report = try_ranks_simulated(sim_parameters({fabric}, n, n), [&](rank_env& env) { play(env, name); },
+      for (const std::string name : {"eager", "eager:3", "binomial", "chain", "mapped", "multicast", ""}) {
+        sim::parameters p = sim_parameters({fabric}, n, n);
+        if (name == "mapped") p.maps_node = true, p.ranks_per_node = n;
+        const auto report = try_ranks_simulated(p, [&](rank_env& env) { play(env, name); },
                                                 {.timeout = std::chrono::seconds(60) * time_scale, .seed = n});
         BOOST_TEST(report.passed(), fabric << ", " << n << " ranks, " << name << ": " << report.text());
       }
@@ -90,19 +92,19 @@ BOOST_AUTO_TEST_CASE(an_operation_that_fails_ends_the_broadcast_in_all) {
 
 BOOST_AUTO_TEST_CASE(every_algorithm_on_every_fabric) {
   for (const fabric_spec& f : wanted_fabrics())
-    for (const std::string name : {"binomial", "chain", "multicast", ""}) {
+    for (const std::string name : {"eager", "binomial", "chain", "mapped", "multicast", ""}) {
       const auto each = [&](rank_env& env) {
-        if (name != "multicast" || env.net().mcast()) play(env, name);
+        if ((name != "multicast" || env.net().mcast()) && (name != "mapped" || env.net().caps().maps_node)) play(env, name);
       };
       run_ranks(f, 5, each, {.timeout = std::chrono::seconds(60) * time_scale});
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_death_is_named) {
-  for (const char* name : {"binomial", "chain", "multicast"})
+  for (const char* name : {"eager", "binomial", "chain", "mapped", "multicast"})
     for (const std::uint32_t victim : {0u, 2u, 4u}) {
       sim::parameters p;
-      p.ranks = 5, p.notice_us = 100;
+      p.ranks = 5, p.notice_us = 100, p.maps_node = true, p.ranks_per_node = 5;
       const auto report = try_ranks_simulated(p, [&](rank_env& env) {
         auto j = open_job(env);
         auto team = take(communicator::world(*j, {.bcast = name}), "world");
@@ -126,7 +128,7 @@ BOOST_AUTO_TEST_CASE(numbers_of_bytes_that_differ_are_named) {
   };
   constexpr std::uint32_t n = 5;
   for (const char* fabric : {"sim", "sim:wild", "sim:tcp", "shm"})
-    for (const std::string name : {"binomial", "chain", "multicast", ""})
+    for (const std::string name : {"eager", "binomial", "chain", "multicast", ""})
       for (const numbers& bytes : {numbers{8, 16}, {17, 0}, {65536, 131072}, {3 << 20, 1 << 20}, {2, 4 << 20}})
         for (const std::uint32_t odd : {1u, 4u})
           for (const bool later : {false, true}) {
@@ -276,14 +278,14 @@ BOOST_AUTO_TEST_CASE(explained) {
 BOOST_AUTO_TEST_CASE(overrides) {
   for (const algorithm& a : algorithms(collective::broadcast)) {
     choice_inputs in = some_team(5, 1000);
-    in.wanted.name = a.name;
+    in.wanted.name = a.name, in.mapped = a.needs.mapped;
     BOOST_TEST(winner(in) == a.name);
   }
   choice_inputs in = some_team(5, 1000);
   in.wanted.name = "binomal";
   const auto unknown = choose(collective::broadcast, in);
   BOOST_TEST((unknown.error().code() == errc::invalid));
-  BOOST_TEST(std::string(unknown.error().text()).find("binomial, chain") != std::string::npos);
+  BOOST_TEST(std::string(unknown.error().text()).find("binomial, mapped, chain") != std::string::npos);
   in.wanted.name = "multicast", in.multicast = false;
   const auto missing = choose(collective::broadcast, in);
   BOOST_TEST((missing.error().code() == errc::unsupported));

@@ -89,8 +89,21 @@ bool must_commute(collective of, const std::string& name) {
   return a && a->needs.commutative;
 }
 
+bool reads_mapped_memory(collective of, const std::string& name) {
+  const algorithm* a = find_algorithm(of, name.substr(0, name.find(':')));
+  return a && a->needs.mapped;
+}
+
+// One on which the algorithm can run.
+sim::parameters simulated(collective of, const std::string& name, const char* fabric, std::uint32_t ranks) {
+  sim::parameters p = sim_parameters({fabric}, ranks, ranks);
+  if (reads_mapped_memory(of, name)) p.maps_node = true, p.ranks_per_node = ranks;
+  return p;
+}
+
 void play(rank_env& env, collective of, const std::string& name, std::span<const std::size_t> counts) {
   auto j = open_job(env);
+  if (reads_mapped_memory(of, name) && (!env.net().caps().maps_node || j->where().nodes() > 1)) return env.barrier();
   auto team = take(communicator::world(*j, using_algorithm(of, name)), "world");
   const calls ops;
   std::uint64_t number = 0;
@@ -130,7 +143,7 @@ BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
     for (const std::string& name : names(of))
       for (const char* fabric : {"sim", "sim:wild"})
         for (std::uint32_t n = 1; n <= 34; n += n < 17 ? 1 : 16) {
-          const auto report = try_ranks_simulated(sim_parameters({fabric}, n, n), [&](rank_env& env) { play(env, of, name, few); },
+          const auto report = try_ranks_simulated(simulated(of, name, fabric, n), [&](rank_env& env) { play(env, of, name, few); },
                                                   {.timeout = std::chrono::seconds(60) * time_scale, .seed = n});
           BOOST_TEST(report.passed(), name_of(of) << " by " << name << ", " << fabric << ", " << n << " ranks: " << report.text());
         }
@@ -251,6 +264,7 @@ BOOST_AUTO_TEST_CASE(a_death_is_named) {
         if (of == collective::scan || of == collective::exscan) continue;  // ranks before the dead go on
         sim::parameters p;
         p.ranks = 5, p.notice_us = 100;
+        if (reads_mapped_memory(of, name)) p.maps_node = true, p.ranks_per_node = 5;
         const auto report = try_ranks_simulated(p, [&](rank_env& env) {
           auto j = open_job(env);
           auto team = take(communicator::world(*j, using_algorithm(of, name)), "world");
@@ -315,7 +329,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused) {
   in.ranks = 4, in.bytes = 8, in.commutative = false;
   in.network = in.node = {1, 0.2, 0.1, 10};
   for (const candidate& c : take(choose(collective::allreduce, in), "choice"))
-    BOOST_TEST(c.runnable == !c.row->needs.commutative, c.row->name);
+    BOOST_TEST(c.runnable == (!c.row->needs.commutative && !c.row->needs.mapped), c.row->name);
   in.wanted.name = "ring";
   const auto forced = choose(collective::allreduce, in);
   BOOST_TEST((forced.error().code() == errc::unsupported));
