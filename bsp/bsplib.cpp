@@ -3,47 +3,19 @@
 
 #include <algorithm>
 #include <climits>
-#include <exception>
 
-#include "bsp/process.h"
+#include "bsp/guard.h"
 
-using tutti::bsp::engine;
-using tutti::bsp::process;
+using namespace tutti::bsp;
 
 namespace {
 
 process& self() noexcept { return process::self(); }
 
-// Runs what may break a rule or allocate.
-template <class F>
-void guarded(const char* call, F&& body) {
-  engine& e = self().inside(call);
-  try {
-    if (body(e)) [[likely]] return;
-  } catch (const std::exception&) {
-    self().broken(call, "out of memory");
-  }
-  self().abort(e.error());
-}
-
-// A negative int becomes a size that no range holds, and a text that shows it.
-std::uint64_t size_of(const char* call, const char* what, int n) {
-  if (n < 0) self().broken(call, "%s is %d; use 0 or more", what, n);
-  return static_cast<std::uint64_t>(n);
-}
-
 int as_int(const char* call, const char* what, std::uint64_t n) {
   if (n > INT_MAX) self().broken(call, "%s is %llu, more than an int holds; compile with BSP_WIDE", what,
                                  static_cast<unsigned long long>(n));
   return static_cast<int>(n);
-}
-
-void not_null(const char* call, const char* what, const void* p) {
-  if (!p) self().broken(call, "%s is NULL", what);
-}
-
-void not_null(const char* call, const char* what, const void* p, std::uint64_t bytes) {
-  if (!p && bytes > 0) self().broken(call, "%s of %llu bytes is NULL", what, static_cast<unsigned long long>(bytes));
 }
 
 void put(std::uint32_t pid, const void* source, const void* area, std::uint64_t offset, std::uint64_t bytes) {

@@ -170,4 +170,9 @@ bool engine::send(std::uint32_t pid, const void* tag, const void* payload, std::
   return during(call, boxes_[pid].send(tag, tag_bytes, payload, bytes));
 }
 
+bool engine::give(std::uint32_t pid, const call_note& note, const void* source, std::uint64_t bytes) {
+  if (ledger_) ledger_->note(pid, bytes, true);
+  return during(note.call, boxes_[pid].send(&note, sizeof note, source, bytes, value_mark));
+}
+
 }  // namespace tutti::bsp

@@ -102,6 +102,14 @@ class engine final : private record_sink {
   message_queue& queue() noexcept { return queue_; }
   std::uint64_t tag_bytes() const noexcept { return agreement_.received_tag(); }  // of the messages in the queue
 
+  // --- collective calls (level1.cpp) ---------------------------------------------------------------------------
+  // All processes end the superstep by the same call, with one note. give(): process `pid` gets `bytes` of `source`, as they
+  // are now; once for each process at most. sync_by(): ends the superstep; processes from `first` to before `last` have given this
+  // one something, and no others. given(): that, until the next sync.
+  bool give(std::uint32_t pid, const call_note&, const void* source, std::uint64_t bytes);
+  bool sync_by(const call_note&, std::uint32_t first, std::uint32_t last, const void* site);
+  const message& given(std::uint32_t pid) const noexcept { return given_[pid].what; }
+
  private:
   engine(team&, const engine_options&);
   status meet();  // open.cpp
@@ -124,6 +132,8 @@ class engine final : private record_sink {
   bool finish(bool leaving, const void* site);
   status synchronize(bool leaving);
   status agree(bool leaving);
+  status check_given(std::uint64_t epoch);
+  const char* ends_by(bool leaving) const noexcept { return leaving ? "bsp_end" : collective_ ? collective_->call : "bsp_sync"; }
 
   // What the placer finds besides puts and messages.
   status on_changes(std::uint32_t from, const changes_head& h, const std::byte* calls) override {
@@ -134,10 +144,19 @@ class engine final : private record_sink {
   }
   status on_bulk(std::uint32_t from, const bulk_head& h, const area& to) override { return exchange_->on_bulk(from, h, to); }
   void on_area(std::uint32_t from, const area_head& h, std::span<const std::byte> key) override { hp_->on_area(from, h, key); }
+  void on_value(std::uint32_t from, const message& m) noexcept override { given_[from] = {m, last_given_ = c_.epoch}; }
 
   context c_;
   budget memory_;
   message_queue queue_{memory_};
+  struct gift {
+    message what;
+    std::uint64_t epoch = 0;               // of the superstep in which it was given
+  };
+  std::vector<gift> given_;                // by process, in collective calls
+  std::uint64_t last_given_ = 0;           // of any, the epoch
+  const call_note* collective_ = nullptr;  // the call that ends this superstep; null: a sync
+  std::uint32_t givers_first_ = 0, givers_last_ = 0;
   registrar areas_;
   agreement agreement_;
   placer placer_;

@@ -11,14 +11,14 @@ void message_queue::clear() noexcept {
   used_ = mark_ = 0;
 }
 
-bool message_queue::add(const message_head& head, const std::byte* tag) {
+bool message_queue::add(const message& m) {
   if (all_.size() == all_.capacity()) {
     const std::size_t more = std::max<std::size_t>(64, all_.size());
     if (!memory_.take(more * sizeof(message))) return false;
     all_.reserve(all_.size() + more);
   }
-  all_.push_back({tag, tag + round_up(head.tag_bytes, 16), head.payload_bytes, head.tag_bytes});
-  payload_ += head.payload_bytes;
+  all_.push_back(m);
+  payload_ += m.bytes;
   return true;
 }
 

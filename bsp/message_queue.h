@@ -16,10 +16,15 @@
 namespace tutti::bsp {
 
 struct message {
-  const std::byte* tag;
-  const std::byte* payload;
-  std::uint64_t bytes;      // of the payload
-  std::uint32_t tag_bytes;
+  const std::byte* tag = nullptr;
+  const std::byte* payload = nullptr;
+  std::uint64_t bytes = 0;      // of the payload
+  std::uint32_t tag_bytes = 0;
+
+  message() = default;
+  // The payload follows the tag.
+  message(const message_head& head, const std::byte* at) noexcept
+      : tag(at), payload(at + round_up(head.tag_bytes, 16)), bytes(head.payload_bytes), tag_bytes(head.tag_bytes) {}
 };
 
 class message_queue {
@@ -32,8 +37,8 @@ class message_queue {
   void pop() noexcept { payload_ -= all_[next_++].bytes; }
 
   void clear() noexcept;
-  // The payload follows the tag. False: the list would be more than may be buffered.
-  [[nodiscard]] bool add(const message_head& head, const std::byte* tag);
+  // False: the list would be more than may be buffered.
+  [[nodiscard]] bool add(const message&);
   // Room for a tag and payload that are to be copied; 16-byte aligned, until clear(). Null: that is more than may be
   // buffered.
   std::byte* keep(std::uint64_t bytes);

@@ -34,7 +34,7 @@ constexpr std::uint64_t most_hp_packed = std::uint64_t{4} << 20;
 }  // namespace
 
 engine::engine(team& t, const engine_options& o)
-    : c_(t, o.how, o.room), memory_(o.memory ? o.memory : usual_bound(c_.job)), agreement_(c_, areas_),
+    : c_(t, o.how, o.room), memory_(o.memory ? o.memory : usual_bound(c_.job)), given_(c_.size), agreement_(c_, areas_),
       placer_(areas_, queue_, *this, c_.me), registered_(c_.net, areas_),
       arena_(c_.net, memory_, [this](std::uint32_t region, std::span<const std::byte> key) { return write_key(c_, region, key); }),
       packing_{c_, arena_, {}}, announcement_(c_) {

@@ -150,9 +150,9 @@ status outbox::tell_keys() {
 
 // A message lies whole in one chunk where the chunk is read in place, so that it need not be copied there. Elsewhere it
 // fills chunks to their ends.
-status outbox::send(const void* tag, std::uint64_t tag_bytes, const void* payload, std::uint64_t bytes) {
+status outbox::send(const void* tag, std::uint64_t tag_bytes, const void* payload, std::uint64_t bytes, std::uint32_t mark) {
   chain& c = data_;
-  const message_head head{message_mark, static_cast<std::uint32_t>(tag_bytes), bytes};
+  const message_head head{mark, static_cast<std::uint32_t>(tag_bytes), bytes};
   const std::uint64_t padded_tag = round_up(tag_bytes, 16), whole = sizeof head + padded_tag + bytes;
   close_run();
   const std::uint64_t gap = -reinterpret_cast<std::uintptr_t>(c.at) & 15;

@@ -116,7 +116,8 @@ class alignas(64) outbox {
     ++(r.direct ? direct_gets_ : gets_);
     return {};
   }
-  status send(const void* tag, std::uint64_t tag_bytes, const void* payload, std::uint64_t bytes);
+  status send(const void* tag, std::uint64_t tag_bytes, const void* payload, std::uint64_t bytes,
+              std::uint32_t mark = message_mark);
   void move_directly(const direct_move& m) { direct_.push_back(m); }
   std::uint64_t hp_put = 0, hp_got = 0;  // bytes of large hp calls that the owner packed all the same
   // A record of another kind: its head, and bytes behind it.

@@ -34,6 +34,13 @@ status placer::too_many(std::uint32_t from, std::uint64_t bytes) const {
                              from};
 }
 
+// A message that is here whole.
+status placer::deliver(std::uint32_t from, const message_head& head, const std::byte* at) {
+  const message m(head, at);
+  if (head.kind == value_mark) return others_.on_value(from, m), status{};
+  return queue_.add(m) ? status{} : too_many(from, head.payload_bytes);
+}
+
 status placer::place(std::span<const std::byte> records, std::uint32_t from, unfinished& open, bool stays) {
   const std::byte* at = records.data();
   const std::byte* const end = at + records.size();
@@ -43,7 +50,7 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
     std::memcpy(open.at, at, piece);
     open.at += piece, open.left -= piece, at += round_up(piece, 4);
     if (open.left) return {};
-    if (!queue_.add(open.head, open.start)) return too_many(from, open.head.payload_bytes);
+    if (status s = deliver(from, open.head, open.start); s.failed()) return s;
   }
   while (at < end) {
     const std::uint32_t word = load_word(at);
@@ -106,13 +113,13 @@ status placer::place(std::span<const std::byte> records, std::uint32_t from, unf
         const std::uint64_t whole = round_up(h.tag_bytes, 16) + h.payload_bytes;
         const auto here = std::min<std::uint64_t>(whole, static_cast<std::uint64_t>(end - at));
         if (stays && here == whole) {
-          if (!queue_.add(h, at)) return too_many(from, h.payload_bytes);
+          if (status s = deliver(from, h, at); s.failed()) return s;
         } else {
           std::byte* const copy = queue_.keep(whole);
           if (!copy) return too_many(from, h.payload_bytes);
           std::memcpy(copy, at, here);
           if (here < whole) open = {false, h, copy + here, copy, whole - here};
-          else if (!queue_.add(h, copy)) return too_many(from, h.payload_bytes);
+          else if (status s = deliver(from, h, copy); s.failed()) return s;
         }
         at += round_up(here, 4);
         continue;

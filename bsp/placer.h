@@ -17,7 +17,7 @@ struct unfinished {
   std::uint64_t left = 0;     // bytes that are still to come
 };
 
-// What the placer leaves to its owner: data that lie apart, and the keys of areas.
+// What the placer leaves to its owner: data that lie apart, the keys of areas, and what collective calls give.
 class record_sink {
  public:
   virtual ~record_sink() = default;
@@ -25,6 +25,7 @@ class record_sink {
   virtual status on_key(std::uint32_t from, std::uint32_t region, std::span<const std::byte> key) = 0;
   virtual status on_bulk(std::uint32_t from, const bulk_head&, const area& to) = 0;
   virtual void on_area(std::uint32_t from, const area_head&, std::span<const std::byte> key) = 0;
+  virtual void on_value(std::uint32_t from, const message&) noexcept = 0;  // which stays as long as those of the queue
 };
 
 class placer {
@@ -42,6 +43,7 @@ class placer {
                const area*& out) const;
 
  private:
+  status deliver(std::uint32_t from, const message_head&, const std::byte* at);
   status too_many(std::uint32_t from, std::uint64_t bytes) const;
 
   const registrar& areas_;

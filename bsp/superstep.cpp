@@ -22,6 +22,8 @@
 //
 // The argument asks of the supersteps between no more than that they are barriers, whichever way their metadata goes
 // (announcement.h).
+#include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "bsp/engine.h"
@@ -35,12 +37,19 @@ void engine::begin_superstep() noexcept {
 
 bool engine::sync(const void* site) { return finish(false, site); }
 
+bool engine::sync_by(const call_note& note, std::uint32_t first, std::uint32_t last, const void* site) {
+  collective_ = &note, givers_first_ = first, givers_last_ = last;
+  const bool went = finish(false, site) && during(note.call, check_given(c_.epoch - 1));
+  collective_ = nullptr;
+  return went;
+}
+
 bool engine::leave() { return finish(true, nullptr) && during("bsp_end", c_.team.settle()); }
 
 bool engine::finish(bool leaving, const void* site) {
   queue_.clear();
   if (ledger_) ledger_->enter(site, announcement_.next_way());
-  if (status s = synchronize(leaving); s.failed()) return fail(s.during(leaving ? "bsp_end" : "bsp_sync"));
+  if (status s = synchronize(leaving); s.failed()) return fail(s.during(ends_by(leaving)));
   agreement_.end_superstep();
   ++c_.epoch;
   begin_superstep();
@@ -75,6 +84,7 @@ status engine::synchronize(bool leaving) {
   if (any & (has_requests | has_data | has_direct)) {  // mostly nothing but puts and messages that are read in place
     const bool simple = exchange_->all_in_place() && !(any & (has_requests | has_direct));
     if (status s = simple ? exchange_->place_in_place(in) : exchange_->run(out, in); s.failed()) return s;
+    if (last_given_ == c_.epoch && !collective_) return check_given(c_.epoch);
   }
   if (hp)
     if (status s = hp_->finish_puts(); s.failed()) return s;
@@ -92,9 +102,31 @@ status engine::agree(bool leaving) {
   for (std::uint32_t i = 0; i < c_.size; ++i) {
     if (((in[i] & is_leaving) != 0) != leaving)
       return {errc::invalid, "process " + std::to_string(i) + " called " + (leaving ? "bsp_sync" : "bsp_end") +
-                                 " while process " + std::to_string(c_.me) + " called " +
-                                 (leaving ? "bsp_end" : "bsp_sync") + "; all processes must call the same", c_.rank_of(i)};
+                                 " while process " + std::to_string(c_.me) + " called " + ends_by(leaving) + "; all processes must call the same", c_.rank_of(i)};
     if (!(in[i] & has_data) && agreement_.announces(i, c_.me)) return agreement_.check_silent(i);
+  }
+  return {};
+}
+
+// Whether all that one can see ended the superstep by the same call. What a process does not see, another does: who gives
+// something is seen by the one that gets it, and who does not by the one that waits for it.
+status engine::check_given(std::uint64_t epoch) {
+  const auto in_words = [](const call_note& n) {
+    return std::string(n.call, strnlen(n.call, sizeof n.call)) + " of " + std::to_string(n.bytes) + " bytes" +
+           (n.root == call_note::no_root ? "" : " with process " + std::to_string(n.root) + " as its root");
+  };
+  for (std::uint32_t pid = 0; pid < c_.size; ++pid) {
+    const gift& g = given_[pid];
+    const bool came = g.epoch == epoch, due = collective_ && pid >= givers_first_ && pid < givers_last_;
+    if (!came && !due) continue;
+    call_note theirs;
+    if (came) std::memcpy(&theirs, g.what.tag, sizeof theirs);
+    if (came && due && theirs == *collective_) continue;
+    return {errc::invalid, "processes " + std::to_string(c_.me) + " and " + std::to_string(pid) + " ended superstep " +
+                               std::to_string(epoch) + " by unlike calls: process " + std::to_string(c_.me) + " called " +
+                               (collective_ ? in_words(*collective_) : "bsp_sync") + ", process " + std::to_string(pid) + " " +
+                               (came ? "called " + in_words(theirs) : "did something else") + "; all processes must call the same",
+            c_.rank_of(pid)};
   }
   return {};
 }

@@ -171,6 +171,19 @@ struct message_head {
 };
 static_assert(sizeof(message_head) == 16);
 
+// What a collective call gives another process: a message to the engine itself, whose tag is this note. All processes end the
+// superstep by the same call, so who ended it otherwise is told by a note that is not its own, or by a value that did not come.
+constexpr std::uint32_t value_mark = message_mark | 256;
+struct call_note {
+  static constexpr std::uint32_t no_root = ~std::uint32_t{0};
+
+  char call[20] = {};           // its name, without a 0 at the end where it fills this
+  std::uint32_t root = no_root;
+  std::uint64_t bytes = 0;      // of what each process gives
+  bool operator==(const call_note&) const = default;
+};
+static_assert(sizeof(call_note) == 32);
+
 // What an hp get brings: the bytes follow.
 constexpr std::uint32_t hp_answer_mark = padding | 8;
 struct hp_answer_head {

@@ -11,11 +11,11 @@ if(TUTTI_STATIC)
   list(REMOVE_DUPLICATES TUTTI_NEEDS)
 endif()
 
-# tutti_public_library(TARGET NAME name EXPORT name HEADER file VERSION_SCRIPT file SOURCES ... PARTS target... [LIBS target...]):
+# tutti_public_library(TARGET NAME name EXPORT name HEADERS file... VERSION_SCRIPT file SOURCES ... PARTS target... [LIBS target...]):
 # lib<NAME>, in CMake tutti::<EXPORT>, of the sources and of the static libraries that PARTS names; LIBS: other public libraries
 # that an archive of it needs.
 function(tutti_public_library target)
-  cmake_parse_arguments(arg "" "NAME;EXPORT;HEADER;VERSION_SCRIPT" "SOURCES;PARTS;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "" "NAME;EXPORT;VERSION_SCRIPT" "HEADERS;SOURCES;PARTS;LIBS" ${ARGN})
   if(TUTTI_STATIC)
     list(TRANSFORM arg_PARTS REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
     add_library(${target} STATIC ${arg_SOURCES} ${arg_PARTS})
@@ -30,10 +30,12 @@ function(tutti_public_library target)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_NAME} EXPORT_NAME ${arg_EXPORT}
                         VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   add_library(tutti::${arg_EXPORT} ALIAS ${target})
-  # In this build as installed the header is found by its bare name, and no other header of ours is.
+  # In this build as installed the headers are found by their bare names, and no other header of ours is.
   set(include ${PROJECT_BINARY_DIR}/include)
   file(MAKE_DIRECTORY ${include})
-  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR}/${arg_HEADER} ${include}/${arg_HEADER} SYMBOLIC)
+  foreach(header IN LISTS arg_HEADERS)
+    file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR}/${header} ${include}/${header} SYMBOLIC)
+  endforeach()
   target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${include}>)
   if(NOT TUTTI_INSTALL)
     return()
@@ -45,7 +47,7 @@ function(tutti_public_library target)
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT ${arg_NAME} NAMESPACE tutti:: FILE ${arg_NAME}Targets.cmake
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tutti COMPONENT ${arg_NAME}-dev)
-  install(FILES ${arg_HEADER} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT ${arg_NAME}-dev)
+  install(FILES ${arg_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT ${arg_NAME}-dev)
   file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
   list(TRANSFORM TUTTI_NEEDS REPLACE "^([^/]+)$" "-l\\1" OUTPUT_VARIABLE needs)
   string(JOIN " " needs ${needs})

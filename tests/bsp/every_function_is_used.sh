@@ -5,6 +5,9 @@ set -eu
 library=$1
 shift
 alike='init end time abort vabort sync pop_reg'
+numbers='sum product min max'
+alike="$alike bcast gather scatter fold scan sort all any constantI sortI sortR sortD sortC"
+alike="$alike $(for f in $numbers; do for t in I R D; do echo "$f$t $f${t}_prefix"; done; done)"
 flavoured='begin nprocs pid push_reg put get hpput hpget direct_get set_tagsize send qsize get_tag move hpmove'
 wanted=$({ for f in $alike; do echo "tutti_bsp_$f"; done; for f in $flavoured; do echo "tutti_bsp_$f"; echo "tutti_bsp_wide_$f"; done; } | sort)
 exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { sub("@.*", "", $3); print $3 }' | sort)

@@ -2,5 +2,7 @@
 #include <cstddef>
 #include <bsp.h>
 #include <bsp.h>
+#include <bsp_level1.h>
+#include <bsp_level1.h>
 
 void (*const wide)(unsigned, const void*, const void*, std::size_t, std::size_t) = bsp_put;

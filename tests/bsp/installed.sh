@@ -27,6 +27,7 @@ clean bspcc "${flags[@]}" -O2 -Wall -Werror "$source/examples/bsp/inner_product.
 clean bspcc "${flags[@]}" -c "$source/tests/bsp/rules.c" -o rules.o
 clean bspcc "${flags[@]}" rules.o -o rules
 clean bspcc "${flags[@]}" --wide "$source/tests/bsp/rules.c" -o rules_wide
+clean bspcc "${flags[@]}" "$source/tests/bsp/level1.c" -o level1
 cat > tiny.c <<'PROGRAM'
 #include <bsp.h>
 #include <stdio.h>
@@ -44,6 +45,7 @@ says right bsprun -n 3 ./inner_product 1000
 says right ./inner_product 1000
 says 'all rules hold for 4' bsprun -np 4 ./rules
 says 'all rules hold for 2' bsprun -npes 2 ./rules_wide
+says 'all collective calls are right for 3' bsprun -n 3 ./level1
 says '2 processes' bsprun -n 2 ./tiny
 
 # What CC names is bspcc itself, by whatever path: the compiler that tutti was built with is taken.

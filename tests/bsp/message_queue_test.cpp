@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(the_list_counts_too) {
   budget memory(64 * 1024);
   message_queue queue(memory);
   std::uint64_t n = 0;
-  while (queue.add({message_mark, 0, 0}, nullptr)) BOOST_REQUIRE(++n < 10000);
+  while (queue.add(message({message_mark, 0, 0}, nullptr))) BOOST_REQUIRE(++n < 10000);
   BOOST_TEST(n >= 1000u);
   BOOST_TEST(n * sizeof(message) <= 64u * 1024);
   BOOST_TEST(queue.count() == n);

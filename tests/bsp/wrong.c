@@ -7,9 +7,14 @@
 #include <unistd.h>
 
 #include <bsp.h>
+#include <bsp_level1.h>
 
 static int p, s;
 static char large[100000], source[100000], uneven[24];
+
+static void add(void *result, void *left, void *right, int *bytes) {
+  if (*bytes == sizeof(int)) *(int *)result = *(int *)left + *(int *)right;
+}
 
 static void part(void) {
   bsp_begin(bsp_nprocs());
@@ -26,6 +31,7 @@ static void give_up(const char *format, ...) {
 int main(int argc, char **argv) {
   const char *scene = argc > 1 ? argv[1] : "";
   if (!strcmp(scene, "pid_outside")) return bsp_pid();
+  if (!strcmp(scene, "sum_outside")) return bsp_sumI(1);
   if (!strcmp(scene, "begin_none")) bsp_begin(0);
   if (!strcmp(scene, "never_begins") && bsp_nprocs()) return 0;
   if (!strcmp(scene, "init_null")) bsp_init(NULL, argc, argv);
@@ -93,6 +99,19 @@ int main(int argc, char **argv) {
     if (!strcmp(scene, "hpmove_null")) bsp_hpmove(NULL, (void **)&large);
     if (!strcmp(scene, "hpmove_payload_null")) bsp_hpmove((void **)&large, NULL);
     if (!strcmp(scene, "move_nothing")) bsp_move(&b, 4);
+    if (!strcmp(scene, "bcast_root")) bsp_bcast(p, a, &b, 4);
+    if (!strcmp(scene, "gather_negative_root")) bsp_gather(-1, a, &b, 4);
+    if (!strcmp(scene, "scatter_negative")) bsp_scatter(0, a, &b, -4);
+    if (!strcmp(scene, "bcast_null")) bsp_bcast(s, NULL, &b, 4);
+    if (!strcmp(scene, "bcast_null_target")) bsp_bcast(0, NULL, NULL, 4);
+    if (!strcmp(scene, "gather_null")) bsp_gather(0, NULL, NULL, 4);
+    if (!strcmp(scene, "gather_null_target")) bsp_gather(s, &b, NULL, 4);
+    if (!strcmp(scene, "scatter_null")) bsp_scatter(s, NULL, &b, 4);
+    if (!strcmp(scene, "scatter_null_target")) bsp_scatter(0, NULL, NULL, 4);
+    if (!strcmp(scene, "fold_null")) bsp_fold(add, NULL, &b, 4);
+    if (!strcmp(scene, "scan_null_target")) bsp_scan(add, &b, NULL, 4);
+    if (!strcmp(scene, "fold_null_operation")) bsp_fold(NULL, &b, &b, 4);
+    if (!strcmp(scene, "sort_null_operation")) bsp_sort(NULL, &b, &b, 4);
     if (!strcmp(scene, "pushes_alone")) bsp_push_reg(&b, sizeof b);
     if (!strcmp(scene, "pops_alone")) bsp_pop_reg(a);
     if (!strcmp(scene, "ends_alone")) bsp_end();
@@ -105,6 +124,14 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(scene, "aborts")) bsp_abort("%s at %d\n", "tired", 42);
   }
+  if (!strcmp(scene, "collective_alone") && last) bsp_sumD(1);
+  if (!strcmp(scene, "collective_at_root") && last) bsp_bcast(s, a, &b, 4);
+  if (!strcmp(scene, "collective_or_end")) last ? bsp_end() : (void)bsp_sumI(1);
+  if (!strcmp(scene, "sizes_differ")) bsp_bcast(0, a, pair, last ? 8 : 4);
+  if (!strcmp(scene, "roots_differ")) bsp_gather(last ? s : 0, &b, large, 4);
+  if (!strcmp(scene, "no_root")) bsp_bcast(last ? 0 : p - 1, a, &b, 4); /* of two processes, neither takes itself for it */
+  if (!strcmp(scene, "types_differ")) last ? (void)bsp_sumI(1) : (void)bsp_sumR(1);
+  if (!strcmp(scene, "operations_differ")) last ? (void)bsp_maxD(1) : (void)bsp_minD(1);
   if (!strcmp(scene, "tags_differ")) bsp_set_tagsize(last ? (b = 8, &b) : (b = 4, &b));
   if (!strcmp(scene, "tag_alone") && last) bsp_set_tagsize((b = 6, &b));
   if (!strcmp(scene, "tag_and_put")) { /* the one that does not set it has something for the others */

@@ -89,6 +89,20 @@ scene init_late 'bsp_init: called inside the parallel part'
 scene begin_none 'bsp_begin: 0 processes'
 scene begin_twice 'bsp_begin: called inside the parallel part'
 scene pid_outside 'bsp_pid: called before bsp_begin'
+scene sum_outside 'bsp_sumI: called before bsp_begin'
+scene bcast_root "process $last: bsp_bcast: there is no process $ranks; use 0 to $last"
+scene gather_negative_root "process $last: bsp_gather: there is no process -1; use 0 to $last"
+scene scatter_negative "process $last: bsp_scatter: the size is -4; use 0 or more"
+scene bcast_null "process $last: bsp_bcast: the source of 4 bytes is NULL"
+scene bcast_null_target "process $last: bsp_bcast: the target of 4 bytes is NULL"
+scene gather_null "process $last: bsp_gather: the source of 4 bytes is NULL"
+scene gather_null_target "process $last: bsp_gather: the target of 4 bytes is NULL"
+scene scatter_null "process $last: bsp_scatter: the source of 4 bytes is NULL"
+scene scatter_null_target "process $last: bsp_scatter: the target of 4 bytes is NULL"
+scene fold_null "process $last: bsp_fold: the source of 4 bytes is NULL"
+scene scan_null_target "process $last: bsp_scan: the target of 4 bytes is NULL"
+scene fold_null_operation "process $last: bsp_fold: the operation is NULL"
+scene sort_null_operation "process $last: bsp_sort: the operation is NULL"
 scene sync_after_end 'bsp_sync: called after bsp_end'
 scene aborts "bsp_abort: process $last: tired at 42"
 scene aborts_null "bsp_abort: process $last: no reason given"
@@ -119,6 +133,14 @@ if [ "$ranks" -gt 1 ]; then
   scene pop_null_elsewhere "process $last: bsp_sync" 'registered differently in superstep 3' 'NULL' 'registration 2'
   scene pop_null_nowhere 'in superstep 3 all processes called bsp_pop_reg(NULL)' 'no registration is NULL in all'
   [ "$ranks" -gt 2 ] && scene put_uneven "8 bytes at offset $((8 * last - 8)) of an area of which process $((last - 1)) registered $((8 * last - 8)) bytes"
+  scene collective_alone 'ended superstep 2 by unlike calls' "process $last called bsp_sumD of 8 bytes" 'all processes must call the same'
+  scene collective_at_root 'ended superstep 2 by unlike calls' "called bsp_sync, process $last called bsp_bcast of 4 bytes with process $last as its root"
+  scene collective_or_end "process $last" 'bsp_end' 'all processes must call the same'
+  scene sizes_differ "process $last: bsp_bcast" 'called bsp_bcast of 8 bytes with process 0 as its root' 'called bsp_bcast of 4 bytes with process 0 as its root'
+  scene roots_differ 'bsp_gather' 'ended superstep 2 by unlike calls' 'as its root' 'something else'
+  [ "$ranks" = 2 ] && scene no_root 'bsp_bcast' 'ended superstep 2 by unlike calls' 'something else'
+  scene types_differ 'ended superstep 2 by unlike calls' 'bsp_sumI of 4 bytes' 'bsp_sumR of 4 bytes'
+  scene operations_differ 'ended superstep 2 by unlike calls' 'bsp_minD of 8 bytes' 'bsp_maxD of 8 bytes'
   scene ends_alone "process $last" 'bsp_end' 'bsp_sync' 'all processes must call the same'
   scene exits "process $last: the process ended without bsp_end"
   export TUTTI_BSP_CHECK=1

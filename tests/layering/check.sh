@@ -52,6 +52,7 @@ vendor 'boost/|mpi\.h' 'tests/'
 # Public headers include C's only; bsp.h brings <stdio.h> as others' does, unless BSP_BARE is defined
 found '#include' api/tutti.h | grep -vE '#include <(stddef|stdint|stdarg)\.h>' | breach 'the public headers include C only' || :
 if [ -e bsp/bsp.h ]; then
+  found '#include' bsp/bsp_level1.h | grep -vE '#include <bsp\.h>' | breach 'bsp_level1.h includes bsp.h only' || :
   found '#include' bsp/bsp.h | grep -vE '#include <(stddef|stdint|stdarg|stdio)\.h>' | breach 'bsp.h includes C only' || :
   sed '/^#ifndef BSP_BARE$/,/^#endif$/d' bsp/bsp.h | found '#include <(stdio|stdint)' - |
     breach 'bsp.h includes <stdio.h> and <stdint.h> unless BSP_BARE is defined' || :
