@@ -150,11 +150,14 @@ const algorithm* find_algorithm(collective, std::string_view name) noexcept;  //
 // "dissemination, pairwise, ...", those that `keep` wants.
 std::string known_algorithms(collective, bool (*keep)(const algorithm&) = nullptr);
 
-// What a slot holds, where one operation of the fabric moves `most` bytes at most: less where slots are many.
-std::uint64_t slot_bytes(const algorithm&, const shape&, std::uint64_t most) noexcept;
+// What a run of it can hold, where one operation of the fabric moves `most` bytes at most: a slot has less where slots are many.
+struct run_room {
+  std::uint64_t blocks = 0, slot_bytes = 0;
+};
+run_room room_of(const algorithm&, const shape&, std::uint64_t most) noexcept;
 // How the next run falls into blocks of `bytes` bytes, of elements that must stay whole: all of the data, or of each block where
 // there is one for each member. No bytes: not even one element goes into a slot.
-partition next_run(const algorithm&, const shape&, std::uint64_t bytes, std::uint64_t most, std::uint64_t element = 1) noexcept;
+partition next_run(const algorithm&, const run_room&, std::uint64_t bytes, std::uint64_t element = 1) noexcept;
 // How many of `bytes` it moves.
 constexpr std::uint64_t moved_by(const algorithm& a, const partition& run) noexcept { return has_block_each(a.of) ? run.piece : run.bytes; }
 

@@ -169,7 +169,7 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   r->of = &row, r->radix = c.radix;
   r->words_bytes = control::offset(row.words(s));
   r->slots_at = r->words_bytes * row.data.sets();
-  r->slot_bytes = (slot_bytes(row, s, facts_.piece) + 63) / 64 * 64;
+  r->slot_bytes = (room_of(row, s, facts_.piece).slot_bytes + 63) / 64 * 64;
   r->set_bytes = row.data.slots(s) * r->slot_bytes;
   if (row.of == collective::alltoallv) r->sent.resize(s.size), r->taken.resize(s.size);
   auto made = co_await expose_together(team_, r->slots_at + r->set_bytes * row.data.sets(), std::move(agreement));
@@ -195,6 +195,7 @@ result<data_collectives::bound*> data_collectives::bind(const choice& c, std::ui
   if (!code) return code.error();
   oldest->position.reset();
   oldest->row = c.row, oldest->radix = c.radix, oldest->root = root, oldest->first_set = first_set, oldest->by = by;
+  oldest->room = room_of(*c.row, shape_of(c), facts_.piece);
   oldest->code = std::move(*code);
   oldest->code.touch();
   oldest->position = std::make_unique<tutti::run>(oldest->code);
@@ -283,7 +284,7 @@ status data_collectives::begin_part() {
   by_ = *found;
   by_->used = ++parts_;
   resource& r = *by_->by;
-  const partition part = next_run(*row_, shape_of(c), now_.bytes - at_, facts_.piece, element_of(now_));
+  const partition part = next_run(*row_, by_->room, now_.bytes - at_, element_of(now_));
   if (part.bytes == 0)
     return {errc::unsupported, "elements of " + std::to_string(now_.op.element_size) + " bytes are too long; at most " +
                                std::to_string(r.slot_bytes)};

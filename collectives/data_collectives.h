@@ -91,6 +91,7 @@ class data_collectives final : public operation_sequence {
     bool first_set = false;
     std::uint64_t used = 0;              // when, in parts of operations
     resource* by = nullptr;
+    run_room room;
     program code;
     std::unique_ptr<tutti::run> position;
   };

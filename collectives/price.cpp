@@ -36,11 +36,12 @@ picoseconds estimate(const algorithm& a, const shape& s, const costs& c, const p
 picoseconds price(const algorithm& a, const shape& s, const costs& c, const partition& data) {
   if (!a.make || s.size > evaluated_up_to) return estimate(a, s, c, data);
   if (!a.data.blocks || data.bytes == 0) return evaluate(a, s, c, data);
-  const partition first = next_run(a, s, data.bytes, data.piece);
+  const run_room room = room_of(a, s, data.piece);
+  const partition first = next_run(a, room, data.bytes);
   if (first.bytes == 0) return -1;
   const std::uint64_t moved = moved_by(a, first);
   const auto whole = static_cast<picoseconds>(data.bytes / moved);
-  const partition rest = next_run(a, s, data.bytes % moved, data.piece);
+  const partition rest = next_run(a, room, data.bytes % moved);
   return whole * evaluate(a, s, c, first) + (rest.bytes ? evaluate(a, s, c, rest) : 0);
 }
 

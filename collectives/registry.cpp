@@ -85,26 +85,26 @@ const algorithm* find_algorithm(collective c, std::string_view name) noexcept {
   return nullptr;
 }
 
-std::uint64_t slot_bytes(const algorithm& a, const shape& s, std::uint64_t most) noexcept {
+run_room room_of(const algorithm& a, const shape& s, std::uint64_t most) noexcept {
   constexpr std::uint64_t together = 4 << 20, least = 256;
   const std::uint64_t slots = std::uint64_t{a.data.slots(s)} * a.data.sets();
   const std::uint64_t fair = slots == 0 ? most : std::max(least, together / slots / 64 * 64);
-  return std::min({most, std::uint64_t{a.data.most_bytes}, fair});
+  return {a.data.blocks(s), std::min({most, std::uint64_t{a.data.most_bytes}, fair})};
 }
 
-partition next_run(const algorithm& a, const shape& s, std::uint64_t bytes, std::uint64_t most, std::uint64_t element) noexcept {
-  const std::uint64_t full = slot_bytes(a, s, most) / element * element;
-  const std::uint64_t blocks = a.data.blocks(s);
+partition next_run(const algorithm& a, const run_room& room, std::uint64_t bytes, std::uint64_t element) noexcept {
+  const std::uint64_t full = element == 1 ? room.slot_bytes : room.slot_bytes / element * element;
   if (has_block_each(a.of)) {
     const std::uint64_t piece = std::min(bytes, full);
-    return {blocks * piece, piece ? piece : 1};
+    return {room.blocks * piece, piece ? piece : 1};
   }
-  const std::uint64_t run = std::min(bytes, blocks * full);
+  const std::uint64_t run = std::min(bytes, room.blocks * full);
   if (run == 0) return {};
+  if (!a.data.even || run <= 64) return {run, full};
   // Whole cache lines, where elements fit in them: no two ranks write the same.
   const std::uint64_t grain = 64 % element == 0 ? 64 : element;
-  const std::uint64_t share = ((run + blocks - 1) / blocks + grain - 1) / grain * grain;
-  return {run, a.data.even ? std::min(full, share) : full};
+  const std::uint64_t share = ((run + room.blocks - 1) / room.blocks + grain - 1) / grain * grain;
+  return {run, std::min(full, share)};
 }
 
 std::string known_algorithms(collective c, bool (*keep)(const algorithm&)) {

@@ -24,7 +24,10 @@ std::string blocks_of(const step& s) {
 }
 
 std::string block_name(const step& s) { return blocks_of(s) + " of " + name(s.from) + " -> " + name(s.to); }
-std::string of_peer(const step& s) { return s.peer == any_peer ? "" : " of rank " + std::to_string(s.peer); }
+std::string read_name(const step& s) {
+  if (s.peer == any_peer) return block_name(s);
+  return blocks_of(s) + " of rank " + std::to_string(s.peer) + "'s " + name(s.from) + " -> " + name(s.to);
+}
 
 std::string line(const step& s) {
   switch (s.kind) {
@@ -38,9 +41,9 @@ std::string line(const step& s) {
     case step_kind::put: return "put " + rank_name(s.peer) + " " + block_name(s);
     case step_kind::put_signal: return "put " + rank_name(s.peer) + " " + block_name(s) + ", signal" + word_name(s);
     case step_kind::get: return "get " + rank_name(s.peer) + " " + block_name(s);
-    case step_kind::copy: return "copy " + block_name(s) + of_peer(s);
-    case step_kind::reduce_left: return "reduce, as the left operand, " + block_name(s) + of_peer(s);
-    case step_kind::reduce_right: return "reduce, as the right operand, " + block_name(s) + of_peer(s);
+    case step_kind::copy: return "copy " + read_name(s);
+    case step_kind::reduce_left: return "reduce, as the left operand, " + read_name(s);
+    case step_kind::reduce_right: return "reduce, as the right operand, " + read_name(s);
     case step_kind::complete: return "complete";
   }
   return "unknown step " + std::to_string(static_cast<unsigned>(s.kind));
