@@ -2,6 +2,8 @@
 #include <utility>
 
 #include "api/use.h"
+#include "core/base/listing.h"
+#include "core/job/agreement.h"
 
 using namespace tutti;
 using namespace tutti::api;
@@ -88,6 +90,47 @@ tutti_status_t tutti_team_free(tutti_team_t* team) {
     *team = nullptr;
     std::erase_if(ctx->teams, [&](auto& p) { return p.get() == t; });
     return finish(ctx, s.during("tutti_team_free"));
+  });
+}
+
+tutti_status_t tutti_team_agree(tutti_team_t handle, uint64_t* flags) {
+  constexpr const char* call = "tutti_team_agree";
+  const use held(handle, call);
+  if (!held) return held.refuse("the team");
+  tutti_context* ctx = held->ctx;
+  if (!flags) return refuse_null(ctx, call, "flags");
+  return guarded(ctx, call, [&] {
+    team& t = held->group();
+    const auto said = t.survivors().agree(*flags);
+    if (!said) return report(ctx, said.error().during(call));
+    *flags = said->flags;
+    if (said->dead.empty()) return TUTTI_OK;
+    const auto dead = [&](rank_t r) { return std::ranges::binary_search(said->dead, t.members().index_of(r)); };
+    return report(ctx, {errc::peer_dead, "tutti_team_agree: dead are, of the job's ranks, " + list_of_ranks(ctx->job->size(), dead),
+                        t.rank_of(said->dead.front())});
+  });
+}
+
+tutti_status_t tutti_team_dead(tutti_team_t handle, uint32_t* ranks, size_t room, size_t* count) {
+  constexpr const char* call = "tutti_team_dead";
+  const use held(handle, call);
+  if (!held) return held.refuse("the team");
+  if (!count) return refuse_null(held->ctx, call, "count");
+  if (!ranks && room > 0) return refuse(held->ctx, "tutti_team_dead: ranks is NULL but room is %zu", room);
+  return guarded(held->ctx, call, [&] {
+    const auto dead = held->group().survivors().dead();
+    std::copy_n(dead.begin(), std::min(room, dead.size()), ranks);
+    *count = dead.size();
+    return TUTTI_OK;
+  });
+}
+
+tutti_status_t tutti_team_shrink(tutti_team_t handle, tutti_team_t* survivors) {
+  const use held(handle, "tutti_team_shrink");
+  if (!held) return held.refuse("the team");
+  if (!survivors) return refuse_null(held->ctx, "tutti_team_shrink", "survivors, where the new team goes,");
+  return guarded(held->ctx, "tutti_team_shrink", [&] {
+    return adopt(held->ctx, held->comm->shrink(held->comm->options()), "tutti_team_shrink", survivors);
   });
 }
 

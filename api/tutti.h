@@ -229,6 +229,42 @@ TUTTI_API tutti_status_t tutti_team_free(tutti_team_t *team);
  * Errors: TUTTI_INVALID (no such rank in `from`, a NULL, or teams of different contexts). Cost: O(1). */
 TUTTI_API tutti_status_t tutti_team_translate(tutti_team_t from, uint32_t rank, tutti_team_t to, uint32_t *out);
 
+/* After a death. A collective call that depends on a dead rank gives TUTTI_PEER_DEAD in some members, perhaps not in all, and
+ * from then on its team only gives that error. The three functions below go on working: the survivors agree on what has happened
+ * and make a team of themselves. They are those of ULFM (MPI_Comm_agree, _get_failed and _shrink), with its semantics, but for
+ * this: no death need be acknowledged. A loop that survives, in all ranks:
+ *
+ *   uint64_t well = tutti_allreduce(team, ...) == TUTTI_OK;
+ *   if (tutti_team_agree(team, &well) == TUTTI_PEER_DEAD) { tutti_team_shrink(team, &next); team = next; restore(); }
+ */
+
+/* Agrees with all members that live on who is dead, and on the bitwise AND of *flags, which goes to *flags. A rank that has
+ * left counts as dead. Collective over the living; blocks until each of them is here. Deaths during the call are survived.
+ * Returns the same in all members that return: TUTTI_OK if all members live, or TUTTI_PEER_DEAD if some are dead, with *flags
+ * written just as well; the error's text lists the dead, as tutti_team_dead() does, and tutti_error_peer() is the first one.
+ * No two members return different results, not even one that dies right afterwards (the agreement is uniform). The AND
+ * is that of all who live, and perhaps of some who died during the call. Among the dead are all who died before they called,
+ * and those of whom this team has told a survivor before. Collectives that are under way do not matter, and none is waited for.
+ * Other errors, on which *flags is not written: TUTTI_INVALID (a NULL); TUTTI_PEER_DEAD with tutti_error_peer() == tutti_rank()
+ * (the network failed between living ranks, and the others took this one for dead); TUTTI_PROTOCOL (a member freed the team
+ * instead); TUTTI_NO_RESOURCE (memory). To the others this rank is dead then.
+ * Where the network parts the living into halves that do not hear of each other, each half agrees for itself.
+ * Cost: 7 messages from and to each member, at the lowest rank that lives, in seven turns; for each death of that rank during the
+ * call the time until it is noticed, and as much again. */
+TUTTI_API tutti_status_t tutti_team_agree(tutti_team_t team, uint64_t *flags);
+
+/* Writes to `ranks` who is dead by the last tutti_team_agree() or _shrink() upon the team: its ranks, ascending, the first `room`
+ * of them; and to *count how many they are. Local. Errors: TUTTI_INVALID. Cost: O(size). */
+TUTTI_API tutti_status_t tutti_team_dead(tutti_team_t team, uint32_t *ranks, size_t room, size_t *count);
+
+/* Makes a team of the members that live, in their order. Collective over the living; blocks. Whoever dies meanwhile is left out,
+ * if that is noticed before the team is complete. Either all survivors get their team or none does. The old team, its windows
+ * and its requests stay, to be freed. tutti_team_translate() tells who is who.
+ * Errors: as tutti_team_agree(), but for the deaths of others, which are no error; TUTTI_NO_RESOURCE (here or in another
+ * member), TUTTI_UNSUPPORTED.
+ * Cost: three times that of tutti_team_agree() and as much memory as tutti_team_create(); again for each death meanwhile. */
+TUTTI_API tutti_status_t tutti_team_shrink(tutti_team_t team, tutti_team_t *survivors);
+
 /* --- windows ----------------------------------------------------------------------------------------------------- */
 
 /* Makes a window with `bytes` bytes of new memory on this rank, zeroed and aligned to 64 bytes, and writes its address to

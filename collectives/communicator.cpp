@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collectives/pick.h"
+#include "core/job/agreement.h"
 
 namespace tutti {
 namespace {
@@ -170,6 +171,57 @@ result<std::unique_ptr<communicator>> communicator::split(std::int32_t color, st
   request_context context{&team_->parent_job(), &options, {}};
   (void)enter(call_kind::team_split);
   return made(team_->split(color, key, request, &context), options);
+}
+
+namespace {
+
+template <class F>
+auto attempt(F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return status{errc::no_resource, "out of memory"};
+  }
+}
+
+}  // namespace
+
+// To make a communicator takes several steps, in each of which a further rank may die and leave some survivors with an
+// error and others without. So an agreement follows each: on whether all were well, and on who is dead by then. Where not,
+// all begin again without the dead. An error that no death explains would come again, and ends this in all of them.
+//
+// The first agreement is for members that are attached: from then on each can tell all others in the new team that it failed.
+result<std::unique_ptr<communicator>> communicator::shrink(const communicator_options& options) {
+  constexpr std::uint64_t well = 1, again = 2;
+  request_context context{&team_->parent_job(), &options, {}};
+  agreement& all = team_->survivors();
+  std::vector<std::uint32_t> without;
+  status mine;
+  // Whether all were as well as `mine` is, and nobody else is dead.
+  const auto agreed_on = [&](const result<consensus>& said) {
+    const bool good = (said->flags & well) && said->dead == without;
+    without = said->dead;
+    return good;
+  };
+  const auto vote = [&]() -> result<consensus> {
+    return all.agree(mine.ok() ? well | again : mine.code() == errc::peer_dead ? again : 0);
+  };
+  result<consensus> said = vote();
+  if (said) without = said->dead;
+  while (said && (said->flags & again)) {
+    auto t = attempt([&] { return team_->regroup(without, request, &context); });
+    mine = t.error();
+    said = vote();
+    if (!said || !agreed_on(said)) continue;
+    team* raw = t->get();
+    auto made = attempt([&] { return equip(raw, std::move(*t), options, nullptr); });
+    mine = made.error();
+    said = vote();
+    if (said && agreed_on(said)) return made;
+  }
+  if (!said) return said.error();
+  if (mine.failed()) return mine;
+  return status{errc::no_resource, "another rank could not make a team of the survivors; its own error says why"};
 }
 
 }  // namespace tutti

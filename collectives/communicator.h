@@ -42,6 +42,10 @@ class communicator {
   result<std::unique_ptr<communicator>> create(std::span<const std::uint32_t> list, const communicator_options&);
   result<std::unique_ptr<communicator>> split(std::int32_t color, std::int32_t key, const communicator_options&);
 
+  // Collective over the members that live, also where a death has broken the team: a communicator of them, in order. Either all
+  // of them get one or none does. Errors: peer_dead (this rank was taken for dead); a rank's own, and no_resource in the others.
+  result<std::unique_ptr<communicator>> shrink(const communicator_options&);
+
   team& group() noexcept { return *team_; }
   team_barrier& barrier() noexcept { return *barrier_; }
   data_collectives& data();  // made when it is first asked for

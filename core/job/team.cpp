@@ -7,6 +7,7 @@
 #include "core/transport/first_death.h"
 #include "core/base/hash.h"
 #include "core/base/listing.h"
+#include "core/job/agreement.h"
 #include "core/transport/ops.h"
 #include "core/transport/wait_out.h"
 
@@ -54,7 +55,7 @@ void team::set_own(std::uint32_t line, std::uint64_t value) noexcept {
 }
 
 result<std::vector<std::byte>> team::allocate(std::uint32_t engine_lines) {
-  auto key = memory_.expose(nullptr, std::size_t{control::engine + engine_lines} * control::line_bytes);
+  auto key = memory_.expose(nullptr, std::size_t{control::engine + engine_lines + agreement::lines(size())} * control::line_bytes);
   if (!key) return key.error().during("control memory of a team");
   lines_ = engine_lines;
   return key;
@@ -64,57 +65,91 @@ status team::attach(shared_blobs keys) {
   return memory_.attach(members_, std::move(keys)).during("control segment of a team");
 }
 
-result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t index, plan want, void* context) {
-  // Every member of the parent takes part in the exchange, whatever went wrong before it: an error of one must not
-  // leave the others waiting. A member that failed offers the list 0 and is found out by the others.
-  std::unique_ptr<team> made;
+// What a member brings when a team is made.
+struct team::offer {
+  std::unique_ptr<team> made;  // null: it joins none
   member_blob head;
   std::vector<std::byte> key;
   status trouble;
-  if (members.size() > 0) {
-    const team_request request = want(context, members);
-    made.reset(new team(job_, members, index));
-    auto allocated = made->allocate(request.lines);
-    trouble = allocated.error();
-    if (allocated) {
-      key = std::move(*allocated);
-      head.list = hash::start;
-      for (std::uint32_t i = 0; i < members.size(); ++i) head.list = hash::add(head.list, members[i]);
-      head.terms = hash::add(hash::text(request.agreement), request.lines);
-    }
-  }
-  auto blobs = exchange(pack(head, key));
-  if (!blobs) return blobs.error().during("making a team");
-  if (trouble.failed()) return trouble.during("making a team");
-  if (!made) return std::unique_ptr<team>{};
+};
 
+team::offer team::prepare(rank_map members, std::uint32_t index, plan want, void* context) {
+  offer mine;
+  if (members.size() == 0) return mine;
+  const team_request request = want(context, members);
+  mine.made.reset(new team(job_, members, index));
+  auto allocated = mine.made->allocate(request.lines);
+  mine.trouble = allocated.error();
+  if (!allocated) return mine;
+  mine.key = std::move(*allocated);
+  mine.head.list = hash::start;
+  for (std::uint32_t i = 0; i < members.size(); ++i) mine.head.list = hash::add(mine.head.list, members[i]);
+  mine.head.terms = hash::add(hash::text(request.agreement), request.lines);
+  return mine;
+}
+
+// `blobs`: of the members of the new team, by index there.
+status team::unite(const offer& mine, const blob_table& blobs) const {
+  const rank_map& members = mine.made->members_;
   auto keys = std::make_shared<blob_table>();
   for (std::uint32_t i = 0; i < members.size(); ++i) {
-    const auto blob = (**blobs)[members_.index_of(members[i])];
     member_blob other;
-    if (blob.size() < sizeof other) return called_another(members_.index_of(members[i])).during("making a team");
-    std::memcpy(&other, blob.data(), sizeof other);
-    if (other.list != head.list)
-      return status(errc::invalid,
-                    "making a team: rank " + std::to_string(members[i]) +
-                        (other.list == 0 ? " failed or passed no list; every member must pass the same list"
-                                         : " passed another list of members; every member must pass the same list"),
-                    members[i]);
-    if (other.terms != head.terms)
-      return status(errc::protocol,
-                    "making a team: rank " + std::to_string(members[i]) +
-                        " uses other settings (TUTTI_BARRIER and its parameters must be alike in all ranks)",
-                    members[i]);
-    keys->push_back(blob.subspan(sizeof other));
+    if (blobs[i].size() < sizeof other) return called_another(members_.index_of(members[i]));
+    std::memcpy(&other, blobs[i].data(), sizeof other);
+    const std::string rank = "rank " + std::to_string(members[i]);
+    if (other.list != mine.head.list)
+      return {errc::invalid,
+              rank + (other.list == 0 ? " failed or passed no list; every member must pass the same list"
+                                      : " passed another list of members; every member must pass the same list"),
+              members[i]};
+    if (other.terms != mine.head.terms)
+      return {errc::protocol, rank + " uses other settings (TUTTI_BARRIER and its parameters must be alike in all ranks)", members[i]};
+    keys->push_back(blobs[i].subspan(sizeof other));
   }
-  if (status s = made->attach(std::move(keys)); s.failed()) return s;
+  return mine.made->attach(std::move(keys));
+}
+
+result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t index, plan want, void* context) {
+  // Every member of the parent takes part in the exchange, whatever went wrong before it: an error of one must not
+  // leave the others waiting. A member that failed offers the list 0 and is found out by the others.
+  offer mine = prepare(members, index, want, context);
+  auto blobs = exchange(pack(mine.head, mine.key));
+  if (!blobs) return blobs.error().during("making a team");
+  if (mine.trouble.failed()) return mine.trouble.during("making a team");
+  std::unique_ptr<team>& made = mine.made;
+  if (!made) return std::unique_ptr<team>{};
+
+  blob_table theirs;
+  for (std::uint32_t i = 0; i < members.size(); ++i) theirs.push_back((**blobs)[members_.index_of(members[i])]);
+  if (status s = unite(mine, theirs); s.failed()) return s.during("making a team");
   // The exchange above may have ended well here, and not in another member, which then has no new team. The old one is told,
   // and looked at until it is known that all have made the new one: from then on whatever befalls it is told in itself.
   made->parent_ = this;
   auto all = made->exchange({});
   made->parent_ = nullptr;
   if (!all) return all.error().during("making a team");
-  return made;
+  return std::move(made);
+}
+
+agreement& team::survivors() {
+  if (!survivors_) survivors_ = std::make_unique<agreement>(*this);
+  return *survivors_;
+}
+
+result<std::unique_ptr<team>> team::regroup(std::span<const std::uint32_t> dead, plan want, void* context) {
+  std::vector<rank_t> ranks;
+  std::uint32_t index = 0;
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    if (std::ranges::binary_search(dead, i)) continue;
+    if (i == index_) index = static_cast<std::uint32_t>(ranks.size());
+    ranks.push_back(rank_of(i));
+  }
+  offer mine = prepare(rank_map::listed(std::move(ranks)), index, want, context);
+  auto blobs = survivors().exchange(pack(mine.head, mine.key));
+  status s = mine.trouble.failed() ? mine.trouble : blobs.error();
+  if (s.ok()) s = unite(mine, **blobs);
+  if (s.failed()) return s.during("making a team of the survivors");
+  return std::move(mine.made);
 }
 
 status team::has(std::uint32_t index, const char* during) const {

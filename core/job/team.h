@@ -23,6 +23,7 @@
 
 namespace tutti {
 
+class agreement;
 class team;
 
 // Lines of control memory (core/job/control.h): of a segment in which every member exposes memory of the same layout.
@@ -96,6 +97,12 @@ class team {
   // Groups by color, ordered by key and then by index here. A negative color: this rank joins none.
   result<std::unique_ptr<team>> split(std::int32_t color, std::int32_t key, plan, void* context);
 
+  // What the members do that live, also where the team is broken: core/job/agreement.h. Made when it is first asked for.
+  agreement& survivors();
+  // Collective over the members but these `dead`, which the last agreement there found: a team of them, in order. Ends with an
+  // error in some of them, perhaps not in all, where one has died since or has an error of its own: so another agreement follows.
+  result<std::unique_ptr<team>> regroup(std::span<const std::uint32_t> dead, plan, void* context);
+
   // Success while every member can still take part. The first failure stays.
   const status& health() noexcept;   // cheap: looks at the poison word only
   // Asks the transport for the health of the awaited rank and of log2(size) others, one of them another at each call. A member
@@ -115,6 +122,9 @@ class team {
   // Two halves of making one, so that its key can travel in between.
   result<std::vector<std::byte>> allocate(std::uint32_t engine_lines);
   status attach(shared_blobs keys);
+  struct offer;
+  offer prepare(rank_map members, std::uint32_t index, plan, void* context);
+  status unite(const offer&, const blob_table& blobs) const;
   result<std::unique_ptr<team>> assemble(rank_map members, std::uint32_t index, plan, void* context);
 
   // The parts of an exchange (team_exchange.cpp).
@@ -135,6 +145,7 @@ class team {
   team* parent_ = nullptr;              // while this one is made
   std::uint32_t index_ = 0, lines_ = 0;
   exposed_memory memory_;
+  std::unique_ptr<agreement> survivors_;
   std::uint64_t taken_up_ = 0, taken_down_ = 0, sent_down_ = 0;  // fragments, of all exchanges so far; a turn counts as one
   std::uint64_t turn_ended_ = 0;        // the parent's count when it has taken all that this member sent in its last turn
   completion sending_;                  // of the fragment in fragment_out; outlives a failed exchange
