@@ -232,7 +232,9 @@ TUTTI_API tutti_status_t tutti_team_translate(tutti_team_t from, uint32_t rank, 
 /* After a death. A collective call that depends on a dead rank gives TUTTI_PEER_DEAD in some members, perhaps not in all, and
  * from then on its team only gives that error. The three functions below go on working: the survivors agree on what has happened
  * and make a team of themselves. They are those of ULFM (MPI_Comm_agree, _get_failed and _shrink), with its semantics, but for
- * this: no death need be acknowledged. A loop that survives, in all ranks:
+ * this: no death need be acknowledged. A member that waits for a signal of a living one, which has turned to the agreement
+ * without sending it, is not told by that; tutti_wait_signal() from TUTTI_ANY ends with the death of whichever member. A loop that
+ * survives, in all ranks:
  *
  *   uint64_t well = tutti_allreduce(team, ...) == TUTTI_OK;
  *   if (tutti_team_agree(team, &well) == TUTTI_PEER_DEAD) { tutti_team_shrink(team, &next); team = next; restore(); }

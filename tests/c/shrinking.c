@@ -65,7 +65,7 @@ static tutti_status_t work(tutti_team_t team, uint64_t turn) {
     uint64_t *words;
     if ((s = tutti_window_create(team, 64, (void **)&words, &w)) != TUTTI_OK) return s;
     s = tutti_put_signal(w, (rank + 1) % size, 8, &word, 8, w, 0, 1, TUTTI_SET, NULL);
-    if (s == TUTTI_OK) s = tutti_wait_signal(w, 0, TUTTI_EQUAL, 1, (rank + size - 1) % size, -1);
+    if (s == TUTTI_OK) s = tutti_wait_signal(w, 0, TUTTI_EQUAL, 1, TUTTI_ANY, -1); /* the one may live, and not come */
     if (s == TUTTI_OK) CHECK(words[1] == (rank + size - 1) % size);
     const tutti_status_t end = tutti_window_free(&w);
     if (s == TUTTI_OK) s = end;
@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
   begin();
   const tutti_team_t world = tutti_world(check_ctx);
   me = tutti_rank(check_ctx), n = tutti_size(check_ctx), deaths = (uint32_t)atoi(argv[1]);
-  OK(tutti_barrier(world));
+  (void)tutti_barrier(world); /* out of which some may come only when others have died */
   choose_victims((uint64_t)atoi(argv[2]));
   tutti_team_t team = world;
   uint64_t history = 0, turn = 0;
