@@ -106,8 +106,8 @@ tutti_status_t tutti_team_agree(tutti_team_t handle, uint64_t* flags) {
     *flags = said->flags;
     if (said->dead.empty()) return TUTTI_OK;
     const auto dead = [&](rank_t r) { return std::ranges::binary_search(said->dead, t.members().index_of(r)); };
-    return report(ctx, {errc::peer_dead, "tutti_team_agree: dead are, of the job's ranks, " + list_of_ranks(ctx->job->size(), dead),
-                        t.rank_of(said->dead.front())});
+    const std::string who = list_of_ranks(ctx->job->size(), dead);
+    return report(ctx, {errc::peer_dead, "tutti_team_agree: dead are, of the job's ranks, " + who, t.rank_of(said->dead.front())});
   });
 }
 

@@ -209,7 +209,8 @@ TUTTI_API uint32_t tutti_team_size(tutti_team_t team); /* its ranks; 0 for a bad
  * becomes NULL.
  * Errors: TUTTI_INVALID (a member is out of range or listed twice, the caller is missing from its list, or the ranks of one
  * list passed different lists; then every rank named in that list gets TUTTI_INVALID), TUTTI_NO_RESOURCE, TUTTI_PEER_DEAD.
- * Cost: O(parent's size) messages, 2 KiB of registered memory and O(log size) or O(size) words for the collectives. */
+ * Cost: O(parent's size) messages; 2.5 KiB of registered memory and a bit a member, and O(log size) or O(size) words for the
+ * collectives. */
 TUTTI_API tutti_status_t tutti_team_create(tutti_team_t parent, const uint32_t *members, size_t count,
                                            tutti_team_t *team);
 
@@ -249,7 +250,7 @@ TUTTI_API tutti_status_t tutti_team_translate(tutti_team_t from, uint32_t rank, 
  * and those of whom this team has told a survivor before. Collectives that are under way do not matter, and none is waited for.
  * Other errors, on which *flags is not written: TUTTI_INVALID (a NULL); TUTTI_PEER_DEAD with tutti_error_peer() == tutti_rank()
  * (the network failed between living ranks, and the others took this one for dead); TUTTI_PROTOCOL (a member freed the team
- * instead); TUTTI_NO_RESOURCE (memory). To the others this rank is dead then.
+ * instead); TUTTI_NO_RESOURCE (memory). To the others this rank is dead then, or has not called yet; see tutti_abandon().
  * Where the network parts the living into halves that do not hear of each other, each half agrees for itself.
  * Cost: 7 messages from and to each member, at the lowest rank that lives, in seven turns; for each death of that rank during the
  * call the time until it is noticed, and as much again. */

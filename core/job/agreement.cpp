@@ -14,7 +14,7 @@ namespace {
 
 // Words of a page, of which the first is the hash of the others. A note is what is read after an agreement.
 enum page_word : std::size_t { sum, number, place, flags, first_dead };  // place: the stage, and the leader from bit 8 on
-enum note_word : std::size_t { note_bytes = 2, note_extent, note_blob }; // extent: of the table to which a leader's note is the key
+enum note_word : std::size_t { note_bytes = 2, note_extent, note_blob };  // extent: of the table that a leader's blob is the key to
 
 // Lines behind those of the engines.
 constexpr std::uint32_t bell_line = 0, note_line = 1, note_lines = 4, page_line = note_line + note_lines;
@@ -34,21 +34,16 @@ status too_long() { return {errc::unsupported, "keys of this fabric are too long
 
 }  // namespace
 
-// Whoever leaves an agreement without a decision, also by an exception, does not keep the others waiting.
-struct agreement::withdrawal {
-  agreement& of;
-  ~withdrawal() {
-    if (!of.settled_ || of.error_.failed()) of.show(stage::withdrawn, of.me());
-  }
-};
-
 std::uint32_t agreement::lines(std::uint32_t members) noexcept {
   const std::size_t bytes = (first_dead + sets(members)) * 8;
   return page_line + static_cast<std::uint32_t>((bytes + control::line_bytes - 1) / control::line_bytes);
 }
 
 agreement::agreement(team& t)
-    : team_(t), lines_(control_lines::of(t, control::engine + t.lines())), gone_(sets(t.size())), mine_(first_dead + gone_.size()) {}
+    : team_(t),
+      lines_(control_lines::of(t, control::engine + t.lines())),
+      gone_(sets(t.size())),
+      mine_(first_dead + gone_.size()) {}
 
 agreement::~agreement() {
   for (std::size_t i = 0; i < room_; ++i) wait_out(net(), {&readings_[i].done});
@@ -89,7 +84,6 @@ void agreement::show(stage s, std::uint32_t leader) noexcept {
 }
 
 void agreement::enter(std::uint64_t own_flags) {
-  due_.reserve(2 * team_.size());
   if (const status& told = team_.health(); told.code() == errc::peer_dead)
     if (const std::uint32_t i = team_.members().index_of(told.peer()); i < team_.size() && i != me()) bury(i);
   ++mine_[number];
@@ -99,6 +93,20 @@ void agreement::enter(std::uint64_t own_flags) {
   began_ = net().now();
   show(stage::entered, me());
 }
+
+status agreement::taken_for_dead() const {
+  const rank_t rank = team_.rank_of(me());
+  return {errc::peer_dead, "the other members took this rank, " + std::to_string(rank) + ", for dead", rank};
+}
+
+// Nobody waits for this rank any more.
+void agreement::withdraw() noexcept {
+  if (settled_) ++mine_[number];  // it has not even entered
+  show(stage::withdrawn, me());
+  if (error_.ok()) error_ = {errc::no_resource, "out of memory"};
+}
+
+agreement::stage agreement::stage_of(const std::uint64_t* page) noexcept { return static_cast<stage>(page[place] & 0xff); }
 
 bool agreement::is_mine(const std::uint64_t* page) const noexcept { return page[number] == mine_[number]; }
 
@@ -116,13 +124,14 @@ void agreement::take(const std::uint64_t* page) noexcept {
 // What any page may tell, whatever is awaited. Null: the member has dropped its page.
 void agreement::look_at(std::uint32_t member, const std::uint64_t* page) {
   const rank_t rank = team_.rank_of(member);
-  if (!page || (!is_mine(page) && reached(page[number], mine_[number]))) {
+  if (page && stage_of(page) == stage::withdrawn) {
+    bury(member);
+  } else if (!page || (!is_mine(page) && reached(page[number], mine_[number]))) {
     if (adopted_) settled_ = true;
+    else if (page) error_ = taken_for_dead();
     else error_ = {errc::protocol, "rank " + std::to_string(rank) + " has left the team without agreeing with this rank", rank};
-  } else if (is_mine(page)) {
-    const auto at = static_cast<stage>(page[place] & 0xff);
-    if (at == stage::withdrawn) bury(member);
-    if (at == stage::decided) take(page), settled_ = true;
+  } else if (is_mine(page) && stage_of(page) == stage::decided) {
+    take(page), settled_ = true;
   }
 }
 
@@ -141,8 +150,9 @@ bool agreement::rung() noexcept {
 std::uint64_t agreement::bell() const noexcept { return lines_.word(bell_line).load(std::memory_order_acquire); }
 
 bool agreement::ask(std::uint32_t member, reading& r, std::uint32_t line, std::size_t count) noexcept {
-  const rma_op op = move_op(op_kind::get, unregistered_memory, reinterpret_cast<std::uintptr_t>(r.page.data()), team_.rank_of(member),
-                            lines_.segment, lines_.at(line), static_cast<std::uint32_t>(count * 8), &r.done);
+  const auto to = reinterpret_cast<std::uintptr_t>(r.page.data());
+  const rma_op op = move_op(op_kind::get, unregistered_memory, to, team_.rank_of(member), lines_.segment, lines_.at(line),
+                            static_cast<std::uint32_t>(count * 8), &r.done);
   return net().submit({&op, 1}) == 1;
 }
 
@@ -158,7 +168,7 @@ void agreement::tell_who_is_late(std::uint32_t member) noexcept {
   }
 }
 
-// Reads this page of the missing members until take() has had what it wants from each, they are dead, or the agreement is over.
+// Reads these words of the missing members until take() has had what it wants from each, they are dead, or the agreement is over.
 // take() is given null for a page that was dropped.
 //
 // Each of the missing rings when it has written what is awaited, and its bell comes after that. `heard` is taken before the
@@ -206,7 +216,7 @@ resumable<bool> agreement::follow(std::uint32_t leader) {
   bool from_this_one = false;
   const auto proposal = [&](std::uint32_t i, const std::uint64_t* page) {
     look_at(i, page);
-    if (over() || from_this_one || !is_mine(page) || static_cast<stage>(page[place] & 0xff) != stage::proposes) return false;
+    if (over() || from_this_one || !is_mine(page) || stage_of(page) != stage::proposes) return false;
     take(page);
     from_this_one = true;
     show(stage::adopted, leader);
@@ -245,10 +255,18 @@ resumable<bool> agreement::lead() {
   co_return true;
 }
 
+result<consensus> agreement::agree(std::uint64_t own_flags) {
+  try {
+    return wait_for(team_.parent_job(), agreeing(own_flags));
+  } catch (...) {
+    withdraw();
+    throw;
+  }
+}
+
 resumable<result<consensus>> agreement::agreeing(std::uint64_t own_flags) {
   if (error_.failed()) co_return error_;
   enter(own_flags);
-  const withdrawal otherwise{*this};
   while (!over()) {
     const std::uint32_t first = leader();
     if (first == me()) co_await lead();
@@ -256,9 +274,12 @@ resumable<result<consensus>> agreement::agreeing(std::uint64_t own_flags) {
   }
   table_ = {};
   for (std::size_t i = 0; i < gone_.size(); ++i) gone_[i] |= mine_[first_dead + i];
-  if (error_.ok() && !lives(me()))
-    error_ = {errc::peer_dead, "the other members took this rank, " + std::to_string(team_.rank_of(me())) + ", for dead", team_.rank_of(me())};
-  if (error_.failed()) co_return error_;
+  if (error_.ok() && !lives(me())) error_ = taken_for_dead();
+  if (error_.failed()) {
+    settled_ = false;
+    withdraw();
+    co_return error_;
+  }
   show(stage::decided, me());
   if (led_) ring(others());
   const auto all_rung = [&] { return rung(); };
@@ -266,8 +287,9 @@ resumable<result<consensus>> agreement::agreeing(std::uint64_t own_flags) {
   consensus out{mine_[flags], dead()};
   if (!out.dead.empty() && team_.health().ok()) {
     const rank_t rank = team_.rank_of(out.dead.front());
-    const status how = net().health(rank);
-    team_.fail(how.failed() ? how : status{errc::peer_dead, "rank " + std::to_string(rank) + " died, as another rank reports", rank});
+    status how = net().health(rank);
+    if (how.ok()) how = {errc::peer_dead, "rank " + std::to_string(rank) + " died, as another rank reports", rank};
+    team_.fail(how);
   }
   co_return out;
 }

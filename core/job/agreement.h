@@ -9,7 +9,7 @@
 //   proposes   the value (flags and dead) that its member proposes as the leader
 //   adopted    the value that was read on the page of a leader, and which leader that was
 //   decided    the value that its member returns
-//   withdrawn  this member takes no part and counts as dead
+//   withdrawn  this member takes no part in this agreement and later ones, and counts as dead
 //
 // Protocol. The leader is the lowest member that is not known to be dead. (Cachin, Guerraoui and Rodrigues 2011, 5.2.3, calls
 // this hierarchical uniform consensus.) Whoever leads and has adopted no value reads the pages of all others until each has
@@ -64,8 +64,8 @@ class agreement {
   // Collective over the members that live; the result is alike in all of them. All are among the dead who died before they
   // entered, or of whose death this team or an earlier agreement has told a survivor. The team is broken if there are any. Blocks.
   // Errors: peer_dead, naming this rank itself (the others took it for dead); protocol (a member freed the team instead); after
-  // either this rank counts as dead here.
-  result<consensus> agree(std::uint64_t flags) { return wait_for(team_.parent_job(), agreeing(flags)); }
+  // either, or an exception, this rank counts as dead here.
+  result<consensus> agree(std::uint64_t flags);
   resumable<result<consensus>> agreeing(std::uint64_t flags);
 
   std::vector<std::uint32_t> dead() const;  // by the last agreement
@@ -86,7 +86,6 @@ class agreement {
     completion done;
     words page;
   };
-  struct withdrawal;
 
   std::uint32_t me() const noexcept { return team_.index(); }
   transport& net() noexcept { return team_.parent_job().net(); }
@@ -100,9 +99,12 @@ class agreement {
   void publish(std::uint32_t line, std::span<const std::uint64_t> page) noexcept;
   void show(stage, std::uint32_t leader) noexcept;
   void enter(std::uint64_t flags);
+  void withdraw() noexcept;
+  status taken_for_dead() const;
   void join(const std::uint64_t* page) noexcept;
   void take(const std::uint64_t* page) noexcept;
   void look_at(std::uint32_t member, const std::uint64_t* page);
+  static stage stage_of(const std::uint64_t* page) noexcept;
   bool is_mine(const std::uint64_t* page) const noexcept;
   void ring(const std::vector<std::uint32_t>& members);
   bool rung() noexcept;
@@ -126,7 +128,7 @@ class agreement {
   words mine_;                     // my page
   bool adopted_ = false;           // in this agreement: mine_ holds the value of some leader
   bool led_ = false;               // others may wait for my page
-  bool settled_ = false;           // mine_ holds what was decided
+  bool settled_ = true;            // mine_ holds what was decided; false from entering on
   status error_;                   // of this rank, for good
   std::vector<std::uint32_t> due_; // members to ring
   completion rings_;

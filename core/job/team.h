@@ -6,8 +6,8 @@
 // flight at once in any order, because no word is shared between teams and every waiting rank drives all its teams.
 //
 // Control memory is allocated here and not at the first collective (Kini 2003, 5.1 weighs both): the first collective
-// may be nonblocking, and an exchange inside it would have to block. It costs control::engine lines (1.9 KiB) and the
-// engines' own words.
+// may be nonblocking, and an exchange inside it would have to block. It costs control::engine lines (2.1 KiB), the engines'
+// own words, and those of core/job/agreement.h (0.4 KiB up to 256 members).
 #pragma once
 #include <cstdint>
 #include <functional>

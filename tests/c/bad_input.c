@@ -14,6 +14,7 @@ static void null_handles(void) {
   int flag;
   uint32_t rank;
   uint64_t word = 0;
+  size_t count;
   tutti_team_t team = NULL;
   tutti_window_t window = NULL;
   NULL_HANDLE(tutti_init(NULL, NULL), "tutti_init");
@@ -26,6 +27,9 @@ static void null_handles(void) {
   NULL_HANDLE(tutti_team_create(NULL, NULL, 0, &team), "tutti_team_create");
   NULL_HANDLE(tutti_team_split(NULL, 0, 0, &team), "tutti_team_split");
   NULL_HANDLE(tutti_team_free(NULL), "tutti_team_free");
+  NULL_HANDLE(tutti_team_agree(NULL, &word), "tutti_team_agree");
+  NULL_HANDLE(tutti_team_dead(NULL, NULL, 0, &count), "tutti_team_dead");
+  NULL_HANDLE(tutti_team_shrink(NULL, &team), "tutti_team_shrink");
   NULL_HANDLE(tutti_team_translate(NULL, 0, NULL, &rank), "tutti_team_translate");
   NULL_HANDLE(tutti_window_create(NULL, 8, &base, &window), "tutti_window_create");
   NULL_HANDLE(tutti_window_over(NULL, &word, 8, &window), "tutti_window_over");
@@ -250,6 +254,7 @@ static void teams(tutti_window_t w) {
   tutti_window_t none = NULL;
   uint32_t rank = 99, list[3] = {0, 0, 0};
   uint64_t word = 0;
+  size_t count;
   char text[100];
   snprintf(text, sizeof text, "rank %u ", n);
   INVALID(tutti_team_free(&team), "world", "tutti_finalize");
@@ -260,6 +265,10 @@ static void teams(tutti_window_t w) {
   INVALID(tutti_team_create(world, NULL, 2, &team), "members", "2");
   INVALID(tutti_team_create(world, list, 1, NULL), "team", "NULL");
   INVALID(tutti_team_split(world, 0, 0, NULL), "team", "NULL");
+  INVALID(tutti_team_agree(world, NULL), "flags", "NULL");
+  INVALID(tutti_team_dead(world, list, 3, NULL), "count", "NULL");
+  INVALID(tutti_team_dead(world, NULL, 3, &count), "ranks is NULL", "3");
+  INVALID(tutti_team_shrink(world, NULL), "survivors", "NULL");
   list[0] = n + 5;
   snprintf(text, sizeof text, "member %u", n + 5);
   INVALID(tutti_team_create(world, list, 1, &team), text, "does not exist");

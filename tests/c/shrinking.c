@@ -73,6 +73,21 @@ static tutti_status_t work(tutti_team_t team, uint64_t turn) {
   return s;
 }
 
+/* A team that each frees as soon as it has agreed there, also where others have not yet, since a rank died. */
+static uint64_t free_at_once(tutti_team_t world) {
+  tutti_team_t all = NULL;
+  uint64_t made = tutti_team_split(world, 0, 0, &all) == TUTTI_OK, flags = 7;
+  const tutti_status_t agreed = tutti_team_agree(world, &made);
+  CHECK(agreed == TUTTI_OK || agreed == TUTTI_PEER_DEAD);
+  if (made) {
+    const tutti_status_t s = tutti_team_agree(all, &flags);
+    CHECK((s == TUTTI_OK || s == TUTTI_PEER_DEAD) && flags == 7);
+    if (s == TUTTI_PEER_DEAD) flags = 8;
+  }
+  (void)tutti_team_free(&all);
+  return flags * 2 + made;
+}
+
 int main(int argc, char **argv) {
   CHECK(argc == 3);
   begin();
@@ -82,6 +97,7 @@ int main(int argc, char **argv) {
   choose_victims((uint64_t)atoi(argv[2]));
   tutti_team_t team = world;
   uint64_t history = 0, turn = 0;
+  for (int i = 0; i < 30; ++i) history = history * 31 + free_at_once(world);
   for (;;) {
     const tutti_status_t s = work(team, ++turn);
     CHECK(s == TUTTI_OK || s == TUTTI_PEER_DEAD);

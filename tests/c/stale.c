@@ -40,6 +40,7 @@ static void every_call_on_a_window(tutti_window_t w) {
 static void every_call_on_a_team(tutti_team_t t) {
   uint64_t word = 1;
   uint32_t rank = 9, member = 0;
+  size_t count;
   tutti_request_t request = {0};
   tutti_team_t team = NULL, copy = t;
   tutti_window_t window = NULL;
@@ -69,6 +70,9 @@ static void every_call_on_a_team(tutti_team_t t) {
   STALE(tutti_neighbor_allgather(t, &nobody, &word, 8, &sum));
   STALE(tutti_team_create(t, &member, 1, &team));
   STALE(tutti_team_split(t, 0, 0, &team));
+  STALE(tutti_team_agree(t, &word));
+  STALE(tutti_team_dead(t, NULL, 0, &count));
+  STALE(tutti_team_shrink(t, &team));
   STALE(tutti_team_translate(t, 0, t, &rank));
   STALE(tutti_window_create(t, 8, NULL, &window));
   STALE(tutti_window_over(t, &word, 8, &window));

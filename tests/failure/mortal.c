@@ -67,6 +67,13 @@ static int turn(const char *scene, tutti_window_t w, uint64_t *words, unsigned i
     tutti_request_t r;
     return DO(tutti_ibarrier(world, &r)) && DO(tutti_wait(&r, -1));
   }
+  if (is(scene, "agree")) {
+    tutti_team_t t;
+    if (i % 4) return 1;
+    const int well = DO(tutti_team_shrink(world, &t)); /* leaves out who is dead, which the next agreement tells */
+    if (well) (void)tutti_team_free(&t);
+    return well;
+  }
   if (is(scene, "broadcast")) {
     static char data[40000];
     return DO(tutti_broadcast(world, i % n, data, i % 3 ? 8 : sizeof data));
@@ -77,6 +84,7 @@ static int turn(const char *scene, tutti_window_t w, uint64_t *words, unsigned i
 static int all_know_that_it_is_enough(const char *scene, uint64_t *enough) {
   *enough = book->stop;
   if (is(scene, "put") || is(scene, "wait") || is(scene, "sleep")) return 1;
+  if (is(scene, "agree")) return DO(tutti_team_agree(tutti_world(job), enough));
   return DO(tutti_broadcast(tutti_world(job), 0, enough, 8));
 }
 

@@ -33,15 +33,18 @@ class mortal_transport final : public forwarding_transport {
     done += taken;
     return dying() ? ops.size() : taken;
   }
+  status health(rank_t r) noexcept override { return r == suspect ? status{errc::peer_dead, "a suspicion", r} : inner().health(r); }
   bool dying() const noexcept { return done >= last; }
   std::uint64_t done = 0, last = never;
   bool tears = false;
+  rank_t suspect = no_rank;  // taken for dead, though it lives
 
  private:
   void submit_words(rma_op op) noexcept {
     const std::uint32_t words = op.bytes / 8;
     op.bytes = 8;
-    for (std::uint32_t i = 0; i < words; ++i, op.local_offset += 8, op.remote_offset += 8) need(inner().submit({&op, 1}) == 1, "a torn get was refused");
+    for (std::uint32_t i = 0; i < words; ++i, op.local_offset += 8, op.remote_offset += 8)
+      need(inner().submit({&op, 1}) == 1, "a torn get was refused");
   }
 };
 
@@ -50,7 +53,7 @@ struct member {
   std::unique_ptr<job> home;
   resumable<result<consensus>> under_way;
   std::vector<result<consensus>> ended;
-  time_point look_at{};
+  time_point look_at{}, begins{};
   std::uint64_t died_in = never;  // that agreement, from 0
 };
 
@@ -84,7 +87,8 @@ struct trial {
 
   static std::uint64_t flags_of(rank_t r, std::uint64_t agreement) { return ~(std::uint64_t{1} << (r + 21 * agreement)); }
 
-  void run() {
+  void run(rank_t late = no_rank) {
+    if (late != no_rank) members[late].begins = w.clock(late) + 200ms;
     const status s = w.drive([&](rank_t r) { return step(r); });
     need(s.ok(), s.text());
   }
@@ -92,6 +96,7 @@ struct trial {
   bool step(rank_t r) {
     member& m = members[r];
     m.home->progress();
+    if (w.net(r).now() < m.begins) return w.call_again(r, m.begins), false;
     for (;;) {
       if (m.net->dying()) {
         m.died_in = m.ended.size();
@@ -205,6 +210,21 @@ BOOST_AUTO_TEST_CASE(two_die_at_every_pair_of_steps) {
       for (rank_t b = 0; b < n; ++b)
         for (std::uint64_t i = 0; a != b && passes(machine(n, i), {{a, i}}); ++i)
           for (std::uint64_t k = 0; passes(machine(n, i + k), {{a, i}, {b, k}}) && k < 100; ++k) {}
+}
+
+// As where the network fails between living ranks: one comes late, and the leader takes it for dead.
+BOOST_AUTO_TEST_CASE(who_is_taken_for_dead_is_told) {
+  for (std::uint32_t n = 2; n <= 8; ++n)
+    for (rank_t late = 1; late < n; ++late) {
+      trial t(machine(n, 4 * n + late), {});
+      t.members[0].net->suspect = late;
+      t.run(late);
+      for (const auto& end : t.members[late].ended)
+        BOOST_TEST_REQUIRE((end.error().code() == errc::peer_dead && end.error().peer() == late));
+      for (rank_t r = 0; r < n; ++r)
+        for (const auto& end : t.members[r].ended)
+          if (r != late) BOOST_TEST_REQUIRE((end.ok() && end->dead == std::vector{late}));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(any_number_die_at_any_step) {

@@ -56,8 +56,9 @@ void rank_main(seat& s, std::uint64_t after) {
     team& t = now->group();
     s.sum = std::uint64_t{1} << s.home->rank();
     std::uint64_t sum = 0;
+    const reduction op = need(find_reduction(datatype::uint64, operation::sum));
     const status end = now->run({.of = collective::allreduce, .bytes = 8, .in = reinterpret_cast<const std::byte*>(&s.sum),
-                                 .out = reinterpret_cast<std::byte*>(&sum), .op = need(find_reduction(datatype::uint64, operation::sum))});
+                                 .out = reinterpret_cast<std::byte*>(&sum), .op = op});
     need(end.ok() || end.code() == errc::peer_dead, end.text());
     const auto said = need(t.survivors().agree(end.ok()));
     well = said.flags != 0 && said.dead.empty();
