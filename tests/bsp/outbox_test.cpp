@@ -116,7 +116,7 @@ void pack_and_place(rank_env& env, scheme how, bool in_place, std::uint64_t bulk
     for (location l = make_location(0, c.layout.chunk(c.half(), 0)); l; first = false) {
       const auto& chunk = *reinterpret_cast<const chunk_head*>(chunks.at(l));
       if (first) require(chunk.calls == 7 && chunk.tag == 9, "the first head");
-      require(in_place || chunk.used.bytes <= slot_bytes, "chunks that travel fit into slots");
+      require(in_place || chunk.used.bytes <= bsp::slot_bytes, "chunks that travel fit into slots");
       require(is_last(chunk.used.note) == (chunk.next == 0), "the last says so");
       const std::span records(reinterpret_cast<const std::byte*>(&chunk + 1), chunk.used.bytes - sizeof chunk);
       require(into.place(records, 0, open, in_place), "place");
