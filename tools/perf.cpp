@@ -136,13 +136,15 @@ std::function<int()> declare(options app) {
   app.add("--neighbour", c->neighbour, "with --peers' contestants while another busy process shares the machine");
   app.add("--progress-to", c->progress_to, "").hidden();
   const auto bsp = declare_bsp(app);
+  const auto each_collective = declare_collectives(app);
   const auto overlap = declare_overlap(app);
   const auto startup = declare_startup(app);
-  return [c, app, bsp, overlap, startup] {
+  return [c, app, bsp, each_collective, overlap, startup] {
     if (app.chose("bsp")) return bsp();
     if (app.chose("overlap")) return overlap();
     try {
       if (app.chose("startup")) return startup();
+      if (app.chose("collectives")) return each_collective();
       return run(*c);
     } catch (const std::exception& e) {
       return complain(e.what());

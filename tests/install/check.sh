@@ -50,6 +50,6 @@ says clean "$work/by_pkg_config"
 
 # What it would build to compare itself with: found beside itself. Without compilers, or timeout(1), nothing is run.
 clean PATH=/nonexistent "$root/bin/tutti" perf --peers > "$work/peers"
-for source in mpi_barrier.c fi_barrier.c; do
+for source in mpi_collectives.c fi_barrier.c; do
   grep -q "could not build $root/.*/$source" "$work/peers" || { cat "$work/peers"; fail "$source is not found"; }
 done

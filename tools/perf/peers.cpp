@@ -10,43 +10,24 @@
 #include <cstdlib>
 #include <functional>
 #include <optional>
-#include <thread>
 #include <utility>
 
+#include "tools/perf/contestants.h"
 #include "tools/perf/report.h"
 #include "tools/perf/require.h"
 #include "tools/perf/series.h"
 #include "tools/perf/status_line.h"
-#include "tools/process.h"
 #include "tools/run/scratch_folder.h"
 
 namespace tutti::tools {
 namespace {
 
-// Standard output of a shell command, or nothing if it fails. Everything called here is bounded by timeout(1).
-std::optional<std::string> output_of(const std::string& command) { return tools::output_of({"sh", "-c", command}); }
-
 // What the command printed, as a number; nothing where it failed or printed nothing.
 std::optional<double> number_of(const std::string& command) {
-  const auto text = output_of(command);
+  const auto text = output_of_shell(command);
   if (!text || text->empty()) return {};
-  return std::atof(text->c_str());
-}
-
-// A benchmark's source, installed with this tool or in the build that made it. Where it is nowhere: where it should be.
-std::string bench_source(const std::string& self, const char* name) {
-  const std::string folder = self.substr(0, self.rfind('/') + 1);
-  std::string file;
-  for (const char* way : {TUTTI_BENCH_FROM_BUILT, TUTTI_BENCH_FROM_BIN}) {
-    file = folder + way + "/" + name;
-    if (access(file.c_str(), R_OK) == 0) break;
-  }
-  return file;
-}
-
-std::string could_not_build(const std::string& compiler, const std::string& source) {
-  if (access(source.c_str(), R_OK) != 0) return source + " is missing; install it with tutti";
-  return compiler + " is not installed or could not build " + source;
+  const auto last = text->find_last_of(' ');  // of a line of figures
+  return std::atof(text->c_str() + (last == text->npos ? 0 : last));
 }
 
 class busy_neighbour {
@@ -77,17 +58,13 @@ struct contestant {
   std::function<std::optional<double>(int ranks, double seconds)> median_us;
 };
 
-std::string bound(double seconds) {
-  return "timeout -k 2 " + std::to_string(static_cast<int>(seconds) + 25) + " ";
-}
-
 // A job of ours over one provider, and of its rows the first that is reported so (or as "floor") in this group, with this
 // name if one is given.
 contestant ourselves(const std::string& self, const std::string& scratch, std::string name, std::string provider,
                      std::string reported, std::string group = "barrier", std::string row_name = {}) {
   return {std::move(name), {}, [=](int ranks, double seconds) -> std::optional<double> {
     const std::string file = scratch + "/tutti.json";
-    const auto ran = output_of(bound(seconds) + self + " run -n " + std::to_string(ranks) + " " + self + " perf " +
+    const auto ran = output_of_shell(bounded_by(seconds + 25) + self + " run -n " + std::to_string(ranks) + " " + self + " perf " +
                                (group == "barrier" ? "barrier" : "") + " --providers " + provider +
                                " --barrier chosen --quiet --seconds " + std::to_string(seconds) + " --json " + file);
     if (!ran) return {};
@@ -102,7 +79,7 @@ contestant ourselves(const std::string& self, const std::string& scratch, std::s
 // UCX's own latency test between two processes, pinned apart: one way, the median of single trips.
 contestant ucx_perftest(std::string name, std::string test, std::string tls, int iterations) {
   contestant c{std::move(name), {}, {}};
-  if (!output_of("command -v ucx_perftest")) c.why_not = "ucx_perftest is not installed (package ucx-utils)";
+  if (!output_of_shell("command -v ucx_perftest")) c.why_not = "ucx_perftest is not installed (package ucx-utils)";
   c.median_us = [=](int, double seconds) -> std::optional<double> {
     const std::string port = std::to_string(20000 + getpid() % 20000);
     const std::string call = " taskset -c %s ucx_perftest %s -t " + test + " -s 8 -w 2000 -n " +
@@ -110,7 +87,7 @@ contestant ucx_perftest(std::string name, std::string test, std::string tls, int
     auto with = [&](const char* core, const char* host) {
       char text[512];
       std::snprintf(text, sizeof text, call.c_str(), core, host);
-      return "UCX_TLS=" + tls + " " + bound(seconds) + text;
+      return "UCX_TLS=" + tls + " " + bounded_by(seconds + 25) + text;
     };
     return number_of("{ " + with("0", "") + " >/dev/null & sleep 0.7; " + with("1", "127.0.0.1") +
                      " | sed -n 's/^Final:  *[0-9]*  *\\([0-9.]*\\).*/\\1/p'; wait; }");
@@ -121,11 +98,11 @@ contestant ucx_perftest(std::string name, std::string test, std::string tls, int
 // Libfabric's own ping-pong between two processes, pinned apart: one way, the mean of all trips.
 contestant fi_pingpong(std::string name, std::string provider, int iterations) {
   contestant c{std::move(name), {}, {}};
-  if (!output_of("command -v fi_pingpong")) c.why_not = "fi_pingpong is not installed (package libfabric-bin)";
+  if (!output_of_shell("command -v fi_pingpong")) c.why_not = "fi_pingpong is not installed (package libfabric-bin)";
   c.median_us = [=](int, double seconds) -> std::optional<double> {
     const std::string port = std::to_string(20000 + getpid() % 20000);
     auto on = [&](const char* core, const std::string& more) {
-      return bound(seconds) + "taskset -c " + core + " fi_pingpong -e rdm -S 8 -p '" + provider + "' -I " +
+      return bounded_by(seconds + 25) + "taskset -c " + core + " fi_pingpong -e rdm -S 8 -p '" + provider + "' -I " +
              std::to_string(iterations) + more;
     };
     return number_of("{ " + on("0", " -B " + port) + " >/dev/null & sleep 0.7; " + on("1", " -P " + port + " 127.0.0.1") +
@@ -139,33 +116,25 @@ contestant fi_barrier(const std::string& device, const std::string& provider, co
                       const std::string& scratch) {
   contestant c{"fi_barrier " + device, {}, {}};
   const std::string program = scratch + "/fi_barrier", source = bench_source(self, "fi_barrier.c");
-  if (access(program.c_str(), X_OK) != 0 && !output_of("cc -O2 -o " + program + " '" + source + "' -lfabric")) {
+  if (access(program.c_str(), X_OK) != 0 && !output_of_shell("cc -O2 -o " + program + " '" + source + "' -lfabric")) {
     c.why_not = could_not_build("cc", source) + " (package libfabric-dev)";
     return c;
   }
   const auto run = [=](int ranks, double seconds) {
-    return bound(seconds) + program + " '" + provider + "' " + std::to_string(ranks) + " " + std::to_string(seconds);
+    return bounded_by(seconds + 25) + program + " '" + provider + "' " + std::to_string(ranks) + " " + std::to_string(seconds);
   };
-  const std::string tried = output_of("{ " + run(2, 0.01) + "; true; }").value_or("");
+  const std::string tried = output_of_shell("{ " + run(2, 0.01) + "; true; }").value_or("");
   if (tried.empty() || !std::isdigit(static_cast<unsigned char>(tried[0])))
     c.why_not = tried.substr(0, tried.find('\n'));
   c.median_us = [=](int ranks, double seconds) { return number_of(run(ranks, seconds)); };
   return c;
 }
 
-contestant an_mpi(std::string name, const std::string& compiler, const std::string& launcher, const std::string& self,
-                  const std::string& scratch) {
-  contestant c{std::move(name), {}, {}};
-  const std::string program = scratch + "/" + compiler + ".bench", source = bench_source(self, "mpi_barrier.c");
-  const auto built = output_of(compiler + " -O2 -o " + program + " '" + source + "' && echo built");
-  if (!built) c.why_not = could_not_build(compiler, source);
-  c.median_us = [=](int ranks, double seconds) -> std::optional<double> {
-    std::string start = launcher;
-    if (const auto at = start.find("BIND"); at != start.npos)
-      start.replace(at, 4, ranks <= static_cast<int>(std::thread::hardware_concurrency()) ? "--bind-to core" : "--bind-to none");
-    return number_of(bound(seconds) + start + " -n " + std::to_string(ranks) + " " + program + " " + std::to_string(seconds));
-  };
-  return c;
+contestant an_mpi(const mpi_library& library) {
+  return {library.name, library.why_not, [=](int ranks, double seconds) {
+    return number_of(bounded_by(seconds + 25) + library.start(ranks, mpi_library::path::shared_memory) +
+                     std::to_string(seconds) + " barrier:0");
+  }};
 }
 
 void contest(const std::vector<contestant>& all, const peers_plan& plan, const std::vector<int>& ranks,
@@ -200,14 +169,11 @@ void contest(const std::vector<contestant>& all, const peers_plan& plan, const s
 int compare_with_peers(const peers_plan& plan) {
   run::scratch_folder scratch;
   require(scratch.make(run::temporary_parent()));
-  const std::string root = getuid() == 0 ? "--allow-run-as-root " : "";
   std::vector<contestant> all;
   all.push_back(ourselves(plan.self, scratch.path(), "floor", "shm", "floor"));
   all.push_back(ourselves(plan.self, scratch.path(), "tutti", "shm", "shm"));
-  all.push_back(an_mpi("Open MPI", "mpicc.openmpi",
-                       "mpirun.openmpi " + root + "--oversubscribe BIND --mca mpi_yield_when_idle 1", plan.self,
-                       scratch.path()));
-  all.push_back(an_mpi("MPICH", "mpicc.mpich", "mpiexec.mpich", plan.self, scratch.path()));
+  all.push_back(an_mpi(open_mpi(plan.self, scratch.path())));
+  all.push_back(an_mpi(mpich(plan.self, scratch.path())));
 
   const busy_neighbour neighbour(plan.neighbour);
   contest(all, plan, plan.ranks,

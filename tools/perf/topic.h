@@ -1,4 +1,4 @@
-// The topics of `tutti perf` that are commands by themselves: `tutti perf bsp`, `tutti perf overlap`, `tutti perf startup`.
+// The topics of `tutti perf` that are commands by themselves: `tutti perf bsp`, `tutti perf collectives` and their like.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,6 +12,7 @@ namespace tutti::tools {
 
 // Each declares its subcommand upon `perf`; the result runs it.
 std::function<int()> declare_bsp(options perf);
+std::function<int()> declare_collectives(options perf);
 std::function<int()> declare_overlap(options perf);
 std::function<int()> declare_startup(options perf);
 
