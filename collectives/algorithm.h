@@ -84,6 +84,7 @@ struct data_layout {
   bool even = false;                                 // as many bytes in each block; else full blocks, one after the other
   std::uint32_t most_bytes = 0;                      // of a block, which a slot holds
   std::uint32_t (*slots)(const shape&) = nullptr;    // of staging memory; as words, alike in all ranks and for all roots
+  std::uint32_t (*together)(const shape&) = nullptr; // the most blocks that one operation moves; null: 1
   bool in_lines = false;                             // slot i belongs to line i, and a short block is put into that line
   // Flow control. As a rule a schedule asks before it puts. Or all lines and slots are there several times, and runs use these
   // sets by turns:

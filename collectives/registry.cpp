@@ -21,10 +21,10 @@ namespace scatters {
 extern const algorithm linear;
 }
 namespace allgathers {
-extern const algorithm linear, mapped;
+extern const algorithm linear, mapped, recursive_doubling, bruck, ring, neighbor_exchange;
 }
 namespace alltoalls {
-extern const algorithm linear, unlike;
+extern const algorithm linear, bruck, pairwise, unlike;
 }
 namespace reduce_scatters {
 extern const algorithm linear;
@@ -42,8 +42,9 @@ constexpr const algorithm* of_reduce[] = {&reductions::to_root, &reductions::to_
 constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::mapped, &reductions::ring};
 constexpr const algorithm* of_gather[] = {&gathers::linear};
 constexpr const algorithm* of_scatter[] = {&scatters::linear};
-constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped};
-constexpr const algorithm* of_alltoall[] = {&alltoalls::linear};
+constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped, &allgathers::recursive_doubling, &allgathers::bruck,
+                                             &allgathers::ring, &allgathers::neighbor_exchange};
+constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise};
 constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike};
 constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear};
 constexpr const algorithm* of_scan[] = {&scans::doubling};
@@ -89,7 +90,7 @@ run_room room_of(const algorithm& a, const shape& s, std::uint64_t most) noexcep
   constexpr std::uint64_t together = 4 << 20, least = 256;
   const std::uint64_t slots = std::uint64_t{a.data.slots(s)} * a.data.sets();
   const std::uint64_t fair = slots == 0 ? most : std::max(least, together / slots / 64 * 64);
-  return {a.data.blocks(s), std::min({most, std::uint64_t{a.data.most_bytes}, fair})};
+  return {a.data.blocks(s), std::min({a.data.together ? most / a.data.together(s) : most, std::uint64_t{a.data.most_bytes}, fair})};
 }
 
 partition next_run(const algorithm& a, const run_room& room, std::uint64_t bytes, std::uint64_t element) noexcept {

@@ -8,20 +8,11 @@
 //
 // Lines and slots: m for the partner of round m; the next one for the even rank's data, or its result. Each has one writer for
 // ever. Two sets of slots take turns, by the parity of the run (data_layout::needs_everyone).
+#include "collectives/doubling.h"
 #include "collectives/price.h"
 
 namespace tutti::reductions {
 namespace {
-
-struct doubling {
-  std::uint32_t rounds, pairs;  // pairs: of ranks 2i and 2i + 1 that go as one
-  explicit doubling(std::uint32_t size) noexcept
-      : rounds(static_cast<std::uint32_t>(std::bit_width(size)) - 1), pairs(size - (std::uint32_t{1} << rounds)) {}
-
-  bool in_pair(std::uint32_t rank) const noexcept { return rank < 2 * pairs; }
-  std::uint32_t place_of(std::uint32_t rank) const noexcept { return in_pair(rank) ? rank / 2 : rank - pairs; }
-  std::uint32_t rank_at(std::uint32_t place) const noexcept { return place < pairs ? 2 * place + 1 : place + pairs; }
-};
 
 std::uint32_t words(const shape& s) { return doubling(s.size).rounds + 1; }
 
@@ -31,7 +22,7 @@ schedule make(const shape& s) {
   out.words = words(s);
   const place mate_data{staging, d.rounds};
   place sum{data_in};
-  if (d.in_pair(s.rank) && s.rank % 2 == 0) {
+  if (d.stands_back(s.rank)) {
     out.put_signal(s.rank + 1, d.rounds, 0, sum, mate_data);
     out.await(s.rank + 1, d.rounds, 0);
     sum = mate_data;
@@ -47,7 +38,7 @@ schedule make(const shape& s) {
       const place theirs{staging, m};
       out.put_signal(partner, m, 0, sum, theirs);
       out.await(partner, m, 0);
-      out.local(here < there ? step_kind::reduce_left : step_kind::reduce_right, 0, sum, theirs);
+      out.local(joining(here, there), 0, sum, theirs);
       sum = theirs;
     }
     if (d.in_pair(s.rank)) out.put_signal(s.rank - 1, d.rounds, 0, sum, mate_data);
