@@ -15,10 +15,10 @@ namespace reductions {
 extern const algorithm to_root, to_root_ordered, recursive_doubling, tree, mapped, mapped_to_root, ring;
 }
 namespace gathers {
-extern const algorithm linear;
+extern const algorithm linear, binomial;
 }
 namespace scatters {
-extern const algorithm linear;
+extern const algorithm linear, binomial;
 }
 namespace allgathers {
 extern const algorithm linear, mapped, recursive_doubling, bruck, ring, neighbor_exchange;
@@ -40,8 +40,8 @@ constexpr const algorithm* of_barrier[] = {
 constexpr const algorithm* of_broadcast[] = {&broadcasts::eager, &broadcasts::binomial, &broadcasts::mapped, &broadcasts::chain, &broadcasts::multicast};
 constexpr const algorithm* of_reduce[] = {&reductions::to_root, &reductions::to_root_ordered, &reductions::mapped_to_root};
 constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::mapped, &reductions::ring};
-constexpr const algorithm* of_gather[] = {&gathers::linear};
-constexpr const algorithm* of_scatter[] = {&scatters::linear};
+constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial};
+constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial};
 constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped, &allgathers::recursive_doubling, &allgathers::bruck,
                                              &allgathers::ring, &allgathers::neighbor_exchange};
 constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise};

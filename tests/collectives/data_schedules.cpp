@@ -1,0 +1,160 @@
+// Every algorithm that moves data by schedules, in every size from 2 to 33 and 64, run in random orders without a network; and with
+// one mistake each, which the checker has to find.
+#define BOOST_TEST_MODULE data_schedules
+#include <boost/test/unit_test.hpp>
+
+#include <functional>
+
+#include "tests/collectives/data_world.h"
+
+using namespace tutti;
+using namespace tutti::test;
+
+namespace {
+
+using visitor = std::function<void(data_schedules&, const std::string&)>;
+void for_each_algorithm(std::uint32_t size, const visitor& visit) {
+  for (unsigned c = 1; c < collectives; ++c)
+    for (const algorithm& row : algorithms(static_cast<collective>(c))) {
+      if (!row.make) continue;
+      for (const std::uint32_t radix : {0u, 1u, 2u, 15u}) {
+        if (radix && (!row.default_radix || radix < row.least_radix)) continue;
+        data_schedules all(row, {.size = size, .radix = radix});
+        visit(all, std::string(name_of(row.of)) + " by " + std::string(row.name) + ":" + std::to_string(radix) + ", " +
+                       std::to_string(size) + " ranks");
+      }
+    }
+}
+
+// Blocks that are full, with a rest, with more than one byte, and some that are empty.
+std::vector<data_options> loads(const algorithm& row, std::uint32_t blocks) {
+  if (has_block_each(row.of)) return {{.bytes = 1}, {.bytes = 3}};
+  return {{.bytes = 2 * blocks, .most = 2}, {.bytes = 3 * blocks - 1, .most = 3}, {.bytes = blocks / 2 + 1, .most = 1}, {.bytes = 1, .most = 1}};
+}
+
+void check(data_schedules& all, const std::string& what, std::uint64_t seeds) {
+  const std::uint32_t n = all.where.size;
+  std::uint64_t seed = n;
+  for (data_options o : loads(all.row, all.row.data.blocks(all.where)))
+    for (const bool in_place : {false, true})
+      for (std::uint64_t k = 0; k < seeds; ++k) {
+        o.seed = ++seed, o.in_place = in_place, o.commutative = all.row.needs.commutative;
+        const std::string wrong = run(all, o);
+        BOOST_TEST_REQUIRE(wrong == "", what << ", " << o.bytes << " bytes" << (in_place ? ", in place: " : ": ") << wrong);
+      }
+}
+
+// The first complaint within so many seeds.
+std::string hunt(data_schedules& all, std::uint64_t bytes) {
+  data_options o{.bytes = bytes};
+  for (o.seed = 1; o.seed <= 3000; ++o.seed) {
+    o.in_place = o.seed % 2, o.commutative = all.row.needs.commutative;
+    if (const std::string wrong = run(all, o); !wrong.empty()) return wrong;
+  }
+  return "nothing found";
+}
+
+std::uint64_t full(data_schedules& all) {
+  return has_block_each(all.row.of) ? 1 : 2 * all.row.data.blocks(all.where);
+}
+
+// Changes one step of one rank in all its schedules; false: there is no such step.
+bool harm(data_schedules& all, std::uint32_t rank, const std::function<bool(const step&)>& which, const std::function<void(step&)>& how,
+          std::uint32_t nth) {
+  bool any = false;
+  for (const bool first : {false, true}) {
+    std::uint32_t seen = 0;
+    for (step& s : all.of(0, first)[rank].steps)
+      if (which(s) && seen++ == nth) how(s), any = true;
+  }
+  return any;
+}
+void nothing(step& s) { s = {.kind = step_kind::copy, .block = 0}; }  // a copy of no blocks
+
+constexpr std::uint32_t size_of_mutants = 5;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_size) {
+  for (std::uint32_t size = 2; size <= 64; size += size == 33 ? 31 : 1)
+    for_each_algorithm(size, [&](data_schedules& all, const std::string& what) {
+      for (const bool first : {false, true})
+        for (const std::uint32_t root : {0u, size / 2, size - 1})
+          BOOST_TEST_REQUIRE(inspect(all, root, first) == "", what << ": " << inspect(all, root, first));
+      check(all, what, 1);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(many_orders_of_small_sizes) {
+  for (std::uint32_t size = 2; size <= 8; ++size)
+    for_each_algorithm(size, [](data_schedules& all, const std::string& what) { check(all, what, 60); });
+}
+
+// A wait for data that is left out: the step after it reads too early.
+BOOST_AUTO_TEST_CASE(any_wait_for_data_dropped) {
+  for_each_algorithm(size_of_mutants, [](data_schedules& good, const std::string& what) {
+    const auto waits = [](const step& s) { return s.kind == step_kind::wait && s.block != no_block && s.from.buffer != data_in; };
+    for (std::uint32_t rank = 0; rank < size_of_mutants; ++rank)
+      for (std::uint32_t nth = 0; nth < 4; ++nth) {
+        data_schedules bad(good.row, good.where);
+        bad.one_root = true;
+        if (!harm(bad, rank, waits, nothing, nth)) break;
+        const std::string complaint = hunt(bad, full(bad));
+        BOOST_TEST(complaint != "nothing found", what << ", rank " << rank << ", wait " << nth);
+      }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(any_signal_of_data_dropped) {
+  for_each_algorithm(size_of_mutants, [](data_schedules& good, const std::string& what) {
+    const auto puts = [](const step& s) { return s.kind == step_kind::put_signal; };
+    for (std::uint32_t rank = 0; rank < size_of_mutants; ++rank)
+      for (std::uint32_t nth = 0; nth < 4; ++nth) {
+        data_schedules bad(good.row, good.where);
+        bad.one_root = true;
+        if (!harm(bad, rank, puts, [](step& s) { s.kind = step_kind::put; }, nth)) break;
+        const std::string complaint = hunt(bad, full(bad));
+        BOOST_TEST(complaint.starts_with("stuck:"), what << ", rank " << rank << ", put " << nth << ": " << complaint);
+      }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(any_put_to_another_slot) {
+  for_each_algorithm(size_of_mutants, [](data_schedules& good, const std::string& what) {
+    if (good.row.of == collective::reduce && good.row.data.needs_everyone) return;  // what comes back to all but the root is dropped
+    const auto puts = [](const step& s) { return s.kind == step_kind::put_signal; };
+    for (std::uint32_t rank = 0; rank < size_of_mutants; ++rank)
+      for (std::uint32_t nth = 0; nth < 4; ++nth) {
+        data_schedules bad(good.row, good.where);
+        bad.one_root = true;
+        if (!harm(bad, rank, puts, [](step& s) { ++s.to.slot; }, nth)) break;
+        const std::string complaint = hunt(bad, full(bad));
+        BOOST_TEST(complaint != "nothing found", what << ", rank " << rank << ", put " << nth);
+      }
+  });
+}
+
+// Without their last `complete`, or any of several, ranks that put leave too early.
+BOOST_AUTO_TEST_CASE(all_completes_dropped) {
+  for_each_algorithm(size_of_mutants, [](data_schedules& good, const std::string& what) {
+    data_schedules bad(good.row, good.where);
+    bad.one_root = true;
+    for (std::uint32_t rank = 0; rank < size_of_mutants; ++rank)
+      while (harm(bad, rank, [](const step& s) { return s.kind == step_kind::complete; }, nothing, 0)) {}
+    BOOST_TEST(hunt(bad, full(bad)) != "nothing found", what);
+  });
+}
+
+// One set of lines and slots where two take turns, and turns of sets that begin without a barrier.
+BOOST_AUTO_TEST_CASE(no_flow_control) {
+  for_each_algorithm(size_of_mutants, [](data_schedules& good, const std::string& what) {
+    if (good.row.data.sets() == 1) return;
+    // One set would do: nobody writes for the second way around before all have been once around the next run.
+    if (good.row.of == collective::allreduce && good.row.name == "ring") return;
+    data_schedules bad(good.row, good.where);
+    if (good.row.data.needs_everyone) bad.sets = 1;
+    else
+      for (std::uint32_t root = 0; root < size_of_mutants; ++root) bad.of(root, true) = bad.of(root, false);
+    BOOST_TEST(hunt(bad, full(bad)) != "nothing found", what);
+  });
+}

@@ -1,0 +1,373 @@
+#include "tests/collectives/data_world.h"
+
+#include <bit>
+
+#include "core/transport/transport.h"
+#include "tests/collectives/schedule_world.h"
+
+namespace tutti::test {
+namespace {
+
+std::string name(std::uint32_t rank) { return "rank " + std::to_string(rank); }
+
+// A byte: the sum of what `ranks` gave as their byte `index` in that run.
+struct value {
+  std::uint32_t run = ~0u, index = ~0u;
+  std::uint64_t ranks = 0, grouping = 0;
+  bool same_data(const value& o) const { return run == o.run && index == o.index && ranks == o.ranks; }
+};
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  random_source r(a * 0x9e3779b97f4a7c15u + b);
+  return r.next();
+}
+
+struct put_under_way {
+  const step* what;
+  std::uint32_t from, run;
+  std::uint64_t ticket = 0;       // among the signals of `from` to that word
+  enum { submitted, read, landed } at = submitted;
+  std::vector<value> bytes;
+};
+
+class world {
+ public:
+  world(data_schedules& s, const data_options& o) : made_(s), row_(s.row), o_(o), n_(s.where.size), random_(o.seed) {
+    plan();
+    words_.assign(n_, std::vector<std::uint64_t>(std::size_t{s.sets} * row_.words(s.where), 0));
+    slot_bytes_ = slot_ + random_.below(2);
+    staging_.assign(n_, std::vector<value>(s.sets * (row_.data.slots(s.where) + 1) * slot_bytes_));
+    in_.resize(n_), out_.resize(n_), ranks_.resize(n_), under_way_of_.assign(n_, 0);
+    for (std::uint32_t r = 0; r < n_; ++r) ready_.push_back(r);
+    laggard_ = random_.below(n_), style_ = random_.below(6);
+  }
+
+  std::string play(std::uint64_t* grouping) {
+    while (error_.empty()) {
+      if (ready_.empty() && puts_.empty()) break;
+      const std::uint32_t slow = style_ == 1 ? 32 : style_ == 2 ? 2 : 4;
+      if (ready_.empty() || (!puts_.empty() && random_.one_in(slow))) go_on_with(random_.below(puts_.size()));
+      else act();
+    }
+    if (error_.empty() && finished_ < n_) report_stuck();
+    if (grouping) *grouping = grouping_;
+    return error_.empty() ? error_ : error_ + " (seed " + std::to_string(o_.seed) + ")";
+  }
+
+ private:
+  struct rank_state {
+    std::uint32_t run = 0;
+    std::size_t at = 0;
+    bool inside = false;
+  };
+  struct part {
+    std::uint32_t root;
+    const std::vector<schedule>* all;
+    partition blocks;             // as the collective divides its data
+  };
+
+  // Runs of equal size, as data_collectives has them.
+  void plan() {
+    const std::uint64_t blocks = row_.data.blocks(made_.where);
+    if (has_block_each(row_.of)) {
+      slot_ = o_.bytes;
+      blocks_ = {blocks * o_.bytes, o_.bytes};
+    } else {
+      const std::uint64_t bytes = std::min(o_.bytes, blocks * o_.most);
+      slot_ = row_.data.even ? std::min(o_.most, (bytes + blocks - 1) / blocks) : o_.most;
+      blocks_ = {bytes, slot_};
+    }
+    for (std::uint32_t k = 0; k < o_.runs; ++k) {
+      const std::uint32_t root = has_root(row_.of) && !made_.one_root ? random_.below(n_) : 0;
+      const bool first_set = row_.data.synchronizes && k % made_.sets == 0;
+      parts_.push_back({root, &made_.of(root, first_set), blocks_});
+    }
+  }
+
+  bool one_in() const { return row_.of == collective::gather || row_.of == collective::allgather; }
+  bool one_out() const { return row_.of == collective::scatter || row_.of == collective::reduce_scatter; }
+  partition blocks_of(std::uint32_t rank, std::uint32_t buffer) const {
+    partition p = blocks_;
+    if (!has_block_each(row_.of)) return p;
+    p.stride = p.piece + 1;
+    if ((buffer == data_in && one_in()) || (buffer != data_in && one_out())) p.first = rank;
+    return p;
+  }
+
+  // The caller's memory at the start of a run.
+  void enter(std::uint32_t r) {
+    const rank_state& me = ranks_[r];
+    const part& p = parts_[me.run];
+    const partition in = blocks_of(r, data_in), out = blocks_of(r, data_out);
+    const auto extent = [&](const partition& b, bool one) {
+      return !has_block_each(row_.of) ? b.bytes : one ? b.piece : std::uint64_t{n_} * (b.piece + 1);
+    };
+    const bool gives = row_.of == collective::broadcast || row_.of == collective::scatter ? r == p.root : true;
+    std::vector<value> given(extent(in, one_in()));
+    for (std::uint32_t b = 0, index = 0; b < row_.data.blocks(made_.where); ++b)
+      for (std::uint64_t i = 0; i < blocks_.length(b); ++i, ++index)
+        if (gives && (!one_in() || b == r)) given[in.begin(b) + i] = {me.run, index, std::uint64_t{1} << r, mix(1, r)};
+    in_[r] = given;
+    out_[r].assign(extent(out, one_out()), {});
+    if (row_.of == collective::broadcast) out_[r] = given;
+    else if (o_.in_place && one_in()) {
+      for (std::uint64_t i = 0; i < in.piece; ++i) out_[r][out.begin(r) + i] = given[in.begin(r) + i];
+    } else if (o_.in_place && !one_out()) {
+      out_[r] = given;
+    }
+  }
+
+  value& cell(std::uint32_t rank, std::uint32_t run, const place& at, std::uint32_t block, std::uint64_t i) {
+    if (at.buffer == staging) {
+      const std::uint64_t set = run % made_.sets, per_set = staging_[rank].size() / made_.sets;
+      const std::uint64_t offset = at.slot * slot_bytes_ + at.behind * blocks_.piece + i;
+      if (offset >= per_set) fail(name(rank) + " has no such slot: " + std::to_string(at.slot) + " behind " + std::to_string(at.behind));
+      return staging_[rank][set * per_set + offset % per_set];
+    }
+    std::uint64_t offset = blocks_of(rank, at.buffer).begin(block) + i;
+    std::vector<value>* memory = at.buffer == data_in ? &in_[rank] : &out_[rank];
+    // In place: both are one memory, out_'s; where the result is one block of what is given, in_'s.
+    if (o_.in_place && row_.of != collective::broadcast) {
+      if (one_out()) {
+        if (at.buffer == data_out) memory = &in_[rank], offset += std::uint64_t{rank} * (blocks_.piece + 1);
+      } else if (at.buffer == data_in) {
+        memory = &out_[rank];
+        if (one_in()) offset += std::uint64_t{rank} * (blocks_.piece + 1);
+      }
+    }
+    static value nowhere;
+    if (offset >= memory->size()) return fail(name(rank) + " reaches out of the caller's memory"), nowhere;
+    return (*memory)[offset];
+  }
+
+  std::uint64_t& word(std::uint32_t rank, std::uint32_t run, std::uint32_t line) {
+    return words_[rank][run % made_.sets * (words_[rank].size() / made_.sets) + line];
+  }
+
+  std::uint32_t pick() {
+    std::uint32_t i = random_.below(ready_.size());
+    if (style_ == 5 && !random_.one_in(64))
+      for (std::uint32_t k = 0; k < ready_.size(); ++k)
+        if (ready_[k] == favourite_) return k;
+    for (int tries = 0; style_ == 3 && ready_[i] == laggard_ && tries < 24; ++tries) i = random_.below(ready_.size());
+    favourite_ = ready_[i];
+    return i;
+  }
+
+  void sleep(std::uint32_t i) { ready_[i] = ready_.back(), ready_.pop_back(); }
+  void wake(std::uint32_t r) {
+    for (const std::uint32_t other : ready_)
+      if (other == r) return;
+    if (ranks_[r].run < o_.runs) ready_.push_back(r);
+  }
+
+  void act() {
+    const std::uint32_t which = pick(), r = ready_[which];
+    rank_state& me = ranks_[r];
+    if (!me.inside) {
+      me.inside = true, me.at = 0;
+      enter(r);
+      return;
+    }
+    const std::vector<step>& steps = (*parts_[me.run].all)[r].steps;
+    if (me.at == steps.size()) return leave(r, which);
+    const step& s = steps[me.at];
+    const std::uint64_t bytes = s.block == no_block ? 0 : blocks_.length(s.block, s.count);
+    const bool tells = s.kind == step_kind::put_signal || s.kind == step_kind::signal || s.kind == step_kind::wait;
+    if (s.block != no_block && bytes == 0 && !(row_.data.needs_everyone && tells)) {
+      ++me.at;
+      return;
+    }
+    switch (s.kind) {
+      case step_kind::signal:
+      case step_kind::put:
+      case step_kind::put_signal: {
+        put_under_way put{&s, r, me.run, 0, put_under_way::submitted, {}};
+        if (s.kind == step_kind::signal) put.at = put_under_way::landed;
+        else ++under_way_of_[r];
+        if (s.kind != step_kind::put) put.ticket = tickets_[key(put)].first++;
+        puts_.push_back(std::move(put));
+        break;
+      }
+      case step_kind::wait:
+        if (!reached(word(r, me.run, s.word), me.run + 1)) return sleep(which);
+        break;
+      case step_kind::complete:
+        if (under_way_of_[r] > 0) return sleep(which);
+        break;
+      case step_kind::copy:
+      case step_kind::reduce_left:
+      case step_kind::reduce_right: move_here(r, s); break;
+      default: fail("not a step of such a schedule: " + std::to_string(static_cast<unsigned>(s.kind)));
+    }
+    ++me.at;
+  }
+
+  std::tuple<std::uint32_t, std::uint32_t, std::uint64_t> key(const put_under_way& p) {
+    return {p.from, p.what->peer, p.run % made_.sets * row_.words(made_.where) + p.what->word};
+  }
+
+  void move_here(std::uint32_t r, const step& s) {
+    const std::uint32_t run = ranks_[r].run, source = s.peer == any_peer ? r : s.peer;
+    std::uint64_t packed = 0;
+    for (std::uint32_t b = s.block; b < s.block + s.count; ++b)
+      for (std::uint64_t i = 0; i < blocks_.length(b); ++i, ++packed) {
+        const value from = cell(source, run, s.from, b, s.from.slot == no_slot ? i : packed);
+        value& to = cell(r, run, s.to, b, s.to.slot == no_slot ? i : packed);
+        if (s.kind == step_kind::copy) to = from;
+        else to = s.kind == step_kind::reduce_left ? added(from, to, r) : added(to, from, r);
+      }
+  }
+
+  value added(const value& left, const value& right, std::uint32_t r) {
+    if (left.run != ranks_[r].run || right.run != left.run || left.index != right.index)
+      fail(name(r) + " adds up data of other elements or other runs");
+    if ((left.ranks & right.ranks) != 0) fail(name(r) + " adds a rank's operand twice");
+    if (!o_.commutative && static_cast<int>(std::bit_width(left.ranks)) > std::countr_zero(right.ranks)) fail(name(r) + " changes the order of operands");
+    return {left.run, left.index, left.ranks | right.ranks, mix(left.grouping, right.grouping)};
+  }
+
+  void go_on_with(std::uint32_t i) {
+    for (int tries = 0; style_ == 4 && puts_[i].from == laggard_ && tries < 24; ++tries) i = random_.below(puts_.size());
+    put_under_way& p = puts_[i];
+    const step& s = *p.what;
+    if (p.at == put_under_way::submitted) {
+      const std::uint64_t bytes = blocks_.length(s.block, s.count);
+      for (std::uint64_t k = 0; k < bytes; ++k) p.bytes.push_back(cell(p.from, p.run, s.from, s.block, k));
+      p.at = put_under_way::read;
+      --under_way_of_[p.from];
+      return wake(p.from);
+    }
+    if (p.at == put_under_way::read) {
+      for (std::uint64_t k = 0; k < p.bytes.size(); ++k) cell(s.peer, p.run, s.to, s.block, k) = p.bytes[k];
+      p.at = put_under_way::landed;
+      return s.kind == step_kind::put ? done(i) : void();
+    }
+    auto& [given, next] = tickets_[key(p)];
+    if (p.ticket != next) return;
+    ++next;
+    std::uint64_t& w = word(s.peer, p.run, s.word);
+    if (!reached(p.run + 1, w)) return fail("word " + std::to_string(s.word) + " of " + name(s.peer) + " went back, set by " + name(p.from));
+    w = p.run + 1;
+    wake(s.peer);
+    done(i);
+  }
+  void done(std::uint32_t i) {
+    if (i + 1 != puts_.size()) puts_[i] = std::move(puts_.back());
+    puts_.pop_back();
+  }
+
+  void leave(std::uint32_t r, std::uint32_t which) {
+    rank_state& me = ranks_[r];
+    if (under_way_of_[r] > 0) return fail(name(r) + " leaves run " + std::to_string(me.run) + " with puts that are not complete");
+    check(r);
+    me.inside = false;
+    if (++me.run == o_.runs) ++finished_, sleep(which);
+  }
+
+  void check(std::uint32_t r) {
+    const std::uint32_t run = ranks_[r].run, root = parts_[run].root;
+    if ((row_.of == collective::gather || row_.of == collective::reduce) && r != root) return;
+    if (row_.of == collective::exscan && r == 0) return;
+    const std::uint64_t everyone = n_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n_) - 1, up_to = std::uint64_t{1} << r;
+    for (std::uint32_t b = 0, index = 0; b < row_.data.blocks(made_.where); ++b)
+      for (std::uint64_t i = 0; i < blocks_.length(b); ++i, ++index) {
+        if (one_out() && b != r) continue;
+        value want{run, index, everyone};
+        switch (row_.of) {
+          case collective::broadcast: case collective::scatter: want.ranks = std::uint64_t{1} << root; break;
+          case collective::gather: case collective::allgather: want.ranks = std::uint64_t{1} << b; break;
+          case collective::alltoall: case collective::alltoallv:
+            want.ranks = std::uint64_t{1} << b, want.index = static_cast<std::uint32_t>(r * blocks_.piece + i);
+            break;
+          case collective::scan: want.ranks = up_to | (up_to - 1); break;
+          case collective::exscan: want.ranks = up_to - 1; break;
+          default: break;
+        }
+        const value& have = cell(r, run, {data_out}, b, i);
+        if (!have.same_data(want))
+          return fail(name(r) + ", run " + std::to_string(run) + ": byte " + std::to_string(i) + " of block " + std::to_string(b) +
+                      " is " + (have.run == ~0u ? "untouched" : "not what it should be"));
+        if (run + 1 < o_.runs) continue;
+        if (!grouped_) grouping_ = have.grouping, grouped_ = true;
+        if (grouping_ != have.grouping) grouping_ = 0;
+      }
+  }
+
+  void fail(std::string what) {
+    if (error_.empty()) error_ = std::move(what);
+  }
+
+  void report_stuck() {
+    error_ = "stuck:";
+    for (std::uint32_t r = 0, shown = 0; r < n_ && shown < 8; ++r) {
+      const rank_state& s = ranks_[r];
+      if (s.run == o_.runs) continue;
+      schedule one;
+      one.steps.push_back((*parts_[s.run].all)[r].steps[s.at]);
+      error_ += " " + name(r) + " in run " + std::to_string(s.run) + " at " + to_string(one) + ";", ++shown;
+    }
+  }
+
+  data_schedules& made_;
+  const algorithm& row_;
+  data_options o_;
+  std::uint32_t n_;
+  random_source random_;
+  std::uint64_t slot_ = 1, slot_bytes_ = 1;
+  partition blocks_;
+  std::vector<part> parts_;
+  std::vector<std::vector<std::uint64_t>> words_;   // by rank
+  std::vector<std::vector<value>> staging_, in_, out_;
+  std::vector<rank_state> ranks_;
+  std::vector<std::uint32_t> under_way_of_;         // puts that have not read
+  std::vector<put_under_way> puts_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>> tickets_;
+  std::vector<std::uint32_t> ready_;
+  std::uint32_t laggard_ = 0, favourite_ = 0, style_ = 0, finished_ = 0;
+  std::uint64_t grouping_ = 0;
+  bool grouped_ = false;
+  std::string error_;
+};
+
+}  // namespace
+
+data_schedules::data_schedules(const algorithm& a, shape s)
+    : row(a), where(s), sets(a.data.synchronizes ? 2 : a.data.sets()) {}
+
+std::vector<schedule>& data_schedules::of(std::uint32_t root, bool first_set) {
+  std::vector<schedule>& all = made_[{root, first_set}];
+  if (all.empty()) {
+    shape s = where;
+    s.root = root, s.first_set = first_set;
+    all = all_ranks(row, s);
+  }
+  return all;
+}
+
+std::string inspect(data_schedules& made, std::uint32_t root, bool first_set) {
+  const std::uint32_t words = made.row.words(made.where), slots = made.row.data.slots(made.where);
+  const std::uint32_t most = made.row.data.together ? made.row.data.together(made.where) : 1;
+  const std::vector<schedule>& all = made.of(root, first_set);
+  for (std::uint32_t r = 0; r < all.size(); ++r) {
+    if (all[r].words != words && !all[r].steps.empty()) return name(r) + " has " + std::to_string(all[r].words) + " words";
+    for (const step& s : all[r].steps) {
+      schedule one;
+      one.steps.push_back(s);
+      const std::string at = name(r) + ", " + to_string(one) + ": ";
+      const bool remote = s.kind == step_kind::put || s.kind == step_kind::put_signal || s.kind == step_kind::signal;
+      if ((remote || s.kind == step_kind::wait) && s.peer >= all.size()) return at + "no such peer";
+      if ((remote || s.kind == step_kind::wait) && s.word >= words) return at + "word out of range";
+      for (const place& p : {s.from, s.to})
+        if (p.buffer == staging && p.slot != no_slot && p.slot + p.behind >= slots) return at + "slot out of range";
+      if (remote && s.kind != step_kind::signal && s.count > most) return at + "too many blocks for one operation";
+      const bool callers = s.from.buffer != staging || s.to.buffer != staging;
+      if (remote && s.count > 1 && callers && has_block_each(made.row.of)) return at + "the caller's blocks may be apart";
+    }
+  }
+  return {};
+}
+
+std::string run(data_schedules& s, const data_options& o, std::uint64_t* grouping) { return world(s, o).play(grouping); }
+
+}  // namespace tutti::test
