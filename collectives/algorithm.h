@@ -113,6 +113,9 @@ struct algorithm {
     bool alike = false;                       // blocks of one length
     bool mapped = false;                      // reads peers' staging memory by loads: all ranks on one node, which maps it
   } needs;
+  // The operands of each element are grouped by one tree, which depends on the number of ranks alone and is the same for all such rows
+  // of a collective: these give the same bits.
+  bool canonical = false;
   std::uint32_t default_radix = 0;            // 0: takes none
   std::uint32_t least_radix = 0;              // smaller ones make no sense
   data_layout data{};

@@ -12,7 +12,8 @@ namespace broadcasts {
 extern const algorithm eager, mapped, multicast, binomial, chain;
 }
 namespace reductions {
-extern const algorithm to_root, to_root_ordered, recursive_doubling, tree, mapped, mapped_to_root, ring;
+extern const algorithm to_root, to_root_ordered, ordered, rabenseifner_to_root, mapped_to_root, recursive_doubling, tree, mapped, ring,
+    rabenseifner;
 }
 namespace gathers {
 extern const algorithm linear, binomial;
@@ -27,10 +28,10 @@ namespace alltoalls {
 extern const algorithm linear, bruck, pairwise, unlike;
 }
 namespace reduce_scatters {
-extern const algorithm linear;
+extern const algorithm linear, halving, ring;
 }
 namespace scans {
-extern const algorithm doubling, exclusive_doubling;
+extern const algorithm doubling, chained, exclusive_doubling, exclusive_chained;
 }
 namespace {
 
@@ -38,17 +39,19 @@ constexpr const algorithm* of_barrier[] = {
     &barriers::dissemination, &barriers::pairwise,  &barriers::nway,         &barriers::tree,     &barriers::flat,
     &barriers::counter,       &barriers::multicast, &barriers::hierarchical, &barriers::offloaded};
 constexpr const algorithm* of_broadcast[] = {&broadcasts::eager, &broadcasts::binomial, &broadcasts::mapped, &broadcasts::chain, &broadcasts::multicast};
-constexpr const algorithm* of_reduce[] = {&reductions::to_root, &reductions::to_root_ordered, &reductions::mapped_to_root};
-constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::mapped, &reductions::ring};
+constexpr const algorithm* of_reduce[] = {&reductions::to_root, &reductions::to_root_ordered, &reductions::mapped_to_root, &reductions::ordered,
+                                          &reductions::rabenseifner_to_root};
+constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::mapped,
+                                             &reductions::ring, &reductions::rabenseifner};
 constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial};
 constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial};
 constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped, &allgathers::recursive_doubling, &allgathers::bruck,
                                              &allgathers::ring, &allgathers::neighbor_exchange};
 constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise};
 constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike};
-constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear};
-constexpr const algorithm* of_scan[] = {&scans::doubling};
-constexpr const algorithm* of_exscan[] = {&scans::exclusive_doubling};
+constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear, &reduce_scatters::halving, &reduce_scatters::ring};
+constexpr const algorithm* of_scan[] = {&scans::doubling, &scans::chained};
+constexpr const algorithm* of_exscan[] = {&scans::exclusive_doubling, &scans::exclusive_chained};
 
 struct family {
   std::string_view name;

@@ -1,10 +1,13 @@
 // Reduce_scatter by one put from each rank to each other one, which adds up what has come.
 //
-// Operands. A rank adds up from rank 0 on, in order: every operation will do. What comes takes in, in its slot, what was added up
-// before; the rank's own data become the right operand.
+// Operands. A rank adds up in the canonical order (doubling.h): every operation will do. The right one of two operands takes in the
+// left one, in its slot; the rank's own data become an operand of what is in a slot.
 //
 // Line r and slot r of a rank are rank r's, their one writer for ever. Two sets of them take turns (data_layout::needs_everyone).
 // Copies of each block: one into the other's slot; of the result, one out of it.
+#include <vector>
+
+#include "collectives/doubling.h"
 #include "collectives/price.h"
 
 namespace tutti::reduce_scatters {
@@ -19,14 +22,25 @@ schedule make(const shape& s) {
     const std::uint32_t to = (s.rank + k) % s.size;
     out.put_signal(to, s.rank, to, {data_in}, {staging, s.rank});
   }
-  place sum{data_in};
-  for (std::uint32_t from = 0; from < s.size; ++from) {
-    const place theirs{staging, from};
-    if (from != s.rank) out.await(from, from, s.rank);
-    if (from == 0) sum = s.rank == 0 ? place{data_in} : theirs;
-    else if (from == s.rank) out.local(step_kind::reduce_right, s.rank, {data_in}, sum);
-    else out.local(step_kind::reduce_left, s.rank, sum, theirs), sum = theirs;
+  const auto take = [&](std::uint32_t from) {
+    if (from == s.rank) return place{data_in};
+    out.await(from, from, s.rank);
+    return place{staging, from};
+  };
+  const auto add = [&](const place& left, const place& right) {
+    if (right.buffer != data_in) return out.local(step_kind::reduce_left, s.rank, left, right), right;
+    return out.local(step_kind::reduce_right, s.rank, right, left), left;
+  };
+  const doubling d(s.size);
+  std::vector<place> sums;  // of groups of neighbours, each half of the one before at most
+  for (std::uint32_t here = 0; here < d.places(); ++here) {
+    const std::uint32_t first = d.first_of(here);
+    place sum = take(first);
+    if (d.in_pair(first)) sum = add(sum, take(first + 1));
+    for (std::uint32_t group = here; group & 1; group /= 2) sum = add(sums.back(), sum), sums.pop_back();
+    sums.push_back(sum);
   }
+  const place sum = sums[0];
   out.add(step_kind::complete, any_peer);  // the caller's data may be where the result goes
   out.local(step_kind::copy, s.rank, sum, {data_out});
   return out;
@@ -48,6 +62,7 @@ constinit const algorithm linear{
     .name = "linear",
     .summary = "each rank puts every other one its operands",
     .source = "Thakur et al. 2005 (pairwise exchange, all at once)",
+    .canonical = true,
     .data = {.blocks = each, .most_bytes = 32 << 10, .slots = each, .in_lines = true, .needs_everyone = true},
     .variants = variants,
     .words = each,

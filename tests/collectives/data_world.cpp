@@ -27,6 +27,7 @@ struct put_under_way {
   std::uint32_t from, run;
   std::uint64_t ticket = 0;       // among the signals of `from` to that word
   enum { submitted, read, landed } at = submitted;
+  bool late = false;
   std::vector<value> bytes;
 };
 
@@ -39,7 +40,7 @@ class world {
     staging_.assign(n_, std::vector<value>(s.sets * (row_.data.slots(s.where) + 1) * slot_bytes_));
     in_.resize(n_), out_.resize(n_), ranks_.resize(n_), under_way_of_.assign(n_, 0);
     for (std::uint32_t r = 0; r < n_; ++r) ready_.push_back(r);
-    laggard_ = random_.below(n_), style_ = random_.below(6);
+    laggard_ = random_.below(n_), style_ = random_.below(7);
   }
 
   std::string play(std::uint64_t* grouping) {
@@ -144,6 +145,8 @@ class world {
     return words_[rank][run % made_.sets * (words_[rank].size() / made_.sets) + line];
   }
 
+  // A random style for each seed: even; slow messages; fast messages; one rank, one rank's messages, or some messages held back until
+  // little else can happen; one rank run as far as it gets before the next.
   std::uint32_t pick() {
     std::uint32_t i = random_.below(ready_.size());
     if (style_ == 5 && !random_.one_in(64))
@@ -185,6 +188,7 @@ class world {
         put_under_way put{&s, r, me.run, 0, put_under_way::submitted, {}};
         if (s.kind == step_kind::signal) put.at = put_under_way::landed;
         else ++under_way_of_[r];
+        put.late = style_ == 6 && random_.one_in(8);
         if (s.kind != step_kind::put) put.ticket = tickets_[key(put)].first++;
         puts_.push_back(std::move(put));
         break;
@@ -228,7 +232,8 @@ class world {
   }
 
   void go_on_with(std::uint32_t i) {
-    for (int tries = 0; style_ == 4 && puts_[i].from == laggard_ && tries < 24; ++tries) i = random_.below(puts_.size());
+    const auto held_back = [&] { return puts_[i].late || (style_ == 4 && puts_[i].from == laggard_); };
+    for (int tries = 0; tries < 24 && held_back(); ++tries) i = random_.below(puts_.size());
     put_under_way& p = puts_[i];
     const step& s = *p.what;
     if (p.at == put_under_way::submitted) {
