@@ -541,7 +541,9 @@ TUTTI_API tutti_status_t tutti_operation_free(tutti_t ctx, tutti_operation_t *op
  * `out` is used in the root only; there it equals `in` (in place) or does not overlap it. root, count, type and operation are
  * alike in all members; where they are not, members get TUTTI_PROTOCOL, as by tutti_broadcast().
  * A floating-point sum depends on the order of the additions, which follows from the algorithm; the algorithm is chosen by the
- * number of bytes and the team.
+ * number of bytes, the team and the machine. With TUTTI_REPRODUCIBLE=1, in all ranks, the result of every reduction (scans
+ * included) depends on the operands and the number of members alone, bit for bit, whatever the provider and wherever the
+ * members run; then those algorithms are left out whose order is their own, which costs time (docs/algorithms.md).
  * Errors: TUTTI_INVALID (root, a NULL, an operation that makes no sense for the type, sizes beyond memory, overlap),
  * TUTTI_UNSUPPORTED (elements of more than some 16 KiB), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL, TUTTI_PEER_DEAD; after any of these
  * but the first, every broadcast, reduce and allreduce of this team gives the same.

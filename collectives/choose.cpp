@@ -29,6 +29,8 @@ bool one_node(const choice_inputs& in) {
 std::string missing(const candidate& c, const choice_inputs& in) {
   if (c.row->needs.commutative && !in.commutative) return "the operation is not commutative";
   if (c.row->needs.alike && in.unlike) return "the blocks are of unlike lengths";
+  if (c.row->data.together && in.long_elements) return "elements are longer than " + std::to_string(short_element) + " bytes";
+  if (!c.row->canonical && in.canonical) return "it groups operands in a way of its own (TUTTI_REPRODUCIBLE)";
   if (c.row->needs.mapped && !(in.costs::mapped && one_node(in))) return "the ranks' memory is not mapped to each other";
   return multicasts(c) && !in.multicast ? "the transport of this team has no multicast" : "";
 }

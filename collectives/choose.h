@@ -32,6 +32,8 @@ struct choice_inputs : costs {
   std::uint64_t piece = 64 << 10;          // of them: the most that one operation of the fabric moves
   bool commutative = true;                 // of a reduction: operands may come in any order
   bool unlike = false;                     // blocks are of unlike lengths
+  bool long_elements = false;              // of a reduction: beyond short_element bytes
+  bool canonical = false;                  // its bits depend on the grouping of operands, and are to be the same by every choice
   wanted_algorithm wanted;
 };
 
@@ -43,6 +45,9 @@ struct candidate {
   bool runnable = true;        // false: something is missing, `why` says what
   std::string why;
 };
+
+// Slots of algorithms that move several blocks at once (data_layout::together) are short, but hold elements of so many bytes.
+inline constexpr std::size_t short_element = 64;
 
 // All that make sense for such a team, best first, those that cannot run last; never empty and the first one can run.
 // With a wanted one that comes first. Invalid: it is no such algorithm or has parameters that it does not take;

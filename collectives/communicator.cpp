@@ -26,7 +26,8 @@ struct request_context {
 
 team_request request(void* context, const rank_map& members) {
   auto& c = *static_cast<request_context*>(context);
-  c.agreement = "barrier=" + c.options->barrier + " radix=" + std::to_string(c.options->radix);
+  c.agreement = "barrier=" + c.options->barrier + " radix=" + std::to_string(c.options->radix) +
+                " reproducible=" + std::to_string(c.options->reproducible);
   each_that_moves_data([&](collective k) {
     if (const std::string& name = c.options->wanted(k); !name.empty()) c.agreement.append(" ").append(name_of(k)).append("=").append(name);
   });
@@ -75,6 +76,7 @@ communicator_options communicator_options_from(const config& c) {
   each_that_moves_data([&](collective k) {
     o.wanted(k) = text(static_cast<knob>(static_cast<unsigned>(knob::bcast) + static_cast<unsigned>(k) - static_cast<unsigned>(collective::broadcast)));
   });
+  o.reproducible = c.number(knob::reproducible) != 0;
   return o;
 }
 
@@ -124,7 +126,8 @@ data_collectives& communicator::data() {
   if (!data_) {
     data_collectives::wanted wanted;
     each_that_moves_data([&](collective k) { wanted[static_cast<unsigned>(k)] = *parse_wanted(k, options_.wanted(k)); });
-    data_ = std::make_unique<data_collectives>(*team_, *record_, std::move(wanted), options_.multicast, payload_);
+    data_ = std::make_unique<data_collectives>(*team_, *record_, std::move(wanted), options_.multicast,
+                                               options_.reproducible, payload_);
   }
   return *data_;
 }

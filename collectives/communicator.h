@@ -20,6 +20,8 @@ struct communicator_options {
   std::uint64_t first_epoch = 1; // for tests of the wrap
   bool multicast = true;         // false: no algorithm that multicasts, though the transport has it
 
+  bool reproducible = false;     // as TUTTI_REPRODUCIBLE
+
   std::string& wanted(collective) noexcept;
   const std::string& wanted(collective c) const noexcept { return const_cast<communicator_options*>(this)->wanted(c); }
   bool forced() const noexcept { return !barrier.empty() && barrier != "auto"; }

@@ -59,8 +59,10 @@ call_record::what collective_call::recorded() const noexcept {
           static_cast<std::uint8_t>(op.built_in ? op.op : operation::user)};
 }
 
-data_collectives::data_collectives(team& t, call_record& r, wanted w, bool multicast, const std::optional<payload_facts>& known)
-    : operation_sequence(t, 1, &r), nodes_(t.nodes()), wanted_(std::move(w)), multicast_allowed_(multicast) {
+data_collectives::data_collectives(team& t, call_record& r, wanted w, bool multicast, bool reproducible,
+                                   const std::optional<payload_facts>& known)
+    : operation_sequence(t, 1, &r), nodes_(t.nodes()), wanted_(std::move(w)), multicast_allowed_(multicast),
+      reproducible_(reproducible) {
   if (known) take_facts(*known);
 }
 
@@ -95,27 +97,37 @@ resumable<status> data_collectives::agreeing_on_facts() {
   co_return status{};
 }
 
-choice_inputs data_collectives::inputs(collective of, std::uint64_t bytes, bool commutative, bool unlike) const {
+unsigned data_collectives::class_of(const call& c) const noexcept {
+  const bool free = c.op.built_in && c.op.associative;  // of a user's function only the user knows
+  return (c.op.commutative ? 1 : 0) | (c.lists ? 2 : 0) | (element_of(c) > short_element ? 4 : 0) |
+         (reproducible_ && reduces(c.of) && !free ? 8 : 0);
+}
+
+choice_inputs data_collectives::inputs(const call& c) const {
   choice_inputs in = facts_;
-  in.bytes = bytes, in.commutative = commutative, in.unlike = unlike;
-  in.wanted = wanted_[static_cast<unsigned>(of)];
+  const unsigned kind = class_of(c);
+  in.bytes = known_bytes(c);
+  in.commutative = kind & 1, in.unlike = kind & 2, in.long_elements = kind & 4, in.canonical = kind & 8;
+  in.wanted = wanted_[static_cast<unsigned>(c.of)];
   return in;
 }
 
 const algorithm& data_collectives::algorithm_for(collective of, std::uint64_t bytes) const {
-  return *choose(of, inputs(of, bytes, true, false))->front().row;
+  call c;
+  c.of = of, c.bytes = bytes, c.op.element_size = 1;
+  return *choose(of, inputs(c))->front().row;
 }
 
 data_collectives::choice& data_collectives::kept_for(const call& c) {
-  auto& of = chosen_[static_cast<unsigned>(c.of)];
+  auto& of = chosen_[static_cast<unsigned>(c.of)][class_of(c)];
   if (!of) of = std::make_unique<choices>();
-  return (*of)[c.op.commutative][c.lists != nullptr][size_class(known_bytes(c))];
+  return (*of)[size_class(known_bytes(c))];
 }
 
 result<data_collectives::choice> data_collectives::choose_for(const call& c) {
   choice& kept = kept_for(c);
   if (!kept.row) {
-    const auto made = choose(c.of, inputs(c.of, known_bytes(c), c.op.commutative, c.lists != nullptr));
+    const auto made = choose(c.of, inputs(c));
     if (!made) return made.error();
     kept = {made->front().row, made->front().radix};
   }
@@ -158,7 +170,8 @@ resumable<status> data_collectives::preparing() {
     // Whether a group can be formed shows when it is, alike in all.
     if (made.error().code() != errc::unavailable || !wanted_[static_cast<unsigned>(now_.of)].name.empty()) co_return made.error();
     facts_.multicast = false;
-    for (auto& of : chosen_) of.reset();
+    for (auto& of : chosen_)
+      for (auto& kind : of) kind.reset();
   }
 }
 

@@ -53,8 +53,8 @@ class data_collectives final : public operation_sequence {
  public:
   using wanted = std::array<wanted_algorithm, collectives>;
   // The team and its record must outlive it. `multicast` false: never by multicast, though the transport has it. `known`: what has
-  // been agreed on in a team that this one's members are of.
-  data_collectives(team&, call_record&, wanted, bool multicast, const std::optional<payload_facts>& known);
+  // been agreed on in a team that this one's members are of. `reproducible`: reductions by canonical rows alone, where that matters.
+  data_collectives(team&, call_record&, wanted, bool multicast, bool reproducible, const std::optional<payload_facts>& known);
 
   // Collective, and entered in the record before; `root` is a member. run() blocks until the result is here, or, where none comes,
   // until `in` may be changed; start() gives the request, to be tested and waited for (sequence.h), and the memory is the
@@ -119,7 +119,8 @@ class data_collectives final : public operation_sequence {
   bool run_parts(std::uint32_t looks, status& error) noexcept;
   void number_words(std::uint64_t digest) noexcept;
   void finish_alone() const noexcept;
-  choice_inputs inputs(collective, std::uint64_t bytes, bool commutative, bool unlike) const;
+  choice_inputs inputs(const call&) const;
+  unsigned class_of(const call&) const noexcept;
   choice& kept_for(const call&);
   result<choice> choose_for(const call&);
   resource* resource_of(const choice&) noexcept;
@@ -135,12 +136,12 @@ class data_collectives final : public operation_sequence {
 
   std::vector<std::uint32_t> nodes_;
   wanted wanted_;
-  bool multicast_allowed_;
+  bool multicast_allowed_, reproducible_;
   std::optional<payload_facts> payload_; // agreed
   choice_inputs facts_;                  // agreed; but for what a call gives
-  // By collective: whether operands may be reordered, whether blocks are unlike, and class of sizes.
-  using choices = std::array<std::array<std::array<choice, size_classes>, 2>, 2>;
-  std::array<std::unique_ptr<choices>, collectives> chosen_;
+  // By collective, by what else of a call decides (class_of), and by the class of its size.
+  using choices = std::array<choice, size_classes>;
+  std::array<std::array<std::unique_ptr<choices>, 16>, collectives> chosen_;
   std::vector<call> calls_;              // in order, from begun_ on those not begun; the present one is `now_`
   std::size_t begun_ = 0;
   call now_;

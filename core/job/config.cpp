@@ -46,6 +46,8 @@ constexpr knob_row table[] = {
      "scan algorithm: auto, or a name that `tutti info --explain scan` lists"},
     {knob::exscan, "exscan", knob_kind::text, "auto", "", 0, 0,
      "exscan algorithm: auto, or a name that `tutti info --explain exscan` lists"},
+    {knob::reproducible, "reproducible", knob_kind::number, "0", "", 0, 1,
+     "1: reductions whose grouping shows in their bits (floats', users') give the same bits on any provider and any layout of ranks"},
     {knob::multicast_interface, "multicast_interface", knob_kind::text, "", "", 0, 0,
      "interface for multicast over IP, by name or address; none: no multicast; empty: the one that reaches the peers"},
     {knob::multicast_ttl, "multicast_ttl", knob_kind::number, "1", "", 0, 32,

@@ -22,6 +22,7 @@ job_options options_from(const config& c) {
   o.agreement = "barrier=" + std::string(c.text(knob::barrier)) + " radix=" + std::string(c.text(knob::barrier_radix)) +
                 " bcast=" + std::string(c.text(knob::bcast)) + " reduce=" + std::string(c.text(knob::reduce)) +
                 " allreduce=" + std::string(c.text(knob::allreduce)) +
+                " reproducible=" + std::string(c.text(knob::reproducible)) +
                 " provider=" + std::string(c.text(knob::provider)) + " check=" + std::string(c.text(knob::check));
   return o;
 }

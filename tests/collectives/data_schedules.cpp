@@ -155,6 +155,7 @@ BOOST_AUTO_TEST_CASE(any_put_to_another_slot) {
 // Without their last `complete`, or any of several, ranks that put leave too early.
 BOOST_AUTO_TEST_CASE(all_completes_dropped) {
   for_each_algorithm(size_of_mutants, [](data_schedules& good, const std::string& what) {
+    if (good.row.needs.mapped) return;  // it puts nothing
     data_schedules bad(good.row, good.where);
     bad.one_root = true;
     for (std::uint32_t rank = 0; rank < size_of_mutants; ++rank)
@@ -168,7 +169,9 @@ BOOST_AUTO_TEST_CASE(no_flow_control) {
   for_each_algorithm(size_of_mutants, [](data_schedules& good, const std::string& what) {
     if (good.row.data.sets() == 1) return;
     // One set would do: nobody writes for the second half of a run before all have read what came in the one before.
-    if (good.row.of == collective::allreduce && (good.row.name == "ring" || good.row.name == "rabenseifner")) return;
+    const std::string_view name = good.row.name;
+    if (good.row.of == collective::allreduce && (name == "ring" || name == "rabenseifner")) return;
+    if (reduces(good.row.of) && name == "mapped") return;
     data_schedules bad(good.row, good.where);
     if (good.row.data.needs_everyone) bad.sets = 1;
     else

@@ -4,6 +4,9 @@
 #define BOOST_TEST_MODULE reduce
 #include <boost/test/unit_test.hpp>
 
+#include <bit>
+#include <cmath>
+
 #include "collectives/communicator.h"
 #include "core/job/window.h"
 #include "tests/collectives/job_env.h"
@@ -154,6 +157,113 @@ BOOST_AUTO_TEST_CASE(on_every_fabric) {
     for (const collective of : all_that_reduce)
       for (const std::string& name : names(of))
         run_ranks(f, 5, [&](rank_env& env) { play(env, of, name, many); }, {.timeout = std::chrono::seconds(60) * time_scale});
+}
+
+// --- reproducible results ----------------------------------------------------------------------------------------------
+
+namespace {
+
+// Sums of these depend on the order of the additions.
+float addend(std::uint32_t rank, std::size_t i) {
+  const std::uint64_t z = (rank * 10007 + i + 1) * 0x9e3779b97f4a7c15u;
+  return std::ldexp(static_cast<float>(static_cast<std::int32_t>(z >> 32)), static_cast<int>(z % 41) - 20);
+}
+
+// The canonical tree, as collectives/doubling.h describes it: pairs of the first ranks, and then groups of 1, 2, 4, ...
+float canonical_sum(std::uint32_t n, std::size_t i) {
+  const std::uint32_t pairs = n - std::bit_floor(n);
+  std::vector<float> sums;
+  for (std::uint32_t rank = 0; rank < n; ++rank)
+    if (rank < 2 * pairs && rank % 2 == 1) sums.back() += addend(rank, i);
+    else sums.push_back(addend(rank, i));
+  for (; sums.size() > 1; sums.resize(sums.size() / 2))
+    for (std::size_t k = 0; 2 * k < sums.size(); ++k) sums[k] = sums[2 * k] + sums[2 * k + 1];
+  return sums[0];
+}
+
+// Hillis and Steele's: of the 1, 2, 4, ... ranks up to each, and of those before it.
+float canonical_scan(std::uint32_t n, std::uint32_t rank, bool inclusive, std::size_t i) {
+  std::vector<float> sums(n);
+  for (std::uint32_t r = 0; r < n; ++r) sums[r] = addend(r, i);
+  float before = 0;
+  for (std::uint32_t distance = 1; distance < n; distance *= 2) {
+    if (rank >= distance) before = distance == 1 ? sums[rank - 1] : sums[rank - distance] + before;
+    for (std::uint32_t r = n; r-- > distance;) sums[r] = sums[r - distance] + sums[r];
+  }
+  return inclusive ? sums[rank] : before;
+}
+
+std::vector<float> sum_by(rank_env& env, job& j, collective of, const std::string& name, bool reproducible, std::size_t count) {
+  communicator_options o = using_algorithm(of, name);
+  o.reproducible = reproducible;
+  auto team = take(communicator::world(j, o), "world");
+  const outcome wanted(of, env.rank, env.size, 1 % env.size, count);
+  std::vector<float> in(of == collective::reduce_scatter ? count * env.size : count), out(count);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = addend(env.rank, i);
+  const collective_call c{.of = of, .root = 1 % env.size, .bytes = count * sizeof(float), .in = reinterpret_cast<const std::byte*>(in.data()),
+                          .out = reinterpret_cast<std::byte*>(out.data()),
+                          .op = take(find_reduction(datatype::float32, operation::sum), "sum")};
+  require(team->run(c), "call");
+  require(team->group().settle(), "leaving");
+  team.reset();
+  env.barrier();
+  if (!wanted.any) out.clear();
+  return out;
+}
+
+void add_reproducibly(rank_env& env) {
+  auto j = open_job(env);
+  for (const collective of : all_that_reduce)
+    for (const std::string& name : names(of)) {
+      const algorithm* const a = find_algorithm(of, name);
+      if (!name.empty() && !(a && a->canonical)) continue;
+      for (const std::size_t count : {1u, 3000u}) {
+        const std::vector<float> sums = sum_by(env, *j, of, name, true, count);
+        const std::size_t first = of == collective::reduce_scatter ? env.rank * count : 0;
+        const bool scans = of == collective::scan || of == collective::exscan;
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+          const float expected = scans ? canonical_scan(env.size, env.rank, of == collective::scan, i) : canonical_sum(env.size, first + i);
+          require(std::bit_cast<std::uint32_t>(sums[i]) == std::bit_cast<std::uint32_t>(expected),
+                  std::string(name_of(of)) + " by \"" + name + "\", element " + std::to_string(i) + " of " + std::to_string(count));
+        }
+      }
+    }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(reproducible_sums_have_the_same_bits_everywhere) {
+  const run_options limits{.timeout = std::chrono::seconds(60) * time_scale};
+  for (const std::uint32_t n : {2u, 3u, 4u, 5u, 7u, 8u, 12u, 16u, 21u})
+    for (const std::uint32_t per_node : {1u, 2u, n}) {
+      sim::parameters p;
+      p.ranks = n, p.ranks_per_node = per_node, p.maps_node = per_node == n;
+      const auto report = try_ranks_simulated(p, add_reproducibly, limits);
+      BOOST_TEST(report.passed(), n << " ranks, " << per_node << " a node: " << report.text());
+    }
+  for (const fabric_spec& f : wanted_fabrics()) run_ranks(f, 5, add_reproducibly, limits);
+}
+
+// What the test above would say of a row that groups operands in a way of its own, and that such a row is refused.
+BOOST_AUTO_TEST_CASE(rows_of_another_order_are_not_reproducible) {
+  const auto report = try_ranks_simulated(sim_parameters({"sim"}, 5, 5), [](rank_env& env) {
+    auto j = open_job(env);
+    const std::vector<float> sums = sum_by(env, *j, collective::allreduce, "ring", false, 3000);
+    std::size_t differ = 0;
+    for (std::size_t i = 0; i < sums.size(); ++i) differ += sums[i] != canonical_sum(5, i);
+    require(differ > 100, "sums that differ");
+    communicator_options o = using_algorithm(collective::allreduce, "ring");
+    o.reproducible = true;
+    auto team = take(communicator::world(*j, o), "world");
+    const float in = 1;
+    float out = 0;
+    const status s = team->run({.of = collective::allreduce, .bytes = sizeof in, .in = reinterpret_cast<const std::byte*>(&in),
+                                .out = reinterpret_cast<std::byte*>(&out), .op = take(find_reduction(datatype::float32, operation::sum), "sum")});
+    require(s.code() == errc::unsupported && std::string(s.text()).find("TUTTI_REPRODUCIBLE") != std::string::npos, s.text());
+    require(team->group().settle(), "leaving");
+    env.barrier();
+  }, {.timeout = std::chrono::seconds(60) * time_scale});
+  BOOST_TEST(report.passed(), report.text());
 }
 
 // All under way at once, of both kinds and with broadcasts between, in a team and in one of its parts.
