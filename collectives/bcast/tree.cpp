@@ -1,13 +1,14 @@
 // Broadcast by puts along a tree, in pieces: a rank passes each piece on from its staging memory as soon as it has come,
 // and copies it out while the puts are under way. Ranks count from the root here.
 //   binomial  rank r sends to r + 2^j for every 2^j > r: ceil(log2 n) hops, and as many sends at the root
+//   k-nomial  the same with base k = l + 1: rank r sends to r + c * k^j, c = 1 .. l, for every k^j > r: ceil(log_k n) hops
 //   chain     rank r sends to r + 1: one send each, n - 1 hops, which long messages fill
 //
 // Words: line p of a rank says that piece p has come; line `pieces` + j of a parent, that its child j may be written
 // to. A rank signals its parent so at the start of each run, which is when it has left the run before and its staging
 // memory is free; no parent puts before. So there is one writer at a time: whoever was parent in an earlier run, with
 // another root perhaps, has been waited for in that run, word by word, before this rank let the next one write. A child's
-// line has one writer for ever: rank + 2^j is the same rank whatever the root, and the chain's child is the binomial
+// line has one writer for ever: rank + c * k^j is the same rank whatever the root, and the chain's child is the binomial
 // tree's first. What a rank puts from its staging memory is complete before it leaves the run.
 #include <algorithm>
 #include <bit>
@@ -16,6 +17,9 @@
 #include "collectives/price.h"
 
 namespace tutti::broadcasts {
+
+extern const algorithm binomial, chain, knomial;
+
 namespace {
 
 constexpr std::uint32_t pieces = 16;       // of a run
@@ -32,12 +36,19 @@ struct links {
   std::vector<link> children;  // largest subtree first
 };
 
-// One for each piece, and one for each child that a rank may have in either tree.
-std::uint32_t words(const shape& s) { return pieces + rounds_of(s.size); }
+// Children that a rank may have in the k-nomial tree of fan-in l.
+std::uint32_t most_children(std::uint32_t size, std::uint32_t fan_in) {
+  std::uint32_t most = 0;
+  for (std::uint64_t distance = 1; distance < size; distance *= fan_in + std::uint64_t{1}) most += fan_in;
+  return most;
+}
+std::uint32_t words_for(const shape& s, std::uint32_t fan_in) { return pieces + most_children(s.size, fan_in); }
+// One for each piece, and one for each child that a rank may have in the binomial tree or the chain.
+std::uint32_t words(const shape& s) { return words_for(s, 1); }
 
-schedule along(const shape& s, const links& tree) {
+schedule along(const shape& s, const links& tree, std::uint32_t fan_in = 1) {
   schedule out;
-  out.words = words(s);
+  out.words = words_for(s, fan_in);
   if (s.size < 2) return out;
   if (!tree.root) out.signal(tree.parent.rank, pieces + tree.parent.line);
   for (std::uint32_t piece = 0; piece < pieces; ++piece) {
@@ -54,18 +65,22 @@ schedule along(const shape& s, const links& tree) {
   return out;
 }
 
-schedule make_binomial(const shape& s) {
-  const std::uint32_t r = (s.rank + s.size - s.root) % s.size;
-  const auto absolute = [&](std::uint32_t relative) { return (relative + s.root) % s.size; };
+schedule k_nomial(const shape& s, std::uint32_t fan_in) {
+  const std::uint64_t r = (s.rank + s.size - s.root) % s.size, base = fan_in + std::uint64_t{1};
+  const auto absolute = [&](std::uint64_t relative) { return static_cast<std::uint32_t>((relative + s.root) % s.size); };
   links tree{.root = r == 0};
-  if (r > 0) {
-    const auto line = static_cast<std::uint32_t>(std::bit_width(r) - 1);
-    tree.parent = {absolute(r - (1u << line)), line};
-  }
-  for (auto line = static_cast<std::uint32_t>(std::bit_width(r)); std::uint64_t{r} + (std::uint64_t{1} << line) < s.size; ++line)
-    tree.children.push_back({absolute(r + (1u << line)), line});
-  return along(s, tree);
+  std::uint64_t distance = 1;
+  std::uint32_t line = 0;
+  for (; distance <= r; distance *= base, line += fan_in)
+    if (distance * base > r) tree.parent = {absolute(r % distance), line + static_cast<std::uint32_t>(r / distance) - 1};
+  for (; distance < s.size; distance *= base)
+    for (std::uint32_t c = 1; c <= fan_in; ++c, ++line)
+      if (r + c * distance < s.size) tree.children.push_back({absolute(r + c * distance), line});
+  return along(s, tree, fan_in);
 }
+schedule make_binomial(const shape& s) { return k_nomial(s, 1); }
+schedule make_knomial(const shape& s) { return k_nomial(s, radix_of(knomial, s.radix)); }
+std::uint32_t words_of_knomial(const shape& s) { return words_for(s, radix_of(knomial, s.radix)); }
 
 schedule make_chain(const shape& s) {
   const std::uint32_t r = (s.rank + s.size - s.root) % s.size;
@@ -87,14 +102,20 @@ picoseconds by_puts(const form_input& in, std::uint32_t hops, std::uint32_t send
          (all - runs) * (sends * (in.link.interval() + wire) + copy);
 }
 picoseconds binomial_form(const form_input& in) { return by_puts(in, rounds_of(in.size), rounds_of(in.size)); }
+picoseconds knomial_form(const form_input& in) {
+  const std::uint32_t fan_in = radix_of(knomial, in.radix), most = most_children(in.size, fan_in);
+  return by_puts(in, most / fan_in, most);
+}
 picoseconds chain_form(const form_input& in) { return by_puts(in, in.size - 1, 1); }
 
 constexpr variant of_binomial[] = {{.reason = "ceil(log2 n) hops: pays where latency counts"}};
+template <std::uint32_t N>
+bool ranks_from(const placement& p) { return p.ranks >= N; }
+constexpr variant of_knomial[] = {{.radix = 3, .considered = ranks_from<4>, .reason = "half the hops of the binomial tree"},
+                                  {.radix = 7, .considered = ranks_from<8>, .reason = "a third of the hops of the binomial tree"}};
 constexpr variant of_chain[] = {{.reason = "every rank sends each byte once: pays where the message is long and ranks are few"}};
 
 }  // namespace
-
-extern const algorithm binomial, chain;
 
 constexpr data_layout in_pieces{.blocks = [](const shape&) { return pieces; },
                                 .most_bytes = most_piece,
@@ -110,6 +131,20 @@ constinit const algorithm binomial{
     .words = words,
     .make = make_binomial,
     .form = {binomial_form},
+};
+
+constinit const algorithm knomial{
+    .of = collective::broadcast,
+    .name = "knomial",
+    .summary = "puts along a tree with l children a level, in pieces: ceil(log_{l+1} n) hops",
+    .source = "Pjesivac-Grbovic et al. 2007 (k-ary and k-nomial trees)",
+    .default_radix = 3,
+    .least_radix = 1,
+    .data = in_pieces,
+    .variants = of_knomial,
+    .words = words_of_knomial,
+    .make = make_knomial,
+    .form = {knomial_form},
 };
 
 constinit const algorithm chain{
