@@ -116,6 +116,8 @@ struct algorithm {
   // The operands of each element are grouped by one tree, which depends on the number of ranks alone and is the same for all such rows
   // of a collective: these give the same bits.
   bool canonical = false;
+  // Its schedules give rank 0 the result, which one reliable multicast (collectives/bcast/reliable_broadcast.h) then brings to all.
+  bool down_by_multicast = false;
   std::uint32_t default_radix = 0;            // 0: takes none
   std::uint32_t least_radix = 0;              // smaller ones make no sense
   data_layout data{};

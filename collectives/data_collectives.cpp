@@ -142,7 +142,9 @@ data_collectives::resource* data_collectives::resource_of(const choice& c) noexc
   return nullptr;
 }
 
-bool data_collectives::equipped(const choice& c) noexcept { return c.row->make ? resource_of(c) != nullptr : multicast_ != nullptr; }
+bool data_collectives::equipped(const choice& c) noexcept {
+  return (!c.row->make || resource_of(c)) && (!(c.row->down_by_multicast || !c.row->make) || multicast_);
+}
 
 // Members that call something else may have chosen another algorithm, or have all they need, and must not be met half way: so
 // what each calls travels with its key. Whoever has all it needs waits in its run, and call_record.h ends that.
@@ -160,7 +162,10 @@ resumable<status> data_collectives::preparing() {
     const auto found = choose_for(now_);
     if (!found) co_return found.error();
     if (equipped(*found)) co_return status{};
-    if (found->row->make) co_return co_await equipping(*found, {agreement.begin(), agreement.end()});
+    if (found->row->make && !resource_of(*found)) {
+      status s = co_await equipping(*found, {agreement.begin(), agreement.end()});
+      if (s.failed() || equipped(*found)) co_return s;
+    }
     auto made = co_await reliable_broadcast::opening(team_, payload_->fragment, payload_->depth, {agreement.begin(), agreement.end()});
     if (made) {
       multicast_ = std::move(*made);
@@ -243,7 +248,7 @@ status data_collectives::run(const collective_call& c, time_point deadline) {
 
 void data_collectives::begin(std::uint64_t) noexcept {
   now_ = calls_[begun_++];
-  row_ = nullptr, by_ = nullptr, at_ = 0;
+  row_ = nullptr, by_ = nullptr, at_ = 0, down_ = false;
   setup_ = {};
   if (known_bytes(now_) == 0 && now_.of != collective::alltoallv) return;
   if (team_.size() == 1) return finish_alone();
@@ -355,7 +360,13 @@ bool data_collectives::go_on(std::uint32_t looks, status& error) noexcept {
 bool data_collectives::run_parts(std::uint32_t looks, status& error) noexcept {
   while (by_->position->advance(looks)) {
     error = by_->position->outcome();
-    if (error.failed() || at_ >= now_.bytes) return true;
+    if (error.failed()) return true;
+    if (at_ >= now_.bytes) {
+      if (!row_->down_by_multicast) return true;
+      down_ = true;
+      multicast_->begin(0, {now_.out, now_.bytes}, now_.number);
+      return multicast_->advance(error);
+    }
     try {
       error = begin_part();
     } catch (const std::bad_alloc&) {

@@ -111,7 +111,7 @@ class data_collectives final : public operation_sequence {
   void tell(const status& error) noexcept override { team_.fail_if_lost(error); }
   status explained(const status& error) override;
 
-  bool multicasts() const noexcept { return row_ && !row_->make; }
+  bool multicasts() const noexcept { return row_ && (!row_->make || down_); }
   void enqueue(const collective_call&);
   bool set_up(status& error);
   status begin_chosen();
@@ -148,6 +148,7 @@ class data_collectives final : public operation_sequence {
   const algorithm* row_ = nullptr;       // of the present one; null: none was needed, or is not chosen yet
   resumable<status> setup_;              // of the present one, while it is prepared
   bound* by_ = nullptr;                  // by a schedule; null: by multicast, or nothing
+  bool down_ = false;                    // the schedules have run, the multicast runs (algorithm::down_by_multicast)
   status trouble_;                       // with its beginning
   arithmetic arithmetic_;                // of it
   run_data data_;                        // of its present part

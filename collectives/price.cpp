@@ -35,6 +35,13 @@ picoseconds estimate(const algorithm& a, const shape& s, const costs& c, const p
 
 picoseconds price(const algorithm& a, const shape& s, const costs& c, const partition& data) {
   if (!a.make || s.size > evaluated_up_to) return estimate(a, s, c, data);
+  if (a.down_by_multicast) {
+    algorithm up = a;
+    up.down_by_multicast = false;
+    const picoseconds gathered = price(up, s, c, data);
+    const picoseconds down = estimate(*find_algorithm(collective::broadcast, "multicast"), s, c, data);
+    return gathered < 0 || down < 0 ? -1 : gathered + down;
+  }
   if (!a.data.blocks || data.bytes == 0) return evaluate(a, s, c, data);
   const run_room room = room_of(a, s, data.piece);
   const partition first = next_run(a, room, data.bytes);

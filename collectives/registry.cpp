@@ -13,7 +13,7 @@ extern const algorithm eager, mapped, multicast, binomial, knomial, chain, scatt
 }
 namespace reductions {
 extern const algorithm to_root, chained_to_root, to_root_ordered, ordered, rabenseifner_to_root, mapped_to_root, recursive_doubling, tree, mapped, ring,
-    rabenseifner;
+    rabenseifner, rgm;
 }
 namespace gathers {
 extern const algorithm linear, binomial;
@@ -43,7 +43,7 @@ constexpr const algorithm* of_broadcast[] = {&broadcasts::eager, &broadcasts::bi
 constexpr const algorithm* of_reduce[] = {&reductions::to_root, &reductions::to_root_ordered, &reductions::mapped_to_root, &reductions::chained_to_root, &reductions::ordered,
                                           &reductions::rabenseifner_to_root};
 constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::mapped,
-                                             &reductions::ring, &reductions::rabenseifner};
+                                             &reductions::ring, &reductions::rabenseifner, &reductions::rgm};
 constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial};
 constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial};
 constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped, &allgathers::recursive_doubling, &allgathers::bruck,

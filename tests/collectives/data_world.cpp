@@ -274,6 +274,7 @@ class world {
     const std::uint32_t run = ranks_[r].run, root = parts_[run].root;
     if ((row_.of == collective::gather || row_.of == collective::reduce) && r != root) return;
     if (row_.of == collective::exscan && r == 0) return;
+    if (row_.down_by_multicast && r != 0) return;
     const std::uint64_t everyone = n_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n_) - 1, up_to = std::uint64_t{1} << r;
     for (std::uint32_t b = 0, index = 0; b < row_.data.blocks(made_.where); ++b)
       for (std::uint64_t i = 0; i < blocks_.length(b); ++i, ++index) {

@@ -87,6 +87,11 @@ std::vector<std::string> names(collective of) {
   return out;
 }
 
+bool multicasts(collective of, const std::string& name) {
+  const algorithm* a = find_algorithm(of, name.substr(0, name.find(':')));
+  return a && a->needs.multicast;
+}
+
 bool must_commute(collective of, const std::string& name) {
   const algorithm* a = find_algorithm(of, name.substr(0, name.find(':')));
   return a && a->needs.commutative;
@@ -107,6 +112,7 @@ sim::parameters simulated(collective of, const std::string& name, const char* fa
 void play(rank_env& env, collective of, const std::string& name, std::span<const std::size_t> counts) {
   auto j = open_job(env);
   if (reads_mapped_memory(of, name) && (!env.net().caps().maps_node || j->where().nodes() > 1)) return env.barrier();
+  if (multicasts(of, name) && !env.net().mcast()) return env.barrier();
   auto team = take(communicator::world(*j, using_algorithm(of, name)), "world");
   const calls ops;
   std::uint64_t number = 0;
@@ -445,7 +451,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused) {
   in.ranks = 4, in.bytes = 8, in.commutative = false;
   in.network = in.node = {1, 0.2, 0.1, 10};
   for (const candidate& c : take(choose(collective::allreduce, in), "choice"))
-    BOOST_TEST(c.runnable == (!c.row->needs.commutative && !c.row->needs.mapped), c.row->name);
+    BOOST_TEST(c.runnable == (!c.row->needs.commutative && !c.row->needs.mapped && !c.row->needs.multicast), c.row->name);
   in.wanted.name = "ring";
   const auto forced = choose(collective::allreduce, in);
   BOOST_TEST((forced.error().code() == errc::unsupported));
