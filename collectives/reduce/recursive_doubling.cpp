@@ -70,12 +70,8 @@ constinit const algorithm recursive_doubling{
     .alias = "rds",
     .summary = "pairs exchange what they have added up, at distances 1, 2, 4, ...",
     .source = "Thakur et al. 2005",
-<<<<<<< HEAD
-    .data = {.blocks = [](const shape&) { return 1u; }, .most_bytes = 64 << 10, .slots = words, .in_lines = true, .needs_everyone = true},
-=======
     .canonical = true,
-    .data = {.blocks = [](const shape&) { return 1u; }, .most_bytes = 64 << 10, .slots = words, .needs_everyone = true},
->>>>>>> 0acfff5 (reductions by halving, in canonical order, around rings and along chains)
+    .data = {.blocks = [](const shape&) { return 1u; }, .most_bytes = 64 << 10, .slots = words, .in_lines = true, .needs_everyone = true},
     .variants = variants,
     .words = words,
     .make = make,
