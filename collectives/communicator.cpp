@@ -178,6 +178,15 @@ result<std::unique_ptr<communicator>> communicator::split(std::int32_t color, st
 
 namespace {
 
+// A vote, of which the bitwise AND of all is agreed on: well, or not and to begin again; or whose error no death explains. The bits
+// of that index stand there with their complement, so that the AND of several can be told from one.
+constexpr std::uint64_t well = 1, again = 2, index_bits = (1u << 31) - 1;
+constexpr std::uint64_t culprit(std::uint64_t index) noexcept { return index << 2 | (~index & index_bits) << 33; }
+constexpr std::uint32_t named(std::uint64_t vote) noexcept {
+  const std::uint64_t index = vote >> 2 & index_bits;
+  return vote == culprit(index) ? static_cast<std::uint32_t>(index) : ~std::uint32_t{0};
+}
+
 template <class F>
 auto attempt(F&& f) -> decltype(f()) {
   try {
@@ -195,7 +204,6 @@ auto attempt(F&& f) -> decltype(f()) {
 //
 // The first agreement is for members that are attached: from then on each can tell all others in the new team that it failed.
 result<std::unique_ptr<communicator>> communicator::shrink(const communicator_options& options) {
-  constexpr std::uint64_t well = 1, again = 2;
   request_context context{&team_->parent_job(), &options, {}};
   agreement& all = team_->survivors();
   std::vector<std::uint32_t> without;
@@ -206,25 +214,33 @@ result<std::unique_ptr<communicator>> communicator::shrink(const communicator_op
     without = said->dead;
     return good;
   };
-  const auto vote = [&]() -> result<consensus> {
-    return all.agree(mine.ok() ? well | again : mine.code() == errc::peer_dead ? again : 0);
+  const auto my_own = [&] {
+    const rank_t me = team_->parent_job().rank();
+    return mine.failed() && mine.code() != errc::peer_dead && (mine.peer() == no_rank || mine.peer() == me);
   };
+  const auto vote = [&] { return all.agree(my_own() ? culprit(team_->index()) : mine.failed() ? ~well : ~std::uint64_t{0}); };
   result<consensus> said = vote();
   if (said) without = said->dead;
-  while (said && (said->flags & again)) {
+  const std::uint32_t most = 2 * team_->size();  // as many as deaths may ask for: one may be found only in the second round after it
+  for (std::uint32_t round = 0; said && (said->flags & again) && round <= most; ++round) {
     auto t = attempt([&] { return team_->regroup(without, request, &context); });
     mine = t.error();
     said = vote();
     if (!said || !agreed_on(said)) continue;
-    team* raw = t->get();
-    auto made = attempt([&] { return equip(raw, std::move(*t), options, nullptr); });
+    auto made = attempt([&] { return equip(t->get(), nullptr, options, nullptr); });
     mine = made.error();
+    if (my_own()) (*t)->fail(mine);
     said = vote();
-    if (said && agreed_on(said)) return made;
+    if (!said || !agreed_on(said)) continue;
+    (*made)->owned_ = std::move(*t);
+    return made;
   }
   if (!said) return said.error();
-  if (mine.failed()) return mine;
-  return status{errc::no_resource, "another rank could not make a team of the survivors; its own error says why"};
+  if (my_own()) return mine;
+  const std::uint32_t index = named(said->flags);
+  const rank_t rank = index < team_->size() ? team_->rank_of(index) : no_rank;
+  return status{errc::no_resource, (rank == no_rank ? "several ranks" : "rank " + std::to_string(rank)) +
+                " could not make a team of the survivors; their own errors say why", rank};
 }
 
 }  // namespace tutti

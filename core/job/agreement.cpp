@@ -1,7 +1,7 @@
 #include "core/job/agreement.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstring>
 
 #include "core/base/blob_stream.h"
@@ -294,6 +294,15 @@ resumable<result<consensus>> agreement::agreeing(std::uint64_t own_flags) {
   co_return out;
 }
 
+result<shared_blobs> agreement::exchange(std::span<const std::byte> mine) {
+  try {
+    return wait_for(team_.parent_job(), exchanging({mine.begin(), mine.end()}));
+  } catch (...) {
+    write_note({}, 0);  // whoever waits for this rank is not to wait on
+    throw;
+  }
+}
+
 // One member gathers all blobs from the notes of the others, which they alone write, into a table that it exposes; its own note
 // has the key. Its table goes with the next agreement, which nobody enters before he has read it or given up.
 resumable<result<shared_blobs>> agreement::exchanging(std::vector<std::byte> mine) {
@@ -344,8 +353,8 @@ status agreement::given_up(std::uint32_t member) const {
   return {errc::peer_dead, "rank " + std::to_string(rank) + (lives(member) ? " could not go on" : " died"), rank};
 }
 
-void agreement::write_note(std::span<const std::byte> blob, std::uint64_t extent) {
-  words note(note_words);
+void agreement::write_note(std::span<const std::byte> blob, std::uint64_t extent) noexcept {
+  std::array<std::uint64_t, note_words> note{};
   note[number] = mine_[number], note[note_bytes] = blob.size(), note[note_extent] = extent;
   if (!blob.empty()) std::memcpy(&note[note_blob], blob.data(), blob.size());
   publish(note_line, note);

@@ -74,9 +74,7 @@ class agreement {
   // `longest_blob` bytes, by position among them. Ends with peer_dead where one has died meanwhile, perhaps not in all of them:
   // so another agreement follows. Blocks.
   static constexpr std::size_t longest_blob = 224;
-  result<shared_blobs> exchange(std::span<const std::byte> mine) {
-    return wait_for(team_.parent_job(), exchanging({mine.begin(), mine.end()}));
-  }
+  result<shared_blobs> exchange(std::span<const std::byte> mine);
   resumable<result<shared_blobs>> exchanging(std::vector<std::byte> mine);
 
  private:
@@ -119,7 +117,7 @@ class agreement {
   resumable<result<shared_blobs>> fetch_table(std::uint32_t from, std::span<const std::byte> key, std::uint64_t bytes,
                                               std::size_t blobs);
   status spread_table(const blob_table&);
-  void write_note(std::span<const std::byte> blob, std::uint64_t extent);
+  void write_note(std::span<const std::byte> blob, std::uint64_t extent) noexcept;
   status given_up(std::uint32_t member) const;
 
   team& team_;

@@ -137,15 +137,22 @@ agreement& team::survivors() {
 }
 
 result<std::unique_ptr<team>> team::regroup(std::span<const std::uint32_t> dead, plan want, void* context) {
-  std::vector<rank_t> ranks;
-  std::uint32_t index = 0;
-  for (std::uint32_t i = 0; i < size(); ++i) {
-    if (std::ranges::binary_search(dead, i)) continue;
-    if (i == index_) index = static_cast<std::uint32_t>(ranks.size());
-    ranks.push_back(rank_of(i));
+  offer mine;
+  std::vector<std::byte> blob;
+  try {
+    std::vector<rank_t> ranks;
+    std::uint32_t index = 0;
+    for (std::uint32_t i = 0; i < size(); ++i) {
+      if (std::ranges::binary_search(dead, i)) continue;
+      if (i == index_) index = static_cast<std::uint32_t>(ranks.size());
+      ranks.push_back(rank_of(i));
+    }
+    mine = prepare(rank_map::listed(std::move(ranks)), index, want, context);
+    blob = pack(mine.head, mine.key);
+  } catch (const std::bad_alloc&) {  // the others must not wait for this rank
+    mine.trouble = {errc::no_resource, "out of memory"};
   }
-  offer mine = prepare(rank_map::listed(std::move(ranks)), index, want, context);
-  auto blobs = survivors().exchange(pack(mine.head, mine.key));
+  auto blobs = survivors().exchange(blob);
   status s = mine.trouble.failed() ? mine.trouble : blobs.error();
   if (s.ok()) s = unite(mine, **blobs);
   if (s.failed()) return s.during("making a team of the survivors");
