@@ -11,8 +11,9 @@
  * order of the processes, ((x0 . x1) . x2) . x3, so an operation need not be commutative, nor even associative, and all
  * processes have the same result to the bit.
  *
- * Cost, of p processes in one superstep: bsp_bcast, bsp_gather and bsp_scatter an h-relation of p * bytes at the root; all others
- * one of p * bytes at each process, and up to p - 1 operations there. What is given is buffered: TUTTI_BSP_MEMORY_MIB bounds it.
+ * Cost, of p processes in one superstep: bsp_bcast, bsp_gather and bsp_scatter an h-relation of p * bytes at the root, bsp_bcast of
+ * 128 KiB and more as a tutti_broadcast instead; all others an h-relation of p * bytes at each process, and up to p - 1 operations
+ * there. What is given is buffered: TUTTI_BSP_MEMORY_MIB bounds it.
  *
  * Errors, besides those of bsp.h: a process that there is none of, a negative size, NULL where there are bytes, and processes
  * that end the superstep by unlike calls. The program ends as by bsp_abort, with a line that names the process, the call and

@@ -35,6 +35,7 @@
 #include "bsp/registered_memory.h"
 #include "bsp/registrar.h"
 #include "bsp/scheme.h"
+#include "collectives/data_collectives.h"
 
 namespace tutti::bsp {
 
@@ -105,9 +106,10 @@ class engine final : private record_sink {
   // --- collective calls (level1.cpp) ---------------------------------------------------------------------------
   // All processes end the superstep by the same call, with one note. give(): process `pid` gets `bytes` of `source`, as they
   // are now; once for each process at most. sync_by(): ends the superstep; processes from `first` to before `last` have given this
-  // one something, and no others. given(): that, until the next sync.
+  // one something, and no others. given(): that, until the next sync. `data`, where note.root has given something to all: is moved
+  // from there into everyone's, within the sync, so that nobody's next superstep meets it.
   bool give(std::uint32_t pid, const call_note&, const void* source, std::uint64_t bytes);
-  bool sync_by(const call_note&, std::uint32_t first, std::uint32_t last, const void* site);
+  bool sync_by(const call_note&, std::uint32_t first, std::uint32_t last, const void* site, std::span<std::byte> data = {});
   const message& given(std::uint32_t pid) const noexcept { return given_[pid].what; }
 
  private:
@@ -133,6 +135,7 @@ class engine final : private record_sink {
   status synchronize(bool leaving);
   status agree(bool leaving);
   status check_given(std::uint64_t epoch);
+  status broadcast();
   const char* ends_by(bool leaving) const noexcept { return leaving ? "bsp_end" : collective_ ? collective_->call : "bsp_sync"; }
 
   // What the placer finds besides puts and messages.
@@ -157,6 +160,9 @@ class engine final : private record_sink {
   std::uint64_t last_given_ = 0;           // of any, the epoch
   const call_note* collective_ = nullptr;  // the call that ends this superstep; null: a sync
   std::uint32_t givers_first_ = 0, givers_last_ = 0;
+  std::span<std::byte> broadcast_;         // that it moves
+  std::optional<call_record> record_;      // these two from the first one on
+  std::optional<data_collectives> data_;
   registrar areas_;
   agreement agreement_;
   placer placer_;

@@ -1,4 +1,4 @@
-// bsp_level1.h: collective calls of one superstep each. What a process gives goes to the others as messages to the engine
+// bsp_level1.h: collective calls, a superstep each. What a process gives goes to the others as messages to the engine
 // (wire.h, call_note), in the chunks of the superstep that the call ends, so no area is registered, the program's messages stay,
 // and processes that call something else are told so. Each combines what it was given by itself, in the order of the processes.
 #include "bsp/bsp_level1.h"
@@ -13,6 +13,9 @@
 using namespace tutti::bsp;
 
 namespace {
+
+// Bytes from which on a broadcast goes by the trees and chains of the team's collectives, instead of from the root to each.
+constexpr std::uint64_t long_broadcast = 128 * 1024;
 
 struct range {
   std::uint32_t first = 0, last = 0;  // the last is not in it
@@ -41,15 +44,15 @@ class collective {
   }
 
   // Ends the superstep: processes `to` get `bytes` bytes each, process i those from i * `stride` on, and `givers` have given
-  // something.
+  // something. With `data` they get nothing but word of it, and its bytes within the sync.
   void run(const void* source, std::uint64_t bytes, std::uint64_t stride, range to, range givers,
-           std::uint32_t root = call_note::no_root) {
+           std::uint32_t root = call_note::no_root, std::span<std::byte> data = {}) {
     call_note note{.root = root, .bytes = bytes};
     std::memcpy(note.call, call_, std::min(std::strlen(call_), sizeof note.call));
     guarded(call_, [&](engine& e) {
       for (std::uint32_t i = to.first; i < to.last; ++i)
-        if (!e.give(i, note, static_cast<const std::byte*>(source) + i * stride, bytes)) return false;
-      return e.sync_by(note, givers.first, givers.last, site_);
+        if (!e.give(i, note, static_cast<const std::byte*>(source) + i * stride, data.empty() ? bytes : 0)) return false;
+      return e.sync_by(note, givers.first, givers.last, site_, data);
     });
   }
 
@@ -159,7 +162,12 @@ void bsp_bcast(int root_pid, const void* source, void* target, int n) {
   const std::uint64_t bytes = c.size(n);
   if (c.me() == root) c.not_null("the source", source, bytes);
   c.not_null("the target", target, bytes);
-  c.run(source, bytes, 0, c.me() == root ? c.all() : range{}, only(root), root);
+  const range to = c.me() == root ? c.all() : range{};
+  if (bytes >= long_broadcast) {
+    if (c.me() == root) std::memmove(target, source, bytes);
+    return c.run(nullptr, bytes, 0, to, only(root), root, {static_cast<std::byte*>(target), bytes});
+  }
+  c.run(source, bytes, 0, to, only(root), root);
   c.copy(root, target, bytes);
 }
 

@@ -37,8 +37,8 @@ void engine::begin_superstep() noexcept {
 
 bool engine::sync(const void* site) { return finish(false, site); }
 
-bool engine::sync_by(const call_note& note, std::uint32_t first, std::uint32_t last, const void* site) {
-  collective_ = &note, givers_first_ = first, givers_last_ = last;
+bool engine::sync_by(const call_note& note, std::uint32_t first, std::uint32_t last, const void* site, std::span<std::byte> data) {
+  collective_ = &note, givers_first_ = first, givers_last_ = last, broadcast_ = data;
   const bool went = finish(false, site) && during(note.call, check_given(c_.epoch - 1));
   collective_ = nullptr;
   return went;
@@ -84,7 +84,10 @@ status engine::synchronize(bool leaving) {
   if (any & (has_requests | has_data | has_direct)) {  // mostly nothing but puts and messages that are read in place
     const bool simple = exchange_->all_in_place() && !(any & (has_requests | has_direct));
     if (status s = simple ? exchange_->place_in_place(in) : exchange_->run(out, in); s.failed()) return s;
-    if (last_given_ == c_.epoch && !collective_) return check_given(c_.epoch);
+    if (last_given_ == c_.epoch && (!collective_ || !broadcast_.empty())) {
+      if (status s = check_given(c_.epoch); s.failed()) return s;
+      if (status s = broadcast(); s.failed()) return s;
+    }
   }
   if (hp)
     if (status s = hp_->finish_puts(); s.failed()) return s;
@@ -106,6 +109,18 @@ status engine::agree(bool leaving) {
     if (!(in[i] & has_data) && agreement_.announces(i, c_.me)) return agreement_.check_silent(i);
   }
   return {};
+}
+
+// By the team's collectives, of which there is no other call: all have heard from the root that they make this one. Whoever has not
+// ends the program (check_given).
+status engine::broadcast() {
+  if (!data_) {
+    record_.emplace(c_.team);
+    data_.emplace(c_.team, *record_, data_collectives::wanted{}, false, std::nullopt);
+  }
+  const collective_call call{.root = collective_->root, .bytes = broadcast_.size(), .out = broadcast_.data()};
+  record_->enter(call.recorded());
+  return data_->run(call);
 }
 
 // Whether all that one can see ended the superstep by the same call. What a process does not see, another does: who gives

@@ -10,7 +10,7 @@
 #include <bsp_level1.h>
 
 static int p, s;
-static char large[100000], source[100000], uneven[24];
+static char large[100000], source[100000], uneven[24], longer[2][1 << 18];
 
 static void add(void *result, void *left, void *right, int *bytes) {
   if (*bytes == sizeof(int)) *(int *)result = *(int *)left + *(int *)right;
@@ -128,6 +128,8 @@ int main(int argc, char **argv) {
   if (!strcmp(scene, "collective_at_root") && last) bsp_bcast(s, a, &b, 4);
   if (!strcmp(scene, "collective_or_end")) last ? bsp_end() : (void)bsp_sumI(1);
   if (!strcmp(scene, "sizes_differ")) bsp_bcast(0, a, pair, last ? 8 : 4);
+  if (!strcmp(scene, "long_broadcast_alone") && last) bsp_bcast(s, longer[0], longer[1], 1 << 17);
+  if (!strcmp(scene, "long_broadcast_differs")) bsp_bcast(0, longer[0], longer[1], (1 << 17) + last);
   if (!strcmp(scene, "roots_differ")) bsp_gather(last ? s : 0, &b, large, 4);
   if (!strcmp(scene, "no_root")) bsp_bcast(last ? 0 : p - 1, a, &b, 4); /* of two processes, neither takes itself for it */
   if (!strcmp(scene, "types_differ")) last ? (void)bsp_sumI(1) : (void)bsp_sumR(1);

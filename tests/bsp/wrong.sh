@@ -137,6 +137,8 @@ if [ "$ranks" -gt 1 ]; then
   scene collective_at_root 'ended superstep 2 by unlike calls' "called bsp_sync, process $last called bsp_bcast of 4 bytes with process $last as its root"
   scene collective_or_end "process $last" 'bsp_end' 'all processes must call the same'
   scene sizes_differ "process $last: bsp_bcast" 'called bsp_bcast of 8 bytes with process 0 as its root' 'called bsp_bcast of 4 bytes with process 0 as its root'
+  scene long_broadcast_alone 'ended superstep 2 by unlike calls' "called bsp_sync, process $last called bsp_bcast of 131072 bytes"
+  scene long_broadcast_differs "process $last: bsp_bcast" 'bsp_bcast of 131072 bytes' 'bsp_bcast of 131073 bytes'
   scene roots_differ 'bsp_gather' 'ended superstep 2 by unlike calls' 'as its root' 'something else'
   [ "$ranks" = 2 ] && scene no_root 'bsp_bcast' 'ended superstep 2 by unlike calls' 'something else'
   scene types_differ 'ended superstep 2 by unlike calls' 'bsp_sumI of 4 bytes' 'bsp_sumR of 4 bytes'
