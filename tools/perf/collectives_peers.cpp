@@ -1,8 +1,10 @@
 // `tutti perf collectives --peers`: whole jobs in turn, each of which measures all cells, several rounds of them, so that the
 // machine's moods fall upon all alike. A ratio is of the times of one round, taken seconds apart: ours over those of the peer that
 // is best over all rounds; and the median of these over the rounds.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -105,6 +107,11 @@ double geometric_mean(const std::vector<double>& all) {
   return all.empty() ? 0 : std::exp(sum / static_cast<double>(all.size()));
 }
 
+double load_now() {  // processes that run, or want to, over the last minute
+  double one = 0;
+  return getloadavg(&one, 1) == 1 ? one : 0;
+}
+
 class contest {
  public:
   explicit contest(const collectives_plan& plan) : plan_(plan), cells_(cells_of(plan.what, plan.sizes)), begun_(clock::now()) {
@@ -132,7 +139,8 @@ class contest {
       }
       for (const setting& s : settings_)
         for (const int n : plan_.ranks)
-          for (std::size_t c = 0; c < s.all.size(); ++c) {
+          for (std::size_t k = 0; k < s.all.size(); ++k) {
+            const std::size_t c = (k + static_cast<std::size_t>(round)) % s.all.size();  // none is always first
             if (!s.all[c].why_not.empty()) continue;
             const double left = plan_.seconds - seconds_since(begun_);
             if (left <= 0 && round > 0) return;
@@ -147,10 +155,10 @@ class contest {
   }
 
   void print() const {
-    std::printf("collectives until the last rank has the result, microseconds: medians of jobs in turn, %.0f s on %s\n"
+    std::printf("collectives until the last rank has the result, microseconds: medians of jobs in turn, %.0f s on %s, load %.1f to %.1f\n"
                 "floor: turns of a core at a bare yield (a flag where each rank has its core), and the bytes at the rate of copies\n"
                 "ratio: ours over the best peer's, of jobs seconds apart\n",
-                seconds_since(begun_), described("processor").c_str());
+                seconds_since(begun_), described("processor").c_str(), load_, load_now());
     for (const setting& s : settings_) {
       std::printf("\n%s\n%-15s%9s%6s%10s", s.provider.c_str(), "", "bytes", "ranks", "floor");
       for (const contestant& c : s.all)
@@ -168,7 +176,8 @@ class contest {
   }
 
   std::string json() const {
-    nlohmann::json out{{"what", "collectives until the last rank has the result, microseconds"}, {"seconds", seconds_since(begun_)}};
+    nlohmann::json out{{"what", "collectives until the last rank has the result, microseconds"}, {"seconds", seconds_since(begun_)},
+                       {"load", {load_, load_now()}}};
     for (const auto& [name, value] : machine_) out["machine"][name] = value;
     out["cells"] = nlohmann::json::array();
     for (const result& r : results_) {
@@ -227,7 +236,9 @@ class contest {
   }
 
   static void print_mean(const std::string& name, const std::vector<double>& all) {
-    if (!all.empty()) std::printf("  %-13s%9.2f of %zu cells\n", name.c_str(), geometric_mean(all), all.size());
+    if (all.empty()) return;
+    const auto behind = std::ranges::count_if(all, [](double x) { return x > 1; });
+    std::printf("  %-14s%9.2f of %zu cells, %zu behind\n", name.c_str(), geometric_mean(all), all.size(), static_cast<std::size_t>(behind));
   }
 
   std::vector<double> ratios(const setting* of, std::optional<collective> c) const {
@@ -240,6 +251,7 @@ class contest {
   const collectives_plan& plan_;
   const std::vector<collective_cell> cells_;
   const clock::time_point begun_;
+  const double load_ = load_now();
   const std::vector<text_pair> machine_ = describe_machine();
   run::scratch_folder scratch_;
   std::vector<setting> settings_;
