@@ -32,10 +32,12 @@ status join(tutti_context& ctx, const tutti_options_t* options) {
   if (!begin) return begin.error();
   job_options how = options_from(begin->settings);
   how.world_lines = communicator::world_lines, how.notice = std::move(begin->notice);
+  communicator_options engines = communicator_options_from(begin->settings);
+  choose_by_settings(begin->settings, how, engines);
   auto opened = job::open(std::move(begin->boot), begin->settings, std::move(how));
   if (!opened) return opened.error().during("tutti_init");
   ctx.job = std::move(*opened);
-  auto world = communicator::world(*ctx.job, communicator_options_from(begin->settings));
+  auto world = communicator::world(*ctx.job, std::move(engines));
   if (!world) return world.error().during("tutti_init");
   ctx.world = make_owned<tutti_team>();
   ctx.world->ctx = &ctx;

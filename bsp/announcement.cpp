@@ -11,9 +11,10 @@ announcement::announcement(const context& c) : c_(c), out_(c.size), in_(c.size) 
 // are cheaper each says for itself; schemes that name a way keep it.
 status announcement::open() {
   const multicast* const mc = c_.net.mcast();
-  metadata_costs costs{in_picoseconds(c_.job.facts().network), 0, !c_.eager_window};
+  metadata_costs costs{in_picoseconds(c_.job.facts().network), {}, !c_.eager_window};
   // A process that loses the release would wait for process 0's next call, which may compute for long.
-  if (mc && !c_.job.facts().target_must_progress) costs.multicast = in_picoseconds(mc->query().latency_us);
+  if (mc && !c_.job.facts().target_must_progress)
+    if (const auto us = mc->query().latency_us) costs.multicast = in_picoseconds(*us);
   auto all = c_.team.exchange_values(c_.how.metadata ? *c_.how.metadata : choose_metadata_way(c_.size, costs));
   if (!all) return all.error();
   way_ = (*all)[0];

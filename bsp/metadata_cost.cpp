@@ -13,8 +13,8 @@ picoseconds metadata_cost(metadata_way way, std::uint32_t n, std::uint32_t besid
     case metadata_way::dissemination: return rounds_of(n) * hop + besides * word;
     case metadata_way::multicast: break;
   }
-  if (c.multicast == 0) return std::numeric_limits<picoseconds>::max();
-  return hop + (n - 1) * each / 2 + c.multicast + besides * word;
+  if (!c.multicast) return std::numeric_limits<picoseconds>::max();
+  return hop + (n - 1) * each / 2 + *c.multicast + besides * word;
 }
 
 metadata_way choose_metadata_way(std::uint32_t n, const metadata_costs& c) noexcept {

@@ -10,7 +10,7 @@ enum class metadata_way : std::uint8_t { direct, dissemination, multicast };
 
 struct metadata_costs {
   link_cost link;
-  picoseconds multicast = 0;  // from the root's send until the last process has it; 0: there is none
+  std::optional<picoseconds> multicast;  // from the root's send until the last process has it; none: there is none
   bool loads = false;         // all read each other's memory in place, where a word is a store
 };
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "collectives/explain_text.h"
 #include "collectives/price.h"
+#include "collectives/tuning/table.h"
 
 namespace tutti {
 namespace {
@@ -46,7 +48,7 @@ std::string objection(const candidate& c, const choice_inputs& in) {
 void set_price(candidate& c, const choice_inputs& in) {
   const shape s{.size = in.ranks, .radix = c.radix, .node_of = in.node_of, .inner = c.inner};
   costs all = in;
-  all.turn_us = turn_us(in.ranks_per_core);
+  all.turn_us = in.ranks_per_core > 1 ? (in.ranks_per_core - 1) * in.turn_per_rank_us : 0;
   // A class is priced at its longest; one byte is where every class begins.
   const std::uint64_t bytes = in.bytes == 0 ? 0 : in.bytes > std::uint64_t{1} << 62 ? in.bytes : std::bit_ceil(in.bytes);
   const picoseconds cost = price(*c.row, s, all, {bytes, in.piece});
@@ -90,7 +92,7 @@ result<candidate> from_wanted(collective of, const choice_inputs& in) {
   return c;
 }
 
-bool same(const candidate& a, const candidate& b) {
+bool same(const candidate& a, const candidate& b) noexcept {
   const auto radix = [](const candidate& c) {
     const algorithm* inner = inner_of(c);
     return c.radix ? c.radix : inner ? inner->default_radix : c.row->default_radix;
@@ -98,7 +100,47 @@ bool same(const candidate& a, const candidate& b) {
   return a.row == b.row && radix(a) == radix(b) && a.inner == b.inner;
 }
 
+void mark_measured(std::span<candidate> all, const tuning::row& r) {
+  for (candidate& c : all) {
+    const tuning::timing* const t = r.of_candidate(c);
+    if (!t || !c.runnable) continue;
+    c.measured_us = t->us;
+    c.why = "measured with " + std::to_string(r.ranks) + " ranks" + (r.bytes ? " and " + std::to_string(r.bytes) + " bytes" : "") + ", " +
+            r.when + " on " + r.host + ": " + fixed(t->us) + " us, predicted " + (c.cost_us < 0 ? "?" : fixed(c.cost_us));
+  }
+}
+
+// What decides: the first one's kind of number, which all that may come before the others have.
+double time_of(const candidate& c) noexcept { return c.measured_us.value_or(c.cost_us); }
+
+// What was measured before what was not, then priced before unpriced. A price is a whole number of picoseconds, and what was
+// measured is alike in all ranks, so this order is exact.
+bool better(const candidate& a, const candidate& b) noexcept {
+  if (a.runnable != b.runnable) return a.runnable;
+  if (a.measured_us.has_value() != b.measured_us.has_value()) return a.measured_us.has_value();
+  if ((time_of(a) < 0) != (time_of(b) < 0)) return time_of(b) < 0;
+  return time_of(a) < time_of(b);
+}
+
+constexpr double tie = 1.05;
+
+// Repair costs memory and, where something is lost, time, which no price counts.
+void prefer_what_needs_no_repair(std::span<candidate> sorted) {
+  if (sorted.empty() || !multicasts(sorted[0])) return;
+  const auto plain = std::ranges::find_if(sorted, [](const candidate& c) { return !multicasts(c); });
+  const candidate& first = sorted[0];
+  if (plain == sorted.end() || !plain->runnable || plain->measured_us.has_value() != first.measured_us.has_value()) return;
+  if (time_of(*plain) >= 0 && time_of(*plain) <= tie * time_of(first)) std::rotate(sorted.begin(), plain, plain + 1);
+}
+
 }  // namespace
+
+bool is_same(const candidate& c, collective of, const wanted_algorithm& w) noexcept {
+  candidate other;
+  other.row = find_algorithm(of, w.name), other.radix = w.radix;
+  if (const algorithm* const inner = find_algorithm(of, w.inner)) other.inner = inner->name;
+  return other.row && same(c, other);
+}
 
 result<std::vector<candidate>> choose(collective of, const choice_inputs& in) {
   if (in.ranks == 0) return refuse("a team of 0 ranks has no " + std::string(name_of(of)));
@@ -116,18 +158,18 @@ result<std::vector<candidate>> choose(collective of, const choice_inputs& in) {
   for (const algorithm& row : algorithms(of))
     for (const variant& v : row.variants) {
       if (v.considered && !v.considered(lie)) continue;
-      candidate c{&row, v.radix, v.inner, 0, true, std::string(v.reason)};
+      candidate c{.row = &row, .radix = v.radix, .inner = v.inner, .why = std::string(v.reason)};
       if (ranked_from && same(c, out[0])) continue;
       if (std::string why = objection(c, in); !why.empty()) c.runnable = false, c.why = std::move(why);
       set_price(c, in);
       out.push_back(std::move(c));
     }
-  // Runnable before not, priced before unpriced; the price is a whole number of picoseconds, so this order is exact.
-  std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(ranked_from), out.end(), [](const candidate& a, const candidate& b) {
-    if (a.runnable != b.runnable) return a.runnable;
-    if ((a.cost_us < 0) != (b.cost_us < 0)) return b.cost_us < 0;
-    return a.cost_us < b.cost_us;
-  });
+  const std::span<candidate> ranked = std::span(out).subspan(ranked_from);
+  if (in.measured)
+    if (const tuning::row* r = in.measured->find({of, in.fabric, in.ranks, where.nodes, in.ranks_per_core, in.bytes}))
+      mark_measured(ranked, *r);
+  std::stable_sort(ranked.begin(), ranked.end(), better);
+  prefer_what_needs_no_repair(ranked);
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Which algorithm a team runs: a pure function of what all its ranks know alike, hence the same answer in each of them.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,10 @@
 #include "core/base/status.h"
 
 namespace tutti {
+
+namespace tuning {
+struct table;
+}
 
 // An algorithm asked for by name: TUTTI_BARRIER, TUTTI_BCAST, or a user's option.
 struct wanted_algorithm {
@@ -35,6 +40,8 @@ struct choice_inputs : costs {
   bool long_elements = false;              // of a reduction: beyond short_element bytes
   bool canonical = false;                  // its bits depend on the grouping of operands, and are to be the same by every choice
   wanted_algorithm wanted;
+  const tuning::table* measured = nullptr; // beforehand, on machines like this one; null: nothing
+  std::string_view fabric;                 // by whose rows of it to go
 };
 
 struct candidate {
@@ -42,6 +49,7 @@ struct candidate {
   std::uint32_t radix = 0;     // as for shape
   std::string_view inner;      // as for shape; static storage
   double cost_us = 0;          // predicted, all entering at once; below 0: not priced
+  std::optional<double> measured_us;
   bool runnable = true;        // false: something is missing, `why` says what
   std::string why;
 };
@@ -49,8 +57,9 @@ struct candidate {
 // Slots of algorithms that move several blocks at once (data_layout::together) are short, but hold elements of so many bytes.
 inline constexpr std::size_t short_element = 64;
 
-// All that make sense for such a team, best first, those that cannot run last; never empty and the first one can run.
-// With a wanted one that comes first. Invalid: it is no such algorithm or has parameters that it does not take;
+// All that make sense for such a team, best first, those that cannot run last; never empty and the first one can run. Where a
+// measurement decides, those that were measured come before the others. On a tie, 5 % or less, what needs no repair of lost
+// datagrams wins. With a wanted one that comes first. Invalid: it is no such algorithm or has parameters that it does not take;
 // unsupported: it needs what is missing here; the text says what, and what would run instead.
 result<std::vector<candidate>> choose(collective, const choice_inputs&);
 
@@ -58,8 +67,12 @@ result<std::vector<candidate>> choose(collective, const choice_inputs&);
 constexpr unsigned size_class(std::uint64_t bytes) noexcept { return bytes < 2 ? 0 : static_cast<unsigned>(std::bit_width(bytes - 1)); }
 inline constexpr unsigned size_classes = 65;
 
-// "nway, radix 4": for people.
+// Whether the candidate is that algorithm with those parameters.
+bool is_same(const candidate&, collective, const wanted_algorithm&) noexcept;
+
+// "nway, radix 4": for people. And as TUTTI_BARRIER takes it: "nway:4".
 std::string to_string(const candidate&);
+std::string as_wanted(const candidate&);
 
 // The choice as a table of lines: the team, each candidate with its cost and why, the winner first.
 result<std::vector<std::string>> explain(collective, const choice_inputs&);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collectives/pick.h"
+#include "collectives/tuning/file.h"
 #include "core/job/agreement.h"
 
 namespace tutti {
@@ -36,7 +37,7 @@ team_request request(void* context, const rank_map& members) {
   for (const bool multicast : {true, false}) {
     communicator_options o = *c.options;
     o.multicast = o.multicast && multicast;
-    const auto picked = pick_barrier(c.j->where(), c.j->facts(), c.j->net().mcast() != nullptr, members, o, ~std::uint32_t{0});
+    const auto picked = pick_barrier(*c.j, members, o, ~std::uint32_t{0});
     if (picked) lines = std::max(lines, picked->lines);
   }
   return {lines, c.agreement};  // what cannot be picked is refused when the team is equipped
@@ -80,6 +81,12 @@ communicator_options communicator_options_from(const config& c) {
   return o;
 }
 
+void choose_by_settings(const config& c, job_options& job, communicator_options& engines) {
+  auto measured = tuning::of_settings(c);
+  if (!measured) job.trouble = measured.error();
+  else if (engines.measured = std::move(*measured); engines.measured) job.tuning = engines.measured->digest;
+}
+
 std::string& communicator_options::wanted(collective c) noexcept {
   return c == collective::barrier ? barrier : c == collective::broadcast ? bcast : others[static_cast<unsigned>(c)];
 }
@@ -108,7 +115,7 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_p
   if (unknown.failed()) return unknown;
   if (parent && parent->data_) c->payload_ = parent->data_->facts();
   for (;;) {
-    const auto picked = pick_barrier(t->parent_job().where(), t->parent_job().facts(), t->parent_job().net().mcast() != nullptr, t->members(), c->options_, t->lines());
+    const auto picked = pick_barrier(t->parent_job(), t->members(), c->options_, t->lines());
     if (!picked) return picked.error();
     auto b = team_barrier::open(*t, picked->choice, c->options_.first_epoch);
     if (b) {
@@ -126,8 +133,8 @@ data_collectives& communicator::data() {
   if (!data_) {
     data_collectives::wanted wanted;
     each_that_moves_data([&](collective k) { wanted[static_cast<unsigned>(k)] = *parse_wanted(k, options_.wanted(k)); });
-    data_ = std::make_unique<data_collectives>(*team_, *record_, std::move(wanted), options_.multicast,
-                                               options_.reproducible, payload_);
+    data_ = std::make_unique<data_collectives>(*team_, *record_, std::move(wanted), options_.multicast, options_.reproducible,
+                                               options_.measured.get(), payload_);
   }
   return *data_;
 }
@@ -162,18 +169,27 @@ result<std::unique_ptr<communicator>> communicator::made(result<std::unique_ptr<
   return equip(raw, std::move(*t), options, this);
 }
 
+// What was measured holds for every team of the job.
+communicator_options communicator::inherited(const communicator_options& given) const {
+  communicator_options out = given;
+  out.measured = options_.measured;
+  return out;
+}
+
 result<std::unique_ptr<communicator>> communicator::create(std::span<const std::uint32_t> list,
                                                            const communicator_options& options) {
-  request_context context{&team_->parent_job(), &options, {}};
+  const communicator_options with = inherited(options);
+  request_context context{&team_->parent_job(), &with, {}};
   (void)enter(call_kind::team_create);
-  return made(team_->create(list, request, &context), options);
+  return made(team_->create(list, request, &context), with);
 }
 
 result<std::unique_ptr<communicator>> communicator::split(std::int32_t color, std::int32_t key,
                                                           const communicator_options& options) {
-  request_context context{&team_->parent_job(), &options, {}};
+  const communicator_options with = inherited(options);
+  request_context context{&team_->parent_job(), &with, {}};
   (void)enter(call_kind::team_split);
-  return made(team_->split(color, key, request, &context), options);
+  return made(team_->split(color, key, request, &context), with);
 }
 
 namespace {
@@ -204,7 +220,8 @@ auto attempt(F&& f) -> decltype(f()) {
 //
 // The first agreement is for members that are attached: from then on each can tell all others in the new team that it failed.
 result<std::unique_ptr<communicator>> communicator::shrink(const communicator_options& options) {
-  request_context context{&team_->parent_job(), &options, {}};
+  const communicator_options with = inherited(options);
+  request_context context{&team_->parent_job(), &with, {}};
   agreement& all = team_->survivors();
   std::vector<std::uint32_t> without;
   status mine;
@@ -227,7 +244,7 @@ result<std::unique_ptr<communicator>> communicator::shrink(const communicator_op
     mine = t.error();
     said = vote();
     if (!said || !agreed_on(said)) continue;
-    auto made = attempt([&] { return equip(t->get(), nullptr, options, nullptr); });
+    auto made = attempt([&] { return equip(t->get(), nullptr, with, nullptr); });
     mine = made.error();
     if (my_own()) (*t)->fail(mine);
     said = vote();

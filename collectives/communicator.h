@@ -8,6 +8,7 @@
 
 #include "collectives/barrier/team_barrier.h"
 #include "collectives/data_collectives.h"
+#include "core/job/job.h"
 #include "core/job/team.h"
 
 namespace tutti {
@@ -19,6 +20,7 @@ struct communicator_options {
   std::array<std::string, collectives> others;  // likewise, by collective
   std::uint64_t first_epoch = 1; // for tests of the wrap
   bool multicast = true;         // false: no algorithm that multicasts, though the transport has it
+  std::shared_ptr<const tuning::table> measured;  // alike in all ranks (job_options::tuning); null: prices decide
 
   bool reproducible = false;     // as TUTTI_REPRODUCIBLE
 
@@ -26,6 +28,10 @@ struct communicator_options {
   const std::string& wanted(collective c) const noexcept { return const_cast<communicator_options*>(this)->wanted(c); }
   bool forced() const noexcept { return !barrier.empty() && barrier != "auto"; }
 };
+
+// Reads the table that the settings name. What is wrong with it becomes the trouble of the job, which is to be opened with these
+// options all the same: the other ranks hear of it there.
+void choose_by_settings(const config&, job_options&, communicator_options&);
 
 // What TUTTI_BARRIER, TUTTI_BARRIER_RADIX, TUTTI_BCAST, TUTTI_REDUCE and so on say.
 communicator_options communicator_options_from(const config&);
@@ -69,6 +75,7 @@ class communicator {
   communicator() = default;
   static result<std::unique_ptr<communicator>> equip(team*, std::unique_ptr<team> owned, communicator_options,
                                                      const communicator* parent);
+  communicator_options inherited(const communicator_options&) const;
   result<std::unique_ptr<communicator>> made(result<std::unique_ptr<team>>, const communicator_options&);
 
   communicator_options options_;

@@ -3,14 +3,6 @@
 #include <cmath>
 
 namespace tutti {
-namespace {
-
-// For each rank that shares the core. Flat counter on 2 cores with yielding waits: 1.6, 4.5 and 13 us for 2, 4 and 8 ranks
-// a core, which is 1.5 to 1.9 us for each other rank.
-constexpr double turn_us_per_rank = 1.6;
-
-}  // namespace
-
 picoseconds in_picoseconds(double us) noexcept { return us > 0 ? std::llround(us * 1e6) : 0; }
 
 link_cost in_picoseconds(const loggp& c) noexcept {
@@ -22,10 +14,6 @@ picoseconds for_bytes(std::uint64_t bytes, double bytes_per_ns) noexcept {
   if (bytes_per_ns <= 0) return 0;
   const picoseconds unit = std::llround(65536e3 / bytes_per_ns);
   return static_cast<picoseconds>(bytes >> 16) * unit + static_cast<picoseconds>(bytes & 0xffff) * unit / 65536;
-}
-
-double turn_us(double ranks_per_core) noexcept {
-  return ranks_per_core > 1 ? (ranks_per_core - 1) * turn_us_per_rank : 0;
 }
 
 }  // namespace tutti

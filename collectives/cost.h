@@ -3,6 +3,7 @@
 #pragma once
 #include <bit>
 #include <cstdint>
+#include <optional>
 
 #include "core/transport/transport.h"
 
@@ -21,26 +22,26 @@ link_cost in_picoseconds(const loggp&) noexcept;
 picoseconds in_picoseconds(double us) noexcept;
 picoseconds for_bytes(std::uint64_t bytes, double bytes_per_ns) noexcept;  // 0 bytes per ns: no time
 
-inline constexpr double copied_bytes_per_ns = 8;   // by a core, from one place in memory to another
-inline constexpr double reduced_bytes_per_ns = 5;  // likewise, of the sum of two buffers into one of them
-
-// What a team's calls cost, and its transport can do. Equal in all ranks of the team, bit for bit.
+// What a team's calls cost, and its transport can do. Equal in all ranks of the team, bit for bit. The numbers given here are
+// priors; what was measured replaces them (collectives/tuning/calibration.h).
 struct costs {
   loggp network;                   // between nodes
   loggp node;                      // inside a node
-  double multicast_us = 0;         // from the root's send until the last rank has it; 0: unknown, one and a half messages
-  double multicast_bytes_per_ns = 0;  // one sender's full datagrams; 0: unknown, the link's
+  std::optional<double> multicast_us;            // from the root's send until the last rank has it; none: one and a half messages
+  std::optional<double> multicast_bytes_per_ns;  // one sender's full datagrams; none: the link's
   std::uint32_t fragment = 0;      // bytes of a datagram; 0: there is no multicast of payload
   std::uint32_t window = 1;        // datagrams of payload under way at once
-  double turn_us = 0;              // lost by a rank that waits, until it has its core back; 0: a core of its own
+  double copied_bytes_per_ns = 8;  // by a core, from one place in memory to another
+  double reduced_bytes_per_ns = 5; // likewise, of the sum of two buffers into one of them
+  double turn_us = 0;              // lost by a rank that waits, until it has its core back; 0: none, it has a core of its own
+  // The same for each other rank that shares the core, of which the chooser makes turn_us. Flat counter on 2 cores with yielding waits: 1.6, 4.5 and 13 us for 2, 4 and
+  // 8 ranks a core, which is 1.5 to 1.9 us for each other rank.
+  double turn_per_rank_us = 1.6;
   double ranks_per_core = 1;       // on the fullest node; above 1, the messages of its ranks queue for its cores
   bool native_atomics = true;      // false: the counter's owner works for each addition
   bool target_works = true;        // whoever takes a message in works o for it; false: the fabric puts it into memory
   bool mapped = false;             // every rank of a node reaches its mates by load and store
 };
-
-// What a rank loses each time it waits, until it has its core back; 0: a core of its own.
-double turn_us(double ranks_per_core) noexcept;
 
 // ceil(log2 n); 0 for n <= 1.
 constexpr std::uint32_t rounds_of(std::uint32_t n) noexcept {

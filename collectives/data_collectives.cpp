@@ -59,10 +59,10 @@ call_record::what collective_call::recorded() const noexcept {
           static_cast<std::uint8_t>(op.built_in ? op.op : operation::user)};
 }
 
-data_collectives::data_collectives(team& t, call_record& r, wanted w, bool multicast, bool reproducible,
+data_collectives::data_collectives(team& t, call_record& r, wanted w, bool multicast, bool reproducible, const tuning::table* measured,
                                    const std::optional<payload_facts>& known)
-    : operation_sequence(t, 1, &r), nodes_(t.nodes()), wanted_(std::move(w)), multicast_allowed_(multicast),
-      reproducible_(reproducible) {
+    : operation_sequence(t, 1, &r), nodes_(t.nodes()), wanted_(std::move(w)), multicast_allowed_(multicast), reproducible_(reproducible),
+      measured_(measured) {
   if (known) take_facts(*known);
 }
 
@@ -74,6 +74,7 @@ void data_collectives::take_facts(const payload_facts& agreed) {
   facts_ = inputs_from(j.facts(), false, nodes_);
   if (multicast_allowed_) add_payload(facts_, agreed);
   facts_.ranks_per_core = j.where().most_ranks_per_core();
+  choose_by(facts_, measured_, j.fabric());
 }
 
 // What may differ from rank to rank is agreed: of limits (interfaces, queues) the least holds for all, of priors member 0's.
@@ -88,7 +89,8 @@ resumable<status> data_collectives::agreeing_on_facts() {
       payload_facts theirs;
       if ((**all)[i].size() != sizeof theirs) co_return team_.called_another(i);
       std::memcpy(&theirs, (**all)[i].data(), sizeof theirs);
-      if (!plausible_us(theirs.multicast_us) || !plausible_rate(theirs.multicast_bytes_per_ns)) co_return team_.called_another(i);
+      if ((theirs.multicast_us != unknown && !plausible_us(theirs.multicast_us)) ||
+          (theirs.multicast_bytes_per_ns != unknown && !plausible_rate(theirs.multicast_bytes_per_ns))) co_return team_.called_another(i);
       if (i == 0) agreed.multicast_us = theirs.multicast_us, agreed.multicast_bytes_per_ns = theirs.multicast_bytes_per_ns;
       agreed.fragment = std::min(agreed.fragment, theirs.fragment), agreed.depth = std::min(agreed.depth, theirs.depth);
     }
@@ -112,10 +114,18 @@ choice_inputs data_collectives::inputs(const call& c) const {
   return in;
 }
 
-const algorithm& data_collectives::algorithm_for(collective of, std::uint64_t bytes) const {
+result<std::vector<candidate>> data_collectives::candidates(collective of, std::uint64_t bytes) const {
   call c;
   c.of = of, c.bytes = bytes, c.op.element_size = 1;
-  return *choose(of, inputs(c))->front().row;
+  return choose(of, inputs(c));
+}
+
+void data_collectives::take(collective of, const candidate& c) {
+  wanted_[static_cast<unsigned>(of)].name = c.row->name;
+  for (auto& kept : chosen_[static_cast<unsigned>(of)]) {
+    if (!kept) kept = std::make_unique<choices>();
+    kept->fill({c.row, c.radix});
+  }
 }
 
 data_collectives::choice& data_collectives::kept_for(const call& c) {

@@ -52,9 +52,11 @@ struct arithmetic {
 class data_collectives final : public operation_sequence {
  public:
   using wanted = std::array<wanted_algorithm, collectives>;
-  // The team and its record must outlive it. `multicast` false: never by multicast, though the transport has it. `known`: what has
-  // been agreed on in a team that this one's members are of. `reproducible`: reductions by canonical rows alone, where that matters.
-  data_collectives(team&, call_record&, wanted, bool multicast, bool reproducible, const std::optional<payload_facts>& known);
+  // The team and its record must outlive it. `multicast` false: never by multicast, though the transport has it. `reproducible`:
+  // reductions by canonical rows alone, where that matters. `measured` outlives it; null: prices decide. `known`: what has been
+  // agreed on in a team that this one's members are of.
+  data_collectives(team&, call_record&, wanted, bool multicast, bool reproducible, const tuning::table* measured,
+                   const std::optional<payload_facts>& known);
 
   // Collective, and entered in the record before; `root` is a member. run() blocks until the result is here, or, where none comes,
   // until `in` may be changed; start() gives the request, to be tested and waited for (sequence.h), and the memory is the
@@ -69,8 +71,11 @@ class data_collectives final : public operation_sequence {
   // Collective: agrees on what the choice depends on. Blocks. An operation does so by itself.
   status agree_on_facts() { return payload_ ? status{} : wait_for(team_.parent_job(), agreeing_on_facts()); }
   const std::optional<payload_facts>& facts() const noexcept { return payload_; }
-  // What it would choose, once that is agreed.
-  const algorithm& algorithm_for(collective, std::uint64_t bytes) const;
+  // What it chooses among, best first, once that is agreed.
+  result<std::vector<candidate>> candidates(collective, std::uint64_t bytes) const;
+  const algorithm& algorithm_for(collective of, std::uint64_t bytes) const { return *candidates(of, bytes)->front().row; }
+  // Collective, with nothing under way: this one from now on, whatever the size. For who measures.
+  void take(collective, const candidate&);
   const reliable_broadcast* by_multicast() const noexcept { return multicast_.get(); }  // null: not used so far
 
  private:
@@ -137,6 +142,7 @@ class data_collectives final : public operation_sequence {
   std::vector<std::uint32_t> nodes_;
   wanted wanted_;
   bool multicast_allowed_, reproducible_;
+  const tuning::table* measured_;
   std::optional<payload_facts> payload_; // agreed
   choice_inputs facts_;                  // agreed; but for what a call gives
   // By collective, by what else of a call decides (class_of), and by the class of its size.

@@ -167,7 +167,7 @@ class evaluation {
       case step_kind::copy:
       case step_kind::reduce_left:
       case step_kind::reduce_right: {
-        const picoseconds moving = for_bytes(bytes, s.kind == step_kind::copy ? copied_bytes_per_ns : reduced_bytes_per_ns);
+        const picoseconds moving = for_bytes(bytes, s.kind == step_kind::copy ? costs_.copied_bytes_per_ns : costs_.reduced_bytes_per_ns);
         me.clock += moving + (s.peer == any_peer ? 0 : link(r, s.peer).latency);  // lines that a peer has written
         work_[node_of(r)].done += moving;
         return true;

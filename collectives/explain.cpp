@@ -42,6 +42,13 @@ std::string to_string(const candidate& c) {
   return out;
 }
 
+std::string as_wanted(const candidate& c) {
+  std::string out(c.row->name);
+  if (!c.inner.empty()) out.append(":").append(c.inner);
+  if (c.radix) out.append(":").append(std::to_string(c.radix));
+  return out;
+}
+
 result<std::vector<std::string>> explain(collective of, const choice_inputs& in) {
   result<std::vector<candidate>> chosen = choose(of, in);
   if (!chosen) return chosen.error();
@@ -64,7 +71,7 @@ result<std::vector<std::string>> explain(collective of, const choice_inputs& in)
   for (const candidate& c : *chosen) width = std::max(width, to_string(c).size());
   int place = 0;
   for (const candidate& c : *chosen)
-    lines.push_back(candidate_line(c.runnable ? ++place : 0, to_string(c), width, c.cost_us, c.why));
+    lines.push_back(candidate_line(c.runnable ? ++place : 0, to_string(c), width, c.measured_us.value_or(c.cost_us), c.why));
   return lines;
 }
 

@@ -5,6 +5,7 @@
 
 #include "collectives/bcast/broadcast_wire.h"
 #include "collectives/communicator.h"
+#include "collectives/tuning/table.h"
 #include "core/transport/multicast.h"
 
 namespace tutti {
@@ -13,7 +14,7 @@ choice_inputs inputs_from(const fabric_facts& facts, bool multicast, std::span<c
   choice_inputs in;
   in.ranks = static_cast<std::uint32_t>(node_of.size());
   in.node_of = node_of;
-  in.multicast = multicast, in.multicast_us = facts.multicast_us;
+  in.multicast = multicast, in.multicast_us = if_known(facts.multicast_us);
   in.held_by_root = in.target_works = facts.target_must_progress != 0;
   in.native_atomics = facts.native_atomics != 0;
   in.mapped = facts.maps_node != 0;
@@ -27,39 +28,54 @@ payload_facts payload_facts_of(transport& net, bool multicast) {
   if (!multicast || !net.mcast()) return out;
   const auto limits = net.mcast()->query();
   out.fragment = limits.max_payload, out.depth = limits.receive_depth;
-  out.multicast_us = limits.latency_us, out.multicast_bytes_per_ns = limits.bytes_per_ns;
+  out.multicast_us = limits.latency_us.value_or(unknown), out.multicast_bytes_per_ns = limits.bytes_per_ns.value_or(unknown);
   return out;
 }
 
 void add_payload(choice_inputs& in, const payload_facts& facts) {
   in.fragment = facts.fragment, in.multicast = facts.fragment > 0;
-  in.multicast_us = facts.multicast_us, in.multicast_bytes_per_ns = facts.multicast_bytes_per_ns;
+  in.multicast_us = if_known(facts.multicast_us), in.multicast_bytes_per_ns = if_known(facts.multicast_bytes_per_ns);
   in.window = broadcast_wire::layout_for(facts.fragment, facts.depth).window;
 }
 
-result<picked_barrier> pick_barrier(const layout& where, const fabric_facts& facts, bool multicast, const rank_map& members,
-                                    const communicator_options& o, std::uint32_t most_lines) {
-  std::vector<std::uint32_t> nodes(members.size());
-  for (std::uint32_t i = 0; i < members.size(); ++i) nodes[i] = where.node_of[members[i]];
+void choose_by(choice_inputs& in, const tuning::table* measured, std::string_view fabric) {
+  in.measured = measured, in.fabric = fabric;
+  if (!measured) return;
+  if (const tuning::calibration* c = measured->of_fabric(fabric)) c->apply(in);
+}
 
+result<std::vector<candidate>> barriers_for(const layout& where, const fabric_facts& facts, std::string_view fabric, bool multicast,
+                                            std::span<const std::uint32_t> node_of, const communicator_options& o) {
   auto wanted = parse_wanted(collective::barrier, o.barrier);
   if (!wanted) return wanted.error();
   if (o.radix) wanted->radix = o.radix;
   if (wanted->name.empty()) wanted->radix = 0;
-  choice_inputs in = inputs_from(facts, multicast && o.multicast, nodes);
+  choice_inputs in = inputs_from(facts, multicast && o.multicast, node_of);
   in.ranks_per_core = where.most_ranks_per_core();
   in.wanted = *wanted;
-  auto candidates = choose(collective::barrier, in);
+  choose_by(in, o.measured.get(), fabric);
+  return choose(collective::barrier, in);
+}
+
+result<picked_barrier> pick_barrier(const layout& where, const fabric_facts& facts, std::string_view fabric, bool multicast,
+                                    const rank_map& members, const communicator_options& o, std::uint32_t most_lines) {
+  std::vector<std::uint32_t> nodes(members.size());
+  for (std::uint32_t i = 0; i < members.size(); ++i) nodes[i] = where.node_of[members[i]];
+  const auto candidates = barriers_for(where, facts, fabric, multicast, nodes, o);
   if (!candidates) return candidates.error();
   for (const candidate& c : *candidates) {
-    const auto lines = team_barrier::lines_for(c, nodes, in.ranks);
+    const auto lines = team_barrier::lines_for(c, nodes, members.size());
     if (c.runnable && lines <= most_lines) return picked_barrier{c, lines};
-    if (!wanted->name.empty())
+    if (o.forced())
       return status(errc::unsupported, "barrier " + to_string(c) + " needs " + std::to_string(lines) +
                                            " lines of control memory, the team was made with " +
                                            std::to_string(most_lines) + "; set TUTTI_BARRIER for the whole job");
   }
   return status(errc::unsupported, "no barrier fits into " + std::to_string(most_lines) + " lines of control memory");
+}
+
+result<picked_barrier> pick_barrier(job& j, const rank_map& members, const communicator_options& o, std::uint32_t most_lines) {
+  return pick_barrier(j.where(), j.facts(), j.fabric(), j.net().mcast() != nullptr, members, o, most_lines);
 }
 
 }  // namespace tutti

@@ -54,7 +54,7 @@ picoseconds price(const algorithm& a, const shape& s, const costs& c, const part
 
 // Kini 2003 (2.1.3) saw 9.6 us for a multicast, to one node or to seven, about half more than for an RDMA write.
 picoseconds multicast_cost(const costs& c, const link_cost& link) noexcept {
-  return c.multicast_us > 0 ? in_picoseconds(c.multicast_us) + 2 * link.overhead : link.message() * 3 / 2;
+  return c.multicast_us ? in_picoseconds(*c.multicast_us) + 2 * link.overhead : link.message() * 3 / 2;
 }
 
 picoseconds shared_work(picoseconds work, std::uint32_t ranks, double ranks_per_core) noexcept {

@@ -8,7 +8,7 @@ namespace tutti {
 
 // Runs everybody's schedule: o for each message at its sender, and at its target where that works for it, L between, at least g
 // between two messages that one adapter sends or takes in; additions to one counter queue up at it; bytes leave at the link's
-// rate, and a copy is made at copied_bytes_per_ns.
+// rate, and copies and reductions are made at the rates of a core.
 // Where ranks share cores, a rank sees what the others did in their last turn, so each round of waiting costs a turn; and no run
 // ends before the cores have done the work of all messages, however short its longest chain: o at each end and, inside a node, L
 // and the bytes too, for there is no wire. (4 ranks on 2 cores over tcp, us: 8 messages 58, 6 messages 43 to 45, 9 messages 67,

@@ -28,7 +28,7 @@ schedule make(const shape& s) {
   return out;
 }
 
-picoseconds chain(const form_input& in) { return hop(in, in.size - 1) + (in.size + 1) * for_bytes(in.bytes, copied_bytes_per_ns); }
+picoseconds chain(const form_input& in) { return hop(in, in.size - 1) + (in.size + 1) * for_bytes(in.bytes, in.all.copied_bytes_per_ns); }
 std::int64_t messages(const form_input& in) { return std::int64_t{in.size} * (in.size - 1); }
 
 constexpr variant variants[] = {{.reason = "a copy less for each block and rank"}};

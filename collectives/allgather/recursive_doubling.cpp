@@ -41,7 +41,7 @@ schedule make(const shape& s) {
 }
 
 picoseconds chain(const form_input& in) {
-  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, copied_bytes_per_ns);
+  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, in.all.copied_bytes_per_ns);
   const bool pairs = !std::has_single_bit(in.size);
   return (rounds_of(in.size) + pairs) * hop(in, 1) + (1 + pairs) * in.size * each;
 }

@@ -39,7 +39,7 @@ schedule make(const shape& s) {
 }
 
 picoseconds chain(const form_input& in) {
-  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, copied_bytes_per_ns);
+  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, in.all.copied_bytes_per_ns);
   return rounds_of(in.size) * (hop(in, 1) + (in.size + 1) / 2 * each);
 }
 std::int64_t messages(const form_input& in) { return std::int64_t{in.size} * rounds_of(in.size); }

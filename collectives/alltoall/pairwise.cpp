@@ -36,7 +36,7 @@ schedule make(const shape& s) {
 
 picoseconds chain(const form_input& in) {
   const std::uint32_t window = radix_of(pairwise, in.radix);
-  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, copied_bytes_per_ns);
+  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, in.all.copied_bytes_per_ns);
   return (in.size - 1 + window - 1) / window * hop(in, 1) + (in.size - 1) * (in.link.interval() + each);
 }
 std::int64_t messages(const form_input& in) { return std::int64_t{in.size} * (in.size - 1); }

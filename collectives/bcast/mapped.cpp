@@ -37,7 +37,7 @@ schedule make(const shape& s) {
 
 picoseconds chain(const form_input& in) {
   const std::uint64_t piece = std::min(in.piece, in.bytes);
-  return hop(in, in.size - 1) + for_bytes(in.bytes + piece, copied_bytes_per_ns);
+  return hop(in, in.size - 1) + for_bytes(in.bytes + piece, in.all.copied_bytes_per_ns);
 }
 std::int64_t messages(const form_input& in) { return 2 * (std::int64_t{in.size} - 1); }
 

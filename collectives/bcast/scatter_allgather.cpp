@@ -48,7 +48,7 @@ schedule make(const shape& s) {
 picoseconds chain(const form_input& in) {
   const std::uint64_t run = std::min<std::uint64_t>(in.bytes, in.piece * in.size), block = (run + in.size - 1) / in.size;
   const auto runs = static_cast<picoseconds>(run ? (in.bytes + run - 1) / run : 0);
-  const picoseconds step = hop(in, 1) + for_bytes(block, in.link.bytes_per_ns) + for_bytes(block, copied_bytes_per_ns);
+  const picoseconds step = hop(in, 1) + for_bytes(block, in.link.bytes_per_ns) + for_bytes(block, in.all.copied_bytes_per_ns);
   return runs * (rounds_of(in.size) * hop(in, 1) + for_bytes(run, in.link.bytes_per_ns) + (in.size - 1) * step);
 }
 

@@ -97,7 +97,7 @@ picoseconds by_puts(const form_input& in, std::uint32_t hops, std::uint32_t send
   const std::uint64_t piece = std::min(in.piece, in.bytes);
   const auto all = static_cast<picoseconds>((in.bytes + in.piece - 1) / in.piece);
   const picoseconds runs = (all + pieces - 1) / pieces;
-  const picoseconds wire = for_bytes(piece, in.link.bytes_per_ns), copy = for_bytes(piece, copied_bytes_per_ns);
+  const picoseconds wire = for_bytes(piece, in.link.bytes_per_ns), copy = for_bytes(piece, in.all.copied_bytes_per_ns);
   return in.link.message() + runs * (hops * (hop(in, 1) + wire) + 2 * copy) +
          (all - runs) * (sends * (in.link.interval() + wire) + copy);
 }

@@ -38,7 +38,7 @@ schedule make_all(const shape& s) { return make(s, true); }
 schedule make_one(const shape& s) { return make(s, false); }
 
 picoseconds chain(const form_input& in) {
-  return 2 * hop(in, in.size - 1) + for_bytes(2 * in.bytes, copied_bytes_per_ns) + for_bytes(in.bytes, reduced_bytes_per_ns);
+  return 2 * hop(in, in.size - 1) + for_bytes(2 * in.bytes, in.all.copied_bytes_per_ns) + for_bytes(in.bytes, in.all.reduced_bytes_per_ns);
 }
 std::int64_t messages(const form_input& in) { return 2 * std::int64_t{in.size} * (in.size - 1); }
 

@@ -50,7 +50,7 @@ picoseconds chain(const form_input& in) {
   const std::uint64_t piece = std::min(in.piece, in.bytes);
   const auto runs = static_cast<picoseconds>(piece ? (in.bytes + piece - 1) / piece : 0);
   const std::uint32_t fan_in = radix_of(rgm, in.radix);
-  const picoseconds each = for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, reduced_bytes_per_ns);
+  const picoseconds each = for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, in.all.reduced_bytes_per_ns);
   return runs * (gather(in, fan_in) + fan_in_tree(in.size, fan_in).children(0) * each) + broadcasts::multicast.form.chain(in);
 }
 

@@ -81,8 +81,8 @@ schedule make(const shape& s) {
 picoseconds chain(const form_input& in) {
   const std::uint64_t piece = std::min(in.piece, in.bytes);
   const auto all = static_cast<picoseconds>(piece ? (in.bytes + piece - 1) / piece : 0);
-  const picoseconds one = hop(in, 1) + for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, reduced_bytes_per_ns);
-  return (rounds_of(in.size) + 1) * one + std::max<picoseconds>(0, all - 1) * rounds_of(in.size) * for_bytes(piece, reduced_bytes_per_ns);
+  const picoseconds one = hop(in, 1) + for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, in.all.reduced_bytes_per_ns);
+  return (rounds_of(in.size) + 1) * one + std::max<picoseconds>(0, all - 1) * rounds_of(in.size) * for_bytes(piece, in.all.reduced_bytes_per_ns);
 }
 
 constexpr variant variants[] = {{.reason = "ceil(log2 n) hops, in pieces, operands in order"}};

@@ -81,9 +81,9 @@ picoseconds chain(const form_input& in) {
   const doubling d(in.size);
   const std::uint64_t run = std::min<std::uint64_t>(in.bytes, in.piece * d.places());
   const auto runs = static_cast<picoseconds>(run ? (in.bytes + run - 1) / run : 0);
-  const picoseconds wire = for_bytes(run, in.link.bytes_per_ns), sums = for_bytes(run, reduced_bytes_per_ns);
+  const picoseconds wire = for_bytes(run, in.link.bytes_per_ns), sums = for_bytes(run, in.all.reduced_bytes_per_ns);
   const std::uint32_t more = d.pairs ? 1 : 0;
-  return runs * ((2 * d.rounds + 2 * more) * hop(in, 1) + (2 + 2 * more) * wire + (1 + more) * sums + for_bytes(run, copied_bytes_per_ns));
+  return runs * ((2 * d.rounds + 2 * more) * hop(in, 1) + (2 + 2 * more) * wire + (1 + more) * sums + for_bytes(run, in.all.copied_bytes_per_ns));
 }
 std::int64_t messages(const form_input& in) {
   const doubling d(in.size);

@@ -51,7 +51,7 @@ schedule make(const shape& s) {
 picoseconds chain(const form_input& in) {
   const auto runs = static_cast<picoseconds>(in.bytes ? (in.bytes + in.piece - 1) / in.piece : 0);
   const std::uint64_t piece = std::min(in.piece, in.bytes);
-  const picoseconds round = hop(in, 1) + for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, reduced_bytes_per_ns);
+  const picoseconds round = hop(in, 1) + for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, in.all.reduced_bytes_per_ns);
   return runs * (rounds_of(in.size) + (std::has_single_bit(in.size) ? 0 : 1)) * round;
 }
 std::int64_t messages(const form_input& in) {

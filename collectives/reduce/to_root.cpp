@@ -64,8 +64,8 @@ schedule make_chain(const shape& s) { return along(s, (s.rank + 1) % s.size == s
 picoseconds by_puts(const form_input& in, std::uint32_t hops, std::uint32_t children) {
   const std::uint64_t piece = std::min(in.piece, in.bytes);
   const auto all = static_cast<picoseconds>(piece ? (in.bytes + piece - 1) / piece : 0);
-  const picoseconds one = hop(in, 1) + for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, reduced_bytes_per_ns);
-  return hops * one + std::max<picoseconds>(0, all - 1) * children * for_bytes(piece, reduced_bytes_per_ns);
+  const picoseconds one = hop(in, 1) + for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, in.all.reduced_bytes_per_ns);
+  return hops * one + std::max<picoseconds>(0, all - 1) * children * for_bytes(piece, in.all.reduced_bytes_per_ns);
 }
 picoseconds binomial_form(const form_input& in) { return by_puts(in, rounds_of(in.size), rounds_of(in.size)); }
 picoseconds chain_form(const form_input& in) { return by_puts(in, in.size - 1, 1); }

@@ -55,7 +55,7 @@ picoseconds chain(const form_input& in) {
   const fan_in_tree links(in.size, radix_of(tree, in.radix));
   const picoseconds data = for_bytes(piece, in.link.bytes_per_ns);
   return runs * (2 * gather(in, radix_of(tree, in.radix)) +
-                 links.children(0) * (2 * data + for_bytes(piece, reduced_bytes_per_ns)));
+                 links.children(0) * (2 * data + for_bytes(piece, in.all.reduced_bytes_per_ns)));
 }
 std::int64_t messages(const form_input& in) { return 2 * (std::int64_t{in.size} - 1); }
 

@@ -95,7 +95,7 @@ schedule make(const shape& s) {
 
 picoseconds chain(const form_input& in) {
   const std::uint32_t more = std::has_single_bit(in.size) ? 0 : 1;
-  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, reduced_bytes_per_ns);
+  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, in.all.reduced_bytes_per_ns);
   return (rounds_of(in.size) + more) * hop(in, 1) + (1 + more) * in.size * each;
 }
 std::int64_t messages(const form_input& in) {

@@ -47,7 +47,7 @@ schedule make(const shape& s) {
 }
 
 picoseconds chain(const form_input& in) {
-  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, reduced_bytes_per_ns);
+  const picoseconds each = for_bytes(in.bytes, in.link.bytes_per_ns) + for_bytes(in.bytes, in.all.reduced_bytes_per_ns);
   return hop(in, in.size - 1) + (in.size - 1) * each;
 }
 std::int64_t messages(const form_input& in) { return std::int64_t{in.size} * (in.size - 1); }

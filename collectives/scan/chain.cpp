@@ -43,7 +43,7 @@ schedule make_exscan(const shape& s) { return make(s, false); }
 picoseconds chain(const form_input& in) {
   const std::uint64_t piece = std::min(in.piece, in.bytes);
   const auto all = static_cast<picoseconds>(piece ? (in.bytes + piece - 1) / piece : 0);
-  const picoseconds one = for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, reduced_bytes_per_ns);
+  const picoseconds one = for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, in.all.reduced_bytes_per_ns);
   return (in.size - 1) * (hop(in, 1) + one) + std::max<picoseconds>(0, all - 1) * (in.link.interval() + one);
 }
 std::int64_t messages(const form_input& in) { return 2 * (std::int64_t{in.size} - 1); }

@@ -45,7 +45,7 @@ schedule make_exscan(const shape& s) { return make(s, false); }
 picoseconds chain(const form_input& in) {
   const std::uint64_t piece = std::min(in.piece, in.bytes);
   const auto runs = static_cast<picoseconds>(piece ? (in.bytes + piece - 1) / piece : 0);
-  return runs * rounds_of(in.size) * (hop(in, 1) + for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, reduced_bytes_per_ns));
+  return runs * rounds_of(in.size) * (hop(in, 1) + for_bytes(piece, in.link.bytes_per_ns) + for_bytes(piece, in.all.reduced_bytes_per_ns));
 }
 std::int64_t messages(const form_input& in) {
   std::int64_t all = 0;

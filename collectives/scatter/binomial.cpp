@@ -40,7 +40,7 @@ schedule make(const shape& s) {
 }
 
 picoseconds chain(const form_input& in) {
-  const picoseconds wire = for_bytes(in.bytes, in.link.bytes_per_ns), copy = for_bytes(in.bytes, copied_bytes_per_ns);
+  const picoseconds wire = for_bytes(in.bytes, in.link.bytes_per_ns), copy = for_bytes(in.bytes, in.all.copied_bytes_per_ns);
   return rounds_of(in.size) * hop(in, 1) + (in.size - 1) * (wire + copy);
 }
 std::int64_t messages(const form_input& in) { return in.size - 1; }

@@ -32,7 +32,7 @@ schedule make(const shape& s) {
 
 picoseconds chain(const form_input& in) {
   const picoseconds wire = for_bytes(in.bytes, in.link.bytes_per_ns);
-  return hop(in, 1) + (in.size - 1) * (in.link.interval() + wire) + for_bytes(in.bytes, copied_bytes_per_ns);
+  return hop(in, 1) + (in.size - 1) * (in.link.interval() + wire) + for_bytes(in.bytes, in.all.copied_bytes_per_ns);
 }
 std::int64_t messages(const form_input& in) { return in.size - 1; }
 

@@ -60,6 +60,10 @@ constexpr knob_row table[] = {
      "seconds that start-up and other set-up may take"},
     {knob::check, "check", knob_kind::number, "0", "", 0, 1,
      "1: verify ranks, offsets, alignment and sizes of every operation; the same in all ranks"},
+    {knob::tune, "tune", knob_kind::word, "table", "table|off", 0, 0,
+     "what chooses algorithms: table, what `tutti tune` measured, where that says nothing their predicted costs; off, these alone"},
+    {knob::tuning, "tuning", knob_kind::text, "", "", 0, 0,
+     "file that `tutti tune` wrote; empty: tutti/tuning.json in the user's folder of configurations, if it is there"},
     {knob::bsp, "bsp", knob_kind::word, "auto", "auto|B|H|D|M|R|N", 0, 0,
      "how bsp_sync exchanges: auto, or one way for all (Birk 2006): B baseline, H short headers, D words by "
      "dissemination, M by multicast, R RDMA reads, N those without scatter lists"},
@@ -226,7 +230,25 @@ result<config> config::load(std::span<const config_option> options, const enviro
     if (!row) return unknown(o.name, false, "");
     if (status s = c.set(*row, o.value, knob_source::option, o.name); s.failed()) return s;
   }
+  if (c.text(knob::tuning).empty() && c.text(knob::tune) != "off") c.set_users_tuning(variables);
   return c;
+}
+
+// $XDG_CONFIG_HOME, or what stands for it (XDG Base Directory Specification).
+std::string users_folder(const environment& variables) {
+  const auto folder = [&](const char* name) {
+    const auto v = variables.find(std::string_view(name));
+    return v != variables.end() && v->second.starts_with('/') ? v->second : std::string{};
+  };
+  if (const std::string named = folder("XDG_CONFIG_HOME"); !named.empty()) return named + "/tutti";
+  const std::string home = folder("HOME");
+  return home.empty() ? home : home + "/.config/tutti";
+}
+
+void config::set_users_tuning(const environment& variables) {
+  const std::string folder = users_folder(variables);
+  if (const std::string path = folder + "/tuning.json"; !folder.empty() && access(path.c_str(), F_OK) == 0)
+    (void)set(table[static_cast<std::size_t>(knob::tuning)], path, knob_source::standard, "tuning");
 }
 
 }  // namespace tutti

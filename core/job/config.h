@@ -17,7 +17,7 @@ namespace tutti {
 enum class knob : std::uint8_t {
   provider, provider_path, barrier, barrier_radix, bcast, reduce, allreduce, gather, scatter, allgather, alltoall,
   alltoallv, reduce_scatter, scan, exscan, reproducible, multicast_interface, multicast_ttl, wait, progress, timeout_s,
-  check, bsp, bsp_memory_mib, bsp_check, bsp_profile, config_file,
+  check, tune, tuning, bsp, bsp_memory_mib, bsp_check, bsp_profile, config_file,
   count_
 };
 inline constexpr std::size_t knob_count = static_cast<std::size_t>(knob::count_);
@@ -47,6 +47,9 @@ using environment = std::map<std::string, std::string, std::less<>>;
 environment process_environment();
 // As it was when the program began, whatever the process has changed since; empty where the kernel does not tell.
 environment environment_at_start();
+
+// The user's folder for what configures tutti; "" if there is none. It need not exist.
+std::string users_folder(const environment&);
 
 // Who started this process, from the variables that launchers leave.
 struct launcher_traces {
@@ -83,6 +86,7 @@ class config {
   const value& at(knob k) const noexcept { return values_[static_cast<std::size_t>(k)]; }
   status set(const knob_row&, std::string_view text, knob_source, std::string_view called);
   status read_file(const std::string& path);
+  void set_users_tuning(const environment&);
   std::array<value, knob_count> values_;
   launcher_traces launcher_;
 };

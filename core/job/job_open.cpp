@@ -5,28 +5,33 @@
 // The first exchange also brings the job's key, 128 random bits by which providers tell the job's own messages from anybody
 // else's (docs/security.md). Rank 0's is the one: every rank draws one, so that all say the same amount.
 #include <sched.h>
+#include <unistd.h>
 
 #include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 #include "core/job/bootstrap_find.h"
 #include "core/base/dispositions.h"
 #include "core/base/hash.h"
 #include "core/base/host.h"
+#include "core/base/listing.h"
 #include "core/base/random.h"
 #include "core/job/team.h"
 
 namespace tutti {
 namespace {
 
-constexpr std::uint32_t wire_version = 2;
+constexpr std::uint32_t wire_version = 3;
 
 struct offer_head {
   std::uint32_t version = wire_version;
   std::uint32_t address_bytes = 0;
   std::uint64_t terms = 0;       // hash of job_options::agreement
+  std::uint64_t tuning = 0;      // job_options::tuning
+  char host[64] = {};            // its name, for people; the last byte is 0
   std::uint64_t cores[16] = {};  // bit mask of the cores this rank may use
   fabric_facts facts;
 };
@@ -40,6 +45,33 @@ void mark_cores(std::uint64_t (&mask)[16]) noexcept {
   for (int c = 0; c < CPU_SETSIZE && c < 1024; ++c)
     if (CPU_ISSET(c, &set)) mask[c / 64] |= std::uint64_t{1} << (c % 64);
 }
+
+// Names the hosts whose ranks have measured something else than rank 0; failed if there are any.
+class alike_tuning {
+ public:
+  void look_at(rank_t r, const offer_head& head) {
+    const std::string host(head.host, strnlen(head.host, sizeof head.host));
+    if (r == 0) first_ = head.tuning, first_host_ = host;
+    if (head.tuning == first_) return;
+    if (other_ == no_rank) other_ = r, nothing_there_ = head.tuning == 0;
+    if (hosts_.insert(host).second && hosts_.size() <= 8) add_to_list(names_, host.empty() ? "(nameless)" : host);
+  }
+  status outcome() const {
+    if (other_ == no_rank) return {};
+    const std::string more = hosts_.size() > 8 ? " and " + std::to_string(hosts_.size() - 8) + " more" : "";
+    return {errc::invalid, "ranks choose by unlike tuning tables: that of " + names_ + more + " (rank " + std::to_string(other_) +
+                               (nothing_there_ ? " has none" : "") + ") is not that of " + first_host_ + " (rank 0" +
+                               (first_ == 0 ? " has none" : "") + "); put the same file on all hosts, name one that all reach by "
+                               "TUTTI_TUNING, or set TUTTI_TUNE=off", other_};
+  }
+
+ private:
+  std::uint64_t first_ = 0;
+  std::string first_host_, names_;
+  std::set<std::string> hosts_;
+  rank_t other_ = no_rank;
+  bool nothing_there_ = false;
+};
 
 struct introduction {  // the first exchange
   host_id host{};      // unknown: this rank cannot join, and has an error of its own that says why
@@ -95,6 +127,7 @@ result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const co
   std::string fabric;
   const kept_dispositions kept;  // to the end of this: some are changed when memory is first registered, or peers are met
   auto net = open_transport(settings, *boot, *others->where, others->key, options.notice, deadline, fabric);
+  if (options.trouble.failed()) net = options.trouble;
   auto made = join(std::move(boot), std::move(net), std::move(options), std::move(others->where), deadline);
   if (made) (*made)->fabric_ = std::move(fabric);
   return made;
@@ -149,6 +182,8 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   head.terms = hash::text(j->options_.agreement);
   mark_cores(head.cores);
   head.facts = facts_of(net);
+  head.tuning = j->options_.tuning;
+  (void)gethostname(head.host, sizeof head.host - 1);
   blob.resize(sizeof head);
   std::memcpy(blob.data(), &head, sizeof head);
   blob.insert(blob.end(), address->begin(), address->end());
@@ -162,6 +197,7 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
   std::vector<std::array<std::uint64_t, 16>> masks(where->nodes());
   std::uint64_t terms = 0;
   fabric_facts facts;
+  alike_tuning tuning;
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const auto r = static_cast<rank_t>(i);
     const auto blob = blobs[i];
@@ -178,10 +214,12 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
     if (head.terms != terms)
       return status(errc::protocol, "rank " + std::to_string(r) + " has other settings than rank 0; TUTTI_ variables "
                     "that choose algorithms must be alike in all ranks", r);
+    tuning.look_at(r, head);
     for (std::size_t k = 0; k < 16; ++k) masks[where->node_of[r]][k] |= head.cores[k];
     addresses->push_back(blob.subspan(sizeof head, head.address_bytes));
     keys->push_back(blob.subspan(sizeof head + head.address_bytes));
   }
+  if (status s = tuning.outcome(); s.failed()) return s;
   counted->cores.resize(where->nodes());
   for (std::size_t n = 0; n < masks.size(); ++n)
     for (std::uint64_t m : masks[n]) counted->cores[n] += static_cast<std::uint32_t>(std::popcount(m));

@@ -23,7 +23,8 @@ job_options options_from(const config& c) {
                 " bcast=" + std::string(c.text(knob::bcast)) + " reduce=" + std::string(c.text(knob::reduce)) +
                 " allreduce=" + std::string(c.text(knob::allreduce)) +
                 " reproducible=" + std::string(c.text(knob::reproducible)) +
-                " provider=" + std::string(c.text(knob::provider)) + " check=" + std::string(c.text(knob::check));
+                " provider=" + std::string(c.text(knob::provider)) + " check=" + std::string(c.text(knob::check)) +
+                " tune=" + std::string(c.text(knob::tune));
   return o;
 }
 

@@ -93,8 +93,8 @@ multicast::limits router_multicast::query() const noexcept {
   const limits in = node_.query(), out = network_.query();
   return {std::min(in.max_payload, out.max_payload) - std::uint32_t{sizeof(frame)},
           std::min({in.max_groups, out.max_groups, node_lobby::entries}), std::min(in.receive_depth, out.receive_depth),
-          in.latency_us + out.latency_us,
-          in.bytes_per_ns > 0 && out.bytes_per_ns > 0 ? std::min(in.bytes_per_ns, out.bytes_per_ns) : 0};
+          out.latency_us ? std::optional(*out.latency_us + in.latency_us.value_or(0)) : std::nullopt,
+          in.bytes_per_ns && out.bytes_per_ns ? std::min(in.bytes_per_ns, out.bytes_per_ns) : std::nullopt};
 }
 
 multicast::group_id router_multicast::enter(std::unique_ptr<group> g) {

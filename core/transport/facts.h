@@ -9,9 +9,13 @@
 
 namespace tutti {
 
+// What travels as bytes has this in place of an empty std::optional.
+inline constexpr double unknown = -1;
+constexpr std::optional<double> if_known(double value) noexcept { return value < 0 ? std::nullopt : std::optional(value); }
+
 struct fabric_facts {
   loggp network, node;                     // the highest costs; node: inside a node
-  double multicast_us = 0;                 // multicast::limits::latency_us; 0: unknown before all are connected
+  double multicast_us = unknown;           // multicast::limits::latency_us; before all are connected it may be unknown
   std::uint64_t max_bytes = 0;             // the least
   std::uint32_t target_must_progress = 0;  // 1: in some rank
   std::uint32_t native_atomics = 0;        // 1: in all ranks; so too maps_node
@@ -19,8 +23,8 @@ struct fabric_facts {
   std::uint32_t reserved = 0;
 };
 
-// Whether a fabric may have such values: what a peer tells is checked before any use. Times are 0 to 1e6 microseconds; a
-// bandwidth is 0 (unknown) or 1e-6 to 1e6 bytes a nanosecond.
+// Whether a fabric may have such values: what a peer tells, or a file, is checked before any use. Times are 0 to 1e6 microseconds; a
+// bandwidth is 1e-6 to 1e6 bytes a nanosecond, or 0 where bytes take no time.
 bool plausible_us(double us) noexcept;
 bool plausible_rate(double bytes_per_ns) noexcept;
 bool plausible(const fabric_facts&) noexcept;

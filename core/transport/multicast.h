@@ -1,6 +1,7 @@
 // Multicast, an optional interface of a transport (transport::mcast()).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,8 +22,9 @@ class multicast {
     std::uint32_t max_payload;    // bytes of one datagram
     std::uint32_t max_groups;     // joined at once
     std::uint32_t receive_depth;  // datagrams kept for a slow receiver before the oldest or newest is lost
-    double latency_us = 0;        // an estimate: from send() until all have received a small datagram; 0: unknown
-    double bytes_per_ns = 0;      // an estimate: one sender's full datagrams, one after the other; 0: unknown
+    // Estimates; none: unknown.
+    std::optional<double> latency_us;    // from send() until all have received a small datagram
+    std::optional<double> bytes_per_ns;  // one sender's full datagrams, one after the other
   };
   struct datagram {
     rank_t from;

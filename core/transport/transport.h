@@ -53,6 +53,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -102,7 +103,7 @@ struct capabilities {
   bool can_sleep = false;               // clause 9 holds; false: sleep() is a short nap
   bool virtual_clock = false;           // now() is simulated: a wait must sleep() at once, since spinning passes no time
   loggp cost;                           // a prior; measured values replace it
-  loggp node_cost;                      // the same inside a node; all 0: no other
+  std::optional<loggp> node_cost;       // the same inside a node; none: no other
 };
 
 // Counts operations in flight and keeps the first failure among them. One completion may serve many operations, and must

@@ -55,7 +55,7 @@ struct shm_multicast::ring {
 };
 
 multicast::limits shm_multicast::query() const noexcept {
-  return {payload_words * 8, max_groups, depth, 0, prior_bytes_per_ns};
+  return {payload_words * 8, max_groups, depth, std::nullopt, prior_bytes_per_ns};
 }
 
 result<multicast::group_id> shm_multicast::open(const rank_map& members, shared_memory own, mapping joined) {

@@ -30,7 +30,7 @@ messages::link_traits describe(std::string_view device, bool reaches) {
   c.native_atomics = false;  // an adapter's would not be atomic to the CPU's, and then no router could be made
   c.target_must_progress = !reaches;
   c.cost = t.only_this_host ? loggp{0.2, 0.05, 0.05, 10} : reaches ? loggp{1.5, 0.3, 0.2, 10} : loggp{4, 1, 1, 4};
-  if (t.shared_memory) c.node_cost = {0.1, 0.03, 0.02, 10};  // between two cores
+  if (t.shared_memory) c.node_cost = loggp{0.1, 0.03, 0.02, 10};  // between two cores
   return t;
 }
 

@@ -80,7 +80,7 @@ verbs_multicast::~verbs_multicast() {
 }
 
 multicast::limits verbs_multicast::query() const noexcept {
-  return {static_cast<std::uint32_t>(packet_ - sizeof(header)), max_groups, receives, at_.device->where.software ? 60.0 : 2.0};
+  return {static_cast<std::uint32_t>(packet_ - sizeof(header)), max_groups, receives, at_.device->where.software ? 60.0 : 2.0, std::nullopt};
 }
 
 verbs_multicast::group* verbs_multicast::at(group_id id) const noexcept {

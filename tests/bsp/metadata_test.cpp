@@ -129,8 +129,9 @@ BOOST_AUTO_TEST_CASE(without_multicast_it_is_refused_alike) {
 
 namespace {
 
+// 0: there is no multicast.
 bsp::metadata_costs at(const loggp& link, double multicast_us, bool loads = false) {
-  return {in_picoseconds(link), in_picoseconds(multicast_us), loads};
+  return {in_picoseconds(link), multicast_us > 0 ? std::optional(in_picoseconds(multicast_us)) : std::nullopt, loads};
 }
 
 }  // namespace

@@ -128,7 +128,8 @@ BOOST_AUTO_TEST_CASE(always) {
             const candidate& c = list[i];
             BOOST_TEST(!c.why.empty());
             BOOST_TEST(c.cost_us >= 0);
-            if (i && c.runnable) BOOST_TEST((list[i - 1].runnable && list[i - 1].cost_us <= c.cost_us));
+            // The first may cost as much as a tie more, where the second needs the repair of lost datagrams.
+            if (i && c.runnable) BOOST_TEST((list[i - 1].runnable && list[i - 1].cost_us <= (i == 1 && multicast ? 1.05 : 1) * c.cost_us));
             BOOST_TEST((c.runnable || !multicast));
             if (c.runnable && !multicast)
               BOOST_TEST(!c.row->make({0, n, c.radix, in.node_of, c.inner}).uses_multicast);

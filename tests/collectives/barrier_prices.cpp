@@ -15,7 +15,7 @@ namespace {
 std::int64_t hops(std::string_view name, std::uint32_t size, std::uint32_t radix = 0,
                   std::span<const std::uint32_t> node_of = {}, std::string_view leaders = {}) {
   costs costs;
-  costs.network.latency_us = costs.node.latency_us = costs.multicast_us = 1;
+  costs.network.latency_us = costs.node.latency_us = 1, costs.multicast_us = 1;
   const picoseconds cost = evaluate(*find_algorithm(collective::barrier, name), {0, size, radix, node_of, leaders}, costs);
   BOOST_TEST_REQUIRE(cost % 1000000 == 0);
   return cost / 1000000;

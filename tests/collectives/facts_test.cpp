@@ -21,7 +21,7 @@ class unlike_costs final : public forwarding_transport {
   unlike_costs(std::unique_ptr<transport> inner, rank_t r) : forwarding_transport(std::move(inner)), caps_(forwarding_transport::caps()) {
     // By themselves the ranks would choose one of each.
     constexpr loggp kinds[] = {{100, 0.01, 0.01, 1}, {0.1, 10, 10, 100}, {0.1, 0.1, 0.1, 1}, {1, 0.02, 0.5, 0.1}};
-    caps_.cost = kinds[r % 4], caps_.node_cost = {};
+    caps_.cost = kinds[r % 4], caps_.node_cost.reset();
     caps_.native_atomics = caps_.native_atomics && r % 2 == 0;
   }
   const capabilities& caps() const noexcept override { return caps_; }

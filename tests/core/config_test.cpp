@@ -55,6 +55,21 @@ BOOST_AUTO_TEST_CASE(every_default_is_a_valid_value_of_its_knob) {
   BOOST_TEST(c.number(knob::timeout_s) == 60u);
 }
 
+BOOST_AUTO_TEST_CASE(the_users_own_tuning_table_is_found) {
+  const std::string folder = (std::filesystem::temp_directory_path() / ("tutti-config-" + std::to_string(getpid()))).string();
+  std::filesystem::create_directories(folder + "/.config/tutti");
+  const environment home{{"HOME", folder}};
+  BOOST_TEST(users_folder(home) == folder + "/.config/tutti");
+  BOOST_TEST((users_folder(environment{{"HOME", folder}, {"XDG_CONFIG_HOME", "/x"}}) == "/x/tutti"));
+  BOOST_TEST((users_folder(environment{}).empty() && users_folder(environment{{"HOME", "relative"}}).empty()));
+  BOOST_TEST(config::load({}, home)->text(knob::tuning).empty());
+  std::ofstream{folder + "/.config/tutti/tuning.json"} << "{}";
+  BOOST_TEST(config::load({}, home)->text(knob::tuning) == folder + "/.config/tutti/tuning.json");
+  BOOST_TEST(config::load({}, environment{{"HOME", folder}, {"TUTTI_TUNING", "/other"}})->text(knob::tuning) == "/other");
+  BOOST_TEST(config::load({}, environment{{"HOME", folder}, {"TUTTI_TUNE", "off"}})->text(knob::tuning).empty());
+  std::filesystem::remove_all(folder);
+}
+
 BOOST_AUTO_TEST_CASE(option_beats_environment_beats_file_beats_default) {
   const temporary_file file{"# a comment\n\n  barrier = rds  # why\r\nbarrier_radix=4\nwait = spin\n"};
   const environment variables{{"TUTTI_CONFIG_FILE", file.path}, {"TUTTI_BARRIER_RADIX", "8"}, {"TUTTI_WAIT", "yield"}};

@@ -45,7 +45,7 @@ vendor 'ucp/|ucs/|uct/|ucm/' 'providers/ucx/'
 vendor 'rdma/fi_|rdma/fabric' 'providers/ofi/'
 vendor 'infiniband/|rdma/rdma_' 'providers/verbs/'
 vendor 'CLI/' 'tools/options\.cpp:'
-vendor 'nlohmann/' 'tools/'
+vendor 'nlohmann/' 'tools/|collectives/tuning/file\.cpp:'
 vendor 'hwloc' 'tools/|providers/verbs/'
 vendor 'boost/|mpi\.h' 'tests/'
 

@@ -21,7 +21,7 @@ std::shared_ptr<const layout> layout_of(sim::world& w) {
 
 result<picked_barrier> virtual_job::pick(sim::world& w, const communicator_options& options) {
   // Its machines are alike.
-  return pick_barrier(*layout_of(w), facts_of(w.net(0)), w.net(0).mcast() != nullptr, rank_map::strided(0, w.size()), options,
+  return pick_barrier(*layout_of(w), facts_of(w.net(0)), "sim", w.net(0).mcast() != nullptr, rank_map::strided(0, w.size()), options,
                       ~std::uint32_t{0});
 }
 

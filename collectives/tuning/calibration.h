@@ -1,0 +1,35 @@
+// The costs of one fabric as they were measured, with their provenance, in place of the providers' priors.
+#pragma once
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "collectives/cost.h"
+
+namespace tutti::tuning {
+
+struct measured_value {
+  double value = 0;
+  double spread = 0;           // between the quartiles, as a share of the value
+  std::string source, when;    // "tutti tune", "2026-11-23T10:00:00Z"
+};
+
+// A number that the evaluator reckons with. Each has a row in calibration.cpp.
+struct parameter {
+  std::string_view name;       // "node.latency_us"
+  bool rate;                   // bytes a nanosecond; else microseconds
+  void (*set)(costs&, double);
+};
+std::span<const parameter> parameters() noexcept;
+inline constexpr std::size_t parameter_count = 13;
+
+struct calibration {
+  std::string fabric;          // as TUTTI_PROVIDER names it
+  std::array<std::optional<measured_value>, parameter_count> values;  // by parameter; none: not measured, so the prior holds
+
+  void apply(costs&) const;
+};
+
+}  // namespace tutti::tuning
