@@ -15,6 +15,7 @@ option option::between(double least, double most) { return option(o_->check(CLI:
 option option::above_zero() { return option(o_->check(CLI::PositiveNumber)); }
 option option::one_of(std::vector<std::string> words) { return option(o_->check(CLI::IsMember(std::move(words)))); }
 option option::sizes() { return option(o_->transform(CLI::AsSizeValue(false))); }
+option option::pair() { return option(o_->expected(2)); }
 option option::by_commas() { return option(o_->delimiter(',')); }
 option option::one_each() { return option(o_->allow_extra_args(false)); }
 option option::required() { return option(o_->required()); }

@@ -24,6 +24,7 @@ class option {
   option above_zero();
   option one_of(std::vector<std::string> words);
   option sizes();          // in bytes; 64k and 1MiB are 65536 and 1048576
+  option pair();           // two values
   option by_commas();      // several values in one argument
   option one_each();       // one value each time it is given
   option required();

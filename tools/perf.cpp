@@ -2,7 +2,6 @@
 // jobs of itself.
 #include <cstdio>
 #include <memory>
-#include <sstream>
 #include <stdexcept>
 
 #include "core/job/bootstrap_find.h"
@@ -12,6 +11,7 @@
 #include "tools/perf/sweep.h"
 #include "tools/perf/topic.h"
 #include "tools/process.h"
+#include "tools/tune/regret.h"
 
 namespace tutti::tools {
 namespace {
@@ -21,30 +21,13 @@ struct choices {
   std::string ranks;
   std::vector<std::string> providers;
   std::string barrier, fan_in, json, html, from, progress_to;
-  bool quiet = false, peers = false, neighbour = false, by_size = false;
+  bool quiet = false, peers = false, neighbour = false, by_size = false, regret = false;
   double seconds = 0;
 };
 
 int complain(const std::string& text, int code = 1) {
   std::fprintf(stderr, "tutti perf: %s\n", text.c_str());
   return code;
-}
-
-// "2,4,8" or "1..15", or both.
-std::vector<int> numbers(const std::string& text, const char* option, int least, int most) {
-  std::vector<int> out;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    int first = 0, last = 0;
-    char rest;
-    bool good = std::sscanf(part.c_str(), "%d..%d%c", &first, &last, &rest) == 2;
-    if (!good && std::sscanf(part.c_str(), "%d%c", &first, &rest) == 1) last = first, good = true;
-    if (!good || first < least || last > most || last < first)
-      throw std::runtime_error(std::string(option) + " " + text + ": write numbers from " + std::to_string(least) + " to " +
-                               std::to_string(most) + ", as in 2,4,8 or 1..15");
-    for (int n = first; n <= last; ++n) out.push_back(n);
-  }
-  return out;
 }
 
 void deliver(const choices& c, const report& r) {
@@ -112,6 +95,7 @@ int run(const choices& c) {
   if (!c.from.empty()) return deliver(c, from_json(read_text(c.from))), 0;
   auto settings = config::load();
   if (!settings) return complain(settings.error().text(), usage_error);
+  if (c.regret) return measure_regret({c.ranks, c.providers, c.topic, c.seconds, c.json, c.progress_to, c.quiet}, *settings);
   return settings->launcher().pmix ? compare(c, *settings) : compare_in_jobs(c);
 }
 
@@ -134,6 +118,7 @@ std::function<int()> declare(options app) {
   app.add("--quiet", c->quiet, "no table, no progress line");
   app.add("--peers", c->peers, "the barrier against Open MPI, MPICH and libfabric's own (fi_barrier), at 2, 4, 8 and 16 ranks");
   app.add("--neighbour", c->neighbour, "with --peers' contestants while another busy process shares the machine");
+  app.add("--regret", c->regret, "time of what a job chooses over that of the best candidate, of each collective and size, at 2, 4, 8 and 16 ranks");
   app.add("--progress-to", c->progress_to, "").hidden();
   const auto bsp = declare_bsp(app);
   const auto each_collective = declare_collectives(app);

@@ -17,21 +17,23 @@ result<shared_blobs> shared_bootstrap::allgather(std::span<const std::byte> mine
 }
 
 result<std::unique_ptr<measured_provider>> measured_provider::open(bootstrap& boot, driven_jobs& driven,
-                                                                   const std::string& spec, std::uint32_t bytes) {
+                                                                   const std::string& spec, std::uint32_t bytes, bool by_table) {
   std::unique_ptr<measured_provider> p(new measured_provider);
   p->name_ = spec;
   p->driven_ = &driven;
   status trouble;
-  const config_option provider{"provider", spec};
-  auto settings = config::load({&provider, 1});
+  const config_option given[] = {{"provider", spec}, {"tune", "off"}};
+  auto settings = config::load(std::span(given).first(by_table ? 1 : 2));
   if (!settings) return settings.error();  // alike in all ranks
   job_options options = options_from(*settings);
   options.world_lines = communicator::world_lines;
+  communicator_options engines;
+  choose_by_settings(*settings, options, engines);
   auto j = job::open(std::make_unique<shared_bootstrap>(boot, driven), *settings, std::move(options));
   if (j) {
     p->job_ = std::move(*j);
     driven.add(*p->job_);
-    trouble = p->set_up(bytes);
+    trouble = p->set_up(bytes, std::move(engines));
   } else {
     trouble = j.error();
   }
@@ -45,12 +47,12 @@ result<std::unique_ptr<measured_provider>> measured_provider::open(bootstrap& bo
   return p;
 }
 
-status measured_provider::set_up(std::uint32_t bytes) {
-  auto w = communicator::world(*job_, {});
+status measured_provider::set_up(std::uint32_t bytes, communicator_options engines) {
+  auto w = communicator::world(*job_, std::move(engines));
   if (!w) return w.error();
   world_ = std::move(*w);
   bytes_ = bytes;
-  auto region = job_->net().allocate(data + (job_->rank() < 2 ? bytes : 0), memory_);
+  auto region = job_->net().allocate(data + (job_->rank() < 2 || job_->rank() == beyond_the_node() ? bytes : 0), memory_);
   if (!region) return region.error();
   region_ = *region;
   auto key = job_->net().key(region_);

@@ -5,18 +5,6 @@
 #include "tools/perf/measured_provider.h"
 
 namespace tutti::tools {
-namespace {
-
-// As TUTTI_BARRIER would say it.
-std::string as_override(const candidate& c) {
-  std::string out(c.row->name);
-  if (!c.inner.empty()) out.append(":").append(c.inner);
-  if (c.radix) out.append(":").append(std::to_string(c.radix));
-  return out;
-}
-
-}  // namespace
-
 void measured_provider::add_barriers(std::vector<row>& rows, const std::string& only, const std::vector<int>& fan_ins,
                         std::vector<text_pair>& left_out) {
   const candidate& chosen = world_->barrier().choice();
@@ -56,7 +44,7 @@ void measured_provider::add_barriers(std::vector<row>& rows, const std::string& 
         add_one(name + ":" + std::to_string(l), name + ":" + std::to_string(l));
   }
   // What would be chosen has parameters of its own.
-  if (!any_chosen && only.empty() && fan_ins.empty()) add_one("", as_override(chosen));
+  if (!any_chosen && only.empty() && fan_ins.empty()) add_one("", as_wanted(chosen));
 }
 
 }  // namespace tutti::tools

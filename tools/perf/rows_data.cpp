@@ -14,21 +14,29 @@ constexpr size_row sizes[] = {{8, "8 B", true},           {1 << 10, "1 KiB", fal
 
 }  // namespace
 
+std::uint64_t measured_provider::room_for(collective, std::uint64_t bytes) const noexcept { return bytes; }
+
+void measured_provider::make_room(std::uint64_t bytes) {
+  if (bytes <= payload_.size()) return;
+  payload_.resize(bytes), result_.resize(bytes);
+}
+
+collective_call measured_provider::call_of(collective of, std::uint64_t bytes) {
+  return {.of = of, .bytes = bytes, .in = payload_.data(), .out = of == collective::broadcast ? payload_.data() : result_.data(),
+          .op = *find_reduction(datatype::float64, operation::sum)};
+}
+
 void measured_provider::add_data(std::vector<row>& rows, collective of, bool all_sizes, std::vector<text_pair>& left_out) {
   if (job_->size() < 2) return;
   const std::string what(name_of(of));
-  payload_.resize(all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte), result_.resize(payload_.size());
+  make_room(all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte);
   const bool agreed = world_->data().agree_on_facts().ok();
-  const auto call = [this, of, sum = *find_reduction(datatype::float64, operation::sum)](std::uint32_t bytes) {
-    return collective_call{.of = of, .bytes = bytes, .in = payload_.data(),
-                           .out = of == collective::broadcast ? payload_.data() : result_.data(), .op = sum};
-  };
   for (const algorithm& a : algorithms(of)) {
     if (a.needs.multicast && !job_->net().mcast()) continue;
     communicator_options options;
     options.wanted(of) = a.name;
     auto team = world_->split(0, 0, options);
-    status trouble = team ? (*team)->run(call(8)) : team.error();
+    status trouble = team ? (*team)->run(call_of(of, 8)) : team.error();
     if (trouble.failed()) {
       left_out.emplace_back(name_ + " " + what + " " + std::string(a.name), trouble.text());
       continue;
@@ -38,7 +46,7 @@ void measured_provider::add_data(std::vector<row>& rows, collective of, bool all
       if (!s.always && !all_sizes) continue;
       const bool bandwidth = s.bytes >= mebibyte;
       row& r = add(rows, bandwidth ? what + " bandwidth" : what, std::string(a.name) + " " + s.name,
-                   [c, one = call(s.bytes)](int iterations) {
+                   [c, one = call_of(of, s.bytes)](int iterations) {
                      for (int i = 0; i < iterations; ++i)
                        if (status failed = c->run(one); failed.failed()) require(failed);
                    });

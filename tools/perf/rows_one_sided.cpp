@@ -20,15 +20,15 @@ std::vector<std::uint32_t> curve_sizes(std::uint32_t most) {
 }
 
 // Operations longer than the fabric's longest go in pieces.
-void measured_provider::move(op_kind kind, std::uint32_t bytes, int depth, int times) {
+void measured_provider::move_to(rank_t peer, op_kind kind, std::uint32_t bytes, int depth, int times) {
   completion done;
   const std::uint64_t piece = std::min<std::uint64_t>(bytes, job_->net().caps().max_bytes);
   for (int i = 0; i < times; i += depth) {
     for (int k = 0; k < depth; ++k)
       for (std::uint64_t at = 0; at < bytes; at += piece)
-        submit(move_op(kind, region_, data + at, 1, segment_, data + at,
+        submit(move_op(kind, region_, data + at, peer, segment_, data + at,
                        static_cast<std::uint32_t>(std::min<std::uint64_t>(piece, bytes - at)), &done));
-    if (kind == op_kind::put) flush(1);
+    if (kind == op_kind::put) flush(peer);
     require(job_->wait(done, "one-sided"));
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 #include <stdexcept>
 
 #include "core/transport/provider.h"
@@ -53,6 +54,22 @@ int run_topic(const perf_topic& t) {
   auto settings = config::load();
   if (!settings) return complain(t, settings.error().text(), 2);
   return !settings->launcher().pmix && t.ranks > 1 ? start(t) : take_part(t, *settings);
+}
+
+std::vector<int> numbers(const std::string& text, const char* option, int least, int most) {
+  std::vector<int> out;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    int first = 0, last = 0;
+    char rest;
+    bool good = std::sscanf(part.c_str(), "%d..%d%c", &first, &last, &rest) == 2;
+    if (!good && std::sscanf(part.c_str(), "%d%c", &first, &rest) == 1) last = first, good = true;
+    if (!good || first < least || last > most || last < first)
+      throw std::runtime_error(std::string(option) + " " + text + ": write numbers from " + std::to_string(least) + " to " +
+                               std::to_string(most) + ", as in 2,4,8 or 1..15");
+    for (int n = first; n <= last; ++n) out.push_back(n);
+  }
+  return out;
 }
 
 std::vector<std::string> every_provider(bool several_nodes) {

@@ -33,6 +33,9 @@ struct perf_topic {
 // Takes part in the job that this process belongs to, or starts one; what to exit with.
 int run_topic(const perf_topic&);
 
+// "2,4,8" or "1..15", or both. Throws std::runtime_error.
+std::vector<int> numbers(const std::string& text, const char* option, int least, int most);
+
 // Every device that can be used here, as TUTTI_PROVIDER names it; of networks only, each also with shared memory inside
 // nodes, where the job has several.
 std::vector<std::string> every_provider(bool several_nodes = false);

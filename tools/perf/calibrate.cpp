@@ -1,0 +1,137 @@
+// The costs of one fabric, measured as the evaluator means them (collectives/price.h), in some ten milliseconds.
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/reduction/reduction.h"
+#include "core/transport/ops.h"
+#include "tools/perf/measured_provider.h"
+#include "tools/perf/series.h"
+
+namespace tutti::tools {
+namespace {
+
+constexpr int chunks = 15;
+
+// Seconds of one, from `chunks` chunks of `times`.
+template <class Once>
+series chunks_of(int times, Once once) {
+  series out;
+  for (int k = 0; k < chunks; ++k) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < times; ++i) once();
+    out.add(seconds_since(start) / times);
+  }
+  return out;
+}
+
+double spread_of(const series& s) { return s.median() > 0 ? (s.quantile(0.75) - s.quantile(0.25)) / s.median() : 0; }
+
+class writer {
+ public:
+  writer(tuning::calibration& to, std::string when) : to_(to), when_(std::move(when)) {}
+  void add(std::string_view name, double value, double spread) {
+    const auto p = std::ranges::find(tuning::parameters(), name, &tuning::parameter::name);
+    to_.values[static_cast<std::size_t>(p - tuning::parameters().begin())] = {value, spread, "tutti tune", when_};
+  }
+
+ private:
+  tuning::calibration& to_;
+  std::string when_;
+};
+
+}  // namespace
+
+rank_t measured_provider::beyond_the_node() const noexcept {
+  const auto& node_of = job_->where().node_of;
+  const auto other = std::ranges::find_if(node_of, [&](std::uint32_t n) { return n != node_of[0]; });
+  return other == node_of.end() ? no_rank : static_cast<rank_t>(other - node_of.begin());
+}
+
+// L, o, g and 1/G between rank 0 and another. Both ends' shares are in a one-way trip, and the target's only where it works.
+void measured_provider::calibrate_link(tuning::calibration& out, const std::string& name, rank_t peer, const std::string& when) {
+  const rank_t me = job_->rank();
+  require(world_->barrier().enter());
+  if (me != 0 && me != peer) {
+    require(world_->barrier().enter());
+    return;
+  }
+  rma_op there = signal_op({me == 0 ? peer : 0, segment_, line_offset(0)}, 0);
+  const auto bounce = [&] {
+    there.operand = ++ping_;
+    if (me == 0) submit(there);
+    wait_word(0, ping_, me == 0 ? peer : 0);
+    if (me != 0) submit(there);
+  };
+  (void)chunks_of(20, bounce);
+  const series round_trip = chunks_of(50, bounce);
+  if (me == 0) {
+    constexpr int burst = 8, many = 256;
+    rma_op op = signal_op({peer, segment_, line_offset(4)}, 1);
+    series submitting, leaving;
+    for (int k = 0; k < chunks; ++k) {
+      auto start = std::chrono::steady_clock::now();
+      for (int i = 0; i < burst; ++i) submit(op);
+      submitting.add(seconds_since(start) / burst * 1e6);
+      flush(peer);
+      start = std::chrono::steady_clock::now();
+      for (int i = 0; i < many; ++i) submit(op);
+      flush(peer);
+      leaving.add(seconds_since(start) / many * 1e6);
+    }
+    const std::uint32_t longest = std::min(bytes_, mebibyte);
+    const series shortly = chunks_of(2, [&] { move_to(peer, op_kind::put, 8, 1, 1); });
+    const series longer = chunks_of(2, [&] { move_to(peer, op_kind::put, longest, 1, 1); });
+    writer w(out, when);
+    const double half = round_trip.median() / 2 * 1e6, o = submitting.quantile(0.25);
+    w.add(name + ".overhead_us", o, spread_of(submitting));
+    w.add(name + ".latency_us", std::max(0.0, half - o * (job_->facts().target_must_progress ? 2 : 1)), spread_of(round_trip));
+    w.add(name + ".gap_us", leaving.median(), spread_of(leaving));
+    w.add(name + ".bytes_per_ns", longest / std::max(1.0, (longer.median() - shortly.median()) * 1e9), spread_of(longer));
+  }
+  // Rank 0's flushes may need the peer's progress, which a barrier makes.
+  require(world_->barrier().enter());
+}
+
+tuning::calibration measured_provider::calibrate(const std::string& when) {
+  tuning::calibration out;
+  out.fabric = job_->fabric();
+  const auto& node_of = job_->where().node_of;
+  const bool alone = job_->ranks_per_core() <= 1;  // between ranks that share cores a round trip is mostly turns
+  if (alone && job_->size() > 1 && node_of[0] == node_of[1]) calibrate_link(out, "node", 1, when);
+  if (const rank_t far = beyond_the_node(); alone && far != no_rank) calibrate_link(out, "network", far, when);
+  writer w(out, when);
+  if (!alone) {
+    // A rank that waits looks, yields, and finds its core again when all others have done the same.
+    require(world_->barrier().enter());
+    const series turns = chunks_of(100, [&] {
+      job_->progress();
+      sched_yield();
+    });
+    require(world_->barrier().enter());
+    w.add("turn_per_rank_us", turns.median() * 1e6 / job_->ranks_per_core(), spread_of(turns));
+  }
+  // Of data that another core may have written, so not out of the nearest cache.
+  constexpr std::size_t some = 64 << 10, all = 8 << 20;
+  require(world_->barrier().enter());
+  if (job_->rank() == 0) {
+    std::vector<std::byte> from(all), to(all);
+    std::size_t at = 0;
+    const series copying = chunks_of(32, [&] {
+      at = (at + some) % all;
+      std::memcpy(to.data() + at, from.data() + at, some);
+    });
+    w.add("copied_bytes_per_ns", some / (copying.median() * 1e9), spread_of(copying));
+    const reduction sum = *find_reduction(datatype::float64, operation::sum);
+    const series adding = chunks_of(32, [&] {
+      at = (at + some) % all;
+      sum.combine(from.data() + at, to.data() + at, some / sizeof(double));
+    });
+    w.add("reduced_bytes_per_ns", some / (adding.median() * 1e9), spread_of(adding));
+  }
+  require(world_->barrier().enter());
+  return out;
+}
+
+}  // namespace tutti::tools

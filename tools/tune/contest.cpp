@@ -1,0 +1,191 @@
+#include "tools/tune/contest.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/pick.h"
+#include "core/transport/offload.h"
+
+namespace tutti::tools {
+namespace {
+
+constexpr std::uint64_t sizes[] = {8, 128, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+constexpr std::uint64_t most_bytes = 64 << 20;  // of one member's data
+constexpr int most_iterations = 20000;
+
+}  // namespace
+
+std::span<const std::uint64_t> sizes_to_measure() noexcept { return sizes; }
+
+const contestant& contest::best() const {
+  const contestant* found = nullptr;
+  for (const contestant& c : all) {
+    if (c.chosen) continue;
+    if (!found || c.us.count() > found->us.count() || (c.us.count() == found->us.count() && c.us.median() < found->us.median())) found = &c;
+  }
+  return *found;
+}
+
+double contest::us(const contestant& c) const {
+  const contestant& first = best();
+  const double then = first.us.median_of_first(c.us.count());
+  return first.us.median() * (then > 0 ? std::max(1.0, c.us.median() / then) : 1);
+}
+
+std::pair<double, double> contest::chosen() const {
+  std::vector<double> medians;
+  for (const contestant& c : all)
+    if (c.chosen) medians.push_back(c.us.median());
+  const auto [least, most] = std::ranges::minmax(medians);
+  return {(least + most) / 2, least > 0 ? most / least : 1};
+}
+
+tournament::tournament(measured_provider& p, collective of, std::span<const std::uint64_t> at, std::vector<text_pair>& left_out)
+    : p_(p), of_(of) {
+  if (of == collective::barrier) enter_barriers(left_out);
+  else enter_data(at, left_out);
+}
+
+void tournament::enter_barriers(std::vector<text_pair>& left_out) {
+  job& j = p_.of();
+  const std::vector<std::uint32_t> nodes = p_.world().group().nodes();
+  const auto candidates = barriers_for(j.where(), j.facts(), j.fabric(), j.net().mcast() != nullptr, nodes, p_.world().options());
+  require(candidates.error());
+  contest& one = contests_.emplace_back();
+  for (const candidate& c : *candidates) {
+    if (c.row->needs.multicast && !j.net().mcast()) continue;
+    communicator_options options;
+    options.barrier = as_wanted(c);
+    auto team = p_.world().split(0, 0, options);
+    if (!team) {
+      left_out.emplace_back(p_.name() + " barrier " + to_string(c), team.error().text());
+      continue;
+    }
+    team_barrier& b = barriers_.emplace_back(std::move(*team))->barrier();
+    one.all.push_back({.what = c, .run = [&b](int iterations) {
+                         for (int i = 0; i < iterations; ++i)
+                           if (status s = b.enter(); s.failed()) require(s);
+                       }});
+  }
+}
+
+void tournament::enter_data(std::span<const std::uint64_t> at, std::vector<text_pair>& left_out) {
+  auto team = p_.world().split(0, 0, {});
+  require(team.error());
+  team_ = std::move(*team);
+  require(team_->data().agree_on_facts());
+  std::uint64_t longest = 0;
+  for (const std::uint64_t bytes : at)
+    if (p_.room_for(of_, bytes) <= most_bytes) longest = std::max(longest, bytes);
+  p_.make_room(p_.room_for(of_, longest));
+  // Whether the group can be formed shows in a team that is given up if not.
+  bool multicasts = p_.of().net().mcast() != nullptr;
+  for (const algorithm& a : algorithms(of_)) {
+    if (a.make || !multicasts) continue;
+    communicator_options options;
+    options.wanted(of_) = a.name;
+    auto trial = p_.world().split(0, 0, options);
+    require(trial.error());
+    if (const status s = (*trial)->run(p_.call_of(of_, 8)); s.failed())
+      multicasts = false, left_out.emplace_back(p_.name() + " " + std::string(name_of(of_)) + " " + std::string(a.name), s.text());
+  }
+  for (const std::uint64_t bytes : at) {
+    if (bytes > longest) continue;
+    contest& one = contests_.emplace_back();
+    one.bytes = bytes;
+    const auto candidates = team_->data().candidates(of_, bytes);
+    require(candidates.error());
+    for (const candidate& c : *candidates) {
+      if (!c.runnable || (!c.row->make && !multicasts)) continue;
+      one.all.push_back({.what = c, .run = [this, c, call = p_.call_of(of_, bytes)](int iterations) {
+                           team_->data().take(of_, c);
+                           for (int i = 0; i < iterations; ++i)
+                             if (status s = team_->run(call); s.failed()) require(s);
+                         }});
+    }
+  }
+}
+
+void tournament::add_chosen_twice() {
+  for (contest& one : contests_)
+    for (int twice = 0; twice < 2; ++twice) {
+      contestant c{.chosen = true};
+      if (of_ == collective::barrier) {
+        team_barrier& b = p_.world().barrier();
+        c.what = b.choice();
+        c.run = [&b](int iterations) {
+          for (int i = 0; i < iterations; ++i)
+            if (status s = b.enter(); s.failed()) require(s);
+        };
+      } else {
+        require(p_.world().data().agree_on_facts());
+        c.what = p_.world().data().candidates(of_, one.bytes)->front();
+        c.run = [this, call = p_.call_of(of_, one.bytes)](int iterations) {
+          for (int i = 0; i < iterations; ++i)
+            if (status s = p_.world().run(call); s.failed()) require(s);
+        };
+      }
+      one.all.push_back(std::move(c));
+    }
+}
+
+double tournament::chunk(contestant& c, int iterations) {
+  team_barrier& together = p_.world().barrier();
+  c.run(1);
+  require(together.enter());
+  const auto start = std::chrono::steady_clock::now();
+  c.run(iterations);
+  require(together.enter());
+  return seconds_since(start);
+}
+
+void tournament::calibrate(contestant& c, double seconds) {
+  const auto shared = [&](int iterations) { return share(p_.world().group(), chunk(c, iterations)) / iterations; };
+  const auto times = [&](double each, double least) {
+    return static_cast<int>(std::clamp(seconds / std::max(each, 1e-8), least, double(most_iterations)));
+  };
+  c.run(1);  // makes what it needs
+  c.iterations = times(shared(1), 1);
+  // The barrier behind so short a chunk hides what is short.
+  if (c.iterations > 50) c.iterations = times(shared(50), 50);
+}
+
+void tournament::round(double seconds, const std::function<void(const contest&)>& told) {
+  for (contest& one : contests_) {
+    if (std::ranges::none_of(one.all, &contestant::in)) continue;
+    if (told) told(one);
+    for (int turn = 0; turn < 3; ++turn)
+      for (contestant& c : one.all) {
+        if (!c.in) continue;
+        if (c.iterations == 0) calibrate(c, seconds);
+        c.us.add(chunk(c, c.iterations) / c.iterations * 1e6);
+      }
+  }
+}
+
+bool tournament::halve(double margin) {
+  std::vector<std::byte> stay;
+  bool open = false;
+  for (contest& one : contests_) {
+    std::vector<double> medians;
+    for (const contestant& c : one.all)
+      if (c.in) medians.push_back(c.us.median());
+    std::ranges::sort(medians);
+    const std::size_t most = std::max<std::size_t>(2, (medians.size() + 1) / 2);
+    const double bound = medians.empty() ? 0 : std::min(medians[std::min(most, medians.size()) - 1], medians[0] * (1 + margin));
+    std::size_t left = 0;
+    for (const contestant& c : one.all) left += c.in && c.us.median() <= bound;
+    for (const contestant& c : one.all) stay.push_back(std::byte{c.in && left > 1 && c.us.median() <= bound});
+    open = open || left > 1;
+  }
+  stay.push_back(std::byte{open});
+  const auto all = p_.world().group().exchange(stay);
+  require(all.error());
+  const auto of_rank_0 = (**all)[0];
+  std::size_t at = 0;
+  for (contest& one : contests_)
+    for (contestant& c : one.all) c.in = of_rank_0[at++] != std::byte{0};
+  return of_rank_0[at] != std::byte{0};
+}
+
+}  // namespace tutti::tools
