@@ -74,7 +74,7 @@ bool is_same(const candidate&, collective, const wanted_algorithm&) noexcept;
 std::string to_string(const candidate&);
 std::string as_wanted(const candidate&);
 
-// The choice as a table of lines: the team, each candidate with its cost and why, the winner first.
-result<std::vector<std::string>> explain(collective, const choice_inputs&);
+// The choice as a table of lines: the team, each candidate with its time and why, the winner first.
+std::vector<std::string> explain(collective, const choice_inputs&, std::span<const candidate> chosen);
 
 }  // namespace tutti

@@ -19,7 +19,8 @@ struct rank_state {
   picoseconds sends[2] = {}, takes[2] = {};  // from when its adapter can, by port: the network's, the node's
   picoseconds gone = 0;                      // when all of what it sent or reads has
   std::uint32_t turn = 0;                    // how often it has had its core before
-  std::size_t at = 0;                        // step
+  std::uint32_t run = 0;
+  std::size_t at = 0;                        // step of it
   bool asked = false;                        // arrive: the addition is under way, or answered
   std::uint64_t answer = 0;                  // its result; 0: not here
 };
@@ -45,12 +46,13 @@ struct event {
 
 class evaluation {
  public:
-  evaluation(const algorithm& a, shape s, const costs& c, const partition& data)
-      : shape_(s), costs_(c), data_(data), network_(in_picoseconds(c.network)), node_(in_picoseconds(c.node)),
+  evaluation(const algorithm& a, shape s, const costs& c, const partition& data, std::uint32_t runs)
+      : shape_(s), costs_(c), data_(data), runs_(runs), casts_(runs), network_(in_picoseconds(c.network)), node_(in_picoseconds(c.node)),
         turn_(in_picoseconds(c.turn_us)), ranks_(s.size) {
     for (s.rank = 0; s.rank < s.size; ++s.rank) all_.push_back(a.make(s));
+    // Each run has words of its own: those of runs to come say nothing of this one.
     lines_ = all_.empty() ? 0 : all_[0].words;
-    arrival_.assign(std::size_t{s.size} * lines_, {});
+    arrival_.assign(std::size_t{s.size} * lines_ * runs, {});
     for (std::uint32_t r = 0; r < s.size; ++r) ++work_[node_of(r)].ranks;
   }
 
@@ -63,7 +65,7 @@ class evaluation {
     }
     picoseconds last = 0;
     for (std::uint32_t r = 0; r < shape_.size; ++r) {
-      if (ranks_[r].at < all_[r].steps.size()) return never;
+      if (ranks_[r].run < runs_) return never;
       last = std::max(last, ranks_[r].clock);
     }
     picoseconds most = 0;
@@ -81,8 +83,15 @@ class evaluation {
 
   void go_on(std::uint32_t r) {
     rank_state& me = ranks_[r];
-    while (me.at < all_[r].steps.size() && advance(r)) ++me.at;
+    for (; me.run < runs_; ++me.run, me.at = 0) {
+      while (me.at < all_[r].steps.size() && advance(r)) ++me.at;
+      if (me.at < all_[r].steps.size()) return;
+    }
   }
+
+  // Of the run that the rank is in.
+  std::uint32_t word_of(std::uint32_t r, const step& s) const { return ranks_[r].run * lines_ + s.word; }
+  std::size_t place_of(std::uint32_t r, std::uint32_t word) const { return std::size_t{r} * lines_ * runs_ + word; }
 
   // When the last byte of the message has left the adapter.
   picoseconds leave(rank_state& me, std::uint32_t from, std::uint32_t to, picoseconds payload) {
@@ -127,7 +136,7 @@ class evaluation {
     const picoseconds when = std::max(e.when, free + e.payload);
     if (e.what == event::kind::addition) return add(e, when, free);
     free = when + l.gap;
-    arrival_[std::size_t{e.to} * lines_ + e.word] = {when, e.from, e.turn};
+    arrival_[place_of(e.to, e.word)] = {when, e.from, e.turn};
     go_on(e.to);
   }
 
@@ -152,8 +161,8 @@ class evaluation {
     const std::uint64_t bytes = s.block == no_block ? 0 : data_.length(s.block, s.count);
     if (s.block != no_block && bytes == 0) return true;
     switch (s.kind) {
-      case step_kind::signal: send(event::kind::signal, r, s.peer, s.word, 0); return true;
-      case step_kind::put_signal: send(event::kind::signal, r, s.peer, s.word, for_bytes(bytes, link(r, s.peer).bytes_per_ns)); return true;
+      case step_kind::signal: send(event::kind::signal, r, s.peer, word_of(r, s), 0); return true;
+      case step_kind::put_signal: send(event::kind::signal, r, s.peer, word_of(r, s), for_bytes(bytes, link(r, s.peer).bytes_per_ns)); return true;
       case step_kind::put:
       case step_kind::get: {
         const link_cost& l = link(r, s.peer);
@@ -174,7 +183,7 @@ class evaluation {
       }
       case step_kind::complete: me.clock = std::max(me.clock, me.gone); return true;
       case step_kind::wait: {
-        const signalled& in = arrival_[std::size_t{r} * lines_ + s.word];
+        const signalled& in = arrival_[place_of(r, word_of(r, s))];
         if (in.when == never) return false;
         take(me, in, costs_.target_works ? link(r, in.by).overhead : 0);
         return true;
@@ -184,16 +193,16 @@ class evaluation {
         me.clock += widest().overhead;
         const picoseconds sent = std::max(me.clock, me.sends[0]);
         me.sends[0] = sent + widest().gap;
-        cast_ = {sent + multicast_cost(costs_, widest()) - 2 * widest().overhead, r, me.turn};
+        casts_[me.run] = {sent + multicast_cost(costs_, widest()) - 2 * widest().overhead, r, me.turn};
         work_[node_of(r)].done += widest().overhead;
         for (std::uint32_t t = 0; t < shape_.size; ++t)
           if (t != r) go_on(t);
         return true;
       }
       case step_kind::await_multicast:
-        if (cast_.when == never) return false;
-        take(me, cast_, widest().overhead);
-        work_[node_of(r)].done += widest().overhead + (same_node(cast_.by, r) ? widest().latency : 0);
+        if (casts_[me.run].when == never) return false;
+        take(me, casts_[me.run], widest().overhead);
+        work_[node_of(r)].done += widest().overhead + (same_node(casts_[me.run].by, r) ? widest().latency : 0);
         return true;
     }
     return true;
@@ -209,14 +218,14 @@ class evaluation {
     rank_state& me = ranks_[r];
     if (!std::exchange(me.asked, true)) {
       if (!adds_by_cpu(r, s.peer)) {
-        send(event::kind::addition, r, s.peer, s.word, 0);
+        send(event::kind::addition, r, s.peer, word_of(r, s), 0);
         return false;
       }
       // A cache line that goes from core to core.
-      picoseconds& free = line_free_[{s.peer, s.word}];
+      picoseconds& free = line_free_[{s.peer, word_of(r, s)}];
       const link_cost& l = link(r, s.peer);
       free = me.clock = std::max(free, me.clock) + l.overhead + l.latency;
-      me.answer = ++counters_[{s.peer, s.word}];
+      me.answer = ++counters_[{s.peer, word_of(r, s)}];
     }
     if (me.answer == 0) return false;
     last_turn_ = std::max(last_turn_, me.turn);
@@ -229,6 +238,8 @@ class evaluation {
   shape shape_;
   const costs& costs_;
   const partition data_;
+  const std::uint32_t runs_;
+  std::vector<signalled> casts_;  // by run
   link_cost network_, node_;
   picoseconds turn_;
   std::vector<schedule> all_;
@@ -243,15 +254,14 @@ class evaluation {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> counters_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, picoseconds> line_free_;
   std::uint32_t last_turn_ = 0;  // of those who added
-  signalled cast_;
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
   std::uint64_t number_ = 0;
 };
 
 }  // namespace
 
-picoseconds evaluate(const algorithm& a, shape s, const costs& c, const partition& data) {
-  return evaluation(a, s, c, data).finish();
+picoseconds evaluate(const algorithm& a, shape s, const costs& c, const partition& data, std::uint32_t runs) {
+  return evaluation(a, s, c, data, runs).finish();
 }
 
 }  // namespace tutti

@@ -49,9 +49,7 @@ std::string as_wanted(const candidate& c) {
   return out;
 }
 
-result<std::vector<std::string>> explain(collective of, const choice_inputs& in) {
-  result<std::vector<candidate>> chosen = choose(of, in);
-  if (!chosen) return chosen.error();
+std::vector<std::string> explain(collective of, const choice_inputs& in, std::span<const candidate> chosen) {
   const node_summary where = summarize_nodes(in.ranks, in.node_of);
   std::vector<std::string> lines;
   lines.push_back(std::string(name_of(of)) + (in.bytes ? " of " + std::to_string(in.bytes) + " bytes" : "") + " among " +
@@ -68,9 +66,9 @@ result<std::vector<std::string>> explain(collective of, const choice_inputs& in)
   }
   parameters.append(in.ranks > evaluated_up_to ? "; closed forms" : "; schedules evaluated");
   std::size_t width = 0;
-  for (const candidate& c : *chosen) width = std::max(width, to_string(c).size());
+  for (const candidate& c : chosen) width = std::max(width, to_string(c).size());
   int place = 0;
-  for (const candidate& c : *chosen)
+  for (const candidate& c : chosen)
     lines.push_back(candidate_line(c.runnable ? ++place : 0, to_string(c), width, c.measured_us.value_or(c.cost_us), c.why));
   return lines;
 }

@@ -13,14 +13,19 @@ namespace tutti {
 // ends before the cores have done the work of all messages, however short its longest chain: o at each end and, inside a node, L
 // and the bytes too, for there is no wire. (4 ranks on 2 cores over tcp, us: 8 messages 58, 6 messages 43 to 45, 9 messages 67,
 // whatever their order.) Chain and work overlap in part: the price is half way between the longer of the two and their sum.
+// `runs`: so many, each rank beginning the next as soon as it has left the one before.
 // Cost: O(m log m) for m messages of all ranks. -1: the schedules do not finish.
-picoseconds evaluate(const algorithm&, shape, const costs&, const partition& = {});
+picoseconds evaluate(const algorithm&, shape, const costs&, const partition& = {}, std::uint32_t runs = 1);
 
 // The same by the row's closed form of the critical path, O(size) with node_of and O(log size) without, for sizes at which
 // evaluation takes too long, and for what has no schedule. -1: the row has none. Here and in price(), data.piece is the most
 // that a block may have.
 picoseconds estimate(const algorithm&, const shape&, const costs&, const partition& = {});
 
+// What a call costs in the midst of others like it, as a program makes them, until the last rank has left it. A rank that has
+// finished goes on to the next call, so calls overlap: a broadcast's root is ahead by as much as flow control allows, and a chain
+// of ranks that share cores takes no longer than a tree. The time of one call alone weighs a little as well, lest algorithms of
+// n - 1 hops win where they overlap perfectly.
 // Evaluation up to this size, beyond it the closed forms: a choice costs a few milliseconds at most. More bytes than a run
 // takes are several runs.
 inline constexpr std::uint32_t evaluated_up_to = 256;

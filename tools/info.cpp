@@ -73,9 +73,9 @@ std::function<int()> declare(options app) {
   const option json = app.add("--json", c->json, "the providers, --config or --doctor as JSON");
   app.add("--explain", c->about.topic, ("how the algorithm of a collective is chosen: " + known_collectives()).c_str()).not_with(json);
   app.add("--schedule", c->schedule, "the steps of an algorithm: of a barrier, by name, or of another collective, as allreduce:ring").not_with(json);
-  app.add("--ranks", c->about.ranks, "for --explain and --schedule").between(1, 1000000);
+  app.add("--ranks", c->about.ranks, "for --explain and --schedule (default 8)").between(1, 1000000);
   app.add("--ranks-per-node", c->about.ranks_per_node, "the same; default: all on one node");
-  app.add("--provider", c->about.provider, "for --explain: over which provider; default shm");
+  app.add("--provider", c->about.provider, "for --explain: over which provider, as shm+ucx:tcp; default: what a job of these ranks would take");
   app.add("--ranks-per-core", c->about.ranks_per_core, "for --explain; default: as a job of so many ranks would have here")
       .above_zero();
   app.add("--bytes", c->about.bytes, "for --explain of what moves data: sizes; default 8 B, 64 KiB, 1 MiB, 16 MiB")

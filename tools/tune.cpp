@@ -114,7 +114,7 @@ std::function<int()> declare(options app) {
   app.add("--providers,--provider", c->providers, "name[:device],...; default: every one that works here").by_commas();
   app.add("--collectives", c->collectives, "only these; default: all").by_commas();
   app.add("--bytes", c->bytes, "sizes; default 8 B to 4 MiB").by_commas().sizes();
-  app.add("--minutes", c->minutes, "how long to measure in all, about (default 3)").between(0.01, 1440.0);
+  app.add("--minutes", c->minutes, "how long to measure in all, about (default 3)").between(1e-4, 1440.0);
   app.add("-o,--output", c->output, "file to write; default: the one in the user's folder of configurations, which jobs read by themselves");
   app.add("--diff", c->diff, "two files: what changed from the first to the second").pair();
   app.add("--quiet", c->quiet, "no progress line");

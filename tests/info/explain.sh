@@ -14,3 +14,37 @@ for topic in barrier broadcast; do
   out=$("$tutti" info --explain $topic --ranks 8 --ranks-per-core 1)
   grep -q '1\.00 ranks a core' <<<"$out" && ! grep -q 'ranks per core' <<<"$out" || fail "$topic, as asked: $out"
 done
+
+# What is explained is what a job does: the same first one, over memory and over a network, with a table and without.
+job=$(mktemp -d)
+trap 'rm -rf "$job"' EXIT
+export XDG_CONFIG_HOME=$job
+agrees() {  # PROVIDER COLLECTIVE BYTES NAME-OF-BYTES
+  local first
+  first=$("$tutti" info --explain "$2" --ranks 4 --provider "$1" --bytes "$3" | sed -n 's/^ *1  \([a-z_]*\).*/\1/p')
+  [ -n "$first" ] || fail "$1 $2: nothing is first"
+  "$tutti" perf "$2" -n 4 --providers "$1" --seconds 0.1 2> /dev/null > "$job/out"
+  grep -q "^  $first${4:+ $4}[ :].*\*" "$job/out" || fail "$1 $2 $3: $first is explained, and a job does: $(grep '\*' "$job/out")"
+}
+for provider in shm ucx:tcp; do
+  "$tutti" perf barrier -n 2 --providers $provider --seconds 0.01 > "$job/out" 2>&1 || continue  # it is not here
+  agrees $provider barrier 0 ''
+  agrees $provider broadcast 8 '8 B'
+  agrees $provider broadcast 1MiB '1 MiB'
+done
+"$tutti" tune -n 4 --providers shm --collectives allreduce --bytes 8 --minutes 0.01 --quiet
+# The table says otherwise than was measured.
+sed -i 's/"us": [0-9.e-]*/"us": 9/; s/"algorithm": "[a-z_0-9:]*"/"algorithm": "ring"/' "$job/tutti/tuning.json"
+sed -i '/"algorithm": "ring"/{n;s/9/0.001/}' "$job/tutti/tuning.json"
+out=$("$tutti" info --explain allreduce --ranks 4 --bytes 8)
+grep -q '^  1  ring .* measured with 4 ranks and 8 bytes' <<< "$out" || fail "the table does not decide: $out"
+agrees shm allreduce 8 '8 B'
+TUTTI_TUNE=off "$tutti" info --explain allreduce --ranks 4 --bytes 8 | grep -q 'no tuning table' || fail "TUTTI_TUNE=off"
+TUTTI_ALLREDUCE=tree "$tutti" info --explain allreduce --ranks 4 --bytes 8 | grep -q '^  1  tree .* asked for by name' || fail "by name"
+echo '{' > "$job/tutti/tuning.json"
+if "$tutti" info --explain allreduce > "$job/out" 2>&1; then fail "a bad table is taken"; fi
+grep -q "$job/tutti/tuning.json: .*line 2.*tutti tune" "$job/out" || fail "a bad table: $(cat "$job/out")"
+rm "$job/tutti/tuning.json"
+# A router, and several hosts.
+"$tutti" info --explain broadcast --provider shm+ucx:tcp --ranks 8 --ranks-per-node 4 --bytes 8 > "$job/out" 2>&1 ||
+  grep -q 'not loaded\|could not be loaded\|no provider' "$job/out" || fail "shm+ucx:tcp: $(cat "$job/out")"
