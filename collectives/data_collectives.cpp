@@ -89,8 +89,8 @@ resumable<status> data_collectives::agreeing_on_facts() {
       payload_facts theirs;
       if ((**all)[i].size() != sizeof theirs) co_return team_.called_another(i);
       std::memcpy(&theirs, (**all)[i].data(), sizeof theirs);
-      if ((theirs.multicast_us != unknown && !plausible_us(theirs.multicast_us)) ||
-          (theirs.multicast_bytes_per_ns != unknown && !plausible_rate(theirs.multicast_bytes_per_ns))) co_return team_.called_another(i);
+      if ((theirs.multicast_us != not_known && !plausible_us(theirs.multicast_us)) ||
+          (theirs.multicast_bytes_per_ns != not_known && !plausible_rate(theirs.multicast_bytes_per_ns))) co_return team_.called_another(i);
       if (i == 0) agreed.multicast_us = theirs.multicast_us, agreed.multicast_bytes_per_ns = theirs.multicast_bytes_per_ns;
       agreed.fragment = std::min(agreed.fragment, theirs.fragment), agreed.depth = std::min(agreed.depth, theirs.depth);
     }

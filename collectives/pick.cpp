@@ -28,7 +28,7 @@ payload_facts payload_facts_of(transport& net, bool multicast) {
   if (!multicast || !net.mcast()) return out;
   const auto limits = net.mcast()->query();
   out.fragment = limits.max_payload, out.depth = limits.receive_depth;
-  out.multicast_us = limits.latency_us.value_or(unknown), out.multicast_bytes_per_ns = limits.bytes_per_ns.value_or(unknown);
+  out.multicast_us = limits.latency_us.value_or(not_known), out.multicast_bytes_per_ns = limits.bytes_per_ns.value_or(not_known);
   return out;
 }
 

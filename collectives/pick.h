@@ -33,7 +33,7 @@ choice_inputs inputs_from(const fabric_facts&, bool multicast, std::span<const s
 // What moves payload, in addition.
 struct payload_facts {
   std::uint32_t fragment = 0, depth = 0;   // of multicast; 0: there is none
-  double multicast_us = unknown, multicast_bytes_per_ns = unknown;
+  double multicast_us = not_known, multicast_bytes_per_ns = not_known;
 };
 payload_facts payload_facts_of(transport&, bool multicast);
 void add_payload(choice_inputs&, const payload_facts&);

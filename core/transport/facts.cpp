@@ -24,7 +24,7 @@ bool plausible(const loggp& c) noexcept {
 bool plausible_us(double us) noexcept { return us >= 0 && us <= 1e6; }
 bool plausible_rate(double bytes_per_ns) noexcept { return bytes_per_ns == 0 || (bytes_per_ns >= 1e-6 && bytes_per_ns <= 1e6); }
 bool plausible(const fabric_facts& f) noexcept {
-  return plausible(f.network) && plausible(f.node) && (f.multicast_us == unknown || plausible_us(f.multicast_us)) && f.max_bytes > 0;
+  return plausible(f.network) && plausible(f.node) && (f.multicast_us == not_known || plausible_us(f.multicast_us)) && f.max_bytes > 0;
 }
 
 fabric_facts facts_of(transport& net) {
@@ -32,7 +32,7 @@ fabric_facts facts_of(transport& net) {
   fabric_facts out;
   out.network = c.cost;
   out.node = c.node_cost.value_or(c.cost);
-  if (net.mcast()) out.multicast_us = net.mcast()->query().latency_us.value_or(unknown);
+  if (net.mcast()) out.multicast_us = net.mcast()->query().latency_us.value_or(not_known);
   out.max_bytes = c.max_bytes;
   out.target_must_progress = c.target_must_progress;
   out.native_atomics = c.native_atomics;

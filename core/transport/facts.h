@@ -10,12 +10,12 @@
 namespace tutti {
 
 // What travels as bytes has this in place of an empty std::optional.
-inline constexpr double unknown = -1;
+inline constexpr double not_known = -1;
 constexpr std::optional<double> if_known(double value) noexcept { return value < 0 ? std::nullopt : std::optional(value); }
 
 struct fabric_facts {
   loggp network, node;                     // the highest costs; node: inside a node
-  double multicast_us = unknown;           // multicast::limits::latency_us; before all are connected it may be unknown
+  double multicast_us = not_known;           // multicast::limits::latency_us; before all are connected it may be unknown
   std::uint64_t max_bytes = 0;             // the least
   std::uint32_t target_must_progress = 0;  // 1: in some rank
   std::uint32_t native_atomics = 0;        // 1: in all ranks; so too maps_node

@@ -65,8 +65,8 @@ class measured_provider {
   // for each given, if any are. What cannot run is noted in left_out.
   void add_barriers(std::vector<row>&, const std::string& only, const std::vector<int>& fan_ins,
                     std::vector<text_pair>& left_out);
-  // A call that moves `bytes`, with root 0, of sums of doubles; there has to be room for them. Memory stays where it is until more
-  // room is made.
+  // A call that moves `bytes`, or blocks of so many, with root 0, of sums of doubles; there has to be room for them. Memory stays where
+  // it is until more room is made. Not of an alltoallv.
   std::uint64_t room_for(collective, std::uint64_t bytes) const noexcept;
   void make_room(std::uint64_t bytes);
   collective_call call_of(collective, std::uint64_t bytes);

@@ -14,7 +14,9 @@ constexpr size_row sizes[] = {{8, "8 B", true},           {1 << 10, "1 KiB", fal
 
 }  // namespace
 
-std::uint64_t measured_provider::room_for(collective, std::uint64_t bytes) const noexcept { return bytes; }
+std::uint64_t measured_provider::room_for(collective of, std::uint64_t bytes) const noexcept {
+  return has_block_each(of) ? bytes * job_->size() : bytes;
+}
 
 void measured_provider::make_room(std::uint64_t bytes) {
   if (bytes <= payload_.size()) return;
@@ -29,7 +31,7 @@ collective_call measured_provider::call_of(collective of, std::uint64_t bytes) {
 void measured_provider::add_data(std::vector<row>& rows, collective of, bool all_sizes, std::vector<text_pair>& left_out) {
   if (job_->size() < 2) return;
   const std::string what(name_of(of));
-  make_room(all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte);
+  make_room(room_for(of, all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte));
   const bool agreed = world_->data().agree_on_facts().ok();
   for (const algorithm& a : algorithms(of)) {
     if (a.needs.multicast && !job_->net().mcast()) continue;

@@ -43,7 +43,7 @@ std::pair<double, double> contest::chosen() const {
 tournament::tournament(measured_provider& p, collective of, std::span<const std::uint64_t> at, std::vector<text_pair>& left_out)
     : p_(p), of_(of) {
   if (of == collective::barrier) enter_barriers(left_out);
-  else enter_data(at, left_out);
+  else if (of != collective::alltoallv) enter_data(at, left_out);  // of which the members know no size alike
 }
 
 void tournament::enter_barriers(std::vector<text_pair>& left_out) {

@@ -37,7 +37,7 @@ struct contest {
 // The contests of one collective over one provider, a size each. They run in teams of their own, which end with this.
 class tournament {
  public:
-  // Collective. What cannot run is noted in left_out. Sizes at which the data of all members would be too long are left out.
+  // Collective. What cannot run is noted in left_out. There are no contests where there is nothing to choose. Sizes at which the data of all members would be too long are left out.
   tournament(measured_provider&, collective, std::span<const std::uint64_t> sizes, std::vector<text_pair>& left_out);
 
   // To every contest, what a job would run: in the world, twice.
