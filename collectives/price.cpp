@@ -52,7 +52,7 @@ picoseconds price(const algorithm& a, const shape& s, const costs& c, const part
     algorithm up = a;
     up.down_by_multicast = false;
     const picoseconds gathered = price(up, s, c, data);
-    const picoseconds down = estimate(*find_algorithm(collective::broadcast, "multicast"), s, c, data);
+    const picoseconds down = price(*find_algorithm(collective::broadcast, "multicast"), s, c, data);
     return gathered < 0 || down < 0 ? -1 : gathered + down;
   }
   if (!a.data.blocks || data.bytes == 0) return evaluate(a, s, c, data);
