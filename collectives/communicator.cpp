@@ -246,7 +246,7 @@ result<std::unique_ptr<communicator>> communicator::shrink(const communicator_op
     if (!said || !agreed_on(said)) continue;
     auto made = attempt([&] { return equip(t->get(), nullptr, with, nullptr); });
     mine = made.error();
-    if (my_own()) (*t)->fail(mine);
+    if (mine.failed()) (*t)->fail(mine);  // nobody is to wait for this rank there
     said = vote();
     if (!said || !agreed_on(said)) continue;
     (*made)->owned_ = std::move(*t);
