@@ -24,7 +24,9 @@ class binomial_tree {
   std::uint32_t level() const noexcept { return position_ == 0 ? rounds_of(n_) : static_cast<std::uint32_t>(std::countr_zero(position_)); }
   // Positions in this one's subtree, and in that of the child 2^j on.
   std::uint32_t subtree() const noexcept { return std::min<std::uint32_t>(n_ - position_, position_ == 0 ? n_ : position_ & -position_); }
-  std::uint32_t subtree_of_child(std::uint32_t j) const noexcept { return std::min(std::uint32_t{1} << j, n_ - position_ - (std::uint32_t{1} << j)); }
+  std::uint32_t subtree_of_child(std::uint32_t j) const noexcept {
+    return std::min(std::uint32_t{1} << j, n_ - position_ - (std::uint32_t{1} << j));
+  }
 
  private:
   std::uint32_t position_, n_;

@@ -100,9 +100,8 @@ resumable<status> data_collectives::agreeing_on_facts() {
 }
 
 unsigned data_collectives::class_of(const call& c) const noexcept {
-  const bool free = c.op.built_in && c.op.associative;  // of a user's function only the user knows
   return (c.op.commutative ? 1 : 0) | (c.lists ? 2 : 0) | (element_of(c) > short_element ? 4 : 0) |
-         (reproducible_ && reduces(c.of) && !free ? 8 : 0);
+         (reproducible_ && reduces(c.of) && !c.op.associative ? 8 : 0);
 }
 
 choice_inputs data_collectives::inputs(const call& c) const {

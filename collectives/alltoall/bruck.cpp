@@ -29,7 +29,10 @@ schedule make(const shape& s) {
     const std::uint32_t packed = 2 * most(s) * m, come = packed + most(s);
     std::uint32_t count = 0;
     for (std::uint32_t k = 1; k < n; ++k)
-      if (k & with.distance) out.local(step_kind::copy, (s.rank + k) % n, at[k], {staging, packed, count}), at[k] = {staging, come, count++};
+      if (k & with.distance) {
+        out.local(step_kind::copy, (s.rank + k) % n, at[k], {staging, packed, count});
+        at[k] = {staging, come, count++};
+      }
     out.put_signal(with.to, m, 0, {staging, packed}, {staging, come}, count);
     out.await(with.from, m, 0, count);
   }

@@ -53,7 +53,8 @@ picoseconds chain(const form_input& in) {
 }
 
 bool few(const placement& p) { return p.ranks > 2 && p.ranks <= 64; }
-constexpr variant variants[] = {{.considered = few, .reason = "each rank sends about twice the data, whatever their number: pays where they are long"}};
+constexpr variant variants[] = {
+    {.considered = few, .reason = "each rank sends about twice the data, whatever their number: pays where they are long"}};
 
 }  // namespace
 
@@ -64,8 +65,8 @@ constinit const algorithm scatter_allgather{
     .alias = "van_de_geijn",
     .summary = "blocks are scattered down a binomial tree, and then go around a ring",
     .source = "Barnett et al. 1994 (van de Geijn); Thakur et al. 2005",
-    .data = {.blocks = each, .even = true, .most_bytes = 32 << 10, .slots = each, .together = [](const shape& s) { return (s.size + 1) / 2; },
-             .synchronizes = true},
+    .data = {.blocks = each, .even = true, .most_bytes = 32 << 10, .slots = each,
+             .together = [](const shape& s) { return (s.size + 1) / 2; }, .synchronizes = true},
     .variants = variants,
     .words = words,
     .make = make,

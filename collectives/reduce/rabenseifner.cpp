@@ -96,7 +96,8 @@ std::int64_t messages_to_one(const form_input& in) {
 
 bool few(const placement& p) { return p.ranks > 2 && p.ranks <= 1024; }
 constexpr variant variants[] = {{.considered = few, .reason = "each rank sends the data twice, in 2 log2 n rounds: pays where it is long"}};
-constexpr data_layout layout{.blocks = blocks, .even = true, .most_bytes = 32 << 10, .slots = slots, .together = together, .needs_everyone = true};
+constexpr data_layout layout{.blocks = blocks, .even = true, .most_bytes = 32 << 10, .slots = slots,
+                             .together = together, .needs_everyone = true};
 
 }  // namespace
 

@@ -104,7 +104,8 @@ std::int64_t messages(const form_input& in) {
 }
 
 bool few(const placement& p) { return p.ranks > 2 && p.ranks <= 1024; }
-constexpr variant variants[] = {{.considered = few, .reason = "log2 n rounds, 2 more unless n is a power of two: pays where blocks are short"}};
+constexpr variant variants[] = {
+    {.considered = few, .reason = "log2 n rounds, 2 more unless n is a power of two: pays where blocks are short"}};
 
 }  // namespace
 
