@@ -26,7 +26,7 @@ struct place {
 // One candidate's time.
 struct timing {
   wanted_algorithm algorithm;
-  double us = 0;               // median over chunks of calls, until the last rank has finished
+  double us = 0;               // of a call among others like it: the lower quartile over chunks of calls
   double spread = 0;           // between the quartiles, as a share of `us`
   std::uint32_t chunks = 0;
 };

@@ -23,10 +23,10 @@ class series {
     return v[static_cast<std::size_t>(k)];
   }
   double median() const { return quantile(0.5); }
-  double median_of_first(std::size_t n) const {
+  series first(std::size_t n) const {
     series some;
     some.values_.assign(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(std::min(n, values_.size())));
-    return some.median();
+    return some;
   }
 
  private:

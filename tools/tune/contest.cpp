@@ -21,21 +21,21 @@ const contestant& contest::best() const {
   const contestant* found = nullptr;
   for (const contestant& c : all) {
     if (c.chosen) continue;
-    if (!found || c.us.count() > found->us.count() || (c.us.count() == found->us.count() && c.us.median() < found->us.median())) found = &c;
+    if (!found || c.us.count() > found->us.count() || (c.us.count() == found->us.count() && typical(c.us) < typical(found->us))) found = &c;
   }
   return *found;
 }
 
 double contest::us(const contestant& c) const {
   const contestant& first = best();
-  const double then = first.us.median_of_first(c.us.count());
-  return first.us.median() * (then > 0 ? std::max(1.0, c.us.median() / then) : 1);
+  const double then = typical(first.us.first(c.us.count()));
+  return typical(first.us) * (then > 0 ? std::max(1.0, typical(c.us) / then) : 1);
 }
 
 std::pair<double, double> contest::chosen() const {
   std::vector<double> medians;
   for (const contestant& c : all)
-    if (c.chosen) medians.push_back(c.us.median());
+    if (c.chosen) medians.push_back(typical(c.us));
   const auto [least, most] = std::ranges::minmax(medians);
   return {(least + most) / 2, least > 0 ? most / least : 1};
 }
@@ -169,13 +169,13 @@ bool tournament::halve(double margin) {
   for (contest& one : contests_) {
     std::vector<double> medians;
     for (const contestant& c : one.all)
-      if (c.in) medians.push_back(c.us.median());
+      if (c.in) medians.push_back(typical(c.us));
     std::ranges::sort(medians);
     const std::size_t most = std::max<std::size_t>(2, (medians.size() + 1) / 2);
     const double bound = medians.empty() ? 0 : std::min(medians[std::min(most, medians.size()) - 1], medians[0] * (1 + margin));
     std::size_t left = 0;
-    for (const contestant& c : one.all) left += c.in && c.us.median() <= bound;
-    for (const contestant& c : one.all) stay.push_back(std::byte{c.in && left > 1 && c.us.median() <= bound});
+    for (const contestant& c : one.all) left += c.in && typical(c.us) <= bound;
+    for (const contestant& c : one.all) stay.push_back(std::byte{c.in && left > 1 && typical(c.us) <= bound});
     open = open || left > 1;
   }
   stay.push_back(std::byte{open});

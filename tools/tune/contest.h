@@ -12,6 +12,10 @@
 
 namespace tutti::tools {
 
+// What other processes of the machine add falls upon some chunks only, so the lower quartile tells more of a candidate than the
+// median does.
+inline double typical(const series& us) { return us.quantile(0.25); }
+
 struct contestant {
   bool chosen = false;                      // no candidate: whatever a job would run
   candidate what;
@@ -26,11 +30,11 @@ struct contest {
   std::uint64_t bytes = 0;
   std::vector<contestant> all;
 
-  // The candidate with the least median among those that stayed longest.
+  // The fastest candidate among those that stayed longest.
   const contestant& best() const;
   // Microseconds, as if all had been measured as often as the best: of the rounds that both were in, the ratio is kept.
   double us(const contestant&) const;
-  // Of what add_chosen_twice() added: the median of both, and the larger one's over the smaller one's.
+  // Of what add_chosen_twice() added: the mean of both, and the larger one's over the smaller one's.
   std::pair<double, double> chosen() const;
 };
 

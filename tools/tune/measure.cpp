@@ -27,8 +27,8 @@ void add_rows(tuning::table& out, tournament& t, collective of, measured_provide
                   .ranks_per_core = where.most_ranks_per_core(), .bytes = one.bytes, .when = of_machine(out.machine, "when"),
                   .host = of_machine(out.machine, "host")};
     for (const contestant& c : one.all) {
-      const double us = one.us(c), median = c.us.median();
-      const double spread = median > 0 ? (c.us.quantile(0.75) - c.us.quantile(0.25)) / median : 0;
+      const double us = one.us(c), low = typical(c.us);
+      const double spread = low > 0 ? (c.us.quantile(0.75) - low) / low : 0;
       r.timings.push_back({{std::string(c.what.row->name), c.what.radix, std::string(c.what.inner)}, us, spread,
                            static_cast<std::uint32_t>(c.us.count())});
     }

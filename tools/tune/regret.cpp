@@ -40,7 +40,7 @@ json measure(measured_provider& p, collective of, std::chrono::steady_clock::tim
     const contestant& best = one.best();
     out.push_back({{"provider", p.name()}, {"ranks", p.of().size()}, {"collective", name_of(of)}, {"bytes", one.bytes},
                    {"chosen", to_string(one.all.back().what)}, {"chosen_us", chosen}, {"best", to_string(best.what)},
-                   {"best_us", best.us.median()}, {"spread", spread}, {"candidates", one.all.size() - 2}});
+                   {"best_us", typical(best.us)}, {"spread", spread}, {"candidates", one.all.size() - 2}});
   }
   return out;
 }
