@@ -93,6 +93,19 @@ BOOST_AUTO_TEST_CASE(nodes_first_as_gupta_counts) {
   }
 }
 
+// A chain's calls overlap but for what one of its edges takes, room that is given and data; barriers' calls do not.
+BOOST_AUTO_TEST_CASE(calls_that_follow_each_other_overlap) {
+  costs c;
+  c.network.latency_us = c.node.latency_us = 1;
+  const algorithm &chain = *find_algorithm(collective::broadcast, "chain"), &dissemination = *find_algorithm(collective::barrier, "dissemination");
+  const auto us = [](picoseconds t) { return static_cast<double>(t) / 1e6; };
+  const partition short_one{8, 64 << 10};
+  BOOST_TEST(us(evaluate(chain, {.size = 8}, c, short_one)) == 8, boost::test_tools::tolerance(0.01));
+  BOOST_TEST(us(evaluate(chain, {.size = 8}, c, short_one, 3)) == 12, boost::test_tools::tolerance(0.01));
+  BOOST_TEST(us(price(chain, {.size = 8}, c, short_one)) == 2 + 8. / 32, boost::test_tools::tolerance(0.01));
+  BOOST_TEST(us(evaluate(dissemination, {.size = 8}, c, {}, 3)) == 9);
+}
+
 BOOST_AUTO_TEST_CASE(every_part_of_loggp_is_charged) {
   costs c;
   c.node = {1.0, 0.25, 0.5, 1};

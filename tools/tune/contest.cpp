@@ -81,7 +81,7 @@ void tournament::enter_data(std::span<const std::uint64_t> at, std::vector<text_
   // Whether the group can be formed shows in a team that is given up if not.
   bool multicasts = p_.of().net().mcast() != nullptr;
   for (const algorithm& a : algorithms(of_)) {
-    if (a.make || !multicasts) continue;
+    if (!a.needs.multicast || !multicasts) continue;
     communicator_options options;
     options.wanted(of_) = a.name;
     auto trial = p_.world().split(0, 0, options);
@@ -96,7 +96,7 @@ void tournament::enter_data(std::span<const std::uint64_t> at, std::vector<text_
     const auto candidates = team_->data().candidates(of_, bytes);
     require(candidates.error());
     for (const candidate& c : *candidates) {
-      if (!c.runnable || (!c.row->make && !multicasts)) continue;
+      if (!c.runnable || (c.row->needs.multicast && !multicasts)) continue;
       one.all.push_back({.what = c, .run = [this, c, call = p_.call_of(of_, bytes)](int iterations) {
                            team_->data().take(of_, c);
                            for (int i = 0; i < iterations; ++i)
