@@ -36,6 +36,14 @@ void deliver(const choices& c, const report& r) {
   if (!c.html.empty()) write_text(c.html, to_page(r));
 }
 
+// All but that of which members know no size alike.
+std::vector<std::string> measurable() {
+  std::vector<std::string> out;
+  for (unsigned i = 0; i < collectives; ++i)
+    if (static_cast<collective>(i) != collective::alltoallv) out.emplace_back(name_of(static_cast<collective>(i)));
+  return out;
+}
+
 double default_seconds(const choices& c) {
   return !c.topic.empty() ? 10 : c.by_size ? 35 : 20;
 }
@@ -103,7 +111,7 @@ std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
   app.add("topic", c->topic, "nothing: barriers, broadcasts, allreduces and one-sided operations; one collective: "
                  "that alone, at more sizes")
-      .one_of({"barrier", "broadcast", "reduce", "allreduce"});
+      .one_of(measurable());
   app.add("-n,--ranks", c->ranks, "ranks to start, when not inside a job already: a job for each of 2,4,8 "
                  "(default 4; with --html 2,4,8,16)");
   app.add("--providers,--provider", c->providers, "name[:device],...; default: every one that works here").by_commas();

@@ -31,7 +31,10 @@ collective_call measured_provider::call_of(collective of, std::uint64_t bytes) {
 void measured_provider::add_data(std::vector<row>& rows, collective of, bool all_sizes, std::vector<text_pair>& left_out) {
   if (job_->size() < 2) return;
   const std::string what(name_of(of));
-  make_room(room_for(of, all_sizes ? sizes[std::size(sizes) - 1].bytes : mebibyte));
+  constexpr std::uint64_t most_room = 64 * mebibyte;  // blocks for all members are long together
+  const auto wanted = [&](const size_row& s) { return (s.always || all_sizes) && room_for(of, s.bytes) <= most_room; };
+  for (const size_row& s : sizes)
+    if (wanted(s)) make_room(room_for(of, s.bytes));
   const bool agreed = world_->data().agree_on_facts().ok();
   for (const algorithm& a : algorithms(of)) {
     if (a.needs.multicast && !job_->net().mcast()) continue;
@@ -45,7 +48,7 @@ void measured_provider::add_data(std::vector<row>& rows, collective of, bool all
     }
     communicator* const c = teams_.emplace_back(std::move(*team)).get();
     for (const size_row& s : sizes) {
-      if (!s.always && !all_sizes) continue;
+      if (!wanted(s)) continue;
       const bool bandwidth = s.bytes >= mebibyte;
       row& r = add(rows, bandwidth ? what + " bandwidth" : what, std::string(a.name) + " " + s.name,
                    [c, one = call_of(of, s.bytes)](int iterations) {

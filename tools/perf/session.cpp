@@ -58,8 +58,8 @@ void session::open() {
     say("preparing %s", p->name().c_str());
     gather(*p);
     if (!plan_.only || plan_.only == collective::barrier) p->add_barriers(rows_, plan_.only_barrier, plan_.fan_ins, left_out_);
-    for (const collective c : {collective::broadcast, collective::reduce, collective::allreduce})
-      if (plan_.only ? plan_.only == c : c != collective::reduce) p->add_data(rows_, c, plan_.only.has_value(), left_out_);
+    if (!plan_.only) p->add_data(rows_, collective::broadcast, false, left_out_), p->add_data(rows_, collective::allreduce, false, left_out_);
+    else if (plan_.only != collective::barrier) p->add_data(rows_, *plan_.only, true, left_out_);
     if (!plan_.only) p->add_one_sided(rows_);
     if (plan_.by_size) p->add_by_size(rows_);
   }
