@@ -33,26 +33,27 @@ static unsigned char *bytes_of(int seed, int i, int n) {
 }
 
 /* --- data: every root, sizes around those of a line, a slot and a chunk --------------------------------------------- */
-static const int sizes[] = {0, 1, 7, 8, 64, 1000, 16384, 65537, 300001};
+static const unsigned sizes[] = {0, 1, 7, 8, 64, 1000, 16384, 65537, 300001};
 
 static void data(void) {
   for (unsigned k = 0; k < sizeof sizes / sizeof *sizes; ++k)
     for (int root = 0; root < p; ++root) {
-      const int n = sizes[k], seed = (int)k * 100 + root;
-      unsigned char *mine = bytes_of(seed, s, n), *all = malloc((size_t)n * (size_t)p + 1), *got = malloc((size_t)n + 1);
+      const size_t bytes = sizes[k];
+      const int n = (int)bytes, seed = (int)k * 100 + root;
+      unsigned char *mine = bytes_of(seed, s, n), *all = malloc(bytes * (size_t)p + 1), *got = malloc(bytes + 1);
       CHECK(all && got);
 
       bsp_bcast(root, s == root ? mine : NULL, got, n);
       for (int i = 0; i < n; ++i) CHECK(got[i] == byte_of(seed, root, i));
-      memcpy(got, mine, (size_t)n);
+      memcpy(got, mine, bytes);
       bsp_bcast(root, got, got, n); /* in place */
       for (int i = 0; i < n; ++i) CHECK(got[i] == byte_of(seed, root, i));
 
       bsp_gather(root, mine, s == root ? all : NULL, n);
       for (int i = 0; s == root && i < n * p; ++i) CHECK(all[i] == byte_of(seed, i / n, i % n));
-      memset(got, 0, (size_t)n);
+      memset(got, 0, bytes);
       bsp_scatter(root, s == root ? all : NULL, got, n);
-      CHECK(!memcmp(got, mine, (size_t)n));
+      CHECK(!memcmp(got, mine, bytes));
       free(mine), free(all), free(got);
     }
 }
