@@ -24,7 +24,8 @@ struct spot {
   std::string path;  // "rows[3].us"
 
   [[noreturn]] void wrong(const std::string& why) const {
-    std::string text = at.dump(-1, ' ', true, json::error_handler_t::replace);
+    // What is nested may be so deep that no stack holds its text.
+    std::string text = at.is_structured() ? std::string("an ") + at.type_name() : at.dump(-1, ' ', true, json::error_handler_t::replace);
     if (text.size() > 60) text = text.substr(0, 60) + "...";
     throw std::invalid_argument(path + " is " + text + ": " + why);
   }
@@ -136,7 +137,10 @@ std::string to_text(const table& t) {
 }
 
 result<table> from_text(std::string_view text, const std::string& file) {
-  const auto bad = [&](const char* why) {
+  const auto bad = [&](std::string why) {
+    // One line, whatever the file's names hold.
+    if (why.size() > 1000) why.resize(1000);
+    std::ranges::replace_if(why, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
     return status(errc::invalid, "tuning table " + file + ": " + why + "; measure again by `tutti tune`, or set TUTTI_TUNE=off");
   };
   try {

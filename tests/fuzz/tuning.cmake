@@ -1,0 +1,1 @@
+tutti_fuzz(NAME tuning SOURCES tuning_fuzz.cpp LIBS tutti_core)
