@@ -238,8 +238,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_names_the_bytes) {
 BOOST_AUTO_TEST_CASE(the_choice) {
   // Short ones to few go by puts, long ones to many by multicast; without multicast never.
   BOOST_TEST(winner(some_team(2, 8)) == "eager");
-  BOOST_TEST(winner(some_team(64, 8)) == "multicast");
-  BOOST_TEST(winner(some_team(16, 1 << 20)) == "multicast");
+  BOOST_TEST(winner(some_team(256, 64 << 10)) == "multicast");
   choice_inputs in = some_team(16, 1 << 20);
   in.multicast = false;
   BOOST_TEST((winner(in) == "binomial" || winner(in) == "chain"));
