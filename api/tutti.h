@@ -469,7 +469,7 @@ TUTTI_API tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t *
  * data are here, in the root until `data` may be changed again, which says nothing of the others. `data` may be any memory
  * and is read (root) or written (others) during the call only. With 0 bytes the call returns at once.
  * The data go by multicast where the fabric has it (tutti_capabilities()) and it pays, else by puts along a tree.
- * TUTTI_BCAST=multicast, binomial or chain decides this for all sizes.
+ * TUTTI_BCAST with the name of an algorithm decides this for all sizes (`tutti info --explain broadcast` lists them).
  * root and bytes are alike in all members. Where they are not, members get TUTTI_PROTOCOL, with a text that names a rank and
  * what that rank and another one pass. A member gets the error from this broadcast, as soon as the data show the difference
  * or after about a tenth of a second of waiting in vain; a member that has done its part gets it from a later broadcast. If
