@@ -209,10 +209,11 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
 result<data_collectives::bound*> data_collectives::bind(const choice& c, std::uint32_t root) {
   resource* const by = resource_of(c);
   const bool first_set = c.row->data.synchronizes && by->uses % data_layout::sets_in_turn == 0;
-  bound* oldest = &bound_[0];
-  for (bound& b : bound_) {
-    if (b.row == c.row && b.radix == c.radix && b.root == root && b.first_set == first_set) return &b;
-    if (b.used < oldest->used) oldest = &b;
+  // From the last one on: roots that take turns come in the order in which they came first.
+  for (std::size_t i = 0; i < bound_.size(); ++i) {
+    const std::size_t at = found_ + i < bound_.size() ? found_ + i : found_ + i - bound_.size();
+    bound& b = *bound_[at];
+    if (b.row == c.row && b.radix == c.radix && b.root == root && b.first_set == first_set) return found_ = at, &b;
   }
   const schedule s = c.row->make(shape_of(c, root, first_set));
   buffer buffers[data_buffers];
@@ -220,13 +221,16 @@ result<data_collectives::bound*> data_collectives::bind(const choice& c, std::ui
   buffers[staging] = {m.base() + by->slots_at, m.region(), m.segment(), by->slots_at, by->slot_bytes};
   auto code = program::bind(s, team_, {m.segment(), m.region(), m.base(), 0}, nullptr, buffers);
   if (!code) return code.error();
-  oldest->position.reset();
-  oldest->row = c.row, oldest->radix = c.radix, oldest->root = root, oldest->first_set = first_set, oldest->by = by;
-  oldest->room = room_of(*c.row, shape_of(c), facts_.piece);
-  oldest->code = std::move(*code);
-  oldest->code.touch();
-  oldest->position = std::make_unique<tutti::run>(oldest->code);
-  return oldest;
+  if (bound_.size() < most_bound) bound_.push_back(std::make_unique<bound>()), found_ = bound_.size() - 1;
+  else found_ = static_cast<std::size_t>(std::ranges::min_element(bound_, {}, [](const auto& b) { return b->used; }) - bound_.begin());
+  bound& b = *bound_[found_];
+  b.position.reset();
+  b.row = c.row, b.radix = c.radix, b.root = root, b.first_set = first_set, b.by = by;
+  b.room = room_of(*c.row, shape_of(c), facts_.piece);
+  b.code = std::move(*code);
+  b.code.touch();
+  b.position = std::make_unique<tutti::run>(b.code);
+  return &b;
 }
 
 // --- an operation ------------------------------------------------------------------------------------------------------

@@ -165,7 +165,9 @@ class data_collectives final : public operation_sequence {
   std::vector<std::unique_ptr<resource>> resources_;
   std::uint64_t runs_ = 0;               // alike in all members
   std::uint64_t parts_ = 0;
-  std::array<bound, 16> bound_;
+  static constexpr std::size_t most_bound = 64;
+  std::vector<std::unique_ptr<bound>> bound_;
+  std::size_t found_ = 0;                // of them, the last one asked for
 };
 
 }  // namespace tutti
