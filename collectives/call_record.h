@@ -69,6 +69,7 @@ class call_record {
   }
 
   std::uint64_t calls() const noexcept { return mine().calls; }  // the newest one's number
+  const what& newest() const noexcept { return in(mine(), calls()); }
 
   // Asked in every look of a wait for these ranks; gaps (no_rank) and the caller itself are passed over, and where nobody is left
   // any member is meant. Protocol: one of them makes another call, or knows who does.

@@ -36,10 +36,10 @@ std::uint64_t known_bytes(const collective_call& c) noexcept { return c.of == co
 // A line has a word in front, and room for the strictest alignment that a user's function may expect.
 constexpr std::uint64_t line_data_at = 16, line_data_bytes = control::line_bytes - line_data_at;
 
-// Beside what broadcast_wire::digest_of() tells apart.
-std::uint64_t kind_digest(const collective_call& c) noexcept {
-  const call_record::what w = c.recorded();
-  return (static_cast<std::uint64_t>(w.kind) * 0x2b1d ^ w.type * 0x0d3bu ^ w.op * 0x51c7u ^ (c.lists ? w.bytes : 0)) & digest_mask;
+// Of what all members must give alike; `alike` bytes of it.
+std::uint64_t digest_of(const call_record::what& w, std::uint64_t number, std::uint32_t root, std::uint64_t alike, bool lists) noexcept {
+  return (broadcast_wire::digest_of(number, root, alike) ^ static_cast<std::uint64_t>(w.kind) * 0x2b1d ^ w.type * 0x0d3bu ^
+          w.op * 0x51c7u ^ (lists ? w.bytes : 0)) & digest_mask;
 }
 
 std::uint64_t checksum(std::span<const std::uint64_t> list) noexcept {
@@ -165,7 +165,7 @@ resumable<status> data_collectives::preparing() {
   const struct {
     std::uint64_t number;
     call_record::what what;
-  } terms{now_.number, now_.recorded()};
+  } terms{now_.number, now_.what};
   const auto agreement = std::as_bytes(std::span{&terms, 1});
   for (;;) {
     const auto found = choose_for(now_);
@@ -238,7 +238,7 @@ result<data_collectives::bound*> data_collectives::bind(const choice& c, std::ui
 // Those begun go once they are the more: nothing is allocated while as many are under way as were before.
 void data_collectives::enqueue(const collective_call& c) {
   if (begun_ > calls_.size() / 2) calls_.erase(calls_.begin(), calls_.begin() + static_cast<std::ptrdiff_t>(std::exchange(begun_, 0)));
-  calls_.push_back({c, record_->calls()});
+  calls_.push_back({c, record_->calls(), record_->newest()});
 }
 
 std::uint64_t data_collectives::start(const collective_call& c) {
@@ -261,13 +261,13 @@ status data_collectives::run(const collective_call& c, time_point deadline) {
 
 void data_collectives::begin(std::uint64_t) noexcept {
   now_ = calls_[begun_++];
-  row_ = nullptr, by_ = nullptr, at_ = 0, down_ = false;
+  choice_ = {}, by_ = nullptr, at_ = 0, down_ = false;
   setup_ = {};
   if (known_bytes(now_) == 0 && now_.of != collective::alltoallv) return;
   if (team_.size() == 1) return finish_alone();
   try {
     const choice& c = kept_for(now_);
-    if (c.row && equipped(c)) trouble_ = begin_chosen();
+    if (c.row && equipped(c)) choice_ = c, trouble_ = begin_chosen();
     else setup_ = preparing();
   } catch (const std::bad_alloc&) {
     trouble_ = no_memory();
@@ -285,22 +285,37 @@ void data_collectives::finish_alone() const noexcept {
 
 // What is chosen has all it needs.
 status data_collectives::begin_chosen() {
-  row_ = kept_for(now_).row;
-  if (!row_->make) return multicast_->begin(now_.root, {now_.out, now_.bytes}, now_.number), status{};
+  if (!choice_.row->make) return multicast_->begin(now_.root, {now_.out, now_.bytes}, now_.number), status{};
   if (reduces(now_.of) && !now_.op.built_in) scratch_.resize(std::max<std::size_t>(4096, now_.op.element_size));
   arithmetic_ = {now_.op, scratch_};
+  digest_ = digest_of(now_.what, now_.number, now_.root, known_bytes(now_), now_.lists != nullptr);
   data_ = {.arithmetic = {reduce_into, &arithmetic_}};
+  if (has_block_each(now_.of)) lay_out_blocks();
   if (now_.of == collective::alltoallv) sends_.resize(team_.size()), takes_.resize(team_.size());
   return now_.bytes > 0 ? begin_part() : status{};  // an alltoallv in which this rank has no part
 }
 
+// What holds for all parts of an operation in which there is a block for each member.
+void data_collectives::lay_out_blocks() noexcept {
+  data_.in.stride = data_.out.stride = now_.bytes;
+  const bool one_in = now_.of == collective::gather || now_.of == collective::allgather;
+  const bool one_out = now_.of == collective::scatter || now_.of == collective::reduce_scatter;
+  if (one_in) data_.in.first = team_.index();
+  if (one_out) data_.out.first = team_.index();
+  const block_lists* const l = now_.lists.get();
+  if (!l) return;
+  const auto given = [](const std::vector<std::uint64_t>& list) { return list.empty() ? nullptr : list.data(); };
+  data_.in.lengths = (one_in ? l->out_lengths : l->in_lengths).data(), data_.in.begins = given(l->in_begins);
+  data_.out.lengths = (one_out ? l->in_lengths : l->out_lengths).data(), data_.out.begins = given(l->out_begins);
+}
+
 // Where an alltoallv's members make unlike numbers of runs with each other, each pair counts those in which there was something.
-void data_collectives::number_words(std::uint64_t digest) noexcept {
+void data_collectives::number_words() noexcept {
   resource& r = *by_->by;
   const auto number = [&](std::vector<std::uint64_t>& runs, std::vector<std::uint64_t>& values, const partition& blocks) {
     for (std::uint32_t peer = 0; peer < team_.size(); ++peer)
       if (const std::uint64_t bytes = blocks.length(peer); bytes > 0)
-        values[peer] = ++runs[peer] << digest_bits | ((digest ^ checksum({&blocks.lengths[peer], 1})) & digest_mask);
+        values[peer] = ++runs[peer] << digest_bits | ((digest_ ^ checksum({&blocks.lengths[peer], 1})) & digest_mask);
   };
   number(r.sent, sends_, data_.in), number(r.taken, takes_, data_.out);
   data_.sends = sends_.data(), data_.takes = takes_.data();
@@ -309,52 +324,37 @@ void data_collectives::number_words(std::uint64_t digest) noexcept {
 // Words are runs << 16 | digest. Who reads a word finds the other's digest there, or a later run's: then the other has left this
 // one, having found the digests the same.
 status data_collectives::begin_part() {
-  const choice& c = kept_for(now_);
-  auto found = bind(c, now_.root);
+  auto found = bind(choice_, now_.root);
   if (!found) return found.error();
   by_ = *found;
   by_->used = ++parts_;
   resource& r = *by_->by;
-  const partition part = next_run(*row_, by_->room, now_.bytes - at_, element_of(now_));
+  const algorithm& row = *choice_.row;
+  const partition part = next_run(row, by_->room, now_.bytes - at_, element_of(now_));
   if (part.bytes == 0)
     return {errc::unsupported, "elements of " + std::to_string(now_.op.element_size) + " bytes are too long; at most " +
                                std::to_string(r.slot_bytes)};
-  data_.in = data_.out = part;
-  data_.in.from = data_.out.from = at_;
-  const std::uint64_t digest = broadcast_wire::digest_of(now_.number, now_.root, known_bytes(now_)) ^ kind_digest(now_);
-  if (has_block_each(now_.of)) {
-    data_.in.stride = data_.out.stride = now_.bytes;
-    const block_lists* const l = now_.lists.get();
-    const bool one_in = now_.of == collective::gather || now_.of == collective::allgather;
-    const bool one_out = now_.of == collective::scatter || now_.of == collective::reduce_scatter;
-    if (one_in) data_.in.first = team_.index();
-    if (one_out) data_.out.first = team_.index();
-    if (l) {
-      const auto given = [](const std::vector<std::uint64_t>& list) { return list.empty() ? nullptr : list.data(); };
-      data_.in.lengths = (one_in ? l->out_lengths : l->in_lengths).data(), data_.in.begins = given(l->in_begins);
-      data_.out.lengths = (one_out ? l->in_lengths : l->out_lengths).data(), data_.out.begins = given(l->out_begins);
-    }
-  }
+  for (partition* const p : {&data_.in, &data_.out}) p->bytes = part.bytes, p->piece = part.piece, p->from = at_;
   const std::uint64_t set = r.uses++ % r.of->data.sets();
   data_.words_at = set * r.words_bytes;
   data_.signals_all = r.of->data.needs_everyone;  // nobody is a run ahead of a rank whose block is empty
   by_->code.move(data_in, const_cast<std::byte*>(now_.in));
   by_->code.move(data_out, now_.out);
-  if (row_->data.in_lines && part.piece <= line_data_bytes)
+  if (row.data.in_lines && part.piece <= line_data_bytes)
     by_->code.move_slots(staging, r.memory.base() + data_.words_at + line_data_at, data_.words_at + line_data_at, control::line_bytes);
   else
     by_->code.move_slots(staging, r.memory.base() + r.slots_at + set * r.set_bytes, r.slots_at + set * r.set_bytes, r.slot_bytes);
-  if (now_.of == collective::alltoallv) number_words(digest);
+  if (now_.of == collective::alltoallv) number_words();
   else ++runs_;
-  by_->position->begin(runs_ << digest_bits | (digest & digest_mask), digest_mask, data_);
-  at_ += moved_by(*row_, part);
+  by_->position->begin(runs_ << digest_bits | digest_, digest_mask, data_);
+  at_ += moved_by(row, part);
   return {};
 }
 
 bool data_collectives::set_up(status& error) {
   if (!setup_.advance()) return false;
   error = setup_.result();
-  if (error.ok()) setup_ = {}, error = begin_chosen();
+  if (error.ok()) setup_ = {}, choice_ = kept_for(now_), error = begin_chosen();
   return true;
 }
 
@@ -375,7 +375,7 @@ bool data_collectives::run_parts(std::uint32_t looks, status& error) noexcept {
     error = by_->position->outcome();
     if (error.failed()) return true;
     if (at_ >= now_.bytes) {
-      if (!row_->down_by_multicast) return true;
+      if (!choice_.row->down_by_multicast) return true;
       down_ = true;
       multicast_->begin(0, {now_.out, now_.bytes}, now_.number);
       return multicast_->advance(error);
@@ -411,7 +411,7 @@ wait_note data_collectives::waiting_for() const noexcept {
   if (setup_) return setup_.waits_for() ? setup_.waits_for()->note() : wait_note{"preparing a collective"};
   if (multicasts()) return multicast_->waiting_for();
   if (!by_) return {"a collective that moves nothing"};
-  return by_->position->waiting_for(row_->name.data());
+  return by_->position->waiting_for(choice_.row->name.data());
 }
 
 status data_collectives::explained(const status& error) {

@@ -106,6 +106,7 @@ class data_collectives final : public operation_sequence {
   };
   struct call : collective_call {
     std::uint64_t number = 0;            // among the team's collective calls
+    call_record::what what{};            // as entered there
   };
 
   friend class operation_sequence;
@@ -116,13 +117,14 @@ class data_collectives final : public operation_sequence {
   void tell(const status& error) noexcept override { team_.fail_if_lost(error); }
   status explained(const status& error) override;
 
-  bool multicasts() const noexcept { return row_ && (!row_->make || down_); }
+  bool multicasts() const noexcept { return choice_.row && (!choice_.row->make || down_); }
   void enqueue(const collective_call&);
   bool set_up(status& error);
   status begin_chosen();
   status begin_part();
+  void lay_out_blocks() noexcept;
   bool run_parts(std::uint32_t looks, status& error) noexcept;
-  void number_words(std::uint64_t digest) noexcept;
+  void number_words() noexcept;
   void finish_alone() const noexcept;
   choice_inputs inputs(const call&) const;
   unsigned class_of(const call&) const noexcept;
@@ -151,7 +153,8 @@ class data_collectives final : public operation_sequence {
   std::vector<call> calls_;              // in order, from begun_ on those not begun; the present one is `now_`
   std::size_t begun_ = 0;
   call now_;
-  const algorithm* row_ = nullptr;       // of the present one; null: none was needed, or is not chosen yet
+  choice choice_;                        // of the present one; no row: none was needed, or is not chosen yet
+  std::uint64_t digest_ = 0;             // of what all members must give alike
   resumable<status> setup_;              // of the present one, while it is prepared
   bound* by_ = nullptr;                  // by a schedule; null: by multicast, or nothing
   bool down_ = false;                    // the schedules have run, the multicast runs (algorithm::down_by_multicast)
