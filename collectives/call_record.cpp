@@ -49,11 +49,11 @@ std::string call_record::what::in_words() const {
 }
 
 call_record::call_record(team& t) : team_(t), lines_(control_lines::of(t, control::record)) {
-  t.check_waits([this](rank_t awaited) { return mismatch({&awaited, 1}); });
+  t.check_waits([this](rank_t awaited) { return mismatch({&awaited, 1}); }, &got_);
 }
 
 call_record::~call_record() {
-  team_.check_waits({});
+  team_.check_waits({}, nullptr);
   wait_out(team_.parent_job().net(), {&got_});  // a page lands in the team's memory
 }
 

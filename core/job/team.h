@@ -69,8 +69,9 @@ class team {
   }
   void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
 
-  // Sets a check that is made now and then while an exchange waits for rank `awaited`; an error of the check ends the exchange.
-  void check_waits(std::function<status(rank_t awaited)> check) { check_ = std::move(check); }
+  // Sets a check that is made now and then while an exchange waits for rank `awaited` and not all members have come to it; an error
+  // of the check ends the exchange. `asked`: of what the check has begun upon memory of this team; null: of nothing.
+  void check_waits(std::function<status(rank_t awaited)> check, const completion* asked) { check_ = std::move(check), asked_ = asked; }
   // Collective over this team: the blobs of all members, by index. The first form blocks. Of the second, a team has one under
   // way at a time.
   result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max());
@@ -129,6 +130,7 @@ class team {
 
   // The parts of an exchange (team_exchange.cpp).
   std::uint64_t load_word(std::uint64_t offset) const noexcept { return control::load_word(memory_.base(), offset); }
+  bool asking() const noexcept { return asked_ && !asked_->idle(); }
   rank_t parent() const noexcept;
   std::uint32_t child(unsigned number) const noexcept;
   unsigned children() const noexcept;
@@ -153,6 +155,8 @@ class team {
   completion flushing_;                 // of settle(); outlives one that ran out of time
   status health_;                       // the first failure that lasts: no exchange works after it
   std::function<status(rank_t)> check_;
+  const completion* asked_ = nullptr;   // of it
+  bool all_came_ = false;               // to the present exchange, as far as this member knows
   std::uint32_t looks_ = 0;             // calls of look() so far: says which rank to ask next
 };
 

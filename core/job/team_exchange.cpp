@@ -71,7 +71,7 @@ resumable<status> team::await(rank_t from, function_ref<bool> ready, function_re
   const auto over = [&] { return health_.failed() || lost() || ready() || health().failed(); };
   const auto hopeless = [&] {
     status trouble = job_.net().health(from);
-    return trouble.ok() && check_ ? check_(from) : trouble;
+    return trouble.ok() && check_ && !all_came_ ? check_(from) : trouble;
   };
   status s = co_await pending_wait(over, hopeless, note, deadline);
   if (s.ok()) s = health_;
@@ -109,7 +109,7 @@ resumable<status> team::take(rank_t from, std::uint32_t arrival, std::uint64_t& 
   };
   const auto all_taken = [&] {
     if (owed) pay();
-    while (!owed && !ended && reached(load(arrival), taken + 1)) {
+    while (!owed && !ended && !asking() && reached(load(arrival), taken + 1)) {
       const auto slot = static_cast<std::uint32_t>(taken % control::fragment_slots);
       const std::byte* in = memory_.base() + control::offset(control::fragments_in + slot * control::fragment_lines);
       fragment_head head;
@@ -117,6 +117,7 @@ resumable<status> team::take(rank_t from, std::uint32_t arrival, std::uint64_t& 
       stream.insert(stream.end(), in + sizeof head, in + sizeof head + std::min(head.bytes, room));
       ended = head.last != 0;
       ++taken;
+      all_came_ = arrival == control::arrival_down;
       pay();
     }
     return ended && !owed && crediting_.idle();
@@ -138,7 +139,7 @@ resumable<status> team::give(rank_t to, std::uint32_t arrival, std::uint64_t& se
   };
   const auto all_given = [&] {
     // None after one that was lost: its arrival would be taken for the other's.
-    while (!all && offered && sending_.idle() && sending_.outcome().ok() &&
+    while (!all && offered && !asking() && sending_.idle() && sending_.outcome().ok() &&
            reached(load_word(credit) + control::fragment_slots, sent + 1)) {
       fragment_head head{static_cast<std::uint32_t>(std::min<std::size_t>(room, stream.size())), 0};
       head.last = all = head.bytes == stream.size();
@@ -183,6 +184,7 @@ resumable<status> team::spread(bytes& stream, time_point deadline) {
                              stream, deadline);
     if (s.failed()) co_return s;
   }
+  all_came_ = true;
   const std::uint64_t first = sent_down_;
   for (unsigned c = children(); c-- > 0;) {
     sent_down_ = first;
@@ -195,6 +197,7 @@ resumable<status> team::spread(bytes& stream, time_point deadline) {
 resumable<result<shared_blobs>> team::exchanging(bytes mine, time_point deadline) {
   bytes stream;
   add_blob(stream, mine);
+  all_came_ = false;
   if (size() > 1) {
     status s = health_;
     if (s.ok()) s = co_await gather(stream, deadline);
@@ -230,7 +233,9 @@ status team::called_another(std::uint32_t index) const {
 // Safety. Every member first completes what it began towards anyone, and then enters the exchange; nobody leaves that
 // before all have entered, so nothing older is in flight any more. What remains are the exchange's own messages. Whom they
 // are for waits for each of them: fragments and turns are needed to come to the end, and the last credits are waited for here;
-// credits are set in order, so the one that equals the fragments I sent is the last that will ever come.
+// credits are set in order, so the one that equals the fragments I sent is the last that will ever come. What the check of
+// an exchange has begun towards anyone is complete before this member credits or sends anything downwards, without which nobody
+// leaves, and from then on it begins no more.
 status team::settle(time_point deadline) {
   transport& net = job_.net();
   if (flushing_.idle()) flushing_.clear();

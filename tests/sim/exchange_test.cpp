@@ -8,6 +8,7 @@
 #include "collectives/data_collectives.h"
 #include "tests/doubles/fault_transport.h"
 #include "core/job/window.h"
+#include "core/transport/ops.h"
 #include "tests/sim/hostile.h"
 
 using namespace tutti;
@@ -165,6 +166,41 @@ BOOST_AUTO_TEST_CASE(an_operation_that_fails_hangs_nobody) {
         BOOST_TEST(seen.empty(), n << " ranks, operation " << at << " of rank " << unlucky << " fails: " << seen);
       }
     }
+}
+
+// Members look at each other's memory while they wait for one that comes late; of this nothing is under way when any of them leaves
+// and drops its memory. `late` sweeps over the moment of the look.
+BOOST_AUTO_TEST_CASE(nobody_leaves_while_it_is_asked) {
+  unsigned asked = 0;
+  for (std::uint32_t n = 2; n <= 5; ++n)
+    for (rank_t late = 0; late < n; ++late)
+      for (int step = -30; step <= 10; ++step) {
+        sim::parameters p;
+        p.ranks = n, p.limit_us = 2e6;
+        sim::world w(p);
+        const std::string seen = seen_by([&] {
+          const status s = w.run([&](rank_t r) {
+            auto j = join(w, r, w.net(r));
+            team& all = j->world();
+            const auto lines = control_lines::of(all, control::record);
+            completion done;
+            all.check_waits([&](rank_t awaited) {
+              const rma_op get = move_op(op_kind::get, lines.region, lines.at(1), awaited, lines.segment, lines.at(0), 8, &done);
+              need(done.idle() && w.net(r).submit({&get, 1}) == 1, "a question at a time");
+              ++asked;
+              return status{};
+            }, &done);
+            if (r == late) w.compute(r, 50000 + step * 0.5);
+            const status end = all.settle();
+            need(end.ok(), end.text());
+            need(done.idle() && done.outcome().ok(), "rank " + std::to_string(r) + " leaves with a question under way");
+            all.check_waits({}, nullptr);
+          });
+          need(s.ok(), s.text());
+        });
+        BOOST_TEST(seen.empty(), n << " ranks, " << late << " late, step " << step << ": " << seen);
+      }
+  BOOST_TEST(asked > 0u);
 }
 
 // Rank 2 hears of it in a team of its own, and comes to no exchange of the world's any more; where rank 3 waits for it, and for
