@@ -98,14 +98,12 @@ std::function<std::uint32_t(std::uint32_t)> communicator::world_lines_with(commu
 }
 
 result<std::unique_ptr<communicator>> communicator::world(job& j, communicator_options options) {
-  return equip(&j.world(), nullptr, std::move(options), nullptr);
+  return equip(&j.world(), std::move(options), nullptr);
 }
 
-result<std::unique_ptr<communicator>> communicator::equip(team* t, std::unique_ptr<team> owned,
-                                                          communicator_options options, const communicator* parent) {
+result<std::unique_ptr<communicator>> communicator::equip(team* t, communicator_options options, const communicator* parent) {
   std::unique_ptr<communicator> c(new communicator);
   c->options_ = std::move(options);
-  c->owned_ = std::move(owned);
   c->team_ = t;
   c->record_ = std::make_unique<call_record>(*t);
   status unknown;
@@ -165,8 +163,16 @@ status communicator::finish() {
 result<std::unique_ptr<communicator>> communicator::made(result<std::unique_ptr<team>> t, const communicator_options& options) {
   if (!t) return t.error();
   if (!*t) return std::unique_ptr<communicator>{};
-  team* raw = t->get();
-  return equip(raw, std::move(*t), options, this);
+  auto c = equip(t->get(), options, this);
+  if (c) {
+    (*c)->owned_ = std::move(*t);
+    return c;
+  }
+  // All members have found it, and some may be in the team's last exchange still; but for want of memory, which is this rank's own.
+  const status& s = c.error();
+  if (s.code() == errc::no_resource && s.peer() == no_rank) (*t)->fail(s);
+  else (void)(*t)->settle(team_->parent_job().net().now() + team_->parent_job().options().setup_timeout);
+  return s;
 }
 
 // What was measured holds for every team of the job.
@@ -244,7 +250,7 @@ result<std::unique_ptr<communicator>> communicator::shrink(const communicator_op
     mine = t.error();
     said = vote();
     if (!said || !agreed_on(said)) continue;
-    auto made = attempt([&] { return equip(t->get(), nullptr, with, nullptr); });
+    auto made = attempt([&] { return equip(t->get(), with, nullptr); });
     mine = made.error();
     if (mine.failed()) (*t)->fail(mine);  // nobody is to wait for this rank there
     said = vote();

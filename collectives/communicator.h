@@ -73,8 +73,7 @@ class communicator {
 
  private:
   communicator() = default;
-  static result<std::unique_ptr<communicator>> equip(team*, std::unique_ptr<team> owned, communicator_options,
-                                                     const communicator* parent);
+  static result<std::unique_ptr<communicator>> equip(team*, communicator_options, const communicator* parent);
   communicator_options inherited(const communicator_options&) const;
   result<std::unique_ptr<communicator>> made(result<std::unique_ptr<team>>, const communicator_options&);
 

@@ -43,6 +43,7 @@ void measured_provider::add_data(std::vector<row>& rows, collective of, bool all
     auto team = world_->split(0, 0, options);
     status trouble = team ? (*team)->run(call_of(of, 8)) : team.error();
     if (trouble.failed()) {
+      if (team) (void)(*team)->group().settle();  // others may be in its last exchange still
       left_out.emplace_back(name_ + " " + what + " " + std::string(a.name), trouble.text());
       continue;
     }
