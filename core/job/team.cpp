@@ -109,26 +109,27 @@ status team::unite(const offer& mine, const blob_table& blobs) const {
   return mine.made->attach(std::move(keys));
 }
 
-result<std::unique_ptr<team>> team::assemble(rank_map members, std::uint32_t index, plan want, void* context) {
+resumable<result<std::unique_ptr<team>>> team::assembling(rank_map members, std::uint32_t index, plan want, void* context,
+                                                          time_point deadline) {
   // Every member of the parent takes part in the exchange, whatever went wrong before it: an error of one must not
   // leave the others waiting. A member that failed offers the list 0 and is found out by the others.
   offer mine = prepare(members, index, want, context);
-  auto blobs = exchange(pack(mine.head, mine.key));
-  if (!blobs) return blobs.error().during("making a team");
-  if (mine.trouble.failed()) return mine.trouble.during("making a team");
+  auto blobs = co_await exchanging(pack(mine.head, mine.key), deadline);
+  if (!blobs) co_return blobs.error().during("making a team");
+  if (mine.trouble.failed()) co_return mine.trouble.during("making a team");
   std::unique_ptr<team>& made = mine.made;
-  if (!made) return std::unique_ptr<team>{};
+  if (!made) co_return std::unique_ptr<team>{};
 
   blob_table theirs;
   for (std::uint32_t i = 0; i < members.size(); ++i) theirs.push_back((**blobs)[members_.index_of(members[i])]);
-  if (status s = unite(mine, theirs); s.failed()) return s.during("making a team");
+  if (status s = unite(mine, theirs); s.failed()) co_return s.during("making a team");
   // The exchange above may have ended well here, and not in another member, which then has no new team. The old one is told,
   // and looked at until it is known that all have made the new one: from then on whatever befalls it is told in itself.
   made->parent_ = this;
-  auto all = made->exchange({});
+  auto all = co_await made->exchanging({}, deadline);
   made->parent_ = nullptr;
-  if (!all) return all.error().during("making a team");
-  return std::move(made);
+  if (!all) co_return all.error().during("making a team");
+  co_return std::move(made);
 }
 
 agreement& team::survivors() {
@@ -166,6 +167,10 @@ status team::has(std::uint32_t index, const char* during) const {
 }
 
 result<std::unique_ptr<team>> team::create(std::span<const std::uint32_t> list, plan want, void* context) {
+  return wait_for(job_, creating({list.begin(), list.end()}, want, context));
+}
+
+resumable<result<std::unique_ptr<team>>> team::creating(std::vector<std::uint32_t> list, plan want, void* context, time_point deadline) {
   std::vector<rank_t> ranks;
   std::vector<bool> taken(size());
   std::uint32_t index = size();
@@ -185,9 +190,9 @@ result<std::unique_ptr<team>> team::create(std::span<const std::uint32_t> list, 
   if (wrong.empty() && !list.empty() && index == size())
     wrong = "the list of team members lacks the caller, member " + std::to_string(index_) +
             "; pass an empty list to join no team";
-  if (wrong.empty()) return assemble(rank_map::listed(std::move(ranks)), index, want, context);
-  auto others = assemble({}, 0, want, context);  // the other members are in it; they must not wait for this one
-  return status(errc::invalid, others ? std::move(wrong) : wrong + "; " + others.error().text());
+  if (wrong.empty()) co_return co_await assembling(rank_map::listed(std::move(ranks)), index, want, context, deadline);
+  auto others = co_await assembling({}, 0, want, context, deadline);  // the other members are in it; they must not wait for this one
+  co_return status(errc::invalid, others ? std::move(wrong) : wrong + "; " + others.error().text());
 }
 
 result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, plan want, void* context) {

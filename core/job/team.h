@@ -95,6 +95,8 @@ class team {
   // different lists get `invalid` unless the lists are disjoint. An empty list: this rank joins none.
   using plan = team_request (*)(void* context, const rank_map& members);
   result<std::unique_ptr<team>> create(std::span<const std::uint32_t> list, plan, void* context);
+  resumable<result<std::unique_ptr<team>>> creating(std::vector<std::uint32_t> list, plan, void* context,
+                                                    time_point deadline = time_point::max());
   // Groups by color, ordered by key and then by index here. A negative color: this rank joins none.
   result<std::unique_ptr<team>> split(std::int32_t color, std::int32_t key, plan, void* context);
 
@@ -126,7 +128,7 @@ class team {
   struct offer;
   offer prepare(rank_map members, std::uint32_t index, plan, void* context);
   status unite(const offer&, const blob_table& blobs) const;
-  result<std::unique_ptr<team>> assemble(rank_map members, std::uint32_t index, plan, void* context);
+  resumable<result<std::unique_ptr<team>>> assembling(rank_map members, std::uint32_t index, plan, void* context, time_point);
 
   // The parts of an exchange (team_exchange.cpp).
   std::uint64_t load_word(std::uint64_t offset) const noexcept { return control::load_word(memory_.base(), offset); }
