@@ -51,6 +51,8 @@ struct stretch {
 
 // `in_place`: where `out` begins if the result comes in place of the operands; null: it cannot.
 tutti_status_t check_memory(tutti_team& team, const char* call, const stretch& in, const stretch& out, const void* in_place) {
+  for (const std::uint64_t bytes : {in.bytes, out.bytes})
+    if (std::uint64_t same; read_size(team, bytes, 1, call, same) != TUTTI_OK) return TUTTI_INVALID;
   if (in.bytes > 0 && !in.at) return refuse_null(team.ctx, call, "in");
   if (out.bytes > 0 && !out.at) return refuse_null(team.ctx, call, "out");
   if (!in.overlaps(out) || (in_place && out.at == in_place)) return TUTTI_OK;
@@ -113,6 +115,7 @@ collective_call with_lists(collective of, std::uint32_t root, const void* in, vo
 tutti_status_t api::read_broadcast(tutti_team& team, std::uint32_t root, void* data, std::size_t bytes, const char* call, collective_call& out) {
   if (const auto bad = check_root(team, root, call); bad != TUTTI_OK) return bad;
   if (!data && bytes > 0) return refuse_null(team.ctx, call, "data");
+  if (const auto bad = check_memory(team, call, {nullptr, 0}, {data, bytes}, nullptr); bad != TUTTI_OK) return bad;
   out = {.root = root, .bytes = bytes, .out = static_cast<std::byte*>(data)};
   return TUTTI_OK;
 }

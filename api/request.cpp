@@ -105,14 +105,25 @@ class request_list {
  private:
   request_slot& slot(std::size_t i) const noexcept { return *static_cast<request_slot*>(all_[i].slot); }
   bool under_way(std::size_t i) const noexcept { return all_[i].slot && !(slot(i).again && !slot(i).again->active); }
+  // Each is listed once, or what one entry retires another would retire again.
   tutti_status_t check(std::size_t count) noexcept {
     if (all_.size() < count) return refuse_null(nullptr, call_, "requests");
-    for (const tutti_request_t& r : all_) {
+    std::size_t known = 0;
+    const tutti_status_t refused = check_each(known);
+    for (std::size_t i = 0; i < known; ++i)
+      if (all_[i].slot) slot(i).listed = false;
+    return refused;
+  }
+  tutti_status_t check_each(std::size_t& known) noexcept {
+    for (; known < all_.size(); ++known) {
+      const tutti_request_t& r = all_[known];
       if (!r.slot) continue;
       if (stale(r)) return refuse_stale(r, call_);
       tutti_context* const owner = static_cast<request_slot*>(r.slot)->owner;
       if (ctx_ && owner != ctx_) return refuse(owner, "%s: the requests belong to different contexts; wait for those of each apart", call_);
       ctx_ = owner;
+      if (std::exchange(slot(known).listed, true))
+        return refuse(owner, "%s: the request at %zu stands in the list twice; list each once", call_, known);
     }
     return TUTTI_OK;
   }

@@ -28,6 +28,7 @@ struct request_slot {
   std::unique_ptr<persistent_call> again;  // null: complete means done with
   std::uint64_t ticket = 0;       // while handed out; 0: free or abandoned
   request_slot* next = nullptr;
+  bool listed = false;            // in the list that is checked now
 };
 
 class request_pool {

@@ -413,8 +413,8 @@ TUTTI_API tutti_status_t tutti_test(tutti_request_t *request, int *done);
  * tutti_test()). Cost: a load if the request is complete, else what the operation still takes. */
 TUTTI_API tutti_status_t tutti_wait(tutti_request_t *request, double timeout_s);
 
-/* The functions below test and wait for `count` requests of one context, of any kinds. They pass over zeroed requests, and
- * persistent ones that are not under way. A request that is found complete is zeroed, unless it is persistent.
+/* The functions below test and wait for `count` requests of one context, of any kinds, each listed once. They pass over zeroed
+ * requests, and persistent ones that are not under way. A request that is found complete is zeroed, unless it is persistent.
  * Errors: the first one of the operations found complete; TUTTI_TIMED_OUT and TUTTI_INVALID (as tutti_test()), on which no
  * request was changed. Cost: O(count) for each look. */
 
@@ -474,7 +474,7 @@ TUTTI_API tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t *
  * what that rank and another one pass. A member gets the error from this broadcast, as soon as the data show the difference
  * or after about a tenth of a second of waiting in vain; a member that has done its part gets it from a later broadcast. If
  * only some members pass 0 bytes, that shows once others wait or broadcast again.
- * Errors: TUTTI_INVALID (no such root, data NULL), TUTTI_UNSUPPORTED (TUTTI_BCAST=multicast without multicast),
+ * Errors: TUTTI_INVALID (no such root, data NULL, a size beyond memory), TUTTI_UNSUPPORTED (TUTTI_BCAST=multicast without multicast),
  * TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes differ), TUTTI_PEER_DEAD; after any of these but the first, every
  * broadcast of this team gives the same.
  * Cost: one copy in and one out; by puts log2(size) to size messages one after the other. The team's first use of an algorithm
@@ -523,12 +523,13 @@ enum {
 };
 
 /* Computes inout[i] = in[i] op inout[i] for `count` elements; the elements of `in` come from lower ranks. The function may be
- * called for any part of the data, in any progress of this rank. It must not call tutti, nor throw. */
+ * called for any part of the data, in any progress of this rank. It must not call tutti. Undefined: that it throws or jumps out, or
+ * touches other elements than these. */
 typedef void (*tutti_reduce_function)(const void *in, void *inout, size_t count, void *function_context);
 
 /* Makes an operation of the program's own, on elements of `element_bytes` bytes. The operation must be associative, up to what
- * the program tolerates. With commutative 0 its operands keep the order of the ranks. Local. *operation lives as long as the
- * context. Errors: TUTTI_INVALID (a NULL, elements of 0 bytes), TUTTI_NO_RESOURCE. */
+ * the program tolerates. With commutative 0 its operands keep the order of the ranks. Members pass operations of one meaning:
+ * functions are not compared. Local. *operation lives as long as the context. Errors: TUTTI_INVALID (a NULL, elements of 0 bytes), TUTTI_NO_RESOURCE. */
 TUTTI_API tutti_status_t tutti_operation_create(tutti_t ctx, tutti_reduce_function function, size_t element_bytes,
                                                 int commutative, void *function_context, tutti_operation_t *operation);
 

@@ -219,6 +219,12 @@ static void requests(tutti_window_t w) {
   INVALID(tutti_test(&request, NULL), "done", "NULL");
   INVALID(tutti_wait(&request, NAN), "timeout_s", "not a number");
   copy = request;
+  tutti_request_t twice[3] = {request, {0}, copy};
+  size_t found = 9, where[3];
+  INVALID(tutti_wait_all(twice, 3, -1), "request at 2", "tutti_wait_all");
+  INVALID(tutti_test_any(twice, 3, &found, &done), "request at 2", "tutti_test_any");
+  INVALID(tutti_wait_some(twice, 3, where, &found, -1), "request at 2", "twice");
+  CHECK(found == 9 && done == 3 && twice[0].slot == request.slot);
   OK(tutti_wait(&request, -1));
   INVALID(tutti_wait(&copy, 0), "stale copy", "tutti_wait");
   tutti_request_t two[2] = {{0}, copy};

@@ -123,6 +123,45 @@ static void reductions(tutti_team_t team, size_t count) {
   FORMS(sums(n, everyone, me * count, count), reduce_scatter_block, in, out, count, TUTTI_INT64, TUTTI_SUM);
 }
 
+/* Operands and results that overlap, and not as in place; and sizes beyond memory. */
+static void what_lies_wrong(tutti_team_t team) {
+  const uint32_t other = (me + 1) % n;
+  const size_t far = SIZE_MAX - 7;
+  size_t sizes[most], huge[most];
+  tutti_datatype_t bytes[most], words[most];
+  const tutti_neighbors_t self = {&me, 1, &me, 1};
+  for (uint32_t m = 0; m < most; ++m) sizes[m] = 8, huge[m] = SIZE_MAX / 4, bytes[m] = TUTTI_BYTES, words[m] = TUTTI_INT64;
+#define OVERLAP(call) INVALID(call, "overlap", "tutti_")
+  OVERLAP(tutti_gather(team, me, out + me * 8 + 1, 8, out));
+  OVERLAP(tutti_scatter(team, me, in, 8, in + me * 8 + 4));
+  OVERLAP(tutti_gatherv(team, me, out + 1, 8, out, sizes, NULL));
+  OVERLAP(tutti_scatterv(team, me, in, sizes, NULL, in + me * 8 + 4, 8));
+  OVERLAP(tutti_allgatherv(team, out + 1, 8, out, sizes, NULL));
+  OVERLAP(tutti_alltoallw(team, in, sizes, NULL, bytes, in + 1, sizes, NULL, bytes));
+  OVERLAP(tutti_neighbor_allgather(team, &self, in, 8, in + 4));
+  OVERLAP(tutti_neighbor_alltoall(team, &self, in, 8, in));
+  OVERLAP(tutti_reduce(team, me, in, in + 4, 1, TUTTI_INT64, TUTTI_SUM));
+  OVERLAP(tutti_scan(team, in, in + 4, 1, TUTTI_INT64, TUTTI_SUM));
+  OVERLAP(tutti_exscan(team, in + 4, in, 1, TUTTI_INT64, TUTTI_SUM));
+  OVERLAP(tutti_reduce_scatter(team, in, in + 1, sizes, TUTTI_INT64, TUTTI_SUM));
+#define BEYOND(call) INVALID(call, "beyond", "tutti_")
+  BEYOND(tutti_broadcast(team, 0, out, far));
+  BEYOND(tutti_gather(team, other, in, far, out));
+  BEYOND(tutti_scatter(team, other, in, far, out));
+  BEYOND(tutti_alltoall(team, in, far, out));
+  if (n > 1) BEYOND(tutti_gatherv(team, other, in, far, NULL, NULL, NULL));
+  if (n > 1) BEYOND(tutti_scatterv(team, other, NULL, NULL, NULL, out, far));
+  for (uint32_t m = 0; m < most; ++m) sizes[m] = far;
+  BEYOND(tutti_allgatherv(team, in, far, out, sizes, NULL));
+  BEYOND(tutti_alltoallw(team, in, huge, NULL, words, out, huge, NULL, bytes));
+  BEYOND(tutti_neighbor_allgather(team, &self, in, far, out));
+  BEYOND(tutti_neighbor_alltoall(team, &self, in, far, out));
+  BEYOND(tutti_reduce(team, me, in, out, SIZE_MAX / 4, TUTTI_INT64, TUTTI_SUM));
+  BEYOND(tutti_scan(team, in, out, SIZE_MAX / 4, TUTTI_INT64, TUTTI_SUM));
+  BEYOND(tutti_exscan(team, in, out, SIZE_MAX / 4, TUTTI_INT64, TUTTI_SUM));
+  BEYOND(tutti_reduce_scatter_block(team, in, out, SIZE_MAX / 4, TUTTI_INT64, TUTTI_SUM));
+}
+
 static void what_is_refused(tutti_team_t team) {
   size_t sizes[most] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, huge[most], wrong[most];
   tutti_datatype_t types[most];
@@ -170,6 +209,7 @@ static void everything_on(tutti_team_t team) {
     reductions(team, lengths[k] / 8);
   }
   what_is_refused(team);
+  what_lies_wrong(team);
 }
 
 int main(void) {
