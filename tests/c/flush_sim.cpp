@@ -1,30 +1,13 @@
-// As flush.c, on the simulated fabric, where ranks are threads of one process: contexts are made here, not by tutti_init().
+// As flush.c, on the simulated fabric.
 #define BOOST_TEST_MODULE flush_sim
 #include <boost/test/unit_test.hpp>
 
-#include "api/context.h"
-#include "tests/collectives/job_env.h"
+#include "tests/c/context_of_rank.h"
 
 namespace {
 
 using namespace tutti;
 using namespace tutti::test;
-
-api::owned<tutti_context> make_context(rank_env& env) {
-  auto ctx = api::make_owned<tutti_context>();
-  ctx->job.reset(open_job(env).release());
-  ctx->world = api::make_owned<tutti_team>();
-  ctx->world->ctx = ctx.get();
-  ctx->world->comm = take(communicator::world(*ctx->job, {}), "world");
-  ctx->piece = std::uint64_t{1} << 20;
-  ctx->peers_need_progress = true;
-  return ctx;
-}
-
-void expect(tutti_context& ctx, tutti_status_t got, tutti_status_t wanted, where at = where::current()) {
-  if (got != wanted) fail(std::string(tutti_strstatus(got)) + ", wanted " + tutti_strstatus(wanted) + ": " +
-                              tutti_error_text(api::handle_of(&ctx)), at);
-}
 
 tutti_window_t open_window(tutti_context& ctx) {
   void* base;
