@@ -101,26 +101,6 @@ BOOST_AUTO_TEST_CASE(every_algorithm_on_every_fabric) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_death_is_named) {
-  for (const char* name : {"eager", "binomial", "chain", "mapped", "multicast"})
-    for (const std::uint32_t victim : {0u, 2u, 4u}) {
-      sim::parameters p;
-      p.ranks = 5, p.notice_us = 100, p.maps_node = true, p.ranks_per_node = 5;
-      const auto report = try_ranks_simulated(p, [&](rank_env& env) {
-        auto j = open_job(env);
-        auto team = take(communicator::world(*j, {.bcast = name}), "world");
-        std::vector<std::byte> data(500000);
-        require(team->broadcast(1, data), "while all live");
-        if (env.rank == victim) env.die();
-        status s;
-        for (int i = 0; i < 1000 && s.ok(); ++i) s = team->broadcast(1, data);
-        require(s.code() == errc::peer_dead && s.peer() == victim, "the broadcast names the dead");
-        require(team->broadcast(1, data).code() == errc::peer_dead, "from then on");
-      }, {.to_die = {victim}});
-      BOOST_TEST(report.passed(), name << ", " << victim << " dies: " << report.text());
-    }
-}
-
 // Members that give different numbers of bytes, in their first broadcast or a later one: all of them are told, and by
 // whom and which, whether the algorithms are alike or not, and though nobody would wait for anything.
 BOOST_AUTO_TEST_CASE(numbers_of_bytes_that_differ_are_named) {

@@ -1,6 +1,6 @@
 // What has a block for each member (gather, scatter, allgather, alltoall, and with unlike lengths alltoallv with what it carries
 // out): every algorithm, in any size of team, in place and not; random programs of all collectives, several under way on teams
-// that overlap, against a sequential model.
+// that overlap, against a sequential model; and deaths in the middle of every collective.
 // blocks [Boost.Test's options] [-- --fabric NAME]: on_every_fabric on this one alone.
 #define BOOST_TEST_MODULE blocks
 #include <boost/test/unit_test.hpp>
@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "collectives/communicator.h"
+#include "core/transport/forwarding_transport.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/arguments.h"
 #include "tests/harness/sim_fabric.h"
@@ -102,6 +103,36 @@ member_call make_call(const traffic& t, std::uint32_t me, bool in_place) {
   return m;
 }
 
+// The same of what has no blocks, and of what adds integers of 64 bits.
+member_call any_call(const traffic& t, std::uint32_t me, bool in_place) {
+  if (has_block_each(t.of) && !reduces(t.of)) return make_call(t, me, in_place);
+  member_call m;
+  if (t.of == collective::broadcast) {
+    for (std::size_t i = 0; i < t.bytes; ++i) m.expected.push_back(given(t.call, t.root, 0, i));
+    m.out = me == t.root ? m.expected : std::vector<std::byte>(t.bytes, untouched);
+    m.call = {.root = t.root, .bytes = t.bytes, .out = m.out.data()};
+    return m;
+  }
+  const std::size_t count = t.bytes / 8, whole = t.of == collective::reduce_scatter ? count * t.size : count;
+  const std::uint32_t ranks = t.of == collective::scan ? me + 1 : t.of == collective::exscan ? me : t.size;
+  const bool any = t.of == collective::reduce ? me == t.root : t.of != collective::exscan || me > 0;
+  m.in.resize(whole * 8), m.out.assign(count * 8, untouched), m.expected = m.out;
+  const auto operand = [&](std::uint32_t rank, std::size_t i) { return (t.call * 77 + rank) * 0x9e3779b97f4a7c15u + i; };
+  const std::size_t first = t.of == collective::reduce_scatter ? me * count : 0;
+  for (std::size_t i = 0; i < whole; ++i) {
+    const std::uint64_t v = operand(me, i);
+    std::memcpy(&m.in[i * 8], &v, 8);
+  }
+  for (std::size_t i = 0; any && i < count; ++i) {
+    std::uint64_t v = 0;
+    for (std::uint32_t r = 0; r < ranks; ++r) v += operand(r, first + i);
+    std::memcpy(&m.expected[i * 8], &v, 8);
+  }
+  m.call = {.of = t.of, .root = t.root, .bytes = count * 8, .in = m.in.data(), .out = m.out.data(),
+            .op = take(find_reduction(datatype::uint64, operation::sum), "sum")};
+  return m;
+}
+
 communicator_options using_algorithm(collective of, const std::string& name) {
   communicator_options o;
   o.wanted(of) = name;
@@ -190,29 +221,89 @@ BOOST_AUTO_TEST_CASE(on_every_fabric) {
         run_ranks(f, 5, [&](rank_env& env) { play(env, of, name, many); }, {.timeout = std::chrono::seconds(60) * time_scale});
 }
 
-BOOST_AUTO_TEST_CASE(a_death_is_named) {
-  for (const collective of : with_blocks) {
-    if (of == collective::gather || of == collective::scatter) continue;  // who does not wait for the dead goes on for a while
-    for (const std::string& name : names(of))
-      for (const std::uint32_t victim : {0u, 2u, 4u}) {
-        sim::parameters p;
-        p.ranks = 5, p.notice_us = 100;
-        if (reads_mapped_memory(of, name)) p.maps_node = true, p.ranks_per_node = 5;
-        const auto report = try_ranks_simulated(p, [&](rank_env& env) {
-          auto j = open_job(env);
-          auto team = take(communicator::world(*j, using_algorithm(of, name)), "world");
-          const traffic t{of, 1, env.size, 0, 50000};
-          member_call m = make_call(t, env.rank, false);
-          require(team->run(m.call), "while all live");
-          if (env.rank == victim) env.die();
-          status s;
-          for (int i = 0; i < 1000 && s.ok(); ++i) s = team->run(m.call);
-          require(s.code() == errc::peer_dead && s.peer() == victim, "the call names the dead: " + std::string(s.text()));
-          require(team->run(m.call).code() == errc::peer_dead, "from then on");
-        }, {.to_die = {victim}});
-        BOOST_TEST(report.passed(), name_of(of) << " by " << name << ", " << victim << " dies: " << report.text());
-      }
+namespace {
+
+// A member dies right after any of the operations that it submits, those of the first use included. A call of a survivor that
+// succeeds has its result; one of the next calls, and each after that, names the dead. The survivors' own team goes on.
+struct doing {
+  const char* name;
+  collective of;
+  call_kind as = call_kind::none;
+};
+constexpr doing every_kind[] = {{"broadcast", collective::broadcast}, {"reduce", collective::reduce}, {"allreduce", collective::allreduce},
+                                {"reduce_scatter", collective::reduce_scatter}, {"scan", collective::scan},
+                                {"exscan", collective::exscan}, {"gather", collective::gather}, {"scatter", collective::scatter},
+                                {"allgather", collective::allgather}, {"alltoall", collective::alltoall},
+                                {"alltoallv", collective::alltoallv}, {"gatherv", collective::alltoallv, kind_of_gatherv},
+                                {"scatterv", collective::alltoallv, kind_of_scatterv},
+                                {"neighbor_alltoall", collective::alltoallv, kind_of_neighbor_alltoall}};
+
+class mortal_transport final : public forwarding_transport {
+ public:
+  mortal_transport(std::unique_ptr<transport> inner, rank_env& env) : forwarding_transport(std::move(inner)), env_(env) {}
+  std::size_t submit(std::span<const rma_op> ops) noexcept override {
+    const std::size_t taken = inner().submit(ops.first(std::min<std::size_t>(ops.size(), last - done)));
+    if ((done += taken) == last) env_.die();
+    return taken;
   }
+  std::uint64_t done = 0, last = ~std::uint64_t{0};
+
+ private:
+  rank_env& env_;
+};
+
+// The victim dies after `step` operations in the middle of some calls; 0: it lives. Gives how many it submitted in these.
+std::uint64_t run_until_death(const doing& d, const std::string& name, std::uint32_t victim, std::uint64_t step) {
+  constexpr std::uint32_t n = 5, root = 1;
+  constexpr std::uint64_t calls = 3, of_survivors = 30;
+  sim::parameters p;
+  p.ranks = n, p.notice_us = 100, p.maps_node = true, p.ranks_per_node = n;
+  const shared_words submitted(1);
+  const auto report = try_ranks_simulated(p, [&](rank_env& env) {
+    mortal_transport* net = nullptr;
+    env.wrap([&](auto inner) {
+      auto made = std::make_unique<mortal_transport>(std::move(inner), env);
+      return net = made.get(), std::move(made);
+    });
+    auto j = open_job(env);
+    auto world = take(communicator::world(*j, using_algorithm(d.of, name)), "world");
+    auto others = take(world->split(env.rank == victim, 0, {}), "split");
+    const std::uint64_t before = net->done;
+    if (env.rank == victim && step > 0) net->last = before + step;
+    status s;
+    for (std::uint64_t call = 1; s.ok() && call <= (step > 0 ? of_survivors : calls); ++call) {
+      member_call m = any_call({d.of, call, n, root, call % 2 ? 40u : 200000u, d.as}, env.rank, false);
+      s = world->run(m.call);
+      require(s.failed() || m.out == m.expected, "result of call " + std::to_string(call));
+    }
+    if (step == 0) {
+      require(s, "while all live");
+      if (env.rank == victim) submitted[0] = net->done - before;
+      return env.barrier();
+    }
+    if (env.rank == victim) env.die();
+    member_call m = any_call({d.of, 1, n, root, 40, d.as}, env.rank, false);
+    require(s.code() == errc::peer_dead && s.peer() == victim, "a call names the dead: " + std::string(s.text()));
+    require(world->run(m.call).code() == errc::peer_dead, "from then on");
+    m = any_call({d.of, 2, n - 1, root, 30000, d.as}, others->group().index(), false);
+    require(others->run(m.call), "without the dead");
+    require(m.out == m.expected, "result without the dead");
+  }, {.to_die = step > 0 ? std::vector<rank_t>{victim} : std::vector<rank_t>{}});
+  BOOST_TEST(report.passed(), d.name << " by " << name << ", " << victim << " dies after " << step << " operations: " << report.text());
+  return submitted[0];
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_death_is_named) {
+  std::uint64_t turn = 0;
+  for (const doing& d : every_kind)
+    for (const std::string& name : names(d.of))
+      for (const std::uint32_t victim : {1u, 0u, 2u, 4u}) {
+        const std::uint64_t steps = run_until_death(d, name, victim, 0);
+        const std::uint64_t stride = std::max<std::uint64_t>(1, steps / 4);
+        for (std::uint64_t step = 1 + turn++ % stride; step <= steps; step += stride) run_until_death(d, name, victim, step);
+      }
 }
 
 // Two members of a pair that expect unlike lengths of each other are told so.
@@ -238,7 +329,6 @@ BOOST_AUTO_TEST_CASE(unlike_lengths_of_a_pair_are_named) {
 // alike. Each result is compared with the model.
 BOOST_AUTO_TEST_CASE(random_programs) {
   constexpr std::size_t lengths[] = {0, 1, 8, 48, 49, 400, 3000, 70000};
-  const reduction sum = take(find_reduction(datatype::uint64, operation::sum), "sum");
   for (std::uint32_t seed = 1; seed <= 40; ++seed) {
     const std::uint32_t n = 1 + seed % 9;
     const auto report = try_ranks_simulated(sim_parameters({seed % 2 ? "sim:wild" : "sim"}, n, n), [&](rank_env& env) {
@@ -267,30 +357,7 @@ BOOST_AUTO_TEST_CASE(random_programs) {
         const auto root = static_cast<std::uint32_t>(pick(1000) % size);
         auto u = std::make_unique<under_way>();
         u->team = &team;
-        if (has_block_each(of) && !reduces(of)) {
-          u->m = make_call({of, call, size, root, bytes, call_kind::none, unlike}, me, in_place);
-        } else if (of == collective::broadcast) {
-          for (std::size_t i = 0; i < bytes; ++i) u->m.expected.push_back(given(call, root, 0, i));
-          u->m.out = me == root ? u->m.expected : std::vector<std::byte>(bytes, untouched);
-          u->m.call = {.root = root, .bytes = bytes, .out = u->m.out.data()};
-        } else {
-          const std::size_t count = bytes / 8, whole = of == collective::reduce_scatter ? count * size : count;
-          const std::uint32_t ranks = of == collective::scan ? me + 1 : of == collective::exscan ? me : size;
-          const bool any = of == collective::reduce ? me == root : of != collective::exscan || me > 0;
-          u->m.in.resize(whole * 8), u->m.out.assign(count * 8, untouched), u->m.expected = u->m.out;
-          const auto operand = [&](std::uint32_t rank, std::size_t i) { return (call * 77 + rank) * 0x9e3779b97f4a7c15u + i; };
-          const std::size_t first = of == collective::reduce_scatter ? me * count : 0;
-          for (std::size_t i = 0; i < whole; ++i) {
-            const std::uint64_t v = operand(me, i);
-            std::memcpy(&u->m.in[i * 8], &v, 8);
-          }
-          for (std::size_t i = 0; any && i < count; ++i) {
-            std::uint64_t v = 0;
-            for (std::uint32_t r = 0; r < ranks; ++r) v += operand(r, first + i);
-            std::memcpy(&u->m.expected[i * 8], &v, 8);
-          }
-          u->m.call = {.of = of, .root = root, .bytes = count * 8, .in = u->m.in.data(), .out = u->m.out.data(), .op = sum};
-        }
+        u->m = any_call({of, call, size, root, bytes, call_kind::none, unlike}, me, in_place);
         if (env.random() % 6 == 0) env.pause(std::chrono::microseconds(env.random() % 50));
         if (blocking) {
           require(team.run(u->m.call), "call");

@@ -379,30 +379,6 @@ BOOST_AUTO_TEST_CASE(a_deadline_while_it_is_prepared) {
   BOOST_TEST(report.passed(), report.text());
 }
 
-BOOST_AUTO_TEST_CASE(a_death_is_named) {
-  for (const collective of : all_that_reduce)
-    for (const std::string& name : names(of))
-      for (const std::uint32_t victim : {0u, 2u, 4u}) {
-        if (of == collective::scan || of == collective::exscan) continue;  // ranks before the dead go on
-        sim::parameters p;
-        p.ranks = 5, p.notice_us = 100;
-        if (reads_mapped_memory(of, name)) p.maps_node = true, p.ranks_per_node = 5;
-        const auto report = try_ranks_simulated(p, [&](rank_env& env) {
-          auto j = open_job(env);
-          auto team = take(communicator::world(*j, using_algorithm(of, name)), "world");
-          const calls ops;
-          std::vector<affine> in(of == collective::reduce_scatter ? 5 * 5000 : 5000), out(5000);
-          require(team->run(call_of(of, ops.sum, 1, in, out)), "while all live");
-          if (env.rank == victim) env.die();
-          status s;
-          for (int i = 0; i < 1000 && s.ok(); ++i) s = team->run(call_of(of, ops.sum, 1, in, out));
-          require(s.code() == errc::peer_dead && s.peer() == victim, "the call names the dead: " + std::string(s.text()));
-          require(team->run(call_of(of, ops.sum, 1, in, out)).code() == errc::peer_dead, "from then on");
-        }, {.to_die = {victim}});
-        BOOST_TEST(report.passed(), name_of(of) << " by " << name << ", " << victim << " dies: " << report.text());
-      }
-}
-
 // One member gives another operation, type, number of bytes, root or collective: all are told who and what.
 BOOST_AUTO_TEST_CASE(what_differs_is_named) {
   const calls ops;

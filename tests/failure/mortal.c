@@ -36,6 +36,27 @@ static int went_well(const char *call, tutti_status_t s) {
 
 static int is(const char *scene, const char *name) { return !strcmp(scene, name); }
 
+/* By turns the collectives that have a block for each member, and those that reduce. */
+static int blocks(tutti_team_t world, unsigned i) {
+  enum { room = 4096 };
+  static uint64_t in[4 * room], out[4 * room];
+  const uint32_t n = tutti_size(job), root = i % n;
+  const size_t words = i % 3 ? 1 : room, bytes = 8 * words, each[] = {bytes, bytes, bytes, bytes};
+  switch (i % 11) {
+    case 0: return DO(tutti_gather(world, root, in, bytes, out));
+    case 1: return DO(tutti_gatherv(world, root, in, bytes, out, each, NULL));
+    case 2: return DO(tutti_scatter(world, root, in, bytes, out));
+    case 3: return DO(tutti_scatterv(world, root, in, each, NULL, out, bytes));
+    case 4: return DO(tutti_allgather(world, in, bytes, out));
+    case 5: return DO(tutti_alltoall(world, in, bytes, out));
+    case 6: return DO(tutti_alltoallv(world, in, each, NULL, out, each, NULL));
+    case 7: return DO(tutti_reduce_scatter_block(world, in, out, words, TUTTI_UINT64, TUTTI_SUM));
+    case 8: return DO(tutti_scan(world, in, out, words, TUTTI_UINT64, TUTTI_SUM));
+    case 9: return DO(tutti_exscan(world, in, out, words, TUTTI_UINT64, TUTTI_SUM));
+    default: return DO(tutti_allreduce(world, in, out, words, TUTTI_UINT64, TUTTI_SUM));
+  }
+}
+
 /* One turn; collective in all scenes but put, wait and sleep. */
 static int turn(const char *scene, tutti_window_t w, uint64_t *words, unsigned i) {
   const tutti_team_t world = tutti_world(job);
@@ -78,6 +99,7 @@ static int turn(const char *scene, tutti_window_t w, uint64_t *words, unsigned i
     static char data[40000];
     return DO(tutti_broadcast(world, i % n, data, i % 3 ? 8 : sizeof data));
   }
+  if (is(scene, "blocks")) return blocks(world, i);
   return DO(tutti_barrier(world)); /* barrier, init */
 }
 

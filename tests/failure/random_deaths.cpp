@@ -45,7 +45,7 @@ using clock = std::chrono::steady_clock;
 constexpr unsigned ranks = 4;
 constexpr double limit_s = 2.0;
 constexpr const char* scenes[] = {"init",    "split",    "window",    "put",  "wait", "barrier",
-                                  "ibarrier", "broadcast", "join", "sleep", "finalize", "agree"};
+                                  "ibarrier", "broadcast", "blocks", "join", "sleep", "finalize", "agree"};
 enum class how { kill, segv, exit, two, stop };
 constexpr const char* how_names[] = {"kill", "segv", "exit", "two", "stop"};
 
