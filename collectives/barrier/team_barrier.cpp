@@ -73,7 +73,7 @@ result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const candidat
   const status accepted = (*b)->accept(blobs);
   if (!exchanges && first_epoch == 1) return accepted.ok() ? std::move(b) : result<std::unique_ptr<team_barrier>>(accepted);
   // Whatever went wrong in one of them is an error in all: they must go on alike.
-  if (const status s = agreed(t, accepted, deadline); s.failed()) return s;
+  if (const status s = t.agreed(accepted, deadline); s.failed()) return s;
   return b;
 }
 

@@ -60,7 +60,7 @@ resumable<result<std::unique_ptr<reliable_broadcast>>> reliable_broadcast::openi
   job& j = t.parent_job();
   // The words above are written before any peer leaves this, so before any can signal.
   status joined = b->group_.accept((*made->extras)[0]);
-  const status s = co_await agreeing(t, std::move(joined), j.net().now() + j.options().setup_timeout);
+  const status s = co_await t.agreeing(std::move(joined), t.members(), j.net().now() + j.options().setup_timeout);
   if (s.failed()) co_return s.during(during);
   co_return std::move(b);
 }

@@ -1,8 +1,6 @@
 #include "core/engine/multicast_group.h"
 
-#include <algorithm>
 #include <string>
-#include <string_view>
 
 namespace tutti {
 
@@ -43,22 +41,7 @@ status multicast_group::form(std::span<const std::byte> token) {
   if (!mc_) return trouble_;  // in all alike
   auto tokens = team_.exchange(token, deadline());
   if (!tokens) return tokens.error();
-  return agreed(team_, accept((**tokens)[root_]), deadline());
+  return team_.agreed(accept((**tokens)[root_]), deadline());
 }
-
-resumable<status> agreeing(team& t, status mine, time_point deadline) {
-  constexpr std::size_t longest = 200;  // of a text that all members get to see
-  const std::string_view trouble = mine.ok() ? std::string_view{} : mine.text();
-  const auto bytes = std::as_bytes(std::span{trouble.data(), std::min(trouble.size(), longest)});
-  auto all = co_await t.exchanging({bytes.begin(), bytes.end()}, deadline);
-  if (!all) co_return all.error();
-  for (std::uint32_t i = 0; i < t.size(); ++i)
-    if (const auto theirs = (**all)[i]; !theirs.empty())
-      co_return status(errc::unavailable, "rank " + std::to_string(t.rank_of(i)) + ": " +
-                       std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()), t.rank_of(i));
-  co_return status{};
-}
-
-status agreed(team& t, const status& mine, time_point deadline) { return wait_for(t.parent_job(), agreeing(t, mine, deadline)); }
 
 }  // namespace tutti

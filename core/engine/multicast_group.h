@@ -43,9 +43,4 @@ class multicast_group {
   status trouble_;  // of the first half
 };
 
-// Collective over the team; the first form blocks. Success, if all members bring it; else, in all alike, unavailable, naming one
-// that does not with its text.
-status agreed(team&, const status& mine, time_point deadline);
-resumable<status> agreeing(team&, status mine, time_point deadline);
-
 }  // namespace tutti

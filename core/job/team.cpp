@@ -116,19 +116,25 @@ resumable<result<std::unique_ptr<team>>> team::assembling(rank_map members, std:
   offer mine = prepare(members, index, want, context);
   auto blobs = co_await exchanging(pack(mine.head, mine.key), deadline);
   if (!blobs) co_return blobs.error().during("making a team");
-  if (mine.trouble.failed()) co_return mine.trouble.during("making a team");
   std::unique_ptr<team>& made = mine.made;
-  if (!made) co_return std::unique_ptr<team>{};
 
   blob_table theirs;
-  for (std::uint32_t i = 0; i < members.size(); ++i) theirs.push_back((**blobs)[members_.index_of(members[i])]);
-  if (status s = unite(mine, theirs); s.failed()) co_return s.during("making a team");
-  // The exchange above may have ended well here, and not in another member, which then has no new team. The old one is told,
-  // and looked at until it is known that all have made the new one: from then on whatever befalls it is told in itself.
-  made->parent_ = this;
-  auto all = co_await made->exchanging({}, deadline);
-  made->parent_ = nullptr;
-  if (!all) co_return all.error().during("making a team");
+  bool another = false;  // call, which some member makes that comes to no second exchange
+  for (std::uint32_t i = 0; i < members.size(); ++i) {
+    const auto blob = (**blobs)[members_.index_of(members[i])];
+    another = another || blob.size() < sizeof(member_blob);
+    theirs.push_back(blob);
+  }
+  status united = mine.trouble;
+  if (made && united.ok()) united = unite(mine, theirs);
+  if (made && another) co_return united.during("making a team");
+  const bool attached = made && united.ok();
+  // What a member has of its own, as the want of memory, keeps the others from using the team. Nobody does before all have it: from
+  // then on whatever befalls is told in the new team, and by whoever was told of it here instead of that all have it.
+  status all = co_await agreeing(united, members, deadline);
+  if (attached && all.failed() && all.code() != errc::unavailable) made->fail(all);
+  if (united.ok()) united = std::move(all);
+  if (united.failed()) co_return united.during("making a team");
   co_return std::move(made);
 }
 
@@ -218,8 +224,6 @@ const status& team::health() noexcept {
     const auto rank = static_cast<rank_t>(word - 1);
     status cause = job_.net().health(rank);
     fail(cause.ok() ? as_reported(rank, word & lives) : cause);
-  } else if (parent_) {
-    if (const status& theirs = parent_->health(); theirs.failed()) fail(theirs);
   }
   return health_;
 }

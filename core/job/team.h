@@ -86,6 +86,10 @@ class team {
     if (s.failed()) return s;
     return all;
   }
+  // Collective over this team; the second form blocks. Success, if all members `among` these (job ranks) bring it; else, in all alike,
+  // unavailable, naming one that does not with its text.
+  resumable<status> agreeing(status mine, rank_map among, time_point deadline);
+  status agreed(const status& mine, time_point deadline);
   status called_another(std::uint32_t index) const;                   // the error of whoever gets a blob of another call
   // Collective over this team: after it no operation of any member is in flight upon memory of the team or its windows,
   // as long as nobody begins another; each may then drop its part. Blocks.
@@ -146,7 +150,6 @@ class team {
 
   job& job_;
   rank_map members_;
-  team* parent_ = nullptr;              // while this one is made
   std::uint32_t index_ = 0, lines_ = 0;
   exposed_memory memory_;
   std::unique_ptr<agreement> survivors_;

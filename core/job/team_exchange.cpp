@@ -79,9 +79,8 @@ resumable<status> team::await(rank_t from, function_ref<bool> ready, function_re
   // These operations are sound, so one that was refused met memory which a member has dropped: it has given the team up, for
   // a death, if there was one, that it was told of sooner. Where there was none, its own error says why.
   if (s.code() == errc::invalid) {
-    const team& all = parent_ ? *parent_ : *this;
     const auto health_of = [this](rank_t r) { return job_.net().health(r); };
-    const auto death = [&] { return trouble_of(all.members_, job_.rank(), no_rank, health_of); };
+    const auto death = [&] { return trouble_of(members_, job_.rank(), no_rank, health_of); };
     const auto never = [] { return false; };
     const status died = co_await pending_wait(never, death, note, job_.net().now() + longest_news_of_a_death);
     if (died.code() == errc::peer_dead) s = died;
@@ -223,6 +222,21 @@ status team::exchange(std::span<const std::byte> mine, std::span<std::byte> all,
   }
   return {};
 }
+
+resumable<status> team::agreeing(status mine, rank_map among, time_point deadline) {
+  constexpr std::size_t longest = 200;  // of a text that all members get to see
+  const std::string_view trouble = mine.ok() ? std::string_view{} : mine.text();
+  const auto shown = std::as_bytes(std::span{trouble.data(), std::min(trouble.size(), longest)});
+  auto all = co_await exchanging({shown.begin(), shown.end()}, deadline);
+  if (!all) co_return all.error();
+  for (std::uint32_t i = 0; i < among.size(); ++i)
+    if (const auto theirs = (**all)[members_.index_of(among[i])]; !theirs.empty())
+      co_return status(errc::unavailable, "rank " + std::to_string(among[i]) + ": " +
+                       std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()), among[i]);
+  co_return status{};
+}
+
+status team::agreed(const status& mine, time_point deadline) { return wait_for(job_, agreeing(mine, members_, deadline)); }
 
 status team::called_another(std::uint32_t index) const {
   return {errc::protocol, "rank " + std::to_string(rank_of(index)) +

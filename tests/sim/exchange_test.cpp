@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "collectives/data_collectives.h"
+#include "collectives/communicator.h"
 #include "tests/doubles/fault_transport.h"
 #include "core/job/window.h"
 #include "core/transport/ops.h"
@@ -23,7 +23,9 @@ constexpr struct { std::uint32_t ranks, step; } teams[] = {{2, 1}, {3, 1}, {4, 1
 
 std::unique_ptr<job> join(sim::world& w, rank_t r, transport& net) {
   std::vector<std::byte> blob;
-  auto j = need(job::offer(w.boot(r), net, {}, blob));
+  job_options options;
+  options.world_lines = communicator::world_lines;
+  auto j = need(job::offer(w.boot(r), net, options, blob));
   const auto hosts = need(w.boot(r).allgather(w.boot(r).host(), time_point::max()));
   auto in = need(job::digest(*need(w.boot(r).allgather(blob, time_point::max())), std::make_shared<layout>(make_layout(*hosts))));
   in.addresses = nullptr;
@@ -201,6 +203,46 @@ BOOST_AUTO_TEST_CASE(nobody_leaves_while_it_is_asked) {
         BOOST_TEST(seen.empty(), n << " ranks, " << late << " late, step " << step << ": " << seen);
       }
   BOOST_TEST(asked > 0u);
+}
+
+// Any step of its making that fails in one member: all members hear the same, whoever drops the team first.
+BOOST_AUTO_TEST_CASE(a_team_that_cannot_be_made_is_refused_alike) {
+  constexpr std::uint32_t n = 5;
+  unsigned unavailable = 0;
+  for (rank_t unlucky = 0; unlucky < n; ++unlucky)
+    for (unsigned at = 1, failed = 1; failed && at < 100; ++at) {
+      sim::random dice(100 * unlucky + at);
+      auto p = hostile_machine(n, dice);
+      p.mcast_loss = 0;
+      sim::world w(p);
+      status ends[n];
+      const std::string seen = seen_by([&] {
+        const status s = w.run([&](rank_t r) {
+          std::unique_ptr<transport> failing;
+          auto joined = [&] {
+            if (r != unlucky) return join(w, r, w.net(r));
+            fault_plan plan;
+            plan.fail_setup = at;
+            failing = std::make_unique<fault_transport>(need(w.open(r)), plan);
+            return join(w, r, *failing);
+          }();
+          auto world = need(communicator::world(*joined, {.barrier = "dissemination"}));
+          auto half = world->split(0, 0, {.barrier = "multicast"});
+          ends[r] = half.error();
+          if (half) ends[r] = (*half)->group().settle();
+          (void)joined->world().settle();
+        });
+        need(s.ok(), s.text());
+        const bool not_there = ends[unlucky].code() == errc::unavailable;
+        failed = ends[unlucky].failed();
+        for (const status& end : ends) {
+          if (not_there) need(end.code() == errc::unavailable && end.peer() == unlucky, end.text()), ++unavailable;
+        }
+      });
+      if (seen.find("set-up") != std::string::npos) continue;
+      BOOST_TEST(seen.empty(), "step " << at << " of rank " << unlucky << ": " << seen);
+    }
+  BOOST_TEST(unavailable > 0u);
 }
 
 // Rank 2 hears of it in a team of its own, and comes to no exchange of the world's any more; where rank 3 waits for it, and for
