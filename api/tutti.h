@@ -250,7 +250,8 @@ TUTTI_API tutti_status_t tutti_team_translate(tutti_team_t from, uint32_t rank, 
  * and those of whom this team has told a survivor before. Collectives that are under way do not matter, and none is waited for.
  * Other errors, on which *flags is not written: TUTTI_INVALID (a NULL); TUTTI_PEER_DEAD with tutti_error_peer() == tutti_rank()
  * (the network failed between living ranks, and the others took this one for dead); TUTTI_PROTOCOL (a member freed the team
- * instead); TUTTI_NO_RESOURCE (memory). To the others this rank is dead then, or has not called yet; see tutti_abandon().
+ * instead); TUTTI_NO_RESOURCE (memory, also of a connection that is lost for good, whose rank is named). To the others this rank
+ * is dead then, or has not called yet; see tutti_abandon().
  * Where the network parts the living into halves that do not hear of each other, each half agrees for itself.
  * Cost: 7 messages from and to each member, at the lowest rank that lives, in seven turns; for each death of that rank during the
  * call the time until it is noticed, and as much again. */

@@ -241,11 +241,16 @@ result<std::unique_ptr<communicator>> communicator::shrink(const communicator_op
     const rank_t me = team_->parent_job().rank();
     return mine.failed() && mine.code() != errc::peer_dead && (mine.peer() == no_rank || mine.peer() == me);
   };
-  const auto vote = [&] { return all.agree(my_own() ? culprit(team_->index()) : mine.failed() ? ~well : ~std::uint64_t{0}); };
+  bool last = false;
+  const auto vote = [&] {
+    const bool mine_to_tell = my_own() || (last && mine.failed());  // an error that names another rank may be of the way there
+    return all.agree(mine_to_tell ? culprit(team_->index()) : mine.failed() ? ~well : ~std::uint64_t{0});
+  };
   result<consensus> said = vote();
   if (said) without = said->dead;
   const std::uint32_t most = 2 * team_->size();  // as many as deaths may ask for: one may be found only in the second round after it
   for (std::uint32_t round = 0; said && (said->flags & again) && round <= most; ++round) {
+    last = round == most;
     auto t = attempt([&] { return team_->regroup(without, request, &context); });
     mine = t.error();
     said = vote();
@@ -259,9 +264,9 @@ result<std::unique_ptr<communicator>> communicator::shrink(const communicator_op
     return made;
   }
   if (!said) return said.error();
-  if (my_own()) return mine;
   const std::uint32_t index = named(said->flags);
   const rank_t rank = index < team_->size() ? team_->rank_of(index) : no_rank;
+  if (mine.failed() && (my_own() || rank == no_rank || index == team_->index())) return mine;
   return status{errc::no_resource, (rank == no_rank ? "several ranks" : "rank " + std::to_string(rank)) +
                 " could not make a team of the survivors; their own errors say why", rank};
 }

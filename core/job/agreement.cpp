@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 
 #include "core/base/blob_stream.h"
 #include "core/base/hash.h"
@@ -24,9 +25,7 @@ static_assert(agreement::longest_blob == (note_words - note_blob) * 8);
 constexpr std::size_t sets(std::uint32_t members) noexcept { return (members + 63) / 64; }
 
 std::uint64_t hash_of(std::span<const std::uint64_t> page) noexcept {
-  std::uint64_t h = hash::start;
-  for (const std::uint64_t w : page.subspan(number)) h = hash::add(h, w);
-  return h;
+  return std::accumulate(page.begin() + number, page.end(), hash::start, [](auto h, auto w) { return hash::add(h, w); });
 }
 
 constexpr auto nothing = [] { return status{}; };
@@ -107,7 +106,6 @@ void agreement::withdraw() noexcept {
 }
 
 agreement::stage agreement::stage_of(const std::uint64_t* page) noexcept { return static_cast<stage>(page[place] & 0xff); }
-
 bool agreement::is_mine(const std::uint64_t* page) const noexcept { return page[number] == mine_[number]; }
 
 void agreement::join(const std::uint64_t* page) noexcept {
@@ -191,14 +189,16 @@ resumable<bool> agreement::read(std::uint32_t line, std::size_t count, std::vect
       }
       return std::all_of(readings_.get(), readings_.get() + asked, [](const reading& r) { return r.done.idle(); });
     };
-    co_await pending_wait(all_read, nothing, note, time_point::max());
+    const auto late = [&] { return tell_who_is_late(missing.front()), status{}; };
+    co_await pending_wait(all_read, late, note, time_point::max());
     std::size_t kept = 0;
     for (std::size_t i = 0; i < asked && !over(); ++i) {
       const std::uint32_t member = missing[i];
-      const errc how = readings_[i].done.outcome().code();
-      const std::uint64_t* const page = how == errc::ok ? readings_[i].page.data() : nullptr;
-      const bool was_read = page ? page[sum] == hash_of({page, count}) : how == errc::invalid;
-      if (how == errc::peer_dead) bury(member);
+      const status how = readings_[i].done.outcome();
+      const std::uint64_t* const page = how.ok() ? readings_[i].page.data() : nullptr;
+      const bool was_read = page ? page[sum] == hash_of({page, count}) : how.code() == errc::invalid;
+      if (how.code() == errc::peer_dead) bury(member);
+      else if (!page && !was_read && net().health(team_.rank_of(member)).code() == errc::no_resource) error_ = how;
       if (!(was_read && take(member, page)) && lives(member)) missing[kept++] = member;
     }
     missing.resize(kept);
@@ -223,9 +223,8 @@ resumable<bool> agreement::follow(std::uint32_t leader) {
     ring({i});
     return false;  // but wait for the decision
   };
-  const std::vector<std::uint32_t> one{leader};
-  ring(one);
-  co_return co_await read(page_line, mine_.size(), one, proposal);
+  ring(std::vector(1, leader));
+  co_return co_await read(page_line, mine_.size(), std::vector(1, leader), proposal);
 }
 
 resumable<bool> agreement::lead() {
@@ -325,9 +324,8 @@ resumable<result<shared_blobs>> agreement::exchanging(std::vector<std::byte> min
   if (me() != first) {
     const bool fits = mine.size() <= longest_blob;
     write_note(fits ? mine : std::vector<std::byte>{}, 0);
-    missing.push_back(first);
-    ring(missing);
-    co_await read(note_line, note_words, missing, note);
+    ring(std::vector(1, first));
+    co_await read(note_line, note_words, std::vector(1, first), note);
     if (!fits) co_return too_long();
     if (lives(first) && !got[first].empty()) co_return co_await fetch_table(first, got[first], extent, all.size());
     co_return given_up(first);
@@ -340,8 +338,7 @@ resumable<result<shared_blobs>> agreement::exchanging(std::vector<std::byte> min
   for (const std::uint32_t i : all) blobs.push_back(got[i]);
   if (s.ok()) s = spread_table(blobs);
   if (s.failed()) write_note({}, 0);
-  std::erase(all, me());
-  ring(all);
+  ring(missing);
   const auto all_rung = [&] { return rung(); };
   co_await pending_wait(all_rung, nothing, wait_note{"agreement", no_rank, 0, 0}, time_point::max());
   if (s.failed()) co_return s;

@@ -29,7 +29,9 @@
 // agreement was decided; it has then adopted the value by the above.
 //
 // Liveness. Every wait is for members that either come to what is awaited or die, and ends with either. The highest-numbered
-// survivor follows finitely many leaders. Bells that were lost are made up for by reading again every 50 ms.
+// survivor follows finitely many leaders. Bells that were lost are made up for by reading again every 50 ms. A member whose
+// connection with a living one it needs is broken for good, for want of memory say, as a get and health() tell it, withdraws with
+// that error. The other may wait for an answer over that connection until this member leaves, and tells for whom after 5 s.
 //
 // Where the network parts the job, each part takes the other for dead and decides for itself; nobody can tell. A rank
 // that is alone in being taken for dead finds itself among the dead and gets an error.
@@ -63,8 +65,8 @@ class agreement {
 
   // Collective over the members that live; the result is alike in all of them. All are among the dead who died before they
   // entered, or of whose death this team or an earlier agreement has told a survivor. The team is broken if there are any. Blocks.
-  // Errors: peer_dead, naming this rank itself (the others took it for dead); protocol (a member freed the team instead); after
-  // either, or an exception, this rank counts as dead here.
+  // Errors: peer_dead, naming this rank itself (the others took it for dead); protocol (a member freed the team instead); what
+  // cuts this rank off from one that lives, named; after any, or an exception, this rank counts as dead here.
   result<consensus> agree(std::uint64_t flags);
   resumable<result<consensus>> agreeing(std::uint64_t flags);
 

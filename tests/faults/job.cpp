@@ -83,13 +83,17 @@ class script {
 void everything(script& does, std::uint32_t me) {
   const std::uint32_t other = 1 - me;
   const tutti_team_t world = tutti_world(does.ctx);
-  tutti_team_t team = nullptr;
+  tutti_team_t team = nullptr, rest = nullptr;
   tutti_window_t window = nullptr, over = nullptr;
   void* base = nullptr;
   alignas(8) static unsigned char own[2][256];
   std::memset(own[me], 0, sizeof own[me]);
   does.call("tutti_barrier", [&] { return tutti_barrier(world); });
   does.call("tutti_team_split", [&] { return tutti_team_split(world, 0, static_cast<std::int32_t>(other), &team); });
+  std::uint64_t flags = 6;
+  does.call("tutti_team_agree", [&] { return tutti_team_agree(world, &flags); });
+  does.expect(flags == 6, "an agreement brought something else");
+  does.call("tutti_team_shrink", [&] { return tutti_team_shrink(world, &rest); });
   does.call("tutti_window_create", [&] { return tutti_window_create(world, 1 << 17, &base, &window); });
   does.call("tutti_window_over", [&] { return tutti_window_over(world, own[me], sizeof own[me], &over); });
   std::uint64_t word = 40 + me, back = 0, old = 9;
@@ -123,6 +127,7 @@ void everything(script& does, std::uint32_t me) {
   does.call("tutti_window_free (over)", [&] { return tutti_window_free(&over); });
   does.call("tutti_window_free", [&] { return tutti_window_free(&window); });
   does.call("tutti_team_free", [&] { return tutti_team_free(&team); });
+  does.call("tutti_team_free (of survivors)", [&] { return tutti_team_free(&rest); });
 }
 
 }  // namespace

@@ -28,18 +28,24 @@ class mortal_transport final : public forwarding_transport {
   using forwarding_transport::forwarding_transport;
   std::size_t submit(std::span<const rma_op> ops) noexcept override {
     if (dying()) return ops.size();
+    if (ops[0].rank == cut_off) return ops[0].done->begin(), ops[0].done->finish(broken()), 1;
     if (tears && ops[0].kind == op_kind::get) return ++done, submit_words(ops[0]), 1;
     const std::size_t taken = inner().submit(ops.first(std::min<std::size_t>(ops.size(), last - done)));
     done += taken;
     return dying() ? ops.size() : taken;
   }
-  status health(rank_t r) noexcept override { return r == suspect ? status{errc::peer_dead, "a suspicion", r} : inner().health(r); }
+  status health(rank_t r) noexcept override {
+    if (r == cut_off) return broken();
+    return r == suspect ? status{errc::peer_dead, "a suspicion", r} : inner().health(r);
+  }
   bool dying() const noexcept { return done >= last; }
   std::uint64_t done = 0, last = never;
   bool tears = false;
   rank_t suspect = no_rank;  // taken for dead, though it lives
+  rank_t cut_off = no_rank;  // whatever is begun towards it fails, though it lives
 
  private:
+  status broken() const noexcept { return {errc::no_resource, "no memory for a connection", cut_off}; }
   void submit_words(rma_op op) noexcept {
     const std::uint32_t words = op.bytes / 8;
     op.bytes = 8;
@@ -225,6 +231,25 @@ BOOST_AUTO_TEST_CASE(who_is_taken_for_dead_is_told) {
         for (const auto& end : t.members[r].ended)
           if (r != late) BOOST_TEST_REQUIRE((end.ok() && end->dead == std::vector{late}));
     }
+}
+
+// A member that lost its connection with a living one, for good: it withdraws with that error if it needs the other, and counts as
+// dead.
+BOOST_AUTO_TEST_CASE(who_cannot_reach_another_withdraws) {
+  for (std::uint32_t n = 2; n <= 6; ++n)
+    for (rank_t a = 0; a < n; ++a)
+      for (rank_t b = 0; b < n; ++b) {
+        if (a == b) continue;
+        trial t(machine(n, 4 * n + a + b), {});
+        t.members[a].net->cut_off = b;
+        t.run();
+        const bool needs = a == 0 || b == 0;  // the leader and the others
+        for (const auto& end : t.members[a].ended)
+          BOOST_TEST_REQUIRE((needs ? end.error().code() == errc::no_resource && end.error().peer() == b : end.ok()));
+        for (rank_t r = 0; r < n; ++r)
+          for (const auto& end : t.members[r].ended)
+            if (r != a) BOOST_TEST_REQUIRE((end.ok() && end->dead == (needs ? std::vector{a} : std::vector<rank_t>{})));
+      }
 }
 
 BOOST_AUTO_TEST_CASE(any_number_die_at_any_step) {
