@@ -17,9 +17,7 @@
  *
  * Errors, besides those of bsp.h: a process that there is none of, a negative size, NULL where there are bytes, and processes
  * that end the superstep by unlike calls. The program ends as by bsp_abort, with a line that names the process, the call and
- * the value.
- *
- * Missing of the toolset's: the machine's parameters bsp_s, bsp_l, bsp_g and bsp_nhalf, which `tutti perf bsp` measures. */
+ * the value. */
 #ifndef TUTTI_BSP_LEVEL1_H
 #define TUTTI_BSP_LEVEL1_H
 #include <bsp.h>
@@ -101,6 +99,21 @@ int bsp_sortI(int x) TUTTI_BSP_NAMED(sortI);
 float bsp_sortR(float x) TUTTI_BSP_NAMED(sortR);
 double bsp_sortD(double x) TUTTI_BSP_NAMED(sortD);
 char bsp_sortC(char x) TUTTI_BSP_NAMED(sortC);
+
+/* --- the machine --------------------------------------------------------------------------------------------------- */
+
+/* The parameters of the BSP machine that the processes of this parallel part are, as measured, and the same in all of them:
+ *   bsp_s      floating-point operations that a process makes in a second, of a DAXPY in the nearest cache
+ *   bsp_l      what a superstep costs in which nothing is moved, in such operations
+ *   bsp_g      what a word of 8 bytes costs that each process sends and each receives, in such operations; in large total exchanges
+ *   bsp_nhalf  words to send and to receive for which a superstep costs twice as much a word
+ * The toolset reads them from a file of its installation. Here the first of these calls in a parallel part measures, in some
+ * 120 supersteps of its own: it is made by all processes, and ends the superstep as those above do. Later ones are local.
+ * What else runs on the machine meanwhile counts. */
+double bsp_s(void) TUTTI_BSP_NAMED(s);
+double bsp_l(void) TUTTI_BSP_NAMED(l);
+double bsp_g(void) TUTTI_BSP_NAMED(g);
+int bsp_nhalf(void) TUTTI_BSP_NAMED(nhalf);
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,7 @@
 #include "bsp/ledger.h"
 #include "bsp/message_queue.h"
 #include "bsp/outbox.h"
+#include "bsp/parameters.h"
 #include "bsp/peer_memory.h"
 #include "bsp/placer.h"
 #include "bsp/registered_memory.h"
@@ -112,6 +113,10 @@ class engine final : private record_sink {
   bool sync_by(const call_note&, std::uint32_t first, std::uint32_t last, const void* site, std::span<std::byte> data = {});
   const message& given(std::uint32_t pid) const noexcept { return given_[pid].what; }
 
+  // Collective, behind a call by which all know that all make it. Null before.
+  bool measure();
+  const parameters* measured() const noexcept { return parameters_ ? &*parameters_ : nullptr; }
+
  private:
   engine(team&, const engine_options&);
   status meet();  // open.cpp
@@ -179,6 +184,7 @@ class engine final : private record_sink {
   std::uint64_t hp_packed_ = 0, hp_direct_ = 0;
   ledger* ledger_ = nullptr;               // null: nobody asked
   std::unique_ptr<checker> checker_;
+  std::optional<parameters> parameters_;
   bool watched_ = false;
   status error_;
 };

@@ -4,7 +4,9 @@
 #include "bsp/bsp_level1.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -125,6 +127,16 @@ template <class T, class Op>
 T fold(const char* call, T x, Op op, const void* site = __builtin_return_address(0)) {
   collective c(call, site);
   return c.combine(x, c.all(), c.all(), op);
+}
+
+const parameters& measured(const void* site) {
+  constexpr const char* call = "bsp_s, bsp_l, bsp_g";
+  engine& e = process::self().inside(call);
+  if (!e.measured()) {
+    fold(call, 0, [](int a, int) { return a; }, site);
+    guarded(call, [](engine& all) { return all.measure(); });
+  }
+  return *e.measured();
 }
 
 template <class T, class Op>
@@ -259,3 +271,17 @@ int bsp_sortI(int x) { return sort("bsp_sortI", x); }
 float bsp_sortR(float x) { return sort("bsp_sortR", x); }
 double bsp_sortD(double x) { return sort("bsp_sortD", x); }
 char bsp_sortC(char x) { return sort("bsp_sortC", x); }
+
+double bsp_s() { return measured(__builtin_return_address(0)).flops; }
+double bsp_l() {
+  const parameters& m = measured(__builtin_return_address(0));
+  return m.sync_s * m.flops;
+}
+double bsp_g() {
+  const parameters& m = measured(__builtin_return_address(0));
+  return m.word_s * m.flops;
+}
+int bsp_nhalf() {
+  const parameters& m = measured(__builtin_return_address(0));
+  return static_cast<int>(std::min<double>(std::ceil(m.sync_s / m.word_s), std::numeric_limits<int>::max()));
+}

@@ -44,6 +44,12 @@ bool engine::sync_by(const call_note& note, std::uint32_t first, std::uint32_t l
   return went;
 }
 
+bool engine::measure() {
+  auto made = measure_parameters(c_.team, c_.how.id);
+  if (made) parameters_ = *made;
+  return during("measuring the machine", made ? status{} : made.error());
+}
+
 bool engine::leave() { return finish(true, nullptr) && during("bsp_end", c_.team.settle()); }
 
 bool engine::finish(bool leaving, const void* site) {

@@ -6,7 +6,7 @@ library=$1
 shift
 alike='init end time abort vabort sync pop_reg'
 numbers='sum product min max'
-alike="$alike bcast gather scatter fold scan sort all any constantI sortI sortR sortD sortC"
+alike="$alike bcast gather scatter fold scan sort all any constantI sortI sortR sortD sortC s l g nhalf"
 alike="$alike $(for f in $numbers; do for t in I R D; do echo "$f$t $f${t}_prefix"; done; done)"
 flavoured='begin nprocs pid push_reg put get hpput hpget direct_get set_tagsize send qsize get_tag move hpmove'
 wanted=$({ for f in $alike; do echo "tutti_bsp_$f"; done; for f in $flavoured; do echo "tutti_bsp_$f"; echo "tutti_bsp_wide_$f"; done; } | sort)

@@ -199,6 +199,32 @@ static void superstep(void) {
   bsp_sync();
 }
 
+/* --- the machine: measured once, alike in all, and nothing of the superstep is lost by that --------------------------- */
+static void machine(void) {
+  const int right = (s + 1) % p, left = (s + p - 1) % p;
+  int here = -1, got = -1, messages, bytes;
+  bsp_push_reg(&here, sizeof here);
+  bsp_sync();
+  bsp_put(right, &s, &here, 0, sizeof here);
+  bsp_send(right, NULL, &s, sizeof s);
+  const double g = bsp_g();
+  CHECK(here == left); /* the first call has ended the superstep */
+  bsp_qsize(&messages, &bytes);
+  CHECK(messages == 1);
+  bsp_move(&got, sizeof got);
+  CHECK(got == left);
+  bsp_put(left, &s, &here, 0, sizeof here);
+  const double speed = bsp_s(), l = bsp_l();
+  const int half = bsp_nhalf();
+  CHECK(here == left && bsp_g() <= g && bsp_g() >= g); /* later ones are local */
+  CHECK(speed > 1e6 && speed < 1e13 && l > 0 && l < 10 * speed && g >= 0 && g < speed && half >= 1);
+  CHECK(bsp_minD(speed) >= speed && bsp_minD(l) >= l && bsp_minD(g) >= g && bsp_maxI(half) <= half);
+  CHECK(here == right);
+  bsp_pop_reg(&here);
+  bsp_sync();
+  if (s == 0) printf("s %.0f Mflop/s, l %.0f flop, g %.2f flop/word, nhalf %d words\n", 1e-6 * speed, l, g, half);
+}
+
 int main(void) {
   bsp_begin(bsp_nprocs());
   p = bsp_nprocs(), s = bsp_pid();
@@ -208,6 +234,8 @@ int main(void) {
   for (unsigned k = 0; k < sizeof lengths / sizeof *lengths; ++k) operations(lengths[k]);
   for (int seed = 0; seed < 50; ++seed) numbers_I(seed), numbers_R(seed), numbers_D(seed), sorting(seed);
   truths();
+  superstep();
+  machine();
   superstep();
   if (s == 0) printf("all collective calls are right for %d\n", p);
   bsp_end();

@@ -61,21 +61,7 @@ void bsp_bench::measure(std::vector<bsp_case>& cases, double seconds) {
   }
 }
 
-double bsp_bench::flops() {
-  constexpr int n = 1000, turns = 200;
-  std::vector<double> x(n, 1.0), y(n, 2.0);
-  double best = 1e9;
-  for (int round = 0; round < 20; ++round) {
-    const auto start = clock::now();
-    for (int k = 0; k < turns; ++k) {
-      const double a = 1.0 / (k + 1);
-      for (int i = 0; i < n; ++i) y[i] += a * x[i];
-      asm volatile("" : : "r"(y.data()) : "memory");
-    }
-    best = std::min(best, seconds_since(start));
-  }
-  return share(team_, 2.0 * n * turns / best);
-}
+double bsp_bench::flops() { return share(team_, bsp::daxpy_flops()); }
 
 bsp_line fit(const std::vector<std::pair<double, double>>& points) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
