@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "core/job/window.h"
+#include "core/transport/forwarding_transport.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/sim_fabric.h"
 
@@ -185,4 +186,41 @@ BOOST_AUTO_TEST_CASE(who_is_waited_for_is_told) {
     require(team->group().settle(), "leaving");
   }, {});
   BOOST_TEST(report.passed(), report.text());
+}
+
+namespace {
+
+class starving_transport final : public forwarding_transport {
+ public:
+  using forwarding_transport::forwarding_transport;
+  result<segment_id> attach(const rank_map& members, shared_blobs keys) override {
+    if (starves) return status{errc::no_resource, "cannot open the memory of rank 0: too many open files", 0};
+    return inner().attach(members, std::move(keys));
+  }
+  bool starves = false;
+};
+
+}  // namespace
+
+// One member has no descriptors left for the memory of the others: all learn that it is this one.
+BOOST_AUTO_TEST_CASE(who_cannot_make_a_team_of_survivors_is_named) {
+  for (const rank_t starving : {0u, 2u}) {
+    const auto report = try_ranks_simulated(sim_parameters({"sim"}, 3, 1), [&](rank_env& env) {
+      starving_transport* net = nullptr;
+      env.wrap([&](auto inner) {
+        auto made = std::make_unique<starving_transport>(std::move(inner));
+        return net = made.get(), std::move(made);
+      });
+      auto j = open_job(env);
+      auto team = take(communicator::world(*j, {}), "world");
+      net->starves = env.rank == starving;
+      const status s = team->shrink({}).error();
+      net->starves = false;
+      const std::string wanted = env.rank == starving ? "too many open files" : "rank " + std::to_string(starving) + " could not make a team";
+      require(s.code() == errc::no_resource && std::string_view(s.text()).find(wanted) != std::string::npos, s.text());
+      require(take(team->shrink({}), "the next one")->group().size() == 3, "of all");
+      env.barrier();
+    }, {});
+    BOOST_TEST(report.passed(), starving << ": " << report.text());
+  }
 }
