@@ -12,7 +12,7 @@ namespace broadcasts {
 extern const algorithm eager, mapped, multicast, binomial, knomial, chain, scatter_allgather;
 }
 namespace reductions {
-extern const algorithm eager, to_root, chained_to_root, to_root_ordered, ordered, rabenseifner_to_root, mapped_to_root, recursive_doubling, tree,
+extern const algorithm eager, eager_in_order, to_root, chained_to_root, ordered, rabenseifner_to_root, mapped_to_root, recursive_doubling, tree,
     mapped, ring, rabenseifner, rgm;
 }
 namespace gathers {
@@ -40,8 +40,8 @@ constexpr const algorithm* of_barrier[] = {
     &barriers::counter,       &barriers::multicast, &barriers::hierarchical, &barriers::offloaded};
 constexpr const algorithm* of_broadcast[] = {&broadcasts::eager, &broadcasts::binomial, &broadcasts::mapped, &broadcasts::knomial,
                                              &broadcasts::chain, &broadcasts::scatter_allgather, &broadcasts::multicast};
-constexpr const algorithm* of_reduce[] = {&reductions::eager, &reductions::to_root, &reductions::to_root_ordered, &reductions::mapped_to_root, &reductions::chained_to_root, &reductions::ordered,
-                                          &reductions::rabenseifner_to_root};
+constexpr const algorithm* of_reduce[] = {&reductions::eager, &reductions::eager_in_order, &reductions::to_root, &reductions::mapped_to_root,
+                                          &reductions::chained_to_root, &reductions::ordered, &reductions::rabenseifner_to_root};
 constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::mapped,
                                              &reductions::ring, &reductions::rabenseifner, &reductions::rgm};
 constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial};

@@ -1,23 +1,22 @@
-// Reduce up a tree with fan-in l (fan_in_tree.h) to rank 0, and the result down the same tree: an allreduce of 2(n-1) messages,
-// and a reduce, whose root keeps what the others drop. For few bytes, where messages are dear: ranks that share cores.
+// Reduce up a tree with fan-in l (fan_in_tree.h) to rank 0, and the result down the same tree: an allreduce of 2(n-1) messages. For
+// few bytes, where messages are dear: ranks that share cores.
 //
 // Operands. A parent's children are the ranks right behind what it has, nearest first, and each brings a range of ranks: their
 // order is kept, so every operation will do. What a child brings becomes the right operand in the slot where it came.
 //
 // Lines and slots are those of barrier/tree.cpp: one for each child of rank 0, the last of which is the parent's in every
-// other rank; each has one writer for ever. Two sets of slots take turns, by the parity of the run (data_layout::needs_everyone:
-// here nobody leaves before the result comes, whoever keeps it).
+// other rank; each has one writer for ever. Two sets of slots take turns, by the parity of the run (data_layout::needs_everyone).
 #include "collectives/fan_in_tree.h"
 
 namespace tutti::reductions {
 
-extern const algorithm tree, to_root_ordered;
+extern const algorithm tree;
 
 namespace {
 
 std::uint32_t lines(const shape& s) { return fan_in_tree(s.size, radix_of(tree, s.radix)).children(0); }
 
-schedule make(const shape& s, bool all) {
+schedule make(const shape& s) {
   schedule out;
   const fan_in_tree links(s.size, radix_of(tree, s.radix));
   out.words = links.children(0);
@@ -43,11 +42,9 @@ schedule make(const shape& s, bool all) {
     children.pop_back();
   }
   out.add(step_kind::complete, any_peer);  // the caller's data may be where the result goes
-  if (all || s.rank == s.root) out.local(step_kind::copy, 0, sum, {data_out});
+  out.local(step_kind::copy, 0, sum, {data_out});
   return out;
 }
-schedule make_all(const shape& s) { return make(s, true); }
-schedule make_one(const shape& s) { return make(s, false); }
 
 picoseconds chain(const form_input& in) {
   const std::uint64_t piece = std::min(in.piece, in.bytes);
@@ -67,7 +64,6 @@ constexpr variant variants[] = {
     {.radix = 7, .considered = ranks_from<8>, .reason = "2(n-1) messages in all, in fewer hops still"},
     {.radix = 15, .considered = ranks_from<16>, .reason = "2(n-1) messages in all, two hops up to 16 ranks"},
 };
-constexpr data_layout layout{.blocks = [](const shape&) { return 1u; }, .most_bytes = 64 << 10, .slots = lines, .in_lines = true, .needs_everyone = true};
 
 }  // namespace
 
@@ -78,24 +74,10 @@ constinit const algorithm tree{
     .source = "gather of RGM, Kini 2003, 3.3, with data",
     .default_radix = 3,
     .least_radix = 1,
-    .data = layout,
+    .data = {.blocks = [](const shape&) { return 1u; }, .most_bytes = 64 << 10, .slots = lines, .in_lines = true, .needs_everyone = true},
     .variants = variants,
     .words = lines,
-    .make = make_all,
-    .form = {chain, messages},
-};
-
-constinit const algorithm to_root_ordered{
-    .of = collective::reduce,
-    .name = "tree",
-    .summary = "as the allreduce: operands in the order of the ranks, for any root",
-    .source = "gather of RGM, Kini 2003, 3.3, with data",
-    .default_radix = 3,
-    .least_radix = 1,
-    .data = layout,
-    .variants = variants,
-    .words = lines,
-    .make = make_one,
+    .make = make,
     .form = {chain, messages},
 };
 
