@@ -648,7 +648,7 @@ TUTTI_API tutti_status_t tutti_alltoall_init(tutti_team_t team, const void *in, 
  * A block has the same length for the member that gives it and for the one that takes it. Of tutti_allgatherv all members pass the
  * same lengths; of the others a length is known to the two members alone, lists of a root are read there only, and where nothing
  * goes between two members, no message does. Gather, scatter and allgather can come in place, as above. Blocks of `out` do not
- * overlap.
+ * overlap, which is not checked.
  * Errors: as tutti_gather(). TUTTI_PROTOCOL: two members differ in the length of a block that neither takes to be empty. Where
  * one takes it to be empty, the other waits, and the notice of tutti_options_t tells for whom.
  * Cost: as above; but for tutti_allgatherv one signal more for each pair, one after the other, since a block is put once its taker is there. */
