@@ -14,7 +14,7 @@ bool complete(const request_slot& s) noexcept {
 tutti_status_t retire(tutti_request_t* request, const char* call) noexcept {
   auto* slot = static_cast<request_slot*>(request->slot);
   tutti_context* ctx = slot->owner;
-  const status s = slot->of ? slot->of->outcome() : slot->done.outcome();
+  const status s = slot->of ? slot->of->outcome_in_full() : slot->done.outcome();
   if (slot->again) {
     if (!std::exchange(slot->again->active, false)) return TUTTI_OK;
   } else {
@@ -99,7 +99,10 @@ class request_list {
   }
   template <class Ready>
   void progress_unless(Ready ready) {
-    if (ctx_ && !ready()) ctx_->job->progress();
+    if (!ctx_ || ready()) return;
+    ctx_->job->progress();
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      if (under_way(i) && slot(i).of) slot(i).of->polled();
   }
 
  private:
@@ -147,6 +150,7 @@ tutti_status_t tutti_test(tutti_request_t* request, int* done) {
   auto* slot = static_cast<request_slot*>(request->slot);
   if (!complete(*slot)) {
     slot->owner->job->progress();
+    if (slot->of) slot->of->polled();
     if (!complete(*slot)) {
       *done = 0;
       return TUTTI_OK;

@@ -47,6 +47,20 @@ void operation_sequence::look_after() noexcept {
   if (const status s = look(); s.failed()) fail(s), unexplained_ = true;
 }
 
+// Most polls cost no clock.
+void operation_sequence::polled() noexcept {
+  if (++polls_ % 64 != 0) return;
+  const time_point now = team_.parent_job().net().now();
+  if (now < next_look_) return;
+  next_look_ = now + std::chrono::milliseconds(50);
+  look_after();
+}
+
+const status& operation_sequence::outcome_in_full() noexcept {
+  if (unexplained_) unexplained_ = false, error_ = explained(error_);
+  return error_;
+}
+
 status operation_sequence::wait(std::uint64_t number, time_point deadline) noexcept {
   if (!test(number)) {
     job& j = team_.parent_job();
@@ -57,8 +71,7 @@ status operation_sequence::wait(std::uint64_t number, time_point deadline) noexc
     }
     if (s.failed()) fail(s);
   }
-  if (unexplained_) unexplained_ = false, error_ = explained(error_);
-  return error_;
+  return outcome_in_full();
 }
 
 }  // namespace tutti

@@ -21,8 +21,10 @@ class operation_sequence : public background {
   // Blocks until that operation is complete. Errors: the sequence's; timed_out: it goes on, and may be waited for again.
   status wait(std::uint64_t number, time_point deadline = time_point::max()) noexcept;
   void look_after() noexcept;                      // for whoever waits by test(): ends it if waiting has become hopeless
+  void polled() noexcept;                          // the same, for whoever tests over and over: looks every 50 ms at most
   std::uint64_t started() const noexcept { return started_; }   // the newest number
   const status& outcome() const noexcept { return error_; }     // of all operations so far
+  const status& outcome_in_full() noexcept;        // the same as explained() says it
   void advance() noexcept override;
 
  protected:
@@ -35,7 +37,7 @@ class operation_sequence : public background {
   virtual status look() noexcept = 0;              // whether waiting has become hopeless; asked now and then
   virtual wait_note waiting_for() const noexcept = 0;
   virtual void tell(const status& error) noexcept { team_.fail(error); }  // the other members, of what they cannot find themselves
-  // The error of an operation or of a deadline in full, asked once in a wait that has ended so; may block, for a second at most.
+  // The error of an operation or of a deadline in full, asked for once; may block, for a second at most.
   virtual status explained(const status& error) { return error; }
 
   std::uint64_t start() noexcept;
@@ -80,6 +82,8 @@ class operation_sequence : public background {
   bool running_ = false;                           // on completed_ + 1
   bool stepping_ = false;                          // progress made meanwhile is not to step again
   bool unexplained_ = false;                       // error_
+  std::uint32_t polls_ = 0;
+  time_point next_look_{};                         // of polled()
 };
 
 }  // namespace tutti
