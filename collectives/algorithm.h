@@ -133,6 +133,9 @@ struct algorithm {
   } form;
 };
 
+// Whose words and slots the row uses.
+constexpr const algorithm& owner_of(const algorithm& row) noexcept { return row.resources ? *row.resources : row; }
+
 // The rows of a collective, in the order of the registry.
 class algorithm_list {
  public:

@@ -48,8 +48,6 @@ std::uint64_t checksum(std::span<const std::uint64_t> list) noexcept {
   return sum;
 }
 
-const algorithm& owner_of(const algorithm& row) noexcept { return row.resources ? *row.resources : row; }
-
 }  // namespace
 
 call_record::what collective_call::recorded() const noexcept {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,10 @@ namespace tutti {
 namespace {
 
 constexpr picoseconds never = -1;
+
+bool exchanges(step_kind k) noexcept {
+  return k != step_kind::copy && k != step_kind::reduce_left && k != step_kind::reduce_right;
+}
 
 struct rank_state {
   picoseconds clock = 0;
@@ -36,20 +41,23 @@ struct signalled {
 struct event {
   enum class kind : std::uint8_t { signal, addition, answer } what;
   picoseconds when;
-  std::uint64_t number;  // events of one time in the order in which they were made
+  picoseconds made;      // events of one time in the order in which they were made
+  std::uint64_t number;
   std::uint32_t from, to, word, turn;
   picoseconds payload;
   std::uint64_t value;   // of an answer
 
-  bool operator>(const event& o) const noexcept { return std::pair(when, number) > std::pair(o.when, o.number); }
+  bool operator>(const event& o) const noexcept { return std::tie(when, made, number) > std::tie(o.when, o.made, o.number); }
 };
 
 class evaluation {
  public:
   evaluation(const algorithm& a, shape s, const costs& c, const partition& data, std::uint32_t runs)
-      : shape_(s), costs_(c), data_(data), runs_(runs), casts_(runs), network_(in_picoseconds(c.network)), node_(in_picoseconds(c.node)),
+      : shape_(s), costs_(c), data_(data), runs_(runs), signals_all_(owner_of(a).data.needs_everyone), casts_(runs), network_(in_picoseconds(c.network)), node_(in_picoseconds(c.node)),
         turn_(in_picoseconds(c.turn_us)), ranks_(s.size) {
     for (s.rank = 0; s.rank < s.size; ++s.rank) all_.push_back(a.make(s));
+    if (s.first_set)
+      for (first_ = std::move(all_), all_.clear(), s.first_set = false, s.rank = 0; s.rank < s.size; ++s.rank) all_.push_back(a.make(s));
     // Each run has words of its own: those of runs to come say nothing of this one.
     lines_ = all_.empty() ? 0 : all_[0].words;
     arrival_.assign(std::size_t{s.size} * lines_ * runs, {});
@@ -84,12 +92,14 @@ class evaluation {
   void go_on(std::uint32_t r) {
     rank_state& me = ranks_[r];
     for (; me.run < runs_; ++me.run, me.at = 0) {
-      while (me.at < all_[r].steps.size() && advance(r)) ++me.at;
-      if (me.at < all_[r].steps.size()) return;
+      const std::vector<step>& steps = steps_of(r);
+      while (me.at < steps.size() && advance(r, steps[me.at])) ++me.at;
+      if (me.at < steps.size()) return;
     }
   }
 
   // Of the run that the rank is in.
+  const std::vector<step>& steps_of(std::uint32_t r) const { return (first_.empty() || ranks_[r].run > 0 ? all_ : first_)[r].steps; }
   std::uint32_t word_of(std::uint32_t r, const step& s) const { return ranks_[r].run * lines_ + s.word; }
   std::size_t place_of(std::uint32_t r, std::uint32_t word) const { return std::size_t{r} * lines_ * runs_ + word; }
 
@@ -106,7 +116,7 @@ class evaluation {
     const link_cost& l = link(from, to);
     me.clock += l.overhead;
     const picoseconds sent = leave(me, from, to, payload);
-    events_.push({what, sent + latency(from, to), number_++, from, to, word, me.turn, payload, 0});
+    events_.push({what, sent - payload + latency(from, to), me.clock, number_++, from, to, word, me.turn, payload, 0});
     charge(from, to, l, payload);
   }
 
@@ -133,7 +143,7 @@ class evaluation {
     }
     const link_cost& l = link(e.from, e.to);
     picoseconds& free = me.takes[same_node(e.from, e.to)];
-    const picoseconds when = std::max(e.when, free + e.payload);
+    const picoseconds when = std::max(e.when, free) + e.payload;
     if (e.what == event::kind::addition) return add(e, when, free);
     free = when + l.gap;
     arrival_[place_of(e.to, e.word)] = {when, e.from, e.turn};
@@ -150,16 +160,15 @@ class evaluation {
     picoseconds& sends = owner.sends[same_node(e.from, e.to)];
     const picoseconds left = std::max(when, sends);
     sends = left + l.gap;
-    events_.push({event::kind::answer, left + latency(e.to, e.from), number_++, e.to, e.from, e.word, e.turn, 0,
+    events_.push({event::kind::answer, left + latency(e.to, e.from), when, number_++, e.to, e.from, e.word, e.turn, 0,
                   ++counters_[{e.to, e.word}]});
   }
 
   // False: rank r cannot finish its step yet.
-  bool advance(std::uint32_t r) {
+  bool advance(std::uint32_t r, const step& s) {
     rank_state& me = ranks_[r];
-    const step& s = all_[r].steps[me.at];
     const std::uint64_t bytes = s.block == no_block ? 0 : data_.length(s.block, s.count);
-    if (s.block != no_block && bytes == 0) return true;
+    if (s.block != no_block && bytes == 0 && !(signals_all_ && exchanges(s.kind))) return true;
     switch (s.kind) {
       case step_kind::signal: send(event::kind::signal, r, s.peer, word_of(r, s), 0); return true;
       case step_kind::put_signal: send(event::kind::signal, r, s.peer, word_of(r, s), for_bytes(bytes, link(r, s.peer).bytes_per_ns)); return true;
@@ -239,10 +248,11 @@ class evaluation {
   const costs& costs_;
   const partition data_;
   const std::uint32_t runs_;
+  const bool signals_all_;        // run_data's: also about blocks that are empty
   std::vector<signalled> casts_;  // by run
   link_cost network_, node_;
   picoseconds turn_;
-  std::vector<schedule> all_;
+  std::vector<schedule> all_, first_;  // first_: of run 0, where that is of the first set
   std::uint32_t lines_ = 0;
   struct node_work {
     std::uint32_t ranks = 0;

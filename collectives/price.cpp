@@ -15,10 +15,20 @@ picoseconds by_form(const algorithm& a, const form_input& in) {
 
 constexpr std::uint32_t some_runs = 3;
 constexpr picoseconds alone_counts = 32;  // one part in
+constexpr std::uint32_t all_sets_up_to = 32;  // ranks: more take too long
 
 picoseconds amid_others(const algorithm& a, const shape& s, const costs& c, const partition& data) {
   const picoseconds alone = evaluate(a, s, c, data), several = evaluate(a, s, c, data, some_runs);
-  return alone < 0 || several < 0 ? -1 : (several - alone) / (some_runs - 1) + alone / alone_counts;
+  if (alone < 0 || several < 0) return -1;
+  const picoseconds each = (several - alone) / (some_runs - 1);
+  if (!owner_of(a).data.synchronizes) return each + (alone - each) / alone_counts;
+  // All wait for the last one before they use the first set again.
+  constexpr std::uint32_t sets = data_layout::sets_in_turn;
+  const std::uint32_t runs = s.size <= all_sets_up_to ? sets : 1;
+  shape first = s;
+  first.first_set = true;
+  const picoseconds synchronized = evaluate(a, first, c, data, runs);
+  return synchronized < 0 ? -1 : (synchronized + (sets - runs) * each) / sets;
 }
 
 }  // namespace
@@ -44,10 +54,7 @@ picoseconds estimate(const algorithm& a, const shape& s, const costs& c, const p
 picoseconds price(const algorithm& a, const shape& s, const costs& c, const partition& data) {
   if (s.size > evaluated_up_to) return estimate(a, s, c, data);
   // What has no schedule returns when all have all, so no two of its calls overlap.
-  if (!a.make) {
-    const picoseconds alone = estimate(a, s, c, data);
-    return alone < 0 || data.bytes == 0 ? alone : alone + alone / alone_counts;
-  }
+  if (!a.make) return estimate(a, s, c, data);
   if (a.down_by_multicast) {
     algorithm up = a;
     up.down_by_multicast = false;

@@ -13,7 +13,8 @@ namespace tutti {
 // ends before the cores have done the work of all messages, however short its longest chain: o at each end and, inside a node, L
 // and the bytes too, for there is no wire. (4 ranks on 2 cores over tcp, us: 8 messages 58, 6 messages 43 to 45, 9 messages 67,
 // whatever their order.) Chain and work overlap in part: the price is half way between the longer of the two and their sum.
-// `runs`: so many, each rank beginning the next as soon as it has left the one before.
+// `runs`: so many, each rank beginning the next as soon as it has left the one before. With shape::first_set, the first run alone is of
+// the first set.
 // Cost: O(m log m) for m messages of all ranks. -1: the schedules do not finish.
 picoseconds evaluate(const algorithm&, shape, const costs&, const partition& = {}, std::uint32_t runs = 1);
 

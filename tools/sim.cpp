@@ -1,9 +1,12 @@
 // `tutti sim`: the barriers of a job with far more ranks than there are machines at hand, on a simulated fabric.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
 #include "tools/command.h"
 #include "tools/sim/measure.h"
+#include "tools/sim/regret.h"
 
 namespace tutti::tools {
 namespace {
@@ -14,6 +17,8 @@ struct choices {
   std::uint32_t radix = 0;
   std::uint64_t epochs = 10;
   std::vector<std::string> kills;
+  bool regret = false, details = false;
+  std::string only;
 };
 
 int complain(const std::string& text, int code) {
@@ -100,6 +105,45 @@ int simulate(choices& c) {
   return failed;
 }
 
+constexpr std::uint64_t regret_sizes[] = {8, 128, 1 << 10, 8 << 10, 64 << 10, 1 << 20};
+
+// What a job chooses against the best candidate.
+int tell_regret(const choices& c, bool given_ranks) {
+  std::printf("%-14s %5s %8s  %10s %-24s %10s %-24s %6s\n", "collective", "ranks", "bytes", "chosen us", "", "best us", "", "regret");
+  double logs = 0, worst = 0;
+  int several = 0;
+  sim::parameters machine = c.machine;
+  machine.queue_depth = 4096;
+  const std::uint32_t usual[] = {2, 4, 8, 16}, one[] = {machine.ranks};
+  for (unsigned i = 0; i < collectives; ++i) {
+    const auto of = static_cast<collective>(i);
+    if (!c.only.empty() && c.only != name_of(of)) continue;
+    for (const std::uint32_t ranks : given_ranks ? std::span<const std::uint32_t>(one) : usual) {
+      machine.ranks = ranks;
+      const auto all = measure_choices(machine, of, regret_sizes, known_of_the_simulator());
+      if (!all) return complain(all.error().text(), 1);
+      for (const sim_choice& s : *all) {
+        std::printf("%-14s %5u %8llu  %10.2f %-24s %10.2f %-24s %6.3f\n", std::string(name_of(of)).c_str(), ranks,
+                    static_cast<unsigned long long>(s.bytes), s.chosen().us, s.chosen().name.c_str(), s.best().us,
+                    s.best().name.c_str(), s.regret());
+        for (const auto& t : s.all)
+          if (c.details) std::printf("    %-24s %10.2f us, price %10.2f, %5.2f\n", t.name.c_str(), t.us, t.price_us, t.price_us / t.us);
+        std::fflush(stdout);
+        if (s.all.size() < 2) continue;
+        logs += std::log(s.regret()), worst = std::max(worst, s.regret()), ++several;
+      }
+    }
+  }
+  if (several) std::printf("%d choices: geometric mean of the regret %.3f, worst %.3f\n", several, std::exp(logs / several), worst);
+  return 0;
+}
+
+std::vector<std::string> choosing() {
+  std::vector<std::string> out;
+  for (unsigned i = 0; i < collectives; ++i) out.emplace_back(name_of(static_cast<collective>(i)));
+  return out;
+}
+
 std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
   sim::parameters& m = c->machine;
@@ -123,7 +167,10 @@ std::function<int()> declare(options app) {
   app.add("--multicast-latency", m.mcast_latency_us, "of a datagram, us (default 1.5)")
       .between(0.0, 1e6);
   app.add("--kill", c->kills, "RANK@US: this rank dies then, in virtual time; may be repeated");
-  return [c] { return simulate(*c); };
+  app.add("--regret", c->regret, "what a job chooses against the best candidate, for 2, 4, 8 and 16 ranks or those given");
+  app.add("--collective", c->only, "with --regret, this one alone").one_of(choosing());
+  app.add("--details", c->details, "with --regret, every candidate, and what it was expected to take");
+  return [c] { return c->regret ? tell_regret(*c, c->machine.ranks != 10000) : simulate(*c); };
 }
 
 }  // namespace

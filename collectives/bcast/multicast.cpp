@@ -8,6 +8,19 @@ namespace {
 
 constexpr std::uint32_t fan_in = 8;  // of the tree by which progress is told
 
+// From the last member's taking of a fragment until member 0 knows that all have: signals that reach a parent at once are a gap
+// apart there. Whoever has children tells late; of those there are fewer at each level.
+picoseconds telling(const form_input& in) {
+  std::uint64_t late = in.size - 1, levels = 1;
+  for (std::uint64_t width = fan_in; late > width; width *= fan_in, ++levels) late -= width;
+  const picoseconds one = in.link.latency + in.link.overhead * (in.all.target_works ? 2 : 1) + in.turn;
+  const picoseconds apart = std::max(in.link.gap, in.all.target_works ? in.link.overhead : 0);
+  picoseconds out = 0;
+  for (; levels > 0; --levels, late = (late + fan_in - 1) / fan_in)
+    out += one + static_cast<picoseconds>(std::min<std::uint64_t>(late, fan_in) - 1) * apart;
+  return out;
+}
+
 // As fast as the datagrams leave, or as a window of them is taken and that is told: every member has its turn in each,
 // which is what makes a small window dear where ranks share cores.
 picoseconds form(const form_input& in) {
@@ -16,12 +29,9 @@ picoseconds form(const form_input& in) {
   const std::uint64_t fragment = std::max(1u, in.all.fragment), window = fragment * std::max(1u, in.all.window);
   const auto fragments = static_cast<picoseconds>((in.bytes + fragment - 1) / fragment);
   const picoseconds arrival = in.all.multicast_us ? in_picoseconds(*in.all.multicast_us) : in.link.message() * 3 / 2;
-  picoseconds levels = 0;
-  for (std::uint64_t below = in.size - 1, width = fan_in; below > 0; below = below > width ? below - width : 0, width *= fan_in)
-    ++levels;
-  const picoseconds round_trip = arrival + in.turn + levels * hop(in, 1);
-  const picoseconds leaving = fragments * in.link.interval() + for_bytes(in.bytes, rate);
-  const picoseconds longest = std::max(leaving, static_cast<picoseconds>(in.bytes / window) * round_trip) + round_trip;
+  const picoseconds round_trip = arrival + in.turn + in.link.overhead + telling(in);
+  const picoseconds leaving = std::max(fragments * in.link.overhead, (fragments - 1) * in.link.gap + for_bytes(in.bytes, rate));
+  const picoseconds longest = in.link.overhead + std::max(leaving, static_cast<picoseconds>(in.bytes / window) * round_trip) + round_trip;
   // The root copies each byte into its slot and into a datagram; every other rank out of a queue and into its buffer.
   const picoseconds each = fragments * in.link.interval() + 2 * for_bytes(in.bytes, in.all.copied_bytes_per_ns) + in.link.message();
   return chain_and_work(longest, in.inside ? shared_work(in.size * each, in.size, in.all.ranks_per_core) : 0);

@@ -108,7 +108,7 @@ void fabric::handle(const event& e) {
   release(index);
 }
 
-// At the target's adapter: wait until the message before is through.
+// The first byte is at the target's adapter: wait until the message before is through.
 void fabric::arrive(std::uint32_t index, ns at) {
   message& m = messages[index];
   const rank_state& from = ranks[m.origin];
@@ -116,12 +116,11 @@ void fabric::arrive(std::uint32_t index, ns at) {
     m.lost = true;
     return;
   }
-  if (m.lost) return fail(index, {errc::invalid, "the source's region was dropped while a put was on its way"}, at);
   const rank_t to = m.op.rank;
   const std::uint64_t bytes = answers(m.op.kind) ? 0 : m.op.bytes;
   const link& w = wire_between(m.origin, to);
   ns& busy = ranks[to].rx_free[same_node(m.origin, to)];
-  const ns when = std::max(at, busy + w.wire(bytes));
+  const ns when = std::max(at, busy) + w.wire(bytes);
   busy = when + w.gap;
   if (when == at) return perform(index, at);
   ++m.events;
@@ -139,6 +138,7 @@ status fabric::reachable(rank_t r, ns at) const {
 void fabric::perform(std::uint32_t index, ns at) {
   message& m = messages[index];
   const rma_op& op = m.op;
+  if (m.lost) return fail(index, {errc::invalid, "the source's region was dropped while a put was on its way"}, at);
   if (status s = reachable(op.rank, at); s.failed()) return fail(index, std::move(s), at);
   rank_transport& net = *ranks[op.rank].transport;
   if (par.target_must_progress && op.rank != progressing) {  // the whole of it, when its signal may be seen

@@ -37,7 +37,7 @@ struct link {
 enum class event_kind : std::uint8_t {
   run,       // `who` goes on; arg: its ticket
   read,      // a put reads its source; arg of this and the following, up to fail: message
-  arrive,    // last byte at the target's adapter
+  arrive,    // first byte at the target's adapter
   effect,    // the adapter is free for it
   signal,    // second half of a put_signal
   late,      // the same, after what the adapter was busy with

@@ -6,8 +6,8 @@
 // Cost (LogGP, Alexandrov et al. 1995). A message of b bytes that a rank submits at its time t
 //   * takes the rank's processor until t + o;
 //   * leaves its adapter at i = max(t + o, adapter free); the adapter is free again at i + g + b/G';  (G' = bytes_per_ns)
-//   * arrives at i + L + b/G' and takes effect then, unless the target's adapter is still busy with the message before
-//     it: two messages take effect at one rank at least g (and the second one's b/G') apart.
+//   * is at the target's adapter from i + L on, which takes in one message after the other, in the order in which they come: it
+//     takes effect b/G' later, or, where the adapter is busy, b/G' after that; then the adapter is free again after g.
 // A get or an atomic travels to the target without payload, samples or changes its memory there, and returns through
 // the target's adapter in the same way. Ranks of one node use `node_cost` and adapters of their own.
 //

@@ -130,7 +130,7 @@ void rank_transport::depart(std::uint32_t index, flight& way) noexcept {
   way.visible = std::max(arrives, m.signal_at);
 
   m.events = 1;
-  f_.push(arrives, m.serial + 1, event_kind::arrive, op.rank, index);
+  f_.push(arrives - w.wire(out), m.serial + 1, event_kind::arrive, op.rank, index);
   if (m.halved) {
     ++m.events;
     f_.push(m.signal_at, m.serial + 2, event_kind::signal, op.rank, index);

@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(calls_that_follow_each_other_overlap) {
   const partition short_one{8, 64 << 10};
   BOOST_TEST(us(evaluate(chain, {.size = 8}, c, short_one)) == 8, boost::test_tools::tolerance(0.01));
   BOOST_TEST(us(evaluate(chain, {.size = 8}, c, short_one, 3)) == 12, boost::test_tools::tolerance(0.01));
-  BOOST_TEST(us(price(chain, {.size = 8}, c, short_one)) == 2 + 8. / 32, boost::test_tools::tolerance(0.01));
+  BOOST_TEST(us(price(chain, {.size = 8}, c, short_one)) == 2 + (8. - 2) / 32, boost::test_tools::tolerance(0.01));
   BOOST_TEST(us(evaluate(dissemination, {.size = 8}, c, {}, 3)) == 9);
 }
 

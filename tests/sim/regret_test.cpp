@@ -1,0 +1,50 @@
+// What a job chooses on the simulated fabric, against the best candidate: both exact, so a price that is wrong shows here.
+#define BOOST_TEST_MODULE sim_regret
+#include <boost/test/unit_test.hpp>
+
+#include <cmath>
+
+#include "tools/sim/regret.h"
+
+using namespace tutti;
+using namespace tutti::tools;
+
+namespace {
+
+struct fabric {
+  const char* name;
+  loggp cost;
+  std::uint32_t ranks_per_node;
+};
+const fabric fabrics[] = {{"the usual one", {1.0, 0.2, 0.1, 10.0}, 1}, {"slow", {20, 5, 1, 1}, 1}, {"two nodes", {1.0, 0.2, 0.1, 10.0}, 4}};
+
+sim::parameters machine(const fabric& f, std::uint32_t ranks) {
+  sim::parameters p;
+  p.ranks = ranks, p.ranks_per_node = f.ranks_per_node, p.cost = f.cost;
+  p.queue_depth = 4096;
+  return p;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_is_chosen_is_nearly_the_best) {
+  const std::uint64_t sizes[] = {8, 8 << 10, 64 << 10};
+  double logs = 0;
+  int several = 0;
+  for (const fabric& f : fabrics)
+    for (const std::uint32_t ranks : {4u, 7u})
+      for (unsigned i = 0; i < collectives; ++i) {
+        const auto all = measure_choices(machine(f, ranks), static_cast<collective>(i), sizes, known_of_the_simulator());
+        BOOST_REQUIRE_MESSAGE(all, all.error().text());
+        for (const sim_choice& s : *all) {
+          if (s.all.size() < 2) continue;
+          logs += std::log(s.regret()), ++several;
+          BOOST_TEST(s.regret() <= 1.10, name_of(s.of) << " of " << s.bytes << " bytes, " << ranks << " ranks, " << f.name << ": "
+                                                       << s.chosen().name << " takes " << s.chosen().us << " us, expected "
+                                                       << s.chosen().price_us << "; " << s.best().name << " " << s.best().us
+                                                       << ", expected " << s.best().price_us);
+        }
+      }
+  BOOST_TEST(std::exp(logs / several) <= 1.02);
+  BOOST_TEST_MESSAGE(several << " choices, geometric mean of the regret " << std::exp(logs / several));
+}

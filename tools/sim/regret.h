@@ -1,0 +1,40 @@
+// The regret of the choice on the simulated fabric, where the truth is exact: the virtual time of what a job chooses over that of
+// the best candidate.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/algorithm.h"
+#include "collectives/tuning/table.h"
+#include "providers/sim/sim.h"
+
+namespace tutti::tools {
+
+// Calls in a row, all ranks beginning the first one at once, until the last rank has left the last one. As a price, this
+// counts one call alone as one part in so many.
+inline constexpr int calls_in_a_row = 32;
+
+struct sim_choice {
+  collective of = collective::barrier;
+  std::uint32_t ranks = 0;
+  std::uint64_t bytes = 0;
+  struct candidate_time {
+    std::string name;
+    double us = 0, price_us = 0;       // of a call: virtual time, and what the chooser expects; below 0: not priced
+  };
+  std::vector<candidate_time> all;     // best price first: the first one is chosen
+  const candidate_time& chosen() const { return all.front(); }
+  const candidate_time& best() const;
+  double regret() const { return best().us > 0 ? chosen().us / best().us : 1; }
+};
+
+// What the chooser has to be told of the simulated fabric beyond what its transports say: virtual ranks copy and add in no time.
+tuning::table known_of_the_simulator();
+
+// Every candidate at each size; the chooser goes by `known`. Virtual ranks have a core each. Errors: those of the world and of the
+// ranks.
+result<std::vector<sim_choice>> measure_choices(const sim::parameters&, collective, std::span<const std::uint64_t> sizes,
+                                                const tuning::table& known);
+
+}  // namespace tutti::tools
