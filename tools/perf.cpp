@@ -94,7 +94,7 @@ int compare_in_jobs(const choices& c) {
 }
 
 int run(const choices& c) {
-  if (c.peers || c.neighbour) {
+  if ((c.peers && !c.regret) || c.neighbour) {
     peers_plan plan{.self = own_path(), .neighbour = c.neighbour};
     if (c.neighbour) plan.ranks = {4};
     if (c.seconds > 0) plan.seconds = c.seconds;
@@ -103,7 +103,7 @@ int run(const choices& c) {
   if (!c.from.empty()) return deliver(c, from_json(read_text(c.from))), 0;
   auto settings = config::load();
   if (!settings) return complain(settings.error().text(), usage_error);
-  if (c.regret) return measure_regret({c.ranks, c.providers, c.topic, c.seconds, c.json, c.progress_to, c.quiet}, *settings);
+  if (c.regret) return measure_regret({c.ranks, c.providers, c.topic, c.seconds, c.json, c.progress_to, c.quiet, c.peers}, *settings);
   return settings->launcher().pmix ? compare(c, *settings) : compare_in_jobs(c);
 }
 
@@ -126,7 +126,8 @@ std::function<int()> declare(options app) {
   app.add("--quiet", c->quiet, "no table, no progress line");
   app.add("--peers", c->peers, "the barrier against Open MPI, MPICH and libfabric's own (fi_barrier), at 2, 4, 8 and 16 ranks");
   app.add("--neighbour", c->neighbour, "with --peers' contestants while another busy process shares the machine");
-  app.add("--regret", c->regret, "time of what a job chooses over that of the best candidate, of each collective and size, at 2, 4, 8 and 16 ranks");
+  app.add("--regret", c->regret, "time of what a job chooses over that of the best candidate, of each collective and size, at 2, 4, 8 and 16 ranks; "
+          "with --peers, of what Open MPI chooses, over shared memory");
   app.add("--progress-to", c->progress_to, "").hidden();
   const auto bsp = declare_bsp(app);
   const auto each_collective = declare_collectives(app);

@@ -14,6 +14,7 @@
 #include "tools/process.h"
 #include "tools/tune/contest.h"
 #include "tools/tune/measure.h"
+#include "tools/tune/regret_peers.h"
 
 namespace tutti::tools {
 namespace {
@@ -45,14 +46,19 @@ json measure(measured_provider& p, collective of, std::chrono::steady_clock::tim
   return out;
 }
 
+std::vector<collective> wanted_by(const regret_plan& plan) {
+  std::vector<collective> all;
+  for (unsigned i = 0; i < collectives; ++i)
+    if (plan.only.empty() || plan.only == name_of(static_cast<collective>(i))) all.push_back(static_cast<collective>(i));
+  return all;
+}
+
 int take_part(const regret_plan& plan, const config& settings) {
   auto boot = find_bootstrap(settings);
   if (!boot) throw std::runtime_error(boot.error().text());
   const progress_file told((*boot)->rank() == 0 ? plan.progress_to : "");
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<collective> all;
-  for (unsigned i = 0; i < collectives; ++i)
-    if (plan.only.empty() || plan.only == name_of(static_cast<collective>(i))) all.push_back(static_cast<collective>(i));
+  const std::vector<collective> all = wanted_by(plan);
   json out = json::array();
   std::size_t parts = plan.providers.size() * all.size();
   for (const std::string& spec : plan.providers) {
@@ -92,8 +98,7 @@ void print(const json& rows) {
                 several, std::exp(logs / static_cast<double>(several)), worst, beyond);
 }
 
-int measure_in_jobs(const regret_plan& plan) {
-  const std::vector<int> ranks = numbers(plan.ranks.empty() ? "2,4,8,16" : plan.ranks, "--ranks", 2, 1024);
+json measure_each(const regret_plan& plan, const std::vector<int>& ranks) {
   measuring_jobs jobs(!plan.quiet);
   const std::string part = jobs.scratch() + "/part.json";
   json all = json::array();
@@ -108,6 +113,12 @@ int measure_in_jobs(const regret_plan& plan) {
       }
       for (json& one : json::parse(read_text(part))) all.push_back(std::move(one));
     }
+  return all;
+}
+
+int measure_in_jobs(const regret_plan& plan) {
+  const std::vector<int> ranks = numbers(plan.ranks.empty() ? "2,4,8,16" : plan.ranks, "--ranks", 2, 1024);
+  json all = plan.peers ? regret_of_open_mpi(wanted_by(plan), ranks, sizes, plan.seconds, plan.quiet) : measure_each(plan, ranks);
   if (all.empty()) throw std::runtime_error("no job succeeded; its own words stand above");
   if (!plan.quiet) print(all);
   if (!plan.json.empty()) write_text(plan.json, all.dump(1) + "\n");
@@ -118,8 +129,9 @@ int measure_in_jobs(const regret_plan& plan) {
 
 int measure_regret(const regret_plan& given, const config& settings) {
   regret_plan plan = given;
+  if (plan.seconds <= 0) plan.seconds = plan.peers ? 0.1 : 20;
+  if (plan.peers) return measure_in_jobs(plan);
   if (plan.providers.empty()) plan.providers = every_provider();
-  if (plan.seconds <= 0) plan.seconds = 20;
   return settings.launcher().pmix ? take_part(plan, settings) : measure_in_jobs(plan);
 }
 
