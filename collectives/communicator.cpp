@@ -78,6 +78,8 @@ communicator_options communicator_options_from(const config& c) {
     o.wanted(k) = text(static_cast<knob>(static_cast<unsigned>(knob::bcast) + static_cast<unsigned>(k) - static_cast<unsigned>(collective::broadcast)));
   });
   o.reproducible = c.number(knob::reproducible) != 0;
+  if (const auto tune = c.text(knob::tune); tune.starts_with("online"))
+    o.online = tuning::online_settings{.any_grouping = tune == "online-any"};
   return o;
 }
 
@@ -132,7 +134,7 @@ data_collectives& communicator::data() {
     data_collectives::wanted wanted;
     each_that_moves_data([&](collective k) { wanted[static_cast<unsigned>(k)] = *parse_wanted(k, options_.wanted(k)); });
     data_ = std::make_unique<data_collectives>(*team_, *record_, std::move(wanted), options_.multicast, options_.reproducible,
-                                               options_.measured.get(), payload_);
+                                               options_.measured.get(), payload_, options_.online);
   }
   return *data_;
 }
@@ -178,7 +180,7 @@ result<std::unique_ptr<communicator>> communicator::made(result<std::unique_ptr<
 // What was measured holds for every team of the job.
 communicator_options communicator::inherited(const communicator_options& given) const {
   communicator_options out = given;
-  out.measured = options_.measured;
+  out.measured = options_.measured, out.online = options_.online;
   return out;
 }
 

@@ -22,6 +22,8 @@ struct communicator_options {
   bool multicast = true;         // false: no algorithm that multicasts, though the transport has it
   std::shared_ptr<const tuning::table> measured;  // alike in all ranks (job_options::tuning); null: prices decide
 
+  std::optional<tuning::online_settings> online;  // as TUTTI_TUNE=online; none: no call tries anything
+
   bool reproducible = false;     // as TUTTI_REPRODUCIBLE
 
   std::string& wanted(collective) noexcept;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "collectives/tuning/table.h"
 #include "core/job/team_memory.h"
 
 namespace tutti {
@@ -58,9 +59,10 @@ call_record::what collective_call::recorded() const noexcept {
 }
 
 data_collectives::data_collectives(team& t, call_record& r, wanted w, bool multicast, bool reproducible, const tuning::table* measured,
-                                   const std::optional<payload_facts>& known)
+                                   const std::optional<payload_facts>& known, const std::optional<tuning::online_settings>& online)
     : operation_sequence(t, 1, &r), nodes_(t.nodes()), wanted_(std::move(w)), multicast_allowed_(multicast), reproducible_(reproducible),
       measured_(measured) {
+  if (!reproducible) online_ = online;
   if (known) take_facts(*known);
 }
 
@@ -99,14 +101,14 @@ resumable<status> data_collectives::agreeing_on_facts() {
 
 unsigned data_collectives::class_of(const call& c) const noexcept {
   return (c.op.commutative ? 1 : 0) | (c.lists ? 2 : 0) | (element_of(c) > short_element ? 4 : 0) |
-         (reproducible_ && reduces(c.of) && !c.op.associative ? 8 : 0);
+         ((reproducible_ || online_) && reduces(c.of) && !c.op.associative ? 8 : 0);
 }
 
 choice_inputs data_collectives::inputs(const call& c) const {
   choice_inputs in = facts_;
   const unsigned kind = class_of(c);
   in.bytes = known_bytes(c);
-  in.commutative = kind & 1, in.unlike = kind & 2, in.long_elements = kind & 4, in.canonical = kind & 8;
+  in.commutative = kind & 1, in.unlike = kind & 2, in.long_elements = kind & 4, in.canonical = reproducible_ && (kind & 8);
   in.wanted = wanted_[static_cast<unsigned>(c.of)];
   return in;
 }
@@ -121,7 +123,7 @@ void data_collectives::take(collective of, const candidate& c) {
   wanted_[static_cast<unsigned>(of)].name = c.row->name;
   for (auto& kept : chosen_[static_cast<unsigned>(of)]) {
     if (!kept) kept = std::make_unique<choices>();
-    kept->fill({c.row, c.radix});
+    kept->fill({c.row, c.radix, nullptr});
   }
 }
 
@@ -136,9 +138,62 @@ result<data_collectives::choice> data_collectives::choose_for(const call& c) {
   if (!kept.row) {
     const auto made = choose(c.of, inputs(c));
     if (!made) return made.error();
-    kept = {made->front().row, made->front().radix};
+    kept = {made->front().row, made->front().radix, online_ ? trials_among(*made, c) : nullptr};
   }
   return kept;
+}
+
+// Null: nothing is to be tried. Links that were measured have prices that are worth something, and candidates far from the best need
+// no trial.
+data_collectives::trials* data_collectives::trials_among(std::span<const candidate> all, const call& c) {
+  if (!wanted_[static_cast<unsigned>(c.of)].name.empty()) return nullptr;
+  const bool keeps_bits = (class_of(c) & 8) && !online_->any_grouping;
+  const tuning::calibration* const known = measured_ ? measured_->of_fabric(team_.parent_job().fabric()) : nullptr;
+  const bool measured = known && known->knows_links();
+  const auto expected = [](const candidate& one) { return in_picoseconds(one.measured_us.value_or(one.cost_us)); };
+  std::vector<choice> rows;
+  std::vector<picoseconds> times;
+  for (const candidate& one : all) {
+    if (!one.runnable || one.cost_us < 0 || (keeps_bits && !(one.row->canonical && all.front().row->canonical))) continue;
+    if (measured && expected(one) > 2 * expected(all.front())) continue;
+    rows.push_back({one.row, one.radix, nullptr}), times.push_back(expected(one));
+  }
+  if (rows.size() < 2 || rows[0].row != all.front().row) return nullptr;
+  return trials_.emplace_back(std::make_unique<trials>(trials{tuning::contest(times, *online_), std::move(rows), {}})).get();
+}
+
+// The row of the call that begins. True: the members are to exchange what they have measured before it.
+bool data_collectives::next_turn(choice& c) noexcept {
+  trials& t = *c.online;
+  const choice& now = t.rows[t.of.next()];
+  c.row = now.row, c.radix = now.radix;
+  if (t.of.timed()) t.began = team_.parent_job().net().now();
+  return t.of.exchange_due();
+}
+
+resumable<status> data_collectives::settling(std::vector<std::byte> agreement) {
+  trials& t = *kept_for(now_).online;
+  const std::vector<picoseconds> mine = t.of.medians();
+  std::vector<std::byte> told = agreement;
+  told.insert(told.end(), std::as_bytes(std::span(mine)).begin(), std::as_bytes(std::span(mine)).end());
+  job& j = team_.parent_job();
+  const auto all = co_await team_.exchanging(std::move(told), j.net().now() + j.options().setup_timeout);
+  if (!all) co_return all.error().during("learning which algorithm is the fastest");
+  std::vector<picoseconds> medians(mine.size() * team_.size());
+  std::vector<std::span<const picoseconds>> by_member;
+  for (std::uint32_t i = 0; i < team_.size(); ++i) {
+    const auto theirs = (**all)[i];
+    const std::span own = std::span(medians).subspan(i * mine.size(), mine.size());
+    if (theirs.size() != agreement.size() + own.size_bytes() || !std::ranges::equal(theirs.first(agreement.size()), agreement))
+      co_return team_.called_another(i);
+    std::memcpy(own.data(), theirs.data() + agreement.size(), own.size_bytes());
+    by_member.push_back(own);
+  }
+  t.of.settle(by_member);
+  choice& kept = kept_for(now_);
+  kept = t.rows[t.of.incumbent()];
+  if (!t.of.over()) kept.online = &t;
+  co_return status{};
 }
 
 // --- what an algorithm needs -------------------------------------------------------------------------------------------
@@ -165,6 +220,10 @@ resumable<status> data_collectives::preparing() {
     call_record::what what;
   } terms{now_.number, now_.what};
   const auto agreement = std::as_bytes(std::span{&terms, 1});
+  if (const choice& kept = kept_for(now_); kept.online && kept.online->of.exchange_due()) {
+    status s = co_await settling({agreement.begin(), agreement.end()});
+    if (s.failed()) co_return s;
+  }
   for (;;) {
     const auto found = choose_for(now_);
     if (!found) co_return found.error();
@@ -184,6 +243,7 @@ resumable<status> data_collectives::preparing() {
     facts_.multicast = false;
     for (auto& of : chosen_)
       for (auto& kind : of) kind.reset();
+    trials_.clear();
   }
 }
 
@@ -264,8 +324,9 @@ void data_collectives::begin(std::uint64_t) noexcept {
   if (known_bytes(now_) == 0 && now_.of != collective::alltoallv) return;
   if (team_.size() == 1) return finish_alone();
   try {
-    const choice& c = kept_for(now_);
-    if (c.row && equipped(c)) choice_ = c, trouble_ = begin_chosen();
+    choice& c = kept_for(now_);
+    const bool settles = c.online && next_turn(c);
+    if (c.row && !settles && equipped(c)) choice_ = c, trouble_ = begin_chosen();
     else setup_ = preparing();
   } catch (const std::bad_alloc&) {
     trouble_ = no_memory();
@@ -357,6 +418,13 @@ bool data_collectives::set_up(status& error) {
 }
 
 bool data_collectives::go_on(std::uint32_t looks, status& error) noexcept {
+  const bool over = step(looks, error);
+  if (choice_.online && over && choice_.online->of.timed())
+    choice_.online->of.took(std::chrono::duration_cast<std::chrono::nanoseconds>(team_.parent_job().net().now() - choice_.online->began).count() * 1000);
+  return over;
+}
+
+bool data_collectives::step(std::uint32_t looks, status& error) noexcept {
   if (trouble_.failed()) return error = std::exchange(trouble_, {}), true;
   if (by_ || multicasts()) [[likely]] return multicasts() ? multicast_->advance(error) : run_parts(looks, error);
   if (!setup_) return true;
@@ -365,7 +433,7 @@ bool data_collectives::go_on(std::uint32_t looks, status& error) noexcept {
   } catch (const std::bad_alloc&) {
     error = no_memory();
   }
-  return error.failed() || go_on(looks, error);
+  return error.failed() || step(looks, error);
 }
 
 bool data_collectives::run_parts(std::uint32_t looks, status& error) noexcept {

@@ -15,6 +15,7 @@
 #include "collectives/pick.h"
 #include "collectives/reduction/reduction.h"
 #include "collectives/sequence.h"
+#include "collectives/tuning/online.h"
 #include "core/engine/executor.h"
 
 namespace tutti {
@@ -54,9 +55,10 @@ class data_collectives final : public operation_sequence {
   using wanted = std::array<wanted_algorithm, collectives>;
   // The team and its record must outlive it. `multicast` false: never by multicast, though the transport has it. `reproducible`:
   // reductions by canonical rows alone, where that matters. `measured` outlives it; null: prices decide. `known`: what has been
-  // agreed on in a team that this one's members are of.
+  // agreed on in a team that this one's members are of. `online`: what is chosen is put to the test while calls are made; not
+  // where results are to be reproducible, nor what is asked for by name.
   data_collectives(team&, call_record&, wanted, bool multicast, bool reproducible, const tuning::table* measured,
-                   const std::optional<payload_facts>& known);
+                   const std::optional<payload_facts>& known, const std::optional<tuning::online_settings>& online = {});
 
   // Collective, and entered in the record before; `root` is a member. run() blocks until the result is here, or, where none comes,
   // until `in` may be changed; start() gives the request, to be tested and waited for (sequence.h), and the memory is the
@@ -76,6 +78,7 @@ class data_collectives final : public operation_sequence {
   const algorithm& algorithm_for(collective of, std::uint64_t bytes) const { return *candidates(of, bytes)->front().row; }
   // Collective, with nothing under way: this one from now on, whatever the size. For who measures.
   void take(collective, const candidate&);
+  candidate latest() const { return {.row = choice_.row, .radix = choice_.radix}; }  // of the newest operation begun; no row: it needed none
   const reliable_broadcast* by_multicast() const noexcept { return multicast_.get(); }  // null: not used so far
 
  private:
@@ -100,9 +103,17 @@ class data_collectives final : public operation_sequence {
     program code;
     std::unique_ptr<tutti::run> position;
   };
+  struct trials;
   struct choice {
     const algorithm* row = nullptr;
     std::uint32_t radix = 0;
+    trials* online = nullptr;            // null: what is chosen stays
+  };
+  // Candidates that calls of one class try by turns.
+  struct trials {
+    tuning::contest of;
+    std::vector<choice> rows;
+    time_point began{};                  // a call that is timed
   };
   struct call : collective_call {
     std::uint64_t number = 0;            // among the team's collective calls
@@ -130,6 +141,10 @@ class data_collectives final : public operation_sequence {
   unsigned class_of(const call&) const noexcept;
   choice& kept_for(const call&);
   result<choice> choose_for(const call&);
+  trials* trials_among(std::span<const candidate>, const call&);
+  bool next_turn(choice&) noexcept;
+  resumable<status> settling(std::vector<std::byte> agreement);
+  bool step(std::uint32_t looks, status& error) noexcept;
   resource* resource_of(const choice&) noexcept;
   bool equipped(const choice&) noexcept;
   void take_facts(const payload_facts&);
@@ -145,11 +160,13 @@ class data_collectives final : public operation_sequence {
   wanted wanted_;
   bool multicast_allowed_, reproducible_;
   const tuning::table* measured_;
+  std::optional<tuning::online_settings> online_;
   std::optional<payload_facts> payload_; // agreed
   choice_inputs facts_;                  // agreed; but for what a call gives
   // By collective, by what else of a call decides (class_of), and by the class of its size.
   using choices = std::array<choice, size_classes>;
   std::array<std::array<std::unique_ptr<choices>, 16>, collectives> chosen_;
+  std::vector<std::unique_ptr<trials>> trials_;
   std::vector<call> calls_;              // in order, from begun_ on those not begun; the present one is `now_`
   std::size_t begun_ = 0;
   call now_;

@@ -18,6 +18,7 @@ struct choices {
   std::uint64_t epochs = 10;
   std::vector<std::string> kills;
   bool regret = false, details = false;
+  double wrong = 0;
   std::string only;
 };
 
@@ -107,34 +108,63 @@ int simulate(choices& c) {
 
 constexpr std::uint64_t regret_sizes[] = {8, 128, 1 << 10, 8 << 10, 64 << 10, 1 << 20};
 
+class regrets {
+ public:
+  void add(double r) { logs_ += std::log(r), worst_ = std::max(worst_, r), ++count_; }
+  int count() const { return count_; }
+  double mean() const { return count_ ? std::exp(logs_ / count_) : 1; }
+  double worst() const { return worst_; }
+
+ private:
+  double logs_ = 0, worst_ = 1;
+  int count_ = 0;
+};
+
+struct wrongly {
+  regrets at_once, online;
+};
+
+void print(const sim_choice& s, bool details) {
+  std::printf("%-14s %5u %8llu  %10.2f %-24s %10.2f %-24s %6.3f\n", std::string(name_of(s.of)).c_str(), s.ranks,
+              static_cast<unsigned long long>(s.bytes), s.chosen().us, s.chosen().name.c_str(), s.best().us, s.best().name.c_str(), s.regret());
+  for (const auto& t : s.all)
+    if (details) std::printf("    %-24s %10.2f us, price %10.2f, %5.2f\n", t.name.c_str(), t.us, t.price_us, t.price_us / t.us);
+  std::fflush(stdout);
+}
+
 // What a job chooses against the best candidate.
 int tell_regret(const choices& c, bool given_ranks) {
-  std::printf("%-14s %5s %8s  %10s %-24s %10s %-24s %6s\n", "collective", "ranks", "bytes", "chosen us", "", "best us", "", "regret");
-  double logs = 0, worst = 0;
-  int several = 0;
+  if (!(c.wrong > 0))
+    std::printf("%-14s %5s %8s  %10s %-24s %10s %-24s %6s\n", "collective", "ranks", "bytes", "chosen us", "", "best us", "", "regret");
+  regrets all;
   sim::parameters machine = c.machine;
   machine.queue_depth = 4096;
+  const std::vector<misjudged> constants = c.wrong > 0 ? each_misjudged(machine, c.wrong) : std::vector<misjudged>{};
+  std::vector<wrongly> by_wrong(constants.size());
   const std::uint32_t usual[] = {2, 4, 8, 16}, one[] = {machine.ranks};
   for (unsigned i = 0; i < collectives; ++i) {
     const auto of = static_cast<collective>(i);
     if (!c.only.empty() && c.only != name_of(of)) continue;
     for (const std::uint32_t ranks : given_ranks ? std::span<const std::uint32_t>(one) : usual) {
       machine.ranks = ranks;
-      const auto all = measure_choices(machine, of, regret_sizes, known_of_the_simulator());
-      if (!all) return complain(all.error().text(), 1);
-      for (const sim_choice& s : *all) {
-        std::printf("%-14s %5u %8llu  %10.2f %-24s %10.2f %-24s %6.3f\n", std::string(name_of(of)).c_str(), ranks,
-                    static_cast<unsigned long long>(s.bytes), s.chosen().us, s.chosen().name.c_str(), s.best().us,
-                    s.best().name.c_str(), s.regret());
-        for (const auto& t : s.all)
-          if (c.details) std::printf("    %-24s %10.2f us, price %10.2f, %5.2f\n", t.name.c_str(), t.us, t.price_us, t.price_us / t.us);
-        std::fflush(stdout);
-        if (s.all.size() < 2) continue;
-        logs += std::log(s.regret()), worst = std::max(worst, s.regret()), ++several;
+      auto measured = measure_choices(machine, of, regret_sizes, known_of_the_simulator());
+      if (!measured) return complain(measured.error().text(), 1);
+      if (!(c.wrong > 0))
+        for (const sim_choice& s : *measured) print(s, c.details);
+      std::erase_if(*measured, [](const sim_choice& s) { return s.all.size() < 2; });
+      for (const sim_choice& s : *measured) all.add(s.regret());
+      for (std::size_t k = 0; k < constants.size() && of != collective::barrier && !measured->empty(); ++k) {
+        const auto wrong = measure_misjudged(machine, constants[k], *measured);
+        if (!wrong) return complain(wrong.error().text(), 1);
+        for (const misjudged_choice& r : *wrong) by_wrong[k].at_once.add(r.at_once), by_wrong[k].online.add(r.online);
       }
     }
   }
-  if (several) std::printf("%d choices: geometric mean of the regret %.3f, worst %.3f\n", several, std::exp(logs / several), worst);
+  std::printf("%d choices: geometric mean of the regret %.3f, worst %.3f\n", all.count(), all.mean(), all.worst());
+  if (!constants.empty()) std::printf("%-24s %8s   %-20s %-20s\n", "the chooser's", "times", "chosen: mean, worst", "online: mean, worst");
+  for (std::size_t k = 0; k < constants.size(); ++k)
+    std::printf("%-24s %8g   %8.3f %10.2f  %8.3f %10.2f\n", std::string(constants[k].constant).c_str(), constants[k].factor,
+                by_wrong[k].at_once.mean(), by_wrong[k].at_once.worst(), by_wrong[k].online.mean(), by_wrong[k].online.worst());
   return 0;
 }
 
@@ -169,6 +199,9 @@ std::function<int()> declare(options app) {
   app.add("--kill", c->kills, "RANK@US: this rank dies then, in virtual time; may be repeated");
   app.add("--regret", c->regret, "what a job chooses against the best candidate, for 2, 4, 8 and 16 ranks or those given");
   app.add("--collective", c->only, "with --regret, this one alone").one_of(choosing());
+  app.add("--wrong", c->wrong, "with --regret, what it would be if the chooser took each constant for so many times what it is, and for "
+                               "that part of it, with and without TUTTI_TUNE=online")
+      .between(1.0, 1e6);
   app.add("--details", c->details, "with --regret, every candidate, and what it was expected to take");
   return [c] { return c->regret ? tell_regret(*c, c->machine.ranks != 10000) : simulate(*c); };
 }

@@ -29,4 +29,10 @@ void calibration::apply(costs& c) const {
     if (values[i]) table[i].set(c, values[i]->value);
 }
 
+bool calibration::knows_links() const noexcept {
+  for (std::size_t i = 0; i < parameter_count; ++i)
+    if (values[i] && (table[i].name == "node.latency_us" || table[i].name == "network.latency_us")) return true;
+  return false;
+}
+
 }  // namespace tutti::tuning

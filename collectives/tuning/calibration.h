@@ -30,6 +30,7 @@ struct calibration {
   std::array<std::optional<measured_value>, parameter_count> values;  // by parameter; none: not measured, so the prior holds
 
   void apply(costs&) const;
+  bool knows_links() const noexcept;  // what a message takes was measured
 };
 
 }  // namespace tutti::tuning

@@ -60,8 +60,9 @@ constexpr knob_row table[] = {
      "seconds that start-up and other set-up may take"},
     {knob::check, "check", knob_kind::number, "0", "", 0, 1,
      "1: verify ranks, offsets, alignment and sizes of every operation; the same in all ranks"},
-    {knob::tune, "tune", knob_kind::word, "table", "table|off", 0, 0,
-     "what chooses algorithms: table, what `tutti tune` measured, where that says nothing their predicted costs; off, these alone"},
+    {knob::tune, "tune", knob_kind::word, "table", "table|off|online|online-any", 0, 0,
+     "what chooses algorithms: table, what `tutti tune` measured, where that says nothing their predicted costs; off, these alone; "
+     "online, as table, and early calls try what may be faster, but for reductions that then had other bits; online-any, these too"},
     {knob::tuning, "tuning", knob_kind::text, "", "", 0, 0,
      "file that `tutti tune` wrote; empty: tutti/tuning.json in the user's folder of configurations, if it is there"},
     {knob::bsp, "bsp", knob_kind::word, "auto", "auto|B|H|D|M|R|N", 0, 0,

@@ -8,6 +8,7 @@ for name in dissemination pairwise nway tree flat counter multicast hierarchical
 done
 # The two that grow with the ranks are left out where they would not fit, with the reason.
 "$tutti" sim --ranks 2000 --epochs 1 | grep -q '^flat *left out: .*fewer ranks'
+"$tutti" sim --regret --ranks 4 --collective barrier | grep -q '^1 choices: geometric mean of the regret'
 "$tutti" sim --ranks 40 --barrier rds --kill 7@5 | grep -q '39 survivors ended with an error that names the dead'
 refused() {  # PATTERN OPTIONS...
   pattern=$1; shift

@@ -26,7 +26,8 @@ void need(const status& s) {
   if (s.failed()) throw std::runtime_error(s.text());
 }
 
-std::unique_ptr<job> open_job(sim::world& w, rank_t r) {
+// `wrong`: what the job takes one of the machine's constants for.
+std::unique_ptr<job> open_job(sim::world& w, rank_t r, const misjudged& wrong) {
   job_options options;
   options.world_lines = communicator::world_lines;
   std::vector<std::byte> blob;
@@ -36,6 +37,11 @@ std::unique_ptr<job> open_job(sim::world& w, rank_t r) {
   where->cores = where->population;
   auto in = need(job::digest(*need(w.boot(r).allgather(blob, time_point::max())), where));
   in.where = where;  // with the virtual cores, not this machine's
+  costs facts;
+  facts.network = in.facts.network, facts.node = in.facts.node;
+  for (const tuning::parameter& p : tuning::parameters())
+    if (p.name == wrong.constant) p.set(facts, wrong.value * wrong.factor);
+  in.facts.network = facts.network, in.facts.node = facts.node;
   need(j->accept(in));
   return j;
 }
@@ -43,8 +49,9 @@ std::unique_ptr<job> open_job(sim::world& w, rank_t r) {
 // One rank's part in the measurement.
 class rank_at_work {
  public:
-  rank_at_work(sim::world& w, rank_t r, const tuning::table& measured)
-      : w_(w), rank_(r), job_(open_job(w, r)), world_(need(communicator::world(*job_, with(measured)))) {}
+  rank_at_work(sim::world& w, rank_t r, const tuning::table& measured, const misjudged& wrong = {},
+               const std::optional<tuning::online_settings>& online = {})
+      : w_(w), rank_(r), job_(open_job(w, r, wrong)), world_(need(communicator::world(*job_, with(measured, online)))) {}
 
   // Of a call, in us.
   double time(const std::function<status()>& call) {
@@ -73,10 +80,16 @@ class rank_at_work {
     world_->data().take(call.of, c);
     return time([&] { return world_->run(call); });
   }
+  // What a job runs once so many calls have been made.
+  candidate after(const collective_call& call, int calls) {
+    for (int i = 0; i < calls; ++i) need(world_->run(call));
+    return world_->data().latest();
+  }
 
  private:
-  static communicator_options with(const tuning::table& measured) {
+  static communicator_options with(const tuning::table& measured, const std::optional<tuning::online_settings>& online) {
     communicator_options o;
+    o.online = online;
     o.measured = std::shared_ptr<const tuning::table>(&measured, [](const tuning::table*) {});
     return o;
   }
@@ -106,6 +119,10 @@ const sim_choice::candidate_time& sim_choice::best() const {
   return *std::ranges::min_element(all, {}, &candidate_time::us);
 }
 
+const sim_choice::candidate_time& sim_choice::of_candidate(std::string_view name) const {
+  return *std::ranges::find(all, name, &candidate_time::name);
+}
+
 tuning::table known_of_the_simulator() {
   tuning::table t;
   tuning::calibration& c = t.fabrics.emplace_back();
@@ -114,37 +131,84 @@ tuning::table known_of_the_simulator() {
   return t;
 }
 
+namespace {
+
+// Of one caller; all ranks share its memory.
+collective_call call_of(collective of, std::uint64_t bytes, memory& m) {
+  return {.of = of, .bytes = bytes, .in = m.in.data(), .out = of == collective::broadcast ? m.in.data() : m.out.data(),
+          .op = *find_reduction(datatype::uint64, operation::sum)};
+}
+
+memory memory_for(collective of, std::uint32_t ranks, std::uint64_t bytes) {
+  const std::uint64_t all = has_block_each(of) ? bytes * ranks : bytes;
+  return {std::vector<std::byte>(all), std::vector<std::byte>(all)};
+}
+
+status run_ranks(sim::world& w, const std::function<void(rank_t)>& rank_main) {
+  try {
+    return w.run(rank_main);
+  } catch (const std::exception& e) {
+    return {errc::invalid, e.what()};
+  }
+}
+
+}  // namespace
+
 result<std::vector<sim_choice>> measure_choices(const sim::parameters& p, collective of, std::span<const std::uint64_t> sizes,
                                                 const tuning::table& known) {
   if (of == collective::alltoallv) return std::vector<sim_choice>{};  // of which the members know no size alike
-  std::uint64_t most = 0;
-  for (const std::uint64_t bytes : sizes) most = std::max(most, has_block_each(of) ? bytes * p.ranks : bytes);
-  memory shared{std::vector<std::byte>(most), std::vector<std::byte>(most)};
+  memory shared = memory_for(of, p.ranks, std::ranges::max(sizes));
   std::vector<sim_choice> out;
   sim::world w(p);
-  try {
-    const status ran = w.run([&](rank_t r) {
-      rank_at_work rank(w, r, known);
-      const auto contest = [&](std::uint64_t bytes, const std::vector<candidate>& all, const std::function<double(const candidate&)>& time) {
-        sim_choice one{of, p.ranks, bytes, {}};
-        for (const candidate& c : all)
-          if (c.runnable) one.all.push_back({to_string(c), time(c), c.cost_us});
-        if (r == 0) out.push_back(std::move(one));
-      };
-      if (of == collective::barrier) return contest(0, rank.barriers(), [&](const candidate& c) { return rank.time_barrier(c); });
-      std::vector<std::vector<candidate>> rows;  // as they are before one of them is taken
-      for (const std::uint64_t bytes : sizes) rows.push_back(rank.rows(of, bytes));
-      for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const std::uint64_t bytes = sizes[i];
-        const collective_call call{.of = of, .bytes = bytes, .in = shared.in.data(),
-                                   .out = of == collective::broadcast ? shared.in.data() : shared.out.data(),
-                                   .op = *find_reduction(datatype::float64, operation::sum)};
-        contest(bytes, rows[i], [&](const candidate& c) { return rank.time_row(c, call); });
-      }
+  const status ran = run_ranks(w, [&](rank_t r) {
+    rank_at_work rank(w, r, known);
+    const auto contest = [&](std::uint64_t bytes, const std::vector<candidate>& all, const std::function<double(const candidate&)>& time) {
+      sim_choice one{of, p.ranks, bytes, {}};
+      for (const candidate& c : all)
+        if (c.runnable) one.all.push_back({to_string(c), time(c), c.cost_us});
+      if (r == 0) out.push_back(std::move(one));
+    };
+    if (of == collective::barrier) return contest(0, rank.barriers(), [&](const candidate& c) { return rank.time_barrier(c); });
+    std::vector<std::vector<candidate>> rows;  // as they are before one of them is taken
+    for (const std::uint64_t bytes : sizes) rows.push_back(rank.rows(of, bytes));
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      contest(sizes[i], rows[i], [&](const candidate& c) { return rank.time_row(c, call_of(of, sizes[i], shared)); });
+  });
+  if (ran.failed()) return ran;
+  return out;
+}
+
+std::vector<misjudged> each_misjudged(const sim::parameters& p, double factor) {
+  const misjudged all[] = {{"node.latency_us", p.node_cost.latency_us},      {"node.overhead_us", p.node_cost.overhead_us},
+                           {"node.gap_us", p.node_cost.gap_us},              {"node.bytes_per_ns", p.node_cost.bytes_per_ns},
+                           {"network.latency_us", p.cost.latency_us},        {"network.overhead_us", p.cost.overhead_us},
+                           {"network.gap_us", p.cost.gap_us},                {"network.bytes_per_ns", p.cost.bytes_per_ns},
+                           {"multicast.latency_us", p.mcast_latency_us}};
+  std::vector<misjudged> out;
+  for (const misjudged& m : all)
+    for (const double by : {factor, 1 / factor})
+      if (p.ranks_per_node > 1 || !m.constant.starts_with("node")) out.push_back({m.constant, m.value, by});
+  return out;
+}
+
+result<std::vector<misjudged_choice>> measure_misjudged(const sim::parameters& p, const misjudged& wrong, std::span<const sim_choice> truth) {
+  std::vector<misjudged_choice> out(truth.size());
+  tuning::table known = known_of_the_simulator();
+  for (std::size_t i = 0; i < tuning::parameter_count; ++i)  // what is no fact of the job
+    if (tuning::parameters()[i].name == wrong.constant && wrong.constant.starts_with("multicast"))
+      known.fabrics[0].values[i] = {.value = wrong.value * wrong.factor, .source = "to be wrong"};
+  const collective of = truth[0].of;
+  memory shared = memory_for(of, p.ranks, std::ranges::max(truth, {}, &sim_choice::bytes).bytes);
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    const sim_choice& one = truth[i];
+    sim::world w(p);
+    const status ran = run_ranks(w, [&](rank_t r) {
+      rank_at_work rank(w, r, known, wrong, tuning::online_settings{.one_in = 1, .setup = 0, .exchange = 0});
+      const std::string chosen = to_string(rank.rows(of, one.bytes).front());
+      const std::string learnt = to_string(rank.after(call_of(of, one.bytes, shared), static_cast<int>(128 * one.all.size())));
+      if (r == 0) out[i] = {one.of_candidate(chosen).us / one.best().us, one.of_candidate(learnt).us / one.best().us};
     });
     if (ran.failed()) return ran;
-  } catch (const std::exception& e) {
-    return status(errc::invalid, e.what());
   }
   return out;
 }

@@ -26,6 +26,7 @@ struct sim_choice {
   std::vector<candidate_time> all;     // best price first: the first one is chosen
   const candidate_time& chosen() const { return all.front(); }
   const candidate_time& best() const;
+  const candidate_time& of_candidate(std::string_view name) const;  // that is one
   double regret() const { return best().us > 0 ? chosen().us / best().us : 1; }
 };
 
@@ -36,5 +37,19 @@ tuning::table known_of_the_simulator();
 // ranks.
 result<std::vector<sim_choice>> measure_choices(const sim::parameters&, collective, std::span<const std::uint64_t> sizes,
                                                 const tuning::table& known);
+
+// A constant that the chooser takes for `factor` times what it is.
+struct misjudged {
+  std::string_view constant;           // as a tuning table names it
+  double value = 0, factor = 1;
+};
+std::vector<misjudged> each_misjudged(const sim::parameters&, double factor);  // every constant that the machine has, too large and too small
+
+// By size: the regret of what is chosen by that, at once and with TUTTI_TUNE=online, after some hundred calls in which trials are not rare
+// but half of all.
+struct misjudged_choice {
+  double at_once = 1, online = 1;
+};
+result<std::vector<misjudged_choice>> measure_misjudged(const sim::parameters&, const misjudged&, std::span<const sim_choice> truth);
 
 }  // namespace tutti::tools
