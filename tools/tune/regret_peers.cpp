@@ -92,7 +92,7 @@ nlohmann::ordered_json regret_of_open_mpi(const std::vector<collective>& all, co
           ++ran;
           if (!best || us_of(a, b) < us_of(*best, b)) best = &a;
         }
-        const auto [least, most] = std::minmax(us_of(contestants[0], b), us_of(contestants[1], b));
+        const auto [least, most] = std::minmax({us_of(contestants[0], b), us_of(contestants[1], b)});
         if (!best || least == 0) continue;
         out.push_back({{"provider", "Open MPI"}, {"ranks", static_cast<std::uint32_t>(n)}, {"collective", name_of(of)}, {"bytes", b}, {"chosen", "its choice"},
                        {"chosen_us", (least + most) / 2}, {"best", best->name}, {"best_us", us_of(*best, b)}, {"spread", most / least},
