@@ -27,6 +27,7 @@ constexpr bool reduces(collective c) noexcept {
 }
 // Its data are one block for each member.
 constexpr bool has_block_each(collective c) noexcept { return c >= collective::gather && c <= collective::reduce_scatter; }
+struct composition;
 std::string_view name_of(collective) noexcept;
 std::optional<collective> find_collective(std::string_view name) noexcept;
 std::string known_collectives();  // "barrier, broadcast, ..."
@@ -125,7 +126,8 @@ struct algorithm {
   std::span<const variant> variants;          // what the chooser considers; none: by name only
   // Lines of control memory a rank: depends on the shape but not on shape.rank or shape.root.
   std::uint32_t (*words)(const shape&) = nullptr;
-  schedule (*make)(const shape&) = nullptr;   // null: what is sent depends on what is lost, which no schedule can say
+  schedule (*make)(const shape&) = nullptr;   // null: it has phases, or what is sent depends on what is lost, which no schedule can say
+  const composition* phases = nullptr;        // instead of schedules: other collectives (collectives/hierarchy.h)
   // For teams that are too large to evaluate the schedules, and for what has none. null: no price beyond.
   struct {
     picoseconds (*chain)(const form_input&) = nullptr;    // the longest chain of messages, for a row with schedules; else all

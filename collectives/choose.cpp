@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collectives/explain_text.h"
+#include "collectives/hierarchy.h"
 #include "collectives/price.h"
 #include "collectives/tuning/table.h"
 
@@ -33,6 +34,11 @@ std::string missing(const candidate& c, const choice_inputs& in) {
   if (c.row->needs.alike && in.unlike) return "the blocks are of unlike lengths";
   if (c.row->data.together && in.long_elements) return "elements are longer than " + std::to_string(short_element) + " bytes";
   if (!c.row->canonical && in.canonical) return "it groups operands in a way of its own (TUTTI_REPRODUCIBLE)";
+  if (c.row->phases) {
+    const node_map nodes(in.node_of);
+    if (!nodes.consecutive && (has_block_each(c.row->of) || !in.commutative)) return "ranks of a node do not follow each other";
+    if (c.row->phases->even_nodes && nodes.largest != nodes.smallest) return "nodes have unlike numbers of ranks";
+  }
   if (c.row->needs.mapped && !(in.costs::mapped && one_node(in))) return "the ranks' memory is not mapped to each other";
   return multicasts(c) && !in.multicast ? "the transport of this team has no multicast" : "";
 }
@@ -45,7 +51,13 @@ std::string objection(const candidate& c, const choice_inputs& in) {
   return {};
 }
 
-void set_price(candidate& c, const choice_inputs& in) {
+// An error: a phase of it has no algorithm.
+status set_price(candidate& c, const choice_inputs& in) {
+  if (c.row->phases) {
+    const auto cost = price_of(*c.row, in, {std::string(c.inner), c.radix, {}});
+    if (cost) c.cost_us = *cost;
+    return cost.error();
+  }
   const shape s{.size = in.ranks, .radix = c.radix, .node_of = in.node_of, .inner = c.inner};
   costs all = in;
   all.turn_us = in.ranks_per_core > 1 ? (in.ranks_per_core - 1) * in.turn_per_rank_us : 0;
@@ -53,6 +65,7 @@ void set_price(candidate& c, const choice_inputs& in) {
   const std::uint64_t bytes = in.bytes == 0 ? 0 : in.bytes > std::uint64_t{1} << 62 ? in.bytes : std::bit_ceil(in.bytes);
   const picoseconds cost = price(*c.row, s, all, {bytes, in.piece});
   c.cost_us = cost < 0 ? -1 : static_cast<double>(cost) / 1e6;
+  return {};
 }
 
 bool runs_anywhere(const algorithm& a) { return !a.needs.multicast && !a.needs.mapped; }
@@ -67,14 +80,14 @@ result<candidate> from_wanted(collective of, const choice_inputs& in) {
   if (!c.row) return refuse("there is no " + what + " \"" + w.name + "\"; known: " + known_algorithms(of));
   const algorithm* parameterized = c.row;
   if (c.row->needs.nodes || c.row->needs.offload) {
-    parameterized = w.inner.empty() ? &algorithms(of)[0] : find_algorithm(of, w.inner);
-    const bool fits = parameterized && !parameterized->needs.nodes && !parameterized->needs.offload;
+    parameterized = w.inner.empty() ? c.row->phases ? c.row : &algorithms(of)[0] : find_algorithm(of, w.inner);
+    const bool fits = parameterized && (!parameterized->needs.nodes || w.inner.empty()) && !parameterized->needs.offload;
     if (c.row->needs.nodes && !fits)
       return refuse("\"" + w.inner + "\" is no " + what + " for the leaders of nodes; known: " + known_algorithms(of));
     if (c.row->needs.offload && !(parameterized && can_be_offloaded(*parameterized)))
       return refuse("\"" + w.inner + "\" is no " + what + " that can be offloaded; those of signals and waits alone are: " +
                     known_algorithms(of, can_be_offloaded));
-    c.inner = parameterized->name;
+    if (parameterized != c.row) c.inner = parameterized->name;
   } else if (!w.inner.empty()) {
     return refuse("the " + what + " " + w.name + " has no leaders to run \"" + w.inner + "\" among; hierarchical has");
   }
@@ -88,7 +101,7 @@ result<candidate> from_wanted(collective of, const choice_inputs& in) {
   if (const std::string lack = missing(c, in); !lack.empty())
     return status(errc::unsupported, "the " + what + " " + to_string(c) + " cannot run: " + lack + "; what can: " +
                                          known_algorithms(of, runs_anywhere));
-  set_price(c, in);
+  if (const status s = set_price(c, in); s.failed()) return s.during("among the nodes' leaders");
   return c;
 }
 
@@ -161,7 +174,7 @@ result<std::vector<candidate>> choose(collective of, const choice_inputs& in) {
       candidate c{.row = &row, .radix = v.radix, .inner = v.inner, .why = std::string(v.reason)};
       if (ranked_from && same(c, out[0])) continue;
       if (std::string why = objection(c, in); !why.empty()) c.runnable = false, c.why = std::move(why);
-      set_price(c, in);
+      if (const status s = set_price(c, in); s.failed() && c.runnable) c.runnable = false, c.why = s.text();
       out.push_back(std::move(c));
     }
   const std::span<candidate> ranked = std::span(out).subspan(ranked_from);

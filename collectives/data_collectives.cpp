@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "collectives/hierarchy.h"
 #include "collectives/tuning/table.h"
 #include "core/job/team_memory.h"
 
@@ -66,6 +67,8 @@ data_collectives::data_collectives(team& t, call_record& r, wanted w, bool multi
   if (known) take_facts(*known);
 }
 
+data_collectives::~data_collectives() = default;
+
 // --- the choice ------------------------------------------------------------------------------------------------------
 
 void data_collectives::take_facts(const payload_facts& agreed) {
@@ -120,7 +123,9 @@ result<std::vector<candidate>> data_collectives::candidates(collective of, std::
 }
 
 void data_collectives::take(collective of, const candidate& c) {
-  wanted_[static_cast<unsigned>(of)].name = c.row->name;
+  wanted_algorithm& w = wanted_[static_cast<unsigned>(of)];
+  w = {std::string(c.row->name), c.radix, std::string(c.inner)};
+  if (hierarchy_ && c.row->phases) hierarchy_->among_leaders(of, {w.inner, w.radix, {}});
   for (auto& kept : chosen_[static_cast<unsigned>(of)]) {
     if (!kept) kept = std::make_unique<choices>();
     kept->fill({c.row, c.radix, nullptr});
@@ -205,6 +210,7 @@ data_collectives::resource* data_collectives::resource_of(const choice& c) noexc
 }
 
 bool data_collectives::equipped(const choice& c) noexcept {
+  if (c.row->phases) return hierarchy_ != nullptr;
   return (!c.row->make || resource_of(c)) && (!(c.row->down_by_multicast || !c.row->make) || multicast_);
 }
 
@@ -228,6 +234,11 @@ resumable<status> data_collectives::preparing() {
     const auto found = choose_for(now_);
     if (!found) co_return found.error();
     if (equipped(*found)) co_return status{};
+    if (found->row->phases) {
+      auto made = co_await hierarchy::opening(*this, {agreement.begin(), agreement.end()});
+      if (made) hierarchy_ = std::move(*made);
+      co_return made.error();
+    }
     if (found->row->make && !resource_of(*found)) {
       status s = co_await equipping(*found, {agreement.begin(), agreement.end()});
       if (s.failed() || equipped(*found)) co_return s;
@@ -310,23 +321,29 @@ status data_collectives::run(const collective_call& c, time_point deadline) {
   enqueue(c);
   const status s = operation_sequence::run(*this, deadline);
   if (s.code() == errc::timed_out && error_.ok()) {  // the caller's memory is the caller's again
-    if (setup_) team_.give_up(s);  // in the middle of an exchange
-    else if (multicasts()) multicast_->cancel(s);
+    drop(s);
     fail(s);
   }
   return s;
 }
 
-void data_collectives::begin(std::uint64_t) noexcept {
-  now_ = calls_[begun_++];
-  choice_ = {}, by_ = nullptr, at_ = 0, down_ = false;
+void data_collectives::drop(const status& why) noexcept {
+  if (setup_) team_.give_up(why);  // in the middle of an exchange
+  else if (other_) other_->cancel(why);
+}
+
+void data_collectives::begin(std::uint64_t) noexcept { begin(calls_[begun_++]); }
+
+void data_collectives::begin(const call& c) noexcept {
+  now_ = c;
+  choice_ = {}, by_ = nullptr, other_ = nullptr, at_ = 0;
   setup_ = {};
   if (known_bytes(now_) == 0 && now_.of != collective::alltoallv) return;
   if (team_.size() == 1) return finish_alone();
   try {
-    choice& c = kept_for(now_);
-    const bool settles = c.online && next_turn(c);
-    if (c.row && !settles && equipped(c)) choice_ = c, trouble_ = begin_chosen();
+    choice& kept = kept_for(now_);
+    const bool settles = kept.online && next_turn(kept);
+    if (kept.row && !settles && equipped(kept)) choice_ = kept, trouble_ = begin_chosen();
     else setup_ = preparing();
   } catch (const std::bad_alloc&) {
     trouble_ = no_memory();
@@ -344,14 +361,23 @@ void data_collectives::finish_alone() const noexcept {
 
 // What is chosen has all it needs.
 status data_collectives::begin_chosen() {
-  if (!choice_.row->make) return multicast_->begin(now_.root, {now_.out, now_.bytes}, now_.number), status{};
+  digest_ = digest_of(now_.what, now_.number, now_.root, known_bytes(now_), now_.lists != nullptr);
+  digest_ = (digest_ + now_.around) & digest_mask;
+  if (choice_.row->phases) return hierarchy_->begin(*choice_.row->phases, now_, digest_), other_ = hierarchy_.get(), status{};
+  if (!choice_.row->make) return begin_multicast(), status{};
   if (reduces(now_.of) && !now_.op.built_in) scratch_.resize(std::max<std::size_t>(4096, now_.op.element_size));
   arithmetic_ = {now_.op, scratch_};
-  digest_ = digest_of(now_.what, now_.number, now_.root, known_bytes(now_), now_.lists != nullptr);
   data_ = {.arithmetic = {reduce_into, &arithmetic_}};
   if (has_block_each(now_.of)) lay_out_blocks();
   if (now_.of == collective::alltoallv) sends_.resize(team_.size()), takes_.resize(team_.size());
   return now_.bytes > 0 ? begin_part() : status{};  // an alltoallv in which this rank has no part
+}
+
+// Of all data, which the root of the multicast has.
+void data_collectives::begin_multicast() noexcept {
+  const std::uint64_t bytes = now_.of == collective::allgather ? now_.bytes * team_.size() : now_.bytes;
+  multicast_->begin(has_root(now_.of) ? now_.root : 0, {now_.out, bytes}, now_.number ^ now_.around << 1);
+  other_ = multicast_.get();
 }
 
 // What holds for all parts of an operation in which there is a block for each member.
@@ -426,7 +452,8 @@ bool data_collectives::go_on(std::uint32_t looks, status& error) noexcept {
 
 bool data_collectives::step(std::uint32_t looks, status& error) noexcept {
   if (trouble_.failed()) return error = std::exchange(trouble_, {}), true;
-  if (by_ || multicasts()) [[likely]] return multicasts() ? multicast_->advance(error) : run_parts(looks, error);
+  if (other_) return other_->advance(error);
+  if (by_) [[likely]] return run_parts(looks, error);
   if (!setup_) return true;
   try {
     if (!set_up(error)) return false;
@@ -442,9 +469,8 @@ bool data_collectives::run_parts(std::uint32_t looks, status& error) noexcept {
     if (error.failed()) return true;
     if (at_ >= now_.bytes) {
       if (!choice_.row->down_by_multicast) return true;
-      down_ = true;
-      multicast_->begin(0, {now_.out, now_.bytes}, now_.number);
-      return multicast_->advance(error);
+      begin_multicast();
+      return other_->advance(error);
     }
     try {
       error = begin_part();
@@ -466,7 +492,7 @@ status data_collectives::look() noexcept {
     if (s.failed()) setup_.fail(std::move(s));
     return {};
   }
-  if (multicasts()) return multicast_->look();
+  if (other_) return other_->look();
   if (!by_) return {};
   const rank_t from = by_->position->waiting_for("").from;
   const status s = team_.look(from);
@@ -475,13 +501,13 @@ status data_collectives::look() noexcept {
 
 wait_note data_collectives::waiting_for() const noexcept {
   if (setup_) return setup_.waits_for() ? setup_.waits_for()->note() : wait_note{"preparing a collective"};
-  if (multicasts()) return multicast_->waiting_for();
+  if (other_) return other_->waiting_for();
   if (!by_) return {"a collective that moves nothing"};
   return by_->position->waiting_for(choice_.row->name.data());
 }
 
 status data_collectives::explained(const status& error) {
-  if (multicasts()) return multicast_->explained(error);
+  if (other_) return other_->explained(error);
   if (error.code() == errc::timed_out) return record_->late(error);
   if (error.code() != errc::protocol || error.peer() == no_rank) return error;
   const status told = record_->differs(error.peer());

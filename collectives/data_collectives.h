@@ -20,6 +20,8 @@
 
 namespace tutti {
 
+class hierarchy;
+
 // Where a member's blocks of unlike lengths lie: by team index, in bytes.
 struct block_lists {
   std::vector<std::uint64_t> in_lengths, in_begins, out_lengths, out_begins;
@@ -59,6 +61,7 @@ class data_collectives final : public operation_sequence {
   // where results are to be reproducible, nor what is asked for by name.
   data_collectives(team&, call_record&, wanted, bool multicast, bool reproducible, const tuning::table* measured,
                    const std::optional<payload_facts>& known, const std::optional<tuning::online_settings>& online = {});
+  ~data_collectives() override;
 
   // Collective, and entered in the record before; `root` is a member. run() blocks until the result is here, or, where none comes,
   // until `in` may be changed; start() gives the request, to be tested and waited for (sequence.h), and the memory is the
@@ -118,8 +121,10 @@ class data_collectives final : public operation_sequence {
   struct call : collective_call {
     std::uint64_t number = 0;            // among the team's collective calls
     call_record::what what{};            // as entered there
+    std::uint64_t around = 0;            // of a phase: what its digest has of the operation's (collectives/hierarchy.h)
   };
 
+  friend class hierarchy;
   friend class operation_sequence;
   void begin(std::uint64_t number) noexcept override;
   bool go_on(std::uint32_t looks, status& error) noexcept override;
@@ -128,10 +133,12 @@ class data_collectives final : public operation_sequence {
   void tell(const status& error) noexcept override { team_.fail_if_lost(error); }
   status explained(const status& error) override;
 
-  bool multicasts() const noexcept { return choice_.row && (!choice_.row->make || down_); }
+  void begin(const call&) noexcept;
+  void drop(const status&) noexcept;
   void enqueue(const collective_call&);
   bool set_up(status& error);
   status begin_chosen();
+  void begin_multicast() noexcept;
   status begin_part();
   void lay_out_blocks() noexcept;
   bool run_parts(std::uint32_t looks, status& error) noexcept;
@@ -173,8 +180,8 @@ class data_collectives final : public operation_sequence {
   choice choice_;                        // of the present one; no row: none was needed, or is not chosen yet
   std::uint64_t digest_ = 0;             // of what all members must give alike
   resumable<status> setup_;              // of the present one, while it is prepared
-  bound* by_ = nullptr;                  // by a schedule; null: by multicast, or nothing
-  bool down_ = false;                    // the schedules have run, the multicast runs (algorithm::down_by_multicast)
+  bound* by_ = nullptr;                  // by a schedule
+  unscheduled* other_ = nullptr;         // by no schedule, or by none any more (algorithm::down_by_multicast); null: by_, or nothing
   status trouble_;                       // with its beginning
   arithmetic arithmetic_;                // of it
   run_data data_;                        // of its present part
@@ -182,6 +189,7 @@ class data_collectives final : public operation_sequence {
   std::vector<std::byte> scratch_;
   std::uint64_t at_ = 0;                 // bytes of it that earlier runs moved
   std::unique_ptr<reliable_broadcast> multicast_;
+  std::unique_ptr<hierarchy> hierarchy_;
   std::vector<std::unique_ptr<resource>> resources_;
   std::uint64_t runs_ = 0;               // alike in all members
   std::uint64_t parts_ = 0;

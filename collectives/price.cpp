@@ -34,6 +34,7 @@ picoseconds amid_others(const algorithm& a, const shape& s, const costs& c, cons
 }  // namespace
 
 picoseconds estimate(const algorithm& a, const shape& s, const costs& c, const partition& data) {
+  if (a.phases) return -1;  // of what would be chosen for each: collectives/hierarchy.h
   const node_summary where = summarize_nodes(s.size, s.node_of);
   const link_cost node = in_picoseconds(c.node), network = in_picoseconds(c.network);
   const picoseconds turn = in_picoseconds(c.turn_us);

@@ -33,24 +33,30 @@ extern const algorithm linear, halving, ring;
 namespace scans {
 extern const algorithm doubling, chained, exclusive_doubling, exclusive_chained;
 }
+namespace hierarchical {
+extern const algorithm broadcast, reduce, allreduce, gather, scatter, allgather, reduce_scatter;
+}
 namespace {
 
 constexpr const algorithm* of_barrier[] = {
     &barriers::dissemination, &barriers::pairwise,  &barriers::nway,         &barriers::tree,     &barriers::flat,
     &barriers::counter,       &barriers::multicast, &barriers::hierarchical, &barriers::offloaded};
 constexpr const algorithm* of_broadcast[] = {&broadcasts::eager, &broadcasts::binomial, &broadcasts::mapped, &broadcasts::knomial,
-                                             &broadcasts::chain, &broadcasts::scatter_allgather, &broadcasts::multicast};
+                                             &broadcasts::chain, &broadcasts::scatter_allgather, &broadcasts::multicast,
+                                             &hierarchical::broadcast};
 constexpr const algorithm* of_reduce[] = {&reductions::eager, &reductions::eager_in_order, &reductions::to_root, &reductions::mapped_to_root,
-                                          &reductions::chained_to_root, &reductions::ordered, &reductions::rabenseifner_to_root};
+                                          &reductions::chained_to_root, &reductions::ordered, &reductions::rabenseifner_to_root,
+                                          &hierarchical::reduce};
 constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::mapped,
-                                             &reductions::ring, &reductions::rabenseifner, &reductions::rgm};
-constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial};
-constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial};
+                                             &reductions::ring, &reductions::rabenseifner, &reductions::rgm, &hierarchical::allreduce};
+constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial, &hierarchical::gather};
+constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial, &hierarchical::scatter};
 constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped, &allgathers::recursive_doubling, &allgathers::bruck,
-                                             &allgathers::ring, &allgathers::neighbor_exchange};
+                                             &allgathers::ring, &allgathers::neighbor_exchange, &hierarchical::allgather};
 constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise};
 constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike};
-constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear, &reduce_scatters::halving, &reduce_scatters::ring};
+constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear, &reduce_scatters::halving, &reduce_scatters::ring,
+                                                  &hierarchical::reduce_scatter};
 constexpr const algorithm* of_scan[] = {&scans::doubling, &scans::chained};
 constexpr const algorithm* of_exscan[] = {&scans::exclusive_doubling, &scans::exclusive_chained};
 

@@ -72,6 +72,7 @@
 #include <vector>
 
 #include "collectives/call_record.h"
+#include "collectives/unscheduled.h"
 #include "core/job/team_memory.h"
 #include "collectives/bcast/broadcast_wire.h"
 #include "core/engine/multicast_group.h"
@@ -80,7 +81,7 @@
 
 namespace tutti {
 
-class reliable_broadcast {
+class reliable_broadcast final : public unscheduled {
  public:
   // Collective over the team, which must outlive it. All members get it, or all the same error: unsupported (no multicast),
   // unavailable (some member could not form or join the group; it names it), no_resource. `fragment` and `depth`: of
@@ -89,7 +90,7 @@ class reliable_broadcast {
                                                                         std::vector<std::byte> agreement, std::uint64_t first = 1);
   // The same with limits that are agreed here; blocks.
   static result<std::unique_ptr<reliable_broadcast>> open(team&, std::uint64_t first = 1);
-  ~reliable_broadcast();
+  ~reliable_broadcast() override;
   reliable_broadcast(const reliable_broadcast&) = delete;
   reliable_broadcast& operator=(const reliable_broadcast&) = delete;
 
@@ -105,15 +106,14 @@ class reliable_broadcast {
   status run(std::uint32_t root, std::span<std::byte> data, time_point deadline = time_point::max());
 
   // The same in parts. begin() only when advance() has said of the one before that it is over; there are bytes, and the root is a
-  // member. True: over here, and `error` says how. What waits in between asks look() now and then whether it waits in vain, and
-  // gives up with its error by cancel().
+  // member.
   // `call`: the number of the collective call, alike in all.
   void begin(std::uint32_t root, std::span<std::byte> data, std::uint64_t call) noexcept;
-  bool advance(status& error) noexcept;
-  status look() noexcept;
-  void cancel(const status&) noexcept;
-  status explained(const status& error);  // says who differs, if that is what it is; waits a second at most
-  wait_note waiting_for() const noexcept;
+  bool advance(status& error) noexcept override;
+  status look() noexcept override;
+  void cancel(const status&) noexcept override;
+  status explained(const status& error) override;
+  wait_note waiting_for() const noexcept override;
 
   std::uint32_t fragment() const noexcept { return at_.fragment; }  // bytes of a datagram
   std::uint32_t window_size() const noexcept { return at_.window; } // fragments
