@@ -60,7 +60,9 @@ picoseconds price(const algorithm& a, const shape& s, const costs& c, const part
     algorithm up = a;
     up.down_by_multicast = false;
     const picoseconds gathered = price(up, s, c, data);
-    const picoseconds down = price(*find_algorithm(collective::broadcast, "multicast"), s, c, data);
+    partition all = data;
+    if (has_block_each(a.of)) all.bytes *= s.size;
+    const picoseconds down = price(*find_algorithm(collective::broadcast, "multicast"), s, c, all);
     return gathered < 0 || down < 0 ? -1 : gathered + down;
   }
   if (!a.data.blocks || data.bytes == 0) return evaluate(a, s, c, data);

@@ -22,7 +22,7 @@ namespace scatters {
 extern const algorithm linear, binomial;
 }
 namespace allgathers {
-extern const algorithm linear, mapped, recursive_doubling, bruck, ring, neighbor_exchange;
+extern const algorithm linear, mapped, recursive_doubling, bruck, ring, neighbor_exchange, rgm;
 }
 namespace alltoalls {
 extern const algorithm linear, bruck, pairwise, unlike;
@@ -52,7 +52,7 @@ constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &r
 constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial, &hierarchical::gather};
 constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial, &hierarchical::scatter};
 constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped, &allgathers::recursive_doubling, &allgathers::bruck,
-                                             &allgathers::ring, &allgathers::neighbor_exchange, &hierarchical::allgather};
+                                             &allgathers::ring, &allgathers::neighbor_exchange, &allgathers::rgm, &hierarchical::allgather};
 constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise};
 constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike};
 constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear, &reduce_scatters::halving, &reduce_scatters::ring,

@@ -153,6 +153,11 @@ bool takes_unlike(collective of, const std::string& name) {
   return !a || !a->needs.alike;
 }
 
+bool multicasts(collective of, const std::string& name) {
+  const algorithm* a = find_algorithm(of, name.substr(0, name.find(':')));
+  return a && a->needs.multicast;
+}
+
 bool reads_mapped_memory(collective of, const std::string& name) {
   const algorithm* a = find_algorithm(of, name.substr(0, name.find(':')));
   return a && a->needs.mapped;
@@ -167,6 +172,7 @@ sim::parameters simulated(collective of, const std::string& name, const char* fa
 
 void play(rank_env& env, collective of, const std::string& name, std::span<const std::size_t> lengths) {
   auto j = open_job(env);
+  if (multicasts(of, name) && !env.net().mcast()) return env.barrier();
   if (reads_mapped_memory(of, name) && (!env.net().caps().maps_node || j->where().nodes() > 1)) return env.barrier();
   auto team = take(communicator::world(*j, using_algorithm(of, name)), "world");
   constexpr call_kind names_of_v[] = {call_kind::none, kind_of_gatherv, kind_of_scatterv, kind_of_neighbor_alltoall};
