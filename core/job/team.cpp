@@ -173,6 +173,7 @@ status team::has(std::uint32_t index, const char* during) const {
 }
 
 result<std::unique_ptr<team>> team::create(std::span<const std::uint32_t> list, plan want, void* context) {
+  list = list.first(std::min<std::size_t>(list.size(), size() + 1));  // of more, one is listed twice or does not exist: so among these
   return wait_for(job_, creating({list.begin(), list.end()}, want, context));
 }
 

@@ -258,7 +258,7 @@ static void requests(tutti_window_t w) {
 static void teams(tutti_window_t w) {
   tutti_team_t world = tutti_world(ctx), team = world, other;
   tutti_window_t none = NULL;
-  uint32_t rank = 99, list[3] = {0, 0, 0};
+  uint32_t rank = 99, list[16] = {0}; /* more members than there are ranks */
   uint64_t word = 0;
   size_t count;
   char text[100];
