@@ -167,13 +167,13 @@ data_collectives::trials* data_collectives::trials_among(std::span<const candida
   return trials_.emplace_back(std::make_unique<trials>(trials{tuning::contest(times, *online_), std::move(rows), {}})).get();
 }
 
-// The row of the call that begins. True: the members are to exchange what they have measured before it.
+// The row of the call that begins. True: the members are to meet before it.
 bool data_collectives::next_turn(choice& c) noexcept {
   trials& t = *c.online;
   const choice& now = t.rows[t.of.next()];
   c.row = now.row, c.radix = now.radix;
   if (t.of.timed()) t.began = team_.parent_job().net().now();
-  return t.of.exchange_due();
+  return t.of.exchange_due() || t.of.begins_trial();
 }
 
 resumable<status> data_collectives::settling(std::vector<std::byte> agreement) {
@@ -230,6 +230,24 @@ resumable<status> data_collectives::preparing() {
     status s = co_await settling({agreement.begin(), agreement.end()});
     if (s.failed()) co_return s;
   }
+  status s = co_await equipping_chosen({agreement.begin(), agreement.end()});
+  if (const choice& kept = kept_for(now_); s.ok() && kept.online && kept.online->of.begins_trial())
+    s = co_await meeting({agreement.begin(), agreement.end()});
+  co_return s;
+}
+
+// Each member leaves when all are here.
+resumable<status> data_collectives::meeting(std::vector<std::byte> agreement) {
+  job& j = team_.parent_job();
+  const std::vector<std::byte> own = agreement;
+  const auto all = co_await team_.exchanging(std::move(agreement), j.net().now() + j.options().setup_timeout);
+  if (!all) co_return all.error().during("learning which algorithm is the fastest");
+  for (std::uint32_t i = 0; i < team_.size(); ++i)
+    if (!std::ranges::equal((**all)[i], own)) co_return team_.called_another(i);
+  co_return status{};
+}
+
+resumable<status> data_collectives::equipping_chosen(std::vector<std::byte> agreement) {
   for (;;) {
     const auto found = choose_for(now_);
     if (!found) co_return found.error();
@@ -342,8 +360,8 @@ void data_collectives::begin(const call& c) noexcept {
   if (team_.size() == 1) return finish_alone();
   try {
     choice& kept = kept_for(now_);
-    const bool settles = kept.online && next_turn(kept);
-    if (kept.row && !settles && equipped(kept)) choice_ = kept, trouble_ = begin_chosen();
+    const bool meets = kept.online && next_turn(kept);
+    if (kept.row && !meets && equipped(kept)) choice_ = kept, trouble_ = begin_chosen();
     else setup_ = preparing();
   } catch (const std::bad_alloc&) {
     trouble_ = no_memory();
@@ -439,7 +457,11 @@ status data_collectives::begin_part() {
 bool data_collectives::set_up(status& error) {
   if (!setup_.advance()) return false;
   error = setup_.result();
-  if (error.ok()) setup_ = {}, choice_ = kept_for(now_), error = begin_chosen();
+  if (error.ok()) {
+    setup_ = {}, choice_ = kept_for(now_);
+    if (choice_.online) choice_.online->began = team_.parent_job().net().now();
+    error = begin_chosen();
+  }
   return true;
 }
 

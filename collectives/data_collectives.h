@@ -112,7 +112,7 @@ class data_collectives final : public operation_sequence {
     std::uint32_t radix = 0;
     trials* online = nullptr;            // null: what is chosen stays
   };
-  // Candidates that calls of one class try by turns.
+  // What calls of one class try by turns.
   struct trials {
     tuning::contest of;
     std::vector<choice> rows;
@@ -151,6 +151,8 @@ class data_collectives final : public operation_sequence {
   trials* trials_among(std::span<const candidate>, const call&);
   bool next_turn(choice&) noexcept;
   resumable<status> settling(std::vector<std::byte> agreement);
+  resumable<status> meeting(std::vector<std::byte> agreement);
+  resumable<status> equipping_chosen(std::vector<std::byte> agreement);
   bool step(std::uint32_t looks, status& error) noexcept;
   resource* resource_of(const choice&) noexcept;
   bool equipped(const choice&) noexcept;

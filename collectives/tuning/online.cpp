@@ -25,7 +25,7 @@ std::uint32_t contest::next() noexcept {
     saved_ += all_[incumbent_].time / settings_.one_in;
     return incumbent_;
   }
-  timed_ = left_ < calls[round_];
+  timed_ = true;
   --left_;
   return who_;
 }
@@ -40,11 +40,9 @@ bool contest::begin_trial() noexcept {
     return false;
   }
   contestant& c = all_[turn_ % size];
-  if (turn_ % size != incumbent_) {
-    const picoseconds price = calls[round_] * c.time + (c.prepared ? 0 : settings_.setup);
-    if (saved_ < price) return false;
-    saved_ -= price;
-  }
+  const picoseconds beyond = turn_ % size == incumbent_ ? 0 : calls[round_] * c.time + (c.prepared ? 0 : settings_.setup);
+  if (saved_ < settings_.exchange + beyond) return false;
+  saved_ -= settings_.exchange + beyond;
   c.prepared = true, ++c.tried;
   who_ = turn_++ % size, left_ = calls[round_];
   return true;
@@ -52,7 +50,7 @@ bool contest::begin_trial() noexcept {
 
 void contest::took(picoseconds time) noexcept {
   contestant& c = all_[who_];
-  if (timed_) c.means[c.tried - 1] += std::clamp<picoseconds>(time, 1, longest) / (calls[round_] - 1);
+  if (timed_) c.means[c.tried - 1] += std::clamp<picoseconds>(time, 1, longest) / calls[round_];
 }
 
 std::vector<picoseconds> contest::medians() const {
