@@ -205,7 +205,7 @@ result<std::vector<misjudged_choice>> measure_misjudged(const sim::parameters& p
     const status ran = run_ranks(w, [&](rank_t r) {
       rank_at_work rank(w, r, known, wrong, tuning::online_settings{.one_in = 1, .setup = 0, .exchange = 0});
       const std::string chosen = to_string(rank.rows(of, one.bytes).front());
-      const std::string learnt = to_string(rank.after(call_of(of, one.bytes, shared), static_cast<int>(128 * one.all.size())));
+      const std::string learnt = to_string(rank.after(call_of(of, one.bytes, shared), static_cast<int>(512 * one.all.size())));
       if (r == 0) out[i] = {one.of_candidate(chosen).us / one.best().us, one.of_candidate(learnt).us / one.best().us};
     });
     if (ran.failed()) return ran;
