@@ -122,7 +122,7 @@ status engine::agree(bool leaving) {
 status engine::broadcast() {
   if (!data_) {
     record_.emplace(c_.team);
-    data_.emplace(c_.team, *record_, data_collectives::wanted{}, false, false, nullptr, std::nullopt);
+    data_.emplace(c_.team, *record_, choice_settings{});
   }
   const collective_call call{.root = collective_->root, .bytes = broadcast_.size(), .out = broadcast_.data()};
   record_->enter(call.recorded());

@@ -113,7 +113,7 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, communicator_
     if (auto named = parse_wanted(k, c->options_.wanted(k)); !named && unknown.ok()) unknown = named.error();
   });
   if (unknown.failed()) return unknown;
-  if (parent && parent->data_) c->payload_ = parent->data_->facts();
+  if (parent && parent->data_) c->payload_ = parent->data_->choices().facts();
   for (;;) {
     const auto picked = pick_barrier(t->parent_job(), t->members(), c->options_, t->lines());
     if (!picked) return picked.error();
@@ -131,10 +131,10 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, communicator_
 
 data_collectives& communicator::data() {
   if (!data_) {
-    data_collectives::wanted wanted;
-    each_that_moves_data([&](collective k) { wanted[static_cast<unsigned>(k)] = *parse_wanted(k, options_.wanted(k)); });
-    data_ = std::make_unique<data_collectives>(*team_, *record_, std::move(wanted), options_.multicast, options_.reproducible,
-                                               options_.measured.get(), payload_, options_.online);
+    choice_settings with{.multicast = options_.multicast, .reproducible = options_.reproducible, .measured = options_.measured.get(),
+                         .known = payload_, .online = options_.online};
+    each_that_moves_data([&](collective k) { with.wanted[static_cast<unsigned>(k)] = *parse_wanted(k, options_.wanted(k)); });
+    data_ = std::make_unique<data_collectives>(*team_, *record_, std::move(with));
   }
   return *data_;
 }

@@ -30,11 +30,6 @@ void reduce_into(const void* context, const std::byte* from, std::byte* to, std:
   }
 }
 
-std::size_t element_of(const collective_call& c) noexcept { return reduces(c.of) ? c.op.element_size : 1; }
-
-// What the members know alike of the bytes.
-std::uint64_t known_bytes(const collective_call& c) noexcept { return c.of == collective::alltoallv ? 0 : c.bytes; }
-
 // A line has a word in front, and room for the strictest alignment that a user's function may expect.
 constexpr std::uint64_t line_data_at = 16, line_data_bytes = control::line_bytes - line_data_at;
 
@@ -44,161 +39,14 @@ std::uint64_t digest_of(const call_record::what& w, std::uint64_t number, std::u
           w.op * 0x51c7u ^ (lists ? w.bytes : 0)) & digest_mask;
 }
 
-std::uint64_t checksum(std::span<const std::uint64_t> list) noexcept {
-  std::uint64_t sum = list.size();
-  for (const std::uint64_t v : list) sum = (sum ^ v) * 0x9e3779b97f4a7c15u, sum ^= sum >> 29;
-  return sum;
-}
-
 }  // namespace
 
-call_record::what collective_call::recorded() const noexcept {
-  const std::uint64_t told = of == collective::alltoallv ? 0 : !lists ? bytes : checksum(of == collective::allgather ? lists->out_lengths : lists->in_lengths);
-  return {told, has_root(of) || of == collective::alltoallv ? root : 0, as == call_kind::none ? kind_of(of) : as,
-          static_cast<std::uint8_t>(op.built_in ? op.type : datatype::bytes),
-          static_cast<std::uint8_t>(op.built_in ? op.op : operation::user)};
-}
-
-data_collectives::data_collectives(team& t, call_record& r, wanted w, bool multicast, bool reproducible, const tuning::table* measured,
-                                   const std::optional<payload_facts>& known, const std::optional<tuning::online_settings>& online)
-    : operation_sequence(t, 1, &r), nodes_(t.nodes()), wanted_(std::move(w)), multicast_allowed_(multicast), reproducible_(reproducible),
-      measured_(measured) {
-  if (!reproducible) online_ = online;
-  if (known) take_facts(*known);
-}
-
+data_collectives::data_collectives(team& t, call_record& r, choice_settings with) : operation_sequence(t, 1, &r), choices_(t, std::move(with)) {}
 data_collectives::~data_collectives() = default;
 
-// --- the choice ------------------------------------------------------------------------------------------------------
-
-void data_collectives::take_facts(const payload_facts& agreed) {
-  const job& j = team_.parent_job();
-  payload_ = agreed;
-  facts_ = inputs_from(j.facts(), false, nodes_);
-  if (multicast_allowed_) add_payload(facts_, agreed);
-  facts_.ranks_per_core = j.where().most_ranks_per_core();
-  choose_by(facts_, measured_, j.fabric());
-}
-
-// What may differ from rank to rank is agreed: of limits (interfaces, queues) the least holds for all, of priors member 0's.
-resumable<status> data_collectives::agreeing_on_facts() {
-  job& j = team_.parent_job();
-  payload_facts agreed = payload_facts_of(j.net(), multicast_allowed_);
-  if (multicast_allowed_ && j.net().mcast() && team_.size() > 1) {
-    const auto own = std::as_bytes(std::span{&agreed, 1});
-    auto all = co_await team_.exchanging({own.begin(), own.end()}, j.net().now() + j.options().setup_timeout);
-    if (!all) co_return all.error().during("preparing to move data");
-    for (std::uint32_t i = 0; i < team_.size(); ++i) {
-      payload_facts theirs;
-      if ((**all)[i].size() != sizeof theirs) co_return team_.called_another(i);
-      std::memcpy(&theirs, (**all)[i].data(), sizeof theirs);
-      if ((theirs.multicast_us != not_known && !plausible_us(theirs.multicast_us)) ||
-          (theirs.multicast_bytes_per_ns != not_known && !plausible_rate(theirs.multicast_bytes_per_ns))) co_return team_.called_another(i);
-      if (i == 0) agreed.multicast_us = theirs.multicast_us, agreed.multicast_bytes_per_ns = theirs.multicast_bytes_per_ns;
-      agreed.fragment = std::min(agreed.fragment, theirs.fragment), agreed.depth = std::min(agreed.depth, theirs.depth);
-    }
-  }
-  take_facts(agreed);
-  co_return status{};
-}
-
-unsigned data_collectives::class_of(const call& c) const noexcept {
-  return (c.op.commutative ? 1 : 0) | (c.lists ? 2 : 0) | (element_of(c) > short_element ? 4 : 0) |
-         ((reproducible_ || online_) && reduces(c.of) && !c.op.associative ? 8 : 0);
-}
-
-choice_inputs data_collectives::inputs(const call& c) const {
-  choice_inputs in = facts_;
-  const unsigned kind = class_of(c);
-  in.bytes = known_bytes(c);
-  in.commutative = kind & 1, in.unlike = kind & 2, in.long_elements = kind & 4, in.canonical = reproducible_ && (kind & 8);
-  in.wanted = wanted_[static_cast<unsigned>(c.of)];
-  return in;
-}
-
-result<std::vector<candidate>> data_collectives::candidates(collective of, std::uint64_t bytes) const {
-  call c;
-  c.of = of, c.bytes = bytes, c.op.element_size = 1;
-  return choose(of, inputs(c));
-}
-
 void data_collectives::take(collective of, const candidate& c) {
-  wanted_algorithm& w = wanted_[static_cast<unsigned>(of)];
-  w = {std::string(c.row->name), c.radix, std::string(c.inner)};
-  if (hierarchy_ && c.row->phases) hierarchy_->among_leaders(of, {w.inner, w.radix, {}});
-  for (auto& kept : chosen_[static_cast<unsigned>(of)]) {
-    if (!kept) kept = std::make_unique<choices>();
-    kept->fill({c.row, c.radix, nullptr});
-  }
-}
-
-data_collectives::choice& data_collectives::kept_for(const call& c) {
-  auto& of = chosen_[static_cast<unsigned>(c.of)][class_of(c)];
-  if (!of) of = std::make_unique<choices>();
-  return (*of)[size_class(known_bytes(c))];
-}
-
-result<data_collectives::choice> data_collectives::choose_for(const call& c) {
-  choice& kept = kept_for(c);
-  if (!kept.row) {
-    const auto made = choose(c.of, inputs(c));
-    if (!made) return made.error();
-    kept = {made->front().row, made->front().radix, online_ ? trials_among(*made, c) : nullptr};
-  }
-  return kept;
-}
-
-// Null: nothing is to be tried. Links that were measured have prices that are worth something, and candidates far from the best need
-// no trial.
-data_collectives::trials* data_collectives::trials_among(std::span<const candidate> all, const call& c) {
-  if (!wanted_[static_cast<unsigned>(c.of)].name.empty()) return nullptr;
-  const bool keeps_bits = (class_of(c) & 8) && !online_->any_grouping;
-  const tuning::calibration* const known = measured_ ? measured_->of_fabric(team_.parent_job().fabric()) : nullptr;
-  const bool measured = known && known->knows_links();
-  const auto expected = [](const candidate& one) { return in_picoseconds(one.measured_us.value_or(one.cost_us)); };
-  std::vector<choice> rows;
-  std::vector<picoseconds> times;
-  for (const candidate& one : all) {
-    if (!one.runnable || one.cost_us < 0 || (keeps_bits && !(one.row->canonical && all.front().row->canonical))) continue;
-    if (measured && expected(one) > 2 * expected(all.front())) continue;
-    rows.push_back({one.row, one.radix, nullptr}), times.push_back(expected(one));
-  }
-  if (rows.size() < 2 || rows[0].row != all.front().row) return nullptr;
-  return trials_.emplace_back(std::make_unique<trials>(trials{tuning::contest(times, *online_), std::move(rows), {}})).get();
-}
-
-// The row of the call that begins. True: the members are to meet before it.
-bool data_collectives::next_turn(choice& c) noexcept {
-  trials& t = *c.online;
-  const choice& now = t.rows[t.of.next()];
-  c.row = now.row, c.radix = now.radix;
-  if (t.of.timed()) t.began = team_.parent_job().net().now();
-  return t.of.exchange_due() || t.of.begins_trial();
-}
-
-resumable<status> data_collectives::settling(std::vector<std::byte> agreement) {
-  trials& t = *kept_for(now_).online;
-  const std::vector<picoseconds> mine = t.of.medians();
-  std::vector<std::byte> told = agreement;
-  told.insert(told.end(), std::as_bytes(std::span(mine)).begin(), std::as_bytes(std::span(mine)).end());
-  job& j = team_.parent_job();
-  const auto all = co_await team_.exchanging(std::move(told), j.net().now() + j.options().setup_timeout);
-  if (!all) co_return all.error().during("learning which algorithm is the fastest");
-  std::vector<picoseconds> medians(mine.size() * team_.size());
-  std::vector<std::span<const picoseconds>> by_member;
-  for (std::uint32_t i = 0; i < team_.size(); ++i) {
-    const auto theirs = (**all)[i];
-    const std::span own = std::span(medians).subspan(i * mine.size(), mine.size());
-    if (theirs.size() != agreement.size() + own.size_bytes() || !std::ranges::equal(theirs.first(agreement.size()), agreement))
-      co_return team_.called_another(i);
-    std::memcpy(own.data(), theirs.data() + agreement.size(), own.size_bytes());
-    by_member.push_back(own);
-  }
-  t.of.settle(by_member);
-  choice& kept = kept_for(now_);
-  kept = t.rows[t.of.incumbent()];
-  if (!t.of.over()) kept.online = &t;
-  co_return status{};
+  if (hierarchy_ && c.row->phases) hierarchy_->among_leaders(of, {std::string(c.inner), c.radix, {}});
+  choices_.take(of, c);
 }
 
 // --- what an algorithm needs -------------------------------------------------------------------------------------------
@@ -217,8 +65,8 @@ bool data_collectives::equipped(const choice& c) noexcept {
 // Members that call something else may have chosen another algorithm, or have all they need, and must not be met half way: so
 // what each calls travels with its key. Whoever has all it needs waits in its run, and call_record.h ends that.
 resumable<status> data_collectives::preparing() {
-  if (!payload_) {
-    status s = co_await agreeing_on_facts();
+  if (!choices_.facts()) {
+    status s = co_await choices_.agreeing_on_facts();
     if (s.failed()) co_return s;
   }
   const struct {
@@ -226,30 +74,19 @@ resumable<status> data_collectives::preparing() {
     call_record::what what;
   } terms{now_.number, now_.what};
   const auto agreement = std::as_bytes(std::span{&terms, 1});
-  if (const choice& kept = kept_for(now_); kept.online && kept.online->of.exchange_due()) {
-    status s = co_await settling({agreement.begin(), agreement.end()});
+  if (choice& kept = choices_.kept_for(now_); kept.online && kept.online->of.exchange_due()) {
+    status s = co_await choices_.settling(kept, {agreement.begin(), agreement.end()});
     if (s.failed()) co_return s;
   }
   status s = co_await equipping_chosen({agreement.begin(), agreement.end()});
-  if (const choice& kept = kept_for(now_); s.ok() && kept.online && kept.online->of.begins_trial())
-    s = co_await meeting({agreement.begin(), agreement.end()});
+  if (const choice& kept = choices_.kept_for(now_); s.ok() && kept.online && kept.online->of.begins_trial())
+    s = co_await choices_.meeting({agreement.begin(), agreement.end()});
   co_return s;
-}
-
-// Each member leaves when all are here.
-resumable<status> data_collectives::meeting(std::vector<std::byte> agreement) {
-  job& j = team_.parent_job();
-  const std::vector<std::byte> own = agreement;
-  const auto all = co_await team_.exchanging(std::move(agreement), j.net().now() + j.options().setup_timeout);
-  if (!all) co_return all.error().during("learning which algorithm is the fastest");
-  for (std::uint32_t i = 0; i < team_.size(); ++i)
-    if (!std::ranges::equal((**all)[i], own)) co_return team_.called_another(i);
-  co_return status{};
 }
 
 resumable<status> data_collectives::equipping_chosen(std::vector<std::byte> agreement) {
   for (;;) {
-    const auto found = choose_for(now_);
+    const auto found = choices_.choose_for(now_);
     if (!found) co_return found.error();
     if (equipped(*found)) co_return status{};
     if (found->row->phases) {
@@ -261,18 +98,15 @@ resumable<status> data_collectives::equipping_chosen(std::vector<std::byte> agre
       status s = co_await equipping(*found, {agreement.begin(), agreement.end()});
       if (s.failed() || equipped(*found)) co_return s;
     }
-    auto made = co_await reliable_broadcast::opening(team_, payload_->fragment, payload_->depth, {agreement.begin(), agreement.end()});
+    auto made = co_await reliable_broadcast::opening(team_, choices_.facts()->fragment, choices_.facts()->depth, {agreement.begin(), agreement.end()});
     if (made) {
       multicast_ = std::move(*made);
       multicast_->consult(record_);
       co_return status{};
     }
     // Whether a group can be formed shows when it is, alike in all.
-    if (made.error().code() != errc::unavailable || !wanted_[static_cast<unsigned>(now_.of)].name.empty()) co_return made.error();
-    facts_.multicast = false;
-    for (auto& of : chosen_)
-      for (auto& kind : of) kind.reset();
-    trials_.clear();
+    if (made.error().code() != errc::unavailable || choices_.is_wanted(now_.of)) co_return made.error();
+    choices_.without_multicast();
   }
 }
 
@@ -283,7 +117,7 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   r->of = &row, r->radix = c.radix;
   r->words_bytes = control::offset(row.words(s));
   r->slots_at = r->words_bytes * row.data.sets();
-  r->slot_bytes = (room_of(row, s, facts_.piece).slot_bytes + 63) / 64 * 64;
+  r->slot_bytes = (room_of(row, s, choices_.piece()).slot_bytes + 63) / 64 * 64;
   r->set_bytes = row.data.slots(s) * r->slot_bytes;
   if (row.of == collective::alltoallv) r->sent.resize(s.size), r->taken.resize(s.size);
   auto made = co_await expose_together(team_, r->slots_at + r->set_bytes * row.data.sets(), std::move(agreement));
@@ -313,7 +147,7 @@ result<data_collectives::bound*> data_collectives::bind(const choice& c, std::ui
   bound& b = *bound_[found_];
   b.position.reset();
   b.row = c.row, b.radix = c.radix, b.root = root, b.first_set = first_set, b.by = by;
-  b.room = room_of(*c.row, shape_of(c), facts_.piece);
+  b.room = room_of(*c.row, shape_of(c), choices_.piece());
   b.code = std::move(*code);
   b.code.touch();
   b.position = std::make_unique<tutti::run>(b.code);
@@ -356,11 +190,11 @@ void data_collectives::begin(const call& c) noexcept {
   now_ = c;
   choice_ = {}, by_ = nullptr, other_ = nullptr, at_ = 0;
   setup_ = {};
-  if (known_bytes(now_) == 0 && now_.of != collective::alltoallv) return;
+  if (now_.alike_bytes() == 0 && now_.of != collective::alltoallv) return;
   if (team_.size() == 1) return finish_alone();
   try {
-    choice& kept = kept_for(now_);
-    const bool meets = kept.online && next_turn(kept);
+    choice& kept = choices_.kept_for(now_);
+    const bool meets = kept.online && choices_.next_turn(kept);
     if (kept.row && !meets && equipped(kept)) choice_ = kept, trouble_ = begin_chosen();
     else setup_ = preparing();
   } catch (const std::bad_alloc&) {
@@ -379,7 +213,7 @@ void data_collectives::finish_alone() const noexcept {
 
 // What is chosen has all it needs.
 status data_collectives::begin_chosen() {
-  digest_ = digest_of(now_.what, now_.number, now_.root, known_bytes(now_), now_.lists != nullptr);
+  digest_ = digest_of(now_.what, now_.number, now_.root, now_.alike_bytes(), now_.lists != nullptr);
   digest_ = (digest_ + now_.around) & digest_mask;
   if (choice_.row->phases) return hierarchy_->begin(*choice_.row->phases, now_, digest_), other_ = hierarchy_.get(), status{};
   if (!choice_.row->make) return begin_multicast(), status{};
@@ -433,7 +267,7 @@ status data_collectives::begin_part() {
   by_->used = ++parts_;
   resource& r = *by_->by;
   const algorithm& row = *choice_.row;
-  const partition part = next_run(row, by_->room, now_.bytes - at_, element_of(now_));
+  const partition part = next_run(row, by_->room, now_.bytes - at_, now_.element());
   if (part.bytes == 0)
     return {errc::unsupported, "elements of " + std::to_string(now_.op.element_size) + " bytes are too long; at most " +
                                std::to_string(r.slot_bytes)};
@@ -458,7 +292,7 @@ bool data_collectives::set_up(status& error) {
   if (!setup_.advance()) return false;
   error = setup_.result();
   if (error.ok()) {
-    setup_ = {}, choice_ = kept_for(now_);
+    setup_ = {}, choice_ = choices_.kept_for(now_);
     if (choice_.online) choice_.online->began = team_.parent_job().net().now();
     error = begin_chosen();
   }

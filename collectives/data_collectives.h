@@ -1,50 +1,22 @@
-// The collectives of one team that move data: chooses an algorithm by operation and size, and runs it. What an algorithm needs
+// The collectives of one team that move data: runs what was chosen (collective_choices.h). What an algorithm needs
 // is made when it is first chosen, which all members do alike, as a part of that operation: its control words and staging
 // memory, with one exchange of keys; for multicast a group and what collectives/bcast/reliable_broadcast.h says. Before the first
 // one that may go by multicast, members agree on what theirs can do. A team that moves no data pays nothing.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "collectives/bcast/reliable_broadcast.h"
-#include "collectives/pick.h"
-#include "collectives/reduction/reduction.h"
+#include "collectives/collective_choices.h"
 #include "collectives/sequence.h"
-#include "collectives/tuning/online.h"
 #include "core/engine/executor.h"
 
 namespace tutti {
 
 class hierarchy;
-
-// Where a member's blocks of unlike lengths lie: by team index, in bytes.
-struct block_lists {
-  std::vector<std::uint64_t> in_lengths, in_begins, out_lengths, out_begins;
-};
-
-// What a member calls. All but the addresses are alike in all members; of an alltoallv, kind alone must be.
-struct collective_call {
-  collective of = collective::broadcast;
-  std::uint32_t root = 0;          // of what has one
-  // Of `in` and of `out`; where there is a block for each member (has_block_each), of a block. With lists, of the longest one.
-  std::uint64_t bytes = 0;
-  // Either may be null where nothing is read or written. Results may come in place: in == out, or where `in` is one block and `out`
-  // all of them or the other way round, this rank's block of these. Otherwise they do not overlap.
-  const std::byte* in = nullptr;   // not of a broadcast
-  std::byte* out = nullptr;        // of a broadcast, the root reads it
-  reduction op{};                  // of what reduces
-  // Blocks of unlike lengths: of an allgather and a reduce_scatter the same lengths in all members, given for all the blocks that
-  // `out` or `in` has. An alltoallv has both pairs of lists always.
-  std::shared_ptr<const block_lists> lists{};
-  call_kind as = call_kind::none;  // the name it was called by, if that is not `of`
-
-  call_record::what recorded() const noexcept;
-};
 
 // What the executor is told of a reduction.
 struct arithmetic {
@@ -54,13 +26,8 @@ struct arithmetic {
 
 class data_collectives final : public operation_sequence {
  public:
-  using wanted = std::array<wanted_algorithm, collectives>;
-  // The team and its record must outlive it. `multicast` false: never by multicast, though the transport has it. `reproducible`:
-  // reductions by canonical rows alone, where that matters. `measured` outlives it; null: prices decide. `known`: what has been
-  // agreed on in a team that this one's members are of. `online`: what is chosen is put to the test while calls are made; not
-  // where results are to be reproducible, nor what is asked for by name.
-  data_collectives(team&, call_record&, wanted, bool multicast, bool reproducible, const tuning::table* measured,
-                   const std::optional<payload_facts>& known, const std::optional<tuning::online_settings>& online = {});
+  // The team and its record must outlive it.
+  data_collectives(team&, call_record&, choice_settings);
   ~data_collectives() override;
 
   // Collective, and entered in the record before; `root` is a member. run() blocks until the result is here, or, where none comes,
@@ -73,12 +40,7 @@ class data_collectives final : public operation_sequence {
   status run(const collective_call&, time_point deadline = time_point::max());
   std::uint64_t start(const collective_call&);
 
-  // Collective: agrees on what the choice depends on. Blocks. An operation does so by itself.
-  status agree_on_facts() { return payload_ ? status{} : wait_for(team_.parent_job(), agreeing_on_facts()); }
-  const std::optional<payload_facts>& facts() const noexcept { return payload_; }
-  // What it chooses among, best first, once that is agreed.
-  result<std::vector<candidate>> candidates(collective, std::uint64_t bytes) const;
-  const algorithm& algorithm_for(collective of, std::uint64_t bytes) const { return *candidates(of, bytes)->front().row; }
+  collective_choices& choices() noexcept { return choices_; }
   // Collective, with nothing under way: this one from now on, whatever the size. For who measures.
   void take(collective, const candidate&);
   candidate latest() const { return {.row = choice_.row, .radix = choice_.radix}; }  // of the newest operation begun; no row: it needed none
@@ -106,18 +68,7 @@ class data_collectives final : public operation_sequence {
     program code;
     std::unique_ptr<tutti::run> position;
   };
-  struct trials;
-  struct choice {
-    const algorithm* row = nullptr;
-    std::uint32_t radix = 0;
-    trials* online = nullptr;            // null: what is chosen stays
-  };
-  // What calls of one class try by turns.
-  struct trials {
-    tuning::contest of;
-    std::vector<choice> rows;
-    time_point began{};                  // a call that is timed
-  };
+  using choice = collective_choices::choice;
   struct call : collective_call {
     std::uint64_t number = 0;            // among the team's collective calls
     call_record::what what{};            // as entered there
@@ -144,38 +95,18 @@ class data_collectives final : public operation_sequence {
   bool run_parts(std::uint32_t looks, status& error) noexcept;
   void number_words() noexcept;
   void finish_alone() const noexcept;
-  choice_inputs inputs(const call&) const;
-  unsigned class_of(const call&) const noexcept;
-  choice& kept_for(const call&);
-  result<choice> choose_for(const call&);
-  trials* trials_among(std::span<const candidate>, const call&);
-  bool next_turn(choice&) noexcept;
-  resumable<status> settling(std::vector<std::byte> agreement);
-  resumable<status> meeting(std::vector<std::byte> agreement);
   resumable<status> equipping_chosen(std::vector<std::byte> agreement);
   bool step(std::uint32_t looks, status& error) noexcept;
   resource* resource_of(const choice&) noexcept;
   bool equipped(const choice&) noexcept;
-  void take_facts(const payload_facts&);
-  resumable<status> agreeing_on_facts();
   resumable<status> preparing();
   resumable<status> equipping(choice, std::vector<std::byte> agreement);
   result<bound*> bind(const choice&, std::uint32_t root);
   shape shape_of(const choice& c, std::uint32_t root = 0, bool first_set = false) const noexcept {
-    return {.rank = team_.index(), .size = team_.size(), .radix = c.radix, .node_of = nodes_, .root = root, .first_set = first_set};
+    return {.rank = team_.index(), .size = team_.size(), .radix = c.radix, .node_of = choices_.nodes(), .root = root, .first_set = first_set};
   }
 
-  std::vector<std::uint32_t> nodes_;
-  wanted wanted_;
-  bool multicast_allowed_, reproducible_;
-  const tuning::table* measured_;
-  std::optional<tuning::online_settings> online_;
-  std::optional<payload_facts> payload_; // agreed
-  choice_inputs facts_;                  // agreed; but for what a call gives
-  // By collective, by what else of a call decides (class_of), and by the class of its size.
-  using choices = std::array<choice, size_classes>;
-  std::array<std::array<std::unique_ptr<choices>, 16>, collectives> chosen_;
-  std::vector<std::unique_ptr<trials>> trials_;
+  collective_choices choices_;
   std::vector<call> calls_;              // in order, from begun_ on those not begun; the present one is `now_`
   std::size_t begun_ = 0;
   call now_;

@@ -64,7 +64,7 @@ result<double> price_of(const algorithm& a, const choice_inputs& in, const wante
 
 // --- the two teams ------------------------------------------------------------------------------------------------------
 
-hierarchy::hierarchy(data_collectives& like) : team_(like.team_), nodes_(like.nodes_) {}
+hierarchy::hierarchy(data_collectives& like) : team_(like.team_), nodes_(like.choices_.nodes()) {}
 hierarchy::~hierarchy() = default;
 
 resumable<result<std::unique_ptr<hierarchy>>> hierarchy::opening(data_collectives& like, std::vector<std::byte> agreement) {
@@ -86,22 +86,19 @@ resumable<result<std::unique_ptr<hierarchy>>> hierarchy::opening(data_collective
     level& l = h->levels_[among];
     l.members = std::move(*made);
     l.members->check_waits([record = like.record_](rank_t awaited) { return record->mismatch({&awaited, 1}); }, nullptr);
-    data_collectives::wanted wanted;
+    choice_settings with = like.choices_.settings();
+    with.wanted = {}, with.online = {};
     for (unsigned c = 0; among && c < collectives; ++c) {
-      const wanted_algorithm& w = like.wanted_[c];
-      if (const algorithm* const row = find_algorithm(static_cast<collective>(c), w.name); row && row->phases) wanted[c] = {w.inner, w.radix, {}};
+      const wanted_algorithm& w = like.choices_.settings().wanted[c];
+      if (const algorithm* const row = find_algorithm(static_cast<collective>(c), w.name); row && row->phases) with.wanted[c] = {w.inner, w.radix, {}};
     }
-    l.engine = std::make_unique<data_collectives>(*l.members, *like.record_, std::move(wanted), like.multicast_allowed_, like.reproducible_,
-                                                  like.measured_, like.payload_);
+    l.engine = std::make_unique<data_collectives>(*l.members, *like.record_, std::move(with));
   }
   co_return std::move(h);
 }
 
 void hierarchy::among_leaders(collective of, const wanted_algorithm& w) {
-  data_collectives* const engine = at(phase::level::leaders).engine.get();
-  if (!engine) return;
-  engine->wanted_[static_cast<unsigned>(of)] = w;
-  for (auto& kept : engine->chosen_[static_cast<unsigned>(of)]) kept.reset();
+  if (data_collectives* const engine = at(phase::level::leaders).engine.get()) engine->choices_.want(of, w);
 }
 
 // --- an operation -------------------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(unlike_ranks_make_one_choice) {
         if (word != 3) wrong.push_back("the broadcast brought something else");
         of_world.insert(to_string((*world)->barrier().choice()));
         of_half.insert(to_string((*half)->barrier().choice()));
-        of_broadcast.insert(std::string((*world)->data().algorithm_for(collective::broadcast, 8).name));
+        of_broadcast.insert(std::string((*world)->data().choices().algorithm_for(collective::broadcast, 8).name));
       }
       note((*world)->group().settle(late));
     });

@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(who_calls_something_else_is_named) {
       {"window", [](team& t) { return window::open(t, {nullptr, 64}).error(); }},
       {"broadcast", [](team& t) {
          call_record record(t);
-         data_collectives data(t, record, {}, false, false, nullptr, {});
+         data_collectives data(t, record, {});
          std::byte bytes[8];
          collective_call c{.bytes = sizeof bytes, .out = bytes};
          record.enter(c.recorded());

@@ -35,7 +35,7 @@ void measured_provider::add_data(std::vector<row>& rows, collective of, bool all
   const auto wanted = [&](const size_row& s) { return (s.always || all_sizes) && room_for(of, s.bytes) <= most_room; };
   for (const size_row& s : sizes)
     if (wanted(s)) make_room(room_for(of, s.bytes));
-  const bool agreed = world_->data().agree_on_facts().ok();
+  const bool agreed = world_->data().choices().agree_on_facts().ok();
   for (const algorithm& a : algorithms(of)) {
     if (a.needs.multicast && !job_->net().mcast()) continue;
     communicator_options options;
@@ -56,7 +56,7 @@ void measured_provider::add_data(std::vector<row>& rows, collective of, bool all
                      for (int i = 0; i < iterations; ++i)
                        if (status failed = c->run(one); failed.failed()) require(failed);
                    });
-      r.what.chosen = agreed && &world_->data().algorithm_for(of, s.bytes) == &a;
+      r.what.chosen = agreed && &world_->data().choices().algorithm_for(of, s.bytes) == &a;
       if (!bandwidth) continue;
       r.what.in = unit::gigabytes_per_s;
       r.work = s.bytes;

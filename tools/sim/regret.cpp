@@ -73,8 +73,8 @@ class rank_at_work {
     return time([&] { return team->barrier().enter(); });
   }
   std::vector<candidate> rows(collective of, std::uint64_t bytes) {
-    need(world_->data().agree_on_facts());
-    return need(world_->data().candidates(of, bytes));
+    need(world_->data().choices().agree_on_facts());
+    return need(world_->data().choices().candidates(of, bytes));
   }
   double time_row(const candidate& c, const collective_call& call) {
     world_->data().take(call.of, c);

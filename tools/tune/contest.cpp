@@ -73,7 +73,7 @@ void tournament::enter_data(std::span<const std::uint64_t> at, std::vector<text_
   auto team = p_.world().split(0, 0, {});
   require(team.error());
   team_ = std::move(*team);
-  require(team_->data().agree_on_facts());
+  require(team_->data().choices().agree_on_facts());
   std::uint64_t longest = 0;
   for (const std::uint64_t bytes : at)
     if (p_.room_for(of_, bytes) <= most_bytes) longest = std::max(longest, bytes);
@@ -93,7 +93,7 @@ void tournament::enter_data(std::span<const std::uint64_t> at, std::vector<text_
     if (bytes > longest) continue;
     contest& one = contests_.emplace_back();
     one.bytes = bytes;
-    const auto candidates = team_->data().candidates(of_, bytes);
+    const auto candidates = team_->data().choices().candidates(of_, bytes);
     require(candidates.error());
     for (const candidate& c : *candidates) {
       if (!c.runnable || (c.row->needs.multicast && !multicasts)) continue;
@@ -118,8 +118,8 @@ void tournament::add_chosen_twice() {
             if (status s = b.enter(); s.failed()) require(s);
         };
       } else {
-        require(p_.world().data().agree_on_facts());
-        c.what = p_.world().data().candidates(of_, one.bytes)->front();
+        require(p_.world().data().choices().agree_on_facts());
+        c.what = p_.world().data().choices().candidates(of_, one.bytes)->front();
         c.run = [this, call = p_.call_of(of_, one.bytes)](int iterations) {
           for (int i = 0; i < iterations; ++i)
             if (status s = p_.world().run(call); s.failed()) require(s);
