@@ -7,11 +7,8 @@
 
 #include <numeric>
 
-#include "collectives/communicator.h"
 #include "core/transport/forwarding_transport.h"
-#include "tests/collectives/job_env.h"
-#include "tests/harness/arguments.h"
-#include "tests/harness/sim_fabric.h"
+#include "tests/collectives/rows.h"
 
 using namespace tutti;
 using namespace tutti::test;
@@ -133,47 +130,9 @@ member_call any_call(const traffic& t, std::uint32_t me, bool in_place) {
   return m;
 }
 
-communicator_options using_algorithm(collective of, const std::string& name) {
-  communicator_options o;
-  o.wanted(of) = name;
-  return o;
-}
-
-std::vector<std::string> names(collective of) {
-  std::vector<std::string> out{""};
-  for (const algorithm& a : algorithms(of)) {
-    out.emplace_back(a.name);
-    if (a.default_radix) out.push_back(std::string(a.name) + ":1"), out.push_back(std::string(a.name) + ":15");
-  }
-  return out;
-}
-
-bool takes_unlike(collective of, const std::string& name) {
-  const algorithm* a = find_algorithm(of, name.substr(0, name.find(':')));
-  return !a || !a->needs.alike;
-}
-
-bool multicasts(collective of, const std::string& name) {
-  const algorithm* a = find_algorithm(of, name.substr(0, name.find(':')));
-  return a && a->needs.multicast;
-}
-
-bool reads_mapped_memory(collective of, const std::string& name) {
-  const algorithm* a = find_algorithm(of, name.substr(0, name.find(':')));
-  return a && a->needs.mapped;
-}
-
-// One on which the algorithm can run.
-sim::parameters simulated(collective of, const std::string& name, const char* fabric, std::uint32_t ranks) {
-  sim::parameters p = sim_parameters({fabric}, ranks, ranks);
-  if (reads_mapped_memory(of, name)) p.maps_node = true, p.ranks_per_node = ranks;
-  return p;
-}
-
 void play(rank_env& env, collective of, const std::string& name, std::span<const std::size_t> lengths) {
   auto j = open_job(env);
-  if (multicasts(of, name) && !env.net().mcast()) return env.barrier();
-  if (reads_mapped_memory(of, name) && (!env.net().caps().maps_node || j->where().nodes() > 1)) return env.barrier();
+  if (!can_run(row_of(of, name), env, *j)) return env.barrier();
   auto team = take(communicator::world(*j, using_algorithm(of, name)), "world");
   constexpr call_kind names_of_v[] = {call_kind::none, kind_of_gatherv, kind_of_scatterv, kind_of_neighbor_alltoall};
   std::uint64_t number = 0;
@@ -183,7 +142,7 @@ void play(rank_env& env, collective of, const std::string& name, std::span<const
         for (const bool in_place : {false, true})
           for (const call_kind as : names_of_v) {
             if (of != collective::alltoallv && as != call_kind::none) continue;
-            if (unlike && ((of != collective::alltoallv && of != collective::allgather) || !takes_unlike(of, name))) continue;
+            if (unlike && ((of != collective::alltoallv && of != collective::allgather) || row_of(of, name).needs.alike)) continue;
             if (of == collective::alltoallv && in_place) continue;
             const traffic t{of, ++number, env.size, static_cast<std::uint32_t>(number * 5 % env.size), bytes, as, unlike};
             member_call m = make_call(t, env.rank, in_place);
@@ -198,33 +157,17 @@ void play(rank_env& env, collective of, const std::string& name, std::span<const
   env.barrier();
 }
 
-// Sizes in which there is one of everything: data_schedules runs all of them, without a network.
-std::vector<std::uint32_t> sizes(std::string_view fabric) {
-  if (fabric == "sim:wild") return {2, 3, 5, 8, 13};
-  return {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 21, 33};
-}
-
 constexpr std::size_t few[] = {1, 0, 48, 49, 100, 5000, 3};
 constexpr std::size_t many[] = {8, 0, 40000, 300000, 7};
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(on_simulated_fabrics) {
-  for (const collective of : with_blocks)
-    for (const std::string& name : names(of))
-      for (const char* fabric : {"sim", "sim:wild"})
-        for (const std::uint32_t n : sizes(fabric)) {
-          const auto report = try_ranks_simulated(simulated(of, name, fabric, n), [&](rank_env& env) { play(env, of, name, few); },
-                                                  {.timeout = std::chrono::seconds(60) * time_scale, .seed = n});
-          BOOST_TEST(report.passed(), name_of(of) << " by " << name << ", " << fabric << ", " << n << " ranks: " << report.text());
-        }
+  on_simulated_fabrics_by_each(with_blocks, [](rank_env& env, collective of, const std::string& name) { play(env, of, name, few); });
 }
 
 BOOST_AUTO_TEST_CASE(on_every_fabric) {
-  for (const fabric_spec& f : wanted_fabrics())
-    for (const collective of : with_blocks)
-      for (const std::string& name : names(of))
-        run_ranks(f, 5, [&](rank_env& env) { play(env, of, name, many); }, {.timeout = std::chrono::seconds(60) * time_scale});
+  on_every_fabric_by_each(with_blocks, [](rank_env& env, collective of, const std::string& name) { play(env, of, name, many); });
 }
 
 namespace {

@@ -6,11 +6,8 @@
 
 #include <numeric>
 
-#include "collectives/communicator.h"
 #include "collectives/hierarchy.h"
-#include "tests/collectives/job_env.h"
-#include "tests/harness/arguments.h"
-#include "tests/harness/sim_fabric.h"
+#include "tests/collectives/rows.h"
 
 using namespace tutti;
 using namespace tutti::test;
@@ -124,12 +121,6 @@ bool fits(collective of, const lie& where) {
   for (std::uint32_t& n : nodes) n /= where.per_node;
   const node_map map(nodes);
   return (map.consecutive || !has_block_each(of)) && (map.largest == map.smallest || !find_algorithm(of, "hierarchical")->phases->even_nodes);
-}
-
-communicator_options using_algorithm(collective of, const std::string& name) {
-  communicator_options o;
-  o.wanted(of) = name;
-  return o;
 }
 
 host_id host_of(const rank_env& env, const lie& where) {
