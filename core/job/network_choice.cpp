@@ -26,13 +26,14 @@ std::string in_words(const networks& n) {
   return out;
 }
 
-// Rank 0's, and those of the first rank that shares none of them, or at least not all.
+// Rank 0's, and those of the first other rank that has not the same, or of the last one.
 status nothing_in_common(std::span<const networks> of_ranks, const std::string& why_not) {
   const networks& first = of_ranks[0];
   std::size_t other = 1;
   while (other + 1 < of_ranks.size() && of_ranks[other] == first) ++other;
-  return {errc::unavailable, "the job spans several nodes, and no network can be used by all ranks: rank 0 has " +
-                                 in_words(first) + ", rank " + std::to_string(other) + " has " + in_words(of_ranks[other]) +
+  const bool alone = of_ranks.size() == 1;  // who asks for other ranks than are here
+  return {errc::unavailable, "the job spans several nodes, and no network can be used by all ranks: rank 0 has " + in_words(first) +
+                                 (alone ? "" : ", rank " + std::to_string(other) + " has " + in_words(of_ranks[other])) +
                                  (why_not.empty() ? "" : " (here: " + why_not + ")") +
                                  "; `tutti info` on each of the nodes says what is missing"};
 }

@@ -78,3 +78,10 @@ BOOST_AUTO_TEST_CASE(this_machine) {
   BOOST_TEST(at == few.size());
   BOOST_TEST((!all.empty() || !why_not.empty()));
 }
+
+BOOST_AUTO_TEST_CASE(one_rank_that_asks_for_others_is_told_of_its_own) {
+  const auto told = agree({machine{{}, {}, "no network"}});
+  BOOST_TEST_REQUIRE(!told[0].ok());
+  const std::string text = told[0].error().text();
+  BOOST_TEST(text.find("rank 0 has none (here: no network)") != std::string::npos, text);
+}
