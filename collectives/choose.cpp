@@ -58,13 +58,7 @@ status set_price(candidate& c, const choice_inputs& in) {
     if (cost) c.cost_us = *cost;
     return cost.error();
   }
-  const shape s{.size = in.ranks, .radix = c.radix, .node_of = in.node_of, .inner = c.inner};
-  costs all = in;
-  all.turn_us = in.ranks_per_core > 1 ? (in.ranks_per_core - 1) * in.turn_per_rank_us : 0;
-  // A class is priced at its longest; one byte is where every class begins.
-  const std::uint64_t bytes = in.bytes == 0 ? 0 : in.bytes > std::uint64_t{1} << 62 ? in.bytes : std::bit_ceil(in.bytes);
-  const picoseconds cost = price(*c.row, s, all, {bytes, in.piece});
-  c.cost_us = cost < 0 ? -1 : static_cast<double>(cost) / 1e6;
+  c.cost_us = predicted_us(c, in);
   return {};
 }
 
@@ -147,6 +141,16 @@ void prefer_what_needs_no_repair(std::span<candidate> sorted) {
 }
 
 }  // namespace
+
+double predicted_us(const candidate& c, const choice_inputs& in, bool alone) {
+  const shape s{.size = in.ranks, .radix = c.radix, .node_of = in.node_of, .inner = c.inner};
+  costs all = in;
+  all.turn_us = in.ranks_per_core > 1 ? (in.ranks_per_core - 1) * in.turn_per_rank_us : 0;
+  // A class is priced at its longest; one byte is where every class begins.
+  const std::uint64_t bytes = in.bytes == 0 ? 0 : in.bytes > std::uint64_t{1} << 62 ? in.bytes : std::bit_ceil(in.bytes);
+  const picoseconds cost = price(*c.row, s, all, {bytes, in.piece}, alone);
+  return cost < 0 ? -1 : static_cast<double>(cost) / 1e6;
+}
 
 bool is_same(const candidate& c, collective of, const wanted_algorithm& w) noexcept {
   candidate other;

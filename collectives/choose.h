@@ -54,6 +54,9 @@ struct candidate {
   std::string why;
 };
 
+// Predicted, as candidate::cost_us; `alone` as price(). Not of a composition.
+double predicted_us(const candidate&, const choice_inputs&, bool alone = false);
+
 // Slots of algorithms that move several blocks at once (data_layout::together) are short, but hold elements of so many bytes.
 inline constexpr std::size_t short_element = 64;
 

@@ -35,7 +35,8 @@ node_map::node_map(std::span<const std::uint32_t> node_of) : node(node_of.size()
 
 std::uint64_t segment_bytes(std::uint64_t element) noexcept { return std::max(segment / element * element, element); }
 
-// The slower of the two teams decides how soon the next segment follows. The root is taken for a leader, as for other rows for rank 0.
+// Where all ranks need all others' data, a call begins when the one before has ended and a phase likewise: each counts as a call alone.
+// With a root, calls overlap. The slower of the two teams decides how soon the next segment follows. The root is taken for a leader, as for other rows for rank 0.
 result<double> price_of(const algorithm& a, const choice_inputs& in, const wanted_algorithm& among_leaders) {
   std::vector<std::uint32_t> apart = {in.node_of.begin(), in.node_of.end()};
   apart.resize(in.ranks);
@@ -55,8 +56,9 @@ result<double> price_of(const algorithm& a, const choice_inputs& in, const wante
     of.bytes = each * (p.bytes == phase::extent::team ? in.ranks : p.bytes == phase::extent::node ? nodes.largest : 1);
     const auto chosen = choose(p.of, of);
     if (!chosen) return chosen.error();
-    if (chosen->front().cost_us < 0) return -1.0;
-    once += chosen->front().cost_us, busy[among] += chosen->front().cost_us;
+    const double amid = chosen->front().cost_us, cost = has_root(a.of) ? amid : predicted_us(chosen->front(), of, true);
+    if (amid < 0 || cost < 0) return -1.0;
+    once += cost, busy[among] += amid;
   }
   const std::uint64_t more = each == 0 ? 0 : (in.bytes - 1) / each;
   return once + static_cast<double>(more) * std::max(busy[0], busy[1]);

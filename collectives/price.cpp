@@ -52,14 +52,14 @@ picoseconds estimate(const algorithm& a, const shape& s, const costs& c, const p
   return among + (upper.needs.multicast && where.nodes > 1 ? inside / 2 : inside);
 }
 
-picoseconds price(const algorithm& a, const shape& s, const costs& c, const partition& data) {
+picoseconds price(const algorithm& a, const shape& s, const costs& c, const partition& data, bool alone) {
   if (s.size > evaluated_up_to) return estimate(a, s, c, data);
   // What has no schedule returns when all have all, so no two of its calls overlap.
   if (!a.make) return estimate(a, s, c, data);
   if (a.down_by_multicast) {
     algorithm up = a;
     up.down_by_multicast = false;
-    const picoseconds gathered = price(up, s, c, data);
+    const picoseconds gathered = price(up, s, c, data, alone);
     partition all = data;
     if (has_block_each(a.of)) all.bytes *= s.size;
     const picoseconds down = price(*find_algorithm(collective::broadcast, "multicast"), s, c, all);
@@ -72,7 +72,8 @@ picoseconds price(const algorithm& a, const shape& s, const costs& c, const part
   const std::uint64_t moved = moved_by(a, first);
   const auto whole = static_cast<picoseconds>(data.bytes / moved);
   const partition rest = next_run(a, room, data.bytes % moved);
-  return whole * amid_others(a, s, c, first) + (rest.bytes ? amid_others(a, s, c, rest) : 0);
+  const auto of_run = [&](const partition& run) { return alone ? evaluate(a, s, c, run) : amid_others(a, s, c, run); };
+  return whole * of_run(first) + (rest.bytes ? of_run(rest) : 0);
 }
 
 // Kini 2003 (2.1.3) saw 9.6 us for a multicast, to one node or to seven, about half more than for an RDMA write.

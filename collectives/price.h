@@ -28,9 +28,9 @@ picoseconds estimate(const algorithm&, const shape&, const costs&, const partiti
 // of ranks that share cores takes no longer than a tree. The time of one call alone weighs a little as well, lest algorithms of
 // n - 1 hops win where they overlap perfectly.
 // Evaluation up to this size, beyond it the closed forms: a choice costs a few milliseconds at most. More bytes than a run
-// takes are several runs.
+// takes are several runs. `alone`: what it costs where nothing overlaps with it.
 inline constexpr std::uint32_t evaluated_up_to = 256;
-picoseconds price(const algorithm&, const shape&, const costs&, const partition& = {});
+picoseconds price(const algorithm&, const shape&, const costs&, const partition& = {}, bool alone = false);
 
 // A hop in which each rank sends to `n` and then takes in `n`; for closed forms.
 inline picoseconds hop(const form_input& s, std::uint32_t n) noexcept {
