@@ -57,7 +57,7 @@ class by_multicast final : public metadata_exchange {
     if (status s = release_->form(token); s.failed()) return s;
     const status room = mc && fits < bits() ? status(errc::unsupported, "a datagram of " + std::to_string(payload) + " bytes is too "
                                                      "small for " + std::to_string(n_) + " processes") : status{};
-    return team_.agreed(room, job_.net().now() + job_.options().setup_timeout);
+    return team_.agreed(room, job_.setup_deadline());
   }
 
   void begin(std::uint64_t epoch, std::span<const std::uint8_t> to, bool objects) noexcept override {

@@ -25,7 +25,7 @@ resumable<status> collective_choices::agreeing_on_facts() {
   payload_facts agreed = payload_facts_of(j.net(), with_.multicast);
   if (with_.multicast && j.net().mcast() && team_.size() > 1) {
     const auto own = std::as_bytes(std::span{&agreed, 1});
-    auto all = co_await team_.exchanging({own.begin(), own.end()}, j.net().now() + j.options().setup_timeout);
+    auto all = co_await team_.exchanging({own.begin(), own.end()}, j.setup_deadline());
     if (!all) co_return all.error().during("preparing to move data");
     for (std::uint32_t i = 0; i < team_.size(); ++i) {
       payload_facts theirs;
@@ -107,8 +107,7 @@ resumable<status> collective_choices::settling(choice& kept, std::vector<std::by
   const std::vector<picoseconds> mine = t.of.medians();
   std::vector<std::byte> told = agreement;
   told.insert(told.end(), std::as_bytes(std::span(mine)).begin(), std::as_bytes(std::span(mine)).end());
-  job& j = team_.parent_job();
-  const auto all = co_await team_.exchanging(std::move(told), j.net().now() + j.options().setup_timeout);
+  const auto all = co_await team_.exchanging(std::move(told), team_.parent_job().setup_deadline());
   if (!all) co_return all.error().during("learning which algorithm is the fastest");
   std::vector<picoseconds> medians(mine.size() * team_.size());
   std::vector<std::span<const picoseconds>> by_member;
@@ -123,17 +122,6 @@ resumable<status> collective_choices::settling(choice& kept, std::vector<std::by
   t.of.settle(by_member);
   kept = t.rows[t.of.incumbent()];
   if (!t.of.over()) kept.online = &t;
-  co_return status{};
-}
-
-// Each member leaves when all are here.
-resumable<status> collective_choices::meeting(std::vector<std::byte> agreement) {
-  job& j = team_.parent_job();
-  const std::vector<std::byte> own = agreement;
-  const auto all = co_await team_.exchanging(std::move(agreement), j.net().now() + j.options().setup_timeout);
-  if (!all) co_return all.error().during("learning which algorithm is the fastest");
-  for (std::uint32_t i = 0; i < team_.size(); ++i)
-    if (!std::ranges::equal((**all)[i], own)) co_return team_.called_another(i);
   co_return status{};
 }
 

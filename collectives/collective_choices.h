@@ -64,7 +64,6 @@ class collective_choices {
   // With `online`: the row of the call that begins. True: the members are to meet before it.
   bool next_turn(choice&) noexcept;
   resumable<status> settling(choice&, std::vector<std::byte> agreement);  // exchanges what was measured
-  resumable<status> meeting(std::vector<std::byte> agreement);
 
   const std::vector<std::uint32_t>& nodes() const noexcept { return nodes_; }
   const choice_settings& settings() const noexcept { return with_; }

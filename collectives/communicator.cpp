@@ -173,7 +173,7 @@ result<std::unique_ptr<communicator>> communicator::made(result<std::unique_ptr<
   // All members have found it, and some may be in the team's last exchange still; but for want of memory, which is this rank's own.
   const status& s = c.error();
   if (s.code() == errc::no_resource && s.peer() == no_rank) (*t)->fail(s);
-  else (void)(*t)->settle(team_->parent_job().net().now() + team_->parent_job().options().setup_timeout);
+  else (void)(*t)->settle(team_->parent_job().setup_deadline());
   return s;
 }
 

@@ -80,7 +80,8 @@ resumable<status> data_collectives::preparing() {
   }
   status s = co_await equipping_chosen({agreement.begin(), agreement.end()});
   if (const choice& kept = choices_.kept_for(now_); s.ok() && kept.online && kept.online->of.begins_trial())
-    s = co_await choices_.meeting({agreement.begin(), agreement.end()});
+    if (s = co_await team_.meeting({agreement.begin(), agreement.end()}, team_.parent_job().setup_deadline()); s.failed())
+      co_return s.during("learning which algorithm is the fastest");
   co_return s;
 }
 

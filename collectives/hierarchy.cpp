@@ -71,11 +71,8 @@ hierarchy::~hierarchy() = default;
 
 resumable<result<std::unique_ptr<hierarchy>>> hierarchy::opening(data_collectives& like, std::vector<std::byte> agreement) {
   team& all = like.team_;
-  const time_point deadline = all.parent_job().net().now() + all.parent_job().options().setup_timeout;
-  auto theirs = co_await all.exchanging(agreement, deadline);
-  if (!theirs) co_return theirs.error();
-  for (std::uint32_t i = 0; i < all.size(); ++i)
-    if (!std::ranges::equal((**theirs)[i], agreement)) co_return all.called_another(i);
+  const time_point deadline = all.parent_job().setup_deadline();
+  if (status s = co_await all.meeting(std::move(agreement), deadline); s.failed()) co_return s;
 
   std::unique_ptr<hierarchy> h(new hierarchy(like));
   std::vector<std::uint32_t> leaders;
@@ -109,7 +106,7 @@ void hierarchy::begin(const composition& what, const data_collectives::call& cal
   what_ = &what, call_ = call;
   around_ = digest * 0x9e36;  // even: where the phase's own digest is the same, their sum is an odd multiple of it
   if (!has_root(call.of)) call_.root = 0;
-  segment_ = what.in_segments ? std::min(call.bytes, segment_bytes(reduces(call.of) ? call.op.element_size : 1)) : call.bytes;
+  segment_ = what.in_segments ? std::min(call.bytes, segment_bytes(call.element())) : call.bytes;
   segments_ = (call.bytes + segment_ - 1) / segment_;
   done_.assign(what.phases.size(), 0);
   for (level& l : levels_) l.present = none;

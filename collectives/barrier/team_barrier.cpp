@@ -63,7 +63,7 @@ result<std::unique_ptr<team_barrier>> team_barrier::open(team& t, const candidat
   auto b = offer(t, c, first_epoch, blob);
   if (!b) return b.error();
   const bool exchanges = (*b)->mc_ || (*b)->offloaded_;
-  const time_point deadline = t.parent_job().net().now() + t.parent_job().options().setup_timeout;
+  const time_point deadline = t.parent_job().setup_deadline();
   shared_blobs blobs;
   if (exchanges) {
     auto all = t.exchange(blob, deadline);

@@ -57,10 +57,9 @@ resumable<result<std::unique_ptr<reliable_broadcast>>> reliable_broadcast::openi
   for (std::uint32_t c = 0; c < fan_in; ++c) b->store(wire::children + c * wire::line, first);
   b->position_.emplace(t, published_lines{b->memory_.segment(), b->memory_.region(), b->memory_.base(), wire::position}, first);
   b->base_ = b->end_ = b->staged_ = b->sent_ = b->granted_ = b->told_ = b->next_ = first;
-  job& j = t.parent_job();
   // The words above are written before any peer leaves this, so before any can signal.
   status joined = b->group_.accept((*made->extras)[0]);
-  const status s = co_await t.agreeing(std::move(joined), t.members(), j.net().now() + j.options().setup_timeout);
+  const status s = co_await t.agreeing(std::move(joined), t.members(), t.parent_job().setup_deadline());
   if (s.failed()) co_return s.during(during);
   co_return std::move(b);
 }

@@ -33,8 +33,6 @@ class multicast_group {
   team& members() const noexcept { return team_; }
 
  private:
-  time_point deadline() const;
-
   team& team_;
   std::uint32_t root_;
   multicast* mc_;

@@ -99,6 +99,7 @@ class job {
   bool oversubscribed() const noexcept { return waiting_.spins() <= waiting::oversubscribed_spins; }  // nobody should poll for long
   team& world() noexcept { return *world_; }
   const job_options& options() const noexcept { return options_; }
+  time_point setup_deadline() const noexcept { return net_->now() + options_.setup_timeout; }  // of what is set up from now on
   // bootstrap::end_job(); nothing where the bootstrap is not the job's own.
   void end(int exit_status, const std::string& why) noexcept { if (owned_boot_) owned_boot_->end_job(exit_status, why); }
   const waiting& habit() const noexcept { return waiting_; }

@@ -231,7 +231,7 @@ status job::accept(const admission& in) {
   facts_ = in.facts;
   waiting_ = waiting(options_.wait, ranks_per_core(), net_->caps());
   if (in.addresses)
-    if (status s = net_->connect(in.addresses, net_->now() + options_.setup_timeout); s.failed())
+    if (status s = net_->connect(in.addresses, setup_deadline()); s.failed())
       return s.during("connecting to the job");
   return world_->attach(in.keys);
 }

@@ -90,6 +90,8 @@ class team {
   // unavailable, naming one that does not with its text.
   resumable<status> agreeing(status mine, rank_map among, time_point deadline);
   status agreed(const status& mine, time_point deadline);
+  // Collective over this team, which all members leave when all are here. Further errors: protocol, if one brings other bytes.
+  resumable<status> meeting(std::vector<std::byte> agreement, time_point deadline);
   status called_another(std::uint32_t index) const;                   // the error of whoever gets a blob of another call
   // Collective over this team: after it no operation of any member is in flight upon memory of the team or its windows,
   // as long as nobody begins another; each may then drop its part. Blocks.

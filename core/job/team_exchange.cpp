@@ -238,6 +238,14 @@ resumable<status> team::agreeing(status mine, rank_map among, time_point deadlin
 
 status team::agreed(const status& mine, time_point deadline) { return wait_for(job_, agreeing(mine, members_, deadline)); }
 
+resumable<status> team::meeting(bytes agreement, time_point deadline) {
+  const auto all = co_await exchanging(agreement, deadline);
+  if (!all) co_return all.error();
+  for (std::uint32_t i = 0; i < size(); ++i)
+    if (!std::ranges::equal((**all)[i], agreement)) co_return called_another(i);
+  co_return status{};
+}
+
 status team::called_another(std::uint32_t index) const {
   return {errc::protocol, "rank " + std::to_string(rank_of(index)) +
                               " called something else; all members must make the same collective calls in the same order",

@@ -33,7 +33,7 @@ resumable<result<team_memory>> expose_together(team& t, std::size_t bytes, std::
     if (key) add_blob(mine, *key), add_blob(mine, extra);
     else trouble = key.error();
   }
-  auto all = co_await t.exchanging(std::move(mine), j.net().now() + j.options().setup_timeout);
+  auto all = co_await t.exchanging(std::move(mine), j.setup_deadline());
   if (trouble.failed()) co_return trouble;
   if (!all) co_return all.error();
   auto keys = std::make_shared<blob_table>(), extras = std::make_shared<blob_table>();
