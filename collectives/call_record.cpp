@@ -138,7 +138,7 @@ status call_record::differs(rank_t from) noexcept {
     asking_ = no_rank;
     if (got_.outcome().ok() && (theirs().culprit != 0 || odd_call() != 0)) return tell(whom);
   }
-  const what& w = in(mine(), mine().calls);
+  const what w = in(mine(), mine().calls);
   if (is_pairwise(w.kind)) {
     page& own = mine();
     own.odd = own.usual = w, own.odd.bytes = 1;

@@ -20,6 +20,7 @@
 // read while it is written: what looks wrong is read again, 50 ms later, and counts if it is the same.
 #pragma once
 #include <array>
+#include <bit>
 #include <span>
 #include <string>
 
@@ -62,14 +63,16 @@ class call_record {
   std::uint64_t enter(const what& called) noexcept {
     page& p = mine();
     const std::uint64_t call = p.calls + 1;
-    p.last[call % p.last.size()] = called;
+    const auto words = std::bit_cast<what_in_words>(called);
+    for (std::size_t i = 0; i < words.size(); ++i)  // whole, since another rank's question may read them now; it reads twice
+      std::atomic_ref(p.last[call % p.last.size()][i]).store(words[i], std::memory_order_relaxed);
     std::atomic_ref(p.calls).store(call, std::memory_order_release);
     looks_ = 0, next_ = 0, noticed_ = false;
     return call;
   }
 
   std::uint64_t calls() const noexcept { return mine().calls; }  // the newest one's number
-  const what& newest() const noexcept { return in(mine(), calls()); }
+  what newest() const noexcept { return in(mine(), calls()); }
 
   // Asked in every look of a wait for these ranks; gaps (no_rank) and the caller itself are passed over, and where nobody is left
   // any member is meant. Protocol: one of them makes another call, or knows who does.
@@ -80,9 +83,10 @@ class call_record {
   status late(const status&) const;
 
  private:
+  using what_in_words = std::array<std::uint64_t, sizeof(what) / sizeof(std::uint64_t)>;
   struct page {
     std::uint64_t calls;
-    std::array<what, 20> last;   // by call, modulo their number
+    std::array<what_in_words, 20> last;  // by call, modulo their number
     std::uint64_t culprit;       // that job rank + 1 calls `odd`, where this one calls `usual`; 0: none was found
     what odd, usual;
   };
@@ -91,7 +95,7 @@ class call_record {
 
   page& mine() const noexcept { return *reinterpret_cast<page*>(lines_.base + lines_.at(0)); }
   const page& theirs() const noexcept { return *reinterpret_cast<const page*>(lines_.base + lines_.at(landing)); }
-  static const what& in(const page& p, std::uint64_t call) noexcept { return p.last[call % p.last.size()]; }
+  static what in(const page& p, std::uint64_t call) noexcept { return std::bit_cast<what>(p.last[call % p.last.size()]); }
   bool ask(rank_t) noexcept;
   std::uint64_t odd_call() const noexcept;  // in which theirs() is not as mine(); 0: none
   status tell(rank_t) noexcept;

@@ -25,15 +25,16 @@ mr* region_of(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, uns
 
 std::byte* at(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
-// An aligned word is written and read whole, and in order with what was before it, as an adapter does.
+// Aligned words are written and read whole, and in order with what was before them, as an adapter does.
 void carry(std::byte* to, const std::byte* from, std::size_t bytes) {
-  const bool word = bytes == 8 && reinterpret_cast<std::uint64_t>(to) % 8 == 0;
-  if (!word) return void(std::memmove(to, from, bytes));
-  std::uint64_t value;
-  if (reinterpret_cast<std::uint64_t>(from) % 8 == 0)
-    value = std::atomic_ref{*reinterpret_cast<const std::uint64_t*>(from)}.load(std::memory_order_acquire);
-  else std::memcpy(&value, from, 8);
-  std::atomic_ref{*reinterpret_cast<std::uint64_t*>(to)}.store(value, std::memory_order_release);
+  const auto aligned = [](const void* p) { return reinterpret_cast<std::uint64_t>(p) % 8 == 0; };
+  for (; bytes >= 8 && aligned(to); to += 8, from += 8, bytes -= 8) {
+    std::uint64_t value;
+    if (aligned(from)) value = std::atomic_ref{*reinterpret_cast<const std::uint64_t*>(from)}.load(std::memory_order_acquire);
+    else std::memcpy(&value, from, 8);
+    std::atomic_ref{*reinterpret_cast<std::uint64_t*>(to)}.store(value, std::memory_order_release);
+  }
+  std::memmove(to, from, bytes);
 }
 
 std::vector<std::byte> gathered(const request& r) {
