@@ -52,7 +52,7 @@ void operation_sequence::polled() noexcept {
   if (++polls_ % 64 != 0) return;
   const time_point now = team_.parent_job().net().now();
   if (now < next_look_) return;
-  next_look_ = now + std::chrono::milliseconds(50);
+  next_look_ = now + job::look_every;
   look_after();
 }
 

@@ -21,7 +21,7 @@ class operation_sequence : public background {
   // Blocks until that operation is complete. Errors: the sequence's; timed_out: it goes on, and may be waited for again.
   status wait(std::uint64_t number, time_point deadline = time_point::max()) noexcept;
   void look_after() noexcept;                      // for whoever waits by test(): ends it if waiting has become hopeless
-  void polled() noexcept;                          // the same, for whoever tests over and over: looks every 50 ms at most
+  void polled() noexcept;                          // the same, for whoever tests over and over: looks each job::look_every at most
   std::uint64_t started() const noexcept { return started_; }   // the newest number
   const status& outcome() const noexcept { return error_; }     // of all operations so far
   const status& outcome_in_full() noexcept;        // the same as explained() says it

@@ -5,14 +5,17 @@
 // the core to that process as well. A rank that sleeps is put back in front of such a process by its wake-up, for a constant
 // 30 to 50 us. So every wait by yielding earns what a sleep would have cost, and every long yield spends its length. While
 // the account is in credit the rank yields, and a process that passes by now and then changes nothing. Once the account is
-// overdrawn, the rank sleeps at once in its next waits and tries yielding again only now and then, ever more rarely while
-// the other process stays.
+// overdrawn, the rank sleeps in its waits for a multiple of that time slice, and then tries yielding again; for twice as long each
+// time that this goes wrong, until the other process costs one part in a hundred. One that has gone is forgotten as soon. What ranks
+// of the job compute meanwhile is not charged, where core/base/cpu_share.h can tell.
 //
 // A job begins in credit: while it starts, ranks that still load their libraries make yields long for those that wait already.
 #pragma once
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+
+#include "core/base/time_point.h"
 
 namespace tutti {
 
@@ -26,15 +29,16 @@ class yield_account {
         long_yield_(std::max(long_at_least, 2 * price_)),
         credit_(most_credit * price_) {}
 
-  // A wait begins: true, if it should yield.
-  bool may_yield() noexcept {
-    if (backoff_ > 0) {
-      --backoff_;
-      return false;
+  // A wait begins: true, if it should yield. `clock` is read while the account is overdrawn.
+  template <class Clock>
+  bool may_yield(Clock&& clock) noexcept {
+    if (sleeps_until_ != time_point{}) {
+      if (clock() < sleeps_until_) return false;
+      sleeps_until_ = {};
     }
     if ((credit_ += price_) > most_credit * price_) {
       credit_ = most_credit * price_;
-      next_backoff_ = first_backoff;  // long undisturbed
+      next_pause_ = first_pause;  // long undisturbed
     }
     return true;
   }
@@ -42,17 +46,18 @@ class yield_account {
   // True: a process of another program had the core meanwhile.
   bool is_long(duration yield) const noexcept { return yield > long_yield_; }
 
-  // Accounts for a long yield. False: overdrawn, so this wait should not yield again.
-  bool spend(duration yield) noexcept {
+  // Accounts for a long yield that ends now. False: overdrawn, so this wait should not yield again.
+  bool spend(duration yield, time_point now) noexcept {
     credit_ -= yield;
     if (credit_.count() >= 0) return true;
     credit_ = {};
-    backoff_ = next_backoff_;
-    next_backoff_ = std::min(next_backoff_ * 2, longest_backoff);
+    sleeps_until_ = now + next_pause_ * std::min(yield, slice);
+    next_pause_ = std::min(2 * next_pause_, longest_pause);
     return false;
   }
 
-  static constexpr std::uint32_t first_backoff = 64, longest_backoff = 8192;  // waits that sleep at once after an overdraft
+  static constexpr int first_pause = 8, longest_pause = 128;  // for each yield that overdraws: how many times as long, at most a slice
+  static constexpr duration slice = std::chrono::milliseconds{3};
   static constexpr int most_credit = 250;  // prices: one slice in a hundred waits is not worth a change
 
  private:
@@ -65,7 +70,8 @@ class yield_account {
   static constexpr duration long_at_least = std::chrono::microseconds{200};
 
   duration price_{wakeup}, long_yield_{long_at_least}, credit_{};
-  std::uint32_t backoff_ = 0, next_backoff_ = first_backoff;
+  time_point sleeps_until_{};  // none: in credit
+  int next_pause_ = first_pause;
 };
 
 }  // namespace tutti

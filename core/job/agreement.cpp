@@ -84,7 +84,7 @@ void agreement::show(stage s, std::uint32_t leader) noexcept {
 
 void agreement::enter(std::uint64_t own_flags) {
   if (const status& told = team_.health(); told.code() == errc::peer_dead)
-    if (const std::uint32_t i = team_.members().index_of(told.peer()); i < team_.size() && i != me()) bury(i);
+    if (const std::uint32_t i = team_.members().index_of(told.peer()); i < team_.size() && i != me()) mark_dead(i);
   ++mine_[number];
   mine_[flags] = own_flags;
   std::ranges::copy(gone_, mine_.begin() + first_dead);
@@ -123,7 +123,7 @@ void agreement::take(const std::uint64_t* page) noexcept {
 void agreement::look_at(std::uint32_t member, const std::uint64_t* page) {
   const rank_t rank = team_.rank_of(member);
   if (page && stage_of(page) == stage::withdrawn) {
-    bury(member);
+    mark_dead(member);
   } else if (!page || (!is_mine(page) && reached(page[number], mine_[number]))) {
     if (adopted_) settled_ = true;
     else if (page) error_ = taken_for_dead();
@@ -197,7 +197,7 @@ resumable<bool> agreement::read(std::uint32_t line, std::size_t count, std::vect
       const status how = readings_[i].done.outcome();
       const std::uint64_t* const page = how.ok() ? readings_[i].page.data() : nullptr;
       const bool was_read = page ? page[sum] == hash_of({page, count}) : how.code() == errc::invalid;
-      if (how.code() == errc::peer_dead) bury(member);
+      if (how.code() == errc::peer_dead) mark_dead(member);
       else if (!page && !was_read && net().health(team_.rank_of(member)).code() == errc::no_resource) error_ = how;
       if (!(was_read && take(member, page)) && lives(member)) missing[kept++] = member;
     }
@@ -208,7 +208,7 @@ resumable<bool> agreement::read(std::uint32_t line, std::size_t count, std::vect
     if (const status s = co_await pending_wait(news, again, note, time_point::max()); s.ok()) continue;
     tell_who_is_late(missing.front());
     for (const std::uint32_t i : missing)
-      if (net().health(team_.rank_of(i)).code() == errc::peer_dead) bury(i);
+      if (net().health(team_.rank_of(i)).code() == errc::peer_dead) mark_dead(i);
   }
 }
 
@@ -314,7 +314,7 @@ resumable<result<shared_blobs>> agreement::exchanging(std::vector<std::byte> min
   std::vector<std::vector<std::byte>> got(team_.size());
   std::uint64_t extent = 0;
   const auto note = [&](std::uint32_t i, const std::uint64_t* page) {
-    if (!page) bury(i);
+    if (!page) mark_dead(i);
     if (!page || !is_mine(page)) return false;
     const auto* blob = reinterpret_cast<const std::byte*>(page + note_blob);
     got[i].assign(blob, blob + std::min<std::uint64_t>(page[note_bytes], longest_blob));
@@ -390,7 +390,7 @@ resumable<result<shared_blobs>> agreement::fetch_table(std::uint32_t from, std::
     return r.done.idle();
   };
   co_await pending_wait(all_read, nothing, wait_note{"agreement", rank, asked, bytes}, time_point::max());
-  if (r.done.outcome().code() == errc::peer_dead) bury(from);
+  if (r.done.outcome().code() == errc::peer_dead) mark_dead(from);
   if (r.done.outcome().failed()) co_return r.done.outcome();
   auto blobs = blobs_in(std::as_bytes(std::span{r.page}).first(bytes), count);
   if (!blobs) co_return status{errc::protocol, "an exchange among survivors brought something else than a blob of each"};

@@ -91,7 +91,7 @@ class agreement {
   transport& net() noexcept { return team_.parent_job().net(); }
   bool over() const noexcept { return settled_ || error_.failed(); }
   bool lives(std::uint32_t i) const noexcept { return !(gone_[i / 64] >> i % 64 & 1); }
-  void bury(std::uint32_t i) noexcept { gone_[i / 64] |= std::uint64_t{1} << i % 64; }
+  void mark_dead(std::uint32_t i) noexcept { gone_[i / 64] |= std::uint64_t{1} << i % 64; }
   bool in_value(std::uint32_t i) const noexcept;  // among the dead, by the value on my page
   std::vector<std::uint32_t> others() const;  // that live
   std::uint32_t leader() const noexcept;

@@ -7,13 +7,6 @@
 #include "core/job/team.h"
 
 namespace tutti {
-namespace {
-
-using namespace std::chrono_literals;
-constexpr std::chrono::nanoseconds look_every = 50ms;
-
-}  // namespace
-
 job::~job() {
   world_.reset();     // drops its segment before the transport goes
   owned_net_.reset(); // leaves before the launcher is told
@@ -105,6 +98,13 @@ layout make_layout(const blob_table& host_ids) {
     ++out.population[at->second];
   }
   return out;
+}
+
+cpu_share layout::share_of(std::uint32_t node) const {
+  std::vector<process_name> all;
+  for (std::size_t r = 0; r < process.size(); ++r)
+    if (node_of[r] == node) all.push_back(process[r]);
+  return {std::move(all), node < cores.size() ? cores[node] : 0};
 }
 
 double layout::most_ranks_per_core() const noexcept {

@@ -59,12 +59,14 @@ struct layout {
   std::vector<std::uint32_t> node_of;     // by job rank: dense numbers in order of first appearance
   std::vector<std::uint32_t> population;  // by node: its ranks
   std::vector<std::uint32_t> cores;       // by node: the cores that its ranks may use, once digest() has counted them
+  std::vector<process_name> process;      // by job rank, likewise
 
   std::uint32_t nodes() const noexcept { return static_cast<std::uint32_t>(population.size()); }
   double ranks_per_core(std::uint32_t node) const noexcept {
     return node < cores.size() && cores[node] ? static_cast<double>(population[node]) / cores[node] : 1.0;
   }
   double most_ranks_per_core() const noexcept;
+  cpu_share share_of(std::uint32_t node) const;
 };
 layout make_layout(const blob_table& host_ids);
 
@@ -114,8 +116,9 @@ class job {
   // calls it again at the next progress().
   time_point take_timer() noexcept { return std::exchange(wake_at_, time_point::max()); }
 
+  static constexpr std::chrono::nanoseconds look_every = std::chrono::milliseconds(50);
   // Blocks until ready() is true. `look` says whether the wait has become hopeless, and its error ends the wait; it is asked
-  // every 50 ms, and at the deadline if it was last asked for that rank 50 ms ago or more. Errors: timed_out with the note's
+  // each look_every, and at the deadline if it was last asked for that rank as long ago. Errors: timed_out with the note's
   // text, or that of `look`. ready() is asked last: what has arrived wins over an error.
   template <class Ready, class Look>
   status wait(Ready&& ready, Look&& look, const wait_note& note, time_point deadline = time_point::max()) {

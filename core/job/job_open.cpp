@@ -24,7 +24,7 @@
 namespace tutti {
 namespace {
 
-constexpr std::uint32_t wire_version = 3;
+constexpr std::uint32_t wire_version = 4;
 
 struct offer_head {
   std::uint32_t version = wire_version;
@@ -33,6 +33,7 @@ struct offer_head {
   std::uint64_t tuning = 0;      // job_options::tuning
   char host[64] = {};            // its name, for people; the last byte is 0
   std::uint64_t cores[16] = {};  // bit mask of the cores this rank may use
+  process_name process;
   fabric_facts facts;
 };
 
@@ -180,9 +181,10 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   offer_head head;
   head.address_bytes = static_cast<std::uint32_t>(address->size());
   head.terms = hash::text(j->options_.agreement);
-  mark_cores(head.cores);
+  if (!net.caps().virtual_clock) mark_cores(head.cores);  // a virtual rank has a core for itself
   head.facts = facts_of(net);
   head.tuning = j->options_.tuning;
+  head.process = process_name::own();
   (void)gethostname(head.host, sizeof head.host - 1);
   blob.resize(sizeof head);
   std::memcpy(blob.data(), &head, sizeof head);
@@ -216,6 +218,7 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
                     "that choose algorithms must be alike in all ranks", r);
     tuning.look_at(r, head);
     for (std::size_t k = 0; k < 16; ++k) masks[where->node_of[r]][k] |= head.cores[k];
+    counted->process.push_back(head.process);
     addresses->push_back(blob.subspan(sizeof head, head.address_bytes));
     keys->push_back(blob.subspan(sizeof head + head.address_bytes));
   }
@@ -230,6 +233,7 @@ status job::accept(const admission& in) {
   where_ = in.where;
   facts_ = in.facts;
   waiting_ = waiting(options_.wait, ranks_per_core(), net_->caps());
+  if (ranks_per_core() > 1) waiting_.share_cores_with(where_->share_of(where_->node_of[rank_]));
   if (in.addresses)
     if (status s = net_->connect(in.addresses, setup_deadline()); s.failed())
       return s.during("connecting to the job");

@@ -3,14 +3,16 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tutti {
 namespace {
 
 using namespace std::chrono_literals;
 
-// How long one wait yields, since something last happened, before it sleeps. Longer than any barrier among waiting ranks,
-// shorter than what a person or a battery would notice.
+// How long one wait yields, since something last happened, before it sleeps, for each rank that shares the core: they have it in
+// turn, and may have something to copy. Longer than any barrier among waiting ranks, shorter than what a person or a battery
+// would notice.
 constexpr auto yield_time = 500us;
 
 time_point clock_now() noexcept { return std::chrono::steady_clock::now(); }
@@ -18,7 +20,8 @@ time_point clock_now() noexcept { return std::chrono::steady_clock::now(); }
 }  // namespace
 
 waiting::waiting(wait_policy policy, double ranks_per_core, const capabilities& caps) noexcept
-    : policy_(policy), account_(ranks_per_core), wakes_(caps.can_sleep), shares_core_(ranks_per_core > 1.0) {
+    : policy_(policy), account_(ranks_per_core), yield_time_(std::max<std::int64_t>(1, std::llround(ranks_per_core)) * yield_time),
+      wakes_(caps.can_sleep), shares_core_(ranks_per_core > 1.0) {
   if (caps.virtual_clock) {
     policy_ = wait_policy::sleep;
     spins_ = 0;
@@ -45,7 +48,7 @@ bool waiting::should_yield(std::uint32_t turn) noexcept {
     case wait_policy::automatic: break;
   }
   if (turn == 0) {
-    yielded_out_ = overdrawn_ = !account_.may_yield();
+    yielded_out_ = overdrawn_ = !account_.may_yield(clock_now);
     yield_until_ = {};
   }
   return !yielded_out_;
@@ -60,10 +63,10 @@ void waiting::yield_once() noexcept {
   sched_yield();
   const time_point after = clock_now();
   if (policy_ != wait_policy::automatic) return;
-  if (yield_until_ == time_point{}) yield_until_ = before + yield_time;
-  if (account_.is_long(after - before)) {
+  if (yield_until_ == time_point{}) yield_until_ = before + yield_time_;
+  if (account_.is_long(after - before) && !share_.had_all(after)) {
     ++long_yields_;
-    yielded_out_ = overdrawn_ = !account_.spend(after - before);
+    yielded_out_ = overdrawn_ = !account_.spend(after - before, after);
   } else if (after >= yield_until_) {
     yielded_out_ = true;
   }

@@ -3,9 +3,11 @@
 #pragma once
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
-#include "core/transport/transport.h"
+#include "core/base/cpu_share.h"
 #include "core/base/yield_account.h"
+#include "core/transport/transport.h"
 
 namespace tutti {
 
@@ -40,6 +42,9 @@ class waiting {
   // ranks_per_core: ranks of this node divided by the cores they may use; above 1 nobody spins for long.
   waiting(wait_policy policy, double ranks_per_core, const capabilities& caps) noexcept;
 
+  // Whose cores these are besides: a long yield among them is none to another program, as far as they had the cores meanwhile.
+  void share_cores_with(cpu_share all) noexcept { share_ = std::move(all); }
+
   static constexpr std::uint32_t oversubscribed_spins = 32;
   // Polls before the first yield, for the caller's own fast loop, and how many of them for each turn of progress.
   std::uint32_t spins() const noexcept { return spins_; }
@@ -61,6 +66,8 @@ class waiting {
   wait_policy policy_ = wait_policy::automatic;
   std::uint32_t spins_ = oversubscribed_spins, polls_a_turn_ = 32;
   yield_account account_;
+  cpu_share share_;
+  std::chrono::nanoseconds yield_time_{};
   bool wakes_ = true;                 // the fabric ends sleeps
   bool shares_core_ = false;          // with other ranks
   bool overdrawn_ = false;            // this wait may yield no more, for another program shares the core

@@ -2,7 +2,7 @@
 // its adapter no longer acknowledges. A rank that waits without an operation under way finds out in these steps:
 //   quiet_for        after the last completion of a peer, nobody is asked
 //   between_probes   a rank that sleeps wakes this often, and posts an empty write to who has been quiet; one that does not
-//                    asks health(), which does so, every `asked_every` (look_every of core/job/job.cpp)
+//                    asks health(), which does so, every `asked_every` (job::look_every)
 //   longest()        the adapter repeats it until it gives up
 //
 // The last is 4.096 us * 2^timeout for each try, of which there are 1 + retries; the standard lets an adapter wait up to four

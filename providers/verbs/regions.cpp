@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "core/base/round_up.h"
 #include "providers/verbs/error.h"
 #include "providers/verbs/wire.h"
 
@@ -29,7 +30,7 @@ void region_table::deregister(region& r) const noexcept {
   if (r.words && r.words != r.mr) ibv_dereg_mr(r.words);
   if (r.mr) ibv_dereg_mr(r.mr);
   r.mr = r.words = nullptr;
-  if (r.own) ::munmap(r.base, (r.bytes + page - 1) / page * page);
+  if (r.own) ::munmap(r.base, round_up(r.bytes, page));
   r.own = false;
 }
 
@@ -55,7 +56,7 @@ result<region_id> region_table::add(std::span<std::byte> memory) {
 }
 
 result<region_id> region_table::allocate(std::size_t bytes, std::span<std::byte>& memory) {
-  const std::size_t rounded = (bytes + page - 1) / page * page;
+  const std::size_t rounded = round_up(bytes, page);
   if (bytes == 0 || rounded < bytes)
     return status{errc::invalid, "a region of " + std::to_string(bytes) + " bytes cannot be allocated"};
   void* at = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -102,28 +102,33 @@ BOOST_AUTO_TEST_CASE(the_policies_yield_and_spin_never_sleep) {
 
 BOOST_AUTO_TEST_CASE(a_process_that_passes_by_changes_nothing) {
   yield_account account(4);
+  time_point now{1s};
   for (int wait = 0; wait < 10000; ++wait) {
-    BOOST_REQUIRE(account.may_yield());
-    if (wait % 100 == 0) BOOST_REQUIRE(account.spend(3ms));
+    BOOST_REQUIRE(account.may_yield([&] { return now; }));
+    if (wait % 100 == 0) BOOST_REQUIRE(account.spend(3ms, now += 3ms));
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_process_that_stays_makes_yields_ever_rarer) {
+BOOST_AUTO_TEST_CASE(a_process_that_stays_costs_one_part_in_a_hundred) {
   yield_account account(1);
-  std::uint64_t waits = 0, yields = 0;
-  while (waits < 100000) {
-    ++waits;
-    if (!account.may_yield()) continue;
-    ++yields;
-    account.spend(3ms);
-  }
-  // 3 slices from the credit it began with, then some after 64, 128, ... 8192 waits and every 8192 from then on
-  BOOST_TEST(yields < 40u);
-  BOOST_TEST(yields > 3u);
-  std::uint32_t until_it_yields = 0;  // and it goes
-  while (!account.may_yield()) ++until_it_yields;
-  BOOST_TEST(until_it_yields <= yield_account::longest_backoff);
-  for (int wait = 0; wait < 1000; ++wait) BOOST_REQUIRE(account.may_yield());
+  time_point now{1s};
+  const auto clock = [&] { return now; };
+  const auto wait = [&](std::chrono::nanoseconds yield) {  // its length
+    if (!account.may_yield(clock)) return now += 30us, 30us + 0ns;
+    now += yield;
+    if (account.is_long(yield)) account.spend(yield, now);
+    return yield;
+  };
+  while (now < time_point{2s}) wait(3ms);  // until the credit it began with is gone, and pauses are long
+  const time_point begin = now;
+  std::chrono::nanoseconds lost{};
+  while (now < begin + 30s)
+    if (const auto took = wait(3ms); took == 3ms) lost += took;
+  BOOST_TEST(lost.count() > (now - begin).count() / 200);  // it does try
+  BOOST_TEST(lost.count() < (now - begin).count() / 80);
+  const time_point gone = now;
+  while (wait(2us) != 2us) BOOST_REQUIRE(now < gone + yield_account::longest_pause * yield_account::slice);
+  for (int i = 0; i < 1000; ++i) BOOST_REQUIRE(wait(2us) == 2us);
 }
 
 // 16 ranks on 2 cores that all sleep need 350 us for a barrier, and so long lasts a yield among them.
