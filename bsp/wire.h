@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/base/round_up.h"
 #include "messaging/chunk.h"
 
 namespace tutti::bsp {
@@ -229,8 +230,6 @@ struct area_head {
   std::uint32_t bytes = 0;  // of the key, which follows
 };
 static_assert(sizeof(area_head) == 12);
-
-constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t to) noexcept { return (n + to - 1) / to * to; }
 
 // --- gets --------------------------------------------------------------------------------------------------------
 // The answers of one process to another are the bytes asked for, one after the other in the order of the requests.

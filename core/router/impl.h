@@ -1,6 +1,6 @@
 // The class of the router (core/router/router.h), one concern a file: router.cpp (opening, addresses, health), memory.cpp
-// (regions, segments), submit.cpp (data path), wait.cpp (sleeping on both children); paths.h and multicast.h are classes of
-// their own.
+// (regions, segments), submit.cpp (data path), wait.cpp (sleeping on both children); paths.h, multicast.h and two_sided.h are
+// classes of their own.
 //
 // Ids. A region or segment of the router has the id that the node transport gave it, so an operation within the node
 // is forwarded as it stands, without a copy. Towards the network, ids are translated into a bounded array on the stack:
@@ -16,6 +16,7 @@
 #include "core/router/paths.h"
 #include "core/router/multicast.h"
 #include "core/router/scatter_pool.h"
+#include "core/router/two_sided.h"
 #include "core/transport/multicast.h"
 #include "core/transport/offload.h"
 
@@ -28,6 +29,7 @@ class router final : public transport {
 
   const capabilities& caps() const noexcept override { return caps_; }
   multicast* mcast() noexcept override;
+  two_sided* sendrecv() noexcept override { return two_sided_ ? &*two_sided_ : nullptr; }
   // No offloader(): a schedule names ranks of both children, and neither fabric can wait for the other by itself.
 
   result<std::vector<std::byte>> address() override;
@@ -98,6 +100,7 @@ class router final : public transport {
   bool single_node_ = false;
   std::optional<node_lobby> lobby_;     // where the node transport has multicast
   std::optional<router_multicast> multicast_;
+  std::optional<router_two_sided> two_sided_;  // where all who serve a rank have them
   id_map<region_id> regions_;           // from ours, which are the node's, to the network's
   id_map<segment_id> segments_;
   std::array<owed_flush, 8> owed_{};

@@ -111,6 +111,9 @@ status router::connect(shared_blobs addresses, time_point deadline) {
   on_node_.resize(addresses->size());
   for (rank_t r = 0; r < on_node_.size(); ++r) on_node_[r] = node_->reaches(r);
   single_node_ = std::find(on_node_.begin(), on_node_.end(), 0) == on_node_.end();
+  two_sided* const near_by = node_->sendrecv();
+  two_sided* const elsewhere = single_node_ ? near_by : network_->sendrecv();
+  if (near_by && elsewhere) two_sided_.emplace(*near_by, *elsewhere, on_node_);
   if (single_node_) return {};
   if (status s = open_paths(); s.failed()) return s;
   return connect_multicast(extras);

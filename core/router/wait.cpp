@@ -56,7 +56,7 @@ bool router::arm_fd() noexcept { return both_.fd() >= 0 && arm_both(); }
 void router::sleep(armed, time_point deadline) noexcept {
   if (!std::exchange(armed_, false)) return;
   const bool by_fd = both_.fd() >= 0;
-  if (!by_fd || refused_) {
+  if (!by_fd || (two_sided_ && two_sided_->refused()) || refused_) {
     nap_ = std::clamp<std::chrono::nanoseconds>(2 * nap_, shortest_nap, longest_nap);
     deadline = std::min(deadline, now() + nap_);
   }

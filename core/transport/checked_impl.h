@@ -28,8 +28,21 @@ class checked_transport final : public forwarding_transport {
   [[nodiscard]] std::size_t submit(std::span<const rma_op> ops) noexcept override;
   [[nodiscard]] bool flush(rank_t peer, completion* done) noexcept override;
   status health(rank_t peer) noexcept override;
+  two_sided* sendrecv() noexcept override { return inner().sendrecv() ? &two_sided_ : nullptr; }
 
  private:
+  // What breaks a rule counts as taken and goes no further: there is no completion to tell, so the next flush does.
+  class checked_two_sided final : public two_sided {
+   public:
+    explicit checked_two_sided(checked_transport& net) noexcept : net_(net) {}
+    limits query() const noexcept override { return net_.inner().sendrecv()->query(); }
+    bool send(rank_t to, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override;
+    bool receive(message& out) noexcept override { return net_.inner().sendrecv()->receive(out); }
+
+   private:
+    checked_transport& net_;
+  };
+
   struct extent {              // of one member's memory
     std::uint64_t bytes = 0;   // 0: it exposes none
     std::uint8_t skew = 0;     // its base address modulo 8: a word's alignment is that of its address
@@ -46,11 +59,14 @@ class checked_transport final : public forwarding_transport {
                        bool word) const;
   status verify_local(region_id, std::uint64_t offset, std::uint64_t bytes) const;
   status verify_slices(const rma_op&, std::uint64_t& total) const;
+  status verify_message(rank_t to, std::span<const std::byte> header, std::span<const std::byte> payload) const;
   void report(const rma_op&, status);
+  void report(rank_t, status);
 
   std::uint32_t job_size_ = 0;
   std::unordered_map<std::uint32_t, std::span<std::byte>> regions_;
   std::unordered_map<std::uint32_t, group> segments_;
+  checked_two_sided two_sided_{*this};
   std::vector<std::pair<rank_t, status>> untold_;  // errors without a completion, for the next flush; one a rank
 };
 

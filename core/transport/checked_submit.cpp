@@ -1,4 +1,4 @@
-// The rules of clause 13, and what becomes of an operation that breaks one.
+// The rules of clause 13, and what becomes of an operation, or a two-sided message, that breaks one.
 #include <algorithm>
 
 #include "core/transport/checked_impl.h"
@@ -117,9 +117,34 @@ void checked_transport::report(const rma_op& op, status error) {
     op.done->finish(error);
     return;
   }
-  for (const auto& [rank, first] : untold_)
-    if (rank == op.rank) return;
-  untold_.emplace_back(op.rank, std::move(error));
+  report(op.rank, std::move(error));
+}
+
+void checked_transport::report(rank_t rank, status error) {
+  for (const auto& [of, first] : untold_)
+    if (of == rank) return;
+  untold_.emplace_back(rank, std::move(error));
+}
+
+status checked_transport::verify_message(rank_t to, std::span<const std::byte> header, std::span<const std::byte> payload) const {
+  if (const status s = rank_error(to); s.failed()) return s;
+  if (!inner().reaches(to)) return wrong("this transport does not reach that rank");
+  const two_sided::limits most = two_sided_.query();
+  const auto part = [](const char* what, std::span<const std::byte> bytes, std::uint32_t at_most) {
+    if (bytes.size() > at_most)
+      return wrong(std::string{what} + " has " + std::to_string(bytes.size()) + " bytes, where this fabric takes " + std::to_string(at_most));
+    return !bytes.empty() && !bytes.data() ? wrong(std::string{what} + " lies at no address") : status{};
+  };
+  const status s = part("the header", header, most.max_header);
+  return s.ok() ? part("the payload", payload, most.max_payload) : s;
+}
+
+bool checked_transport::checked_two_sided::send(rank_t to, std::span<const std::byte> header,
+                                                std::span<const std::byte> payload) noexcept {
+  status s = net_.verify_message(to, header, payload);
+  if (s.ok()) return net_.inner().sendrecv()->send(to, header, payload);
+  net_.report(to, s.during("a message to rank " + std::to_string(to)));
+  return true;
 }
 
 std::size_t checked_transport::submit(std::span<const rma_op> ops) noexcept {

@@ -5,19 +5,30 @@
 #include "core/transport/multicast.h"
 #include "core/transport/offload.h"
 #include "core/transport/progress_thread.h"
+#include "core/transport/two_sided.h"
 
 namespace tutti {
 namespace {
 
 using visit = progress_thread::visit;
 
-class driven_multicast final : public multicast {
+// Each call of an optional interface is a visit: the thread stands still meanwhile.
+template <class Interface>
+class driven : public Interface {
  public:
-  explicit driven_multicast(progress_thread& t) noexcept : thread_{t} {}
-  void wrap(multicast* inner) noexcept { inner_ = inner; }
+  explicit driven(progress_thread& t) noexcept : thread_{t} {}
+  void wrap(Interface* inner) noexcept { inner_ = inner; }
   bool wraps_any() const noexcept { return inner_; }
+  typename Interface::limits query() const noexcept override { return inner_->query(); }
 
-  limits query() const noexcept override { return inner_->query(); }
+ protected:
+  progress_thread& thread_;
+  Interface* inner_ = nullptr;
+};
+
+class driven_multicast final : public driven<multicast> {
+ public:
+  using driven::driven;
   result<group_id> create(const rank_map& members, std::vector<std::byte>& token, time_point deadline) override {
     const visit here{thread_};
     return inner_->create(members, token, deadline);
@@ -38,19 +49,11 @@ class driven_multicast final : public multicast {
     const visit here{thread_};
     inner_->leave(id);
   }
-
- private:
-  progress_thread& thread_;
-  multicast* inner_ = nullptr;
 };
 
-class driven_offload final : public offload {
+class driven_offload final : public driven<offload> {
  public:
-  explicit driven_offload(progress_thread& t) noexcept : thread_{t} {}
-  void wrap(offload* inner) noexcept { inner_ = inner; }
-  bool wraps_any() const noexcept { return inner_; }
-
-  limits query() const noexcept override { return inner_->query(); }
+  using driven::driven;
   result<plan_id> prepare(const schedule& s, const rank_map& members, std::uint64_t first_epoch,
                           std::vector<std::byte>& blob) override {
     const visit here{thread_};
@@ -84,16 +87,27 @@ class driven_offload final : public offload {
     const visit here{thread_};
     inner_->drop(id);
   }
+};
 
- private:
-  progress_thread& thread_;
-  offload* inner_ = nullptr;
+class driven_two_sided final : public driven<two_sided> {
+ public:
+  using driven::driven;
+  bool send(rank_t to, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override {
+    const visit here{thread_};
+    return inner_->send(to, header, payload);
+  }
+  // What it gives is the rank's until the next receive(): the thread's progress leaves it alone.
+  bool receive(message& out) noexcept override {
+    const visit here{thread_};
+    return inner_->receive(out);
+  }
 };
 
 class driven_transport final : public transport {
  public:
   driven_transport(std::unique_ptr<transport> inner, std::vector<transport*> driven)
-      : inner_{std::move(inner)}, thread_{std::move(driven)}, multicast_{thread_}, offload_{thread_}, caps_{inner_->caps()} {
+      : inner_{std::move(inner)}, thread_{std::move(driven)}, multicast_{thread_}, offload_{thread_}, two_sided_{thread_},
+        caps_{inner_->caps()} {
     caps_.target_must_progress = false;
     caps_.progress_thread = true;
   }
@@ -101,6 +115,7 @@ class driven_transport final : public transport {
   const capabilities& caps() const noexcept override { return caps_; }
   multicast* mcast() noexcept override { return multicast_.wraps_any() ? &multicast_ : nullptr; }
   offload* offloader() noexcept override { return offload_.wraps_any() ? &offload_ : nullptr; }
+  two_sided* sendrecv() noexcept override { return two_sided_.wraps_any() ? &two_sided_ : nullptr; }
 
   result<std::vector<std::byte>> address() override {
     const visit here{thread_};
@@ -112,6 +127,7 @@ class driven_transport final : public transport {
       if (status s = inner_->connect(std::move(addresses), deadline); s.failed()) return s;
       multicast_.wrap(inner_->mcast());
       offload_.wrap(inner_->offloader());
+      two_sided_.wrap(inner_->sendrecv());
     }
     return thread_.start();
   }
@@ -198,6 +214,7 @@ class driven_transport final : public transport {
   progress_thread thread_;  // ends before the transport goes
   driven_multicast multicast_;
   driven_offload offload_;
+  driven_two_sided two_sided_;
   capabilities caps_;
 };
 

@@ -5,6 +5,7 @@
 #include "core/transport/multicast.h"
 #include "core/transport/offload.h"
 #include "core/transport/transport.h"
+#include "core/transport/two_sided.h"
 
 namespace tutti {
 
@@ -15,6 +16,7 @@ class forwarding_transport : public transport {
   const capabilities& caps() const noexcept override { return inner_->caps(); }
   multicast* mcast() noexcept override { return inner_->mcast(); }
   offload* offloader() noexcept override { return inner_->offloader(); }
+  two_sided* sendrecv() noexcept override { return inner_->sendrecv(); }
 
   result<std::vector<std::byte>> address() override { return inner_->address(); }
   status connect(shared_blobs addresses, time_point deadline) override { return inner_->connect(addresses, deadline); }

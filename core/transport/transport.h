@@ -28,8 +28,8 @@
 //  9. Sleep.       arm() opens a sleep and gives the token that sleep() takes; arm_fd() opens one in wait_fd(). What arrives
 //                  after arm() or arm_fd() ends that sleep(), or makes wait_fd() readable, so a caller looks at its words
 //                  after arming and before sleeping. What arrives: signals, put_signals and atomics upon this rank's
-//                  memory, multicast datagrams, completions of its own operations, and the death of a peer that the fabric
-//                  notices; and, if caps().target_must_progress, whatever of a peer waits for this rank's progress.
+//                  memory, multicast datagrams, two-sided messages, completions of its own operations, and the death of a peer
+//                  that the fabric notices; and, if caps().target_must_progress, whatever of a peer waits for this rank's progress.
 //                  Without that a plain put need not wake. Waking early is allowed. progress() and disarm() close an open
 //                  sleep, whichever call opened it: a sleep() upon an earlier token ends at once.
 // 10. Failure.     Every operation towards a dead or unreachable peer ends with peer_dead, and health(rank) returns
@@ -184,6 +184,7 @@ class [[nodiscard]] armed {
 
 class multicast;  // core/transport/multicast.h
 class offload;    // core/transport/offload.h
+class two_sided;  // core/transport/two_sided.h
 
 class transport {
  public:
@@ -195,6 +196,7 @@ class transport {
   // Optional interfaces, in headers of their own; null: this transport has none.
   virtual multicast* mcast() noexcept { return nullptr; }
   virtual offload* offloader() noexcept { return nullptr; }
+  virtual two_sided* sendrecv() noexcept { return nullptr; }
 
   // --- set-up: may allocate and take microseconds to milliseconds ------------------------------------------------
   // Core moves addresses and keys between ranks; a provider never uses the bootstrap.
@@ -217,8 +219,9 @@ class transport {
   virtual result<segment_id> attach(const rank_map& members, shared_blobs keys) = 0;
   virtual void drop(segment_id) noexcept = 0;
   virtual void drop(region_id) noexcept = 0;  // blocks, for seconds at most, until no library reads the region for puts under way
-  // The address at which loads and stores of this process reach that member's region, or null. Signals and atomics upon
-  // mapped words go through submit() all the same, since a bare store wakes nobody.
+  // The address at which loads and stores of this process reach that member's region, or null. What a member has from
+  // allocate() stays mapped until this rank drops the segment, even where the member has dropped it, left or died. Signals and
+  // atomics upon mapped words go through submit() all the same, since a bare store wakes nobody.
   virtual std::byte* map(segment_id, rank_t) noexcept { return nullptr; }
 
   // --- data path: allocates nothing in the steady state ----------------------------------------------------------

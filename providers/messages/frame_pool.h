@@ -40,7 +40,8 @@ class frame_pool {
     peer& p = *f.to;
     if (f.home == &free_) {
       if (f.op.done) f.op.done->finish(outcome);
-      else if (!f.marks) p.report(outcome);
+      else if (!f.marks && f.head.kind != message_kind::packet) p.report(outcome);
+      if (f.large) large_.push(*std::exchange(f.large, nullptr));
       --busy_;
     }
     if (f.request) --p.unanswered;
@@ -50,13 +51,28 @@ class frame_pool {
     if (f.home) f.home->push(f);
   }
 
+  // Where a packet of so many bytes is copied to, until its frame is finished; null: there is no room.
+  std::byte* bytes_of(frame& f, std::size_t bytes) noexcept {
+    if (bytes <= max_inline) return f.small;
+    if (!larges_) {
+      larges_.reset(new (std::nothrow) large_copy[large_copies]);
+      for (std::uint32_t i = 0; larges_ && i < large_copies; ++i) large_.push(larges_[i]);
+    }
+    f.large = large_.pop();
+    return f.large ? f.large->bytes : nullptr;
+  }
+  static constexpr std::size_t large_bytes() noexcept { return large_copies * sizeof(large_copy); }
+
   std::uint32_t busy() const noexcept { return busy_; }
   std::span<frame> all() noexcept { return {frames_.get(), frames_ ? pool_frames : 0u}; }
 
  private:
+  static constexpr std::uint32_t large_copies = 64;
   std::unique_ptr<frame[]> frames_;
   std::unique_ptr<std::byte[]> small_;
   linked_stack<frame> free_;
+  std::unique_ptr<large_copy[]> larges_;  // from the first packet on that needs one
+  linked_stack<large_copy> large_;
   std::uint32_t busy_ = 0;
 };
 

@@ -16,6 +16,12 @@ inline constexpr std::uint32_t request_limit = 32;   // unanswered requests to o
 
 struct peer;
 
+// Room for the bytes of a two-sided message that are too many for frame::small.
+struct large_copy {
+  large_copy* next = nullptr;
+  std::byte bytes[max_packet_bytes];
+};
+
 enum class frame_kind : std::uint8_t {
   message,
   word,   // a signal by key that has to wait for writes under way
@@ -41,6 +47,7 @@ struct frame {
   std::uint64_t value = 0;     // get: bytes that have landed
   linked_stack<frame>* home = nullptr;  // the free list it goes back to; null: it is one of a kind
   std::byte* small = nullptr;  // max_inline bytes, for sources that are copied
+  large_copy* large = nullptr; // taken for a packet until the frame is finished
   std::uint32_t index = 0;     // in the pool
   std::uint32_t life = 0;      // how often it was used: an answer to an earlier life must not end this one
 

@@ -76,6 +76,8 @@ void inbound::take(peer& p, const message& m, std::span<const std::byte> payload
     case message_kind::compare_swap:
     case message_kind::swap:
     case message_kind::mark: serve(p, m, reachable); break;
+    case message_kind::packet: packets_.arrive(p, m, payload); break;
+    case message_kind::room: packets_.room(p, m.operand); break;
     case message_kind::data:
     case message_kind::old_value:
     case message_kind::passed: take_answer(p, m, payload); break;

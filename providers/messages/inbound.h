@@ -1,14 +1,15 @@
 // What comes in: whose a message is and whether it is whole, messages applied as they come, answers on their way back.
 #pragma once
-#include "providers/messages/peer_table.h"
+#include "providers/messages/packets.h"
 
 namespace tutti::messages {
 
 class inbound {
  public:
   inbound(const link_traits& traits, region_table& regions, frame_pool& frames, responder& answers, sender& out, worklist& due,
-          peer_table& peers) noexcept
-      : traits_(traits), regions_(regions), frames_(frames), answers_(answers), out_(out), due_(due), peers_(peers) {}
+          peer_table& peers, packets& two_sided) noexcept
+      : traits_(traits), regions_(regions), frames_(frames), answers_(answers), out_(out), due_(due), peers_(peers),
+        packets_(two_sided) {}
   void open(const open_params& p) { self_ = p.rank, size_ = p.size, key_ = p.key, notice_ = p.notice; }
 
   // True: a message of a peer came. The memory may be reused afterwards.
@@ -30,6 +31,7 @@ class inbound {
   sender& out_;
   worklist& due_;
   peer_table& peers_;
+  packets& packets_;
   rank_t self_ = 0;
   std::uint32_t size_ = 1;
   siphash_key key_{};            // of the job

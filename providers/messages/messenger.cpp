@@ -21,7 +21,8 @@ messenger::messenger(region_table& regions, sleeper& watch) noexcept
     : answers_(regions),
       members_(regions),
       peers_(*this, traits_, members_, out_, due_, watch),
-      in_(traits_, regions, frames_, answers_, out_, due_, peers_),
+      packets_(traits_, frames_, out_, peers_),
+      in_(traits_, regions, frames_, answers_, out_, due_, peers_, packets_),
       ops_(regions, frames_, members_, keys_, out_, peers_) {}
 
 status messenger::open(const open_params& p, std::unique_ptr<link> l) {
@@ -32,6 +33,7 @@ status messenger::open(const open_params& p, std::unique_ptr<link> l) {
   members_.open(link_->reach(), p.rank);
   keys_.open(link_->reach(), traits_.piece_bytes);
   out_.open(*link_, p.rank);
+  packets_.open(p.rank);
   in_.open(p);
   peers_.open(p, *link_);
   return {};
@@ -109,7 +111,7 @@ bool messenger::say_goodbye() noexcept {
   peers_.say_goodbye_beside();
   const bool settled = link_->settle({longest_leave, now()});
   for (peer* p : opened()) peers_.end(*p, {errc::peer_dead, "closed here", p->rank});  // so short that it needs no memory
-  if (settled) peers_.close_due();
+  if (settled) peers_.close_all();
   return settled && link_->settle({longest_leave, now()});
 }
 

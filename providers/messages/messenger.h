@@ -40,6 +40,7 @@ class messenger {
   const peer_table& peers() const noexcept { return peers_; }
   member_table& members() noexcept { return members_; }
   operations& ops() noexcept { return ops_; }
+  packets& two_sided() noexcept { return packets_; }
   std::uint64_t rejected() const noexcept { return in_.rejected(); }
   bool in_use() const noexcept { return frames_.busy() != 0; }        // memory, by some operation of this rank
   bool may_sleep() const noexcept { return !due_.any_but_stalled(); }
@@ -62,6 +63,7 @@ class messenger {
   remote_access keys_{frames_, due_};
   sender out_{traits_, frames_, keys_, answers_, due_};
   peer_table peers_;
+  packets packets_;
   inbound in_;
   operations ops_;
   unsigned events_ = 0;

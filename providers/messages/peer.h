@@ -5,6 +5,7 @@
 #include "providers/common/peer_life.h"
 #include "providers/common/process_watch.h"
 #include "providers/messages/frames.h"
+#include "providers/messages/inbox.h"
 #include "providers/messages/message_order.h"
 #include "providers/messages/shared_memory.h"
 
@@ -41,6 +42,13 @@ struct peer {
   mapping doze_page;
   frame greeting, ringing, farewell;
   answer_pool answers;
+
+  // Two-sided messages (packets.h):
+  messages::inbox inbox;
+  outgoing_room packet_room;
+  frame telling;               // of room
+  peer* next_in_line = nullptr;
+  bool in_line = false;        // of those with packets that were not received, or one of them is in its receiver's hands
 
   // By key (remote_access.h):
   void* doze_key = nullptr;    // to the peer's doze word; without it nothing goes by key

@@ -176,6 +176,17 @@ void peer_table::close_due() noexcept {
   }
 }
 
+// A link may keep a message for a peer that is dead for as long as it has the connection, since it knows of no death: and its
+// library would tell of the message when it is closed itself, to a transport that is no more.
+void peer_table::close_all() noexcept {
+  close_due();
+  for (peer* p : open_) {
+    if (!p->line) continue;
+    members_.forget_keys(*p);
+    link_->close(*p);
+  }
+}
+
 void peer_table::look_for_deaths() noexcept {
   watch_.wait(0, [this](void* what) {
     auto* p = static_cast<peer*>(what);  // null: the link's, or the alarm

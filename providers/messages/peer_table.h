@@ -39,6 +39,7 @@ class peer_table {
   void open_due() noexcept;
   void judge_due() noexcept;
   void close_due() noexcept;
+  void close_all() noexcept;                 // all have ended, and what a link still keeps of theirs ends too
 
   // While leaving: what is opened from now on is told goodbye.
   void begin_to_leave() noexcept { leaving_ = true; }

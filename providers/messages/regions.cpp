@@ -8,6 +8,7 @@
 
 #include "core/base/dev_shm.h"
 #include "core/base/random.h"
+#include "core/base/round_up.h"
 #include "providers/messages/wire.h"
 
 namespace tutti::messages {
@@ -75,7 +76,7 @@ result<region_id> region_table::add(std::span<std::byte> memory) noexcept {
 
 result<region_id> region_table::allocate(std::size_t bytes, std::span<std::byte>& memory) noexcept {
   if (bytes == 0) return status{errc::invalid, "a region of 0 bytes cannot be allocated"};
-  const std::size_t rounded = (bytes + 4095) / 4096 * 4096;
+  const std::size_t rounded = round_up(bytes, 4096);
   if (rounded < bytes) return status{errc::invalid, "a region of " + std::to_string(bytes) + " bytes cannot exist"};
   region r;
   r.bytes = bytes;

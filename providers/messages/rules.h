@@ -19,6 +19,8 @@ namespace tutti::messages {
 
 inline constexpr std::uint32_t pool_frames = 512;                // of one rank: a cookie names one of them
 inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 30;  // of one put or get
+inline constexpr std::uint32_t max_packet_header = 128, max_packet_bytes = 4096;  // of a two-sided message; both parts together
+inline constexpr std::uint32_t packet_window = 16384;            // inbox.h
 inline constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
 
 enum class extent : std::uint8_t { none, payload, asked, word };  // how much memory (region, offset) names
@@ -29,6 +31,7 @@ struct rule {
   extent memory = extent::none;
   bool payload = false;      // may follow; its length is `bytes`. Else bytes is 0, or what is asked for
   bool position = false;     // offset is a place in what was asked for
+  bool headed = false;       // offset is the length of the payload's first part
   bool cookie = false;
   bool signal = false;       // its region, offset and operand
   bool operand = false;
@@ -37,7 +40,7 @@ struct rule {
 };
 
 // By kind. Whatever a row does not name is 0.
-inline constexpr std::array<rule, 12> rules{{
+inline constexpr std::array<rule, 14> rules{{
     {.kind = message_kind::hello},
     {.kind = message_kind::bye},
     {.kind = message_kind::bell},
@@ -50,6 +53,8 @@ inline constexpr std::array<rule, 12> rules{{
     {.kind = message_kind::old_value, .flags = memory_gone, .cookie = true, .operand = true, .answers = message_kind::fetch_add},
     {.kind = message_kind::mark, .cookie = true},
     {.kind = message_kind::passed, .cookie = true, .answers = message_kind::mark},
+    {.kind = message_kind::packet, .payload = true, .headed = true, .operand = true},
+    {.kind = message_kind::room, .operand = true},
 }};
 static_assert([] {
   for (std::size_t i = 0; i < rules.size(); ++i)
@@ -93,8 +98,10 @@ constexpr inspection inspect(const message& m, std::size_t payload) noexcept {
                                : r.memory == extent::word  ? word_bytes
                                                            : 0;
   if ((m.region != 0) != (covers != 0)) return malformed("region");
-  if (m.offset != 0 && covers == 0 && !r.position) return malformed("offset");
+  if (m.offset != 0 && covers == 0 && !r.position && !r.headed) return malformed("offset");
   if (r.position && m.offset > max_bytes) return malformed("offset");
+  if (r.headed && (m.offset > max_packet_header || m.offset > payload)) return malformed("offset");
+  if (r.headed && payload > max_packet_bytes) return malformed("payload");
   if (r.cookie ? static_cast<std::uint32_t>(m.cookie) >= pool_frames : m.cookie != 0) return malformed("cookie");
   if (m.signal_region != 0 ? !r.signal : (m.flags & with_signal) != 0) return malformed("signal_region");
   if (m.signal_offset != 0 && !r.signal && !r.expected) return malformed("signal_offset");

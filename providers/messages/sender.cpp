@@ -23,6 +23,13 @@ void sender::pump(peer& p) noexcept {
   if (push(p)) due_.stalled(p);
 }
 
+void sender::tell_room(peer& p) noexcept {
+  if (!p.inbox.has_to_tell() || p.telling.to || !p.alive()) return;
+  p.telling.to = &p;
+  p.telling.head.kind = message_kind::room;
+  queue(p.telling);
+}
+
 void sender::pump_stalled() noexcept {
   due_.each_stalled([this](peer& p) { return !push(p); });
 }
@@ -43,20 +50,18 @@ bool sender::push(peer& p) noexcept {
     const std::byte* payload = next_piece(p, f);
     f.head.origin = self_;
     f.head.sequence = p.sent_sequence + 1;
-    if (f.head.kind == message_kind::put || f.head.kind == message_kind::data) f.head.bytes = f.piece;
+    const message_kind kind = f.head.kind;
+    const bool tells_room = kind == message_kind::packet || kind == message_kind::room;
+    if (kind == message_kind::put || kind == message_kind::data || kind == message_kind::packet) f.head.bytes = f.piece;
+    if (tells_room) f.head.operand = p.inbox.received();
     f.head.check = check_of(f.head, {payload, traits_.forgeable ? f.piece : 0u}, p.sends_by);
-    switch (link_->send(p, f.head, payload, f.piece)) {
-      case sending::full: return true;
-      case sending::failed: return false;
-      case sending::taken:
-        ++p.sent_sequence;
-        piece_sent(p);
-        break;
-      case sending::kept:
-        ++p.sent_sequence;
-        p.kept = true;
-        break;
-    }
+    const sending outcome = link_->send(p, f.head, payload, f.piece);
+    if (outcome == sending::full) return true;
+    if (outcome == sending::failed) return false;
+    ++p.sent_sequence;
+    if (tells_room) p.inbox.told(f.head.operand);
+    if (outcome == sending::kept) p.kept = true;
+    else piece_sent(p);
   }
   return false;
 }
@@ -70,6 +75,7 @@ void sender::piece_sent(peer& p) noexcept {
   p.queue.pop();
   f.sent = true;
   if (!f.request || f.answered) frames_.finish(f, {});
+  if (&f == &p.telling) tell_room(p);  // more was received while the link kept it
 }
 
 void sender::sent(peer& p, const status& outcome) noexcept {

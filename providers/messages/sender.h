@@ -19,6 +19,7 @@ class sender {
   void queue(frame&) noexcept;      // sent when the peer's endpoint is open, which it will be
   void pump(peer&) noexcept;        // sends what can be sent
   void pump_stalled() noexcept;
+  void tell_room(peer&) noexcept;   // for its packets, if it is time
   void sent(peer&, const status&) noexcept;  // what the link had kept
   // The peer has ended: and with it all that waits to be sent or answered. What the link keeps or has under way ends in sent()
   // and remote_access::reached(): until then it may use its memory.

@@ -107,13 +107,16 @@ void message_transport::drop(region_id id) noexcept {
 
 // --- operations ----------------------------------------------------------------------------------------------------------
 
+// Stores into the memory of a dead process succeed, so that one who only stores would never call progress().
+void message_transport::look_when_due(std::size_t submitted) noexcept {
+  submitted_ += static_cast<std::uint32_t>(submitted);
+  if (submitted_ < operations_between_looks) return;
+  submitted_ = 0;
+  net_.peers().look_for_deaths();
+}
+
 std::size_t message_transport::submit(std::span<const rma_op> ops) noexcept {
-  // Stores into the memory of a dead process succeed, so that one who only stores would never call progress().
-  submitted_ += static_cast<std::uint32_t>(ops.size());
-  if (submitted_ >= operations_between_looks) {
-    submitted_ = 0;
-    net_.peers().look_for_deaths();
-  }
+  look_when_due(ops.size());
   std::size_t taken = 0;
   while (taken < ops.size() && net_.ops().take(ops[taken])) ++taken;
   // An operation upon this rank itself, or a completion, between arm() and sleep() must end that sleep.
@@ -125,6 +128,20 @@ bool message_transport::flush(rank_t rank, completion* done) noexcept {
   const bool taken = net_.ops().flush(rank, done);
   if (sleep_.armed() && taken) end_sleep();
   return taken;
+}
+
+// As above: opening a connection may have let a message in, or this rank has sent itself one.
+bool message_transport::two_sided_calls::send(rank_t to, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept {
+  t_.look_when_due(1);
+  const bool taken = t_.net_.two_sided().send(to, header, payload);
+  if (t_.sleep_.armed() && taken) t_.end_sleep();
+  return taken;
+}
+
+// What the caller had in its hands is released, of which a message may tell its origin.
+bool message_transport::two_sided_calls::receive(message& out) noexcept {
+  if (t_.sleep_.armed() && t_.net_.two_sided().holds_one()) t_.end_sleep();
+  return t_.net_.two_sided().receive(out);
 }
 
 unsigned message_transport::progress() noexcept {

@@ -44,6 +44,7 @@ class message_transport final : public transport {
   const capabilities& caps() const noexcept override { return caps_; }
   multicast* mcast() noexcept override { return ip_ ? ip_->usable() : nullptr; }
   offload* offloader() noexcept override { return net_.line().offloader(); }
+  two_sided* sendrecv() noexcept override { return net_.two_sided().fit() ? &two_sided_ : nullptr; }
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t) const noexcept override;
@@ -70,9 +71,21 @@ class message_transport final : public transport {
   std::uint64_t rejected() const noexcept { return net_.rejected(); }  // messages that were dropped (inbound.h)
 
  private:
+  class two_sided_calls final : public two_sided {
+   public:
+    explicit two_sided_calls(message_transport& t) noexcept : t_(t) {}
+    limits query() const noexcept override { return t_.net_.two_sided().limits(); }
+    bool send(rank_t, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override;
+    bool receive(message& out) noexcept override;
+
+   private:
+    message_transport& t_;
+  };
+
   message_transport() = default;
   status start(const open_params&, std::unique_ptr<link>);
   bool arm_all() noexcept;
+  void look_when_due(std::size_t submitted) noexcept;
   std::chrono::nanoseconds patience() const noexcept;
   void end_sleep() noexcept;                   // of this rank, which is armed
 
@@ -83,6 +96,7 @@ class message_transport final : public transport {
   region_table regions_;
   messenger net_{regions_, sleep_};
   doze_word doze_;
+  two_sided_calls two_sided_{*this};
   std::optional<ip_multicast> ip_;            // none on a fabric of one host
   bool woken_ = false;                        // armed, but there was something to wake up for
   std::uint32_t turns_ = 0, submitted_ = 0;   // since the last look for deaths

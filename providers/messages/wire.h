@@ -14,7 +14,7 @@
 
 namespace tutti::messages {
 
-inline constexpr std::uint32_t wire_version = 7;
+inline constexpr std::uint32_t wire_version = 8;
 
 enum class message_kind : std::uint8_t {
   hello,      // first message on a connection: its origin wants to be told when this rank leaves
@@ -29,6 +29,8 @@ enum class message_kind : std::uint8_t {
   old_value,  // answers an atomic
   mark,       // asks to be told when everything before it was applied
   passed,     // answers a mark
+  packet,     // a two-sided message: its header, `offset` bytes long, and its payload; operand as that of room
+  room,       // operand: how much its origin has received of the target's packets, ever (inbox.h)
 };
 
 enum message_flag : std::uint8_t {

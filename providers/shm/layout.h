@@ -15,12 +15,14 @@
 
 namespace tutti::shm {
 
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
 inline constexpr std::uint32_t address_magic = 0x74736861;  // in every address
 inline constexpr std::uint32_t key_magic = 0x7473686b;
 inline constexpr std::uint32_t token_magic = 0x74736874;
 inline constexpr std::uint32_t mail_slots = 256;            // power of two
 inline constexpr std::uint32_t reply_slots = 64;            // at most 64: a bit each in a word
+inline constexpr std::uint32_t cell_count = 64;             // power of two
+inline constexpr std::uint32_t cell_bytes = 4096;           // of one two-sided message
 
 // How a rank waits for its bell: the low bits of control_page::waiting (sleep.cpp).
 enum class doze : std::uint32_t { awake = 0, on_futex = 1, on_pipe = 2 };
@@ -63,6 +65,24 @@ struct control_page {
   mail mails[mail_slots];
 };
 static_assert(sizeof(control_page) <= 20 * 1024);  // shm.h gives it to the reader
+
+// A two-sided message (two_sided.cpp). A short one lies in its first line.
+struct alignas(64) cell {
+  std::atomic<std::uint64_t> state;  // ring_places.h
+  rank_t from;
+  std::uint16_t header, payload;     // bytes; the payload begins at the next multiple of 8
+  std::byte data[cell_bytes];
+};
+static_assert(sizeof(cell) / 64 % 2 == 1);  // so that the cells' first lines spread over all sets of a cache
+
+// What came for a rank and was not received yet. Follows its control page, from the next page of memory on: mapped only by those
+// who send to it.
+struct cell_ring {
+  alignas(64) std::atomic<std::uint64_t> head;  // a hint, as mail_head
+  cell cells[cell_count];
+  cell& at(std::uint64_t position) noexcept { return cells[position % cell_count]; }
+};
+std::size_t ring_offset() noexcept;
 
 struct address_blob {
   std::uint32_t magic;

@@ -1,68 +1,34 @@
-// Word operations that their target applies: a ring of mails in the target's control page, many writers, one reader.
+// Word operations that their target applies: a ring of mails in the target's control page, many writers, one reader
+// (ring_places.h), where a published mail waits to be applied.
 //
-// A place goes through three states, kept in one word with the position (which place on which lap) it is for:
-//   free(pos)          a writer may take it by compare-and-swap
-//   claimed(pos, rank) that writer fills it
-//   published(pos)     the reader, who reads in the order of positions, may apply it; then it becomes free(pos + slots)
-// `mail_head` only says where to look for a free place; anybody who finds the place at the head taken moves it on. So
-// a writer that is stopped between two instructions holds up nobody's claim. The reader waits for it, though, as order
-// is what the ring is for; if it is dead, which its name in the word lets the reader find out, the reader frees the
-// place: a dead process cannot write to it later.
-//
-// A rank's mails are in the order of its submissions, since each claim is after the one before. `mail_tail` is stored
-// after the effect of the mails before it, so who reads it past his last mail knows that this one has taken effect
-// (flush, and `direct` again).
+// A rank's mails are in the order of its submissions. `mail_tail` is stored after the effect of the mails before it, so who reads
+// it past his last mail knows that this one has taken effect (flush, and `direct` again).
 #include <cstring>
 
+#include "providers/shm/ring_places.h"
 #include "providers/shm/transport.h"
 
 namespace tutti::shm {
 
 namespace {
 
-constexpr std::uint64_t position_bits = 40;  // compared as serial numbers: no lap is ever 2^39 behind
-constexpr std::uint64_t rank_bits = 24;
-constexpr std::uint64_t rank_mask = (std::uint64_t{1} << rank_bits) - 1;
-constexpr std::uint64_t is_free = 0, is_published = rank_mask;
-
-constexpr std::uint64_t state_of(std::uint64_t position, std::uint64_t who) noexcept {
-  return position << rank_bits | who;
-}
-// How far the place is ahead of `position`: 0: it is for it, negative: a lap behind, positive: moved on.
-constexpr std::int64_t ahead(std::uint64_t state, std::uint64_t position) noexcept {
-  return static_cast<std::int64_t>(((state >> rank_bits) - position) << (64 - position_bits));
-}
-
 mail& place(control_page& page, std::uint64_t position) noexcept { return page.mails[position % mail_slots]; }
 
 }  // namespace
 
 void shm_transport::init_mail_slot(std::uint64_t position) noexcept {
-  page().mails[position].state.store(state_of(position, is_free), std::memory_order_relaxed);
+  page().mails[position].state.store(place_state::free(position).word(), std::memory_order_relaxed);
 }
 
 shm_transport::claim shm_transport::claim_mail(peer& p) noexcept {
-  std::uint64_t position = p.page->mail_head.load(std::memory_order_relaxed);
-  for (;;) {
-    mail& m = place(*p.page, position);
-    std::uint64_t state = m.state.load(std::memory_order_acquire);
-    if (state == state_of(position, is_free) &&
-        m.state.compare_exchange_strong(state, state_of(position, self_index() + 1), std::memory_order_acq_rel)) {
-      std::uint64_t head = position;
-      p.page->mail_head.compare_exchange_strong(head, position + 1, std::memory_order_relaxed);
-      return {&m, position};
-    }
-    if (ahead(state, position) < 0) return {};
-    // Taken: help its owner, who may never come to it, and try the next.
-    std::uint64_t head = position;
-    if (p.page->mail_head.compare_exchange_strong(head, position + 1, std::memory_order_relaxed)) ++position;
-    else position = head;
-  }
+  const auto position = claim_place(
+      p.page->mail_head, [&](std::uint64_t at) -> auto& { return place(*p.page, at).state; }, self_index());
+  return position ? claim{&place(*p.page, *position), *position} : claim{};
 }
 
 void shm_transport::publish_mail(peer& p, const claim& c) noexcept {
   c.slot->from = rank_;
-  c.slot->state.store(state_of(c.position, is_published), std::memory_order_release);
+  c.slot->state.store(place_state::published(c.position).word(), std::memory_order_release);
   if (!p.life.alive()) return;  // found so since the place was claimed: nobody reads it, and a flush must not wait for that
   p.mail_ticket = c.position + 1;
   if (!p.mail_pending) p.mail_pending = true, ++mailing_;
@@ -77,31 +43,35 @@ void shm_transport::settle(peer& p) noexcept {
   --mailing_;
 }
 
+// A place that a dead rank has claimed is work as well: mails may wait behind it, and nobody rings for it any more.
 bool shm_transport::mail_waits() noexcept {
-  const std::uint64_t state = place(page(), mail_tail_).state.load(std::memory_order_acquire);
-  if (state == state_of(mail_tail_, is_published)) return true;
-  // A place that a dead rank has claimed is work as well: mails may wait behind it, and nobody rings for it any more.
-  const std::uint64_t who = state & rank_mask;
-  return ahead(state, mail_tail_) == 0 && who != is_free && !peers_[who - 1].life.alive();
+  const std::atomic<std::uint64_t>& word = place(page(), mail_tail_).state;
+  return place_state{word.load(std::memory_order_acquire)} == place_state::published(mail_tail_) || claimed_in_vain(word, mail_tail_, false);
+}
+
+// To ask the kernel is dear, and the writer most likely alive. Dead, or gone in order, it may have published before.
+bool shm_transport::claimed_in_vain(const std::atomic<std::uint64_t>& word, std::uint64_t position, bool ask) noexcept {
+  const place_state state = word.load(std::memory_order_acquire);
+  const auto writer = state.writer(position);
+  if (!writer) return false;
+  if (peers_[*writer].life.alive() && (!ask || ++stalled_polls_ % 256 != 0 || !check(peers_[*writer]))) return false;
+  return state == word.load(std::memory_order_acquire);
 }
 
 unsigned shm_transport::read_mails() noexcept {
   unsigned n = 0;
   for (; n < mail_slots; ++n) {
     mail& m = place(page(), mail_tail_);
-    const std::uint64_t state = m.state.load(std::memory_order_acquire);
-    if (state != state_of(mail_tail_, is_published)) {
-      if (ahead(state, mail_tail_) != 0 || (state & rank_mask) == is_free) break;
-      // Claimed and not published. Asking the kernel is dear, and the writer most likely alive.
-      peer& writer = peers_[(state & rank_mask) - 1];
-      if (writer.life.alive() && (++stalled_polls_ % 256 != 0 || !check(writer))) break;
+    const place_state state = m.state.load(std::memory_order_acquire);
+    if (state != place_state::published(mail_tail_)) {
+      if (!claimed_in_vain(m.state, mail_tail_)) break;
       m.kind = mail_kind::nothing;
       m.from = no_rank;
     }
     peer* from = find(m.from);
     apply(m, from);
     page().mail_tail.store(++mail_tail_, std::memory_order_release);
-    m.state.store(state_of(mail_tail_ - 1 + mail_slots, is_free), std::memory_order_release);
+    m.state.store(place_state::free(mail_tail_ - 1 + mail_slots).word(), std::memory_order_release);
     if (from && from->life.alive()) wake(*from);  // it may sleep until its flush or its answer comes
   }
   return n;

@@ -9,12 +9,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "core/base/memory_room.h"
+#include "core/base/round_up.h"
 
 namespace tutti::shm {
 
@@ -50,6 +52,8 @@ process_id this_process() noexcept {
   return p;
 }
 
+std::size_t page_bytes() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
 mapping::~mapping() {
   if (at_) ::munmap(at_, bytes_);
 }
@@ -73,10 +77,9 @@ status os_error(std::string what, int error) {
 }
 
 result<shared_memory> create_memory(std::size_t bytes, const char* what) {
-  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::string doing = "cannot get " + size_text(bytes) + " of shared memory for " + what;
   if (bytes == 0 || bytes > (std::size_t{1} << 62)) return os_error(doing, ENOMEM);
-  bytes = (bytes + page - 1) / page * page;
+  bytes = round_up(bytes, page_bytes());
   if (const std::uint64_t room = memory_room(); bytes > room - room / 16)
     return os_error(doing + " (" + size_text(room) + " are available)", ENOMEM);
 
@@ -129,18 +132,19 @@ result<unique_fd> open_descriptor(const process_id& owner, int fd, std::uint64_t
   return opened;
 }
 
-result<mapping> open_memory(const memory_name& name, const char* what) {
+result<mapping> open_memory(const memory_name& name, const char* what, std::size_t offset, std::size_t bytes) {
   auto fd = open_descriptor(name.owner, name.fd, name.inode, name.device, O_RDWR);
   if (!fd) return fd.error();
   struct stat st;
   if (::fstat(fd->get(), &st) || static_cast<std::uint64_t>(st.st_size) != name.bytes)
     return status{errc::protocol, std::string{what} + " of process " + std::to_string(name.owner.pid) +
                                       " does not have the size it announced"};
-  void* at = ::mmap(nullptr, name.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (name.bytes <= populate_up_to ? MAP_POPULATE : 0),
-                    fd->get(), 0);
+  bytes = std::min<std::size_t>(bytes, name.bytes - offset);
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (bytes <= populate_up_to ? MAP_POPULATE : 0),
+                    fd->get(), static_cast<off_t>(offset));
   if (at == MAP_FAILED)
-    return os_error("cannot map " + size_text(name.bytes) + " of process " + std::to_string(name.owner.pid), errno);
-  return mapping{at, name.bytes};
+    return os_error("cannot map " + size_text(bytes) + " of process " + std::to_string(name.owner.pid), errno);
+  return mapping{at, bytes};
 }
 
 process_watch::found watch_owner(const memory_name& name, process_watch& process) noexcept {

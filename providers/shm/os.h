@@ -22,6 +22,7 @@ struct process_id {
 };
 
 process_id this_process() noexcept;
+std::size_t page_bytes() noexcept;
 
 // Memory that has no name anywhere. Peers find it as /proc/<pid>/fd/<fd>, so it is gone with its last user, however
 // that ends: there is nothing in /dev/shm for a SIGKILL to leave behind. Opening the link needs the right to read the
@@ -60,8 +61,9 @@ struct shared_memory {
 
 // Zeroed, backed by pages and sealed against shrinking. `what` names it in /proc/<pid>/maps and in errors.
 result<shared_memory> create_memory(std::size_t bytes, const char* what);
-// peer_dead without a rank if the owner is gone or has closed it.
-result<mapping> open_memory(const memory_name&, const char* what);
+// Of it, what begins at `offset`, a whole number of pages, at most `bytes`. peer_dead without a rank if the owner is gone or has
+// closed it.
+result<mapping> open_memory(const memory_name&, const char* what, std::size_t offset = 0, std::size_t bytes = ~std::size_t{0});
 
 // Whether its owner still has it open: false for a zombie too. Needs no descriptor; true in doubt.
 bool is_held(const memory_name&) noexcept;

@@ -13,7 +13,7 @@
 namespace tutti::shm {
 
 status shm_transport::contact(peer& p) noexcept {
-  auto memory = open_memory(p.name, "the control page");
+  auto memory = open_memory(p.name, "the control page", 0, ring_offset());
   if (!memory) {
     if (memory.error().code() != errc::peer_dead) return memory.error();
     ended(p, rank_died(p.rank, "it had ended before it was met"), told_by::its_process);  // only operations towards it fail

@@ -10,6 +10,7 @@
 #include "core/base/host.h"
 #include "providers/shm/multicast.h"
 #include "providers/shm/transport.h"
+#include "providers/shm/two_sided.h"
 
 namespace tutti::shm {
 
@@ -28,7 +29,7 @@ constexpr capabilities shm_caps = [] {
   c.cpu_atomics_agree = true;
   c.target_must_progress = false;
   c.can_sleep = true;
-  c.cost = {.latency_us = 0.08, .overhead_us = 0.02, .gap_us = 0.02, .bytes_per_ns = 16};
+  c.cost = {.latency_us = 0.08, .overhead_us = 0.02, .gap_us = 0.02, .bytes_per_ns = 24};
   return c;
 }();
 
@@ -57,13 +58,14 @@ result<std::unique_ptr<transport>> shm_transport::open(const open_params& params
   t->host_ = this_host();
   if (!known(t->host_)) return unknown_host();
   t->process_ = this_process();
-  auto memory = create_memory(sizeof(control_page), "tutti-rank");
+  auto memory = create_memory(ring_offset() + sizeof(cell_ring), "tutti-rank");
   if (!memory) return memory.error();
   t->page_ = std::move(*memory);
   for (std::uint64_t i = 0; i < mail_slots; ++i) t->init_mail_slot(i);
   t->no_membarrier_ = !register_membarrier();
   t->page().no_membarrier = t->no_membarrier_;
   t->multicast_ = std::make_unique<shm_multicast>(*t);
+  t->two_sided_ = std::make_unique<shm_two_sided>(*t);
   return std::unique_ptr<transport>{std::move(t)};
 }
 
@@ -77,6 +79,8 @@ shm_transport::~shm_transport() {
 const capabilities& shm_transport::caps() const noexcept { return shm_caps; }
 
 multicast* shm_transport::mcast() noexcept { return multicast_.get(); }
+
+two_sided* shm_transport::sendrecv() noexcept { return two_sided_.get(); }
 
 result<std::vector<std::byte>> shm_transport::address() {
   return to_blob(address_blob{address_magic, layout_version, host_, page_.name});
@@ -107,6 +111,7 @@ status shm_transport::connect(shared_blobs addresses, time_point) {
   // Whatever fails leaves this transport as if connect() had not been called: a peer that was not met has no page to look at.
   std::vector<std::uint16_t> local(last - first + 1, not_local);
   std::unique_ptr<peer[]> peers{new peer[count]};
+  two_sided_->expect(count);
   const std::size_t flushes = std::max<std::size_t>(64, count);
   flushes_.reserve(flushes);
   polled_.resize(count);

@@ -30,6 +30,7 @@
 
 #include "providers/shm/multicast.h"
 #include "providers/shm/transport.h"
+#include "providers/shm/two_sided.h"
 
 namespace tutti::shm {
 
@@ -76,7 +77,7 @@ void shm_transport::pay_rings() noexcept {
 }
 
 bool shm_transport::has_work() noexcept {
-  return mail_waits() || (asked_ && reply_waits()) || flush_waits() || multicast_->news();
+  return mail_waits() || (asked_ && reply_waits()) || flush_waits() || multicast_->news() || two_sided_->passes_dead();
 }
 
 bool shm_transport::arm(doze how) noexcept {
@@ -102,10 +103,11 @@ bool shm_transport::arm(doze how) noexcept {
 void shm_transport::sleep(armed, time_point deadline) noexcept {
   if (armed_ != doze::on_futex) return;
   std::atomic<std::uint32_t>& waiting = page().waiting;
+  const bool send_refused = std::exchange(send_refused_, false);
   while (waiting.load(std::memory_order_acquire) == armed_as_) {
     const time_point t = now();
     if (t >= deadline) break;
-    const bool nap = refused_ || rings_owed_;  // nobody rings when a queue has room again, or a descriptor is free
+    const bool nap = refused_ || send_refused || rings_owed_;  // nobody rings when a queue has room again, or a descriptor is free
     const auto slice = nap ? short_nap : slice_of_sleep;
     const bool last = deadline - t <= slice;
     futex_wait(waiting, armed_as_, last ? deadline : t + slice);

@@ -16,8 +16,6 @@ namespace tutti::shm {
 
 namespace {
 
-constexpr std::uint32_t look_after = 2048;
-
 std::atomic_ref<std::uint64_t> word_at(std::byte* at) noexcept {
   return std::atomic_ref<std::uint64_t>{*reinterpret_cast<std::uint64_t*>(at)};
 }
@@ -91,10 +89,7 @@ void shm_transport::do_word(const rma_op& op, std::byte* word, peer& p) noexcept
 }
 
 std::size_t shm_transport::submit(std::span<const rma_op> ops) noexcept {
-  if (unlooked_ >= look_after) [[unlikely]] {
-    unlooked_ = 0;
-    look_around();
-  }
+  look_when_due();
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const rma_op& op = ops[i];
     unlooked_ += 1 + (op.bytes >> 14);

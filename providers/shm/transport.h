@@ -19,6 +19,7 @@
 #include "core/transport/multicast.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
+#include "core/transport/two_sided.h"
 #include "core/base/epoll_set.h"
 #include "providers/common/peer_life.h"
 #include "providers/common/process_watch.h"
@@ -28,6 +29,7 @@
 namespace tutti::shm {
 
 class shm_multicast;
+class shm_two_sided;
 
 // A rank of this node. The first line is what the data path reads.
 struct alignas(64) peer {
@@ -75,6 +77,7 @@ class shm_transport final : public transport {
   ~shm_transport() override;
   const capabilities& caps() const noexcept override;
   multicast* mcast() noexcept override;
+  two_sided* sendrecv() noexcept override;
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs addresses, time_point deadline) override;
   bool reaches(rank_t) const noexcept override;
@@ -108,6 +111,7 @@ class shm_transport final : public transport {
 
  private:
   friend class shm_multicast;
+  friend class shm_two_sided;
   static constexpr std::uint16_t not_local = 0xffff;
 
   shm_transport() = default;
@@ -180,6 +184,8 @@ class shm_transport final : public transport {
   void publish_mail(peer&, const claim&) noexcept;
   unsigned read_mails() noexcept;
   bool mail_waits() noexcept;
+  // The reader waits at a place whose writer is known to be dead; `ask`: or is found to be, now and then.
+  bool claimed_in_vain(const std::atomic<std::uint64_t>& word, std::uint64_t position, bool ask = true) noexcept;
   void apply(const mail&, peer* from) noexcept;
   void settle(peer&) noexcept;                      // direct again when every mail has taken effect
   unsigned read_replies() noexcept;
@@ -189,6 +195,11 @@ class shm_transport final : public transport {
 
   // progress.cpp
   void look_around() noexcept;
+  void look_when_due() noexcept {  // by the work taken (submit.cpp)
+    if (unlooked_ < 2048) [[likely]] return;
+    unlooked_ = 0;
+    look_around();
+  }
   unsigned finish_flushes() noexcept;
   bool flush_waits() const noexcept;
 
@@ -238,6 +249,7 @@ class shm_transport final : public transport {
   std::uint32_t armed_as_ = 0;        // what `waiting` holds until somebody rings
   std::uint32_t sleeps_ = 0;
   bool refused_ = false;              // the last submit was short
+  bool send_refused_ = false;         // a message was, since the last sleep
   std::uint32_t rings_owed_ = 0;
   std::uint32_t ticks_ = 0;
   time_point next_check_{};
@@ -246,6 +258,7 @@ class shm_transport final : public transport {
   epoll_set epoll_;
 
   std::unique_ptr<shm_multicast> multicast_;
+  std::unique_ptr<shm_two_sided> two_sided_;
 };
 
 }  // namespace tutti::shm

@@ -75,6 +75,8 @@ void fabric::handle(const event& e) {
     case event_kind::dies: return die(e.who, e.at);
     case event_kind::noticed: return notice(e.who, e.at);
     case event_kind::datagram: return deliver_datagram(e);
+    case event_kind::packet: return deliver_packet(e);
+    case event_kind::credit: return give_credit(e);
     case event_kind::nic: return deliver_to_nic(e);
     case event_kind::flushed: {
       const ending done = std::move(endings[index]);

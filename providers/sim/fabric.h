@@ -6,12 +6,12 @@
 // Events at the same time are handled in the order of their sequence numbers, which a message draws when it is
 // submitted: of two messages that must not overtake, the earlier one wins a tie.
 #pragma once
-#include <condition_variable>
+#include <semaphore.h>
+
 #include <deque>
 #include <exception>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <queue>
 #include <thread>
 #include <unordered_map>
@@ -49,6 +49,8 @@ enum class event_kind : std::uint8_t {
   nic,       // at the adapter of `who`, for a schedule that it runs; arg: nic_message
   dies,
   noticed,
+  packet,    // a two-sided message is at the adapter of `who`, then out of it; arg: packet
+  credit,    // `who` may send one more to rank arg
 };
 
 struct event {
@@ -96,21 +98,27 @@ struct nic_message {               // to a schedule that an adapter runs
   bool taken_in = false;           // its time in the adapter is counted
 };
 
+struct packet {                    // a two-sided message on its way, or not received yet
+  rank_t from = 0;
+  ns injected = 0;
+  bool taken_in = false;           // its time in the adapter is counted
+  std::vector<std::byte> header, payload;
+};
+
 // Hands the right to run from one thread to another; shared with threads that stay parked beyond the world's end.
-struct baton {
-  std::mutex m;
-  std::condition_variable cv;
-  bool here = false;
-  void pass() {
-    std::lock_guard lock(m);
-    here = true;
-    cv.notify_one();
+class baton {
+ public:
+  baton() noexcept { sem_init(&here_, 0, 0); }
+  ~baton() { sem_destroy(&here_); }
+  baton(const baton&) = delete;
+  baton& operator=(const baton&) = delete;
+  void pass() noexcept { sem_post(&here_); }
+  void await() noexcept {
+    while (sem_wait(&here_) != 0) {}  // a signal handler ran
   }
-  void await() {
-    std::unique_lock lock(m);
-    cv.wait(lock, [this] { return here; });
-    here = false;
-  }
+
+ private:
+  sem_t here_;
 };
 
 class rank_transport;
@@ -184,6 +192,10 @@ struct fabric {
   void deliver_to_nic(const event&);
   void send_to_nic(rank_t to, ns at, nic_message);
   void release_datagram(std::uint32_t);
+  void deliver_packet(const event&);
+  void give_credit(const event&);
+  std::uint32_t new_packet(rank_t from, std::span<const std::byte> header, std::span<const std::byte> payload);
+  void release_packet(std::uint32_t index) noexcept { packets[index] = {}, free_packets.push_back(index); }
   std::uint32_t new_message();
   std::uint32_t new_ending(completion*, status);
 
@@ -212,6 +224,8 @@ struct fabric {
   std::vector<std::uint32_t> free_endings;
   std::deque<datagram_record> datagrams;
   std::vector<std::uint32_t> free_datagrams;
+  std::deque<packet> packets;
+  std::vector<std::uint32_t> free_packets;
   std::deque<nic_message> nic_messages;
   std::vector<std::uint32_t> free_nic_messages;
 

@@ -1,6 +1,8 @@
 // Regions, their keys, and segments.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "providers/sim/net.h"
@@ -9,7 +11,7 @@ namespace tutti::sim {
 
 namespace {
 
-constexpr std::align_val_t line{64};
+constexpr std::size_t line = 64;
 
 struct key_blob {  // what key() gives out
   std::uint64_t world;
@@ -27,7 +29,7 @@ const segment::entry* segment::find(rank_t r) const noexcept {
   return at != entries.end() && at->rank == r ? &*at : nullptr;
 }
 
-rank_transport::rank_transport(fabric& f, rank_t r) : f_(f), rank_(r), mcast_(*this), offload_(*this) {
+rank_transport::rank_transport(fabric& f, rank_t r) : f_(f), rank_(r), mcast_(*this), offload_(*this), two_sided_(*this) {
   rank_state& rs = me();
   rs.transport = this;
   idle_since_ = rs.clock;
@@ -42,9 +44,6 @@ rank_transport::~rank_transport() {
     f_.fail(index, f_.reachable(rank_, rs.clock), std::max(f_.now, rs.clock));
     f_.release(index);
   }
-  regions_.each([](region_id, region& r) {
-    if (r.owned) ::operator delete(r.base, line);
-  });
   for (rank_t r = 0; r < f_.par.ranks; ++r)
     if (r != rank_ && f_.ranks[r].transport) f_.wake(r, rs.clock);
 }
@@ -70,23 +69,24 @@ std::byte* rank_transport::local_memory(region_id id, std::uint64_t offset, std:
   return id == unregistered_memory ? reinterpret_cast<std::byte*>(offset) : memory(id, offset, bytes);
 }
 
-result<region_id> rank_transport::put_region(std::byte* base, std::uint64_t bytes, bool owned) {
+result<region_id> rank_transport::put_region(region r) {
   if (!regions_.reserve_one()) return status(errc::no_resource, "too many regions: a rank of the simulator has a million");
-  return regions_.insert({base, bytes, owned});
+  return regions_.insert(std::move(r));
 }
 
 result<region_id> rank_transport::add(std::span<std::byte> m) {
   if (m.empty()) return status(errc::invalid, "a region has at least one byte");
-  return put_region(m.data(), m.size(), false);
+  return put_region({m.data(), m.size(), nullptr});
 }
 
 result<region_id> rank_transport::allocate(std::size_t bytes, std::span<std::byte>& out) {
   if (!bytes) return status(errc::invalid, "a region has at least one byte");
-  auto* base = static_cast<std::byte*>(::operator new(bytes, line, std::nothrow));
+  std::size_t space = bytes + line;
+  void* base = space > bytes ? std::calloc(1, space) : nullptr;  // clears no fresh pages, and many are never touched
+  const std::shared_ptr<void> owner(base, std::free);
   if (!base) return status(errc::no_resource, "no memory for a region of " + std::to_string(bytes) + " bytes");
-  std::memset(base, 0, bytes);
-  out = {base, bytes};
-  return put_region(base, bytes, true);
+  out = {static_cast<std::byte*>(std::align(line, bytes, base, space)), bytes};
+  return put_region({out.data(), bytes, {owner, out.data()}});
 }
 
 result<std::vector<std::byte>> rank_transport::key(region_id id) {
@@ -141,22 +141,28 @@ bool rank_transport::resolve(segment_id id, rank_t rank, std::uint64_t offset, s
 }
 
 void rank_transport::drop(segment_id id) noexcept {
+  std::erase_if(mapped_, [&](const auto& m) { return m.first.first == id; });
   segments_.erase(id);
 }
 
 void rank_transport::drop(region_id id) noexcept {
-  const region* r = regions_.find(id);
-  if (!r) return;
-  if (r->owned) ::operator delete(r->base, line);
   regions_.erase(id);
 }
 
 std::byte* rank_transport::map(segment_id id, rank_t rank) noexcept {
   if (rank != rank_ && !(f_.par.maps_node && f_.same_node(rank, rank_))) return nullptr;
+  if (const auto kept = mapped_.find({id, rank}); kept != mapped_.end()) return kept->second.get();
   const segment* s = find(id);
   const segment::entry* e = s ? s->find(rank) : nullptr;
   rank_transport* peer = f_.ranks[rank].transport;
-  return e && peer ? peer->memory(e->region, 0, e->bytes) : nullptr;
+  const region* there = e && peer ? peer->regions_.find(e->region) : nullptr;
+  if (!there) return nullptr;
+  if (rank == rank_ || !there->allocated) return there->base;
+  try {
+    return mapped_.emplace(std::pair{id, rank}, there->allocated).first->second.get();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 }  // namespace tutti::sim

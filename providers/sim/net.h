@@ -1,7 +1,8 @@
-// The transport of one virtual rank. Its parts stand in memory.cpp, submit.cpp, progress.cpp and multicast.cpp.
+// The transport of one virtual rank. Its parts stand in memory.cpp, submit.cpp, progress.cpp, multicast.cpp and two_sided.cpp.
 #pragma once
 #include "core/transport/multicast.h"
 #include "core/transport/offload.h"
+#include "core/transport/two_sided.h"
 #include "providers/common/segment_table.h"
 #include "providers/sim/fabric.h"
 #include "providers/sim/offload.h"
@@ -34,6 +35,33 @@ class rank_multicast final : public multicast {
   std::vector<std::unique_ptr<membership>> memberships_;
 };
 
+class rank_two_sided final : public two_sided {
+ public:
+  explicit rank_two_sided(rank_transport& owner) noexcept : owner_(owner) {}
+  ~rank_two_sided() override;
+  limits query() const noexcept override;
+  bool send(rank_t to, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override;
+  bool receive(message& out) noexcept override;
+  void take_in(std::uint32_t packet);
+  void credited(rank_t target) noexcept { --flows_[target].under_way; }
+  void show_arrived() noexcept { visible_ = arrived_.size() - first_; }
+  bool refused() noexcept { return std::exchange(refused_, false); }  // and nothing will tell of room
+
+ private:
+  struct flow {
+    std::uint32_t under_way = 0;               // taken, and not known to be received
+    ns arrives = 0;                            // the last of them at the target's adapter
+  };
+  void release_held() noexcept;
+  rank_transport& owner_;
+  std::unordered_map<rank_t, flow> flows_;     // by target; for looking up only: no order
+  std::vector<std::uint32_t> arrived_;         // from first_ on
+  std::size_t first_ = 0;
+  std::size_t visible_ = 0;                    // of these: receive() gives no others
+  std::uint32_t held_ = ~0u;                   // what it gave last
+  bool refused_ = false;
+};
+
 class rank_transport final : public transport {
  public:
   rank_transport(fabric&, rank_t);
@@ -42,6 +70,7 @@ class rank_transport final : public transport {
   const capabilities& caps() const noexcept override { return f_.caps; }
   multicast* mcast() noexcept override { return f_.par.multicast ? &mcast_ : nullptr; }
   offload* offloader() noexcept override { return &offload_; }
+  two_sided* sendrecv() noexcept override { return &two_sided_; }
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t r) const noexcept override { return r < f_.par.ranks; }
@@ -69,12 +98,13 @@ class rank_transport final : public transport {
   friend struct fabric;
   friend class rank_multicast;
   friend class rank_offload;
+  friend class rank_two_sided;
   friend class world;
 
   struct region {
     std::byte* base = nullptr;
     std::uint64_t bytes = 0;
-    bool owned = false;
+    std::shared_ptr<std::byte> allocated;  // by allocate()
   };
   struct flight {                              // taken, and not yet in effect at its target
     rank_t target;
@@ -95,7 +125,7 @@ class rank_transport final : public transport {
   std::byte* memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;  // null: dropped, or beyond its end
   std::byte* local_memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;
   const segment* find(segment_id) const noexcept;
-  result<region_id> put_region(std::byte*, std::uint64_t bytes, bool owned);
+  result<region_id> put_region(region);
   bool resolve(segment_id, rank_t, std::uint64_t offset, std::uint64_t bytes, region_id&) const noexcept;
   status check(message&, std::uint64_t bytes) const noexcept;
   void take(const rma_op&) noexcept;
@@ -114,6 +144,7 @@ class rank_transport final : public transport {
   ns idle_since_ = 0, polled_at_ = 0, timer_ = never;
   slot_table<region_id, region> regions_;
   slot_table<segment_id, std::shared_ptr<const segment>> segments_;
+  std::map<std::pair<segment_id, rank_t>, std::shared_ptr<std::byte>> mapped_;  // peers' memory, kept as a mapping keeps it
   std::vector<flight> flights_;
   std::vector<flushing> flushes_;
   std::vector<ending> ready_;                  // completions that progress() will tell
@@ -121,6 +152,7 @@ class rank_transport final : public transport {
   std::vector<std::pair<rank_t, status>> errors_;  // of operations that named no completion
   rank_multicast mcast_;
   rank_offload offload_;
+  rank_two_sided two_sided_;
 };
 
 class rank_bootstrap final : public bootstrap {

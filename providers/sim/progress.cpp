@@ -11,6 +11,7 @@ constexpr ns poll_least = 100, poll_most = 100'000'000;
 
 // Tells completions, and performs what waits for this rank's progress.
 unsigned rank_transport::work() noexcept {
+  two_sided_.show_arrived();
   const auto told = static_cast<unsigned>(ready_.size());
   for (const ending& e : ready_) e.done->finish(e.outcome);
   ready_.clear();
@@ -61,6 +62,7 @@ armed rank_transport::arm() noexcept {
     rs.clock += 1 + f_.extra(f_.net_link.latency);
     f_.catch_up(rs);
   }
+  two_sided_.show_arrived();
   armed_ = ready_.empty() && inbox_.empty();
   armed_at_ = rs.arrivals;
   return armed_if(armed_);
@@ -79,6 +81,7 @@ void rank_transport::sleep(armed, time_point deadline) noexcept {
   f_.catch_up(rs);
   if (rs.arrivals != armed_at_ || !ready_.empty() || !inbox_.empty() || until <= rs.clock) return;
   if (f_.hostile() && f_.rng.chance(1.0 / 16)) until = std::min(until, rs.clock + 1 + f_.extra(f_.net_link.latency));
+  if (two_sided_.refused()) until = std::min(until, rs.clock + f_.net_link.latency);
   f_.block(rs, until);
 }
 

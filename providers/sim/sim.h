@@ -43,6 +43,10 @@ enum class mutant : std::uint8_t {
   refused_leaves_trace,      // clause 2: a refused operation is performed all the same
   atomic_twice,              // clause 7
   lost_wakeup,               // clause 9: what arrives does not end a sleep
+  packets_swap,              // two_sided.h: messages of one origin out of order
+  packet_lost,
+  packet_twice,
+  packets_unbounded,         // two_sided.h: no send is refused
 };
 
 struct death {
@@ -76,6 +80,7 @@ struct parameters {
   double limit_us = 0;                      // a run that lasts longer ends as if deadlocked: ranks that repeat themselves
                                             // for ever are no deadlock. 0: none
 
+  std::uint32_t packet_window = 8;          // two-sided messages of one origin that one target keeps, on their way or not received
   std::uint32_t max_inline = 64, max_slices = 8;
   std::uint64_t max_bytes = std::uint64_t{1} << 30;
   bool target_must_progress = false;        // effects wait for the target's progress()
@@ -87,6 +92,7 @@ struct parameters {
 struct statistics {
   std::uint64_t messages = 0, bytes = 0;    // operations taken, and their payload
   std::uint64_t refused = 0;
+  std::uint64_t packets = 0;                // two-sided messages taken
   std::uint64_t datagrams_sent = 0;         // one a send()
   std::uint64_t datagrams_due = 0;          // one a send() and receiver; of these:
   std::uint64_t datagrams_lost = 0, datagrams_duplicated = 0, datagrams_overrun = 0;

@@ -38,6 +38,7 @@ clause sizes_clause();
 clause scatter_clause();
 clause multicast_clause();
 clause offload_clause();
+clause two_sided_clause();
 clause map_clause();
 clause random_clause();
 

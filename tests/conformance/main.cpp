@@ -124,8 +124,7 @@ std::span<const clause> all_clauses() {
                                signals_clause(),        serial_numbers_clause(), atomics_clause(), progress_clause(),
                                sleep_clause(),          failure_clause(),    teardown_clause(),   regions_clause(),
                                segments_clause(),       sizes_clause(),      scatter_clause(),    multicast_clause(),
-                               offload_clause(),
-                               map_clause(),            random_clause()};
+                               offload_clause(),        two_sided_clause(),  map_clause(),        random_clause()};
   return all;
 }
 

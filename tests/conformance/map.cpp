@@ -47,6 +47,25 @@ void user_memory(rank_env& e) {
   e.drop(a);
 }
 
+// A reader may be late: the owner has gone on, dropped its memory and used what was freed.
+void memory_that_its_owner_dropped(rank_env& e) {
+  constexpr std::size_t bytes = 4 << 20;  // what an allocator gives back to the system at once
+  area a = e.allocate(bytes);
+  std::byte* peer = e.net().map(a.segment, right_of(e));
+  if (e.sum(peer ? 1 : 0) == 0) skip("this memory is not mapped into peers");
+  fill(a.memory, 5 * e.rank + 1);
+  e.barrier();
+  e.net().drop(a.region);
+  const area other = e.allocate(bytes);
+  fill(other.memory, 99);
+  e.barrier();
+  if (peer) check({peer, bytes}, 5 * right_of(e) + 1, "memory that its owner dropped");
+  if (peer && e.net().map(a.segment, right_of(e)) != peer) fail("it is mapped elsewhere, or no more");
+  e.barrier();
+  e.net().drop(a.segment);
+  e.net().drop(other.segment), e.net().drop(other.region);
+}
+
 void ones_own_memory(rank_env& e) {
   const area a = e.allocate(4096);
   std::byte* mine = e.net().map(a.segment, e.rank);
@@ -58,6 +77,7 @@ void ones_own_memory(rank_env& e) {
 constexpr std::array cases{
     conformance_case{"allocated_memory", 3, allocated_memory},
     conformance_case{"user_memory", 3, user_memory},
+    conformance_case{"memory_that_its_owner_dropped", 3, memory_that_its_owner_dropped},
     conformance_case{"ones_own_memory", 2, ones_own_memory},
 };
 

@@ -30,6 +30,10 @@ const mutation mutations[] = {
     {"refused_leaves_trace", sim::mutant::refused_leaves_trace, "submission", "only_the_prefix_takes_effect"},
     {"atomic_twice", sim::mutant::atomic_twice, "atomics", "fetch_add_gives_each_value_once"},
     {"lost_wakeup", sim::mutant::lost_wakeup, "sleep", "no_wakeup_is_lost"},
+    {"packets_swap", sim::mutant::packets_swap, "two_sided", "in_order_and_exactly_once"},
+    {"packet_lost", sim::mutant::packet_lost, "two_sided", "in_order_and_exactly_once"},
+    {"packet_twice", sim::mutant::packet_twice, "two_sided", "in_order_and_exactly_once"},
+    {"packets_unbounded", sim::mutant::packets_unbounded, "two_sided", "a_full_target_refuses_and_loses_nothing"},
 };
 
 const conformance_case* find(std::string_view in_clause, std::string_view name) {

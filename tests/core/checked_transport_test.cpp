@@ -271,3 +271,36 @@ BOOST_AUTO_TEST_CASE(set_up) {
   BOOST_TEST(early->submit({&op, 1}) == 1u);
   BOOST_TEST(has(done.outcome().text(), "call connect() first"));
 }
+
+// A message that breaks a rule goes no further; the next flush says which.
+BOOST_AUTO_TEST_CASE(messages) {
+  fixture f;
+  BOOST_TEST(f.net->sendrecv() == nullptr);
+  test::fake_two_sided below;
+  f.below->ts = &below;
+  f.below->reached_ranks = {0, 1, 2};
+  two_sided* const calls = f.net->sendrecv();
+  BOOST_REQUIRE(calls);
+  const auto sixteen = test::bytes_of("sixteen bytes...");
+  BOOST_TEST(calls->send(1, sixteen, test::bytes_of("payload")));
+  BOOST_TEST(below.sent == std::vector<std::string>{"1:sixteen bytes.../payload"}, boost::test_tools::per_element());
+  const auto told = [&](rank_t rank) {
+    completion done;
+    BOOST_TEST(f.net->flush(rank, &done));
+    BOOST_TEST(done.idle());
+    return done.outcome().ok() ? std::string{} : std::string{done.outcome().text()};
+  };
+  BOOST_TEST(told(1).empty());
+  BOOST_TEST(calls->send(1, std::vector<std::byte>(17), {}));
+  BOOST_TEST(has(told(1), "a message to rank 1: the header has 17 bytes, where this fabric takes 16"));
+  BOOST_TEST(calls->send(1, {}, std::vector<std::byte>(33)));
+  BOOST_TEST(has(told(1), "the payload has 33 bytes, where this fabric takes 32"));
+  BOOST_TEST(calls->send(3, {}, {}));
+  BOOST_TEST(has(told(3), "this transport does not reach that rank"));
+  BOOST_TEST(calls->send(4, {}, {}));
+  BOOST_TEST(has(told(no_rank), "rank 4 is not in this job"));
+  BOOST_TEST(below.sent.size() == 1u);
+  BOOST_TEST(told(1).empty());
+  below.full = true;
+  BOOST_TEST(!calls->send(1, {}, {}));
+}

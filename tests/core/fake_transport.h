@@ -12,6 +12,7 @@
 
 #include "core/transport/multicast.h"
 #include "core/transport/transport.h"
+#include "core/transport/two_sided.h"
 
 namespace tutti::test {
 
@@ -23,6 +24,30 @@ inline std::vector<std::byte> bytes_of(std::string_view text) {
 inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+
+// Two-sided messages that come from nowhere: what it is sent is written down, and given back.
+class fake_two_sided final : public two_sided {
+ public:
+  std::vector<std::string> sent;  // "rank:header/payload"
+  std::deque<std::string> coming; // payloads, from rank 7
+  bool full = false;
+
+  limits query() const noexcept override { return {16, 32, 1000, 100}; }
+  bool send(rank_t to, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override {
+    if (!full) sent.push_back(std::to_string(to) + ":" + text_of(header) + "/" + text_of(payload));
+    return !full;
+  }
+  bool receive(message& out) noexcept override {
+    if (coming.empty()) return false;
+    given_ = bytes_of(coming.front());
+    coming.pop_front();
+    out = {7, {}, given_};
+    return true;
+  }
+
+ private:
+  std::vector<std::byte> given_;
+};
 
 class fake_transport : public transport {
  public:
@@ -47,6 +72,7 @@ class fake_transport : public transport {
   int fd = -1;
   bool has_work = false;          // answer of arm()
   multicast* mc = nullptr;
+  two_sided* ts = nullptr;
   unsigned events = 0;            // answer of the next progress()
   std::byte* mapped = nullptr;
   std::function<void()> on_destroy;
@@ -69,6 +95,7 @@ class fake_transport : public transport {
 
   const capabilities& caps() const noexcept override { return limits; }
   multicast* mcast() noexcept override { return mc; }
+  two_sided* sendrecv() noexcept override { return ts; }
   result<std::vector<std::byte>> address() override {
     if (failing("address")) return fails;
     return bytes_of(name_ + "-address");

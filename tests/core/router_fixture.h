@@ -18,9 +18,11 @@ inline constexpr std::uint32_t near_base = 3, far_base = 70;  // ids of the two 
 struct router_fixture {
   fake_transport* near = nullptr;
   fake_transport* far = nullptr;
+  fake_two_sided near_messages, far_messages;
   std::unique_ptr<transport> both;
 
-  explicit router_fixture(int near_fd = -1, int far_fd = -1, std::set<rank_t> on_node = {0, 2}, bool far_agrees = true) {
+  explicit router_fixture(int near_fd = -1, int far_fd = -1, std::set<rank_t> on_node = {0, 2}, bool far_agrees = true,
+                          bool far_has_messages = true) {
     auto n = std::make_unique<fake_transport>("near");
     auto f = std::make_unique<fake_transport>("far");
     near = n.get(), far = f.get();
@@ -28,6 +30,7 @@ struct router_fixture {
     near->next_region = near->next_segment = near_base;
     far->next_region = far->next_segment = far_base;
     near->fd = near_fd, far->fd = far_fd;
+    near->ts = &near_messages, far->ts = far_has_messages ? &far_messages : nullptr;
     far->limits.cpu_atomics_agree = far_agrees;
     auto made = make_router(std::move(n), std::move(f), {});
     BOOST_REQUIRE_MESSAGE(made.ok(), made.error().text());

@@ -117,6 +117,31 @@ BOOST_AUTO_TEST_CASE(multicast_is_the_nodes_only_if_all_are_on_it) {
   BOOST_TEST(one.both->mcast() == marker(a));
 }
 
+BOOST_AUTO_TEST_CASE(messages_go_by_the_child_and_come_from_both_by_turns) {
+  router_fixture f;
+  two_sided* const calls = f.both->sendrecv();
+  BOOST_REQUIRE(calls);
+  for (rank_t r = 0; r < 4; ++r) BOOST_TEST(calls->send(r, bytes_of("h"), bytes_of("p")));
+  BOOST_TEST(f.near_messages.sent == (std::vector<std::string>{"0:h/p", "2:h/p"}), boost::test_tools::per_element());
+  BOOST_TEST(f.far_messages.sent == (std::vector<std::string>{"1:h/p", "3:h/p"}), boost::test_tools::per_element());
+  f.near_messages.full = true;
+  BOOST_TEST(!calls->send(0, {}, {}));
+  BOOST_TEST(calls->send(1, {}, {}));
+  for (const char* one : {"a", "b", "c"}) f.near_messages.coming.push_back(one);
+  f.far_messages.coming.push_back("x");
+  std::string came;
+  for (two_sided::message m; calls->receive(m);) came += text_of(m.payload);
+  BOOST_TEST((came == "axbc" || came == "xabc"));
+}
+
+BOOST_AUTO_TEST_CASE(messages_are_there_where_all_ranks_have_them) {
+  BOOST_TEST(router_fixture(-1, -1, {0, 2}, true, false).both->sendrecv() == nullptr);
+  router_fixture f(-1, -1, {0, 1, 2, 3}, true, false);  // the network serves nobody
+  BOOST_REQUIRE(f.both->sendrecv());
+  BOOST_TEST(f.both->sendrecv()->send(3, {}, {}));
+  BOOST_TEST(f.near_messages.sent.size() == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(the_network_goes_first_when_all_ends) {
   std::string order;
   {

@@ -29,6 +29,11 @@ BOOST_AUTO_TEST_CASE(one_descriptor_wakes_for_either) {
     const rma_op op = numbered_put(1, unregistered_memory, {}, 0);
     BOOST_TEST(f.both->submit({&op, 1}) == 0u);
     f.both->sleep(f.both->arm(), time_point::max());  // refused: ends by itself, since room wakes nobody
+    f.far->room = fake_transport::all;
+    BOOST_TEST(f.both->submit({&op, 1}) == 1u);
+    f.near_messages.full = true;
+    BOOST_TEST(!f.both->sendrecv()->send(0, {}, {}));
+    f.both->sleep(f.both->arm(), time_point::max());  // likewise a message
     f.both->sleep(f.both->arm(), f.both->now() - std::chrono::seconds{1});  // a deadline that has passed returns at once
     f.both->sleep(f.both->arm(), time_point{});
   }

@@ -4,6 +4,7 @@
 
 #include "core/transport/multicast.h"
 #include "tests/doubles/faulty_multicast.h"
+#include "tests/doubles/faulty_two_sided.h"
 
 namespace tutti {
 
@@ -11,6 +12,12 @@ bool fault_dice::roll(double chance) noexcept {
   if (chance <= 0 || static_cast<double>(random_() >> 11) * 0x1p-53 >= chance) return false;
   ++faults;
   return true;
+}
+
+bool fault_dice::roll(double chance, unsigned& in_a_row) noexcept {
+  const bool fault = in_a_row < plan.patience && roll(chance);
+  in_a_row = fault ? in_a_row + 1 : 0;
+  return fault;
 }
 
 status fault_dice::setup_call(const char* name) {
@@ -28,6 +35,13 @@ multicast* fault_transport::mcast() noexcept {
   if (!below) return nullptr;
   if (!multicast_ || &multicast_->wraps() != below) multicast_ = std::make_unique<faulty_multicast>(*below, dice_);
   return multicast_.get();
+}
+
+two_sided* fault_transport::sendrecv() noexcept {
+  two_sided* below = inner().sendrecv();
+  if (!below) return nullptr;
+  if (!two_sided_ || &two_sided_->wraps() != below) two_sided_ = std::make_unique<faulty_two_sided>(*below, dice_);
+  return two_sided_.get();
 }
 
 result<std::vector<std::byte>> fault_transport::address() {
@@ -55,14 +69,8 @@ result<segment_id> fault_transport::attach(const rank_map& members, shared_blobs
   return inner().attach(members, std::move(keys));
 }
 
-bool fault_transport::out_of_luck(double chance, unsigned& in_a_row) noexcept {
-  const bool fault = in_a_row < dice_.plan.patience && dice_.roll(chance);
-  in_a_row = fault ? in_a_row + 1 : 0;
-  return fault;
-}
-
 std::size_t fault_transport::submit(std::span<const rma_op> ops) noexcept {
-  if (!ops.empty() && out_of_luck(dice_.plan.refuse, refused_)) ops = ops.first(dice_.below(ops.size()));
+  if (!ops.empty() && dice_.roll(dice_.plan.refuse, refused_)) ops = ops.first(dice_.below(ops.size()));
   return operations_ < dice_.plan.fail_operation ? submit_but_one(ops) : inner().submit(ops);
 }
 
@@ -83,18 +91,21 @@ std::size_t fault_transport::submit_but_one(std::span<const rma_op> ops) noexcep
 }
 
 bool fault_transport::flush(rank_t peer, completion* done) noexcept {
-  return !out_of_luck(dice_.plan.refuse, flushes_refused_) && inner().flush(peer, done);
+  return !dice_.roll(dice_.plan.refuse, flushes_refused_) && inner().flush(peer, done);
 }
 
 // An idle turn closes an open sleep, as every progress() does.
 unsigned fault_transport::progress() noexcept {
-  if (!out_of_luck(dice_.plan.idle, idle_)) return inner().progress();
+  if (two_sided_) two_sided_->progress();
+  if (!dice_.roll(dice_.plan.idle, idle_)) return inner().progress();
   inner().disarm();
   return 0;
 }
 
-armed fault_transport::arm() noexcept { return multicast_ && multicast_->holds_any() ? armed_if(false) : inner().arm(); }
+bool fault_transport::may_arm() noexcept { return !(two_sided_ && !two_sided_->arm()) && !(multicast_ && multicast_->holds_any()); }
 
-bool fault_transport::arm_fd() noexcept { return !(multicast_ && multicast_->holds_any()) && inner().arm_fd(); }
+armed fault_transport::arm() noexcept { return may_arm() ? inner().arm() : armed_if(false); }
+
+bool fault_transport::arm_fd() noexcept { return may_arm() && inner().arm_fd(); }
 
 }  // namespace tutti

@@ -13,8 +13,8 @@ namespace tutti {
 struct fault_plan {
   std::uint64_t seed = 1;
   // Chances, 0 to 1. Runs of refusals and of idle progress are bounded (by `patience`), so that waiting always ends.
-  double refuse = 0;        // of a submit() to take only a random part, and of a flush() to be refused
-  double idle = 0;          // of a progress() to do nothing
+  double refuse = 0;        // of a submit() to take only a random part, and of a flush() or a message to be refused
+  double idle = 0;          // of a progress() to do nothing, and of a receive() to see no message before the next
   double lose = 0;          // of a received datagram to be lost
   double repeat = 0;        // to be delivered twice
   double reorder = 0;       // to be delivered after later ones
@@ -31,6 +31,7 @@ class fault_dice {
  public:
   explicit fault_dice(const fault_plan& p) : plan{p}, random_{p.seed} {}
   bool roll(double chance) noexcept;             // true: a fault, counted
+  bool roll(double chance, unsigned& in_a_row) noexcept;  // at most `patience` of them in a row
   std::size_t below(std::size_t n) noexcept { return static_cast<std::size_t>(random_() % n); }
   status setup_call(const char* name);           // the forced failure, if it is this one's turn
   const fault_plan plan;
@@ -41,6 +42,7 @@ class fault_dice {
 };
 
 class faulty_multicast;
+class faulty_two_sided;
 
 class fault_transport final : public forwarding_transport {
  public:
@@ -51,6 +53,7 @@ class fault_transport final : public forwarding_transport {
   unsigned faults() const noexcept { return dice_.faults; }  // refusals, idle turns, datagrams that did not go straight
 
   multicast* mcast() noexcept override;
+  two_sided* sendrecv() noexcept override;
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs addresses, time_point deadline) override;
   result<region_id> add(std::span<std::byte> memory) override;
@@ -64,11 +67,12 @@ class fault_transport final : public forwarding_transport {
   bool arm_fd() noexcept override;
 
  private:
-  bool out_of_luck(double chance, unsigned& in_a_row) noexcept;
+  bool may_arm() noexcept;
   std::size_t submit_but_one(std::span<const rma_op> ops) noexcept;
 
   fault_dice dice_;
   std::unique_ptr<faulty_multicast> multicast_;
+  std::unique_ptr<faulty_two_sided> two_sided_;
   unsigned refused_ = 0, flushes_refused_ = 0, idle_ = 0;  // in a row
   unsigned operations_ = 0;  // with a completion, that were taken
 };

@@ -1,9 +1,9 @@
 // What comes to a rank from a wire, and the blobs that its peers give it. The first byte of an input says which:
 //
 //   0, 1  messages, to a rank whose link reorders or does not. Each begins with a byte: bits 0 and 1 its origin, bit 2 whether
-//         it has the right proof, bit 3 whether it has the next number; then a byte for the length of its payload, then
-//         header and payload. A region of 1 stands for one that exists, since ids are random. Requests of the rank's own are
-//         under way towards rank 1, so that answers find them
+//         it has the right proof, bit 3 whether it has the next number, bit 4 whether the rank then takes the two-sided messages
+//         that it has; then a byte for the length of its payload, then header and payload. A region of 1 stands for one that
+//         exists, since ids are random. Requests of the rank's own are under way towards rank 1, so that answers find them
 //   2     a length of two bytes, then the address of rank 1 and a key of its memory, which the rank is to use
 //
 // Rank 3 is never spoken for: whatever the others do, what it sends is taken.
@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/transport/two_sided.h"
 #include "tests/messages/fake_link.h"
 
 using namespace tutti;
@@ -70,6 +71,12 @@ void messages_come(bool reorders, std::span<const std::byte> rest) {
     if (!payload.empty()) std::memcpy(copy.get(), payload.data(), payload.size());
     r.messages().receive(std::as_bytes(std::span{&m, 1}).first(header.size()), {copy.get(), payload.size()});
     r.messages().progress();
+    for (two_sided::message got; how & 16 && r.net->sendrecv()->receive(got);) {
+      std::size_t sum = 0;  // each byte is there
+      for (const auto part : {got.header, got.payload})
+        for (const std::byte b : part) sum += static_cast<std::size_t>(b);
+      require(got.from < r.size && sum <= 255 * (got.header.size() + got.payload.size()));
+    }
     r.line->sent.clear();
   }
 
@@ -86,12 +93,12 @@ void blobs_come(std::span<const std::byte> rest) {
   const auto address = take(rest, number(rest, 2));
   lone_rank r;
   auto all = std::make_shared<blob_table>(), keys = std::make_shared<blob_table>();
-  for (rank_t i = 0; i < lone_rank::size; ++i) {
+  for (rank_t i = 0; i < r.size; ++i) {
     if (i == 1) all->push_back(address), keys->push_back(rest);
     else all->push_back(*r.net->address()), keys->push_back(*r.net->key(region_id{r.region}));
   }
   (void)r.net->connect(all, {}).failed();
-  const auto segment = r.net->attach(rank_map::strided(0, lone_rank::size), keys);
+  const auto segment = r.net->attach(rank_map::strided(0, r.size), keys);
   if (!segment) return;
   rma_op put{.kind = op_kind::put};
   const std::uint64_t value = 1;

@@ -1,6 +1,9 @@
 #include "tests/harness/sim_fabric.h"
 
+#include <sched.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "tests/harness/coverage.h"
 
@@ -27,6 +30,14 @@ void one_virtual_rank(sim::world& world, meeting& m, rank_t rank, const run_opti
   env.close();
 }
 
+// One of the ranks runs at a time, and handing on to a thread on the same core is a switch, to another core a wake-up.
+void stay_on_this_core() noexcept {
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  CPU_SET(static_cast<std::size_t>(std::max(0, sched_getcpu())), &here);
+  (void)sched_setaffinity(0, sizeof here, &here);
+}
+
 }  // namespace
 
 std::vector<fabric_spec> sim_fabrics() { return {{"sim"}, {"sim:wild"}, {"sim:tcp"}, {"sim:node"}}; }
@@ -46,6 +57,7 @@ sim::parameters sim_parameters(const fabric_spec& fabric, std::uint32_t ranks, s
 
 run_report try_ranks_simulated(const sim::parameters& p, const rank_body& body, const run_options& o) {
   return run_processes(p.ranks, true, o, [&](meeting& m, rank_t, std::uint32_t) {
+    stay_on_this_core();
     sim::world world{p};
     const status end = world.run([&](rank_t r) { run_one(m, r, [&] { one_virtual_rank(world, m, r, o, body); }); });
     if (end.ok()) return;

@@ -26,6 +26,8 @@ class fake_link final : public messages::link {
   std::deque<sent_message> sent;
   status opening;  // what becomes of it
   bool forgets = false;  // what was sent
+  messages::sending answer = messages::sending::taken;
+  std::vector<rank_t>* closed = nullptr;  // of whom the connection was
 
   const messages::link_traits& traits() const noexcept override { return traits_; }
   status start(messages::messenger& net) override { return up = &net, status{}; }
@@ -34,10 +36,13 @@ class fake_link final : public messages::link {
     if (opening.ok()) p.line = this;
     return opening;
   }
-  void close(messages::peer& p) noexcept override { p.line = nullptr; }
+  void close(messages::peer& p) noexcept override {
+    p.line = nullptr;
+    if (closed) closed->push_back(p.rank);
+  }
   messages::sending send(messages::peer& p, const messages::message& m, const std::byte* payload, std::uint32_t bytes) noexcept override {
-    if (!forgets) sent.push_back({p.rank, m, {payload, payload + bytes}});
-    return messages::sending::taken;
+    if (!forgets && answer != messages::sending::full) sent.push_back({p.rank, m, {payload, payload + bytes}});
+    return answer;
   }
   unsigned progress() noexcept override { return 0; }
   int fd() const noexcept override { return -1; }
@@ -54,19 +59,19 @@ inline messages::link_traits fake_traits() {
   return t;
 }
 
-// Rank 0 of four, with one region; the others are this program's to play.
+// Rank 0 of four, or of so many, with one region; the others are this program's to play.
 struct lone_rank {
-  static constexpr std::uint32_t size = 4;
+  const std::uint32_t size;
   siphash_key key{0x0123456789abcdef, 0xfedcba9876543210};
   fake_link* line = nullptr;
   std::unique_ptr<transport> net;
   std::span<std::byte> memory;
   std::uint32_t region = 0;
   segment_id segment{};               // memory of rank 0, and the same name in each other
-  std::uint64_t next[size] = {1, 1, 1, 1};
+  std::vector<std::uint64_t> next = std::vector<std::uint64_t>(size, 1);
   std::vector<std::string> notices;
 
-  explicit lone_rank(messages::link_traits traits = fake_traits(), bool one_host = true) {
+  explicit lone_rank(messages::link_traits traits = fake_traits(), bool one_host = true, std::uint32_t ranks = 4) : size(ranks) {
     auto made = std::make_unique<fake_link>(traits);
     line = made.get();
     open_params p{.job_id = "lone", .rank = 0, .size = size};

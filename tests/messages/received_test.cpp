@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_message_to_or_from_another_is_none_of_mine) {
   r.bring(m, payload);
   m.origin = 0, m.check = check_of(m, {}, messages::key_between(r.key, 0, 0));
   r.bring(m, payload);
-  m.origin = lone_rank::size, m.check = check_of(m, {}, messages::key_between(r.key, lone_rank::size, 0));
+  m.origin = r.size, m.check = check_of(m, {}, messages::key_between(r.key, r.size, 0));
   r.bring(m, payload);
   BOOST_TEST(r.messages().rejected() == 4u);
   BOOST_TEST(untouched(r));

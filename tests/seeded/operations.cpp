@@ -3,9 +3,18 @@
 #include <optional>
 
 #include "core/transport/ops.h"
+#include "core/transport/two_sided.h"
 #include "tests/seeded/rank_program.h"
 
 namespace tutti::test {
+namespace {
+
+std::size_t length_of(std::uint64_t message, std::uint32_t most) noexcept {
+  const std::size_t lengths[] = {8, 0, 100, 1, 300, most, 24, most / 2};
+  return lengths[message % std::size(lengths)];
+}
+
+}  // namespace
 
 using namespace std::chrono_literals;
 
@@ -192,6 +201,37 @@ void rank_program::change_spare() {
   if (!key) return wrong("no key of a spare window");
   const in_kernel k;
   t_.spares[me_].assign((*key).begin(), (*key).end());
+}
+
+// The n-th from one rank to another: its number, and so many times the last byte of it.
+void rank_program::send_messages(rank_t to) {
+  two_sided* const calls = net_->sendrecv();
+  if (!calls) return;
+  std::array<std::byte, 4096> bytes;
+  say("sends messages to " + name_of(to));
+  doing("a message to be taken", to);
+  for (auto burst = 1 + draw_.below(draw_.one_in(4) ? 100 : 8); burst; --burst) {
+    const std::uint64_t n = towards(to).messages;
+    bytes.fill(static_cast<std::byte>(n));
+    if (!calls->send(to, std::as_bytes(std::span{&n, 1}), std::span{bytes}.first(length_of(n, calls->query().max_payload)))) break;
+    ++towards(to).messages;
+  }
+}
+
+void rank_program::take_messages() {
+  two_sided* const calls = net_->sendrecv();
+  for (two_sided::message m; calls && calls->receive(m);) {
+    if (m.from >= t_.ranks) return wrong("a message of no rank");
+    std::uint64_t n = 0;
+    if (m.header.size() != sizeof n) return wrong("a message of " + name_of(m.from) + " with another header");
+    std::memcpy(&n, m.header.data(), sizeof n);
+    const std::uint64_t due = taken_[m.from]++;
+    if (n != due || n >= t_.of[m.from][me_].messages + 1)
+      return wrong("message " + std::to_string(n) + " of " + name_of(m.from) + " came where " + std::to_string(due) + " was due");
+    if (m.payload.size() != length_of(n, calls->query().max_payload)) return wrong("a message of " + name_of(m.from) + " has another length");
+    for (const std::byte b : m.payload)
+      if (b != static_cast<std::byte>(n)) return wrong("a message of " + name_of(m.from) + " has other bytes");
+  }
 }
 
 bool rank_program::submit(const rma_op& op) {

@@ -56,6 +56,8 @@ class rank_program {
   void use_spare(rank_t to);
   void change_spare();
   void look_at_signals();
+  void send_messages(rank_t to);
+  void take_messages();
   bool submit(const rma_op&);
   bool wait(completion&, rank_t towards, const char* what);
   void pause_within_wait(unsigned turn, bool idle_is_end, const completion&);
@@ -91,6 +93,7 @@ class rank_program {
   std::array<bool, most_ranks> lost_{};             // what an operation has told
   std::array<std::array<bool, block_words>, most_ranks> dirty_{};
   std::array<std::uint64_t, most_ranks> seen_{};    // signals
+  std::array<std::uint64_t, most_ranks> taken_{};   // two-sided messages
   std::array<std::uint32_t, most_ranks> version_{};
 };
 

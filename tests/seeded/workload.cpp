@@ -98,7 +98,7 @@ void rank_program::operate() {
   for (unsigned i = 0; i < t_.steps[me_]; ++i) {
     auto to = static_cast<rank_t>(draw_.below(t_.ranks));
     if (ended_[to] && !draw_.one_in(8)) to = me_;
-    switch (draw_.below(20)) {
+    switch (draw_.below(22)) {
       case 0: case 1: case 2: case 3: case 4: put(to); break;
       case 5: case 6: get(to); break;
       case 7: case 8: case 9: atomic(to); break;
@@ -113,17 +113,22 @@ void rank_program::operate() {
       case 19:
         if (t_.has_spares) change_spare();
         break;
+      default: send_messages(to);
     }
     look_at_signals();
+    if (!draw_.one_in(4)) take_messages();
   }
+  take_messages();
   finish_all(no_rank);
   flush(no_rank);
   see_the_ends();
+  take_messages();
 }
 
 // One turn of a wait, in one of the ways in which engines wait.
 void rank_program::pause_within_wait(unsigned turn, bool by_fd, const completion& done) {
   net_->progress();
+  if (draw_.one_in(4)) take_messages();
   if (turn < 4 || done.idle()) return;
   const time_point until = net_->now() + draw_.time(20ms);
   if (by_fd) {

@@ -5,7 +5,8 @@
 // The rules that are checked are the contract's: a flushed word holds what was put there (4); a signal's payload is there
 // when the signal is, and signals to one word come in order (5); atomics give each old value to one origin only (7); what is
 // taken ends, within a second of a death where it is towards the dead (3, 10); who lives is never told of as dead, who left
-// is told of as left, and who died as dead (10, 11). What a rank had is returned when it leaves (machine.h).
+// is told of as left, and who died as dead (10, 11); two-sided messages come in order, each once. What a rank had is returned when
+// it leaves (machine.h).
 #pragma once
 #include <array>
 #include <functional>
@@ -60,6 +61,7 @@ struct trial {
   struct pair {
     std::array<std::uint32_t, block_words> submitted{}, flushed{};
     std::vector<signalled> signals;     // by epoch, from 1
+    std::uint64_t messages = 0;         // two-sided ones, taken
   };
   std::array<std::array<pair, most_ranks>, most_ranks> of;
   struct counters {

@@ -2,13 +2,16 @@
 #define BOOST_TEST_MODULE shm_death
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 
+#include "core/transport/two_sided.h"
 #include "tests/harness/fabrics.h"
 
 using namespace tutti;
@@ -81,6 +84,49 @@ BOOST_AUTO_TEST_CASE(a_writer_killed_in_the_middle_does_not_block_the_mailbox) {
       if (env.rank == 0) env.wait_word(a.word(), 2000);
       env.barrier();
     }, {.seed = seed, .to_die = {1}});
+}
+
+// Killed by its own payload, whose memory cannot be read: behind the claim of a cell and before its publication.
+BOOST_AUTO_TEST_CASE(a_sender_that_dies_in_the_middle_of_a_message_does_not_block_its_target) {
+  for (const bool death_is_known : {false, true})
+    run_ranks(shm, 3, [death_is_known](rank_env& env) {
+      constexpr std::uint64_t count = 500;
+      two_sided& calls = *env.net().sendrecv();
+      env.barrier();
+      if (env.rank == 1) {
+        ::signal(SIGSEGV, [](int) { ::kill(::getpid(), SIGKILL); });
+        for (int i = 0; i < 3; ++i) require(calls.send(0, {}, {}), "three messages");
+        void* const nothing = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        (void)calls.send(0, {}, {static_cast<const std::byte*>(nothing), 4096 - 128});
+        fail("a payload that cannot be read was sent");
+      }
+      const auto await_the_death = [&] {
+        while (!env.place().is_gone(1)) usleep(100);
+      };
+      if (env.rank == 2) {
+        await_the_death();
+        for (std::uint64_t n = 0; n < count; ++n)
+          env.until("room for a message", [&] { return calls.send(0, std::as_bytes(std::span{&n, 1}), {}); });
+      }
+      if (env.rank == 0) {
+        if (death_is_known) await_the_death(), (void)is_dead(env, 1);
+        std::uint64_t next = 0, of_the_dead = 0;
+        env.until_arrival("what the others sent", [&] {
+          for (two_sided::message m; calls.receive(m);) {
+            if (m.from == 1) {
+              ++of_the_dead;
+              continue;
+            }
+            std::uint64_t n = 0;
+            std::memcpy(&n, m.header.data(), sizeof n);
+            require_equal(n, next++, "the order of who lives");
+          }
+          return next == count;
+        });
+        require_equal(of_the_dead, 3u, "what the dead had sent before");
+      }
+      env.barrier();
+    }, {.to_die = {1}});
 }
 
 BOOST_AUTO_TEST_CASE(what_waits_for_a_dead_peer_ends_with_its_name) {

@@ -9,6 +9,7 @@
 
 #include "core/transport/multicast.h"
 #include "core/transport/provider.h"
+#include "core/transport/two_sided.h"
 #include "tests/harness/fabrics.h"
 #include "tests/harness/resources.h"
 
@@ -27,7 +28,7 @@ long mappings() {
   return n;
 }
 
-// Everything that holds something: both kinds of region, segments, a group, both ways to sleep.
+// Everything that holds something: both kinds of region, segments, a group, two-sided messages, both ways to sleep.
 void use_all(rank_env& env, int order) {
   alignas(64) std::array<std::uint64_t, 8> words{};
   area user = env.add(std::as_writable_bytes(std::span{words}));
@@ -44,6 +45,9 @@ void use_all(rank_env& env, int order) {
   if (env.rank == 0) take(groups.create(all, token, time_point::max()), "create");
   const auto tokens = env.exchange(token);
   if (env.rank != 0) take(groups.join(all, (*tokens)[0], time_point::max()), "join");
+  while (!env.net().sendrecv()->send(next, {}, std::as_bytes(std::span{&value, 1}))) env.net().progress();
+  two_sided::message got;
+  env.until_arrival("a message", [&] { return env.net().sendrecv()->receive(got); });
   if (env.net().arm_fd()) env.net().disarm();
   env.net().health(next);
   if (order == 1) env.drop(shared), env.drop(user);

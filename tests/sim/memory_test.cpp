@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "core/transport/two_sided.h"
 #include "tests/harness/resources.h"
 #include "tests/sim/hostile.h"
 
@@ -95,5 +96,32 @@ BOOST_AUTO_TEST_CASE(ten_thousand_ranks_at_a_few_kibibytes) {
     // The largest program is a tree root's or n-way's: a send and a wait for each word, at most.
     BOOST_TEST(largest <= 640u + 192u * words);
     if (exact_memory) BOOST_TEST(each <= 12u * 1024);
+  }
+}
+
+// Two-sided messages: so much for each rank that was talked to, and nothing for the others of a thousand.
+BOOST_AUTO_TEST_CASE(two_sided_messages_cost_those_who_talk) {
+  if (!exact_memory) return;
+  constexpr std::uint32_t n = 1000;
+  for (const auto& [senders, targets] : {std::pair{n, 1u}, {n, 5u}, {10u, 40u}}) {
+    sim::parameters p;
+    p.ranks = n;
+    sim::world w(p);
+    for (rank_t r = 0; r < n; ++r) w.net(r);
+    const auto limits = w.net(0).sendrecv()->query();
+    const std::vector<std::byte> header(limits.max_header), payload(limits.max_payload);
+    const std::size_t before = mallinfo2().uordblks;
+    std::uint64_t taken = 0;
+    for (rank_t r = 0; r < senders; ++r)
+      for (std::uint32_t k = 1; k <= targets; ++k)
+        while (w.net(r).sendrecv()->send((r + k) % n, header, payload)) ++taken;
+    for (rank_t r = 0; r < n; ++r)
+      for (int i = 0; i < 3; ++i) w.net(r).progress();
+    const std::size_t grown = mallinfo2().uordblks - before;
+    const std::uint64_t pairs = std::uint64_t{senders} * targets;
+    BOOST_TEST(taken == pairs * p.packet_window);
+    // Each pair counts at one end here, since what a target keeps for it is no longer anywhere else.
+    BOOST_TEST(grown <= limits.fixed_bytes + pairs * limits.peer_bytes, pairs << " pairs: " << grown << " bytes");
+    BOOST_TEST(grown >= taken * limits.max_payload, "this test sees memory");
   }
 }

@@ -32,7 +32,7 @@ device_report look_at(const provider& p, std::string_view name, const std::strin
     return r;
   }
   r.caps = (*opened)->caps();
-  r.multicast = (*opened)->mcast(), r.offload = (*opened)->offloader();
+  r.multicast = (*opened)->mcast(), r.offload = (*opened)->offloader(), r.two_sided = (*opened)->sendrecv();
   return r;
 }
 
@@ -80,6 +80,7 @@ std::string to_text(const std::vector<provider_report>& all) {
       text += c.native_atomics ? ", native atomics" : ", atomics by the target's progress";
       text += d.multicast ? ", multicast" : "";
       text += d.offload ? ", offload" : "";
+      text += d.two_sided ? ", two-sided messages" : "";
       text += c.target_must_progress ? ", target must progress" : ", truly one-sided";
       text += c.can_sleep ? ", sleeps\n" : ", naps\n";
     }
@@ -106,6 +107,7 @@ nlohmann::ordered_json to_json(const std::vector<provider_report>& all) {
                                   {"cpu_atomics_agree", c.cpu_atomics_agree},
                                   {"multicast", d.multicast},
                                   {"offload", d.offload},
+                                  {"two_sided", d.two_sided},
                                   {"target_must_progress", c.target_must_progress},
                                   {"sleeps", c.can_sleep},
                                   {"max_bytes", c.max_bytes},

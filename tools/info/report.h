@@ -14,7 +14,7 @@ struct device_report {
   std::string spec;  // what TUTTI_PROVIDER would say
   std::string why_not;
   capabilities caps;
-  bool multicast = false, offload = false;
+  bool multicast = false, offload = false, two_sided = false;
 };
 
 struct provider_report {

@@ -6,7 +6,6 @@ namespace tutti::tools {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::chrono::nanoseconds look_every = 50ms;    // as a blocking wait does (core/job/job.cpp)
 constexpr std::chrono::nanoseconds linger_for = 100us;
 
 std::shared_ptr<const layout> layout_of(sim::world& w) {
@@ -69,7 +68,7 @@ status virtual_job::run(const script& s) {
     member& m = members_[r];
     m.done = 0;
     m.ended = m.computed = false;
-    m.look_at = world_.params().deaths.empty() ? time_point::max() : world_.clock(r) + look_every;
+    m.look_at = world_.params().deaths.empty() ? time_point::max() : world_.clock(r) + job::look_every;
   }
   return world_.drive([&](rank_t r) { return step(r, s); });
 }
@@ -120,7 +119,7 @@ bool virtual_job::waits(rank_t r) {
   member& m = members_[r];
   transport& net = world_.net(r);
   if (net.now() >= m.look_at) {
-    m.look_at = net.now() + look_every;
+    m.look_at = net.now() + job::look_every;
     (void)m.home->world().look(no_rank);  // what it finds ends the barrier
     m.home->progress();
     if (m.barrier->test(m.request)) return false;
