@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collectives/cost.h"
 #include "core/schedule/schedule.h"
@@ -30,6 +31,7 @@ constexpr bool has_block_each(collective c) noexcept { return c >= collective::g
 struct composition;
 std::string_view name_of(collective) noexcept;
 std::optional<collective> find_collective(std::string_view name) noexcept;
+std::vector<std::string> collective_names();
 std::string known_collectives();  // "barrier, broadcast, ..."
 
 // What the members of a team know about a call alike; `rank` alone differs.
@@ -49,6 +51,9 @@ struct placement {
   std::uint32_t ranks, nodes, largest;        // largest: ranks on the fullest node
   bool oversubscribed;                        // on one node, more ranks than cores
 };
+
+template <std::uint32_t N>
+bool ranks_from(const placement& p) { return p.ranks >= N; }
 
 // A choice of parameters, and when it is worth its price.
 struct variant {

@@ -36,8 +36,7 @@ std::string missing(const candidate& c, const choice_inputs& in) {
   if (!c.row->canonical && in.canonical) return "it groups operands in a way of its own (TUTTI_REPRODUCIBLE)";
   if (c.row->phases) {
     const node_map nodes(in.node_of);
-    if (!nodes.consecutive && (has_block_each(c.row->of) || !in.commutative)) return "ranks of a node do not follow each other";
-    if (c.row->phases->even_nodes && nodes.largest != nodes.smallest) return "nodes have unlike numbers of ranks";
+    if (!nodes.consecutive && !(c.row->phases->mixed_nodes && in.commutative)) return "ranks of a node do not follow each other";
   }
   if (c.row->needs.mapped && !(in.costs::mapped && one_node(in))) return "the ranks' memory is not mapped to each other";
   return multicasts(c) && !in.multicast ? "the transport of this team has no multicast" : "";
@@ -144,10 +143,9 @@ void prefer_what_needs_no_repair(std::span<candidate> sorted) {
 
 double predicted_us(const candidate& c, const choice_inputs& in, bool alone) {
   const shape s{.size = in.ranks, .radix = c.radix, .node_of = in.node_of, .inner = c.inner};
-  costs all = in;
-  all.turn_us = in.ranks_per_core > 1 ? (in.ranks_per_core - 1) * in.turn_per_rank_us : 0;
   // A class is priced at its longest; one byte is where every class begins.
   const std::uint64_t bytes = in.bytes == 0 ? 0 : in.bytes > std::uint64_t{1} << 62 ? in.bytes : std::bit_ceil(in.bytes);
+  const costs all = for_data_of(in, has_block_each(c.row->of) ? in.ranks * bytes : bytes);
   const picoseconds cost = price(*c.row, s, all, {bytes, in.piece}, alone);
   return cost < 0 ? -1 : static_cast<double>(cost) / 1e6;
 }

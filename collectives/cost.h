@@ -31,17 +31,24 @@ struct costs {
   std::optional<double> multicast_bytes_per_ns;  // one sender's full datagrams; none: the link's
   std::uint32_t fragment = 0;      // bytes of a datagram; 0: there is no multicast of payload
   std::uint32_t window = 1;        // datagrams of payload under way at once
-  double copied_bytes_per_ns = 8;  // by a core, from one place in memory to another
+  double copied_bytes_per_ns = 8;  // by a core, from one place in memory to another, of data that are in no cache of its own
   double reduced_bytes_per_ns = 5; // likewise, of the sum of two buffers into one of them
-  double turn_us = 0;              // lost by a rank that waits, until it has its core back; 0: none, it has a core of its own
-  // The same for each other rank that shares the core, of which the chooser makes turn_us. Flat counter on 2 cores with yielding waits: 1.6, 4.5 and 13 us for 2, 4 and
-  // 8 ranks a core, which is 1.5 to 1.9 us for each other rank.
+  double cached_bytes_per_ns = 24; // copied where all that a core's ranks touch in a call stays in its own cache
+  // For a rank that waits to look and pass its core on to the next one that shares it. Flat counter on 2 cores with yielding waits:
+  // 1.6, 4.5 and 13 us for 2, 4 and 8 ranks a core, which is 1.5 to 1.9 us for each other rank.
   double turn_per_rank_us = 1.6;
-  double ranks_per_core = 1;       // on the fullest node; above 1, the messages of its ranks queue for its cores
+  double ranks_per_core = 1;       // on the fullest node; above 1, its ranks have its cores in turn
   bool native_atomics = true;      // false: the counter's owner works for each addition
   bool target_works = true;        // whoever takes a message in works o for it; false: the fabric puts it into memory
   bool mapped = false;             // every rank of a node reaches its mates by load and store
+
+  // Lost by a rank that waits, until it has its core back.
+  double turn_us() const noexcept { return ranks_per_core > 1 ? (ranks_per_core - 1) * turn_per_rank_us : 0; }
 };
+
+// The same for calls in which each rank has data of so many bytes: with the rates at which a core copies and sums these, between
+// those of its own cache, up to 512 KiB, and those beyond, from 16 MiB on.
+costs for_data_of(costs, std::uint64_t bytes) noexcept;
 
 // ceil(log2 n); 0 for n <= 1.
 constexpr std::uint32_t rounds_of(std::uint32_t n) noexcept {

@@ -6,6 +6,7 @@
 
 #include "collectives/hierarchy.h"
 #include "collectives/tuning/table.h"
+#include "core/base/round_up.h"
 #include "core/job/team_memory.h"
 
 namespace tutti {
@@ -45,7 +46,7 @@ data_collectives::data_collectives(team& t, call_record& r, choice_settings with
 data_collectives::~data_collectives() = default;
 
 void data_collectives::take(collective of, const candidate& c) {
-  if (hierarchy_ && c.row->phases) hierarchy_->among_leaders(of, {std::string(c.inner), c.radix, {}});
+  if (hierarchy_ && c.row->phases) hierarchy_->want_among_leaders(*c.row->phases, {std::string(c.inner), c.radix, {}});
   choices_.take(of, c);
 }
 
@@ -118,7 +119,7 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   r->of = &row, r->radix = c.radix;
   r->words_bytes = control::offset(row.words(s));
   r->slots_at = r->words_bytes * row.data.sets();
-  r->slot_bytes = (room_of(row, s, choices_.piece()).slot_bytes + 63) / 64 * 64;
+  r->slot_bytes = round_up(room_of(row, s, choices_.piece()).slot_bytes, 64);
   r->set_bytes = row.data.slots(s) * r->slot_bytes;
   if (row.of == collective::alltoallv) r->sent.resize(s.size), r->taken.resize(s.size);
   auto made = co_await expose_together(team_, r->slots_at + r->set_bytes * row.data.sets(), std::move(agreement));

@@ -7,6 +7,7 @@ namespace {
 
 using enum collective;
 using enum phase::level;
+using enum phase::preparation;
 using enum phase::reach;
 using extent = phase::extent;
 using memory = phase::memory;
@@ -54,8 +55,33 @@ constexpr phase reducing_blocks[] = {
     {.of = collective::scatter, .in = {memory::between, true}, .out = {memory::out}},
 };
 
-constexpr composition of_broadcast{broadcasting, true}, of_reduce{reducing, true}, of_allreduce{reducing_for_all, true},
-    of_allgather{gathering_for_all}, of_gather{gathering, false, true}, of_scatter{scattering, false, true}, of_reduce_scatter{reducing_blocks};
+// Each leader has the rows of its ranks, a block for every rank of the team, which become a block for every node.
+constexpr phase exchanging[] = {
+    {.of = collective::gather, .bytes = extent::team, .in = {memory::in}, .out = {memory::between}},
+    {.of = collective::alltoall, .on = leaders, .bytes = extent::pair, .in = {memory::aside}, .out = {memory::between}, .before = to_nodes},
+    {.of = collective::scatter, .bytes = extent::team, .in = {memory::aside}, .out = {memory::out}, .before = to_ranks},
+};
+
+// A leader whose operand has the sum of all nodes before in it passes that on by its node's scan. The ranks of a node follow each
+// other, or this sum would not be of the ranks before.
+constexpr phase scanning[] = {
+    {.of = collective::reduce, .in = {memory::in}, .out = {memory::between}},
+    {.of = collective::exscan, .on = leaders, .in = {memory::between}, .out = {memory::aside}},
+    {.of = collective::scan, .in = {memory::carried}, .out = {memory::out}, .before = carry},
+};
+constexpr phase scanning_exclusively[] = {
+    scanning[0], scanning[1], {.of = collective::exscan, .in = {memory::carried}, .out = {memory::out}, .before = carry}};
+
+// An alltoallv, which is a gatherv and a scatterv as well, has no such table. Only the two ranks of a pair know how much goes between
+// them: leaders would have to be told first, and no member knows whether there is so little that this pays.
+constexpr composition of_broadcast{.phases = broadcasting, .in_segments = true, .mixed_nodes = true, .nodes_overlap = true, .leaders_overlap = true},
+    of_reduce{.phases = reducing, .in_segments = true, .mixed_nodes = true, .nodes_overlap = true, .leaders_overlap = true},
+    of_allreduce{.phases = reducing_for_all, .in_segments = true, .mixed_nodes = true},
+    of_gather{.phases = gathering, .nodes_overlap = true, .leaders_overlap = true},
+    of_scatter{.phases = scattering, .nodes_overlap = true, .leaders_overlap = true}, of_allgather{.phases = gathering_for_all},
+    of_alltoall{.phases = exchanging, .mixed_nodes = true}, of_reduce_scatter{.phases = reducing_blocks},
+    of_scan{.phases = scanning, .in_segments = true, .leaders_overlap = true},
+    of_exscan{.phases = scanning_exclusively, .in_segments = true, .leaders_overlap = true};
 
 constexpr variant variants[] = {{.considered = [](const placement& p) { return p.nodes > 1 && p.largest > 1; },
                                  .reason = "only leaders use the network"}};
@@ -65,14 +91,14 @@ constexpr algorithm row(collective of, const composition& phases, std::string_vi
           .name = "hierarchical",
           .summary = summary,
           .source = "Gupta 2002, 5.3",
-          .needs = {.nodes = true, .alike = has_block_each(of)},
+          .needs = {.nodes = true},
           .variants = variants,
           .phases = &phases};
 }
 
 }  // namespace
 
-extern const algorithm broadcast, reduce, allreduce, gather, scatter, allgather, reduce_scatter;
+extern const algorithm broadcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter, scan, exscan;
 constinit const algorithm broadcast = row(collective::broadcast, of_broadcast, "among the nodes' leaders, then inside each node");
 constinit const algorithm reduce = row(collective::reduce, of_reduce, "inside each node, then among the nodes' leaders");
 constinit const algorithm allreduce =
@@ -83,5 +109,11 @@ constinit const algorithm reduce_scatter = row(collective::reduce_scatter, of_re
                                                "a reduce inside each node, a reduce_scatter among the leaders, a scatter inside each node");
 constinit const algorithm allgather =
     row(collective::allgather, of_allgather, "a gather inside each node, an allgather among the leaders, a broadcast inside each node");
+constinit const algorithm alltoall =
+    row(collective::alltoall, of_alltoall, "a gather inside each node, an alltoall among the leaders, a scatter inside each node");
+constinit const algorithm scan =
+    row(collective::scan, of_scan, "a reduce inside each node, an exscan among the leaders, a scan inside each node");
+constinit const algorithm exscan =
+    row(collective::exscan, of_exscan, "a reduce inside each node, an exscan among the leaders, an exscan inside each node");
 
 }  // namespace tutti::hierarchical

@@ -1,6 +1,7 @@
 #include "collectives/hierarchy.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <numeric>
 #include <utility>
@@ -33,11 +34,40 @@ node_map::node_map(std::span<const std::uint32_t> node_of) : node(node_of.size()
   smallest = by_size(*std::ranges::min_element(members, {}, by_size));
 }
 
+const phase& among_leaders(const composition& c) noexcept { return *std::ranges::find(c.phases, phase::level::leaders, &phase::on); }
+
 std::uint64_t segment_bytes(std::uint64_t element) noexcept { return std::max(segment / element * element, element); }
 
+namespace {
+
+// Leaders whose nodes have unlike numbers of ranks exchange blocks of unlike lengths.
+collective carried_out_by(const phase& p, const node_map& nodes) noexcept {
+  return p.of == collective::alltoall && p.on == phase::level::leaders && nodes.largest != nodes.smallest ? collective::alltoallv : p.of;
+}
+
+std::uint64_t blocks_in(phase::extent e, std::uint64_t ranks, const node_map& nodes) noexcept {
+  switch (e) {
+    case phase::extent::call: return 1;
+    case phase::extent::node: return nodes.largest;
+    case phase::extent::team: return ranks;
+    case phase::extent::pair: return std::uint64_t{nodes.largest} * nodes.largest;
+  }
+  return 0;
+}
+
+double preparing_us(phase::preparation what, std::uint64_t bytes, const choice_inputs& in, const node_map& nodes) {
+  if (what == phase::preparation::none) return 0;
+  const picoseconds time = what == phase::preparation::carry ? for_bytes(bytes, in.reduced_bytes_per_ns)
+                                                             : for_bytes(bytes * in.ranks * nodes.largest, in.copied_bytes_per_ns);
+  return static_cast<double>(time) / 1e6;
+}
+
+}  // namespace
+
 // Where all ranks need all others' data, a call begins when the one before has ended and a phase likewise: each counts as a call alone.
-// With a root, calls overlap. The slower of the two teams decides how soon the next segment follows. The root is taken for a leader, as for other rows for rank 0.
-result<double> price_of(const algorithm& a, const choice_inputs& in, const wanted_algorithm& among_leaders) {
+// With a root calls overlap, and in a scan among the leaders, but not in a node, which waits for its leader, which waits for all of
+// it. The slower of the two teams decides how soon the next segment follows. The root is taken for a leader, as for other rows for rank 0.
+result<double> price_of(const algorithm& a, const choice_inputs& in, const wanted_algorithm& inner) {
   std::vector<std::uint32_t> apart = {in.node_of.begin(), in.node_of.end()};
   apart.resize(in.ranks);
   const node_map nodes(apart);
@@ -51,14 +81,16 @@ result<double> price_of(const algorithm& a, const choice_inputs& in, const wante
     of.ranks = among ? static_cast<std::uint32_t>(apart.size()) : nodes.largest;
     if (of.ranks == 1 || p.where == phase::reach::at_root) continue;
     of.node_of = among ? std::span<const std::uint32_t>(apart) : std::span<const std::uint32_t>{};
-    of.wanted = among && p.of == a.of ? among_leaders : wanted_algorithm{};
-    of.unlike = among && has_block_each(p.of) && nodes.largest != nodes.smallest;
-    of.bytes = each * (p.bytes == phase::extent::team ? in.ranks : p.bytes == phase::extent::node ? nodes.largest : 1);
-    const auto chosen = choose(p.of, of);
+    of.wanted = among ? inner : wanted_algorithm{};
+    of.unlike = has_block_each(p.of) && (in.unlike || (among && nodes.largest != nodes.smallest));
+    of.bytes = each * blocks_in(p.bytes, in.ranks, nodes);
+    const auto chosen = choose(carried_out_by(p, nodes), of);
     if (!chosen) return chosen.error();
-    const double amid = chosen->front().cost_us, cost = has_root(a.of) ? amid : predicted_us(chosen->front(), of, true);
+    const bool overlap = among ? a.phases->leaders_overlap : a.phases->nodes_overlap;
+    const double amid = chosen->front().cost_us, cost = overlap ? amid : predicted_us(chosen->front(), of, true);
     if (amid < 0 || cost < 0) return -1.0;
-    once += cost, busy[among] += amid;
+    const double before = preparing_us(p.before, each, in, nodes);
+    once += before + cost, busy[among] += before + amid;
   }
   const std::uint64_t more = each == 0 ? 0 : (in.bytes - 1) / each;
   return once + static_cast<double>(more) * std::max(busy[0], busy[1]);
@@ -89,15 +121,16 @@ resumable<result<std::unique_ptr<hierarchy>>> hierarchy::opening(data_collective
     with.wanted = {}, with.online = {};
     for (unsigned c = 0; among && c < collectives; ++c) {
       const wanted_algorithm& w = like.choices_.settings().wanted[c];
-      if (const algorithm* const row = find_algorithm(static_cast<collective>(c), w.name); row && row->phases) with.wanted[c] = {w.inner, w.radix, {}};
+      if (const algorithm* const row = find_algorithm(static_cast<collective>(c), w.name); row && row->phases)
+        with.wanted[static_cast<unsigned>(among_leaders(*row->phases).of)] = {w.inner, w.radix, {}};
     }
     l.engine = std::make_unique<data_collectives>(*l.members, *like.record_, std::move(with));
   }
   co_return std::move(h);
 }
 
-void hierarchy::among_leaders(collective of, const wanted_algorithm& w) {
-  if (data_collectives* const engine = at(phase::level::leaders).engine.get()) engine->choices_.want(of, w);
+void hierarchy::want_among_leaders(const composition& c, const wanted_algorithm& w) {
+  if (data_collectives* const engine = at(phase::level::leaders).engine.get()) engine->choices_.want(among_leaders(c).of, w);
 }
 
 // --- an operation -------------------------------------------------------------------------------------------------------
@@ -110,6 +143,8 @@ void hierarchy::begin(const composition& what, const data_collectives::call& cal
   segments_ = (call.bytes + segment_ - 1) / segment_;
   done_.assign(what.phases.size(), 0);
   for (level& l : levels_) l.present = none;
+  gaps_ = false;
+  if (call_.lists) pack();
 }
 
 bool hierarchy::takes_part(const phase& p) const noexcept {
@@ -126,40 +161,92 @@ std::size_t hierarchy::next(phase::level on) const noexcept {
   return found;
 }
 
+// As many bytes as any phase keeps there.
+std::byte* hierarchy::room(bool aside) {
+  auto& r = rooms_[aside];
+  std::uint64_t bytes = has_block_each(call_.of) ? begin_of(team_.size()) : call_.bytes;
+  if (call_.of == collective::alltoall) bytes *= nodes_.members[nodes_.node[team_.index()]].size();
+  if (r.bytes < bytes) r.start = std::make_unique_for_overwrite<std::byte[]>(bytes), r.bytes = bytes;
+  return r.start.get();
+}
+
 std::byte* hierarchy::memory_of(const phase::operand& o, std::uint64_t from) {
   const std::uint32_t me = team_.index();
   const bool leads = nodes_.place[me] == 0, is_root = call_.root == me;
+  const bool gives_many = call_.of == collective::reduce_scatter;
+  std::byte* const given = gives_many && gaps_ ? room(true) : const_cast<std::byte*>(call_.in);
+  std::byte* const wanted = !gives_many && gaps_ ? room(true) : call_.out;
   std::byte* base = nullptr;
+  using enum phase::memory;
   switch (o.where) {
-    case phase::memory::none: return nullptr;
-    case phase::memory::in: base = const_cast<std::byte*>(call_.in); break;
-    case phase::memory::out: base = call_.out; break;
-    case phase::memory::in_at_root:
-    case phase::memory::out_at_root:
-    case phase::memory::between:
-      if (!leads) return nullptr;
-      if (o.where != phase::memory::between && is_root) {
-        base = o.where == phase::memory::in_at_root ? const_cast<std::byte*>(call_.in) : call_.out;
-        break;
-      }
-      const std::uint64_t bytes = call_.bytes * (has_block_each(call_.of) ? team_.size() : 1);
-      if (between_bytes_ < bytes) between_ = std::make_unique_for_overwrite<std::byte[]>(bytes), between_bytes_ = bytes;
-      base = between_.get();
+    case none: return nullptr;
+    case in: base = given; break;
+    case out: base = wanted; break;
+    case between: base = leads ? room(false) : nullptr; break;
+    case aside: base = leads ? room(true) : nullptr; break;
+    case in_at_root: base = !leads ? nullptr : is_root ? given : room(false); break;
+    case out_at_root: base = !leads ? nullptr : is_root ? wanted : room(false); break;
+    case carried: base = leads && me != 0 ? room(false) : given; break;
   }
   if (!base) return nullptr;
-  return base + from + (o.of_node ? call_.bytes * nodes_.members[nodes_.node[me]][0] : 0);
+  return base + from + (o.of_node ? begin_of(nodes_.members[nodes_.node[me]][0]) : 0);
 }
 
 void hierarchy::begin_phase(const phase& p, std::uint64_t number) {
   const std::uint64_t from = number * segment_, bytes = std::min(segment_, call_.bytes - from);
+  if (p.before != phase::preparation::none && nodes_.place[team_.index()] == 0) prepare(p.before, from, bytes);
   data_collectives::call c = call_;
-  c.around = around_, c.of = p.of, c.in = memory_of(p.in, from), c.out = memory_of(p.out, from), c.lists = nullptr;
-  c.bytes = bytes * (p.bytes == phase::extent::team ? team_.size() : p.bytes == phase::extent::node ? nodes_.largest : 1);
-  const bool from_root = p.from == phase::giver::root;
-  c.root = p.on == phase::level::leaders ? nodes_.node[call_.root] : from_root ? nodes_.place[call_.root] : 0;
+  c.around = around_, c.of = carried_out_by(p, nodes_), c.in = memory_of(p.in, from), c.out = memory_of(p.out, from), c.lists = nullptr;
+  c.bytes = call_.lists && p.bytes == phase::extent::team ? begin_of(team_.size()) : bytes * blocks_in(p.bytes, team_.size(), nodes_);
+  const bool from_root = p.from == phase::giver::root, leaders = p.on == phase::level::leaders;
+  c.root = leaders ? nodes_.node[call_.root] : from_root ? nodes_.place[call_.root] : 0;
   if (p.of == collective::alltoallv) pass(c, from_root);
-  else if (p.on == phase::level::leaders && has_block_each(p.of) && nodes_.largest != nodes_.smallest) c.lists = blocks_of_nodes();
+  else if (!has_block_each(p.of)) {}
+  else if (leaders && (call_.lists || nodes_.largest != nodes_.smallest)) list_nodes(c);
+  else if (!leaders && call_.lists) list_ranks(c);
   at(p.on).engine->begin(c);
+}
+
+// Blocks whose lengths all members know.
+void hierarchy::pack() {
+  const bool gives = call_.of == collective::reduce_scatter;
+  const block_lists& l = *call_.lists;
+  const auto &lengths = gives ? l.in_lengths : l.out_lengths, &begins = gives ? l.in_begins : l.out_begins;
+  packed_.assign(1, 0);
+  for (std::uint32_t rank = 0; rank < team_.size(); ++rank) {
+    gaps_ = gaps_ || begins[rank] != packed_.back();
+    packed_.push_back(packed_.back() + lengths[rank]);
+  }
+  for (std::uint32_t rank = 0; gives && gaps_ && rank < team_.size(); ++rank)
+    if (lengths[rank] > 0) std::memcpy(room(true) + packed_[rank], call_.in + begins[rank], lengths[rank]);
+}
+
+void hierarchy::unpack() const noexcept {
+  const block_lists& l = *call_.lists;
+  for (std::uint32_t rank = 0; rank < team_.size(); ++rank)
+    if (l.out_lengths[rank] > 0) std::memcpy(call_.out + l.out_begins[rank], rooms_[true].start.get() + packed_[rank], l.out_lengths[rank]);
+}
+
+void hierarchy::prepare(phase::preparation what, std::uint64_t from, std::uint64_t bytes) {
+  const std::uint32_t me = team_.index();
+  std::byte *const between = room(false), *const aside = room(true);
+  if (what == phase::preparation::carry) {
+    if (me == 0) return;
+    call_.op.combine(aside + from, call_.in + from, between + from, bytes / call_.op.element_size);
+    if (call_.of == collective::exscan) std::memcpy(call_.out + from, aside + from, bytes);  // to which nothing of the node comes
+    return;
+  }
+  const auto& mine = nodes_.members[nodes_.node[me]];
+  const bool to_nodes = what == phase::preparation::to_nodes;
+  std::byte *const rows = to_nodes ? between : aside, *by_node = to_nodes ? aside : between;
+  for (const auto& theirs : nodes_.members)
+    for (const std::uint32_t giver : to_nodes ? mine : theirs)
+      for (const std::uint32_t taker : to_nodes ? theirs : mine) {
+        const std::uint64_t row = nodes_.place[to_nodes ? giver : taker], column = to_nodes ? taker : giver;
+        std::byte* const block = rows + (row * team_.size() + column) * bytes;
+        std::memcpy(to_nodes ? by_node : block, to_nodes ? block : by_node, bytes);
+        by_node += bytes;
+      }
 }
 
 // Between leader and root, of which one is the node's member 0.
@@ -174,13 +261,45 @@ void hierarchy::pass(data_collectives::call& c, bool to_leader) {
   c.lists = passed_;
 }
 
-std::shared_ptr<const block_lists> hierarchy::blocks_of_nodes() {
-  if (!unlike_) unlike_ = std::make_shared<block_lists>();
-  const bool gives = call_.of == collective::reduce_scatter;
-  auto &begins = gives ? unlike_->in_begins : unlike_->out_begins, &lengths = gives ? unlike_->in_lengths : unlike_->out_lengths;
-  *unlike_ = {};
-  for (const auto& members : nodes_.members) begins.push_back(call_.bytes * members[0]), lengths.push_back(call_.bytes * members.size());
-  return unlike_;
+namespace {
+
+block_lists& emptied(std::shared_ptr<block_lists>& lists) {
+  if (!lists) lists = std::make_shared<block_lists>();
+  for (auto* const list : {&lists->in_lengths, &lists->in_begins, &lists->out_lengths, &lists->out_begins}) list->clear();
+  return *lists;
+}
+
+}  // namespace
+
+// Of the node's gather or scatter, behind each other.
+void hierarchy::list_ranks(data_collectives::call& c) {
+  auto& lists = unlike_[static_cast<std::size_t>(phase::level::node)];
+  block_lists& l = emptied(lists);
+  const bool gives = c.of == collective::scatter;
+  const auto& mine = nodes_.members[nodes_.node[team_.index()]];
+  c.bytes = 0, c.lists = lists;
+  for (const std::uint32_t rank : mine) {
+    const std::uint64_t length = begin_of(rank + 1) - begin_of(rank);
+    (gives ? l.in_begins : l.out_begins).push_back(begin_of(rank) - begin_of(mine[0]));
+    (gives ? l.in_lengths : l.out_lengths).push_back(length);
+    c.bytes = std::max(c.bytes, length);
+  }
+}
+
+void hierarchy::list_nodes(data_collectives::call& c) {
+  auto& lists = unlike_[static_cast<std::size_t>(phase::level::leaders)];
+  block_lists& l = emptied(lists);
+  const bool both = c.of == collective::alltoallv, gives = both || c.of == collective::reduce_scatter || c.of == collective::scatter;
+  const std::uint64_t mine = nodes_.members[nodes_.node[team_.index()]].size();
+  std::uint64_t next = 0;
+  c.bytes = 0, c.lists = lists;
+  for (const auto& members : nodes_.members) {
+    const std::uint64_t length = both ? call_.bytes * mine * members.size() : begin_of(members.back() + 1) - begin_of(members[0]);
+    if (gives) l.in_begins.push_back(next), l.in_lengths.push_back(length);
+    if (both || !gives) l.out_begins.push_back(next), l.out_lengths.push_back(length);
+    next += length;
+    c.bytes = std::max(c.bytes, length);
+  }
 }
 
 // False: nothing can be done in this team now.
@@ -206,7 +325,9 @@ bool hierarchy::advance(status& error) noexcept {
     error = {errc::no_resource, "no memory for the data of a node"};
     return true;
   }
-  return done_.back() == segments_;
+  if (done_.back() != segments_) return false;
+  if (gaps_ && call_.of == collective::allgather) unpack();
+  return true;
 }
 
 status hierarchy::look() noexcept {

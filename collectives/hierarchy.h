@@ -19,8 +19,11 @@
 // Unlike calls show in the record of the whole team, which all engines share: the words and exchanges of a phase carry the digest
 // of the operation.
 //
+// Unlike lengths. Of an allgather and a reduce_scatter all members know all lengths, and so where each block lies in data without
+// gaps. That is how data travel; a rank whose own blocks have gaps between them packs or unpacks them itself.
+//
 // Memory: two teams, what their algorithms need, and in leaders as many bytes as the data have, where a leader that is not the root
-// holds a part of the result.
+// holds a part of the result; for a scan twice as many, for an alltoall twice those of all the node's ranks. Blocks with gaps, once more.
 #pragma once
 #include <array>
 #include <memory>
@@ -37,9 +40,14 @@ struct phase {
   enum class level : std::uint8_t { node, leaders };
   enum class reach : std::uint8_t { everywhere, at_root, elsewhere };  // at_root: in the root's node, if the root is not its leader
   enum class giver : std::uint8_t { leader, root };                    // of a node's: whom the data come from, or of a reduce or gather go to
-  enum class extent : std::uint8_t { call, node, team };               // as long as the call's; a node's blocks; the team's blocks
-  // between: in leaders. out_at_root, in_at_root: the same, but the caller's if the leader is the root.
-  enum class memory : std::uint8_t { none, in, out, between, out_at_root, in_at_root };
+  // As long as the call's; a node's blocks; the team's blocks; those of a node's ranks for another's.
+  enum class extent : std::uint8_t { call, node, team, pair };
+  // between, aside: in leaders. out_at_root, in_at_root: between, but the caller's if the leader is the root. carried: in, but
+  // between in leaders that other nodes come before.
+  enum class memory : std::uint8_t { none, in, out, between, aside, out_at_root, in_at_root, carried };
+  // What leaders do before it. to_nodes: the blocks that their ranks give, in between, are put side by side for each node, in aside;
+  // to_ranks: the reverse, of what nodes have given. carry: the sum of the nodes before, in aside, and this rank's own make between.
+  enum class preparation : std::uint8_t { none, to_nodes, to_ranks, carry };
   struct operand {
     memory where = memory::none;
     bool of_node = false;                                              // its blocks, of those of the team
@@ -51,13 +59,16 @@ struct phase {
   giver from = giver::leader;
   extent bytes = extent::call;                                         // where there is a block for each member, of one
   operand in{}, out{};
+  preparation before = preparation::none;
 };
 
 struct composition {
-  std::span<const phase> phases;
+  std::span<const phase> phases;                                       // one of them among the leaders
   bool in_segments = false;
-  bool even_nodes = false;                                             // of as many ranks each
+  bool mixed_nodes = false;                                            // ranks of a node need not follow each other, if operands may not either
+  bool nodes_overlap = false, leaders_overlap = false;                 // calls in a row: nobody there waits for all others
 };
+const phase& among_leaders(const composition&) noexcept;
 
 // How a team lies on its nodes, by team index and by node; a pure function.
 struct node_map {
@@ -73,7 +84,7 @@ std::uint64_t segment_bytes(std::uint64_t element) noexcept;
 
 // Predicted time in us of a composition, each phase by what would be chosen for it; below 0: one has no price. Errors: one has no
 // algorithm, or not this one among the leaders.
-result<double> price_of(const algorithm&, const choice_inputs&, const wanted_algorithm& among_leaders);
+result<double> price_of(const algorithm&, const choice_inputs&, const wanted_algorithm& inner);
 
 class hierarchy final : public unscheduled {
  public:
@@ -89,7 +100,7 @@ class hierarchy final : public unscheduled {
   wait_note waiting_for() const noexcept override;
   status explained(const status& error) override;
 
-  void among_leaders(collective, const wanted_algorithm&);              // from now on
+  void want_among_leaders(const composition&, const wanted_algorithm&);  // from now on
 
  private:
   explicit hierarchy(data_collectives& like);
@@ -105,7 +116,13 @@ class hierarchy final : public unscheduled {
   bool go_on(phase::level, status& error);
   void begin_phase(const phase&, std::uint64_t segment);
   void pass(data_collectives::call&, bool to_leader);
-  std::shared_ptr<const block_lists> blocks_of_nodes();
+  void list_ranks(data_collectives::call&);
+  void list_nodes(data_collectives::call&);
+  std::uint64_t begin_of(std::uint32_t rank) const noexcept { return call_.lists ? packed_[rank] : call_.bytes * rank; }
+  void pack();
+  void unpack() const noexcept;
+  void prepare(phase::preparation, std::uint64_t from, std::uint64_t bytes);
+  std::byte* room(bool aside);
   std::byte* memory_of(const phase::operand&, std::uint64_t from);
 
   team& team_;
@@ -117,10 +134,14 @@ class hierarchy final : public unscheduled {
   std::uint64_t around_ = 0;                        // what its digest adds to those of its phases
   std::uint64_t segment_ = 0, segments_ = 0;        // bytes of one; how many
   std::vector<std::uint64_t> done_;                 // by phase: segments
-  std::unique_ptr<std::byte[]> between_;
-  std::uint64_t between_bytes_ = 0;
+  struct {
+    std::unique_ptr<std::byte[]> start;
+    std::uint64_t bytes = 0;
+  } rooms_[2];                                      // between, aside
+  std::vector<std::uint64_t> packed_;               // of blocks of unlike lengths: where each rank's begins without gaps, and the end
+  bool gaps_ = false;                               // this rank's own have some
   std::shared_ptr<block_lists> passed_;             // of a phase that passes
-  std::shared_ptr<block_lists> unlike_;             // of leaders whose nodes have unlike numbers of ranks
+  std::shared_ptr<block_lists> unlike_[2];          // by phase::level, of blocks of unlike lengths
 };
 
 }  // namespace tutti

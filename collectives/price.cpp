@@ -13,14 +13,14 @@ picoseconds by_form(const algorithm& a, const form_input& in) {
   return chain_and_work(a.form.chain(in), shared_work(work, in.size, in.all.ranks_per_core));
 }
 
-constexpr std::uint32_t some_runs = 3;
-constexpr picoseconds alone_counts = 32;  // one part in
+constexpr std::uint32_t some_runs = 3, runs_in_turns = 5;  // the latter where ranks share cores, which settles later
 constexpr std::uint32_t all_sets_up_to = 32;  // ranks: more take too long
 
 picoseconds amid_others(const algorithm& a, const shape& s, const costs& c, const partition& data) {
-  const picoseconds alone = evaluate(a, s, c, data), several = evaluate(a, s, c, data, some_runs);
+  const std::uint32_t some = c.ranks_per_core > 1 ? runs_in_turns : some_runs;
+  const picoseconds alone = evaluate(a, s, c, data), several = evaluate(a, s, c, data, some);
   if (alone < 0 || several < 0) return -1;
-  const picoseconds each = (several - alone) / (some_runs - 1);
+  const picoseconds each = (several - alone) / (some - 1);
   if (!owner_of(a).data.synchronizes) return each + (alone - each) / alone_counts;
   // All wait for the last one before they use the first set again.
   constexpr std::uint32_t sets = data_layout::sets_in_turn;
@@ -36,8 +36,10 @@ picoseconds amid_others(const algorithm& a, const shape& s, const costs& c, cons
 picoseconds estimate(const algorithm& a, const shape& s, const costs& c, const partition& data) {
   if (a.phases) return -1;  // of what would be chosen for each: collectives/hierarchy.h
   const node_summary where = summarize_nodes(s.size, s.node_of);
-  const link_cost node = in_picoseconds(c.node), network = in_picoseconds(c.network);
-  const picoseconds turn = in_picoseconds(c.turn_us);
+  link_cost node = in_picoseconds(c.node);
+  const link_cost network = in_picoseconds(c.network);
+  if (c.ranks_per_core > 1) node.overhead += node.latency / 2, node.latency = 0;  // L is a core's work as well
+  const picoseconds turn = in_picoseconds(c.turn_us());
   const bool one_node = where.nodes == 1;
   if (!a.needs.nodes)
     return by_form(a, {s.size, s.radix, one_node ? node : network, turn, c, one_node, one_node && c.mapped, data.bytes,
@@ -65,7 +67,7 @@ picoseconds price(const algorithm& a, const shape& s, const costs& c, const part
     const picoseconds down = price(*find_algorithm(collective::broadcast, "multicast"), s, c, all);
     return gathered < 0 || down < 0 ? -1 : gathered + down;
   }
-  if (!a.data.blocks || data.bytes == 0) return evaluate(a, s, c, data);
+  if (!a.data.blocks || data.bytes == 0) return c.ranks_per_core > 1 && !alone ? amid_others(a, s, c, data) : evaluate(a, s, c, data);
   const run_room room = room_of(a, s, data.piece);
   const partition first = next_run(a, room, data.bytes);
   if (first.bytes == 0) return -1;

@@ -25,11 +25,12 @@ picoseconds estimate(const algorithm&, const shape&, const costs&, const partiti
 
 // What a call costs in the midst of others like it, as a program makes them, until the last rank has left it. A rank that has
 // finished goes on to the next call, so calls overlap: a broadcast's root is ahead by as much as flow control allows, and a chain
-// of ranks that share cores takes no longer than a tree. The time of one call alone weighs a little as well, lest algorithms of
-// n - 1 hops win where they overlap perfectly.
+// of ranks that share cores takes no longer than a tree. The time of one call alone weighs a little as well, one part in
+// alone_counts, lest algorithms of n - 1 hops win where they overlap perfectly.
 // Evaluation up to this size, beyond it the closed forms: a choice costs a few milliseconds at most. More bytes than a run
 // takes are several runs. `alone`: what it costs where nothing overlaps with it.
 inline constexpr std::uint32_t evaluated_up_to = 256;
+inline constexpr int alone_counts = 32;
 picoseconds price(const algorithm&, const shape&, const costs&, const partition& = {}, bool alone = false);
 
 // A hop in which each rank sends to `n` and then takes in `n`; for closed forms.

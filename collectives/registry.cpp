@@ -34,7 +34,7 @@ namespace scans {
 extern const algorithm doubling, chained, exclusive_doubling, exclusive_chained;
 }
 namespace hierarchical {
-extern const algorithm broadcast, reduce, allreduce, gather, scatter, allgather, reduce_scatter;
+extern const algorithm broadcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter, scan, exscan;
 }
 namespace {
 
@@ -53,12 +53,12 @@ constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial, 
 constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial, &hierarchical::scatter};
 constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped, &allgathers::recursive_doubling, &allgathers::bruck,
                                              &allgathers::ring, &allgathers::neighbor_exchange, &allgathers::rgm, &hierarchical::allgather};
-constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise};
+constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise, &hierarchical::alltoall};
 constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike};
 constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear, &reduce_scatters::halving, &reduce_scatters::ring,
                                                   &hierarchical::reduce_scatter};
-constexpr const algorithm* of_scan[] = {&scans::doubling, &scans::chained};
-constexpr const algorithm* of_exscan[] = {&scans::exclusive_doubling, &scans::exclusive_chained};
+constexpr const algorithm* of_scan[] = {&scans::doubling, &scans::chained, &hierarchical::scan};
+constexpr const algorithm* of_exscan[] = {&scans::exclusive_doubling, &scans::exclusive_chained, &hierarchical::exscan};
 
 struct family {
   std::string_view name;
@@ -79,6 +79,12 @@ std::optional<collective> find_collective(std::string_view name) noexcept {
   for (unsigned i = 0; i < collectives; ++i)
     if (families[i].name == name) return static_cast<collective>(i);
   return std::nullopt;
+}
+
+std::vector<std::string> collective_names() {
+  std::vector<std::string> out;
+  for (const family& f : families) out.emplace_back(f.name);
+  return out;
 }
 
 std::string known_collectives() {

@@ -38,9 +38,8 @@ void deliver(const choices& c, const report& r) {
 
 // All but that of which members know no size alike.
 std::vector<std::string> measurable() {
-  std::vector<std::string> out;
-  for (unsigned i = 0; i < collectives; ++i)
-    if (static_cast<collective>(i) != collective::alltoallv) out.emplace_back(name_of(static_cast<collective>(i)));
+  std::vector<std::string> out = collective_names();
+  std::erase(out, name_of(collective::alltoallv));
   return out;
 }
 

@@ -1,10 +1,10 @@
 // `tutti sim`: the barriers of a job with far more ranks than there are machines at hand, on a simulated fabric.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 
 #include "tools/command.h"
+#include "tools/perf/series.h"
 #include "tools/sim/measure.h"
 #include "tools/sim/regret.h"
 
@@ -108,20 +108,8 @@ int simulate(choices& c) {
 
 constexpr std::uint64_t regret_sizes[] = {8, 128, 1 << 10, 8 << 10, 64 << 10, 1 << 20};
 
-class regrets {
- public:
-  void add(double r) { logs_ += std::log(r), worst_ = std::max(worst_, r), ++count_; }
-  int count() const { return count_; }
-  double mean() const { return count_ ? std::exp(logs_ / count_) : 1; }
-  double worst() const { return worst_; }
-
- private:
-  double logs_ = 0, worst_ = 1;
-  int count_ = 0;
-};
-
 struct wrongly {
-  regrets at_once, online;
+  std::vector<double> at_once, online;
 };
 
 void print(const sim_choice& s, bool details) {
@@ -136,7 +124,7 @@ void print(const sim_choice& s, bool details) {
 int tell_regret(const choices& c, bool given_ranks) {
   if (!(c.wrong > 0))
     std::printf("%-14s %5s %8s  %10s %-24s %10s %-24s %6s\n", "collective", "ranks", "bytes", "chosen us", "", "best us", "", "regret");
-  regrets all;
+  std::vector<double> all;
   sim::parameters machine = c.machine;
   machine.queue_depth = 4096;
   const std::vector<misjudged> constants = c.wrong > 0 ? each_misjudged(machine, c.wrong) : std::vector<misjudged>{};
@@ -152,26 +140,22 @@ int tell_regret(const choices& c, bool given_ranks) {
       if (!(c.wrong > 0))
         for (const sim_choice& s : *measured) print(s, c.details);
       std::erase_if(*measured, [](const sim_choice& s) { return s.all.size() < 2; });
-      for (const sim_choice& s : *measured) all.add(s.regret());
+      for (const sim_choice& s : *measured) all.push_back(s.regret());
       for (std::size_t k = 0; k < constants.size() && of != collective::barrier && !measured->empty(); ++k) {
         const auto wrong = measure_misjudged(machine, constants[k], *measured);
         if (!wrong) return complain(wrong.error().text(), 1);
-        for (const misjudged_choice& r : *wrong) by_wrong[k].at_once.add(r.at_once), by_wrong[k].online.add(r.online);
+        for (const misjudged_choice& r : *wrong) by_wrong[k].at_once.push_back(r.at_once), by_wrong[k].online.push_back(r.online);
       }
     }
   }
-  std::printf("%d choices: geometric mean of the regret %.3f, worst %.3f\n", all.count(), all.mean(), all.worst());
+  if (all.empty()) return std::printf("0 choices\n"), 0;
+  std::printf("%zu choices: geometric mean of the regret %.3f, worst %.3f\n", all.size(), geometric_mean(all), std::ranges::max(all));
   if (!constants.empty()) std::printf("%-24s %8s   %-20s %-20s\n", "the chooser's", "times", "chosen: mean, worst", "online: mean, worst");
   for (std::size_t k = 0; k < constants.size(); ++k)
-    std::printf("%-24s %8g   %8.3f %10.2f  %8.3f %10.2f\n", std::string(constants[k].constant).c_str(), constants[k].factor,
-                by_wrong[k].at_once.mean(), by_wrong[k].at_once.worst(), by_wrong[k].online.mean(), by_wrong[k].online.worst());
+    if (const auto& [at_once, online] = by_wrong[k]; !at_once.empty())
+      std::printf("%-24s %8g   %8.3f %10.2f  %8.3f %10.2f\n", std::string(constants[k].constant).c_str(), constants[k].factor,
+                  geometric_mean(at_once), std::ranges::max(at_once), geometric_mean(online), std::ranges::max(online));
   return 0;
-}
-
-std::vector<std::string> choosing() {
-  std::vector<std::string> out;
-  for (unsigned i = 0; i < collectives; ++i) out.emplace_back(name_of(static_cast<collective>(i)));
-  return out;
 }
 
 std::function<int()> declare(options app) {
@@ -198,7 +182,7 @@ std::function<int()> declare(options app) {
       .between(0.0, 1e6);
   app.add("--kill", c->kills, "RANK@US: this rank dies then, in virtual time; may be repeated");
   app.add("--regret", c->regret, "what a job chooses against the best candidate, for 2, 4, 8 and 16 ranks or those given");
-  app.add("--collective", c->only, "with --regret, this one alone").one_of(choosing());
+  app.add("--collective", c->only, "with --regret, this one alone").one_of(collective_names());
   app.add("--wrong", c->wrong, "with --regret, what it would be if the chooser took each constant for so many times what it is, and for "
                                "that part of it, with and without TUTTI_TUNE=online")
       .between(1.0, 1e6);

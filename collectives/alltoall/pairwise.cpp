@@ -41,8 +41,6 @@ picoseconds chain(const form_input& in) {
 }
 std::int64_t messages(const form_input& in) { return std::int64_t{in.size} * (in.size - 1); }
 
-template <std::uint32_t N>
-bool ranks_from(const placement& p) { return p.ranks >= N; }
 constexpr variant variants[] = {
     {.radix = 1, .considered = ranks_from<3>, .reason = "one block comes to each rank at a time: pays where many would be in each other's way"},
     {.radix = 4, .considered = ranks_from<8>, .reason = "four blocks come to each rank at a time"},

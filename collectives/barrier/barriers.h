@@ -45,7 +45,5 @@ extern const algorithm dissemination, nway, tree, multicast;
 inline std::int64_t up_and_down(const form_input& in) noexcept { return 2 * (std::int64_t{in.size} - 1); }
 
 inline bool on_one_node(const placement& p) { return p.nodes == 1; }
-template <std::uint32_t N>
-bool ranks_from(const placement& p) { return p.ranks >= N; }
 
 }  // namespace tutti::barriers

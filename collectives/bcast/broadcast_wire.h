@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "core/base/round_up.h"
 #include "core/job/control.h"
 
 namespace tutti::broadcast_wire {
@@ -55,7 +56,7 @@ struct layout {
   static constexpr std::uint64_t slots = children + fan_in * line;
 
   std::uint32_t fragment = 0, window = 0;                              // bytes; fragments
-  constexpr std::uint64_t slot_bytes() const noexcept { return (std::uint64_t{fragment} + slot_word_bytes + line - 1) / line * line; }
+  constexpr std::uint64_t slot_bytes() const noexcept { return round_up(std::uint64_t{fragment} + slot_word_bytes, line); }
   std::uint64_t slot(std::uint64_t seq) const noexcept { return slots + seq % window * slot_bytes(); }       // mine: published
   std::uint64_t landing(std::uint64_t seq) const noexcept { return slot(seq) + window * slot_bytes(); }      // my reads
   std::uint64_t bytes() const noexcept { return slots + 2 * window * slot_bytes(); }

@@ -41,8 +41,6 @@ picoseconds chain(const form_input& in) {
 }
 std::int64_t messages(const form_input& in) { return in.size - 1; }
 
-template <std::uint32_t N>
-bool ranks_from(const placement& p) { return p.ranks >= N; }
 constexpr variant variants[] = {
     {.radix = 1, .reason = "nobody asks for room: ceil(log2 n) hops"},
     {.radix = 3, .considered = ranks_from<4>, .reason = "nobody asks for room, fewer hops"},

@@ -34,7 +34,7 @@ picoseconds form(const form_input& in) {
   const picoseconds longest = in.link.overhead + std::max(leaving, static_cast<picoseconds>(in.bytes / window) * round_trip) + round_trip;
   // The root copies each byte into its slot and into a datagram; every other rank out of a queue and into its buffer.
   const picoseconds each = fragments * in.link.interval() + 2 * for_bytes(in.bytes, in.all.copied_bytes_per_ns) + in.link.message();
-  return chain_and_work(longest, in.inside ? shared_work(in.size * each, in.size, in.all.ranks_per_core) : 0);
+  return longest + (in.inside ? shared_work(in.size * each, in.size, in.all.ranks_per_core) : 0);  // nobody copies while he waits
 }
 
 constexpr variant variants[] = {{.reason = "each byte crosses the fabric once for all; the root returns when all have it"}};

@@ -109,8 +109,6 @@ picoseconds knomial_form(const form_input& in) {
 picoseconds chain_form(const form_input& in) { return by_puts(in, in.size - 1, 1); }
 
 constexpr variant of_binomial[] = {{.reason = "ceil(log2 n) hops: pays where latency counts"}};
-template <std::uint32_t N>
-bool ranks_from(const placement& p) { return p.ranks >= N; }
 constexpr variant of_knomial[] = {{.radix = 3, .considered = ranks_from<4>, .reason = "half the hops of the binomial tree"},
                                   {.radix = 7, .considered = ranks_from<8>, .reason = "a third of the hops of the binomial tree"}};
 constexpr variant of_chain[] = {{.reason = "every rank sends each byte once: pays where the message is long and ranks are few"}};

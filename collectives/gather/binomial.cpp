@@ -58,6 +58,7 @@ constinit const algorithm binomial{
     .name = "binomial",
     .summary = "up a binomial tree, a subtree's blocks in one message",
     .source = "Thakur et al. 2005",
+    .needs = {.alike = true},
     .data = {.blocks = each, .most_bytes = 32 << 10, .slots = each, .together = [](const shape& s) { return (s.size + 1) / 2; },
              .synchronizes = true},
     .variants = variants,

@@ -66,8 +66,6 @@ picoseconds chain_in_order(const form_input& in) {
 std::int64_t messages(const form_input& in) { return in.size - 1; }
 std::int64_t messages_in_order(const form_input& in) { return in.size; }
 
-template <std::uint32_t N>
-bool ranks_from(const placement& p) { return p.ranks >= N; }
 constexpr data_layout layout{.blocks = [](const shape&) { return 1u; }, .most_bytes = 16 << 10, .slots = slots, .in_lines = true, .synchronizes = true};
 constexpr variant variants[] = {
     {.radix = 1, .reason = "nobody asks for room: ceil(log2 n) hops"},

@@ -54,8 +54,6 @@ picoseconds chain(const form_input& in) {
   return runs * (gather(in, fan_in) + fan_in_tree(in.size, fan_in).children(0) * each) + broadcasts::multicast.form.chain(in);
 }
 
-template <std::uint32_t N>
-bool ranks_from(const placement& p) { return p.ranks >= N; }
 constexpr variant variants[] = {
     {.radix = 1, .considered = ranks_from<3>, .reason = "n - 1 messages up a binomial tree, one multicast down"},
     {.radix = 3, .considered = ranks_from<4>, .reason = "n - 1 messages up in fewer hops, one multicast down"},

@@ -56,8 +56,6 @@ picoseconds chain(const form_input& in) {
 }
 std::int64_t messages(const form_input& in) { return 2 * (std::int64_t{in.size} - 1); }
 
-template <std::uint32_t N>
-bool ranks_from(const placement& p) { return p.ranks >= N; }
 constexpr variant variants[] = {
     {.radix = 1, .reason = "2(n-1) messages in all, along binomial trees"},
     {.radix = 3, .considered = ranks_from<4>, .reason = "2(n-1) messages in all, in fewer hops"},

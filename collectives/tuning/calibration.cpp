@@ -16,6 +16,7 @@ constexpr parameter table[] = {
     {"multicast.bytes_per_ns", true, [](costs& c, double v) { c.multicast_bytes_per_ns = v; }},
     {"turn_per_rank_us", false, [](costs& c, double v) { c.turn_per_rank_us = v; }},
     {"copied_bytes_per_ns", true, [](costs& c, double v) { c.copied_bytes_per_ns = v; }},
+    {"cached_bytes_per_ns", true, [](costs& c, double v) { c.cached_bytes_per_ns = v; }},
     {"reduced_bytes_per_ns", true, [](costs& c, double v) { c.reduced_bytes_per_ns = v; }},
 };
 static_assert(std::size(table) == parameter_count);

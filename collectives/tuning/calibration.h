@@ -23,7 +23,7 @@ struct parameter {
   void (*set)(costs&, double);
 };
 std::span<const parameter> parameters() noexcept;
-inline constexpr std::size_t parameter_count = 13;
+inline constexpr std::size_t parameter_count = 14;
 
 struct calibration {
   std::string fabric;          // as TUTTI_PROVIDER names it

@@ -45,12 +45,11 @@ std::int64_t steps(std::string_view name, std::uint32_t size) {
   return most;
 }
 
-costs costs_like(double latency, double overhead, double gap, double turn) {
+costs costs_like(double latency, double overhead, double gap) {
   costs c;
   c.network = {latency, overhead, gap, 1};
   c.node = {latency / 10, overhead / 4, gap / 10, 10};
   c.multicast_us = latency * 2;
-  c.turn_us = turn;
   c.mapped = true;
   return c;
 }
@@ -117,35 +116,34 @@ BOOST_AUTO_TEST_CASE(every_part_of_loggp_is_charged) {
   BOOST_TEST(us("dissemination", 8) == 4.5);
   BOOST_TEST(us("nway", 4, 4) == 2.5);             // o + 2g + L + o
   BOOST_TEST(us("flat", 4) == 5.0);                // three taken in a gap apart, then three sent a gap apart
-  c.turn_us = 10;
-  BOOST_TEST(us("dissemination", 8) == 34.5);      // a turn a round
-  BOOST_TEST(us("flat", 4) == 24.5);               // the master's and the others'
-  c.mapped = true;
-  BOOST_TEST(us("counter", 4) == 4 * 1.25 + 0.25 + 2 * 0.5 + 1 + 10 + 0.25);  // one turn, that of leaving
 }
 
-BOOST_AUTO_TEST_CASE(cores_that_are_shared_are_charged_for_every_message) {
+// 0 sends and passes its core on; 1 finds that, sends, and passes it back. Who takes a message works for o and L.
+BOOST_AUTO_TEST_CASE(ranks_that_share_a_core_have_it_in_turn) {
   costs c;
-  c.node = c.network = {4.0, 1.0, 1.0, 1};
-  c.multicast_us = 4;
-  const std::uint32_t all = 16, apart[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  const auto us = [&](std::string_view name, std::span<const std::uint32_t> node_of = {}) {
-    return static_cast<double>(evaluate(*find_algorithm(collective::barrier, name), {0, all, 15, node_of, {}}, c)) / 1e6;
+  c.node = {1.0, 0.25, 0.5, 1};
+  c.turn_per_rank_us = 10;
+  const auto us = [&](std::string_view name, std::uint32_t n, double ranks_per_core, std::span<const std::uint32_t> node_of = {}) {
+    c.ranks_per_core = ranks_per_core;
+    return static_cast<double>(evaluate(*find_algorithm(collective::barrier, name), {0, n, 0, node_of, {}}, c)) / 1e6;
   };
-  const double rounds = us("dissemination"), hops = us("flat"), cast = us("multicast");
-  BOOST_TEST(rounds == 4 * 6.0);
-  BOOST_TEST(rounds < hops);
-  c.ranks_per_core = 8;  // two cores, whose work is longer than any chain
-  const auto with = [](double chain, double work) { return work + chain / 2; };
-  BOOST_TEST(us("dissemination") == with(rounds, 64 * 6.0 / 2));                // n log n of them
-  BOOST_TEST(us("flat") == with(hops, 30 * 6.0 / 2));                           // 2(n-1)
-  BOOST_TEST(us("multicast") == with(cast, (15 * 6.0 + 1 + 15 * 5.0) / 2));
-  BOOST_TEST(us("flat") < us("dissemination"));
-  BOOST_TEST(us("dissemination", apart) == with(rounds, 4 * 2 * 8.0));          // L is the wire's, o is charged
+  const double exchange = 0.25 + 10 + 0.25 + 1.25 + 10 + 1.25;
+  BOOST_TEST(us("dissemination", 2, 2) == exchange);
+  BOOST_TEST(us("dissemination", 2, 1) == 1.5);
+  const std::uint32_t apart[] = {0, 1};
+  c.network = c.node;
+  BOOST_TEST(us("dissemination", 2, 2, apart) == 0.25 + 20 + 0.25);  // the other one of each core is of another team
+  // Three ranks send when they first have it; whoever gathers finds all of that, and they what it sends, a round later each.
+  BOOST_TEST(us("flat", 4, 4) > 4 * 10);
+  BOOST_TEST(us("flat", 4, 4) < 9 * 10 + 10);
+  BOOST_TEST(us("flat", 8, 4) < us("dissemination", 8, 4));
+  // What nobody waits for costs no turn.
+  c.turn_per_rank_us = 0;
+  BOOST_TEST(us("dissemination", 2, 2) == exchange - 20);
 }
 
 BOOST_AUTO_TEST_CASE(placement_matters) {
-  const costs c = costs_like(2, 0.2, 0.1, 0);
+  const costs c = costs_like(2, 0.2, 0.1);
   const std::uint32_t blocks[] = {0, 0, 0, 0, 1, 1, 1, 1}, dealt[] = {0, 1, 0, 1, 0, 1, 0, 1};
   const auto cost = [&](std::string_view name, std::span<const std::uint32_t> node_of) {
     return evaluate(*find_algorithm(collective::barrier, name), {0, 8, 0, node_of, {}}, c);
@@ -156,7 +154,7 @@ BOOST_AUTO_TEST_CASE(placement_matters) {
 }
 
 BOOST_AUTO_TEST_CASE(closed_forms_follow_the_evaluation) {
-  for (const costs& c : {costs_like(1.5, 0.2, 0.1, 0), costs_like(5, 0.5, 1, 0), costs_like(0.3, 0.3, 0.2, 6)})
+  for (const costs& c : {costs_like(1.5, 0.2, 0.1), costs_like(5, 0.5, 1), costs_like(0.3, 0.3, 0.2)})
     for (const std::uint32_t n : {32u, 45u, 64u, 65u, 100u, 128u, 129u, 200u, 256u, 300u, 511u}) {
       std::vector<std::uint32_t> apart, blocks;
       for (std::uint32_t i = 0; i < n; ++i) apart.push_back(i), blocks.push_back(i / 8);
@@ -180,9 +178,10 @@ BOOST_AUTO_TEST_CASE(closed_forms_follow_the_evaluation) {
     }
 }
 
+// They spread the work over all cores alike, where one rank's may be all that the others wait for.
 BOOST_AUTO_TEST_CASE(closed_forms_count_the_messages_that_shared_cores_carry) {
-  costs c = costs_like(1.5, 0.2, 0.1, 0);
-  c.node = c.network, c.ranks_per_core = 16;
+  costs c = costs_like(1.5, 0.2, 0.1);
+  c.node = c.network, c.ranks_per_core = 16, c.turn_per_rank_us = 0;
   for (const bool atomics : {true, false})
     for (const std::uint32_t n : {32u, 45u, 64u, 100u, 255u, 300u})
       for (const algorithm& row : algorithms(collective::barrier)) {
@@ -190,13 +189,13 @@ BOOST_AUTO_TEST_CASE(closed_forms_count_the_messages_that_shared_cores_carry) {
         c.native_atomics = atomics;
         const auto seen = static_cast<double>(evaluate(row, {0, n, 0, {}, {}}, c));
         const auto form = static_cast<double>(estimate(row, {0, n, 0, {}, {}}, c));
-        BOOST_TEST((form > 0.8 * seen && form < 1.25 * seen), row.name << " of " << n << ": evaluated " << seen / 1e6
+        BOOST_TEST((form > 0.4 * seen && form < 1.25 * seen), row.name << " of " << n << ": evaluated " << seen / 1e6
                                                                        << " us, closed form " << form / 1e6);
       }
 }
 
 BOOST_AUTO_TEST_CASE(large_teams_have_a_price) {
-  const costs c = costs_like(1.5, 0.2, 0.1, 0);
+  const costs c = costs_like(1.5, 0.2, 0.1);
   for (const algorithm& row : algorithms(collective::barrier))
     for (const std::uint32_t n : {evaluated_up_to + 1, 1000u, 10000u, 1000000u})
       BOOST_TEST(price(row, {0, n, 0, {}, {}}, c) > 0, row.name);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "collectives/hierarchy.h"
+#include "tests/collectives/affine.h"
 #include "tests/collectives/rows.h"
 
 using namespace tutti;
@@ -33,19 +34,6 @@ const lie lies[] = {
 };
 const lie interleaved[] = {{"2 x 2, by turns", 4, 2, {0, 2, 1, 3}}, {"1 + 3 + 5, mixed", 15, 5, {12, 5, 10, 6, 0, 11, 7, 13, 14}}};
 
-std::uint64_t operand(std::uint64_t call, std::uint32_t rank, std::size_t i) { return (call * 1000003 + rank * 10007 + i) * 0x9e3779b97f4a7c15u; }
-
-// x -> ax + b modulo 2^64, packed into one element: composing is associative, not commutative.
-struct affine {
-  std::uint64_t a, b;
-  bool operator==(const affine&) const = default;
-};
-affine map_of(std::uint64_t call, std::uint32_t rank, std::size_t i) { return {operand(call, rank, i) | 1, operand(call, rank, i) >> 7}; }
-affine then(const affine& f, const affine& g) { return {f.a * g.a, f.b * g.a + g.b}; }
-void compose(const void* in, void* inout, std::size_t count, void*) {
-  for (std::size_t i = 0; i < count; ++i)
-    static_cast<affine*>(inout)[i] = then(static_cast<const affine*>(in)[i], static_cast<affine*>(inout)[i]);
-}
 const affine untouched{77, 78};
 
 struct example {
@@ -55,23 +43,27 @@ struct example {
   std::size_t count;       // elements, of a block if there are several
   bool commutes;
 
-  bool many_out() const { return of == collective::allgather || of == collective::gather; }
-  bool many_in() const { return of == collective::scatter || of == collective::reduce_scatter; }
-  bool gets(std::uint32_t rank) const { return (of != collective::reduce && of != collective::gather) || rank == root; }
+  bool many_out() const { return of == collective::allgather || of == collective::gather || of == collective::alltoall; }
+  bool many_in() const { return of == collective::scatter || of == collective::reduce_scatter || of == collective::alltoall; }
+  bool gets(std::uint32_t rank) const {
+    return of == collective::exscan ? rank > 0 : (of != collective::reduce && of != collective::gather) || rank == root;
+  }
   std::vector<affine> given(std::uint32_t rank) const {
     std::vector<affine> out(count * (many_in() ? size : 1));
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = map_of(call, rank, i);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = operand(call, rank, i);
     return out;
   }
   std::vector<affine> expected(std::uint32_t rank) const {
-    std::vector<affine> out = given(has_root(of) && !reduces(of) && !many_out() ? root : 0);
-    for (std::uint32_t r = 1; r < size; ++r) {
-      const std::vector<affine> next = given(r);
-      if (many_out()) out.insert(out.end(), next.begin(), next.end());
-      for (std::size_t i = 0; reduces(of) && i < out.size(); ++i) out[i] = commutes ? affine{out[i].a + next[i].a, out[i].b + next[i].b} : then(out[i], next[i]);
+    const bool one_gives = has_root(of) && !reduces(of) && !many_out();
+    const std::uint32_t end = one_gives ? root + 1 : of == collective::scan ? rank + 1 : of == collective::exscan ? rank : size;
+    std::vector<affine> out;
+    for (std::uint32_t r = one_gives ? root : 0; r < end; ++r) {
+      std::vector<affine> next = given(r);
+      if (many_in()) next = {next.begin() + static_cast<std::ptrdiff_t>(rank * count), next.begin() + static_cast<std::ptrdiff_t>((rank + 1) * count)};
+      if (many_out() || out.empty()) out.insert(out.end(), next.begin(), next.end());
+      else for (std::size_t i = 0; i < out.size(); ++i) out[i] = commutes ? affine{out[i].a + next[i].a, out[i].b + next[i].b} : then(out[i], next[i]);
     }
-    const auto at = static_cast<std::ptrdiff_t>(rank * count);
-    return many_in() ? std::vector<affine>(out.begin() + at, out.begin() + at + static_cast<std::ptrdiff_t>(count)) : out;
+    return out;
   }
 };
 
@@ -94,8 +86,9 @@ struct member_call {
     const affine* from = in.data();
     affine* to = out.data();
     std::size_t at = 0;
-    if (in_place && e.many_in()) in_in_ = true, to = in.data() + mine, at = mine;
-    else if (in_place) put(in, out, e.many_out() ? mine : 0), from = out.data() + (e.many_out() ? mine : 0);
+    const bool one_of_many = e.many_out() && !e.many_in();
+    if (in_place && e.many_in() && !e.many_out()) in_in_ = true, to = in.data() + mine, at = mine;
+    else if (in_place) put(in, out, one_of_many ? mine : 0), from = out.data() + (one_of_many ? mine : 0);
     expected = result();
     if (e.gets(me)) put(e.expected(me), expected, at);
     call = {.of = e.of, .root = e.root, .bytes = e.count * sizeof(affine), .in = reinterpret_cast<const std::byte*>(from),
@@ -120,7 +113,7 @@ bool fits(collective of, const lie& where) {
   if (nodes.empty()) nodes.resize(where.ranks), std::iota(nodes.begin(), nodes.end(), 0u);
   for (std::uint32_t& n : nodes) n /= where.per_node;
   const node_map map(nodes);
-  return (map.consecutive || !has_block_each(of)) && (map.largest == map.smallest || !find_algorithm(of, "hierarchical")->phases->even_nodes);
+  return map.consecutive || find_algorithm(of, "hierarchical")->phases->mixed_nodes;
 }
 
 host_id host_of(const rank_env& env, const lie& where) {
@@ -209,14 +202,12 @@ BOOST_AUTO_TEST_CASE(on_nodes_whose_ranks_are_mixed) {
 
 // Whatever carries the messages; the job takes two ranks for a node.
 BOOST_AUTO_TEST_CASE(on_every_fabric) {
-  const lie odd{"2 + 2 + 1", 5, 2, {}}, even{"2 + 2", 4, 2, {}};
+  const lie where{"2 + 2 + 1", 5, 2, {}};
   for (const fabric_spec& f : wanted_fabrics())
-    for (const collective of : that_have_it()) {
-      const lie& where = fits(of, odd) ? odd : even;
+    for (const collective of : that_have_it())
       run_ranks(f, where.ranks, [&](rank_env& env) {
         in_team(env, where, using_algorithm(of, "hierarchical"), [&](communicator& team) { play_all(env, team, of, many, false); });
       }, {.timeout = std::chrono::seconds(60) * time_scale});
-    }
 }
 
 BOOST_AUTO_TEST_CASE(any_algorithm_among_the_leaders) {
@@ -224,12 +215,69 @@ BOOST_AUTO_TEST_CASE(any_algorithm_among_the_leaders) {
     for (const algorithm& inner : algorithms(of)) {
       if (inner.needs.nodes || inner.needs.mapped) continue;
       for (const lie& where : {lies[1], lies[2], lies[3]}) {
-        if ((inner.needs.alike && where.ranks % where.per_node != 0) || !fits(of, where)) continue;
+        const bool unlike = where.ranks % where.per_node != 0;  // leaders of such nodes have one alltoallv
+        if (unlike && (inner.needs.alike || (of == collective::alltoall && inner.name != "linear"))) continue;
         try_in_team(where, using_algorithm(of, "hierarchical:" + std::string(inner.name)), sim_parameters({"sim:wild"}, where.ranks, where.ranks),
                     std::string(name_of(of)) + " by " + std::string(inner.name),
                     [&](rank_env& env, communicator& team) { play_all(env, team, of, few, inner.needs.commutative); });
       }
     }
+}
+
+namespace {
+
+// Blocks that all members know the lengths of, none of some ranks; with `gap` elements before each in the data of all of them.
+void play_unlike(rank_env& env, communicator& team, collective of, std::size_t longest, std::size_t gap, std::uint64_t number) {
+  const std::uint32_t size = team.group().size(), me = team.group().index();
+  const bool gathers = of == collective::allgather;
+  block_lists lists;
+  auto &lengths = gathers ? lists.out_lengths : lists.in_lengths, &begins = gathers ? lists.out_begins : lists.in_begins;
+  std::vector<std::size_t> counts;
+  std::size_t all = 0, most = 0;
+  for (std::uint32_t r = 0; r < size; ++r) {
+    const std::size_t count = (r + number) % 3 == 0 ? 0 : operand(number, r, 0).b % (longest + 1);
+    counts.push_back(count), most = std::max(most, count);
+    lengths.push_back(count * sizeof(affine)), begins.push_back((all + gap) * sizeof(affine));
+    all += gap + count;
+  }
+  std::vector<affine> in(gathers ? counts[me] : all, untouched), out(gathers ? all : counts[me], untouched), expected = out;
+  std::size_t at = 0;
+  for (std::uint32_t r = 0; r < size; ++r) {
+    at += gap;
+    for (std::size_t i = 0; i < counts[r]; ++i, ++at) {
+      if (gathers) {
+        expected[at] = operand(number, r, i);
+        if (r == me) in[i] = expected[at];
+        continue;
+      }
+      in[at] = operand(number, me, at);
+      if (r != me) continue;
+      expected[i] = operand(number, 0, at);
+      for (std::uint32_t from = 1; from < size; ++from) expected[i] = then(expected[i], operand(number, from, at));
+    }
+  }
+  if (env.random() % 4 == 0) env.pause(std::chrono::microseconds(env.random() % 100));
+  const std::vector<affine> before = in;
+  require(team.run({.of = of, .bytes = most * sizeof(affine), .in = reinterpret_cast<const std::byte*>(in.data()),
+                    .out = reinterpret_cast<std::byte*>(out.data()),
+                    .op = take(user_reduction(compose, sizeof(affine), false, nullptr), "user"),
+                    .lists = std::make_shared<const block_lists>(std::move(lists))}), "call");
+  require(out == expected, "result of call " + std::to_string(number) + ", blocks of up to " + std::to_string(longest));
+  require(in == before, "what was given is left alone");
+  require(size == 1 || most == 0 || team.data().latest().row->phases, "by nodes");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(blocks_of_unlike_lengths) {
+  for (const collective of : {collective::allgather, collective::reduce_scatter})
+    for (const lie& where : lies)
+      try_in_team(where, using_algorithm(of, "hierarchical"), sim_parameters({"sim:wild"}, where.ranks, where.ranks), std::string(name_of(of)),
+                  [&](rank_env& env, communicator& team) {
+        std::uint64_t number = 0;
+        for (const std::size_t longest : {1, 0, 3, 300, 9000, 2})
+          for (const std::size_t gap : {0, 2}) play_unlike(env, team, of, longest, gap, ++number);
+      });
 }
 
 // Several under way, of any kind and size, waited for in any order, and another engine's phases between them.
@@ -286,59 +334,45 @@ status until_it_fails(communicator& team, const collective_call& c) {
   return s;
 }
 
+// A rank dies so long after it has begun a call, its first one or the second. All others hear of it by name.
+void try_a_death(collective of, rank_t victim, double into_us, bool in_first) {
+  const lie& where = lies[1];
+  sim::parameters p;
+  p.ranks = where.ranks, p.ranks_per_node = where.per_node, p.notice_us = 100;
+  const auto report = try_ranks_simulated(p, [&](rank_env& env) {
+    auto j = open_job(env, {}, host_of(env, where));
+    auto team = take(communicator::world(*j, using_algorithm(of, "hierarchical")), "world");
+    member_call m({of, 1, where.ranks, 4, 20000, true}, env.rank, false);
+    if (!in_first) require(team->run(m.call), "while all live");
+    if (env.rank == victim) {
+      (void)team->start(m.call);
+      const time_point end = env.net().now() + std::chrono::nanoseconds(static_cast<std::int64_t>(into_us * 1000));
+      (void)j->wait([&] { return env.net().now() >= end; }, [] { return status{}; }, {"dying"}, end);
+      env.die();
+    }
+    const status s = until_it_fails(*team, m.call);
+    require(s.code() == errc::peer_dead && s.peer() == victim, "the call names the dead: " + std::string(s.text()));
+    require(team->run(m.call).code() == errc::peer_dead, "from then on");
+  }, {.timeout = std::chrono::seconds(60) * time_scale, .to_die = {victim}});
+  BOOST_TEST(report.passed(), name_of(of) << ", " << victim << " dies after " << into_us << " us: " << report.text());
+}
+
 }  // namespace
 
-// A rank that makes its first call and no other, or dies in the midst of one: of a node, a leader, the root.
+// In the midst of a call: a rank of a node, a leader, the root.
 BOOST_AUTO_TEST_CASE(a_death_in_any_phase_is_named) {
-  const lie& where = lies[1];
   constexpr double times_us[] = {0, 3, 20, 60, 150};
   std::size_t turn = 0;
   for (const collective of : that_have_it())
     for (const rank_t victim : {0u, 1u, 3u, 5u})
-      for (const double into_us : {times_us[turn++ % std::size(times_us)], times_us[(turn + 1) % std::size(times_us)]}) {
-        sim::parameters p;
-        p.ranks = where.ranks, p.ranks_per_node = where.per_node, p.notice_us = 100;
-        const auto report = try_ranks_simulated(p, [&](rank_env& env) {
-          auto j = open_job(env, {}, host_of(env, where));
-          auto team = take(communicator::world(*j, using_algorithm(of, "hierarchical")), "world");
-          member_call m({of, 1, where.ranks, 4, 20000, true}, env.rank, false);
-          require(team->run(m.call), "while all live");
-          if (env.rank == victim) {
-            (void)team->start(m.call);
-            const time_point end = env.net().now() + std::chrono::nanoseconds(static_cast<std::int64_t>(into_us * 1000));
-            (void)j->wait([&] { return env.net().now() >= end; }, [] { return status{}; }, {"dying"}, end);
-            env.die();
-          }
-          const status s = until_it_fails(*team, m.call);
-          require(s.code() == errc::peer_dead && s.peer() == victim, "the call names the dead: " + std::string(s.text()));
-          require(team->run(m.call).code() == errc::peer_dead, "from then on");
-        }, {.timeout = std::chrono::seconds(60) * time_scale, .to_die = {victim}});
-        BOOST_TEST(report.passed(), name_of(of) << ", " << victim << " dies after " << into_us << " us: " << report.text());
-      }
+      for (const double into_us : {times_us[turn++ % std::size(times_us)], times_us[(turn + 1) % std::size(times_us)]})
+        try_a_death(of, victim, into_us, false);
 }
 
 // While the two teams are made.
 BOOST_AUTO_TEST_CASE(a_death_in_the_first_call_is_named) {
-  const lie& where = lies[1];
   for (const rank_t victim : {0u, 3u, 8u})
-    for (const double into_us : {0.0, 10.0, 30.0, 60.0, 150.0}) {
-      sim::parameters p;
-      p.ranks = where.ranks, p.ranks_per_node = where.per_node, p.notice_us = 100;
-      const auto report = try_ranks_simulated(p, [&](rank_env& env) {
-        auto j = open_job(env, {}, host_of(env, where));
-        auto team = take(communicator::world(*j, using_algorithm(collective::allreduce, "hierarchical")), "world");
-        member_call m({collective::allreduce, 1, where.ranks, 4, 20000, true}, env.rank, false);
-        if (env.rank == victim) {
-          (void)team->start(m.call);
-          const time_point end = env.net().now() + std::chrono::nanoseconds(static_cast<std::int64_t>(into_us * 1000));
-          (void)j->wait([&] { return env.net().now() >= end; }, [] { return status{}; }, {"dying"}, end);
-          env.die();
-        }
-        const status s = until_it_fails(*team, m.call);
-        require(s.code() == errc::peer_dead && s.peer() == victim, "the call names the dead: " + std::string(s.text()));
-      }, {.timeout = std::chrono::seconds(60) * time_scale, .to_die = {victim}});
-      BOOST_TEST(report.passed(), victim << " dies after " << into_us << " us: " << report.text());
-    }
+    for (const double into_us : {0.0, 10.0, 30.0, 60.0, 150.0}) try_a_death(collective::allreduce, victim, into_us, true);
 }
 
 // In a call that has its own time for it in each member, and no later call takes its messages for its own.
@@ -349,8 +383,8 @@ BOOST_AUTO_TEST_CASE(a_deadline_in_any_phase) {
         try_in_team_that_breaks(lies[1], using_algorithm(of, "hierarchical"), std::string(name_of(of)), [&](rank_env& env, communicator& team) {
           member_call m({of, 1, 9, 4, 1000, true}, env.rank, false);
           if (!first) require(team.run(m.call), "in time");
-          if (env.rank == late) env.pause(std::chrono::seconds(3));
-          const status s = team.run(m.call, env.net().now() + std::chrono::seconds(1));
+          if (env.rank == late) env.pause(std::chrono::milliseconds(300));
+          const status s = team.run(m.call, env.net().now() + std::chrono::milliseconds(100));
           // Whoever needs nothing of the late one may have finished.
           require(s.ok() || s.code() == errc::timed_out || s.peer() != no_rank, s.text());
           require(env.rank == late || s.code() == errc::timed_out || of != collective::allreduce, "given up: " + std::string(s.text()));
@@ -412,7 +446,7 @@ BOOST_AUTO_TEST_CASE(chosen_where_it_pays) {
     const auto ours = std::ranges::find_if(all, [](const candidate& c) { return c.row->phases != nullptr; });
     BOOST_TEST_REQUIRE((ours != all.end() && ours->runnable));
     BOOST_TEST(ours->cost_us > 0, name_of(of));
-    const bool pays = of == collective::allreduce || of == collective::allgather;
+    const bool pays = of == collective::allreduce || of == collective::allgather || of == collective::alltoall || of == collective::scan || of == collective::exscan;
     BOOST_TEST((!pays || ours == all.begin()), name_of(of) << ": " << all.front().row->name);
     in.wanted.name = "hierarchical";
     BOOST_TEST(take(choose(of, in), "choice").front().cost_us == ours->cost_us);
@@ -433,6 +467,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused) {
     BOOST_TEST(std::string(made.error().text()).find(why) != std::string::npos, text << ": " << made.error().text());
   };
   refused(collective::allgather, "hierarchical", "do not follow each other");
+  refused(collective::scan, "hierarchical", "do not follow each other");
+  refused(collective::scan, "hierarchical:nonsense", "no scan for the leaders");
   refused(collective::allreduce, "hierarchical:nonsense", "no allreduce for the leaders");
   refused(collective::allreduce, "hierarchical:hierarchical", "no allreduce for the leaders");
   refused(collective::allreduce, "hierarchical:mapped", "not mapped");
@@ -443,4 +479,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused) {
   refused(collective::allreduce, "hierarchical", "do not follow each other");
   in.commutative = true, in.canonical = true;
   refused(collective::allreduce, "hierarchical", "TUTTI_REPRODUCIBLE");
+  const std::vector<std::uint32_t> unlike{0, 0, 0, 1};
+  in.node_of = unlike, in.canonical = false;
+  refused(collective::alltoall, "hierarchical:pairwise", "no alltoallv");
 }

@@ -1,6 +1,6 @@
 // What reduces (reduce, allreduce, reduce_scatter, scan, exscan): every algorithm, in any size of team, with operands in the order of the ranks where the operation needs
 // it, in place and not, several under way; what they need is made without blocking, and what is wrong is named.
-// reduce [Boost.Test's options] [-- --fabric NAME]: on_every_fabric on this one alone.
+// reduce [Boost.Test's options] [-- --fabric NAME --ranks N]: on_every_fabric on this one alone, in teams of N.
 #define BOOST_TEST_MODULE reduce
 #include <boost/test/unit_test.hpp>
 
@@ -8,28 +8,13 @@
 #include <cmath>
 
 #include "core/job/window.h"
+#include "tests/collectives/affine.h"
 #include "tests/collectives/rows.h"
 
 using namespace tutti;
 using namespace tutti::test;
 
 namespace {
-
-// x -> ax + b modulo 2^64: composing them is associative, and not commutative.
-struct affine {
-  std::uint64_t a, b;
-  bool operator==(const affine&) const = default;
-};
-affine then(const affine& first, const affine& second) { return {first.a * second.a, first.b * second.a + second.b}; }
-void compose(const void* in, void* inout, std::size_t count, void*) {
-  for (std::size_t i = 0; i < count; ++i)
-    static_cast<affine*>(inout)[i] = then(static_cast<const affine*>(in)[i], static_cast<affine*>(inout)[i]);
-}
-
-affine operand(std::uint64_t call, std::uint32_t rank, std::size_t i) {
-  const std::uint64_t z = (call * 1000003 + rank * 10007 + i) * 0x9e3779b97f4a7c15u;
-  return {z | 1, z >> 7};
-}
 
 // Both operations look at the same data: as affine maps, or as two integers each.
 struct calls {

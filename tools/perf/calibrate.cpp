@@ -114,17 +114,21 @@ tuning::calibration measured_provider::calibrate(const std::string& when) {
     require(world_->barrier().enter());
     w.add("turn_per_rank_us", turns.median() * 1e6 / job_->ranks_per_core(), spread_of(turns));
   }
-  // Of data that another core may have written, so not out of the nearest cache.
+  // Out of the nearest cache, and of data that another core may have written.
   constexpr std::size_t some = 64 << 10, all = 8 << 20;
   require(world_->barrier().enter());
   if (job_->rank() == 0) {
     std::vector<std::byte> from(all), to(all);
     std::size_t at = 0;
-    const series copying = chunks_of(32, [&] {
-      at = (at + some) % all;
-      std::memcpy(to.data() + at, from.data() + at, some);
-    });
-    w.add("copied_bytes_per_ns", some / (copying.median() * 1e9), spread_of(copying));
+    const auto copy_among = [&](const char* name, std::size_t bytes) {
+      const series copying = chunks_of(32, [&] {
+        at = (at + some) % bytes;
+        std::memcpy(to.data() + at, from.data() + at, some);
+      });
+      w.add(name, some / (copying.median() * 1e9), spread_of(copying));
+    };
+    copy_among("cached_bytes_per_ns", 2 * some);
+    copy_among("copied_bytes_per_ns", all);
     const reduction sum = *find_reduction(datatype::float64, operation::sum);
     const series adding = chunks_of(32, [&] {
       at = (at + some) % all;

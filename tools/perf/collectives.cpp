@@ -81,12 +81,6 @@ class collectives_bench {
   std::uint32_t calls_ = 0;
 };
 
-std::vector<std::string> all_names() {
-  std::vector<std::string> out;
-  for (unsigned i = 0; i < collectives; ++i) out.emplace_back(name_of(static_cast<collective>(i)));
-  return out;
-}
-
 std::vector<collective> named(const std::vector<std::string>& names) {
   std::vector<collective> out;
   for (const auto& n : names) out.push_back(*find_collective(n));
@@ -128,10 +122,10 @@ std::vector<collective_cell> cells_of(const std::vector<collective>& what, const
 
 std::function<int()> declare_collectives(options perf) {
   auto c = std::make_shared<choices>();
-  c->topic = {.name = "collectives", .parts = all_names(), .seconds = 0};
+  c->topic = {.name = "collectives", .parts = collective_names(), .seconds = 0};
   options app = perf.subcommand("collectives", "every collective, by bytes, until the last rank has the result; beside MPI's with --peers");
   app.add("-n,--ranks", c->ranks, "ranks to start, when not inside a job already (default 4; with --peers each of 2,4,8,16)").by_commas();
-  app.add("--parts", c->topic.parts, "collectives to measure; default all").by_commas().one_of(all_names());
+  app.add("--parts", c->topic.parts, "collectives to measure; default all").by_commas().one_of(collective_names());
   app.add("--bytes", c->sizes, "of the data, or of a block for each rank: multiples of 8, to 4 MiB (default 8,1k,64k,1M)").by_commas().sizes();
   app.add("--peers", c->peers, "beside Open MPI and MPICH at 2, 4, 8 and 16 ranks, by whole jobs in turn: ratios, floors, geometric means");
   app.add("--providers,--provider", c->providers, "with --peers: of shm, ucx:tcp; default both").by_commas().one_of({"shm", "ucx:tcp"});

@@ -2,7 +2,6 @@
 // machine's moods fall upon all alike. A ratio is of the times of one round, taken seconds apart: ours over those of the peer that
 // is best over all rounds; and the median of these over the rounds.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -100,12 +99,6 @@ struct result {
     return s.median();
   }
 };
-
-double geometric_mean(const std::vector<double>& all) {
-  double sum = 0;
-  for (const double x : all) sum += std::log(x);
-  return all.empty() ? 0 : std::exp(sum / static_cast<double>(all.size()));
-}
 
 double load_now() {  // processes that run, or want to, over the last minute
   double one = 0;

@@ -3,12 +3,20 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <span>
 #include <vector>
 
 namespace tutti::tools {
 
 inline double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
+
+inline double geometric_mean(std::span<const double> all) {  // 0: of none
+  double sum = 0;
+  for (const double x : all) sum += std::log(x);
+  return all.empty() ? 0 : std::exp(sum / static_cast<double>(all.size()));
 }
 
 class series {

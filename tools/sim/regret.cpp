@@ -8,6 +8,7 @@
 
 #include "collectives/communicator.h"
 #include "collectives/pick.h"
+#include "collectives/price.h"
 
 namespace tutti::tools {
 namespace {
@@ -53,13 +54,14 @@ class rank_at_work {
                const std::optional<tuning::online_settings>& online = {})
       : w_(w), rank_(r), job_(open_job(w, r, wrong)), world_(need(communicator::world(*job_, with(measured, online)))) {}
 
-  // Of a call, in us.
+  // Of a call, in us: of several in a row, all ranks beginning the first one at once, until the last rank has left the last one. As in
+  // a price, one call alone counts one part in so many.
   double time(const std::function<status()>& call) {
     for (std::uint32_t i = 0; i < data_layout::sets_in_turn; ++i) need(call());  // makes what it needs
     const time_point start = latest() + std::chrono::milliseconds(1);
     w_.compute(rank_, std::chrono::duration<double, std::micro>(start - w_.clock(rank_)).count());
-    for (int i = 0; i < calls_in_a_row; ++i) need(call());
-    return std::chrono::duration<double, std::micro>(latest() - start).count() / calls_in_a_row;
+    for (int i = 0; i < alone_counts; ++i) need(call());
+    return std::chrono::duration<double, std::micro>(latest() - start).count() / alone_counts;
   }
 
   std::vector<candidate> barriers() {

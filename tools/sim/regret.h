@@ -11,10 +11,6 @@
 
 namespace tutti::tools {
 
-// Calls in a row, all ranks beginning the first one at once, until the last rank has left the last one. As a price, this
-// counts one call alone as one part in so many.
-inline constexpr int calls_in_a_row = 32;
-
 struct sim_choice {
   collective of = collective::barrier;
   std::uint32_t ranks = 0;

@@ -145,12 +145,13 @@ void tournament::calibrate(contestant& c, double seconds) {
     return static_cast<int>(std::clamp(seconds / std::max(each, 1e-8), least, double(most_iterations)));
   };
   c.run(1);  // makes what it needs
-  c.iterations = times(shared(1), 1);
+  c.iterations = times(std::min({shared(1), shared(1), shared(1)}), 1);
   // The barrier behind so short a chunk hides what is short.
   if (c.iterations > 50) c.iterations = times(shared(50), 50);
 }
 
 void tournament::round(double seconds, const std::function<void(const contest&)>& told) {
+  seconds *= std::max(1.0, p_.of().where().most_ranks_per_core());  // a few turns of all ranks, whoever has the core first
   for (contest& one : contests_) {
     if (std::ranges::none_of(one.all, &contestant::in)) continue;
     if (told) told(one);

@@ -41,12 +41,14 @@ struct contest {
 // The contests of one collective over one provider, a size each. They run in teams of their own, which end with this.
 class tournament {
  public:
-  // Collective. What cannot run is noted in left_out. There are no contests where there is nothing to choose. Sizes at which the data of all members would be too long are left out.
+  // Collective. What cannot run is noted in left_out. There are no contests where there is nothing to choose. Sizes at which the
+  // data of all members would be too long are left out.
   tournament(measured_provider&, collective, std::span<const std::uint64_t> sizes, std::vector<text_pair>& left_out);
 
   // To every contest, what a job would run: in the world, twice.
   void add_chosen_twice();
-  // Collective: three chunks of some such seconds of every contestant that is in. `told` hears of each contest before.
+  // Collective: three chunks of every contestant that is in, of some such seconds for each rank that shares a core. `told` hears
+  // of each contest before.
   void round(double seconds, const std::function<void(const contest&)>& told = {});
   // Collective: leaves in what rank 0 has seen within `margin` of the best, but at most half of those that were in; at least two
   // anyway. Whether anything is left to decide.

@@ -8,7 +8,7 @@
 namespace tutti::tools {
 namespace {
 
-constexpr double first_chunk = 5e-4, longest_chunk = 4e-3;  // seconds
+constexpr double first_chunk = 1e-3, longest_chunk = 4e-3;  // seconds
 constexpr double first_margin = 1, least_margin = 0.1;
 
 std::string of_machine(const std::vector<text_pair>& machine, const char* what) {

@@ -1,7 +1,6 @@
 #include "tools/tune/regret.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -22,7 +21,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::uint64_t sizes[] = {8, 1 << 10, 64 << 10, 1 << 20};
-constexpr double chunk = 2e-3;  // seconds
+constexpr double chunk = 1e-3;  // seconds
 constexpr int least_rounds = 5;
 
 json measure(measured_provider& p, collective of, std::chrono::steady_clock::time_point end, const progress_file& told) {
@@ -80,8 +79,8 @@ int take_part(const regret_plan& plan, const config& settings) {
 void print(const json& rows) {
   std::printf("%-10s %5s  %-14s %8s  %10s %-28s %10s %-28s %6s %6s\n", "provider", "ranks", "collective", "bytes", "chosen us", "", "best us", "",
               "regret", "spread");
-  double logs = 0, worst = 0, beyond = 0;
-  std::size_t several = 0;
+  std::vector<double> regrets;  // where something was chosen
+  double beyond = 0;
   for (const json& r : rows) {
     const double chosen = quantity(r.at("chosen_us")), best = quantity(r.at("best_us")), spread = quantity(r.at("spread"));
     if (best <= 0 || chosen <= 0) continue;
@@ -90,12 +89,12 @@ void print(const json& rows) {
                 count<std::uint32_t>(r.at("ranks")), r.at("collective").get<std::string>().c_str(),
                 r.at("bytes") == 0 ? "" : short_bytes(quantity(r.at("bytes"))).c_str(), short_number(chosen).c_str(),
                 r.at("chosen").get<std::string>().c_str(), short_number(best).c_str(), r.at("best").get<std::string>().c_str(), regret, spread);
-    if (count<std::uint64_t>(r.at("candidates")) < 2) continue;  // nothing was chosen
-    logs += std::log(regret), worst = std::max(worst, regret), beyond = std::max(beyond, regret / spread), ++several;
+    if (count<std::uint64_t>(r.at("candidates")) < 2) continue;
+    regrets.push_back(regret), beyond = std::max(beyond, regret / spread);
   }
-  if (several)
+  if (!regrets.empty())
     std::printf("%zu choices: geometric mean of the regret %.3f, worst %.2f, worst beyond the spread of one candidate measured twice %.2f\n",
-                several, std::exp(logs / static_cast<double>(several)), worst, beyond);
+                regrets.size(), geometric_mean(regrets), std::ranges::max(regrets), beyond);
 }
 
 json measure_each(const regret_plan& plan, const std::vector<int>& ranks) {
