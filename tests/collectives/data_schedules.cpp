@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(every_size) {
 
 BOOST_AUTO_TEST_CASE(many_orders_of_small_sizes) {
   for (std::uint32_t size = 2; size <= 8; ++size)
-    for_each_algorithm(size, [](data_schedules& all, const std::string& what) { check(all, what, 60); });
+    for_each_algorithm(size, [](data_schedules& all, const std::string& what) { check(all, what, 20); });
 }
 
 // All rows of a collective that are canonical group operands alike, whatever is reduced in whatever pieces; scans have a tree each.
