@@ -1,6 +1,6 @@
-# With TUTTI_PRECOMPILE (the preset release), the standard library's headers are compiled once: parsing them is half of what a
-# small source takes. The other presets go without, so that a source which forgets an include is found there. Tests do too:
-# Boost.Test's header defines main() by what each test defines before it.
+# With TUTTI_PRECOMPILE (the presets release and asan), the standard library's headers are compiled once, and Boost.Test's for the
+# tests: parsing them is half of what a small source takes. The other presets go without, so that a source which forgets an
+# include is found there.
 
 # GCC 12 sees more overlaps that are not there in precompiled headers (GCC bug 105651).
 set(tutti_false_warnings $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>)

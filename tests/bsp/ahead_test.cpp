@@ -1,6 +1,5 @@
 // Hp calls go to the fabric at the call: the bytes are there though nobody enters a sync. Where memory is shared they go
 // in the sync, because that costs less (bsp/hp_calls.h); there large ones are packed up to a bound (engine::moves_directly).
-#define BOOST_TEST_MODULE bsp_ahead
 #include <boost/test/unit_test.hpp>
 
 #include "bsp/engine.h"

@@ -1,5 +1,4 @@
 // Which way large puts go: the costs, and that the choice is made for each destination and superstep by itself.
-#define BOOST_TEST_MODULE bsp_bulk
 #include <boost/test/unit_test.hpp>
 
 #include "bsp/bulk_choice.h"

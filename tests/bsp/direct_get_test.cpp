@@ -1,6 +1,5 @@
 // Direct gets on every fabric: from a process that is still in the last sync, one that waits in the next, and one that asks
 // itself; of more than a piece.
-#define BOOST_TEST_MODULE bsp_direct_get
 #include <boost/test/unit_test.hpp>
 
 #include "bsp/engine.h"

@@ -1,5 +1,4 @@
 // Words that nobody wrote over for 65536 supersteps and more: what they say must not be taken for what is awaited.
-#define BOOST_TEST_MODULE bsp_long_gaps
 #include <boost/test/unit_test.hpp>
 
 #include "bsp/engine.h"

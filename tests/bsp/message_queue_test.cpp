@@ -1,5 +1,4 @@
 // Messages that are copied: what lies where, and that they stay within what may be buffered.
-#define BOOST_TEST_MODULE bsp_message_queue
 #include <boost/test/unit_test.hpp>
 #include <random>
 

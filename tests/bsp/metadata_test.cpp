@@ -1,7 +1,6 @@
 // How processes learn what all have for them: every byte reaches whom it is for, by either way, at every size, with
 // datagrams lost and epochs left out; all learn whether anybody objects to words alone; nobody leaves before all have
 // entered; and the choice among the ways.
-#define BOOST_TEST_MODULE bsp_metadata
 #include <boost/test/unit_test.hpp>
 
 #include "bsp/metadata_cost.h"

@@ -1,6 +1,5 @@
 // What is packed for one process comes out as it was put in, of every size and in every scheme: puts that share headers,
 // puts and messages that are cut at the ends of chunks, the data of large puts, and answers to gets.
-#define BOOST_TEST_MODULE bsp_outbox
 #include <boost/test/unit_test.hpp>
 
 #include "bsp/outbox.h"

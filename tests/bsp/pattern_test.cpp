@@ -2,7 +2,6 @@
 // of an empty superstep, supersteps go by words alone where all are likely to have something for most others.
 // bsp_pattern [Boost.Test's options] [-- [--seeds K] [--from S] [--fabric NAME]]: random programs on K simulated fabrics, and
 // K times on each fabric that can be used here, or on this one
-#define BOOST_TEST_MODULE bsp_pattern
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>

@@ -3,7 +3,6 @@
 // many programs everywhere
 // bsp_random_programs --run_test=many_seeds -- [--fabric NAME] [--seeds K] [--from S] [--scheme NAME]: K programs by each
 // scheme, or by one, in one job for each number of processes
-#define BOOST_TEST_MODULE bsp_random_programs
 #include <boost/test/unit_test.hpp>
 
 #include "tests/bsp/model.h"

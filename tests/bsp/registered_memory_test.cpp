@@ -1,5 +1,4 @@
 // What the fabric knows of a process's memory: areas until they are popped, none twice.
-#define BOOST_TEST_MODULE bsp_registered_memory
 #include <boost/test/unit_test.hpp>
 
 #include "bsp/registered_memory.h"

@@ -1,6 +1,5 @@
 // Registrations without an engine: what addresses name after random pushes and pops, of processes some of which have NULL in
 // several areas; and which calls cannot be.
-#define BOOST_TEST_MODULE bsp_registrar
 #include <boost/test/unit_test.hpp>
 #include <array>
 #include <random>

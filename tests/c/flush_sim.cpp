@@ -1,5 +1,4 @@
 // As flush.c, on the simulated fabric.
-#define BOOST_TEST_MODULE flush_sim
 #include <boost/test/unit_test.hpp>
 
 #include "tests/c/context_of_rank.h"

@@ -1,7 +1,6 @@
 // Collectives of more than 2^31 and 2^32 bytes, by the C API, with 2 ranks. Their memory is one small file mapped again and
 // again, a view on an endless pattern whose period divides no power of two: what is read or written 2^32 bytes off differs. Where
 // lengths might be cut off, around 2^31 and 2^32 and at the end, results have pages of their own.
-#define BOOST_TEST_MODULE huge
 #include <boost/test/unit_test.hpp>
 
 #include <sys/mman.h>

@@ -1,5 +1,4 @@
 // Who waits for collectives by tutti_test() and its like alone is told of deaths, and of members that call something else.
-#define BOOST_TEST_MODULE polling
 #include <boost/test/unit_test.hpp>
 
 #include "tests/c/context_of_rank.h"

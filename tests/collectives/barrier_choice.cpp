@@ -1,5 +1,4 @@
 // The chooser: a table of situations and what must win, and what holds in every situation.
-#define BOOST_TEST_MODULE barrier_choice
 #include <boost/test/unit_test.hpp>
 
 #include "collectives/choose.h"

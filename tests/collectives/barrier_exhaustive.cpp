@@ -3,7 +3,6 @@
 //
 // One reduction: a rank that signals does it at once when it gets there. That loses no behaviour, since the signal may
 // still arrive at any later time.
-#define BOOST_TEST_MODULE barrier_exhaustive
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>

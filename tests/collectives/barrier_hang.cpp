@@ -1,5 +1,4 @@
 // A barrier that nobody ends is told by the watchdog: who hangs, in what, for whom.
-#define BOOST_TEST_MODULE barrier_hang
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>

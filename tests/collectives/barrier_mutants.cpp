@@ -1,5 +1,4 @@
 // The checker must be able to fail: barriers with one mistake each, all of which it has to find.
-#define BOOST_TEST_MODULE barrier_mutants
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>

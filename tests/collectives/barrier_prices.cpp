@@ -1,5 +1,4 @@
 // Steps and levels as the papers count them, read off the evaluated schedules; and the closed forms against them.
-#define BOOST_TEST_MODULE barrier_prices
 #include <boost/test/unit_test.hpp>
 
 #include "collectives/fan_in_tree.h"

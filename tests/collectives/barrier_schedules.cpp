@@ -1,5 +1,4 @@
 // Every row of the table, in every size from 1 to 64, every radix and many layouts of nodes, run in random orders.
-#define BOOST_TEST_MODULE barrier_schedules
 #include <boost/test/unit_test.hpp>
 
 #include <functional>

@@ -1,7 +1,6 @@
 // Broadcasts of a team: every algorithm brings every byte, of any size from any root, on any fabric; the choice is pure
 // and says why; nothing is allocated while roots and sizes repeat themselves.
 // bcast [Boost.Test's options] [-- --fabric NAME --ranks N]: on_every_fabric on this one alone, in teams of N.
-#define BOOST_TEST_MODULE bcast
 #include <boost/test/unit_test.hpp>
 #include <algorithm>
 #include <set>

@@ -3,7 +3,6 @@
 // that overlap, against a sequential model; and deaths in the middle of every collective.
 // blocks [Boost.Test's options] [-- --fabric NAME --ranks N]: on_every_fabric on this one alone, in teams of N.
 // blocks --run_test=random_programs -- [--seeds K] [--from S] [--fabric NAME]: K of them, on the simulated fabrics or on this one.
-#define BOOST_TEST_MODULE blocks
 #include <boost/test/unit_test.hpp>
 
 #include <numeric>

@@ -1,6 +1,5 @@
 // Every algorithm that moves data by schedules, in every size from 2 to 33 and 64, run in random orders without a network; and with
 // one mistake each, which the checker has to find.
-#define BOOST_TEST_MODULE data_schedules
 #include <boost/test/unit_test.hpp>
 
 #include <functional>

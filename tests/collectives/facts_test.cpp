@@ -1,5 +1,4 @@
 // Members of a team choose by what all have agreed on, never by what their own transport tells.
-#define BOOST_TEST_MODULE facts
 #include <boost/test/unit_test.hpp>
 
 #include <mutex>

@@ -1,7 +1,6 @@
 // Collectives that go by nodes first: whatever lies between nodes and leaders, each result is right; what dies or differs in any
 // phase is named; and the choice falls on them where they pay.
 // hierarchy [Boost.Test's options] [-- --fabric NAME]: on_every_fabric on this one alone.
-#define BOOST_TEST_MODULE hierarchy
 #include <boost/test/unit_test.hpp>
 
 #include <numeric>

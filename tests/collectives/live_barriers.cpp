@@ -1,6 +1,5 @@
 // Barriers on every fabric that works here, bound, executed and waited for as users do.
 // live_barriers [Boost.Test's options] [-- [--fabric NAME] [--ranks MOST]]
-#define BOOST_TEST_MODULE live_barriers
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // What calls learn while a program runs: how a class is settled, without a network; then whole jobs on simulated fabrics, where clocks
 // differ, messages overtake each other and members die.
-#define BOOST_TEST_MODULE online
 #include <boost/test/unit_test.hpp>
 
 #include <cstring>

@@ -1,7 +1,6 @@
 // What reduces (reduce, allreduce, reduce_scatter, scan, exscan): every algorithm, in any size of team, with operands in the order of the ranks where the operation needs
 // it, in place and not, several under way; what they need is made without blocking, and what is wrong is named.
 // reduce [Boost.Test's options] [-- --fabric NAME --ranks N]: on_every_fabric on this one alone, in teams of N.
-#define BOOST_TEST_MODULE reduce
 #include <boost/test/unit_test.hpp>
 
 #include <bit>

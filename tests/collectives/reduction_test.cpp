@@ -1,6 +1,5 @@
 // The arithmetic of reductions against one element at a time, written apart: every type with every operation on every kind of
 // processor that this one can be, any count and alignment; what the corners give; what is refused, and in which words.
-#define BOOST_TEST_MODULE reduction
 #include "collectives/reduction/reduction.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,5 @@
 // The table that `tutti tune` writes: what it says is checked where it enters, decides where it was measured and nowhere else, and
 // is alike in all ranks or no job begins.
-#define BOOST_TEST_MODULE tuning
 #include <boost/test/unit_test.hpp>
 
 #include <mutex>

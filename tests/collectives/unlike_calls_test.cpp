@@ -1,5 +1,4 @@
 // Members that call different collectives: nobody waits for ever, and the errors say who calls what.
-#define BOOST_TEST_MODULE unlike_calls
 #include <boost/test/unit_test.hpp>
 
 #include "core/job/window.h"

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE bootstrap
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <cstring>

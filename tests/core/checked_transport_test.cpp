@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE checked_transport
 #include "core/transport/checked_transport.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE config
 #include "core/job/config.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE fault_transport
 #include "core/transport/multicast.h"
 #include "tests/doubles/fault_transport.h"
 

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE id_map
 #include "core/base/id_map.h"
 
 #include <boost/test/unit_test.hpp>

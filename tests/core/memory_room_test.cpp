@@ -1,5 +1,4 @@
 // How much memory there is: read from a made-up /proc and /sys; and whether requests fit, together.
-#define BOOST_TEST_MODULE memory_room
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>

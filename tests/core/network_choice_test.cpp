@@ -1,5 +1,4 @@
 // Which network a job takes between its nodes, among ranks whose machines are not alike.
-#define BOOST_TEST_MODULE network_choice
 #include <boost/test/unit_test.hpp>
 #include <thread>
 

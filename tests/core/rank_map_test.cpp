@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE rank_map
 #include "core/base/rank_map.h"
 
 #include <algorithm>

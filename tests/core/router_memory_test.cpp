@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE router_memory
 #include <boost/test/unit_test.hpp>
 
 #include "tests/core/router_fixture.h"

@@ -1,5 +1,4 @@
 // A router whose network's atomics agree with no CPU's: what goes by which child, and what waits for what.
-#define BOOST_TEST_MODULE router_paths
 #include <boost/test/unit_test.hpp>
 
 #include "tests/core/router_fixture.h"

@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE router_submit
 #include <boost/test/unit_test.hpp>
 
 #include "tests/core/router_fixture.h"

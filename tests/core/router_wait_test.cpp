@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE router_wait
 #include <sys/eventfd.h>
 #include <unistd.h>
 

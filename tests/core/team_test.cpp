@@ -1,5 +1,4 @@
 // What a team makes of operations that end otherwise than they should.
-#define BOOST_TEST_MODULE team
 #include "core/job/team.h"
 
 #include <boost/test/unit_test.hpp>

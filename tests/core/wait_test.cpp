@@ -1,5 +1,4 @@
 // How a rank waits: what it does in which turn, and that nothing is lost between arming and sleeping.
-#define BOOST_TEST_MODULE wait
 #include <boost/test/unit_test.hpp>
 
 #include "core/base/own_time.h"

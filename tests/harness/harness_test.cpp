@@ -1,5 +1,4 @@
 // The harness itself: whatever a rank does, the test must end, and say which rank it was and why.
-#define BOOST_TEST_MODULE harness
 #include <sys/wait.h>
 #include <unistd.h>
 

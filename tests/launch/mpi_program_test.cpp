@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE mpi_program
 #include "tools/run/mpi_program.h"
 
 #include <stdlib.h>

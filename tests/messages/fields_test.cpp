@@ -1,5 +1,4 @@
 // The table of what each field may be, row by row, and the blobs that ranks give each other.
-#define BOOST_TEST_MODULE messages_fields
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <functional>

@@ -1,5 +1,4 @@
 // The objects that a transport by messages is made of, each by itself.
-#define BOOST_TEST_MODULE messages_objects
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 

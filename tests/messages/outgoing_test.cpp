@@ -1,5 +1,4 @@
 // What goes out, over a link that takes, keeps or refuses as it is told: queues, operations by key, and who is to be seen to.
-#define BOOST_TEST_MODULE messages_outgoing
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 

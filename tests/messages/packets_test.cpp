@@ -1,5 +1,4 @@
 // Two-sided messages by messages: room at either end, turns among origins, what breaks the protocol, and memory.
-#define BOOST_TEST_MODULE messages_packets
 #include <malloc.h>
 
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,4 @@
 // What a rank does with whatever a wire brings: whose it is, whether it came before, in which order, and for what memory.
-#define BOOST_TEST_MODULE messages_received
 #include <sys/resource.h>
 
 #include <array>

@@ -1,5 +1,4 @@
 // The channel against its header, on every fabric: chunks arrive whole, once, in order, and none overwrites another.
-#define BOOST_TEST_MODULE messaging_channel
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <deque>

@@ -1,7 +1,6 @@
 // Payload by reliable multicast (collectives/bcast/reliable_broadcast.h): every byte arrives, whatever is lost, repeated or out of
 // order, from any root, of any size, again and again; no datagram more than needed where nothing is lost; deaths and
 // deadlines end it.
-#define BOOST_TEST_MODULE multicast_broadcast
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 #include <cstring>

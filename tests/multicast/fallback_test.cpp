@@ -1,6 +1,5 @@
 // Where multicast cannot be formed, or does not arrive at somebody, all members go without it, alike; unless it was asked
 // for: then all are told who could not, and why.
-#define BOOST_TEST_MODULE multicast_fallback
 #include <boost/test/unit_test.hpp>
 
 #include "core/transport/forwarding_transport.h"

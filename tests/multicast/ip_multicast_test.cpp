@@ -1,6 +1,5 @@
 // What tests/conformance cannot see of multicast over IP: outsiders, other jobs, forged and cut datagrams, the choice of
 // an interface, what is said when there is none, and sleeping.
-#define BOOST_TEST_MODULE ip_multicast
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,6 +1,5 @@
 // Kini's barrier where datagrams are lost, repeated and reordered: correct at any loss, no message more than needed where
 // there is none, and not much slower where there is little. The times are printed.
-#define BOOST_TEST_MODULE multicast_loss
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
 #include <thread>

@@ -1,6 +1,5 @@
 // Multicast of a router: once over the network for each node, inside a node by its own transport; whatever is refused on
 // the way is handed on later; who leads hands on until its mates have left.
-#define BOOST_TEST_MODULE router_multicast
 #include <boost/test/unit_test.hpp>
 #include <deque>
 #include <map>

@@ -1,5 +1,4 @@
 // What joining over libfabric's tcp costs a process: libfabric starts once in each, so every case has one of its own.
-#define BOOST_TEST_MODULE ofi_first_call
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

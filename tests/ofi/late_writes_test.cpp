@@ -1,6 +1,5 @@
 // A library that copies what peers send: where the rank upon whose memory they write drops it, or leaves, in the
 // middle of that, it must find memory there.
-#define BOOST_TEST_MODULE ofi_late_writes
 #include <unistd.h>
 
 #include <algorithm>

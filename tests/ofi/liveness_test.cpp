@@ -1,5 +1,4 @@
 // What a liveness connection tells: a clean end from a death, and nothing of outsiders.
-#define BOOST_TEST_MODULE liveness
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,5 +1,4 @@
 // Whoever reaches a rank's port may speak libfabric to it, and gets no further.
-#define BOOST_TEST_MODULE ofi_outsider
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>

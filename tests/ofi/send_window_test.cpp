@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE send_window
 #include <boost/test/unit_test.hpp>
 
 #include "providers/ofi/send_window.h"

@@ -1,6 +1,5 @@
 // Libfabric's shm provider names an endpoint's file by pid and number. What a dead process has left must not keep a later
 // one of the same pid from opening its own.
-#define BOOST_TEST_MODULE ofi_stale_file
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <string>

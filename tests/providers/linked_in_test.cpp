@@ -1,6 +1,5 @@
 // Providers linked in, as with TUTTI_STATIC_PROVIDERS, instead of loaded: the library's registry has them without a module.
 // This program is linked with the objects of the modules and a registry that expects them.
-#define BOOST_TEST_MODULE linked_in
 #include <boost/test/unit_test.hpp>
 #include <string>
 

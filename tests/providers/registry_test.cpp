@@ -1,4 +1,3 @@
-#define BOOST_TEST_MODULE registry
 #include "providers/registry.h"
 
 #include <unistd.h>

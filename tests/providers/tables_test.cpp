@@ -1,5 +1,4 @@
 // The tables that providers share: slots and segments.
-#define BOOST_TEST_MODULE provider_tables
 #include <boost/test/unit_test.hpp>
 #include <map>
 #include <random>

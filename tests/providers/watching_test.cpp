@@ -1,5 +1,4 @@
 // What providers wait by (the end of a process, a set of descriptors, an alarm), and what they know of a peer's life.
-#define BOOST_TEST_MODULE provider_watching
 #include <sys/wait.h>
 
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,4 @@
 // The router upon real transports: four ranks, of which those of one parity take each other for their node.
-#define BOOST_TEST_MODULE router_fabrics
 #include <algorithm>
 
 #include <boost/test/unit_test.hpp>

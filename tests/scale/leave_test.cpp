@@ -1,5 +1,4 @@
 // Leaving a job: a rank whose part is done goes, while others are still at it.
-#define BOOST_TEST_MODULE leave
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>

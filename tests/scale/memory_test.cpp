@@ -1,5 +1,4 @@
 // Windows that fit alone and not together are refused before any is taken.
-#define BOOST_TEST_MODULE memory
 #include <sys/resource.h>
 
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,4 @@
 // A peer that dies, at any moment, ends sleeps and operations, and blocks nobody.
-#define BOOST_TEST_MODULE shm_death
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>

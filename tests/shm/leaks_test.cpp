@@ -1,5 +1,4 @@
 // Descriptors, mappings and /dev/shm are as before, whatever was done and however it ended.
-#define BOOST_TEST_MODULE shm_leaks
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>

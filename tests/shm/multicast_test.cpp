@@ -1,5 +1,4 @@
 // Datagrams in a ring that nobody guards: lost when a receiver is slow or a sender dies, never mangled, never stuck.
-#define BOOST_TEST_MODULE shm_multicast
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>

@@ -1,6 +1,5 @@
 // Where a filter forbids membarrier (older container runtimes do), the ranks it hits fence instead, and those who
 // signal them too. Every mixture must keep every wake-up.
-#define BOOST_TEST_MODULE shm_no_membarrier
 #include <linux/filter.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>

@@ -1,6 +1,5 @@
 // No wake-up may be lost: every wait here ends by the other's ring alone. The provider looks again by itself only every
 // 100 ms, so the number of turns and the harness's time limit together would show even a rare loss.
-#define BOOST_TEST_MODULE shm_sleep
 #include <poll.h>
 #include <sys/resource.h>
 

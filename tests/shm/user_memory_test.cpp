@@ -1,5 +1,4 @@
 // Memory of the user's own: copied by the kernel, its words changed by mails that the owner applies.
-#define BOOST_TEST_MODULE shm_user_memory
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <vector>

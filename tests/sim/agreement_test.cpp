@@ -1,6 +1,5 @@
 // Members of a team agree while some of them die: at every step of every member, two at every pair of steps, several at random.
 // A step is an operation that the member submits; it dies right after that.
-#define BOOST_TEST_MODULE sim_agreement
 #include <boost/test/unit_test.hpp>
 
 #include "core/job/agreement.h"

@@ -1,6 +1,5 @@
 // Every barrier algorithm as a job runs it, on the simulated fabric: every size, random arrivals, reordering, refusals,
 // lost datagrams, and the wrap of the epoch. No rank may leave an epoch before all have entered it.
-#define BOOST_TEST_MODULE sim_barriers
 #include <boost/test/unit_test.hpp>
 
 #include <cstdlib>

@@ -1,6 +1,5 @@
 // The contract's orders and completions under every freedom, over many seeds; and the same checks against worlds that
 // break one clause each, which they must notice. Written from core/transport/transport.h.
-#define BOOST_TEST_MODULE sim_contract
 #include <boost/test/unit_test.hpp>
 #include <set>
 

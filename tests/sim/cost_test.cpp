@@ -1,5 +1,4 @@
 // The machine without freedom is LogGP to the nanosecond: every figure here is worked out by hand from the header.
-#define BOOST_TEST_MODULE sim_cost
 #include <boost/test/unit_test.hpp>
 
 #include "tests/sim/ranks.h"

@@ -1,5 +1,4 @@
 // A rank dies at a chosen time: the barrier of every survivor ends with an error that names it.
-#define BOOST_TEST_MODULE sim_deaths
 #include <boost/test/unit_test.hpp>
 
 #include "tests/sim/hostile.h"

@@ -1,6 +1,5 @@
 // Everyone's blob to everyone, on the simulated fabric: every size of team, blobs of any length, every freedom of the contract,
 // a death before every operation of every member, and every operation that fails.
-#define BOOST_TEST_MODULE sim_exchange
 #include <boost/test/unit_test.hpp>
 
 #include <cstdlib>

@@ -1,5 +1,4 @@
 // What a rank of a large job costs: control words by each algorithm's formula, and the memory that really goes.
-#define BOOST_TEST_MODULE sim_memory
 #include <boost/test/unit_test.hpp>
 #include <malloc.h>
 

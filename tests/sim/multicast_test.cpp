@@ -1,5 +1,4 @@
 // Datagrams: to all others, lost, repeated and reordered as often as asked, never corrupted.
-#define BOOST_TEST_MODULE sim_multicast
 #include <boost/test/unit_test.hpp>
 #include <map>
 

@@ -1,6 +1,5 @@
 // The evaluator's prices against the simulated fabric, which runs the same schedules: where each rank has a core of its own, both
 // are LogGP to the nanosecond.
-#define BOOST_TEST_MODULE sim_price
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>

@@ -1,5 +1,4 @@
 // What a job chooses on the simulated fabric, against the best candidate: both exact, so a price that is wrong shows here.
-#define BOOST_TEST_MODULE sim_regret
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>

@@ -1,5 +1,4 @@
 // How ranks run: determinism, deadlocks, deaths, exceptions, the exchange, and a world of one.
-#define BOOST_TEST_MODULE sim_run
 #include <boost/test/unit_test.hpp>
 
 #include "tests/sim/ranks.h"

@@ -1,5 +1,4 @@
 // Ten thousand ranks in one thread: a dissemination barrier by a state machine of two words, at a few KiB a rank.
-#define BOOST_TEST_MODULE sim_scale
 #include <boost/test/unit_test.hpp>
 
 #include <bit>

@@ -1,6 +1,5 @@
 // A communicator shrinks while members of it die: one at every step of the way to the new one, and several at random. A step is an
 // operation that the member submits.
-#define BOOST_TEST_MODULE sim_shrink
 #include <boost/test/unit_test.hpp>
 
 #include "collectives/communicator.h"

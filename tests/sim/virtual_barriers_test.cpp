@@ -1,6 +1,5 @@
 // Every barrier algorithm through job, team and executor, as resumable ranks: every size from 1 to 64, thousands of
 // random machines. No rank may leave an epoch before all have entered it, by the order of the calls and by the clock.
-#define BOOST_TEST_MODULE sim_virtual_barriers
 #include <boost/test/unit_test.hpp>
 
 #include <cstdlib>

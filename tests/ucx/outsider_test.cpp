@@ -1,5 +1,4 @@
 // Whoever reaches a rank's port over tcp may speak UCX to it, and gets no further.
-#define BOOST_TEST_MODULE ucx_outsider
 #include <boost/test/unit_test.hpp>
 
 #include "providers/ucx/link.h"

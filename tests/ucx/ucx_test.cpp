@@ -1,6 +1,5 @@
 // What every provider must do is tested by conformance. Here is what is UCX's own: two ways into a peer's memory that
 // must keep one order, connections that are opened late, vendor's words in errors, and nothing left behind.
-#define BOOST_TEST_MODULE ucx
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,5 +1,4 @@
 // What a rank holds is what providers/verbs/transport.h says, counted by adapters that exist in this process alone.
-#define BOOST_TEST_MODULE verbs_bounded
 #include <boost/test/unit_test.hpp>
 #include <thread>
 

@@ -1,6 +1,5 @@
 // How connections come and go when notes are late or come twice, queue pairs cannot be had, and events are heard after what it
 // is about: over adapters that exist in this process alone (fake/fake.h).
-#define BOOST_TEST_MODULE fake_connections
 #include <boost/test/unit_test.hpp>
 #include <thread>
 

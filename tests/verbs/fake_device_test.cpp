@@ -1,6 +1,5 @@
 // What a rank does when receives run out, its device fails, memory cannot be locked; and how it addresses peers on fabrics
 // that soft-RoCE is not: over adapters that exist in this process alone (fake/fake.h).
-#define BOOST_TEST_MODULE fake_device
 #include <sys/resource.h>
 
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,6 @@
 // Engines upon verbs, from and into memory of the user's that was never registered: over adapters that exist in this process
 // alone, where ranks are its threads.
 // verbs_fake_engines --run_test=many_seeds -- [--seeds K] [--from S]: K random BSP programs by each scheme
-#define BOOST_TEST_MODULE fake_engines
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>

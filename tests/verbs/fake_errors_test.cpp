@@ -1,6 +1,5 @@
 // What becomes of operations whose requests fail, or end in an order of the adapters' choosing: over adapters that exist
 // in this process alone (fake/fake.h).
-#define BOOST_TEST_MODULE fake_errors
 #include <boost/test/unit_test.hpp>
 
 #include "tests/verbs/fake_party.h"

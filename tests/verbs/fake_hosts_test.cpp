@@ -1,5 +1,4 @@
 // Peers on other hosts, whose processes nobody here can watch: over adapters that exist in this process alone (fake/fake.h).
-#define BOOST_TEST_MODULE fake_hosts
 #include <boost/test/unit_test.hpp>
 #include <thread>
 

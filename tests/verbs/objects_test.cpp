@@ -1,5 +1,4 @@
 // The objects that the verbs transport is made of, over a queue pair that only notes what is posted to it.
-#define BOOST_TEST_MODULE verbs_objects
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 

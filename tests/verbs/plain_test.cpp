@@ -1,6 +1,5 @@
 // Operations upon local memory that no region is named for: it is found in a region, copied, or registered for as long as
 // one operation takes (providers/verbs/bounce_buffers.h). Over adapters that exist in this process alone, which check every key.
-#define BOOST_TEST_MODULE verbs_plain
 #include <sys/mman.h>
 
 #include <boost/test/unit_test.hpp>
