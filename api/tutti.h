@@ -66,7 +66,8 @@ typedef enum tutti_status {
   TUTTI_TIMED_OUT = 5,   /* the timeout passed; what was waited for may still happen */
   TUTTI_PEER_DEAD = 6,   /* a rank that the call depends on died or left; tutti_error_peer() names it */
   TUTTI_FABRIC = 7,      /* a vendor's library failed; tutti_error_native() is its code */
-  TUTTI_PROTOCOL = 8     /* ranks differ in version, in configuration or in their collective calls */
+  TUTTI_PROTOCOL = 8,    /* ranks differ in version, in configuration or in their collective calls */
+  TUTTI_TRUNCATED = 9    /* a message is longer than the receive; what fits was written */
 } tutti_status_t;
 
 #define TUTTI_NO_RANK UINT32_MAX /* no rank; functions that return a rank return it for a bad handle */
@@ -723,6 +724,196 @@ TUTTI_API tutti_status_t tutti_ineighbor_alltoall(tutti_team_t team, const tutti
 TUTTI_API tutti_status_t tutti_neighbor_alltoall_init(tutti_team_t team, const tutti_neighbors_t *neighbors,
                                                       const void *in, size_t bytes, void *out,
                                                       tutti_request_t *request);
+
+/* --- layouts ------------------------------------------------------------------------------------------------------
+ *
+ * Data that do not lie in one piece: in messages, and at either end of a put or get. A layout lists blocks by their distance from a
+ * base, which is an address here or an offset in a window; the data are the blocks' bytes in their order. Blocks of what is
+ * written to do not overlap, which is not checked. A layout is read during the call only.
+ */
+enum {
+  TUTTI_CONTIGUOUS = 0, /* one block of block_bytes at the base */
+  TUTTI_STRIDED = 1,    /* counts[0] * ... * counts[count - 1] blocks of block_bytes; that of indices i lies at the sum of i[d] *
+                           strides[d]. The last dimension varies fastest. At most 8 dimensions. */
+  TUTTI_INDEXED = 2     /* `count` blocks at offsets[i], each of lengths[i] bytes, or of block_bytes if lengths is NULL. With base NULL
+                           the offsets are addresses: a list of pieces. */
+};
+typedef struct tutti_layout {
+  int kind;
+  size_t block_bytes;
+  size_t count;             /* dimensions (strided), blocks (indexed) */
+  const size_t *counts;     /* strided: by dimension */
+  const ptrdiff_t *strides; /* strided: in bytes, by dimension; may be negative */
+  const ptrdiff_t *offsets; /* indexed: in bytes */
+  const size_t *lengths;    /* indexed: in bytes, or NULL */
+} tutti_layout_t;
+
+/* The bytes of data that the layout lists. Errors: TUTTI_INVALID (kind, a NULL, more dimensions than 8, a size beyond memory). */
+TUTTI_API tutti_status_t tutti_layout_bytes(tutti_t ctx, const tutti_layout_t *layout, size_t *bytes);
+
+/* tutti_put_layout() writes the data that `local` lists from `base` to where `remote` lists places from `offset` in the window;
+ * tutti_get_layout() the other way. Both layouts list the same number of bytes, in blocks of any lengths. As tutti_put() and
+ * tutti_get() otherwise.
+ * Cost: where the target's part is mapped here (maps_node), a copy for each block, in the call. Elsewhere one operation of the fabric
+ * for each run of bytes that is in one piece at both ends; gets into many blocks are scattered by the fabric where it can. Blocks that are
+ * shorter than what an operation costs are packed: a put through a buffer here, where the remote end is in one piece. */
+TUTTI_API tutti_status_t tutti_put_layout(tutti_window_t window, uint32_t rank, uint64_t offset,
+                                          const tutti_layout_t *remote, const void *base, const tutti_layout_t *local,
+                                          tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_get_layout(tutti_window_t window, uint32_t rank, uint64_t offset,
+                                          const tutti_layout_t *remote, void *base, const tutti_layout_t *local,
+                                          tutti_request_t *request);
+
+/* --- messages -----------------------------------------------------------------------------------------------------
+ *
+ * A message goes from one member of a team to another, with a tag of 64 bits. A receive takes the oldest message of its team that
+ * matches: its source is the one that the receive names, or any; and (message's tag & mask) == (receive's tag & mask). Messages
+ * of one sender to one receiver over one team are matched in the order of the sends, receives in the order of their calls (as in
+ * MPI; nothing passes by what matches before it). Teams are apart from each other, and messages from collectives and one-sided operations.
+ *
+ * Short messages travel at once and are kept by the receiver's side until they are matched; such a send is complete before anyone
+ * receives. What is kept unmatched is bounded (256 KiB of data from each sender): beyond that, and for long messages, the envelope
+ * travels, and the data once a receive has matched it. So a flood fills no memory, and a program that MPI lets finish ends.
+ * Towards itself a rank may send as to others; tutti_ssend() to itself then needs a receive that was begun before.
+ *
+ * Errors of messages: TUTTI_INVALID (no such rank, a NULL, a size beyond memory), TUTTI_NO_RESOURCE, TUTTI_PEER_DEAD (the other rank
+ * died or left; of a receive from any source: some member did, and no message that matches is here. The receive is gone;
+ * others go on). A receive that is shorter than its message takes what fits, and gives TUTTI_TRUNCATED with the whole length in
+ * the envelope; nothing is written behind its end.
+ */
+#define TUTTI_ANY_TAG UINT64_C(0)          /* as a mask: whatever the tag */
+#define TUTTI_WHOLE_TAG (~UINT64_C(0))     /* as a mask: this tag only */
+
+/* What a receive or a probe has found. */
+typedef struct tutti_envelope {
+  uint32_t source; /* rank in the team */
+  uint32_t reserved;
+  uint64_t tag;
+  size_t bytes;    /* of the message, which may be more than the receive had room for */
+} tutti_envelope_t;
+
+/* tutti_send() blocks until `data` may be changed again, which says nothing of the receiver; tutti_ssend() until a receive has
+ * matched the message. Cost: a short message is copied and handed to the fabric (some 100 ns); a long one takes a round trip
+ * and the transfer. */
+TUTTI_API tutti_status_t tutti_send(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes);
+TUTTI_API tutti_status_t tutti_ssend(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes);
+TUTTI_API tutti_status_t tutti_isend(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes,
+                                     tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_issend(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes,
+                                      tutti_request_t *request);
+/* Persistent requests, for tutti_start(). */
+TUTTI_API tutti_status_t tutti_send_init(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes,
+                                         tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_ssend_init(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes,
+                                          tutti_request_t *request);
+
+/* Receives a message of at most `room` bytes into `data`, from rank `from` of the team, or TUTTI_ANY. tutti_recv() blocks until it
+ * is here. *envelope is written when the receive completes, and must stay until then; it may be NULL.
+ * Cost: constant time to match, whatever the number of receives and messages, where the mask is TUTTI_WHOLE_TAG; with other masks a
+ * look at each such receive, or at each unmatched message of the team. */
+TUTTI_API tutti_status_t tutti_recv(tutti_team_t team, uint32_t from, uint64_t tag, uint64_t mask, void *data, size_t room,
+                                    tutti_envelope_t *envelope);
+TUTTI_API tutti_status_t tutti_irecv(tutti_team_t team, uint32_t from, uint64_t tag, uint64_t mask, void *data,
+                                     size_t room, tutti_envelope_t *envelope, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_recv_init(tutti_team_t team, uint32_t from, uint64_t tag, uint64_t mask, void *data,
+                                         size_t room, tutti_envelope_t *envelope, tutti_request_t *request);
+
+/* Sends and receives at once; blocks until both are complete. The buffers do not overlap. */
+TUTTI_API tutti_status_t tutti_sendrecv(tutti_team_t team, uint32_t to, uint64_t send_tag, const void *out,
+                                        size_t out_bytes, uint32_t from, uint64_t recv_tag, uint64_t mask, void *in,
+                                        size_t room, tutti_envelope_t *envelope);
+
+/* The same with layouts at this end; the other end may have another one. */
+TUTTI_API tutti_status_t tutti_isend_layout(tutti_team_t team, uint32_t to, uint64_t tag, const void *base,
+                                            const tutti_layout_t *layout, tutti_request_t *request);
+TUTTI_API tutti_status_t tutti_irecv_layout(tutti_team_t team, uint32_t from, uint64_t tag, uint64_t mask, void *base,
+                                            const tutti_layout_t *layout, tutti_envelope_t *envelope,
+                                            tutti_request_t *request);
+
+/* Looks for a message that a receive with these arguments would take now, and leaves it. tutti_probe() blocks until there is one;
+ * tutti_iprobe() makes progress once and sets *found to 1 or 0. */
+TUTTI_API tutti_status_t tutti_probe(tutti_team_t team, uint32_t from, uint64_t tag, uint64_t mask,
+                                     tutti_envelope_t *envelope);
+TUTTI_API tutti_status_t tutti_iprobe(tutti_team_t team, uint32_t from, uint64_t tag, uint64_t mask, int *found,
+                                      tutti_envelope_t *envelope);
+
+/* A message that was taken out of the matching and not received yet; zeroed: none. */
+typedef struct tutti_message {
+  void *slot;
+  uint64_t ticket;
+} tutti_message_t;
+
+/* As the probes, and takes the message, which only tutti_mrecv() or tutti_imrecv() with *message then receives; they zero
+ * *message. Until then it counts as unmatched. */
+TUTTI_API tutti_status_t tutti_mprobe(tutti_team_t team, uint32_t from, uint64_t tag, uint64_t mask,
+                                      tutti_message_t *message, tutti_envelope_t *envelope);
+TUTTI_API tutti_status_t tutti_improbe(tutti_team_t team, uint32_t from, uint64_t tag, uint64_t mask, int *found,
+                                       tutti_message_t *message, tutti_envelope_t *envelope);
+TUTTI_API tutti_status_t tutti_mrecv(tutti_message_t *message, void *data, size_t room, tutti_envelope_t *envelope);
+TUTTI_API tutti_status_t tutti_imrecv(tutti_message_t *message, void *data, size_t room, tutti_envelope_t *envelope,
+                                      tutti_request_t *request);
+
+/* Takes a receive back that no message has matched: *cancelled becomes 1, the receive is complete without a message, and *request
+ * is zeroed unless it is persistent. Where a message has matched it, *cancelled becomes 0 and the receive goes on. Local.
+ * Errors: TUTTI_INVALID (a NULL, a request that is no receive or is complete already). */
+TUTTI_API tutti_status_t tutti_cancel(tutti_request_t *request, int *cancelled);
+
+/* --- active messages ----------------------------------------------------------------------------------------------
+ *
+ * A message that runs a function, its handler, at the target, with up to 8 arguments of 64 bits and a payload: none (short), a copy
+ * (medium), or bytes that were put to a window before (long). Ranks are those of the job.
+ *
+ * Handlers are numbered alike in all ranks. They run in calls of this library that make progress, on the thread that makes them, one at
+ * a time, never within another handler. A handler does not block: of this library's functions it may call tutti_am_reply(), once and
+ * only to a request; tutti_am_request() and tutti_am_send(), which give TUTTI_NO_RESOURCE where they would wait; those that start
+ * operations (tutti_isend(), tutti_put() ...); and what is local. Others give TUTTI_INVALID. The handler of a reply may not reply.
+ * Active messages of one rank to another run in their order; a long one, whose data go first, may come later than others.
+ * Requests under way towards one rank are bounded (64 that were not answered or handled), so a reply always has room.
+ *
+ * A message to a number that the target has not registered runs nothing: the sender's next call that sends an active message to
+ * that rank, or tutti_progress(), gives TUTTI_INVALID with rank and number, and the target is given a notice.
+ */
+#define TUTTI_AM_ARGUMENTS 8
+#define TUTTI_AM_HANDLERS 1024 /* numbers: 0 to this - 1 */
+
+/* The message that a handler was called for; valid until the handler returns. */
+typedef struct tutti_am *tutti_am_t;
+
+/* `payload` is valid until the handler returns (medium), or lies in this rank's part of the window (long). It begins at a multiple of
+ * 8 bytes. */
+typedef void (*tutti_am_handler)(tutti_am_t message, const uint64_t *arguments, size_t argument_count, void *payload,
+                                 size_t bytes, void *handler_context);
+
+/* Registers a handler, or with NULL takes it away. Local: messages that come before the target has registered their number are
+ * refused, so a barrier between registering and sending is usual. Errors: TUTTI_INVALID (a number beyond TUTTI_AM_HANDLERS; one that is taken). */
+TUTTI_API tutti_status_t tutti_am_register(tutti_t ctx, uint32_t number, tutti_am_handler handler, void *handler_context);
+
+/* The most bytes of a medium payload towards any rank; at least 960. 0 for a bad handle. */
+TUTTI_API size_t tutti_am_max_medium(tutti_t ctx);
+
+/* Sends a message whose handler may reply (request) or may not (send). Arguments and payload are copied. Blocks while the target has
+ * no room, and handlers run meanwhile.
+ * Errors: TUTTI_INVALID (no such rank or number, too many arguments or bytes), TUTTI_NO_RESOURCE, TUTTI_PEER_DEAD.
+ * Cost: one message of the fabric. */
+TUTTI_API tutti_status_t tutti_am_request(tutti_t ctx, uint32_t rank, uint32_t number, const uint64_t *arguments,
+                                          size_t argument_count, const void *payload, size_t bytes);
+TUTTI_API tutti_status_t tutti_am_send(tutti_t ctx, uint32_t rank, uint32_t number, const uint64_t *arguments,
+                                       size_t argument_count, const void *payload, size_t bytes);
+
+/* Writes `bytes` bytes from `source` into the window as tutti_put() does, and runs the handler at that rank of the window's team once
+ * they are there. `source` may be changed when the request is complete, or, where request is NULL, when the call returns.
+ * Cost: a put, a flush and a message. */
+TUTTI_API tutti_status_t tutti_am_request_long(tutti_window_t window, uint32_t rank, uint64_t offset, const void *source,
+                                               size_t bytes, uint32_t number, const uint64_t *arguments,
+                                               size_t argument_count, tutti_request_t *request);
+
+/* In a handler: answers a request by running a handler at its sender. Never blocks; copies what it is given.
+ * Errors: TUTTI_INVALID (a second reply, or one to a message that was not sent by tutti_am_request(); sizes). */
+TUTTI_API tutti_status_t tutti_am_reply(tutti_am_t message, uint32_t number, const uint64_t *arguments,
+                                        size_t argument_count, const void *payload, size_t bytes);
+
+TUTTI_API uint32_t tutti_am_source(tutti_am_t message);  /* the sender's rank in the job */
+TUTTI_API tutti_t tutti_am_context(tutti_am_t message);  /* the context in which the handler runs */
 
 #ifdef __cplusplus
 }

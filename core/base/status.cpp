@@ -15,6 +15,7 @@ std::string_view errc_name(errc c) noexcept {
     case errc::peer_dead: return "peer dead";
     case errc::fabric: return "fabric error";
     case errc::protocol: return "incompatible peer";
+    case errc::truncated: return "message longer than its receive";
   }
   return "unknown error";
 }

@@ -24,6 +24,7 @@ enum class errc : std::int32_t {
   peer_dead = 6,    // a rank that the call depends on died or left; `peer()` names it; will not succeed later
   fabric = 7,       // the vendor's library failed; `native()` is its code
   protocol = 8,     // ranks differ in version, in configuration or in their collective calls
+  truncated = 9,    // a message is longer than the receive; what fits was written
 };
 
 std::string_view errc_name(errc) noexcept;
