@@ -11,6 +11,7 @@
 
 #include "core/job/bootstrap.h"
 #include "core/job/config.h"
+#include "core/job/team_book.h"
 #include "core/transport/facts.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
@@ -100,6 +101,7 @@ class job {
   double ranks_per_core() const noexcept { return where_->ranks_per_core(where_->node_of[rank_]); }  // on this node
   bool oversubscribed() const noexcept { return waiting_.spins() <= waiting::oversubscribed_spins; }  // nobody should poll for long
   team& world() noexcept { return *world_; }
+  team_book& teams() noexcept { return teams_; }  // but for the world
   const job_options& options() const noexcept { return options_; }
   time_point setup_deadline() const noexcept { return net_->now() + options_.setup_timeout; }  // of what is set up from now on
   // bootstrap::end_job(); nothing where the bootstrap is not the job's own.
@@ -155,6 +157,7 @@ class job {
   time_point wake_at_ = time_point::max();
   const wait_note* note_ = nullptr;
   std::array<time_point, 16> looked_{};  // when a wait for this rank last looked, by its last digit; no_rank has one too
+  team_book teams_;
   std::unique_ptr<team> world_;
 };
 

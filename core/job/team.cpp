@@ -18,6 +18,7 @@ namespace {
 struct member_blob {
   std::uint64_t list = 0;  // hash of the list; 0: in no team
   std::uint64_t terms = 0; // hash of the agreement and the lines
+  std::uint64_t id = 0;    // of member 0: the team's number
 };
 
 std::vector<std::byte> pack(const member_blob& head, std::span<const std::byte> key) {
@@ -34,7 +35,10 @@ constexpr std::uint64_t lives = std::uint64_t{1} << 40;
 
 team::team(job& j, rank_map members, std::uint32_t index) : job_(j), members_(std::move(members)), index_(index), memory_(j.net()) {}
 
-team::~team() { wait_out(job_.net(), {&sending_, &crediting_, &flushing_}); }
+team::~team() {
+  if (id_ != 0) job_.teams().remove(id_);
+  wait_out(job_.net(), {&sending_, &crediting_, &flushing_});
+}
 
 std::vector<std::uint32_t> team::nodes() const {
   constexpr std::uint32_t unseen = ~std::uint32_t{0};
@@ -85,12 +89,14 @@ team::offer team::prepare(rank_map members, std::uint32_t index, plan want, void
   mine.head.list = hash::start;
   for (std::uint32_t i = 0; i < members.size(); ++i) mine.head.list = hash::add(mine.head.list, members[i]);
   mine.head.terms = hash::add(hash::text(request.agreement), request.lines);
+  if (index == 0) mine.head.id = job_.teams().next_id(job_.rank());
   return mine;
 }
 
 // `blobs`: of the members of the new team, by index there.
-status team::unite(const offer& mine, const blob_table& blobs) const {
+status team::unite(offer& mine, const blob_table& blobs) const {
   const rank_map& members = mine.made->members_;
+  std::uint64_t id = 0;
   auto keys = std::make_shared<blob_table>();
   for (std::uint32_t i = 0; i < members.size(); ++i) {
     member_blob other;
@@ -104,9 +110,15 @@ status team::unite(const offer& mine, const blob_table& blobs) const {
               members[i]};
     if (other.terms != mine.head.terms)
       return {errc::protocol, rank + " uses other settings (TUTTI_BARRIER and its parameters must be alike in all ranks)", members[i]};
+    if (i == 0) id = other.id;
     keys->push_back(blobs[i].subspan(sizeof other));
   }
-  return mine.made->attach(std::move(keys));
+  if (team_book::leader_of(id) != members[0] || team_book::count_of(id) == 0 || job_.teams().find(id))
+    return {errc::protocol, "rank " + std::to_string(members[0]) + " gives the team a number that is not its own", members[0]};
+  if (status s = mine.made->attach(std::move(keys)); s.failed()) return s;
+  job_.teams().enter(id, *mine.made);
+  mine.made->id_ = id;
+  return {};
 }
 
 resumable<result<std::unique_ptr<team>>> team::assembling(rank_map members, std::uint32_t index, plan want, void* context,

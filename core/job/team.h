@@ -58,6 +58,8 @@ class team {
   status has(std::uint32_t index, const char* during) const;         // errc::invalid: there is no such member
   const rank_map& members() const noexcept { return members_; }
   job& parent_job() noexcept { return job_; }
+  // The number of this team, alike in all members and that of no other team of the job, ever; the world's is 0 (core/job/team_book.h).
+  std::uint64_t id() const noexcept { return id_; }
   std::vector<std::uint32_t> nodes() const;                           // by index: dense, in order of first appearance
 
   segment_id segment() const noexcept { return memory_.segment(); }
@@ -133,7 +135,7 @@ class team {
   status attach(shared_blobs keys);
   struct offer;
   offer prepare(rank_map members, std::uint32_t index, plan, void* context);
-  status unite(const offer&, const blob_table& blobs) const;
+  status unite(offer&, const blob_table& blobs) const;
   resumable<result<std::unique_ptr<team>>> assembling(rank_map members, std::uint32_t index, plan, void* context, time_point);
 
   // The parts of an exchange (team_exchange.cpp).
@@ -153,6 +155,7 @@ class team {
   job& job_;
   rank_map members_;
   std::uint32_t index_ = 0, lines_ = 0;
+  std::uint64_t id_ = 0;
   exposed_memory memory_;
   std::unique_ptr<agreement> survivors_;
   std::uint64_t taken_up_ = 0, taken_down_ = 0, sent_down_ = 0;  // fragments, of all exchanges so far; a turn counts as one
