@@ -13,6 +13,7 @@
 #include "collectives/communicator.h"
 #include "core/job/config.h"
 #include "core/job/window.h"
+#include "messaging/messages.h"
 
 struct tutti_team {
   tutti_context* ctx = nullptr;
@@ -39,6 +40,7 @@ struct tutti_context {
   tutti::request_pool requests;
   tutti::completion farewell;         // of the last words, which are not waited for long
   std::unique_ptr<tutti::job> job;
+  std::unique_ptr<tutti::messaging::messages> messages;  // null: no call of messages was made
   tutti::api::owned<tutti_team> world;
   std::vector<tutti::api::owned<tutti_team>> teams;
   std::vector<tutti::api::owned<tutti_window>> windows;
@@ -82,6 +84,9 @@ tutti_status_t guarded(tutti_context* ctx, const char* call, F&& body) noexcept 
 
 // Starts a collective; the slot is to stand for it.
 status begin(communicator&, const collective_call&, request_slot&);
+
+// Starts the message of a persistent request.
+status begin_message(tutti_context*, persistent_call&, request_slot&);
 
 // Seconds from now; negative: never. False: not a number.
 bool deadline_in(job&, double seconds, time_point& out) noexcept;

@@ -17,6 +17,7 @@ tutti_status_t retire(tutti_request_t* request, const char* call) noexcept {
   const status s = slot->of ? slot->of->outcome_in_full() : slot->done.outcome();
   if (slot->again) {
     if (!std::exchange(slot->again->active, false)) return TUTTI_OK;
+    if (!slot->of) slot->done.clear();  // it has its outcome; the next one begins without
   } else {
     ctx->requests.give(slot);
     *request = {};
@@ -37,6 +38,19 @@ tutti_status_t refuse_stale(const tutti_request_t& r, const char* call) noexcept
   return refuse(static_cast<request_slot*>(r.slot)->owner,  // null where its context ended
                 "%s: request %llu is complete already, and this is a stale copy of it; keep one copy of each request",
                 call, static_cast<unsigned long long>(r.ticket));
+}
+
+// What a wait does at each look, besides looking.
+void take_messages(tutti_context* ctx) noexcept {
+  if (ctx->messages) ctx->messages->by_tag().poll();
+}
+
+// For one that is no collective.
+status wait_for_one(tutti_context* ctx, request_slot& slot, time_point deadline) {
+  if (!slot.message) return ctx->job->wait(slot.done, "one-sided operation", deadline);
+  const auto ready = [&] { return take_messages(ctx), slot.done.idle(); };
+  const auto look = [&] { return ctx->messages->end().look(), status{}; };
+  return ctx->job->wait(ready, look, wait_note{"a message", no_rank, 0, 1}, deadline);
 }
 
 // Several requests of one context.
@@ -92,9 +106,10 @@ class request_list {
       const auto look = [&] {
         for (std::size_t i = 0; i < all_.size(); ++i)
           if (under_way(i) && slot(i).of) slot(i).of->look_after();
+        if (ctx_->messages) ctx_->messages->end().look();
         return status{};
       };
-      return finish(ctx_, ctx_->job->wait(ready, look, {"requests"}, deadline).during(call_));
+      return finish(ctx_, ctx_->job->wait([&] { return take_messages(ctx_), ready(); }, look, {"requests"}, deadline).during(call_));
     });
   }
   template <class Ready>
@@ -103,6 +118,7 @@ class request_list {
     ctx_->job->progress();
     for (std::size_t i = 0; i < all_.size(); ++i)
       if (under_way(i) && slot(i).of) slot(i).of->polled();
+    if (ctx_->messages) ctx_->messages->end().polled();
   }
 
  private:
@@ -151,6 +167,7 @@ tutti_status_t tutti_test(tutti_request_t* request, int* done) {
   if (!complete(*slot)) {
     slot->owner->job->progress();
     if (slot->of) slot->of->polled();
+    else if (slot->owner->messages) slot->owner->messages->end().polled();
     if (!complete(*slot)) {
       *done = 0;
       return TUTTI_OK;
@@ -173,7 +190,7 @@ tutti_status_t tutti_wait(tutti_request_t* request, double timeout_s) {
   return guarded(ctx, "tutti_wait", [&] {
     if (!complete(*slot)) {
       const status s = slot->of ? slot->of->wait(slot->number, deadline)
-                                : ctx->job->wait(slot->done, "one-sided operation", deadline);
+                                : wait_for_one(ctx, *slot, deadline);
       if (!complete(*slot)) return report(ctx, s.during("tutti_wait"));
     }
     return retire(request, "tutti_wait");
@@ -191,7 +208,8 @@ tutti_status_t tutti_start(tutti_request_t* request) {
   if (slot->again->active) return refuse(ctx, "tutti_start: the operation is under way; find it complete first, by tutti_wait() or tutti_test()");
   if (!slot->again->comm) return refuse(ctx, "tutti_start: the operation's team was freed");
   return guarded(ctx, "tutti_start", [&] {
-    const status s = begin(*slot->again->comm, slot->again->call, *slot);
+    const auto* const collective = std::get_if<collective_call>(&slot->again->call);
+    const status s = collective ? begin(*slot->again->comm, *collective, *slot) : begin_message(ctx, *slot->again, *slot);
     if (s.failed()) return report(ctx, s.during("tutti_start"));
     slot->again->active = true;
     return TUTTI_OK;

@@ -4,19 +4,21 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "collectives/communicator.h"
 #include "core/transport/transport.h"
+#include "messaging/tagged.h"
 
 struct tutti_context;
 
 namespace tutti {
 
-// A collective that is called again and again with the same arguments.
+// A collective, or a message, that is called again and again with the same arguments.
 struct persistent_call {
   communicator* comm;              // null: its team was freed
-  collective_call call;
+  std::variant<collective_call, messaging::send_arguments, messaging::receive_arguments> call;
   bool active = false;             // started, and not found complete since
 };
 
@@ -25,6 +27,7 @@ struct request_slot {
   tutti_context* owner = nullptr;
   operation_sequence* of = nullptr;  // a collective's; null: a one-sided operation, or a collective whose team was freed
   std::uint64_t number = 0;       // in it
+  messaging::operation* message = nullptr;  // a send or receive, until it is complete
   std::unique_ptr<persistent_call> again;  // null: complete means done with
   std::uint64_t ticket = 0;       // while handed out; 0: free or abandoned
   request_slot* next = nullptr;
@@ -45,6 +48,7 @@ class request_pool {
     free_ = s->next;
     s->owner = owner;
     s->of = nullptr;
+    s->message = nullptr;
     s->ticket = ++issued_;
     return s;
   }

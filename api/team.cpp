@@ -86,6 +86,7 @@ tutti_status_t tutti_team_free(tutti_team_t* team) {
     (void)t->comm->enter(call_kind::leave);
     status s = t->comm->finish();
     if (s.ok()) s = t->group().settle();
+    if (ctx->messages) ctx->messages->forget(t->group());
     detach_requests(t);
     *team = nullptr;
     std::erase_if(ctx->teams, [&](auto& p) { return p.get() == t; });

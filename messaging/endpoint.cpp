@@ -43,7 +43,7 @@ result<std::unique_ptr<endpoint>> endpoint::open(job& j) {
   }
 }
 
-endpoint::~endpoint() {
+void endpoint::close() noexcept {
   job_.dismiss(*this);
   for (auto& p : peers_)
     while (outgoing* const o = p->first) {

@@ -52,7 +52,8 @@ class endpoint final : public background {
  public:
   // Errors: unsupported (the fabric has no two-sided messages), no_resource.
   static result<std::unique_ptr<endpoint>> open(job&);
-  ~endpoint() override;
+  ~endpoint() override { close(); }
+  void close() noexcept;  // nothing is sent or taken any more; before the engines go
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;
 

@@ -38,6 +38,7 @@ struct tagged_pair {
   operation *waiting_first = nullptr, *waiting_last = nullptr;  // sends without credit, in order
   bool sent_any = false;                     // an envelope, which was this:
   std::uint64_t sent_team = 0, sent_tag = 0;
+  bool doomed = false;                       // an answer to it was lost
   bool staging_told = false;                 // it knows this rank's staging memory
   // From the peer.
   bool came_any = false;                     // an envelope, which was this:

@@ -1,0 +1,497 @@
+// Receiving: what comes is matched, copied or kept; receives take what was kept, or are posted.
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "messaging/tagged.h"
+#include "messaging/thresholds.h"
+#include "messaging/ways.h"
+
+namespace tutti::messaging {
+namespace {
+
+status no_memory() { return {errc::no_resource, "out of memory for a receive"}; }
+
+status truncated(const operation& o) {
+  return {errc::truncated, "a message of " + std::to_string(o.total) + " bytes from rank " + std::to_string(o.with->rank) +
+                               " came to a receive of " + std::to_string(o.room), o.with->rank};
+}
+
+}  // namespace
+
+// --- receives ----------------------------------------------------------------------------------------------------
+
+operation* tagged::new_receive(const receive_arguments& a, completion& done) noexcept {
+  operation* const o = new_operation(&done);
+  if (!o) return nullptr;
+  o->team = a.group->id(), o->tag = a.tag, o->mask = a.mask;
+  o->source = a.from == operation::any ? no_rank : a.group->rank_of(a.from);
+  if (a.mask != ~std::uint64_t{0}) o->tag &= a.mask;
+  o->group = a.group, o->member = a.from;
+  o->data = static_cast<std::byte*>(a.data), o->room = a.room, o->found = a.found;
+  o->at = stage::posted;
+  return o;
+}
+
+status tagged::receive(const receive_arguments& a) noexcept {
+  completion done;
+  if (status s = start_receive(a, done, nullptr); s.failed()) return s;
+  if (!done.idle()) wait_over(done, "a message", a.from == operation::any ? no_rank : a.group->rank_of(a.from));
+  return done.outcome();
+}
+
+status tagged::exchange(const send_arguments& out, const receive_arguments& in) noexcept {
+  completion received, sent;
+  operation* receiving = nullptr;
+  if (status s = start_receive(in, received, &receiving); s.failed()) return s;
+  status s = start_send(out, sent, nullptr);
+  if (!sent.idle()) wait_over(sent, "a message's send", out.group->rank_of(out.to));
+  if (s.ok()) s = sent.outcome();
+  if (s.failed() && !received.idle()) (void)cancel(*receiving);  // it may wait in vain
+  if (!received.idle()) wait_over(received, "a message", in.from == operation::any ? no_rank : in.group->rank_of(in.from));
+  return s.failed() ? s : received.outcome();
+}
+
+status tagged::start_receive(const receive_arguments& a, completion& done, operation** out) noexcept {
+  if (out) *out = nullptr;
+  operation* const o = new_receive(a, done);
+  if (!o) return no_memory();
+  done.begin();
+  if (arrival* const found = matching_.find_arrival(o->team, o->source, o->tag, o->mask)) {
+    match(*o, static_cast<kept&>(*found));
+  } else if (status s = post(*o); s.failed()) {
+    operations_.give(*o);
+    done.finish();
+    return s;
+  }
+  if (out && !done.idle()) *out = o;
+  return {};
+}
+
+status tagged::post(operation& o) noexcept {
+  if (o.source != no_rank) {
+    peer* const p = end_.find(o.source);
+    if (!p) return no_memory();
+    if (p->broken) return p->lost;
+    count(o, *p);
+    ++p->tagged.awaited;
+  } else {
+    status dead;
+    end_.each_peer([&](peer& p) {
+      if (p.broken && dead.ok() && o.group->members().index_of(p.rank) < o.group->size()) dead = p.lost;
+    });
+    if (dead.failed()) return dead;
+    ++from_any_;
+  }
+  if (!fast_ && matching_.posted() == 0) {
+    fast_ = &o;
+  } else if (matching_.make_room()) {
+    matching_.post(o);
+  } else {
+    if (o.with) --o.with->tagged.awaited, --o.with->interest;
+    else --from_any_;
+    return no_memory();
+  }
+  if (exhausted_ > 0) [[unlikely]] relieve_all(o);
+  return {};
+}
+
+void tagged::unpost(operation& o) noexcept {
+  if (fast_ == &o) fast_ = nullptr;
+  else matching_.withdraw(o);
+  if (o.with) --o.with->tagged.awaited;
+  else --from_any_;
+}
+
+bool tagged::cancel(operation& o) noexcept {
+  if (o.sends || o.at != stage::posted) return false;
+  unpost(o);
+  end(o, {});
+  return true;
+}
+
+// The one posted receive out of the matching is older than those in it.
+operation* tagged::matching_receive(std::uint64_t team, rank_t source, std::uint64_t tag) noexcept {
+  operation* o = nullptr;
+  if (fast_ && fast_->team == team && ((tag ^ fast_->tag) & fast_->mask) == 0 &&
+      (fast_->source == source || fast_->source == no_rank)) {
+    o = std::exchange(fast_, nullptr);
+  } else if (posted_receive* const r = matching_.take_posted(team, source, tag)) {
+    o = static_cast<operation*>(r);
+  } else {
+    return nullptr;
+  }
+  if (o->with) --o->with->tagged.awaited;
+  else --from_any_;
+  return o;
+}
+
+bool tagged::pair_up(operation& o, peer& p) noexcept {
+  if (!o.with) {
+    o.member = o.group->members().index_of(p.rank);
+    if (o.member >= o.group->size()) {
+      end(o, status(errc::protocol, "rank " + std::to_string(p.rank) + " sent a message over a team that it is not in", p.rank));
+      return false;
+    }
+    count(o, p);
+  }
+  return true;
+}
+
+void tagged::finish_receive(operation& o) noexcept {
+  if (o.found) *o.found = {o.member, 0, o.tag, static_cast<std::size_t>(o.total)};
+  if (o.total > o.room) [[unlikely]] return end(o, truncated(o));
+  end(o, {});
+}
+
+void tagged::give_payload(operation& o, std::uint64_t at, bytes_view part) noexcept {
+  if (at >= o.room || part.empty()) return;
+  std::memcpy(o.data + at, part.data(), std::min<std::uint64_t>(part.size(), o.room - at));
+}
+
+// --- what comes --------------------------------------------------------------------------------------------------
+
+bool tagged::take_eager(peer& p, const wire_prefix& prefix, bytes_view header, bytes_view payload) noexcept {
+  tagged_pair& pair = p.tagged;
+  std::size_t at = sizeof prefix;
+  wire_envelope envelope{pair.team, pair.tag};
+  if (!(prefix.flags & eager_flag::same_envelope)) {
+    if (!read_from(header, at, envelope)) return end_.malformed(p, "a message without an envelope"), true;
+    at += sizeof envelope;
+  } else if (!pair.came_any) {
+    return end_.malformed(p, "a message with the envelope of none before it"), true;
+  }
+  std::uint64_t total = payload.size(), sender = 0;
+  if (prefix.flags & ~eager_flag::same_envelope) [[unlikely]] {
+    if (prefix.flags & eager_flag::partial) {
+      if (!read_from(header, at, total) || total <= payload.size() || total > longest_eager || payload.empty())
+        return end_.malformed(p, "a part of a message that has no such length"), true;
+      at += sizeof total;
+    }
+    if (prefix.flags & eager_flag::sync && !read_from(header, at, sender)) return end_.malformed(p, "a synchronous message without a name"), true;
+    if (prefix.flags & ~eager_flag::all) return end_.malformed(p, "a message with unknown flags"), true;
+  }
+  if (pair.open_total != 0) return end_.malformed(p, "a message before the end of another"), true;
+
+  const std::uint32_t cost = credits::cost(total);
+  if (cost > pair.allowance) return end_.malformed(p, "more than its credit allows"), true;
+  operation* const o = matching_receive(envelope.team, p.rank, envelope.tag);
+  kept* k = nullptr;
+  if (!o && wanted_here(envelope.team)) {
+    k = keep(p, envelope.team, envelope.tag, total);
+    if (!k) return false;
+  }
+  charge(p, cost);
+  pair.came_any = true, pair.team = envelope.team, pair.tag = envelope.tag;
+  const bool partial = payload.size() < total;
+  if (partial) pair.open_total = total, pair.open_so_far = payload.size();
+  if (k) {
+    k->cost = cost, k->sync = prefix.flags & eager_flag::sync, k->other = sender;
+    k->so_far = payload.size();
+    if (!payload.empty()) std::memcpy(k->data, payload.data(), payload.size());
+    if (partial) pair.open_kept = k;
+    if (pair.allowance == 0) relieve(p);
+    return true;
+  }
+  release(p, cost);
+  if (!o) return true;  // for a team that was freed
+  o->tag = envelope.tag, o->total = total;
+  if (!pair_up(*o, p)) return true;
+  if (prefix.flags & eager_flag::sync) acknowledge(p, sender);
+  give_payload(*o, 0, payload);
+  if (partial) {
+    o->at = stage::coming;
+    pair.open_receive = o;
+  } else {
+    finish_receive(*o);
+  }
+  return true;
+}
+
+bool tagged::take_fragment(peer& p, const wire_prefix&, bytes_view, bytes_view payload) noexcept {
+  tagged_pair& pair = p.tagged;
+  if (pair.open_total == 0 || payload.empty() || payload.size() > pair.open_total - pair.open_so_far)
+    return end_.malformed(p, "a part of no message"), true;
+  const std::uint64_t before = pair.open_so_far;
+  pair.open_so_far += payload.size();
+  const bool last = pair.open_so_far == pair.open_total;
+  if (last) pair.open_total = 0;
+  if (operation* const o = pair.open_receive) {
+    give_payload(*o, before, payload);
+    if (last) pair.open_receive = nullptr, finish_receive(*o);
+  } else if (kept* const k = pair.open_kept) {
+    std::memcpy(k->data + before, payload.data(), payload.size());
+    k->so_far = pair.open_so_far;
+    if (!last) return true;
+    pair.open_kept = nullptr;
+    if (k->taker) match(*k->taker, *k);
+  }
+  return true;
+}
+
+bool tagged::take_announcement(peer& p, const wire_prefix&, bytes_view header, bytes_view payload) noexcept {
+  wire_envelope envelope;
+  wire_announcement body;
+  if (!read_from(header, sizeof(wire_prefix), envelope) || !read_from(header, sizeof(wire_prefix) + sizeof envelope, body))
+    return end_.malformed(p, "an announcement that is too short"), true;
+  if (body.way == 0 || body.way >= ways) return end_.malformed(p, "an announcement of no known way"), true;
+  if (p.tagged.open_total != 0) return end_.malformed(p, "an announcement before the end of a message"), true;
+  tagged_pair& pair = p.tagged;
+  if (pair.allowance == 0) return end_.malformed(p, "more than its credit allows"), true;
+  operation* const o = matching_receive(envelope.team, p.rank, envelope.tag);
+  kept* k = nullptr;
+  if (!o && wanted_here(envelope.team)) {
+    k = keep(p, envelope.team, envelope.tag, payload.size());
+    if (!k) return false;
+  }
+  charge(p, 1);
+  pair.came_any = true, pair.team = envelope.team, pair.tag = envelope.tag;
+  const way by = static_cast<way>(body.way);
+  if (k) {
+    k->cost = 1, k->bytes = body.bytes, k->other = body.sender, k->by = by;
+    if (!payload.empty()) std::memcpy(k->data, payload.data(), payload.size());
+    if (pair.allowance == 0) relieve(p);
+    return true;
+  }
+  release(p, 1);
+  if (!o) return acknowledge(p, body.sender), true;  // to a team that was freed: the sender need not wait
+  o->tag = envelope.tag;
+  if (pair_up(*o, p)) begin_rendezvous(*o, body.bytes, body.sender, by, payload);
+  return true;
+}
+
+// --- what is kept ------------------------------------------------------------------------------------------------
+
+bool tagged::wanted_here(std::uint64_t team) noexcept {
+  return team == 0 || job_.teams().find(team) || job_.teams().yet_to_come(team);
+}
+
+kept* tagged::keep(peer& p, std::uint64_t team, std::uint64_t tag, std::uint64_t bytes) noexcept {
+  if (!matching_.make_room()) return nullptr;
+  buffer_pool& pool = end_.buffers();
+  std::byte* const memory = pool.take(sizeof(kept));
+  if (!memory) return nullptr;
+  std::byte* const data = bytes ? pool.take(bytes) : nullptr;
+  if (bytes && !data) return pool.give(memory, sizeof(kept)), nullptr;
+  auto* const k = new (memory) kept;
+  k->team = team, k->tag = tag, k->source = p.rank;
+  k->from = &p, k->bytes = bytes;
+  k->data = data, k->data_bytes = static_cast<std::uint32_t>(bytes);
+  k->after = all_kept_;
+  if (all_kept_) all_kept_->before = k;
+  all_kept_ = k;
+  matching_.enter(*k);
+  return k;
+}
+
+void tagged::let_go(kept& k) noexcept {
+  if (k.waits) matching_.remove(k);
+  if (k.from->tagged.open_kept == &k) k.from->tagged.open_kept = nullptr;  // what still comes of it is dropped
+  (k.before ? k.before->after : all_kept_) = k.after;
+  if (k.after) k.after->before = k.before;
+  buffer_pool& pool = end_.buffers();
+  if (k.data) pool.give(k.data, k.data_bytes);
+  pool.give(reinterpret_cast<std::byte*>(&k), sizeof(kept));
+}
+
+void tagged::released(kept& k) noexcept {
+  if (std::exchange(k.released, true)) return;
+  release(*k.from, k.cost);
+}
+
+void tagged::drop(kept& k) noexcept {
+  peer& p = *k.from;
+  if (k.by != way::none || k.sync) acknowledge(p, k.other);
+  released(k);
+  let_go(k);
+}
+
+// The receive takes what is kept; of one whose fragments still come, as soon as the last is here.
+void tagged::match(operation& o, kept& k) noexcept {
+  if (k.waits) matching_.remove(k);
+  peer& p = *k.from;
+  k.taker = &o;
+  o.tag = k.tag;
+  if (o.at == stage::posted && !pair_up(o, p)) return drop(k);
+  if (!o.counted) count(o, p);
+  released(k);
+  if (k.by != way::none) {
+    begin_rendezvous(o, k.bytes, k.other, k.by, {k.data, k.data_bytes});
+    return let_go(k);
+  }
+  if (std::exchange(k.sync, false)) acknowledge(p, k.other);
+  o.total = k.bytes;
+  if (k.so_far < k.bytes) {
+    o.at = stage::coming;
+    return;
+  }
+  give_payload(o, 0, {k.data, k.bytes});
+  let_go(k);
+  finish_receive(o);
+}
+
+// --- rendezvous --------------------------------------------------------------------------------------------------
+
+void tagged::begin_rendezvous(operation& o, std::uint64_t bytes, std::uint64_t sender, way by, bytes_view key) noexcept {
+  o.total = bytes, o.other = sender;
+  o.wanted = std::min(bytes, o.room);
+  if (o.wanted == 0) {
+    acknowledge(*o.with, sender);
+    return finish_receive(o);
+  }
+  if (by == way::get && way_get::start_receiver(*this, o, key)) return;
+  if (by == way::staged && way_staged::start_receiver(*this, o)) return;
+  way_put::ask(*this, o);
+}
+
+// Tells the peer that one of its operations needs no more of this rank.
+void tagged::acknowledge(peer& p, std::uint64_t name, bool failed) noexcept {
+  say(p, bytes_of(wire_message<wire_finished>{{static_cast<std::uint8_t>(wire_kind::finished)}, {name, failed}}), {});
+}
+
+bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header, bytes_view payload) noexcept {
+  const auto named = [&](std::uint64_t name, bool sends) -> operation* {  // null also for one that is over: by a death, say
+    operation* const o = operations_.find(name);
+    return o && o->sends == sends && o->with == &p && o->at != stage::ending ? o : nullptr;
+  };
+  constexpr std::size_t at = sizeof(wire_prefix);
+  switch (static_cast<wire_kind>(prefix.kind)) {
+    case wire_kind::matched: {
+      wire_matched m;
+      if (!read_from(header, at, m)) break;
+      operation* const o = named(m.sender, true);
+      if (!o) return true;
+      if (o->at != stage::announced || m.wanted == 0 || m.wanted > o->room) break;
+      o->other = m.receiver, o->wanted = m.wanted;
+      if (m.way == static_cast<std::uint32_t>(way::put)) return way_put::start_sender(*this, *o, payload), true;
+      if (m.way != static_cast<std::uint32_t>(way::staged) || o->by != way::staged) break;
+      o->at = stage::staging;
+      way_staged::step_sender(*this, *o);
+      return true;
+    }
+    case wire_kind::chunk: {
+      wire_chunk c;
+      if (!read_from(header, at, c)) break;
+      operation* const o = named(c.receiver, false);
+      if (!o) return true;
+      if (!way_staged::valid(*o, c)) break;
+      way_staged::chunk(*this, *o, c);
+      return true;
+    }
+    case wire_kind::taken: {
+      wire_taken t;
+      if (!read_from(header, at, t)) break;
+      operation* const o = named(t.sender, true);
+      if (!o) return true;
+      if (o->at != stage::staging || t.chunks < o->arrived || t.chunks > o->told) break;
+      way_staged::taken(*this, *o, t.chunks);
+      return true;
+    }
+    case wire_kind::finished: {
+      wire_finished f;
+      if (!read_from(header, at, f)) break;
+      operation* const o = operations_.find(f.name);
+      if (!o || o->with != &p || o->at == stage::ending) return true;
+      if (o->at == stage::queued && o->by == way::none && o->told > 0 && o->sync && !f.failed) {
+        o->sync = false;  // matched while its last parts still wait for the fabric
+        return true;
+      }
+      const bool expected = o->sends ? o->at == stage::announced : o->at == stage::awaiting && o->by == way::put;
+      if (!expected) break;
+      if (f.failed) end(*o, status(errc::fabric, "the data of a message did not come through between this rank and rank " +
+                                                     std::to_string(p.rank), p.rank));
+      else if (o->sends) end(*o, {});
+      else finish_receive(*o);
+      return true;
+    }
+    case wire_kind::staging_key:
+      way_staged::key(*this, p, payload);
+      return true;
+    default: break;
+  }
+  end_.malformed(p, "a message of messages that cannot be");
+  return true;
+}
+
+// --- probes ------------------------------------------------------------------------------------------------------
+
+kept* tagged::find(const receive_arguments& a) noexcept {
+  const rank_t source = a.from == operation::any ? no_rank : a.group->rank_of(a.from);
+  return static_cast<kept*>(matching_.find_arrival(a.group->id(), source, a.tag, a.mask));
+}
+
+envelope tagged::envelope_of(const kept& k, team& group) const noexcept {
+  return {group.members().index_of(k.from->rank), 0, k.tag, static_cast<std::size_t>(k.bytes)};
+}
+
+// A death is found as that of a receive is, by a receive of no bytes that stands for the probe but takes nothing.
+status tagged::probe(const receive_arguments& a, kept*& found) noexcept {
+  const rank_t source = a.from == operation::any ? no_rank : a.group->rank_of(a.from);
+  status dead;
+  const auto ready = [&] {
+    end_.poll_one();
+    if (active_) step_all();
+    return (found = find(a)) != nullptr;
+  };
+  const auto look = [&]() -> status {
+    if (source != no_rank) {
+      if (peer* const p = end_.find(source); p && !p->broken)
+        if (status s = job_.net().health(source); s.failed()) end_.lose(*p, s);
+      if (peer* const p = end_.find(source); p && p->broken) return p->lost;
+      return {};
+    }
+    a.group->look(no_rank);
+    const status& s = a.group->health();
+    return s.code() == errc::peer_dead ? s : status{};
+  };
+  // While it waits it awaits all that could bring the message.
+  peer* const p = source == no_rank ? nullptr : end_.find(source);
+  if (source != no_rank && !p) return no_memory();
+  (p ? p->tagged.awaited : from_any_) += 1;
+  if (p) relieve(*p);
+  else if (exhausted_ > 0) end_.each_peer([&](peer& q) { relieve(q); });
+  const status s = job_.wait(ready, look, wait_note{"a message", source, 0, 1});
+  (p ? p->tagged.awaited : from_any_) -= 1;
+  return found ? status{} : s;
+}
+
+// It goes to the front of the list, where its ticket is found at once.
+std::uint64_t tagged::take_out(kept& k, team& group) noexcept {
+  matching_.remove(k);
+  k.group = &group;
+  if (k.before) {
+    k.before->after = k.after;
+    if (k.after) k.after->before = k.before;
+    k.before = nullptr, k.after = all_kept_;
+    all_kept_ = all_kept_->before = &k;
+  }
+  return k.ticket = ++next_ticket_;
+}
+
+kept* tagged::with_ticket(std::uint64_t ticket) noexcept {
+  kept* k = all_kept_;
+  while (k && k->ticket != ticket) k = k->after;
+  return ticket ? k : nullptr;
+}
+
+status tagged::receive_matched(kept& k, const receive_arguments& a) noexcept {
+  completion done;
+  const rank_t from = k.from->rank;
+  if (status s = start_matched(k, a, done, nullptr); s.failed()) return s;
+  if (!done.idle()) wait_over(done, "a message", from);
+  return done.outcome();
+}
+
+status tagged::start_matched(kept& k, receive_arguments a, completion& done, operation** out) noexcept {
+  if (out) *out = nullptr;
+  a.group = k.group, a.from = operation::any, a.tag = a.mask = 0;
+  operation* const o = new_receive(a, done);
+  if (!o) return no_memory();
+  done.begin();
+  k.ticket = 0;
+  match(*o, k);
+  if (out && !done.idle()) *out = o;
+  return {};
+}
+
+}  // namespace tutti::messaging

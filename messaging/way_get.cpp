@@ -1,0 +1,23 @@
+// Rendezvous by get: the announcement brings the key of the sender's memory. The receiver gets the data once it has matched, and then says
+// that it has finished; until it is told so, the sender keeps its memory registered and its request under way.
+#include "messaging/ways.h"
+
+namespace tutti::messaging {
+
+bool way_get::start_receiver(tagged& t, operation& o, std::span<const std::byte> key) noexcept {
+  if (!reach(t.job_.net(), o, key)) return false;
+  o.by = way::get, o.at = stage::getting;
+  t.activate(o);
+  step_receiver(t, o);
+  return true;
+}
+
+void way_get::step_receiver(tagged& t, operation& o) noexcept {
+  if (!move(t.job_.net(), o, op_kind::get) || !o.moving.idle()) return;
+  const status& s = o.moving.outcome();
+  t.acknowledge(*o.with, o.other, s.failed());
+  if (s.failed()) t.end(o, s);
+  else t.finish_receive(o);
+}
+
+}  // namespace tutti::messaging
