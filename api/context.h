@@ -14,6 +14,7 @@
 #include "core/job/config.h"
 #include "core/job/window.h"
 #include "messaging/messages.h"
+#include "messaging/packing_memory.h"
 
 struct tutti_team {
   tutti_context* ctx = nullptr;
@@ -25,7 +26,7 @@ struct tutti_window {
   tutti_context* ctx = nullptr;
   tutti_team* team = nullptr;
   std::unique_ptr<tutti::window> memory;
-  tutti::implicit_operations implicit;  // gets and atomics without a request
+  tutti::implicit_operations implicit;  // gets, atomics and operations with layouts, without a request
 };
 
 struct tutti_user_operation {
@@ -41,6 +42,7 @@ struct tutti_context {
   tutti::completion farewell;         // of the last words, which are not waited for long
   std::unique_ptr<tutti::job> job;
   std::unique_ptr<tutti::messaging::messages> messages;  // null: no call of messages was made
+  tutti::messaging::packing_memory packing;  // of operations with layouts
   tutti::api::owned<tutti_team> world;
   std::vector<tutti::api::owned<tutti_team>> teams;
   std::vector<tutti::api::owned<tutti_window>> windows;

@@ -1,6 +1,6 @@
-// The gets and atomics of one window that have no request, counted by the rank they go to: a flush towards one rank
-// waits for its operations only, and an error is told by the flush of the rank that it concerns. (Puts and signals
-// without a request are not counted here: the transport keeps them by rank itself.)
+// The gets, atomics and operations with layouts of one window that have no request, counted by the rank they go to: a flush
+// towards one rank waits for its operations only, and an error is told by the flush of the rank that it concerns. (Puts of
+// one piece and signals without a request are not counted here: the transport keeps them by rank itself.)
 //
 // Why a flush of one rank may look at that rank's count alone. The context belongs to one thread at a time, and that thread
 // is in the flush: nothing is counted meanwhile, so a count that has come to zero stays there. The transport counts an

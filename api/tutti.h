@@ -315,8 +315,8 @@ TUTTI_API tutti_team_t tutti_window_team(tutti_window_t window);
  * come with the request or the flush.
  *
  * Costs below are those of the call: tens of nanoseconds are the library's share, the rest is the fabric's. The first
- * operation towards a rank may connect to it. Gets and atomics without a request keep some 100 bytes for each rank that they
- * reach through a window.
+ * operation towards a rank may connect to it. Gets, atomics, and puts with layouts, without a request keep some 100 bytes for
+ * each rank that they reach through a window.
  */
 
 /* The handle of an operation under way: two words, to be copied freely. A zeroed request is complete. A request is valid until
@@ -728,15 +728,15 @@ TUTTI_API tutti_status_t tutti_neighbor_alltoall_init(tutti_team_t team, const t
 /* --- layouts ------------------------------------------------------------------------------------------------------
  *
  * Data that do not lie in one piece: in messages, and at either end of a put or get. A layout lists blocks by their distance from a
- * base, which is an address here or an offset in a window; the data are the blocks' bytes in their order. Blocks of what is
- * written to do not overlap, which is not checked. A layout is read during the call only.
+ * base, which is an address here or an offset in a window. The data are the blocks' bytes, block after block. The layout of what is
+ * written to lists no byte twice, which is not checked. A layout and its lists are read during the call only.
  */
 enum {
   TUTTI_CONTIGUOUS = 0, /* one block of block_bytes at the base */
-  TUTTI_STRIDED = 1,    /* counts[0] * ... * counts[count - 1] blocks of block_bytes; that of indices i lies at the sum of i[d] *
-                           strides[d]. The last dimension varies fastest. At most 8 dimensions. */
-  TUTTI_INDEXED = 2     /* `count` blocks at offsets[i], each of lengths[i] bytes, or of block_bytes if lengths is NULL. With base NULL
-                           the offsets are addresses: a list of pieces. */
+  TUTTI_STRIDED = 1,    /* counts[0] * ... * counts[count - 1] blocks of block_bytes; the block of indices i lies at the sum of
+                           i[d] * strides[d]. The last index varies fastest. At most 8 dimensions; with none, one block. */
+  TUTTI_INDEXED = 2     /* `count` blocks at offsets[i], each of lengths[i] bytes, or of block_bytes if lengths is NULL. With a base of
+                           NULL the offsets are addresses: a list of pieces. */
 };
 typedef struct tutti_layout {
   int kind;
@@ -748,15 +748,19 @@ typedef struct tutti_layout {
   const size_t *lengths;    /* indexed: in bytes, or NULL */
 } tutti_layout_t;
 
-/* The bytes of data that the layout lists. Errors: TUTTI_INVALID (kind, a NULL, more dimensions than 8, a size beyond memory). */
+/* The bytes of data that the layout lists. Local. Errors: TUTTI_INVALID (kind, a NULL, more than 8 dimensions, sizes beyond memory).
+ * Cost: O(count). */
 TUTTI_API tutti_status_t tutti_layout_bytes(tutti_t ctx, const tutti_layout_t *layout, size_t *bytes);
 
-/* tutti_put_layout() writes the data that `local` lists from `base` to where `remote` lists places from `offset` in the window;
- * tutti_get_layout() the other way. Both layouts list the same number of bytes, in blocks of any lengths. As tutti_put() and
- * tutti_get() otherwise.
- * Cost: where the target's part is mapped here (maps_node), a copy for each block, in the call. Elsewhere one operation of the fabric
- * for each run of bytes that is in one piece at both ends; gets into many blocks are scattered by the fabric where it can. Blocks that are
- * shorter than what an operation costs are packed: a put through a buffer here, where the remote end is in one piece. */
+/* tutti_put_layout() writes the data that `local` lists from `base` to the places that `remote` lists from `offset` in the window;
+ * tutti_get_layout() reads them the other way. Both layouts list the same number of bytes, in blocks of any lengths. As tutti_put()
+ * and tutti_get() otherwise: one request, or the next flush, completes the whole.
+ * Errors: as tutti_put(); TUTTI_INVALID also: a layout as above, unlike numbers of bytes, a block outside of the window.
+ * Cost: O(blocks). Where the target's part is mapped here (maps_node), a copy of each block, in the call. Elsewhere one operation of
+ * the fabric for each run of bytes that is in one piece at both ends, whatever the order in which the layouts list them. A get
+ * into several blocks from one run of the target's bytes is scattered by the fabric where it can. Blocks here that are shorter than
+ * what an operation costs, and go to one run of the target's bytes, are copied together first. The first call that lists or
+ * copies so takes 512 KiB of registered memory; a call blocks while operations under way use all of it. */
 TUTTI_API tutti_status_t tutti_put_layout(tutti_window_t window, uint32_t rank, uint64_t offset,
                                           const tutti_layout_t *remote, const void *base, const tutti_layout_t *local,
                                           tutti_request_t *request);
