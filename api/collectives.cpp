@@ -40,7 +40,7 @@ tutti_status_t with_request(tutti_context* ctx, const char* call, tutti_request_
 
 template <class Read>
 tutti_status_t run_nonblocking(tutti_team_t handle, const char* call, tutti_request_t* request, Read read) {
-  const use team(handle, call);
+  const use team(handle, call, by_handlers_too);
   if (!team) [[unlikely]] return team.refuse("the team");
   return guarded(team->ctx, call, [&] {
     collective_call c;
@@ -51,7 +51,7 @@ tutti_status_t run_nonblocking(tutti_team_t handle, const char* call, tutti_requ
 
 template <class Read>
 tutti_status_t make_persistent(tutti_team_t handle, const char* call, tutti_request_t* request, Read read) {
-  const use team(handle, call);
+  const use team(handle, call, by_handlers_too);
   if (!team) return team.refuse("the team");
   return guarded(team->ctx, call, [&] {
     collective_call c;
@@ -145,7 +145,7 @@ THREE_FORMS(neighbor_alltoall, read_neighbors(t, neighbors, false, in, bytes, ou
 
 tutti_status_t tutti_operation_create(tutti_t handle, tutti_reduce_function function, size_t element_bytes, int commutative,
                                       void* function_context, tutti_operation_t* operation) {
-  const use ctx(handle, "tutti_operation_create");
+  const use ctx(handle, "tutti_operation_create", by_handlers_too);
   if (!ctx) return ctx.refuse("ctx");
   if (!operation) return refuse_null(ctx.get(), "tutti_operation_create", "operation");
   return guarded(ctx.get(), "tutti_operation_create", [&] {
@@ -160,7 +160,7 @@ tutti_status_t tutti_operation_create(tutti_t handle, tutti_reduce_function func
 }
 
 tutti_status_t tutti_operation_free(tutti_t handle, tutti_operation_t* operation) {
-  const use ctx(handle, "tutti_operation_free");
+  const use ctx(handle, "tutti_operation_free", by_handlers_too);
   if (!ctx) return ctx.refuse("ctx");
   if (!operation) return refuse_null(ctx.get(), "tutti_operation_free", "operation");
   if (*operation == 0) return TUTTI_OK;

@@ -19,15 +19,28 @@
 struct tutti_team {
   tutti_context* ctx = nullptr;
   std::unique_ptr<tutti::communicator> comm;
+  std::uint64_t windows_made = 0;  // alike in all members
   tutti::team& group() noexcept { return comm->group(); }
 };
 
 struct tutti_window {
   tutti_context* ctx = nullptr;
   tutti_team* team = nullptr;
+  std::uint64_t number = 0;               // of the team's windows, the first is 1
   std::unique_ptr<tutti::window> memory;
   tutti::implicit_operations implicit;  // gets, atomics and operations with layouts, without a request
 };
+
+namespace tutti::api {
+
+// What active messages ask of the program: api/active.cpp.
+struct handler_world final : messaging::active_messages::surroundings {
+  tutti_context* ctx = nullptr;
+  tutti_context* handle() noexcept override;
+  bool part(std::uint64_t team, std::uint64_t window, std::span<std::byte>& out) noexcept override;
+};
+
+}  // namespace tutti::api
 
 struct tutti_user_operation {
   tutti_context* ctx = nullptr;
@@ -41,8 +54,9 @@ struct tutti_context {
   tutti::request_pool requests;
   tutti::completion farewell;         // of the last words, which are not waited for long
   std::unique_ptr<tutti::job> job;
-  std::unique_ptr<tutti::messaging::messages> messages;  // null: no call of messages was made
   tutti::messaging::packing_memory packing;  // of operations with layouts
+  tutti::api::handler_world handlers_see;
+  std::unique_ptr<tutti::messaging::messages> messages;  // null: no call of messages was made
   tutti::api::owned<tutti_team> world;
   std::vector<tutti::api::owned<tutti_team>> teams;
   std::vector<tutti::api::owned<tutti_window>> windows;
@@ -52,6 +66,8 @@ struct tutti_context {
   bool peers_need_progress = false;   // some of what they do to this rank's memory goes on in its calls
   std::uint32_t operations = 0;       // since it last gave them some
   bool checked = false;               // TUTTI_CHECK=1
+  std::atomic<bool> in_handler = false;          // of an active message, which makes some calls only (api/use.h)
+  std::atomic<const void*> entered_by = nullptr; // the thread of the call that is under way
   std::atomic<const char*> under_way = nullptr;  // the call that is, where they are checked
 };
 
@@ -83,6 +99,9 @@ tutti_status_t guarded(tutti_context* ctx, const char* call, F&& body) noexcept 
     return out_of_memory(ctx, call);
   }
 }
+
+// Makes the engines of messages.
+[[gnu::cold]] tutti_status_t open_messages(tutti_context*, const char* call) noexcept;
 
 // Starts a collective; the slot is to stand for it.
 status begin(communicator&, const collective_call&, request_slot&);

@@ -56,7 +56,7 @@ void serve_peers(tutti_context* ctx) noexcept {
 }
 
 tutti_status_t move(op_kind kind, const char* call, tutti_window_t handle, const arguments& a, tutti_request_t* request) noexcept {
-  const use window(handle, call);
+  const use window(handle, call, by_handlers_too);
   if (!window) [[unlikely]] return window.refuse("the window");
   tutti_window* w = window.get();
   tutti_context* ctx = w->ctx;
@@ -87,7 +87,7 @@ tutti_status_t move(op_kind kind, const char* call, tutti_window_t handle, const
 
 tutti_status_t tutti_layout_bytes(tutti_t handle, const tutti_layout_t* layout, size_t* bytes) {
   constexpr const char* call = "tutti_layout_bytes";
-  const use ctx(handle, call);
+  const use ctx(handle, call, by_handlers_too);
   if (!ctx) return ctx.refuse("ctx");
   if (!bytes) return refuse_null(ctx.get(), call, "bytes");
   return guarded(ctx.get(), call, [&] {

@@ -8,6 +8,16 @@ using namespace tutti::api;
 using messaging::receive_arguments;
 using messaging::send_arguments;
 
+tutti_status_t api::open_messages(tutti_context* ctx, const char* call) noexcept {
+  return guarded(ctx, call, [&] {
+    ctx->handlers_see.ctx = ctx;
+    auto opened = messaging::messages::open(*ctx->job, &ctx->handlers_see, &ctx->in_handler);
+    if (!opened) return report(ctx, opened.error().during(call));
+    ctx->messages = std::move(*opened);
+    return TUTTI_OK;
+  });
+}
+
 namespace {
 
 static_assert(sizeof(tutti_envelope_t) == sizeof(messaging::envelope) && offsetof(tutti_envelope_t, tag) == offsetof(messaging::envelope, tag) &&
@@ -16,17 +26,10 @@ static_assert(TUTTI_ANY == messaging::operation::any);
 
 messaging::envelope* to_engine(tutti_envelope_t* e) noexcept { return reinterpret_cast<messaging::envelope*>(e); }
 
-[[gnu::cold]] tutti_status_t open_messages(tutti_context* ctx, const char* call) {
-  auto opened = messaging::messages::open(*ctx->job);
-  if (!opened) return report(ctx, opened.error().during(call));
-  ctx->messages = std::move(*opened);
-  return TUTTI_OK;
-}
-
 // The engine is there from here on.
 tutti_status_t ready(tutti_context* ctx, const char* call) noexcept {
   if (ctx->messages) [[likely]] return TUTTI_OK;
-  return guarded(ctx, call, [&] { return open_messages(ctx, call); });
+  return open_messages(ctx, call);
 }
 
 [[gnu::cold]] tutti_status_t refuse_rank(tutti_team& t, const char* call, std::uint32_t rank, bool any) noexcept {
@@ -89,7 +92,7 @@ tutti_status_t send_now(tutti_team_t handle, const char* call, std::uint32_t to,
 
 tutti_status_t send_later(tutti_team_t handle, const char* call, std::uint32_t to, std::uint64_t tag, const void* data, std::size_t bytes,
                           bool sync, tutti_request_t* request) {
-  const use team(handle, call);
+  const use team(handle, call, by_handlers_too);
   if (!team) [[unlikely]] return team.refuse("the team");
   send_arguments a;
   if (const auto bad = read_send(*team, call, to, tag, data, bytes, sync, a); bad != TUTTI_OK) [[unlikely]] return bad;
@@ -108,7 +111,7 @@ tutti_status_t make_persistent(tutti_team& t, const char* call, const Arguments&
 
 tutti_status_t send_again(tutti_team_t handle, const char* call, std::uint32_t to, std::uint64_t tag, const void* data, std::size_t bytes,
                           bool sync, tutti_request_t* request) {
-  const use team(handle, call);
+  const use team(handle, call, by_handlers_too);
   if (!team) return team.refuse("the team");
   send_arguments a;
   if (const auto bad = read_send(*team, call, to, tag, data, bytes, sync, a); bad != TUTTI_OK) return bad;
@@ -217,7 +220,7 @@ tutti_status_t tutti_recv(tutti_team_t handle, uint32_t from, uint64_t tag, uint
 tutti_status_t tutti_irecv(tutti_team_t handle, uint32_t from, uint64_t tag, uint64_t mask, void* data, size_t room,
                            tutti_envelope_t* envelope, tutti_request_t* request) {
   constexpr const char* call = "tutti_irecv";
-  const use team(handle, call);
+  const use team(handle, call, by_handlers_too);
   if (!team) [[unlikely]] return team.refuse("the team");
   receive_arguments a;
   if (const auto bad = read_receive(*team, call, from, tag, mask, data, room, envelope, a); bad != TUTTI_OK) [[unlikely]] return bad;
@@ -227,7 +230,7 @@ tutti_status_t tutti_irecv(tutti_team_t handle, uint32_t from, uint64_t tag, uin
 tutti_status_t tutti_recv_init(tutti_team_t handle, uint32_t from, uint64_t tag, uint64_t mask, void* data, size_t room,
                                tutti_envelope_t* envelope, tutti_request_t* request) {
   constexpr const char* call = "tutti_recv_init";
-  const use team(handle, call);
+  const use team(handle, call, by_handlers_too);
   if (!team) return team.refuse("the team");
   receive_arguments a;
   if (const auto bad = read_receive(*team, call, from, tag, mask, data, room, envelope, a); bad != TUTTI_OK) return bad;
@@ -304,7 +307,7 @@ tutti_status_t tutti_cancel(tutti_request_t* request, int* cancelled) {
   if (!request || !request->slot) return refuse_null(nullptr, call, "request");
   auto* const slot = static_cast<request_slot*>(request->slot);
   if (slot->ticket != request->ticket) return refuse(slot->owner, "%s: the request is complete already", call);
-  const use held(handle_of(slot->owner), call);
+  const use held(handle_of(slot->owner), call, by_handlers_too);
   if (!held) return held.refuse("the request's context");
   tutti_context* const ctx = slot->owner;
   if (!cancelled) return refuse_null(ctx, call, "cancelled");

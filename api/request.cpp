@@ -200,7 +200,7 @@ tutti_status_t tutti_wait(tutti_request_t* request, double timeout_s) {
 tutti_status_t tutti_start(tutti_request_t* request) {
   if (!request || !request->slot) return refuse_null(nullptr, "tutti_start", "request, which tutti_barrier_init() or its like gives,");
   if (stale(*request)) return refuse_stale(*request, "tutti_start");
-  const use held(owner_of(*request), "tutti_start");
+  const use held(owner_of(*request), "tutti_start", by_handlers_too);
   if (!held) return held.refuse("the request's context");
   auto* slot = static_cast<request_slot*>(request->slot);
   tutti_context* ctx = slot->owner;
@@ -220,7 +220,7 @@ tutti_status_t tutti_request_free(tutti_request_t* request) {
   if (!request) return refuse_null(nullptr, "tutti_request_free", "request");
   if (!request->slot) return TUTTI_OK;
   if (stale(*request)) return refuse_stale(*request, "tutti_request_free");
-  const use held(owner_of(*request), "tutti_request_free");
+  const use held(owner_of(*request), "tutti_request_free", by_handlers_too);
   if (!held) return held.refuse("the request's context");
   auto* slot = static_cast<request_slot*>(request->slot);
   tutti_context* ctx = slot->owner;

@@ -124,7 +124,7 @@ tutti_status_t launch(tutti_context* ctx, const char* call, rma_op& op, std::uin
 tutti_status_t atomic(op_kind kind, const char* call, tutti_window_t handle, std::uint32_t rank, std::uint64_t offset,
                       std::uint64_t expected, std::uint64_t value, std::uint64_t* old,
                       tutti_request_t* request) noexcept {
-  const use window(handle, call);
+  const use window(handle, call, by_handlers_too);
   if (!window) [[unlikely]] return window.refuse("the window");
   tutti_window* w = window.get();
   tutti_context* ctx = w->ctx;
@@ -141,7 +141,7 @@ tutti_status_t atomic(op_kind kind, const char* call, tutti_window_t handle, std
 tutti_status_t tutti_put(tutti_window_t handle, uint32_t rank, uint64_t offset, const void* source, size_t bytes,
                          tutti_request_t* request) {
   constexpr const char* call = "tutti_put";
-  const use held(handle, call);
+  const use held(handle, call, by_handlers_too);
   if (!held) [[unlikely]] return held.refuse("the window");
   tutti_window* window = held.get();
   tutti_context* ctx = window->ctx;
@@ -154,7 +154,7 @@ tutti_status_t tutti_put(tutti_window_t handle, uint32_t rank, uint64_t offset, 
 tutti_status_t tutti_get(tutti_window_t handle, uint32_t rank, uint64_t offset, void* target, size_t bytes,
                          tutti_request_t* request) {
   constexpr const char* call = "tutti_get";
-  const use held(handle, call);
+  const use held(handle, call, by_handlers_too);
   if (!held) [[unlikely]] return held.refuse("the window");
   tutti_window* window = held.get();
   tutti_context* ctx = window->ctx;
@@ -166,7 +166,7 @@ tutti_status_t tutti_get(tutti_window_t handle, uint32_t rank, uint64_t offset, 
 
 tutti_status_t tutti_signal(tutti_window_t handle, uint32_t rank, uint64_t offset, uint64_t value, int flags) {
   constexpr const char* call = "tutti_signal";
-  const use held(handle, call);
+  const use held(handle, call, by_handlers_too);
   if (!held) [[unlikely]] return held.refuse("the window");
   tutti_window* window = held.get();
   if (!word_fits(window, rank, offset)) [[unlikely]] return refuse_word(window, call, rank, offset);
@@ -180,7 +180,7 @@ tutti_status_t tutti_put_signal(tutti_window_t handle, uint32_t rank, uint64_t o
                                 tutti_window_t signal_handle, uint64_t signal_offset, uint64_t value, int flags,
                                 tutti_request_t* request) {
   constexpr const char* call = "tutti_put_signal";
-  const use held(handle, call);
+  const use held(handle, call, by_handlers_too);
   if (!held) [[unlikely]] return held.refuse("the window");
   tutti_window* window = held.get();
   tutti_context* ctx = window->ctx;

@@ -123,7 +123,9 @@ tutti_status_t tutti_progress(tutti_t handle) {
   const use ctx(handle, "tutti_progress");
   if (!ctx) return ctx.refuse("ctx");
   ctx->job->progress();
-  return TUTTI_OK;
+  if (!ctx->messages) return TUTTI_OK;
+  ctx->messages->end().polled();
+  return finish(ctx.get(), ctx->messages->active().trouble().during("tutti_progress"));
 }
 
 namespace {
@@ -149,7 +151,7 @@ const char* tutti_fabric(tutti_t ctx) {
 
 tutti_status_t tutti_capabilities(tutti_t handle, tutti_capabilities_t* out) {
   constexpr const char* call = "tutti_capabilities";
-  const use ctx(handle, call);
+  const use ctx(handle, call, by_handlers_too);
   if (!ctx) [[unlikely]] return ctx.refuse("the context");
   if (!out) return refuse_null(ctx.get(), call, "out");
   constexpr std::size_t first_version = offsetof(tutti_capabilities_t, offload) + sizeof out->offload;

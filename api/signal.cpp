@@ -86,7 +86,7 @@ tutti_status_t tutti_test_signal(tutti_window_t handle, uint64_t offset, int com
 
 tutti_status_t tutti_load_signal(tutti_window_t handle, uint64_t offset, uint64_t* value) {
   constexpr const char* call = "tutti_load_signal";
-  const use held(handle, call);
+  const use held(handle, call, by_handlers_too);
   if (!held) return held.refuse("the window");
   tutti_window* window = held.get();
   if (auto bad = check(window, call, offset, TUTTI_REACHED); bad != TUTTI_OK) return bad;

@@ -64,6 +64,10 @@ tutti_status_t refuse_overlap(const char* call, const char* other) noexcept {
   return refuse(nullptr, "%s: another thread is in %s on this context; calls upon one context must not overlap", call, other);
 }
 
+tutti_status_t refuse_in_handler(tutti_context* ctx, const char* call) noexcept {
+  return refuse(ctx, "%s: a handler of an active message may not make this call; make it once the handler has returned", call);
+}
+
 tutti_status_t out_of_memory(tutti_context* ctx, const char* call) noexcept {
   return report(ctx, status(errc::no_resource, "out of memory").during(call));  // short enough to need none itself
 }

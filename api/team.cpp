@@ -114,7 +114,7 @@ tutti_status_t tutti_team_agree(tutti_team_t handle, uint64_t* flags) {
 
 tutti_status_t tutti_team_dead(tutti_team_t handle, uint32_t* ranks, size_t room, size_t* count) {
   constexpr const char* call = "tutti_team_dead";
-  const use held(handle, call);
+  const use held(handle, call, by_handlers_too);
   if (!held) return held.refuse("the team");
   if (!count) return refuse_null(held->ctx, call, "count");
   if (!ranks && room > 0) return refuse(held->ctx, "tutti_team_dead: ranks is NULL but room is %zu", room);
@@ -136,7 +136,7 @@ tutti_status_t tutti_team_shrink(tutti_team_t handle, tutti_team_t* survivors) {
 }
 
 tutti_status_t tutti_team_translate(tutti_team_t from_handle, uint32_t rank, tutti_team_t to_handle, uint32_t* out) {
-  const use from(from_handle, "tutti_team_translate");
+  const use from(from_handle, "tutti_team_translate", by_handlers_too);
   if (!from) return from.refuse("the team `from`");
   tutti_context* ctx = from->ctx;
   tutti_team* to = find(to_handle);

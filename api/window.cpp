@@ -13,7 +13,7 @@ tutti_status_t open_window(tutti_team* team, window::part mine, const char* call
   return guarded(ctx, call, [&] {
     auto w = make_owned<tutti_window>();
     ctx->windows.reserve(ctx->windows.size() + 1);
-    w->ctx = ctx, w->team = team;
+    w->ctx = ctx, w->team = team, w->number = ++team->windows_made;
     (void)team->comm->enter(call_kind::window_create);
     auto made = window::open(team->group(), mine);
     if (!made) return report(ctx, made.error().during(call));

@@ -109,7 +109,7 @@ class sender {
     if (!packing_.ready(net_)) return false;
     post();
     const wait_note note{"room to pack data", t_.rank, 0, 0};
-    const status s = job_.wait([&] { return !(slot_ = packing_.begin(t_.owner)).empty(); }, [] { return status{}; }, note);
+    const status s = job_.wait([&] { return !slot_.empty() || !(slot_ = packing_.begin(t_.owner)).empty(); }, [] { return status{}; }, note);
     if (s.failed() && failed_.ok()) failed_ = s;
     return s.ok();
   }
