@@ -28,6 +28,7 @@ struct tutti_window {
   tutti_team* team = nullptr;
   std::uint64_t number = 0;               // of the team's windows, the first is 1
   std::unique_ptr<tutti::window> memory;
+  bool allocated = false;                 // by tutti_window_create()
   tutti::implicit_operations implicit;  // gets, atomics and operations with layouts, without a request
 };
 
@@ -105,6 +106,9 @@ tutti_status_t guarded(tutti_context* ctx, const char* call, F&& body) noexcept 
 
 // Starts a collective; the slot is to stand for it.
 status begin(communicator&, const collective_call&, request_slot&);
+
+// Messages that go from its memory or into it are to know of it; they exist.
+void tell_messages(tutti_window&) noexcept;
 
 // Starts the message of a persistent request.
 status begin_message(tutti_context*, persistent_call&, request_slot&);

@@ -14,6 +14,7 @@ tutti_status_t api::open_messages(tutti_context* ctx, const char* call) noexcept
     auto opened = messaging::messages::open(*ctx->job, &ctx->handlers_see, &ctx->in_handler);
     if (!opened) return report(ctx, opened.error().during(call));
     ctx->messages = std::move(*opened);
+    for (auto& w : ctx->windows) tell_messages(*w);
     return TUTTI_OK;
   });
 }

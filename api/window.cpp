@@ -13,13 +13,14 @@ tutti_status_t open_window(tutti_team* team, window::part mine, const char* call
   return guarded(ctx, call, [&] {
     auto w = make_owned<tutti_window>();
     ctx->windows.reserve(ctx->windows.size() + 1);
-    w->ctx = ctx, w->team = team, w->number = ++team->windows_made;
+    w->ctx = ctx, w->team = team, w->number = ++team->windows_made, w->allocated = !mine.base;
     (void)team->comm->enter(call_kind::window_create);
     auto made = window::open(team->group(), mine);
     if (!made) return report(ctx, made.error().during(call));
     w->memory = std::move(*made);
     if (base) *base = w->memory->base();
     *out = handle_of(w.get());
+    if (ctx->messages) tell_messages(*w);
     ctx->windows.push_back(std::move(w));
     return TUTTI_OK;
   });
@@ -34,6 +35,11 @@ tutti_status_t check(tutti_team* team, size_t bytes, tutti_window_t* window, con
 }
 
 }  // namespace
+
+void api::tell_messages(tutti_window& w) noexcept {
+  window& m = *w.memory;
+  if (m.base()) w.ctx->messages->by_tag().expose({m.base(), m.size_of(m.group().index())}, m.region(), w.allocated);
+}
 
 tutti_status_t tutti_window_create(tutti_team_t handle, size_t bytes, void** base, tutti_window_t* window) {
   const use held(handle, "tutti_window_create");
@@ -65,6 +71,7 @@ tutti_status_t tutti_window_free(tutti_window_t* window) {
   return guarded(ctx, "tutti_window_free", [&] {
     (void)w->team->comm->enter(call_kind::window_free);
     const status s = w->memory->close();
+    if (ctx->messages && w->memory->base()) ctx->messages->by_tag().conceal(w->memory->region());
     w->implicit.release(ctx->requests);
     *window = nullptr;
     std::erase_if(ctx->windows, [&](auto& p) { return p.get() == w; });

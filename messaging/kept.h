@@ -18,6 +18,8 @@ struct kept : arrival {
   std::uint64_t other = 0;       // how its sender names it; eager: of a synchronous send, which is to be told
   std::byte* data = nullptr;     // eager: the payload; announced: the key
   std::uint32_t data_bytes = 0;  // of that buffer
+  std::uint64_t offset = 0;      // announced: of the data in the region of the key
+  bool lasting = false;          // and whether that stays
   std::uint32_t cost = 0;        // units of credit
   std::uint64_t ticket = 0;      // of a probe that took it; 0: none
   kept *before = nullptr, *after = nullptr;  // of all that is kept

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/transport/transport.h"
+#include "messaging/attachments.h"
 #include "messaging/matching.h"
 #include "messaging/outgoing.h"
 
@@ -74,8 +75,12 @@ struct operation : outgoing, posted_receive {
   status outcome;                // while it is ending
   region_id region{};
   segment_id segment{};
-  bool registered = false, attached = false;
-  std::vector<std::byte> key;    // of the region, until it was sent
+  bool registered = false, attached = false;  // for this operation alone
+  attachments::entry* reached = nullptr;      // else
+  std::span<const std::byte> key;             // of the memory here, for the other end
+  std::vector<std::byte> own_key;             // where it is of this operation alone
+  std::uint64_t offset = 0;                   // of the memory here in its region
+  std::uint64_t far_offset = 0;               // and of that at the other end
   std::uint32_t slots[4] = {};   // of the staging memory
   std::uint32_t slot_count = 0, filled = 0, told = 0;  // chunks
   std::uint32_t index = 0, generation = 0;

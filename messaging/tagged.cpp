@@ -22,6 +22,7 @@ tagged::~tagged() {
   end_.each_peer([&](peer& p) {
     if (p.tagged.staging) net.drop(p.tagged.staging_segment);
   });
+  attachments_.drop_all(net);
   staging_.drop(net);
 }
 
@@ -34,6 +35,7 @@ operation* tagged::new_operation(completion* done) noexcept {
   o->total = o->wanted = o->moved = o->arrived = o->other = 0;
   o->found = nullptr, o->done = done;
   o->slot_count = o->filled = o->told = 0;
+  o->reached = nullptr, o->key = {}, o->offset = o->far_offset = 0;
   o->moving.clear();
   return o;
 }
@@ -66,6 +68,7 @@ void tagged::retire(operation& o) noexcept {
   }
   if (o.counted) --o.with->interest;
   if (o.slot_count) staging_.give(o.slot_count, o.slots);
+  if (o.reached) attachments::release(*o.reached);
   if (o.attached) job_.net().drop(o.segment);
   if (o.registered) job_.net().drop(o.region);
   if (o.with && o.with->tagged.open_receive == &o) o.with->tagged.open_receive = nullptr;

@@ -23,6 +23,7 @@
 #include "core/job/team.h"
 #include "messaging/endpoint.h"
 #include "messaging/kept.h"
+#include "messaging/lasting_memory.h"
 #include "messaging/matching.h"
 #include "messaging/operation.h"
 #include "messaging/staging.h"
@@ -46,6 +47,8 @@ struct receive_arguments {
   std::uint64_t room;
   envelope* found;         // may be null
 };
+
+struct far_memory;
 
 class tagged final : public message_engine {
  public:
@@ -82,6 +85,10 @@ class tagged final : public message_engine {
   void forget(team&) noexcept;     // the team goes: its receives end, its messages are dropped
   endpoint& end() noexcept { return end_; }
 
+  // Memory that stays registered until conceal(); `mapped`: it is of transport::allocate(). Messages from it and into it need no copy besides.
+  void expose(std::span<const std::byte> memory, region_id r, bool mapped) noexcept { lasting_.add(job_.net(), memory, r, mapped); }
+  void conceal(region_id r) noexcept { lasting_.remove(r); }
+
   // message_engine
   bool take(peer&, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override;
   void advance() noexcept override;
@@ -89,6 +96,9 @@ class tagged final : public message_engine {
   void look() noexcept override;
 
  private:
+  friend bool share(tagged&, operation&, std::uint64_t bytes) noexcept;
+  friend bool share_lasting(tagged&, operation&, std::uint64_t bytes) noexcept;
+  friend bool reach(tagged&, operation&, const far_memory&) noexcept;
   friend struct way_get;
   friend struct way_put;
   friend struct way_staged;
@@ -122,7 +132,7 @@ class tagged final : public message_engine {
   void give_payload(operation&, std::uint64_t at, bytes_view) noexcept;
   void match(operation&, kept&) noexcept;
   bool pair_up(operation&, peer&) noexcept;            // false: it is over, for the message is of no member of its team
-  void begin_rendezvous(operation&, std::uint64_t bytes, std::uint64_t other, way, bytes_view key) noexcept;
+  void begin_rendezvous(operation&, std::uint64_t bytes, std::uint64_t other, way, const far_memory&) noexcept;
   void finish_receive(operation&) noexcept;
   void acknowledge(peer&, std::uint64_t name, bool failed = false) noexcept;
 
@@ -164,6 +174,8 @@ class tagged final : public message_engine {
   bool caching_ = true;            // of envelopes
   std::uint32_t from_any_ = 0;     // receives from any source that wait
   staging_memory staging_;
+  lasting_memory lasting_;
+  attachments attachments_;
 };
 
 inline wire_prefix tagged::prefix_for(const tagged_pair& pair, wire_kind kind, std::uint8_t flags) const noexcept {

@@ -248,7 +248,7 @@ bool tagged::take_announcement(peer& p, const wire_prefix&, bytes_view header, b
   pair.came_any = true, pair.team = envelope.team, pair.tag = envelope.tag;
   const way by = static_cast<way>(body.way);
   if (k) {
-    k->cost = 1, k->bytes = body.bytes, k->other = body.sender, k->by = by;
+    k->cost = 1, k->bytes = body.bytes, k->other = body.sender, k->by = by, k->offset = body.offset, k->lasting = body.lasting;
     if (!payload.empty()) std::memcpy(k->data, payload.data(), payload.size());
     if (pair.allowance == 0) relieve(p);
     return true;
@@ -256,7 +256,7 @@ bool tagged::take_announcement(peer& p, const wire_prefix&, bytes_view header, b
   release(p, 1);
   if (!o) return acknowledge(p, body.sender), true;  // to a team that was freed: the sender need not wait
   o->tag = envelope.tag;
-  if (pair_up(*o, p)) begin_rendezvous(*o, body.bytes, body.sender, by, payload);
+  if (pair_up(*o, p)) begin_rendezvous(*o, body.bytes, body.sender, by, {payload, body.offset, body.lasting != 0});
   return true;
 }
 
@@ -316,7 +316,7 @@ void tagged::match(operation& o, kept& k) noexcept {
   if (!o.counted) count(o, p);
   released(k);
   if (k.by != way::none) {
-    begin_rendezvous(o, k.bytes, k.other, k.by, {k.data, k.data_bytes});
+    begin_rendezvous(o, k.bytes, k.other, k.by, {{k.data, k.data_bytes}, k.offset, k.lasting});
     return let_go(k);
   }
   if (std::exchange(k.sync, false)) acknowledge(p, k.other);
@@ -332,14 +332,15 @@ void tagged::match(operation& o, kept& k) noexcept {
 
 // --- rendezvous --------------------------------------------------------------------------------------------------
 
-void tagged::begin_rendezvous(operation& o, std::uint64_t bytes, std::uint64_t sender, way by, bytes_view key) noexcept {
+void tagged::begin_rendezvous(operation& o, std::uint64_t bytes, std::uint64_t sender, way by, const far_memory& there) noexcept {
   o.total = bytes, o.other = sender;
   o.wanted = std::min(bytes, o.room);
   if (o.wanted == 0) {
     acknowledge(*o.with, sender);
     return finish_receive(o);
   }
-  if (by == way::get && way_get::start_receiver(*this, o, key)) return;
+  if (by == way::get && way_get::start_receiver(*this, o, there)) return;
+  if (o.with->tagged.staging && way_put::ask_lasting(*this, o)) return;  // one copy, by the sender
   if (by == way::staged && way_staged::start_receiver(*this, o)) return;
   way_put::ask(*this, o);
 }
@@ -363,7 +364,7 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
       if (!o) return true;
       if (o->at != stage::announced || m.wanted == 0 || m.wanted > o->room) break;
       o->other = m.receiver, o->wanted = m.wanted;
-      if (m.way == static_cast<std::uint32_t>(way::put)) return way_put::start_sender(*this, *o, payload), true;
+      if (m.way == static_cast<std::uint32_t>(way::put)) return way_put::start_sender(*this, *o, {payload, m.offset, m.lasting != 0}), true;
       if (m.way != static_cast<std::uint32_t>(way::staged) || o->by != way::staged) break;
       o->at = stage::staging;
       way_staged::step_sender(*this, *o);

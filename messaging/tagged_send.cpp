@@ -156,8 +156,9 @@ void tagged::eager_over(outgoing& item, endpoint& e, peer&, const status& s) noe
 void tagged::choose_way(peer& p, operation& o) noexcept {
   o.by = way::put;  // whatever the receiver's memory is, it can ask for this
   if (o.room == 0) return;
-  if (p.tagged.mapped && way_staged::prepare(*this, p, o)) o.by = way::staged;
-  else if (expose(job_.net(), end_, o, o.room)) o.by = way::get;
+  if (share_lasting(*this, o, o.room)) o.by = way::get;
+  else if (p.tagged.mapped && way_staged::prepare(*this, p, o)) o.by = way::staged;
+  else if (share(*this, o, o.room)) o.by = way::get;
 }
 
 bool tagged::offer_announcement(outgoing& item, endpoint& e, peer& p) noexcept {
@@ -167,8 +168,8 @@ bool tagged::offer_announcement(outgoing& item, endpoint& e, peer& p) noexcept {
     wire_prefix prefix;
     wire_envelope envelope;
     wire_announcement body;
-  } const head{t.prefix_for(p.tagged, wire_kind::announce), {o.team, o.tag}, {o.room, o.name(), static_cast<std::uint32_t>(o.by)}};
-  if (!e.send_in_turn(p, bytes_of(head), o.by == way::get ? bytes_view(o.key) : bytes_view{})) return false;
+  } const head{t.prefix_for(p.tagged, wire_kind::announce), {o.team, o.tag}, {o.room, o.name(), o.offset, static_cast<std::uint32_t>(o.by), !o.registered}};
+  if (!e.send_in_turn(p, bytes_of(head), o.by == way::get ? o.key : bytes_view{})) return false;
   p.tagged.sent_any = true, p.tagged.sent_team = o.team, p.tagged.sent_tag = o.tag;
   t.credits_went(p, head.prefix);
   return true;

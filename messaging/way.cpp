@@ -7,14 +7,24 @@
 
 namespace tutti::messaging {
 
-bool expose(transport& net, const endpoint& e, operation& o, std::uint64_t bytes) noexcept {
+bool share_lasting(tagged& t, operation& o, std::uint64_t bytes) noexcept {
+  const lasting_memory::part* const p = t.lasting_.find(o.data, bytes);
+  if (!p || (o.with->tagged.mapped && !p->mapped) || p->key.size() > t.end_.limits().max_payload) return false;
+  o.key = p->key, o.offset = static_cast<std::uint64_t>(o.data - p->base);
+  return true;
+}
+
+bool share(tagged& t, operation& o, std::uint64_t bytes) noexcept {
+  if (share_lasting(t, o, bytes)) return true;
+  transport& net = t.job_.net();
   try {
     auto region = net.add({o.data, bytes});
     if (!region) return false;
     o.region = *region, o.registered = true;
     auto key = net.key(*region);
-    if (key && key->size() <= e.limits().max_payload) {
-      o.key = std::move(*key);
+    if (key && key->size() <= t.end_.limits().max_payload) {
+      o.own_key = std::move(*key);
+      o.key = o.own_key, o.offset = 0;
       return true;
     }
   } catch (const std::bad_alloc&) {
@@ -24,10 +34,17 @@ bool expose(transport& net, const endpoint& e, operation& o, std::uint64_t bytes
   return false;
 }
 
-bool reach(transport& net, operation& o, std::span<const std::byte> key) noexcept {
+bool reach(tagged& t, operation& o, const far_memory& there) noexcept {
+  transport& net = t.job_.net();
+  o.far_offset = there.offset;
+  if (there.lasting) {
+    if (!(o.reached = t.attachments_.acquire(net, o.with->rank, there.key))) return false;
+    o.segment = o.reached->segment;
+    return true;
+  }
   try {
     auto keys = std::make_shared<blob_table>();
-    keys->push_back(key);
+    keys->push_back(there.key);
     auto segment = net.attach(rank_map::strided(o.with->rank, 1), std::move(keys));
     if (!segment) return false;
     o.segment = *segment, o.attached = true;
@@ -43,7 +60,7 @@ bool move(transport& net, operation& o, op_kind kind) noexcept {
   while (o.moved < o.wanted) {
     const std::uint64_t part = std::min(most, o.wanted - o.moved);
     const rma_op op = move_op(kind, unregistered_memory, reinterpret_cast<std::uintptr_t>(o.data) + o.moved, o.with->rank, o.segment,
-                              o.moved, static_cast<std::uint32_t>(part), &o.moving);
+                              o.far_offset + o.moved, static_cast<std::uint32_t>(part), &o.moving);
     if (net.submit({&op, 1}) == 0) return false;
     o.moved += part;
   }

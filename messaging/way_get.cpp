@@ -1,11 +1,12 @@
 // Rendezvous by get: the announcement brings the key of the sender's memory. The receiver gets the data once it has matched, and then says
-// that it has finished; until it is told so, the sender keeps its memory registered and its request under way.
+// that it has finished; until it is told so, the sender keeps its memory registered and its request under way. Where the receiver maps that
+// memory, a window's say, the get is a copy from it: the one copy that there is.
 #include "messaging/ways.h"
 
 namespace tutti::messaging {
 
-bool way_get::start_receiver(tagged& t, operation& o, std::span<const std::byte> key) noexcept {
-  if (!reach(t.job_.net(), o, key)) return false;
+bool way_get::start_receiver(tagged& t, operation& o, const far_memory& there) noexcept {
+  if (!reach(t, o, there)) return false;
   o.by = way::get, o.at = stage::getting;
   t.activate(o);
   step_receiver(t, o);

@@ -6,19 +6,32 @@
 
 namespace tutti::messaging {
 
+namespace {
+
+void ask_for_put(operation& o, auto say) {
+  o.by = way::put, o.at = stage::awaiting;
+  say(*o.with, wire_message<wire_matched>{{static_cast<std::uint8_t>(wire_kind::matched)},
+                                          {o.other, o.name(), o.wanted, o.offset, static_cast<std::uint32_t>(way::put), !o.registered}});
+}
+
+}  // namespace
+
+bool way_put::ask_lasting(tagged& t, operation& o) noexcept {
+  if (!share_lasting(t, o, o.wanted)) return false;
+  ask_for_put(o, [&](peer& p, const auto& m) { t.say(p, bytes_of(m), o.key); });
+  return true;
+}
+
 void way_put::ask(tagged& t, operation& o) noexcept {
-  if (!expose(t.job_.net(), t.end_, o, o.wanted)) {
+  if (!share(t, o, o.wanted)) {
     t.acknowledge(*o.with, o.other, true);
     return t.end(o, status(errc::no_resource, "the buffer of a receive from rank " + std::to_string(o.with->rank) + " cannot be registered"));
   }
-  o.by = way::put, o.at = stage::awaiting;
-  const wire_message<wire_matched> m{{static_cast<std::uint8_t>(wire_kind::matched)},
-                                     {o.other, o.name(), o.wanted, static_cast<std::uint32_t>(way::put)}};
-  t.say(*o.with, bytes_of(m), o.key);
+  ask_for_put(o, [&](peer& p, const auto& m) { t.say(p, bytes_of(m), o.key); });
 }
 
-void way_put::start_sender(tagged& t, operation& o, std::span<const std::byte> key) noexcept {
-  if (o.attached || !reach(t.job_.net(), o, key)) {
+void way_put::start_sender(tagged& t, operation& o, const far_memory& there) noexcept {
+  if (!reach(t, o, there)) {
     t.acknowledge(*o.with, o.other, true);
     return t.end(o, status(errc::no_resource, "the buffer of the receive at rank " + std::to_string(o.with->rank) + " cannot be reached", o.with->rank));
   }

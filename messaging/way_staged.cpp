@@ -53,7 +53,7 @@ bool way_staged::start_receiver(tagged& t, operation& o) noexcept {
   if (!o.with->tagged.staging) return false;
   o.by = way::staged, o.at = stage::awaiting;
   const wire_message<wire_matched> m{{static_cast<std::uint8_t>(wire_kind::matched)},
-                                     {o.other, o.name(), o.wanted, static_cast<std::uint32_t>(way::staged)}};
+                                     {o.other, o.name(), o.wanted, 0, static_cast<std::uint32_t>(way::staged), 0}};
   t.say(*o.with, bytes_of(m), {});
   return true;
 }

@@ -7,21 +7,30 @@
 
 namespace tutti::messaging {
 
-// Memory of the operation that the other end is to reach: its key goes to operation::key. False: it cannot be had.
-bool expose(transport&, const endpoint&, operation&, std::uint64_t bytes) noexcept;
-// The other end's memory, by its key.
-bool reach(transport&, operation&, std::span<const std::byte> key) noexcept;
+// What one end tells the other of its memory.
+struct far_memory {
+  std::span<const std::byte> key;
+  std::uint64_t offset;
+  bool lasting;
+};
+
+// Memory of the operation that the other end is to reach: of a region that stays, or of one for this message alone. False: neither can be had.
+bool share(tagged&, operation&, std::uint64_t bytes) noexcept;
+bool share_lasting(tagged&, operation&, std::uint64_t bytes) noexcept;
+// The other end's memory.
+bool reach(tagged&, operation&, const far_memory&) noexcept;
 // Hands the transport what is left of the transfer, as far as it takes it. True: all of it.
 bool move(transport&, operation&, op_kind) noexcept;
 
 struct way_get {
-  static bool start_receiver(tagged&, operation&, std::span<const std::byte> key) noexcept;
+  static bool start_receiver(tagged&, operation&, const far_memory&) noexcept;
   static void step_receiver(tagged&, operation&) noexcept;
 };
 
 struct way_put {
-  static void ask(tagged&, operation&) noexcept;        // receiver
-  static void start_sender(tagged&, operation&, std::span<const std::byte> key) noexcept;
+  static bool ask_lasting(tagged&, operation&) noexcept; // receiver; false: its buffer is in no region that stays
+  static void ask(tagged&, operation&) noexcept;
+  static void start_sender(tagged&, operation&, const far_memory&) noexcept;
   static void step_sender(tagged&, operation&) noexcept;
 };
 

@@ -59,14 +59,16 @@ inline constexpr std::size_t longest_eager_header = sizeof(wire_prefix) + sizeof
 struct wire_announcement {  // behind the envelope; the payload is the key, of `get`
   std::uint64_t bytes;      // of the message
   std::uint64_t sender;     // how the sender names it
+  std::uint64_t offset;     // of the data in the region of the key
   std::uint32_t way;
-  std::uint32_t reserved = 0;
+  std::uint32_t lasting;    // 1: the region stays, so its key comes again
 };
 struct wire_matched {       // the payload is the key, of `put`
   std::uint64_t sender, receiver;  // names
   std::uint64_t wanted;     // bytes that the receiver has room for
+  std::uint64_t offset;     // as above
   std::uint32_t way;
-  std::uint32_t reserved = 0;
+  std::uint32_t lasting;
 };
 struct wire_chunk {
   std::uint64_t receiver;   // name
