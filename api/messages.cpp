@@ -1,6 +1,7 @@
 // Tagged messages: arguments checked, and requests for what does not block.
 #include <cstddef>
 
+#include "api/layout_argument.h"
 #include "api/use.h"
 
 using namespace tutti;
@@ -236,6 +237,38 @@ tutti_status_t tutti_recv_init(tutti_team_t handle, uint32_t from, uint64_t tag,
   receive_arguments a;
   if (const auto bad = read_receive(*team, call, from, tag, mask, data, room, envelope, a); bad != TUTTI_OK) return bad;
   return make_persistent(*team, call, a, request);
+}
+
+tutti_status_t tutti_isend_layout(tutti_team_t handle, uint32_t to, uint64_t tag, const void* base, const tutti_layout_t* layout,
+                                  tutti_request_t* request) {
+  constexpr const char* call = "tutti_isend_layout";
+  const use team(handle, call, by_handlers_too);
+  if (!team) [[unlikely]] return team.refuse("the team");
+  return guarded(team->ctx, call, [&] {
+    const auto l = read_layout(layout, "layout");
+    if (!l) return report(team->ctx, l.error().during(call));
+    if (status s = check_base(*l, *layout, base, "base"); s.failed()) return report(team->ctx, s.during(call));
+    send_arguments a;
+    if (const auto bad = read_send(*team, call, to, tag, nullptr, 0, false, a); bad != TUTTI_OK) return bad;
+    a.data = base, a.layout = &*l;
+    return with_slot(team->ctx, call, request, [&](request_slot& slot) { return start(team->ctx, a, slot); });
+  });
+}
+
+tutti_status_t tutti_irecv_layout(tutti_team_t handle, uint32_t from, uint64_t tag, uint64_t mask, void* base, const tutti_layout_t* layout,
+                                  tutti_envelope_t* envelope, tutti_request_t* request) {
+  constexpr const char* call = "tutti_irecv_layout";
+  const use team(handle, call, by_handlers_too);
+  if (!team) [[unlikely]] return team.refuse("the team");
+  return guarded(team->ctx, call, [&] {
+    const auto l = read_layout(layout, "layout");
+    if (!l) return report(team->ctx, l.error().during(call));
+    if (status s = check_base(*l, *layout, base, "base"); s.failed()) return report(team->ctx, s.during(call));
+    receive_arguments a;
+    if (const auto bad = read_receive(*team, call, from, tag, mask, nullptr, 0, envelope, a); bad != TUTTI_OK) return bad;
+    a.data = base, a.layout = &*l;
+    return with_slot(team->ctx, call, request, [&](request_slot& slot) { return start(team->ctx, a, slot); });
+  });
 }
 
 tutti_status_t tutti_sendrecv(tutti_team_t handle, uint32_t to, uint64_t send_tag, const void* out, size_t out_bytes, uint32_t from,

@@ -11,6 +11,7 @@
 #include "messaging/attachments.h"
 #include "messaging/matching.h"
 #include "messaging/outgoing.h"
+#include "messaging/scattered.h"
 
 namespace tutti {
 class team;
@@ -62,6 +63,8 @@ struct operation : outgoing, posted_receive {
   bool counted = false;          // in its peer's interest
   bool active = false;           // is stepped in every progress
   bool note = false;             // a message for the other end waits in the queue: which, its owner knows
+  bool pieces = false;           // the data lie as `where` says, and `data` is a buffer that they are packed in, or null
+  std::unique_ptr<scattered> where;
   std::byte* data = nullptr;
   std::uint64_t room = 0;        // bytes of the buffer
   std::uint64_t total = 0;       // bytes of the message
@@ -85,6 +88,8 @@ struct operation : outgoing, posted_receive {
   std::uint32_t slot_count = 0, filled = 0, told = 0;  // chunks
   std::uint32_t index = 0, generation = 0;
   operation *before_active = nullptr, *after_active = nullptr;
+
+  std::uint64_t buffer = 0;      // bytes of the buffer that is taken
 
   std::uint64_t name() const noexcept { return std::uint64_t{generation} << 32 | index; }
 };

@@ -31,6 +31,7 @@ operation* tagged::new_operation(completion* done) noexcept {
   if (!o) return nullptr;
   o->with = nullptr, o->group = nullptr, o->member = operation::any;
   o->by = way::none;
+  o->pieces = false, o->data = nullptr, o->buffer = 0;
   o->sends = o->sync = o->counted = o->active = o->note = o->registered = o->attached = false;
   o->total = o->wanted = o->moved = o->arrived = o->other = 0;
   o->found = nullptr, o->done = done;
@@ -38,6 +39,31 @@ operation* tagged::new_operation(completion* done) noexcept {
   o->reached = nullptr, o->key = {}, o->offset = o->far_offset = 0;
   o->moving.clear();
   return o;
+}
+
+bool tagged::set_data(operation& o, const void* data, std::uint64_t bytes, const block_layout* l) noexcept {
+  if (l && !l->in_one_piece() && l->bytes() > 0) {
+    try {
+      if (!o.where) o.where = std::make_unique<scattered>();
+      o.where->set(data, *l);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    o.pieces = true, o.room = l->bytes();
+    return true;
+  }
+  o.room = l ? l->bytes() : bytes;
+  o.data = l ? at_distance(data, l->low()) : static_cast<std::byte*>(const_cast<void*>(data));
+  return true;
+}
+
+bool tagged::need_buffer(operation& o, std::uint64_t bytes, bool fill) noexcept {
+  if (!o.pieces || o.data || bytes == 0) return true;
+  o.data = end_.buffers().take(bytes);
+  if (!o.data) return false;
+  o.buffer = bytes;
+  if (fill) o.where->read(0, {o.data, bytes});
+  return true;
 }
 
 void tagged::count(operation& o, peer& p) noexcept {
@@ -68,6 +94,7 @@ void tagged::retire(operation& o) noexcept {
   }
   if (o.counted) --o.with->interest;
   if (o.slot_count) staging_.give(o.slot_count, o.slots);
+  if (o.buffer) end_.buffers().give(o.data, o.buffer);
   if (o.reached) attachments::release(*o.reached);
   if (o.attached) job_.net().drop(o.segment);
   if (o.registered) job_.net().drop(o.region);

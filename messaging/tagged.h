@@ -37,6 +37,7 @@ struct send_arguments {
   const void* data;
   std::uint64_t bytes;
   bool sync = false;
+  const block_layout* layout = nullptr;  // not null: how the data lie around `data`; `bytes` does not matter
 };
 
 struct receive_arguments {
@@ -46,6 +47,7 @@ struct receive_arguments {
   void* data;
   std::uint64_t room;
   envelope* found;         // may be null
+  const block_layout* layout = nullptr;  // likewise
 };
 
 struct far_memory;
@@ -140,6 +142,8 @@ class tagged final : public message_engine {
   operation* new_operation(completion* done) noexcept;
   void end(operation&, const status&) noexcept;        // over, once the transport is done with it
   void retire(operation&) noexcept;
+  bool set_data(operation&, const void* data, std::uint64_t bytes, const block_layout*) noexcept;  // false: out of memory
+  bool need_buffer(operation&, std::uint64_t bytes, bool fill) noexcept;  // in one piece from now on; false: out of memory
   void activate(operation&) noexcept;
   void step_all() noexcept;
   void step(operation&) noexcept;

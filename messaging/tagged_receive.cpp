@@ -28,7 +28,8 @@ operation* tagged::new_receive(const receive_arguments& a, completion& done) noe
   o->source = a.from == operation::any ? no_rank : a.group->rank_of(a.from);
   if (a.mask != ~std::uint64_t{0}) o->tag &= a.mask;
   o->group = a.group, o->member = a.from;
-  o->data = static_cast<std::byte*>(a.data), o->room = a.room, o->found = a.found;
+  if (!set_data(*o, a.data, a.room, a.layout)) return operations_.give(*o), nullptr;
+  o->found = a.found;
   o->at = stage::posted;
   return o;
 }
@@ -139,6 +140,7 @@ bool tagged::pair_up(operation& o, peer& p) noexcept {
 }
 
 void tagged::finish_receive(operation& o) noexcept {
+  if (o.buffer) o.where->write(0, {o.data, o.wanted});  // what the fabric has moved
   if (o.found) *o.found = {o.member, 0, o.tag, static_cast<std::size_t>(o.total)};
   if (o.total > o.room) [[unlikely]] return end(o, truncated(o));
   end(o, {});
@@ -146,7 +148,9 @@ void tagged::finish_receive(operation& o) noexcept {
 
 void tagged::give_payload(operation& o, std::uint64_t at, bytes_view part) noexcept {
   if (at >= o.room || part.empty()) return;
-  std::memcpy(o.data + at, part.data(), std::min<std::uint64_t>(part.size(), o.room - at));
+  part = part.first(std::min<std::uint64_t>(part.size(), o.room - at));
+  if (o.pieces) [[unlikely]] o.where->write(at, part);
+  else std::memcpy(o.data + at, part.data(), part.size());
 }
 
 // --- what comes --------------------------------------------------------------------------------------------------
@@ -339,8 +343,13 @@ void tagged::begin_rendezvous(operation& o, std::uint64_t bytes, std::uint64_t s
     acknowledge(*o.with, sender);
     return finish_receive(o);
   }
+  const bool by_fabric = by != way::staged || !o.with->tagged.staging;
+  if (by_fabric && !need_buffer(o, o.wanted, false)) {
+    acknowledge(*o.with, sender, true);
+    return end(o, no_memory());
+  }
   if (by == way::get && way_get::start_receiver(*this, o, there)) return;
-  if (o.with->tagged.staging && way_put::ask_lasting(*this, o)) return;  // one copy, by the sender
+  if (o.with->tagged.staging && !o.pieces && way_put::ask_lasting(*this, o)) return;  // one copy, by the sender
   if (by == way::staged && way_staged::start_receiver(*this, o)) return;
   way_put::ask(*this, o);
 }

@@ -31,6 +31,7 @@ void tagged::meet(peer& p) noexcept {
 bool tagged::send_eagerly_now(peer& p, const send_arguments& a) noexcept {
   tagged_pair& pair = p.tagged;
   if (!pair.met) [[unlikely]] meet(p);
+  if (a.layout) [[unlikely]] return false;
   const std::uint32_t cost = credits::cost(a.bytes);
   if (a.sync || p.broken || pair.waiting_first || a.bytes > end_.limits().max_payload || pair.credit < cost + credits::for_envelopes)
     return false;
@@ -76,7 +77,8 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
   o->sends = true, o->sync = a.sync;
   o->team = a.group->id(), o->tag = a.tag;
   o->group = a.group, o->member = a.to;
-  o->data = static_cast<std::byte*>(const_cast<void*>(a.data)), o->room = o->total = a.bytes;
+  if (!set_data(*o, a.data, a.bytes, a.layout)) return operations_.give(*o), no_memory();
+  o->total = o->room;
   o->at = stage::queued;
   count(*o, *p);
   done.begin();
@@ -94,7 +96,7 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
 bool tagged::dispatch(peer& p, operation& o) noexcept {
   tagged_pair& pair = p.tagged;
   const std::uint32_t cost = credits::cost(o.room);
-  if (o.room <= pair.eager && pair.credit >= cost + credits::for_envelopes) {
+  if (o.room <= pair.eager && pair.credit >= cost + credits::for_envelopes && need_buffer(o, o.room, true)) {
     pair.credit -= cost;
     o.by = way::none;
     o.offer = offer_eager, o.over = eager_over;
@@ -156,6 +158,11 @@ void tagged::eager_over(outgoing& item, endpoint& e, peer&, const status& s) noe
 void tagged::choose_way(peer& p, operation& o) noexcept {
   o.by = way::put;  // whatever the receiver's memory is, it can ask for this
   if (o.room == 0) return;
+  if (o.pieces) {  // no memory that anybody else could read
+    if (p.tagged.mapped && way_staged::prepare(*this, p, o)) o.by = way::staged;
+    else if (need_buffer(o, o.room, true) && share(*this, o, o.room)) o.by = way::get;
+    return;
+  }
   if (share_lasting(*this, o, o.room)) o.by = way::get;
   else if (p.tagged.mapped && way_staged::prepare(*this, p, o)) o.by = way::staged;
   else if (share(*this, o, o.room)) o.by = way::get;

@@ -31,7 +31,7 @@ void way_put::ask(tagged& t, operation& o) noexcept {
 }
 
 void way_put::start_sender(tagged& t, operation& o, const far_memory& there) noexcept {
-  if (!reach(t, o, there)) {
+  if (!t.need_buffer(o, o.room, true) || !reach(t, o, there)) {
     t.acknowledge(*o.with, o.other, true);
     return t.end(o, status(errc::no_resource, "the buffer of the receive at rank " + std::to_string(o.with->rank) + " cannot be reached", o.with->rank));
   }

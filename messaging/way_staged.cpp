@@ -64,7 +64,9 @@ void way_staged::step_sender(tagged& t, operation& o) noexcept {
   const std::uint64_t bytes = o.at == stage::staging ? o.wanted : o.room;
   if (o.filled * slot_bytes < bytes && o.filled < o.arrived + o.slot_count) {
     const std::uint64_t at = o.filled * slot_bytes;
-    std::memcpy(t.staging_.slot(o.slots[o.filled % o.slot_count]), o.data + at, std::min(slot_bytes, bytes - at));
+    const std::span<std::byte> slot(t.staging_.slot(o.slots[o.filled % o.slot_count]), std::min(slot_bytes, bytes - at));
+    if (o.pieces) o.where->read(at, slot);
+    else std::memcpy(slot.data(), o.data + at, slot.size());
     ++o.filled;
   }
   if (o.at != stage::staging) return;
@@ -87,7 +89,7 @@ bool way_staged::valid(const operation& o, const wire_chunk& c) noexcept {
 }
 
 void way_staged::chunk(tagged& t, operation& o, const wire_chunk& c) noexcept {
-  std::memcpy(o.data + o.moved, o.with->tagged.staging + c.slot * slot_bytes, c.bytes);
+  t.give_payload(o, o.moved, {o.with->tagged.staging + c.slot * slot_bytes, c.bytes});
   o.moved += c.bytes;
   ++o.filled;
   t.tell(o, [](outgoing& item, endpoint& e, peer& p) noexcept {

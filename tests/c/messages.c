@@ -186,6 +186,85 @@ static void teams(void) {
   }
 }
 
+/* A column of a matrix goes to where the other end wants it: in one piece, in a column, or in a list of pieces in reverse. */
+static void layouts(void) {
+  static uint64_t matrix[300][100], column[300], list_target[300][2];
+  static ptrdiff_t addresses[300];
+  static const size_t rows_of[] = {3, 300};
+  tutti_request_t requests[2];
+  tutti_envelope_t found;
+  for (int i = 0; i < 2; ++i)
+    for (size_t width = 1; width <= 80; width += 79) { /* elements of a row that are sent: up to 192,000 bytes */
+      const size_t rows = rows_of[i];
+      const ptrdiff_t stride = sizeof matrix[0];
+      const tutti_layout_t part = {.kind = TUTTI_STRIDED, .block_bytes = 8 * width, .count = 1, .counts = &rows, .strides = &stride};
+      size_t bytes;
+      OK(tutti_layout_bytes(ctx, &part, &bytes));
+      CHECK(bytes == rows * width * 8);
+      for (size_t r = 0; r < rows; ++r)
+        for (size_t c = 0; c < width; ++c) matrix[r][c] = me * 1000000 + r * 1000 + c;
+      OK(tutti_irecv(world, before, 60, WHOLE, in, bytes, &found, &requests[0])); /* in one piece */
+      OK(tutti_isend_layout(world, next, 60, matrix, &part, &requests[1]));
+      OK(tutti_wait_all(requests, 2, 60));
+      CHECK(found.bytes == bytes);
+      for (size_t r = 0; r < rows; ++r)
+        for (size_t c = 0; c < width; ++c) {
+          uint64_t got;
+          memcpy(&got, in + 8 * (r * width + c), 8);
+          CHECK(got == before * 1000000 + r * 1000 + c);
+        }
+      memcpy(out, in, bytes); /* and on, into a part of the matrix */
+      memset(matrix, 0, sizeof matrix);
+      OK(tutti_irecv_layout(world, before, 61, WHOLE, &matrix[0][5], &part, &found, &requests[0]));
+      OK(tutti_isend(world, next, 61, out, bytes, &requests[1]));
+      OK(tutti_wait_all(requests, 2, 60));
+      CHECK(found.bytes == bytes && found.source == before);
+      const uint32_t origin = (before + n - 1) % n;
+      for (size_t r = 0; r < rows; ++r) {
+        CHECK(matrix[r][4] == 0 && matrix[r][5 + width] == 0);
+        for (size_t c = 0; c < width; ++c) CHECK(matrix[r][5 + c] == origin * 1000000 + r * 1000 + c);
+      }
+    }
+  for (size_t r = 0; r < 300; ++r) column[r] = me + r, addresses[r] = (ptrdiff_t)(intptr_t)&list_target[299 - r][1];
+  const tutti_layout_t pieces = {.kind = TUTTI_INDEXED, .block_bytes = 8, .count = 300, .offsets = addresses};
+  OK(tutti_irecv_layout(world, before, 62, WHOLE, NULL, &pieces, NULL, &requests[0]));
+  OK(tutti_isend(world, next, 62, column, sizeof column, &requests[1]));
+  OK(tutti_wait_all(requests, 2, 60));
+  for (size_t r = 0; r < 300; ++r) CHECK(list_target[299 - r][1] == before + r && list_target[r][0] == 0);
+  const tutti_layout_t unknown = {.kind = 9};
+  INVALID(tutti_isend_layout(world, next, 1, out, &unknown, &requests[0]), "tutti_isend_layout", "9");
+  INVALID(tutti_irecv_layout(world, next, 1, WHOLE, in, NULL, NULL, &requests[0]), "tutti_irecv_layout", "NULL");
+  INVALID(tutti_isend_layout(world, n, 1, out, &pieces, &requests[0]), "tutti_isend_layout", "is not in the team");
+  const tutti_layout_t plain = {.kind = TUTTI_CONTIGUOUS, .block_bytes = 8};
+  INVALID(tutti_irecv_layout(world, next, 1, WHOLE, NULL, &plain, NULL, &requests[0]), "base", "NULL");
+}
+
+/* From and into windows, where one copy does; and lists of requests that are longer than what is kept. */
+static void windows(void) {
+  enum { bytes = 150000 };
+  tutti_window_t window;
+  tutti_request_t requests[2];
+  void *base;
+  OK(tutti_window_create(world, 2 * bytes, &base, &window));
+  unsigned char *const part = base;
+  for (int from_window = 0; from_window < 2; ++from_window)
+    for (int into_window = 0; into_window < 2; ++into_window) {
+      unsigned char *const source = from_window ? part : out, *const target = into_window ? part + bytes : in;
+      fill(source, bytes, me + 3);
+      memset(target, 0, bytes);
+      for (int round = 0; round < 2; ++round) {
+        OK(tutti_irecv(world, before, 65, WHOLE, target, bytes, NULL, &requests[0]));
+        OK(tutti_isend(world, next, 65, source, bytes, &requests[1]));
+        OK(tutti_wait_all(requests, 2, 60));
+        CHECK(filled(target, bytes, before + 3));
+      }
+    }
+  OK(tutti_window_free(&window));
+  fill(out, bytes, 9); /* nobody takes the old window's memory for this */
+  OK(tutti_sendrecv(world, next, 66, out, bytes, before, 66, WHOLE, in, bytes, NULL));
+  CHECK(filled(in, bytes, 9));
+}
+
 static void wrong_calls(void) {
   tutti_request_t request = {NULL, 0};
   tutti_message_t message = {NULL, 0};
@@ -232,6 +311,8 @@ int main(void) {
   again_and_mixed();
   taking_back();
   teams();
+  layouts();
+  windows();
   OK(tutti_finalize(&check_ctx));
   return 0;
 }
