@@ -28,8 +28,8 @@ struct envelope {
 };
 
 // How data travel where the envelope went alone.
-enum class way : std::uint8_t { none, get, put, staged };
-inline constexpr unsigned ways = 4;
+enum class way : std::uint8_t { none, get, put, staged, stream };
+inline constexpr unsigned ways = 5;
 
 enum class stage : std::uint8_t {
   free,
@@ -39,12 +39,12 @@ enum class stage : std::uint8_t {
   putting,     // into the receiver's memory
   flushing,    // the puts
   staging,     // chunks travel through the staging memory
-  read,        // the receiver reads the memory
+  streaming,   // as small messages, in turn
   // receives
   posted,
   coming,      // fragments of an eager message
   getting,     // from the sender's memory
-  awaiting,    // the sender puts, or sends chunks
+  awaiting,    // the sender puts, sends chunks, or streams
   // both
   ending,      // over, but operations of the transport may still touch the buffers
 };

@@ -8,7 +8,7 @@
 
 namespace tutti::messaging {
 
-tagged::tagged(endpoint& e) noexcept : end_(e), job_(e.parent_job()) { e.serve(engine_number::tagged, this); }
+tagged::tagged(endpoint& e) noexcept : end_(e), job_(e.parent_job()), design_(design_of(job_.options().messaging)) { e.serve(engine_number::tagged, this); }
 
 // What is under way ends with nobody told; the transport is waited for where it may still touch memory.
 tagged::~tagged() {

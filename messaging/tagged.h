@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/job/team.h"
+#include "messaging/design.h"
 #include "messaging/endpoint.h"
 #include "messaging/kept.h"
 #include "messaging/lasting_memory.h"
@@ -54,7 +55,7 @@ struct far_memory;
 
 class tagged final : public message_engine {
  public:
-  explicit tagged(endpoint&) noexcept;
+  explicit tagged(endpoint&) noexcept;  // by the design of the job
   ~tagged();
 
   // Blocking. Indices are checked by the caller.
@@ -104,6 +105,7 @@ class tagged final : public message_engine {
   friend struct way_get;
   friend struct way_put;
   friend struct way_staged;
+  friend struct way_stream;
   using bytes_view = std::span<const std::byte>;
 
   // send.cpp
@@ -175,7 +177,7 @@ class tagged final : public message_engine {
   std::uint32_t exhausted_ = 0;    // peers whose allowance is used up
   std::uint32_t sends_ = 0;
   bool doomed_ = false;            // some peer, for want of memory
-  bool caching_ = true;            // of envelopes
+  const design& design_;
   std::uint32_t from_any_ = 0;     // receives from any source that wait
   staging_memory staging_;
   lasting_memory lasting_;

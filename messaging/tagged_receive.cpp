@@ -343,13 +343,14 @@ void tagged::begin_rendezvous(operation& o, std::uint64_t bytes, std::uint64_t s
     acknowledge(*o.with, sender);
     return finish_receive(o);
   }
+  if (by == way::stream) return way_stream::start_receiver(*this, o);
   const bool by_fabric = by != way::staged || !o.with->tagged.staging;
   if (by_fabric && !need_buffer(o, o.wanted, false)) {
     acknowledge(*o.with, sender, true);
     return end(o, no_memory());
   }
   if (by == way::get && way_get::start_receiver(*this, o, there)) return;
-  if (o.with->tagged.staging && !o.pieces && way_put::ask_lasting(*this, o)) return;  // one copy, by the sender
+  if (design_.one_copy && o.with->tagged.staging && !o.pieces && way_put::ask_lasting(*this, o)) return;  // one copy, by the sender
   if (by == way::staged && way_staged::start_receiver(*this, o)) return;
   way_put::ask(*this, o);
 }
@@ -374,6 +375,7 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
       if (o->at != stage::announced || m.wanted == 0 || m.wanted > o->room) break;
       o->other = m.receiver, o->wanted = m.wanted;
       if (m.way == static_cast<std::uint32_t>(way::put)) return way_put::start_sender(*this, *o, {payload, m.offset, m.lasting != 0}), true;
+      if (m.way == static_cast<std::uint32_t>(way::stream)) return way_stream::start_sender(*this, *o), true;
       if (m.way != static_cast<std::uint32_t>(way::staged) || o->by != way::staged) break;
       o->at = stage::staging;
       way_staged::step_sender(*this, *o);
@@ -386,6 +388,15 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
       if (!o) return true;
       if (!way_staged::valid(*o, c)) break;
       way_staged::chunk(*this, *o, c);
+      return true;
+    }
+    case wire_kind::data: {
+      wire_data d;
+      if (!read_from(header, at, d)) break;
+      operation* const o = named(d.receiver, false);
+      if (!o) return true;
+      if (!way_stream::valid(*o, d, payload.size())) break;
+      way_stream::data(*this, *o, payload);
       return true;
     }
     case wire_kind::taken: {
@@ -406,7 +417,7 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
         o->sync = false;  // matched while its last parts still wait for the fabric
         return true;
       }
-      const bool expected = o->sends ? o->at == stage::announced : o->at == stage::awaiting && o->by == way::put;
+      const bool expected = o->sends ? o->at == stage::announced : o->at == stage::awaiting && (o->by == way::put || (o->by == way::stream && f.failed));
       if (!expected) break;
       if (f.failed) end(*o, status(errc::fabric, "the data of a message did not come through between this rank and rank " +
                                                      std::to_string(p.rank), p.rank));

@@ -39,7 +39,7 @@ bool tagged::send_eagerly_now(peer& p, const send_arguments& a) noexcept {
     wire_prefix prefix;
     wire_envelope envelope;
   } head{prefix_for(pair, wire_kind::eager), {a.group->id(), a.tag}};
-  const bool same = caching_ && a.bytes < longest_cached && pair.sent_any && pair.sent_team == head.envelope.team && pair.sent_tag == a.tag;
+  const bool same = design_.header_caching && a.bytes < longest_cached && pair.sent_any && pair.sent_team == head.envelope.team && pair.sent_tag == a.tag;
   if (same) head.prefix.flags = eager_flag::same_envelope;
   if (!end_.send_now(p, bytes_of(head).first(same ? sizeof head.prefix : sizeof head), {static_cast<const std::byte*>(a.data), a.bytes}))
     return false;
@@ -158,12 +158,17 @@ void tagged::eager_over(outgoing& item, endpoint& e, peer&, const status& s) noe
 void tagged::choose_way(peer& p, operation& o) noexcept {
   o.by = way::put;  // whatever the receiver's memory is, it can ask for this
   if (o.room == 0) return;
+  if (!design_.apart) {
+    o.by = way::stream;
+    return;
+  }
   if (o.pieces) {  // no memory that anybody else could read
+    if (!design_.packs_in_chunks && !need_buffer(o, o.room, true)) return;
     if (p.tagged.mapped && way_staged::prepare(*this, p, o)) o.by = way::staged;
     else if (need_buffer(o, o.room, true) && share(*this, o, o.room)) o.by = way::get;
     return;
   }
-  if (share_lasting(*this, o, o.room)) o.by = way::get;
+  if (design_.one_copy && share_lasting(*this, o, o.room)) o.by = way::get;
   else if (p.tagged.mapped && way_staged::prepare(*this, p, o)) o.by = way::staged;
   else if (share(*this, o, o.room)) o.by = way::get;
 }

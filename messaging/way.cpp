@@ -15,7 +15,7 @@ bool share_lasting(tagged& t, operation& o, std::uint64_t bytes) noexcept {
 }
 
 bool share(tagged& t, operation& o, std::uint64_t bytes) noexcept {
-  if (share_lasting(t, o, bytes)) return true;
+  if (t.design_.one_copy && share_lasting(t, o, bytes)) return true;
   transport& net = t.job_.net();
   try {
     auto region = net.add({o.data, bytes});

@@ -23,10 +23,7 @@ bool way_put::ask_lasting(tagged& t, operation& o) noexcept {
 }
 
 void way_put::ask(tagged& t, operation& o) noexcept {
-  if (!share(t, o, o.wanted)) {
-    t.acknowledge(*o.with, o.other, true);
-    return t.end(o, status(errc::no_resource, "the buffer of a receive from rank " + std::to_string(o.with->rank) + " cannot be registered"));
-  }
+  if (!share(t, o, o.wanted)) return way_stream::start_receiver(t, o);
   ask_for_put(o, [&](peer& p, const auto& m) { t.say(p, bytes_of(m), o.key); });
 }
 

@@ -65,7 +65,7 @@ void way_staged::step_sender(tagged& t, operation& o) noexcept {
   if (o.filled * slot_bytes < bytes && o.filled < o.arrived + o.slot_count) {
     const std::uint64_t at = o.filled * slot_bytes;
     const std::span<std::byte> slot(t.staging_.slot(o.slots[o.filled % o.slot_count]), std::min(slot_bytes, bytes - at));
-    if (o.pieces) o.where->read(at, slot);
+    if (o.pieces && !o.data) o.where->read(at, slot);
     else std::memcpy(slot.data(), o.data + at, slot.size());
     ++o.filled;
   }

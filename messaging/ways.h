@@ -34,6 +34,13 @@ struct way_put {
   static void step_sender(tagged&, operation&) noexcept;
 };
 
+struct way_stream {
+  static void start_receiver(tagged&, operation&) noexcept;
+  static void start_sender(tagged&, operation&) noexcept;
+  static bool valid(const operation&, const wire_data&, std::size_t bytes) noexcept;
+  static void data(tagged&, operation&, std::span<const std::byte> part) noexcept;  // receiver
+};
+
 struct way_staged {
   static bool prepare(tagged&, peer&, operation&) noexcept;  // sender; false: no slots
   static bool start_receiver(tagged&, operation&) noexcept;  // false: the memory cannot be mapped

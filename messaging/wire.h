@@ -30,6 +30,7 @@ enum class wire_kind : std::uint8_t {
   chunk,         // a part of the data lies in a slot of the sender's staging memory
   taken,         // the slot is free again
   finished,      // the other end needs nothing of this one any more
+  data,          // a piece of the data, of those that follow each other in the stream
   staging_key,   // how to map the sender's staging memory
   count_
 };
@@ -75,6 +76,10 @@ struct wire_chunk {
   std::uint64_t offset;     // in the message
   std::uint32_t bytes;
   std::uint32_t slot;
+};
+struct wire_data {           // the payload is the piece
+  std::uint64_t receiver;   // name
+  std::uint64_t offset;     // in the message
 };
 struct wire_taken {
   std::uint64_t sender;     // name

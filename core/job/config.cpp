@@ -46,6 +46,9 @@ constexpr knob_row table[] = {
      "scan algorithm: auto, or a name that `tutti info --explain scan` lists"},
     {knob::exscan, "exscan", knob_kind::text, "auto", "", 0, 0,
      "exscan algorithm: auto, or a name that `tutti info --explain exscan` lists"},
+    {knob::messaging, "messaging", knob_kind::word, "full", "full|packet|channel", 0, 0,
+     "design of messages (Huang 2005): full, all that is known; packet, without cached headers and without copying in place; "
+     "channel, long messages as a stream, one at a time; alike in all ranks"},
     {knob::reproducible, "reproducible", knob_kind::number, "0", "", 0, 1,
      "1: reductions whose grouping shows in their bits (floats', users') give the same bits on any provider and any layout of ranks"},
     {knob::multicast_interface, "multicast_interface", knob_kind::text, "", "", 0, 0,

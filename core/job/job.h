@@ -48,6 +48,7 @@ struct job_options {
   std::function<std::uint32_t(std::uint32_t size)> world_lines;
   // The settings that every rank must have alike (an overridden algorithm, say): a different text in a peer is an error.
   std::string agreement;
+  std::string messaging = "full";  // the design of messages, TUTTI_MESSAGING; part of the agreement
   // What was measured beforehand for the engines to choose by (collectives/tuning): the digest of it, which all ranks must have
   // alike; 0: nothing was.
   std::uint64_t tuning = 0;

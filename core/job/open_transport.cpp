@@ -24,7 +24,8 @@ job_options options_from(const config& c) {
                 " allreduce=" + std::string(c.text(knob::allreduce)) +
                 " reproducible=" + std::string(c.text(knob::reproducible)) +
                 " provider=" + std::string(c.text(knob::provider)) + " check=" + std::string(c.text(knob::check)) +
-                " tune=" + std::string(c.text(knob::tune));
+                " tune=" + std::string(c.text(knob::tune)) + " messaging=" + std::string(c.text(knob::messaging));
+  o.messaging = c.text(knob::messaging);
   return o;
 }
 

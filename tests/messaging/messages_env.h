@@ -37,7 +37,7 @@ struct messenger {
   static constexpr std::uint64_t whole = ~std::uint64_t{0};
   static constexpr std::uint32_t any = messaging::operation::any;
 
-  explicit messenger(rank_env& e) : env(e), j(open_job(e)) {
+  explicit messenger(rank_env& e, std::string design = "full") : env(e), j(open_job(e, {.messaging = std::move(design)})) {
     if (!e.net().sendrecv()) skip("no two-sided messages");
     m = take(messaging::messages::open(*j), "messages");
   }
