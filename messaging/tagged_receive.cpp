@@ -239,6 +239,7 @@ bool tagged::take_announcement(peer& p, const wire_prefix&, bytes_view header, b
   if (!read_from(header, sizeof(wire_prefix), envelope) || !read_from(header, sizeof(wire_prefix) + sizeof envelope, body))
     return end_.malformed(p, "an announcement that is too short"), true;
   if (body.way == 0 || body.way >= ways) return end_.malformed(p, "an announcement of no known way"), true;
+  if (body.way == static_cast<std::uint32_t>(way::get) && payload.empty()) return end_.malformed(p, "an announcement without a key"), true;
   if (p.tagged.open_total != 0) return end_.malformed(p, "an announcement before the end of a message"), true;
   tagged_pair& pair = p.tagged;
   if (pair.allowance == 0) return end_.malformed(p, "more than its credit allows"), true;
@@ -374,6 +375,7 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
       if (!o) return true;
       if (o->at != stage::announced || m.wanted == 0 || m.wanted > o->room) break;
       o->other = m.receiver, o->wanted = m.wanted;
+      if (m.way == static_cast<std::uint32_t>(way::put) && payload.empty()) break;
       if (m.way == static_cast<std::uint32_t>(way::put)) return way_put::start_sender(*this, *o, {payload, m.offset, m.lasting != 0}), true;
       if (m.way == static_cast<std::uint32_t>(way::stream)) return way_stream::start_sender(*this, *o), true;
       if (m.way != static_cast<std::uint32_t>(way::staged) || o->by != way::staged) break;
@@ -426,6 +428,7 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
       return true;
     }
     case wire_kind::staging_key:
+      if (payload.empty()) break;
       way_staged::key(*this, p, payload);
       return true;
     default: break;

@@ -1,9 +1,11 @@
 // Matching against a model that looks through lists.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <deque>
 #include <list>
 #include <random>
+#include <vector>
 
 #include "messaging/matching.h"
 
@@ -67,5 +69,50 @@ BOOST_AUTO_TEST_CASE(random_programs_match_as_lists_do) {
     m.each_posted([&](posted_receive& r) { ++seen, m.withdraw(r); });
     BOOST_TEST(seen == posted.size());
     BOOST_TEST(m.posted() == 0u);
+  }
+}
+
+namespace {
+
+// Nanoseconds to match one message, in an order that is as bad as any, while `count` receives stay posted, or `count` arrivals wait.
+double time_of(std::size_t count, bool receives_first) {
+  matching m;
+  std::vector<posted_receive> receives(count + 1);
+  std::vector<arrival> arrivals(count + 1);
+  const auto post = [&](std::size_t i) {
+    (void)m.make_room();
+    receives[i].tag = i, receives[i].source = i % 2 ? no_rank : 7;
+    m.post(receives[i]);
+  };
+  const auto arrive = [&](std::size_t i) {
+    (void)m.make_room();
+    arrivals[i].tag = i, arrivals[i].source = 7;
+    m.enter(arrivals[i]);
+  };
+  for (std::size_t i = 0; i < count; ++i) receives_first ? post(i) : arrive(i);
+  constexpr std::size_t turns = 20'000;
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::size_t t = 0; t < turns; ++t) {
+    const std::size_t i = count - 1 - t % count;  // the newest first
+    if (receives_first) {
+      BOOST_REQUIRE(m.take_posted(0, 7, i) == &receives[i]);
+      post(i);
+    } else {
+      BOOST_REQUIRE(m.find_arrival(0, i % 2 ? no_rank : 7, i, ~std::uint64_t{0}) == &arrivals[i]);
+      m.remove(arrivals[i]);
+      arrive(i);
+    }
+  }
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / turns;
+}
+
+}  // namespace
+
+// A list would take a thousand times as long. Medians of nothing: the machine may be busy, so the bound is wide.
+BOOST_AUTO_TEST_CASE(ten_thousand_cost_what_ten_cost) {
+  for (const bool receives_first : {true, false}) {
+    const double few = time_of(10, receives_first), many = time_of(10'000, receives_first);
+    BOOST_TEST_MESSAGE((receives_first ? "posted receives" : "arrivals") << ": 10: " << few << " ns, 10,000: " << many << " ns a match");
+    BOOST_TEST(many < 60 * few);
   }
 }
