@@ -76,9 +76,10 @@ class request_list {
       if (under_way(i)) return true;
     return false;
   }
+  // Goes on at the first that was not complete when it was last asked: what is complete stays so.
   bool all_done() const noexcept {
-    for (std::size_t i = 0; i < all_.size(); ++i)
-      if (under_way(i) && !complete(slot(i))) return false;
+    for (; complete_ < all_.size(); ++complete_)
+      if (under_way(complete_) && !complete(slot(complete_))) return false;
     return true;
   }
   // Retires this one, or all that are complete: the first error. `each` is told which.
@@ -148,6 +149,7 @@ class request_list {
   }
 
   std::span<tutti_request_t> all_;
+  mutable std::size_t complete_ = 0;  // of the first so many all are
   const char* call_;
   tutti_context* ctx_ = nullptr;
   tutti_status_t refused_;

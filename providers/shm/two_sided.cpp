@@ -28,12 +28,9 @@ constexpr std::uint32_t max_header = 128;
 
 std::size_t ring_offset() noexcept { return round_up(sizeof(control_page), page_bytes()); }
 
-shm_two_sided::shm_two_sided(shm_transport& owner) noexcept : net_(owner) {
+shm_two_sided::shm_two_sided(shm_transport& owner) noexcept
+    : net_(owner), own_(std::launder(reinterpret_cast<cell_ring*>(owner.page_.memory.get() + ring_offset()))) {
   for (std::uint64_t i = 0; i < cell_count; ++i) own().at(i).state.store(place_state::free(i).word(), std::memory_order_relaxed);
-}
-
-cell_ring& shm_two_sided::own() noexcept {
-  return *std::launder(reinterpret_cast<cell_ring*>(net_.page_.memory.get() + ring_offset()));
 }
 
 two_sided::limits shm_two_sided::query() const noexcept {
@@ -69,8 +66,12 @@ bool shm_two_sided::send(rank_t to, std::span<const std::byte> header, std::span
   c.from = net_.rank_;
   c.header = static_cast<std::uint16_t>(header.size());
   c.payload = static_cast<std::uint16_t>(payload.size());
-  if (!header.empty()) std::memcpy(c.data, header.data(), header.size());
-  if (!payload.empty()) std::memcpy(c.data + round_up(header.size(), 8), payload.data(), payload.size());
+  if (header.size() == 24) std::memcpy(c.data, header.data(), 24);  // an envelope's, by moves instead of a call
+  else if (header.size() == 8) std::memcpy(c.data, header.data(), 8);
+  else if (!header.empty()) std::memcpy(c.data, header.data(), header.size());
+  std::byte* const at = c.data + round_up(header.size(), 8);
+  if (payload.size() == 8) std::memcpy(at, payload.data(), 8);
+  else if (!payload.empty()) std::memcpy(at, payload.data(), payload.size());
   c.state.store(place_state::published(*position).word(), std::memory_order_release);
   net_.wake(*p);
   return true;
@@ -85,12 +86,13 @@ bool shm_two_sided::receive(message& out) noexcept {
   held_.reset();
   for (;; release(next_++)) {
     const cell& c = own().at(next_);
-    if (place_state{c.state.load(std::memory_order_acquire)} == place_state::published(next_)) {
+    const place_state state{c.state.load(std::memory_order_acquire)};
+    if (state == place_state::published(next_)) {
       out = {c.from, {c.data, c.header}, {c.data + round_up(c.header, 8), c.payload}};
       held_ = next_++;
       return true;
     }
-    if (!net_.claimed_in_vain(c.state, next_)) return false;
+    if (!state.writer(next_) || !net_.claimed_in_vain(c.state, next_)) return false;
   }
 }
 

@@ -20,11 +20,12 @@ class shm_two_sided final : public two_sided {
   bool passes_dead() noexcept;  // cells of ranks that are known to be dead: what lies behind was not seen yet
 
  private:
-  cell_ring& own() noexcept;
+  cell_ring& own() noexcept { return *own_; }
   cell_ring* ring_of(peer&) noexcept;  // null: it is dead, or cannot be mapped for want of something
   void release(std::uint64_t position) noexcept;
 
   shm_transport& net_;
+  cell_ring* const own_;
   std::vector<mapping> rings_;  // of those that were sent to, by local index
   std::uint64_t next_ = 0;      // the position to be received next
   std::optional<std::uint64_t> held_;  // that of the message in the caller's hands
