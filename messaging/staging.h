@@ -23,6 +23,7 @@ class staging_memory {
   const std::vector<std::byte>& key() const noexcept { return key_; }
   std::byte* slot(std::uint32_t i) const noexcept { return base_ + std::size_t{i} * slot_bytes; }
 
+  std::uint32_t unused() const noexcept { return static_cast<std::uint32_t>(__builtin_popcount(free_)); }
   // Up to `wanted` free slots; how many.
   std::uint32_t take(std::uint32_t wanted, std::uint32_t* out) noexcept {
     std::uint32_t n = 0;

@@ -379,8 +379,7 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
       if (m.way == static_cast<std::uint32_t>(way::put)) return way_put::start_sender(*this, *o, {payload, m.offset, m.lasting != 0}), true;
       if (m.way == static_cast<std::uint32_t>(way::stream)) return way_stream::start_sender(*this, *o), true;
       if (m.way != static_cast<std::uint32_t>(way::staged) || o->by != way::staged) break;
-      o->at = stage::staging;
-      way_staged::step_sender(*this, *o);
+      way_staged::start_sender(*this, *o);
       return true;
     }
     case wire_kind::chunk: {
@@ -419,7 +418,7 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
         o->sync = false;  // matched while its last parts still wait for the fabric
         return true;
       }
-      const bool expected = o->sends ? o->at == stage::announced : o->at == stage::awaiting && (o->by == way::put || (o->by == way::stream && f.failed));
+      const bool expected = o->sends ? o->at == stage::announced : o->at == stage::awaiting && (o->by == way::put || f.failed);
       if (!expected) break;
       if (f.failed) end(*o, status(errc::fabric, "the data of a message did not come through between this rank and rank " +
                                                      std::to_string(p.rank), p.rank));

@@ -192,7 +192,7 @@ void tagged::announcement_over(outgoing& item, endpoint& e, peer&, const status&
   tagged& t = of(e);
   if (s.failed()) return t.end(o, s);
   o.at = stage::announced;
-  if (o.by == way::staged) t.activate(o);
+  if (o.slot_count > 0) t.activate(o);
 }
 
 }  // namespace tutti::messaging

@@ -1,8 +1,9 @@
 // Rendezvous through staging memory, between ranks of a node whose data lie in memory that only they reach: the sender copies chunk after
 // chunk into slots of its staging memory, and the receiver, which maps that, copies them out, both at once.
 //
-// A message has up to four slots for its time, and chunk k is in slot k mod their number. The sender fills the first ones while its announcement
-// is under way; once the receiver has matched, it names each filled slot in a message. The receiver copies a chunk as the message is taken and
+// A message has up to four slots for its time, and chunk k is in slot k mod their number. It gets them with its announcement while there are many,
+// and the sender fills them while that is under way; else when the receiver has matched it. So announcements that nobody matches hold half of
+// the slots at most, and the others go to messages that give them back. Where none is free then, the data go as a stream. Once the receiver has matched, it names each filled slot in a message. The receiver copies a chunk as the message is taken and
 // answers with the number of chunks that it has taken; the sender fills chunk k when chunk k - slots was taken. So a slot is
 // written by its owner alone, and never while the receiver may read it; messages order the plain copies of both sides, since what is sent
 // happens before its receipt. A receiver reads no slot after the last answer, so the slots are free when that has come.
@@ -25,9 +26,7 @@ constexpr std::uint64_t chunks_of(std::uint64_t bytes) noexcept { return (bytes 
 
 bool way_staged::prepare(tagged& t, peer& p, operation& o) noexcept {
   if (!t.staging_.ready(t.job_.net()) || t.staging_.key().size() > t.end_.limits().max_payload) return false;
-  const auto wanted = static_cast<std::uint32_t>(std::min<std::uint64_t>(chunks_of(o.room), staging_memory::slots_a_message));
-  o.slot_count = t.staging_.take(wanted, o.slots);
-  if (o.slot_count == 0) return false;
+  if (t.staging_.unused() > staging_memory::slots / 2) take_slots(t, o, o.room);
   if (p.tagged.staging_told) return true;
   const wire_prefix prefix{static_cast<std::uint8_t>(wire_kind::staging_key)};
   p.tagged.staging_told = t.end_.send(p, bytes_of(prefix), t.staging_.key());
@@ -47,6 +46,19 @@ void way_staged::key(tagged& t, peer& p, std::span<const std::byte> key) noexcep
     if (!p.tagged.staging) net.drop(*segment);
   } catch (const std::bad_alloc&) {
   }
+}
+
+void way_staged::take_slots(tagged& t, operation& o, std::uint64_t bytes) noexcept {
+  const auto wanted = static_cast<std::uint32_t>(std::min<std::uint64_t>(chunks_of(bytes), staging_memory::slots_a_message));
+  o.slot_count = t.staging_.take(wanted, o.slots);
+}
+
+void way_staged::start_sender(tagged& t, operation& o) noexcept {
+  if (o.slot_count == 0) take_slots(t, o, o.wanted);
+  if (o.slot_count == 0) return way_stream::start_sender(t, o);
+  o.at = stage::staging;
+  t.activate(o);
+  step_sender(t, o);
 }
 
 bool way_staged::start_receiver(tagged& t, operation& o) noexcept {

@@ -37,7 +37,7 @@ void way_stream::start_sender(tagged& t, operation& o) noexcept {
 }
 
 bool way_stream::valid(const operation& o, const wire_data& d, std::size_t bytes) noexcept {
-  return o.at == stage::awaiting && o.by == way::stream && d.offset == o.moved && bytes > 0 && bytes <= o.wanted - o.moved;
+  return o.at == stage::awaiting && (o.by == way::stream || o.by == way::staged) && d.offset == o.moved && bytes > 0 && bytes <= o.wanted - o.moved;
 }
 
 void way_stream::data(tagged& t, operation& o, std::span<const std::byte> part) noexcept {

@@ -42,7 +42,9 @@ struct way_stream {
 };
 
 struct way_staged {
-  static bool prepare(tagged&, peer&, operation&) noexcept;  // sender; false: no slots
+  static bool prepare(tagged&, peer&, operation&) noexcept;  // sender; false: there is no staging memory
+  static void start_sender(tagged&, operation&) noexcept;    // the receiver has matched
+  static void take_slots(tagged&, operation&, std::uint64_t bytes) noexcept;
   static bool start_receiver(tagged&, operation&) noexcept;  // false: the memory cannot be mapped
   static void step_sender(tagged&, operation&) noexcept;
   static void taken(tagged&, operation&, std::uint64_t chunks) noexcept;
