@@ -41,7 +41,7 @@ class staging_memory {
   std::byte* base_ = nullptr;
   region_id region_{};
   std::vector<std::byte> key_;
-  std::uint32_t free_ = ~std::uint32_t{0};
+  std::uint32_t free_ = ~std::uint32_t{0} >> (32 - slots);
   bool failed_ = false;
 };
 

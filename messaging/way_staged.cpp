@@ -12,11 +12,14 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 #include "messaging/ways.h"
 
 namespace tutti::messaging {
 namespace {
+
+static_assert(std::extent_v<decltype(operation::slots)> == staging_memory::slots_a_message);
 
 constexpr std::uint64_t slot_bytes = staging_memory::slot_bytes;
 
