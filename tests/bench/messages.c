@@ -1,5 +1,5 @@
-/* messages [BYTES...]: tagged messages between ranks 0 and 1, by size: half a round trip, and bytes moved a second with a window of 64
- * (8 from 256 KiB on). Medians over chunks of calls. Run by `tutti run -n 2 build/bin/bench_messages`. */
+/* messages [window] [BYTES...]: tagged messages between ranks 0 and 1, by size: half a round trip, and bytes moved a second with a window of 64
+ * (8 from 256 KiB on); `window`: from and into memory of a window. Medians over chunks of calls. Run by `tutti run -n 2 build/bin/bench_messages`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,21 +71,31 @@ int main(int argc, char **argv) {
   tutti_t ctx;
   must(NULL, tutti_init(NULL, &ctx));
   const uint32_t me = tutti_rank(ctx);
+  char *own = NULL, *data;
+  tutti_window_t window = NULL;
+  if (argc > 1 && !strcmp(argv[1], "window")) {
+    void *base;
+    --argc, ++argv;
+    must(ctx, tutti_window_create(tutti_world(ctx), (size_t)64 << 20, &base, &window));
+    data = base;
+  } else {
+    data = own = malloc((size_t)64 << 20);
+  }
   const size_t given = argc > 1 ? (size_t)argc - 1 : sizeof usual / sizeof usual[0];
-  char *data = malloc((size_t)64 << 20);
   memset(data, 1, (size_t)64 << 20);
   if (me == 0) printf("%s\n%10s %12s %12s %12s\n", tutti_fabric(ctx), "bytes", "half trip us", "message us", "GB/s");
   for (size_t i = 0; i < given; ++i) {
     const size_t bytes = argc > 1 ? strtoull(argv[i + 1], NULL, 0) : usual[i];
     const int calls = bytes <= 4096 ? 1000 : bytes <= 65536 ? 200 : 20;
-    const int window = bytes >= 262144 ? 8 : 64;
+    const int deep = bytes >= 262144 ? 8 : 64;
     if (tutti_rank(ctx) > 1) continue;
     const double half = latency(ctx, data, bytes, calls);
-    const double each = bandwidth(ctx, data, bytes, calls / 10 + 1, window);
+    const double each = bandwidth(ctx, data, bytes, calls / 10 + 1, deep);
     if (me == 0) printf("%10zu %12.3f %12.3f %12.3f\n", bytes, half, each, (double)bytes / each / 1000);
     fflush(stdout);
   }
+  must(ctx, tutti_window_free(&window));
   must(NULL, tutti_finalize(&ctx));
-  free(data);
+  free(own);
   return 0;
 }
