@@ -30,7 +30,7 @@ void survivor(messenger& me) {
   me.until("the message before its death", [&] {
     return me.tagged().find({&me.world(), victim, 70, messenger::whole, nullptr, 0, nullptr}) != nullptr;
   });
-  me.send(victim, 71, shorter);  // it may go
+  me.send(victim, 71, shorter);  // now it may die
   require_dead(me, from_it, "a receive from it");
   require_dead(me, long_to_it, "a long send");
   require_dead(me, sync_to_it, "a synchronous send");
@@ -62,7 +62,9 @@ void dying(messenger& me) {
     me.send(r, 70, shorter);
     me.start_send(r, 54, data, done[r]);
   }
-  for (int i = 0; i < 200; ++i) me.j->progress(), me.env.pause(std::chrono::microseconds(20));
+  std::vector<std::byte> in(100);
+  for (rank_t r = 0; r < 2; ++r) (void)me.receive(r, 71, messenger::whole, in);  // they have the first
+  for (int i = 0; i < 50; ++i) me.j->progress(), me.env.pause(std::chrono::microseconds(20));
   me.env.die();
 }
 
