@@ -149,8 +149,8 @@ tutti_status_t tutti_am_reply(tutti_am_t message, uint32_t number, const uint64_
                               size_t bytes) {
   constexpr const char* call = "tutti_am_reply";
   if (!message) return refuse_null(nullptr, call, "message");
-  tutti_context* const ctx = find(tutti_am_context(message));
-  if (!ctx) return refuse(nullptr, "%s: the message's handler has returned; reply within it", call);
+  tutti_context* const ctx = find(message->engine->owner());
+  if (!ctx) return refuse(nullptr, "%s: the message's context is gone; reply within the handler", call);
   const arguments a{number, words, argument_count, payload, bytes};
   if (auto bad = check(ctx, call, a); bad != TUTTI_OK) [[unlikely]] return bad;
   if (const status s = message->engine->reply(*message, a.contents()); s.failed()) [[unlikely]] return report(ctx, s.during(call));
