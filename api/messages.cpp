@@ -159,11 +159,11 @@ tutti_status_t take_message(tutti_context* ctx, const char* call, const receive_
 
 // Receives *message by `begin`, given the slot that stood for it, and zeroes it.
 template <class Begin>
-tutti_status_t receive_message(tutti_message_t* message, const char* call, void* data, std::size_t room, Begin begin) {
+tutti_status_t receive_message(tutti_message_t* message, const char* call, bool handlers_may, void* data, std::size_t room, Begin begin) {
   if (!message || !message->slot) return refuse_null(nullptr, call, "message, which tutti_mprobe() or tutti_improbe() gives,");
   auto* const slot = static_cast<request_slot*>(message->slot);
   if (slot->ticket != message->ticket) return refuse(slot->owner, "%s: this is a stale copy of a message that was received before", call);
-  const use held(handle_of(slot->owner), call);
+  const use held(handle_of(slot->owner), call, handlers_may);
   if (!held) return held.refuse("the message's context");
   tutti_context* const ctx = slot->owner;
   if (const auto bad = check_buffer(ctx, call, data, room); bad != TUTTI_OK) return bad;
@@ -321,14 +321,14 @@ tutti_status_t tutti_improbe(tutti_team_t team, uint32_t from, uint64_t tag, uin
 }
 
 tutti_status_t tutti_mrecv(tutti_message_t* message, void* data, size_t room, tutti_envelope_t* envelope) {
-  return receive_message(message, "tutti_mrecv", data, room, [&](tutti_context* ctx, messaging::kept& k) {
+  return receive_message(message, "tutti_mrecv", false, data, room, [&](tutti_context* ctx, messaging::kept& k) {
     const receive_arguments a{.data = data, .room = room, .found = to_engine(envelope)};
     return finish(ctx, ctx->messages->by_tag().receive_matched(k, a).during("tutti_mrecv"));
   });
 }
 
 tutti_status_t tutti_imrecv(tutti_message_t* message, void* data, size_t room, tutti_envelope_t* envelope, tutti_request_t* request) {
-  return receive_message(message, "tutti_imrecv", data, room, [&](tutti_context* ctx, messaging::kept& k) {
+  return receive_message(message, "tutti_imrecv", by_handlers_too, data, room, [&](tutti_context* ctx, messaging::kept& k) {
     const receive_arguments a{.data = data, .room = room, .found = to_engine(envelope)};
     return with_slot(ctx, "tutti_imrecv", request, [&](request_slot& slot) {
       return ctx->messages->by_tag().start_matched(k, a, slot.done, &slot.message);

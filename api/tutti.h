@@ -155,8 +155,8 @@ TUTTI_API tutti_status_t tutti_finalize(tutti_t *ctx);
  * may still arrive. */
 TUTTI_API tutti_status_t tutti_abandon(tutti_t *ctx);
 
-/* Lets communication advance. Does not block. Errors: TUTTI_INVALID (ctx is NULL). Cost: tens of nanoseconds when nothing
- * has come. */
+/* Lets communication advance, and runs handlers of active messages that have come. Does not block. Errors: TUTTI_INVALID (ctx is
+ * NULL); what active messages have to tell (see there). Cost: tens of nanoseconds when nothing has come. */
 TUTTI_API tutti_status_t tutti_progress(tutti_t ctx);
 
 /* --- who and where ------------------------------------------------------------------------------------------------
@@ -316,7 +316,8 @@ TUTTI_API tutti_team_t tutti_window_team(tutti_window_t window);
  *
  * Costs below are those of the call: tens of nanoseconds are the library's share, the rest is the fabric's. The first
  * operation towards a rank may connect to it. Gets, atomics, and puts with layouts, without a request keep some 100 bytes for
- * each rank that they reach through a window.
+ * each rank that they reach through a window. Where puts and gets can begin in any order, a program does well to begin the
+ * gets first, which take a round trip.
  */
 
 /* The handle of an operation under way: two words, to be copied freely. A zeroed request is complete. A request is valid until
@@ -735,8 +736,8 @@ enum {
   TUTTI_CONTIGUOUS = 0, /* one block of block_bytes at the base */
   TUTTI_STRIDED = 1,    /* counts[0] * ... * counts[count - 1] blocks of block_bytes; the block of indices i lies at the sum of
                            i[d] * strides[d]. The last index varies fastest. At most 8 dimensions; with none, one block. */
-  TUTTI_INDEXED = 2     /* `count` blocks at offsets[i], each of lengths[i] bytes, or of block_bytes if lengths is NULL. With a base of
-                           NULL the offsets are addresses: a list of pieces. */
+  TUTTI_INDEXED = 2     /* `count` blocks at offsets[i], each of lengths[i] bytes, or of block_bytes if lengths is NULL. With
+                           a base of NULL the offsets are addresses: a list of pieces. */
 };
 typedef struct tutti_layout {
   int kind;
@@ -748,8 +749,8 @@ typedef struct tutti_layout {
   const size_t *lengths;    /* indexed: in bytes, or NULL */
 } tutti_layout_t;
 
-/* The bytes of data that the layout lists. Local. Errors: TUTTI_INVALID (kind, a NULL, more than 8 dimensions, sizes beyond memory).
- * Cost: O(count). */
+/* The bytes of data that the layout lists. Local. Cost: O(count).
+ * Errors: TUTTI_INVALID (kind, a NULL, more than 8 dimensions, sizes beyond memory). */
 TUTTI_API tutti_status_t tutti_layout_bytes(tutti_t ctx, const tutti_layout_t *layout, size_t *bytes);
 
 /* tutti_put_layout() writes the data that `local` lists from `base` to the places that `remote` lists from `offset` in the window;
@@ -865,17 +866,27 @@ TUTTI_API tutti_status_t tutti_cancel(tutti_request_t *request, int *cancelled);
 /* --- active messages ----------------------------------------------------------------------------------------------
  *
  * A message that runs a function, its handler, at the target, with up to 8 arguments of 64 bits and a payload: none (short), a copy
- * (medium), or bytes that were put to a window before (long). Ranks are those of the job.
+ * (medium), or bytes that were put into a window before (long). Ranks are those of the job. Handlers are called by number, and
+ * a number means the same in all ranks.
  *
- * Handlers are numbered alike in all ranks. They run in calls of this library that make progress, on the thread that makes them, one at
- * a time, never within another handler. A handler does not block: of this library's functions it may call tutti_am_reply(), once and
- * only to a request; tutti_am_request() and tutti_am_send(), which give TUTTI_NO_RESOURCE where they would wait; those that start
- * operations (tutti_isend(), tutti_put() ...); and what is local. Others give TUTTI_INVALID. The handler of a reply may not reply.
- * Active messages of one rank to another run in their order; a long one, whose data go first, may come later than others.
- * Requests under way towards one rank are bounded (64 that were not answered or handled), so a reply always has room.
+ * Handlers run in calls of this library that wait or make progress, on the thread of the call, one at a time, never within
+ * another handler. A handler waits for nothing. Of this library's functions it may call tutti_am_reply(), once and only to a request;
+ * tutti_am_request(), tutti_am_send() and tutti_am_request_long(), which give TUTTI_NO_RESOURCE where they would wait; those that
+ * start operations (tutti_isend(), tutti_put() ...) or make persistent requests; and what is local. Others give TUTTI_INVALID. To go on
+ * with something that must wait, a handler leaves it to the program, which looks when the call has returned.
+ * The handler of a reply or of a one-way message may not reply.
  *
- * A message to a number that the target has not registered runs nothing: the sender's next call that sends an active message to
- * that rank, or tutti_progress(), gives TUTTI_INVALID with rank and number, and the target is given a notice.
+ * Order. Active messages of one rank to another run in the order of the calls that sent them. A long one, whose data go first, may
+ * come behind later ones. A message that a handler sends within a call of its rank may go before the message that the call sends.
+ * Room. At most 64 requests of a rank to another are under way: not answered, and not known to be handled. So replies always have room,
+ * and what is kept here for a target is bounded: 64 replies and 64 long messages. Handlers of ranks that wait for room run
+ * meanwhile, so ranks that flood each other go on. A rank that is never in a call that waits or makes progress holds up who sends to it,
+ * whatever TUTTI_PROGRESS is; so does a rank that has made no call of messages yet, for it refuses and takes nothing.
+ *
+ * A message to a number for which the target has no handler runs nothing. The target is given a notice, once for each number; the
+ * sender's next call that sends an active message to that rank, or tutti_progress(), gives TUTTI_INVALID with rank and number. A call
+ * that gives that error has sent nothing itself. When a rank dies, what is sent to it gives TUTTI_PEER_DEAD, at once or
+ * soon; if it has left requests of this rank unanswered, tutti_progress() gives TUTTI_PEER_DEAD as well, once. Others go on.
  */
 #define TUTTI_AM_ARGUMENTS 8
 #define TUTTI_AM_HANDLERS 1024 /* numbers: 0 to this - 1 */
@@ -883,39 +894,50 @@ TUTTI_API tutti_status_t tutti_cancel(tutti_request_t *request, int *cancelled);
 /* The message that a handler was called for; valid until the handler returns. */
 typedef struct tutti_am *tutti_am_t;
 
-/* `payload` is valid until the handler returns (medium), or lies in this rank's part of the window (long). It begins at a multiple of
- * 8 bytes. */
+/* `arguments` and, of a medium message, `payload` are the handler's until it returns. The payload of a long message lies in this rank's part
+ * of the window. A medium payload begins at a multiple of 8 bytes. Without payload, `payload` is NULL. Undefined: that a handler throws
+ * or jumps out. */
 typedef void (*tutti_am_handler)(tutti_am_t message, const uint64_t *arguments, size_t argument_count, void *payload,
                                  size_t bytes, void *handler_context);
 
-/* Registers a handler, or with NULL takes it away. Local: messages that come before the target has registered their number are
- * refused, so a barrier between registering and sending is usual. Errors: TUTTI_INVALID (a number beyond TUTTI_AM_HANDLERS; one that is taken). */
+/* Registers a handler, or with NULL takes it away. Local. Messages that come before the target has registered their number are
+ * refused, so a barrier between registering and sending is usual.
+ * Errors: TUTTI_INVALID (a number beyond TUTTI_AM_HANDLERS, or one that is taken), TUTTI_NO_RESOURCE, TUTTI_UNSUPPORTED (the fabric has
+ * no messages). Cost: the first call of messages makes what they need, some 20 KiB; each rank that messages go to or come from takes
+ * some 300 bytes more, and what the fabric takes. */
 TUTTI_API tutti_status_t tutti_am_register(tutti_t ctx, uint32_t number, tutti_am_handler handler, void *handler_context);
 
-/* The most bytes of a medium payload towards any rank; at least 960. 0 for a bad handle. */
+/* The most bytes of a medium payload, towards any rank; at least 960. 0 for a bad handle, and where the fabric has no messages. */
 TUTTI_API size_t tutti_am_max_medium(tutti_t ctx);
 
 /* Sends a message whose handler may reply (request) or may not (send). Arguments and payload are copied. Blocks while the target has
- * no room, and handlers run meanwhile.
- * Errors: TUTTI_INVALID (no such rank or number, too many arguments or bytes), TUTTI_NO_RESOURCE, TUTTI_PEER_DEAD.
- * Cost: one message of the fabric. */
+ * no room, and a request also while 64 are under way to that rank; handlers run meanwhile.
+ * Errors: TUTTI_INVALID (no such rank or number, too many arguments or bytes, a NULL; an earlier message had no handler),
+ * TUTTI_NO_RESOURCE, TUTTI_PEER_DEAD.
+ * Cost: one message of the fabric. For 32 requests without reply one message comes back; none where replies or other active messages go
+ * that way. */
 TUTTI_API tutti_status_t tutti_am_request(tutti_t ctx, uint32_t rank, uint32_t number, const uint64_t *arguments,
                                           size_t argument_count, const void *payload, size_t bytes);
 TUTTI_API tutti_status_t tutti_am_send(tutti_t ctx, uint32_t rank, uint32_t number, const uint64_t *arguments,
                                        size_t argument_count, const void *payload, size_t bytes);
 
-/* Writes `bytes` bytes from `source` into the window as tutti_put() does, and runs the handler at that rank of the window's team once
- * they are there. `source` may be changed when the request is complete, or, where request is NULL, when the call returns.
- * Cost: a put, a flush and a message. */
+/* A long request: writes `bytes` bytes from `source` into the window as tutti_put() does, and runs the handler at that rank of the
+ * window's team once they are there. `source` may be changed when the request is complete, or, where request is NULL, when the call
+ * returns: then the call blocks until that, and handlers may not make it. Neither says that the handler has run; a reply does. The window
+ * must stay until then.
+ * Errors: as tutti_am_request() and tutti_put(). If the data cannot be put after all, the next tutti_progress() tells.
+ * Cost: a put, a flush and a message, one after the other; where the target's part is mapped here (maps_node), a copy and a message. */
 TUTTI_API tutti_status_t tutti_am_request_long(tutti_window_t window, uint32_t rank, uint64_t offset, const void *source,
                                                size_t bytes, uint32_t number, const uint64_t *arguments,
                                                size_t argument_count, tutti_request_t *request);
 
 /* In a handler: answers a request by running a handler at its sender. Never blocks; copies what it is given.
- * Errors: TUTTI_INVALID (a second reply, or one to a message that was not sent by tutti_am_request(); sizes). */
+ * Errors: TUTTI_INVALID (a second reply, one to a message that is no request, or one when the handler has returned; sizes),
+ * TUTTI_NO_RESOURCE (memory; the reply may be tried again). To a rank that has died the reply is lost, without an error. */
 TUTTI_API tutti_status_t tutti_am_reply(tutti_am_t message, uint32_t number, const uint64_t *arguments,
                                         size_t argument_count, const void *payload, size_t bytes);
 
+/* For a message whose handler has returned, and for NULL: TUTTI_NO_RANK and NULL. */
 TUTTI_API uint32_t tutti_am_source(tutti_am_t message);  /* the sender's rank in the job */
 TUTTI_API tutti_t tutti_am_context(tutti_am_t message);  /* the context in which the handler runs */
 

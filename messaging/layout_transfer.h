@@ -10,9 +10,10 @@
 // Scheduling (Huang 2005, 3.3). Runs are taken up some at a time, put in the order of the target's addresses where they are not in it,
 // and joined where they adjoin at both ends: so lists in any order, and strides that count backwards, leave as ordered ones
 // do. Data of one call have no order among themselves, and operations none at all (clause 5), so that nobody can see the difference.
-// What was left out: to hold a call's operations back for those of later calls, and gets for puts. The fabrics
-// here pass both at once and have a queue of their own, while what is held back starts later; who knows of more than one
-// block tells it by one layout. Within a call there are only puts or only gets, so there is nothing to interleave.
+// What was tried and left out: to hold puts back until the gets of later calls have been begun. Of 16 puts and 16 gets over tcp on one
+// machine, begun one by one, gets first take 5 to 25 % less time than puts first, and in turn about as much as gets first (8 B to 16 KiB).
+// But who holds puts back delays them when no get follows, and what the program computes meanwhile hides nothing; so the order of
+// calls is the program's (api/tutti.h tells it). Within a call there are only puts or only gets.
 #pragma once
 #include <cstdint>
 
