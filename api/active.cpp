@@ -11,13 +11,15 @@ static_assert(TUTTI_AM_ARGUMENTS == active_messages::most_arguments && TUTTI_AM_
 
 tutti_context* handler_world::handle() noexcept { return handle_of(ctx); }
 
-bool handler_world::part(std::uint64_t team, std::uint64_t window, std::span<std::byte>& out) noexcept {
+messaging::active_messages::surroundings::window_state handler_world::part(std::uint64_t team, std::uint64_t window, std::span<std::byte>& out) noexcept {
   for (const auto& w : ctx->windows) {
     if (w->number != window || w->team->group().id() != team) continue;
     out = {w->memory->base(), w->memory->size_of(w->memory->group().index())};
-    return true;
+    return window_state::there;
   }
-  return false;
+  const auto makes_it = [&](tutti_team& t) { return t.making_window && t.windows_made == window && t.group().id() == team; };
+  const bool later = makes_it(*ctx->world) || std::ranges::any_of(ctx->teams, [&](const auto& t) { return makes_it(*t); });
+  return later ? window_state::later : window_state::gone;
 }
 
 namespace {

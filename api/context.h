@@ -19,7 +19,8 @@
 struct tutti_team {
   tutti_context* ctx = nullptr;
   std::unique_ptr<tutti::communicator> comm;
-  std::uint64_t windows_made = 0;  // alike in all members
+  std::uint64_t windows_made = 0;  // alike in all members; with the one that is being made
+  bool making_window = false;
   tutti::team& group() noexcept { return comm->group(); }
 };
 
@@ -38,7 +39,7 @@ namespace tutti::api {
 struct handler_world final : messaging::active_messages::surroundings {
   tutti_context* ctx = nullptr;
   tutti_context* handle() noexcept override;
-  bool part(std::uint64_t team, std::uint64_t window, std::span<std::byte>& out) noexcept override;
+  window_state part(std::uint64_t team, std::uint64_t window, std::span<std::byte>& out) noexcept override;
 };
 
 }  // namespace tutti::api

@@ -8,6 +8,18 @@ using namespace tutti::api;
 
 namespace {
 
+// While other members may have the window already: tutti_team::making_window.
+class making {
+ public:
+  explicit making(tutti_team& t) noexcept : team_(t) { team_.making_window = true; }
+  ~making() { team_.making_window = false; }
+  making(const making&) = delete;
+  making& operator=(const making&) = delete;
+
+ private:
+  tutti_team& team_;
+};
+
 tutti_status_t open_window(tutti_team* team, window::part mine, const char* call, void** base, tutti_window_t* out) {
   tutti_context* ctx = team->ctx;
   return guarded(ctx, call, [&] {
@@ -15,7 +27,10 @@ tutti_status_t open_window(tutti_team* team, window::part mine, const char* call
     ctx->windows.reserve(ctx->windows.size() + 1);
     w->ctx = ctx, w->team = team, w->number = ++team->windows_made, w->allocated = !mine.base;
     (void)team->comm->enter(call_kind::window_create);
-    auto made = window::open(team->group(), mine);
+    auto made = [&] {
+      const making m(*team);
+      return window::open(team->group(), mine);
+    }();
     if (!made) return report(ctx, made.error().during(call));
     w->memory = std::move(*made);
     if (base) *base = w->memory->base();

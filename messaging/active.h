@@ -83,8 +83,9 @@ class active_messages final : public message_engine {
    public:
     virtual ~surroundings() = default;
     virtual tutti_context* handle() noexcept { return nullptr; }  // for tutti_am_context()
-    // This rank's part of a window. False: there is no such window, any more.
-    virtual bool part(std::uint64_t /*team*/, std::uint64_t /*window*/, std::span<std::byte>&) noexcept { return false; }
+    // This rank's part of a window. Later: the window is being made, and another member has it already.
+    enum class window_state : std::uint8_t { there, later, gone };
+    virtual window_state part(std::uint64_t /*team*/, std::uint64_t /*window*/, std::span<std::byte>&) noexcept { return window_state::gone; }
   };
   // `in_handler` is true while a handler runs.
   active_messages(endpoint&, surroundings&, std::atomic<bool>& in_handler) noexcept;
@@ -140,6 +141,7 @@ class active_messages final : public message_engine {
   bool credited(peer&, std::uint32_t) noexcept;  // so many fewer; false: there were not so many
   void ask_after(peer&) noexcept;
   bool deliver(peer&, active_kind, const wire_prefix&, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept;
+  bool is_early(const wire_prefix&, std::span<const std::byte> payload) noexcept;
   void refuse(peer&, std::uint32_t number) noexcept;
   [[gnu::cold]] void notice(const peer&, std::uint32_t number, const char* why) noexcept;
   void settle(peer&) noexcept;

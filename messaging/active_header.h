@@ -25,7 +25,7 @@ class active_messages::outgoing_message {
     words_[0] = 0;
     const wire_prefix prefix{.kind = static_cast<std::uint8_t>(kind), .flags = static_cast<std::uint8_t>(n), .number = c.number};
     std::memcpy(words_, &prefix, sizeof prefix);
-    std::memcpy(words_ + 1, c.arguments.data(), active_header_bytes(n) - sizeof prefix);
+    std::copy_n(c.arguments.begin(), std::min(n, arguments_in_header), words_ + 1);
     bytes_ = active_header_bytes(n);
     if (n <= arguments_in_header) [[likely]] return;
     whole_bytes_ = sizeof(std::uint64_t) + c.payload.size();

@@ -1,4 +1,5 @@
 // Long messages: the data are put, a flush tells that they are at the target, and then the message announces them.
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -47,8 +48,8 @@ status active_messages::reserve(rank_t to, const contents& c, const wire_long& a
   out = std::exchange(free_, free_->next);
   out->to = p, out->offered = false;
   out->header_bytes = static_cast<std::uint32_t>(built.header().size()), out->front_bytes = static_cast<std::uint32_t>(built.payload().size());
-  std::memcpy(out->header, built.header().data(), out->header_bytes);
-  std::memcpy(out->front, built.payload().data(), out->front_bytes);
+  std::ranges::copy(built.header(), out->header);
+  std::ranges::copy(built.payload(), out->front);
   return {};
 }
 

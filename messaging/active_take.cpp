@@ -18,6 +18,7 @@ bool active_messages::take(peer& from, std::span<const std::byte> header, std::s
   wire_prefix prefix;
   if (!read_from(header, 0, prefix)) return true;  // which the endpoint has seen to
   active_pair& pair = from.active;
+  if (prefix.kind == static_cast<std::uint8_t>(active_kind::long_request) && is_early(prefix, payload)) [[unlikely]] return false;
   if (prefix.kind > static_cast<std::uint8_t>(active_kind::refused)) return end_.malformed(from, "an active message of no kind"), true;
   if (!credited(from, prefix.credits)) [[unlikely]] return end_.malformed(from, "more answers than it was asked for"), true;
   const auto kind = static_cast<active_kind>(prefix.kind);
@@ -36,6 +37,16 @@ bool active_messages::take(peer& from, std::span<const std::byte> header, std::s
     settle(from);
   }
   return true;
+}
+
+// A member that has made a window may send by it while this rank still waits in the same call. Until that is over, which needs no messages,
+// this one and what comes behind it wait in the transport.
+bool active_messages::is_early(const wire_prefix& prefix, std::span<const std::byte> payload) noexcept {
+  if (prefix.flags > most_arguments || payload.size() != active_front_bytes(prefix.flags, true)) return false;
+  wire_long at;
+  std::memcpy(&at, payload.data() + payload.size() - sizeof at, sizeof at);
+  std::span<std::byte> part;
+  return around_.part(at.team, at.window, part) == surroundings::window_state::later;
 }
 
 // False: it is not what it says.
@@ -57,7 +68,8 @@ bool active_messages::deliver(peer& from, active_kind kind, const wire_prefix& p
     wire_long at;
     std::memcpy(&at, payload.data() + front - sizeof at, sizeof at);
     std::span<std::byte> part;
-    if (!around_.part(at.team, at.window, part)) return notice(from, prefix.number, "with data in a window that was freed here"), true;
+    if (around_.part(at.team, at.window, part) != surroundings::window_state::there)
+      return notice(from, prefix.number, "with data in a window that was freed here"), true;
     if (at.offset > part.size() || at.bytes > part.size() - at.offset) return false;
     data = part.subspan(at.offset, at.bytes);
   }

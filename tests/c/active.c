@@ -8,7 +8,7 @@ static uint64_t last_word;
 static tutti_am_t kept;
 static char notices[4096];
 static tutti_window_t window;
-static unsigned char *mine;
+static unsigned char *mine, *long_base;
 
 static void note(void *context, const char *text) {
   (void)context;
@@ -83,7 +83,7 @@ static void limits(tutti_am_t m, const uint64_t *a, size_t count, void *payload,
 
 static void long_arrived(tutti_am_t m, const uint64_t *a, size_t count, void *payload, size_t bytes, void *context) {
   (void)context;
-  CHECK(payload == (bytes ? mine + 1024 : NULL) || bytes == 0);
+  CHECK(payload == (bytes ? long_base + 1024 : NULL));
   for (size_t i = 0; i < bytes; ++i) CHECK(((unsigned char *)payload)[i] == (unsigned char)(i * 3 + left));
   ++runs[LONG];
   OK(tutti_am_reply(m, LONG_DONE, a, count, NULL, 0));
@@ -144,6 +144,18 @@ static void longs(void) {
     until(&runs[LONG_DONE], ++sent);
   }
   until(&runs[LONG], sent);
+  /* Through a window of another team, in which ranks count backwards. */
+  tutti_team_t backwards;
+  tutti_window_t other;
+  OK(tutti_team_split(world, 0, -(int32_t)me, &backwards));
+  OK(tutti_window_create(backwards, 4096, (void **)&long_base, &other)); /* the left neighbor may send before this call has returned */
+  wanted_count = 2;
+  OK(tutti_am_request_long(other, n - 1 - right, 1024, source, sizeof source, LONG, words, 2, NULL));
+  until(&runs[LONG_DONE], ++sent);
+  until(&runs[LONG], sent);
+  OK(tutti_barrier(world));
+  OK(tutti_window_free(&other));
+  OK(tutti_team_free(&backwards));
 }
 
 static void refused_ones(void) {
@@ -204,6 +216,7 @@ int main(void) {
   right = (me + 1) % n, left = (me + n - 1) % n;
   tutti_request_t of_handler = {NULL, 0};
   OK(tutti_window_create(world, 4096, (void **)&mine, &window));
+  long_base = mine;
   OK(tutti_am_register(check_ctx, ECHO, echo, runs));
   OK(tutti_am_register(check_ctx, ECHOED, echoed, NULL));
   OK(tutti_am_register(check_ctx, ONE_WAY, one_way, NULL));

@@ -23,6 +23,17 @@ std::vector<fabric_spec> every_fabric() {
   return all;
 }
 
+// Of these, those that can be had here.
+std::vector<fabric_spec> some_fabrics(std::initializer_list<const char*> names) {
+  const auto plain = fabrics();
+  std::vector<fabric_spec> out;
+  for (const std::string name : names) {
+    const bool there = std::any_of(plain.begin(), plain.end(), [&](const fabric_spec& f) { return f.name == name; });
+    if (there || name.starts_with("sim") || name.starts_with("far(")) out.push_back({name});
+  }
+  return out;
+}
+
 // A layout of blocks that do not overlap, and the distances of its bytes, of which the lowest is 0 or more.
 struct random_layout {
   tutti_layout_t c{};
@@ -183,7 +194,7 @@ BOOST_AUTO_TEST_CASE(random_layouts_arrive) {
 
 // More transfers under way than there is packing memory, all of which pack or list slices.
 BOOST_AUTO_TEST_CASE(many_under_way) {
-  for (const fabric_spec& fabric : wanted([] { return std::vector<fabric_spec>{{"far(shm)"}, {"ucx:tcp"}, {"sim:wild"}, {"sim:tcp"}}; }))
+  for (const fabric_spec& fabric : wanted([] { return some_fabrics({"far(shm)", "ucx:tcp", "sim:wild", "sim:tcp"}); }))
     BOOST_TEST_CONTEXT(fabric.name)
       run_ranks(fabric, 2, [&](rank_env& env) {
         const auto ctx = make_context(env);
@@ -215,9 +226,9 @@ BOOST_AUTO_TEST_CASE(many_under_way) {
 }
 
 BOOST_AUTO_TEST_CASE(a_dead_target_is_named) {
-  for (const char* fabric : {"shm", "far(shm)", "ucx:tcp", "sim:tcp"})
-    BOOST_TEST_CONTEXT(fabric)
-      run_ranks({fabric}, 3, [](rank_env& env) {
+  for (const fabric_spec& fabric : wanted([] { return some_fabrics({"shm", "far(shm)", "ucx:tcp", "sim:tcp"}); }))
+    BOOST_TEST_CONTEXT(fabric.name)
+      run_ranks(fabric, 3, [](rank_env& env) {
         const auto ctx = make_context(env);
         tutti_window_t window;
         expect(*ctx, tutti_window_create(api::handle_of(ctx->world.get()), 4096, nullptr, &window), TUTTI_OK);
