@@ -229,6 +229,11 @@ int main(void) {
   for (uint64_t i = 1; i <= 100; ++i) OK(tutti_am_send(check_ctx, right, ONE_WAY, &i, 1, NULL, 0));
   until(&runs[ONE_WAY], 100);
   CHECK(last_word == 100);
+  const uint64_t no_more = 0;
+  for (int i = 0; i < 500; ++i) OK(tutti_am_request(check_ctx, right, ASK, &no_more, 1, NULL, 0)); /* which nobody answers */
+  until(&runs[ASK], 500);
+  runs[ASK] = 0;
+  OK(tutti_barrier(world));
   OK(tutti_am_send(check_ctx, right, LIMITS, NULL, 0, NULL, 0));
   until(&runs[LIMITS], 1);
   OK(tutti_wait(&of_handler, -1));
