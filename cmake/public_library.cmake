@@ -11,7 +11,7 @@ if(TUTTI_STATIC)
   list(REMOVE_DUPLICATES TUTTI_NEEDS)
 endif()
 
-# tutti_public_library(TARGET NAME name EXPORT name HEADERS file... VERSION_SCRIPT file SOURCES ... PARTS target... [LIBS target...]):
+# tutti_public_library(TARGET NAME name EXPORT name HEADERS file or folder... VERSION_SCRIPT file SOURCES ... PARTS target... [LIBS target...]):
 # lib<NAME>, in CMake tutti::<EXPORT>, of the sources and of the static libraries that PARTS names; LIBS: other public libraries
 # that an archive of it needs.
 function(tutti_public_library target)
@@ -47,7 +47,13 @@ function(tutti_public_library target)
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT ${arg_NAME} NAMESPACE tutti:: FILE ${arg_NAME}Targets.cmake
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tutti COMPONENT ${arg_NAME}-dev)
-  install(FILES ${arg_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT ${arg_NAME}-dev)
+  foreach(header IN LISTS arg_HEADERS)
+    if(IS_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/${header})
+      install(DIRECTORY ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT ${arg_NAME}-dev)
+    else()
+      install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT ${arg_NAME}-dev)
+    endif()
+  endforeach()
   file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
   list(TRANSFORM TUTTI_NEEDS REPLACE "^([^/]+)$" "-l\\1" OUTPUT_VARIABLE needs)
   string(JOIN " " needs ${needs})

@@ -1,0 +1,31 @@
+// tutti for C++20: headers alone, over the C interface of tutti.h, which specifies what every call does, costs and needs. What is
+// here does nothing that the C interface cannot do, and prints and ends nothing; where a size, a handle or a buffer can be known
+// to the type system, it is.
+//
+//  1. Errors     are values: a call returns result<T> (result.hpp). No call throws; or_throw() does, for programs that want it.
+//                The headers compile without exceptions.
+//  2. Ownership  Contexts, teams, windows, requests and handlers belong to one object each and can be moved. A destructor never
+//                waits for what other ranks may not do: to free a team or a window, and to leave a job, is collective, and so is a
+//                call that is seen, free() or finalize(). What is not freed is left to its context. A context that was not
+//                finalized is abandoned, which the other ranks see as a death. A request's destructor waits for its operation.
+//  3. Buffers    are contiguous ranges. Where a call returns before the operation is complete, a temporary container is no
+//                argument.
+//  4. Beginning  Collectives and messages take how to begin as their last argument: blocking, nonblocking, persistent.
+//  5. Cost       That of the C call. In the steady state nothing is allocated, but for the text of a failure.
+//
+//   auto ctx = tutti::context::init();
+//   if (ctx.failed()) return report(ctx.error().text);
+//   auto most = tutti::allreduce(ctx->world(), mine, tutti::op::max);
+//
+// Coroutines that wait for requests are in <tutti/coroutine.hpp>, which this header leaves out.
+#pragma once
+#include <tutti/active.hpp>
+#include <tutti/collectives.hpp>
+#include <tutti/context.hpp>
+#include <tutti/data.hpp>
+#include <tutti/layout.hpp>
+#include <tutti/messages.hpp>
+#include <tutti/request.hpp>
+#include <tutti/result.hpp>
+#include <tutti/team.hpp>
+#include <tutti/window.hpp>
