@@ -10,7 +10,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/cmake/tuttiConfig.cmake ${PROJECT_BINARY_DIR
 file(GLOB documents ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/*.md)
 install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tutti-dev)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT tutti-dev
-        FILES_MATCHING REGEX "[.][ch]$")
+        FILES_MATCHING REGEX "[.](c|h|cpp)$")
 function(tutti_manual component)  # PAGE...
   foreach(page ${ARGN})
     string(REGEX MATCH "[0-9]$" section ${page})

@@ -1,8 +1,8 @@
 #!/bin/sh
-# check.sh SOURCE BUILD LIBDIR CC CFLAGS: installs into a folder, moves it, and uses what is there as a user would: a program
+# check.sh SOURCE BUILD LIBDIR CC CFLAGS CXX CXXFLAGS: installs into a folder, moves it, and uses what is there as a user would: a program
 # built by pkg-config, another by find_package, both run by the installed launcher; a program without a launcher.
 set -eu
-source=$1 build=$2 libdir=$3 cc=$4 cflags=$5
+source=$1 build=$2 libdir=$3 cc=$4 cflags=$5 cxx=$6 cxxflags=$7
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "$*"; exit 1; }
@@ -10,8 +10,8 @@ fail() { echo "$*"; exit 1; }
 cmake --install "$build" --prefix "$work/first" > "$work/log" 2>&1 || { cat "$work/log"; fail "the installation failed"; }
 mv "$work/first" "$work/moved"
 root=$work/moved
-for file in bin/tutti include/tutti.h "$libdir/libtutti.so.0" "$libdir/pkgconfig/tutti.pc" \
-            "$libdir/cmake/tutti/tuttiConfig.cmake" share/doc/tutti/examples/hello.c share/man/man1/tutti.1.gz \
+for file in bin/tutti include/tutti.h include/tutti.hpp include/tutti/coroutine.hpp "$libdir/libtutti.so.0" "$libdir/pkgconfig/tutti.pc" \
+            "$libdir/cmake/tutti/tuttiConfig.cmake" share/doc/tutti/examples/hello.c share/doc/tutti/examples/cpp_ring.cpp share/man/man1/tutti.1.gz \
             share/bash-completion/completions/tutti; do
   [ -e "$root/$file" ] || fail "$file was not installed"
 done
@@ -29,8 +29,11 @@ export PKG_CONFIG_PATH="$root/$libdir/pkgconfig"
 # shellcheck disable=SC2046,SC2086 # several words each
 $cc $cflags -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags tutti) -o "$work/by_pkg_config" \
   "$source/examples/hello.c" $(pkg-config --libs tutti) -Wl,-rpath,"$(pkg-config --variable=libdir tutti)"
+# shellcheck disable=SC2046,SC2086 # several words each
+$cxx $cxxflags -std=c++20 -Wall -Wextra -Werror $(pkg-config --cflags tutti) -o "$work/cpp_by_pkg_config" \
+  "$root/share/doc/tutti/examples/cpp_ring.cpp" $(pkg-config --libs tutti) -Wl,-rpath,"$(pkg-config --variable=libdir tutti)"
 cmake -S "$source/tests/install/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$root" -DEXAMPLES="$source/examples" \
-  -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="$cflags" > "$work/log" 2>&1 &&
+  -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="$cflags" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS="$cxxflags" > "$work/log" 2>&1 &&
   cmake --build "$work/consumer" >> "$work/log" 2>&1 || { cat "$work/log"; fail "find_package(tutti) does not work"; }
 
 expected='rank 0 of 2 got "hello from rank 1"
@@ -47,6 +50,15 @@ if [ -e "$root/$libdir/tutti/tutti_ucx.so" ]; then
 fi
 expected='rank 0 of 1 got "hello from rank 0"'
 says clean "$work/by_pkg_config"
+expected='2 ranks over shm
+token 1 is back with 1
+token 2 is back with 1
+token 3 is back with 1
+token 4 is back with 1
+token 5 is back with 1'
+for program in "$work/cpp_by_pkg_config" "$work/consumer/cpp_ring"; do
+  says clean "$root/bin/tutti" run --timeout 60 -n 2 "$program"
+done
 
 # What it would build to compare itself with: found beside itself. Without compilers, or timeout(1), nothing is run.
 clean PATH=/nonexistent "$root/bin/tutti" perf --peers > "$work/peers"
