@@ -130,14 +130,16 @@ std::function<int()> declare(options app) {
   app.add("--progress-to", c->progress_to, "").hidden();
   const auto bsp = declare_bsp(app);
   const auto each_collective = declare_collectives(app);
+  const auto messages = declare_messages(app);
   const auto overlap = declare_overlap(app);
   const auto startup = declare_startup(app);
-  return [c, app, bsp, each_collective, overlap, startup] {
+  return [c, app, bsp, each_collective, messages, overlap, startup] {
     if (app.chose("bsp")) return bsp();
     if (app.chose("overlap")) return overlap();
     try {
       if (app.chose("startup")) return startup();
       if (app.chose("collectives")) return each_collective();
+      if (app.chose("messages")) return messages();
       return run(*c);
     } catch (const std::exception& e) {
       return complain(e.what());

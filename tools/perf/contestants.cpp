@@ -9,10 +9,10 @@
 namespace tutti::tools {
 namespace {
 
-mpi_library built(std::string name, std::string compiler, const std::string& self, const std::string& scratch) {
+mpi_library built(std::string name, std::string compiler, const std::string& self, const std::string& scratch, const char* name_of_source) {
   mpi_library m{std::move(name), std::move(compiler), {}, {}};
-  const std::string program = scratch + "/" + m.compiler + ".bench", source = bench_source(self, "mpi_collectives.c");
-  if (output_of_shell(m.compiler + " -O2 -o " + program + " '" + source + "' && echo built")) m.program = program;
+  const std::string program = scratch + "/" + m.compiler + ".bench", source = bench_source(self, name_of_source);
+  if (output_of_shell(m.compiler + " -O2 -o " + program + " '" + source + "' -lm && echo built")) m.program = program;
   else m.why_not = could_not_build(m.compiler, source);
   return m;
 }
@@ -40,11 +40,13 @@ std::string could_not_build(const std::string& compiler, const std::string& sour
   return compiler + " is not installed or could not build " + source;
 }
 
-mpi_library open_mpi(const std::string& self, const std::string& scratch) {
-  return built("Open MPI", "mpicc.openmpi", self, scratch);
+mpi_library open_mpi(const std::string& self, const std::string& scratch, const char* source) {
+  return built("Open MPI", "mpicc.openmpi", self, scratch, source);
 }
 
-mpi_library mpich(const std::string& self, const std::string& scratch) { return built("MPICH", "mpicc.mpich", self, scratch); }
+mpi_library mpich(const std::string& self, const std::string& scratch, const char* source) {
+  return built("MPICH", "mpicc.mpich", self, scratch, source);
+}
 
 std::string mpi_library::start(int ranks, path p) const {
   const bool a_core_each = ranks <= static_cast<int>(std::thread::hardware_concurrency());
@@ -55,7 +57,8 @@ std::string mpi_library::start(int ranks, path p) const {
   std::string words = p == path::ucx_tcp ? "env UCX_TLS=tcp,self " : "";
   words += std::string("mpirun.openmpi ") + (getuid() == 0 ? "--allow-run-as-root " : "") + "--oversubscribe --bind-to " +
            (a_core_each ? "core" : "none") + " --mca mpi_yield_when_idle 1";
-  if (p != path::shared_memory)
+  if (p == path::tcp) words += " --mca pml ob1 --mca btl tcp,self";
+  else if (p != path::shared_memory)
     words += " --mca pml ucx --mca osc ucx --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any";
   return words + n;
 }

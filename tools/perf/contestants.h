@@ -15,19 +15,19 @@ std::string bounded_by(double seconds);  // "timeout ... ", for a command
 std::string bench_source(const std::string& self, const char* name);
 std::string could_not_build(const std::string& compiler, const std::string& source);
 
-// An MPI library, and its benchmark of the collectives.
+// An MPI library, and a benchmark built with it: mpi_collectives.c or mpi_messages.c.
 struct mpi_library {
   std::string name;      // "Open MPI"
   std::string compiler;  // "mpicc.openmpi"
   std::string program;   // the benchmark; empty: it could not be built
   std::string why_not;   // then
 
-  // Over shared memory as it comes, or over UCX's tcp. Ranks are bound to cores where there is one for each, and yield where
+  // Over shared memory as it comes, over tcp by Open MPI's own module, or over UCX's tcp. Ranks are bound to cores where there is one for each, and yield where
   // there is not, if the library can.
-  enum class path { shared_memory, ucx_shared_memory, ucx_tcp };
+  enum class path { shared_memory, tcp, ucx_shared_memory, ucx_tcp };
   std::string start(int ranks, path) const;  // the command; the benchmark's arguments follow
 };
-mpi_library open_mpi(const std::string& self, const std::string& scratch);
-mpi_library mpich(const std::string& self, const std::string& scratch);
+mpi_library open_mpi(const std::string& self, const std::string& scratch, const char* source = "mpi_collectives.c");
+mpi_library mpich(const std::string& self, const std::string& scratch, const char* source = "mpi_collectives.c");
 
 }  // namespace tutti::tools

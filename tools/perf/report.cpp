@@ -89,7 +89,7 @@ std::vector<text_pair> describe_machine() {
                              {"kernel", system.release},
                              {"compiler", "g++ " __VERSION__},
                              {"when", when},
-                             {"tutti", TUTTI_VERSION},
+                             {"tutti", TUTTI_COMMAND_VERSION},
                              {"pmix", pmix_version()}};
   for (const provider_entry& e : providers())
     if (e.impl && e.impl->version) out.emplace_back(e.name, e.impl->version());

@@ -19,6 +19,13 @@ int complain(const perf_topic& t, const std::string& text, int code = 1) {
 }
 
 int take_part(const perf_topic& t, const config& settings) {
+  if (t.take_part) {
+    try {
+      return t.take_part(), 0;
+    } catch (const std::exception& e) {
+      return complain(t, e.what());
+    }
+  }
   job_options options = options_from(settings);
   if (t.prepare) t.prepare(options, settings);
   auto j = job::open(settings, std::move(options));

@@ -13,6 +13,7 @@ namespace tutti::tools {
 // Each declares its subcommand upon `perf`; the result runs it.
 std::function<int()> declare_bsp(options perf);
 std::function<int()> declare_collectives(options perf);
+std::function<int()> declare_messages(options perf);
 std::function<int()> declare_overlap(options perf);
 std::function<int()> declare_startup(options perf);
 
@@ -25,6 +26,7 @@ struct perf_topic {
   std::vector<std::string> arguments;                       // further ones, for the ranks that are started
   std::function<void(job_options&, const config&)> prepare; // before the job is opened; may be empty
   std::function<void(job&, const config&)> measure;         // in each rank; throws std::exception
+  std::function<void()> take_part;                          // instead of these two, where it joins the job by itself
 
   bool wants(const char* part) const;
   void declare(options, const char* seconds_meaning, const char* parts_meaning);  // -n, --parts, --seconds
