@@ -5,6 +5,7 @@
 #include "providers/verbs/announcements.h"
 #include "providers/verbs/backlogs.h"
 #include "providers/verbs/swaps.h"
+#include "tests/verbs/fake/world.h"
 #include "tests/verbs/fake_party.h"
 
 using namespace tutti;
@@ -27,8 +28,9 @@ int note(ibv_qp*, ibv_send_wr* wr, ibv_send_wr** bad) {
 }
 
 struct objects {
-  ibv_context context{};
-  ibv_qp qp{};
+  fake::adapter nowhere;
+  fake::opened context;
+  fake::qp qp;
   region_table regions;
   sleeper sleep;
   endpoint end{regions};
@@ -45,8 +47,9 @@ struct objects {
     BOOST_TEST_REQUIRE(end.open("fake0", 0, sleep).ok());
     BOOST_TEST_REQUIRE(bounce.open(end.pd(), end.device(), regions).ok());
     swaps.open(0), out.open(0);
+    context.of = &nowhere;
     context.ops.post_send = note;
-    qp.context = &context;
+    qp.ibv_qp::context = &context;
     p.rank = 1;
     p.out.open(&qp, 16, 0);
     p.confirmed = true;

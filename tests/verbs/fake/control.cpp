@@ -97,7 +97,12 @@ void release(const std::string& from, const std::string& to, unsigned count) {
 
 void fail_next(const std::string& from, const std::string& to, ibv_wc_status status, std::uint32_t vendor) {
   const guard lock{all().mutex};
-  all().pairs[{device_named(from), device_named(to)}].failures.emplace_back(status, vendor);
+  all().pairs[{device_named(from), device_named(to)}].failures.push_back({status, vendor, false});
+}
+
+void fail_executed(const std::string& from, const std::string& to, ibv_wc_status status) {
+  const guard lock{all().mutex};
+  all().pairs[{device_named(from), device_named(to)}].failures.push_back({status, 0, true});
 }
 
 void keep_answers(const std::string& from, const std::string& to, unsigned count) {
@@ -145,6 +150,11 @@ bool datagrams_unread(const std::string& to) {
 void refuse_queue_pairs(const std::string& name, bool refuses) {
   const guard lock{all().mutex};
   device_named(name)->refuses = refuses;
+}
+
+unsigned ran_dry(const std::string& name) {
+  const guard lock{all().mutex};
+  return device_named(name)->dry;
 }
 
 unsigned queue_pairs_made(const std::string& name) {

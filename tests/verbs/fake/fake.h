@@ -33,6 +33,7 @@ struct adapter_plan {
   std::uint64_t lockable = ~std::uint64_t{0};  // bytes that may be registered
   bool patient = false;           // retries take as long as the standard lets them, else no time
   bool software = false;          // as soft-RoCE: there is no device behind it
+  bool forgets = false;           // entries of what a queue pair has received go with it, as some libraries have it
   std::string local_cpus;         // in sysfs' words, "00000001"; empty: unknown
 };
 
@@ -43,6 +44,7 @@ void install(std::vector<adapter_plan>);
 void hold(const std::string& from, const std::string& to);                  // from now on they wait
 void release(const std::string& from, const std::string& to, unsigned count = ~0u);  // that many may execute
 void fail_next(const std::string& from, const std::string& to, ibv_wc_status, std::uint32_t vendor);
+void fail_executed(const std::string& from, const std::string& to, ibv_wc_status);  // the next takes effect, and its answer is lost
 void keep_answers(const std::string& from, const std::string& to, unsigned count);  // of the next atomics, which take effect
 
 // Datagrams that adapter `from` sends to queue pairs of adapter `to`.
@@ -52,6 +54,8 @@ void repeat_datagram(const std::string& from, const std::string& to);  // the la
 void stop(const std::string& name);                     // whoever asks it what has come waits, as one that gets no processor
 void go_on(const std::string& name);
 bool datagrams_unread(const std::string& to);           // what came has not been taken yet, and its receive posted again
+
+unsigned ran_dry(const std::string& name);               // how often something came there upon no receive
 
 void refuse_queue_pairs(const std::string& name, bool);  // none can be made
 unsigned queue_pairs_made(const std::string& name);      // ever

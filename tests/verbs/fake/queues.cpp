@@ -73,7 +73,8 @@ int post_srq_recv(ibv_srq* queue, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   for (; wr; wr = wr->next) {
     *bad = wr;
     if (s.posted.size() >= s.depth) return ENOMEM;
-    s.posted.push_back(wr->wr_id);
+    if (wr->num_sge > 1) return EINVAL;
+    s.posted.push_back({wr->wr_id, wr->num_sge ? wr->sg_list[0] : ibv_sge{}});
   }
   run_all();  // somebody may have waited for a receive
   return 0;
@@ -236,6 +237,8 @@ int ibv_destroy_qp(ibv_qp* gone) {
   --static_cast<cq*>(q.send_cq)->users, --static_cast<cq*>(q.recv_cq)->users;
   for (entry& e : static_cast<cq*>(q.send_cq)->entries)  // entries stay, as soft-RoCE's do
     if (e.sender == &q) e.sender = nullptr;
+  if (of(gone->context).of->plan.forgets)
+    std::erase_if(static_cast<cq*>(q.recv_cq)->entries, [&](const entry& e) { return !e.sender && e.wc.qp_num == q.qp_num; });
   all().qps.erase(q.qp_num);
   q.at().qps.erase(&q);
   all().destroyed.emplace_back(&q);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "tests/verbs/fake/world.h"
 
@@ -116,13 +117,32 @@ ibv_wc_status act(const request& r, qp& to, unsigned& access, unsigned& answers_
   return IBV_WC_SUCCESS;
 }
 
-// The receive that a write with an immediate takes. False: there is none.
-bool take_receive(qp& to, const request& r) {
+// A SEND lands in the first receive, which stays there if it does not fit.
+ibv_wc_status land(const request& r, qp& to) {
+  if (!locals_hold(r, 0)) return IBV_WC_LOC_PROT_ERR;
+  const receive& first = static_cast<srq*>(to.srq)->posted.front();
+  const auto what = gathered(r);
+  const mr* region = what.empty() ? nullptr : region_of(first.where.lkey, first.where.addr, what.size(), IBV_ACCESS_LOCAL_WRITE);
+  if (what.size() > first.where.length || (!what.empty() && (!region || region->context != to.ibv_qp::context))) {
+    breach("a receive has no room for what was sent");
+    to.state = IBV_QPS_ERR;
+    fail_all(to);
+    return IBV_WC_REM_INV_REQ_ERR;
+  }
+  carry(at(first.where.addr), what.data(), what.size());
+  return IBV_WC_SUCCESS;
+}
+
+// The receive that a write with an immediate, or a SEND, takes.
+void take_receive(qp& to, const request& r) {
   srq& s = *static_cast<srq*>(to.srq);
-  if (s.posted.empty()) return false;
   entry e{};
-  e.wc.wr_id = s.posted.front(), e.wc.status = IBV_WC_SUCCESS, e.wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
-  e.wc.imm_data = r.wr.imm_data, e.wc.wc_flags = IBV_WC_WITH_IMM, e.wc.qp_num = to.qp_num;
+  e.wc.wr_id = s.posted.front().id, e.wc.status = IBV_WC_SUCCESS, e.wc.qp_num = to.qp_num;
+  if (r.wr.opcode == IBV_WR_SEND) {
+    e.wc.opcode = IBV_WC_RECV, e.wc.byte_len = length_of(r);
+  } else {
+    e.wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM, e.wc.imm_data = r.wr.imm_data, e.wc.wc_flags = IBV_WC_WITH_IMM;
+  }
   s.posted.pop_front();
   push(*static_cast<cq*>(to.recv_cq), e, r.wr.send_flags & IBV_SEND_SOLICITED);
   if (s.limit && s.posted.size() < s.limit) {
@@ -132,7 +152,6 @@ bool take_receive(qp& to, const request& r) {
     static_cast<opened*>(s.context)->events.push_back(event);
     bell(s.context->async_fd);
   }
-  return true;
 }
 
 // Whether its retries for the request in front have run out. They take four times what its attributes say, as they may.
@@ -158,22 +177,29 @@ outcome execute(qp& q, const request& r) {
   std::uint32_t vendor = 0;
   unsigned access = 0;
   qp* const to = partner(q, there);
+  std::optional<failure> fails;
   if (!pair.failures.empty()) {
-    std::tie(status, vendor) = pair.failures.front();
+    fails = pair.failures.front();
     pair.failures.pop_front();
-  } else if (!to) {
+  }
+  if (!to && !fails) {
     if (!gave_up(q)) return outcome::waits;
     status = IBV_WC_RETRY_EXC_ERR, vendor = 0x81;
-  } else {
-    const bool immediate = r.wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-    if (immediate && static_cast<srq*>(to->srq)->posted.empty()) {
-      if (q.attr.rnr_retry == 7) return outcome::waits;
+  } else if (to && (!fails || fails->executes)) {
+    const bool sends = r.wr.opcode == IBV_WR_SEND, takes = sends || r.wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    if (takes && static_cast<srq*>(to->srq)->posted.empty()) {
+      ++there->dry;
+      if (q.attr.rnr_retry == 7) {
+        if (fails) pair.failures.push_front(*fails);
+        return outcome::waits;
+      }
       status = IBV_WC_RNR_RETRY_EXC_ERR;
     } else {
-      status = act(r, *to, access, pair.answers_kept);
-      if (immediate && status == IBV_WC_SUCCESS) take_receive(*to, r);
+      status = sends ? land(r, *to) : act(r, *to, access, pair.answers_kept);
+      if (takes && status == IBV_WC_SUCCESS) take_receive(*to, r);
     }
   }
+  if (fails) status = fails->status, vendor = fails->vendor;
   if (pair.held) --pair.credit;
   if (status == IBV_WC_SUCCESS)
     pair.log.push_back({r.wr.opcode, length_of(r), r.wr.send_flags, access, q.attr.ah_attr.is_global, q.attr.ah_attr.dlid});

@@ -43,14 +43,14 @@ struct cq : ibv_cq {
   unsigned told = 0, acknowledged = 0, users = 0;
 };
 
-struct srq : ibv_srq {
-  std::deque<std::uint64_t> posted;
-  std::uint32_t depth = 0, limit = 0;
-};
-
 struct receive {
   std::uint64_t id;
   ibv_sge where;
+};
+
+struct srq : ibv_srq {
+  std::deque<receive> posted;
+  std::uint32_t depth = 0, limit = 0;
 };
 
 struct request {
@@ -89,6 +89,7 @@ struct adapter : ibv_device {
   std::uint64_t registered = 0;
   bool silent = false, refuses = false, stopped = false;
   unsigned made = 0;              // queue pairs
+  unsigned dry = 0;               // times that something came upon no receive
   std::function<void()> before_error;
 };
 
@@ -103,10 +104,16 @@ struct opened : ibv_context {
 };
 inline opened& qp::at() const noexcept { return *static_cast<opened*>(ibv_qp::context); }
 
+struct failure {
+  ibv_wc_status status;
+  std::uint32_t vendor;
+  bool executes;                  // all the same
+};
+
 struct pair_state {
   bool held = false;
   unsigned credit = 0;
-  std::deque<std::pair<ibv_wc_status, std::uint32_t>> failures;
+  std::deque<failure> failures;
   unsigned answers_kept = 0;
   std::vector<execution> log;
   bool datagrams_held = false;
