@@ -81,6 +81,10 @@ status connection_manager::make_qp(link& l) noexcept {
     ibv_destroy_qp(std::exchange(l.qp, nullptr));
     return os_error("readying a queue pair for rank " + std::to_string(l.rank), e, l.rank);
   }
+  if (!at_.in->admit(l.qp->qp_num, l.rank)) {
+    ibv_destroy_qp(std::exchange(l.qp, nullptr));
+    return {errc::no_resource, "out of memory", l.rank};
+  }
   ++l.life;
   l.psn = (l.qp->qp_num * 2654435761u + l.life) & 0xff'ffff;
   l.told = owner_sleeps_;
@@ -113,8 +117,15 @@ status connection_manager::connect_qp(link& l, std::uint32_t qpn, std::uint32_t 
   return e ? os_error("connecting a queue pair to rank " + std::to_string(l.rank), e, l.rank) : status{};
 }
 
+// In error it takes nothing more in; what it took in and acknowledged has its entries by then.
 void connection_manager::drop_qp(link& l) noexcept {
-  if (l.qp) ibv_destroy_qp(std::exchange(l.qp, nullptr));
+  if (l.qp) {
+    ibv_qp_attr q{};
+    q.qp_state = IBV_QPS_ERR;
+    ibv_modify_qp(l.qp, &q, IBV_QP_STATE);
+    at_.in->dismiss(l.qp->qp_num);
+    ibv_destroy_qp(std::exchange(l.qp, nullptr));
+  }
   l.connected = l.confirmed = l.stale = l.wanted = l.told = false;
 }
 

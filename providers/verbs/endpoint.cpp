@@ -12,7 +12,7 @@
 
 namespace tutti::verbs {
 
-status endpoint::open(std::string_view device, rank_t rank, sleeper& sleep) {
+status endpoint::open(std::string_view device, rank_t rank, std::uint32_t ranks, sleeper& sleep) {
   auto wanted = parse_device(device);
   if (!wanted) return wanted.error();
   auto opened = open_adapter(*wanted, rank);
@@ -28,7 +28,7 @@ status endpoint::open(std::string_view device, rank_t rank, sleeper& sleep) {
                              std::min(static_cast<int>(total_depth + 2 * queue_depth), device_.limits.max_cqe), nullptr,
                              channel_.get(), 0));
   if (!sends_) return os_error("a completion queue on " + device_.where.device, errno);
-  if (status s = in_.open(device_, pd_.get(), channel_.get()); s.failed()) return s;
+  if (status s = in_.open(device_, pd_.get(), channel_.get(), ranks); s.failed()) return s;
   if (status s = try_limits(); s.failed()) return s;
 
   scratch_.bytes = 4096;

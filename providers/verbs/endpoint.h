@@ -22,7 +22,7 @@ class endpoint {
  public:
   explicit endpoint(region_table& regions) noexcept : regions_(regions) {}
   ~endpoint() { close(); }
-  status open(std::string_view device, rank_t, sleeper&);
+  status open(std::string_view device, rank_t, std::uint32_t ranks, sleeper&);
   void close() noexcept;  // when no queue pair is left
 
   const adapter& device() const noexcept { return device_; }

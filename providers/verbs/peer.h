@@ -16,18 +16,22 @@ inline constexpr std::uint32_t line_mask = (1u << line_bits) - 1, no_line = ~0u;
 
 struct backlog;  // backlogs.h
 struct backlog_closer { void operator()(backlog*) const noexcept; };
+struct correspondence;  // packets.h
+struct correspondence_closer { void operator()(correspondence*) const noexcept; };
 
 struct peer {
   rank_t rank = no_rank;
   peer_life life;
   status unreported;            // clause 3: the first error that no completion took
   status lost;                  // clause 10: of its operations upon me
+  status lacks;                 // what this process lacks to send it two-sided messages
   send_queue out;
   bool ready = false;           // confirmed, not failing and nothing waits: operations may be posted
   bool confirmed = false;       // out is open, and what is sent arrives at once
   bool failing = false;         // out is in error: only the rest of its completions is awaited
   bool losing = false;          // some of that had none that took the error
   std::unique_ptr<backlog, backlog_closer> waiting;  // operations taken while it was being connected
+  std::unique_ptr<correspondence, correspondence_closer> talk;  // two-sided messages, from the first on
   status failure;               // what those in flight end with when they are flushed
   status unexplained;           // the first error, while it is open whether a port of mine is its cause
   time_point ask_port_at{};     // while unexplained

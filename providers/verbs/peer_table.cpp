@@ -147,11 +147,14 @@ void peer_table::adopt(peer& p, const connection_manager::event& n) noexcept {
   }
   p.confirmed = n.confirmed;
   p.rings |= n.sleeps;
+  p.lacks = {};
   p.look_again();
+  packets_.connected(p);
 }
 
-unsigned peer_table::hear_rings() noexcept {
-  const unsigned heard = end_.in().take(rings_);
+unsigned peer_table::hear_arrivals() noexcept {
+  const unsigned heard = end_.in().take(rings_) + std::exchange(late_, 0);
+  hear_packets();
   if (rings_.empty()) return heard;
   handle_events();  // whoever rings is connected, and the connection manager knew first
   for (const receiver::item& item : rings_) {
@@ -168,6 +171,18 @@ unsigned peer_table::hear_rings() noexcept {
   return heard;
 }
 
+// Messages first: what a peer says may be of after them.
+void peer_table::hear_packets() noexcept {
+  receiver& in = end_.in();
+  for (std::uint32_t place; (place = in.next_message()) != receiver::none;)
+    packets_.arrived(*peers_[in.origin_of(place)], place);  // which asked, so that it is known
+  for (packet_news n; in.next_news(n);) {
+    peer* const p = of(n.from);
+    if (!p) continue;
+    if (status s = packets_.heard(*p, n); s.failed()) end(*p, std::move(s));
+  }
+}
+
 // An error at the peer is told twice: by an event of the adapter, and by the peer, which makes its end anew. Whichever is
 // heard last comes when another queue pair may stand here already, which is in order.
 void peer_table::broke(peer& p, const connection_manager::event& n, const char* why) noexcept {
@@ -181,6 +196,7 @@ void peer_table::broke(peer& p, const connection_manager::event& n, const char* 
 void peer_table::end(peer& p, status how, told_by who) noexcept {
   if (!p.life.ends(std::move(how), who)) return;
   waiting_.end(p, p.life.end());
+  packets_.ended(p);
   out_.fail(p, p.life.end());
   p.failure = p.life.end();
 }
@@ -213,6 +229,9 @@ void peer_table::give_up(peer& p) noexcept {
   p.confirmed = false;
   p.unexplained = {};
   manager_.forget(p.rank);
+  late_ += end_.in().take(rings_);  // the rest of what came by it
+  hear_packets();
+  packets_.dropped(p);
   if (std::exchange(p.losing, false) && p.alive()) manager_.confess(p.rank);
   ask_anew(p);
 }
@@ -225,8 +244,11 @@ void peer_table::give_up_all(std::string_view why) noexcept {
 
 // What waits needs another queue pair. If there can be none, nothing would ever end it.
 void peer_table::ask_anew(peer& p) noexcept {
-  if (!p.waiting) return;
-  if (status s = manager_.want(p.rank); s.failed()) waiting_.end(p, s);
+  if (!p.waiting && !packets_.wants_connection(p)) return;
+  if (status s = manager_.want(p.rank); s.failed()) {
+    waiting_.end(p, s);
+    p.lacks = std::move(s);
+  }
 }
 
 unsigned peer_table::poll_sends() noexcept {
@@ -267,7 +289,7 @@ void peer_table::completed(const ibv_wc& wc) noexcept {
   if (!p.failing) {
     const std::string trouble = why.code() == errc::invalid ? std::string{} : manager_.device_trouble();
     if (why.code() == errc::peer_dead || !trouble.empty()) {
-      hear_rings();  // perhaps it has said goodbye
+      hear_arrivals();  // perhaps it has said goodbye
       handle_events();
       if (p.alive()) end(p, rank_died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
     } else {
@@ -285,7 +307,7 @@ void peer_table::completed(const ibv_wc& wc) noexcept {
 }
 
 
-unsigned peer_table::hear() noexcept { return handle_events() + hear_rings(); }
+unsigned peer_table::hear() noexcept { return handle_events() + hear_arrivals(); }
 
 // Asked of peers on other hosts that have been quiet; those on this host are watched.
 void peer_table::probe(peer& p) noexcept {
@@ -300,7 +322,7 @@ status peer_table::health(peer& p) noexcept {
     else if (elsewhere(p.rank)) probe(p);
     handle_events();
   }
-  return !p.alive() ? p.life.end() : p.unreported.failed() ? p.unreported : p.lost;
+  return !p.alive() ? p.life.end() : p.unreported.failed() ? p.unreported : p.lost.failed() ? p.lost : p.lacks;
 }
 
 bool peer_table::prepare_sleep() noexcept {

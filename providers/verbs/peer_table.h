@@ -9,12 +9,14 @@
 #include "providers/common/address_book.h"
 #include "providers/verbs/announcements.h"
 #include "providers/verbs/backlogs.h"
+#include "providers/verbs/packets.h"
 
 namespace tutti::verbs {
 
 class peer_table {
  public:
-  peer_table(endpoint& end, requests& out, backlogs& waiting) noexcept : end_(end), out_(out), waiting_(waiting) {}
+  peer_table(endpoint& end, requests& out, backlogs& waiting, packets& two_sided) noexcept
+      : end_(end), out_(out), waiting_(waiting), packets_(two_sided) {}
   status open(const open_params&);  // and begins to listen for those who connect
   status connect(shared_blobs);
   void close() noexcept;            // all queue pairs go, and whatever waits or is under way ends
@@ -30,7 +32,7 @@ class peer_table {
   status health(peer&) noexcept;    // also looks whether it is there
 
   unsigned poll_sends() noexcept;
-  unsigned hear() noexcept;         // rings, and what the connection manager tells
+  unsigned hear() noexcept;         // rings, packets, and what the connection manager tells
   void close_drained() noexcept;
   void confirm_all() noexcept { announced_.confirm_all(lines_); }
 
@@ -42,7 +44,8 @@ class peer_table {
  private:
   peer* make(rank_t) noexcept;
   unsigned handle_events() noexcept;
-  unsigned hear_rings() noexcept;
+  unsigned hear_arrivals() noexcept;
+  void hear_packets() noexcept;
   void handle(peer&, const connection_manager::event&) noexcept;
   void adopt(peer&, const connection_manager::event&) noexcept;
   void broke(peer&, const connection_manager::event&, const char* why) noexcept;
@@ -50,7 +53,7 @@ class peer_table {
   void end(peer&, status how, told_by = told_by::connection) noexcept;
   void decide(peer&) noexcept;
   void give_up(peer&) noexcept;     // on its completions: the queue pair is dropped
-  void ask_anew(peer&) noexcept;    // for a connection, if operations wait for one
+  void ask_anew(peer&) noexcept;    // for a connection, if operations or messages wait for one
   void probe(peer&) noexcept;
   bool elsewhere(rank_t r) const noexcept { return !book_.same_host(r); }
   std::string perhaps_since(rank_t, const std::string& trouble) const;
@@ -58,6 +61,7 @@ class peer_table {
   endpoint& end_;
   requests& out_;
   backlogs& waiting_;
+  packets& packets_;
   announcements announced_{out_};
   connection_manager manager_;
   rank_t self_ = 0;
@@ -68,6 +72,7 @@ class peer_table {
   std::string device_gone_;                   // why nobody can be reached any more
   std::vector<connection_manager::event> events_;
   std::vector<receiver::item> rings_;
+  unsigned late_ = 0;                         // arrived, and not told yet
   bool sleeps_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "providers/verbs/requests.h"
 
 #include "providers/verbs/error.h"
+#include "providers/verbs/packets.h"
 #include "providers/verbs/swaps.h"
 
 namespace tutti::verbs {
@@ -47,6 +48,7 @@ void requests::probe(peer& p) noexcept {
 void requests::ended(peer& p, const posted& what, const status& outcome) noexcept {
   if (what.kind == work::swap) return swaps_.tried(what.index, outcome);
   if (what.kind == work::probe) return void(p.probing = false);
+  if (what.kind == work::packet || what.kind == work::room) return packets_.finished(p, what.kind, outcome.ok());
   if (what.kind == work::atomic && what.index && outcome.ok() && !bounce_.answered(what.index)) {
     bounce_.give_back(what.index, false);
     return p.tell(what.done, unanswered(p.rank));  // it took effect, so the peer lost nothing

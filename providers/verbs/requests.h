@@ -8,11 +8,12 @@ namespace tutti::verbs {
 inline constexpr std::uint32_t kept_for_rings = 3;    // of a queue: announce, confirm, bye, each at most once under way
 static_assert(most_slices <= bounce_count, "a get into as many pieces of unregistered memory as it may name");
 class swap_table;
+class packets;
 
 class requests {
  public:
-  requests(region_table& regions, bounce_buffers& bounce, swap_table& swaps) noexcept
-      : regions_(regions), bounce_(bounce), swaps_(swaps) {}
+  requests(region_table& regions, bounce_buffers& bounce, swap_table& swaps, packets& two_sided) noexcept
+      : regions_(regions), bounce_(bounce), swaps_(swaps), packets_(two_sided) {}
   void open(rank_t self) noexcept { self_ = self; }
 
   bool has_room(const peer& p, std::uint32_t more) const noexcept {
@@ -47,6 +48,7 @@ class requests {
   region_table& regions_;
   bounce_buffers& bounce_;
   swap_table& swaps_;
+  packets& packets_;
   rank_t self_ = 0;
   std::uint32_t in_flight_ = 0;
   std::uint32_t draining_ = 0;

@@ -16,7 +16,8 @@ int send_queue::post(std::span<ibv_send_wr> wrs, std::span<const posted> what) n
     wr.wr_id = std::uint64_t{name_} << 32 | (head_ + static_cast<std::uint32_t>(i));
     wr.next = i + 1 < wrs.size() ? &wrs[i + 1] : nullptr;
     const bool awaited = what[i].done || what[i].kind == work::flush || what[i].kind == work::probe;
-    if (awaited || what[i].kind == work::swap || what[i].index || ++silent_ >= depth_ / 4) {
+    const bool holds = what[i].kind == work::swap || what[i].kind == work::packet;
+    if (awaited || holds || what[i].index || ++silent_ >= depth_ / 4) {
       wr.send_flags |= IBV_SEND_SIGNALED;
       silent_ = 0;
     }

@@ -22,6 +22,8 @@ enum class work : std::uint8_t {
   swap,    // an attempt at a swap
   flush,   // reads 8 bytes
   probe,   // writes none: does the peer's adapter answer?
+  packet,  // a two-sided message
+  room,    // what is said about these
 };
 
 struct posted {

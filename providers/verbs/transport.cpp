@@ -44,12 +44,13 @@ status verbs_transport::start(const open_params& p) {
   if (p.size > most_ranks) return {errc::unsupported, "verbs serves jobs of up to " + std::to_string(most_ranks) + " ranks"};
   rank_ = p.rank, size_ = p.size;
   if (!known(this_host())) return unknown_host();
-  if (status s = end_.open(p.device, rank_, sleep_); s.failed()) return s;
+  if (status s = end_.open(p.device, rank_, size_, sleep_); s.failed()) return s;
   caps_ = describe(end_.device(), end_.limits());
   if (status s = bounce_.open(end_.pd(), end_.device(), regions_); s.failed()) return s;
   swaps_.open(rank_);
   out_.open(rank_);
   ops_.open(rank_);
+  if (status s = packets_.open(size_); s.failed()) return s;
   if (status s = peers_.open(p); s.failed()) return s;
 
   verbs_multicast::surroundings around;
@@ -65,6 +66,7 @@ verbs_transport::~verbs_transport() {
   if (end_.pd()) say_goodbye();
   multicast_.reset();
   peers_.close();
+  packets_.close();
   bounce_.close();
   regions_.close();
   end_.close();
@@ -142,12 +144,25 @@ bool verbs_transport::flush(rank_t rank, completion* done) noexcept {
   return taken;
 }
 
+// As above: to connect is to hear what the connection manager tells.
+bool verbs_transport::two_sided_calls::send(rank_t to, std::span<const std::byte> header,
+                                            std::span<const std::byte> payload) noexcept {
+  peer* const p = t_.peers_.of(to);
+  if (!p) return false;
+  if (p->alive() && !p->confirmed && !p->failing)
+    if (status s = t_.peers_.want(*p); s.failed()) p->lacks = std::move(s);
+  const bool taken = !p->alive() || t_.packets_.send(*p, header, payload);
+  if (t_.sleep_.armed()) t_.end_.notify();
+  return taken;
+}
+
 unsigned verbs_transport::progress() noexcept {
   disarm();
   unsigned events = peers_.poll_sends() + peers_.hear();
   if (multicast_) events += multicast_->progress();
   if (swaps_.any_waits()) swaps_.retry();
   ops_.begin_waiting();
+  if (packets_.any_owes()) packets_.post_owed();
   peers_.confirm_all();
   if (out_.draining()) peers_.close_drained();
   return events;
@@ -169,6 +184,7 @@ status verbs_transport::health(rank_t rank) noexcept {
 bool verbs_transport::arm_all() noexcept {
   if (sleep_.armed()) return true;
   ops_.begin_waiting();
+  if (packets_.any_owes()) packets_.post_owed();
   if (!peers_.prepare_sleep() || swaps_.any_waits()) return false;
   end_.arm(multicast_ ? multicast_->cq() : nullptr);
   if (multicast_ && multicast_->progress() != 0) return false;

@@ -4,13 +4,16 @@
 // What a rank holds, with P peers that it has talked to, or they to it (itself counts, if it talked to itself), of n ranks,
 // R regions, S segments of m members and G multicast groups; an adapter with lower limits gives less. tests/verbs counts it.
 //   queue pairs   P (RC) + 1 (UD, the connection manager's) + G (UD)
-//   requests      128 P + 64 + 16 G that may be under way; 1024 + 256 + 128 G receives; 8000 entries of completion queues
-//   registered    the regions + 36 KiB + 581 KiB G; 512 KiB of buffers once unregistered memory needs one, and what up to 64
-//                 larger operations upon unregistered memory move while they are under way (bounce_buffers.h). Registered memory is
+//   requests      128 P + 64 + 16 G that may be under way; Q + 256 + 128 G receives; 6976 + Q entries of completion queues, where Q is
+//                 256 + 8 n, that up to a multiple of 64, and at most 4096
+//   registered    the regions + 1060 KiB + 581 KiB G; 512 KiB of buffers once unregistered memory needs one, and what up to 64
+//                 larger operations upon unregistered memory move while they are under way (bounce_buffers.h). Of two-sided
+//                 messages: 4 KiB for each of 64 + the ranks that they were sent to, and 32 KiB for each that they came from (of the
+//                 first (Q - 256) / 8), each of the two up to a multiple of 256 KiB (packets.h). Registered memory is
 //                 locked: memlock must allow for that and, with what the adapter's driver keeps for each queue, about a
 //                 MiB besides
-//   memory        P * (128 * (24 + the adapter's size of a request: some 600 bytes) + 500) bytes, and 10 KiB more for each
-//                 peer that is being connected; 16 n + 32 S m + 48 R bytes; and half a MiB, upon what is registered
+//   memory        P * (128 * (24 + the adapter's size of a request: some 600 bytes) + 700) bytes, and 10 KiB more for each
+//                 peer that is being connected; 16 n + 32 S m + 48 R + 12 Q bytes; and half a MiB, upon what is registered
 //   one thread, asleep (connection_manager.h), and 10 descriptors + 1 for each peer on the same host + G, and 1 for each peer that is
 //                 being met and has not answered for a tenth of a second (connection_calls.cpp)
 // So a barrier by dissemination costs each of 16 ranks 7 queue pairs: those 1, 2, 4 and 8 further and before, where 8 further
@@ -45,6 +48,8 @@
 // same queue pair, hence behind them; until all have answered no sleep is longer than a nap. Ranks that never sleep
 // never pay.
 //
+// Two-sided messages are SENDs on the same queue pairs, into buffers of a shared receive queue: packets.h, receiver.h.
+//
 // Errors. A request that fails puts its queue pair in error, and those behind it are flushed. The failed one is ended
 // with its own error, the flushed ones with broken_connection(), and the connection is made anew by the next
 // operation, unless the peer is dead. Retries are finite, see death.h.
@@ -59,6 +64,7 @@
 #include <memory>
 
 #include "core/transport/multicast.h"
+#include "core/transport/two_sided.h"
 #include "providers/verbs/multicast.h"
 #include "providers/verbs/operations.h"
 
@@ -71,6 +77,7 @@ class verbs_transport final : public transport {
 
   const capabilities& caps() const noexcept override { return caps_; }
   multicast* mcast() noexcept override { return multicast_.get(); }
+  two_sided* sendrecv() noexcept override { return &two_sided_; }
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs, time_point) override;
   bool reaches(rank_t) const noexcept override;
@@ -101,6 +108,17 @@ class verbs_transport final : public transport {
   void say_goodbye() noexcept;
   bool arm_all() noexcept;
 
+  class two_sided_calls final : public two_sided {
+   public:
+    explicit two_sided_calls(verbs_transport& t) noexcept : t_(t) {}
+    limits query() const noexcept override { return packets::limits(); }
+    bool send(rank_t to, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override;
+    bool receive(message& out) noexcept override { return t_.packets_.receive(out); }
+
+   private:
+    verbs_transport& t_;
+  };
+
   capabilities caps_;
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
@@ -109,10 +127,12 @@ class verbs_transport final : public transport {
   endpoint end_{regions_};
   bounce_buffers bounce_;
   swap_table swaps_{out_, bounce_};
-  requests out_{regions_, bounce_, swaps_};
+  requests out_{regions_, bounce_, swaps_, packets_};
+  packets packets_{end_, out_};
   backlogs waiting_{regions_};
-  peer_table peers_{end_, out_, waiting_};
+  peer_table peers_{end_, out_, waiting_, packets_};
   operations ops_{regions_, bounce_, end_, out_, swaps_, waiting_, peers_};
+  two_sided_calls two_sided_{*this};
   std::unique_ptr<verbs_multicast> multicast_;    // null: this adapter has none, or some rank's
 };
 

@@ -10,11 +10,12 @@
 
 #include "core/job/bootstrap.h"
 #include "core/base/authentication.h"
+#include "core/base/round_up.h"
 #include "providers/messages/liveness.h"
 
 namespace tutti::verbs {
 
-inline constexpr std::uint32_t wire_version = 5;
+inline constexpr std::uint32_t wire_version = 6;
 
 using gid_bytes = std::array<std::byte, 16>;
 
@@ -96,6 +97,37 @@ constexpr std::uint32_t make_ring(ring_kind kind, rank_t origin) noexcept {
 constexpr ring_kind kind_of_ring(std::uint32_t ring) noexcept { return static_cast<ring_kind>(ring & 0xff); }
 constexpr rank_t origin_of_ring(std::uint32_t ring) noexcept { return ring >> 8; }
 inline constexpr std::uint32_t most_ranks = 1u << 24;
+
+// Two-sided messages (packets, since everything is a message): what a SEND brings begins with this. packets.h has their protocol.
+enum class packet_kind : std::uint8_t {
+  message,  // its header follows, up to a multiple of 8, and its payload
+  room,     // nothing follows: only what `keeps` and `limit` say
+  ask,      // likewise; and the sender has message `number`, which it may not send yet
+};
+struct packet_head {
+  packet_kind kind{};
+  std::uint8_t keeps = 0;       // the limit will move on by itself, as messages are received
+  std::uint16_t header = 0, payload = 0;  // bytes
+  std::uint16_t reserved = 0;
+  std::uint32_t number = 0;     // counts the messages from sender to target, from 0; wraps around
+  std::uint32_t limit = 0;      // of the other direction: the target of this may send those before it
+};
+static_assert(sizeof(packet_head) == 16);
+inline constexpr std::uint32_t packet_bytes = 4096;  // the longest, and what every receive has room for
+inline constexpr std::uint32_t max_packet_header = 128, max_packet_payload = packet_bytes - sizeof(packet_head) - max_packet_header;
+static_assert(sizeof(packet_head) % 8 == 0 && max_packet_header % 8 == 0);
+
+constexpr std::uint32_t length_of(const packet_head& h) noexcept {
+  return static_cast<std::uint32_t>(sizeof h + round_up(h.header, 8) + h.payload);
+}
+// What one packet can tell of its fields by itself; whether it is due, and has room, is for who keeps count (receiver.cpp).
+constexpr bool is_sound(const packet_head& h, std::uint32_t bytes) noexcept {
+  const bool brings = h.kind == packet_kind::message;
+  return h.kind <= packet_kind::ask && h.keeps <= 1 && h.reserved == 0 && h.header <= (brings ? max_packet_header : 0) &&
+         h.payload <= (brings ? max_packet_payload : 0) && bytes == length_of(h);
+}
+// Serial numbers of 32 bits: how far `a` is behind `b`.
+constexpr std::int32_t ahead(std::uint32_t a, std::uint32_t b) noexcept { return static_cast<std::int32_t>(a - b); }
 
 template <class T>
 std::optional<T> blob_as(std::span<const std::byte> blob) noexcept {

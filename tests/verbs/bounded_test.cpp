@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "core/transport/multicast.h"
+#include "core/transport/two_sided.h"
 #include "providers/verbs/transport.h"
 #include "tests/collectives/job_env.h"
 #include "tests/verbs/fake_party.h"
@@ -38,16 +39,19 @@ void on_fakes(std::uint32_t n, const rank_body& body) {
   BOOST_TEST(report.passed(), report.text());
 }
 
-// The formula of providers/verbs/transport.h, where adapters are as generous as these.
-void require_bounds(rank_t r, std::uint64_t peers, std::uint64_t groups, std::uint64_t regions, std::string_view when) {
+// The formula of providers/verbs/transport.h, where adapters are as generous as these. `slabs`: of buffers for two-sided messages.
+void require_bounds(const rank_env& e, std::uint64_t peers, std::uint64_t groups, std::uint64_t regions, std::string_view when,
+                    std::uint64_t slabs = 0) {
+  const rank_t r = e.rank;
+  const std::uint64_t shared = 256 + (8 * e.size + 63) / 64 * 64;
   const fake::holdings h = fake::held_by("fake" + std::to_string(r));
   const std::string at{when};
   require_equal(h.rc, peers, at + ": RC queue pairs");
   require_equal(h.ud, 1 + groups, at + ": UD queue pairs");
   require_equal(h.sends, 128 * peers + 64 + 16 * groups, at + ": requests under way, at most");
-  require_equal(h.receives, 1024 + 256 + 128 * groups, at + ": receives");
-  require_equal(h.completions, 8000u, at + ": completions");
-  require_equal(h.registered, regions + 36864 + 594944 * groups, at + ": registered bytes");
+  require_equal(h.receives, shared + 256 + 128 * groups, at + ": receives");
+  require_equal(h.completions, 6976 + shared, at + ": completions");
+  require_equal(h.registered, regions + 1048576 + 36864 + 262144 * slabs + 594944 * groups, at + ": registered bytes");
 }
 
 constexpr std::uint64_t kib = 1024;
@@ -56,17 +60,17 @@ constexpr std::uint64_t kib = 1024;
 
 BOOST_AUTO_TEST_CASE(nothing_is_connected_before_it_is_used) {
   on_fakes(16, [](rank_env& e) {
-    require_bounds(e.rank, 0, 0, 0, "open");
+    require_bounds(e, 0, 0, 0, "open");
     const area a = e.allocate(256 * kib);
-    require_bounds(e.rank, 0, 0, 256 * kib, "with a region");
+    require_bounds(e, 0, 0, 256 * kib, "with a region");
     e.barrier();
     if (e.rank == 3) e.run(put(a.mine(), a.at(5), 4096)), e.flush();
     e.barrier();
-    require_bounds(e.rank, e.rank == 3 || e.rank == 5, 0, 256 * kib, "after one put");
+    require_bounds(e, e.rank == 3 || e.rank == 5, 0, 256 * kib, "after one put");
     e.barrier();
     area gone = a;
     e.drop(gone);
-    require_bounds(e.rank, e.rank == 3 || e.rank == 5, 0, 0, "without the region");
+    require_bounds(e, e.rank == 3 || e.rank == 5, 0, 0, "without the region");
     e.barrier();
   });
 }
@@ -90,6 +94,34 @@ BOOST_AUTO_TEST_CASE(a_barrier_connects_its_distinct_partners) {
     });
 }
 
+// A sender's slots, 64 and one for each peer, and 8 receives of the target for each origin: in slabs of 64. Neither who only
+// receives nor who only sends pays for the other, and nobody for ranks that it has not talked to.
+BOOST_AUTO_TEST_CASE(two_sided_messages_cost_those_who_talk) {
+  on_fakes(16, [](rank_env& e) {
+    two_sided& net = *e.net().sendrecv();
+    const std::uint64_t before = fake::held_by("fake" + std::to_string(e.rank)).registered;
+    const auto send = [&](rank_t to) { e.until("a message to be taken", [&] { return net.send(to, {}, {}); }); };
+    const auto receive = [&](std::uint32_t count) {
+      two_sided::message m;
+      while (count) e.until("a message", [&] { return net.receive(m); }), --count;
+    };
+    const auto holds = [&](std::uint64_t peers, std::uint64_t slabs, std::string_view when) {
+      e.barrier();
+      require_bounds(e, peers, 0, 0, when, slabs);
+      const auto limits = net.query();
+      const std::uint64_t grown = fake::held_by("fake" + std::to_string(e.rank)).registered - before;
+      require((1 << 20) + grown <= limits.fixed_bytes + peers * limits.peer_bytes, "no more than it says");
+      e.barrier();
+    };
+    if (e.rank == 1) send(2);
+    if (e.rank == 2) receive(1);
+    holds(e.rank == 1 || e.rank == 2, e.rank == 1 ? 2 : e.rank == 2 ? 1 : 0, "after one message");
+    if (e.rank != 0 && e.rank <= 9) send(0);
+    if (e.rank == 0) receive(9);
+    holds(e.rank == 0 ? 9 : e.rank <= 2 ? 2 : e.rank <= 9, e.rank == 0 ? 2 : e.rank == 2 ? 3 : e.rank <= 9 ? 2 : 0, "after ten");
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_multicast_group_costs_one_queue_pair_and_its_buffers) {
   on_fakes(3, [](rank_env& e) {
     const auto far_off = e.net().now() + std::chrono::seconds{20};
@@ -100,10 +132,10 @@ BOOST_AUTO_TEST_CASE(a_multicast_group_costs_one_queue_pair_and_its_buffers) {
     const auto tokens = e.exchange(token);
     if (e.rank != 0) g = take(m.join(rank_map::strided(0, e.size), (*tokens)[0], far_off), "join");
     e.barrier();
-    require_bounds(e.rank, 0, 1, 0, "in a group");
+    require_bounds(e, 0, 1, 0, "in a group");
     e.barrier();
     m.leave(g);
-    require_bounds(e.rank, 0, 0, 0, "left it");
+    require_bounds(e, 0, 0, 0, "left it");
     e.barrier();
   });
 }

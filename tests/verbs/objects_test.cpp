@@ -36,7 +36,8 @@ struct objects {
   endpoint end{regions};
   bounce_buffers bounce;
   swap_table swaps{out, bounce};
-  requests out{regions, bounce, swaps};
+  requests out{regions, bounce, swaps, two_sided};
+  packets two_sided{end, out};
   backlogs waiting{regions};
   announcements announced{out};
   peer p;
@@ -44,7 +45,7 @@ struct objects {
   objects() {
     noted.clear(), post_error = 0;
     fake::install(roce(1));
-    BOOST_TEST_REQUIRE(end.open("fake0", 0, sleep).ok());
+    BOOST_TEST_REQUIRE(end.open("fake0", 0, 2, sleep).ok());
     BOOST_TEST_REQUIRE(bounce.open(end.pd(), end.device(), regions).ok());
     swaps.open(0), out.open(0);
     context.of = &nowhere;
