@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "core/transport/two_sided.h"
 #include "tests/harness/resources.h"
@@ -98,29 +99,82 @@ BOOST_AUTO_TEST_CASE(ten_thousand_ranks_at_a_few_kibibytes) {
   }
 }
 
+namespace {
+
+std::size_t heap_bytes() {  // with the large blocks, which lie apart
+  const struct mallinfo2 m = mallinfo2();
+  return m.uordblks + m.hblkhd;
+}
+
+// A thousand ranks, and who sends to whom: as many messages as are taken.
+struct thousand {
+  static constexpr std::uint32_t n = 1000;
+  sim::parameters p;
+  std::optional<sim::world> w;
+  two_sided::limits limits{};
+  std::vector<std::byte> header, payload;
+  std::size_t before = 0;
+
+  thousand() {
+    p.ranks = n;
+    w.emplace(p);
+    for (rank_t r = 0; r < n; ++r) w->net(r);
+    limits = net(0).query();
+    header.resize(limits.max_header), payload.resize(limits.max_payload);
+    before = heap_bytes();
+  }
+  two_sided& net(rank_t r) { return *w->net(r).sendrecv(); }
+  std::uint64_t fill(rank_t from, rank_t to) {
+    std::uint64_t taken = 0;
+    while (net(from).send(to, header, payload)) ++taken;
+    return taken;
+  }
+  void drive() {
+    for (int i = 0; i < 3; ++i)
+      for (rank_t r = 0; r < n; ++r) w->net(r).progress();
+  }
+  std::size_t grown() const { return heap_bytes() - before; }
+};
+
+}  // namespace
+
 // Two-sided messages: so much for each rank that was talked to, and nothing for the others of a thousand.
 BOOST_AUTO_TEST_CASE(two_sided_messages_cost_those_who_talk) {
   if (!exact_memory) return;
-  constexpr std::uint32_t n = 1000;
-  for (const auto& [senders, targets] : {std::pair{n, 1u}, {n, 5u}, {10u, 40u}}) {
-    sim::parameters p;
-    p.ranks = n;
-    sim::world w(p);
-    for (rank_t r = 0; r < n; ++r) w.net(r);
-    const auto limits = w.net(0).sendrecv()->query();
-    const std::vector<std::byte> header(limits.max_header), payload(limits.max_payload);
-    const std::size_t before = mallinfo2().uordblks;
+  for (const auto& [senders, targets] : {std::pair{thousand::n, 1u}, {thousand::n, 5u}, {10u, 40u}}) {
+    thousand t;
     std::uint64_t taken = 0;
     for (rank_t r = 0; r < senders; ++r)
-      for (std::uint32_t k = 1; k <= targets; ++k)
-        while (w.net(r).sendrecv()->send((r + k) % n, header, payload)) ++taken;
-    for (rank_t r = 0; r < n; ++r)
-      for (int i = 0; i < 3; ++i) w.net(r).progress();
-    const std::size_t grown = mallinfo2().uordblks - before;
+      for (std::uint32_t k = 1; k <= targets; ++k) taken += t.fill(r, (r + k) % t.n);
+    t.drive();
+    const std::size_t grown = t.grown();
     const std::uint64_t pairs = std::uint64_t{senders} * targets;
-    BOOST_TEST(taken == pairs * p.packet_window);
+    BOOST_TEST(taken == pairs * t.p.packet_window);
     // Each pair counts at one end here, since what a target keeps for it is no longer anywhere else.
-    BOOST_TEST(grown <= limits.fixed_bytes + pairs * limits.peer_bytes, pairs << " pairs: " << grown << " bytes");
-    BOOST_TEST(grown >= taken * limits.max_payload, "this test sees memory");
+    BOOST_TEST(grown <= t.limits.fixed_bytes + pairs * t.limits.peer_bytes, pairs << " pairs: " << grown << " bytes");
+    BOOST_TEST(grown >= taken * t.limits.max_payload, "this test sees memory");
   }
+}
+
+// All others flood one rank, again and again: what that costs does not depend on how long it goes on.
+BOOST_AUTO_TEST_CASE(a_flood_from_a_thousand_is_bounded) {
+  if (!exact_memory) return;
+  thousand t;
+  constexpr std::uint64_t pairs = thousand::n - 1;
+  const std::size_t most = t.limits.fixed_bytes + pairs * t.limits.peer_bytes;
+  std::vector<std::uint64_t> received(t.n);
+  std::uint64_t taken = 0, all = 0;
+  const auto receive = [&] {
+    two_sided::message m;
+    while (t.net(0).receive(m)) ++received[m.from], ++all;
+  };
+  for (int round = 0; taken < 3 * pairs * t.p.packet_window; ++round) {
+    for (rank_t r = 1; r < t.n; ++r) taken += t.fill(r, 0);
+    t.drive();
+    BOOST_TEST_REQUIRE(t.grown() <= most, "round " << round << ": " << t.grown() << " bytes");
+    receive();
+  }
+  while (all < taken) t.drive(), receive();
+  for (rank_t r = 1; r < t.n; ++r) BOOST_TEST_REQUIRE(received[r] >= t.p.packet_window);
+  BOOST_TEST(t.grown() <= most);
 }
