@@ -46,6 +46,7 @@ class rank_two_sided final : public two_sided {
   void credited(rank_t target) noexcept { --flows_[target].under_way; }
   void show_arrived() noexcept { visible_ = arrived_.size() - first_; }
   bool refused() noexcept { return std::exchange(refused_, false); }  // and nothing will tell of room
+  bool is_full(rank_t target) const noexcept;
 
  private:
   struct flow {

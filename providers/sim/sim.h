@@ -47,6 +47,11 @@ enum class mutant : std::uint8_t {
   packet_lost,
   packet_twice,
   packets_unbounded,         // two_sided.h: no send is refused
+  packet_refused_sent,       // two_sided.h: one that was refused is sent all the same
+  packet_reused,             // two_sided.h: what is held changes when another comes
+  packets_hold_operations,   // two_sided.h: operations upon a target without room are refused
+  room_wakes_nobody,         // two_sided.h: a sleep that follows a refusal does not end with room
+  packets_wait_for_the_dead, // two_sided.h: sends towards a dead rank are refused
 };
 
 struct death {

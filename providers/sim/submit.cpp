@@ -58,7 +58,8 @@ bool rank_transport::refuse() noexcept {
 std::size_t rank_transport::submit(std::span<const rma_op> ops) noexcept {
   glances_ = 0;
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    if (refuse()) {
+    const bool held = f_.par.broken == mutant::packets_hold_operations && two_sided_.is_full(ops[i].rank);
+    if (refuse() || held) {
       if (f_.par.broken == mutant::refused_leaves_trace) {
         rma_op trace = ops[i];
         trace.done = nullptr;

@@ -52,7 +52,7 @@ void fabric::deliver_packet(const event& e) {
 void fabric::give_credit(const event& e) {
   if (!ranks[e.who].transport) return;
   ranks[e.who].transport->two_sided_.credited(static_cast<rank_t>(e.arg));
-  wake(e.who, e.at);
+  if (par.broken != mutant::room_wakes_nobody) wake(e.who, e.at);
 }
 
 rank_two_sided::~rank_two_sided() {
@@ -64,17 +64,23 @@ two_sided::limits rank_two_sided::query() const noexcept {
   return {most_header, most_payload, 4096, std::uint64_t{owner_.f_.par.packet_window} * (most_header + most_payload + around_one) + around_one};
 }
 
+bool rank_two_sided::is_full(rank_t target) const noexcept {
+  const auto way = flows_.find(target);
+  return way != flows_.end() && way->second.under_way >= owner_.f_.par.packet_window;
+}
+
 bool rank_two_sided::send(rank_t to, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept {
   fabric& f = owner_.f_;
   rank_state& rs = owner_.me();
-  if (owner_.health(to).failed()) return true;
+  if (owner_.health(to).failed()) return f.par.broken != mutant::packets_wait_for_the_dead;
   owner_.glances_ = 0;
   flow& way = flows_[to];
-  const bool full = way.under_way >= f.par.packet_window && f.par.broken != mutant::packets_unbounded;
-  if (full || f.rng.chance(f.par.refuse)) {
+  const bool full = is_full(to) && f.par.broken != mutant::packets_unbounded;
+  const bool refuses = full || f.rng.chance(f.par.refuse);
+  if (refuses) {
     ++f.stats.refused;
     if (!full) refused_ = owner_.refused_ = true;  // for no reason, so that nothing arrives when it is over
-    return false;
+    if (f.par.broken != mutant::packet_refused_sent || full) return false;
   }
   const bool node = f.same_node(owner_.rank_, to);
   const link& w = f.wire_between(owner_.rank_, to);
@@ -89,7 +95,7 @@ bool rank_two_sided::send(rank_t to, std::span<const std::byte> header, std::spa
   ++f.stats.packets;
   f.active();
   f.push(way.arrives, f.draw(), event_kind::packet, to, index);
-  return true;
+  return !refuses;
 }
 
 void rank_two_sided::take_in(std::uint32_t index) {
@@ -100,6 +106,8 @@ void rank_two_sided::take_in(std::uint32_t index) {
     const packet& p = f.packets[index];
     arrived_.push_back(f.new_packet(p.from, p.header, p.payload));
   }
+  if (held_ != ~0u && f.par.broken == mutant::packet_reused)
+    for (std::byte& b : f.packets[held_].header) b = std::byte{0xEE};
   arrived_.push_back(index);
   const std::size_t n = arrived_.size();
   if (n >= first_ + visible_ + 2 && broken(mutant::packets_swap)) std::swap(arrived_[n - 1], arrived_[n - 2]);

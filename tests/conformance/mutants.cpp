@@ -34,6 +34,12 @@ const mutation mutations[] = {
     {"packet_lost", sim::mutant::packet_lost, "two_sided", "in_order_and_exactly_once"},
     {"packet_twice", sim::mutant::packet_twice, "two_sided", "in_order_and_exactly_once"},
     {"packets_unbounded", sim::mutant::packets_unbounded, "two_sided", "a_full_target_refuses_and_loses_nothing"},
+    {"packet_refused_sent", sim::mutant::packet_refused_sent, "two_sided", "in_order_and_exactly_once"},
+    {"packet_reused", sim::mutant::packet_reused, "two_sided", "a_message_stays_while_it_is_held"},
+    {"packets_hold_operations", sim::mutant::packets_hold_operations, "two_sided", "a_full_target_is_reached_otherwise"},
+    {"packets_wait_for_the_dead", sim::mutant::packets_wait_for_the_dead, "two_sided", "a_dead_target_is_not_full_for_ever"},
+    {"lost_wakeup_of_a_message", sim::mutant::lost_wakeup, "two_sided", "a_message_ends_a_sleep"},
+    {"room_wakes_nobody", sim::mutant::room_wakes_nobody, "two_sided", "room_ends_a_sleep"},
 };
 
 const conformance_case* find(std::string_view in_clause, std::string_view name) {
@@ -54,6 +60,7 @@ BOOST_DATA_TEST_CASE(caught, boost::unit_test::data::make(mutations)) {
   sim::parameters p = sim_parameters({"sim:wild"}, c->ranks, 1);
   run_options o;
   o.timeout = std::chrono::seconds{10} * time_scale;
+  if (c->dies != no_rank) o.to_die = {c->dies};
   p.broken = sim::mutant::none;
   const run_report sound = try_ranks_simulated(p, c->body, o);
   BOOST_TEST(sound.passed(), sound.text());

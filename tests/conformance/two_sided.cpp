@@ -35,6 +35,11 @@ class traffic {
   bool take_one() {
     two_sided::message got;
     if (!net().receive(got)) return false;
+    verify(got);
+    ++taken_[got.from];
+    return true;
+  }
+  void verify(const two_sided::message& got) {  // it is the one that is due
     require(got.from < e_.size, "a message of no rank");
     const made due = make(got.from, e_.rank, taken_[got.from]);
     const std::string name = "message " + std::to_string(taken_[got.from]) + " of rank " + std::to_string(got.from);
@@ -42,14 +47,24 @@ class traffic {
     require(same(got.payload, due.payload), name + ": another payload (" + std::to_string(got.payload.size()) + " bytes) than is due");
     for (const auto part : {got.header, got.payload})
       require(part.empty() || reinterpret_cast<std::uintptr_t>(part.data()) % 8 == 0, name + " is not aligned");
-    ++taken_[got.from];
-    return true;
   }
   void take_all() {
     while (take_one()) {}
   }
   void take_until(rank_t from, std::uint64_t count) {
     e_.until_arrival("messages of rank " + std::to_string(from), [&] { return take_all(), taken_[from] >= count; });
+  }
+  void count(rank_t from) { ++taken_[from]; }
+  std::uint64_t fill_up(rank_t to) {  // until it was refused for a while; returns how many it has taken in all
+    const auto limits = net().query();
+    const std::uint64_t most = (limits.fixed_bytes + e_.size * limits.peer_bytes) / 8;  // at that, someone holds more than it may
+    time_point quiet_from = e_.net().now();
+    while (e_.net().now() - quiet_from < 20ms) {
+      if (offer(to)) quiet_from = e_.net().now();
+      else e_.net().progress();
+      if (sent_[to] > most) fail("a target that takes nothing never refused: " + std::to_string(sent_[to]) + " messages were taken");
+    }
+    return sent_[to];
   }
   std::uint64_t sent(rank_t to) const { return sent_[to]; }
   std::uint64_t taken(rank_t from) const { return taken_[from]; }
@@ -155,15 +170,49 @@ void refuses_and_loses_nothing(rank_env& e) {
   if (e.rank == 0) {
     runs ? e.barrier() : e.barrier_without_progress();
   } else {
-    const auto limits = t.net().query();
-    const std::uint64_t most = (limits.fixed_bytes + e.size * limits.peer_bytes) / 8;  // at that, someone holds more than it may
-    time_point quiet_from = e.net().now();
-    while (e.net().now() - quiet_from < 20ms) {
-      if (t.offer(0)) quiet_from = e.net().now();
-      else e.net().progress();
-      if (t.sent(0) > most) fail("a target that takes nothing never refused: " + std::to_string(t.sent(0)) + " messages were taken");
-    }
+    t.fill_up(0);
     e.barrier();
+  }
+  rank_0_takes_the_rest(e, t);
+}
+
+// Rank 0 holds one while the others send until they are refused, and it makes progress: its bytes stay what they are.
+void a_message_stays_while_it_is_held(rank_env& e) {
+  traffic t(e);
+  t.only_short();
+  if (e.rank == 0) {
+    two_sided::message held;
+    e.until_arrival("a message", [&] { return t.net().receive(held); });
+    t.verify(held);
+    e.barrier();
+    t.verify(held);
+    t.count(held.from);
+  } else {
+    t.fill_up(0);
+    e.barrier();
+  }
+  rank_0_takes_the_rest(e, t);
+}
+
+// Rank 0 has no room for messages left, and takes none: what is done upon its memory goes on, and so does what it sends.
+void a_full_target_is_reached_otherwise(rank_env& e) {
+  traffic t(e);
+  t.only_short();
+  const area a = e.allocate(4096);
+  const std::uint64_t rounds = 200 / time_scale;
+  if (e.rank != 0) t.fill_up(0);
+  e.barrier();
+  if (e.rank == 0) {
+    for (std::uint64_t n = 1; n <= rounds; ++n)
+      for (rank_t r = 1; r < e.size; ++r) e.wait_word(a.word(64 * r), n);
+    for (rank_t r = 1; r < e.size; ++r) e.until("a message to be taken", [&] { return t.offer(r); });
+  } else {
+    for (std::uint64_t n = 1; n <= rounds; ++n) {
+      completion done;
+      e.submit(put_signal(a.mine(), a.at(0, 2048 + 64 * e.rank), 64, a.segment, 64 * e.rank, n, &done));
+      e.wait(done);
+    }
+    t.take_until(0, 1);
   }
   rank_0_takes_the_rest(e, t);
 }
@@ -333,6 +382,8 @@ constexpr std::array cases{
     conformance_case{"to_itself", 1, to_itself},
     conformance_case{"a_full_target_refuses_and_loses_nothing", 4, refuses_and_loses_nothing<true>},
     conformance_case{"a_target_that_does_not_run", 3, refuses_and_loses_nothing<false>},
+    conformance_case{"a_message_stays_while_it_is_held", 3, a_message_stays_while_it_is_held},
+    conformance_case{"a_full_target_is_reached_otherwise", 4, a_full_target_is_reached_otherwise},
     conformance_case{"a_flood_of_one_that_floods", 5, a_flood_of_one_that_floods},
     conformance_case{"none_is_passed_over", 4, none_is_passed_over},
     conformance_case{"a_message_ends_a_sleep", 3, a_message_ends_a_sleep<false>},
