@@ -257,6 +257,50 @@ void none_is_passed_over(rank_env& e) {
   rank_0_takes_the_rest(e, t);
 }
 
+// Random programs: who sends how many to whom in a round is drawn from the seed; each rank sends, takes, waits and signals as it
+// comes, and may be rounds behind others. What is due is known by number, so that whatever comes otherwise is found out.
+void random_programs(rank_env& e) {
+  traffic t(e);
+  const area a = e.allocate(64);
+  std::mt19937_64 plan(e.seed);
+  std::vector<std::uint64_t> due(e.size);
+  for (std::uint64_t round = 1; round <= 6; ++round) {
+    std::vector<std::uint64_t> left(e.size);
+    std::uint64_t to_send = 0;
+    for (rank_t from = 0; from < e.size; ++from)
+      for (rank_t to = 0; to < e.size; ++to) {
+        const std::uint64_t count = plan() % 3 ? plan() % 70 : 0;
+        if (from == e.rank) left[to] = count, to_send += count;
+        if (to == e.rank) due[from] += count;
+      }
+    bool signalled = false;
+    while (to_send || !signalled) {
+      const auto to = static_cast<rank_t>(e.random() % e.size);
+      const std::uint64_t some = 1 + e.random() % 12;
+      switch (e.random() % 8) {
+        case 0: case 1: case 2: case 3:
+          for (std::uint64_t i = 0; i < some && left[to] && t.offer(to); ++i) --left[to], --to_send;
+          break;
+        case 4: case 5:
+          for (std::uint64_t i = 0; i < some && t.take_one(); ++i) {}
+          break;
+        case 6:
+          if (e.random() % 8 == 0) e.pause(std::chrono::microseconds{e.random() % 200});
+          break;
+        default:
+          if (!std::exchange(signalled, true)) e.submit(signal(a.at(right_of(e)), round));
+      }
+      e.net().progress();
+    }
+    for (rank_t r = 0; r < e.size; ++r)
+      if (e.random() % 2) t.take_until(r, due[r]);
+    e.until_arrival("a signal", [&] { return t.take_all(), reached(load(a.word()), round); });
+  }
+  for (rank_t r = 0; r < e.size; ++r) t.take_until(r, due[r]);
+  e.barrier();
+  require(!t.take_one(), "more messages than were sent");
+}
+
 // A word goes round; whoever waits for it sleeps with no limit, in sleep() or upon the descriptor.
 template <bool by_descriptor>
 void a_message_ends_a_sleep(rank_env& e) {
@@ -386,6 +430,7 @@ constexpr std::array cases{
     conformance_case{"a_full_target_is_reached_otherwise", 4, a_full_target_is_reached_otherwise},
     conformance_case{"a_flood_of_one_that_floods", 5, a_flood_of_one_that_floods},
     conformance_case{"none_is_passed_over", 4, none_is_passed_over},
+    conformance_case{"random_programs", 4, random_programs},
     conformance_case{"a_message_ends_a_sleep", 3, a_message_ends_a_sleep<false>},
     conformance_case{"a_message_makes_the_descriptor_readable", 3, a_message_ends_a_sleep<true>},
     conformance_case{"room_ends_a_sleep", 2, room_ends_a_sleep},
