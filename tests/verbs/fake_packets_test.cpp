@@ -93,6 +93,32 @@ BOOST_AUTO_TEST_CASE(a_connection_that_breaks_loses_no_message) {
   }
 }
 
+// A message comes while its connection is given up for another reason: it was acknowledged, so it is not sent again. The library lets
+// go of it with the queue pair, unless it was taken before.
+BOOST_AUTO_TEST_CASE(what_has_arrived_is_taken_before_a_queue_pair_goes) {
+  const no_breach none;
+  auto plans = roce(2);
+  plans[0].forgets = plans[0].patient = plans[1].patient = true;
+  fake::install(plans);
+  party p(names(2));
+  traffic t(p);
+  for (int i = 0; i < 3; ++i) BOOST_REQUIRE(p.until([&] { return t.take_all(0), t.offer(1, 0) && t.sent(1, 0) == 1u + static_cast<unsigned>(i); }));
+  BOOST_REQUIRE(p.until([&] { return t.take_all(0), t.taken(1, 0) == 3; }));
+  fake::hold("fake0", "fake1");
+  completion never;
+  BOOST_REQUIRE(p.submit(0, put(p.mine(0), p.at(0, 1), 4096, &never)));
+  fake::before_error("fake0", [&] { BOOST_TEST(t.offer(1, 0)); });
+  p[0].drop(p.region(0));  // waits for the put in vain, and gives the connection up
+  BOOST_TEST((never.idle() && never.outcome().failed() && t.sent(1, 0) == 4u));
+  fake::release("fake0", "fake1");
+  BOOST_TEST(p.until([&] {
+    if (t.sent(1, 0) < 50) t.offer(1, 0);
+    t.take_all(0);
+    return t.taken(1, 0) == 50;
+  }));
+  BOOST_TEST((p[0].health(1).ok() && p[1].health(0).ok()));
+}
+
 // It holds all that may be sent to it, and its program does nothing. Signals with bells go on, for which its connection manager posts
 // receives again; then it takes every message.
 BOOST_AUTO_TEST_CASE(messages_that_are_not_received_keep_no_signal_from_a_rank) {
