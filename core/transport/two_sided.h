@@ -19,7 +19,8 @@ namespace tutti {
 // Back-pressure.  A target keeps what it has not received within a fixed room. While that is used up, its senders are refused,
 //                 as by clause 2; nothing is lost, and nothing waits anywhere else. A rank that receives whatever it is sent
 //                 takes every sender's offers at last. A rank that is refused goes on receiving: two that only send to each
-//                 other may wait for ever. Operations upon a target that has no room left, and what it sends, go on. A sleep that follows a refusal ends when there may be room.
+//                 other may wait for ever. Operations upon a target that has no room left, and what it sends, go on. A sleep
+//                 that follows a refusal ends when there may be room.
 // Memory.         What a rank holds for them is at most fixed_bytes + peers * peer_bytes, as query() has it; peers: the ranks that
 //                 it has sent to, or been sent something by. Ranks that it never talked to cost nothing.
 // Failure.        Clause 10. A message towards a rank that has ended is lost, whether it was taken before or after; no call tells

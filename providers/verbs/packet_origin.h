@@ -1,5 +1,5 @@
-// What a rank that sends packets has said, and whether it may. Every field of a packet is checked by hear(), and here alone, as far
-// as this end knows of it; that a limit is one which the other end can give, by packets::heard().
+// What a rank that sends packets has said, and whether it may. Every field of a packet is checked by hear(), and here alone,
+// as far as this end knows of it; that a limit is one which the other end can give, by packets::heard().
 #pragma once
 #include "core/base/rank_map.h"
 #include "providers/verbs/wire.h"

@@ -22,14 +22,15 @@ void correspondence_closer::operator()(correspondence* c) const noexcept { delet
 status packets::open(std::uint32_t ranks) {
   leases_ = static_cast<std::int32_t>(in_.leases());
   next_in_inbox_.resize(in_.depth());
-  return slots_.open(end_.pd(), end_.device(), static_cast<std::uint32_t>(round_up(std::uint64_t{shared_slots} + ranks, slab_buffers)));
+  const std::uint64_t slots = round_up(std::uint64_t{shared_slots} + ranks, slab_buffers);
+  return slots_.open(end_.pd(), end_.device(), static_cast<std::uint32_t>(slots));
 }
 
 two_sided::limits packets::limits() noexcept {
   return {.max_header = max_packet_header,
           .max_payload = max_packet_payload,
           .fixed_bytes = by_first_use * packet_bytes + tables,
-          .peer_bytes = (packet_window + 1) * packet_bytes + sizeof(correspondence) + sizeof(peer) + 512};  // and its places in tables
+          .peer_bytes = (packet_window + 1) * packet_bytes + sizeof(correspondence) + sizeof(peer) + 512};  // 512: its places in tables
 }
 
 correspondence* packets::with(peer& p) noexcept {

@@ -1,33 +1,34 @@
 // Two-sided messages (packets here, since everything is a message): what this rank sends, and what it was sent by all.
 //
 // A message is one SEND on the pair's queue pair. It is copied into a registered buffer of this rank (a slot), from which the
-// adapter takes it, and arrives in a buffer of the target's shared receive queue (receiver.h), where it stays until the target has
-// received it and gone on to the next. So nothing is copied at the target, and all origins share its buffers.
+// adapter takes it, and arrives in a buffer of the target's shared receive queue (receiver.h), where it stays until the target
+// has received it and gone on to the next. So nothing is copied at the target, and all origins share its buffers.
 //
 // Credit. Messages between two ranks are numbered from 0 on, and a target tells each origin a limit: it may send those before
 // it. Limits only grow, and travel in every packet the other way; where none goes, in one of their own. All that a target
 // allows and has not received is at most the buffers that it has beside those for rings, which is what keeps its queue from
 // running dry (receiver.h):
 //  - An origin that nobody knows has a limit of 0. Its first message is taken, waits in a slot and asks.
-//  - The target then makes packet_window buffers more and keeps them for this origin: its limit is always so far ahead of what was
-//    received, and told when half of the window was received and not told. So the origin asks once and never again.
-//  - Where there can be no more buffers (the adapter's queue, memory that may be locked, or 4096: 480 origins) it takes turns with the
-//    others in that case for receiver::leases() buffers: a message waits in its slot and asks; the target puts its origin in a
-//    line, and allows the first in line one message whenever one of those buffers is free. The message is there already, so what is
-//    allowed is used at once, and no buffer waits for who has nothing to send.
-// A sender is refused while it has a message that waits, or no slot. A rank that receives whatever it is sent frees every buffer
-// again, so that each limit moves on, and each in line has its turn.
+//  - The target then makes packet_window buffers more and keeps them for this origin: its limit is always so far ahead of what
+//    was received, and told when half of the window was received and not told. So the origin asks once and never again.
+//  - Where there can be no more buffers (the adapter's queue, memory that may be locked, or 4096: 480 origins) it takes turns
+//    with the others in that case for receiver::leases() buffers: a message waits in its slot and asks; the target puts its
+//    origin in a line, and allows the first in line one message whenever one of those buffers is free. The message is there
+//    already, so what is allowed is used at once, and no buffer waits for who has nothing to send.
+// A sender is refused while it has a message that waits, or no slot. A rank that receives whatever it is sent frees every
+// buffer again, so that each limit moves on, and each in line has its turn.
 //
-// None is passed over. Origins with messages wait in a line of their own; receive() serves the first and sends it to the line's end.
+// None is passed over. Origins with messages wait in a line of their own; receive() serves the first and sends it to the
+// line's end.
 //
-// Slots. Each peer has one of its own, and all together so many more (shared_slots). One is free when the adapter has completed its
-// SEND, for which the target's program need not run, as a receive is posted. So a target that does not run holds the one slot
-// of the message that waits, and takes none from others.
+// Slots. Each peer has one of its own, and all together so many more (shared_slots). One is free when the adapter has
+// completed its SEND, for which the target's program need not run, as a receive is posted. So a target that does not run holds
+// the one slot of the message that waits, and takes none from others.
 //
 // A connection that breaks (by another operation's error, say) loses no message. What was sent and not completed stays in its
 // slot and is sent again upon the next connection, in its order; the target drops by its number what it has already. What was
-// completed has arrived, and the target takes what has arrived before it lets a queue pair go (receiver::dismiss). Limits
-// and questions that may have been lost are sent again; sums that come twice say nothing new.
+// completed has arrived, and the target takes what has arrived before it lets a queue pair go (receiver::dismiss). Limits and
+// questions that may have been lost are sent again; sums that come twice say nothing new.
 #pragma once
 #include "core/transport/two_sided.h"
 #include "providers/common/linked.h"

@@ -18,7 +18,8 @@ constexpr std::uint32_t most_batch = 32;
 }  // namespace
 
 status receiver::open(const adapter& a, ibv_pd* pd, ibv_comp_channel* channel, std::uint32_t ranks) {
-  const std::uint64_t wanted = std::min<std::uint64_t>(at_first + round_up(std::uint64_t{packet_window} * ranks, slab_buffers), at_most);
+  const std::uint64_t later = round_up(std::uint64_t{packet_window} * ranks, slab_buffers);
+  const std::uint64_t wanted = std::min<std::uint64_t>(at_first + later, at_most);
   depth_ = std::min({static_cast<std::uint32_t>(wanted), static_cast<std::uint32_t>(a.limits.max_srq_wr),
                      static_cast<std::uint32_t>(a.limits.max_cqe)});
   if (depth_ > slab_buffers) depth_ -= depth_ % slab_buffers;
@@ -52,7 +53,7 @@ void receiver::close() noexcept {
   buffers_.close();
 }
 
-// Half of what rings have of it: as much is posted whenever no more was drained in vain than that, however many messages are held.
+// Half of the rings' part: so much is posted, however many messages are held, until rings have taken the other half.
 void receiver::set_limit() noexcept {
   ibv_srq_attr attributes{};
   attributes.srq_limit = limit_;

@@ -1,26 +1,28 @@
-// What arrives at a rank and needs more than memory: RDMA writes with an immediate (rings), and SENDs (packets: two-sided messages
-// and what is said about them, packets.h). Both take a receive from one shared receive queue, and leave an entry in one completion
-// queue, which can wake a sleeper. A receive serves either, so that each has a buffer, of which a ring takes no notice.
+// What arrives at a rank and needs more than memory: RDMA writes with an immediate (rings), and SENDs (packets: two-sided
+// messages and what is said about them, packets.h). Both take a receive from one shared receive queue, and leave an entry in
+// one completion queue, which can wake a sleeper. A receive serves either, so that each has a buffer, of which a ring takes no
+// notice.
 //
-// Who keeps receives posted. Signals stay one-sided: a rank that computes for long takes nothing from this queue, and
-// bells for it go on coming. Its owner refills the queue in progress(); if that does not happen, the adapter raises its
-// limit event, and the connection manager's thread drains it. It posts again at once whatever it need not keep: bells carry
-// nothing, so it drops them (the entry that they made has woken the owner, if it slept); other rings wait in an inbox; of packets
-// of room what they say is kept in one place for each origin. Only messages stay in their buffers until they were received.
+// Who keeps receives posted. Signals stay one-sided: a rank that computes for long takes nothing from this queue, and bells
+// for it go on coming. Its owner refills the queue in progress(); if that does not happen, the adapter raises its limit event,
+// and the connection manager's thread drains it. It posts again at once whatever it need not keep: bells carry nothing, so it
+// drops them (the entry that they made has woken the owner, if it slept); other rings wait in an inbox; what packets say of room
+// is kept in one place for each origin. Only messages stay in their buffers until they were received.
 //
 // Why it never runs dry for good. A message comes only where its origin was allowed to send it, and packets.h allows, to all
-// together, no more than there are buffers beside `rings`. So whatever is sent, and whether this rank's program runs or not, that
-// many receives are posted or about to be, by a thread that only sleeps. It must be so, and "the sender tries again" would not do:
-// everything goes by one queue pair, and behind a message that finds no receive a signal waits that this rank may be
-// waiting for before it receives anything. A sender that comes upon an empty queue (more rings at once than the thread can
-// follow) is told so by this adapter and tries again, without an end: receiver-not-ready is the answer of an adapter that lives.
-// The completion queue has room for every receive of the queue, so it cannot overrun.
+// together, no more than there are buffers beside those for rings; one that comes again is dropped like a bell. So whatever is
+// sent, and whether this rank's program runs or not, that many receives are posted, or are about to be by a thread that does
+// nothing else for long. "The sender tries again" would not do: everything goes by one queue pair, and behind a message that
+// finds no receive there may be a signal which this rank waits for before it receives anything. A sender that comes upon an
+// empty queue all the same (more rings at once than the thread can follow) is told so by this adapter and tries again, without
+// an end: receiver-not-ready is the answer of an adapter that lives. The completion queue has room for every receive of the
+// queue, so it cannot overrun.
 //
-// Who sent it. The queue pair says so: one is connected to one rank, by connection managers that have proved to be of the job, so
-// that nobody sends in another's name. (Rings name their origin themselves.)
+// Who sent it. The queue pair says so: one is connected to one rank, by connection managers that have proved to be of the job,
+// so that nobody sends in another's name. (Rings name their origin themselves.)
 //
-// When a queue pair goes, what had come by it is taken first (dismiss()), since libraries drop the entries of a queue pair with it:
-// its sender was told that it has arrived.
+// When a queue pair goes, what had come by it is taken first (dismiss()), since libraries drop the entries of a queue pair
+// with it: its sender was told that it has arrived.
 //
 // Thread-safe.
 #pragma once

@@ -4,12 +4,12 @@
 // What a rank holds, with P peers that it has talked to, or they to it (itself counts, if it talked to itself), of n ranks,
 // R regions, S segments of m members and G multicast groups; an adapter with lower limits gives less. tests/verbs counts it.
 //   queue pairs   P (RC) + 1 (UD, the connection manager's) + G (UD)
-//   requests      128 P + 64 + 16 G that may be under way; Q + 256 + 128 G receives; 6976 + Q entries of completion queues, where Q is
-//                 256 + 8 n, that up to a multiple of 64, and at most 4096
+//   requests      128 P + 64 + 16 G that may be under way; Q + 256 + 128 G receives; 6976 + Q entries of completion queues;
+//                 Q: 256 + 8 n, the latter up to a multiple of 64; at most 4096
 //   registered    the regions + 1060 KiB + 581 KiB G; 512 KiB of buffers once unregistered memory needs one, and what up to 64
 //                 larger operations upon unregistered memory move while they are under way (bounce_buffers.h). Of two-sided
-//                 messages: 4 KiB for each of 64 + the ranks that they were sent to, and 32 KiB for each that they came from (of the
-//                 first (Q - 256) / 8), each of the two up to a multiple of 256 KiB (packets.h). Registered memory is
+//                 messages: 4 KiB for each rank that they were sent to, and 256 KiB; and 32 KiB for each that they came from,
+//                 of the first (Q - 256) / 8; each of the two up to a multiple of 256 KiB (packets.h). Registered memory is
 //                 locked: memlock must allow for that and, with what the adapter's driver keeps for each queue, about a
 //                 MiB besides
 //   memory        P * (128 * (24 + the adapter's size of a request: some 600 bytes) + 700) bytes, and 10 KiB more for each

@@ -1,6 +1,6 @@
-// Two-sided messages of the verbs provider where the contract's conformance cannot look: connections that break with messages under
-// way, more origins than there are buffers, memory that cannot be locked, and packets that nobody may send. Over adapters that
-// exist in this process alone (fake/fake.h).
+// Two-sided messages of the verbs provider where the contract's conformance cannot look: connections that break with messages
+// under way, more origins than there are buffers, memory that cannot be locked, and packets that nobody may send. Over
+// adapters that exist in this process alone (fake/fake.h).
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <random>
@@ -64,7 +64,7 @@ class traffic {
 
 }  // namespace
 
-// Requests fail, before and after they took effect, and writes upon nothing break the connection at the other end: it is made anew, and
+// Requests fail, before and after they took effect, and with each its connection. It is made anew, and
 // every message comes once and in order, whether a library lets go of what a queue pair has received or not.
 BOOST_AUTO_TEST_CASE(a_connection_that_breaks_loses_no_message) {
   for (const bool forgets : {false, true}) BOOST_TEST_CONTEXT("forgets: " << forgets) {
@@ -75,26 +75,26 @@ BOOST_AUTO_TEST_CASE(a_connection_that_breaks_loses_no_message) {
     party p(names(2));
     traffic t(p);
     std::mt19937 random(7);
-    constexpr std::uint64_t each = 2000 / time_scale;
+    constexpr std::uint64_t each = 1000 / time_scale;
     BOOST_TEST_REQUIRE(p.until([&] {
       for (const rank_t r : {0u, 1u}) {
         const std::string me = "fake" + std::to_string(r), other = "fake" + std::to_string(1 - r);
         while (t.sent(r, 1 - r) < each && t.offer(r, 1 - r, random() % 20 ? 16 : 3000)) {
-          if (random() % 300 == 0) fake::fail_next(me, other, IBV_WC_REM_OP_ERR, 0);
-          if (random() % 300 == 0) fake::fail_executed(me, other, IBV_WC_REM_OP_ERR);
+          if (random() % 333 == 0) fake::fail_next(me, other, IBV_WC_REM_OP_ERR, 0);
+          if (random() % 333 == 0) fake::fail_executed(me, other, IBV_WC_REM_OP_ERR);
         }
         if (random() % 3) t.take_all(r);
       }
       return t.taken(0, 1) == each && t.taken(1, 0) == each;
     }));
-    BOOST_TEST(fake::queue_pairs_made("fake0") > 10u / time_scale);  // this test breaks connections
+    BOOST_TEST(fake::queue_pairs_made("fake0") > 4u / time_scale);  // this test breaks connections
     BOOST_TEST((p[0].health(1).ok() && p[1].health(0).ok()));
     BOOST_TEST((!t.take_one(0) && !t.take_one(1)));
   }
 }
 
-// A message comes while its connection is given up for another reason: it was acknowledged, so it is not sent again. The library lets
-// go of it with the queue pair, unless it was taken before.
+// A message comes while its connection is given up for another reason: it was acknowledged, so it is not sent again. The
+// library lets go of it with the queue pair, unless it was taken before.
 BOOST_AUTO_TEST_CASE(what_has_arrived_is_taken_before_a_queue_pair_goes) {
   const no_breach none;
   auto plans = roce(2);
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(what_has_arrived_is_taken_before_a_queue_pair_goes) {
   fake::install(plans);
   party p(names(2));
   traffic t(p);
-  for (int i = 0; i < 3; ++i) BOOST_REQUIRE(p.until([&] { return t.take_all(0), t.offer(1, 0) && t.sent(1, 0) == 1u + static_cast<unsigned>(i); }));
+  for (int i = 0; i < 3; ++i) BOOST_REQUIRE(p.until([&] { return t.take_all(0), t.offer(1, 0); }));
   BOOST_REQUIRE(p.until([&] { return t.take_all(0), t.taken(1, 0) == 3; }));
   fake::hold("fake0", "fake1");
   completion never;
@@ -119,8 +119,8 @@ BOOST_AUTO_TEST_CASE(what_has_arrived_is_taken_before_a_queue_pair_goes) {
   BOOST_TEST((p[0].health(1).ok() && p[1].health(0).ok()));
 }
 
-// It holds all that may be sent to it, and its program does nothing. Signals with bells go on, for which its connection manager posts
-// receives again; then it takes every message.
+// It holds all that may be sent to it, and its program does nothing. Signals with bells go on, for which its connection
+// manager posts receives again; then it takes every message.
 BOOST_AUTO_TEST_CASE(messages_that_are_not_received_keep_no_signal_from_a_rank) {
   for (const int depth : {64, 1024}) BOOST_TEST_CONTEXT("a queue of " << depth) {
     const no_breach none;
