@@ -65,12 +65,23 @@ bool call_record::ask(rank_t whom) noexcept {
   return true;
 }
 
+const call_record::entry* call_record::entry_of(const page& p, std::uint64_t call) noexcept {
+  const entry* found = nullptr;
+  for (const entry& e : p.last)
+    if (e.first != 0 && e.first <= call && (!found || e.first > found->first)) found = &e;
+  return call <= p.calls ? found : nullptr;
+}
+
+// Where a run of equal calls begins in either is all that need be looked at.
 std::uint64_t call_record::odd_call() const noexcept {
   const page &a = mine(), &b = theirs();
-  const std::uint64_t kept = a.last.size(), newest = std::max(a.calls, b.calls);
-  for (std::uint64_t call = newest < kept ? 1 : newest - kept + 1; call <= std::min(a.calls, b.calls); ++call)
-    if (in(a, call) != in(b, call)) return call;
-  return 0;
+  std::uint64_t odd = 0;
+  for (const page* const p : {&a, &b})
+    for (const entry& e : p->last) {
+      const entry *const here = entry_of(a, e.first), *const there = entry_of(b, e.first);
+      if (e.first != 0 && here && there && here->words != there->words && (odd == 0 || e.first < odd)) odd = e.first;
+    }
+  return odd;
 }
 
 bool call_record::notice_is_due() noexcept {
@@ -81,12 +92,12 @@ void call_record::give_notice(rank_t from) noexcept {
   noticed_ = true;
   const page &a = mine(), &b = theirs();
   try {
-    std::string text = "waited " + std::to_string(notice_after.count()) + " s in " + in(a, a.calls).in_words() + ", call " +
+    std::string text = "waited " + std::to_string(notice_after.count()) + " s in " + newest_of(a).in_words() + ", call " +
                        std::to_string(a.calls) + " of a team of " + std::to_string(team_.size()) + ", for rank " +
                        std::to_string(from) + ", which ";
     if (b.calls >= a.calls) text += "has made it too, and waits for another or computes";
     else if (b.calls == 0) text += "has made none there yet";
-    else text += "has made " + std::to_string(b.calls) + " there, the last one " + in(b, b.calls).in_words();
+    else text += "has made " + std::to_string(b.calls) + " there, the last one " + newest_of(b).in_words();
     team_.parent_job().options().notice(text);
   } catch (const std::bad_alloc&) {  // then nobody is told
   }
@@ -138,7 +149,7 @@ status call_record::differs(rank_t from) noexcept {
     asking_ = no_rank;
     if (got_.outcome().ok() && (theirs().culprit != 0 || odd_call() != 0)) return tell(whom);
   }
-  const what w = in(mine(), mine().calls);
+  const what w = newest();
   if (is_pairwise(w.kind)) {
     page& own = mine();
     own.odd = own.usual = w, own.odd.bytes = 1;
@@ -155,7 +166,8 @@ status call_record::tell(rank_t from) noexcept {
   const std::uint64_t call = odd_call();
   const bool directly = call != 0;
   const rank_t culprit = directly ? from : static_cast<rank_t>(p.culprit - 1);
-  const what odd = directly ? in(p, call) : p.odd, usual = directly ? in(own, call) : p.usual;
+  const auto called = [&](const page& by) { return std::bit_cast<what>(entry_of(by, call)->words); };
+  const what odd = directly ? called(p) : p.odd, usual = directly ? called(own) : p.usual;
   own.odd = odd, own.usual = usual;
   std::atomic_ref(own.culprit).store(std::uint64_t{culprit} + 1, std::memory_order_release);
   return {errc::protocol, "rank " + std::to_string(culprit) + " calls " + odd.in_words() + ", " +
@@ -165,7 +177,7 @@ status call_record::tell(rank_t from) noexcept {
 }
 
 status call_record::late(const status& s) const {
-  const std::string calls = "; this rank calls " + in(mine(), mine().calls).in_words() + ", and all members must";
+  const std::string calls = "; this rank calls " + newest().in_words() + ", and all members must";
   return {s.code(), std::string(s.text()) + calls, s.peer(), s.native()};
 }
 

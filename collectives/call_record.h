@@ -2,7 +2,8 @@
 // a broadcast of another number of bytes or from another root, would else leave the others waiting until a deadline or for ever.
 //
 // Every member keeps a page of its own that the others may read, in the team's control memory: how many collective calls it
-// has made on this team, what the last few were, and, once it found a difference, between whom. Entering costs a few stores into
+// has made on this team, what the last few unlike ones were (calls that are the same in a row are one entry, so a loop takes no
+// room), and, once it found a difference, between whom. Entering costs a few stores into
 // one's own memory and no message. Who has waited for one look of job::wait (50 ms) reads the page of those it waits for, then
 // after 100, 200, 400 ms and so on; who was shown a difference by the data itself (a tag in the words of the trees, in the
 // datagrams and repairs of a multicast) reads the page to name it. Who waits for anybody reads another member's at each look.
@@ -15,8 +16,8 @@
 // Whoever has waited for 5 s tells by job_options::notice, once a call, who is waited for and what that one calls: it may be late,
 // or forget the call, which nobody can tell apart.
 //
-// Nobody is accused wrongly. Pages are compared for calls that both have made, nineteen others at most since: a root
-// may be ahead by as many as data_layout::sets_in_turn. One may be
+// Nobody is accused wrongly. Pages are compared for calls that both have made and that both still tell: a root may be ahead by
+// data_layout::sets_in_turn calls, each unlike the one before, and whoever gives and takes nothing by any number. A page may be
 // read while it is written: what looks wrong is read again, 50 ms later, and counts if it is the same.
 #pragma once
 #include <array>
@@ -64,15 +65,21 @@ class call_record {
     page& p = mine();
     const std::uint64_t call = p.calls + 1;
     const auto words = std::bit_cast<what_in_words>(called);
-    for (std::size_t i = 0; i < words.size(); ++i)  // whole, since another rank's question may read them now; it reads twice
-      std::atomic_ref(p.last[call % p.last.size()][i]).store(words[i], std::memory_order_relaxed);
+    if (p.entries == 0 || p.last[p.entries % kept].words != words) {
+      // Whole words, since another rank's question may read them now; it reads twice.
+      const auto write = [](std::uint64_t& to, std::uint64_t value) { std::atomic_ref(to).store(value, std::memory_order_relaxed); };
+      entry& e = p.last[(p.entries + 1) % kept];
+      write(e.first, call);
+      for (std::size_t i = 0; i < words.size(); ++i) write(e.words[i], words[i]);
+      write(p.entries, p.entries + 1);
+    }
     std::atomic_ref(p.calls).store(call, std::memory_order_release);
     looks_ = 0, next_ = 0, noticed_ = false;
     return call;
   }
 
   std::uint64_t calls() const noexcept { return mine().calls; }  // the newest one's number
-  what newest() const noexcept { return in(mine(), calls()); }
+  what newest() const noexcept { return newest_of(mine()); }
 
   // Asked in every look of a wait for these ranks; gaps (no_rank) and the caller itself are passed over, and where nobody is left
   // any member is meant. Protocol: one of them makes another call, or knows who does.
@@ -84,18 +91,24 @@ class call_record {
 
  private:
   using what_in_words = std::array<std::uint64_t, sizeof(what) / sizeof(std::uint64_t)>;
+  struct entry {
+    std::uint64_t first;         // call, of those in a row; 0: none yet
+    what_in_words words;
+  };
+  static constexpr std::size_t kept = 19;
   struct page {
-    std::uint64_t calls;
-    std::array<what_in_words, 20> last;  // by call, modulo their number
+    std::uint64_t calls, entries;
+    std::array<entry, kept> last;  // by entry, modulo their number
     std::uint64_t culprit;       // that job rank + 1 calls `odd`, where this one calls `usual`; 0: none was found
     what odd, usual;
   };
   static constexpr std::uint32_t landing = control::record_lines / 2;  // line of it where pages that are read land
-  static_assert(sizeof(page) <= landing * control::line_bytes && std::tuple_size_v<decltype(page::last)> > data_layout::sets_in_turn);
+  static_assert(sizeof(page) <= landing * control::line_bytes && kept > data_layout::sets_in_turn);
 
   page& mine() const noexcept { return *reinterpret_cast<page*>(lines_.base + lines_.at(0)); }
   const page& theirs() const noexcept { return *reinterpret_cast<const page*>(lines_.base + lines_.at(landing)); }
-  static what in(const page& p, std::uint64_t call) noexcept { return std::bit_cast<what>(p.last[call % p.last.size()]); }
+  static what newest_of(const page& p) noexcept { return std::bit_cast<what>(p.last[p.entries % kept].words); }
+  static const entry* entry_of(const page&, std::uint64_t call) noexcept;  // null: that page does not tell, or not any more
   bool ask(rank_t) noexcept;
   std::uint64_t odd_call() const noexcept;  // in which theirs() is not as mine(); 0: none
   status tell(rank_t) noexcept;

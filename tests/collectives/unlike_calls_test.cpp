@@ -145,6 +145,25 @@ BOOST_AUTO_TEST_CASE(nobody_waits_for_ever) {
         }
 }
 
+// Whoever gives and takes nothing waits for nobody, and may be any number of calls ahead when it does wait.
+BOOST_AUTO_TEST_CASE(who_is_many_calls_ahead_is_told) {
+  const auto report = try_ranks_simulated(sim_parameters({"sim"}, 4, 1), [&](rank_env& env) {
+    auto j = open_job(env);
+    auto team = take(communicator::world(*j, {}), "world");
+    const moving of_nothing{collective::broadcast, 0, 2}, of_some{collective::broadcast, 64, 2};
+    for (int i = 0; i < 30; ++i) require(of_some(*team), "while all agree");
+    const time_point before = env.net().now();
+    for (int i = 0; i < 300 && env.rank == 2; ++i) require(of_nothing(*team), "of nothing");
+    const status s = env.rank == 2 ? team->barrier().enter() : of_some(*team);
+    const bool soon = env.net().now() - before < std::chrono::seconds(2);
+    env.barrier();  // nobody leaves before
+    require(s.code() == errc::protocol && soon, "told: " + std::string(s.text()));
+    for (const char* part : {"a broadcast of 0 bytes with root 2", "a broadcast of 64 bytes with root 2"})
+      require(std::string_view(s.text()).find(part) != std::string_view::npos, s.text());
+  }, {});
+  BOOST_TEST(report.passed(), report.text());
+}
+
 BOOST_AUTO_TEST_CASE(late_is_not_wrong) {
   const auto report = try_ranks_simulated(sim_parameters({"sim"}, 4, 1), [&](rank_env& env) {
     auto j = open_job(env);
