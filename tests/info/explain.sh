@@ -33,9 +33,14 @@ for provider in shm ucx:tcp; do
   agrees $provider broadcast 1MiB '1 MiB'
 done
 "$tutti" tune -n 4 --providers shm --collectives allreduce --bytes 8 --minutes 0.01 --quiet
+cp "$job/tutti/tuning.json" "$job/before.json"
+"$tutti" tune --diff "$job/before.json" "$job/tutti/tuning.json" > "$job/out" || fail "--diff: $(cat "$job/out")"
+! grep -q -e '->' "$job/out" || fail "a table differs from itself: $(cat "$job/out")"
 # The table says otherwise than was measured.
 sed -i 's/"us": [0-9.e-]*/"us": 9/; s/"algorithm": "[a-z_0-9:]*"/"algorithm": "ring"/' "$job/tutti/tuning.json"
 sed -i '/"algorithm": "ring"/{n;s/9/0.001/}' "$job/tutti/tuning.json"
+"$tutti" tune --diff "$job/before.json" "$job/tutti/tuning.json" | grep -q 'shm, 4 ranks, allreduce 8 B: .* -> ring ' ||
+  fail "--diff: $("$tutti" tune --diff "$job/before.json" "$job/tutti/tuning.json")"
 out=$("$tutti" info --explain allreduce --ranks 4 --bytes 8)
 grep -q '^  1  ring .* measured with 4 ranks and 8 bytes' <<< "$out" || fail "the table does not decide: $out"
 agrees shm allreduce 8 '8 B'
