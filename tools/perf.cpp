@@ -133,9 +133,11 @@ std::function<int()> declare(options app) {
   const auto messages = declare_messages(app);
   const auto overlap = declare_overlap(app);
   const auto startup = declare_startup(app);
-  return [c, app, bsp, each_collective, messages, overlap, startup] {
+  const auto reductions = declare_reductions(app);
+  return [c, app, bsp, each_collective, messages, overlap, startup, reductions] {
     if (app.chose("bsp")) return bsp();
     if (app.chose("overlap")) return overlap();
+    if (app.chose("reductions")) return reductions();
     try {
       if (app.chose("startup")) return startup();
       if (app.chose("collectives")) return each_collective();

@@ -15,6 +15,7 @@ std::function<int()> declare_bsp(options perf);
 std::function<int()> declare_collectives(options perf);
 std::function<int()> declare_messages(options perf);
 std::function<int()> declare_overlap(options perf);
+std::function<int()> declare_reductions(options perf);
 std::function<int()> declare_startup(options perf);
 
 // A topic that is one job, whose ranks measure some parts of it.
