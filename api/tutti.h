@@ -481,7 +481,7 @@ TUTTI_API tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t *
  * TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes differ), TUTTI_PEER_DEAD; after any of these but the first, every
  * broadcast of this team gives the same.
  * Cost: one copy in and one out; by puts log2(size) to size messages one after the other. The team's first use of an algorithm
- * makes what the algorithm needs (one exchange or a few, and memory: 1 MiB for the trees, at most 1.5 MiB for multicast).
+ * makes what the algorithm needs (one exchange or a few, and memory of 4 MiB at most).
  * After that nothing is allocated while roots and sizes repeat themselves. */
 TUTTI_API tutti_status_t tutti_broadcast(tutti_team_t team, uint32_t root, void *data, size_t bytes);
 
@@ -552,7 +552,7 @@ TUTTI_API tutti_status_t tutti_operation_free(tutti_t ctx, tutti_operation_t *op
  * TUTTI_UNSUPPORTED (elements of more than some 16 KiB), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL, TUTTI_PEER_DEAD; after any of these
  * but the first, every broadcast, reduce and allreduce of this team gives the same.
  * Cost: log2(size) puts one after the other for each 128 KiB (`tutti info --explain reduce`). The team's first use of an
- * algorithm costs one exchange, and memory of 2 MiB at most. */
+ * algorithm costs one exchange, and memory of some 4 MiB at most. */
 TUTTI_API tutti_status_t tutti_reduce(tutti_team_t team, uint32_t root, const void *in, void *out, size_t count,
                                       tutti_datatype_t type, tutti_operation_t operation);
 

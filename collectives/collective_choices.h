@@ -49,6 +49,7 @@ class collective_choices {
   resumable<status> agreeing_on_facts();
   const std::optional<payload_facts>& facts() const noexcept { return with_.known; }
   std::uint64_t piece() const noexcept { return facts_.piece; }
+  const costs& machine() const noexcept { return facts_; }
 
   // Best first.
   result<std::vector<candidate>> candidates(collective, std::uint64_t bytes) const;

@@ -47,12 +47,14 @@ class data_collectives final : public operation_sequence {
   const reliable_broadcast* by_multicast() const noexcept { return multicast_.get(); }  // null: not used so far
 
  private:
-  // Words and slots of an algorithm, and of those that share them.
+  // Words and slots of an algorithm, and of those that share them. Runs that put into slots go through `slots_room` set by set,
+  // so a set is used again after as many runs as there are sets of lines, or more.
   struct resource {
     const algorithm* of;
     std::uint32_t radix;
     std::uint64_t words_bytes;                      // of one set of lines
     std::uint64_t slots_at, slot_bytes, set_bytes;  // behind the lines; of one set of slots
+    std::uint64_t slots_room, next_set = 0;         // bytes of all; where among them the next run has its set
     std::uint64_t uses = 0;                         // runs
     std::vector<std::uint64_t> sent, taken;         // of an alltoallv, by team index: runs in which there was something
     exposed_memory memory;
@@ -94,6 +96,7 @@ class data_collectives final : public operation_sequence {
   void lay_out_blocks() noexcept;
   bool run_parts(std::uint32_t looks, status& error) noexcept;
   void number_words() noexcept;
+  void place_slots(const partition& part) noexcept;
   void finish_alone() const noexcept;
   resumable<status> equipping_chosen(std::vector<std::byte> agreement);
   bool step(std::uint32_t looks, status& error) noexcept;
