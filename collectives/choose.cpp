@@ -128,6 +128,26 @@ bool better(const candidate& a, const candidate& b) noexcept {
   return time_of(a) < time_of(b);
 }
 
+// What the ranks of a core touch in a call, among others like it: the callers' memory, and the staging memory through which data come.
+// A root's memory for all blocks counts once.
+std::uint64_t touched_by(const candidate& c, const shape& s, const costs& all, std::uint64_t bytes, std::uint64_t piece) {
+  const std::uint64_t n = s.size;
+  std::uint64_t callers = 2 * bytes, roots = 0, come = bytes;
+  switch (c.row->of) {
+    case collective::broadcast: case collective::reduce: callers = bytes; break;
+    case collective::gather: callers = bytes, roots = n * bytes, come = 0; break;
+    case collective::scatter: callers = bytes, roots = n * bytes; break;
+    case collective::allgather: case collective::reduce_scatter: callers = (n + 1) * bytes, come = n * bytes; break;
+    case collective::alltoall: case collective::alltoallv: callers = 2 * n * bytes, come = n * bytes; break;
+    default: break;
+  }
+  if (c.row->data.slots && all.ranks_per_core > 1) {  // else slots are taken by turns, more of them than a cache holds
+    const algorithm& of = owner_of(*c.row);
+    come = std::min(come, of.data.slots(s) * of.data.sets() * room_of(of, s, piece).slot_bytes);
+  }
+  return roots + static_cast<std::uint64_t>(std::max(1.0, all.ranks_per_core) * static_cast<double>(callers + come));
+}
+
 constexpr double tie = 1.05;
 
 // Repair costs memory and, where something is lost, time, which no price counts.
@@ -145,7 +165,7 @@ double predicted_us(const candidate& c, const choice_inputs& in, bool alone) {
   const shape s{.size = in.ranks, .radix = c.radix, .node_of = in.node_of, .inner = c.inner};
   // A class is priced at its longest; one byte is where every class begins.
   const std::uint64_t bytes = in.bytes == 0 ? 0 : in.bytes > std::uint64_t{1} << 62 ? in.bytes : std::bit_ceil(in.bytes);
-  const costs all = for_data_of(in, has_block_each(c.row->of) ? in.ranks * bytes : bytes);
+  const costs all = for_data_of(in, touched_by(c, s, in, bytes, in.piece));
   const picoseconds cost = price(*c.row, s, all, {bytes, in.piece}, alone);
   return cost < 0 ? -1 : static_cast<double>(cost) / 1e6;
 }

@@ -17,12 +17,10 @@ picoseconds for_bytes(std::uint64_t bytes, double bytes_per_ns) noexcept {
   return static_cast<picoseconds>(bytes >> 16) * unit + static_cast<picoseconds>(bytes & 0xffff) * unit / 65536;
 }
 
-costs for_data_of(costs c, std::uint64_t bytes) noexcept {
+costs for_data_of(costs c, std::uint64_t touched) noexcept {
   constexpr int own_cache = 19, beyond = 24;  // log2 of bytes
   if (c.cached_bytes_per_ns <= c.copied_bytes_per_ns || c.copied_bytes_per_ns <= 0) return c;
-  // What comes from a user's buffer goes through one more.
-  const double touched = 2 * static_cast<double>(bytes) * std::max(1.0, c.ranks_per_core);
-  const int octaves = std::clamp(beyond - std::ilogb(std::max(1.0, touched)), 0, beyond - own_cache);
+  const int octaves = std::clamp(beyond - std::ilogb(std::max(1.0, static_cast<double>(touched))), 0, beyond - own_cache);
   const double most = c.cached_bytes_per_ns / c.copied_bytes_per_ns, faster = 1 + (most - 1) * octaves / (beyond - own_cache);
   c.copied_bytes_per_ns *= faster, c.reduced_bytes_per_ns *= faster;
   if (c.mapped) c.node.bytes_per_ns *= faster / most;  // which is measured with data that stay in caches

@@ -46,9 +46,9 @@ struct costs {
   double turn_us() const noexcept { return ranks_per_core > 1 ? (ranks_per_core - 1) * turn_per_rank_us : 0; }
 };
 
-// The same for calls in which each rank has data of so many bytes: with the rates at which a core copies and sums these, between
+// The same for calls in which the ranks of a core touch so many bytes: with the rates at which it copies and sums these, between
 // those of its own cache, up to 512 KiB, and those beyond, from 16 MiB on.
-costs for_data_of(costs, std::uint64_t bytes) noexcept;
+costs for_data_of(costs, std::uint64_t touched) noexcept;
 
 // ceil(log2 n); 0 for n <= 1.
 constexpr std::uint32_t rounds_of(std::uint32_t n) noexcept {

@@ -2,7 +2,8 @@
 // reaches another rank is an event, taken in the order of time. An adapter has a port for its node and one for the network;
 // what it sends or takes in by one is at least a gap apart.
 // A rank that shares its core goes on when it has it. What goes from rank to rank of a node is then no adapter's work: the sender's
-// core moves the bytes, the receiver's works for L when it comes to them, and moves them again unless they land where it reads them.
+// core moves the bytes and, unless memory is mapped, works for L, since the kernel brings a message to its taker's socket within the
+// sender's call; the receiver's core moves the bytes again. In mapped memory they land where they are read, and L is the reader's.
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -17,6 +18,7 @@ namespace tutti {
 namespace {
 
 constexpr picoseconds never = -1;
+constexpr picoseconds each_move = 30'000;  // of a few bytes as well, where other ranks had the core meanwhile, and its cache
 constexpr std::uint32_t no_word = ~std::uint32_t{0};
 
 bool exchanges(step_kind k) noexcept {
@@ -98,7 +100,7 @@ class evaluation {
   // What the core of `to` works for a message when it comes to it.
   picoseconds work_to_take(std::uint32_t from, std::uint32_t to, picoseconds payload) const {
     const link_cost& l = link(from, to);
-    return (costs_.target_works ? l.overhead : 0) + (by_cores(from, to) && from != to ? l.latency + (costs_.mapped ? 0 : payload) : 0);
+    return (costs_.target_works ? l.overhead : 0) + (by_cores(from, to) && from != to ? (costs_.mapped ? l.latency : payload) : 0);
   }
 
   // True: at least a step further.
@@ -144,7 +146,7 @@ class evaluation {
 
   // When the last byte of the message has left the adapter, or the core has moved it.
   picoseconds leave(rank_state& me, std::uint32_t from, std::uint32_t to, picoseconds payload) {
-    if (by_cores(from, to)) return me.clock += payload;
+    if (by_cores(from, to)) return me.clock += payload + (costs_.mapped || from == to ? 0 : link(from, to).latency);
     const picoseconds sent = std::max(me.clock, me.sends[same_node(from, to)]) + payload;
     me.sends[same_node(from, to)] = sent + link(from, to).gap;
     me.gone = std::max(me.gone, sent);
@@ -216,7 +218,7 @@ class evaluation {
   // By its core. What a peer has written comes out of the peer's cache.
   picoseconds moving(std::uint32_t r, const step& s, std::uint64_t bytes) const {
     const double own = s.kind == step_kind::copy ? costs_.copied_bytes_per_ns : costs_.reduced_bytes_per_ns;
-    if (s.peer == any_peer) return for_bytes(bytes, own);
+    if (s.peer == any_peer) return for_bytes(bytes, own) + (shares() && own > 0 ? each_move : 0);
     const link_cost& l = link(r, s.peer);
     return l.latency + for_bytes(bytes, l.bytes_per_ns > 0 ? std::min(own, l.bytes_per_ns) : own);
   }

@@ -71,6 +71,8 @@ picoseconds price(const algorithm& a, const shape& s, const costs& c, const part
   const run_room room = room_of(a, s, data.piece);
   const partition first = next_run(a, room, data.bytes);
   if (first.bytes == 0) return -1;
+  // A broadcast that scatters a single block is a chain, which ranks that share cores go through only in the order that the kernel likes.
+  if (a.of == collective::broadcast && a.data.even && first.bytes <= first.piece && c.ranks_per_core > 1) return -1;
   const std::uint64_t moved = moved_by(a, first);
   const auto whole = static_cast<picoseconds>(data.bytes / moved);
   const partition rest = next_run(a, room, data.bytes % moved);
