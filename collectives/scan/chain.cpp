@@ -3,8 +3,8 @@
 //
 // Words: line p, the rank before has put piece p into slot p; line `pieces`, the next rank has room. A rank gives room at the start
 // of each run, when it has left the run before, its puts complete. Nobody puts before. Each line and slot has one writer for ever.
-// An exscan adds up in a slot of its own, since what came is its result.
-// Copies: of the result, one; of an exscan's sum that is passed on, one. In place: a piece is read before its result is written, and
+// A rank adds up where the data came, in an exscan too, whose result it keeps in a slot of its own meanwhile.
+// Copies: of the result, one; of an exscan's, two, but at the last rank. In place: a piece is read before its result is written, and
 // rank 0, which puts from the caller's memory, writes nothing but what is there.
 #include "collectives/price.h"
 
@@ -23,7 +23,7 @@ schedule make(const shape& s, bool inclusive) {
   if (!first) out.signal(s.rank - 1, pieces);
   for (std::uint32_t p = 0; p < pieces; ++p) {
     const place before{staging, p}, own{staging, pieces + p};
-    const place sum = first ? place{data_in} : inclusive ? before : own;
+    const place sum = first ? place{data_in} : before;
     if (!first) {
       out.await(s.rank - 1, p, p);
       if (!inclusive && !last) out.local(step_kind::copy, p, before, own);
@@ -32,7 +32,7 @@ schedule make(const shape& s, bool inclusive) {
     if (!last && p == 0) out.wait(s.rank + 1, pieces);
     if (!last) out.put_signal(s.rank + 1, p, p, sum, before);
     if (inclusive) out.local(step_kind::copy, p, sum, {data_out});
-    else if (!first) out.local(step_kind::copy, p, before, {data_out});
+    else if (!first) out.local(step_kind::copy, p, last ? before : own, {data_out});
   }
   out.add(step_kind::complete, any_peer);
   return out;
