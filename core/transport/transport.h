@@ -97,6 +97,7 @@ struct capabilities {
   bool native_atomics = false;          // likewise atomics, and signals that add
   bool native_when_added = false;       // native_signal and native_atomics hold upon memory given to add() as well
   bool maps_node = false;              // map() reaches memory that ranks of this node have from allocate()
+  bool follows_mapping = false;         // a region from add() is whatever memory lies at its addresses: see add()
   bool cpu_atomics_agree = false;       // fabric atomics and CPU atomics upon one word are atomic to each other
   bool target_must_progress = false;    // true on tcp: a rank that computes for long stalls all puts and gets upon it
   bool progress_thread = false;         // TUTTI_PROGRESS=thread: a thread soon makes the progress that something waits for
@@ -209,7 +210,10 @@ class transport {
   // holds towards all ranks.)
   virtual bool native_towards(rank_t) const noexcept { return caps().native_when_added; }
 
-  // Registers memory that the caller owns and keeps alive until drop(). At least one byte.
+  // Registers memory that the caller owns and keeps alive until drop(). At least one byte. Where the fabric keeps the pages that
+  // it found (an adapter does), it goes on with these whatever becomes of the addresses. If caps().follows_mapping, each operation
+  // looks the addresses up anew: the caller may unmap the memory of a region and map other memory there, and the region is that
+  // one, as target and as source, as long as no operation touches addresses at which nothing is mapped.
   virtual result<region_id> add(std::span<std::byte> memory) = 0;
   // Allocates memory where the fabric reaches it best, zeroed, aligned to 64 bytes or more; drop() frees it.
   virtual result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) = 0;

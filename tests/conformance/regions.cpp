@@ -134,6 +134,48 @@ void memory_freed_and_exposed_again(rank_env& e) {
   }
 }
 
+// The region stays, the memory behind its addresses does not: what lies there now is what peers reach, and what this rank sends.
+void memory_mapped_anew(rank_env& e) {
+  if (!e.net().caps().follows_mapping) skip("it keeps the pages that it found");
+  constexpr std::size_t bytes = 1 << 16;
+  constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS;
+  void* const p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, how, -1, 0);
+  require(p != MAP_FAILED, "mmap");
+  area a = e.add({static_cast<std::byte*>(p), bytes});
+  area out = e.allocate(bytes);
+  for (unsigned round = 0; round < 3; ++round) {
+    for (const std::uint32_t size : {64u, 5000u, 60'000u}) {
+      const std::uint64_t seed = e.seed + 100 * round + size;
+      fill(a.memory.first(size), seed + e.rank);
+      e.barrier();
+      e.run(get(out.mine(), a.at(right_of(e)), size));
+      check(out.memory.first(size), seed + right_of(e), "a get from memory mapped anew");
+      e.barrier();
+      e.submit(put(a.mine(), out.at(right_of(e)), size));
+      e.flush(right_of(e));
+      e.barrier();
+      check(out.memory.first(size), seed + left_of(e), "a put out of memory mapped anew");
+      fill(out.memory.first(size), seed + 7 + e.rank);
+      e.barrier();
+      e.submit(put(out.mine(), a.at(right_of(e)), size));
+      e.flush(right_of(e));
+      e.barrier();
+      check(a.memory.first(size), seed + 7 + left_of(e), "a put into memory mapped anew");
+      e.barrier();
+    }
+    // The old pages must not be what the new mapping gets.
+    void* const kept = mremap(p, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, mmap(nullptr, bytes, PROT_NONE, how, -1, 0));
+    require(kept != MAP_FAILED, "mremap");
+    require(mmap(p, bytes, PROT_READ | PROT_WRITE, how | MAP_FIXED_NOREPLACE, -1, 0) == p, "mmap at the same address");
+    paint({static_cast<std::byte*>(kept), bytes}, 0x55);
+    munmap(kept, bytes);
+    e.barrier();
+  }
+  e.drop(a);
+  e.barrier();
+  munmap(p, bytes);
+}
+
 void many_regions_come_and_go(rank_env& e) {
   for (int i = 0; i < 2000; ++i) {
     std::span<std::byte> m;
@@ -150,6 +192,7 @@ constexpr std::array cases{
     conformance_case{"one_region_attached_twice", 3, one_region_attached_twice},
     conformance_case{"one_memory_added_twice", 2, one_memory_added_twice},
     conformance_case{"memory_freed_and_exposed_again", 2, memory_freed_and_exposed_again},
+    conformance_case{"memory_mapped_anew", 2, memory_mapped_anew},
     conformance_case{"many_regions_come_and_go", 2, many_regions_come_and_go},
 };
 
