@@ -15,12 +15,13 @@
 
 namespace tutti::shm {
 
-inline constexpr std::uint32_t layout_version = 2;
+inline constexpr std::uint32_t layout_version = 3;
 inline constexpr std::uint32_t address_magic = 0x74736861;  // in every address
 inline constexpr std::uint32_t key_magic = 0x7473686b;
 inline constexpr std::uint32_t token_magic = 0x74736874;
 inline constexpr std::uint32_t mail_slots = 256;            // power of two
 inline constexpr std::uint32_t reply_slots = 64;            // at most 64: a bit each in a word
+inline constexpr std::uint32_t user_slots = 512;            // regions from add() whose end their peers can see
 inline constexpr std::uint32_t cell_count = 64;             // power of two
 inline constexpr std::uint32_t cell_bytes = 4096;           // of one two-sided message
 
@@ -61,6 +62,8 @@ struct control_page {
   std::atomic<std::int32_t> pipe_fd;
   alignas(64) std::atomic<std::uint64_t> mail_head;  // a hint: no position below it is free to claim
   alignas(64) std::atomic<std::uint64_t> mail_tail;  // every mail before it has taken effect
+  // By the slot of its id: the serial of a region of the user's own, 0 once it is dropped. The kernel would still copy there.
+  alignas(64) std::atomic<std::uint32_t> user_serials[user_slots];
   alignas(64) reply replies[reply_slots];
   mail mails[mail_slots];
 };

@@ -27,6 +27,10 @@ bool has_word(const rma_op& op) noexcept {
   return op.kind == op_kind::signal || op.kind == op_kind::put_signal || is_atomic(op.kind);
 }
 
+status dropped(const peer& p) {
+  return {errc::invalid, "rank " + std::to_string(p.rank) + " has dropped the region", p.rank};
+}
+
 mail_kind kind_of(const rma_op& op) noexcept {
   switch (op.kind) {
     case op_kind::fetch_add: return mail_kind::fetch_add;
@@ -52,6 +56,8 @@ void shm_transport::fail(const rma_op& op, peer* p, const status& why) noexcept 
 status shm_transport::copy_user(const rma_op& op, peer& p, const key_blob& key) noexcept {
   // While its pidfd is not readable its pid cannot be another's.
   if (check(p)) return p.life.end();
+  if (const auto* serial = user_serial(*p.page, region_id{key.region}); serial && serial->load(std::memory_order_acquire) != key.serial)
+    return dropped(p);
   iovec local[256];
   unsigned long n = 1;
   std::uint64_t bytes = op.bytes;
@@ -94,7 +100,7 @@ bool shm_transport::submit_slowly(const rma_op& op) noexcept {
   if (has_word(op)) word = resolve(is_atomic(op.kind) ? op.remote : op.signal, *p, word_key, why);
   if (why.failed()) {
     if (why.code() == errc::peer_dead)
-      why = has_let_go(*p) ? p->life.end() : status{errc::invalid, "rank " + std::to_string(p->rank) + " has dropped the region"};
+      why = has_let_go(*p) ? p->life.end() : dropped(*p);
     fail(op, p, why);
     return true;
   }

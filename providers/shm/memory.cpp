@@ -45,8 +45,13 @@ result<region_id> shm_transport::enter(region r) {
 
 result<region_id> shm_transport::add(std::span<std::byte> memory) {
   if (memory.empty()) return status{errc::invalid, "a region of no bytes cannot be added"};
-  if (status s = allow_copies(); s.failed()) return s;
-  return enter({.base = memory.data(), .bytes = memory.size(), .kind = region_kind::user, .shared = {}});
+  if (!copies_allowed_)
+    if (status s = allow_copies(); s.failed()) return s;
+  copies_allowed_ = true;
+  auto entered = enter({.base = memory.data(), .bytes = memory.size(), .kind = region_kind::user, .shared = {}});
+  if (entered)
+    if (auto* serial = user_serial(page(), *entered)) serial->store(regions_[*entered].serial, std::memory_order_release);
+  return entered;
 }
 
 result<region_id> shm_transport::allocate(std::size_t bytes, std::span<std::byte>& memory) {
@@ -142,6 +147,7 @@ void shm_transport::drop(region_id id) noexcept {
     target& mine = s.targets[self_index()];
     if (mine.base == r->base) mine.base = nullptr;  // resolve() then finds the region gone
   });
+  if (auto* serial = r->kind == region_kind::user ? user_serial(page(), id) : nullptr) serial->store(0, std::memory_order_release);
   // The memory may be unmapped from here on: answers that are still to come complete and land nowhere (clause 11).
   for (question& q : questions_)
     if (q.into == id) q.result = nullptr;

@@ -24,6 +24,7 @@
 #include "providers/common/peer_life.h"
 #include "providers/common/process_watch.h"
 #include "providers/common/segment_table.h"
+#include "providers/common/slot_table.h"
 #include "providers/shm/layout.h"
 
 namespace tutti::shm {
@@ -173,6 +174,11 @@ class shm_transport final : public transport {
   bool submit_slowly(const rma_op&) noexcept;       // false: full
   status copy_user(const rma_op&, peer&, const key_blob&) noexcept;
   static void fail(const rma_op&, peer*, const status&) noexcept;
+  // Where a rank tells its peers that it has such a region; null: it has too many for that.
+  static std::atomic<std::uint32_t>* user_serial(control_page& of, region_id id) noexcept {
+    const std::uint32_t slot = static_cast<std::uint32_t>(id) & slot_table<region_id, region>::slot_mask;
+    return slot < user_slots ? &of.user_serials[slot] : nullptr;
+  }
 
   // mailbox.cpp
   struct claim {
@@ -220,7 +226,7 @@ class shm_transport final : public transport {
   host_id host_{};
   process_id process_;
   std::uint32_t next_serial_ = 1;
-  status can_add_;
+  bool copies_allowed_ = false;       // add() has made sure that peers may copy into and out of this process
 
   // Mail.
   std::uint64_t mail_tail_ = 0;

@@ -160,6 +160,33 @@ BOOST_AUTO_TEST_CASE(mails_to_a_region_that_was_dropped_change_nothing) {
   });
 }
 
+// The kernel would copy to and from those addresses all the same.
+BOOST_AUTO_TEST_CASE(the_key_of_what_was_dropped_reaches_nothing) {
+  run_ranks(shm, 2, [](rank_env& env) {
+    words mine;
+    area a = env.add(mine.bytes());
+    const rank_t next = 1 - env.rank;
+    const std::uint64_t sent = 5;
+    std::uint64_t back = 9;
+    env.run(get(plain(&back), a.at(next), 8));
+    require_equal(back, 0u, "before");
+    env.barrier();
+    env.net().drop(a.region);
+    (void)take(env.net().add(mine.bytes()), "add");  // the same memory under another key
+    env.barrier();
+    for (const rma_op& op : {put(plain(&sent), a.at(next), 8), get(plain(&back), a.at(next), 8)}) {
+      completion done;
+      rma_op one = op;
+      one.done = &done;
+      env.submit(one);
+      env.wait_idle(done);
+      require(done.outcome().code() == errc::invalid && done.outcome().peer() == next, "a key of before");
+    }
+    env.barrier();
+    require_equal(mine.data[0] + back, 0u, "what came of it");
+  });
+}
+
 // The answer comes when the memory for it has been unmapped.
 BOOST_AUTO_TEST_CASE(answers_into_a_region_that_was_dropped_land_nowhere) {
   run_ranks(shm, 2, [](rank_env& env) {
