@@ -1,0 +1,226 @@
+#include "core/base/unmap_watch.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/base/mappings.h"
+
+namespace tutti {
+namespace {
+
+constexpr std::uint64_t wanted_features =
+    UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+constexpr int trial_ms = 2000;
+// As preload/unmap.c exports it: calls `gone` before memory goes, until it is called with null.
+constexpr const char* interposed_name = "tutti_unmap_tell";
+using interposed_fn = void (*)(void (*gone)(void* whom, const void* begin, std::size_t bytes), void* whom);
+
+std::string words_of(int error) { return std::string{": "} + std::strerror(error); }
+
+interposed_fn find_interposed() noexcept { return reinterpret_cast<interposed_fn>(::dlsym(RTLD_DEFAULT, interposed_name)); }
+
+status watch_for_faults(int faults, unmap_watch::range r) noexcept {
+  uffdio_register ask{};
+  ask.range = {r.begin, r.end - r.begin};
+  ask.mode = UFFDIO_REGISTER_MODE_WP;
+  if (::ioctl(faults, UFFDIO_REGISTER, &ask) == 0) return {};
+  return {errc::unsupported, "memory cannot be watched by userfaultfd" + words_of(errno), no_rank, errno};
+}
+
+// With all signals blocked: they are the application's threads' to handle. Throws std::system_error.
+template <class F>
+std::thread quiet_thread(F&& f) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread made;
+  try {
+    made = std::thread{std::forward<F>(f)};
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return made;
+}
+
+}  // namespace
+
+// --- the one of this process ---------------------------------------------------------------------------------------------
+
+result<std::shared_ptr<unmap_watch>> unmap_watch::open(by how) {
+  static std::mutex opening;
+  static std::weak_ptr<unmap_watch> one[2];
+  const std::lock_guard lock{opening};
+  std::weak_ptr<unmap_watch>& known = one[how == by::interposition];
+  if (auto here = known.lock()) return here;
+  std::shared_ptr<unmap_watch> made{new unmap_watch{how}};
+  try {
+    if (status s = how == by::userfaultfd ? made->start_faults() : made->start_interposed(); s.failed()) return s;
+  } catch (const std::system_error& e) {
+    return status{errc::unavailable, std::string{"no thread to read userfaultfd's events: "} + e.what(), no_rank, e.code().value()};
+  }
+  known = made;
+  return made;
+}
+
+status unmap_watch::start_faults() {
+  const long fd = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+  if (fd < 0)
+    return {errc::unavailable, "userfaultfd" + words_of(errno) + (errno == EINVAL ? " (Linux before 5.11)" : ""), no_rank, errno};
+  faults_ = unique_fd{static_cast<int>(fd)};
+  uffdio_api api{};
+  api.api = UFFD_API, api.features = wanted_features;
+  if (::ioctl(faults_.get(), UFFDIO_API, &api) != 0)
+    return {errc::unavailable, "userfaultfd without events of unmapping" + words_of(errno), no_rank, errno};
+  if (status s = try_faults(); s.failed()) return s;
+  bell_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!bell_) return {errc::unavailable, "eventfd" + words_of(errno), no_rank, errno};
+  thread_ = quiet_thread([this] { run(); });
+  return {};
+}
+
+// That a call is held until its event is read, and that the change shows meanwhile, was not always so, and is not everywhere.
+status unmap_watch::try_faults() {
+  constexpr std::size_t page = 4096;
+  void* const at = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return {errc::unavailable, "no memory to try userfaultfd with", no_rank, errno};
+  const auto begin = reinterpret_cast<std::uintptr_t>(at);
+  if (status s = watch_for_faults(faults_.get(), {begin, begin + page}); s.failed()) {
+    ::munmap(at, page);
+    return s;
+  }
+  const bool still = !changing();
+  std::atomic<bool> returned = false;
+  std::thread unmaps = quiet_thread([&] {
+    ::munmap(at, page);
+    returned = true;
+  });
+  pollfd ready{faults_.get(), POLLIN, 0};
+  uffd_msg event{};
+  const bool told = ::poll(&ready, 1, trial_ms) == 1;
+  const bool held = changing() && !returned;
+  const bool right = told && ::read(faults_.get(), &event, sizeof event) == sizeof event &&
+                     event.event == UFFD_EVENT_UNMAP && event.arg.remove.start == begin && event.arg.remove.end == begin + page;
+  if (!right) faults_.close();  // lets the thread go, whatever holds it
+  unmaps.join();
+  if (still && held && right && !changing()) return {};
+  return {errc::unavailable, "userfaultfd does not hold an munmap() until its event is read, or does not show it"};
+}
+
+status unmap_watch::start_interposed() {
+  const interposed_fn tell_me = find_interposed();
+  if (!tell_me) return {errc::unavailable, "the program has not loaded libtutti-unmap.so"};
+  tell_me(interposed, this);
+  return {};
+}
+
+unmap_watch::~unmap_watch() {
+  if (how_ == by::interposition) {
+    if (const interposed_fn tell_me = find_interposed()) tell_me(nullptr, this);
+    return;
+  }
+  if (!thread_.joinable()) return;
+  ::eventfd_write(bell_.get(), 1);
+  thread_.join();
+}
+
+// --- what has gone -------------------------------------------------------------------------------------------------------
+
+// A request without a range: refused as invalid, unless something changes, which is looked at first.
+bool unmap_watch::changing() const noexcept {
+  uffdio_writeprotect nothing{};
+  return ::ioctl(faults_.get(), UFFDIO_WRITEPROTECT, &nothing) != 0 && errno != EINVAL;
+}
+
+// Under the mutex. False: there was none.
+bool unmap_watch::read_events() noexcept {
+  std::array<uffd_msg, 16> events;
+  bool any = false;
+  for (ssize_t n; (n = ::read(faults_.get(), events.data(), sizeof events)) > 0; any = true)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n) / sizeof(uffd_msg); ++i) {
+      const uffd_msg& e = events[i];
+      if (e.event == UFFD_EVENT_REMAP) tell({e.arg.remap.from, e.arg.remap.from + e.arg.remap.len});
+      else if (e.event != UFFD_EVENT_PAGEFAULT) tell({e.arg.remove.start, e.arg.remove.end});
+    }
+  return any;
+}
+
+void unmap_watch::tell(range r) noexcept {
+  for (listener* l = first_; l; l = l->next_) {
+    if (l->count_ == l->gone_.size()) l->all_ = true;
+    else l->gone_[l->count_++] = r;
+  }
+}
+
+void unmap_watch::run() noexcept {
+  pollfd wait[2] = {{faults_.get(), POLLIN, 0}, {bell_.get(), POLLIN, 0}};
+  for (;;) {
+    if (::poll(wait, 2, -1) < 0) continue;
+    if (wait[1].revents) return;
+    const std::lock_guard lock{mutex_};
+    read_events();
+  }
+}
+
+// In any thread, perhaps inside its malloc().
+void unmap_watch::interposed(void* whom, const void* begin, std::size_t bytes) noexcept {
+  unmap_watch& watch = *static_cast<unmap_watch*>(whom);
+  const auto at = reinterpret_cast<std::uintptr_t>(begin);
+  const std::lock_guard lock{watch.mutex_};
+  watch.tell({at, at + std::min<std::uintptr_t>(bytes, ~at)});
+}
+
+// --- listeners -----------------------------------------------------------------------------------------------------------
+
+unmap_watch::listener::listener(std::shared_ptr<unmap_watch> watch) noexcept : watch_(std::move(watch)) {
+  const std::lock_guard lock{watch_->mutex_};
+  next_ = std::exchange(watch_->first_, this);
+}
+
+unmap_watch::listener::~listener() {
+  const std::lock_guard lock{watch_->mutex_};
+  for (listener** l = &watch_->first_; *l; l = &(*l)->next_)
+    if (*l == this) {
+      *l = next_;
+      return;
+    }
+}
+
+status unmap_watch::listener::watch(range r) {
+  if (watch_->how_ == by::interposition) return {};
+  const auto around = private_mappings(r.begin, r.end);
+  if (!around) return around.error();
+  return watch_for_faults(watch_->faults_.get(), {around->first, around->second});
+}
+
+unmap_watch::listener::news unmap_watch::listener::settle() noexcept {
+  const std::lock_guard lock{watch_->mutex_};
+  news out;
+  if (watch_->how_ == by::userfaultfd && watch_->changing()) {
+    watch_->read_events();
+    out.sure = false;
+  }
+  std::copy_n(gone_.begin(), count_, taken_.begin());
+  out.gone = {taken_.data(), std::exchange(count_, 0)};
+  out.all = std::exchange(all_, false);
+  return out;
+}
+
+}  // namespace tutti
