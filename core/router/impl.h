@@ -38,6 +38,7 @@ class router final : public transport {
   bool native_towards(rank_t rank) const noexcept override { return (on_node(rank) ? *node_ : *network_).native_towards(rank); }
 
   result<region_id> add(std::span<std::byte> memory) override;
+  result<region_id> add_unowned(std::span<std::byte> memory) override;
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override;
   result<std::vector<std::byte>> key(region_id) override;
   result<segment_id> attach(const rank_map& members, shared_blobs keys) override;
@@ -70,7 +71,7 @@ class router final : public transport {
   transport& serving(rank_t rank) noexcept { return on_node(rank) ? *node_ : *network_; }
   status open_paths();
   status connect_multicast(const blob_table& extras);
-  result<region_id> also_on_network(region_id mine, std::span<std::byte> memory);
+  result<region_id> also_on_network(region_id mine, result<region_id> theirs);
   bool goes_near(const rma_op& op) const noexcept {  // by the node transport
     return on_node(op.rank) && (!paths_.in_use() || router_paths::path_of(op) == router_paths::by_node);
   }

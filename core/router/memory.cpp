@@ -4,8 +4,7 @@
 
 namespace tutti {
 
-result<region_id> router::also_on_network(region_id mine, std::span<std::byte> memory) {
-  const auto theirs = network_->add(memory);
+result<region_id> router::also_on_network(region_id mine, result<region_id> theirs) {
   if (!theirs) {
     node_->drop(mine);
     return theirs.error();
@@ -18,7 +17,14 @@ result<region_id> router::add(std::span<std::byte> memory) {
   regions_.reserve_one();
   const auto mine = node_->add(memory);
   if (!mine) return mine.error();
-  return also_on_network(*mine, memory);
+  return also_on_network(*mine, network_->add(memory));
+}
+
+result<region_id> router::add_unowned(std::span<std::byte> memory) {
+  regions_.reserve_one();
+  const auto mine = node_->add_unowned(memory);
+  if (!mine) return mine.error();
+  return also_on_network(*mine, network_->add_unowned(memory));
 }
 
 // From the node transport: shared memory must be made by it to be mapped, and a network registers any memory.
@@ -27,7 +33,7 @@ result<region_id> router::allocate(std::size_t bytes, std::span<std::byte>& memo
   std::span<std::byte> given;
   const auto mine = node_->allocate(bytes, given);
   if (!mine) return mine.error();
-  const auto both = also_on_network(*mine, given);
+  const auto both = also_on_network(*mine, network_->add(given));
   if (both) memory = given;
   return both;
 }

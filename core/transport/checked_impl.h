@@ -19,6 +19,7 @@ class checked_transport final : public forwarding_transport {
   bool reaches(rank_t rank) const noexcept override { return rank < job_size_ && inner().reaches(rank); }
   bool native_towards(rank_t rank) const noexcept override { return rank < job_size_ && inner().native_towards(rank); }
   result<region_id> add(std::span<std::byte> memory) override;
+  result<region_id> add_unowned(std::span<std::byte> memory) override;
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override;
   result<std::vector<std::byte>> key(region_id) override;
   result<segment_id> attach(const rank_map& members, shared_blobs keys) override;

@@ -65,6 +65,13 @@ result<region_id> checked_transport::add(std::span<std::byte> memory) {
   return id;
 }
 
+result<region_id> checked_transport::add_unowned(std::span<std::byte> memory) {
+  if (memory.empty() || !memory.data()) return status{errc::invalid, "add_unowned() of no memory: give at least one byte"};
+  const auto id = inner().add_unowned(memory);
+  if (id) regions_[number(*id)] = memory;
+  return id;
+}
+
 result<region_id> checked_transport::allocate(std::size_t bytes, std::span<std::byte>& memory) {
   if (bytes == 0) return status{errc::invalid, "allocate() of 0 bytes: ask for at least one"};
   const auto id = inner().allocate(bytes, memory);

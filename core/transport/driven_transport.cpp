@@ -138,6 +138,10 @@ class driven_transport final : public transport {
     const visit here{thread_};
     return inner_->add(memory);
   }
+  result<region_id> add_unowned(std::span<std::byte> memory) override {
+    const visit here{thread_};
+    return inner_->add_unowned(memory);
+  }
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override {
     const visit here{thread_};
     return inner_->allocate(bytes, memory);

@@ -24,6 +24,7 @@ class forwarding_transport : public transport {
   bool native_towards(rank_t rank) const noexcept override { return inner_->native_towards(rank); }
 
   result<region_id> add(std::span<std::byte> memory) override { return inner_->add(memory); }
+  result<region_id> add_unowned(std::span<std::byte> memory) override { return inner_->add_unowned(memory); }
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override {
     return inner_->allocate(bytes, memory);
   }

@@ -215,6 +215,10 @@ class transport {
   // looks the addresses up anew: the caller may unmap the memory of a region and map other memory there, and the region is that
   // one, as target and as source, as long as no operation touches addresses at which nothing is mapped.
   virtual result<region_id> add(std::span<std::byte> memory) = 0;
+  // The same for memory that the caller may lose before drop(), as who keeps registrations of other people's memory does: from the
+  // moment when it is unmapped, no operation may name the region (unless caps().follows_mapping). So no operation upon
+  // unregistered memory goes by this region, though its address lie there: after another mmap() it would reach the old pages.
+  virtual result<region_id> add_unowned(std::span<std::byte> memory) { return add(memory); }
   // Allocates memory where the fabric reaches it best, zeroed, aligned to 64 bytes or more; drop() frees it.
   virtual result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) = 0;
   virtual result<std::vector<std::byte>> key(region_id) = 0;

@@ -37,6 +37,8 @@ class one_sided {
   // Memory of this rank that peers may reach from now on; `key` is what they need to know. Null handle: never.
   virtual result<void*> register_region(std::span<std::byte> memory, std::vector<std::byte>& key) = 0;
   virtual void deregister_region(void* registered) noexcept = 0;
+  // From now on no operation of this rank upon unregistered memory goes by it: a link that looks for regions by address.
+  virtual void hide(void* registered) noexcept { (void)registered; }
   // True: what peers had begun may go on until link::let_go(), as where a library does the copying: memory is deregistered after
   // that. An adapter has forgotten it when deregister_region() returns.
   virtual bool lingers() const noexcept { return false; }

@@ -65,12 +65,13 @@ result<region_id> region_table::enter(region r) noexcept {
 
 // Where this rank's program drives what peers do by key, a library that has begun with that goes on, through calls that come
 // after drop(). The caller's memory is gone by then: so it has no key, and only messages touch it.
-result<region_id> region_table::add(std::span<std::byte> memory) noexcept {
+result<region_id> region_table::add(std::span<std::byte> memory, bool by_address) noexcept {
   if (memory.empty()) return status{errc::invalid, "a region of 0 bytes cannot be added"};
   region r;
   r.base = memory.data(), r.bytes = memory.size();
   if (reach_ && reach_->alone())
     if (status s = register_region(r); s.failed()) return s;
+  if (r.registered && !by_address) reach_->hide(r.registered);
   return enter(std::move(r));
 }
 

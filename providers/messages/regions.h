@@ -42,7 +42,8 @@ class region_table {
   // Gives all memory back. Nothing of the link's touches it any more.
   void close() noexcept;
 
-  result<region_id> add(std::span<std::byte> memory) noexcept;
+  // `by_address`: the link may use it for operations upon unregistered memory that lies in it.
+  result<region_id> add(std::span<std::byte> memory, bool by_address = true) noexcept;
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) noexcept;
   result<std::vector<std::byte>> key(region_id) const;
   void drop(region_id, bool in_use) noexcept;

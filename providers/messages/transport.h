@@ -50,6 +50,7 @@ class message_transport final : public transport {
   bool reaches(rank_t) const noexcept override;
 
   result<region_id> add(std::span<std::byte> memory) override { return regions_.add(memory); }
+  result<region_id> add_unowned(std::span<std::byte> memory) override { return regions_.add(memory, false); }
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override { return regions_.allocate(bytes, memory); }
   result<std::vector<std::byte>> key(region_id id) override { return regions_.key(id); }
   result<segment_id> attach(const rank_map&, shared_blobs) override;

@@ -15,6 +15,7 @@ constexpr std::uint64_t longest_piece = std::uint64_t{1} << 30;
 struct registered_memory {
   owned<fid_mr> mr;
   std::span<std::byte> memory;
+  bool hidden = false;  // from make_known()
 };
 
 struct remote_memory::chunk {
@@ -80,7 +81,7 @@ result<void*> remote_memory::register_region(std::span<std::byte> memory, std::v
     if (e != 0) return vendor_error(e, "binding memory to an endpoint");
   }
   const remote_key there{fi_mr_key(mr->get()), mode & FI_MR_VIRT_ADDR ? reinterpret_cast<std::uint64_t>(memory.data()) : 0};
-  auto made = std::make_unique<registered_memory>(std::move(*mr), memory);
+  auto made = std::make_unique<registered_memory>(registered_memory{std::move(*mr), memory});
   registered_.emplace(memory.data(), made.get());
   messages::append(key, &there);
   return static_cast<void*>(made.release());
@@ -94,6 +95,8 @@ void remote_memory::deregister_region(void* registered) noexcept {
       return;
     }
 }
+
+void remote_memory::hide(void* registered) noexcept { static_cast<registered_memory*>(registered)->hidden = true; }
 
 void remote_memory::unbind() noexcept {
   if (!(ofi_.info->domain_attr->mr_mode & FI_MR_ENDPOINT)) return;
@@ -131,7 +134,7 @@ status remote_memory::make_known(transfer& t) noexcept {
   if (!wants_to_know()) return {};
   if (auto at = registered_.upper_bound(t.here); at != registered_.begin()) {
     const registered_memory& known = *(--at)->second;
-    if (t.here + t.left <= known.memory.data() + known.memory.size()) {
+    if (!known.hidden && t.here + t.left <= known.memory.data() + known.memory.size()) {
       t.descriptor = fi_mr_desc(known.mr.get());
       return {};
     }

@@ -98,6 +98,7 @@ class remote_memory final : public messages::one_sided {
 
   result<void*> register_region(std::span<std::byte>, std::vector<std::byte>& key) override;
   void deregister_region(void* registered) noexcept override;
+  void hide(void* registered) noexcept override;
   bool lingers() const noexcept override { return !wants_to_know(); }
   void* unlock(peer&, std::span<const std::byte> key) noexcept override;
   void forget(void* unlocked) noexcept override;

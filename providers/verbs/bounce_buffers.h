@@ -10,7 +10,9 @@
 // adapter keeps the pages that the address had, and would read and write those. Here a registration stands from submit()
 // until the completion, and for so long the memory is the operation's by clause 3, mapped and unmoved. So there is nobody
 // to be told. The price is two system calls and the pinning of its pages for each operation, small beside the time that
-// a large one is on its way; whoever passes the same memory again and again add()s it, and has it found.
+// a large one is on its way; whoever passes the same memory again and again add()s it, and has it found. (Engines above the
+// contract keep registrations where they can be told of each munmap(), core/job/registration_cache.h. What they have kept is not found
+// here, transport::add_unowned(), since they look for news only when they use it.)
 //
 // There are bounce_count at once; if none is free the transport is full (clause 2). So it is when the system will not lock as
 // much more while there is something of other operations to be deregistered; if there is nothing, it never will, and the

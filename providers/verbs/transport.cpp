@@ -108,6 +108,12 @@ bool verbs_transport::reaches(rank_t rank) const noexcept {
 
 // --- memory --------------------------------------------------------------------------------------------------------------
 
+result<region_id> verbs_transport::add_unowned(std::span<std::byte> memory) {
+  auto added = regions_.add(memory);
+  if (added) regions_.hide(*added);
+  return added;
+}
+
 // Waits until the adapter has let go of the region: until operations of this rank that read or write it have ended. To take
 // the registration away under them would put their queue pairs in error, and all else that is in flight there; to leave it would
 // let an answer land in memory that is somebody else's by then. That wait is as long as those operations take, and at most a

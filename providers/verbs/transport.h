@@ -83,6 +83,7 @@ class verbs_transport final : public transport {
   bool reaches(rank_t) const noexcept override;
 
   result<region_id> add(std::span<std::byte> memory) override { return regions_.add(memory); }
+  result<region_id> add_unowned(std::span<std::byte> memory) override;
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override { return regions_.allocate(bytes, memory); }
   result<std::vector<std::byte>> key(region_id id) override { return regions_.key(id); }
   result<segment_id> attach(const rank_map& members, shared_blobs keys) override { return ops_.attach(members, std::move(keys), size_); }

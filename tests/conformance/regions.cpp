@@ -176,6 +176,50 @@ void memory_mapped_anew(rank_env& e) {
   munmap(p, bytes);
 }
 
+// Memory that goes before its region does: until then the region is as good as any; after that nothing goes by it.
+void unowned_memory_goes_first(rank_env& e) {
+  constexpr std::size_t bytes = 100'000;
+  const auto map = [](void* at) {
+    void* const p = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+    require(p != MAP_FAILED && (!at || p == at), "mmap");
+    return std::span{static_cast<std::byte*>(p), bytes};
+  };
+  const area out = e.allocate(bytes);
+  const auto mine = map(nullptr);
+  for (const std::uint32_t size : {9000u, 100'000u}) {
+    const std::uint64_t seed = e.seed + size;
+    const region_id region = take(e.net().add_unowned(mine), "add_unowned");
+    const segment_id all = e.attach(rank_map::strided(0, e.size), region);
+    fill(mine.first(size), seed + e.rank);
+    e.submit(put({region, 0}, out.at(right_of(e)), size));
+    e.flush(right_of(e));
+    e.barrier();
+    check(out.memory.first(size), seed + left_of(e), "a put out of unowned memory");
+    paint(mine.first(size), 0);
+    e.barrier();
+    e.submit(put(out.mine(), {right_of(e), all}, size));
+    e.flush(right_of(e));
+    e.barrier();
+    check(mine.first(size), seed + (e.rank + e.size - 2) % e.size, "a put into unowned memory");
+    e.barrier();
+    e.net().drop(all);
+    munmap(mine.data(), bytes);
+    map(mine.data());
+    fill(mine.first(size), seed + 50 + e.rank);
+    e.submit(put(plain(mine.data()), out.at(right_of(e)), size));
+    e.flush(right_of(e));
+    e.barrier();
+    check(out.memory.first(size), seed + 50 + left_of(e), "a put out of what lies there now, by address");
+    e.barrier();
+    paint(mine.first(size), 0);
+    e.run(get(plain(mine.data()), out.at(right_of(e)), size));
+    check(mine.first(size), seed + 50 + e.rank, "a get into what lies there now, by address");
+    e.barrier();
+    e.net().drop(region);
+  }
+  munmap(mine.data(), bytes);
+}
+
 void many_regions_come_and_go(rank_env& e) {
   for (int i = 0; i < 2000; ++i) {
     std::span<std::byte> m;
@@ -193,6 +237,7 @@ constexpr std::array cases{
     conformance_case{"one_memory_added_twice", 2, one_memory_added_twice},
     conformance_case{"memory_freed_and_exposed_again", 2, memory_freed_and_exposed_again},
     conformance_case{"memory_mapped_anew", 2, memory_mapped_anew},
+    conformance_case{"unowned_memory_goes_first", 2, unowned_memory_goes_first},
     conformance_case{"many_regions_come_and_go", 2, many_regions_come_and_go},
 };
 

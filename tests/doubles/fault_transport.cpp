@@ -56,6 +56,10 @@ result<region_id> fault_transport::add(std::span<std::byte> memory) {
   if (status s = dice_.setup_call("add"); s.failed()) return s;
   return inner().add(memory);
 }
+result<region_id> fault_transport::add_unowned(std::span<std::byte> memory) {
+  if (status s = dice_.setup_call("add_unowned"); s.failed()) return s;
+  return inner().add_unowned(memory);
+}
 result<region_id> fault_transport::allocate(std::size_t bytes, std::span<std::byte>& memory) {
   if (status s = dice_.setup_call("allocate"); s.failed()) return s;
   return inner().allocate(bytes, memory);

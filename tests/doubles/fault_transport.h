@@ -57,6 +57,7 @@ class fault_transport final : public forwarding_transport {
   result<std::vector<std::byte>> address() override;
   status connect(shared_blobs addresses, time_point deadline) override;
   result<region_id> add(std::span<std::byte> memory) override;
+  result<region_id> add_unowned(std::span<std::byte> memory) override;
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) override;
   result<std::vector<std::byte>> key(region_id) override;
   result<segment_id> attach(const rank_map& members, shared_blobs keys) override;

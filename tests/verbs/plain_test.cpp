@@ -57,6 +57,24 @@ BOOST_FIXTURE_TEST_CASE(memory_of_a_region_needs_nothing_more, pair_of_ranks) {
   BOOST_TEST(registered() == before);
 }
 
+// The adapter may have pages there that are no longer the address's: it must ask for those that are.
+BOOST_FIXTURE_TEST_CASE(memory_of_an_unowned_region_is_registered_all_the_same, pair_of_ranks) {
+  auto own = painted(large, 7);
+  const region_id unowned = *p[0].add_unowned(own);
+  const std::uint64_t with_region = registered();
+  fake::hold("fake0", "fake1");
+  completion done;
+  BOOST_TEST(p.submit(0, put(plain(own.data()), p.at(0, 1), large, &done)));
+  BOOST_TEST(registered() == with_region + large);
+  BOOST_TEST(p.submit(0, put({unowned, 0}, p.at(0, 1), large, &done)));
+  BOOST_TEST(registered() == with_region + large);
+  fake::release("fake0", "fake1");
+  BOOST_TEST(p.until([&] { return done.idle(); }));
+  BOOST_TEST(done.outcome().ok());
+  p[0].drop(unowned);
+  BOOST_TEST(registered() == before);
+}
+
 // Of regions that overlap the one that reaches furthest decides, wherever it begins, and whichever of them are dropped.
 BOOST_FIXTURE_TEST_CASE(regions_that_overlap, pair_of_ranks) {
   std::vector<std::byte> own(200'000);
