@@ -127,6 +127,8 @@ status unmap_watch::try_faults() {
 status unmap_watch::start_interposed() {
   const interposed_fn tell_me = find_interposed();
   if (!tell_me) return {errc::unavailable, "the program has not loaded libtutti-unmap.so"};
+  intact_ = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "tutti_unmap_intact"));
+  if (!intact_ || !intact()) return {errc::unavailable, "another library has put its own functions in place of libtutti-unmap.so's"};
   tell_me(interposed, this);
   return {};
 }
@@ -217,6 +219,7 @@ unmap_watch::listener::news unmap_watch::listener::settle() noexcept {
     watch_->read_events();
     out.sure = false;
   }
+  if (watch_->how_ == by::interposition && !watch_->intact()) out.sure = false;
   std::copy_n(gone_.begin(), count_, taken_.begin());
   out.gone = {taken_.data(), std::exchange(count_, 0)};
   out.all = std::exchange(all_, false);

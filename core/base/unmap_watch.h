@@ -21,6 +21,8 @@
 // (Linux 5.9; this asks for 5.11), migration and swapping, which leave it alone, and another process that punches a hole into a
 // file, which is why memory of files, huge pages and shared memory are refused by watch().
 //
+// One call is not reported: madvise(MADV_GUARD_INSTALL), of Linux 6.13. docs/fabrics.md says so.
+//
 // Mappings are watched whole. A watch upon a part of one would split it in two for the kernel, and mremap() refuses to move both.
 // They stay watched until they are unmapped; each such call of the program then costs it the time in which a thread of this
 // class wakes up, some 10 us. That thread allocates nothing, frees nothing and takes no lock but the one.
@@ -88,11 +90,13 @@ class unmap_watch {
   bool read_events() noexcept;
   void tell(range) noexcept;
   void run() noexcept;
+  bool intact() const noexcept { return !intact_ || intact_() != 0; }
   static void interposed(void* watch, const void* begin, std::size_t bytes) noexcept;
 
   const by how_;
   std::mutex mutex_;  // held while nothing is allocated, freed or unmapped, since that may wait for who holds it
   listener* first_ = nullptr;
+  int (*intact_)() = nullptr;  // interposition: whether it still stands
   unique_fd faults_, bell_;
   std::thread thread_;
 };
