@@ -61,6 +61,12 @@ constexpr knob_row table[] = {
      "who serves peers where the fabric does not (ucx:tcp, ofi): this rank's calls, or a thread while it makes none"},
     {knob::timeout_s, "timeout_s", knob_kind::number, "60", "", 1, 86400,
      "seconds that start-up and other set-up may take"},
+    {knob::registration_cache, "registration_cache", knob_kind::word, "auto", "auto|off|interpose", 0, 0,
+     "whether registrations of the program's own memory are kept for the next use: auto, where none can become stale or userfaultfd "
+     "tells what is unmapped; interpose, by the preloaded libtutti-unmap.so instead of userfaultfd; off"},
+    {knob::registration_cache_mib, "registration_cache_mib", knob_kind::number, "0", "", 0, 1u << 24,
+     "most MiB of memory that kept registrations hold; 0: an eighth of the machine's, shared by the node's ranks, where that pins it, "
+     "else no bound"},
     {knob::check, "check", knob_kind::number, "0", "", 0, 1,
      "1: verify ranks, offsets, alignment and sizes of every operation; the same in all ranks"},
     {knob::tune, "tune", knob_kind::word, "table", "table|off|online|online-any", 0, 0,

@@ -1,15 +1,40 @@
 #include "core/job/job.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
 
+#include "core/job/attachment_cache.h"
+#include "core/job/registration_cache.h"
 #include "core/job/team.h"
 
 namespace tutti {
 job::~job() {
+  attachments_.reset();
+  registrations_.reset();
   world_.reset();     // drops its segment before the transport goes
   owned_net_.reset(); // leaves before the launcher is told
+}
+
+registration_cache& job::registrations() {
+  if (registrations_) return *registrations_;
+  registration_bounds bounds;
+  bounds.bytes = options_.registration_bytes;
+  if (bounds.bytes == 0 && net_->caps().follows_mapping) {
+    bounds.bytes = ~std::size_t{0} / 2;
+  } else if (bounds.bytes == 0) {
+    const auto memory = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    bounds.bytes = memory / 8 / std::max<std::uint32_t>(1, where_->population[where_->node_of[rank_]]);
+  }
+  registrations_ = std::make_unique<registration_cache>(*net_, options_.registrations, bounds);
+  return *registrations_;
+}
+
+attachment_cache& job::attachments() {
+  if (!attachments_) attachments_ = std::make_unique<attachment_cache>(*net_);
+  return *attachments_;
 }
 
 void job::enlist(background& b) noexcept {

@@ -20,6 +20,9 @@
 namespace tutti {
 
 class team;
+class registration_cache;
+class attachment_cache;
+enum class registrations_kept : std::uint8_t;
 
 // Something that advances whenever its rank makes progress: a collective under way, a multicast root that sends
 // again. Owners enlist it while it has work; both calls are O(1).
@@ -52,6 +55,8 @@ struct job_options {
   // What was measured beforehand for the engines to choose by (collectives/tuning): the digest of it, which all ranks must have
   // alike; 0: nothing was.
   std::uint64_t tuning = 0;
+  registrations_kept registrations{};
+  std::size_t registration_bytes = 0;  // most that kept registrations hold; 0: see TUTTI_REGISTRATION_CACHE_MIB
   status trouble;    // failed: why this rank cannot take part; the others are told so when they join
   notice_fn notice;  // empty: nobody listens
 };
@@ -108,6 +113,10 @@ class job {
   // bootstrap::end_job(); nothing where the bootstrap is not the job's own.
   void end(int exit_status, const std::string& why) noexcept { if (owned_boot_) owned_boot_->end_job(exit_status, why); }
   const waiting& habit() const noexcept { return waiting_; }
+  // Registrations of the program's own memory, and what peers' keys of theirs are attached as. Made at the first call; these go
+  // before the transport does.
+  registration_cache& registrations();
+  attachment_cache& attachments();
 
   void enlist(background&) noexcept;
   void dismiss(background&) noexcept;
@@ -160,7 +169,12 @@ class job {
   std::array<time_point, 16> looked_{};  // when a wait for this rank last looked, by its last digit; no_rank has one too
   team_book teams_;
   std::unique_ptr<team> world_;
+  std::unique_ptr<registration_cache> registrations_;
+  std::unique_ptr<attachment_cache> attachments_;
 };
+
+// TUTTI_REGISTRATION_CACHE.
+registrations_kept registrations_from(const config&);
 
 // What every provider is opened with; its texts are views into the two arguments.
 open_params params_from(const config&, const bootstrap&);

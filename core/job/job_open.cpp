@@ -13,7 +13,9 @@
 #include <cstring>
 #include <set>
 
+#include "core/job/attachment_cache.h"
 #include "core/job/bootstrap_find.h"
+#include "core/job/registration_cache.h"
 #include "core/base/dispositions.h"
 #include "core/base/hash.h"
 #include "core/base/host.h"

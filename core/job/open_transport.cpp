@@ -8,16 +8,24 @@
 #include "core/transport/driven_transport.h"
 #include "core/job/job.h"
 #include "core/job/network_choice.h"
+#include "core/job/registration_cache.h"
 #include "core/transport/provider.h"
 #include "core/router/router.h"
 
 namespace tutti {
+
+registrations_kept registrations_from(const config& c) {
+  const auto how = c.text(knob::registration_cache);
+  return how == "off" ? registrations_kept::off : how == "interpose" ? registrations_kept::interpose : registrations_kept::automatic;
+}
 
 job_options options_from(const config& c) {
   job_options o;
   const auto wait = c.text(knob::wait);
   o.wait = wait == "spin" ? wait_policy::spin : wait == "yield" ? wait_policy::yield
          : wait == "sleep" ? wait_policy::sleep : wait_policy::automatic;
+  o.registrations = registrations_from(c);
+  o.registration_bytes = c.number(knob::registration_cache_mib) << 20;
   o.setup_timeout = std::chrono::seconds(c.number(knob::timeout_s));
   o.agreement = "barrier=" + std::string(c.text(knob::barrier)) + " radix=" + std::string(c.text(knob::barrier_radix)) +
                 " bcast=" + std::string(c.text(knob::bcast)) + " reduce=" + std::string(c.text(knob::reduce)) +

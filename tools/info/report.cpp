@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/dev_shm.h"
+#include "core/job/job.h"
+#include "core/job/registration_cache.h"
 #include "core/transport/offload.h"
 #include "core/transport/provider.h"
 
@@ -32,6 +34,8 @@ device_report look_at(const provider& p, std::string_view name, const std::strin
     return r;
   }
   r.caps = (*opened)->caps();
+  const auto settings = config::load();
+  r.registrations = describe_registrations(r.caps, settings ? registrations_from(*settings) : registrations_kept::automatic);
   r.multicast = (*opened)->mcast(), r.offload = (*opened)->offloader(), r.two_sided = (*opened)->sendrecv();
   return r;
 }
@@ -82,7 +86,8 @@ std::string to_text(const std::vector<provider_report>& all) {
       text += d.offload ? ", offload" : "";
       text += d.two_sided ? ", two-sided messages" : "";
       text += c.target_must_progress ? ", target must progress" : ", truly one-sided";
-      text += c.can_sleep ? ", sleeps\n" : ", naps\n";
+      text += c.can_sleep ? ", sleeps" : ", naps";
+      text += "; registrations " + d.registrations + '\n';
     }
   }
   return text;
@@ -104,6 +109,8 @@ nlohmann::ordered_json to_json(const std::vector<provider_report>& all) {
                                   {"native_atomics", c.native_atomics},
                                   {"native_over", c.native_when_added},
                                   {"maps_node", c.maps_node},
+                                  {"follows_mapping", c.follows_mapping},
+                                  {"registrations", d.registrations},
                                   {"cpu_atomics_agree", c.cpu_atomics_agree},
                                   {"multicast", d.multicast},
                                   {"offload", d.offload},

@@ -15,6 +15,7 @@ struct device_report {
   std::string why_not;
   capabilities caps;
   bool multicast = false, offload = false, two_sided = false;
+  std::string registrations;  // of the program's own memory: kept or not, and why
 };
 
 struct provider_report {
