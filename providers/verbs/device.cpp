@@ -32,9 +32,12 @@ using device_list = std::unique_ptr<ibv_device*, list_closer>;
 
 result<device_list> all_devices(int& count) {
   // Before the first registration: on kernels before 5.12 a child of fork() would else take registered pages from its
-  // parent. Newer ones copy them, and this does nothing.
+  // parent. Newer ones copy them. There rdma-core 44 would still keep registered pages out of children, which then must not touch
+  // what their parent has registered, be it only for the next time.
   static std::once_flag once;
-  std::call_once(once, [] { ibv_fork_init(); });
+  std::call_once(once, [] {
+    if (ibv_is_fork_initialized() != IBV_FORK_UNNEEDED) ibv_fork_init();
+  });
   device_list all{ibv_get_device_list(&count)};
   if (all && count > 0) return all;
   const int error = all || errno == ENOSYS ? 0 : errno;  // ENOSYS: the kernel has no ib_uverbs

@@ -18,6 +18,7 @@ using namespace fake;
 extern "C" {
 
 int ibv_fork_init() { return 0; }
+ibv_fork_status ibv_is_fork_initialized() { return IBV_FORK_UNNEEDED; }
 
 ibv_device** ibv_get_device_list(int* count) {
   const guard lock{all().mutex};
