@@ -92,7 +92,7 @@ status unmap_watch::start_faults() {
   if (status s = try_faults(); s.failed()) return s;
   bell_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   if (!bell_) return {errc::unavailable, "eventfd" + words_of(errno), no_rank, errno};
-  thread_ = quiet_thread([this] { run(); });
+  thread_ = std::make_unique<std::thread>(quiet_thread([this] { run(); }));
   return {};
 }
 
@@ -134,13 +134,17 @@ status unmap_watch::start_interposed() {
 }
 
 unmap_watch::~unmap_watch() {
+  if (owner_.inherited()) {
+    (void)thread_.release();  // there is no such thread
+    return;
+  }
   if (how_ == by::interposition) {
     if (const interposed_fn tell_me = find_interposed()) tell_me(nullptr, this);
     return;
   }
-  if (!thread_.joinable()) return;
+  if (!thread_) return;
   ::eventfd_write(bell_.get(), 1);
-  thread_.join();
+  thread_->join();
 }
 
 // --- what has gone -------------------------------------------------------------------------------------------------------
@@ -175,10 +179,24 @@ void unmap_watch::run() noexcept {
   pollfd wait[2] = {{faults_.get(), POLLIN, 0}, {bell_.get(), POLLIN, 0}};
   for (;;) {
     if (::poll(wait, 2, -1) < 0) continue;
-    if (wait[1].revents) return;
+    if (wait[1].revents) return stop_watching();
     const std::lock_guard lock{mutex_};
     read_events();
   }
+}
+
+// Nothing here gives memory back: with the last event's reader gone, that could wait for ever.
+void unmap_watch::stop_watching() noexcept {
+  const auto take_back = [](void* faults, std::uintptr_t begin, std::uintptr_t end) {
+    uffdio_range all{begin, end - begin};
+    ::ioctl(static_cast<unique_fd*>(faults)->get(), UFFDIO_UNREGISTER, &all);
+  };
+  each_private_mapping(take_back, &faults_);
+  while (changing()) {  // who had begun before that
+    const std::lock_guard lock{mutex_};
+    read_events();
+  }
+  faults_.close();
 }
 
 // In any thread, perhaps inside its malloc().
@@ -197,6 +215,7 @@ unmap_watch::listener::listener(std::shared_ptr<unmap_watch> watch) noexcept : w
 }
 
 unmap_watch::listener::~listener() {
+  if (watch_->owner_.inherited()) return;
   const std::lock_guard lock{watch_->mutex_};
   for (listener** l = &watch_->first_; *l; l = &(*l)->next_)
     if (*l == this) {

@@ -23,6 +23,11 @@
 //
 // One call is not reported: madvise(MADV_GUARD_INSTALL), of Linux 6.13. docs/fabrics.md says so.
 //
+// No event may be left without a reader, or the thread that caused it waits for ever. The stack of this class's own thread may lie in a
+// mapping that is watched, and the C library gives a stack's pages back when its thread ends. So that thread, told to end, takes
+// back the watch upon every mapping first. To close the descriptor would do the same, but for a forked child that has it too. Such
+// a child has no thread and nothing watched; it leaves what it has inherited alone.
+//
 // Mappings are watched whole. A watch upon a part of one would split it in two for the kernel, and mremap() refuses to move both.
 // They stay watched until they are unmapped; each such call of the program then costs it the time in which a thread of this
 // class wakes up, some 10 us. That thread allocates nothing, frees nothing and takes no lock but the one.
@@ -35,6 +40,7 @@
 #include <span>
 #include <thread>
 
+#include "core/base/fork_mark.h"
 #include "core/base/status.h"
 #include "core/base/unique_fd.h"
 
@@ -90,6 +96,7 @@ class unmap_watch {
   bool read_events() noexcept;
   void tell(range) noexcept;
   void run() noexcept;
+  void stop_watching() noexcept;
   bool intact() const noexcept { return !intact_ || intact_() != 0; }
   static void interposed(void* watch, const void* begin, std::size_t bytes) noexcept;
 
@@ -98,7 +105,8 @@ class unmap_watch {
   listener* first_ = nullptr;
   int (*intact_)() = nullptr;  // interposition: whether it still stands
   unique_fd faults_, bell_;
-  std::thread thread_;
+  std::unique_ptr<std::thread> thread_;
+  const fork_mark owner_;
 };
 
 }  // namespace tutti

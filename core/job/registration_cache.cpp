@@ -1,7 +1,5 @@
 #include "core/job/registration_cache.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -27,32 +25,22 @@ decision decide(const capabilities& caps, registrations_kept how) {
   return {true, interpose ? "kept: libtutti-unmap tells what is unmapped" : "kept: userfaultfd tells what is unmapped", std::move(*watch)};
 }
 
-// One byte of a page that fork() empties in the child.
-const char* page_of_this_process() {
-  void* const at = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED || ::madvise(at, page, MADV_WIPEONFORK) != 0) throw std::bad_alloc{};
-  *static_cast<char*>(at) = 1;
-  return static_cast<const char*>(at);
-}
-
 }  // namespace
 
 region_id registration_cache::use::region() const noexcept { return of_->region; }
 std::span<const std::byte> registration_cache::use::key() const noexcept { return of_->key; }
 
 registration_cache::registration_cache(transport& net, registrations_kept how, registration_bounds bounds)
-    : net_{net}, bounds_{bounds}, owner_{page_of_this_process()} {
+    : net_{net}, bounds_{bounds} {
   decision made = decide(net.caps(), how);
   keeps_ = made.keeps, why_ = std::move(made.why);
   if (made.watch) watch_.emplace(std::move(made.watch));
 }
 
 registration_cache::~registration_cache() {
-  if (!inherited()) {
-    for (entry& e : kept_) net_.drop(e.region);
-    for (entry& e : unkept_) net_.drop(e.region);
-  }
-  ::munmap(const_cast<char*>(owner_), page);
+  if (owner_.inherited()) return;
+  for (entry& e : kept_) net_.drop(e.region);
+  for (entry& e : unkept_) net_.drop(e.region);
 }
 
 // --- what is kept --------------------------------------------------------------------------------------------------------
@@ -149,7 +137,7 @@ result<registration_cache::place> registration_cache::register_memory(range wher
 
 result<registration_cache::use> registration_cache::acquire(std::span<std::byte> memory) {
   if (memory.empty()) return status{errc::invalid, "a registration of no bytes"};
-  if (inherited()) return status{errc::invalid, "a forked child has no registrations; it must start a job of its own"};
+  if (owner_.inherited()) return status{errc::invalid, "a forked child has no registrations; it must start a job of its own"};
   const auto at = reinterpret_cast<std::uintptr_t>(memory.data());
   const range wanted{at, at + memory.size()};
   use got;

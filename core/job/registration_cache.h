@@ -35,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/fork_mark.h"
 #include "core/base/unmap_watch.h"
 #include "core/transport/transport.h"
 
@@ -96,7 +97,6 @@ class registration_cache {
     place self;
   };
 
-  bool inherited() const noexcept { return !*owner_; }
   place find(std::uintptr_t address) noexcept;      // the first that ends beyond it, or kept_.end()
   void forget(range) noexcept;
   void forget(place) noexcept;
@@ -116,7 +116,7 @@ class registration_cache {
   std::map<std::uintptr_t, place> by_address_;      // by their begin: kept_, which are disjoint
   std::size_t bytes_ = 0;
   counts counts_;
-  const char* owner_ = nullptr;                     // a byte that is 0 in a forked child
+  const fork_mark owner_;
 };
 
 // Whether such a transport's registrations are kept, and how it is known that they are not stale, or why not: one line for people.
