@@ -4,6 +4,7 @@
 #include <array>
 
 using namespace test;
+using tutti::one;
 
 int main() {
   tutti::context ctx = begin();
@@ -12,8 +13,11 @@ int main() {
   expect(w.local().size() == 16);
   tutti::team half = take(world.split(me < 2 ? 0 : 1));
   std::array<int, 4> never{};
-  tutti::request receive = take(tutti::recv(world, tutti::any_source, 5, never, tutti::nonblocking));
+  tutti::request receive = take(tutti::recv(world, 1, 5, never, tutti::nonblocking));
   take(tutti::barrier(world));
+  if (me != 1) take(tutti::send(world, 1, 6, one(me)));
+  else
+    for (std::uint32_t other = 0, from = 0; other + 1 < world.size(); ++other) take(tutti::recv(world, tutti::any_source, 6, one(from)));
   if (me == 1) return 0;  // the receive is taken back, window and team are left to the context, which is abandoned
 
   const auto entered = tutti::barrier(world);
