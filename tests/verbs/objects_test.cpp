@@ -50,7 +50,7 @@ struct objects {
     swaps.open(0), out.open(0);
     context.of = &nowhere;
     context.ops.post_send = note;
-    qp.ibv_qp::context = &context;
+    qp.ibv_qp::context = &context, qp.qp_type = IBV_QPT_RC;
     p.rank = 1;
     p.out.open(&qp, 16, 0);
     p.confirmed = true;
