@@ -53,6 +53,8 @@ struct receive_arguments {
 
 struct far_memory;
 
+inline status no_memory_for_receive() { return {errc::no_resource, "out of memory for a receive"}; }
+
 class tagged final : public message_engine {
  public:
   explicit tagged(endpoint&) noexcept;  // by the design of the job

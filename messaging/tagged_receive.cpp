@@ -10,8 +10,6 @@
 namespace tutti::messaging {
 namespace {
 
-status no_memory() { return {errc::no_resource, "out of memory for a receive"}; }
-
 status truncated(const operation& o) {
   return {errc::truncated, "a message of " + std::to_string(o.total) + " bytes from rank " + std::to_string(o.with->rank) +
                                " came to a receive of " + std::to_string(o.room), o.with->rank};
@@ -56,7 +54,7 @@ status tagged::exchange(const send_arguments& out, const receive_arguments& in) 
 status tagged::start_receive(const receive_arguments& a, completion& done, operation** out) noexcept {
   if (out) *out = nullptr;
   operation* const o = new_receive(a, done);
-  if (!o) return no_memory();
+  if (!o) return no_memory_for_receive();
   done.begin();
   if (arrival* const found = matching_.find_arrival(o->team, o->source, o->tag, o->mask)) {
     match(*o, static_cast<kept&>(*found));
@@ -72,7 +70,7 @@ status tagged::start_receive(const receive_arguments& a, completion& done, opera
 status tagged::post(operation& o) noexcept {
   if (o.source != no_rank) {
     peer* const p = end_.find(o.source);
-    if (!p) return no_memory();
+    if (!p) return no_memory_for_receive();
     if (p->broken) return p->lost;
     count(o, *p);
     ++p->tagged.awaited;
@@ -91,7 +89,7 @@ status tagged::post(operation& o) noexcept {
   } else {
     if (o.with) --o.with->tagged.awaited, --o.with->interest;
     else --from_any_;
-    return no_memory();
+    return no_memory_for_receive();
   }
   if (exhausted_ > 0) [[unlikely]] relieve_all(o);
   return {};
@@ -348,173 +346,12 @@ void tagged::begin_rendezvous(operation& o, std::uint64_t bytes, std::uint64_t s
   const bool by_fabric = by != way::staged || !o.with->tagged.staging;
   if (by_fabric && !need_buffer(o, o.wanted, false)) {
     acknowledge(*o.with, sender, true);
-    return end(o, no_memory());
+    return end(o, no_memory_for_receive());
   }
   if (by == way::get && way_get::start_receiver(*this, o, there)) return;
   if (design_.one_copy && o.with->tagged.staging && !o.pieces && way_put::ask_lasting(*this, o)) return;  // one copy, by the sender
   if (by == way::staged && way_staged::start_receiver(*this, o)) return;
   way_put::ask(*this, o);
-}
-
-// Tells the peer that one of its operations needs no more of this rank.
-void tagged::acknowledge(peer& p, std::uint64_t name, bool failed) noexcept {
-  say(p, bytes_of(wire_message<wire_finished>{{static_cast<std::uint8_t>(wire_kind::finished)}, {name, failed}}), {});
-}
-
-bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header, bytes_view payload) noexcept {
-  const auto named = [&](std::uint64_t name, bool sends) -> operation* {  // null also for one that is over: by a death, say
-    operation* const o = operations_.find(name);
-    return o && o->sends == sends && o->with == &p && o->at != stage::ending ? o : nullptr;
-  };
-  constexpr std::size_t at = sizeof(wire_prefix);
-  switch (static_cast<wire_kind>(prefix.kind)) {
-    case wire_kind::matched: {
-      wire_matched m;
-      if (!read_from(header, at, m)) break;
-      operation* const o = named(m.sender, true);
-      if (!o) return true;
-      if (o->at != stage::announced || m.wanted == 0 || m.wanted > o->room) break;
-      o->other = m.receiver, o->wanted = m.wanted;
-      if (m.way == static_cast<std::uint32_t>(way::put) && payload.empty()) break;
-      if (m.way == static_cast<std::uint32_t>(way::put)) return way_put::start_sender(*this, *o, {payload, m.offset, m.lasting != 0}), true;
-      if (m.way == static_cast<std::uint32_t>(way::stream)) return way_stream::start_sender(*this, *o), true;
-      if (m.way != static_cast<std::uint32_t>(way::staged) || o->by != way::staged) break;
-      way_staged::start_sender(*this, *o);
-      return true;
-    }
-    case wire_kind::chunk: {
-      wire_chunk c;
-      if (!read_from(header, at, c)) break;
-      operation* const o = named(c.receiver, false);
-      if (!o) return true;
-      if (!way_staged::valid(*o, c)) break;
-      way_staged::chunk(*this, *o, c);
-      return true;
-    }
-    case wire_kind::data: {
-      wire_data d;
-      if (!read_from(header, at, d)) break;
-      operation* const o = named(d.receiver, false);
-      if (!o) return true;
-      if (!way_stream::valid(*o, d, payload.size())) break;
-      way_stream::data(*this, *o, payload);
-      return true;
-    }
-    case wire_kind::taken: {
-      wire_taken t;
-      if (!read_from(header, at, t)) break;
-      operation* const o = named(t.sender, true);
-      if (!o) return true;
-      if (o->at != stage::staging || t.chunks < o->arrived || t.chunks > o->told) break;
-      way_staged::taken(*this, *o, t.chunks);
-      return true;
-    }
-    case wire_kind::finished: {
-      wire_finished f;
-      if (!read_from(header, at, f)) break;
-      operation* const o = operations_.find(f.name);
-      if (!o || o->with != &p || o->at == stage::ending) return true;
-      if (o->at == stage::queued && o->by == way::none && o->told > 0 && o->sync && !f.failed) {
-        o->sync = false;  // matched while its last parts still wait for the fabric
-        return true;
-      }
-      const bool expected = o->sends ? o->at == stage::announced : o->at == stage::awaiting && (o->by == way::put || f.failed);
-      if (!expected) break;
-      if (f.failed) end(*o, status(errc::fabric, "the data of a message did not come through between this rank and rank " +
-                                                     std::to_string(p.rank), p.rank));
-      else if (o->sends) end(*o, {});
-      else finish_receive(*o);
-      return true;
-    }
-    case wire_kind::staging_key:
-      if (payload.empty()) break;
-      way_staged::key(*this, p, payload);
-      return true;
-    default: break;
-  }
-  end_.malformed(p, "a message of messages that cannot be");
-  return true;
-}
-
-// --- probes ------------------------------------------------------------------------------------------------------
-
-kept* tagged::find(const receive_arguments& a) noexcept {
-  const rank_t source = a.from == operation::any ? no_rank : a.group->rank_of(a.from);
-  return static_cast<kept*>(matching_.find_arrival(a.group->id(), source, a.tag, a.mask));
-}
-
-envelope tagged::envelope_of(const kept& k, team& group) const noexcept {
-  return {group.members().index_of(k.from->rank), 0, k.tag, static_cast<std::size_t>(k.bytes)};
-}
-
-// A death is found as that of a receive is, by a receive of no bytes that stands for the probe but takes nothing.
-status tagged::probe(const receive_arguments& a, kept*& found) noexcept {
-  const rank_t source = a.from == operation::any ? no_rank : a.group->rank_of(a.from);
-  status dead;
-  const auto ready = [&] {
-    end_.poll_one();
-    if (active_) step_all();
-    return (found = find(a)) != nullptr;
-  };
-  const auto look = [&]() -> status {
-    if (source != no_rank) {
-      if (peer* const p = end_.find(source); p && !p->broken)
-        if (status s = job_.net().health(source); s.failed()) end_.lose(*p, s);
-      if (peer* const p = end_.find(source); p && p->broken) return p->lost;
-      return {};
-    }
-    a.group->look(no_rank);
-    const status& s = a.group->health();
-    return s.code() == errc::peer_dead ? s : status{};
-  };
-  // While it waits it awaits all that could bring the message.
-  peer* const p = source == no_rank ? nullptr : end_.find(source);
-  if (source != no_rank && !p) return no_memory();
-  (p ? p->tagged.awaited : from_any_) += 1;
-  if (p) relieve(*p);
-  else if (exhausted_ > 0) end_.each_peer([&](peer& q) { relieve(q); });
-  const status s = job_.wait(ready, look, wait_note{"a message", source, 0, 1});
-  (p ? p->tagged.awaited : from_any_) -= 1;
-  return found ? status{} : s;
-}
-
-// It goes to the front of the list, where its ticket is found at once.
-std::uint64_t tagged::take_out(kept& k, team& group) noexcept {
-  matching_.remove(k);
-  k.group = &group;
-  if (k.before) {
-    k.before->after = k.after;
-    if (k.after) k.after->before = k.before;
-    k.before = nullptr, k.after = all_kept_;
-    all_kept_ = all_kept_->before = &k;
-  }
-  return k.ticket = ++next_ticket_;
-}
-
-kept* tagged::with_ticket(std::uint64_t ticket) noexcept {
-  kept* k = all_kept_;
-  while (k && k->ticket != ticket) k = k->after;
-  return ticket ? k : nullptr;
-}
-
-status tagged::receive_matched(kept& k, const receive_arguments& a) noexcept {
-  completion done;
-  const rank_t from = k.from->rank;
-  if (status s = start_matched(k, a, done, nullptr); s.failed()) return s;
-  if (!done.idle()) wait_over(done, "a message", from);
-  return done.outcome();
-}
-
-status tagged::start_matched(kept& k, receive_arguments a, completion& done, operation** out) noexcept {
-  if (out) *out = nullptr;
-  a.group = k.group, a.from = operation::any, a.tag = a.mask = 0;
-  operation* const o = new_receive(a, done);
-  if (!o) return no_memory();
-  done.begin();
-  k.ticket = 0;
-  match(*o, k);
-  if (out && !done.idle()) *out = o;
-  return {};
 }
 
 }  // namespace tutti::messaging
