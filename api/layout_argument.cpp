@@ -32,4 +32,11 @@ status check_base(const block_layout& l, const tutti_layout_t& given, const void
                              "; pass a base, or the address of each block"};
 }
 
+result<block_layout> read_layout_at(const tutti_layout_t* layout, const void* base) {
+  auto r = read_layout(layout, "layout");
+  if (!r) return r;
+  if (status s = check_base(*r, *layout, base, "base"); s.failed()) return s;
+  return r;
+}
+
 }  // namespace tutti::api

@@ -11,4 +11,7 @@ result<block_layout> read_layout(const tutti_layout_t* layout, const char* what)
 // Whether data of the layout can lie at `base`: nothing does at NULL, unless offsets are addresses.
 status check_base(const block_layout&, const tutti_layout_t&, const void* base, const char* what);
 
+// Both, of a call whose arguments are `layout` and `base`.
+result<block_layout> read_layout_at(const tutti_layout_t* layout, const void* base);
+
 }  // namespace tutti::api

@@ -245,9 +245,8 @@ tutti_status_t tutti_isend_layout(tutti_team_t handle, uint32_t to, uint64_t tag
   const use team(handle, call, by_handlers_too);
   if (!team) [[unlikely]] return team.refuse("the team");
   return guarded(team->ctx, call, [&] {
-    const auto l = read_layout(layout, "layout");
+    const auto l = read_layout_at(layout, base);
     if (!l) return report(team->ctx, l.error().during(call));
-    if (status s = check_base(*l, *layout, base, "base"); s.failed()) return report(team->ctx, s.during(call));
     send_arguments a;
     if (const auto bad = read_send(*team, call, to, tag, nullptr, 0, false, a); bad != TUTTI_OK) return bad;
     a.data = base, a.layout = &*l;
@@ -261,9 +260,8 @@ tutti_status_t tutti_irecv_layout(tutti_team_t handle, uint32_t from, uint64_t t
   const use team(handle, call, by_handlers_too);
   if (!team) [[unlikely]] return team.refuse("the team");
   return guarded(team->ctx, call, [&] {
-    const auto l = read_layout(layout, "layout");
+    const auto l = read_layout_at(layout, base);
     if (!l) return report(team->ctx, l.error().during(call));
-    if (status s = check_base(*l, *layout, base, "base"); s.failed()) return report(team->ctx, s.during(call));
     receive_arguments a;
     if (const auto bad = read_receive(*team, call, from, tag, mask, nullptr, 0, envelope, a); bad != TUTTI_OK) return bad;
     a.data = base, a.layout = &*l;
