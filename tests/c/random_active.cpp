@@ -7,30 +7,12 @@
 
 #include "tests/c/context_of_rank.h"
 #include "tests/harness/arguments.h"
-#include "tests/harness/composed.h"
-#include "tests/harness/sim_fabric.h"
+#include "tests/harness/fabric_lists.h"
 
 namespace {
 
 using namespace tutti;
 using namespace tutti::test;
-
-std::vector<fabric_spec> every_fabric() {
-  auto all = fabrics();
-  for (auto list : {composed_fabrics(all), sim_fabrics()}) all.insert(all.end(), list.begin(), list.end());
-  return all;
-}
-
-// Of these, those that can be had here.
-std::vector<fabric_spec> some_fabrics(std::initializer_list<const char*> names) {
-  const auto plain = fabrics();
-  std::vector<fabric_spec> out;
-  for (const std::string name : names) {
-    const bool there = std::any_of(plain.begin(), plain.end(), [&](const fabric_spec& f) { return f.name == name; });
-    if (there || name.starts_with("sim") || name.starts_with("far(")) out.push_back({name});
-  }
-  return out;
-}
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   std::uint64_t z = a * 0x9e3779b97f4a7c15u + b + 0x632be59bd9b4e019u;

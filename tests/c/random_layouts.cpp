@@ -7,8 +7,7 @@
 
 #include "tests/c/context_of_rank.h"
 #include "tests/harness/arguments.h"
-#include "tests/harness/composed.h"
-#include "tests/harness/sim_fabric.h"
+#include "tests/harness/fabric_lists.h"
 
 namespace {
 
@@ -16,23 +15,6 @@ using namespace tutti;
 using namespace tutti::test;
 
 constexpr std::byte untouched{0xa5};
-
-std::vector<fabric_spec> every_fabric() {
-  auto all = fabrics();
-  for (auto list : {composed_fabrics(all), sim_fabrics()}) all.insert(all.end(), list.begin(), list.end());
-  return all;
-}
-
-// Of these, those that can be had here.
-std::vector<fabric_spec> some_fabrics(std::initializer_list<const char*> names) {
-  const auto plain = fabrics();
-  std::vector<fabric_spec> out;
-  for (const std::string name : names) {
-    const bool there = std::any_of(plain.begin(), plain.end(), [&](const fabric_spec& f) { return f.name == name; });
-    if (there || name.starts_with("sim") || name.starts_with("far(")) out.push_back({name});
-  }
-  return out;
-}
 
 // A layout of blocks that do not overlap, and the distances of its bytes, of which the lowest is 0 or more.
 struct random_layout {
