@@ -5,8 +5,7 @@
 
 #include "messaging/channel.h"
 #include "tests/collectives/job_env.h"
-#include "tests/harness/composed.h"
-#include "tests/harness/sim_fabric.h"
+#include "tests/harness/fabric_lists.h"
 
 namespace {
 
@@ -14,13 +13,6 @@ using namespace tutti;
 using namespace tutti::test;
 using messaging::channel;
 using messaging::chunk_head;
-
-std::vector<fabric_spec> all_fabrics() {
-  auto all = fabrics();
-  for (const fabric_spec& f : composed_fabrics(all)) all.push_back(f);
-  for (const fabric_spec& f : sim_fabrics()) all.push_back(f);
-  return all;
-}
 
 // What the k-th chunk from `from` holds: its length and every byte are told by the two.
 std::uint32_t length_of(rank_t from, std::uint64_t k, std::uint32_t most) {
@@ -42,7 +34,7 @@ std::unique_ptr<channel> connect(rank_env& env, job& j, rank_t peer, const chann
 
 BOOST_AUTO_TEST_CASE(chunks_arrive_whole_in_order_both_ways) {
   const channel::shape shapes[] = {{2, 256}, {8, 4096}};
-  for (const fabric_spec& fabric : all_fabrics())
+  for (const fabric_spec& fabric : every_fabric())
     for (const channel::shape& shape : shapes) {
       run_ranks(fabric, 2, [&](rank_env& env) {
         auto j = open_job(env);
@@ -97,7 +89,7 @@ BOOST_AUTO_TEST_CASE(chunks_arrive_whole_in_order_both_ways) {
 
 // A receiver that takes nothing holds the sender at exactly so many chunks as there are slots, and what it looks at stays.
 BOOST_AUTO_TEST_CASE(a_full_ring_refuses_and_keeps_what_it_holds) {
-  for (const fabric_spec& fabric : all_fabrics()) {
+  for (const fabric_spec& fabric : every_fabric()) {
     run_ranks(fabric, 2, [&](rank_env& env) {
       auto j = open_job(env);
       const channel::shape shape{4, 128};

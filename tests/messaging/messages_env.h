@@ -7,17 +7,9 @@
 
 #include "messaging/messages.h"
 #include "tests/collectives/job_env.h"
-#include "tests/harness/composed.h"
-#include "tests/harness/sim_fabric.h"
+#include "tests/harness/fabric_lists.h"
 
 namespace tutti::test {
-
-inline std::vector<fabric_spec> all_fabrics() {
-  auto all = fabrics();
-  for (const fabric_spec& f : composed_fabrics(all)) all.push_back(f);
-  for (const fabric_spec& f : sim_fabrics()) all.push_back(f);
-  return all;
-}
 
 inline std::byte byte_of(std::uint64_t number, std::uint64_t i) noexcept {
   return static_cast<std::byte>((number * 0x9e3779b97f4a7c15u >> 56) + i * 7 + (i >> 8));

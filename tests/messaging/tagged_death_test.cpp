@@ -71,7 +71,7 @@ void dying(messenger& me) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(what_depends_on_the_dead_ends_and_nothing_else) {
-  for (const fabric_spec& fabric : all_fabrics())
+  for (const fabric_spec& fabric : every_fabric())
     run_ranks(fabric, 3, [&](rank_env& env) {
       messenger me(env);
       if (env.rank == victim) dying(me);

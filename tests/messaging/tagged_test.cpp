@@ -9,7 +9,7 @@ using messaging::envelope;
 using messaging::operation;
 
 void on_every_fabric(std::uint32_t ranks, const std::function<void(messenger&)>& body) {
-  for (const fabric_spec& fabric : all_fabrics())
+  for (const fabric_spec& fabric : every_fabric())
     run_ranks(fabric, ranks, [&](rank_env& env) {
       messenger me(env);
       body(me);
