@@ -87,6 +87,7 @@ tutti_status_t tutti_window_free(tutti_window_t* window) {
     (void)w->team->comm->enter(call_kind::window_free);
     const status s = w->memory->close();
     if (ctx->messages && w->memory->base()) ctx->messages->by_tag().conceal(w->memory->region());
+    ctx->job->drop_idle_attachments();  // of the members' parts, which messages have read or written
     w->implicit.release(ctx->requests);
     *window = nullptr;
     std::erase_if(ctx->windows, [&](auto& p) { return p.get() == w; });

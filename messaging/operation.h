@@ -7,8 +7,9 @@
 #include <new>
 #include <vector>
 
+#include "core/job/attachment_cache.h"
+#include "core/job/registration_cache.h"
 #include "core/transport/transport.h"
-#include "messaging/attachments.h"
 #include "messaging/matching.h"
 #include "messaging/outgoing.h"
 #include "messaging/scattered.h"
@@ -76,12 +77,12 @@ struct operation : outgoing, posted_receive {
   completion* done = nullptr;    // whose; finished when the operation is over
   completion moving;             // operations of the transport
   status outcome;                // while it is ending
-  region_id region{};
-  segment_id segment{};
-  bool registered = false, attached = false;  // for this operation alone
-  attachments::entry* reached = nullptr;      // else
+  segment_id segment{};          // of the memory at the other end
+  attachment_cache::use reached;              // it is kept,
+  bool attached = false;                      // or for this operation alone
+  registration_cache::use registered;         // of the memory here, unless it is a window's
+  bool lasting = false;                       // its key may come again
   std::span<const std::byte> key;             // of the memory here, for the other end
-  std::vector<std::byte> own_key;             // where it is of this operation alone
   std::uint64_t offset = 0;                   // of the memory here in its region
   std::uint64_t far_offset = 0;               // and of that at the other end
   std::uint32_t slots[4] = {};   // of the staging memory

@@ -16,13 +16,11 @@ tagged::~tagged() {
   transport& net = job_.net();
   operations_.each([&](operation& o) {
     if (!o.moving.idle()) wait_out(net, {&o.moving});
-    if (o.attached) net.drop(o.segment);
-    if (o.registered) net.drop(o.region);
+    let_go_of_memory(o);
   });
   end_.each_peer([&](peer& p) {
     if (p.tagged.staging) net.drop(p.tagged.staging_segment);
   });
-  attachments_.drop_all(net);
   staging_.drop(net);
 }
 
@@ -32,11 +30,11 @@ operation* tagged::new_operation(completion* done) noexcept {
   o->with = nullptr, o->group = nullptr, o->member = operation::any;
   o->by = way::none;
   o->pieces = false, o->data = nullptr, o->buffer = 0;
-  o->sends = o->sync = o->counted = o->active = o->note = o->registered = o->attached = false;
+  o->sends = o->sync = o->counted = o->active = o->note = o->attached = o->lasting = false;
   o->total = o->wanted = o->moved = o->arrived = o->other = 0;
   o->found = nullptr, o->done = done;
   o->slot_count = o->filled = o->told = 0;
-  o->reached = nullptr, o->key = {}, o->offset = o->far_offset = 0;
+  o->key = {}, o->offset = o->far_offset = 0;
   o->moving.clear();
   return o;
 }
@@ -87,6 +85,13 @@ void tagged::end(operation& o, const status& s) noexcept {
   else activate(o);
 }
 
+// Both ends', as this rank has it.
+void tagged::let_go_of_memory(operation& o) noexcept {
+  if (o.reached) job_.attachments().release(o.reached);
+  if (o.attached) job_.net().drop(o.segment);
+  if (o.registered) job_.registrations().release(o.registered);
+}
+
 void tagged::retire(operation& o) noexcept {
   if (o.active) {
     (o.before_active ? o.before_active->after_active : active_) = o.after_active;
@@ -95,9 +100,7 @@ void tagged::retire(operation& o) noexcept {
   if (o.counted) --o.with->interest;
   if (o.slot_count) staging_.give(o.slot_count, o.slots);
   if (o.buffer) end_.buffers().give(o.data, o.buffer);
-  if (o.reached) attachments::release(*o.reached);
-  if (o.attached) job_.net().drop(o.segment);
-  if (o.registered) job_.net().drop(o.region);
+  let_go_of_memory(o);
   if (o.with && o.with->tagged.open_receive == &o) o.with->tagged.open_receive = nullptr;
   completion* const done = o.done;
   const status outcome = std::exchange(o.outcome, {});

@@ -145,6 +145,7 @@ class tagged final : public message_engine {
   // tagged.cpp
   operation* new_operation(completion* done) noexcept;
   void end(operation&, const status&) noexcept;        // over, once the transport is done with it
+  void let_go_of_memory(operation&) noexcept;
   void retire(operation&) noexcept;
   bool set_data(operation&, const void* data, std::uint64_t bytes, const block_layout*) noexcept;  // false: out of memory
   bool need_buffer(operation&, std::uint64_t bytes, bool fill) noexcept;  // in one piece from now on; false: out of memory
@@ -183,7 +184,6 @@ class tagged final : public message_engine {
   std::uint32_t from_any_ = 0;     // receives from any source that wait
   staging_memory staging_;
   lasting_memory lasting_;
-  attachments attachments_;
 };
 
 inline wire_prefix tagged::prefix_for(const tagged_pair& pair, wire_kind kind, std::uint8_t flags) const noexcept {

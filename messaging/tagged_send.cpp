@@ -180,7 +180,7 @@ bool tagged::offer_announcement(outgoing& item, endpoint& e, peer& p) noexcept {
     wire_prefix prefix;
     wire_envelope envelope;
     wire_announcement body;
-  } const head{t.prefix_for(p.tagged, wire_kind::announce), {o.team, o.tag}, {o.room, o.name(), o.offset, static_cast<std::uint32_t>(o.by), !o.registered}};
+  } const head{t.prefix_for(p.tagged, wire_kind::announce), {o.team, o.tag}, {o.room, o.name(), o.offset, static_cast<std::uint32_t>(o.by), o.lasting}};
   if (!e.send_in_turn(p, bytes_of(head), o.by == way::get ? o.key : bytes_view{})) return false;
   p.tagged.sent_any = true, p.tagged.sent_team = o.team, p.tagged.sent_tag = o.tag;
   t.credits_went(p, head.prefix);

@@ -10,42 +10,37 @@ namespace tutti::messaging {
 bool share_lasting(tagged& t, operation& o, std::uint64_t bytes) noexcept {
   const lasting_memory::part* const p = t.lasting_.find(o.data, bytes);
   if (!p || (o.with->tagged.mapped && !p->mapped) || p->key.size() > t.end_.limits().max_payload) return false;
-  o.key = p->key, o.offset = static_cast<std::uint64_t>(o.data - p->base);
+  o.key = p->key, o.offset = static_cast<std::uint64_t>(o.data - p->base), o.lasting = true;
   return true;
 }
 
 bool share(tagged& t, operation& o, std::uint64_t bytes) noexcept {
   if (t.design_.one_copy && share_lasting(t, o, bytes)) return true;
-  transport& net = t.job_.net();
   try {
-    auto region = net.add({o.data, bytes});
-    if (!region) return false;
-    o.region = *region, o.registered = true;
-    auto key = net.key(*region);
-    if (key && key->size() <= t.end_.limits().max_payload) {
-      o.own_key = std::move(*key);
-      o.key = o.own_key, o.offset = 0;
-      return true;
-    }
+    registration_cache& kept = t.job_.registrations();
+    auto use = kept.acquire({o.data, bytes});
+    if (!use) return false;
+    if (use->key().size() > t.end_.limits().max_payload) return kept.release(*use), false;
+    o.registered = *use, o.lasting = kept.keeps();
+    o.key = o.registered.key(), o.offset = o.registered.offset();
+    return true;
   } catch (const std::bad_alloc&) {
+    return false;
   }
-  if (o.registered) net.drop(o.region);
-  o.registered = false;
-  return false;
 }
 
 bool reach(tagged& t, operation& o, const far_memory& there) noexcept {
-  transport& net = t.job_.net();
   o.far_offset = there.offset;
-  if (there.lasting) {
-    if (!(o.reached = t.attachments_.acquire(net, o.with->rank, there.key))) return false;
-    o.segment = o.reached->segment;
-    return true;
-  }
   try {
+    if (there.lasting) {
+      auto use = t.job_.attachments().acquire(o.with->rank, there.key);
+      if (!use) return false;
+      o.reached = *use, o.segment = o.reached.segment();
+      return true;
+    }
     auto keys = std::make_shared<blob_table>();
     keys->push_back(there.key);
-    auto segment = net.attach(rank_map::strided(o.with->rank, 1), std::move(keys));
+    auto segment = t.job_.net().attach(rank_map::strided(o.with->rank, 1), std::move(keys));
     if (!segment) return false;
     o.segment = *segment, o.attached = true;
     return true;

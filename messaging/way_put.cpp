@@ -11,7 +11,7 @@ namespace {
 void ask_for_put(operation& o, auto say) {
   o.by = way::put, o.at = stage::awaiting;
   say(*o.with, wire_message<wire_matched>{{static_cast<std::uint8_t>(wire_kind::matched)},
-                                          {o.other, o.name(), o.wanted, o.offset, static_cast<std::uint32_t>(way::put), !o.registered}});
+                                          {o.other, o.name(), o.wanted, o.offset, static_cast<std::uint32_t>(way::put), o.lasting}});
 }
 
 }  // namespace

@@ -26,13 +26,18 @@ void attachment_cache::unlist(place e) noexcept {
 bool attachment_cache::make_room() noexcept {
   if (kept_.size() < most_) return true;
   for (place e = kept_.end(); e != kept_.begin();)
-    if ((--e)->uses == 0) {
-      unlist(e);
-      net_.drop(e->segment);
-      kept_.erase(e);
-      return true;
-    }
+    if ((--e)->uses == 0) return drop(e), true;
   return false;
+}
+
+attachment_cache::place attachment_cache::drop(place e) noexcept {
+  unlist(e);
+  net_.drop(e->segment);
+  return kept_.erase(e);
+}
+
+void attachment_cache::drop_idle() noexcept {
+  for (place e = kept_.begin(); e != kept_.end();) e = e->uses == 0 ? drop(e) : std::next(e);
 }
 
 result<attachment_cache::use> attachment_cache::acquire(rank_t peer, std::span<const std::byte> key) {

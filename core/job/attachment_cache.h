@@ -38,6 +38,7 @@ class attachment_cache {
   // The peer's region with this key, as transport::key() gave it there. Errors: those of transport::attach().
   result<use> acquire(rank_t peer, std::span<const std::byte> key);
   void release(use&) noexcept;  // nothing for one that is empty
+  void drop_idle() noexcept;    // all that are not in use: what is mapped here takes memory, also where its owner has given it back
 
   std::size_t entries() const noexcept { return kept_.size(); }
   std::uint64_t hits() const noexcept { return hits_; }
@@ -56,6 +57,7 @@ class attachment_cache {
   };
 
   bool make_room() noexcept;
+  place drop(place) noexcept;
   void unlist(place) noexcept;
 
   transport& net_;

@@ -37,6 +37,10 @@ attachment_cache& job::attachments() {
   return *attachments_;
 }
 
+void job::drop_idle_attachments() noexcept {
+  if (attachments_) attachments_->drop_idle();
+}
+
 void job::enlist(background& b) noexcept {
   if (b.enlisted_) return;
   b.enlisted_ = true;

@@ -117,6 +117,7 @@ class job {
   // before the transport does.
   registration_cache& registrations();
   attachment_cache& attachments();
+  void drop_idle_attachments() noexcept;  // when memory that peers have here may go
 
   void enlist(background&) noexcept;
   void dismiss(background&) noexcept;

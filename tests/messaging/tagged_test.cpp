@@ -1,4 +1,5 @@
 // Tagged messages against "messages" of api/tutti.h, on every fabric: what random programs do not reach.
+#include "core/job/registration_cache.h"
 #include "tests/messaging/messages_env.h"
 
 namespace {
@@ -31,6 +32,24 @@ void every_length(messenger& me) {
     require_equal(found.bytes, bytes, "its length");
     require_payload(in, bytes + peer, "its payload");
   }
+}
+
+// Long messages from the same memory and into the same: where they go by registrations that are kept, each is made once.
+void memory_is_registered_once(messenger& me) {
+  constexpr std::uint64_t bytes = 1'000'003, rounds = 4;
+  const rank_t peer = 1 - me.env.rank;
+  std::vector<std::byte> in(bytes);
+  const auto out = payload_of(me.env.rank, bytes);
+  const registration_cache& kept = me.j->registrations();
+  const auto before = kept.counted();
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    require(me.tagged().exchange({&me.world(), peer, 1, out.data(), bytes}, {&me.world(), peer, 1, messenger::whole, in.data(), bytes, nullptr}), "exchange");
+    require_payload(in, peer, "its payload");
+  }
+  const std::uint64_t made = kept.counted().misses - before.misses, found = kept.counted().hits - before.hits;
+  if (!kept.keeps() || made + found == 0) return;  // none is kept, or the data were copied
+  require(made <= 2, "one registration of each memory");
+  require(made + found >= rounds, "which serves all messages");
 }
 
 // The last tag is received first: far more messages than are kept here, from sends that are all under way.
@@ -172,6 +191,7 @@ void teams_are_apart(messenger& me) {
 BOOST_AUTO_TEST_CASE(between_two) {
   on_every_fabric(2, [](messenger& me) {
     every_length(me);
+    memory_is_registered_once(me);
     tags_in_reverse(me);
     a_flood_is_bounded(me);
     probes_and_cancel(me);

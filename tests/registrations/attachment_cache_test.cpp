@@ -63,3 +63,18 @@ BOOST_AUTO_TEST_CASE(a_failure_changes_nothing) {
   use_once(cache, 5, "x");
   BOOST_TEST(cache.entries() == 1u);
 }
+
+BOOST_AUTO_TEST_CASE(what_is_idle_can_be_dropped) {
+  fake_transport net{"fake"};
+  attachment_cache cache{net};
+  auto held = *cache.acquire(1, bytes_of("held"));
+  const segment_id mine = held.segment();
+  for (int i = 0; i < 5; ++i) use_once(cache, 2, std::to_string(i));
+  cache.drop_idle();
+  BOOST_TEST(cache.entries() == 1u);
+  BOOST_TEST(net.segments.size() == 1u);
+  BOOST_TEST((use_once(cache, 1, "held") == mine));
+  cache.release(held);
+  cache.drop_idle();
+  BOOST_TEST(net.segments.empty());
+}
