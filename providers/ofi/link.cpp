@@ -109,7 +109,8 @@ status ofi_link::add_deferred_work() {
 status ofi_link::make_buffers() {
   const fi_info& info = *ofi_.info;
   usual_window_ = quirks::usual_window(info);
-  inject_bytes_ = static_cast<std::uint32_t>(std::min<std::size_t>(info.tx_attr->inject_size, longest_inject));
+  const std::size_t injected = std::min<std::size_t>(info.tx_attr->inject_size, longest_inject);
+  inject_bytes_ = usual_window_.moves() ? 0 : static_cast<std::uint32_t>(injected);
   constexpr std::size_t count = receive_buffers + send_buffers;
   memory_ = std::make_unique_for_overwrite<std::byte[]>(count * buffer_bytes);
   buffers_ = std::make_unique<buffer[]>(count);
