@@ -119,6 +119,7 @@ bool endpoint::poll_one() noexcept {
   polling_ = true;
   peer* const from = find(message_.from);
   kept_ = !from;
+  job_.came();
   if (from && !from->broken) [[likely]] {
     wire_prefix prefix;
     const bool has_kind = read_from(message_.header, 0, prefix);

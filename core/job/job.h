@@ -143,6 +143,8 @@ class job {
     return wait_slowly(ready, look, note, deadline);
   }
   status wait(completion& done, const char* what, time_point deadline = time_point::max());
+  // For who takes what comes in his own ready(): something came, so the wait under way is not idle.
+  void came() noexcept { waiting_.came(); }
 
   // What this rank waits for now, or null. Read by watchdogs, also from a signal handler of the same thread.
   const wait_note* waiting_for() const noexcept { return note_; }

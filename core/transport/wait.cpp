@@ -72,19 +72,10 @@ void waiting::yield_once() noexcept {
   }
 }
 
-// A rank that serves its peers while it waits would else fall asleep among their operations, and each would wake it. Whoever
-// sleeps because nothing had come stays at that, for the fabric wakes it in time; from a nap, which nothing ends, it comes back.
-// Where ranks share cores a sleeper leaves its core to those it waits for: they put 1 MiB a fifth faster over tcp.
-void waiting::saw(unsigned events) noexcept {
-  if (events == 0 || overdrawn_ || (wakes_ && (yielded_out_ || shares_core_))) return;
-  yield_until_ = {};
-  yielded_out_ = false;
-}
-
 void waiting::step(transport& net, std::uint32_t turn, function_ref<bool> still, time_point deadline) noexcept {
   if (should_yield(turn)) {
     yield_once();
-    saw(net.progress());
+    if (net.progress() > 0) came();
     return;
   }
   if (armed open = net.arm()) {
@@ -95,7 +86,7 @@ void waiting::step(transport& net, std::uint32_t turn, function_ref<bool> still,
       net.disarm();
     }
   }
-  saw(net.progress());
+  if (net.progress() > 0) came();
 }
 
 }  // namespace tutti
