@@ -67,7 +67,7 @@ class frame_pool {
   std::span<frame> all() noexcept { return {frames_.get(), frames_ ? pool_frames : 0u}; }
 
  private:
-  static constexpr std::uint32_t large_copies = 64;
+  static constexpr std::uint32_t large_copies = 32;
   std::unique_ptr<frame[]> frames_;
   std::unique_ptr<std::byte[]> small_;
   linked_stack<frame> free_;

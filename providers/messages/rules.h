@@ -19,8 +19,8 @@ namespace tutti::messages {
 
 inline constexpr std::uint32_t pool_frames = 512;                // of one rank: a cookie names one of them
 inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 30;  // of one put or get
-inline constexpr std::uint32_t max_packet_header = 128, max_packet_bytes = 4096;  // of a two-sided message; both parts together
-inline constexpr std::uint32_t packet_window = 16384;            // inbox.h
+inline constexpr std::uint32_t max_packet_header = 128, max_packet_bytes = 16384 + max_packet_header;  // of a two-sided message; both parts together
+inline constexpr std::uint32_t packet_window = 65536;           // inbox.h
 inline constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
 
 enum class extent : std::uint8_t { none, payload, asked, word };  // how much memory (region, offset) names
