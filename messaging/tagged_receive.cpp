@@ -147,7 +147,7 @@ void tagged::finish_receive(operation& o) noexcept {
 void tagged::give_payload(operation& o, std::uint64_t at, bytes_view part) noexcept {
   if (at >= o.room || part.empty()) return;
   part = part.first(std::min<std::uint64_t>(part.size(), o.room - at));
-  if (o.pieces) [[unlikely]] o.where->write(at, part);
+  if (o.pieces && !o.buffer) [[unlikely]] o.where->write(at, part);
   else std::memcpy(o.data + at, part.data(), part.size());
 }
 
@@ -336,6 +336,7 @@ void tagged::match(operation& o, kept& k) noexcept {
 // --- rendezvous --------------------------------------------------------------------------------------------------
 
 void tagged::begin_rendezvous(operation& o, std::uint64_t bytes, std::uint64_t sender, way by, const far_memory& there) noexcept {
+  if (!o.with->tagged.met) meet(*o.with);
   o.total = bytes, o.other = sender;
   o.wanted = std::min(bytes, o.room);
   if (o.wanted == 0) {

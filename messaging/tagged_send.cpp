@@ -169,6 +169,7 @@ void tagged::choose_way(peer& p, operation& o) noexcept {
     return;
   }
   if (design_.one_copy && share_lasting(*this, o, o.room)) o.by = way::get;
+  else if (design_.one_copy && p.tagged.mapped && o.room >= copied_by_kernel_from && share(*this, o, o.room)) o.by = way::get;
   else if (p.tagged.mapped && way_staged::prepare(*this, p, o)) o.by = way::staged;
   else if (share(*this, o, o.room)) o.by = way::get;
 }

@@ -15,6 +15,9 @@
 namespace tutti::messaging {
 
 inline constexpr std::uint32_t longest_eager = 64 * 1024;
+// Between memories of a node that only their owners map, the kernel copies once (process_vm_readv) where staging memory copies twice. It
+// takes a microsecond and looks up each page, so short data are faster through staging memory.
+inline constexpr std::uint64_t copied_by_kernel_from = 48 * 1024;
 inline constexpr double copy_bytes_per_us = 8000;  // of a copy between caches
 inline constexpr double bookkeeping_us = 1;
 

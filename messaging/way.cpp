@@ -50,7 +50,8 @@ bool reach(tagged& t, operation& o, const far_memory& there) noexcept {
 }
 
 bool move(transport& net, operation& o, op_kind kind) noexcept {
-  constexpr std::uint64_t longest = std::uint64_t{1} << 30;
+  // Inside a node the copy is made in submit(): other messages have their turn between its parts.
+  const std::uint64_t longest = o.with->tagged.mapped ? std::uint64_t{8} << 20 : std::uint64_t{1} << 30;
   const std::uint64_t most = net.caps().max_bytes ? std::min(net.caps().max_bytes, longest) : longest;
   while (o.moved < o.wanted) {
     const std::uint64_t part = std::min(most, o.wanted - o.moved);
@@ -58,8 +59,9 @@ bool move(transport& net, operation& o, op_kind kind) noexcept {
                               o.far_offset + o.moved, static_cast<std::uint32_t>(part), &o.moving);
     if (net.submit({&op, 1}) == 0) return false;
     o.moved += part;
+    if (o.with->tagged.mapped) break;
   }
-  return true;
+  return o.moved == o.wanted;
 }
 
 }  // namespace tutti::messaging
