@@ -8,35 +8,23 @@
 #include "bsp/engine.h"
 #include "collectives/communicator.h"
 #include "core/job/window.h"
-#include "providers/sim/sim.h"
+#include "tests/fuzz/simulated_job.h"
 
 using namespace tutti;
+using test::require;
 
 namespace {
 
 using bytes = std::span<const std::byte>;
 enum class call : std::uint8_t { split, create, window, own_window, broadcast, multicast, barrier, bsp, checked_bsp, count };
 
-void require(bool good) {
-  if (!good) std::abort();
-}
-
 const communicator_options plain{.barrier = "dissemination", .bcast = "binomial"};
 
 std::unique_ptr<job> join(sim::world& w, rank_t r, transport& net) {
-  std::vector<std::byte> blob;
   job_options options;
   options.setup_timeout = std::chrono::seconds(1);
   options.world_lines = communicator::world_lines_with(plain);
-  auto j = job::offer(w.boot(r), net, std::move(options), blob);
-  require(j.ok());
-  auto where = std::make_shared<layout>();
-  where->node_of = {0, 1}, where->population = {1, 1};
-  auto in = job::digest(**w.boot(r).allgather(blob, time_point::max()), where);
-  require(in.ok());
-  in->addresses = nullptr;
-  require((*j)->accept(*in).ok());
-  return std::move(*j);
+  return test::join(w, r, net, std::move(options), {.node_of = {0, 1}, .population = {1, 1}});
 }
 
 template <class T>
