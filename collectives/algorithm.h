@@ -91,6 +91,8 @@ struct data_layout {
   std::uint32_t most_bytes = 0;                      // of a block, which a slot holds
   std::uint32_t (*slots)(const shape&) = nullptr;    // of staging memory; as words, alike in all ranks and for all roots
   std::uint32_t (*together)(const shape&) = nullptr; // the most blocks that one operation moves; null: 1
+  // Data go from the caller's memory to the caller's memory, whatever their length: a slot holds what is told of where they lie.
+  bool exposes = false;
   bool in_lines = false;                             // slot i belongs to line i, and a short block is put into that line
   // Flow control. As a rule a schedule asks before it puts. Or all lines and slots are there several times, and runs use these
   // sets by turns:

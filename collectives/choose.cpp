@@ -39,6 +39,7 @@ std::string missing(const candidate& c, const choice_inputs& in) {
     if (!nodes.consecutive && !(c.row->phases->mixed_nodes && in.commutative)) return "ranks of a node do not follow each other";
   }
   if (c.row->needs.mapped && !(in.costs::mapped && one_node(in))) return "the ranks' memory is not mapped to each other";
+  if (c.row->data.exposes && !in.exposes) return "memory that is registered for a call only is not reached by peers here";
   return multicasts(c) && !in.multicast ? "the transport of this team has no multicast" : "";
 }
 
@@ -61,7 +62,7 @@ status set_price(candidate& c, const choice_inputs& in) {
   return {};
 }
 
-bool runs_anywhere(const algorithm& a) { return !a.needs.multicast && !a.needs.mapped; }
+bool runs_anywhere(const algorithm& a) { return !a.needs.multicast && !a.needs.mapped && !a.data.exposes; }
 
 status refuse(std::string text) { return {errc::invalid, std::move(text)}; }
 

@@ -22,7 +22,7 @@ costs for_data_of(costs c, std::uint64_t touched) noexcept {
   if (c.cached_bytes_per_ns <= c.copied_bytes_per_ns || c.copied_bytes_per_ns <= 0) return c;
   const int octaves = std::clamp(beyond - std::ilogb(std::max(1.0, static_cast<double>(touched))), 0, beyond - own_cache);
   const double most = c.cached_bytes_per_ns / c.copied_bytes_per_ns, faster = 1 + (most - 1) * octaves / (beyond - own_cache);
-  c.copied_bytes_per_ns *= faster, c.reduced_bytes_per_ns *= faster;
+  c.copied_bytes_per_ns *= faster, c.reduced_bytes_per_ns *= faster, c.fetched_bytes_per_ns *= faster;
   if (c.mapped) c.node.bytes_per_ns *= faster / most;  // which is measured with data that stay in caches
   return c;
 }

@@ -37,7 +37,7 @@ void reduce_into(const void* context, const std::byte* from, std::byte* to, std:
 // core share its cache as well, and slots are better few. Of an alltoallv members make unlike numbers of runs.
 constexpr std::uint64_t slots_by_turns = 4 << 20;
 bool takes_slots_by_turns(const algorithm& row, const costs& of) noexcept {
-  return of.mapped && of.ranks_per_core <= 1 && row.of != collective::alltoallv;
+  return of.mapped && of.ranks_per_core <= 1 && row.of != collective::alltoallv && !row.data.exposes;
 }
 
 // A line has a word in front, and room for the strictest alignment that a user's function may expect.
@@ -52,7 +52,10 @@ std::uint64_t digest_of(const call_record::what& w, std::uint64_t number, std::u
 }  // namespace
 
 data_collectives::data_collectives(team& t, call_record& r, choice_settings with) : operation_sequence(t, 1, &r), choices_(t, std::move(with)) {}
-data_collectives::~data_collectives() = default;
+data_collectives::~data_collectives() {
+  bound_.clear();  // runs that stopped wait for what is under way
+  team_.parent_job().registrations().release(exposed_);
+}
 
 void data_collectives::take(collective of, const candidate& c) {
   if (hierarchy_ && c.row->phases) hierarchy_->want_among_leaders(*c.row->phases, {std::string(c.inner), c.radix, {}});
@@ -128,7 +131,7 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   r->of = &row, r->radix = c.radix;
   r->words_bytes = control::offset(row.words(s));
   r->slots_at = r->words_bytes * row.data.sets();
-  r->slot_bytes = round_up(room_of(row, s, choices_.piece()).slot_bytes, 64);
+  r->slot_bytes = row.data.exposes ? sizeof(exposure_record) : round_up(room_of(row, s, choices_.piece()).slot_bytes, 64);
   r->set_bytes = row.data.slots(s) * r->slot_bytes;
   r->slots_room = r->set_bytes * row.data.sets();
   if (r->set_bytes > 0 && takes_slots_by_turns(row, choices_.machine())) r->slots_room = std::max(r->slots_room, slots_by_turns / r->set_bytes * r->set_bytes);
@@ -281,6 +284,31 @@ void data_collectives::place_slots(const partition& part) noexcept {
   if (r.next_set + r.set_bytes > r.slots_room) r.next_set = 0;
 }
 
+// Registers the caller's memory from `buffer` on as far as peers are to reach it; where their results would replace it meanwhile, a copy.
+status data_collectives::expose(std::uint32_t buffer) {
+  const bool one = now_.of == collective::gather || now_.of == collective::allgather || now_.of == collective::broadcast;
+  std::uint64_t bytes = one ? now_.bytes : now_.bytes * team_.size();
+  if (const partition& in = data_.in; in.lengths) {
+    bytes = 0;
+    const std::uint32_t first = one ? team_.index() : 0, end = one ? first + 1 : team_.size();
+    for (std::uint32_t i = first; i < end; ++i) bytes = std::max(bytes, (in.begins ? in.begins[i] : 0) + in.lengths[i]);
+  }
+  std::byte* base = buffer == data_in ? const_cast<std::byte*>(now_.in) : now_.out;
+  if ((now_.of == collective::alltoall || now_.of == collective::alltoallv) && now_.in == now_.out) {
+    if (data_.in.from == 0) replaced_.assign(base, base + bytes);
+    base = replaced_.data();
+    by_->code.move(data_in, base);
+  }
+  if (bytes == 0) return {};
+  registration_cache& kept = team_.parent_job().registrations();
+  kept.release(exposed_);
+  auto use = kept.acquire({base, bytes});
+  if (!use) return use.error();
+  exposed_ = *use;
+  data_.mine = {exposed_.key(), exposed_.offset()};
+  return {};
+}
+
 // Words are runs << 16 | digest. Who reads a word finds the other's digest there, or a later run's: then the other has left this
 // one, having found the digests the same.
 status data_collectives::begin_part() {
@@ -299,6 +327,8 @@ status data_collectives::begin_part() {
   data_.signals_all = r.of->data.needs_everyone;  // nobody is a run ahead of a rank whose block is empty
   by_->code.move(data_in, const_cast<std::byte*>(now_.in));
   by_->code.move(data_out, now_.out);
+  if (by_->code.exposed() != no_block)
+    if (status s = expose(by_->code.exposed()); s.failed()) return s;
   if (row.data.in_lines && part.piece <= line_data_bytes)
     by_->code.move_slots(staging, r.memory.base() + data_.words_at + line_data_at, data_.words_at + line_data_at, control::line_bytes);
   else
@@ -323,6 +353,7 @@ bool data_collectives::set_up(status& error) {
 
 bool data_collectives::go_on(std::uint32_t looks, status& error) noexcept {
   const bool over = step(looks, error);
+  if (over && exposed_) team_.parent_job().registrations().release(exposed_);
   if (choice_.online && over && choice_.online->of.timed())
     choice_.online->of.took(std::chrono::duration_cast<std::chrono::nanoseconds>(team_.parent_job().net().now() - choice_.online->began).count() * 1000);
   return over;

@@ -13,6 +13,7 @@
 #include "collectives/collective_choices.h"
 #include "collectives/sequence.h"
 #include "core/engine/executor.h"
+#include "core/job/registration_cache.h"
 
 namespace tutti {
 
@@ -94,6 +95,7 @@ class data_collectives final : public operation_sequence {
   void begin_multicast() noexcept;
   status begin_part();
   void lay_out_blocks() noexcept;
+  status expose(std::uint32_t buffer);
   bool run_parts(std::uint32_t looks, status& error) noexcept;
   void number_words() noexcept;
   void place_slots(const partition& part) noexcept;
@@ -123,6 +125,8 @@ class data_collectives final : public operation_sequence {
   run_data data_;                        // of its present part
   std::vector<std::uint64_t> sends_, takes_;  // of its words, where lists are used
   std::vector<std::byte> scratch_;
+  registration_cache::use exposed_;      // of the caller's memory, or of its copy, while peers may reach it
+  std::vector<std::byte> replaced_;      // what the caller has given where the result comes in its place
   std::uint64_t at_ = 0;                 // bytes of it that earlier runs moved
   std::unique_ptr<reliable_broadcast> multicast_;
   std::unique_ptr<hierarchy> hierarchy_;

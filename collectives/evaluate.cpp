@@ -20,6 +20,7 @@ namespace {
 constexpr picoseconds never = -1;
 constexpr picoseconds each_move = 30'000;  // of a few bytes as well, where other ranks had the core meanwhile, and its cache
 constexpr std::uint32_t no_word = ~std::uint32_t{0};
+constexpr std::uint64_t exposure_bytes = 128;  // some; of what `expose` puts
 
 bool exchanges(step_kind k) noexcept {
   return k != step_kind::copy && k != step_kind::reduce_left && k != step_kind::reduce_right;
@@ -231,6 +232,13 @@ class evaluation {
     switch (s.kind) {
       case step_kind::signal: send(event::kind::signal, r, s.peer, word_of(r, s), 0); return true;
       case step_kind::put_signal: send(event::kind::signal, r, s.peer, word_of(r, s), for_bytes(bytes, link(r, s.peer).bytes_per_ns)); return true;
+      case step_kind::expose: send(event::kind::signal, r, s.peer, word_of(r, s), for_bytes(exposure_bytes, link(r, s.peer).bytes_per_ns)); return true;
+      case step_kind::fetch:
+        if (costs_.mapped && same_node(r, s.peer)) {
+          me.clock += in_picoseconds(costs_.fetch_us) + for_bytes(bytes, costs_.fetched_bytes_per_ns);
+          return true;
+        }
+        [[fallthrough]];
       case step_kind::put:
       case step_kind::get: {
         const link_cost& l = link(r, s.peer);

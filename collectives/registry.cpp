@@ -9,23 +9,23 @@ namespace barriers {
 extern const algorithm dissemination, pairwise, nway, tree, flat, counter, multicast, hierarchical, offloaded;
 }
 namespace broadcasts {
-extern const algorithm eager, mapped, multicast, binomial, knomial, chain, scatter_allgather;
+extern const algorithm eager, mapped, multicast, binomial, knomial, chain, scatter_allgather, direct_broadcast;
 }
 namespace reductions {
 extern const algorithm eager, eager_in_order, to_root, chained_to_root, ordered, rabenseifner_to_root, mapped_to_root, recursive_doubling, tree,
     mapped, ring, rabenseifner, rgm;
 }
 namespace gathers {
-extern const algorithm linear, binomial;
+extern const algorithm linear, binomial, direct_gather;
 }
 namespace scatters {
-extern const algorithm linear, binomial;
+extern const algorithm linear, binomial, direct_scatter;
 }
 namespace allgathers {
-extern const algorithm linear, mapped, recursive_doubling, bruck, ring, neighbor_exchange, rgm;
+extern const algorithm linear, mapped, recursive_doubling, bruck, ring, neighbor_exchange, rgm, direct_allgather;
 }
 namespace alltoalls {
-extern const algorithm linear, bruck, pairwise, unlike;
+extern const algorithm linear, bruck, pairwise, unlike, direct_alltoall, unlike_direct;
 }
 namespace reduce_scatters {
 extern const algorithm linear, halving, ring;
@@ -42,19 +42,20 @@ constexpr const algorithm* of_barrier[] = {
     &barriers::dissemination, &barriers::pairwise,  &barriers::nway,         &barriers::tree,     &barriers::flat,
     &barriers::counter,       &barriers::multicast, &barriers::hierarchical, &barriers::offloaded};
 constexpr const algorithm* of_broadcast[] = {&broadcasts::eager, &broadcasts::binomial, &broadcasts::mapped, &broadcasts::knomial,
-                                             &broadcasts::chain, &broadcasts::scatter_allgather, &broadcasts::multicast,
+                                             &broadcasts::chain, &broadcasts::scatter_allgather, &broadcasts::direct_broadcast, &broadcasts::multicast,
                                              &hierarchical::broadcast};
 constexpr const algorithm* of_reduce[] = {&reductions::eager, &reductions::eager_in_order, &reductions::to_root, &reductions::mapped_to_root,
                                           &reductions::chained_to_root, &reductions::ordered, &reductions::rabenseifner_to_root,
                                           &hierarchical::reduce};
 constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::mapped,
                                              &reductions::ring, &reductions::rabenseifner, &reductions::rgm, &hierarchical::allreduce};
-constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial, &hierarchical::gather};
-constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial, &hierarchical::scatter};
+constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial, &gathers::direct_gather, &hierarchical::gather};
+constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial, &scatters::direct_scatter, &hierarchical::scatter};
 constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped, &allgathers::recursive_doubling, &allgathers::bruck,
-                                             &allgathers::ring, &allgathers::neighbor_exchange, &allgathers::rgm, &hierarchical::allgather};
-constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise, &hierarchical::alltoall};
-constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike};
+                                             &allgathers::ring, &allgathers::neighbor_exchange, &allgathers::rgm,
+                                             &allgathers::direct_allgather, &hierarchical::allgather};
+constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise, &alltoalls::direct_alltoall, &hierarchical::alltoall};
+constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike, &alltoalls::unlike_direct};
 constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear, &reduce_scatters::halving, &reduce_scatters::ring,
                                                   &hierarchical::reduce_scatter};
 constexpr const algorithm* of_scan[] = {&scans::doubling, &scans::chained, &hierarchical::scan};
@@ -103,7 +104,8 @@ const algorithm* find_algorithm(collective c, std::string_view name) noexcept {
 }
 
 run_room room_of(const algorithm& a, const shape& s, std::uint64_t most) noexcept {
-  constexpr std::uint64_t together = 4 << 20, least = 256;
+  constexpr std::uint64_t together = 4 << 20, least = 256, longest = 256 << 20;  // the last: of one operation of any fabric
+  if (a.data.exposes) return {a.data.blocks(s), longest};
   const std::uint64_t slots = std::uint64_t{a.data.slots(s)} * a.data.sets();
   const std::uint64_t fair = slots == 0 ? most : std::max(least, together / slots / 64 * 64);
   return {a.data.blocks(s), std::min({a.data.together ? most / a.data.together(s) : most, std::uint64_t{a.data.most_bytes}, fair})};

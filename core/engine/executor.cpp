@@ -1,6 +1,9 @@
 #include "core/engine/executor.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "core/transport/ops.h"
@@ -97,6 +100,20 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
         push_op(op, st, mine, theirs);
         break;
       }
+      case step_kind::expose:
+        if (!has_buffers(st) || (p.exposed_ != no_block && p.exposed_ != st.from.buffer)) return no_buffer;
+        p.exposed_ = st.from.buffer;
+        p.records_.emplace_back();
+        op.kind = op_kind::put_signal;
+        op.remote = buffers[st.to.buffer].segment;
+        push_op(op, st, st.from, st.to);
+        p.moves_.back().record = static_cast<std::uint32_t>(p.records_.size());
+        break;
+      case step_kind::fetch:
+        if (!has_buffers(st)) return no_buffer;
+        gate({.what = kind::fetch, .first = static_cast<std::uint32_t>(p.fetches_.size()), .peer = st.peer, .block = st.block, .blocks = st.count});
+        p.fetches_.push_back({st.from, st.to, {}});
+        break;
       case step_kind::copy:
       case step_kind::reduce_left:
       case step_kind::reduce_right:
@@ -120,12 +137,13 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
   }
   // A rank's share of a large job is mostly this.
   p.code_.shrink_to_fit(), p.ops_.shrink_to_fit(), p.multiples_.shrink_to_fit(), p.signals_at_.shrink_to_fit(), p.moves_.shrink_to_fit(),
-      p.local_moves_.shrink_to_fit();
+      p.local_moves_.shrink_to_fit(), p.records_.shrink_to_fit(), p.fetches_.shrink_to_fit();
   return p;
 }
 
 std::size_t program::bytes() const noexcept {
   return sizeof *this + buffers_.capacity() * sizeof(buffer) + (local_moves_.capacity() + moves_.capacity()) * sizeof(move_places) +
+         records_.capacity() * sizeof(exposure_record) + fetches_.capacity() * sizeof(fetch_places) +
          code_.capacity() * sizeof(instruction) + ops_.capacity() * sizeof(rma_op) +
          (multiples_.capacity() + signals_at_.capacity()) * sizeof(std::uint64_t);
 }
@@ -139,6 +157,7 @@ void program::touch() noexcept {
 run::~run() {
   if (!program_->team_) return;
   wait_out(program_->team_->parent_job().net(), {&done_});
+  release_fetched();
 }
 
 void run::begin(std::uint64_t epoch) noexcept {
@@ -196,6 +215,16 @@ void run::prepare(const program::instruction& i) noexcept {
     op.signal_offset = program_->signals_at_[k] + data_->words_at;
     if (op.kind == op_kind::signal) continue;
     op.done = &done_;
+    if (m.record != 0) {
+      exposure_record& r = program_->records_[m.record - 1];
+      r.offset = data_->mine.offset + offset_in(m.from, i.block);
+      r.key_bytes = static_cast<std::uint32_t>(data_->mine.key.size());
+      std::ranges::copy(data_->mine.key, r.key);
+      op.local_offset = reinterpret_cast<std::uintptr_t>(&r);
+      op.remote_offset = offset_in(m.to, i.block) + program_->buffers_[m.to.buffer].at;
+      op.bytes = static_cast<std::uint32_t>(offsetof(exposure_record, key) + r.key_bytes);
+      continue;
+    }
     const buffer &mine = program_->buffers_[m.from.buffer], &theirs = program_->buffers_[m.to.buffer];
     op.local_offset = offset_in(m.from, i.block) +
                       (mine.local == unregistered_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at);
@@ -211,6 +240,35 @@ bool run::send(const program::instruction& i) noexcept {
   if (sent_ < i.count) return false;
   sent_ = 0;
   return true;
+}
+
+// What the peer has told stays in the slot until it is told that the block is here.
+bool run::fetch(const program::instruction& i) noexcept {
+  program::fetch_places& f = program_->fetches_[i.first];
+  job& j = program_->team_->parent_job();
+  const rank_t rank = program_->team_->rank_of(i.peer);
+  const buffer &slots = program_->buffers_[f.from.buffer], &mine = program_->buffers_[f.to.buffer];
+  exposure_record r;
+  std::memcpy(&r, slots.base + offset_in(f.from, i.block), sizeof r);
+  if (!f.use) {
+    if (r.key_bytes == 0 || r.key_bytes > sizeof r.key)
+      return stop({errc::protocol, "rank " + std::to_string(rank) + " tells of memory without a key", rank}), false;
+    try {
+      auto use = j.attachments().acquire(rank, {r.key, r.key_bytes});
+      if (!use) return stop(use.error()), false;
+      f.use = *use;
+    } catch (const std::bad_alloc&) {
+      return stop({errc::no_resource, "", rank}), false;
+    }
+  }
+  const std::uint64_t here = offset_in(f.to, i.block);
+  const rma_op op = move_op(op_kind::get, mine.local, here + (mine.local == unregistered_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at),
+                            rank, f.use.segment(), r.offset, static_cast<std::uint32_t>(blocks_of(i).length(i.block, i.blocks)), &done_);
+  return j.net().submit({&op, 1}) == 1;
+}
+
+void run::release_fetched() noexcept {
+  for (program::fetch_places& f : program_->fetches_) program_->team_->parent_job().attachments().release(f.use);
 }
 
 // A word of a later run says nothing of this one.
@@ -262,6 +320,10 @@ bool run::advance(std::uint32_t looks) noexcept {
       case program::kind::await_multicast:
         passed = program_->mc_->arrived(epoch_);
         break;
+      case program::kind::fetch:
+        passed = fetch(i);
+        if (error_.failed()) return true;
+        break;
       case program::kind::copy:
       case program::kind::reduce_left:
       case program::kind::reduce_right:
@@ -279,6 +341,7 @@ bool run::advance(std::uint32_t looks) noexcept {
     }
     ++at_;
   }
+  if (!program_->fetches_.empty()) release_fetched();
   return true;
 }
 

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/engine/reliable_multicast.h"
+#include "core/job/attachment_cache.h"
+#include "core/transport/facts.h"
 #include "core/schedule/schedule.h"
 #include "core/job/team.h"
 
@@ -29,7 +31,12 @@ struct reducer {
 };
 
 // What a run moves, and how.
+// `mine`: the memory that `expose` tells peers of, as its registration has it.
 struct run_data {
+  struct exposed {
+    std::span<const std::byte> key;
+    std::uint64_t offset = 0;                // in the region, of the buffer's first byte
+  } mine;
   partition in, out;                         // of buffer 0's blocks, and of all others'
   reducer arithmetic;
   bool signals_all = false;                  // also about blocks that are empty
@@ -38,6 +45,14 @@ struct run_data {
   // about what comes from it, which both count alike. null: the epoch.
   const std::uint64_t *sends = nullptr, *takes = nullptr;
 };
+
+// What `expose` puts into a peer's slot.
+struct exposure_record {
+  std::uint64_t offset = 0;                  // of the block in the region
+  std::uint32_t key_bytes = 0, reserved = 0;
+  std::byte key[longest_key]{};
+};
+static_assert(sizeof(exposure_record) == 256);
 
 class program {
  public:
@@ -50,6 +65,8 @@ class program {
   std::size_t bytes() const noexcept;  // of memory, for those who count
   // Another place for a buffer, at a time when no run of this program is under way. Of exposed ones all members move theirs alike.
   void move(std::uint32_t index, std::byte* base, std::uint64_t at = 0) noexcept { buffers_[index].base = base, buffers_[index].at = at; }
+  // The buffer that this rank exposes to peers; no_block: none.
+  std::uint32_t exposed() const noexcept { return exposed_; }
   void move_slots(std::uint32_t index, std::byte* base, std::uint64_t at, std::uint64_t slot_bytes) noexcept {
     move(index, base, at), buffers_[index].slot_bytes = slot_bytes;
   }
@@ -59,10 +76,10 @@ class program {
 
  private:
   friend class run;
-  enum class kind : std::uint8_t { send, wait, arrive, multicast, await_multicast, copy, reduce_left, reduce_right, complete };
+  enum class kind : std::uint8_t { send, wait, arrive, multicast, await_multicast, fetch, copy, reduce_left, reduce_right, complete };
   struct instruction {
     kind what;
-    // send: operations, all about the same blocks; arrive: its operation, instructions to skip; copy, reduce: its move
+    // send: operations, all about the same blocks; arrive: its operation, instructions to skip; copy, reduce: its move; fetch: its fetch
     std::uint32_t first = 0, count = 0;
     std::uint32_t peer = any_peer;         // team index, for those who ask what is waited for
     std::uint32_t block = no_block;        // left out where these are empty
@@ -75,6 +92,11 @@ class program {
     place from, to;                        // of an operation, here and there
     std::uint32_t peer = any_peer;         // team index
     std::byte* mapped = nullptr;           // of a local move: what `at` of buffer `from` counts from, if that is a peer's
+    std::uint32_t record = 0;              // of an operation that exposes: its record, from 1 on
+  };
+  struct fetch_places {
+    place from, to;
+    attachment_cache::use use;             // while a run has it
   };
   std::vector<instruction> code_;
   std::vector<rma_op> ops_;
@@ -82,6 +104,9 @@ class program {
   std::vector<std::uint64_t> signals_at_;  // of ops_, if any of them is about data
   std::vector<move_places> moves_;         // the same
   std::vector<move_places> local_moves_;
+  std::vector<exposure_record> records_;   // that stay until the operations are complete
+  std::vector<fetch_places> fetches_;
+  std::uint32_t exposed_ = no_block;       // the buffer
   std::vector<buffer> buffers_;
   team* team_ = nullptr;
   reliable_multicast* mc_ = nullptr;
@@ -114,6 +139,8 @@ class run {
     return data_->sends ? (i.outgoing ? data_->sends : data_->takes)[peer] : epoch_;
   }
   bool agrees(const program::instruction&) noexcept;
+  bool fetch(const program::instruction&) noexcept;      // false: not taken, or the run has stopped
+  void release_fetched() noexcept;
   const partition& blocks_of(std::uint32_t buffer) const noexcept { return buffer == 0 ? data_->in : data_->out; }
   const partition& blocks_of(const program::instruction& i) const noexcept { return i.outgoing ? data_->in : data_->out; }
   std::uint64_t offset_in(const place&, std::uint32_t block, std::uint32_t k = 0) const noexcept;

@@ -41,6 +41,8 @@ std::string line(const step& s) {
     case step_kind::put: return "put " + rank_name(s.peer) + " " + block_name(s);
     case step_kind::put_signal: return "put " + rank_name(s.peer) + " " + block_name(s) + ", signal" + word_name(s);
     case step_kind::get: return "get " + rank_name(s.peer) + " " + block_name(s);
+    case step_kind::expose: return "expose to " + rank_name(s.peer) + " " + block_name(s) + ", signal" + word_name(s);
+    case step_kind::fetch: return "fetch from " + rank_name(s.peer) + " " + block_name(s);
     case step_kind::copy: return "copy " + read_name(s);
     case step_kind::reduce_left: return "reduce, as the left operand, " + read_name(s);
     case step_kind::reduce_right: return "reduce, as the right operand, " + read_name(s);

@@ -33,6 +33,8 @@ enum class step_kind : std::uint8_t {
   put,              // the blocks `block` and on, `count` of them, in my buffer `from` to `peer`'s buffer `to`
   put_signal,       // the same, then word `word` of `peer` set to epoch * multiple
   get,              // the same from `peer`'s buffer `from` to my buffer `to`
+  expose,           // tell `peer`, in its slot `to`, where the block lies in my buffer `from`; then word `word` of it set likewise
+  fetch,            // get the block, wherever it lies in the memory of `peer`, as that has told in my slot `from`, into my buffer `to`
   copy,             // the same within this rank; with a peer, from its memory, which is mapped here
   reduce_left,      // the same, to = from op to: `from` is the left operand, of lower ranks than `to`
   reduce_right,     // the same, to = to op from

@@ -18,6 +18,16 @@ bool plausible(const loggp& c) noexcept {
   return plausible_us(c.latency_us) && plausible_us(c.overhead_us) && plausible_us(c.gap_us) && plausible_rate(c.bytes_per_ns);
 }
 
+// Shared memory asks the kernel for it, which may refuse.
+bool exposes_its_own(transport& net) {
+  static std::byte memory[64];
+  auto region = net.add_unowned(memory);
+  if (!region) return false;
+  const auto key = net.key(*region);
+  net.drop(*region);
+  return key.ok() && key->size() <= longest_key;
+}
+
 }  // namespace
 
 // Comparisons that no NaN passes.
@@ -37,6 +47,7 @@ fabric_facts facts_of(transport& net) {
   out.target_must_progress = c.target_must_progress;
   out.native_atomics = c.native_atomics;
   out.maps_node = c.maps_node;
+  out.exposes_any = c.follows_mapping && exposes_its_own(net);
   return out;
 }
 
@@ -48,6 +59,7 @@ void agree(fabric_facts& a, const fabric_facts& b) noexcept {
   a.target_must_progress |= b.target_must_progress;
   a.native_atomics &= b.native_atomics;
   a.maps_node &= b.maps_node;
+  a.exposes_any &= b.exposes_any;
 }
 
 }  // namespace tutti

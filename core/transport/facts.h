@@ -13,6 +13,9 @@ namespace tutti {
 inline constexpr double not_known = -1;
 constexpr std::optional<double> if_known(double value) noexcept { return value < 0 ? std::nullopt : std::optional(value); }
 
+// Bytes of a region's key that engines hand to peers in what has a fixed size.
+inline constexpr std::size_t longest_key = 240;
+
 struct fabric_facts {
   loggp network, node;                     // the highest costs; node: inside a node
   double multicast_us = not_known;           // multicast::limits::latency_us; before all are connected it may be unknown
@@ -20,7 +23,7 @@ struct fabric_facts {
   std::uint32_t target_must_progress = 0;  // 1: in some rank
   std::uint32_t native_atomics = 0;        // 1: in all ranks; so too maps_node
   std::uint32_t maps_node = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t exposes_any = 0;           // likewise: peers can get from whatever memory a rank has, without a registration that is kept
 };
 
 // Whether a fabric may have such values: what a peer tells, or a file, is checked before any use. Times are 0 to 1e6 microseconds; a

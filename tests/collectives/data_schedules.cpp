@@ -163,6 +163,33 @@ BOOST_AUTO_TEST_CASE(all_completes_dropped) {
   });
 }
 
+// Memory that others read: told of, and kept until they have said that they have read it.
+BOOST_AUTO_TEST_CASE(exposed_memory_that_is_not_told_or_not_kept) {
+  std::uint32_t rows = 0;
+  for_each_algorithm(size_of_mutants, [&](data_schedules& good, const std::string& what) {
+    if (!good.row.data.exposes) return;
+    ++rows;
+    const auto about_release = [](const step& s) { return s.word >= size_of_mutants; };
+    const struct {
+      std::function<bool(const step&)> which;
+      bool stuck;
+    } mutants[] = {{[](const step& s) { return s.kind == step_kind::expose; }, true},
+                   {[&](const step& s) { return s.kind == step_kind::signal && about_release(s); }, true},
+                   {[&](const step& s) { return s.kind == step_kind::wait && about_release(s); }, false}};
+    for (const auto& m : mutants)
+      for (std::uint32_t rank = 0; rank < size_of_mutants; ++rank)
+        for (std::uint32_t nth = 0; nth < 4; ++nth) {
+          data_schedules bad(good.row, good.where);
+          bad.one_root = true;
+          if (!harm(bad, rank, m.which, nothing, nth)) break;
+          const std::string complaint = hunt(bad, full(bad));
+          BOOST_TEST((m.stuck ? complaint.starts_with("stuck:") : complaint != "nothing found"),
+                     what << ", rank " << rank << ", step " << nth << ": " << complaint);
+        }
+  });
+  BOOST_TEST(rows == 6u);
+}
+
 // One set of lines and slots where two take turns, and turns of sets that begin without a barrier.
 BOOST_AUTO_TEST_CASE(no_flow_control) {
   for_each_algorithm(size_of_mutants, [](data_schedules& good, const std::string& what) {

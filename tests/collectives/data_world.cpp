@@ -22,13 +22,21 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return r.next();
 }
 
-struct put_under_way {
+// What a rank was told of another's memory.
+struct exposure {
+  std::uint32_t run = ~0u, by = ~0u;
+  place from;
+  std::uint32_t block = 0;
+};
+
+struct put_under_way {  // or a fetch
   const step* what;
   std::uint32_t from, run;
   std::uint64_t ticket = 0;       // among the signals of `from` to that word
   enum { submitted, read, landed } at = submitted;
   bool late = false;
   std::vector<value> bytes;
+  exposure told{};                // of a fetch
 };
 
 class world {
@@ -38,7 +46,8 @@ class world {
     words_.assign(n_, std::vector<std::uint64_t>(std::size_t{s.sets} * row_.words(s.where), 0));
     slot_bytes_ = slot_ + random_.below(2);
     staging_.assign(n_, std::vector<value>(s.sets * (row_.data.slots(s.where) + 1) * slot_bytes_));
-    in_.resize(n_), out_.resize(n_), ranks_.resize(n_), under_way_of_.assign(n_, 0);
+    told_.assign(n_, std::vector<exposure>(row_.data.slots(s.where)));
+    in_.resize(n_), out_.resize(n_), given_.resize(n_), ranks_.resize(n_), under_way_of_.assign(n_, 0);
     for (std::uint32_t r = 0; r < n_; ++r) ready_.push_back(r);
     laggard_ = random_.below(n_), style_ = random_.below(7);
   }
@@ -108,7 +117,7 @@ class world {
     for (std::uint32_t b = 0, index = 0; b < row_.data.blocks(made_.where); ++b)
       for (std::uint64_t i = 0; i < blocks_.length(b); ++i, ++index)
         if (gives && (!one_in() || b == r)) given[in.begin(b) + i] = {me.run, index, std::uint64_t{1} << r, mix(1, r)};
-    in_[r] = given;
+    in_[r] = given_[r] = given;
     out_[r].assign(extent(out, one_out()), {});
     if (row_.of == collective::broadcast) out_[r] = given;
     else if (o_.in_place && one_in()) {
@@ -176,16 +185,20 @@ class world {
     if (me.at == steps.size()) return leave(r, which);
     const step& s = steps[me.at];
     const std::uint64_t bytes = s.block == no_block ? 0 : blocks_.length(s.block, s.count);
-    const bool tells = s.kind == step_kind::put_signal || s.kind == step_kind::signal || s.kind == step_kind::wait;
+    const bool tells = s.kind == step_kind::put_signal || s.kind == step_kind::expose || s.kind == step_kind::signal || s.kind == step_kind::wait;
     if (s.block != no_block && bytes == 0 && !(row_.data.needs_everyone && tells)) {
       ++me.at;
       return;
     }
     switch (s.kind) {
+      case step_kind::fetch:
+        if (!begin_fetch(r, s)) return;
+        break;
       case step_kind::signal:
       case step_kind::put:
+      case step_kind::expose:
       case step_kind::put_signal: {
-        put_under_way put{&s, r, me.run, 0, put_under_way::submitted, {}};
+        put_under_way put{.what = &s, .from = r, .run = me.run};
         if (s.kind == step_kind::signal) put.at = put_under_way::landed;
         else ++under_way_of_[r];
         put.late = style_ == 6 && random_.one_in(8);
@@ -223,6 +236,26 @@ class world {
       }
   }
 
+  // What is told says where; the memory is read later, when its owner must still be in the run.
+  bool begin_fetch(std::uint32_t r, const step& s) {
+    const exposure& told = told_[r][s.from.slot];
+    if (told.run != ranks_[r].run || told.by != s.peer)
+      return fail(name(r) + " fetches from " + name(s.peer) + ", which has not told it where in this run"), false;
+    puts_.push_back({&s, r, ranks_[r].run, 0, put_under_way::submitted, false, {}, told});
+    ++under_way_of_[r];
+    return true;
+  }
+  void finish_fetch(const put_under_way& p) {
+    const step& s = *p.what;
+    if (ranks_[s.peer].run != p.run || !ranks_[s.peer].inside) return fail(name(p.from) + " reads memory of " + name(s.peer) + " that is its owner's again");
+    const bool copied = o_.in_place && (row_.of == collective::alltoall || row_.of == collective::alltoallv);
+    for (std::uint64_t i = 0; i < blocks_.length(s.block, s.count); ++i)
+      cell(p.from, p.run, s.to, s.block, i) = copied ? given_[s.peer][blocks_of(s.peer, data_in).begin(p.told.block) + i]
+                                                     : cell(s.peer, p.run, p.told.from, p.told.block, i);
+    --under_way_of_[p.from];
+    wake(p.from);
+  }
+
   value added(const value& left, const value& right, std::uint32_t r) {
     if (left.run != ranks_[r].run || right.run != left.run || left.index != right.index)
       fail(name(r) + " adds up data of other elements or other runs");
@@ -236,14 +269,16 @@ class world {
     for (int tries = 0; tries < 24 && held_back(); ++tries) i = random_.below(puts_.size());
     put_under_way& p = puts_[i];
     const step& s = *p.what;
+    if (s.kind == step_kind::fetch) return finish_fetch(p), done(i);
     if (p.at == put_under_way::submitted) {
-      const std::uint64_t bytes = blocks_.length(s.block, s.count);
+      const std::uint64_t bytes = s.kind == step_kind::expose ? 0 : blocks_.length(s.block, s.count);
       for (std::uint64_t k = 0; k < bytes; ++k) p.bytes.push_back(cell(p.from, p.run, s.from, s.block, k));
       p.at = put_under_way::read;
       --under_way_of_[p.from];
       return wake(p.from);
     }
     if (p.at == put_under_way::read) {
+      if (s.kind == step_kind::expose) told_[s.peer][s.to.slot] = {p.run, p.from, s.from, s.block};
       for (std::uint64_t k = 0; k < p.bytes.size(); ++k) cell(s.peer, p.run, s.to, s.block, k) = p.bytes[k];
       p.at = put_under_way::landed;
       return s.kind == step_kind::put ? done(i) : void();
@@ -324,7 +359,8 @@ class world {
   partition blocks_;
   std::vector<part> parts_;
   std::vector<std::vector<std::uint64_t>> words_;   // by rank
-  std::vector<std::vector<value>> staging_, in_, out_;
+  std::vector<std::vector<value>> staging_, in_, out_, given_;
+  std::vector<std::vector<exposure>> told_;         // by rank and slot
   std::vector<rank_state> ranks_;
   std::vector<std::uint32_t> under_way_of_;         // puts that have not read
   std::vector<put_under_way> puts_;
@@ -361,7 +397,8 @@ std::string inspect(data_schedules& made, std::uint32_t root, bool first_set) {
       schedule one;
       one.steps.push_back(s);
       const std::string at = name(r) + ", " + to_string(one) + ": ";
-      const bool remote = s.kind == step_kind::put || s.kind == step_kind::put_signal || s.kind == step_kind::signal;
+      const bool remote = s.kind == step_kind::put || s.kind == step_kind::put_signal || s.kind == step_kind::signal || s.kind == step_kind::expose ||
+                          s.kind == step_kind::fetch;
       if ((remote || s.kind == step_kind::wait) && s.peer >= all.size()) return at + "no such peer";
       if ((remote || s.kind == step_kind::wait) && s.word >= words) return at + "word out of range";
       for (const place& p : {s.from, s.to})

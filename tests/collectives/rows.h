@@ -37,7 +37,8 @@ inline const algorithm& row_of(collective of, const std::string& name) {
 }
 
 inline bool can_run(const algorithm& row, rank_env& env, const job& j) {
-  return (!row.needs.multicast || env.net().mcast()) && (!row.needs.mapped || (env.net().caps().maps_node && j.where().nodes() == 1));
+  return (!row.needs.multicast || env.net().mcast()) && (!row.needs.mapped || (env.net().caps().maps_node && j.where().nodes() == 1)) &&
+         (!row.data.exposes || j.facts().exposes_any);
 }
 
 // Sizes in which there is one of everything: data_schedules runs all of them, without a network.

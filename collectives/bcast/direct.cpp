@@ -1,0 +1,49 @@
+// Broadcast in which each rank gets the data out of the root's memory (direct.h).
+// Copies of each block: one, by the fabric or the kernel.
+#include "collectives/direct.h"
+
+namespace tutti::broadcasts {
+namespace {
+
+schedule make(const shape& s) {
+  schedule out;
+  out.words = direct::words(s);
+  if (s.rank != s.root) {
+    direct::fetch(out, s.root, 0);
+    out.add(step_kind::complete, any_peer);
+    direct::release(out, s, s.root, 0);
+    return out;
+  }
+  for (std::uint32_t k = 1; k < s.size; ++k) {
+    const std::uint32_t to = (s.rank + k) % s.size;
+    direct::expose(out, s, to, 0, data_out);
+  }
+  out.add(step_kind::complete, any_peer);
+  for (std::uint32_t k = 1; k < s.size; ++k) {
+    const std::uint32_t to = (s.rank + k) % s.size;
+    direct::await_release(out, s, to, 0, data_out);
+  }
+  return out;
+}
+
+picoseconds chain(const form_input& in) { return 2 * hop(in, in.size - 1) + direct::taken(in, in.inside ? 1 : in.size - 1); }
+std::int64_t messages(const form_input& in) { return 2 * (in.size - 1); }
+
+constexpr variant variants[] = {{.reason = "no copy in between"}};
+
+}  // namespace
+
+extern const algorithm direct_broadcast;
+constinit const algorithm direct_broadcast{
+    .of = collective::broadcast,
+    .name = "direct",
+    .summary = "each rank gets the data out of the root's own memory",
+    .source = "Jin et al. 2005 (LiMIC)",
+    .data = {.blocks = [](const shape&) { return 1u; }, .slots = direct::slots, .exposes = true},
+    .variants = variants,
+    .words = direct::words,
+    .make = make,
+    .form = {chain, messages},
+};
+
+}  // namespace tutti::broadcasts
