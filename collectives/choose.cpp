@@ -66,6 +66,7 @@ bool runs_anywhere(const algorithm& a) { return !a.needs.multicast && !a.needs.m
 
 status refuse(std::string text) { return {errc::invalid, std::move(text)}; }
 
+// Without a price.
 result<candidate> from_wanted(collective of, const choice_inputs& in) {
   const wanted_algorithm& w = in.wanted;
   const std::string what(name_of(of));
@@ -95,8 +96,16 @@ result<candidate> from_wanted(collective of, const choice_inputs& in) {
   if (const std::string lack = missing(c, in); !lack.empty())
     return status(errc::unsupported, "the " + what + " " + to_string(c) + " cannot run: " + lack + "; what can: " +
                                          known_algorithms(of, runs_anywhere));
-  if (const status s = set_price(c, in); s.failed()) return s.during("among the nodes' leaders");
+  if (c.row->phases)
+    if (const status s = check_phases(*c.row, in, {std::string(c.inner), c.radix, {}}); s.failed()) return s.during("among the nodes' leaders");
   return c;
+}
+
+status check(collective of, const choice_inputs& in) {
+  if (in.ranks == 0) return refuse("a team of 0 ranks has no " + std::string(name_of(of)));
+  if (!in.node_of.empty() && in.node_of.size() != in.ranks)
+    return refuse("node_of names " + std::to_string(in.node_of.size()) + " ranks of " + std::to_string(in.ranks));
+  return {};
 }
 
 bool same(const candidate& a, const candidate& b) noexcept {
@@ -179,13 +188,12 @@ bool is_same(const candidate& c, collective of, const wanted_algorithm& w) noexc
 }
 
 result<std::vector<candidate>> choose(collective of, const choice_inputs& in) {
-  if (in.ranks == 0) return refuse("a team of 0 ranks has no " + std::string(name_of(of)));
-  if (!in.node_of.empty() && in.node_of.size() != in.ranks)
-    return refuse("node_of names " + std::to_string(in.node_of.size()) + " ranks of " + std::to_string(in.ranks));
+  if (const status s = check(of, in); s.failed()) return s;
   std::vector<candidate> out;
   if (!in.wanted.name.empty()) {
     result<candidate> wanted = from_wanted(of, in);
     if (!wanted) return wanted.error();
+    if (const status s = set_price(*wanted, in); s.failed()) return s;
     out.push_back(*wanted);
   }
   const std::size_t ranked_from = out.size();
@@ -207,6 +215,16 @@ result<std::vector<candidate>> choose(collective of, const choice_inputs& in) {
   std::stable_sort(ranked.begin(), ranked.end(), better);
   prefer_what_needs_no_repair(ranked);
   return out;
+}
+
+result<candidate> choose_first(collective of, const choice_inputs& in) {
+  if (in.wanted.name.empty()) {
+    auto all = choose(of, in);
+    if (!all) return all.error();
+    return std::move(all->front());
+  }
+  if (const status s = check(of, in); s.failed()) return s;
+  return from_wanted(of, in);
 }
 
 }  // namespace tutti

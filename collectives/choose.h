@@ -67,6 +67,9 @@ inline constexpr std::size_t short_element = 64;
 // unsupported: it needs what is missing here; the text says what, and what would run instead.
 result<std::vector<candidate>> choose(collective, const choice_inputs&);
 
+// The first of these alone. A wanted one is not priced, nor is any other then, which is what takes time: its cost_us says nothing.
+result<candidate> choose_first(collective, const choice_inputs&);
+
 // Sizes of a class are alike in their choice: of bytes, the index of their class.
 constexpr unsigned size_class(std::uint64_t bytes) noexcept { return bytes < 2 ? 0 : static_cast<unsigned>(std::bit_width(bytes - 1)); }
 inline constexpr unsigned size_classes = 65;

@@ -66,7 +66,11 @@ void collective_choices::take(collective of, const candidate& c) {
 
 result<collective_choices::choice> collective_choices::choose_for(const collective_call& c) {
   choice& kept = kept_for(c);
-  if (!kept.row) {
+  if (!kept.row && is_wanted(c.of)) {
+    const auto wanted = choose_first(c.of, inputs(c));
+    if (!wanted) return wanted.error();
+    kept = {wanted->row, wanted->radix, nullptr};  // never put to the test
+  } else if (!kept.row) {
     const auto made = choose(c.of, inputs(c));
     if (!made) return made.error();
     kept = {made->front().row, made->front().radix, with_.online ? trials_among(*made, c) : nullptr};
@@ -77,7 +81,6 @@ result<collective_choices::choice> collective_choices::choose_for(const collecti
 // Null: nothing is to be tried. Links that were measured have prices that are worth something, and candidates far from the best need
 // no trial.
 collective_choices::trials* collective_choices::trials_among(std::span<const candidate> all, const collective_call& c) {
-  if (is_wanted(c.of)) return nullptr;
   const bool keeps_bits = (class_of(c) & 8) && !with_.online->any_grouping;
   const tuning::calibration* const known = with_.measured ? with_.measured->of_fabric(team_.parent_job().fabric()) : nullptr;
   const bool measured = known && known->knows_links();

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace tutti {
@@ -62,34 +63,68 @@ double preparing_us(phase::preparation what, std::uint64_t bytes, const choice_i
   return static_cast<double>(time) / 1e6;
 }
 
+// A team of all leaders, or of the fullest node, in any phase.
+class priced_phases {
+ public:
+  priced_phases(const choice_inputs& in, const wanted_algorithm& inner) : in_(in), inner_(inner), apart_(in.node_of.begin(), in.node_of.end()) {
+    apart_.resize(in.ranks);
+    nodes_ = node_map(apart_);
+    apart_.resize(nodes_.members.size());
+    std::iota(apart_.begin(), apart_.end(), 0u);
+  }
+  const node_map& nodes() const noexcept { return nodes_; }
+
+  // Nothing: no rank has anything to do in it. The answer refers to this object.
+  std::optional<choice_inputs> inputs(const phase& p, std::uint64_t bytes) const {
+    const bool among = p.on == phase::level::leaders;
+    choice_inputs of = in_;
+    of.ranks = among ? static_cast<std::uint32_t>(apart_.size()) : nodes_.largest;
+    if (of.ranks == 1 || p.where == phase::reach::at_root) return {};
+    of.node_of = among ? std::span<const std::uint32_t>(apart_) : std::span<const std::uint32_t>{};
+    of.wanted = among ? inner_ : wanted_algorithm{};
+    of.unlike = has_block_each(p.of) && (in_.unlike || (among && nodes_.largest != nodes_.smallest));
+    of.bytes = bytes * blocks_in(p.bytes, in_.ranks, nodes_);
+    return of;
+  }
+  // The one that would be chosen.
+  result<candidate> choice(const phase& p, const choice_inputs& of) const { return choose_first(carried_out_by(p, nodes_), of); }
+
+ private:
+  const choice_inputs& in_;
+  const wanted_algorithm& inner_;
+  std::vector<std::uint32_t> apart_;   // at last, of each leader: a node of its own
+  node_map nodes_{apart_};
+};
+
 }  // namespace
+
+status check_phases(const algorithm& a, const choice_inputs& in, const wanted_algorithm& inner) {
+  if (inner.name.empty()) return {};  // what is chosen can run
+  const priced_phases all(in, inner);
+  for (const phase& p : a.phases->phases)
+    if (const auto of = p.on == phase::level::leaders ? all.inputs(p, in.bytes) : std::nullopt)
+      if (const auto chosen = all.choice(p, *of); !chosen) return chosen.error();
+  return {};
+}
 
 // Where all ranks need all others' data, a call begins when the one before has ended and a phase likewise: each counts as a call alone.
 // With a root calls overlap, and in a scan among the leaders, but not in a node, which waits for its leader, which waits for all of
 // it. The slower of the two teams decides how soon the next segment follows. The root is taken for a leader, as for other rows for rank 0.
 result<double> price_of(const algorithm& a, const choice_inputs& in, const wanted_algorithm& inner) {
-  std::vector<std::uint32_t> apart = {in.node_of.begin(), in.node_of.end()};
-  apart.resize(in.ranks);
-  const node_map nodes(apart);
-  apart.resize(nodes.members.size());
-  std::iota(apart.begin(), apart.end(), 0u);
+  const priced_phases all(in, inner);
   const std::uint64_t each = a.phases->in_segments ? std::min(in.bytes, segment) : in.bytes;
   double once = 0, busy[2] = {};
   for (const phase& p : a.phases->phases) {
-    choice_inputs of = in;
-    const bool among = p.on == phase::level::leaders;
-    of.ranks = among ? static_cast<std::uint32_t>(apart.size()) : nodes.largest;
-    if (of.ranks == 1 || p.where == phase::reach::at_root) continue;
-    of.node_of = among ? std::span<const std::uint32_t>(apart) : std::span<const std::uint32_t>{};
-    of.wanted = among ? inner : wanted_algorithm{};
-    of.unlike = has_block_each(p.of) && (in.unlike || (among && nodes.largest != nodes.smallest));
-    of.bytes = each * blocks_in(p.bytes, in.ranks, nodes);
-    const auto chosen = choose(carried_out_by(p, nodes), of);
+    const auto of = all.inputs(p, each);
+    if (!of) continue;
+    auto chosen = all.choice(p, *of);
     if (!chosen) return chosen.error();
+    if (!of->wanted.name.empty()) chosen->cost_us = predicted_us(*chosen, *of);
+    const bool among = p.on == phase::level::leaders;
     const bool overlap = among ? a.phases->leaders_overlap : a.phases->nodes_overlap;
-    const double amid = chosen->front().cost_us, cost = overlap ? amid : predicted_us(chosen->front(), of, true);
+    const double amid = chosen->cost_us, cost = overlap ? amid : predicted_us(*chosen, *of, true);
     if (amid < 0 || cost < 0) return -1.0;
-    const double before = preparing_us(p.before, each, in, nodes);
+    const double before = preparing_us(p.before, each, in, all.nodes());
     once += before + cost, busy[among] += before + amid;
   }
   const std::uint64_t more = each == 0 ? 0 : (in.bytes - 1) / each;

@@ -85,6 +85,7 @@ std::uint64_t segment_bytes(std::uint64_t element) noexcept;
 // Predicted time in us of a composition, each phase by what would be chosen for it; below 0: one has no price. Errors: one has no
 // algorithm, or not this one among the leaders.
 result<double> price_of(const algorithm&, const choice_inputs&, const wanted_algorithm& inner);
+status check_phases(const algorithm&, const choice_inputs&, const wanted_algorithm& inner);  // its errors, without a price
 
 class hierarchy final : public unscheduled {
  public:

@@ -45,8 +45,10 @@ void choose_by(choice_inputs& in, const tuning::table* measured, std::string_vie
   if (const tuning::calibration* c = measured->of_fabric(fabric)) c->apply(in);
 }
 
-result<std::vector<candidate>> barriers_for(const layout& where, const fabric_facts& facts, std::string_view fabric, bool multicast,
-                                            std::span<const std::uint32_t> node_of, const communicator_options& o) {
+namespace {
+
+result<choice_inputs> barrier_inputs(const layout& where, const fabric_facts& facts, std::string_view fabric, bool multicast,
+                                     std::span<const std::uint32_t> node_of, const communicator_options& o) {
   auto wanted = parse_wanted(collective::barrier, o.barrier);
   if (!wanted) return wanted.error();
   if (o.radix) wanted->radix = o.radix;
@@ -55,22 +57,38 @@ result<std::vector<candidate>> barriers_for(const layout& where, const fabric_fa
   in.ranks_per_core = where.most_ranks_per_core();
   in.wanted = *wanted;
   choose_by(in, o.measured.get(), fabric);
-  return choose(collective::barrier, in);
+  return in;
+}
+
+}  // namespace
+
+result<std::vector<candidate>> barriers_for(const layout& where, const fabric_facts& facts, std::string_view fabric, bool multicast,
+                                            std::span<const std::uint32_t> node_of, const communicator_options& o) {
+  const auto in = barrier_inputs(where, facts, fabric, multicast, node_of, o);
+  if (!in) return in.error();
+  return choose(collective::barrier, *in);
 }
 
 result<picked_barrier> pick_barrier(const layout& where, const fabric_facts& facts, std::string_view fabric, bool multicast,
                                     const rank_map& members, const communicator_options& o, std::uint32_t most_lines) {
   std::vector<std::uint32_t> nodes(members.size());
   for (std::uint32_t i = 0; i < members.size(); ++i) nodes[i] = where.node_of[members[i]];
-  const auto candidates = barriers_for(where, facts, fabric, multicast, nodes, o);
+  const auto in = barrier_inputs(where, facts, fabric, multicast, nodes, o);
+  if (!in) return in.error();
+  if (o.forced()) {
+    const auto wanted = choose_first(collective::barrier, *in);
+    if (!wanted) return wanted.error();
+    const auto lines = team_barrier::lines_for(*wanted, nodes, members.size());
+    if (lines <= most_lines) return picked_barrier{*wanted, lines};
+    return status(errc::unsupported, "barrier " + to_string(*wanted) + " needs " + std::to_string(lines) +
+                                         " lines of control memory, the team was made with " +
+                                         std::to_string(most_lines) + "; set TUTTI_BARRIER for the whole job");
+  }
+  const auto candidates = choose(collective::barrier, *in);
   if (!candidates) return candidates.error();
   for (const candidate& c : *candidates) {
     const auto lines = team_barrier::lines_for(c, nodes, members.size());
     if (c.runnable && lines <= most_lines) return picked_barrier{c, lines};
-    if (o.forced())
-      return status(errc::unsupported, "barrier " + to_string(c) + " needs " + std::to_string(lines) +
-                                           " lines of control memory, the team was made with " +
-                                           std::to_string(most_lines) + "; set TUTTI_BARRIER for the whole job");
   }
   return status(errc::unsupported, "no barrier fits into " + std::to_string(most_lines) + " lines of control memory");
 }
