@@ -3,7 +3,7 @@
 // bcast [Boost.Test's options] [-- --fabric NAME --ranks N]: on_every_fabric on this one alone, in teams of N.
 #include <boost/test/unit_test.hpp>
 #include <algorithm>
-#include <set>
+#include <cstring>
 
 #include "tests/collectives/rows.h"
 
@@ -12,8 +12,17 @@ using namespace tutti::test;
 
 namespace {
 
-std::byte pattern(std::uint64_t epoch, std::uint32_t root, std::size_t i) {
-  return std::byte((i * 0x9e3779b97f4a7c15u >> 40) + epoch * 7 + root);
+// What the root of a call gives: as many bytes from a place of its own in a long row of them, so that to fill and to compare is to copy
+// and memcmp. Rows of two calls differ in all but one byte of 256.
+constexpr std::size_t most_bytes = 4 << 20, places = 1 << 16;
+std::span<const std::byte> pattern(std::uint64_t epoch, std::uint32_t root, std::size_t bytes) {
+  static const std::vector<std::byte> row = [] {
+    std::vector<std::byte> out(most_bytes + places);
+    std::uint32_t z = 1;
+    for (std::byte& b : out) b = std::byte((z = z * 1664525 + 1013904223) >> 24);
+    return out;
+  }();
+  return std::span(row).subspan((epoch * 7919 + root * 104729) % places, bytes);
 }
 
 void play(rank_env& env, std::string name) {
@@ -33,14 +42,15 @@ void play(rank_env& env, std::string name) {
       if (env.random() % 4 == 0) env.pause(std::chrono::microseconds(env.random() % 100));
       // Memory that moves: what is cached for a size must not keep the address.
       std::byte* const at = (bytes < run && epoch % 2 ? other : data).data();
-      for (std::size_t i = 0; i < bytes; ++i) at[i] = env.rank == root ? pattern(epoch, root, i) : std::byte{0xee};
+      const auto expected = pattern(epoch, root, bytes);
+      if (env.rank == root) std::ranges::copy(expected, at);
+      else std::fill_n(at, bytes, std::byte{0xee});
       require(team->broadcast(root, {at, bytes}), "broadcast");
-      for (std::size_t i = 0; i < bytes; ++i)
-        if (at[i] != pattern(epoch, root, i))
-          fail("broadcast " + std::to_string(epoch) + " of " + std::to_string(bytes) + " bytes from " + std::to_string(root) +
-               ": byte " + std::to_string(i) + " is wrong at rank " + std::to_string(env.rank));
-      if (env.rank == root)  // the root's buffer is its own again
-        for (std::size_t i = 0; i < bytes; ++i) at[i] = std::byte{0xdd};
+      if (bytes > 0 && std::memcmp(at, expected.data(), bytes) != 0)
+        fail("broadcast " + std::to_string(epoch) + " of " + std::to_string(bytes) + " bytes from " + std::to_string(root) +
+             ": byte " + std::to_string(std::ranges::mismatch(std::span(at, bytes), expected).in1 - std::span(at, bytes).begin()) +
+             " is wrong at rank " + std::to_string(env.rank));
+      if (env.rank == root) std::fill_n(at, bytes, std::byte{0xdd});  // the root's buffer is its own again
     }
   require(team->broadcast(env.size, data).code() == errc::invalid, "no such root");
   require(team->barrier().enter(), "and all is well");
@@ -67,6 +77,7 @@ BOOST_AUTO_TEST_CASE(every_algorithm_on_the_simulated_fabric) {
       for (const std::string& name : names(collective::broadcast)) {
         sim::parameters p = sim_parameters({fabric}, n, n);
         if (row_of(collective::broadcast, name).needs.mapped) p.maps_node = true, p.ranks_per_node = n;
+        (void)pattern(0, 0, 0);  // made once, before ranks fork
         const auto report = try_ranks_simulated(p, [&](rank_env& env) { play(env, name); },
                                                 {.timeout = std::chrono::seconds(60) * time_scale, .seed = n});
         BOOST_TEST(report.passed(), fabric << ", " << n << " ranks, " << name << ": " << report.text());
@@ -91,6 +102,7 @@ BOOST_AUTO_TEST_CASE(an_operation_that_fails_ends_the_broadcast_in_all) {
 
 BOOST_AUTO_TEST_CASE(on_every_fabric) {
   constexpr collective all[] = {collective::broadcast};
+  (void)pattern(0, 0, 0);
   on_every_fabric_by_each(all, [](rank_env& env, collective, const std::string& name) { play(env, name); });
 }
 
@@ -165,7 +177,8 @@ BOOST_AUTO_TEST_CASE(many_at_once_in_the_order_of_the_calls) {
           for (std::size_t k = 0; k < std::size(sizes); ++k) {
             const auto root = static_cast<std::uint32_t>((k + round) % env.size);
             auto& d = data.emplace_back(sizes[k]);
-            for (std::size_t i = 0; i < d.size(); ++i) d[i] = env.rank == root ? pattern(round * 100 + k, root, i) : std::byte{0xee};
+            if (env.rank == root) std::ranges::copy(pattern(round * 100 + k, root, d.size()), d.begin());
+            else std::ranges::fill(d, std::byte{0xee});
             if (env.random() % 3 == 0) env.pause(std::chrono::microseconds(env.random() % 50));
             broadcasts.push_back(take(team->start({.root = root, .bytes = d.size(), .out = d.data()}), "start"));
             barriers.push_back(team->barrier().start());
@@ -178,8 +191,7 @@ BOOST_AUTO_TEST_CASE(many_at_once_in_the_order_of_the_calls) {
             for (std::size_t later = 0; later <= i; ++later) require(team->data().test(broadcasts[later]), "in order");
           }
           for (std::size_t k = 0; k < std::size(sizes); ++k)
-            for (std::size_t i = 0; i < sizes[k]; ++i)
-              require(data[k][i] == pattern(round * 100 + k, static_cast<std::uint32_t>((k + round) % env.size), i), "what came");
+            require(std::ranges::equal(data[k], pattern(round * 100 + k, static_cast<std::uint32_t>((k + round) % env.size), sizes[k])), "what came");
         }
         require(team->finish(), "all");
         require(team->group().settle(), "leaving");

@@ -202,11 +202,19 @@ BOOST_AUTO_TEST_CASE(on_nodes_whose_ranks_are_mixed) {
 // Whatever carries the messages; the job takes two ranks for a node.
 BOOST_AUTO_TEST_CASE(on_every_fabric) {
   const lie where{"2 + 2 + 1", 5, 2, {}};
-  for (const fabric_spec& f : wanted_fabrics())
-    for (const collective of : that_have_it())
-      run_ranks(f, where.ranks, [&](rank_env& env) {
+  const std::vector<collective> all_of_them = that_have_it();
+  std::vector<std::string> names;
+  for (const collective of : all_of_them) names.emplace_back(name_of(of));
+  for (const fabric_spec& f : wanted_fabrics()) {
+    const in_turn each(names);
+    const auto report = try_ranks(f, where.ranks, [&](rank_env& env) {
+      each(env, [&](const std::string& name) {
+        const collective of = *std::ranges::find_if(all_of_them, [&](collective c) { return name_of(c) == name; });
         in_team(env, where, using_algorithm(of, "hierarchical"), [&](communicator& team) { play_all(env, team, of, many, false); });
-      }, {.timeout = std::chrono::seconds(60) * time_scale});
+      });
+    }, {.timeout = std::chrono::seconds(100) * time_scale});
+    BOOST_TEST(report.passed(), f.name << ", last begun: " << each.begun() << "\n" << report.text());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(any_algorithm_among_the_leaders) {
