@@ -29,6 +29,10 @@ struct exposure {
   std::uint32_t block = 0;
 };
 
+struct signals_of_a_word {         // from one rank
+  std::uint64_t given = 0, next = 0;
+};
+
 struct put_under_way {  // or a fetch
   const step* what;
   std::uint32_t from, run;
@@ -37,6 +41,7 @@ struct put_under_way {  // or a fetch
   bool late = false;
   std::vector<value> bytes;
   exposure told{};                // of a fetch
+  signals_of_a_word* line = nullptr;
 };
 
 class world {
@@ -202,7 +207,7 @@ class world {
         if (s.kind == step_kind::signal) put.at = put_under_way::landed;
         else ++under_way_of_[r];
         put.late = style_ == 6 && random_.one_in(8);
-        if (s.kind != step_kind::put) put.ticket = tickets_[key(put)].first++;
+        if (s.kind != step_kind::put) put.line = &tickets_[key(put)], put.ticket = put.line->given++;
         puts_.push_back(std::move(put));
         break;
       }
@@ -241,7 +246,7 @@ class world {
     const exposure& told = told_[r][s.from.slot];
     if (told.run != ranks_[r].run || told.by != s.peer)
       return fail(name(r) + " fetches from " + name(s.peer) + ", which has not told it where in this run"), false;
-    puts_.push_back({&s, r, ranks_[r].run, 0, put_under_way::submitted, false, {}, told});
+    puts_.push_back({.what = &s, .from = r, .run = ranks_[r].run, .told = told});
     ++under_way_of_[r];
     return true;
   }
@@ -283,9 +288,8 @@ class world {
       p.at = put_under_way::landed;
       return s.kind == step_kind::put ? done(i) : void();
     }
-    auto& [given, next] = tickets_[key(p)];
-    if (p.ticket != next) return;
-    ++next;
+    if (p.ticket != p.line->next) return;
+    ++p.line->next;
     std::uint64_t& w = word(s.peer, p.run, s.word);
     if (!reached(p.run + 1, w)) return fail("word " + std::to_string(s.word) + " of " + name(s.peer) + " went back, set by " + name(p.from));
     w = p.run + 1;
@@ -364,7 +368,7 @@ class world {
   std::vector<rank_state> ranks_;
   std::vector<std::uint32_t> under_way_of_;         // puts that have not read
   std::vector<put_under_way> puts_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::pair<std::uint64_t, std::uint64_t>> tickets_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, signals_of_a_word> tickets_;
   std::vector<std::uint32_t> ready_;
   std::uint32_t laggard_ = 0, favourite_ = 0, style_ = 0, finished_ = 0;
   std::uint64_t grouping_ = 0;
@@ -396,16 +400,16 @@ std::string inspect(data_schedules& made, std::uint32_t root, bool first_set) {
     for (const step& s : all[r].steps) {
       schedule one;
       one.steps.push_back(s);
-      const std::string at = name(r) + ", " + to_string(one) + ": ";
+      const auto at = [&](const char* wrong) { return name(r) + ", " + to_string(one) + ": " + wrong; };
       const bool remote = s.kind == step_kind::put || s.kind == step_kind::put_signal || s.kind == step_kind::signal || s.kind == step_kind::expose ||
                           s.kind == step_kind::fetch;
-      if ((remote || s.kind == step_kind::wait) && s.peer >= all.size()) return at + "no such peer";
-      if ((remote || s.kind == step_kind::wait) && s.word >= words) return at + "word out of range";
+      if ((remote || s.kind == step_kind::wait) && s.peer >= all.size()) return at("no such peer");
+      if ((remote || s.kind == step_kind::wait) && s.word >= words) return at("word out of range");
       for (const place& p : {s.from, s.to})
-        if (p.buffer == staging && p.slot != no_slot && p.slot + p.behind >= slots) return at + "slot out of range";
-      if (remote && s.kind != step_kind::signal && s.count > most) return at + "too many blocks for one operation";
+        if (p.buffer == staging && p.slot != no_slot && p.slot + p.behind >= slots) return at("slot out of range");
+      if (remote && s.kind != step_kind::signal && s.count > most) return at("too many blocks for one operation");
       const bool callers = s.from.buffer != staging || s.to.buffer != staging;
-      if (remote && s.count > 1 && callers && has_block_each(made.row.of)) return at + "the caller's blocks may be apart";
+      if (remote && s.count > 1 && callers && has_block_each(made.row.of)) return at("the caller's blocks may be apart");
     }
   }
   return {};
