@@ -54,7 +54,7 @@ std::uint64_t digest_of(const call_record::what& w, std::uint64_t number, std::u
 data_collectives::data_collectives(team& t, call_record& r, choice_settings with) : operation_sequence(t, 1, &r), choices_(t, std::move(with)) {}
 data_collectives::~data_collectives() {
   bound_.clear();  // runs that stopped wait for what is under way
-  team_.parent_job().registrations().release(exposed_);
+  conceal(error_.failed());
 }
 
 void data_collectives::take(collective of, const candidate& c) {
@@ -198,6 +198,15 @@ status data_collectives::run(const collective_call& c, time_point deadline) {
 void data_collectives::drop(const status& why) noexcept {
   if (setup_) team_.give_up(why);  // in the middle of an exchange
   else if (other_) other_->cancel(why);
+  conceal(true);
+}
+
+// After a failure the caller may change its memory though a late member has not read it: that one is to get an error, not other data.
+void data_collectives::conceal(bool failed) noexcept {
+  if (!exposed_) return;
+  registration_cache& kept = team_.parent_job().registrations();
+  if (failed) kept.revoke(exposed_);
+  else kept.release(exposed_);
 }
 
 void data_collectives::begin(std::uint64_t) noexcept { begin(calls_[begun_++]); }
@@ -353,7 +362,7 @@ bool data_collectives::set_up(status& error) {
 
 bool data_collectives::go_on(std::uint32_t looks, status& error) noexcept {
   const bool over = step(looks, error);
-  if (over && exposed_) team_.parent_job().registrations().release(exposed_);
+  if (over) conceal(error.failed());
   if (choice_.online && over && choice_.online->of.timed())
     choice_.online->of.took(std::chrono::duration_cast<std::chrono::nanoseconds>(team_.parent_job().net().now() - choice_.online->began).count() * 1000);
   return over;

@@ -96,6 +96,7 @@ class data_collectives final : public operation_sequence {
   status begin_part();
   void lay_out_blocks() noexcept;
   status expose(std::uint32_t buffer);
+  void conceal(bool failed) noexcept;
   bool run_parts(std::uint32_t looks, status& error) noexcept;
   void number_words() noexcept;
   void place_slots(const partition& part) noexcept;

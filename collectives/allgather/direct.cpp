@@ -41,7 +41,7 @@ constinit const algorithm direct_allgather{
     .of = collective::allgather,
     .name = "direct",
     .summary = "each rank gets the blocks out of the others' own memory",
-    .source = "Jin et al. 2005 (LiMIC)",
+    .source = "Ma et al. 2011 (one copy by the kernel)",
     .data = {.blocks = direct::slots, .slots = direct::slots, .exposes = true},
     .variants = variants,
     .words = direct::words,

@@ -42,7 +42,7 @@ constinit const algorithm unlike_direct{
     .of = collective::alltoallv,
     .name = "direct",
     .summary = "each rank gets its blocks out of the others' own memory",
-    .source = "Jin et al. 2005 (LiMIC)",
+    .source = "Ma et al. 2011 (one copy by the kernel)",
     .data = {.blocks = direct::slots, .slots = direct::slots, .exposes = true},
     .variants = variants,
     .words = direct::words,

@@ -38,7 +38,7 @@ constinit const algorithm direct_broadcast{
     .of = collective::broadcast,
     .name = "direct",
     .summary = "each rank gets the data out of the root's own memory",
-    .source = "Jin et al. 2005 (LiMIC)",
+    .source = "Ma et al. 2011 (one copy by the kernel)",
     .data = {.blocks = [](const shape&) { return 1u; }, .slots = direct::slots, .exposes = true},
     .variants = variants,
     .words = direct::words,

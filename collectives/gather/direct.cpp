@@ -33,7 +33,7 @@ constinit const algorithm direct_gather{
     .of = collective::gather,
     .name = "direct",
     .summary = "the root gets the blocks out of the others' own memory",
-    .source = "Jin et al. 2005 (LiMIC)",
+    .source = "Ma et al. 2011 (one copy by the kernel)",
     .data = {.blocks = direct::slots, .slots = direct::slots, .exposes = true},
     .variants = variants,
     .words = direct::words,

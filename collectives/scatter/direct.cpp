@@ -39,7 +39,7 @@ constinit const algorithm direct_scatter{
     .of = collective::scatter,
     .name = "direct",
     .summary = "each rank gets its block out of the root's own memory",
-    .source = "Jin et al. 2005 (LiMIC)",
+    .source = "Ma et al. 2011 (one copy by the kernel)",
     .data = {.blocks = direct::slots, .slots = direct::slots, .exposes = true},
     .variants = variants,
     .words = direct::words,

@@ -175,6 +175,11 @@ void registration_cache::release(use& u) noexcept {
   if (e && --e->uses == 0 && !e->kept) give_back(e->self);
 }
 
+void registration_cache::revoke(use& u) noexcept {
+  if (u.of_ && u.of_->kept) forget(u.of_->self);
+  release(u);
+}
+
 std::string describe_registrations(const capabilities& caps, registrations_kept how) { return decide(caps, how).why; }
 
 }  // namespace tutti

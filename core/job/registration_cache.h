@@ -78,6 +78,8 @@ class registration_cache {
   // system call; a miss costs a registration.
   result<use> acquire(std::span<std::byte> memory);
   void release(use&) noexcept;  // nothing for one that is empty
+  // The same; and peers that still have the key get errors from now on, unless the region has another user.
+  void revoke(use&) noexcept;
 
   const counts& counted() const noexcept { return counts_; }
   std::size_t bytes() const noexcept { return bytes_; }  // kept, those in use included

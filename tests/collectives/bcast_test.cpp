@@ -220,6 +220,29 @@ BOOST_AUTO_TEST_CASE(a_deadline_names_the_bytes) {
     }
 }
 
+// Its memory is its caller's again: who comes late gets an error, and not what lies there by then.
+BOOST_AUTO_TEST_CASE(memory_of_a_root_that_has_given_up_is_not_read) {
+  for (const char* fabric : {"sim", "shm", "ucx:tcp"})
+    run_ranks({fabric}, 2, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto team = take(communicator::world(*j, {.bcast = "direct"}), "world");
+      std::vector<std::byte> data(100000);
+      require(team->broadcast(0, data), "while all come");
+      status s;
+      if (env.rank == 0) {
+        s = team->broadcast(0, data, env.net().now() + std::chrono::milliseconds(300));
+        require(s.code() == errc::timed_out, s.text());
+        std::ranges::fill(data, std::byte{1});
+      }
+      env.barrier();
+      if (env.rank == 1) s = team->broadcast(0, data, env.net().now() + std::chrono::seconds(5));
+      require(s.failed(), "a late member's broadcast");
+      for (const std::byte b : data)
+        if (env.rank == 1 && b != std::byte{}) fail("it read memory that is its owner's");
+      env.barrier();
+    });
+}
+
 BOOST_AUTO_TEST_CASE(the_choice) {
   // Short ones to few go by puts, long ones to many by multicast; without multicast never.
   BOOST_TEST(winner(some_team(2, 8)) == "eager");
