@@ -12,25 +12,12 @@ namespace tutti::direct {
 inline std::uint32_t words(const shape& s) { return 2 * s.size; }
 inline std::uint32_t slots(const shape& s) { return s.size; }
 
-// Tells `to` where my block lies.
-inline void expose(schedule& out, const shape& s, std::uint32_t to, std::uint32_t block, std::uint32_t buffer) {
-  step& st = out.move(step_kind::expose, to, block, {buffer}, {staging, s.rank});
-  st.word = s.rank;
-}
-// Begins to get the block of `from` that it tells of.
-inline void fetch(schedule& out, std::uint32_t from, std::uint32_t block) {
-  out.await(from, from, block);
-  out.move(step_kind::fetch, from, block, {staging, from}, {data_out});
-}
-// All that was fetched is here: `from` is told so.
-inline void release(schedule& out, const shape& s, std::uint32_t from, std::uint32_t block) {
-  step& st = out.add(step_kind::signal, from, s.size + s.rank);
-  st.block = block, st.count = 1, st.from.buffer = data_out;
-}
-inline void await_release(schedule& out, const shape& s, std::uint32_t by, std::uint32_t block, std::uint32_t buffer) {
-  step& st = out.add(step_kind::wait, by, s.size + by);
-  st.block = block, st.count = 1, st.from.buffer = buffer;
-}
+// Each rank gets a block of every other one: that which is for it, or, `one_for_all`, the one that there is.
+schedule exchange(const shape&, bool one_for_all);
+// All get from the root's `buffer` the block that is theirs, or, `one_for_all`, the one that there is.
+schedule from_root(const shape&, std::uint32_t buffer, bool one_for_all);
+// The root gets the block of each.
+schedule to_root(const shape&);
 
 // Of a closed form: what one rank takes in, block after block.
 inline picoseconds taken(const form_input& in, std::uint32_t blocks) {

@@ -5,30 +5,7 @@
 namespace tutti::allgathers {
 namespace {
 
-schedule make(const shape& s) {
-  schedule out;
-  out.words = direct::words(s);
-  for (std::uint32_t k = 1; k < s.size; ++k) {
-    const std::uint32_t to = (s.rank + k) % s.size;
-    direct::expose(out, s, to, s.rank, data_in);
-  }
-  out.local(step_kind::copy, s.rank, {data_in}, {data_out});
-  for (std::uint32_t k = 1; k < s.size; ++k) {
-    const std::uint32_t from = (s.rank + s.size - k) % s.size;
-    direct::fetch(out, from, from);
-  }
-  out.add(step_kind::complete, any_peer);
-  for (std::uint32_t k = 1; k < s.size; ++k) {
-    const std::uint32_t from = (s.rank + s.size - k) % s.size;
-    direct::release(out, s, from, from);
-  }
-  for (std::uint32_t k = 1; k < s.size; ++k) {
-    const std::uint32_t to = (s.rank + k) % s.size;
-    direct::await_release(out, s, to, s.rank, data_in);
-  }
-  return out;
-}
-
+schedule make(const shape& s) { return direct::exchange(s, true); }
 picoseconds chain(const form_input& in) { return 2 * hop(in, in.size - 1) + direct::taken(in, in.size - 1); }
 std::int64_t messages(const form_input& in) { return 2 * std::int64_t{in.size} * (in.size - 1); }
 

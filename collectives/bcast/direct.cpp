@@ -5,27 +5,7 @@
 namespace tutti::broadcasts {
 namespace {
 
-schedule make(const shape& s) {
-  schedule out;
-  out.words = direct::words(s);
-  if (s.rank != s.root) {
-    direct::fetch(out, s.root, 0);
-    out.add(step_kind::complete, any_peer);
-    direct::release(out, s, s.root, 0);
-    return out;
-  }
-  for (std::uint32_t k = 1; k < s.size; ++k) {
-    const std::uint32_t to = (s.rank + k) % s.size;
-    direct::expose(out, s, to, 0, data_out);
-  }
-  out.add(step_kind::complete, any_peer);
-  for (std::uint32_t k = 1; k < s.size; ++k) {
-    const std::uint32_t to = (s.rank + k) % s.size;
-    direct::await_release(out, s, to, 0, data_out);
-  }
-  return out;
-}
-
+schedule make(const shape& s) { return direct::from_root(s, data_out, true); }
 picoseconds chain(const form_input& in) { return 2 * hop(in, in.size - 1) + direct::taken(in, in.inside ? 1 : in.size - 1); }
 std::int64_t messages(const form_input& in) { return 2 * (in.size - 1); }
 

@@ -5,22 +5,7 @@
 namespace tutti::gathers {
 namespace {
 
-schedule make(const shape& s) {
-  schedule out;
-  out.words = direct::words(s);
-  if (s.rank != s.root) {
-    direct::expose(out, s, s.root, s.rank, data_in);
-    out.add(step_kind::complete, any_peer);
-    direct::await_release(out, s, s.root, s.rank, data_in);
-    return out;
-  }
-  out.local(step_kind::copy, s.rank, {data_in}, {data_out});
-  for (std::uint32_t k = 1; k < s.size; ++k) direct::fetch(out, (s.rank + k) % s.size, (s.rank + k) % s.size);
-  out.add(step_kind::complete, any_peer);
-  for (std::uint32_t k = 1; k < s.size; ++k) direct::release(out, s, (s.rank + k) % s.size, (s.rank + k) % s.size);
-  return out;
-}
-
+schedule make(const shape& s) { return direct::to_root(s); }
 picoseconds chain(const form_input& in) { return 2 * hop(in, 1) + direct::taken(in, in.size - 1); }
 std::int64_t messages(const form_input& in) { return 2 * (in.size - 1); }
 

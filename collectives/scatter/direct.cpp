@@ -5,28 +5,7 @@
 namespace tutti::scatters {
 namespace {
 
-schedule make(const shape& s) {
-  schedule out;
-  out.words = direct::words(s);
-  if (s.rank != s.root) {
-    direct::fetch(out, s.root, s.rank);
-    out.add(step_kind::complete, any_peer);
-    direct::release(out, s, s.root, s.rank);
-    return out;
-  }
-  for (std::uint32_t k = 1; k < s.size; ++k) {
-    const std::uint32_t to = (s.rank + k) % s.size;
-    direct::expose(out, s, to, to, data_in);
-  }
-  out.local(step_kind::copy, s.rank, {data_in}, {data_out});
-  out.add(step_kind::complete, any_peer);
-  for (std::uint32_t k = 1; k < s.size; ++k) {
-    const std::uint32_t to = (s.rank + k) % s.size;
-    direct::await_release(out, s, to, to, data_in);
-  }
-  return out;
-}
-
+schedule make(const shape& s) { return direct::from_root(s, data_in, false); }
 picoseconds chain(const form_input& in) { return 2 * hop(in, in.size - 1) + direct::taken(in, 1); }
 std::int64_t messages(const form_input& in) { return 2 * (in.size - 1); }
 

@@ -1,6 +1,7 @@
 #include "core/engine/executor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <new>
@@ -271,6 +272,16 @@ void run::release_fetched() noexcept {
   for (program::fetch_places& f : program_->fetches_) program_->team_->parent_job().attachments().release(f.use);
 }
 
+// What was fetched has failed. Its owner may have gone because another member died, which is what this rank's caller is to be told: the death
+// shows here too, soon. If it does not, the owner has left by itself.
+bool run::awaits_cause() noexcept {
+  constexpr auto soon = std::chrono::seconds(5);
+  if (program_->fetches_.empty() || done_.outcome().code() == errc::peer_dead) return false;
+  const time_point now = program_->team_->parent_job().net().now();
+  if (failed_at_ == time_point{}) failed_at_ = now;
+  return now < failed_at_ + soon;
+}
+
 // A word of a later run says nothing of this one.
 bool run::agrees(const program::instruction& i) noexcept {
   const std::uint64_t differs = word_of(i).load(std::memory_order_acquire) ^ value_of(i, i.peer);
@@ -331,7 +342,10 @@ bool run::advance(std::uint32_t looks) noexcept {
         break;
       case program::kind::complete:
         passed = done_.idle();
-        if (passed && done_.outcome().failed()) return stop(done_.outcome()), true;
+        if (passed && done_.outcome().failed()) {
+          if (!awaits_cause()) return stop(done_.outcome()), true;
+          passed = false;
+        }
         break;
     }
     if (!passed) {

@@ -141,6 +141,7 @@ class run {
   bool agrees(const program::instruction&) noexcept;
   bool fetch(const program::instruction&) noexcept;      // false: not taken, or the run has stopped
   void release_fetched() noexcept;
+  bool awaits_cause() noexcept;
   const partition& blocks_of(std::uint32_t buffer) const noexcept { return buffer == 0 ? data_->in : data_->out; }
   const partition& blocks_of(const program::instruction& i) const noexcept { return i.outgoing ? data_->in : data_->out; }
   std::uint64_t offset_in(const place&, std::uint32_t block, std::uint32_t k = 0) const noexcept;
@@ -153,6 +154,7 @@ class run {
   const run_data* data_ = &nothing;
   std::size_t at_ = SIZE_MAX;                            // instruction; SIZE_MAX: never begun
   std::uint32_t sent_ = 0;                               // operations of the current instruction
+  time_point failed_at_{};                               // what was fetched; none: it has not
   bool counted_ = false;                                 // arrive: its operation was taken
   completion done_;                                      // of data and of arrive
   status error_;

@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(explained) {
 BOOST_AUTO_TEST_CASE(overrides) {
   for (const algorithm& a : algorithms(collective::broadcast)) {
     choice_inputs in = some_team(5, 1000);
-    in.wanted.name = a.name, in.mapped = a.needs.mapped;
+    in.wanted.name = a.name, in.mapped = a.needs.mapped, in.exposes = a.data.exposes;
     BOOST_TEST(winner(in) == a.name);
   }
   choice_inputs in = some_team(5, 1000);
