@@ -293,7 +293,7 @@ void data_collectives::place_slots(const partition& part) noexcept {
   if (r.next_set + r.set_bytes > r.slots_room) r.next_set = 0;
 }
 
-// Registers the caller's memory from `buffer` on as far as peers are to reach it; where their results would replace it meanwhile, a copy.
+// Registers the caller's memory from `buffer` on, as far as peers are to reach it; a copy of it, if the result comes in its place.
 status data_collectives::expose(std::uint32_t buffer) {
   const bool one = now_.of == collective::gather || now_.of == collective::allgather || now_.of == collective::broadcast;
   std::uint64_t bytes = one ? now_.bytes : now_.bytes * team_.size();
@@ -314,6 +314,8 @@ status data_collectives::expose(std::uint32_t buffer) {
   auto use = kept.acquire({base, bytes});
   if (!use) return use.error();
   exposed_ = *use;
+  if (exposed_.key().size() > longest_key)
+    return {errc::unsupported, "keys of " + std::to_string(exposed_.key().size()) + " bytes are too long to be told, at most " + std::to_string(longest_key)};
   data_.mine = {exposed_.key(), exposed_.offset()};
   return {};
 }
