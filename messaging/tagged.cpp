@@ -17,7 +17,9 @@ tagged::~tagged() {
   operations_.each([&](operation& o) {
     if (!o.moving.idle()) wait_out(net, {&o.moving});
     let_go_of_memory(o);
+    if (o.buffer) end_.buffers().give(o.data, o.buffer);
   });
+  while (all_kept_) let_go(*all_kept_);
   end_.each_peer([&](peer& p) {
     if (p.tagged.staging) net.drop(p.tagged.staging_segment);
   });
