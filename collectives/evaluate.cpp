@@ -154,6 +154,19 @@ class evaluation {
     return sent;
   }
 
+  // What is asked for leaves the other's adapter behind what else leaves it. As in providers/sim, it queues up nowhere here.
+  void read_by_adapters(std::uint32_t r, std::uint32_t from, std::uint64_t bytes) {
+    rank_state &me = ranks_[r], &other = ranks_[from];
+    const link_cost& l = link(r, from);
+    const bool port = same_node(r, from);
+    const picoseconds payload = for_bytes(bytes, l.bytes_per_ns);
+    me.clock += l.overhead;
+    const picoseconds asked = leave(me, r, from, 0) + l.latency;
+    const picoseconds begins = std::max(asked, other.sends[port]);
+    other.sends[port] = begins + payload + l.gap;
+    me.gone = std::max(me.gone, begins + l.latency + payload);
+  }
+
   void send(event::kind what, std::uint32_t from, std::uint32_t to, std::uint32_t word, picoseconds payload) {
     rank_state& me = ranks_[from];
     me.clock += link(from, to).overhead;
@@ -238,6 +251,7 @@ class evaluation {
           me.clock += in_picoseconds(costs_.fetch_us) + for_bytes(bytes, costs_.fetched_bytes_per_ns);
           return true;
         }
+        if (!by_cores(r, s.peer)) return read_by_adapters(r, s.peer, bytes), true;
         [[fallthrough]];
       case step_kind::put:
       case step_kind::get: {
