@@ -9,29 +9,32 @@ namespace barriers {
 extern const algorithm dissemination, pairwise, nway, tree, flat, counter, multicast, hierarchical, offloaded;
 }
 namespace broadcasts {
-extern const algorithm eager, mapped, multicast, binomial, knomial, chain, scatter_allgather, direct_broadcast;
+extern const algorithm eager, mapped, multicast, binomial, knomial, chain, scatter_allgather;
 }
 namespace reductions {
 extern const algorithm eager, eager_in_order, to_root, chained_to_root, ordered, rabenseifner_to_root, mapped_to_root, recursive_doubling, tree,
     mapped, ring, rabenseifner, rgm;
 }
 namespace gathers {
-extern const algorithm linear, binomial, direct_gather;
+extern const algorithm linear, binomial;
 }
 namespace scatters {
-extern const algorithm linear, binomial, direct_scatter;
+extern const algorithm linear, binomial;
 }
 namespace allgathers {
-extern const algorithm linear, mapped, recursive_doubling, bruck, ring, neighbor_exchange, rgm, direct_allgather;
+extern const algorithm linear, mapped, recursive_doubling, bruck, ring, neighbor_exchange, rgm;
 }
 namespace alltoalls {
-extern const algorithm linear, bruck, pairwise, unlike, direct_alltoall, unlike_direct;
+extern const algorithm linear, bruck, pairwise, unlike;
 }
 namespace reduce_scatters {
 extern const algorithm linear, halving, ring;
 }
 namespace scans {
 extern const algorithm doubling, chained, exclusive_doubling, exclusive_chained;
+}
+namespace direct {
+extern const algorithm broadcast, gather, scatter, allgather, alltoall, alltoallv;
 }
 namespace hierarchical {
 extern const algorithm broadcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter, scan, exscan;
@@ -42,20 +45,20 @@ constexpr const algorithm* of_barrier[] = {
     &barriers::dissemination, &barriers::pairwise,  &barriers::nway,         &barriers::tree,     &barriers::flat,
     &barriers::counter,       &barriers::multicast, &barriers::hierarchical, &barriers::offloaded};
 constexpr const algorithm* of_broadcast[] = {&broadcasts::eager, &broadcasts::binomial, &broadcasts::mapped, &broadcasts::knomial,
-                                             &broadcasts::chain, &broadcasts::scatter_allgather, &broadcasts::direct_broadcast, &broadcasts::multicast,
+                                             &broadcasts::chain, &broadcasts::scatter_allgather, &direct::broadcast, &broadcasts::multicast,
                                              &hierarchical::broadcast};
 constexpr const algorithm* of_reduce[] = {&reductions::eager, &reductions::eager_in_order, &reductions::to_root, &reductions::mapped_to_root,
                                           &reductions::chained_to_root, &reductions::ordered, &reductions::rabenseifner_to_root,
                                           &hierarchical::reduce};
 constexpr const algorithm* of_allreduce[] = {&reductions::recursive_doubling, &reductions::tree, &reductions::mapped,
                                              &reductions::ring, &reductions::rabenseifner, &reductions::rgm, &hierarchical::allreduce};
-constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial, &gathers::direct_gather, &hierarchical::gather};
-constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial, &scatters::direct_scatter, &hierarchical::scatter};
+constexpr const algorithm* of_gather[] = {&gathers::linear, &gathers::binomial, &direct::gather, &hierarchical::gather};
+constexpr const algorithm* of_scatter[] = {&scatters::linear, &scatters::binomial, &direct::scatter, &hierarchical::scatter};
 constexpr const algorithm* of_allgather[] = {&allgathers::linear, &allgathers::mapped, &allgathers::recursive_doubling, &allgathers::bruck,
                                              &allgathers::ring, &allgathers::neighbor_exchange, &allgathers::rgm,
-                                             &allgathers::direct_allgather, &hierarchical::allgather};
-constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise, &alltoalls::direct_alltoall, &hierarchical::alltoall};
-constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike, &alltoalls::unlike_direct};
+                                             &direct::allgather, &hierarchical::allgather};
+constexpr const algorithm* of_alltoall[] = {&alltoalls::linear, &alltoalls::bruck, &alltoalls::pairwise, &direct::alltoall, &hierarchical::alltoall};
+constexpr const algorithm* of_alltoallv[] = {&alltoalls::unlike, &direct::alltoallv};
 constexpr const algorithm* of_reduce_scatter[] = {&reduce_scatters::linear, &reduce_scatters::halving, &reduce_scatters::ring,
                                                   &hierarchical::reduce_scatter};
 constexpr const algorithm* of_scan[] = {&scans::doubling, &scans::chained, &hierarchical::scan};

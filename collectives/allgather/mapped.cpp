@@ -15,10 +15,7 @@ schedule make(const shape& s) {
   out.words = each(s);
   const place slot{staging, 0};
   out.local(step_kind::copy, s.rank, {data_in}, slot);
-  for (std::uint32_t k = 1; k < s.size; ++k) {
-    step& said = out.add(step_kind::signal, (s.rank + k) % s.size, s.rank);
-    said.block = s.rank, said.count = 1, said.from.buffer = data_out;
-  }
+  for (std::uint32_t k = 1; k < s.size; ++k) out.add(step_kind::signal, (s.rank + k) % s.size, s.rank).about(s.rank, data_out);
   out.local(step_kind::copy, s.rank, {data_in}, {data_out});
   for (std::uint32_t k = 1; k < s.size; ++k) {
     const std::uint32_t from = (s.rank + k) % s.size;

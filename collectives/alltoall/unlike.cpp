@@ -17,14 +17,13 @@ std::uint32_t each(const shape& s) { return s.size; }
 schedule make(const shape& s) {
   schedule out;
   out.words = words(s);
-  const auto about = [](step& st, std::uint32_t block, std::uint32_t buffer) { st.block = block, st.count = 1, st.from.buffer = buffer; };
   for (std::uint32_t k = 1; k < s.size; ++k) {
     const std::uint32_t from = (s.rank + s.size - k) % s.size;
-    about(out.add(step_kind::signal, from, s.size + s.rank), from, data_out);
+    out.add(step_kind::signal, from, s.size + s.rank).about(from, data_out);
   }
   for (std::uint32_t k = 1; k < s.size; ++k) {
     const std::uint32_t to = (s.rank + k) % s.size;
-    about(out.add(step_kind::wait, to, s.size + to), to, data_in);
+    out.add(step_kind::wait, to, s.size + to).about(to, data_in);
     out.put_signal(to, s.rank, to, {data_in}, {staging, s.rank});
   }
   out.local(step_kind::copy, s.rank, {data_in}, {data_out});

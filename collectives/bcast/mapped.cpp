@@ -23,10 +23,7 @@ schedule make(const shape& s) {
       for (std::uint32_t r = 0; p == 0 && r < s.size; ++r)
         if (r != s.rank) out.wait(r, pieces + r);
       out.local(step_kind::copy, p, {data_out}, slot);
-      for (std::uint32_t k = 1; k < s.size; ++k) {
-        step& said = out.add(step_kind::signal, (s.rank + k) % s.size, p);
-        said.block = p, said.count = 1, said.from.buffer = data_out;
-      }
+      for (std::uint32_t k = 1; k < s.size; ++k) out.add(step_kind::signal, (s.rank + k) % s.size, p).about(p, data_out);
     } else {
       out.await(s.root, p, p);
       out.move(step_kind::copy, s.root, p, slot, {data_out});

@@ -83,6 +83,11 @@ struct step {
   std::uint32_t count = 0;         // arrive: steps to skip; data steps: blocks
   std::uint32_t block = no_block;  // the first that a data step moves; of others, what they are about, if anything
   place from{}, to{};              // data steps; a signal or a wait about blocks: `from`, where these are read
+
+  // Of a signal or a wait: it is about these blocks of that buffer, and left out where they are empty.
+  void about(std::uint32_t first, std::uint32_t buffer, std::uint32_t blocks = 1) noexcept {
+    block = first, count = blocks, from.buffer = buffer;
+  }
 };
 
 class schedule {
@@ -112,8 +117,7 @@ class schedule {
   }
   // For these blocks, which another rank puts.
   void await(std::uint32_t peer, std::uint32_t word, std::uint32_t block, std::uint32_t count = 1) {
-    step& s = add(step_kind::wait, peer, word);
-    s.block = block, s.count = count, s.from.buffer = 1;
+    add(step_kind::wait, peer, word).about(block, 1, count);
   }
 };
 
