@@ -186,6 +186,11 @@ std::uint64_t run::offset_in(const place& p, std::uint32_t block, std::uint32_t 
   return p.slot * program_->buffers_[p.buffer].slot_bytes + (std::uint64_t{p.behind} + k) * data_->out.piece;
 }
 
+// As an operation names the place in this rank's memory.
+std::uint64_t run::local_offset(const buffer& mine, const place& p, std::uint32_t block) const noexcept {
+  return offset_in(p, block) + (mine.local == unregistered_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at);
+}
+
 void run::move_here(const program::instruction& i) noexcept {
   const program::move_places& m = program_->local_moves_[i.first];
   const buffer &source = program_->buffers_[m.from.buffer], &target = program_->buffers_[m.to.buffer];
@@ -227,8 +232,7 @@ void run::prepare(const program::instruction& i) noexcept {
       continue;
     }
     const buffer &mine = program_->buffers_[m.from.buffer], &theirs = program_->buffers_[m.to.buffer];
-    op.local_offset = offset_in(m.from, i.block) +
-                      (mine.local == unregistered_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at);
+    op.local_offset = local_offset(mine, m.from, i.block);
     op.remote_offset = offset_in(m.to, i.block) + theirs.at;
     op.bytes = static_cast<std::uint32_t>(blocks_of(i).length(i.block, i.blocks));
   }
@@ -262,9 +266,8 @@ bool run::fetch(const program::instruction& i) noexcept {
       return stop({errc::no_resource, "", rank}), false;
     }
   }
-  const std::uint64_t here = offset_in(f.to, i.block);
-  const rma_op op = move_op(op_kind::get, mine.local, here + (mine.local == unregistered_memory ? reinterpret_cast<std::uint64_t>(mine.base) : mine.at),
-                            rank, f.use.segment(), r.offset, static_cast<std::uint32_t>(blocks_of(i).length(i.block, i.blocks)), &done_);
+  const auto bytes = static_cast<std::uint32_t>(blocks_of(i).length(i.block, i.blocks));
+  const rma_op op = move_op(op_kind::get, mine.local, local_offset(mine, f.to, i.block), rank, f.use.segment(), r.offset, bytes, &done_);
   return j.net().submit({&op, 1}) == 1;
 }
 

@@ -9,9 +9,9 @@
 
 #include "core/engine/reliable_multicast.h"
 #include "core/job/attachment_cache.h"
-#include "core/transport/facts.h"
-#include "core/schedule/schedule.h"
 #include "core/job/team.h"
+#include "core/schedule/schedule.h"
+#include "core/transport/facts.h"
 
 namespace tutti {
 
@@ -31,12 +31,7 @@ struct reducer {
 };
 
 // What a run moves, and how.
-// `mine`: the memory that `expose` tells peers of, as its registration has it.
 struct run_data {
-  struct exposed {
-    std::span<const std::byte> key;
-    std::uint64_t offset = 0;                // in the region, of the buffer's first byte
-  } mine;
   partition in, out;                         // of buffer 0's blocks, and of all others'
   reducer arithmetic;
   bool signals_all = false;                  // also about blocks that are empty
@@ -44,6 +39,10 @@ struct run_data {
   // Where members make unlike numbers of runs with each other: by team index, the value of the words about what goes to it and
   // about what comes from it, which both count alike. null: the epoch.
   const std::uint64_t *sends = nullptr, *takes = nullptr;
+  struct {                                   // the memory that `expose` tells peers of, as its registration has it
+    std::span<const std::byte> key;
+    std::uint64_t offset = 0;                // in the region, of the buffer's first byte
+  } mine{};
 };
 
 // What `expose` puts into a peer's slot.
@@ -65,11 +64,11 @@ class program {
   std::size_t bytes() const noexcept;  // of memory, for those who count
   // Another place for a buffer, at a time when no run of this program is under way. Of exposed ones all members move theirs alike.
   void move(std::uint32_t index, std::byte* base, std::uint64_t at = 0) noexcept { buffers_[index].base = base, buffers_[index].at = at; }
-  // The buffer that this rank exposes to peers; no_block: none.
-  std::uint32_t exposed() const noexcept { return exposed_; }
   void move_slots(std::uint32_t index, std::byte* base, std::uint64_t at, std::uint64_t slot_bytes) noexcept {
     move(index, base, at), buffers_[index].slot_bytes = slot_bytes;
   }
+  // The buffer that this rank exposes to peers; no_block: none.
+  std::uint32_t exposed() const noexcept { return exposed_; }
   // Maps what the program will reach, where the fabric maps at all, so that no run pays for a first use: a rank may be
   // the last to arrive at a counter, and so the one to signal everybody, for the first time after a million epochs.
   void touch() noexcept;
@@ -145,6 +144,7 @@ class run {
   const partition& blocks_of(std::uint32_t buffer) const noexcept { return buffer == 0 ? data_->in : data_->out; }
   const partition& blocks_of(const program::instruction& i) const noexcept { return i.outgoing ? data_->in : data_->out; }
   std::uint64_t offset_in(const place&, std::uint32_t block, std::uint32_t k = 0) const noexcept;
+  std::uint64_t local_offset(const buffer&, const place&, std::uint32_t block) const noexcept;
   void move_here(const program::instruction&) noexcept;
   void stop(const status&) noexcept;
 
