@@ -12,9 +12,6 @@
 namespace tutti {
 namespace {
 
-constexpr unsigned digest_bits = 16;
-constexpr std::uint64_t digest_mask = (std::uint64_t{1} << digest_bits) - 1;
-
 status no_memory() { return {errc::no_resource, "no memory for what an algorithm needs"}; }
 
 // A user's function takes its right operand as the place of the result: where that is not to be, it has some scratch memory.
@@ -40,13 +37,10 @@ bool takes_slots_by_turns(const algorithm& row, const costs& of) noexcept {
   return of.mapped && of.ranks_per_core <= 1 && row.of != collective::alltoallv && !row.data.exposes;
 }
 
-// A line has a word in front, and room for the strictest alignment that a user's function may expect.
-constexpr std::uint64_t line_data_at = 16, line_data_bytes = control::line_bytes - line_data_at;
-
 // Of what all members must give alike; `alike` bytes of it.
 std::uint64_t digest_of(const call_record::what& w, std::uint64_t number, std::uint32_t root, std::uint64_t alike, bool lists) noexcept {
-  return (broadcast_wire::digest_of(number, root, alike) ^ static_cast<std::uint64_t>(w.kind) * 0x2b1d ^ w.type * 0x0d3bu ^
-          w.op * 0x51c7u ^ (lists ? w.bytes : 0)) & digest_mask;
+  return broadcast_wire::digest_of(number, root, alike) ^ static_cast<std::uint64_t>(w.kind) * 0x2b1d ^ w.type * 0x0d3bu ^
+         w.op * 0x51c7u ^ (lists ? w.bytes : 0);
 }
 
 }  // namespace
@@ -201,14 +195,6 @@ void data_collectives::drop(const status& why) noexcept {
   conceal(true);
 }
 
-// After a failure the caller may change its memory though a late member has not read it: that one is to get an error, not other data.
-void data_collectives::conceal(bool failed) noexcept {
-  if (!exposed_) return;
-  registration_cache& kept = team_.parent_job().registrations();
-  if (failed) kept.revoke(exposed_);
-  else kept.release(exposed_);
-}
-
 void data_collectives::begin(std::uint64_t) noexcept { begin(calls_[begun_++]); }
 
 void data_collectives::begin(const call& c) noexcept {
@@ -238,8 +224,7 @@ void data_collectives::finish_alone() const noexcept {
 
 // What is chosen has all it needs.
 status data_collectives::begin_chosen() {
-  digest_ = digest_of(now_.what, now_.number, now_.root, now_.alike_bytes(), now_.lists != nullptr);
-  digest_ = (digest_ + now_.around) & digest_mask;
+  digest_ = (digest_of(now_.what, now_.number, now_.root, now_.alike_bytes(), now_.lists != nullptr) + now_.around) & digest_mask;
   if (choice_.row->phases) return hierarchy_->begin(*choice_.row->phases, now_, digest_), other_ = hierarchy_.get(), status{};
   if (!choice_.row->make) return begin_multicast(), status{};
   if (reduces(now_.of) && !now_.op.built_in) scratch_.resize(std::max<std::size_t>(4096, now_.op.element_size));
@@ -255,100 +240,6 @@ void data_collectives::begin_multicast() noexcept {
   const std::uint64_t bytes = now_.of == collective::allgather ? now_.bytes * team_.size() : now_.bytes;
   multicast_->begin(has_root(now_.of) ? now_.root : 0, {now_.out, bytes}, now_.number ^ now_.around << 1);
   other_ = multicast_.get();
-}
-
-// What holds for all parts of an operation in which there is a block for each member.
-void data_collectives::lay_out_blocks() noexcept {
-  data_.in.stride = data_.out.stride = now_.bytes;
-  const bool one_in = now_.of == collective::gather || now_.of == collective::allgather;
-  const bool one_out = now_.of == collective::scatter || now_.of == collective::reduce_scatter;
-  if (one_in) data_.in.first = team_.index();
-  if (one_out) data_.out.first = team_.index();
-  const block_lists* const l = now_.lists.get();
-  if (!l) return;
-  const auto given = [](const std::vector<std::uint64_t>& list) { return list.empty() ? nullptr : list.data(); };
-  data_.in.lengths = (one_in ? l->out_lengths : l->in_lengths).data(), data_.in.begins = given(l->in_begins);
-  data_.out.lengths = (one_out ? l->in_lengths : l->out_lengths).data(), data_.out.begins = given(l->out_begins);
-}
-
-// Where an alltoallv's members make unlike numbers of runs with each other, each pair counts those in which there was something.
-void data_collectives::number_words() noexcept {
-  resource& r = *by_->by;
-  const auto number = [&](std::vector<std::uint64_t>& runs, std::vector<std::uint64_t>& values, const partition& blocks) {
-    for (std::uint32_t peer = 0; peer < team_.size(); ++peer)
-      if (const std::uint64_t bytes = blocks.length(peer); bytes > 0)
-        values[peer] = ++runs[peer] << digest_bits | ((digest_ ^ checksum({&blocks.lengths[peer], 1})) & digest_mask);
-  };
-  number(r.sent, sends_, data_.in), number(r.taken, takes_, data_.out);
-  data_.sends = sends_.data(), data_.takes = takes_.data();
-}
-
-void data_collectives::place_slots(const partition& part) noexcept {
-  resource& r = *by_->by;
-  const std::uint64_t at = r.slots_at + r.next_set;
-  by_->code.move_slots(staging, r.memory.base() + at, at, r.slot_bytes);
-  // With one set of lines nobody puts before its taker has left the run before: the next run may have any slots.
-  const std::uint64_t used = (part.bytes + part.piece - 1) / part.piece * r.slot_bytes;
-  r.next_set += r.of->data.sets() > 1 ? r.set_bytes : std::min(used, r.set_bytes);
-  if (r.next_set + r.set_bytes > r.slots_room) r.next_set = 0;
-}
-
-// Registers the caller's memory from `buffer` on, as far as peers are to reach it; a copy of it, if the result comes in its place.
-status data_collectives::expose(std::uint32_t buffer) {
-  const bool one = now_.of == collective::gather || now_.of == collective::allgather || now_.of == collective::broadcast;
-  std::uint64_t bytes = one ? now_.bytes : now_.bytes * team_.size();
-  if (const partition& in = data_.in; in.lengths) {
-    bytes = 0;
-    const std::uint32_t first = one ? team_.index() : 0, end = one ? first + 1 : team_.size();
-    for (std::uint32_t i = first; i < end; ++i) bytes = std::max(bytes, (in.begins ? in.begins[i] : 0) + in.lengths[i]);
-  }
-  std::byte* base = buffer == data_in ? const_cast<std::byte*>(now_.in) : now_.out;
-  if ((now_.of == collective::alltoall || now_.of == collective::alltoallv) && now_.in == now_.out) {
-    if (data_.in.from == 0) replaced_.assign(base, base + bytes);
-    base = replaced_.data();
-    by_->code.move(data_in, base);
-  }
-  if (bytes == 0) return {};
-  registration_cache& kept = team_.parent_job().registrations();
-  kept.release(exposed_);
-  auto use = kept.acquire({base, bytes});
-  if (!use) return use.error();
-  exposed_ = *use;
-  if (exposed_.key().size() > longest_key)
-    return {errc::unsupported, "keys of " + std::to_string(exposed_.key().size()) + " bytes are too long to be told, at most " + std::to_string(longest_key)};
-  data_.mine = {exposed_.key(), exposed_.offset()};
-  return {};
-}
-
-// Words are runs << 16 | digest. Who reads a word finds the other's digest there, or a later run's: then the other has left this
-// one, having found the digests the same.
-status data_collectives::begin_part() {
-  auto found = bind(choice_, now_.root);
-  if (!found) return found.error();
-  by_ = *found;
-  by_->used = ++parts_;
-  resource& r = *by_->by;
-  const algorithm& row = *choice_.row;
-  const partition part = next_run(row, by_->room, now_.bytes - at_, now_.element());
-  if (part.bytes == 0)
-    return {errc::unsupported, "elements of " + std::to_string(now_.op.element_size) + " bytes are too long; at most " +
-                               std::to_string(r.slot_bytes)};
-  for (partition* const p : {&data_.in, &data_.out}) p->bytes = part.bytes, p->piece = part.piece, p->from = at_;
-  data_.words_at = r.uses++ % r.of->data.sets() * r.words_bytes;
-  data_.signals_all = r.of->data.needs_everyone;  // nobody is a run ahead of a rank whose block is empty
-  by_->code.move(data_in, const_cast<std::byte*>(now_.in));
-  by_->code.move(data_out, now_.out);
-  if (by_->code.exposed() != no_block)
-    if (status s = expose(by_->code.exposed()); s.failed()) return s;
-  if (row.data.in_lines && part.piece <= line_data_bytes)
-    by_->code.move_slots(staging, r.memory.base() + data_.words_at + line_data_at, data_.words_at + line_data_at, control::line_bytes);
-  else
-    place_slots(part);
-  if (now_.of == collective::alltoallv) number_words();
-  else ++runs_;
-  by_->position->begin(runs_ << digest_bits | digest_, digest_mask, data_);
-  at_ += moved_by(row, part);
-  return {};
 }
 
 bool data_collectives::set_up(status& error) {

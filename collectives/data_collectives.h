@@ -93,13 +93,7 @@ class data_collectives final : public operation_sequence {
   bool set_up(status& error);
   status begin_chosen();
   void begin_multicast() noexcept;
-  status begin_part();
-  void lay_out_blocks() noexcept;
-  status expose(std::uint32_t buffer);
-  void conceal(bool failed) noexcept;
   bool run_parts(std::uint32_t looks, status& error) noexcept;
-  void number_words() noexcept;
-  void place_slots(const partition& part) noexcept;
   void finish_alone() const noexcept;
   resumable<status> equipping_chosen(std::vector<std::byte> agreement);
   bool step(std::uint32_t looks, status& error) noexcept;
@@ -111,12 +105,21 @@ class data_collectives final : public operation_sequence {
   shape shape_of(const choice& c, std::uint32_t root = 0, bool first_set = false) const noexcept {
     return {.rank = team_.index(), .size = team_.size(), .radix = c.radix, .node_of = choices_.nodes(), .root = root, .first_set = first_set};
   }
+  // data_parts.cpp
+  status begin_part();
+  void lay_out_blocks() noexcept;
+  void number_words() noexcept;
+  void place_slots(const partition& part) noexcept;
+  status expose(std::uint32_t buffer);
+  void conceal(bool failed) noexcept;
 
   collective_choices choices_;
   std::vector<call> calls_;              // in order, from begun_ on those not begun; the present one is `now_`
   std::size_t begun_ = 0;
   call now_;
   choice choice_;                        // of the present one; no row: none was needed, or is not chosen yet
+  static constexpr unsigned digest_bits = 16;
+  static constexpr std::uint64_t digest_mask = (std::uint64_t{1} << digest_bits) - 1;
   std::uint64_t digest_ = 0;             // of what all members must give alike
   resumable<status> setup_;              // of the present one, while it is prepared
   bound* by_ = nullptr;                  // by a schedule
