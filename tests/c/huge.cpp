@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 
 #include "tests/c/context_of_rank.h"
@@ -107,6 +108,46 @@ void everything(rank_env& env) {
   env.barrier();
 }
 
+// Half as long, to be done in time: 2^31 bytes and more. Of unlike blocks the last begins beyond 2^32 bytes.
+void reductions_and_unlike_blocks(rank_env& env) {
+  const auto ctx = make_context(env);
+  const tutti_team_t team = api::handle_of(ctx->world.get());
+  huge_memory in, out;
+  std::byte *const from = in.base(), *const to = out.base();
+  in.write_pattern();
+  out.map_edges_once();
+  const bool last = env.rank == 1;
+  const std::size_t lengths[] = {block, page}, offsets[] = {0, whole - page};  // of the block of each rank
+  struct part {
+    std::uint64_t begin, end, times = 1;
+  };
+  const auto gives = [&](tutti_status_t got, std::initializer_list<part> parts, where at = where::current()) {
+    expect(*ctx, got, TUTTI_OK, at);
+    for (const part& p : parts) out.holds(p.begin, p.end, p.times, at);
+    out.clear();
+  };
+
+  gives(tutti_reduce(team, 1, from, last ? to : nullptr, block / 8, TUTTI_UINT64, TUTTI_SUM), {{0, last ? block : 0, 2}});
+  gives(tutti_scan(team, from, to, block / 8, TUTTI_UINT64, TUTTI_SUM), {{0, block, env.rank + 1}});
+  gives(tutti_exscan(team, from, to, block / 8, TUTTI_UINT64, TUTTI_SUM), {{0, last ? block : 0}});
+  gives(tutti_gatherv(team, 1, from + offsets[env.rank], lengths[env.rank], last ? to : nullptr, lengths, offsets),
+        {{0, last ? block : 0}, {whole - page, last ? whole : 0}});
+  gives(tutti_scatterv(team, 0, last ? nullptr : from, lengths, offsets, to + offsets[env.rank], lengths[env.rank]),
+        {{offsets[env.rank], offsets[env.rank] + lengths[env.rank]}});
+  gives(tutti_allgatherv(team, from + offsets[env.rank], lengths[env.rank], to, lengths, offsets), {{0, block}, {whole - page, whole}});
+  // Both give rank 1 a block as above, and rank 1 gives rank 0 the page that begins at 2^32.
+  using list = std::array<std::size_t, 2>;
+  constexpr std::size_t beyond = std::size_t{1} << 32;
+  const list given{last ? page : 0, lengths[env.rank]}, given_at{beyond, offsets[env.rank]};
+  const list taken = last ? list{block, page} : list{0, page}, taken_at = last ? list{0, whole - page} : list{0, beyond};
+  const part first = last ? part{0, block} : part{beyond, beyond + page}, second{whole - page, last ? whole : 0};
+  gives(tutti_alltoallv(team, from, given.data(), given_at.data(), to, taken.data(), taken_at.data()), {first, second});
+  const auto words_of = [](const list& bytes) { return list{bytes[0] / 8, bytes[1] / 8}; };
+  const tutti_datatype_t types[] = {TUTTI_UINT64, TUTTI_UINT64};
+  gives(tutti_alltoallw(team, from, words_of(given).data(), given_at.data(), types, to, words_of(taken).data(), taken_at.data(), types), {first, second});
+  env.barrier();
+}
+
 void by_multicast(rank_env& env) {
   const auto ctx = make_context(env, {.bcast = "multicast"});
   huge_memory data;
@@ -121,5 +162,6 @@ void by_multicast(rank_env& env) {
 
 BOOST_AUTO_TEST_CASE(beyond_2_to_the_31_and_32) {
   for (const char* fabric : {"shm", "sim"})
-    for (const rank_body& body : {rank_body(everything), rank_body(by_multicast)}) run_ranks({fabric}, 2, body, {.timeout = std::chrono::seconds(120)});
+    for (const rank_body& body : {rank_body(everything), rank_body(reductions_and_unlike_blocks), rank_body(by_multicast)})
+      run_ranks({fabric}, 2, body, {.timeout = std::chrono::seconds(120)});
 }
