@@ -47,8 +47,8 @@ schedule exchange(const shape& s) {
   out.words = words(s);
   const auto mine_for = [&](std::uint32_t to) { return one_for_all ? s.rank : to; };
   each_other(s, [&](std::uint32_t to) { expose(out, s, to, mine_for(to), data_in); });
-  out.local(step_kind::copy, s.rank, {data_in}, {data_out});
   each_other(s, [&](std::uint32_t from) { fetch(out, from, from); });
+  out.local(step_kind::copy, s.rank, {data_in}, {data_out});
   out.add(step_kind::complete, any_peer);
   each_other(s, [&](std::uint32_t from) { release(out, s, from, from); });
   each_other(s, [&](std::uint32_t to) { await_release(out, s, to, mine_for(to), data_in); });
@@ -85,8 +85,8 @@ schedule to_root(const shape& s) {
     await_release(out, s, s.root, s.rank, data_in);
     return out;
   }
-  out.local(step_kind::copy, s.rank, {data_in}, {data_out});
   each_other(s, [&](std::uint32_t from) { fetch(out, from, from); });
+  out.local(step_kind::copy, s.rank, {data_in}, {data_out});
   out.add(step_kind::complete, any_peer);
   each_other(s, [&](std::uint32_t from) { release(out, s, from, from); });
   return out;

@@ -154,14 +154,15 @@ class evaluation {
     return sent;
   }
 
-  // What is asked for leaves the other's adapter behind what else leaves it. As in providers/sim, it queues up nowhere here.
+  // What is asked for leaves the other's adapter behind what else leaves it. As in providers/sim, it queues up nowhere here. Who asks does
+  // not wait for what its own adapter is to send for others, who may ask later.
   void read_by_adapters(std::uint32_t r, std::uint32_t from, std::uint64_t bytes) {
     rank_state &me = ranks_[r], &other = ranks_[from];
     const link_cost& l = link(r, from);
     const bool port = same_node(r, from);
     const picoseconds payload = for_bytes(bytes, l.bytes_per_ns);
     me.clock += l.overhead;
-    const picoseconds asked = leave(me, r, from, 0) + l.latency;
+    const picoseconds asked = me.clock + l.latency;
     const picoseconds begins = std::max(asked, other.sends[port]);
     other.sends[port] = begins + payload + l.gap;
     me.gone = std::max(me.gone, begins + l.latency + payload);
@@ -242,6 +243,7 @@ class evaluation {
     rank_state& me = ranks_[r];
     const std::uint64_t bytes = s.block == no_block ? 0 : data_.length(s.block, s.count);
     if (s.block != no_block && bytes == 0 && !(signals_all_ && exchanges(s.kind))) return true;
+    if (s.one_way) return true;  // all give something to all
     switch (s.kind) {
       case step_kind::signal: send(event::kind::signal, r, s.peer, word_of(r, s), 0); return true;
       case step_kind::put_signal: send(event::kind::signal, r, s.peer, word_of(r, s), for_bytes(bytes, link(r, s.peer).bytes_per_ns)); return true;
@@ -252,6 +254,7 @@ class evaluation {
           return true;
         }
         if (!by_cores(r, s.peer)) return read_by_adapters(r, s.peer, bytes), true;
+        ranks_[s.peer].owed += each_move;  // which it moves in pieces, whenever it has its core
         [[fallthrough]];
       case step_kind::put:
       case step_kind::get: {
