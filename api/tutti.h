@@ -652,8 +652,8 @@ TUTTI_API tutti_status_t tutti_alltoall_init(tutti_team_t team, const void *in, 
  * goes between two members, no message does. Gather, scatter and allgather can come in place, as above. Blocks of `out` do not
  * overlap, which is not checked.
  * Errors: as tutti_gather(). TUTTI_PROTOCOL: two members differ in the length of a block that neither takes to be empty. Where
- * one takes it to be empty, the other waits, and the notice of tutti_options_t tells for whom.
- * Cost: as above; but for tutti_allgatherv one signal more for each pair, one after the other, since a block is put once its taker is there. */
+ * one takes it to be empty, the other may wait, and the notice of tutti_options_t tells for whom.
+ * Cost: as above; of all but tutti_allgatherv, one signal more for each pair in which only one gives something. */
 TUTTI_API tutti_status_t tutti_gatherv(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out,
                                        const size_t *out_bytes, const size_t *out_offsets);
 TUTTI_API tutti_status_t tutti_igatherv(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out,

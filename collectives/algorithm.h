@@ -99,10 +99,13 @@ struct data_layout {
   // two, if every rank's result takes every rank's data, for who has finished a run knows that all have begun it, so finished
   // the one before;
   bool needs_everyone = false;
+  // two, by the pairs' own numbers of runs, if only pairs know what goes between them, and who has finished a run knows the same of all
+  // to whom it gave something;
+  bool needs_pairs = false;
   // or `sets_in_turn` of them, if a schedule for the first one (shape::first_set) begins with a barrier.
   bool synchronizes = false;
   static constexpr std::uint32_t sets_in_turn = 16;
-  std::uint32_t sets() const noexcept { return needs_everyone ? 2 : synchronizes ? sets_in_turn : 1; }
+  std::uint32_t sets() const noexcept { return needs_everyone || needs_pairs ? 2 : synchronizes ? sets_in_turn : 1; }
 };
 
 struct algorithm {

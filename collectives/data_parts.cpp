@@ -1,5 +1,6 @@
 // The parts of a collective operation: what one run of its schedule moves, where that lies, and by which numbers members know each other's.
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "collectives/data_collectives.h"
@@ -26,22 +27,25 @@ void data_collectives::lay_out_blocks() noexcept {
   data_.out.lengths = (one_out ? l->in_lengths : l->out_lengths).data(), data_.out.begins = given(l->out_begins);
 }
 
-// Where an alltoallv's members make unlike numbers of runs with each other, each pair counts those in which there was something.
+// Where an alltoallv's members make unlike numbers of runs with each other, each pair counts those in which there was something. What
+// is given tells both lengths of the pair.
 void data_collectives::number_words() noexcept {
   resource& r = *by_->by;
-  const auto number = [&](std::vector<std::uint64_t>& runs, std::vector<std::uint64_t>& values, const partition& blocks) {
+  const auto number = [&](std::vector<std::uint64_t>& runs, std::vector<std::uint64_t>& values, const partition& blocks, const partition& back) {
     for (std::uint32_t peer = 0; peer < team_.size(); ++peer)
-      if (const std::uint64_t bytes = blocks.length(peer); bytes > 0)
-        values[peer] = ++runs[peer] << digest_bits | ((digest_ ^ checksum({&blocks.lengths[peer], 1})) & digest_mask);
+      if (blocks.length(peer) > 0)
+        values[peer] = ++runs[peer] << digest_bits | ((digest_ ^ checksum(std::array{blocks.lengths[peer], back.lengths[peer]})) & digest_mask);
   };
-  number(r.sent, sends_, data_.in), number(r.taken, takes_, data_.out);
+  number(r.sent, sends_, data_.in, data_.out), number(r.taken, takes_, data_.out, data_.in);
   data_.sends = sends_.data(), data_.takes = takes_.data();
+  if (r.of->data.needs_pairs) data_.sets = {r.of->data.sets(), r.words_bytes, r.set_bytes};
 }
 
 void data_collectives::place_slots(const partition& part) noexcept {
   resource& r = *by_->by;
   const std::uint64_t at = r.slots_at + r.next_set;
   by_->code.move_slots(staging, r.memory.base() + at, at, r.slot_bytes);
+  if (r.of->data.needs_pairs) return;  // what the sets are is found with each pair's number
   // With one set of lines nobody puts before its taker has left the run before: the next run may have any slots.
   const std::uint64_t used = (part.bytes + part.piece - 1) / part.piece * r.slot_bytes;
   r.next_set += r.of->data.sets() > 1 ? r.set_bytes : std::min(used, r.set_bytes);
@@ -89,7 +93,7 @@ status data_collectives::begin_part() {
     return {errc::unsupported, "elements of " + std::to_string(now_.op.element_size) + " bytes are too long; at most " +
                                std::to_string(r.slot_bytes)};
   for (partition* const p : {&data_.in, &data_.out}) p->bytes = part.bytes, p->piece = part.piece, p->from = at_;
-  data_.words_at = r.uses++ % r.of->data.sets() * r.words_bytes;
+  data_.words_at = r.of->data.needs_pairs ? 0 : r.uses++ % r.of->data.sets() * r.words_bytes;
   data_.signals_all = r.of->data.needs_everyone;  // nobody is a run ahead of a rank whose block is empty
   by_->code.move(data_in, const_cast<std::byte*>(now_.in));
   by_->code.move(data_out, now_.out);

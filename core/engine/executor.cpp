@@ -27,9 +27,10 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
   auto word_here = [&](std::uint32_t line) { return reinterpret_cast<std::uint64_t*>(words.base + words.at(line)); };
   auto push_op = [&](rma_op op, const step& st, place mine = {}, place theirs = {}) {
     const bool outgoing = st.from.buffer == 0;
-    if (!batch || p.code_.back().block != st.block || p.code_.back().blocks != st.count || p.code_.back().outgoing != outgoing)
+    if (!batch || p.code_.back().block != st.block || p.code_.back().blocks != st.count || p.code_.back().outgoing != outgoing ||
+        p.code_.back().one_way != st.one_way)
       p.code_.push_back({.what = kind::send, .first = static_cast<std::uint32_t>(p.ops_.size()), .block = st.block, .blocks = st.count,
-                         .outgoing = outgoing});
+                         .outgoing = outgoing, .one_way = st.one_way});
     batch = true;
     ++p.code_.back().count;
     p.ops_.push_back(op);
@@ -73,7 +74,7 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
         break;
       case step_kind::wait:
         gate({.what = kind::wait, .peer = st.peer, .block = st.block, .blocks = st.count,
-              .outgoing = st.from.buffer == 0, .word = word_here(st.word), .multiple = st.multiple});
+              .outgoing = st.from.buffer == 0, .one_way = st.one_way, .word = word_here(st.word), .multiple = st.multiple});
         break;
       case step_kind::arrive: {
         p.ops_.push_back(atomic_op(op_kind::fetch_add, words.region, words.at(s.words), {rank, words.segment, words.at(st.word)},
@@ -194,7 +195,8 @@ std::uint64_t run::local_offset(const buffer& mine, const place& p, std::uint32_
 void run::move_here(const program::instruction& i) noexcept {
   const program::move_places& m = program_->local_moves_[i.first];
   const buffer &source = program_->buffers_[m.from.buffer], &target = program_->buffers_[m.to.buffer];
-  const std::byte* const base = m.mapped ? m.mapped + source.at : source.base;
+  const std::byte* base = m.mapped ? m.mapped + source.at : source.base;
+  if (m.from.slot != no_slot) base += set_of(i, i.block) * data_->sets.slots_bytes;
   const partition& blocks = blocks_of(m.from.buffer);
   const auto packed = [&](const place& p) { return p.slot != no_slot || blocks_of(p.buffer).packed(); };
   const std::uint32_t at_once = packed(m.from) && packed(m.to) ? i.blocks : 1;
@@ -218,7 +220,8 @@ void run::prepare(const program::instruction& i) noexcept {
     }
     const program::move_places& m = program_->moves_[k];
     op.operand = value_of(i, m.peer);
-    op.signal_offset = program_->signals_at_[k] + data_->words_at;
+    const std::uint64_t set = set_of(i, m.peer);
+    op.signal_offset = program_->signals_at_[k] + data_->words_at + set * data_->sets.words_bytes;
     if (op.kind == op_kind::signal) continue;
     op.done = &done_;
     if (m.record != 0) {
@@ -233,7 +236,7 @@ void run::prepare(const program::instruction& i) noexcept {
     }
     const buffer &mine = program_->buffers_[m.from.buffer], &theirs = program_->buffers_[m.to.buffer];
     op.local_offset = local_offset(mine, m.from, i.block);
-    op.remote_offset = offset_in(m.to, i.block) + theirs.at;
+    op.remote_offset = offset_in(m.to, i.block) + theirs.at + set * data_->sets.slots_bytes;
     op.bytes = static_cast<std::uint32_t>(blocks_of(i).length(i.block, i.blocks));
   }
 }
@@ -294,13 +297,20 @@ bool run::agrees(const program::instruction& i) noexcept {
   return false;
 }
 
+// By all members that it concerns alike, for each knows what goes between them.
+bool run::left_out(const program::instruction& i) const noexcept {
+  if (i.block == no_block) return false;
+  const bool exchanges = i.what == program::kind::send || i.what == program::kind::wait;
+  if (blocks_of(i).length(i.block, i.blocks) == 0 && !(data_->signals_all && exchanges)) return true;
+  return i.one_way && (i.outgoing ? data_->out : data_->in).length(i.block) > 0;
+}
+
 bool run::advance(std::uint32_t looks) noexcept {
   const std::size_t end = program_->code_.size();
   while (at_ < end) {
     const program::instruction& i = program_->code_[at_];
     bool passed = true;
-    if (i.block != no_block && blocks_of(i).length(i.block, i.blocks) == 0 &&
-        !(data_->signals_all && (i.what == program::kind::send || i.what == program::kind::wait))) {
+    if (left_out(i)) {
       ++at_;
       continue;
     }

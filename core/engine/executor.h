@@ -39,6 +39,9 @@ struct run_data {
   // Where members make unlike numbers of runs with each other: by team index, the value of the words about what goes to it and
   // about what comes from it, which both count alike. null: the epoch.
   const std::uint64_t *sends = nullptr, *takes = nullptr;
+  struct {                                   // sets of words and of slots that take turns by these numbers, `bytes` apart
+    std::uint64_t count = 1, words_bytes = 0, slots_bytes = 0;
+  } sets{};
   struct {                                   // the memory that `expose` tells peers of, as its registration has it
     std::span<const std::byte> key;
     std::uint64_t offset = 0;                // in the region, of the buffer's first byte
@@ -84,6 +87,7 @@ class program {
     std::uint32_t block = no_block;        // left out where these are empty
     std::uint32_t blocks = 0;
     bool outgoing = false;                 // they are those of buffer 0
+    bool one_way = false;                  // left out, too, where the other buffer's are not empty
     std::uint64_t* word = nullptr;         // wait
     std::uint64_t multiple = 1;
   };
@@ -132,11 +136,17 @@ class run {
   void prepare(const program::instruction&) noexcept;
   bool send(const program::instruction&) noexcept;
   std::atomic_ref<std::uint64_t> word_of(const program::instruction& i) const noexcept {  // which a peer writes at any time
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(i.word) + data_->words_at));
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(i.word) + data_->words_at +
+                                                             set_of(i, i.peer) * data_->sets.words_bytes));
   }
   std::uint64_t value_of(const program::instruction& i, std::uint32_t peer) const noexcept {
     return data_->sends ? (i.outgoing ? data_->sends : data_->takes)[peer] : epoch_;
   }
+  // Which set of words and slots this rank and the peer use.
+  std::uint64_t set_of(const program::instruction& i, std::uint32_t peer) const noexcept {
+    return data_->sets.count > 1 ? value_of(i, peer) / (loose_ + 1) % data_->sets.count : 0;
+  }
+  bool left_out(const program::instruction&) const noexcept;
   bool agrees(const program::instruction&) noexcept;
   bool fetch(const program::instruction&) noexcept;      // false: not taken, or the run has stopped
   void release_fetched() noexcept;

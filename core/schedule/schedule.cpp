@@ -5,6 +5,8 @@ namespace {
 
 std::string rank_name(std::uint32_t peer) { return peer == any_peer ? "anyone" : std::to_string(peer); }
 
+std::string unless(const step& s) { return s.one_way ? ", if nothing goes the other way" : ""; }
+
 std::string word_name(const step& s) {
   std::string out = " word " + std::to_string(s.word);
   if (s.multiple != 1) out += " epoch*" + std::to_string(s.multiple);
@@ -31,9 +33,9 @@ std::string read_name(const step& s) {
 
 std::string line(const step& s) {
   switch (s.kind) {
-    case step_kind::signal: return "signal " + rank_name(s.peer) + word_name(s);
+    case step_kind::signal: return "signal " + rank_name(s.peer) + word_name(s) + unless(s);
     case step_kind::wait:
-      return "wait " + rank_name(s.peer) + word_name(s) + (s.block == no_block ? "" : " for " + blocks_of(s));
+      return "wait " + rank_name(s.peer) + word_name(s) + (s.block == no_block ? "" : " for " + blocks_of(s)) + unless(s);
     case step_kind::arrive:
       return "arrive " + rank_name(s.peer) + word_name(s) + ", unless last skip " + std::to_string(s.count);
     case step_kind::multicast: return "multicast";

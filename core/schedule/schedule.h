@@ -83,10 +83,12 @@ struct step {
   std::uint32_t count = 0;         // arrive: steps to skip; data steps: blocks
   std::uint32_t block = no_block;  // the first that a data step moves; of others, what they are about, if anything
   place from{}, to{};              // data steps; a signal or a wait about blocks: `from`, where these are read
+  bool one_way = false;            // of a signal or a wait about block `peer`: left out, too, where the peer's block goes the other way
 
   // Of a signal or a wait: it is about these blocks of that buffer, and left out where they are empty.
-  void about(std::uint32_t first, std::uint32_t buffer, std::uint32_t blocks = 1) noexcept {
+  step& about(std::uint32_t first, std::uint32_t buffer, std::uint32_t blocks = 1) noexcept {
     block = first, count = blocks, from.buffer = buffer;
+    return *this;
   }
 };
 

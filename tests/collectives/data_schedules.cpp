@@ -27,6 +27,7 @@ void for_each_algorithm(std::uint32_t size, const visitor& visit) {
 
 // Blocks that are full, with a rest, with more than one byte, and some that are empty.
 std::vector<data_options> loads(const algorithm& row, std::uint32_t blocks) {
+  if (row.of == collective::alltoallv) return {{.bytes = 1}, {.bytes = 3}, {.bytes = 2, .some_pairs = true}};
   if (has_block_each(row.of)) return {{.bytes = 1}, {.bytes = 3}};
   return {{.bytes = 2 * blocks, .most = 2}, {.bytes = 3 * blocks - 1, .most = 3}, {.bytes = blocks / 2 + 1, .most = 1}, {.bytes = 1, .most = 1}};
 }
@@ -44,8 +45,8 @@ void check(data_schedules& all, const std::string& what, std::uint64_t seeds) {
 }
 
 // The first complaint within so many seeds.
-std::string hunt(data_schedules& all, std::uint64_t bytes) {
-  data_options o{.bytes = bytes};
+std::string hunt(data_schedules& all, std::uint64_t bytes, bool some_pairs = false) {
+  data_options o{.bytes = bytes, .some_pairs = some_pairs};
   for (o.seed = 1; o.seed <= 3000; ++o.seed) {
     o.in_place = o.seed % 2, o.commutative = all.row.needs.commutative;
     if (const std::string wrong = run(all, o); !wrong.empty()) return wrong;
@@ -199,9 +200,28 @@ BOOST_AUTO_TEST_CASE(no_flow_control) {
     if (good.row.of == collective::allreduce && (name == "ring" || name == "rabenseifner")) return;
     if (reduces(good.row.of) && name == "mapped") return;
     data_schedules bad(good.row, good.where);
-    if (good.row.data.needs_everyone) bad.sets = 1;
+    if (good.row.data.needs_everyone || good.row.data.needs_pairs) bad.sets = 1;
     else
       for (std::uint32_t root = 0; root < size_of_mutants; ++root) bad.of(root, true) = bad.of(root, false);
     BOOST_TEST(hunt(bad, full(bad)) != "nothing found", what);
   });
+}
+
+// What a taker says where nothing goes the other way: not said, not waited for.
+BOOST_AUTO_TEST_CASE(one_way_steps_dropped) {
+  std::uint32_t rows = 0;
+  for_each_algorithm(size_of_mutants, [&](data_schedules& good, const std::string& what) {
+    if (!good.row.data.needs_pairs) return;
+    ++rows;
+    for (const step_kind kind : {step_kind::signal, step_kind::wait})
+      for (std::uint32_t rank = 0; rank < size_of_mutants; ++rank)
+        for (std::uint32_t nth = 0; nth < size_of_mutants - 1; ++nth) {
+          data_schedules bad(good.row, good.where);
+          BOOST_REQUIRE(harm(bad, rank, [&](const step& s) { return s.kind == kind && s.one_way; }, nothing, nth));
+          const std::string complaint = hunt(bad, 1, true);
+          BOOST_TEST((kind == step_kind::signal ? complaint.starts_with("stuck:") : complaint != "nothing found"),
+                     what << ", rank " << rank << ", step " << nth << ": " << complaint);
+        }
+  });
+  BOOST_TEST(rows == 1u);
 }

@@ -35,7 +35,7 @@ struct signals_of_a_word {         // from one rank
 
 struct put_under_way {  // or a fetch
   const step* what;
-  std::uint32_t from, run;
+  std::uint32_t from, run, turn = run;
   std::uint64_t ticket = 0;       // among the signals of `from` to that word
   enum { submitted, read, landed } at = submitted;
   bool late = false;
@@ -97,6 +97,36 @@ class world {
       const bool first_set = row_.data.synchronizes && k % made_.sets == 0;
       parts_.push_back({root, &made_.of(root, first_set), blocks_});
     }
+    if (row_.of != collective::alltoallv) return;
+    // Some pairs exchange by chance, run by run, and some in one direction throughout.
+    std::vector<std::uint32_t> last(n_ * n_), manner(n_ * n_);
+    for (std::uint32_t& m : manner) m = random_.below(3);
+    for (std::uint32_t k = 0; k < o_.runs; ++k) {
+      for (std::uint32_t from = 0; from < n_; ++from)
+        for (std::uint32_t to = 0; to < n_; ++to) {
+          const std::uint32_t how = manner[std::min(from, to) * n_ + std::max(from, to)];
+          last[from * n_ + to] += !o_.some_pairs || (how == 0 ? random_.below(3) > 0 : how == 1 ? from < to : to < from);
+        }
+      numbers_.push_back(last);
+    }
+  }
+
+  // Something goes from the one to the other in that run; and in how many, up to that one.
+  bool goes(std::uint32_t run, std::uint32_t from, std::uint32_t to) const {
+    return row_.of != collective::alltoallv || numbers_[run][from * n_ + to] > (run ? numbers_[run - 1][from * n_ + to] : 0);
+  }
+  // Runs as rank r and the one that its step is about count them, from 0: that decides which words and slots are used.
+  std::uint32_t turn(std::uint32_t r, std::uint32_t run, const step& s) const {
+    if (row_.of != collective::alltoallv || s.block == no_block) return run;
+    return numbers_[run][s.from.buffer == data_in ? r * n_ + s.block : s.block * n_ + r] - 1;
+  }
+  bool is_left_out(std::uint32_t r, std::uint32_t run, const step& s) const {
+    if (s.block == no_block) return false;
+    const bool out = s.from.buffer == data_in;
+    const bool there = goes(run, r, s.block), back = goes(run, s.block, r);
+    const bool tells = s.kind == step_kind::put_signal || s.kind == step_kind::expose || s.kind == step_kind::signal || s.kind == step_kind::wait;
+    if (blocks_.length(s.block, s.count) == 0 || !(out ? there : back)) return !(row_.data.needs_everyone && tells);
+    return s.one_way && (out ? back : there);
   }
 
   bool one_in() const { return row_.of == collective::gather || row_.of == collective::allgather; }
@@ -132,9 +162,9 @@ class world {
     }
   }
 
-  value& cell(std::uint32_t rank, std::uint32_t run, const place& at, std::uint32_t block, std::uint64_t i) {
+  value& cell(std::uint32_t rank, std::uint32_t turn, const place& at, std::uint32_t block, std::uint64_t i) {
     if (at.buffer == staging) {
-      const std::uint64_t set = run % made_.sets, per_set = staging_[rank].size() / made_.sets;
+      const std::uint64_t set = turn % made_.sets, per_set = staging_[rank].size() / made_.sets;
       const std::uint64_t offset = at.slot * slot_bytes_ + at.behind * blocks_.piece + i;
       if (offset >= per_set) fail(name(rank) + " has no such slot: " + std::to_string(at.slot) + " behind " + std::to_string(at.behind));
       return staging_[rank][set * per_set + offset % per_set];
@@ -155,8 +185,8 @@ class world {
     return (*memory)[offset];
   }
 
-  std::uint64_t& word(std::uint32_t rank, std::uint32_t run, std::uint32_t line) {
-    return words_[rank][run % made_.sets * (words_[rank].size() / made_.sets) + line];
+  std::uint64_t& word(std::uint32_t rank, std::uint32_t turn, std::uint32_t line) {
+    return words_[rank][turn % made_.sets * (words_[rank].size() / made_.sets) + line];
   }
 
   // A random style for each seed: even; slow messages; fast messages; one rank, one rank's messages, or some messages held back until
@@ -189,12 +219,11 @@ class world {
     const std::vector<step>& steps = (*parts_[me.run].all)[r].steps;
     if (me.at == steps.size()) return leave(r, which);
     const step& s = steps[me.at];
-    const std::uint64_t bytes = s.block == no_block ? 0 : blocks_.length(s.block, s.count);
-    const bool tells = s.kind == step_kind::put_signal || s.kind == step_kind::expose || s.kind == step_kind::signal || s.kind == step_kind::wait;
-    if (s.block != no_block && bytes == 0 && !(row_.data.needs_everyone && tells)) {
+    if (is_left_out(r, me.run, s)) {
       ++me.at;
       return;
     }
+    const std::uint32_t now = turn(r, me.run, s);
     switch (s.kind) {
       case step_kind::fetch:
         if (!begin_fetch(r, s)) return;
@@ -203,7 +232,7 @@ class world {
       case step_kind::put:
       case step_kind::expose:
       case step_kind::put_signal: {
-        put_under_way put{.what = &s, .from = r, .run = me.run};
+        put_under_way put{.what = &s, .from = r, .run = me.run, .turn = now};
         if (s.kind == step_kind::signal) put.at = put_under_way::landed;
         else ++under_way_of_[r];
         put.late = style_ == 6 && random_.one_in(8);
@@ -212,7 +241,7 @@ class world {
         break;
       }
       case step_kind::wait:
-        if (!reached(word(r, me.run, s.word), me.run + 1)) return sleep(which);
+        if (!reached(word(r, now, s.word), now + 1)) return sleep(which);
         break;
       case step_kind::complete:
         if (under_way_of_[r] > 0) return sleep(which);
@@ -226,11 +255,11 @@ class world {
   }
 
   std::tuple<std::uint32_t, std::uint32_t, std::uint64_t> key(const put_under_way& p) {
-    return {p.from, p.what->peer, p.run % made_.sets * row_.words(made_.where) + p.what->word};
+    return {p.from, p.what->peer, p.turn % made_.sets * row_.words(made_.where) + p.what->word};
   }
 
   void move_here(std::uint32_t r, const step& s) {
-    const std::uint32_t run = ranks_[r].run, source = s.peer == any_peer ? r : s.peer;
+    const std::uint32_t run = turn(r, ranks_[r].run, s), source = s.peer == any_peer ? r : s.peer;
     std::uint64_t packed = 0;
     for (std::uint32_t b = s.block; b < s.block + s.count; ++b)
       for (std::uint64_t i = 0; i < blocks_.length(b); ++i, ++packed) {
@@ -277,22 +306,22 @@ class world {
     if (s.kind == step_kind::fetch) return finish_fetch(p), done(i);
     if (p.at == put_under_way::submitted) {
       const std::uint64_t bytes = s.kind == step_kind::expose ? 0 : blocks_.length(s.block, s.count);
-      for (std::uint64_t k = 0; k < bytes; ++k) p.bytes.push_back(cell(p.from, p.run, s.from, s.block, k));
+      for (std::uint64_t k = 0; k < bytes; ++k) p.bytes.push_back(cell(p.from, p.turn, s.from, s.block, k));
       p.at = put_under_way::read;
       --under_way_of_[p.from];
       return wake(p.from);
     }
     if (p.at == put_under_way::read) {
       if (s.kind == step_kind::expose) told_[s.peer][s.to.slot] = {p.run, p.from, s.from, s.block};
-      for (std::uint64_t k = 0; k < p.bytes.size(); ++k) cell(s.peer, p.run, s.to, s.block, k) = p.bytes[k];
+      for (std::uint64_t k = 0; k < p.bytes.size(); ++k) cell(s.peer, p.turn, s.to, s.block, k) = p.bytes[k];
       p.at = put_under_way::landed;
       return s.kind == step_kind::put ? done(i) : void();
     }
     if (p.ticket != p.line->next) return;
     ++p.line->next;
-    std::uint64_t& w = word(s.peer, p.run, s.word);
-    if (!reached(p.run + 1, w)) return fail("word " + std::to_string(s.word) + " of " + name(s.peer) + " went back, set by " + name(p.from));
-    w = p.run + 1;
+    std::uint64_t& w = word(s.peer, p.turn, s.word);
+    if (!reached(p.turn + 1, w)) return fail("word " + std::to_string(s.word) + " of " + name(s.peer) + " went back, set by " + name(p.from));
+    w = p.turn + 1;
     wake(s.peer);
     done(i);
   }
@@ -319,6 +348,11 @@ class world {
       for (std::uint64_t i = 0; i < blocks_.length(b); ++i, ++index) {
         if (one_out() && b != r) continue;
         value want{run, index, everyone};
+        if (!goes(run, b, r)) {
+          if (!cell(r, run, {data_out}, b, i).same_data(o_.in_place ? given_[r][blocks_of(r, data_in).begin(b) + i] : value{}))
+            return fail(name(r) + ", run " + std::to_string(run) + ": block " + std::to_string(b) + ", which nobody gave, is not as it was");
+          continue;
+        }
         switch (row_.of) {
           case collective::broadcast: case collective::scatter: want.ranks = std::uint64_t{1} << root; break;
           case collective::gather: case collective::allgather: want.ranks = std::uint64_t{1} << b; break;
@@ -362,6 +396,7 @@ class world {
   std::uint64_t slot_ = 1, slot_bytes_ = 1;
   partition blocks_;
   std::vector<part> parts_;
+  std::vector<std::vector<std::uint32_t>> numbers_; // of an alltoallv, by run, and by pair: from * n + to
   std::vector<std::vector<std::uint64_t>> words_;   // by rank
   std::vector<std::vector<value>> staging_, in_, out_, given_;
   std::vector<std::vector<exposure>> told_;         // by rank and slot
