@@ -78,6 +78,10 @@ void fabric::handle(const event& e) {
     case event_kind::packet: return deliver_packet(e);
     case event_kind::credit: return give_credit(e);
     case event_kind::nic: return deliver_to_nic(e);
+    case event_kind::hop: return hop(e);
+    case event_kind::leave:  // a transport that has gone has let them go before
+      if (rank_transport* net = ranks[e.who].transport) net->depart_next();
+      break;
     case event_kind::flushed: {
       const ending done = std::move(endings[index]);
       free_endings.push_back(index);
@@ -121,7 +125,7 @@ void fabric::arrive(std::uint32_t index, ns at) {
   const rank_t to = m.op.rank;
   const std::uint64_t bytes = answers(m.op.kind) ? 0 : m.op.bytes;
   const link& w = wire_between(m.origin, to);
-  ns& busy = ranks[to].rx_free[same_node(m.origin, to)];
+  ns& busy = rx(to, same_node(m.origin, to));
   const ns when = std::max(at, busy) + w.wire(bytes);
   busy = when + w.gap;
   if (when == at) return perform(index, at);
@@ -192,7 +196,7 @@ void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
   message& m = messages[index];
   if (m.error.failed() || m.lost) return;
   const bool port = same_node(m.origin, m.op.rank);
-  const ns last = ranks[m.op.rank].rx_free[port] - wire_between(m.origin, m.op.rank).gap;
+  const ns last = rx(m.op.rank, port) - wire_between(m.origin, m.op.rank).gap;
   if (!in_turn && last > at) {  // what arrived before, its payload perhaps, is still in the adapter
     ++m.events;
     return push(last, m.serial + 2, event_kind::late, m.op.rank, index);
@@ -224,11 +228,11 @@ void fabric::answer(std::uint32_t index, ns at) {
   message& m = messages[index];
   const link& w = wire_between(m.origin, m.op.rank);
   const std::uint64_t bytes = is_atomic(m.op.kind) ? 0 : m.payload.size();
-  ns& busy = ranks[m.op.rank].tx_free[same_node(m.origin, m.op.rank)];
+  ns& busy = tx(m.op.rank, same_node(m.origin, m.op.rank));
   const ns leaves = std::max(at, busy);
   busy = leaves + w.gap + w.wire(bytes);
   ++m.events;
-  push(leaves + w.latency + w.wire(bytes) + extra(w.latency), m.serial + 3, event_kind::land, m.origin, index);
+  carry(leaves + extra(w.latency), m.op.rank, m.origin, bytes, w.latency + w.wire(bytes), {0, m.serial + 3, index, m.origin, event_kind::land});
 }
 
 void fabric::land(message& m, ns at) {
@@ -283,7 +287,7 @@ bool fabric::settle(message& m, const status& s, ns at) {
     told |= s.failed();
     if (s.failed() && f.error.ok()) f.error = s;
     if (--f.remaining) return false;
-    const ns back = s.ok() ? at + w.latency + extra(w.latency) : at;
+    const ns back = s.ok() ? at + way(m.op.rank, m.origin) + extra(w.latency) : at;
     push(back, draw(), event_kind::flushed, m.origin, new_ending(f.done, f.error));
     return true;
   });
@@ -294,7 +298,7 @@ bool fabric::settle(message& m, const status& s, ns at) {
 void fabric::fail(std::uint32_t index, status s, ns at) {
   message& m = messages[index];
   const rank_state& peer = ranks[m.op.rank];
-  const ns heard = at + wire_between(m.origin, m.op.rank).latency;
+  const ns heard = at + way(m.op.rank, m.origin);
   m.error = std::move(s);
   ++m.events;
   push(peer.dead ? std::max(heard, peer.noticed_at) : heard, draw(), event_kind::fail, m.origin, index);

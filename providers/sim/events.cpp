@@ -28,19 +28,32 @@ void fabric::wake(rank_t r, ns at) {
   if (par.broken == mutant::lost_wakeup && waits && rng.chance(0.25)) return;
   ++rs.arrivals;
   if (!waits || rs.dead) return;
+  rs.called = true;
   ns when = std::max(at, rs.clock);
   if (par.noise_us > 0) when += static_cast<ns>(rng.unit() * par.noise_us * 1000.0);
   if (rs.state == rank_state::blocked || when < rs.queued_at) go_on_at(rs, when);
+}
+
+// Between runs nobody waits, and a world of many ranks that is torn down tells each of each: so that is counted once for all.
+void fabric::wake_others(rank_t but, ns at) {
+  if (mode == mode_t::outside) {
+    ++told_to_all;
+    return;
+  }
+  for (rank_t r = 0; r < par.ranks; ++r)
+    if (r != but && ranks[r].transport) wake(r, at);
 }
 
 void fabric::touch(rank_t r, ns at) {
   rank_state& rs = ranks[r];
   if (!rs.polling || rs.dead) return;
   const ns when = std::max(at, rs.clock);
+  rs.called = true;
   if (rs.state == rank_state::blocked || (rs.state == rank_state::queued && when < rs.queued_at)) go_on_at(rs, when);
 }
 
 void fabric::block(rank_state& rs, ns until) {
+  gives_core(rs);
   rs.state = rank_state::blocked;
   if (until != never) go_on_at(rs, std::max(until, rs.clock));
   run_next(&rs);
@@ -93,8 +106,7 @@ void fabric::run_next(rank_state* me) {
       stuck("deadlock: nothing is on its way");
       continue;
     }
-    const event e = queue.top();
-    queue.pop();
+    const event e = queue.take();
     if (e.kind != event_kind::run) {
       now = e.at;
       ++stats.events;
@@ -114,12 +126,16 @@ void fabric::run_next(rank_state* me) {
       stuck("limit_us has passed");
       continue;
     }
-    rs.clock = std::max(rs.clock, e.at);
+    if (mode == mode_t::outside) rs.clock = std::max(rs.clock, e.at);
+    else if (has_core(rs, e.at)) goes_on(rs, e.at);
+    else continue;
     rs.polling = false;
     rs.state = mode == mode_t::outside ? rank_state::outside : rank_state::running;
     if (&rs == me) return;
     if (mode == mode_t::steps) {
-      if ((*step)(e.who)) {
+      const bool done = (*step)(e.who);
+      gives_core(rs);
+      if (done) {
         rs.state = rank_state::finished, rs.done_here = true;
         --live;
         active();

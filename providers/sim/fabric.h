@@ -12,10 +12,10 @@
 #include <exception>
 #include <limits>
 #include <map>
-#include <queue>
 #include <thread>
 #include <unordered_map>
 
+#include "providers/sim/event_queue.h"
 #include "providers/sim/random.h"
 #include "providers/sim/sim.h"
 
@@ -51,6 +51,8 @@ enum class event_kind : std::uint8_t {
   noticed,
   packet,    // a two-sided message is at the adapter of `who`, then out of it; arg: packet
   credit,    // `who` may send one more to rank arg
+  leave,     // a message of `who` is at the adapter that its node shares
+  hop,       // the first byte of something is at its next link; arg: traveller
 };
 
 struct event {
@@ -105,6 +107,25 @@ struct packet {                    // a two-sided message on its way, or not rec
   std::vector<std::byte> header, payload;
 };
 
+struct traveller {                 // what is on the links between two nodes
+  event out;                       // how it goes on behind them
+  std::uint32_t from = 0, to = 0;  // nodes
+  std::uint32_t taken = 0, hops = 0;
+  std::uint64_t bytes = 0;
+  ns last_byte = 0;                // not before this is it behind the last link
+  ns then = 0;                     // from there until `out`
+};
+
+struct link_state {
+  ns free = 0, used = 0, waited = 0;
+  std::uint64_t messages = 0, bytes = 0;
+};
+
+struct core_state {                // shared by ranks
+  ns free = 0;
+  rank_t last = no_rank;           // who had it
+};
+
 // Hands the right to run from one thread to another; shared with threads that stay parked beyond the world's end.
 class baton {
  public:
@@ -130,12 +151,14 @@ struct rank_state {                // what happens to one rank
   ns tx_free[2] = {}, rx_free[2] = {};  // adapters: network, node
   ns queued_at = 0;                // state queued: when it goes on
   ns died_at = never, noticed_at = never;
-  std::uint64_t arrivals = 0;      // what ends a sleep, counted
+  std::uint64_t arrivals = 0;      // what ends a sleep, counted; and see fabric::arrived
   std::uint32_t ticket = 0;        // of the run event that counts
   state_t state = outside;
   bool dead = false, left = false;
   bool polling = false;            // blocked, but looks at memory: plain puts end it as well
   bool done_here = false;          // the function of the current run has returned
+  bool called = false;             // something came for it while it waited, or it has yet to begin
+  ns went_on = 0;
   rank_transport* transport = nullptr;
   std::shared_ptr<baton> turn;
 };
@@ -164,6 +187,8 @@ struct fabric {
   void go_on_at(rank_state&, ns at);  // the rank's next run event; replaces an earlier one
   void wake(rank_t, ns at);        // something arrived that ends a sleep
   void touch(rank_t, ns at);       // something arrived that need not
+  void wake_others(rank_t, ns at); // all ranks but this one
+  std::uint64_t arrived(const rank_state& rs) const noexcept { return rs.arrivals + told_to_all; }
   void block(rank_state&, ns until);  // gives the baton away until woken, or until then
   void catch_up(rank_state&);      // lets everything happen that is due by the rank's clock
   void run_next(rank_state* me);   // handles events until `me` is to run; null: until the run is over
@@ -199,9 +224,39 @@ struct fabric {
   std::uint32_t new_message();
   std::uint32_t new_ending(completion*, status);
 
+  // links.cpp: what leaves `from` at a time, and `then` after the last link goes on as `out`
+  void carry(ns enters, rank_t from, rank_t to, std::uint64_t bytes, ns then, const event& out);
+  void hop(const event&);
+  ns for_link(std::uint64_t bytes) const noexcept { return static_cast<ns>(static_cast<double>(bytes) * ns_per_link_byte + 0.5); }
+  // What a word takes from one rank to another that meets nobody.
+  ns way(rank_t a, rank_t b) const noexcept {
+    return wire_between(a, b).latency + (wires.flat() ? 0 : hop_time * wires.hops(node_of(a), node_of(b)));
+  }
+
+  // processors.cpp
+  void spend(rank_state& rs, ns work) noexcept {  // of the rank's processor
+    if (disturbances.empty()) rs.clock += work;
+    else disturbed(rs, work);
+  }
+  void disturbed(rank_state&, ns work) noexcept;
+  bool has_core(rank_state&, ns at);
+  void goes_on(rank_state&, ns at) noexcept;      // sets its clock
+  void gives_core(rank_state&) noexcept;
+  core_state& core_of(rank_t) noexcept;
+
+  ns multicast_latency(std::uint32_t members) const noexcept;
+
+  std::uint32_t node_of(rank_t r) const noexcept { return r / par.ranks_per_node; }
+  // When the adapter of a rank, towards the network or inside its node, is free to send or to take in.
+  ns& tx(rank_t r, bool node) noexcept { return ranks[port_owner(r, node)].tx_free[node]; }
+  ns& rx(rank_t r, bool node) noexcept { return ranks[port_owner(r, node)].rx_free[node]; }
+  rank_t port_owner(rank_t r, bool node) const noexcept {
+    return par.shared_adapters && !node ? r - r % par.ranks_per_node : r;
+  }
+
   const link& wire_between(rank_t a, rank_t b) const noexcept { return same_node(a, b) ? node_link : net_link; }
   bool same_node(rank_t a, rank_t b) const noexcept {
-    return a / par.ranks_per_node == b / par.ranks_per_node;
+    return node_of(a) == node_of(b);
   }
   ns extra(ns latency) noexcept {  // random additional latency
     return par.jitter > 0 ? static_cast<ns>(rng.unit() * par.jitter * static_cast<double>(latency)) : 0;
@@ -210,11 +265,20 @@ struct fabric {
 
   parameters par;
   link net_link, node_link;
+  topology wires;
+  ns hop_time = 0;
+  double ns_per_link_byte = 0;
+  std::vector<link_state> links;
+  std::deque<traveller> travellers;
+  std::vector<std::uint32_t> free_travellers;
+  std::vector<core_state> cores;         // by node; empty: a core for each rank
+  ns turn = 0;
+  std::vector<disturbance> disturbances; // by rank; empty: none
   random rng;
   capabilities caps;
   statistics stats;
   std::vector<rank_state> ranks;
-  std::priority_queue<event> queue;
+  event_queue<event> queue;
   std::uint64_t next_seq = 1;
   ns now = 0;                      // of the event being handled
   rank_t progressing = no_rank;    // target_must_progress: whose inbox is being worked off
@@ -238,6 +302,7 @@ struct fabric {
   std::shared_ptr<baton> main_turn = std::make_shared<baton>();
   const std::function<bool(rank_t)>* step = nullptr;
   ns limit = 0;                    // of the current run
+  std::uint64_t told_to_all = 0;   // what wake() was to tell every rank, while none waited
   std::uint64_t idle_runs = 0;
   ns last_active = 0;
   std::map<rank_t, std::string> notes;
@@ -257,7 +322,8 @@ struct fabric {
   std::map<std::uint32_t, std::shared_ptr<gathering>> gatherings;  // by round
   struct multicast_group {
     rank_map members;
-    std::vector<rank_t> joined;
+    std::vector<rank_t> joined;    // in the order in which they came; no_rank in place of one that left
+    std::uint32_t present = 0;     // that did not
   };
   std::map<std::uint32_t, multicast_group> groups;
   std::uint32_t next_group = 1;

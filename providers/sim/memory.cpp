@@ -38,14 +38,14 @@ rank_transport::rank_transport(fabric& f, rank_t r) : f_(f), rank_(r), mcast_(*t
 // Operations still on their way take effect or fail by themselves; nothing of this rank is told any more.
 rank_transport::~rank_transport() {
   rank_state& rs = me();
+  while (!leaving_.empty()) depart_next();
   rs.transport = nullptr;
   rs.left = true;
   for (const auto index : inbox_) {
     f_.fail(index, f_.reachable(rank_, rs.clock), std::max(f_.now, rs.clock));
     f_.release(index);
   }
-  for (rank_t r = 0; r < f_.par.ranks; ++r)
-    if (r != rank_ && f_.ranks[r].transport) f_.wake(r, rs.clock);
+  f_.wake_others(rank_, rs.clock);
 }
 
 result<std::vector<std::byte>> rank_transport::address() {

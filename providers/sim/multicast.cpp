@@ -24,6 +24,14 @@ void fabric::deliver_datagram(const event& e) {
   }
 }
 
+// The switches copy a datagram on its way down a tree, and members may cost each by itself. Links are not occupied: one copy at most
+// travels on each.
+ns fabric::multicast_latency(std::uint32_t members) const noexcept {
+  std::uint32_t levels = 0;
+  for (std::uint64_t reached = 1; reached < members; reached *= std::max(par.mcast_branches, 2u)) ++levels;
+  return to_ns(par.mcast_latency_us + par.mcast_level_us * levels + par.mcast_member_us * members);
+}
+
 rank_multicast::~rank_multicast() {
   while (!memberships_.empty()) leave(group_id{memberships_.back()->group});
 }
@@ -42,8 +50,11 @@ rank_multicast::membership* rank_multicast::find(std::uint32_t group) noexcept {
 multicast::group_id rank_multicast::enter(std::uint32_t group) {
   auto m = std::make_unique<membership>();
   m->group = group;
+  auto& g = owner_.f_.groups[group];
+  m->place = static_cast<std::uint32_t>(g.joined.size());
+  g.joined.push_back(owner_.rank_);
+  ++g.present;
   memberships_.push_back(std::move(m));
-  owner_.f_.groups[group].joined.push_back(owner_.rank_);
   return group_id{group};
 }
 
@@ -85,9 +96,9 @@ bool rank_multicast::send(group_id id, std::uint32_t tag, std::span<const std::b
   }
   const auto known = f.groups.find(group);
   if (known == f.groups.end() || payload.size() > f.par.mcast_payload) return true;  // clause 13: lost
-  rs.clock += f.net_link.overhead;
-  const ns sent = std::max(rs.clock, rs.tx_free[0]) + f.net_link.wire(payload.size());
-  rs.tx_free[0] = sent + f.net_link.gap;
+  f.spend(rs, f.net_link.overhead);
+  const ns sent = std::max(rs.clock, f.tx(owner_.rank_, false)) + f.net_link.wire(payload.size());
+  f.tx(owner_.rank_, false) = sent + f.net_link.gap;
   ++f.stats.datagrams_sent;
 
   std::uint32_t index;
@@ -102,14 +113,14 @@ bool rank_multicast::send(group_id id, std::uint32_t tag, std::span<const std::b
   d.from = owner_.rank_, d.tag = tag, d.group = group, d.uses = 1;
   d.payload.assign(payload.begin(), payload.end());
 
-  const ns latency = to_ns(f.par.mcast_latency_us);
+  const ns latency = f.multicast_latency(known->second.present);
   const auto deliver = [&](rank_t r, ns later) {
     ++d.uses;
-    f.push(sent + latency + f.extra(latency) + later, f.draw(), event_kind::datagram, r, index);
+    f.push(sent + f.way(owner_.rank_, r) - f.wire_between(owner_.rank_, r).latency + latency + f.extra(latency) + later, f.draw(), event_kind::datagram, r, index);
   };
   const auto late = [&] { return 1 + static_cast<ns>(f.rng.unit() * 8.0 * static_cast<double>(latency)); };
   for (const rank_t r : known->second.joined) {
-    if (r == owner_.rank_) continue;
+    if (r == owner_.rank_ || r == no_rank) continue;
     ++f.stats.datagrams_due;
     if (f.rng.chance(f.par.mcast_loss)) {
       ++f.stats.datagrams_lost;
@@ -143,7 +154,7 @@ bool rank_multicast::receive(group_id id, datagram& out) noexcept {
   if (m->current != ~0u) f.release_datagram(std::exchange(m->current, ~0u));
   if (m->waiting.empty()) return false;
   owner_.glances_ = 0;
-  owner_.me().clock += f.net_link.overhead;
+  f.spend(owner_.me(), f.net_link.overhead);
   m->current = m->waiting.front();
   m->waiting.pop_front();
   const datagram_record& d = f.datagrams[m->current];
@@ -159,8 +170,8 @@ void rank_multicast::leave(group_id id) noexcept {
   if (m->current != ~0u) f.release_datagram(m->current);
   for (const auto record : m->waiting) f.release_datagram(record);
   auto& g = f.groups[group];
-  std::erase(g.joined, owner_.rank_);
-  if (g.joined.empty()) f.groups.erase(group);
+  g.joined[m->place] = no_rank;
+  if (--g.present == 0) f.groups.erase(group);
   std::erase_if(memberships_, [&](const auto& p) { return p.get() == m; });
 }
 

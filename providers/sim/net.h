@@ -1,5 +1,7 @@
 // The transport of one virtual rank. Its parts stand in memory.cpp, submit.cpp, progress.cpp, multicast.cpp and two_sided.cpp.
 #pragma once
+#include <set>
+
 #include "core/transport/multicast.h"
 #include "core/transport/offload.h"
 #include "core/transport/two_sided.h"
@@ -26,6 +28,7 @@ class rank_multicast final : public multicast {
  private:
   struct membership {
     std::uint32_t group;                       // 0: left
+    std::uint32_t place = 0;                   // in the group's `joined`
     std::uint32_t current = ~0u;               // what `receive` last gave out
     std::deque<std::uint32_t> waiting;
   };
@@ -130,7 +133,9 @@ class rank_transport final : public transport {
   bool resolve(segment_id, rank_t, std::uint64_t offset, std::uint64_t bytes, region_id&) const noexcept;
   status check(message&, std::uint64_t bytes) const noexcept;
   void take(const rma_op&) noexcept;
-  void depart(std::uint32_t index, flight&) noexcept;
+  void depart(std::uint32_t index, ns at) noexcept;
+  void depart_next() noexcept;                 // of what is leaving
+  bool is_inline(const rma_op&) const noexcept;  // its payload is taken at once
   void glance() const noexcept;
   bool refuse() noexcept;
   unsigned work() noexcept;
@@ -147,6 +152,12 @@ class rank_transport final : public transport {
   slot_table<segment_id, std::shared_ptr<const segment>> segments_;
   std::map<std::pair<segment_id, rank_t>, std::shared_ptr<std::byte>> mapped_;  // peers' memory, kept as a mapping keeps it
   std::vector<flight> flights_;
+  struct leaving {                             // on its way to the adapter that its node shares
+    std::uint32_t index;
+    ns at;
+  };
+  std::deque<leaving> leaving_;
+  std::set<rank_t> connected_;                 // where connections cost time
   std::vector<flushing> flushes_;
   std::vector<ending> ready_;                  // completions that progress() will tell
   std::vector<std::uint32_t> inbox_;           // target_must_progress: messages to perform

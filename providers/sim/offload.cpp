@@ -15,8 +15,9 @@ void fabric::deliver_to_nic(const event& e) {
   // As for messages: the adapter takes in one at a time. A start does not come over the wire.
   if (m.from != e.who && !m.taken_in) {
     const bool node = same_node(m.from, e.who);
-    const ns when = std::max(e.at, rs.rx_free[node]);
-    rs.rx_free[node] = when + wire_between(m.from, e.who).gap;
+    ns& adapter = rx(e.who, node);
+    const ns when = std::max(e.at, adapter);
+    adapter = when + wire_between(m.from, e.who).gap;
     m.taken_in = true;
     if (when > e.at) return push(when, draw(), event_kind::nic, e.who, index);
   }
@@ -36,7 +37,8 @@ void fabric::send_to_nic(rank_t to, ns at, nic_message m) {
     free_nic_messages.pop_back();
     nic_messages[index] = m;
   }
-  push(at, draw(), event_kind::nic, to, index);
+  const ns latency = wire_between(m.from, to).latency;
+  carry(at - latency, m.from, to, 0, latency, {0, draw(), index, to, event_kind::nic});
 }
 
 result<offload::plan_id> rank_offload::prepare(const schedule& s, const rank_map& members, std::uint64_t first_epoch,
@@ -74,7 +76,7 @@ status rank_offload::connect(plan_id id, shared_blobs blobs) {
 std::uint32_t rank_offload::queue(plan_id id, std::uint32_t epochs) noexcept {
   plan& p = plans_.at(static_cast<std::uint32_t>(id));
   for (epochs = std::min(epochs, query().queued); p.queued - p.started < epochs; ++p.queued)
-    owner_.me().clock += owner_.f_.net_link.overhead;
+    owner_.f_.spend(owner_.me(), owner_.f_.net_link.overhead);
   return static_cast<std::uint32_t>(p.queued - p.started);
 }
 
@@ -85,7 +87,7 @@ bool rank_offload::start(plan_id id) noexcept {
   if (p.queued == p.started) queue(id, 1);
   ++p.started;
   rank_state& rs = owner_.me();
-  rs.clock += owner_.f_.net_link.overhead;
+  owner_.f_.spend(rs, owner_.f_.net_link.overhead);
   owner_.f_.send_to_nic(owner_.rank_, rs.clock, {.from = owner_.rank_, .plan = static_cast<std::uint32_t>(id)});
   return true;
 }
@@ -115,7 +117,6 @@ void rank_offload::arrived(const nic_message& m, ns at) noexcept {
 void rank_offload::run(std::uint32_t name, ns at) noexcept {
   plan& p = plans_.at(name);
   fabric& f = owner_.f_;
-  rank_state& rs = owner_.me();
   const std::uint64_t before = p.finished;
   while (p.finished < p.seen) {
     const std::uint64_t epoch = p.first + p.finished;
@@ -128,8 +129,9 @@ void rank_offload::run(std::uint32_t name, ns at) noexcept {
       const rank_t to = p.members[s.peer];
       const bool node = f.same_node(owner_.rank_, to);
       const link& w = f.wire_between(owner_.rank_, to);
-      const ns sent = std::max(at, rs.tx_free[node]);
-      rs.tx_free[node] = sent + w.gap;
+      ns& adapter = f.tx(owner_.rank_, node);
+      const ns sent = std::max(at, adapter);
+      adapter = sent + w.gap;
       ++f.stats.messages;
       f.send_to_nic(to, sent + w.latency + f.extra(w.latency),
                     {.from = owner_.rank_, .plan = p.far[p.at], .word = s.word, .epoch = epoch});

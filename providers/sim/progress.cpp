@@ -21,7 +21,7 @@ unsigned rank_transport::work() noexcept {
     for (; performed < inbox_.size(); ++performed) {
       const std::uint32_t index = inbox_[performed];
       rank_state& rs = me();
-      rs.clock += f_.wire_between(rank_, f_.messages[index].origin).overhead;
+      f_.spend(rs, f_.wire_between(rank_, f_.messages[index].origin).overhead);
       f_.perform(index, rs.clock);
       f_.release(index);
     }
@@ -40,7 +40,7 @@ unsigned rank_transport::progress() noexcept {
   rank_state& rs = me();
   if (f_.mode != fabric::mode_t::steps) f_.catch_up(rs);
   unsigned n = work();
-  if (!n && f_.mode != fabric::mode_t::steps && seen_ == rs.arrivals) {
+  if (!n && f_.mode != fabric::mode_t::steps && seen_ == f_.arrived(rs)) {
     if (rs.clock != polled_at_) idle_since_ = rs.clock;
     rs.polling = true;
     f_.block(rs, rs.clock + std::clamp((rs.clock - idle_since_) / 16, poll_least, poll_most));
@@ -48,8 +48,8 @@ unsigned rank_transport::progress() noexcept {
     polled_at_ = rs.clock;
     n = work();
   }
-  if (n || seen_ != rs.arrivals) idle_since_ = rs.clock;
-  seen_ = rs.arrivals;
+  if (n || seen_ != f_.arrived(rs)) idle_since_ = rs.clock;
+  seen_ = f_.arrived(rs);
   if (n) f_.active();
   return n;
 }
@@ -64,7 +64,7 @@ armed rank_transport::arm() noexcept {
   }
   two_sided_.show_arrived();
   armed_ = ready_.empty() && inbox_.empty();
-  armed_at_ = rs.arrivals;
+  armed_at_ = f_.arrived(rs);
   return armed_if(armed_);
 }
 
@@ -79,7 +79,7 @@ void rank_transport::sleep(armed, time_point deadline) noexcept {
     return;
   }
   f_.catch_up(rs);
-  if (rs.arrivals != armed_at_ || !ready_.empty() || !inbox_.empty() || until <= rs.clock) return;
+  if (f_.arrived(rs) != armed_at_ || !ready_.empty() || !inbox_.empty() || until <= rs.clock) return;
   if (f_.hostile() && f_.rng.chance(1.0 / 16)) until = std::min(until, rs.clock + 1 + f_.extra(f_.net_link.latency));
   if (two_sided_.refused()) until = std::min(until, rs.clock + f_.net_link.latency);
   f_.block(rs, until);

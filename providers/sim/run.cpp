@@ -60,6 +60,7 @@ status world::run(std::function<void(rank_t)> rank_main) {
         f.failure = {errc::invalid, "rank " + std::to_string(r) + " threw an exception", r};
       }
       rank_state& rs = f.ranks[r];
+      f.gives_core(rs);
       rs.state = rank_state::finished, rs.done_here = true;
       --f.live;
       f.active();

@@ -11,6 +11,10 @@
 // A get or an atomic travels to the target without payload, samples or changes its memory there, and returns through
 // the target's adapter in the same way. Ranks of one node use `node_cost` and adapters of their own.
 //
+// What LogGP leaves out can be added, each by itself: one adapter for all ranks of a node (shared_adapters), links between the nodes
+// (topology.h, links.cpp), cores that ranks share (cores.h), disturbances (noise.h), multicast that takes the longer the more
+// members it has, and connections that are made at the first message.
+//
 // Two ways to run. `run` gives every rank a thread, of which one runs at a time, in virtual-time order: code that blocks
 // works unchanged. `drive` calls resumable ranks from one event loop, without threads or stacks: 10,000 ranks of a
 // few KiB each. Outside of both, calls pump the event loop themselves (a world of one, small tests).
@@ -21,6 +25,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +33,9 @@
 #include "core/job/bootstrap.h"
 #include "core/transport/provider.h"
 #include "core/transport/transport.h"
+#include "providers/sim/cores.h"
+#include "providers/sim/noise.h"
+#include "providers/sim/topology.h"
 
 namespace tutti::sim {
 
@@ -80,6 +88,16 @@ struct parameters {
   double mcast_loss = 0, mcast_duplicate = 0, mcast_reorder = 0;  // probabilities, each receiver by itself
   std::uint32_t mcast_payload = 4096, mcast_depth = 64;           // limits: bytes; datagrams kept
 
+  // Beyond LogGP; none of it is there by default.
+  bool shared_adapters = false;             // the ranks of a node have one adapter to the network, which takes their messages as they come
+  topology_parameters topology;
+  core_parameters cores;
+  noise_parameters noise;
+  double mcast_level_us = 0;                // of each level of the switches' tree, of this many branches, that has all members
+  std::uint32_t mcast_branches = 16;
+  double mcast_member_us = 0;               // of each member
+  double connect_us = 0;                    // of a rank's processor, before its first message to another
+
   std::vector<death> deaths;
   double notice_us = 1000;                  // from a death until the fabric notices it
   double limit_us = 0;                      // a run that lasts longer ends as if deadlocked: ranks that repeat themselves
@@ -103,6 +121,14 @@ struct statistics {
   std::uint64_t datagrams_lost = 0, datagrams_duplicated = 0, datagrams_overrun = 0;
   std::uint64_t events = 0;
   std::uint64_t trace = 0;                  // hash of every event in order: equal for equal runs
+};
+
+// What one link of the topology carried.
+struct link_use {
+  std::string name;
+  std::uint64_t messages = 0, bytes = 0;
+  double busy_us = 0;
+  double waited_us = 0;                     // of all messages, for those before them
 };
 
 struct fabric;
@@ -147,6 +173,10 @@ class world {
   time_point clock(rank_t) const noexcept;      // the rank's virtual time; after a run: when it ended
   bool alive(rank_t) const noexcept;
   const statistics& stats() const noexcept;
+  // The link that was busy longest; nothing where there are no links, or none carried anything.
+  std::optional<link_use> busiest() const;
+  // Whether the parameters go together: what the topology's nodes need. A world of others has a flat network.
+  static status check(const parameters&);
 
  private:
   std::unique_ptr<fabric> f_;

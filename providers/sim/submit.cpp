@@ -4,6 +4,7 @@
 // of a put_signal may be there long before its signal; anything may overtake anything, except that a signal is given a
 // time no earlier than those of the messages it must follow. Those are found among the rank's flights: what has been
 // taken and is not yet in effect. What is in effect cannot be overtaken.
+#include <algorithm>
 #include <cstring>
 
 #include "providers/sim/net.h"
@@ -84,25 +85,41 @@ void rank_transport::take(const rma_op& op) noexcept {
   ++f_.stats.messages;
   f_.stats.bytes += bytes;
   f_.active();
-  flight way{op.rank, {}, ~std::uint64_t{0}, rs.clock, m.serial};
+  flights_.push_back({op.rank, {}, ~std::uint64_t{0}, rs.clock, m.serial});
   m.error = check(m, bytes);
   if (m.error.ok()) {
-    rs.clock += f_.wire_between(rank_, op.rank).overhead;
+    if (f_.par.connect_us > 0 && connected_.insert(op.rank).second) f_.spend(rs, to_ns(f_.par.connect_us));
+    f_.spend(rs, f_.wire_between(rank_, op.rank).overhead);
     m.error = health(op.rank);
   }
   idle_since_ = rs.clock;
   if (m.error.failed()) {
     m.events = 1;
     f_.push(rs.clock, m.serial + 3, event_kind::fail, rank_, index);
-  } else {
-    m.payload.resize(bytes);
-    depart(index, way);
+    return;
   }
-  flights_.push_back(way);
+  m.payload.resize(bytes);
+  if (posted(op.kind) && is_inline(op)) std::memcpy(m.payload.data(), reinterpret_cast<const std::byte*>(op.local_offset), bytes);
+  if (f_.par.shared_adapters && !f_.same_node(rank_, op.rank)) {  // others of the node may come before it, though they run later
+    m.events = 1;
+    f_.push(rs.clock, m.serial, event_kind::leave, rank_, index);
+    leaving_.push_back({index, rs.clock});
+  } else {
+    depart(index, rs.clock);
+  }
 }
 
-void rank_transport::depart(std::uint32_t index, flight& way) noexcept {
-  rank_state& rs = me();
+void rank_transport::depart_next() noexcept {
+  const leaving next = leaving_.front();
+  leaving_.pop_front();
+  depart(next.index, next.at);
+}
+
+bool rank_transport::is_inline(const rma_op& op) const noexcept {
+  return op.bytes && op.local == unregistered_memory && op.bytes <= f_.caps.max_inline;
+}
+
+void rank_transport::depart(std::uint32_t index, ns at) noexcept {
   message& m = f_.messages[index];
   const rma_op& op = m.op;
   const mutant broken = f_.par.broken;
@@ -110,48 +127,50 @@ void rank_transport::depart(std::uint32_t index, flight& way) noexcept {
   const link& w = f_.wire_between(rank_, op.rank);
   const std::uint64_t out = posted(op.kind) ? m.payload.size() : 0;
 
-  m.injected = std::max(rs.clock, rs.tx_free[node]);
+  // Of the newest flights it is one of the last; with shared adapters later ones may have been taken since.
+  const auto found = std::find_if(flights_.rbegin(), flights_.rend(), [&](const flight& f) { return f.serial == m.serial; });
+  flight& way = *found;
+  ns& adapter = f_.tx(rank_, node);
+  m.injected = std::max(at, adapter);
   const ns sent = m.injected + w.wire(out);
-  rs.tx_free[node] = sent + w.gap;
+  adapter = sent + w.gap;
   ns arrives = sent + w.latency + f_.extra(w.latency);
 
   if (signals(op.kind)) {
     ns floor = 0;
     for (const flight& f : flights_) {
-      if (f.target != op.rank) continue;
+      if (f.target != op.rank || f.serial >= m.serial) continue;
       const bool all = op.order == not_before::everything && broken != mutant::signal_overtakes_earlier;
       const bool word = f.word == op.signal_offset && f.region == m.word && broken != mutant::signals_swap;
       if (all || word) floor = std::max(floor, f.visible);
     }
     if (op.kind == op_kind::signal) arrives = m.signal_at = std::max(arrives, floor);
     else m.signal_at = std::max(arrives + f_.extra(w.latency), floor);
+    // On the links it travels as one, so that it keeps behind what entered them before.
+    if (!f_.wires.flat() && !node) arrives = std::max(arrives, m.signal_at);
     m.halved = m.signal_at > arrives && broken != mutant::signal_overtakes_payload;
     way.region = m.word, way.word = op.signal_offset;
   }
   way.visible = std::max(arrives, m.signal_at);
 
-  m.events = 1;
-  f_.push(arrives - w.wire(out), m.serial + 1, event_kind::arrive, op.rank, index);
+  ++m.events;
+  f_.carry(arrives - w.wire(out) - w.latency, rank_, op.rank, out, w.latency, {0, m.serial + 1, index, op.rank, event_kind::arrive});
   if (m.halved) {
     ++m.events;
     f_.push(m.signal_at, m.serial + 2, event_kind::signal, op.rank, index);
   }
   if (!posted(op.kind)) {
-    if (broken == mutant::done_before_landing) f_.finish(m, {}, rs.clock);
+    if (broken == mutant::done_before_landing) f_.finish(m, {}, at);
     return;
   }
 
   ns local = sent;  // when the source may be reused
   if (f_.hostile()) local += static_cast<ns>(f_.rng.unit() * static_cast<double>(way.visible + w.latency - sent));
   ns read = std::min(local, arrives);
-  if (broken == mutant::done_before_read) local = rs.clock, read = arrives;
-  if (out) {
-    if (op.local == unregistered_memory && out <= f_.caps.max_inline) {
-      std::memcpy(m.payload.data(), reinterpret_cast<const std::byte*>(op.local_offset), out);
-    } else {
-      ++m.events;
-      f_.push(read, m.serial, event_kind::read, rank_, index);
-    }
+  if (broken == mutant::done_before_read) local = at, read = arrives;
+  if (out && !is_inline(op)) {
+    ++m.events;
+    f_.push(read, m.serial, event_kind::read, rank_, index);
   }
   if (op.done) {
     ++m.events;

@@ -38,7 +38,7 @@ void fabric::deliver_packet(const event& e) {
   if (!p.taken_in) {
     p.taken_in = true;
     const link& w = wire_between(p.from, e.who);
-    ns& busy = to.rx_free[same_node(p.from, e.who)];
+    ns& busy = rx(e.who, same_node(p.from, e.who));
     const ns when = std::max(e.at, busy) + w.wire(p.header.size() + p.payload.size());
     busy = when + w.gap;
     return push(when, draw(), event_kind::packet, e.who, index);  // always: so ties go by the order of arrival
@@ -85,16 +85,16 @@ bool rank_two_sided::send(rank_t to, std::span<const std::byte> header, std::spa
   const bool node = f.same_node(owner_.rank_, to);
   const link& w = f.wire_between(owner_.rank_, to);
   const ns wire = w.wire(header.size() + payload.size());
-  rs.clock += w.overhead;
+  f.spend(rs, w.overhead);
   owner_.idle_since_ = rs.clock;
   const std::uint32_t index = f.new_packet(owner_.rank_, header, payload);
-  const ns injected = f.packets[index].injected = std::max(rs.clock, rs.tx_free[node]);
-  rs.tx_free[node] = injected + wire + w.gap;
+  const ns injected = f.packets[index].injected = std::max(rs.clock, f.tx(owner_.rank_, node));
+  f.tx(owner_.rank_, node) = injected + wire + w.gap;
   way.arrives = std::max(way.arrives, injected + w.latency + f.extra(w.latency));
   ++way.under_way;
   ++f.stats.packets;
   f.active();
-  f.push(way.arrives, f.draw(), event_kind::packet, to, index);
+  f.carry(way.arrives - w.latency, owner_.rank_, to, header.size() + payload.size(), w.latency, {0, f.draw(), index, to, event_kind::packet});
   return !refuses;
 }
 
@@ -119,7 +119,7 @@ void rank_two_sided::release_held() noexcept {
   if (index == ~0u) return;
   const rank_t from = f.packets[index].from;
   const ns latency = f.wire_between(owner_.rank_, from).latency;
-  f.push(owner_.me().clock + latency + f.extra(latency), f.draw(), event_kind::credit, from, owner_.rank_);
+  f.push(owner_.me().clock + f.way(owner_.rank_, from) + f.extra(latency), f.draw(), event_kind::credit, from, owner_.rank_);
   f.release_packet(index);
 }
 
@@ -134,7 +134,7 @@ bool rank_two_sided::receive(message& out) noexcept {
     first_ = 0;
   }
   const packet& p = owner_.f_.packets[held_];
-  owner_.me().clock += owner_.f_.wire_between(owner_.rank_, p.from).overhead;
+  owner_.f_.spend(owner_.me(), owner_.f_.wire_between(owner_.rank_, p.from).overhead);
   out = {p.from, p.header, p.payload};
   return true;
 }

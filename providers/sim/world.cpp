@@ -3,6 +3,15 @@
 
 namespace tutti::sim {
 
+namespace {
+
+std::uint32_t nodes_of(const parameters& p) noexcept {
+  const std::uint32_t each = std::max(p.ranks_per_node, 1u);
+  return (std::max(p.ranks, 1u) + each - 1) / each;
+}
+
+}  // namespace
+
 fabric::fabric(parameters p)
     : par(std::move(p)), net_link(par.cost), node_link(par.node_cost), rng(par.seed), ranks(std::max(par.ranks, 1u)),
       job("sim-" + std::to_string(par.seed)), owned(ranks.size()), boots(ranks.size()) {
@@ -20,6 +29,14 @@ fabric::fabric(parameters p)
   caps.virtual_clock = true;
   caps.cost = par.cost;
   caps.node_cost = par.node_cost;
+  if (auto made = topology::make(par.topology, nodes_of(par))) wires = std::move(*made);
+  links.resize(wires.links());
+  hop_time = to_ns(par.topology.hop_us);
+  ns_per_link_byte = par.topology.link_bytes_per_ns > 0 ? 1 / par.topology.link_bytes_per_ns : net_link.ns_per_byte;
+  if (par.cores.per_node && par.cores.per_node < par.ranks_per_node)
+    cores.resize(std::size_t{nodes_of(par)} * par.cores.per_node), turn = to_ns(par.cores.turn_us);
+  if (par.noise.every_us > 0 || par.noise.stragglers > 0)
+    for (rank_t r = 0; r < par.ranks; ++r) disturbances.emplace_back(par.noise, par.seed, r);
   for (const death& d : par.deaths)
     if (d.rank < par.ranks) push(to_ns(d.at_us), draw(), event_kind::dies, d.rank, 0);
 }
@@ -32,12 +49,25 @@ world::~world() = default;
 std::uint32_t world::size() const noexcept { return f_->par.ranks; }
 const parameters& world::params() const noexcept { return f_->par; }
 const statistics& world::stats() const noexcept { return f_->stats; }
+
+std::optional<link_use> world::busiest() const {
+  const auto most = std::ranges::max_element(f_->links, {}, &link_state::used);
+  if (most == f_->links.end() || !most->messages) return std::nullopt;
+  const auto us = [](ns t) { return static_cast<double>(t) / 1000; };
+  return link_use{f_->wires.name(static_cast<std::uint32_t>(most - f_->links.begin())), most->messages, most->bytes, us(most->used), us(most->waited)};
+}
+
+status world::check(const parameters& p) {
+  const auto made = topology::make(p.topology, nodes_of(p));
+  return made ? status{} : made.error();
+}
+
 bool world::alive(rank_t r) const noexcept { return !f_->ranks[r].dead; }
 time_point world::clock(rank_t r) const noexcept { return time_point(std::chrono::nanoseconds(f_->ranks[r].clock)); }
 
 void world::compute(rank_t r, double us) {
   rank_state& rs = f_->ranks[r];
-  rs.clock += to_ns(us);
+  f_->spend(rs, to_ns(us));
   if (f_->mode == fabric::mode_t::threads && rs.state == rank_state::running) f_->catch_up(rs);
 }
 
