@@ -1,25 +1,45 @@
-// `tutti sim`: the barriers of a job with far more ranks than there are machines at hand, on a simulated fabric.
+// `tutti sim`: barriers, collectives and puts of a job with far more ranks than there are machines at hand, on a simulated fabric.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 
 #include "tools/command.h"
-#include "tools/perf/series.h"
+#include "tools/perf/report.h"
+#include "tools/perf/status_line.h"
+#include "tools/sim/collective.h"
+#include "tools/sim/machine.h"
 #include "tools/sim/measure.h"
-#include "tools/sim/regret.h"
+#include "tools/sim/rank_list.h"
+#include "tools/sim/results_json.h"
+#include "tools/sim/traffic.h"
+#include "tools/sim_page/page.h"
+#include "tools/sim_page/regret_text.h"
 
 namespace tutti::tools {
 namespace {
 
+constexpr std::uint32_t most_ranks = 1000000, usual_ranks = 10000, usual_threads = 16;
+
 struct choices {
-  sim::parameters machine;
+  machine on;
+  std::string ranks;                   // "": as usual for what is measured
+  std::vector<std::uint32_t> counts;
   std::string barrier = "all";
   std::uint32_t radix = 0;
-  std::uint64_t epochs = 10;
+  std::uint64_t epochs = 0;            // 0: 10, or 16 of what moves data
   std::vector<std::string> kills;
   bool regret = false, details = false;
   double wrong = 0;
-  std::string only;
+  std::string only, algorithm;         // --collective
+  std::vector<std::uint64_t> bytes;
+  std::string traffic;
+  bool get = false;
+  std::uint32_t window = 1;
+  std::string file;                    // of the machine
+  std::vector<std::string> given;      // by machine_parameters(): what the command line says, "" nothing
+  std::string json, html;
 };
 
 int complain(const std::string& text, int code) {
@@ -46,6 +66,36 @@ bool parse_kill(const std::string& text, std::uint32_t ranks, sim::death& out, s
   return true;
 }
 
+// The file's machine, and upon it what the command line says.
+status settle(choices& c) {
+  if (!c.file.empty()) {
+    auto read = read_machine(c.file);
+    if (!read) return read.error();
+    read->par.seed = c.on.par.seed;
+    c.on = std::move(*read);
+  }
+  for (std::size_t i = 0; i < c.given.size(); ++i) {
+    const machine_parameter& m = machine_parameters()[i];
+    if (c.given[i].empty()) continue;
+    if (const status s = set(c.on.par, m, c.given[i]); s.failed()) return {errc::invalid, std::string(m.option) + ": " + s.text()};
+    c.on.sources[std::string(m.name)] = "the command line";
+  }
+  const bool threads = !c.only.empty() && c.only != "barrier";
+  auto counts = parse_ranks(!c.ranks.empty() ? c.ranks : c.regret ? "2,4,8,16" : std::to_string(threads ? usual_threads : usual_ranks), most_ranks);
+  if (!counts) return counts.error();
+  c.counts = std::move(*counts);
+  for (const std::string& text : c.kills) {
+    std::string why;
+    if (!parse_kill(text, std::ranges::min(c.counts), c.on.par.deaths.emplace_back(), why)) return {errc::invalid, why};
+  }
+  for (const std::uint32_t n : c.counts) {
+    sim::parameters p = c.on.par;
+    p.ranks = n;
+    if (const status s = sim::world::check(p); s.failed()) return s;
+  }
+  return {};
+}
+
 // The barriers to measure, as TUTTI_BARRIER would name them.
 std::vector<communicator_options> wanted(const choices& c) {
   std::vector<communicator_options> out;
@@ -54,28 +104,63 @@ std::vector<communicator_options> wanted(const choices& c) {
     return out;
   }
   for (const algorithm& a : algorithms(collective::barrier))
-    if (!a.needs.nodes || c.machine.ranks_per_node > 1)
+    if (!a.needs.nodes || c.on.par.ranks_per_node > 1)
       out.push_back({.barrier = std::string(a.name), .radix = a.default_radix ? c.radix : 0});
   return out;
 }
 
-void print_head(const choices& c) {
-  const loggp& l = c.machine.cost;
-  std::printf("%u ranks, %u a node; L %g us, o %g us, g %g us, %g GB/s; multicast %g us; seed %llu; %llu barriers\n",
-              c.machine.ranks, c.machine.ranks_per_node, l.latency_us, l.overhead_us, l.gap_us, l.bytes_per_ns,
-              c.machine.mcast_latency_us, static_cast<unsigned long long>(c.machine.seed),
-              static_cast<unsigned long long>(c.epochs));
-  if (c.machine.jitter > 0 || c.machine.mcast_loss > 0)
-    std::printf("jitter up to %g L, of the datagrams %g%% lost\n", c.machine.jitter, 100 * c.machine.mcast_loss);
-  std::printf("%-38s%12s%12s%11s%8s%9s%7s%11s%11s%9s\n", "barrier", "us", "messages", "datagrams", "queries", "repairs",
-              "words", "control B", "memory B", "wall s");
+// A line on standard error of what takes longer than two seconds; for people, so only on a terminal.
+class patience {
+ public:
+  explicit patience(std::string what) : what_(std::move(what)), line_(std::make_shared<status_line>(isatty(2) != 0)) {}
+  void operator()(double part) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - began_ < std::chrono::seconds(2) || now < next_) return;
+    next_ = now + std::chrono::milliseconds(200);
+    constexpr int width = 30;
+    const int full = std::clamp(static_cast<int>(part * width), 0, width);
+    const double left = part > 0 ? std::chrono::duration<double>(now - began_).count() * (1 - part) / part : 0;
+    char text[200];
+    std::snprintf(text, sizeof text, "%s [%.*s%.*s] %3.0f %%, %.0f s left", what_.c_str(), full, "##############################", width - full,
+                  "..............................", 100 * part, left);
+    line_->show(text);
+  }
+
+ private:
+  std::string what_;
+  std::shared_ptr<status_line> line_;  // copies are of one line
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), next_{};
+};
+
+void print_head(const sim::parameters& p, const char* what) {
+  const loggp& l = p.cost;
+  std::printf("%u ranks, %u a node; L %g us, o %g us, g %g us, %g GB/s; multicast %g us; seed %llu\n", p.ranks, p.ranks_per_node, l.latency_us,
+              l.overhead_us, l.gap_us, l.bytes_per_ns, p.mcast_latency_us, static_cast<unsigned long long>(p.seed));
+  if (p.topology.kind != sim::wiring::flat) {
+    const auto t = sim::topology::make(p.topology, (p.ranks + p.ranks_per_node - 1) / p.ranks_per_node);
+    if (t) std::printf("%s; %g us a link\n", t->describe().c_str(), p.topology.hop_us);
+  }
+  if (p.jitter > 0 || p.mcast_loss > 0) std::printf("jitter up to %g L, of the datagrams %g%% lost\n", p.jitter, 100 * p.mcast_loss);
+  std::printf("%-38s%9s%12s%11s%11s%11s%12s", what, "bytes", "us", "median", "99%", "most", "messages");
 }
 
-void print(const sim_figures& f, const choices& c) {
-  std::printf("%-38s%12.2f%12.0f%11.1f%8llu%9llu%7u%11llu%11.0f%9.2f\n", f.barrier.c_str(), f.us, f.messages,
-              f.datagrams, static_cast<unsigned long long>(f.queries), static_cast<unsigned long long>(f.repairs), f.words,
-              static_cast<unsigned long long>(f.control_bytes), f.memory_bytes, f.wall_s);
-  if (!c.machine.deaths.empty()) {
+void print(const sim_figures& f) {
+  std::printf("%-38s%9llu%12.2f%11.2f%11.2f%11.2f%12.0f", f.way.c_str(), static_cast<unsigned long long>(f.bytes), f.us, f.each.p50, f.each.p99, f.each.most, f.messages);
+}
+
+void print_busiest(const sim_figures& f) {
+  if (f.busiest && f.lasted_us > 0)
+    std::printf("    busiest link, %s: %llu messages, %.0f %% of the time; waited for %.2f us a message\n", f.busiest->name.c_str(),
+                static_cast<unsigned long long>(f.busiest->messages), 100 * f.busiest->busy_us / f.lasted_us,
+                f.busiest->waited_us / static_cast<double>(f.busiest->messages));
+}
+
+void print_barrier(const sim_figures& f, const sim::parameters& p) {
+  print(f);
+  std::printf("%11.1f%8llu%9llu%7u%11llu%11.0f%9.2f\n", f.datagrams, static_cast<unsigned long long>(f.queries), static_cast<unsigned long long>(f.repairs),
+              f.words, static_cast<unsigned long long>(f.control_bytes), f.memory_bytes, f.wall_s);
+  print_busiest(f);
+  if (!p.deaths.empty()) {
     std::printf("    %u survivors ended with an error that names the dead", f.told);
     if (f.told) std::printf(", the last at %.1f us", f.told_us);
     if (f.unaware) std::printf("; %u finished before they could notice", f.unaware);
@@ -84,19 +169,21 @@ void print(const sim_figures& f, const choices& c) {
   std::fflush(stdout);
 }
 
-int simulate(choices& c) {
-  for (const std::string& text : c.kills) {
-    std::string why;
-    if (!parse_kill(text, c.machine.ranks, c.machine.deaths.emplace_back(), why)) return complain(why, usage_error);
-  }
+int barriers(const choices& c, const sim::parameters& p, std::vector<sim_figures>& all) {
   int failed = 0, measured = 0;
+  const auto head = [&] {
+    if (measured++) return;
+    print_head(p, "barrier");
+    std::printf("%11s%8s%9s%7s%11s%11s%9s\n", "datagrams", "queries", "repairs", "words", "control B", "memory B", "wall s");
+  };
   for (const communicator_options& o : wanted(c)) {
-    const auto f = measure_barrier(c.machine, o, c.epochs);
+    auto f = measure_barrier(p, o, c.epochs ? c.epochs : 10, patience(o.barrier + " among " + std::to_string(p.ranks)));
     if (f) {
-      if (!measured++) print_head(c);
-      print(*f, c);
+      head();
+      print_barrier(*f, p);
+      all.push_back(std::move(*f));
     } else if (c.barrier == "all" && f.error().code() == errc::unsupported) {
-      if (!measured++) print_head(c);
+      head();
       std::printf("%-38sleft out: %s\n", o.barrier.c_str(), f.error().text());
     } else {
       failed = complain(f.error().text(), f.error().code() == errc::invalid ? usage_error : 1);
@@ -106,92 +193,94 @@ int simulate(choices& c) {
   return failed;
 }
 
-constexpr std::uint64_t regret_sizes[] = {8, 128, 1 << 10, 8 << 10, 64 << 10, 1 << 20};
-
-struct wrongly {
-  std::vector<double> at_once, online;
-};
-
-void print(const sim_choice& s, bool details) {
-  std::printf("%-14s %5u %8llu  %10.2f %-24s %10.2f %-24s %6.3f\n", std::string(name_of(s.of)).c_str(), s.ranks,
-              static_cast<unsigned long long>(s.bytes), s.chosen().us, s.chosen().name.c_str(), s.best().us, s.best().name.c_str(), s.regret());
-  for (const auto& t : s.all)
-    if (details) std::printf("    %-24s %10.2f us, price %10.2f, %5.2f\n", t.name.c_str(), t.us, t.price_us, t.price_us / t.us);
-  std::fflush(stdout);
+// What moves data: a line for each size.
+template <class Measure>
+int by_size(const choices& c, const sim::parameters& p, const char* what, std::vector<sim_figures>& all, Measure measure) {
+  const std::vector<std::uint64_t> sizes = c.bytes.empty() ? std::vector<std::uint64_t>{8, 1 << 10, 64 << 10} : c.bytes;
+  int measured = 0;
+  for (const std::uint64_t bytes : sizes) {
+    auto f = measure(bytes, patience(std::string(what) + " of " + std::to_string(bytes) + " B among " + std::to_string(p.ranks)));
+    if (!f) return complain(f.error().text(), f.error().code() == errc::invalid ? usage_error : 1);
+    if (!measured++) print_head(p, what), std::printf("%11s%11s%9s\n", "GB/s", "first us", "wall s");
+    print(*f);
+    std::printf("%11.3f%11.2f%9.2f\n", f->us > 0 ? f->payload / f->us / 1000 : 0, f->first_us, f->wall_s);
+    print_busiest(*f);
+    std::fflush(stdout);
+    all.push_back(std::move(*f));
+  }
+  return 0;
 }
 
-// What a job chooses against the best candidate.
-int tell_regret(const choices& c, bool given_ranks) {
-  if (!(c.wrong > 0))
-    std::printf("%-14s %5s %8s  %10s %-24s %10s %-24s %6s\n", "collective", "ranks", "bytes", "chosen us", "", "best us", "", "regret");
-  std::vector<double> all;
-  sim::parameters machine = c.machine;
-  machine.queue_depth = 4096;
-  const std::vector<misjudged> constants = c.wrong > 0 ? each_misjudged(machine, c.wrong) : std::vector<misjudged>{};
-  std::vector<wrongly> by_wrong(constants.size());
-  const std::uint32_t usual[] = {2, 4, 8, 16}, one[] = {machine.ranks};
-  for (unsigned i = 0; i < collectives; ++i) {
-    const auto of = static_cast<collective>(i);
-    if (!c.only.empty() && c.only != name_of(of)) continue;
-    for (const std::uint32_t ranks : given_ranks ? std::span<const std::uint32_t>(one) : usual) {
-      machine.ranks = ranks;
-      auto measured = measure_choices(machine, of, regret_sizes, known_of_the_simulator());
-      if (!measured) return complain(measured.error().text(), 1);
-      if (!(c.wrong > 0))
-        for (const sim_choice& s : *measured) print(s, c.details);
-      std::erase_if(*measured, [](const sim_choice& s) { return s.all.size() < 2; });
-      for (const sim_choice& s : *measured) all.push_back(s.regret());
-      for (std::size_t k = 0; k < constants.size() && of != collective::barrier && !measured->empty(); ++k) {
-        const auto wrong = measure_misjudged(machine, constants[k], *measured);
-        if (!wrong) return complain(wrong.error().text(), 1);
-        for (const misjudged_choice& r : *wrong) by_wrong[k].at_once.push_back(r.at_once), by_wrong[k].online.push_back(r.online);
-      }
+int simulate(const choices& c) {
+  std::vector<sim_figures> all;
+  int failed = 0;
+  for (const std::uint32_t n : c.counts) {
+    sim::parameters p = c.on.par;
+    p.ranks = n;
+    int one = 0;
+    if (!c.traffic.empty()) {
+      const auto to = static_cast<pattern>(std::ranges::find(pattern_names, c.traffic) - std::begin(pattern_names));
+      one = by_size(c, p, c.traffic.c_str(), all, [&](std::uint64_t bytes, auto progress) {
+        return measure_traffic(p, {to, c.get, bytes, c.epochs ? c.epochs : 16, c.window}, progress);
+      });
+    } else if (!c.only.empty() && c.only != "barrier") {
+      one = by_size(c, p, c.only.c_str(), all, [&](std::uint64_t bytes, auto progress) {
+        return measure_collective(p, {*find_collective(c.only), c.algorithm, bytes, c.epochs ? c.epochs : 16}, progress);
+      });
+    } else {
+      one = barriers(c, p, all);
     }
+    failed = std::max(failed, one);
+    if (one == usage_error) break;
   }
-  if (all.empty()) return std::printf("0 choices\n"), 0;
-  std::printf("%zu choices: geometric mean of the regret %.3f, worst %.3f\n", all.size(), geometric_mean(all), std::ranges::max(all));
-  if (!constants.empty()) std::printf("%-24s %8s   %-20s %-20s\n", "the chooser's", "times", "chosen: mean, worst", "online: mean, worst");
-  for (std::size_t k = 0; k < constants.size(); ++k)
-    if (const auto& [at_once, online] = by_wrong[k]; !at_once.empty())
-      std::printf("%-24s %8g   %8.3f %10.2f  %8.3f %10.2f\n", std::string(constants[k].constant).c_str(), constants[k].factor,
-                  geometric_mean(at_once), std::ranges::max(at_once), geometric_mean(online), std::ranges::max(online));
-  return 0;
+  try {
+    if (!all.empty() && !c.json.empty()) write_text(c.json, to_json(c.on, all));
+    if (!all.empty() && !c.html.empty()) write_text(c.html, to_page(c.on, all));
+  } catch (const std::exception& e) {
+    return complain(e.what(), 1);
+  }
+  return failed;
 }
 
 std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
-  sim::parameters& m = c->machine;
-  m.ranks = 10000;
-  app.add("-n,--ranks", m.ranks, "virtual ranks; a few KiB of memory each (default 10000)")
-      .between(1, 1000000);
+  sim::parameters& m = c->on.par;
+  app.add("-n,--ranks", c->ranks, "virtual ranks: 10000, or 2,4,8, or 2..65536, which doubles; a few KiB of memory each (default 10000; 16 of "
+                                  "what moves data)");
   app.add("--barrier", c->barrier, "all, auto (what a job would choose), or as TUTTI_BARRIER: name[:radix]");
   app.add("--radix", c->radix, "radix or fan-in, where the algorithm takes one").between(1, 1024);
-  app.add("--epochs", c->epochs, "barriers, one after the other (default 10)").between(1, 1000000);
+  app.add("--collective", c->only, "this one instead of barriers; with --regret, this one alone").one_of(collective_names());
+  app.add("--algorithm", c->algorithm, "of the collective, as TUTTI_ALLREDUCE: name[:radix] (default: what a job would choose)");
+  app.add("--traffic", c->traffic, "puts instead of barriers: to ranks of each one's choice, to the next one, to each in turn, all to rank 0, or across "
+                                   "the middle")
+      .one_of({std::begin(pattern_names), std::end(pattern_names)});
+  app.add("--get", c->get, "with --traffic, gets");
+  app.add("--window", c->window, "with --traffic, operations of a rank under way at once (default 1)").between(1, 4096);
+  app.add("--bytes", c->bytes, "of a collective's data, or of its block for each rank, or of a put (default 8,1KiB,64KiB)").by_commas().sizes();
+  app.add("--epochs", c->epochs, "calls or operations, one after the other (default 10 barriers, 16 others)").between(1, 1000000);
   app.add("--seed", m.seed, "equal seeds give equal runs");
-  app.add("--jitter", m.jitter, "messages take up to this many latencies longer, and overtake each other")
-      .between(0.0, 1000.0);
-  app.add("--loss", m.mcast_loss, "probability that a receiver loses a datagram").between(0.0, 0.9);
-  app.add("--ranks-per-node", m.ranks_per_node, "consecutive ranks share a node (default 1)")
-      .between(1, 1000000);
-  app.add("--latency", m.cost.latency_us, "L between nodes, us (default 1)").between(0.0, 1e6);
-  app.add("--overhead", m.cost.overhead_us, "o, us a message (default 0.2)").between(0.0, 1e6);
-  app.add("--gap", m.cost.gap_us, "g, us between messages of an adapter (default 0.1)")
-      .between(0.0, 1e6);
-  app.add("--gbytes-per-s", m.cost.bytes_per_ns, "bandwidth (default 10)").between(1e-6, 1e6);
-  app.add("--multicast-latency", m.mcast_latency_us, "of a datagram, us (default 1.5)")
-      .between(0.0, 1e6);
+  app.add("--machine", c->file, "the machine's parameters, from FILE.json or by the name of one that is shipped; options go before it");
+  c->given.resize(machine_parameters().size());
+  for (std::size_t i = 0; i < c->given.size(); ++i) {
+    const machine_parameter& p = machine_parameters()[i];
+    app.add(p.option, c->given[i], (p.meaning + (": " + range_of(p)) + " (default " + text_of(p, m) + ")").c_str());
+  }
   app.add("--kill", c->kills, "RANK@US: this rank dies then, in virtual time; may be repeated");
+  app.add("--json", c->json, "write the results to this file, with the machine");
+  app.add("--html", c->html, "write a page with plots to this file");
   app.add("--regret", c->regret, "what a job chooses against the best candidate, for 2, 4, 8 and 16 ranks or those given");
-  app.add("--collective", c->only, "with --regret, this one alone").one_of(collective_names());
   app.add("--wrong", c->wrong, "with --regret, what it would be if the chooser took each constant for so many times what it is, and for "
                                "that part of it, with and without TUTTI_TUNE=online")
       .between(1.0, 1e6);
   app.add("--details", c->details, "with --regret, every candidate, and what it was expected to take");
-  return [c] { return c->regret ? tell_regret(*c, c->machine.ranks != 10000) : simulate(*c); };
+  return [c] {
+    if (const status s = settle(*c); s.failed()) return complain(s.text(), usage_error);
+    return c->regret ? tell_regret({c->on.par, c->counts, c->only, c->details, c->wrong}) : simulate(*c);
+  };
 }
 
 }  // namespace
 
-const command sim_command{"sim", "Barriers among thousands of simulated ranks: time, messages, memory", declare};
+const command sim_command{"sim", "Barriers, collectives and puts among thousands of simulated ranks", declare};
 
 }  // namespace tutti::tools

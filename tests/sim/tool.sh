@@ -15,6 +15,23 @@ refused() {  # PATTERN OPTIONS...
   if said=$("$tutti" sim "$@" 2>&1); then echo "accepted: $*"; exit 1; fi
   [ "$(echo "$said" | wc -l)" = 1 ] && echo "$said" | grep -q -e "$pattern" || { echo "$*: $said"; exit 1; }
 }
+# Whatever is measured: several numbers of ranks, with files of the results; a machine by name, and options that go before it.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+"$tutti" sim --machine ndr-infiniband --ranks 2..8,100 --barrier dissemination --json "$scratch/a.json" --html "$scratch/a.html" > "$scratch/out"
+[ "$(grep -c '^dissemination' "$scratch/out")" = 4 ]
+grep -q '"name": "ndr-infiniband"' "$scratch/a.json" && [ "$(grep -c '"of": "barrier"' "$scratch/a.json")" = 4 ]
+grep -q '<svg' "$scratch/a.html" && grep -q 'QM9700' "$scratch/a.html"
+"$tutti" sim --collective allreduce --ranks 8 --bytes 8,64KiB --latency 3 | grep -q 'L 3 us'
+"$tutti" sim --traffic mirror --ranks 64 --topology fat-tree --fat-tree-down 8 --fat-tree-up 2 --bytes 4KiB | grep -q 'busiest link'
+for name in "$(dirname "$0")"/../../docs/machines/*.json; do
+  "$tutti" sim --machine "$name" --ranks 64 --barrier dissemination --epochs 2 > "$scratch/out" || { cat "$scratch/out"; echo "$name"; exit 1; }
+done
+refused 'did you mean "slingshot-11"' --machine slingshot-10
+echo '{"tutti_machine": 1, "network": {"latency_us": -1}}' > "$scratch/bad.json"
+refused 'network.latency_us is -1: expected is 0 to' --machine "$scratch/bad.json"
+refused 'at most' --ranks 100000 --topology dragonfly --dragonfly-globals 1
+refused 'write 10000, or 2,4,8' --ranks 5..2
 refused 'known: dissemination' --barrier foo
 refused 'fewer ranks' --barrier flat --ranks 5000
 refused 'takes no radix' --barrier rds --radix 3 --ranks 8

@@ -13,8 +13,6 @@ double heap_in_use() {
   return static_cast<double>(m.uordblks) + static_cast<double>(m.hblkhd);
 }
 
-double us(time_point t) { return static_cast<double>(t.time_since_epoch().count()) / 1000.0; }
-
 // Steps are memory too: any rank may have to run them.
 status fits(const picked_barrier& p, std::uint32_t ranks, std::uint32_t ranks_per_node) {
   std::vector<std::uint32_t> nodes;
@@ -35,7 +33,7 @@ status fits(const picked_barrier& p, std::uint32_t ranks, std::uint32_t ranks_pe
 }  // namespace
 
 result<sim_figures> measure_barrier(const sim::parameters& p, const communicator_options& options,
-                                    std::uint64_t epochs) {
+                                    std::uint64_t epochs, const progress_fn& progress) {
   const auto began = std::chrono::steady_clock::now();
   const double heap = heap_in_use();
   sim::world w(p);
@@ -48,9 +46,18 @@ result<sim_figures> measure_barrier(const sim::parameters& p, const communicator
 
   const sim::statistics before = w.stats();
   const time_point start = w.clock(0);
-  time_point end = start;
+  time_point end = start, first = start;
+  std::vector<time_point> entered(w.size());
+  std::vector<float> samples;
+  samples.reserve(w.size() * epochs);
   virtual_job::script s{.epochs = epochs};
-  s.leaves = [&](rank_t r, std::uint64_t) { end = std::max(end, w.clock(r)); };
+  s.enters = [&](rank_t r, std::uint64_t) { entered[r] = w.clock(r); };
+  s.leaves = [&](rank_t r, std::uint64_t epoch) {
+    end = std::max(end, w.clock(r));
+    if (epoch == 1) first = std::max(first, w.clock(r));
+    samples.push_back(static_cast<float>(in_us(w.clock(r)) - in_us(entered[r])));
+    if (progress && samples.size() % 1024 == 0) progress(static_cast<double>(samples.size()) / static_cast<double>(w.size() * epochs));
+  };
   const status ran = v.run(s);
   if (ran.failed()) return ran;
 
@@ -58,13 +65,17 @@ result<sim_figures> measure_barrier(const sim::parameters& p, const communicator
   for (rank_t r = 0; r < v.size(); ++r) done = std::max(done, v.epochs_left(r));
   const auto each = [&](double n) { return done ? n / static_cast<double>(done) : 0; };
   sim_figures f;
-  f.barrier = to_string(picked->choice);
-  f.us = each(us(end) - us(start));
+  f.of = "barrier", f.way = to_string(picked->choice), f.ranks = w.size(), f.calls = done;
+  f.us = each(in_us(end) - in_us(start));
+  f.first_us = in_us(first) - in_us(start);
+  f.payload = each(static_cast<double>(w.stats().bytes - before.bytes));
+  f.busiest = w.busiest(), f.lasted_us = in_us(end), f.trace = w.stats().trace;
   f.messages = each(static_cast<double>(w.stats().messages - before.messages));
   f.datagrams = each(static_cast<double>(w.stats().datagrams_sent - before.datagrams_sent));
   f.words = picked->lines - program::lines(0);
   f.control_bytes = control::offset(control::engine + picked->lines);
-  f.memory_bytes = std::max(0.0, heap_in_use() - heap) / v.size();
+  f.memory_bytes = std::max(0.0, heap_in_use() - heap - static_cast<double>(samples.capacity() * sizeof samples[0])) / v.size();
+  f.each = spread_of(samples);
   for (rank_t r = 0; r < v.size(); ++r) {
     if (const reliable_multicast* mc = v.barrier(r).mcast()) {
       const auto& c = mc->statistics();
@@ -74,7 +85,7 @@ result<sim_figures> measure_barrier(const sim::parameters& p, const communicator
     const status& end_of = v.outcome(r);
     const bool named = end_of.code() == errc::peer_dead && end_of.peer() < w.size() && !w.alive(end_of.peer());
     ++(named ? f.told : f.unaware);
-    if (named) f.told_us = std::max(f.told_us, us(w.clock(r)));
+    if (named) f.told_us = std::max(f.told_us, in_us(w.clock(r)));
   }
   f.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return f;

@@ -12,11 +12,18 @@ std::shared_ptr<const layout> layout_of(sim::world& w) {
   blob_table hosts;
   for (rank_t r = 0; r < w.size(); ++r) hosts.push_back(w.boot(r).host());
   auto where = std::make_shared<layout>(make_layout(hosts));
-  where->cores = where->population;
+  where->cores = virtual_cores(w.params(), *where);
   return where;
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> virtual_cores(const sim::parameters& p, const layout& where) {
+  std::vector<std::uint32_t> out = where.population;
+  if (p.cores.per_node)
+    for (std::uint32_t& c : out) c = std::min(c, p.cores.per_node);
+  return out;
+}
 
 result<picked_barrier> virtual_job::pick(sim::world& w, const communicator_options& options) {
   // Its machines are alike.
@@ -64,6 +71,7 @@ status virtual_job::join(std::uint32_t lines) {
 }
 
 status virtual_job::run(const script& s) {
+  still_ = 0;
   for (rank_t r = 0; r < size(); ++r) {
     member& m = members_[r];
     m.done = 0;
@@ -134,12 +142,10 @@ bool virtual_job::waits(rank_t r) {
 bool virtual_job::linger(rank_t r) {
   const member& m = members_[r];
   if (!m.barrier->mcast() || m.barrier->outcome().failed()) return false;
-  for (rank_t q = 0; q < size(); ++q) {
-    if (members_[q].ended || !world_.alive(q)) continue;
-    world_.call_again(r, world_.clock(r) + linger_for);
-    return true;
-  }
-  return false;
+  while (still_ < size() && (members_[still_].ended || !world_.alive(still_))) ++still_;
+  if (still_ == size()) return false;
+  world_.call_again(r, world_.clock(r) + linger_for);
+  return true;
 }
 
 }  // namespace tutti::tools

@@ -3,7 +3,7 @@
 // have happened to it. Set up by exchange in two halves (job::offer and accept, team_barrier::offer and accept); what
 // all members know alike (who lives where, keys, the choice of the algorithm) exists once. A rank costs a few KiB.
 //
-// Virtual ranks have a core each, whatever machine they are simulated on.
+// Virtual ranks have a core each, or as many as the parameters say, whatever machine they are simulated on.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,6 +15,9 @@
 #include "providers/sim/sim.h"
 
 namespace tutti::tools {
+
+// By node.
+std::vector<std::uint32_t> virtual_cores(const sim::parameters&, const layout&);
 
 class virtual_job {
  public:
@@ -58,6 +61,7 @@ class virtual_job {
 
   sim::world& world_;
   std::vector<member> members_;
+  rank_t still_ = 0;                         // of this run: the ranks before it have ended or died
 };
 
 }  // namespace tutti::tools

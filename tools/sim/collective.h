@@ -1,0 +1,22 @@
+// A collective that moves data on a simulated machine, measured: a job of ranks with a thread each, as a program's would be, which calls it
+// several times in a row. Some thousand ranks at most, then.
+#pragma once
+#include "collectives/communicator.h"
+#include "tools/sim/figures.h"
+
+namespace tutti::tools {
+
+inline constexpr std::uint32_t most_threads = 8192;
+
+struct collective_plan {
+  collective of = collective::allreduce;
+  std::string algorithm;               // as TUTTI_ALLREDUCE names it; "": what a job chooses
+  std::uint64_t bytes = 8;             // multiples of 8, for what adds up
+  std::uint64_t calls = 16;
+};
+
+// Two calls before these make what the algorithm needs; then all ranks begin at once. Ranks copy and add in no time. Errors: those of the
+// world and of the ranks; unsupported, more than most_threads ranks, or an alltoallv, of which the members know no size alike.
+result<sim_figures> measure_collective(const sim::parameters&, const collective_plan&, const progress_fn& = {});
+
+}  // namespace tutti::tools
