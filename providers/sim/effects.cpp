@@ -51,9 +51,11 @@ void fabric::release(std::uint32_t index) {
   message& m = messages[index];
   if (--m.events) return;
   constexpr std::size_t keep = 4096;  // a pool of large buffers would never shrink
-  auto payload = std::move(m.payload);
-  m = {};
-  if (payload.capacity() <= keep) payload.clear(), m.payload = std::move(payload);
+  if (m.payload.capacity() <= keep) m.payload.clear();
+  else m.payload = {};
+  if (m.error.failed()) m.error = {};
+  m.injected = m.signal_at = 0;
+  m.lost = m.finished = m.halved = m.signalled = false;
   free_messages.push_back(index);
 }
 

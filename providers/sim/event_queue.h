@@ -36,6 +36,8 @@ class event_queue {
     if (next_ == due_.size() && early_.empty()) refill();
     return is_early() ? early_.top() : due_[next_];
   }
+  // One that will come n places later, unless what is pushed meanwhile comes before it; null: not known.
+  const Event* ahead(std::size_t n) const noexcept { return n < due_.size() - next_ ? &due_[next_ + n] : nullptr; }
   Event take() {
     const Event out = top();
     if (is_early()) early_.pop();

@@ -18,6 +18,7 @@
 #include "providers/sim/event_queue.h"
 #include "providers/sim/random.h"
 #include "providers/sim/sim.h"
+#include "providers/sim/untouched.h"
 
 namespace tutti::sim {
 
@@ -172,6 +173,7 @@ struct segment {
   };
   shared_blobs keys;               // keeps the table's address, by which it is found again, from being used anew
   std::vector<entry> entries;      // by rank
+  rank_t first = no_rank, last = no_rank;  // of the members in their order: who attaches the same table for others is checked anew
   const entry* find(rank_t) const noexcept;
 };
 
@@ -192,6 +194,7 @@ struct fabric {
   void block(rank_state&, ns until);  // gives the baton away until woken, or until then
   void catch_up(rank_state&);      // lets everything happen that is due by the rank's clock
   void run_next(rank_state* me);   // handles events until `me` is to run; null: until the run is over
+  void expect() noexcept;
   void active() noexcept { idle_runs = 0; last_active = now; }
   bool stalled(const event&) noexcept;
   void stuck(const char* how);
@@ -306,6 +309,8 @@ struct fabric {
   std::uint64_t idle_runs = 0;
   ns last_active = 0;
   std::map<rank_t, std::string> notes;
+
+  untouched fresh;                 // where large regions come from
 
   // set-up
   std::string job;

@@ -81,6 +81,12 @@ result<region_id> rank_transport::add(std::span<std::byte> m) {
 
 result<region_id> rank_transport::allocate(std::size_t bytes, std::span<std::byte>& out) {
   if (!bytes) return status(errc::invalid, "a region has at least one byte");
+  if (bytes >= untouched::least && bytes <= untouched::most) {
+    auto owner = f_.fresh.allocate(bytes);
+    if (!owner) return status(errc::no_resource, "no memory for a region of " + std::to_string(bytes) + " bytes");
+    out = {owner.get(), bytes};
+    return put_region({owner.get(), bytes, std::move(owner)});
+  }
   std::size_t space = bytes + line;
   void* base = space > bytes ? std::calloc(1, space) : nullptr;  // clears no fresh pages, and many are never touched
   const std::shared_ptr<void> owner(base, std::free);
@@ -99,10 +105,11 @@ result<std::vector<std::byte>> rank_transport::key(region_id id) {
 }
 
 result<segment_id> rank_transport::attach(const rank_map& members, shared_blobs keys) {
-  if (status s = check_keys(members, keys, f_.par.ranks); s.failed()) return s;
   std::shared_ptr<const segment> shared;
   if (const auto known = f_.segments.find(keys.get()); known != f_.segments.end()) shared = known->second.lock();
+  if (shared && (members.size() != shared->keys->size() || (members.size() && (members[0] != shared->first || members[members.size() - 1] != shared->last)))) shared = nullptr;
   if (!shared) {
+    if (status s = check_keys(members, keys, f_.par.ranks); s.failed()) return s;
     auto made = std::make_shared<segment>();
     for (std::uint32_t i = 0; i < members.size(); ++i) {
       const auto blob = (*keys)[i];
@@ -117,6 +124,7 @@ result<segment_id> rank_transport::attach(const rank_map& members, shared_blobs 
     }
     std::ranges::sort(made->entries, {}, &segment::entry::rank);
     made->keys = std::move(keys);
+    if (members.size()) made->first = members[0], made->last = members[members.size() - 1];
     if (f_.segments.size() >= 64 && std::has_single_bit(f_.segments.size()))
       std::erase_if(f_.segments, [](const auto& s) { return s.second.expired(); });
     f_.segments[made->keys.get()] = made;

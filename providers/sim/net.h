@@ -156,7 +156,7 @@ class rank_transport final : public transport {
     std::uint32_t index;
     ns at;
   };
-  std::deque<leaving> leaving_;
+  std::vector<leaving> leaving_;               // few; a deque would take 576 bytes of each rank
   std::set<rank_t> connected_;                 // where connections cost time
   std::vector<flushing> flushes_;
   std::vector<ending> ready_;                  // completions that progress() will tell

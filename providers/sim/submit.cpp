@@ -111,7 +111,7 @@ void rank_transport::take(const rma_op& op) noexcept {
 
 void rank_transport::depart_next() noexcept {
   const leaving next = leaving_.front();
-  leaving_.pop_front();
+  leaving_.erase(leaving_.begin());
   depart(next.index, next.at);
 }
 
