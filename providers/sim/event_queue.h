@@ -28,16 +28,15 @@ class event_queue {
 
   void push(const Event& e) {
     ++size_;
-    if (e.at <= last_) early_.push(e);
-    else put(e);
+    if (e.at > last_) put(e);
+    else if (e.at == last_ && next_ < due_.size() && due_.back().seq < e.seq) due_.push_back(e);  // as what follows at once mostly is
+    else early_.push(e);
   }
   // Not of an empty queue.
   const Event& top() {
     if (next_ == due_.size() && early_.empty()) refill();
     return is_early() ? early_.top() : due_[next_];
   }
-  // One that will come n places later, unless what is pushed meanwhile comes before it; null: not known.
-  const Event* ahead(std::size_t n) const noexcept { return n < due_.size() - next_ ? &due_[next_ + n] : nullptr; }
   Event take() {
     const Event out = top();
     if (is_early()) early_.pop();

@@ -86,19 +86,6 @@ void fabric::stuck(const char* how) {
   failure = status(errc::timed_out, std::move(text));
 }
 
-// Thousands of ranks that do the same at the same time are thousands of places in memory, each in turn and none in a cache. The
-// next events are known, so what they will touch is fetched beforehand: first the rank and the message, then, when these are there, the transport.
-void fabric::expect() noexcept {
-  const auto fetch = [](const void* from, std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const char*>(from) + i);
-  };
-  if (const event* e = queue.ahead(16)) {
-    fetch(&ranks[e->who], sizeof(rank_state));
-    if (e->kind == event_kind::arrive || e->kind == event_kind::effect) fetch(&messages[e->arg], sizeof(rma_op) + 64);
-  }
-  if (const event* e = queue.ahead(8); e && ranks[e->who].transport) fetch(ranks[e->who].transport, sizeof(rank_transport));
-}
-
 // Handles events until it is `me`'s turn. In a threaded run the baton may go to another rank meanwhile; this thread then
 // waits until it comes back, which for a rank that died it never does. A null `me` is the main thread or a rank that
 // has finished: it returns once the baton is handed on.
@@ -120,7 +107,6 @@ void fabric::run_next(rank_state* me) {
       continue;
     }
     const event e = queue.take();
-    expect();
     if (e.kind != event_kind::run) {
       now = e.at;
       ++stats.events;

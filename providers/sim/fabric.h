@@ -194,7 +194,6 @@ struct fabric {
   void block(rank_state&, ns until);  // gives the baton away until woken, or until then
   void catch_up(rank_state&);      // lets everything happen that is due by the rank's clock
   void run_next(rank_state* me);   // handles events until `me` is to run; null: until the run is over
-  void expect() noexcept;
   void active() noexcept { idle_runs = 0; last_active = now; }
   bool stalled(const event&) noexcept;
   void stuck(const char* how);
