@@ -7,6 +7,7 @@
 #include "collectives/hierarchy.h"
 #include "collectives/tuning/table.h"
 #include "core/base/round_up.h"
+#include "core/engine/move_watch.h"
 #include "core/job/team_memory.h"
 
 namespace tutti {
@@ -219,7 +220,9 @@ void data_collectives::finish_alone() const noexcept {
   const auto begin = [](const std::vector<std::uint64_t>& begins) { return begins.empty() ? 0 : begins[0]; };
   const std::byte* const from = now_.in + (l ? begin(l->in_begins) : 0);
   std::byte* const to = now_.out + (l ? begin(l->out_begins) : 0);
-  if (from != to && now_.bytes > 0) std::memcpy(to, from, now_.bytes);
+  if (from == to || now_.bytes == 0) return;
+  std::memcpy(to, from, now_.bytes);
+  tell_moved(now_.bytes, false);
 }
 
 // What is chosen has all it needs.

@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "core/engine/move_watch.h"
 #include "core/transport/ops.h"
 #include "core/transport/wait_out.h"
 
@@ -200,6 +201,7 @@ void run::move_here(const program::instruction& i) noexcept {
   const partition& blocks = blocks_of(m.from.buffer);
   const auto packed = [&](const place& p) { return p.slot != no_slot || blocks_of(p.buffer).packed(); };
   const std::uint32_t at_once = packed(m.from) && packed(m.to) ? i.blocks : 1;
+  std::uint64_t moved = 0;
   for (std::uint32_t k = 0; k < i.blocks; k += at_once) {
     const std::byte* const from = base + offset_in(m.from, i.block, k);
     std::byte* const to = target.base + offset_in(m.to, i.block, k);
@@ -207,7 +209,9 @@ void run::move_here(const program::instruction& i) noexcept {
     const reducer& r = data_->arithmetic;
     if (i.what != program::kind::copy) r.apply(r.context, from, to, bytes, i.what == program::kind::reduce_left);
     else if (from != to) std::memcpy(to, from, bytes);
+    if (from != to) moved += bytes;
   }
+  tell_moved(moved, i.what != program::kind::copy);
 }
 
 // Operations get what this run has of its own.

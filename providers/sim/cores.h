@@ -1,8 +1,9 @@
 // Cores that several ranks share. Rank i of a node has core i modulo the node's cores.
 //
-// One rank has a core at a time, until it waits. Whoever is due while another has the core goes on when that one waits. A rank that waits
-// yields: it looks, and passes its core on to the next one, so a rank that goes on again has first let each of the others that wait on its core
-// have a turn of `turn_us`. (This is the same reckoning as the chooser's: a round of waiting costs a turn for each other rank of the core.)
+// One rank has a core at a time, until it waits. Whoever is due while another has the core goes on when that one waits. A rank
+// that waits yields: it looks, and passes its core on to the next one, so a rank that goes on again has first let each of the
+// others that wait on its core have a turn of `turn_us`. (This is the same reckoning as the chooser's: a round of waiting costs
+// a turn for each other rank of the core.)
 #pragma once
 #include <cstdint>
 

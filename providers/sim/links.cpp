@@ -1,12 +1,13 @@
 // Messages on the links of a topology.
 //
-// Cut-through: the first byte of a message goes on to the next link hop_us after it entered the last one, or when that link has sent
-// what came before; a message of b bytes occupies each link of its route for b / bandwidth from then on. Nothing is lost and buffers have
-// no end, so a message that must wait holds up nobody but those behind it on the same link. (Credits of a real lossless network
-// spread a jam further back: what is shown here is the least that contention costs.)
+// Cut-through: the first byte of a message goes on to the next link hop_us after it entered the last one, or when that link has
+// sent what came before; a message of b bytes occupies each link of its route for b / bandwidth from then on. Nothing is lost
+// and buffers have no end, so a message that must wait holds up nobody but those behind it on the same link. (Credits of a real
+// lossless network spread a jam further back: what is shown here is the least that contention costs.)
 //
 // Why nothing overtakes. A pair's route is fixed, a link serves in the order in which first bytes come to it, and what has come
-// first has the smaller sequence number where times are equal. So of two messages of one pair the one that enters first is ahead on each link.
+// first has the smaller sequence number where times are equal. So of two messages of one pair the one that enters first is
+// ahead on each link.
 #include "providers/sim/net.h"
 
 namespace tutti::sim {
@@ -37,7 +38,8 @@ void fabric::hop(const event& e) {
   t.last_byte = std::max(t.last_byte, begins + lasts + hop_time * (t.hops - t.taken));
   const ns out = begins + hop_time;
   if (++t.taken < t.hops) return push(out, e.seq, event_kind::hop, e.who, index);
-  // The adapter takes in a message at its own rate from the first byte on; where a link was slower, so much later that it ends with the last.
+  // The adapter takes in a message at its own rate from the first byte on; where a link was slower, so much later that it ends
+  // with the last.
   const ns first = std::max(out, t.last_byte - net_link.wire(t.bytes));
   push(first + t.then, t.out.seq, t.out.kind, t.out.who, t.out.arg);
   free_travellers.push_back(index);

@@ -32,13 +32,14 @@ const segment::entry* segment::find(rank_t r) const noexcept {
 rank_transport::rank_transport(fabric& f, rank_t r) : f_(f), rank_(r), mcast_(*this), offload_(*this), two_sided_(*this) {
   rank_state& rs = me();
   rs.transport = this;
+  if (f.par.shared_adapters || f.par.connect_us > 0) extra_ = std::make_unique<beyond_loggp>();
   idle_since_ = rs.clock;
 }
 
 // Operations still on their way take effect or fail by themselves; nothing of this rank is told any more.
 rank_transport::~rank_transport() {
   rank_state& rs = me();
-  while (!leaving_.empty()) depart_next();
+  while (extra_ && !extra_->leaves.empty()) depart_next();
   rs.transport = nullptr;
   rs.left = true;
   for (const auto index : inbox_) {

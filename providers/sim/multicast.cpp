@@ -37,8 +37,8 @@ rank_multicast::~rank_multicast() {
 }
 
 multicast::limits rank_multicast::query() const noexcept {
-  return {owner_.f_.par.mcast_payload, 64, owner_.f_.par.mcast_depth, owner_.f_.par.mcast_latency_us,
-          owner_.f_.par.cost.bytes_per_ns};
+  return {owner_.f_.par.mcast_payload, 64, owner_.f_.par.mcast_depth,
+          static_cast<double>(owner_.f_.multicast_latency(owner_.f_.par.ranks)) / 1000, owner_.f_.par.cost.bytes_per_ns};
 }
 
 rank_multicast::membership* rank_multicast::find(std::uint32_t group) noexcept {

@@ -156,8 +156,11 @@ class rank_transport final : public transport {
     std::uint32_t index;
     ns at;
   };
-  std::vector<leaving> leaving_;               // few; a deque would take 576 bytes of each rank
-  std::set<rank_t> connected_;                 // where connections cost time
+  struct beyond_loggp {                        // what few worlds have; a pointer alone in the others
+    std::vector<leaving> leaves;
+    std::set<rank_t> connected;                // where connections cost time
+  };
+  std::unique_ptr<beyond_loggp> extra_;
   std::vector<flushing> flushes_;
   std::vector<ending> ready_;                  // completions that progress() will tell
   std::vector<std::uint32_t> inbox_;           // target_must_progress: messages to perform

@@ -1,14 +1,15 @@
 // What disturbs the processors of a simulated machine: detours of the operating system, and ranks that are slow.
 //
-// Detours. From time to time something else takes the processor of a rank: after a time that is distributed exponentially with mean
-// `every_us`, for a time of the given distribution with mean `lasts_us`. A detour delays the work that it falls into by its whole length; of one that
-// falls into a wait only what is left of it when the message comes counts (the two cases of Petrini, Kerbyson and Pakin 2003; the
-// model is that of Hoefler, Schneider and Lumsdaine 2010). Of a Pareto distribution `shape` is the exponent: the closer to 1, the more of the
-// time is in few long detours.
+// Detours. From time to time something else takes the processor of a rank: after a time that is distributed exponentially with
+// mean `every_us`, for a time of the given distribution with mean `lasts_us`. A detour delays the work that it falls into by
+// its whole length; of one that falls into a wait only what is left of it when the message comes counts (the two cases of
+// Petrini, Kerbyson and Pakin 2003; the model is that of Hoefler, Schneider and Lumsdaine 2010). Of a Pareto distribution
+// `shape` is the exponent: the closer to 1, the more of the time is in few long detours.
 //
 // Stragglers. A part of the ranks, picked by the seed, takes `factor` times as long for whatever its processor does.
 //
-// Every rank has random numbers of its own, so what disturbs it depends on the seed and its clock alone, and not on what others do.
+// Every rank has random numbers of its own, so what disturbs it depends on the seed and its clock alone, and not on what others
+// do.
 #pragma once
 #include <algorithm>
 #include <cmath>

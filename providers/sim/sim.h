@@ -67,6 +67,12 @@ struct death {
   double at_us;  // virtual time
 };
 
+// How fast a rank's processor copies in memory, and adds up, bytes a nanosecond; 0: in no time. The library charges what its engines do through
+// world::work.
+struct copy_parameters {
+  double bytes_per_ns = 0, added_bytes_per_ns = 0;
+};
+
 struct parameters {
   std::uint32_t ranks = 1;
   std::uint64_t seed = 1;
@@ -96,6 +102,7 @@ struct parameters {
   double mcast_level_us = 0;                // of each level of the switches' tree, of this many branches, that has all members
   std::uint32_t mcast_branches = 16;
   double mcast_member_us = 0;               // of each member
+  copy_parameters copies;
   double connect_us = 0;                    // of a rank's processor, before its first message to another
 
   std::vector<death> deaths;
@@ -167,6 +174,7 @@ class world {
                   const std::function<status(rank_t, const shared_blobs&)>& take);
 
   void compute(rank_t, double us);              // the rank's processor is busy for so long; inside run(), others run
+  void work(rank_t, double us);                 // likewise, but the rank goes on at once, ahead of the world
   // The rank dies now. Called by the rank itself inside run(), it does not return.
   void kill(rank_t);
   void note(rank_t, std::string_view waits_for);  // shown in the report of a deadlock; "" takes it back

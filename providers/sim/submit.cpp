@@ -88,7 +88,7 @@ void rank_transport::take(const rma_op& op) noexcept {
   flights_.push_back({op.rank, {}, ~std::uint64_t{0}, rs.clock, m.serial});
   m.error = check(m, bytes);
   if (m.error.ok()) {
-    if (f_.par.connect_us > 0 && connected_.insert(op.rank).second) f_.spend(rs, to_ns(f_.par.connect_us));
+    if (f_.par.connect_us > 0 && extra_->connected.insert(op.rank).second) f_.spend(rs, to_ns(f_.par.connect_us));
     f_.spend(rs, f_.wire_between(rank_, op.rank).overhead);
     m.error = health(op.rank);
   }
@@ -103,15 +103,15 @@ void rank_transport::take(const rma_op& op) noexcept {
   if (f_.par.shared_adapters && !f_.same_node(rank_, op.rank)) {  // others of the node may come before it, though they run later
     m.events = 1;
     f_.push(rs.clock, m.serial, event_kind::leave, rank_, index);
-    leaving_.push_back({index, rs.clock});
+    extra_->leaves.push_back({index, rs.clock});
   } else {
     depart(index, rs.clock);
   }
 }
 
 void rank_transport::depart_next() noexcept {
-  const leaving next = leaving_.front();
-  leaving_.erase(leaving_.begin());
+  const leaving next = extra_->leaves.front();
+  extra_->leaves.erase(extra_->leaves.begin());
   depart(next.index, next.at);
 }
 

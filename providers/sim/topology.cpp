@@ -129,6 +129,14 @@ std::uint32_t topology::hops(std::uint32_t from, std::uint32_t to) const noexcep
   return 0;
 }
 
+double topology::mean_hops() const noexcept {
+  if (flat() || nodes_ < 2) return 0;
+  const std::uint32_t stride = std::max(1u, nodes_ / 1000);
+  double sum = 0, count = 0;
+  for (std::uint32_t to = 1; to < nodes_; to += stride) sum += hops(0, to), ++count;
+  return sum / count;
+}
+
 std::uint32_t topology::link(std::uint32_t from, std::uint32_t to, std::uint32_t taken) const noexcept {
   if (p_.kind == wiring::fat_tree) {
     const std::uint32_t top = common_level(from, to);

@@ -47,6 +47,7 @@ class topology {
   std::uint32_t links() const noexcept { return links_; }
   // Links from one node to another; 0 where they are one, or where the network is flat.
   std::uint32_t hops(std::uint32_t from, std::uint32_t to) const noexcept;
+  double mean_hops() const noexcept;           // from node 0 to others, of up to a thousand of them
   // The one that comes after `taken` others. Cost: O(1).
   std::uint32_t link(std::uint32_t from, std::uint32_t to, std::uint32_t taken) const noexcept;
   std::string name(std::uint32_t link) const;  // "from switch 3 of level 1 up, 2"

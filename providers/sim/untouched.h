@@ -1,9 +1,9 @@
-// Zeroed memory of which only what is written takes room: regions of many virtual ranks, whose control memory has parts that are read and
-// written in rare cases only and grow with the ranks.
+// Zeroed memory of which only what is written takes room: regions of many virtual ranks, whose control memory has parts that
+// are read and written in rare cases only and grow with the ranks.
 //
-// From calloc such memory is whole: it clears what it hands out. Pages fresh from the kernel need no clearing. Each large enough region
-// begins on a page of its own, in mappings of 64 MiB, since one mapping for each of a hundred thousand is more than the kernel grants. A
-// region that is given back gives back its pages, and the last one of a mapping the mapping.
+// From calloc such memory is whole: it clears what it hands out. Pages fresh from the kernel need no clearing. Each large
+// enough region begins on a page of its own, in mappings of 64 MiB, since one mapping for each of a hundred thousand is more
+// than the kernel grants. A region that is given back gives back its pages, and the last one of a mapping the mapping.
 #pragma once
 #include <sys/mman.h>
 

@@ -32,6 +32,9 @@ fabric::fabric(parameters p)
   if (auto made = topology::make(par.topology, nodes_of(par))) wires = std::move(*made);
   links.resize(wires.links());
   hop_time = to_ns(par.topology.hop_us);
+  // What a measurement of this fabric would say, by which the engines choose: with the links between two nodes, on average.
+  caps.cost.latency_us += par.topology.hop_us * wires.mean_hops();
+  if (!wires.flat() && par.topology.link_bytes_per_ns > 0) caps.cost.bytes_per_ns = std::min(caps.cost.bytes_per_ns, par.topology.link_bytes_per_ns);
   ns_per_link_byte = par.topology.link_bytes_per_ns > 0 ? 1 / par.topology.link_bytes_per_ns : net_link.ns_per_byte;
   if (par.cores.per_node && par.cores.per_node < par.ranks_per_node)
     cores.resize(std::size_t{nodes_of(par)} * par.cores.per_node), turn = to_ns(par.cores.turn_us);
@@ -70,6 +73,8 @@ void world::compute(rank_t r, double us) {
   f_->spend(rs, to_ns(us));
   if (f_->mode == fabric::mode_t::threads && rs.state == rank_state::running) f_->catch_up(rs);
 }
+
+void world::work(rank_t r, double us) { f_->spend(f_->ranks[r], to_ns(us)); }
 
 void world::note(rank_t r, std::string_view waits_for) {
   if (waits_for.empty()) f_->notes.erase(r);

@@ -1,4 +1,5 @@
-// What `tutti sim` measures, on machines where it is known: percentiles, rank lists, collectives, traffic, and that equal runs are equal.
+// What `tutti sim` measures, on machines where it is known: percentiles, rank lists, collectives, traffic, and that equal runs
+// are equal.
 #include <boost/test/unit_test.hpp>
 
 #include "tests/sim/ranks.h"
@@ -91,6 +92,16 @@ BOOST_AUTO_TEST_CASE(every_collective_runs) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(adding_takes_its_time_where_it_has_one) {
+  // Two ranks: each sends all it has to the other, and adds.
+  const collective_plan plan{.of = collective::allreduce, .algorithm = "recursive_doubling", .bytes = 8192, .calls = 4};
+  const auto free = need(measure_collective(ranks_of(2), plan));
+  auto p = ranks_of(2);
+  p.copies.added_bytes_per_ns = 2;
+  const auto paid = need(measure_collective(p, plan));
+  BOOST_TEST(paid.us - free.us == 8192 / 2000.0, nearly());
+}
+
 BOOST_AUTO_TEST_CASE(an_algorithm_can_be_named) {
   const auto ring = need(measure_collective(ranks_of(8), {.of = collective::allreduce, .algorithm = "ring", .bytes = 8192, .calls = 2}));
   BOOST_TEST(ring.way.find("ring") == 0u);
@@ -119,7 +130,7 @@ BOOST_AUTO_TEST_CASE(puts_to_the_next_rank_and_all_to_one) {
 
 BOOST_AUTO_TEST_CASE(equal_runs_are_equal_bit_for_bit) {
   for (const auto kind : {sim::wiring::flat, sim::wiring::fat_tree, sim::wiring::torus, sim::wiring::dragonfly}) {
-    auto p = ranks_of(40);
+    auto p = ranks_of(16);
     p.topology = {.kind = kind, .down = 4, .up = 2, .nodes = 2, .routers = 4, .globals = 2};
     p.ranks_per_node = 2, p.shared_adapters = true, p.jitter = 0.5, p.noise.every_us = 50, p.noise.lasts_us = 3;
     p.cores = {1, 0.5};
@@ -129,7 +140,7 @@ BOOST_AUTO_TEST_CASE(equal_runs_are_equal_bit_for_bit) {
       BOOST_TEST(a.us == b.us);
     };
     twice([&] { return need(measure_barrier(p, {.barrier = "dissemination"}, 3)); });
-    twice([&] { return need(measure_collective(p, {.of = collective::allreduce, .bytes = 4096, .calls = 2})); });
+    twice([&] { return need(measure_collective(p, {.of = collective::allreduce, .bytes = 4096, .calls = 1})); });
     twice([&] { return need(measure_traffic(p, {.to = pattern::uniform, .bytes = 512, .operations = 8, .window = 2})); });
   }
 }

@@ -1,5 +1,5 @@
-// What LogGP leaves out beside the links, worked out by hand: an adapter for a node, cores that ranks share, disturbances, set-up,
-// multicast by its members.
+// What LogGP leaves out beside the links, worked out by hand: an adapter for a node, cores that ranks share, disturbances,
+// set-up, multicast by its members.
 #include <boost/test/unit_test.hpp>
 
 #include "core/transport/multicast.h"
@@ -23,8 +23,8 @@ sim::parameters machine(std::uint32_t ranks) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(ranks_of_a_node_take_turns_at_its_adapter) {
-  // Ranks 0 and 1 of one node signal rank 2 of the next at once. Each has an adapter: they arrive at once, and the target's takes in one a g.
-  // One adapter: the second one leaves g later; it comes when the target's adapter is free again.
+  // Ranks 0 and 1 of one node signal rank 2 of the next at once. Each has an adapter: they arrive at once, and the target's
+  // takes in one a g. One adapter: the second one leaves g later; it comes when the target's adapter is free again.
   for (const bool shared : {false, true}) {
     auto p = machine(4);
     p.ranks_per_node = 2, p.shared_adapters = shared;
@@ -99,7 +99,8 @@ BOOST_AUTO_TEST_CASE(a_core_is_one_ranks_at_a_time) {
 }
 
 BOOST_AUTO_TEST_CASE(a_rank_that_waited_has_let_each_other_one_look) {
-  // Ranks 0, 1 and 2 wait on one core for rank 3 of another node; each goes on when its signal is there and its mates that wait have had a turn.
+  // Ranks 0, 1 and 2 wait on one core for rank 3 of another node; each goes on when its signal is there and its mates that wait
+  // have had a turn.
   auto p = machine(6);
   p.ranks_per_node = 3, p.cores = {1, 1.5};
   sim::world w(p);

@@ -108,6 +108,13 @@ BOOST_AUTO_TEST_CASE(a_dragonfly_takes_one_cable_between_groups) {
                                       "in group 2 from router 0 to 1", "down to node 5"}));
 }
 
+BOOST_AUTO_TEST_CASE(the_engines_are_told_of_the_links) {
+  BOOST_TEST(made({.kind = wiring::fat_tree, .down = 2, .up = 2}, 4).mean_hops() == (2 + 4 + 4) / 3.0);
+  const sim::parameters p = machine(4, wiring::fat_tree);  // one switch
+  sim::world w(p);
+  BOOST_TEST(w.net(0).caps().cost.latency_us == 2.0 + 2 * 0.1, boost::test_tools::tolerance(1e-9));
+}
+
 BOOST_AUTO_TEST_CASE(what_has_no_room_is_refused_with_what_would) {
   const auto torus = topology::make({.kind = wiring::torus, .x = 2, .y = 2, .z = 2}, 9);
   BOOST_TEST(!torus.ok());
@@ -129,8 +136,8 @@ BOOST_AUTO_TEST_CASE(two_messages_share_the_one_link_that_both_take) {
   // A line of 3 nodes, x = 3 would close a ring: 5 nodes in a ring, 0 -> 2 and 1 -> 2 share the link from 1 to +x.
   auto p = machine(5, wiring::torus);
   p.topology.x = 5, p.topology.y = p.topology.z = 1;
-  // To different targets: 0 -> 2 over (0, 1), (1, 2); 1 -> 3 over (1, 2), (2, 3). Rank 1's enters the shared link at 0.5, rank 0's comes at
-  // 0.6 and waits until 4.5; it is behind it at 4.6, and is there after L and its bytes.
+  // To different targets: 0 -> 2 over (0, 1), (1, 2); 1 -> 3 over (1, 2), (2, 3). Rank 1's enters the shared link at 0.5, rank
+  // 0's comes at 0.6 and waits until 4.5; it is behind it at 4.6, and is there after L and its bytes.
   const auto both = put_at_once(p, {{0, 2}, {1, 3}}, 4000);
   BOOST_TEST(both[1] == 0.5 + 0.2 + 2.0 + 4.0, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(both[0] == 4.5 + 0.1 + 2.0 + 4.0, boost::test_tools::tolerance(1e-9));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/sim/joined.h"
+#include "tools/sim/processor_watch.h"
 #include "tools/sim/regret.h"
 
 namespace tutti::tools {
@@ -19,7 +20,7 @@ result<sim_figures> measure_collective(const sim::parameters& given, const colle
   std::vector<std::byte> in(all), out(all);  // of every rank: what the data are plays no part
   const collective_call call{.of = plan.of, .bytes = plan.bytes, .in = in.data(), .out = plan.of == collective::broadcast ? in.data() : out.data(),
                              .op = *find_reduction(datatype::uint64, operation::sum)};
-  const tuning::table known = known_of_the_simulator();
+  const tuning::table known = known_of_the_simulator(p);
   communicator_options options;
   options.measured = std::shared_ptr<const tuning::table>(&known, [](const tuning::table*) {});
   options.wanted(plan.of) = plan.algorithm;
@@ -35,6 +36,7 @@ result<sim_figures> measure_collective(const sim::parameters& given, const colle
     joining.world_lines = communicator::world_lines;
     const auto home = join_simulated(w, r, std::move(joining));
     const auto world = need(communicator::world(*home, options));
+    const processor_watch watch(w, r);
     for (int i = 0; i < 2; ++i) need(world->run(call));
     const time_point begin = latest_clock(w, r) + std::chrono::milliseconds(1);
     if (r == 0) f.way = to_string(world->data().latest()), start = first = end = begin, before = w.stats();

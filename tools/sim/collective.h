@@ -1,5 +1,5 @@
-// A collective that moves data on a simulated machine, measured: a job of ranks with a thread each, as a program's would be, which calls it
-// several times in a row. Some thousand ranks at most, then.
+// A collective that moves data on a simulated machine, measured: a job of ranks with a thread each, as a program's would be,
+// which calls it several times in a row. Some thousand ranks at most, then.
 #pragma once
 #include "collectives/communicator.h"
 #include "tools/sim/figures.h"
@@ -15,7 +15,7 @@ struct collective_plan {
   std::uint64_t calls = 16;
 };
 
-// Two calls before these make what the algorithm needs; then all ranks begin at once. Ranks copy and add in no time. Errors: those of the
+// Two calls before these make what the algorithm needs; then all ranks begin at once. Errors: those of the
 // world and of the ranks; unsupported, more than most_threads ranks, or an alltoallv, of which the members know no size alike.
 result<sim_figures> measure_collective(const sim::parameters&, const collective_plan&, const progress_fn& = {});
 

@@ -18,8 +18,8 @@ inline void need(const status& s) {
   if (s.failed()) throw std::runtime_error(s.text());
 }
 
-// Virtual ranks have a core each, or as many as the parameters say, whatever machine they are simulated on. `agreed`: changes what the members have agreed on. Collective;
-// throws std::runtime_error.
+// Virtual ranks have a core each, or as many as the parameters say, whatever machine they are simulated on. `agreed`: changes
+// what the members have agreed on. Collective; throws std::runtime_error.
 std::unique_ptr<job> join_simulated(sim::world&, rank_t, job_options, const std::function<void(job::admission&)>& agreed = {});
 
 // The virtual clock that is furthest on, in all ranks alike. Collective, takes no virtual time.

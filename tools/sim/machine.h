@@ -9,8 +9,8 @@
 //     "network": { "source": "of the group", "latency_us": 0.6, "bytes_per_ns": {"value": 48, "source": "of the value"} },
 //     "node": { ... } }
 //
-// A parameter stands in its group's object: `network.latency_us` is "latency_us" in "network". What a file leaves out has its default.
-// Each value may carry where its number comes from, and so may a group.
+// A parameter stands in its group's object: `network.latency_us` is "latency_us" in "network". What a file leaves out has its
+// default. Each value may carry where its number comes from, and so may a group.
 #pragma once
 #include <functional>
 #include <map>

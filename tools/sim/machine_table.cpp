@@ -25,6 +25,8 @@ template <auto Member>
 auto& cores(parameters& p) { return p.cores.*Member; }
 template <auto Member>
 auto& noise(parameters& p) { return p.noise.*Member; }
+template <auto Member>
+auto& copies(parameters& p) { return p.copies.*Member; }
 using net = sim::topology_parameters;
 template <auto Member>
 auto& wires(parameters& p) { return p.topology.*Member; }
@@ -48,6 +50,8 @@ const machine_parameter table[] = {
     {"node.shared_adapter", "--shared-adapter", "the ranks of a node have one adapter to the network", 0, 1, of<&parameters::shared_adapters>},
     {"node.cores", "--cores", "of a node, which its ranks share; 0: one for each", 0, most_ranks, cores<&sim::core_parameters::per_node>},
     {"node.turn_us", "--turn", "a look of a rank that waits for its core's turn, us", 0, most_us, cores<&sim::core_parameters::turn_us>},
+    {"node.copied_bytes_per_ns", "--copied-gbytes-per-s", "a processor copies in memory, GB/s; 0: in no time", 0, most_rate, copies<&sim::copy_parameters::bytes_per_ns>},
+    {"node.added_bytes_per_ns", "--added-gbytes-per-s", "a processor adds one buffer to another, GB/s; 0: in no time", 0, most_rate, copies<&sim::copy_parameters::added_bytes_per_ns>},
     {"topology.kind", "--topology", "how the nodes are wired", 0, 0, wiring},
     {"topology.hop_us", "--hop", "of each link and the switch behind it, us; L is what comes beside them", 0, most_us, wires<&net::hop_us>},
     {"topology.link_bytes_per_ns", "--link-gbytes-per-s", "of a link; 0: as an adapter's", 0, most_rate, wires<&net::link_bytes_per_ns>},

@@ -125,11 +125,15 @@ const sim_choice::candidate_time& sim_choice::of_candidate(std::string_view name
   return *std::ranges::find(all, name, &candidate_time::name);
 }
 
-tuning::table known_of_the_simulator() {
+tuning::table known_of_the_simulator(const sim::parameters& p) {
   tuning::table t;
   tuning::calibration& c = t.fabrics.emplace_back();
-  for (std::size_t i = 0; i < tuning::parameter_count; ++i)
-    if (tuning::parameters()[i].name.ends_with("ed_bytes_per_ns")) c.values[i] = {.value = 0, .source = "the simulator"};
+  for (std::size_t i = 0; i < tuning::parameter_count; ++i) {
+    const std::string_view name = tuning::parameters()[i].name;
+    if (name == "turn_per_rank_us") c.values[i] = {.value = p.cores.turn_us, .source = "the simulator"};
+    else if (name == "reduced_bytes_per_ns") c.values[i] = {.value = p.copies.added_bytes_per_ns, .source = "the simulator"};
+    else if (name.ends_with("ed_bytes_per_ns")) c.values[i] = {.value = p.copies.bytes_per_ns, .source = "the simulator"};
+  }
   return t;
 }
 

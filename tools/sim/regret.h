@@ -26,8 +26,9 @@ struct sim_choice {
   double regret() const { return best().us > 0 ? chosen().us / best().us : 1; }
 };
 
-// What the chooser has to be told of the simulated fabric beyond what its transports say: virtual ranks copy and add in no time.
-tuning::table known_of_the_simulator();
+// What the chooser has to be told of the simulated fabric beyond what its transports say: how fast virtual ranks copy and add, if these
+// take time at all, and what their turns take.
+tuning::table known_of_the_simulator(const sim::parameters& = {});
 
 // Every candidate at each size; the chooser goes by `known`. Virtual ranks have a core each. Errors: those of the world and of the
 // ranks.

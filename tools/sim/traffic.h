@@ -21,8 +21,8 @@ struct traffic_plan {
   std::uint32_t window = 1;            // of a rank's under way at once
 };
 
-// A sample is one operation, from its submission until it is in effect and the origin knows it. Every rank works upon the same memory: what
-// the data are plays no part. Errors: those of the world.
+// A sample is one operation, from its submission until it is in effect and the origin knows it. Every rank works upon the same
+// memory: what the data are plays no part. Errors: those of the world.
 result<sim_figures> measure_traffic(const sim::parameters&, const traffic_plan&, const progress_fn& = {});
 
 }  // namespace tutti::tools
