@@ -105,7 +105,17 @@ void fabric::handle(const event& e) {
     case event_kind::effect: perform(index, e.at); break;
     case event_kind::signal: second_half(index, e.at, false); break;
     case event_kind::late: second_half(index, e.at, true); break;
-    case event_kind::land: land(messages[index], e.at); break;
+    case event_kind::land: {
+      message& m = messages[index];
+      if (!m.across && !same_node(m.origin, m.op.rank) && beside.bus_ns_per_byte > 0 && !is_atomic(m.op.kind)) {
+        m.across = true;
+        const ns first = e.at - net_link.wire(m.payload.size()) - m.spread;
+        push(across_bus(m.origin, first, e.at, m.payload.size()), e.seq, event_kind::land, m.origin, index);
+        return;
+      }
+      land(m, e.at);
+      break;
+    }
     case event_kind::local: finish(messages[index], {}, e.at); break;
     case event_kind::fail: {
       message& m = messages[index];
@@ -127,9 +137,13 @@ void fabric::arrive(std::uint32_t index, ns at) {
   const rank_t to = m.op.rank;
   const std::uint64_t bytes = answers(m.op.kind) ? 0 : m.op.bytes;
   const link& w = wire_between(m.origin, to);
-  ns& busy = rx(to, same_node(m.origin, to));
-  const ns when = std::max(at, busy) + w.wire(bytes);
+  const bool node = same_node(m.origin, to);
+  ns& busy = rx(to, node);
+  const ns first = std::max(at, busy);
+  ns when = std::max(first, at + m.spread) + w.wire(bytes);
+  if (!node) when = across_bus(to, first, when, bytes);
   busy = when + w.gap;
+  if (!node) when = after_task(to, when, beside.take + (answers(m.op.kind) ? 0 : beside.deliver));
   if (when == at) return perform(index, at);
   ++m.events;
   push(when, m.serial + 1, event_kind::effect, to, index);
@@ -198,7 +212,8 @@ void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
   message& m = messages[index];
   if (m.error.failed() || m.lost) return;
   const bool port = same_node(m.origin, m.op.rank);
-  const ns last = rx(m.op.rank, port) - wire_between(m.origin, m.op.rank).gap;
+  ns last = rx(m.op.rank, port) - wire_between(m.origin, m.op.rank).gap;
+  if (!port) last = std::max(last, task_free(m.op.rank));
   if (!in_turn && last > at) {  // what arrived before, its payload perhaps, is still in the adapter
     ++m.events;
     return push(last, m.serial + 2, event_kind::late, m.op.rank, index);
@@ -222,6 +237,7 @@ void fabric::apply_signal(message& m, ns at) {
   if (m.op.how == signal_how::add) word_at(p).fetch_add(m.op.operand);
   else word_at(p).store(m.op.operand, std::memory_order_release);
   active();
+  if (!same_node(m.origin, m.op.rank)) ranks[m.op.rank].unseen += beside.poll;
   wake(m.op.rank, at);
 }
 
@@ -230,11 +246,14 @@ void fabric::answer(std::uint32_t index, ns at) {
   message& m = messages[index];
   const link& w = wire_between(m.origin, m.op.rank);
   const std::uint64_t bytes = is_atomic(m.op.kind) ? 0 : m.payload.size();
-  ns& busy = tx(m.op.rank, same_node(m.origin, m.op.rank));
-  const ns leaves = std::max(at, busy);
-  busy = leaves + w.gap + w.wire(bytes);
+  const bool node = same_node(m.origin, m.op.rank);
+  ns& busy = tx(m.op.rank, node);
+  const ns leaves = std::max(node ? at : after_task(m.op.rank, at, beside.fetch + beside.transmit), busy);
+  const ns wire = w.wire(bytes), left = node ? leaves + wire : across_bus(m.op.rank, leaves, leaves + wire, bytes);
+  m.spread = left - leaves - wire;
+  busy = left + w.gap;
   ++m.events;
-  carry(leaves + extra(w.latency), m.op.rank, m.origin, bytes, w.latency + w.wire(bytes), {0, m.serial + 3, index, m.origin, event_kind::land});
+  carry(left - wire + extra(w.latency), m.op.rank, m.origin, bytes, w.latency + wire, {0, m.serial + 3, index, m.origin, event_kind::land});
 }
 
 void fabric::land(message& m, ns at) {

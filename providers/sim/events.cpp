@@ -12,6 +12,11 @@ link::link(const loggp& c) noexcept
     : latency(to_ns(c.latency_us)), overhead(to_ns(c.overhead_us)), gap(to_ns(c.gap_us)),
       ns_per_byte(c.bytes_per_ns > 0 ? 1.0 / c.bytes_per_ns : 0) {}
 
+tasks::tasks(const hardware& h, const copy_parameters& c) noexcept
+    : poll(to_ns(h.poll_us)), reap(to_ns(h.reap_us)), send(to_ns(h.send_us)), receive(to_ns(h.receive_us)), fetch(to_ns(h.fetch_us)),
+      transmit(to_ns(h.transmit_us)), take(to_ns(h.take_us)), deliver(to_ns(h.deliver_us)),
+      bus_ns_per_byte(h.bus_bytes_per_ns > 0 ? 1 / h.bus_bytes_per_ns : 0), copy_ns_per_byte(c.bytes_per_ns > 0 ? 1 / c.bytes_per_ns : 0) {}
+
 void fabric::push(ns at, std::uint64_t seq, event_kind kind, rank_t who, std::uint64_t arg) {
   queue.push({at, seq, arg, who, kind});
 }
@@ -129,6 +134,7 @@ void fabric::run_next(rank_state* me) {
     if (mode == mode_t::outside) rs.clock = std::max(rs.clock, e.at);
     else if (has_core(rs, e.at)) goes_on(rs, e.at);
     else continue;
+    if (rs.unseen) spend(rs, std::exchange(rs.unseen, 0));
     rs.polling = false;
     rs.state = mode == mode_t::outside ? rank_state::outside : rank_state::running;
     if (&rs == me) return;

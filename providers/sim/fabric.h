@@ -35,6 +35,13 @@ struct link {
   ns wire(std::uint64_t bytes) const noexcept { return static_cast<ns>(static_cast<double>(bytes) * ns_per_byte + 0.5); }
 };
 
+// `hardware` in nanoseconds, and what a byte takes.
+struct tasks {
+  ns poll, reap, send, receive, fetch, transmit, take, deliver;
+  double bus_ns_per_byte, copy_ns_per_byte;
+  tasks(const hardware&, const copy_parameters&) noexcept;
+};
+
 enum class event_kind : std::uint8_t {
   run,       // `who` goes on; arg: its ticket
   read,      // a put reads its source; arg of this and the following, up to fail: message
@@ -75,6 +82,8 @@ struct message {
   bool lost = false;               // the source was gone before it was read
   bool finished = false;           // its completion has been told
   bool halved = false;             // a put_signal whose signal comes later than its payload
+  bool across = false;             // a result has crossed its origin's bus
+  ns spread = 0;                   // by how much the bus behind it keeps its last byte from following the first at the wire's speed
   bool signalled = false;          // by a mutant, before its payload
   std::uint64_t old = 0;           // an atomic's result
   std::vector<std::byte> payload;
@@ -93,17 +102,17 @@ struct datagram_record {
 };
 
 struct nic_message {               // to a schedule that an adapter runs
-  static constexpr std::uint32_t start = ~0u;
+  static constexpr std::uint32_t start = ~0u, told = ~0u - 1;
   rank_t from = 0;
   std::uint32_t plan = 0;          // of the one it goes to
-  std::uint32_t word = start;      // signalled
+  std::uint32_t word = start;      // signalled; told: an epoch's end is known to the host
   std::uint64_t epoch = 0;
   bool taken_in = false;           // its time in the adapter is counted
 };
 
 struct packet {                    // a two-sided message on its way, or not received yet
   rank_t from = 0;
-  ns injected = 0;
+  ns injected = 0, spread = 0;     // as a message's
   bool taken_in = false;           // its time in the adapter is counted
   std::vector<std::byte> header, payload;
 };
@@ -150,6 +159,9 @@ struct rank_state {                // what happens to one rank
   enum state_t : std::uint8_t { outside, blocked, queued, running, finished };
   ns clock = 0;
   ns tx_free[2] = {}, rx_free[2] = {};  // adapters: network, node
+  ns task_free = 0;                // the processor of the network's adapter
+  ns bus_free = 0;                 // the bus of the node; of its first rank
+  ns unseen = 0;                   // what signals that have come will cost the processor to see
   ns queued_at = 0;                // state queued: when it goes on
   ns died_at = never, noticed_at = never;
   std::uint64_t arrivals = 0;      // what ends a sleep, counted; and see fabric::arrived
@@ -264,9 +276,25 @@ struct fabric {
     return par.jitter > 0 ? static_cast<ns>(rng.unit() * par.jitter * static_cast<double>(latency)) : 0;
   }
   bool hostile() const noexcept { return par.jitter > 0; }
+  // When the processor of this rank's adapter to the network is through with a task that it is given at that time.
+  ns& task_free(rank_t r) noexcept { return ranks[port_owner(r, false)].task_free; }
+  ns after_task(rank_t r, ns at, ns task) noexcept {
+    if (!task) return at;
+    ns& free = task_free(r);
+    return free = std::max(at, free) + task;
+  }
+  // When bytes that are on the wire from `from` until `to` have crossed this rank's bus as well.
+  ns across_bus(rank_t r, ns from, ns to, std::uint64_t bytes) noexcept {
+    if (beside.bus_ns_per_byte <= 0 || !bytes) return to;
+    ns& free = ranks[r - r % par.ranks_per_node].bus_free;
+    free = std::max(from, free) + static_cast<ns>(static_cast<double>(bytes) * beside.bus_ns_per_byte + 0.5);
+    return std::max(to, free);
+  }
+  ns copying(std::uint64_t bytes) const noexcept { return static_cast<ns>(static_cast<double>(bytes) * beside.copy_ns_per_byte + 0.5); }
 
   parameters par;
   link net_link, node_link;
+  tasks beside;
   topology wires;
   ns hop_time = 0;
   double ns_per_link_byte = 0;

@@ -32,7 +32,7 @@ const segment::entry* segment::find(rank_t r) const noexcept {
 rank_transport::rank_transport(fabric& f, rank_t r) : f_(f), rank_(r), mcast_(*this), offload_(*this), two_sided_(*this) {
   rank_state& rs = me();
   rs.transport = this;
-  if (f.par.shared_adapters || f.par.connect_us > 0) extra_ = std::make_unique<beyond_loggp>();
+  if (f.par.shared_adapters || f.par.connect_us > 0 || f.beside.reap) extra_ = std::make_unique<beyond_loggp>();
   idle_since_ = rs.clock;
 }
 

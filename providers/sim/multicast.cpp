@@ -154,6 +154,7 @@ bool rank_multicast::receive(group_id id, datagram& out) noexcept {
   if (m->current != ~0u) f.release_datagram(std::exchange(m->current, ~0u));
   if (m->waiting.empty()) return false;
   owner_.glances_ = 0;
+  (void)owner_.reap();
   f.spend(owner_.me(), f.net_link.overhead);
   m->current = m->waiting.front();
   m->waiting.pop_front();

@@ -136,6 +136,7 @@ class rank_transport final : public transport {
   void depart(std::uint32_t index, ns at) noexcept;
   void depart_next() noexcept;                 // of what is leaving
   bool is_inline(const rma_op&) const noexcept;  // its payload is taken at once
+  ns reap() noexcept;
   void glance() const noexcept;
   bool refuse() noexcept;
   unsigned work() noexcept;
@@ -159,6 +160,7 @@ class rank_transport final : public transport {
   struct beyond_loggp {                        // what few worlds have; a pointer alone in the others
     std::vector<leaving> leaves;
     std::set<rank_t> connected;                // where connections cost time
+    std::vector<ns> unreaped;                  // when completions are there that the processor will pay for
   };
   std::unique_ptr<beyond_loggp> extra_;
   std::vector<flushing> flushes_;

@@ -16,8 +16,9 @@ void fabric::deliver_to_nic(const event& e) {
   if (m.from != e.who && !m.taken_in) {
     const bool node = same_node(m.from, e.who);
     ns& adapter = rx(e.who, node);
-    const ns when = std::max(e.at, adapter);
+    ns when = std::max(e.at, adapter);
     adapter = when + wire_between(m.from, e.who).gap;
+    if (!node) when = after_task(e.who, when, beside.take);
     m.taken_in = true;
     if (when > e.at) return push(when, draw(), event_kind::nic, e.who, index);
   }
@@ -73,10 +74,10 @@ status rank_offload::connect(plan_id id, shared_blobs blobs) {
   return {};
 }
 
+// An adapter keeps the schedule that it was given once: nothing of an epoch is handed to it but its start.
 std::uint32_t rank_offload::queue(plan_id id, std::uint32_t epochs) noexcept {
   plan& p = plans_.at(static_cast<std::uint32_t>(id));
-  for (epochs = std::min(epochs, query().queued); p.queued - p.started < epochs; ++p.queued)
-    owner_.f_.spend(owner_.me(), owner_.f_.net_link.overhead);
+  p.queued = std::max(p.queued, p.started + std::min(epochs, query().queued));
   return static_cast<std::uint32_t>(p.queued - p.started);
 }
 
@@ -94,7 +95,7 @@ bool rank_offload::start(plan_id id) noexcept {
 
 std::uint64_t rank_offload::finished(plan_id id) noexcept {
   owner_.glance();
-  return plans_.at(static_cast<std::uint32_t>(id)).finished;
+  return plans_.at(static_cast<std::uint32_t>(id)).told;
 }
 
 std::uint32_t rank_offload::awaits(plan_id id) noexcept {
@@ -109,6 +110,11 @@ void rank_offload::arrived(const nic_message& m, ns at) noexcept {
   const auto found = plans_.find(m.plan);
   if (found == plans_.end()) return;
   plan& p = found->second;
+  if (m.word == nic_message::told) {
+    p.told = m.epoch;
+    owner_.me().unseen += owner_.f_.beside.poll;
+    return owner_.f_.wake(owner_.rank_, at);
+  }
   if (m.word == nic_message::start) ++p.seen;
   else if (reached(m.epoch, p.words[m.word])) p.words[m.word] = m.epoch;  // a later one may have overtaken it
   run(m.plan, at);
@@ -130,7 +136,7 @@ void rank_offload::run(std::uint32_t name, ns at) noexcept {
       const bool node = f.same_node(owner_.rank_, to);
       const link& w = f.wire_between(owner_.rank_, to);
       ns& adapter = f.tx(owner_.rank_, node);
-      const ns sent = std::max(at, adapter);
+      const ns sent = std::max(node ? at : f.after_task(owner_.rank_, at, f.beside.transmit), adapter);
       adapter = sent + w.gap;
       ++f.stats.messages;
       f.send_to_nic(to, sent + w.latency + f.extra(w.latency),
@@ -140,7 +146,12 @@ void rank_offload::run(std::uint32_t name, ns at) noexcept {
     p.at = 0;
     ++p.finished;
   }
-  if (p.finished != before) f.wake(owner_.rank_, at);
+  if (p.finished == before) return;
+  if (f.beside.deliver)
+    return f.send_to_nic(owner_.rank_, f.after_task(owner_.rank_, at, f.beside.deliver),
+                         {.from = owner_.rank_, .plan = name, .word = nic_message::told, .epoch = p.finished});
+  p.told = p.finished;
+  f.wake(owner_.rank_, at);
 }
 
 }  // namespace tutti::sim

@@ -35,6 +35,7 @@ class rank_offload final : public offload {
     std::vector<std::uint64_t> words;   // the newest epoch that was signalled
     std::uint64_t queued = 0, started = 0;                  // what the rank did
     std::uint64_t seen = 0, finished = 0;                   // what the adapter knows of and has done
+    std::uint64_t told = 0;                                 // and what of it the rank has been told
     std::size_t at = 0;                                     // its step in epoch first + finished
   };
   void run(std::uint32_t name, ns at) noexcept;

@@ -13,7 +13,7 @@
 //
 // What LogGP leaves out can be added, each by itself: one adapter for all ranks of a node (shared_adapters), links between the nodes
 // (topology.h, links.cpp), cores that ranks share (cores.h), disturbances (noise.h), multicast that takes the longer the more
-// members it has, and connections that are made at the first message.
+// members it has, connections that are made at the first message, and what processors, adapters and buses do beside it (hardware).
 //
 // Two ways to run. `run` gives every rank a thread, of which one runs at a time, in virtual-time order: code that blocks
 // works unchanged. `drive` calls resumable ranks from one event loop, without threads or stacks: 10,000 ranks of a
@@ -73,6 +73,27 @@ struct copy_parameters {
   double bytes_per_ns = 0, added_bytes_per_ns = 0;
 };
 
+// What a message costs beside LogGP, between nodes; all zero: LogGP alone.
+//
+// The processor. A signal that the adapter wrote is not in the processor's cache: who waits for k of them reads k lines from memory,
+// one after the other (poll_us each, before the rank goes on). An operation's completion is taken from a queue, from an acknowledgement
+// (2 L after it left) on: in the next call that takes an operation, reap_us each; a rank that waits for a datagram or a two-sided message
+// looks at that queue meanwhile, and has taken them by then. A two-sided message costs its sender send_us and its receiver receive_us
+// besides o: headers made, receives posted, tags matched.
+//
+// An adapter to the network has one processor, which does one task at a time in the order in which they come. A message is fetched from
+// the host's memory across its bus (descriptor and data) and transmitted; on the other side it is taken in and delivered across the bus.
+// Of a schedule that the adapters run by themselves, signals are transmitted and taken in alone, and one delivery tells the host of the
+// end. A get's request is taken in and its answer fetched and transmitted; the answer costs its origin's adapter nothing.
+//
+// A node's bus carries one message's bytes at a time, out or in, while they are on the wire. The payload of a two-sided message is copied
+// by the processors of both sides besides, as fast as copy_parameters say.
+struct hardware {
+  double poll_us = 0, reap_us = 0, send_us = 0, receive_us = 0;                  // the processor's time
+  double fetch_us = 0, transmit_us = 0, take_us = 0, deliver_us = 0;             // the adapter's
+  double bus_bytes_per_ns = 0;                                                   // 0: no limit
+};
+
 struct parameters {
   std::uint32_t ranks = 1;
   std::uint64_t seed = 1;
@@ -80,6 +101,7 @@ struct parameters {
   loggp cost{1.0, 0.2, 0.1, 10.0};          // between nodes
   loggp node_cost{0.2, 0.05, 0.02, 20.0};   // inside a node, and of a rank to itself
   std::uint32_t ranks_per_node = 1;         // consecutive ranks share a node
+  hardware beside;                          // what LogGP leaves out
 
   // Freedom. 0 everywhere: the exact LogGP machine. `jitter` > 0 turns on everything the contract allows: random extra
   // latency up to jitter * L, by which messages overtake each other, signals some time after their payload, late local
@@ -110,6 +132,7 @@ struct parameters {
   double limit_us = 0;                      // a run that lasts longer ends as if deadlocked: ranks that repeat themselves
                                             // for ever are no deadlock. 0: none
 
+  std::uint32_t packet_payload = 1024;      // most bytes of a two-sided message
   std::uint32_t packet_window = 8;          // two-sided messages of one origin that one target keeps, on their way or not received
   std::uint32_t max_inline = 64, max_slices = 8;
   std::uint64_t max_bytes = std::uint64_t{1} << 30;

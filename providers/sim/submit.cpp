@@ -73,6 +73,13 @@ std::size_t rank_transport::submit(std::span<const rma_op> ops) noexcept {
   return ops.size();
 }
 
+// The processor's time for the completions that are there.
+ns rank_transport::reap() noexcept {
+  if (!f_.beside.reap) return 0;
+  const auto there = std::erase_if(extra_->unreaped, [now = me().clock](ns at) { return at <= now; });
+  return static_cast<ns>(there) * f_.beside.reap;
+}
+
 void rank_transport::take(const rma_op& op) noexcept {
   rank_state& rs = me();
   const std::uint32_t index = f_.new_message();
@@ -89,7 +96,7 @@ void rank_transport::take(const rma_op& op) noexcept {
   m.error = check(m, bytes);
   if (m.error.ok()) {
     if (f_.par.connect_us > 0 && extra_->connected.insert(op.rank).second) f_.spend(rs, to_ns(f_.par.connect_us));
-    f_.spend(rs, f_.wire_between(rank_, op.rank).overhead);
+    f_.spend(rs, f_.wire_between(rank_, op.rank).overhead + (f_.same_node(rank_, op.rank) ? 0 : reap()));
     m.error = health(op.rank);
   }
   idle_since_ = rs.clock;
@@ -131,8 +138,10 @@ void rank_transport::depart(std::uint32_t index, ns at) noexcept {
   const auto found = std::find_if(flights_.rbegin(), flights_.rend(), [&](const flight& f) { return f.serial == m.serial; });
   flight& way = *found;
   ns& adapter = f_.tx(rank_, node);
-  m.injected = std::max(at, adapter);
-  const ns sent = m.injected + w.wire(out);
+  m.injected = std::max(node ? at : f_.after_task(rank_, at, f_.beside.fetch + f_.beside.transmit), adapter);
+  const ns sent = node ? m.injected + w.wire(out) : f_.across_bus(rank_, m.injected, m.injected + w.wire(out), out);
+  m.spread = sent - m.injected - w.wire(out);
+  if (f_.beside.reap && !node) extra_->unreaped.push_back(sent + 2 * w.latency);
   adapter = sent + w.gap;
   ns arrives = sent + w.latency + f_.extra(w.latency);
 
@@ -154,7 +163,7 @@ void rank_transport::depart(std::uint32_t index, ns at) noexcept {
   way.visible = std::max(arrives, m.signal_at);
 
   ++m.events;
-  f_.carry(arrives - w.wire(out) - w.latency, rank_, op.rank, out, w.latency, {0, m.serial + 1, index, op.rank, event_kind::arrive});
+  f_.carry(arrives - w.wire(out) - m.spread - w.latency, rank_, op.rank, out, w.latency, {0, m.serial + 1, index, op.rank, event_kind::arrive});
   if (m.halved) {
     ++m.events;
     f_.push(m.signal_at, m.serial + 2, event_kind::signal, op.rank, index);

@@ -13,12 +13,12 @@
 namespace tutti::sim {
 
 namespace {
-constexpr std::uint32_t most_header = 64, most_payload = 1024;
-constexpr std::uint32_t around_one = 256;  // what a packet takes beside its bytes: its record, events, the allocator's own
+constexpr std::uint32_t most_header = 64;
+constexpr std::uint32_t around_one = 272;  // what a packet takes beside its bytes: its record, events, the allocator's own
 }
 
 std::uint32_t fabric::new_packet(rank_t from, std::span<const std::byte> header, std::span<const std::byte> payload) {
-  packet made{from, 0, false, {header.begin(), header.end()}, {payload.begin(), payload.end()}};
+  packet made{from, 0, 0, false, {header.begin(), header.end()}, {payload.begin(), payload.end()}};
   if (free_packets.empty()) {
     packets.push_back(std::move(made));
     return static_cast<std::uint32_t>(packets.size() - 1);
@@ -38,9 +38,14 @@ void fabric::deliver_packet(const event& e) {
   if (!p.taken_in) {
     p.taken_in = true;
     const link& w = wire_between(p.from, e.who);
-    ns& busy = rx(e.who, same_node(p.from, e.who));
-    const ns when = std::max(e.at, busy) + w.wire(p.header.size() + p.payload.size());
+    const bool node = same_node(p.from, e.who);
+    const std::uint64_t bytes = p.header.size() + p.payload.size();
+    ns& busy = rx(e.who, node);
+    const ns first = std::max(e.at, busy);
+    ns when = std::max(first, e.at + p.spread) + w.wire(bytes);
+    if (!node) when = across_bus(e.who, first, when, bytes);
     busy = when + w.gap;
+    if (!node) when = after_task(e.who, when, beside.take + beside.deliver);
     return push(when, draw(), event_kind::packet, e.who, index);  // always: so ties go by the order of arrival
   }
   if (reachable(e.who, e.at).failed()) return release_packet(index);
@@ -61,6 +66,7 @@ rank_two_sided::~rank_two_sided() {
 }
 
 two_sided::limits rank_two_sided::query() const noexcept {
+  const std::uint32_t most_payload = owner_.f_.par.packet_payload;
   return {most_header, most_payload, 4096, std::uint64_t{owner_.f_.par.packet_window} * (most_header + most_payload + around_one) + around_one};
 }
 
@@ -84,12 +90,16 @@ bool rank_two_sided::send(rank_t to, std::span<const std::byte> header, std::spa
   }
   const bool node = f.same_node(owner_.rank_, to);
   const link& w = f.wire_between(owner_.rank_, to);
-  const ns wire = w.wire(header.size() + payload.size());
-  f.spend(rs, w.overhead);
+  const std::uint64_t bytes = header.size() + payload.size();
+  f.spend(rs, w.overhead + (node ? 0 : f.beside.send + f.copying(payload.size())));
   owner_.idle_since_ = rs.clock;
   const std::uint32_t index = f.new_packet(owner_.rank_, header, payload);
-  const ns injected = f.packets[index].injected = std::max(rs.clock, f.tx(owner_.rank_, node));
-  f.tx(owner_.rank_, node) = injected + wire + w.gap;
+  ns& adapter = f.tx(owner_.rank_, node);
+  const ns injected = f.packets[index].injected =
+      std::max(node ? rs.clock : f.after_task(owner_.rank_, rs.clock, f.beside.fetch + f.beside.transmit), adapter);
+  const ns wire = injected + w.wire(bytes), sent = node ? wire : f.across_bus(owner_.rank_, injected, wire, bytes);
+  adapter = sent + w.gap;
+  f.packets[index].spread = sent - wire;
   way.arrives = std::max(way.arrives, injected + w.latency + f.extra(w.latency));
   ++way.under_way;
   ++f.stats.packets;
@@ -134,7 +144,10 @@ bool rank_two_sided::receive(message& out) noexcept {
     first_ = 0;
   }
   const packet& p = owner_.f_.packets[held_];
-  owner_.f_.spend(owner_.me(), owner_.f_.wire_between(owner_.rank_, p.from).overhead);
+  (void)owner_.reap();
+  fabric& f = owner_.f_;
+  f.spend(owner_.me(), f.wire_between(owner_.rank_, p.from).overhead +
+                           (f.same_node(owner_.rank_, p.from) ? 0 : f.beside.receive + f.copying(p.payload.size())));
   out = {p.from, p.header, p.payload};
   return true;
 }

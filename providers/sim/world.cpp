@@ -13,7 +13,7 @@ std::uint32_t nodes_of(const parameters& p) noexcept {
 }  // namespace
 
 fabric::fabric(parameters p)
-    : par(std::move(p)), net_link(par.cost), node_link(par.node_cost), rng(par.seed), ranks(std::max(par.ranks, 1u)),
+    : par(std::move(p)), net_link(par.cost), node_link(par.node_cost), beside(par.beside, par.copies), rng(par.seed), ranks(std::max(par.ranks, 1u)),
       job("sim-" + std::to_string(par.seed)), owned(ranks.size()), boots(ranks.size()) {
   par.ranks = static_cast<std::uint32_t>(ranks.size());
   par.ranks_per_node = std::max(par.ranks_per_node, 1u);

@@ -22,6 +22,8 @@ template <auto Member>
 double& node(parameters& p) { return p.node_cost.*Member; }
 
 template <auto Member>
+double& beside(parameters& p) { return p.beside.*Member; }
+template <auto Member>
 auto& cores(parameters& p) { return p.cores.*Member; }
 template <auto Member>
 auto& noise(parameters& p) { return p.noise.*Member; }
@@ -52,6 +54,15 @@ const machine_parameter table[] = {
     {"node.turn_us", "--turn", "a look of a rank that waits for its core's turn, us", 0, most_us, cores<&sim::core_parameters::turn_us>},
     {"node.copied_bytes_per_ns", "--copied-gbytes-per-s", "a processor copies in memory, GB/s; 0: in no time", 0, most_rate, copies<&sim::copy_parameters::bytes_per_ns>},
     {"node.added_bytes_per_ns", "--added-gbytes-per-s", "a processor adds one buffer to another, GB/s; 0: in no time", 0, most_rate, copies<&sim::copy_parameters::added_bytes_per_ns>},
+    {"processor.poll_us", "--poll", "of a processor to see a signal, which its adapter wrote, us", 0, most_us, beside<&sim::hardware::poll_us>},
+    {"processor.reap_us", "--reap", "of a processor to take an operation's completion, us", 0, most_us, beside<&sim::hardware::reap_us>},
+    {"processor.send_us", "--send", "of a two-sided message's sender, beside o, us", 0, most_us, beside<&sim::hardware::send_us>},
+    {"processor.receive_us", "--receive", "of its receiver, which matches it, beside o, us", 0, most_us, beside<&sim::hardware::receive_us>},
+    {"adapter.fetch_us", "--adapter-fetch", "of the adapter's processor to fetch a message from its host, us", 0, most_us, beside<&sim::hardware::fetch_us>},
+    {"adapter.transmit_us", "--adapter-transmit", "to send one, us", 0, most_us, beside<&sim::hardware::transmit_us>},
+    {"adapter.take_us", "--adapter-take", "to take one in, us", 0, most_us, beside<&sim::hardware::take_us>},
+    {"adapter.deliver_us", "--adapter-deliver", "to deliver one to its host, us", 0, most_us, beside<&sim::hardware::deliver_us>},
+    {"adapter.bus_bytes_per_ns", "--bus-gbytes-per-s", "of the node's bus, out and in together; 0: no limit", 0, most_rate, beside<&sim::hardware::bus_bytes_per_ns>},
     {"topology.kind", "--topology", "how the nodes are wired", 0, 0, wiring},
     {"topology.hop_us", "--hop", "of each link and the switch behind it, us; L is what comes beside them", 0, most_us, wires<&net::hop_us>},
     {"topology.link_bytes_per_ns", "--link-gbytes-per-s", "of a link; 0: as an adapter's", 0, most_rate, wires<&net::link_bytes_per_ns>},
@@ -77,6 +88,7 @@ const machine_parameter table[] = {
     {"fabric.max_inline", "--max-inline", "bytes of a put that needs no registered source", 0, 1 << 20, of<&parameters::max_inline>},
     {"fabric.max_slices", "--max-slices", "places that one get may scatter to; 0: none", 0, 1024, of<&parameters::max_slices>},
     {"fabric.max_bytes", "--max-bytes", "the most bytes of one operation", 64, 0x1p40, of<&parameters::max_bytes>},
+    {"fabric.packet_payload", "--packet-payload", "the most bytes of a two-sided message", 64, 1 << 20, of<&parameters::packet_payload>},
     {"fabric.packet_window", "--packet-window", "two-sided messages of one rank that one target keeps", 1, 1 << 20, of<&parameters::packet_window>},
     {"fabric.target_must_progress", "--target-must-progress", "operations wait for their target's progress", 0, 1, of<&parameters::target_must_progress>},
     {"fabric.cpu_atomics_agree", "--cpu-atomics-agree", "the fabric's atomics and the processor's see each other", 0, 1, of<&parameters::cpu_atomics_agree>},
