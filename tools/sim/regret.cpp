@@ -1,14 +1,13 @@
 #include "tools/sim/regret.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 
 #include "collectives/communicator.h"
 #include "collectives/pick.h"
 #include "collectives/price.h"
+#include "tools/sim/joined.h"
 
 namespace tutti::tools {
 namespace {
@@ -18,33 +17,17 @@ struct memory {
   std::vector<std::byte> in, out;
 };
 
-template <class T>
-T need(result<T> r) {
-  if (!r) throw std::runtime_error(r.error().text());
-  return std::move(*r);
-}
-void need(const status& s) {
-  if (s.failed()) throw std::runtime_error(s.text());
-}
-
 // `wrong`: what the job takes one of the machine's constants for.
 std::unique_ptr<job> open_job(sim::world& w, rank_t r, const misjudged& wrong) {
   job_options options;
   options.world_lines = communicator::world_lines;
-  std::vector<std::byte> blob;
-  auto j = need(job::offer(w.boot(r), w.net(r), std::move(options), blob));
-  const auto hosts = need(w.boot(r).allgather(w.boot(r).host(), time_point::max()));
-  auto where = std::make_shared<layout>(make_layout(*hosts));
-  where->cores = where->population;
-  auto in = need(job::digest(*need(w.boot(r).allgather(blob, time_point::max())), where));
-  in.where = where;  // with the virtual cores, not this machine's
-  costs facts;
-  facts.network = in.facts.network, facts.node = in.facts.node;
-  for (const tuning::parameter& p : tuning::parameters())
-    if (p.name == wrong.constant) p.set(facts, wrong.value * wrong.factor);
-  in.facts.network = facts.network, in.facts.node = facts.node;
-  need(j->accept(in));
-  return j;
+  return join_simulated(w, r, std::move(options), [&](job::admission& in) {
+    costs facts;
+    facts.network = in.facts.network, facts.node = in.facts.node;
+    for (const tuning::parameter& p : tuning::parameters())
+      if (p.name == wrong.constant) p.set(facts, wrong.value * wrong.factor);
+    in.facts.network = facts.network, in.facts.node = facts.node;
+  });
 }
 
 // One rank's part in the measurement.
@@ -58,10 +41,10 @@ class rank_at_work {
   // a price, one call alone counts one part in so many.
   double time(const std::function<status()>& call) {
     for (std::uint32_t i = 0; i < data_layout::sets_in_turn; ++i) need(call());  // makes what it needs
-    const time_point start = latest() + std::chrono::milliseconds(1);
+    const time_point start = latest_clock(w_, rank_) + std::chrono::milliseconds(1);
     w_.compute(rank_, std::chrono::duration<double, std::micro>(start - w_.clock(rank_)).count());
     for (int i = 0; i < alone_counts; ++i) need(call());
-    return std::chrono::duration<double, std::micro>(latest() - start).count() / alone_counts;
+    return std::chrono::duration<double, std::micro>(latest_clock(w_, rank_) - start).count() / alone_counts;
   }
 
   std::vector<candidate> barriers() {
@@ -94,19 +77,6 @@ class rank_at_work {
     o.online = online;
     o.measured = std::shared_ptr<const tuning::table>(&measured, [](const tuning::table*) {});
     return o;
-  }
-  // The clock that is furthest on.
-  time_point latest() {
-    const std::int64_t mine = w_.clock(rank_).time_since_epoch().count();
-    const shared_blobs all = need(w_.boot(rank_).allgather(std::as_bytes(std::span{&mine, 1}), time_point::max()));
-    std::int64_t most = 0;
-    for (std::uint32_t r = 0; r < w_.size(); ++r) {
-      const auto blob = (*all)[r];
-      std::int64_t theirs = 0;
-      std::memcpy(&theirs, blob.data(), sizeof theirs);
-      most = std::max(most, theirs);
-    }
-    return time_point(std::chrono::nanoseconds(most));
   }
 
   sim::world& w_;
@@ -148,14 +118,6 @@ collective_call call_of(collective of, std::uint64_t bytes, memory& m) {
 memory memory_for(collective of, std::uint32_t ranks, std::uint64_t bytes) {
   const std::uint64_t all = has_block_each(of) ? bytes * ranks : bytes;
   return {std::vector<std::byte>(all), std::vector<std::byte>(all)};
-}
-
-status run_ranks(sim::world& w, const std::function<void(rank_t)>& rank_main) {
-  try {
-    return w.run(rank_main);
-  } catch (const std::exception& e) {
-    return {errc::invalid, e.what()};
-  }
 }
 
 }  // namespace
