@@ -18,7 +18,7 @@ void measured::add(const std::string& key, const std::string& name, double x, do
 
 std::vector<const figure*> all_figures() {
   std::vector<const figure*> out;
-  for (const auto* paper : {&kini_figures, &gupta_figures, &buntinas_figures, &huang_figures})
+  for (const auto* paper : {&kini_figures, &gupta_figures, &buntinas_figures, &huang_figures, &birk_figures})
     for (const figure& f : *paper) out.push_back(&f);
   return out;
 }

@@ -40,7 +40,7 @@ struct figure {
   const char* instead = nullptr;  // else: the command that does, or null
 };
 
-extern const std::vector<figure> kini_figures, gupta_figures, buntinas_figures, huang_figures;
+extern const std::vector<figure> kini_figures, gupta_figures, buntinas_figures, huang_figures, birk_figures;
 std::vector<const figure*> all_figures();
 
 }  // namespace tutti::tools::papers
