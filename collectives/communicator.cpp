@@ -86,7 +86,17 @@ communicator_options communicator_options_from(const config& c) {
 void choose_by_settings(const config& c, job_options& job, communicator_options& engines) {
   auto measured = tuning::of_settings(c);
   if (!measured) job.trouble = measured.error();
-  else if (engines.measured = std::move(*measured); engines.measured) job.tuning = engines.measured->digest;
+  else engines.measured = std::move(*measured);
+  if (!engines.measured) return;
+  job.tuning = engines.measured->digest;
+  job.measured = [table = engines.measured](transfer_costs& of_job, std::string_view fabric) {
+    const tuning::calibration* const known = table->of_fabric(fabric);
+    if (!known) return;
+    costs all;
+    static_cast<transfer_costs&>(all) = of_job;
+    known->apply(all);
+    of_job = all;
+  };
 }
 
 std::string& communicator_options::wanted(collective c) noexcept {

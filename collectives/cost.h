@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/transport/transport.h"
+#include "core/transport/transfer_costs.h"
 
 namespace tutti {
 
@@ -24,20 +24,12 @@ picoseconds for_bytes(std::uint64_t bytes, double bytes_per_ns) noexcept;  // 0 
 
 // What a team's calls cost, and its transport can do. Equal in all ranks of the team, bit for bit. The numbers given here are
 // priors; what was measured replaces them (collectives/tuning/calibration.h).
-struct costs {
-  loggp network;                   // between nodes
-  loggp node;                      // inside a node
+struct costs : transfer_costs {
   std::optional<double> multicast_us;            // from the root's send until the last rank has it; none: one and a half messages
   std::optional<double> multicast_bytes_per_ns;  // one sender's full datagrams; none: the link's
   std::uint32_t fragment = 0;      // bytes of a datagram; 0: there is no multicast of payload
   std::uint32_t window = 1;        // datagrams of payload under way at once
-  double copied_bytes_per_ns = 8;  // by a core, from one place in memory to another, of data that are in no cache of its own
   double reduced_bytes_per_ns = 5; // likewise, of the sum of two buffers into one of them
-  double cached_bytes_per_ns = 24; // copied where all that a core's ranks touch in a call stays in its own cache
-  // What a rank of a node gets from memory that another one has not mapped to it, which the kernel copies: a call, with the look for the
-  // other's death, and by the byte, of data that are in no cache. (From caches 13: 64 KiB in 6.5 us, 1 MiB in 80.)
-  double fetch_us = 3;
-  double fetched_bytes_per_ns = 4.5;
   // For a rank that waits to look and pass its core on to the next one that shares it. Flat counter on 2 cores with yielding waits:
   // 1.6, 4.5 and 13 us for 2, 4 and 8 ranks a core, which is 1.5 to 1.9 us for each other rank.
   double turn_per_rank_us = 1.6;

@@ -8,7 +8,11 @@
 
 namespace tutti::messaging {
 
-tagged::tagged(endpoint& e) noexcept : end_(e), job_(e.parent_job()), design_(design_of(job_.options().messaging)) { e.serve(engine_number::tagged, this); }
+tagged::tagged(endpoint& e) noexcept
+    : end_(e), job_(e.parent_job()), design_(design_of(job_.options().messaging)),
+      near_(pair_routes::facts_of(job_, e.limits(), true)), far_(pair_routes::facts_of(job_, e.limits(), false)) {
+  e.serve(engine_number::tagged, this);
+}
 
 // What is under way ends with nobody told; the transport is waited for where it may still touch memory.
 tagged::~tagged() {

@@ -1,5 +1,5 @@
 // Tagged messages of one rank: sends, receives and probes as in MPI, over an endpoint. The rules are at "messages" of api/tutti.h; who gets what
-// is decided by messaging/matching.h; what is kept is bounded by the credits of messaging/tagged_pair.h; sizes choose by messaging/thresholds.h.
+// is decided by messaging/matching.h; what is kept is bounded by the credits of messaging/tagged_pair.h; messaging/routes.h says which goes how.
 //
 // Protocols. A message whose envelope travels with its data is eager: in one message of the fabric, or in several that follow each other.
 // Of a longer one, and of any where credit is short, the envelope is announced, and the data move when a receive has matched:
@@ -27,6 +27,7 @@
 #include "messaging/lasting_memory.h"
 #include "messaging/matching.h"
 #include "messaging/operation.h"
+#include "messaging/routes.h"
 #include "messaging/staging.h"
 
 namespace tutti::messaging {
@@ -102,6 +103,7 @@ class tagged final : public message_engine {
 
  private:
   friend bool share(tagged&, operation&, std::uint64_t bytes) noexcept;
+  friend bool in_lasting(tagged&, const operation&, std::uint64_t bytes) noexcept;
   friend bool share_lasting(tagged&, operation&, std::uint64_t bytes) noexcept;
   friend bool reach(tagged&, operation&, const far_memory&) noexcept;
   friend struct way_get;
@@ -115,6 +117,7 @@ class tagged final : public message_engine {
   bool send_eagerly_now(peer&, const send_arguments&) noexcept;
   bool dispatch(peer&, operation&) noexcept;           // a send whose turn it is; false: there is no credit
   void choose_way(peer&, operation&) noexcept;
+  bool set_out(peer&, operation&, route) noexcept;
   void dispatch_waiting(peer&) noexcept;
   static bool offer_eager(outgoing&, endpoint&, peer&) noexcept;
   static bool offer_announcement(outgoing&, endpoint&, peer&) noexcept;
@@ -181,6 +184,7 @@ class tagged final : public message_engine {
   std::uint32_t sends_ = 0;
   bool doomed_ = false;            // some peer, for want of memory
   const design& design_;
+  const pair_routes near_, far_;   // to ranks of this node, and to others
   std::uint32_t from_any_ = 0;     // receives from any source that wait
   staging_memory staging_;
   lasting_memory lasting_;

@@ -20,6 +20,7 @@
 
 namespace tutti::messaging {
 
+class pair_routes;
 struct operation;
 struct kept;
 
@@ -32,9 +33,8 @@ constexpr std::uint32_t cost(std::uint64_t payload) noexcept { return 1 + static
 struct tagged_pair {
   // Towards the peer.
   std::uint32_t credit = credits::all;       // units that may still be taken
-  bool met = false;                          // the two below are set
+  const pair_routes* routes = nullptr;       // from the first contact on
   bool mapped = false;                       // it maps memory that this rank allocates
-  std::uint32_t eager = 0;                   // bytes of the longest eager message
   operation *waiting_first = nullptr, *waiting_last = nullptr;  // sends without credit, in order
   bool sent_any = false;                     // an envelope, which was this:
   std::uint64_t sent_team = 0, sent_tag = 0;

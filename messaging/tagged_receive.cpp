@@ -4,7 +4,6 @@
 #include <string>
 
 #include "messaging/tagged.h"
-#include "messaging/thresholds.h"
 #include "messaging/ways.h"
 
 namespace tutti::messaging {
@@ -336,7 +335,7 @@ void tagged::match(operation& o, kept& k) noexcept {
 // --- rendezvous --------------------------------------------------------------------------------------------------
 
 void tagged::begin_rendezvous(operation& o, std::uint64_t bytes, std::uint64_t sender, way by, const far_memory& there) noexcept {
-  if (!o.with->tagged.met) meet(*o.with);
+  if (!o.with->tagged.routes) meet(*o.with);
   o.total = bytes, o.other = sender;
   o.wanted = std::min(bytes, o.room);
   if (o.wanted == 0) {

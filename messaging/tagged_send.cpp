@@ -1,6 +1,5 @@
 // Sending: eagerly, or the announcement of what is to follow.
 #include "messaging/tagged.h"
-#include "messaging/thresholds.h"
 #include "messaging/ways.h"
 
 namespace tutti::messaging {
@@ -21,16 +20,14 @@ struct eager_head {
 
 void tagged::meet(peer& p) noexcept {
   const auto& node_of = job_.where().node_of;
-  const bool near_by = node_of[p.rank] == node_of[job_.rank()];
-  p.tagged.mapped = near_by && job_.facts().maps_node && job_.net().caps().maps_node;
-  p.tagged.eager = eager_limit(near_by ? job_.facts().node : job_.facts().network, end_.limits());
-  p.tagged.met = true;
+  p.tagged.routes = node_of[p.rank] == node_of[job_.rank()] ? &near_ : &far_;
+  p.tagged.mapped = p.tagged.routes->about().mapped;
 }
 
 // The common case, in one message of the fabric and nothing else.
 bool tagged::send_eagerly_now(peer& p, const send_arguments& a) noexcept {
   tagged_pair& pair = p.tagged;
-  if (!pair.met) [[unlikely]] meet(p);
+  if (!pair.routes) [[unlikely]] meet(p);
   if (a.layout) [[unlikely]] return false;
   const std::uint32_t cost = credits::cost(a.bytes);
   if (a.sync || p.broken || pair.waiting_first || a.bytes > end_.limits().max_payload || pair.credit < cost + credits::for_envelopes)
@@ -96,7 +93,7 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
 bool tagged::dispatch(peer& p, operation& o) noexcept {
   tagged_pair& pair = p.tagged;
   const std::uint32_t cost = credits::cost(o.room);
-  if (o.room <= pair.eager && pair.credit >= cost + credits::for_envelopes && need_buffer(o, o.room, true)) {
+  if (pair.routes->of({o.room}) == route::eager && pair.credit >= cost + credits::for_envelopes && need_buffer(o, o.room, true)) {
     pair.credit -= cost;
     o.by = way::none;
     o.offer = offer_eager, o.over = eager_over;
@@ -158,20 +155,35 @@ void tagged::eager_over(outgoing& item, endpoint& e, peer&, const status& s) noe
 void tagged::choose_way(peer& p, operation& o) noexcept {
   o.by = way::put;  // whatever the receiver's memory is, it can ask for this
   if (o.room == 0) return;
-  if (!design_.apart) {
-    o.by = way::stream;
-    return;
+  const pair_routes& routes = *p.tagged.routes;
+  const message_load m{o.room, !o.pieces && in_lasting(*this, o, o.room), o.pieces};
+  for (route r = routes.rendezvous(m); !set_out(p, o, r);) r = routes.next(r, m);
+}
+
+// False: what the route needs is not to be had.
+bool tagged::set_out(peer& p, operation& o, route r) noexcept {
+  switch (r) {
+    case route::in_place:
+      if (!share_lasting(*this, o, o.room)) return false;
+      break;
+    case route::kernel:
+    case route::get:
+      if (!share(*this, o, o.room)) return false;
+      break;
+    case route::packed:
+      if (!need_buffer(o, o.room, true) || !share(*this, o, o.room)) return false;
+      break;
+    case route::staged:
+      if (!design_.packs_in_chunks && !need_buffer(o, o.room, true)) return false;
+      if (!way_staged::prepare(*this, p, o)) return false;
+      o.by = way::staged;
+      return true;
+    default:
+      if (!design_.apart) o.by = way::stream;
+      return true;
   }
-  if (o.pieces) {  // no memory that anybody else could read
-    if (!design_.packs_in_chunks && !need_buffer(o, o.room, true)) return;
-    if (p.tagged.mapped && way_staged::prepare(*this, p, o)) o.by = way::staged;
-    else if (need_buffer(o, o.room, true) && share(*this, o, o.room)) o.by = way::get;
-    return;
-  }
-  if (design_.one_copy && share_lasting(*this, o, o.room)) o.by = way::get;
-  else if (design_.one_copy && p.tagged.mapped && o.room >= copied_by_kernel_from && share(*this, o, o.room)) o.by = way::get;
-  else if (p.tagged.mapped && way_staged::prepare(*this, p, o)) o.by = way::staged;
-  else if (share(*this, o, o.room)) o.by = way::get;
+  o.by = way::get;
+  return true;
 }
 
 bool tagged::offer_announcement(outgoing& item, endpoint& e, peer& p) noexcept {

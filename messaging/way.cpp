@@ -7,9 +7,22 @@
 
 namespace tutti::messaging {
 
+namespace {
+
+const lasting_memory::part* usable(const lasting_memory& all, const operation& o, std::uint64_t bytes, std::size_t longest_key) noexcept {
+  const lasting_memory::part* const p = all.find(o.data, bytes);
+  return p && (p->mapped || !o.with->tagged.mapped) && p->key.size() <= longest_key ? p : nullptr;
+}
+
+}  // namespace
+
+bool in_lasting(tagged& t, const operation& o, std::uint64_t bytes) noexcept {
+  return usable(t.lasting_, o, bytes, t.end_.limits().max_payload) != nullptr;
+}
+
 bool share_lasting(tagged& t, operation& o, std::uint64_t bytes) noexcept {
-  const lasting_memory::part* const p = t.lasting_.find(o.data, bytes);
-  if (!p || (o.with->tagged.mapped && !p->mapped) || p->key.size() > t.end_.limits().max_payload) return false;
+  const lasting_memory::part* const p = usable(t.lasting_, o, bytes, t.end_.limits().max_payload);
+  if (!p) return false;
   o.key = p->key, o.offset = static_cast<std::uint64_t>(o.data - p->base), o.lasting = true;
   return true;
 }

@@ -1,6 +1,6 @@
 // Rendezvous through staging memory, between ranks of a node whose data lie in memory that only they reach: the sender copies chunk after
 // chunk into slots of its staging memory, and the receiver, which maps that, copies them out, both at once. It is for data in pieces, for those
-// too short for the kernel's copy (thresholds.h), and for where the kernel makes none.
+// too short for the kernel's copy (routes.h), and for where the kernel makes none.
 //
 // A message has up to four slots for its time, and chunk k is in slot k mod their number. It gets them with its announcement while there are many,
 // and the sender fills them while that is under way; else when the receiver has matched it. So announcements that nobody matches hold half of

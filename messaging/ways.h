@@ -17,6 +17,7 @@ struct far_memory {
 // Memory of the operation that the other end is to reach: of a region that stays, or of one for this message alone. False: neither can be had.
 bool share(tagged&, operation&, std::uint64_t bytes) noexcept;
 bool share_lasting(tagged&, operation&, std::uint64_t bytes) noexcept;
+bool in_lasting(tagged&, const operation&, std::uint64_t bytes) noexcept;  // its memory is of a region that stays, and may be used so
 // The other end's memory.
 bool reach(tagged&, operation&, const far_memory&) noexcept;
 // Hands the transport what is left of the transfer, as far as it takes it. True: all of it.

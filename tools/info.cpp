@@ -71,7 +71,7 @@ std::function<int()> declare(options app) {
   app.add("--config", c->config, "every setting, its value and where that came from");
   app.add("--doctor", c->doctor, "what would keep a job from starting, with the remedy");
   const option json = app.add("--json", c->json, "the providers, --config or --doctor as JSON");
-  app.add("--explain", c->about.topic, ("how the algorithm of a collective is chosen: " + known_collectives()).c_str()).not_with(json);
+  app.add("--explain", c->about.topic, ("how the algorithm of a collective is chosen, or the route of a message: " + known_collectives() + ", message").c_str()).not_with(json);
   app.add("--schedule", c->schedule, "the steps of an algorithm: of a barrier, by name, or of another collective, as allreduce:ring").not_with(json);
   app.add("--ranks", c->about.ranks, "for --explain and --schedule (default 8)").between(1, 1000000);
   app.add("--ranks-per-node", c->about.ranks_per_node, "the same; default: all on one node");

@@ -18,6 +18,12 @@ job::~job() {
   owned_net_.reset(); // leaves before the launcher is told
 }
 
+transfer_costs job::costs() const {
+  transfer_costs out{.network = facts_.network, .node = facts_.node};
+  if (options_.measured) options_.measured(out, fabric_);
+  return out;
+}
+
 registration_cache& job::registrations() {
   if (registrations_) return *registrations_;
   registration_bounds bounds;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "core/job/team_book.h"
 #include "core/transport/facts.h"
 #include "core/transport/provider.h"
+#include "core/transport/transfer_costs.h"
 #include "core/transport/transport.h"
 #include "core/transport/wait.h"
 
@@ -55,6 +57,7 @@ struct job_options {
   // What was measured beforehand for the engines to choose by (collectives/tuning): the digest of it, which all ranks must have
   // alike; 0: nothing was.
   std::uint64_t tuning = 0;
+  std::function<void(transfer_costs&, std::string_view fabric)> measured;  // puts what was measured of that fabric in place of priors
   registrations_kept registrations{};
   std::size_t registration_bytes = 0;  // most that kept registrations hold; 0: see TUTTI_REGISTRATION_CACHE_MIB
   status trouble;    // failed: why this rank cannot take part; the others are told so when they join
@@ -103,6 +106,7 @@ class job {
   transport& net() noexcept { return *net_; }
   const layout& where() const noexcept { return *where_; }
   const fabric_facts& facts() const noexcept { return facts_; }   // agreed by all ranks
+  transfer_costs costs() const;  // these, and what was measured beforehand in their place: alike in all ranks
   const std::string& fabric() const noexcept { return fabric_; }  // as TUTTI_PROVIDER names it; empty: given by the caller
   double ranks_per_core() const noexcept { return where_->ranks_per_core(where_->node_of[rank_]); }  // on this node
   bool oversubscribed() const noexcept { return waiting_.spins() <= waiting::oversubscribed_spins; }  // nobody should poll for long

@@ -53,3 +53,18 @@ rm "$job/tutti/tuning.json"
 # A router, and several hosts.
 "$tutti" info --explain broadcast --provider shm+ucx:tcp --ranks 8 --ranks-per-node 4 --bytes 8 > "$job/out" 2>&1 ||
   grep -q 'not loaded\|could not be loaded\|no provider' "$job/out" || fail "shm+ucx:tcp: $(cat "$job/out")"
+
+# Messages: what is explained is what messaging/routes.h gives the engine, with what was measured in place of priors.
+routes() { "$tutti" info --explain message --provider shm --bytes "$1" | sed -n 's/^ *1  \([a-z_]*\).*/\1/p' | tr '\n' ' '; }
+[ "$(routes 8KiB)" = 'eager ' ] || fail "8 KiB: $(routes 8KiB)"
+[ "$(routes 40KiB)" = 'staged in_place staged ' ] || fail "40 KiB: $(routes 40KiB)"
+[ "$(routes 48KiB)" = 'kernel in_place staged ' ] || fail "48 KiB: $(routes 48KiB)"
+[ "$(TUTTI_MESSAGING=channel routes 1MiB)" = 'stream stream stream ' ] || fail "channel: $(TUTTI_MESSAGING=channel routes 1MiB)"
+mkdir -p "$job/tutti"
+cat > "$job/tutti/tuning.json" <<JSON
+{"tutti_tuning": 1, "machine": {}, "rows": [], "calibration": [{"fabric": "shm", "values":
+  {"node.latency_us": {"value": 1, "spread": 0, "source": "by hand", "when": "2026-11-24T10:00:00Z"}}}]}
+JSON
+[ "$(routes 16KiB)" = 'eager ' ] || fail "a link that takes long makes more eager: $(routes 16KiB)"
+if "$tutti" info --explain messages > "$job/out" 2>&1; then fail "messages is no topic"; fi
+grep -q 'and message, not "messages"' "$job/out" || fail "an unknown topic: $(cat "$job/out")"

@@ -29,7 +29,8 @@ struct messenger {
   static constexpr std::uint64_t whole = ~std::uint64_t{0};
   static constexpr std::uint32_t any = messaging::operation::any;
 
-  explicit messenger(rank_env& e, std::string design = "full") : env(e), j(open_job(e, {.messaging = std::move(design)})) {
+  explicit messenger(rank_env& e, std::string design = "full") : messenger(e, job_options{.messaging = std::move(design)}) {}
+  messenger(rank_env& e, job_options how) : env(e), j(open_job(e, std::move(how))) {
     if (!e.net().sendrecv()) skip("no two-sided messages");
     m = take(messaging::messages::open(*j), "messages");
   }

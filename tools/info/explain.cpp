@@ -14,6 +14,7 @@
 #include "core/job/network_choice.h"
 #include "core/transport/provider.h"
 #include "tools/command.h"
+#include "tools/info/explain_message.h"
 
 namespace tutti::tools {
 namespace {
@@ -71,6 +72,10 @@ result<small_job> open_small_job(const question& q, bool several_nodes) {
   return out;
 }
 
+std::string costs_from(const tuning::table* measured) {
+  return !measured ? "no tuning table: predicted costs decide" : "tuning table " + measured->file;
+}
+
 // The world's control memory is made before anyone knows which barrier is chosen: some do not fit into it.
 void leave_out_what_does_not_fit(std::vector<candidate>& all, const choice_inputs& in) {
   if (!in.wanted.name.empty()) return;  // who asks by name gets the memory
@@ -92,8 +97,7 @@ int explain_over(small_job& over, collective of, const question& q) {
   if (of == collective::barrier && over.engines.radix) in.wanted.radix = over.engines.radix;
   if (of != collective::barrier) add_payload(in, payload_facts_of(j.net(), true));
   choose_by(in, over.engines.measured.get(), j.fabric());
-  std::printf("over %s, %s\n\n", j.fabric().c_str(),
-              !in.measured ? "no tuning table: predicted costs decide" : ("tuning table " + in.measured->file).c_str());
+  std::printf("over %s, %s\n\n", j.fabric().c_str(), costs_from(in.measured).c_str());
   const std::span<const std::uint64_t> sizes = of == collective::barrier ? std::span(no_size)
                                                : q.bytes.empty()         ? std::span(sizes_to_explain)
                                                                          : std::span(q.bytes);
@@ -118,12 +122,17 @@ std::vector<std::uint32_t> nodes_of(std::uint32_t ranks, std::uint32_t ranks_per
 
 int explain(question q) {
   const auto of = find_collective(q.topic);
-  if (!of) {
-    std::fprintf(stderr, "tutti info: --explain knows %s, not \"%s\"\n", known_collectives().c_str(), q.topic.c_str());
+  const bool messages = q.topic == "message", several_nodes = q.ranks_per_node != 0 && q.ranks_per_node < q.ranks;
+  if (!of && !messages) {
+    std::fprintf(stderr, "tutti info: --explain knows %s and message, not \"%s\"\n", known_collectives().c_str(), q.topic.c_str());
     return usage_error;
   }
+  if (messages) {
+    auto over = open_small_job(q, several_nodes);
+    return over ? explain_messages(*over->one, q, several_nodes, costs_from(over->engines.measured.get())) : failed(over.error());
+  }
   if (q.ranks_per_core <= 0) q.ranks_per_core = ranks_per_core_here(q);
-  auto over = open_small_job(q, q.ranks_per_node != 0 && q.ranks_per_node < q.ranks);
+  auto over = open_small_job(q, several_nodes);
   if (!over) return failed(over.error());
   return explain_over(*over, *of, q);
 }

@@ -9,7 +9,7 @@ namespace tutti::tools {
 inline constexpr std::uint64_t sizes_to_explain[] = {8, 64 << 10, 1 << 20, 16 << 20};
 
 struct question {
-  std::string topic;                   // the name of a collective
+  std::string topic;                   // the name of a collective, or "message"
   std::string provider;                // as TUTTI_PROVIDER; empty: what a job would take
   std::uint32_t ranks = 8, ranks_per_node = 0;  // 0: all on one node
   double ranks_per_core = 0;           // 0: as a job of so many ranks would have here

@@ -1,0 +1,79 @@
+// By which route a message travels, from its bytes and from what holds between its ranks. One place: the engine asks it for each message
+// that needs more than one message of the fabric, and `tutti info --explain message` prints it. It reckons by costs that all ranks have
+// agreed on (job::costs()), so the two ends of a pair reckon alike.
+//
+// A price is the time from the send until the receiver has the data, both ends waiting in the library, of data that stay in the caches.
+// With m = L + 2 o, the time of one message of the fabric:
+//   eager      m, the wire, and one copy more: into the fabric's buffers and out of them, where a rendezvous copies once
+//   get        3 m (the announcement, the request and the data), a microsecond of bookkeeping at the two ends, and the wire
+//   in place   2 m and the bookkeeping, and one copy by the end that maps the other's memory
+//   kernel     2 m and the bookkeeping, and one copy by the kernel (process_vm_readv): a call, and looking up each page
+//   staged     3 m and the bookkeeping, and the receiver's copy; the sender's is made at the same time. Besides, for each slot, two
+//              messages, and what both ends need to take up where they were
+//   stream     3 m and the bookkeeping, then as eager
+//
+// Thresholds follow from the prices. A message is eager up to the size at which the copy saved pays the round trip: what one message
+// of the fabric carries in any case, and never more than 64 KiB, a quarter of what is kept of a sender. From `kernel_from` bytes on the
+// kernel's one copy is cheaper than the two through staging memory. With the priors of shared memory these are 9920 bytes and 48 KiB,
+// which is where measured times cross.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "core/job/job.h"
+#include "core/transport/transfer_costs.h"
+#include "core/transport/two_sided.h"
+#include "messaging/design.h"
+
+namespace tutti::messaging {
+
+inline constexpr std::uint32_t longest_eager = 64 * 1024;
+
+enum class route : std::uint8_t { eager, in_place, kernel, staged, get, packed, stream };
+inline constexpr route all_routes[] = {route::eager, route::in_place, route::kernel, route::staged, route::get, route::packed, route::stream};
+std::string_view name_of(route) noexcept;
+std::string_view text_of(route) noexcept;  // what happens, for people
+
+// What is to travel.
+struct message_load {
+  std::uint64_t bytes = 0;
+  bool in_window = false;  // of memory that stays registered (tagged::expose())
+  bool in_pieces = false;
+};
+
+class pair_routes {
+ public:
+  struct facts {
+    loggp link;
+    transfer_costs costs;
+    two_sided::limits limits{};
+    bool mapped = false;   // each maps memory that the other allocates: two ranks of a node
+    const messaging::design* design = &designs[0];
+  };
+  // Between ranks of a node, or of two.
+  static facts facts_of(job&, const two_sided::limits&, bool near_by) noexcept;
+
+  pair_routes() noexcept = default;
+  explicit pair_routes(const facts&) noexcept;
+
+  const facts& about() const noexcept { return facts_; }
+  std::uint32_t eager_limit() const noexcept { return eager_; }         // bytes of the longest eager message
+  std::uint64_t kernel_from() const noexcept { return kernel_from_; }  // bytes from which on; never: ~0
+
+  // The one to take. What it needs may not be to be had (no memory for staging, none that can be registered): then see next().
+  route of(const message_load& m) const noexcept { return m.bytes <= eager_ ? route::eager : rendezvous(m); }
+  route rendezvous(const message_load&) const noexcept;  // likewise, of a message that may not be eager
+  route next(route failed, const message_load&) const noexcept;
+  bool possible(route, const message_load&) const noexcept;
+  double price_us(route, const message_load&) const noexcept;
+
+ private:
+  std::uint32_t reckon_eager() const noexcept;
+  std::uint64_t reckon_kernel() const noexcept;
+
+  facts facts_;
+  std::uint32_t eager_ = 0;
+  std::uint64_t kernel_from_ = ~std::uint64_t{0};
+};
+
+}  // namespace tutti::messaging
