@@ -3,7 +3,8 @@
 //   channel  data are a byte stream of small messages, in the order of the requests: one request at a time has its turn on a pair
 //   packet   a request queue: the data of long messages move apart from the stream, many at once, by put, get or staging memory
 //   full     packet; and short messages leave out an envelope that is that of the one before, data from and into windows are copied
-//            once, and data in pieces are packed chunk by chunk where they are copied anyway
+//            once, and data in pieces are packed chunk by chunk where they are copied anyway, or move by lists; what is to be registered or
+//            packed first is made ready part by part while earlier parts move
 //
 // Eager sends complete early in all three.
 #pragma once

@@ -19,6 +19,7 @@ struct kept : arrival {
   std::byte* data = nullptr;     // eager: the payload; announced: the key
   std::uint32_t data_bytes = 0;  // of that buffer
   std::uint64_t offset = 0;      // announced: of the data in the region of the key
+  std::uint64_t ready = 0;       // and how many bytes of the message that holds
   bool lasting = false;          // and whether that stays
   std::uint32_t cost = 0;        // units of credit
   std::uint64_t ticket = 0;      // of a probe that took it; 0: none

@@ -12,6 +12,7 @@
 #include "core/transport/transport.h"
 #include "messaging/matching.h"
 #include "messaging/outgoing.h"
+#include "messaging/parts.h"
 #include "messaging/scattered.h"
 
 namespace tutti {
@@ -37,6 +38,7 @@ enum class stage : std::uint8_t {
   // sends
   queued,      // waits for the fabric, or for credit
   announced,   // the receiver has not matched it yet
+  offering,    // the receiver gets, and is told of part after part
   putting,     // into the receiver's memory
   flushing,    // the puts
   staging,     // chunks travel through the staging memory
@@ -66,11 +68,14 @@ struct operation : outgoing, posted_receive {
   bool note = false;             // a message for the other end waits in the queue: which, its owner knows
   bool pieces = false;           // the data lie as `where` says, and `data` is a buffer that they are packed in, or null
   std::unique_ptr<scattered> where;
+  std::unique_ptr<parts> by_parts;  // made when first needed; what is in it is of this operation if `parted`
+  bool parted = false;
   std::byte* data = nullptr;
   std::uint64_t room = 0;        // bytes of the buffer
   std::uint64_t total = 0;       // bytes of the message
   std::uint64_t wanted = 0;      // of them, bytes that travel
   std::uint64_t moved = 0;       // that were handed to the transport, or copied
+  std::uint64_t upto = 0;        // that can be reached by `segment`, of those wanted
   std::uint64_t arrived = 0;     // chunks that the other end has taken
   std::uint64_t other = 0;       // how the other end names its operation
   envelope* found = nullptr;     // where a receive's goes; may be null
@@ -85,6 +90,8 @@ struct operation : outgoing, posted_receive {
   std::span<const std::byte> key;             // of the memory here, for the other end
   std::uint64_t offset = 0;                   // of the memory here in its region
   std::uint64_t far_offset = 0;               // and of that at the other end
+  region_id local = unregistered_memory;      // what memory here is named by, for transfers under way,
+  std::uint64_t local_offset = 0, local_upto = 0;  // from which offset on, and up to which byte of the message
   std::uint32_t slots[4] = {};   // of the staging memory
   std::uint32_t slot_count = 0, filled = 0, told = 0;  // chunks
   std::uint32_t index = 0, generation = 0;

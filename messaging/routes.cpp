@@ -9,6 +9,9 @@ namespace {
 
 constexpr double bookkeeping_us = 1;       // of a rendezvous, at its two ends
 constexpr double slot_us = 2.75;           // of staging memory: to take up at either end what was left
+constexpr double piece_us = 0.005;         // to take up a piece, and copy its first bytes
+constexpr double slice_us = 0.04;          // of a list, to the fabric
+constexpr std::uint64_t shortest_part = 64 * 1024, most_parts = 256;
 constexpr std::uint64_t page = 4096, longest_looked_at = std::uint64_t{16} << 20;
 
 double wire_us(std::uint64_t bytes, double bytes_per_ns) noexcept { return bytes_per_ns > 0 ? static_cast<double>(bytes) / bytes_per_ns / 1000 : 0; }
@@ -16,7 +19,7 @@ double wire_us(std::uint64_t bytes, double bytes_per_ns) noexcept { return bytes
 }  // namespace
 
 std::string_view name_of(route r) noexcept {
-  constexpr std::string_view names[] = {"eager", "in_place", "kernel", "staged", "get", "packed", "stream"};
+  constexpr std::string_view names[] = {"eager", "in_place", "kernel", "staged", "get", "lists", "packed", "stream"};
   return names[static_cast<unsigned>(r)];
 }
 
@@ -27,7 +30,8 @@ std::string_view text_of(route r) noexcept {
       "announced, then one copy by the kernel",
       "announced, then two copies at once, through staging memory",
       "announced, then the receiver gets the data",
-      "announced, then the receiver gets what the sender has packed",
+      "announced, then a put of each piece",
+      "announced, then the receiver gets what the sender packs meanwhile",
       "announced, then small messages",
   };
   return texts[static_cast<unsigned>(r)];
@@ -35,11 +39,13 @@ std::string_view text_of(route r) noexcept {
 
 pair_routes::facts pair_routes::facts_of(job& j, const two_sided::limits& limits, bool near_by) noexcept {
   const transfer_costs costs = j.costs();
-  return {.link = near_by ? costs.node : costs.network, .costs = costs, .limits = limits,
-          .mapped = near_by && j.facts().maps_node && j.net().caps().maps_node, .design = &design_of(j.options().messaging)};
+  return {.link = near_by ? costs.node : costs.network, .costs = costs, .limits = limits, .registering = j.net().caps().registering,
+          .max_slices = std::min(j.net().caps().max_slices, 255u), .mapped = near_by && j.facts().maps_node && j.net().caps().maps_node, .design = &design_of(j.options().messaging)};
 }
 
-pair_routes::pair_routes(const facts& f) noexcept : facts_(f), eager_(reckon_eager()), kernel_from_(reckon_kernel()) {}
+pair_routes::pair_routes(const facts& f) noexcept : facts_(f), eager_(reckon_eager()), kernel_from_(reckon_kernel()) {
+  if (f.mapped) facts_.registering = {};  // what a router tells is its network's
+}
 
 double pair_routes::price_us(route r, const message_load& m) const noexcept {
   const loggp& l = facts_.link;
@@ -58,9 +64,50 @@ double pair_routes::price_us(route r, const message_load& m) const noexcept {
       return 3 * message + bookkeeping_us + wire + slots * (2 * message + slot_us);
     }
     case route::get: return 3 * message + bookkeeping_us + wire;
-    case route::packed: return 3 * message + bookkeeping_us + wire + copy;
+    case route::lists: return 5 * message + bookkeeping_us + std::max(wire, static_cast<double>(m.pieces) * std::max(l.overhead_us, l.gap_us));
+    case route::packed: {
+      const std::uint64_t part = part_of(m.bytes, false, true, m.pieces);
+      return 3 * message + bookkeeping_us + in_parts_us(m.bytes, part, false, true, m.pieces);
+    }
   }
   return 0;
+}
+
+double pair_routes::ready_us(std::uint64_t bytes, bool registers, bool packs, double bytes_of_a_piece) const noexcept {
+  double us = 0;
+  if (registers) us += facts_.registering.call_us + wire_us(bytes, facts_.registering.bytes_per_ns);
+  if (packs) us += wire_us(bytes, facts_.costs.copied_bytes_per_ns) + static_cast<double>(bytes) / bytes_of_a_piece * piece_us;
+  return us;
+}
+
+double pair_routes::in_parts_us(std::uint64_t bytes, std::uint64_t part, bool registers, bool packs, std::uint64_t pieces) const noexcept {
+  if (bytes == 0) return 0;
+  const double a_piece = static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(1, pieces));
+  const double ready = ready_us(std::min(part, bytes), registers, packs, a_piece), wire = wire_us(std::min(part, bytes), facts_.link.bytes_per_ns);
+  const double others = static_cast<double>((bytes - 1) / part);
+  return ready + wire + others * (std::max(ready, wire) + facts_.link.overhead_us + bookkeeping_us);
+}
+
+std::uint64_t pair_routes::part_of(std::uint64_t bytes, bool registers, bool packs, std::uint64_t pieces) const noexcept {
+  registers = registers && facts_.registering.any();
+  if ((!registers && !packs) || !facts_.design->packs_in_chunks || facts_.mapped) return bytes;
+  std::uint64_t best = bytes;
+  double least = in_parts_us(bytes, std::max<std::uint64_t>(bytes, 1), registers, packs, pieces);
+  for (std::uint64_t part = shortest_part; part < bytes; part *= 2) {
+    if (bytes / part > most_parts) continue;
+    if (const double us = in_parts_us(bytes, part, registers, packs, pieces); us < least) least = us, best = part;
+  }
+  return best;
+}
+
+bool pair_routes::scatters(std::uint64_t bytes, std::uint64_t pieces) const noexcept {
+  if (facts_.max_slices == 0 || !facts_.design->packs_in_chunks) return false;
+  const double n = static_cast<double>(pieces), operations = static_cast<double>((pieces + facts_.max_slices - 1) / facts_.max_slices);
+  return operations * std::max(facts_.link.overhead_us, facts_.link.gap_us) + n * slice_us < wire_us(bytes, facts_.costs.copied_bytes_per_ns) + n * piece_us;
+}
+
+bool pair_routes::registers(std::uint64_t bytes) const noexcept {
+  return facts_.registering.any() && facts_.registering.call_us < wire_us(bytes, facts_.costs.copied_bytes_per_ns) * 2;
 }
 
 std::uint32_t pair_routes::reckon_eager() const noexcept {
@@ -92,6 +139,7 @@ bool pair_routes::possible(route r, const message_load& m) const noexcept {
     case route::kernel: return d.apart && d.one_copy && facts_.mapped && !m.in_pieces;
     case route::staged: return d.apart && facts_.mapped;
     case route::get: return d.apart && !m.in_pieces;
+    case route::lists: return d.apart && d.packs_in_chunks && m.in_pieces && !facts_.mapped;
     case route::packed: return d.apart && m.in_pieces;
     case route::stream: return true;
   }
@@ -102,7 +150,9 @@ route pair_routes::rendezvous(const message_load& m) const noexcept {
   if (possible(route::in_place, m)) return route::in_place;
   if (possible(route::get, m) && m.in_window && facts_.design->one_copy) return route::get;
   if (possible(route::kernel, m) && m.bytes >= kernel_from_) return route::kernel;
-  for (const route r : {route::staged, route::get, route::packed})
+  if (possible(route::staged, m)) return route::staged;
+  if (possible(route::lists, m) && price_us(route::lists, m) < price_us(route::packed, m)) return route::lists;
+  for (const route r : {route::get, route::packed})
     if (possible(r, m)) return r;
   return route::stream;
 }

@@ -11,6 +11,13 @@
 //   staged     3 m and the bookkeeping, and the receiver's copy; the sender's is made at the same time. Besides, for each slot, two
 //              messages, and what both ends need to take up where they were
 //   stream     3 m and the bookkeeping, then as eager
+//   lists      of data in pieces: as get, with two messages more, since the receiver asks for a put of each piece and a flush ends them
+//   packed     of data in pieces: as get, from a buffer in which they are packed part after part while earlier parts move
+//
+// Parts. Where memory here must be made ready first, registered or packed, that takes a time for each part and one by the byte. In parts
+// of p bytes, of which there are k, a transfer takes ready(p) + (k - 1) max(ready(p), wire(p)) + wire(p) and, for each part but the
+// first, a message of its key and what attaching that takes. The p that is cheapest among the powers of two is taken; all bytes, where
+// that is.
 //
 // Thresholds follow from the prices. A message is eager up to the size at which the copy saved pays the round trip: what one message
 // of the fabric carries in any case, and never more than 64 KiB, a quarter of what is kept of a sender. From `kernel_from` bytes on the
@@ -29,8 +36,8 @@ namespace tutti::messaging {
 
 inline constexpr std::uint32_t longest_eager = 64 * 1024;
 
-enum class route : std::uint8_t { eager, in_place, kernel, staged, get, packed, stream };
-inline constexpr route all_routes[] = {route::eager, route::in_place, route::kernel, route::staged, route::get, route::packed, route::stream};
+enum class route : std::uint8_t { eager, in_place, kernel, staged, get, lists, packed, stream };
+inline constexpr route all_routes[] = {route::eager, route::in_place, route::kernel, route::staged, route::get, route::lists, route::packed, route::stream};
 std::string_view name_of(route) noexcept;
 std::string_view text_of(route) noexcept;  // what happens, for people
 
@@ -39,6 +46,7 @@ struct message_load {
   std::uint64_t bytes = 0;
   bool in_window = false;  // of memory that stays registered (tagged::expose())
   bool in_pieces = false;
+  std::uint64_t pieces = 1;
 };
 
 class pair_routes {
@@ -47,6 +55,8 @@ class pair_routes {
     loggp link;
     transfer_costs costs;
     two_sided::limits limits{};
+    registration_cost registering;
+    std::uint32_t max_slices = 0;
     bool mapped = false;   // each maps memory that the other allocates: two ranks of a node
     const messaging::design* design = &designs[0];
   };
@@ -66,8 +76,16 @@ class pair_routes {
   route next(route failed, const message_load&) const noexcept;
   bool possible(route, const message_load&) const noexcept;
   double price_us(route, const message_load&) const noexcept;
+  // Bytes of a part of a transfer whose memory is made ready part after part: registered, packed, or both; all: as one.
+  std::uint64_t part_of(std::uint64_t bytes, bool registers, bool packs, std::uint64_t pieces = 1) const noexcept;
+  // Whether what is got goes into so many pieces by lists of slices, rather than through a buffer.
+  bool scatters(std::uint64_t bytes, std::uint64_t pieces) const noexcept;
+  // Whether memory is registered beforehand, rather than named as unregistered in each operation.
+  bool registers(std::uint64_t bytes) const noexcept;
 
  private:
+  double ready_us(std::uint64_t bytes, bool registers, bool packs, double bytes_of_a_piece) const noexcept;
+  double in_parts_us(std::uint64_t bytes, std::uint64_t part, bool registers, bool packs, std::uint64_t pieces) const noexcept;
   std::uint32_t reckon_eager() const noexcept;
   std::uint64_t reckon_kernel() const noexcept;
 

@@ -35,12 +35,13 @@ operation* tagged::new_operation(completion* done) noexcept {
   if (!o) return nullptr;
   o->with = nullptr, o->group = nullptr, o->member = operation::any;
   o->by = way::none;
-  o->pieces = false, o->data = nullptr, o->buffer = 0;
+  o->pieces = o->parted = false, o->data = nullptr, o->buffer = 0;
   o->sends = o->sync = o->counted = o->active = o->note = o->attached = o->lasting = false;
   o->total = o->wanted = o->moved = o->arrived = o->other = 0;
   o->found = nullptr, o->done = done;
   o->slot_count = o->filled = o->told = 0;
-  o->key = {}, o->offset = o->far_offset = 0;
+  o->key = {}, o->offset = o->far_offset = o->upto = 0;
+  o->local_upto = 0;
   o->moving.clear();
   return o;
 }
@@ -62,6 +63,8 @@ bool tagged::set_data(operation& o, const void* data, std::uint64_t bytes, const
 }
 
 bool tagged::need_buffer(operation& o, std::uint64_t bytes, bool fill) noexcept {
+  if (fill && o.buffer && o.parted && o.by_parts->packed < bytes)  // part after part was to be packed, which nobody waits for now
+    o.where->read(o.by_parts->packed, {o.data + o.by_parts->packed, bytes - o.by_parts->packed}), o.by_parts->packed = bytes;
   if (!o.pieces || o.data || bytes == 0) return true;
   o.data = end_.buffers().take(bytes);
   if (!o.data) return false;
@@ -96,6 +99,13 @@ void tagged::let_go_of_memory(operation& o) noexcept {
   if (o.reached) job_.attachments().release(o.reached);
   if (o.attached) job_.net().drop(o.segment);
   if (o.registered) job_.registrations().release(o.registered);
+  if (!o.parted) return;
+  parts& p = *o.by_parts;
+  for (auto& u : p.registered) job_.registrations().release(u);
+  for (auto& u : p.reached) job_.attachments().release(u);
+  for (const segment_id s : p.attached) job_.net().drop(s);
+  p.clear();
+  o.parted = false;
 }
 
 void tagged::retire(operation& o) noexcept {
@@ -128,6 +138,7 @@ void tagged::step_all() noexcept {
 void tagged::step(operation& o) noexcept {
   switch (o.at) {
     case stage::getting: return way_get::step_receiver(*this, o);
+    case stage::offering: return way_get::step_sender(*this, o);
     case stage::putting:
     case stage::flushing: return way_put::step_sender(*this, o);
     case stage::announced:

@@ -3,7 +3,8 @@
 //
 // Protocols. A message whose envelope travels with its data is eager: in one message of the fabric, or in several that follow each other.
 // Of a longer one, and of any where credit is short, the envelope is announced, and the data move when a receive has matched:
-//   get      the announcement brings the key of the sender's memory; the receiver gets it and says that it has finished
+//   get      the announcement brings the key of the sender's memory; the receiver gets it and says that it has finished. Of what is
+//            registered or packed meanwhile, more keys follow
 //   put      the receiver answers with the key of its memory; the sender puts, flushes, and says that it has finished
 //   staged   both copy at once: the sender into slots of its staging memory, which the receiver maps, the receiver out of them
 // The sender proposes a way, and the receiver may ask for put instead. Each is a small state machine in a file of its own (way_*.cpp), whose
@@ -105,7 +106,12 @@ class tagged final : public message_engine {
   friend bool share(tagged&, operation&, std::uint64_t bytes) noexcept;
   friend bool in_lasting(tagged&, const operation&, std::uint64_t bytes) noexcept;
   friend bool share_lasting(tagged&, operation&, std::uint64_t bytes) noexcept;
+  friend bool share_in_parts(tagged&, operation&, std::uint64_t bytes) noexcept;
   friend bool reach(tagged&, operation&, const far_memory&) noexcept;
+  friend bool reach_more(tagged&, operation&, const far_memory&) noexcept;
+  friend std::uint64_t name_memory(tagged&, operation&, std::uint64_t most) noexcept;
+  friend bool prepare_lists(tagged&, operation&, op_kind) noexcept;
+  friend bool move(tagged&, operation&, op_kind) noexcept;
   friend struct way_get;
   friend struct way_put;
   friend struct way_staged;

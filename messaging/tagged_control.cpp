@@ -23,11 +23,16 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
       if (!read_from(header, at, m)) break;
       operation* const o = named(m.sender, true);
       if (!o) return true;
-      if (o->at != stage::announced || m.wanted == 0 || m.wanted > o->room) break;
+      if (m.wanted == 0 || m.wanted > o->room) break;
+      const bool in_parts = o->by == way::get && o->parted && o->by_parts->piece;
+      const bool streams = m.way == static_cast<std::uint32_t>(way::stream);
+      if (o->at != stage::announced && !(o->at == stage::offering && streams && m.wanted == o->wanted)) break;
+      if (streams && (m.offset >= m.wanted || (m.offset > 0 && !in_parts))) break;
       o->other = m.receiver, o->wanted = m.wanted;
       if (m.way == static_cast<std::uint32_t>(way::put) && payload.empty()) break;
-      if (m.way == static_cast<std::uint32_t>(way::put)) return way_put::start_sender(*this, *o, {payload, m.offset, m.lasting != 0}), true;
-      if (m.way == static_cast<std::uint32_t>(way::stream)) return way_stream::start_sender(*this, *o), true;
+      if (m.way == static_cast<std::uint32_t>(way::put)) return way_put::start_sender(*this, *o, {payload, m.offset, m.lasting != 0, m.wanted}), true;
+      if (streams) return o->moved = m.offset, way_stream::start_sender(*this, *o), true;
+      if (m.way == static_cast<std::uint32_t>(way::get) && in_parts) return way_get::start_sender(*this, *o), true;
       if (m.way != static_cast<std::uint32_t>(way::staged) || o->by != way::staged) break;
       way_staged::start_sender(*this, *o);
       return true;
@@ -68,12 +73,21 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
         o->sync = false;  // matched while its last parts still wait for the fabric
         return true;
       }
-      const bool expected = o->sends ? o->at == stage::announced : o->at == stage::awaiting && (o->by == way::put || f.failed);
+      const bool expected = o->sends ? o->at == stage::announced || o->at == stage::offering : o->at == stage::awaiting && (o->by == way::put || f.failed);
       if (!expected) break;
       if (f.failed) end(*o, status(errc::fabric, "the data of a message did not come through between this rank and rank " +
                                                      std::to_string(p.rank), p.rank));
       else if (o->sends) end(*o, {});
       else finish_receive(*o);
+      return true;
+    }
+    case wire_kind::key: {
+      wire_key k;
+      if (!read_from(header, at, k)) break;
+      operation* const o = named(k.receiver, false);
+      if (!o || o->by == way::stream) return true;  // it goes on without
+      if (!way_get::valid(*o, k, payload.size())) break;
+      way_get::key(*this, *o, k, payload);
       return true;
     }
     case wire_kind::staging_key:

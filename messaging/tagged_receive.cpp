@@ -236,6 +236,8 @@ bool tagged::take_announcement(peer& p, const wire_prefix&, bytes_view header, b
   if (!read_from(header, sizeof(wire_prefix), envelope) || !read_from(header, sizeof(wire_prefix) + sizeof envelope, body))
     return end_.malformed(p, "an announcement that is too short"), true;
   if (body.way == 0 || body.way >= ways) return end_.malformed(p, "an announcement of no known way"), true;
+  if (body.way == static_cast<std::uint32_t>(way::get) && body.bytes > 0 && (body.ready == 0 || body.ready > body.bytes))
+    return end_.malformed(p, "an announcement of more than there is"), true;
   if (body.way == static_cast<std::uint32_t>(way::get) && payload.empty()) return end_.malformed(p, "an announcement without a key"), true;
   if (p.tagged.open_total != 0) return end_.malformed(p, "an announcement before the end of a message"), true;
   tagged_pair& pair = p.tagged;
@@ -250,7 +252,7 @@ bool tagged::take_announcement(peer& p, const wire_prefix&, bytes_view header, b
   pair.came_any = true, pair.team = envelope.team, pair.tag = envelope.tag;
   const way by = static_cast<way>(body.way);
   if (k) {
-    k->cost = 1, k->bytes = body.bytes, k->other = body.sender, k->by = by, k->offset = body.offset, k->lasting = body.lasting;
+    k->cost = 1, k->bytes = body.bytes, k->other = body.sender, k->by = by, k->offset = body.offset, k->lasting = body.lasting, k->ready = body.ready;
     if (!payload.empty()) std::memcpy(k->data, payload.data(), payload.size());
     if (pair.allowance == 0) relieve(p);
     return true;
@@ -258,7 +260,7 @@ bool tagged::take_announcement(peer& p, const wire_prefix&, bytes_view header, b
   release(p, 1);
   if (!o) return acknowledge(p, body.sender), true;  // to a team that was freed: the sender need not wait
   o->tag = envelope.tag;
-  if (pair_up(*o, p)) begin_rendezvous(*o, body.bytes, body.sender, by, {payload, body.offset, body.lasting != 0});
+  if (pair_up(*o, p)) begin_rendezvous(*o, body.bytes, body.sender, by, {payload, body.offset, body.lasting != 0, body.ready});
   return true;
 }
 
@@ -318,7 +320,7 @@ void tagged::match(operation& o, kept& k) noexcept {
   if (!o.counted) count(o, p);
   released(k);
   if (k.by != way::none) {
-    begin_rendezvous(o, k.bytes, k.other, k.by, {{k.data, k.data_bytes}, k.offset, k.lasting});
+    begin_rendezvous(o, k.bytes, k.other, k.by, {{k.data, k.data_bytes}, k.offset, k.lasting, k.ready});
     return let_go(k);
   }
   if (std::exchange(k.sync, false)) acknowledge(p, k.other);
@@ -343,6 +345,10 @@ void tagged::begin_rendezvous(operation& o, std::uint64_t bytes, std::uint64_t s
     return finish_receive(o);
   }
   if (by == way::stream) return way_stream::start_receiver(*this, o);
+  if (by == way::get && o.pieces && o.with->tagged.routes->scatters(o.wanted, o.where->layout().blocks()) && prepare_lists(*this, o, op_kind::get)) {
+    if (way_get::start_receiver(*this, o, there)) return;
+    o.by_parts->lists = false;
+  }
   const bool by_fabric = by != way::staged || !o.with->tagged.staging;
   if (by_fabric && !need_buffer(o, o.wanted, false)) {
     acknowledge(*o.with, sender, true);

@@ -156,7 +156,7 @@ void tagged::choose_way(peer& p, operation& o) noexcept {
   o.by = way::put;  // whatever the receiver's memory is, it can ask for this
   if (o.room == 0) return;
   const pair_routes& routes = *p.tagged.routes;
-  const message_load m{o.room, !o.pieces && in_lasting(*this, o, o.room), o.pieces};
+  const message_load m{o.room, !o.pieces && in_lasting(*this, o, o.room), o.pieces, o.pieces ? o.where->layout().blocks() : 1};
   for (route r = routes.rendezvous(m); !set_out(p, o, r);) r = routes.next(r, m);
 }
 
@@ -168,11 +168,10 @@ bool tagged::set_out(peer& p, operation& o, route r) noexcept {
       break;
     case route::kernel:
     case route::get:
-      if (!share(*this, o, o.room)) return false;
-      break;
     case route::packed:
-      if (!need_buffer(o, o.room, true) || !share(*this, o, o.room)) return false;
+      if (!need_buffer(o, o.room, false) || !share_in_parts(*this, o, o.room)) return false;
       break;
+    case route::lists: return prepare_lists(*this, o, op_kind::put);  // the receiver asks for them
     case route::staged:
       if (!design_.packs_in_chunks && !need_buffer(o, o.room, true)) return false;
       if (!way_staged::prepare(*this, p, o)) return false;
@@ -193,7 +192,9 @@ bool tagged::offer_announcement(outgoing& item, endpoint& e, peer& p) noexcept {
     wire_prefix prefix;
     wire_envelope envelope;
     wire_announcement body;
-  } const head{t.prefix_for(p.tagged, wire_kind::announce), {o.team, o.tag}, {o.room, o.name(), o.offset, static_cast<std::uint32_t>(o.by), o.lasting}};
+  } const head{t.prefix_for(p.tagged, wire_kind::announce), {o.team, o.tag}, {o.room, o.name(), o.offset, static_cast<std::uint32_t>(o.by), o.lasting,
+                                                                                       o.parted && o.by_parts->piece ? o.by_parts->offered : o.room}};
+  static_assert(sizeof head <= 64);  // of what every fabric has for a header
   if (!e.send_in_turn(p, bytes_of(head), o.by == way::get ? o.key : bytes_view{})) return false;
   p.tagged.sent_any = true, p.tagged.sent_team = o.team, p.tagged.sent_tag = o.tag;
   t.credits_went(p, head.prefix);

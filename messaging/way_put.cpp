@@ -1,5 +1,7 @@
 // Rendezvous by put: the receiver registers its buffer and answers with the key. The sender puts, and says that it has finished when a flush
 // has completed: a message overtakes puts, so it is sent only when these are visible. The receiver's buffer is its own again with that message.
+// Data in pieces at the sender are put piece by piece from where they lie, where that costs less than to pack them (routes.h): the sender
+// announces this way then.
 #include <string>
 
 #include "messaging/ways.h"
@@ -28,7 +30,8 @@ void way_put::ask(tagged& t, operation& o) noexcept {
 }
 
 void way_put::start_sender(tagged& t, operation& o, const far_memory& there) noexcept {
-  if (!t.need_buffer(o, o.room, true) || !reach(t, o, there)) {
+  const bool listed = o.parted && o.by_parts->lists;
+  if ((!listed && !t.need_buffer(o, o.room, true)) || !reach(t, o, there)) {
     t.acknowledge(*o.with, o.other, true);
     return t.end(o, status(errc::no_resource, "the buffer of the receive at rank " + std::to_string(o.with->rank) + " cannot be reached", o.with->rank));
   }
@@ -40,7 +43,7 @@ void way_put::start_sender(tagged& t, operation& o, const far_memory& there) noe
 void way_put::step_sender(tagged& t, operation& o) noexcept {
   transport& net = t.job_.net();
   if (o.at == stage::putting) {
-    if (!move(net, o, op_kind::put) || !net.flush(o.with->rank, &o.moving)) return;
+    if (!move(t, o, op_kind::put) || !net.flush(o.with->rank, &o.moving)) return;
     o.at = stage::flushing;
   }
   if (!o.moving.idle()) return;

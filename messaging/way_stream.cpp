@@ -2,6 +2,8 @@
 // what the channel design does with all long messages (Huang 2005, 3.1), and what is left where neither end's memory can be registered. A stream
 // stands in the queue of the endpoint until its last piece has gone, so streams of a pair go one after the other, and messages that follow wait.
 //
+// What has been got before, of memory that could be registered in part (way_get.cpp), does not come again.
+//
 // The pieces need no credit: they are copied out as they come, into the buffer of the receive.
 #include "messaging/ways.h"
 
@@ -10,7 +12,7 @@ namespace tutti::messaging {
 void way_stream::start_receiver(tagged& t, operation& o) noexcept {
   o.by = way::stream, o.at = stage::awaiting;
   const wire_message<wire_matched> m{{static_cast<std::uint8_t>(wire_kind::matched)},
-                                     {o.other, o.name(), o.wanted, 0, static_cast<std::uint32_t>(way::stream), 0}};
+                                     {o.other, o.name(), o.wanted, o.moved, static_cast<std::uint32_t>(way::stream), 0}};
   t.say(*o.with, bytes_of(m), {});
 }
 

@@ -32,6 +32,7 @@ enum class wire_kind : std::uint8_t {
   finished,      // the other end needs nothing of this one any more
   data,          // a piece of the data, of those that follow each other in the stream
   staging_key,   // how to map the sender's staging memory
+  key,           // another part of the sender's memory can be got
   count_
 };
 
@@ -63,11 +64,12 @@ struct wire_announcement {  // behind the envelope; the payload is the key, of `
   std::uint64_t offset;     // of the data in the region of the key
   std::uint32_t way;
   std::uint32_t lasting;    // 1: the region stays, so its key comes again
+  std::uint64_t ready;      // bytes of the message that the key holds, from the first on: all, or keys of the others follow; of `get`
 };
 struct wire_matched {       // the payload is the key, of `put`
   std::uint64_t sender, receiver;  // names
   std::uint64_t wanted;     // bytes that the receiver has room for
-  std::uint64_t offset;     // as above
+  std::uint64_t offset;     // as above; of `stream`: the first byte that is to come
   std::uint32_t way;
   std::uint32_t lasting;
 };
@@ -80,6 +82,13 @@ struct wire_chunk {
 struct wire_data {           // the payload is the piece
   std::uint64_t receiver;   // name
   std::uint64_t offset;     // in the message
+};
+struct wire_key {            // the payload is the key
+  std::uint64_t receiver;   // name
+  std::uint64_t from;       // first byte of the part, of the message: the one behind the part before
+  std::uint64_t bytes;      // of the part; 0: there are no more keys, so the rest is to come as a stream
+  std::uint64_t offset;     // of the part in the region of the key
+  std::uint64_t lasting;    // as above
 };
 struct wire_taken {
   std::uint64_t sender;     // name

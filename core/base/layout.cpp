@@ -91,6 +91,14 @@ result<block_layout> block_layout::indexed(std::size_t blocks, const std::ptrdif
   return l;
 }
 
+std::size_t block_layout::blocks() const noexcept {
+  if (bytes_ == 0) return 0;
+  if (offsets_) return blocks_;
+  std::size_t all = 1;
+  for (std::size_t d = 0; d < dimensions_; ++d) all *= counts_[d];
+  return all;
+}
+
 // --- cursor --------------------------------------------------------------------------------------------------------------
 
 void layout_cursor::restart() noexcept {

@@ -28,6 +28,7 @@ class block_layout {
                                      std::size_t block_bytes);
 
   std::size_t bytes() const noexcept { return bytes_; }
+  std::size_t blocks() const noexcept;  // in one piece each, or less: those of a list that adjoin count apart
   // All bytes lie at distances in [low, high); both are 0 where there are none.
   std::ptrdiff_t low() const noexcept { return low_; }
   std::ptrdiff_t high() const noexcept { return high_; }

@@ -170,6 +170,14 @@ result<registration_cache::use> registration_cache::acquire(std::span<std::byte>
   return got;
 }
 
+std::size_t registration_cache::known(std::span<const std::byte> memory) noexcept {
+  if (memory.empty() || by_address_.empty()) return 0;
+  const auto at = reinterpret_cast<std::uintptr_t>(memory.data()), end = at + memory.size();
+  if (watch_) catch_up({at, end});
+  const place e = find(at);
+  return e != kept_.end() && e->where.begin <= at ? std::min(e->where.end, end) - at : 0;
+}
+
 void registration_cache::release(use& u) noexcept {
   entry* const e = std::exchange(u.of_, nullptr);
   if (e && --e->uses == 0 && !e->kept) give_back(e->self);

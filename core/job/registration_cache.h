@@ -77,6 +77,8 @@ class registration_cache {
   // transport::add_unowned() and key(); invalid in a forked child. A hit costs tens of nanoseconds, and where registrations are watched a
   // system call; a miss costs a registration.
   result<use> acquire(std::span<std::byte> memory);
+  // Of the memory's first bytes, as many as acquire() would find registered, in one piece. Costs as much as a hit.
+  std::size_t known(std::span<const std::byte> memory) noexcept;
   void release(use&) noexcept;  // nothing for one that is empty
   // The same; and peers that still have the key get errors from now on, unless the region has another user.
   void revoke(use&) noexcept;

@@ -34,6 +34,7 @@ capabilities combined(const capabilities& node, const capabilities& network, boo
   // The slow steps of a collective set its time, and those cross the network.
   c.cost = network.cost;
   c.node_cost = node.cost;
+  c.registering = network.registering;  // what is added is added to both, of which the node's costs next to nothing
   return c;
 }
 

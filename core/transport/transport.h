@@ -88,6 +88,15 @@ struct loggp {
   double bytes_per_ns = 0; // 1/G
 };
 
+// What registering memory costs (add(), add_unowned()): a call, and by the byte. 0 and 0: nothing worth mention.
+struct registration_cost {
+  double call_us = 0;
+  double bytes_per_ns = 0;
+  constexpr bool any() const noexcept { return call_us > 0 || bytes_per_ns > 0; }
+};
+// A prior for adapters, which keep pages: two system calls and their tables, and half a microsecond a page.
+inline constexpr registration_cost registered_with_an_adapter{20, 8};
+
 // Fixed once the transport is open. The engines choose algorithms by these.
 struct capabilities {
   std::uint64_t max_bytes = 0;          // of one put or get; larger ones are the caller's to split
@@ -105,6 +114,7 @@ struct capabilities {
   bool virtual_clock = false;           // now() is simulated: a wait must sleep() at once, since spinning passes no time
   loggp cost;                           // a prior; measured values replace it
   std::optional<loggp> node_cost;       // the same inside a node; none: no other
+  registration_cost registering;        // a prior, too; where it costs, what is registered already is faster to name than to find
 };
 
 // Counts operations in flight and keeps the first failure among them. One completion may serve many operations, and must

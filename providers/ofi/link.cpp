@@ -36,6 +36,7 @@ messages::link_traits describe(const fi_info& info, bool can_wait, bool alone) {
   // An adapter keeps pages, and asks for registration of all memory. Else this process loads and stores, in its progress or in a
   // thread of libfabric's.
   c.follows_mapping = !alone || !(info.domain_attr->mr_mode & (FI_MR_LOCAL | FI_MR_ALLOCATED));
+  if (!c.follows_mapping) c.registering = registered_with_an_adapter;
   c.target_must_progress = !alone;
   c.cost = t.only_this_host ? loggp{2, 0.5, 0.5, 4} : loggp{6, 1, 1, 2};
   return t;

@@ -28,6 +28,7 @@ messages::link_traits describe(std::string_view device, bool reaches) {
   c.native_signal = c.native_when_added = reaches;
   c.maps_node = t.shared_memory;
   c.follows_mapping = !reaches;  // by message, by this process's own loads and stores; an adapter keeps pages
+  if (!c.follows_mapping) c.registering = registered_with_an_adapter;
   c.native_atomics = false;  // an adapter's would not be atomic to the CPU's, and then no router could be made
   c.target_must_progress = !reaches;
   c.cost = t.only_this_host ? loggp{0.2, 0.05, 0.05, 10} : reaches ? loggp{1.5, 0.3, 0.2, 10} : loggp{4, 1, 1, 4};

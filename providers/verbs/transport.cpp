@@ -22,6 +22,7 @@ capabilities describe(const adapter& a, const link_limits& limits) {
   c.native_signal = c.native_atomics = c.native_when_added = true;
   c.cpu_atomics_agree = a.limits.atomic_cap == IBV_ATOMIC_GLOB;
   c.can_sleep = true;
+  c.registering = registered_with_an_adapter;
   c.cost = a.where.software ? loggp{20, 5, 5, 0.5} : loggp{1.2, 0.2, 0.2, 10};
   return c;
 }

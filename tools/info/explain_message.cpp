@@ -37,7 +37,7 @@ void explain_size(const pair_routes& routes, const message_load& m) {
   for (const route r : messaging::all_routes)
     if (r != taken && routes.possible(r, m)) others.push_back(r);
   std::ranges::sort(others, {}, [&](route r) { return routes.price_us(r, m); });
-  std::printf("%s%s\n", bytes_text(m.bytes).c_str(), m.in_window ? ", in a window" : m.in_pieces ? ", in pieces" : "");
+  std::printf("%s%s\n", bytes_text(m.bytes).c_str(), m.in_window ? ", in a window" : m.in_pieces ? ", in pieces of 1 KiB" : "");
   int place = 1;
   const auto line = [&](route r) {
     std::printf("%s\n", candidate_line(place++, std::string(name_of(r)), 10, routes.price_us(r, m), std::string(text_of(r))).c_str());
@@ -64,7 +64,7 @@ int explain_messages(job& j, const question& q, bool several_nodes, const std::s
       explain_size(routes, {bytes});
       if (bytes <= routes.eager_limit()) continue;
       explain_size(routes, {bytes, true, false});
-      explain_size(routes, {bytes, false, true});
+      explain_size(routes, {bytes, false, true, (bytes + 1023) / 1024});
     }
   }
   return 0;
