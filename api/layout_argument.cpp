@@ -11,14 +11,14 @@ result<block_layout> read(const tutti_layout_t& l) {
     case TUTTI_STRIDED: return block_layout::strided(l.block_bytes, l.count, l.counts, l.strides);
     case TUTTI_INDEXED: return block_layout::indexed(l.count, l.offsets, l.lengths, l.block_bytes);
     default:
-      return status{errc::invalid, "kind " + std::to_string(l.kind) + " is no layout; use TUTTI_CONTIGUOUS, TUTTI_STRIDED or TUTTI_INDEXED"};
+      return status{errc::invalid, worded("kind ", l.kind, " is no layout; use TUTTI_CONTIGUOUS, TUTTI_STRIDED or TUTTI_INDEXED")};
   }
 }
 
 }  // namespace
 
 result<block_layout> read_layout(const tutti_layout_t* layout, const char* what) {
-  if (!layout) return status{errc::invalid, std::string(what) + " is NULL; pass a layout"};
+  if (!layout) return status{errc::invalid, worded(what, " is NULL; pass a layout")};
   auto r = read(*layout);
   if (!r) return r.error().during(what);
   return r;
@@ -26,10 +26,10 @@ result<block_layout> read_layout(const tutti_layout_t* layout, const char* what)
 
 status check_base(const block_layout& l, const tutti_layout_t& given, const void* base, const char* what) {
   if (base || l.bytes() == 0) return {};
-  if (given.kind != TUTTI_INDEXED) return {errc::invalid, std::string(what) + " is NULL; pass where the layout begins"};
+  if (given.kind != TUTTI_INDEXED) return {errc::invalid, worded(what, " is NULL; pass where the layout begins")};
   if (l.low() > 0) return {};
-  return {errc::invalid, std::string(what) + " is NULL, so that offsets are addresses, and one of them is " + std::to_string(l.low()) +
-                             "; pass a base, or the address of each block"};
+  return {errc::invalid, worded(what, " is NULL, so that offsets are addresses, and one of them is ", l.low(),
+                                "; pass a base, or the address of each block")};
 }
 
 result<block_layout> read_layout_at(const tutti_layout_t* layout, const void* base) {

@@ -29,11 +29,10 @@ bool inside(const window& m, std::uint32_t rank, std::uint64_t offset, const blo
 status outside(const window& m, const arguments& a, const block_layout& there) {
   const std::uint32_t size = m.group().size();
   if (a.rank >= size)
-    return {errc::invalid, "rank " + std::to_string(a.rank) + " is not in the window's team of " + std::to_string(size) + "; use 0 to " +
-                               std::to_string(size - 1)};
-  return {errc::invalid, "remote lists bytes from " + std::to_string(there.low()) + " to " + std::to_string(there.high()) + " beyond offset " +
-                             std::to_string(a.offset) + ", which do not all lie in the window of rank " + std::to_string(a.rank) +
-                             "; its bytes are 0 to " + std::to_string(m.size_of(a.rank))};
+    return {errc::invalid, worded("rank ", a.rank, " is not in the window's team of ", size, "; use 0 to ", size - 1)};
+  return {errc::invalid, worded("remote lists bytes from ", there.low(), " to ", there.high(), " beyond offset ", a.offset,
+                                ", which do not all lie in the window of rank ", a.rank, "; its bytes are 0 to ",
+                                m.size_of(a.rank))};
 }
 
 status check(const window& m, const arguments& a, block_layout& here, block_layout& there) {
@@ -44,8 +43,7 @@ status check(const window& m, const arguments& a, block_layout& here, block_layo
   here = *local, there = *remote;
   if (!inside(m, a.rank, a.offset, there)) return outside(m, a, there);
   if (here.bytes() != there.bytes())
-    return {errc::invalid, "remote lists " + std::to_string(there.bytes()) + " bytes and local " + std::to_string(here.bytes()) +
-                               "; both list the same data"};
+    return {errc::invalid, worded("remote lists ", there.bytes(), " bytes and local ", here.bytes(), "; both list the same data")};
   return check_base(here, *a.local, a.base, "base");
 }
 

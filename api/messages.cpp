@@ -172,7 +172,7 @@ tutti_status_t receive_message(tutti_message_t* message, const char* call, bool 
     if (!k) {
       ctx->requests.give(slot);
       *message = {};
-      return report(ctx, status(errc::peer_dead, std::string(call) + ": the message's sender died, or its team was freed"));
+      return report(ctx, status(errc::peer_dead, worded(call, ": the message's sender died, or its team was freed")));
     }
     const tutti_status_t s = begin(ctx, *k);
     if (s == TUTTI_NO_RESOURCE) return s;  // it is still to be received

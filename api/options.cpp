@@ -12,7 +12,7 @@
 namespace tutti::api {
 namespace {
 
-status invalid(std::string text) { return {errc::invalid, "tutti_init: " + std::move(text)}; }
+status invalid(std::string text) { return {errc::invalid, worded("tutti_init: ", std::move(text))}; }
 
 // A program may be older or newer than the library. Members that it does not know of are as if zero; members that the
 // library does not know of must be zero, or something asked for would silently not be done.

@@ -73,7 +73,7 @@ status leave(tutti_context& ctx) {
 // Tells all teams, by the way in which the news of a death goes round.
 void tell(tutti_context& ctx) {
   const rank_t me = ctx.job->rank();
-  const status gone(errc::peer_dead, "rank " + std::to_string(me) + " abandoned the job", me);
+  const status gone(errc::peer_dead, worded("rank ", me, " abandoned the job"), me);
   for (auto& t : ctx.teams) t->group().fail(gone);
   ctx.job->world().fail(gone);
   drain(ctx);

@@ -108,7 +108,8 @@ tutti_status_t tutti_team_agree(tutti_team_t handle, uint64_t* flags) {
     if (said->dead.empty()) return TUTTI_OK;
     const auto dead = [&](rank_t r) { return std::ranges::binary_search(said->dead, t.members().index_of(r)); };
     const std::string who = list_of_ranks(ctx->job->size(), dead);
-    return report(ctx, {errc::peer_dead, "tutti_team_agree: dead are, of the job's ranks, " + who, t.rank_of(said->dead.front())});
+    return report(ctx, {errc::peer_dead, worded("tutti_team_agree: dead are, of the job's ranks, ", who),
+                                                t.rank_of(said->dead.front())});
   });
 }
 

@@ -51,10 +51,9 @@ status agreement::check_silent(std::uint32_t pid) {
 }
 
 status agreement::tags_differ(std::uint32_t pid, std::uint64_t theirs) {
-  return {errc::invalid, "the processes set different tag sizes in superstep " + std::to_string(c_.epoch) + ": " +
-                             process(c_.me) + " has " + std::to_string(next_tag_) + " bytes from the next superstep on, " +
-                             process(pid) + " has " + std::to_string(theirs) +
-                             " bytes; all processes must call bsp_set_tagsize alike", c_.rank_of(pid)};
+  return {errc::invalid, worded("the processes set different tag sizes in superstep ", c_.epoch, ": ", process(c_.me), " has ",
+                                next_tag_, " bytes from the next superstep on, ", process(pid), " has ", theirs,
+                                " bytes; all processes must call bsp_set_tagsize alike"), c_.rank_of(pid)};
 }
 
 // Process `pid` did not do what this one did in this call of the superstep; `told`: what it did, if anything.
@@ -82,10 +81,9 @@ status agreement::differ(std::uint32_t pid, std::uint32_t call, std::optional<st
   std::string what = process(mine.empty() ? pid : c_.me) + " called " + (mine.empty() ? theirs : mine) + ", ";
   if (mine.empty() || theirs.empty()) what += "which " + process(mine.empty() ? c_.me : pid) + " did not";
   else what += "where " + process(pid) + " called " + theirs;
-  return {errc::invalid, "processes " + std::to_string(c_.me) + " and " + std::to_string(pid) +
-                             " registered differently in superstep " + std::to_string(c_.epoch) + ": in call " +
-                             std::to_string(call + 1) + " of bsp_push_reg and bsp_pop_reg there " + what +
-                             "; all processes must call them in the same order", c_.rank_of(pid)};
+  return {errc::invalid, worded("processes ", c_.me, " and ", pid, " registered differently in superstep ", c_.epoch, ": in call ",
+                                call + 1, " of bsp_push_reg and bsp_pop_reg there ", what,
+                                "; all processes must call them in the same order"), c_.rank_of(pid)};
 }
 
 status agreement::settle() {
@@ -96,9 +94,9 @@ status agreement::settle() {
   }
   const auto& c = areas_.pending()[call];
   if (c.number != registrar::no_area) return differ(c.by == registrar::nobody ? c_.me : c.by, call, told_pop | c.number);
-  return {errc::invalid, "in superstep " + std::to_string(c_.epoch) + " all processes called bsp_pop_reg(NULL), in call " +
-                             std::to_string(call + 1) + " of bsp_push_reg and bsp_pop_reg there, but no registration is NULL in "
-                             "all of them; where some have a part in the area, those pop it by their address", c_.rank_of(c_.me)};
+  return {errc::invalid, worded("in superstep ", c_.epoch, " all processes called bsp_pop_reg(NULL), in call ", call + 1,
+                                " of bsp_push_reg and bsp_pop_reg there, but no registration is NULL in "
+                             "all of them; where some have a part in the area, those pop it by their address"), c_.rank_of(c_.me)};
 }
 
 }  // namespace tutti::bsp

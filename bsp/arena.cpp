@@ -45,8 +45,8 @@ status arena::grow(half_of& h, std::size_t least) {
   const std::size_t needed = round_up(least, 4096);
   const std::size_t size = regions_.size() < most_regions ? memory_.take(std::max({first_region, before, needed}), needed) : 0;
   if (size == 0)
-    return {errc::no_resource, "the puts, gets and messages of a superstep, " + std::to_string(least) +
-                                   " bytes more of them, do not fit into the " + memory_.remedy()};
+    return {errc::no_resource, worded("the puts, gets and messages of a superstep, ", least,
+                                      " bytes more of them, do not fit into the ", memory_.remedy())};
   std::span<std::byte> memory;
   auto id = net_.allocate(size, memory);
   if (!id) {

@@ -101,9 +101,8 @@ status checker::same_counts(const std::vector<counts>& all, std::uint64_t epoch)
     for (const auto& [name, first, other] : {std::tuple{"bsp_push_reg", all[0].pushes, all[i].pushes},
                                             std::tuple{"bsp_pop_reg", all[0].pops, all[i].pops}})
       if (first != other)
-        return {errc::invalid, "superstep " + std::to_string(epoch) + ": process 0 called " + name + " " +
-                                   std::to_string(first) + " times and " + process(i) + " " + std::to_string(other) +
-                                   " times; all processes must register and pop alike"};
+        return {errc::invalid, worded("superstep ", epoch, ": process 0 called ", name, " ", first, " times and ", process(i), " ",
+                                      other, " times; all processes must register and pop alike")};
   return {};
 }
 
@@ -117,11 +116,11 @@ status checker::meetings(std::vector<touch> all, std::uint64_t epoch) const {
         return std::string(name_of(t.kind)) + " of " + process(t.by) + (t.writes() ? " (writes" : " (reads") + " " +
                std::to_string(t.end - t.begin) + " bytes)";
       };
-      return {errc::invalid, "superstep " + std::to_string(epoch) + ": " + call(a) + " and " + call(b) + " meet at " +
-                                 hex(reinterpret_cast<const void*>(b.begin)) + " of " + process(team_.index()) +
-                                 ", for " + std::to_string(std::min(a.end, b.end) - b.begin) +
-                                 " bytes; what is there then is anything, since high-performance calls may act at any time "
-                                 "of the superstep"};
+      return {errc::invalid, worded("superstep ", epoch, ": ", call(a), " and ", call(b), " meet at ",
+                                    hex(reinterpret_cast<const void*>(b.begin)), " of ", process(team_.index()), ", for ",
+                                    std::min(a.end, b.end) - b.begin,
+                                    " bytes; what is there then is anything, since high-performance calls may act at any time "
+                                 "of the superstep")};
     }
   return {};
 }

@@ -19,7 +19,7 @@ bool engine::fail(status s) noexcept {
 }
 
 bool engine::broken(const char* call, std::string text) {
-  return fail({errc::invalid, std::string(call) + ": " + std::move(text), c_.rank_of(c_.me)});
+  return fail({errc::invalid, worded(call, ": ", std::move(text)), c_.rank_of(c_.me)});
 }
 
 bool engine::no_process(const char* call, std::uint32_t pid) {

@@ -266,7 +266,7 @@ status exchange::take_from(std::uint32_t pid, bool& complete) {
     const auto& head = *reinterpret_cast<const chunk_head*>(chunk.data());
     const std::span body = chunk.subspan(sizeof head);
     if (stage_of(head.used.note) != p.receiving)
-      return {errc::protocol, "process " + std::to_string(pid) + " sent something else than was announced", c_.rank_of(pid)};
+      return {errc::protocol, worded("process ", pid, " sent something else than was announced"), c_.rank_of(pid)};
     switch (p.receiving) {
       case stage::requests: s = serve(pid, body); break;
       case stage::answers: s = boxes_[pid].deliver(body); break;
@@ -335,7 +335,7 @@ status exchange::on_bulk(std::uint32_t from, const bulk_head& h, const area& to)
                     h.bytes};
   if (!c_.net.map(pull.segment, pull.rank)) {
     const auto id = registered_.of(to);
-    if (!id) return id.error().during("registering an area of " + std::to_string(to.bytes) + " bytes");
+    if (!id) return id.error().during(worded("registering an area of ", to.bytes, " bytes"));
     pull.local = *id;
     pull.local_offset = h.offset;
   }
@@ -357,7 +357,7 @@ status exchange::place_bulk(std::uint32_t pid, std::span<const std::byte> bytes,
     mid_put_ = whole ? no_process : pid;
   }
   if (!bytes.empty() || last != (p.placed == p.coming.size()))
-    return {errc::protocol, "process " + std::to_string(pid) + " pushed other bytes than it announced", c_.rank_of(pid)};
+    return {errc::protocol, worded("process ", pid, " pushed other bytes than it announced"), c_.rank_of(pid)};
   if (last) p.coming.clear(), p.placed = 0, p.pushed = 0;
   return {};
 }
@@ -373,7 +373,7 @@ status exchange::introduce(std::uint32_t pid) {
     if (!line) return line.error();
     const std::uint64_t length = blob.size();
     if (length > window_layout::offer_room - sizeof length)
-      return {errc::unsupported, "a memory key of " + std::to_string(length) + " bytes does not fit"};
+      return {errc::unsupported, worded("a memory key of ", length, " bytes does not fit")};
     std::byte* const offer = c_.base + c_.layout.offer_out(pid);
     std::memcpy(offer, &length, sizeof length);
     std::memcpy(offer + sizeof length, blob.data(), blob.size());

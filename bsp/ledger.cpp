@@ -197,7 +197,7 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
   if (e.pid() != 0) return true;
   std::FILE* const f = std::fopen(file.c_str(), "w");
   if (!f) {
-    why = {errc::invalid, "TUTTI_BSP_PROFILE: " + file + " cannot be written: " + std::strerror(errno)};
+    why = {errc::invalid, worded("TUTTI_BSP_PROFILE: ", file, " cannot be written: ", std::strerror(errno))};
     return true;
   }
   const std::uint32_t p = e.nprocs();
@@ -246,7 +246,7 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
   }
   std::fputs("]}\n", f);
   const bool full = std::ferror(f) != 0;
-  if (std::fclose(f) != 0 || full) why = {errc::invalid, "TUTTI_BSP_PROFILE: " + file + " could not be written in full"};
+  if (std::fclose(f) != 0 || full) why = {errc::invalid, worded("TUTTI_BSP_PROFILE: ", file, " could not be written in full")};
   return true;
 }
 

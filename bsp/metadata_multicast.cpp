@@ -55,8 +55,8 @@ class by_multicast final : public metadata_exchange {
     in_datagram_ = all <= fits;
     release_ = std::make_unique<reliable_multicast>(team_, root, 1, token, lines, in_datagram_ ? all : bits());
     if (status s = release_->form(token); s.failed()) return s;
-    const status room = mc && fits < bits() ? status(errc::unsupported, "a datagram of " + std::to_string(payload) + " bytes is too "
-                                                     "small for " + std::to_string(n_) + " processes") : status{};
+    const status room = mc && fits < bits() ? status(errc::unsupported, worded("a datagram of ", payload, " bytes is too "
+                                                     "small for ", n_, " processes")) : status{};
     return team_.agreed(room, job_.setup_deadline());
   }
 

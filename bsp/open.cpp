@@ -23,7 +23,7 @@ status write_key(const context& c, std::uint32_t region, std::span<const std::by
   std::byte* const entry = c.base + c.layout.directory(region);
   const auto length = static_cast<std::uint32_t>(key.size());
   if (length > window_layout::key_room - sizeof length)
-    return {errc::unsupported, "a memory key of " + std::to_string(length) + " bytes does not fit"};
+    return {errc::unsupported, worded("a memory key of ", length, " bytes does not fit")};
   std::memcpy(entry, &length, sizeof length);
   std::memcpy(entry + sizeof length, key.data(), length);
   return {};

@@ -245,7 +245,7 @@ status outbox::deliver(std::span<const std::byte> answers) {
     const auto* chunk = reinterpret_cast<const chunk_head*>(memory_.at(asked_));
     if (asked_at_ == chunk->used.bytes) {
       if (chunk->next == 0)
-        return {errc::protocol, "process " + std::to_string(to_) + " answered more than it was asked", c_.rank_of(to_)};
+        return {errc::protocol, worded("process ", to_, " answered more than it was asked"), c_.rank_of(to_)};
       asked_ = chunk->next, asked_at_ = sizeof *chunk;
       continue;
     }

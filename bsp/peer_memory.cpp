@@ -39,7 +39,7 @@ const chunk_head* peer_memory::meet(std::uint32_t pid, location l, status& why) 
   p.segments.push_back(*segment);
   const std::byte* const base = c_.net.map(*segment, c_.rank_of(pid));
   if (!base) {
-    why = {errc::fabric, "memory of rank " + std::to_string(c_.rank_of(pid)) + " cannot be mapped any more", c_.rank_of(pid)};
+    why = {errc::fabric, worded("memory of rank ", c_.rank_of(pid), " cannot be mapped any more"), c_.rank_of(pid)};
     return nullptr;
   }
   if (p.regions.size() <= region) p.regions.resize(region + 1);

@@ -21,16 +21,15 @@ status placer::check(const char* what, std::uint32_t from, std::uint32_t number,
                      std::uint64_t bytes, const area*& out) const {
   out = areas_.at(number);
   if (out && offset <= out->bytes && bytes <= out->bytes - offset) [[likely]] return {};
-  return {errc::protocol, "process " + std::to_string(from) + " sent " + what + " of " + std::to_string(bytes) +
-                              " bytes at offset " + std::to_string(offset) + " of area " + std::to_string(number) +
-                              ", of which process " + std::to_string(me_) + " has " +
-                              (out ? std::to_string(out->bytes) + " bytes" : "nothing"), from};
+  return {errc::protocol, worded("process ", from, " sent ", what, " of ", bytes, " bytes at offset ", offset, " of area ", number,
+                                 ", of which process ", me_, " has ", (out ? std::to_string(out->bytes) + " bytes" : "nothing")),
+                                 from};
 }
 
 status placer::too_many(std::uint32_t from, std::uint64_t bytes) const {
-  return {errc::no_resource, "process " + std::to_string(me_) + " has " + std::to_string(queue_.payload_bytes()) +
-                                 " bytes of messages (bsp_send) of this superstep, and with one of " + std::to_string(bytes) +
-                                 " bytes from process " + std::to_string(from) + " they do not fit into the " + queue_.remedy(),
+  return {errc::no_resource, worded("process ", me_, " has ", queue_.payload_bytes(),
+                                    " bytes of messages (bsp_send) of this superstep, and with one of ", bytes,
+                                    " bytes from process ", from, " they do not fit into the ", queue_.remedy()),
                              from};
 }
 

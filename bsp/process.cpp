@@ -227,7 +227,7 @@ void process::at_exit() {
   if (p.spmd_ && p.rank_ == 0) {  // those that wait in bsp_init end as well
     if (p.meet({})) (void)p.remaining_->settle();
   } else if (p.phase_ == phase::joined) {  // those that wait in bsp_begin are told
-    p.job_->world().fail({errc::peer_dead, "process " + std::to_string(p.rank_) + " ended before bsp_begin", p.rank_,
+    p.job_->world().fail({errc::peer_dead, worded("process ", p.rank_, " ended before bsp_begin"), p.rank_,
                           peer_left});
   }
   p.left_.reset();

@@ -36,7 +36,7 @@ result<scheme> parse_scheme(std::string_view name) {
     if (row.name == name) return row.id;
     add_to_list(all, row.name);
   }
-  return status(errc::invalid, "no BSP scheme is called " + std::string(name) + "; use one of " + all);
+  return status(errc::invalid, worded("no BSP scheme is called ", name, "; use one of ", all));
 }
 
 }  // namespace tutti::bsp

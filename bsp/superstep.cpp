@@ -110,8 +110,8 @@ status engine::agree(bool leaving) {
   const std::span<const std::uint8_t> in = announcement_.in();
   for (std::uint32_t i = 0; i < c_.size; ++i) {
     if (((in[i] & is_leaving) != 0) != leaving)
-      return {errc::invalid, "process " + std::to_string(i) + " called " + (leaving ? "bsp_sync" : "bsp_end") +
-                                 " while process " + std::to_string(c_.me) + " called " + ends_by(leaving) + "; all processes must call the same", c_.rank_of(i)};
+      return {errc::invalid, worded("process ", i, " called ", (leaving ? "bsp_sync" : "bsp_end"), " while process ", c_.me,
+                                    " called ", ends_by(leaving), "; all processes must call the same"), c_.rank_of(i)};
     if (!(in[i] & has_data) && agreement_.announces(i, c_.me)) return agreement_.check_silent(i);
   }
   return {};
@@ -143,10 +143,10 @@ status engine::check_given(std::uint64_t epoch) {
     call_note theirs;
     if (came) std::memcpy(&theirs, g.what.tag, sizeof theirs);
     if (came && due && theirs == *collective_) continue;
-    return {errc::invalid, "processes " + std::to_string(c_.me) + " and " + std::to_string(pid) + " ended superstep " +
-                               std::to_string(epoch) + " by unlike calls: process " + std::to_string(c_.me) + " called " +
-                               (collective_ ? in_words(*collective_) : "bsp_sync") + ", process " + std::to_string(pid) + " " +
-                               (came ? "called " + in_words(theirs) : "did something else") + "; all processes must call the same",
+    return {errc::invalid, worded("processes ", c_.me, " and ", pid, " ended superstep ", epoch, " by unlike calls: process ",
+                                  c_.me, " called ", (collective_ ? in_words(*collective_) : "bsp_sync"), ", process ", pid, " ",
+                                  (came ? "called " + in_words(theirs) : "did something else"),
+                                  "; all processes must call the same"),
             c_.rank_of(pid)};
   }
   return {};

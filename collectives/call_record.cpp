@@ -154,9 +154,9 @@ status call_record::differs(rank_t from) noexcept {
     page& own = mine();
     own.odd = own.usual = w, own.odd.bytes = 1;
     std::atomic_ref(own.culprit).store(std::uint64_t{from} + 1, std::memory_order_release);
-    return {errc::protocol, "rank " + std::to_string(from) + " calls " + own.odd.in_words() + " as this rank's", from};
+    return {errc::protocol, worded("rank ", from, " calls ", own.odd.in_words(), " as this rank's"), from};
   }
-  return {errc::protocol, "not all members call " + w.in_words() + ", as this rank does" + same_data};
+  return {errc::protocol, worded("not all members call ", w.in_words(), ", as this rank does", same_data)};
 }
 
 // What theirs() shows; and puts it on the own page, for those who wait for this rank.
@@ -170,9 +170,8 @@ status call_record::tell(rank_t from) noexcept {
   const what odd = directly ? called(p) : p.odd, usual = directly ? called(own) : p.usual;
   own.odd = odd, own.usual = usual;
   std::atomic_ref(own.culprit).store(std::uint64_t{culprit} + 1, std::memory_order_release);
-  return {errc::protocol, "rank " + std::to_string(culprit) + " calls " + odd.in_words() + ", " +
-                              (directly ? "this rank " : "another rank ") + usual.in_words() +
-                              (odd.kind == usual.kind ? same_data : same_calls),
+  return {errc::protocol, worded("rank ", culprit, " calls ", odd.in_words(), ", ", (directly ? "this rank " : "another rank "),
+                                 usual.in_words(), (odd.kind == usual.kind ? same_data : same_calls)),
           culprit};
 }
 

@@ -94,8 +94,8 @@ result<candidate> from_wanted(collective of, const choice_inputs& in) {
   c.radix = w.radix;
   c.why = "asked for by name";
   if (const std::string lack = missing(c, in); !lack.empty())
-    return status(errc::unsupported, "the " + what + " " + to_string(c) + " cannot run: " + lack + "; what can: " +
-                                         known_algorithms(of, runs_anywhere));
+    return status(errc::unsupported, worded("the ", what, " ", to_string(c), " cannot run: ", lack, "; what can: ",
+                                            known_algorithms(of, runs_anywhere)));
   if (c.row->phases)
     if (const status s = check_phases(*c.row, in, {std::string(c.inner), c.radix, {}}); s.failed()) return s.during("among the nodes' leaders");
   return c;

@@ -279,8 +279,8 @@ result<std::unique_ptr<communicator>> communicator::shrink(const communicator_op
   const std::uint32_t index = named(said->flags);
   const rank_t rank = index < team_->size() ? team_->rank_of(index) : no_rank;
   if (mine.failed() && (my_own() || rank == no_rank || index == team_->index())) return mine;
-  return status{errc::no_resource, (rank == no_rank ? "several ranks" : "rank " + std::to_string(rank)) +
-                " could not make a team of the survivors; their own errors say why", rank};
+  return status{errc::no_resource, worded((rank == no_rank ? "several ranks" : "rank " + std::to_string(rank)),
+                                          " could not make a team of the survivors; their own errors say why"), rank};
 }
 
 }  // namespace tutti

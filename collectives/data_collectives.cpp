@@ -132,7 +132,7 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   if (r->set_bytes > 0 && takes_slots_by_turns(row, choices_.machine())) r->slots_room = std::max(r->slots_room, slots_by_turns / r->set_bytes * r->set_bytes);
   if (row.of == collective::alltoallv) r->sent.resize(s.size), r->taken.resize(s.size);
   auto made = co_await expose_together(team_, r->slots_at + r->slots_room, std::move(agreement));
-  if (!made) co_return made.error().during("memory for " + std::string(name_of(row.of)) + " " + std::string(row.name));
+  if (!made) co_return made.error().during(worded("memory for ", name_of(row.of), " ", row.name));
   r->memory = std::move(made->memory);
   resources_.push_back(std::move(r));
   co_return status{};
@@ -302,7 +302,7 @@ status data_collectives::look() noexcept {
     if (!w) return {};
     status s = w->look();
     if (s.ok() && team_.parent_job().net().now() > w->deadline())
-      s = {errc::timed_out, std::string(w->note().what) + ": the deadline passed", w->note().from};
+      s = {errc::timed_out, worded(w->note().what, ": the deadline passed"), w->note().from};
     if (s.failed()) setup_.fail(std::move(s));
     return {};
   }

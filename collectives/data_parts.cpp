@@ -74,7 +74,7 @@ status data_collectives::expose(std::uint32_t buffer) {
   if (!use) return use.error();
   exposed_ = *use;
   if (exposed_.key().size() > longest_key)
-    return {errc::unsupported, "keys of " + std::to_string(exposed_.key().size()) + " bytes are too long to be told, at most " + std::to_string(longest_key)};
+    return {errc::unsupported, worded("keys of ", exposed_.key().size(), " bytes are too long to be told, at most ", longest_key)};
   data_.mine = {exposed_.key(), exposed_.offset()};
   return {};
 }
@@ -90,8 +90,7 @@ status data_collectives::begin_part() {
   const algorithm& row = *choice_.row;
   const partition part = next_run(row, by_->room, now_.bytes - at_, now_.element());
   if (part.bytes == 0)
-    return {errc::unsupported, "elements of " + std::to_string(now_.op.element_size) + " bytes are too long; at most " +
-                               std::to_string(r.slot_bytes)};
+    return {errc::unsupported, worded("elements of ", now_.op.element_size, " bytes are too long; at most ", r.slot_bytes)};
   for (partition* const p : {&data_.in, &data_.out}) p->bytes = part.bytes, p->piece = part.piece, p->from = at_;
   data_.words_at = r.of->data.needs_pairs ? 0 : r.uses++ % r.of->data.sets() * r.words_bytes;
   data_.signals_all = r.of->data.needs_everyone;  // nobody is a run ahead of a rank whose block is empty

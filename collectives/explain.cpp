@@ -18,7 +18,7 @@ result<wanted_algorithm> parse_wanted(collective of, std::string_view text) {
   parts.push_back(text);
 
   const auto refuse = [&](std::string why) {
-    return status(errc::invalid, std::string(name_of(of)) + " \"" + whole + "\": " + why);
+    return status(errc::invalid, worded(name_of(of), " \"", whole, "\": ", why));
   };
   const algorithm* row = find_algorithm(of, parts[0]);
   if (!row) return refuse("unknown; known: " + known_algorithms(of));

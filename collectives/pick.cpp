@@ -80,9 +80,9 @@ result<picked_barrier> pick_barrier(const layout& where, const fabric_facts& fac
     if (!wanted) return wanted.error();
     const auto lines = team_barrier::lines_for(*wanted, nodes, members.size());
     if (lines <= most_lines) return picked_barrier{*wanted, lines};
-    return status(errc::unsupported, "barrier " + to_string(*wanted) + " needs " + std::to_string(lines) +
-                                         " lines of control memory, the team was made with " +
-                                         std::to_string(most_lines) + "; set TUTTI_BARRIER for the whole job");
+    return status(errc::unsupported, worded("barrier ", to_string(*wanted), " needs ", lines,
+                                            " lines of control memory, the team was made with ", most_lines,
+                                            "; set TUTTI_BARRIER for the whole job"));
   }
   const auto candidates = choose(collective::barrier, *in);
   if (!candidates) return candidates.error();
@@ -90,7 +90,7 @@ result<picked_barrier> pick_barrier(const layout& where, const fabric_facts& fac
     const auto lines = team_barrier::lines_for(c, nodes, members.size());
     if (c.runnable && lines <= most_lines) return picked_barrier{c, lines};
   }
-  return status(errc::unsupported, "no barrier fits into " + std::to_string(most_lines) + " lines of control memory");
+  return status(errc::unsupported, worded("no barrier fits into ", most_lines, " lines of control memory"));
 }
 
 result<picked_barrier> pick_barrier(job& j, const rank_map& members, const communicator_options& o, std::uint32_t most_lines) {

@@ -18,7 +18,7 @@ status active_messages::set_handler(std::uint32_t number, active_handler functio
   if (!handlers_) handlers_ = std::make_unique<handler[]>(handlers);
   handler& h = handlers_[number];
   if (function && h.run)
-    return {errc::invalid, "number " + std::to_string(number) + " has a handler; take that away first, by NULL, or use another number"};
+    return {errc::invalid, worded("number ", number, " has a handler; take that away first, by NULL, or use another number")};
   h = {function, context};
   noticed_.reset(number);
   return {};
@@ -53,7 +53,8 @@ bool active_messages::offer(peer& p, outgoing_message& m) noexcept {
 
 status active_messages::wait_for_room(peer& p, active_kind kind, outgoing_message* m) noexcept {
   if (message_.live)
-    return {errc::no_resource, "no room towards rank " + std::to_string(p.rank) + "; a handler does not wait: leave it to the program", p.rank};
+    return {errc::no_resource, worded("no room towards rank ", p.rank, "; a handler does not wait: leave it to the program"),
+                                      p.rank};
   const bool request = kind != active_kind::one_way;
   bool done = false;
   const auto ready = [&] {
@@ -110,8 +111,8 @@ status active_messages::reply(tutti_am& to, const contents& c) noexcept {
 status active_messages::take_refusal(peer& p) noexcept {
   const std::uint32_t number = std::exchange(p.active.refused, 0) - 1;
   if (!p.active.unanswered) --troubles_;
-  return {errc::invalid, "rank " + std::to_string(p.rank) + " has no handler for number " + std::to_string(number) +
-                             ", to which an earlier message was sent; register it there before, and meet in a barrier", p.rank};
+  return {errc::invalid, worded("rank ", p.rank, " has no handler for number ", number,
+                                ", to which an earlier message was sent; register it there before, and meet in a barrier"), p.rank};
 }
 
 status active_messages::take_trouble() noexcept {

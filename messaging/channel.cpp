@@ -36,9 +36,8 @@ status channel::accept(std::span<const std::byte> blob) {
   offer_head head{};
   if (blob.size() >= sizeof head) std::memcpy(&head, blob.data(), sizeof head);
   if (head.slots != shape_.slots || head.slot_bytes != shape_.slot_bytes)
-    return {errc::protocol, between(peer_) + ": it offers " + std::to_string(head.slots) + " slots of " +
-                                std::to_string(head.slot_bytes) + " bytes, this rank " + std::to_string(shape_.slots) +
-                                " of " + std::to_string(shape_.slot_bytes), peer_};
+    return {errc::protocol, worded(between(peer_), ": it offers ", head.slots, " slots of ", head.slot_bytes, " bytes, this rank ",
+                                   shape_.slots, " of ", shape_.slot_bytes), peer_};
   auto keys = std::make_shared<blob_table>();
   keys->push_back(blob.subspan(sizeof head));
   auto segment = job_.net().attach(rank_map::strided(peer_, 1), std::move(keys));

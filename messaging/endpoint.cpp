@@ -194,13 +194,7 @@ void endpoint::lose(peer& p, const status& why) noexcept {
 }
 
 void endpoint::malformed(peer& p, const char* what) noexcept {
-  status why;
-  try {
-    why = {errc::protocol, "rank " + std::to_string(p.rank) + " sent " + what, p.rank};
-  } catch (const std::bad_alloc&) {
-    why = {errc::protocol, "", p.rank};
-  }
-  lose(p, why);
+  lose(p, {errc::protocol, worded("rank ", p.rank, " sent ", what), p.rank});
 }
 
 }  // namespace tutti::messaging

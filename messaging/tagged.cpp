@@ -169,7 +169,7 @@ void tagged::advance() noexcept {
   doomed_ = false;
   end_.each_peer([&](peer& p) {
     if (!p.tagged.doomed || p.broken) return;
-    end_.lose(p, status(errc::no_resource, "out of memory for an answer to rank " + std::to_string(p.rank), p.rank));
+    end_.lose(p, status(errc::no_resource, worded("out of memory for an answer to rank ", p.rank), p.rank));
   });
 }
 

@@ -75,8 +75,8 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
       }
       const bool expected = o->sends ? o->at == stage::announced || o->at == stage::offering : o->at == stage::awaiting && (o->by == way::put || f.failed);
       if (!expected) break;
-      if (f.failed) end(*o, status(errc::fabric, "the data of a message did not come through between this rank and rank " +
-                                                     std::to_string(p.rank), p.rank));
+      if (f.failed) end(*o, status(errc::fabric, worded("the data of a message did not come through between this rank and rank ",
+                                                        p.rank), p.rank));
       else if (o->sends) end(*o, {});
       else finish_receive(*o);
       return true;

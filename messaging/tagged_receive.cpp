@@ -10,8 +10,8 @@ namespace tutti::messaging {
 namespace {
 
 status truncated(const operation& o) {
-  return {errc::truncated, "a message of " + std::to_string(o.total) + " bytes from rank " + std::to_string(o.with->rank) +
-                               " came to a receive of " + std::to_string(o.room), o.with->rank};
+  return {errc::truncated, worded("a message of ", o.total, " bytes from rank ", o.with->rank, " came to a receive of ", o.room),
+                                  o.with->rank};
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ bool tagged::pair_up(operation& o, peer& p) noexcept {
   if (!o.with) {
     o.member = o.group->members().index_of(p.rank);
     if (o.member >= o.group->size()) {
-      end(o, status(errc::protocol, "rank " + std::to_string(p.rank) + " sent a message over a team that it is not in", p.rank));
+      end(o, status(errc::protocol, worded("rank ", p.rank, " sent a message over a team that it is not in"), p.rank));
       return false;
     }
     count(o, p);

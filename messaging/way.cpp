@@ -55,9 +55,13 @@ bool share_in_parts(tagged& t, operation& o, std::uint64_t bytes) noexcept {
   const bool packs = o.buffer != 0;
   bool registers = routes.registers(bytes) && !(t.design_.one_copy && in_lasting(t, o, bytes));
   std::uint64_t part = routes.part_of(bytes, registers, packs, packs ? o.where->layout().blocks() : 1);
-  if (registers && part < bytes && t.job_.registrations().known({o.data, bytes}) == bytes) {
-    registers = false;
-    part = packs ? routes.part_of(bytes, false, true, o.where->layout().blocks()) : bytes;
+  try {
+    if (registers && part < bytes && t.job_.registrations().known({o.data, bytes}) == bytes) {
+      registers = false;
+      part = packs ? routes.part_of(bytes, false, true, o.where->layout().blocks()) : bytes;
+    }
+  } catch (const std::bad_alloc&) {
+    return false;
   }
   const std::uint64_t first = part_at(o.data, bytes, part);
   parts* const p = first < bytes ? parts_of(o) : nullptr;

@@ -63,8 +63,8 @@ void way_get::step_sender(tagged& t, operation& o) noexcept {
   std::span<const std::byte> key = o.key;
   if (o.buffer) o.where->read(from, {o.data + from, bytes}), p.packed = from + bytes;
   if (p.registers) {
-    registration_cache& kept = t.job_.registrations();
     try {
+      registration_cache& kept = t.job_.registrations();
       p.registered.reserve(p.registered.size() + 1);
       auto use = kept.acquire({o.data + from, bytes});
       if (use && use->key().size() > t.end_.limits().max_payload) kept.release(*use);

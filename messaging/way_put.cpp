@@ -33,7 +33,8 @@ void way_put::start_sender(tagged& t, operation& o, const far_memory& there) noe
   const bool listed = o.parted && o.by_parts->lists;
   if ((!listed && !t.need_buffer(o, o.room, true)) || !reach(t, o, there)) {
     t.acknowledge(*o.with, o.other, true);
-    return t.end(o, status(errc::no_resource, "the buffer of the receive at rank " + std::to_string(o.with->rank) + " cannot be reached", o.with->rank));
+    return t.end(o, status(errc::no_resource, worded("the buffer of the receive at rank ", o.with->rank, " cannot be reached"),
+                                                     o.with->rank));
   }
   o.by = way::put, o.at = stage::putting;
   t.activate(o);

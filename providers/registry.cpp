@@ -117,7 +117,7 @@ result<provider_choice> provider_registry::find(std::string_view spec) {
     load(i);
     const provider_entry& entry = entries_[i];
     if (!entry.impl)
-      return status{errc::unavailable, "provider " + std::string{name} + " could not be loaded: " + entry.why_not};
+      return status{errc::unavailable, worded("provider ", name, " could not be loaded: ", entry.why_not)};
     return provider_choice{entry.impl, std::string{colon == spec.npos ? std::string_view{} : spec.substr(colon + 1)}};
   }
   return status{errc::invalid, unknown_name(name, rows_)};

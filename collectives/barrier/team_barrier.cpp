@@ -24,8 +24,8 @@ result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const candida
   b->plan_ = a.make({.rank = t.index(), .size = t.size(), .radix = c.radix, .node_of = nodes, .inner = c.inner});
   // The control memory was counted when the team was made; a larger need now would be a mistake of the caller.
   if (const auto lines = program::lines(b->plan_.words); lines > t.lines())
-    return status(errc::invalid, "barrier " + std::string(a.name) + " needs " + std::to_string(lines) +
-                                     " lines of control memory, the team was made with " + std::to_string(t.lines()));
+    return status(errc::invalid, worded("barrier ", a.name, " needs ", lines, " lines of control memory, the team was made with ",
+                                        t.lines()));
   blob.clear();
   if (b->plan_.uses_multicast) b->mc_ = std::make_unique<reliable_multicast>(t, 0, first_epoch, blob, published_lines{control_lines::of(t, control::release)});
   if (a.needs.offload) {

@@ -73,8 +73,8 @@ void reliable_broadcast::take(std::uint64_t seq, std::span<const std::byte> payl
   const auto to = bytes_of(seq);
   if (!meant || payload.size() != to.size()) {
     const rank_t root = team_.rank_of(root_);
-    broken_ = {errc::protocol, "broadcast: rank " + std::to_string(root) + " does not send " + std::to_string(data_.size()) +
-               " bytes; root and number of bytes must be alike in all members", root};
+    broken_ = {errc::protocol, worded("broadcast: rank ", root, " does not send ", data_.size(),
+                                      " bytes; root and number of bytes must be alike in all members"), root};
     return;
   }
   std::memcpy(to.data(), payload.data(), to.size());

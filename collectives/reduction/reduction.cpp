@@ -73,11 +73,10 @@ constexpr bool is_integer(datatype t) noexcept { return t >= datatype::int8 && t
 status no_sense(datatype type, operation op) {
   const std::string both = std::string(name_of(op)) + " of " + std::string(name_of(type));
   if (&row_of(type) == types || &row_of(op) == rows)
-    return {errc::invalid, both + ": type " + std::to_string(static_cast<unsigned>(type)) + ", operation " +
-                               std::to_string(static_cast<unsigned>(op))};
-  if (op == operation::user) return {errc::invalid, both + ": a user's operation is made from its function"};
-  if (type == datatype::bytes) return {errc::invalid, both + ": only a user's operation knows what the bytes mean"};
-  return {errc::invalid, both + " makes no sense: " + std::string(row_of(op).name) + " takes " + std::string(row_of(op).takes)};
+    return {errc::invalid, worded(both, ": type ", static_cast<unsigned>(type), ", operation ", static_cast<unsigned>(op))};
+  if (op == operation::user) return {errc::invalid, worded(both, ": a user's operation is made from its function")};
+  if (type == datatype::bytes) return {errc::invalid, worded(both, ": only a user's operation knows what the bytes mean")};
+  return {errc::invalid, worded(both, " makes no sense: ", row_of(op).name, " takes ", row_of(op).takes)};
 }
 
 }  // namespace

@@ -141,7 +141,8 @@ result<table> from_text(std::string_view text, const std::string& file) {
     // One line, whatever the file's names hold.
     if (why.size() > 1000) why.resize(1000);
     std::ranges::replace_if(why, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-    return status(errc::invalid, "tuning table " + file + ": " + why + "; measure again by `tutti tune`, or set TUTTI_TUNE=off");
+    return status(errc::invalid, worded("tuning table ", file, ": ", why,
+                                        "; measure again by `tutti tune`, or set TUTTI_TUNE=off"));
   };
   try {
     table out = read(json::parse(text));
@@ -157,8 +158,8 @@ result<table> from_text(std::string_view text, const std::string& file) {
 
 result<table> read_file(const std::string& file) {
   const auto text = read_small_file(file, longest_file);
-  if (!text) return status(errc::invalid, "cannot read the tuning table " + file + ": " + text.error().text() +
-                                              "; correct TUTTI_TUNING or unset it", no_rank, text.error().native());
+  if (!text) return status(errc::invalid, worded("cannot read the tuning table ", file, ": ", text.error().text(),
+                                                 "; correct TUTTI_TUNING or unset it"), no_rank, text.error().native());
   return from_text(*text, file);
 }
 

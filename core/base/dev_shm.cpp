@@ -20,8 +20,8 @@ std::string in_binary_units(std::uint64_t bytes) {
 }
 
 status dev_shm_too_small(const std::string& who, std::uint64_t needed, std::uint64_t room) {
-  return {errc::no_resource, "/dev/shm has " + in_binary_units(room) + " free, and " + who + " needs " + in_binary_units(needed) +
-                                 " there; mount a larger tmpfs (mount -o remount,size=1g /dev/shm; docker run --shm-size=1g)"};
+  return {errc::no_resource, worded("/dev/shm has ", in_binary_units(room), " free, and ", who, " needs ", in_binary_units(needed),
+                                    " there; mount a larger tmpfs (mount -o remount,size=1g /dev/shm; docker run --shm-size=1g)")};
 }
 
 }  // namespace tutti

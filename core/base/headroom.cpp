@@ -25,9 +25,8 @@ status descriptors_for(const char* who, unsigned needed) {
     return {};  // no /proc: nobody knows
   }
   if (left >= needed) return {};
-  return {errc::no_resource, "this process may open " + std::to_string(left) + " more files, and " + who + " needs " +
-                                 std::to_string(needed) + "; raise the limit, which is " +
-                                 std::to_string(limit.rlim_cur) + " (ulimit -n 4096)", no_rank, EMFILE};
+  return {errc::no_resource, worded("this process may open ", left, " more files, and ", who, " needs ", needed,
+                                    "; raise the limit, which is ", limit.rlim_cur, " (ulimit -n 4096)"), no_rank, EMFILE};
 }
 
 }  // namespace
@@ -38,8 +37,8 @@ status headroom(const char* who, unsigned descriptors, std::size_t address_space
   void* at = ::mmap(nullptr, address_space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) {
     const int error = errno;
-    return {errc::no_resource, "this process may not map the " + std::to_string(address_space >> 20) + " MiB that " + who +
-                                   " needs: " + std::strerror(error) + "; raise the limit (ulimit -v)", no_rank, error};
+    return {errc::no_resource, worded("this process may not map the ", address_space >> 20, " MiB that ", who, " needs: ",
+                                      std::strerror(error), "; raise the limit (ulimit -v)"), no_rank, error};
   }
   ::munmap(at, address_space);
   return {};

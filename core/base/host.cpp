@@ -73,8 +73,8 @@ host_id this_host() noexcept {
 }
 
 status unknown_host() {
-  return {errc::no_resource, std::string{"cannot tell which host this is: reading "} + boot_id + ": " + std::strerror(missing) +
-                                 (missing == EMFILE ? "; raise the limit of open files (ulimit -n)" : ""), no_rank, missing};
+  return {errc::no_resource, worded("cannot tell which host this is: reading ", boot_id, ": ", std::strerror(missing),
+                                    (missing == EMFILE ? "; raise the limit of open files (ulimit -n)" : "")), no_rank, missing};
 }
 
 }  // namespace tutti

@@ -9,12 +9,13 @@ namespace {
 
 std::string number(std::size_t n) { return std::to_string(n); }
 
-status null_list(const char* what) { return {errc::invalid, std::string("the layout's ") + what + " is NULL; pass the list"}; }
+status null_list(const char* what) { return {errc::invalid, worded("the layout's ", what, " is NULL; pass the list")}; }
 status too_many_bytes() {
-  return {errc::invalid, "the layout lists more than " + number(PTRDIFF_MAX) + " bytes, which no memory holds; use lower counts or lengths"};
+  return {errc::invalid, worded("the layout lists more than ", number(PTRDIFF_MAX),
+                                " bytes, which no memory holds; use lower counts or lengths")};
 }
 status too_far(const std::string& what) {
-  return {errc::invalid, "the layout's " + what + " leads beyond the reach of an address; use offsets and strides in bytes"};
+  return {errc::invalid, worded("the layout's ", what, " leads beyond the reach of an address; use offsets and strides in bytes")};
 }
 
 }  // namespace
@@ -30,8 +31,8 @@ result<block_layout> block_layout::contiguous(std::size_t bytes) {
 result<block_layout> block_layout::strided(std::size_t block_bytes, std::size_t dimensions, const std::size_t* counts,
                                          const std::ptrdiff_t* strides) {
   if (dimensions > most_dimensions)
-    return status{errc::invalid, "the layout has " + number(dimensions) + " dimensions, where " + number(most_dimensions) +
-                                     " are the most; list its blocks by TUTTI_INDEXED"};
+    return status{errc::invalid, worded("the layout has ", number(dimensions), " dimensions, where ", number(most_dimensions),
+                                        " are the most; list its blocks by TUTTI_INDEXED")};
   if (dimensions > 0 && !counts) return null_list("counts");
   if (dimensions > 0 && !strides) return null_list("strides");
   // A count of 0 empties the layout, whatever the others would come to.

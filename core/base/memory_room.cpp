@@ -77,6 +77,14 @@ std::uint64_t room_up_from(const char* root, const char* top, const char* own, s
   }
 }
 
+bool lists_memory(std::string_view of) noexcept {  // "cpu,memory"
+  for (std::size_t comma; !of.empty(); of.remove_prefix(std::min(comma, of.size() - 1) + 1)) {
+    comma = std::min(of.find(','), of.size());
+    if (of.substr(0, comma) == "memory") return true;
+  }
+  return false;
+}
+
 std::uint64_t room_in_cgroups(const char* root) noexcept {
   constexpr char top_1[] = "/sys/fs/cgroup/memory", top_2[] = "/sys/fs/cgroup";
   std::uint64_t room = std::min(room_in(root, top_1, version_1), room_in(root, top_2, version_2));
@@ -91,7 +99,7 @@ std::uint64_t room_in_cgroups(const char* root) noexcept {
       const char* const own = second + 1;
       const std::size_t length = bytes - static_cast<std::size_t>(own - line);
       if (of.empty()) room = std::min(room, room_up_from(root, top_2, own, length, version_2));
-      else if ((',' + std::string{of} + ',').find(",memory,") != std::string::npos)
+      else if (lists_memory(of))
         room = std::min(room, room_up_from(root, top_1, own, length, version_1));
     }
     line += bytes;
@@ -137,8 +145,8 @@ status fits_together(std::span<const memory_request> of_ranks, std::span<const r
     if (a.asking > 1)
       text = std::to_string(a.asking) + " ranks on the node of rank " + std::to_string(a.first) + " ask together for " +
              in_binary_units(a.bytes) + ", of which " + text;
-    return {errc::no_resource, text + ", and " + in_binary_units(a.room) + " are available there; ask for less, spread the "
-                               "ranks over more nodes, or raise the memory limit of the container or cgroup", a.greedy};
+    return {errc::no_resource, worded(text, ", and ", in_binary_units(a.room), " are available there; ask for less, spread the "
+                               "ranks over more nodes, or raise the memory limit of the container or cgroup"), a.greedy};
   }
   return {};
 }

@@ -23,46 +23,98 @@ std::string_view errc_name(errc c) noexcept {
 namespace {
 
 // One line of bounded length, whatever it quotes: a value of 50 MB, a vendor's several lines, what a terminal would obey.
-// What is wrong stands first in a text and the remedy last, so the middle goes. Only shrinks the string: allocates nothing.
-void make_fit(std::string& text) noexcept {
-  constexpr std::size_t longest = 4096, head = 3000, tail = 1000;
-  constexpr std::string_view gap = " [...] ";
-  const auto is_rest = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };  // of a letter in UTF-8
-  if (text.size() > longest) {
-    std::size_t from = head, to = text.size() - tail;
-    for (int i = 0; i < 3 && is_rest(text[from]); ++i) --from;
-    for (int i = 0; i < 3 && is_rest(text[to]); ++i) ++to;
-    text.replace(from, to - from, gap);
-  }
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+// What is wrong stands first in a text and the remedy last, so the middle goes.
+constexpr std::size_t longest = 4096, head = 3000, tail = 1000;
+constexpr std::string_view gap = " [...] ";
+
+bool inside_letter(char c) noexcept { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }  // of UTF-8
+
+// What of a text of so many bytes is left out.
+struct middle {
+  std::size_t from, to;
+};
+
+void write(const text_parts& text, middle cut, char* out) noexcept {
+  std::size_t at = 0;
+  text.each([&](std::string_view part) {
+    for (const char c : part) {
+      const std::size_t i = at++;
+      if (i == cut.from)
+        for (const char g : gap) *out++ = g;
+      if (i >= cut.from && i < cut.to) continue;
+      *out++ = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c;
+    }
+  });
+  *out = 0;
 }
+
+middle too_long(const text_parts& text, std::size_t bytes) noexcept {
+  middle cut{head, bytes - tail};
+  std::size_t at = 0;
+  std::size_t whole = 0;  // where the letter begins that the cut would part
+  text.each([&](std::string_view part) {
+    for (const char c : part) {
+      if (at <= head && !inside_letter(c)) whole = at;
+      if (at == cut.to && cut.to < bytes - tail + 3 && inside_letter(c)) ++cut.to;
+      ++at;
+    }
+  });
+  cut.from = whole;
+  return cut;
+}
+
+struct listed : text_parts {
+  listed(const std::string_view* parts, std::size_t count) noexcept : text_parts(parts, count) {}
+};
 
 }  // namespace
 
-status::status(errc code, std::string text, rank_t peer, std::int64_t native) noexcept {
+status::status(errc code, const text_parts& text, rank_t peer, std::int64_t native) noexcept {
   if (code == errc::ok) return;
-  make_fit(text);
-  d_ = new (std::nothrow) detail{{1}, code, peer, native, std::move(text)};
-  if (!d_) {  // the error must not be lost with the memory: one static detail that is never freed
-    static detail no_memory{{1}, errc::no_resource, no_rank, 0, "out of memory"};  // so short that it needs none
-    no_memory.refs.fetch_add(1, std::memory_order_relaxed);
-    d_ = &no_memory;
+  const std::size_t bytes = text.size();
+  middle cut{bytes, bytes};
+  std::size_t room = bytes + 1;
+  if (bytes > longest) cut = too_long(text, bytes), room = cut.from + gap.size() + (bytes - cut.to) + 1;
+  void* const memory = ::operator new(sizeof(detail) + room, std::nothrow);
+  if (!memory) {
+    d_ = 1 | std::uint64_t{static_cast<std::uint8_t>(code)} << 1 | std::uint64_t{peer} << 32;
+    return;
   }
+  auto* const d = new (memory) detail{{1}, code, peer, native};
+  write(text, cut, reinterpret_cast<char*>(d + 1));
+  d_ = reinterpret_cast<std::uintptr_t>(d);
 }
 
-status status::during(std::string_view what) const noexcept {
+const char* status::text() const noexcept {
+  if (const detail* const d = kept()) return reinterpret_cast<const char*>(d + 1);
+  switch (code()) {
+    case errc::ok: return "success";
+    case errc::invalid: return "invalid argument, and no memory to say which";
+    case errc::no_resource: return "out of memory";
+    case errc::unsupported: return "not supported, and no memory to say what";
+    case errc::unavailable: return "not available, and no memory to say what";
+    case errc::timed_out: return "timed out, and no memory to say in what";
+    case errc::peer_dead: return "peer dead, and no memory to say how";
+    case errc::fabric: return "fabric error, and no memory to say which";
+    case errc::protocol: return "incompatible peer, and no memory to say how";
+    case errc::truncated: return "message longer than its receive, and no memory to say by how much";
+  }
+  return "unknown error";
+}
+
+status status::during(const text_parts& what) const noexcept {
   if (ok()) return {};
-  try {
-    std::string text{what};
-    text += ": ";
-    text += d_->text;
-    return {d_->code, std::move(text), d_->peer, d_->native};
-  } catch (...) {
-    return *this;
-  }
+  std::string_view parts[16];
+  std::size_t n = 0;
+  what.each([&](std::string_view part) { if (n < 14) parts[n++] = part; });
+  parts[n++] = ": ", parts[n++] = text();
+  const status longer(code(), listed(parts, n), peer(), native());
+  return longer.kept() ? longer : *this;  // rather the text that there is than none
 }
 
-void status::destroy(detail* d) noexcept { delete d; }
+void status::destroy(const detail* d) noexcept {
+  d->~detail();
+  ::operator delete(const_cast<detail*>(d));
+}
 
 }  // namespace tutti

@@ -31,8 +31,6 @@ constexpr int trial_ms = 2000;
 constexpr const char* interposed_name = "tutti_unmap_tell";
 using interposed_fn = void (*)(void (*gone)(void* whom, const void* begin, std::size_t bytes), void* whom);
 
-std::string words_of(int error) { return std::string{": "} + std::strerror(error); }
-
 interposed_fn find_interposed() noexcept { return reinterpret_cast<interposed_fn>(::dlsym(RTLD_DEFAULT, interposed_name)); }
 
 status watch_for_faults(int faults, unmap_watch::range r) noexcept {
@@ -40,7 +38,7 @@ status watch_for_faults(int faults, unmap_watch::range r) noexcept {
   ask.range = {r.begin, r.end - r.begin};
   ask.mode = UFFDIO_REGISTER_MODE_WP;
   if (::ioctl(faults, UFFDIO_REGISTER, &ask) == 0) return {};
-  return {errc::unsupported, "memory cannot be watched by userfaultfd" + words_of(errno), no_rank, errno};
+  return {errc::unsupported, worded("memory cannot be watched by userfaultfd", ": ", std::strerror(errno)), no_rank, errno};
 }
 
 // With all signals blocked: they are the application's threads' to handle. Throws std::system_error.
@@ -74,7 +72,7 @@ result<std::shared_ptr<unmap_watch>> unmap_watch::open(by how) {
   try {
     if (status s = how == by::userfaultfd ? made->start_faults() : made->start_interposed(); s.failed()) return s;
   } catch (const std::system_error& e) {
-    return status{errc::unavailable, std::string{"no thread to read userfaultfd's events: "} + e.what(), no_rank, e.code().value()};
+    return status{errc::unavailable, worded("no thread to read userfaultfd's events: ", e.what()), no_rank, e.code().value()};
   }
   known = made;
   return made;
@@ -83,15 +81,16 @@ result<std::shared_ptr<unmap_watch>> unmap_watch::open(by how) {
 status unmap_watch::start_faults() {
   const long fd = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
   if (fd < 0)
-    return {errc::unavailable, "userfaultfd" + words_of(errno) + (errno == EINVAL ? " (Linux before 5.11)" : ""), no_rank, errno};
+    return {errc::unavailable, worded("userfaultfd", ": ", std::strerror(errno), (errno == EINVAL ? " (Linux before 5.11)" : "")),
+                                      no_rank, errno};
   faults_ = unique_fd{static_cast<int>(fd)};
   uffdio_api api{};
   api.api = UFFD_API, api.features = wanted_features;
   if (::ioctl(faults_.get(), UFFDIO_API, &api) != 0)
-    return {errc::unavailable, "userfaultfd without events of unmapping" + words_of(errno), no_rank, errno};
+    return {errc::unavailable, worded("userfaultfd without events of unmapping", ": ", std::strerror(errno)), no_rank, errno};
   if (status s = try_faults(); s.failed()) return s;
   bell_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  if (!bell_) return {errc::unavailable, "eventfd" + words_of(errno), no_rank, errno};
+  if (!bell_) return {errc::unavailable, worded("eventfd", ": ", std::strerror(errno)), no_rank, errno};
   thread_ = std::make_unique<std::thread>(quiet_thread([this] { run(); }));
   return {};
 }

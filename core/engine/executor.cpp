@@ -62,11 +62,9 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
     if (i == s.steps.size()) break;
     const step& st = s.steps[i];
     if (st.peer != any_peer && st.peer >= t.size())
-      return status(errc::invalid, "a schedule names member " + std::to_string(st.peer) + " of a team of " +
-                                       std::to_string(t.size()));
+      return status(errc::invalid, worded("a schedule names member ", st.peer, " of a team of ", t.size()));
     if (st.word >= s.words && (st.kind == step_kind::wait || st.kind == step_kind::signal))
-      return status(errc::invalid, "a schedule uses control word " + std::to_string(st.word) + " of " +
-                                       std::to_string(s.words));
+      return status(errc::invalid, worded("a schedule uses control word ", st.word, " of ", s.words));
     const rank_t rank = st.peer == any_peer ? no_rank : t.rank_of(st.peer);
     rma_op op = signal_op({rank, words.segment, words.at(st.word)}, 0);
     switch (st.kind) {
@@ -130,7 +128,7 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
         if (st.peer != any_peer) {
           p.local_moves_.back().mapped = t.parent_job().net().map(buffers[st.from.buffer].segment, rank);
           if (!p.local_moves_.back().mapped)
-            return status(errc::unsupported, "a schedule reads the memory of rank " + std::to_string(rank) + ", which is not mapped here");
+            return status(errc::unsupported, worded("a schedule reads the memory of rank ", rank, ", which is not mapped here"));
         }
         break;
       case step_kind::complete:
@@ -264,7 +262,7 @@ bool run::fetch(const program::instruction& i) noexcept {
   std::memcpy(&r, slots.base + offset_in(f.from, i.block), sizeof r);
   if (!f.use) {
     if (r.key_bytes == 0 || r.key_bytes > sizeof r.key)
-      return stop({errc::protocol, "rank " + std::to_string(rank) + " tells of memory without a key", rank}), false;
+      return stop({errc::protocol, worded("rank ", rank, " tells of memory without a key"), rank}), false;
     try {
       auto use = j.attachments().acquire(rank, {r.key, r.key_bytes});
       if (!use) return stop(use.error()), false;
@@ -297,7 +295,7 @@ bool run::agrees(const program::instruction& i) noexcept {
   const std::uint64_t differs = word_of(i).load(std::memory_order_acquire) ^ value_of(i, i.peer);
   if (differs == 0 || (differs & ~loose_) != 0) return true;
   const rank_t from = i.peer == any_peer ? no_rank : program_->team_->rank_of(i.peer);
-  stop({errc::protocol, "rank " + std::to_string(from) + " is in another run than this rank", from});
+  stop({errc::protocol, worded("rank ", from, " is in another run than this rank"), from});
   return false;
 }
 

@@ -24,7 +24,7 @@ status multicast_group::accept(std::span<const std::byte> token) {
   if (trouble_.failed() || team_.index() == root_) return trouble_;
   if (token.empty()) {
     const rank_t root = team_.rank_of(root_);
-    return {errc::unavailable, "the multicast root, rank " + std::to_string(root) + ", could not form the group", root};
+    return {errc::unavailable, worded("the multicast root, rank ", root, ", could not form the group"), root};
   }
   auto group = mc_->join(team_.members(), token, team_.parent_job().setup_deadline());
   if (!group) return group.error();

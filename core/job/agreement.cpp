@@ -95,7 +95,7 @@ void agreement::enter(std::uint64_t own_flags) {
 
 status agreement::taken_for_dead() const {
   const rank_t rank = team_.rank_of(me());
-  return {errc::peer_dead, "the other members took this rank, " + std::to_string(rank) + ", for dead", rank};
+  return {errc::peer_dead, worded("the other members took this rank, ", rank, ", for dead"), rank};
 }
 
 // Nobody waits for this rank any more.
@@ -127,7 +127,7 @@ void agreement::look_at(std::uint32_t member, const std::uint64_t* page) {
   } else if (!page || (!is_mine(page) && reached(page[number], mine_[number]))) {
     if (adopted_) settled_ = true;
     else if (page) error_ = taken_for_dead();
-    else error_ = {errc::protocol, "rank " + std::to_string(rank) + " has left the team without agreeing with this rank", rank};
+    else error_ = {errc::protocol, worded("rank ", rank, " has left the team without agreeing with this rank"), rank};
   } else if (is_mine(page) && stage_of(page) == stage::decided) {
     take(page), settled_ = true;
   }
@@ -287,7 +287,7 @@ resumable<result<consensus>> agreement::agreeing(std::uint64_t own_flags) {
   if (!out.dead.empty() && team_.health().ok()) {
     const rank_t rank = team_.rank_of(out.dead.front());
     status how = net().health(rank);
-    if (how.ok()) how = {errc::peer_dead, "rank " + std::to_string(rank) + " died, as another rank reports", rank};
+    if (how.ok()) how = {errc::peer_dead, worded("rank ", rank, " died, as another rank reports"), rank};
     team_.fail(how);
   }
   co_return out;
@@ -347,7 +347,7 @@ resumable<result<shared_blobs>> agreement::exchanging(std::vector<std::byte> min
 
 status agreement::given_up(std::uint32_t member) const {
   const rank_t rank = team_.rank_of(member);
-  return {errc::peer_dead, "rank " + std::to_string(rank) + (lives(member) ? " could not go on" : " died"), rank};
+  return {errc::peer_dead, worded("rank ", rank, (lives(member) ? " could not go on" : " died")), rank};
 }
 
 void agreement::write_note(std::span<const std::byte> blob, std::uint64_t extent) noexcept {

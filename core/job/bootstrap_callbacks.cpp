@@ -27,8 +27,8 @@ class callback_bootstrap final : public bootstrap {
     const auto longest = *std::ranges::max_element(lengths);
     if (longest > most_bytes) {
       const auto who = static_cast<rank_t>(std::ranges::find(lengths, longest) - lengths.begin());
-      return status{errc::protocol, "the embedding runtime's allgather brings " + std::to_string(longest) +
-                                        " for the bytes that rank " + std::to_string(who) + " says of itself", who};
+      return status{errc::protocol, worded("the embedding runtime's allgather brings ", longest, " for the bytes that rank ", who,
+                                           " says of itself"), who};
     }
     std::vector<std::byte> padded(longest), all(longest * user_.size);
     std::copy(mine.begin(), mine.end(), padded.begin());
@@ -57,9 +57,9 @@ class callback_bootstrap final : public bootstrap {
 
   static status failed(const char* which, int code) {
     const std::string text = std::string{"the embedding runtime's "} + which;
-    if (code == ETIMEDOUT) return {errc::timed_out, text + " timed out", no_rank, code};
-    if (code == EOWNERDEAD) return {errc::peer_dead, text + " says that a rank died", no_rank, code};
-    return {errc::fabric, text + " returned " + std::to_string(code), no_rank, code};
+    if (code == ETIMEDOUT) return {errc::timed_out, worded(text, " timed out"), no_rank, code};
+    if (code == EOWNERDEAD) return {errc::peer_dead, worded(text, " says that a rank died"), no_rank, code};
+    return {errc::fabric, worded(text, " returned ", code), no_rank, code};
   }
 
   bootstrap_callbacks user_;
@@ -71,8 +71,7 @@ class callback_bootstrap final : public bootstrap {
 result<std::unique_ptr<bootstrap>> make_callback_bootstrap(const bootstrap_callbacks& user) {
   if (user.size == 0) return status{errc::invalid, "bootstrap callbacks: size is 0; a job has at least 1 rank"};
   if (user.rank >= user.size)
-    return status{errc::invalid, "bootstrap callbacks: rank " + std::to_string(user.rank) + " is not below size " +
-                                     std::to_string(user.size)};
+    return status{errc::invalid, worded("bootstrap callbacks: rank ", user.rank, " is not below size ", user.size)};
   if (!user.job_id || !*user.job_id)
     return status{errc::invalid, "bootstrap callbacks: job_id is missing; give all ranks the same text, unique on "
                                  "their hosts"};

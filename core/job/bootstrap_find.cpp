@@ -23,8 +23,8 @@ result<std::unique_ptr<bootstrap>> find_bootstrap(const config& c) {
     return make_pmix_bootstrap(std::chrono::steady_clock::now() + std::chrono::seconds(c.number(knob::timeout_s)),
                                launcher.ended);
   if (launcher.ranks > 1)
-    return status{errc::unavailable, "this is one of " + std::to_string(launcher.ranks) + " ranks started by " +
-                                         launcher.other + ", which does not speak PMIx; " + launcher.remedy};
+    return status{errc::unavailable, worded("this is one of ", launcher.ranks, " ranks started by ", launcher.other,
+                                            ", which does not speak PMIx; ", launcher.remedy)};
   return make_alone_bootstrap();
 }
 

@@ -44,10 +44,10 @@ status failed(const char* what, pmix_status_t code) {
     case PMIX_ERR_NOMEM:
     case PMIX_ERR_OUT_OF_RESOURCE: return {errc::no_resource, text, no_rank, code};
     case PMIX_ERR_UNREACH:
-    case PMIX_ERR_LOST_CONNECTION: return {errc::unavailable, text + " (the launcher is gone)", no_rank, code};
+    case PMIX_ERR_LOST_CONNECTION: return {errc::unavailable, worded(text, " (the launcher is gone)"), no_rank, code};
     case PMIX_ERR_PARTIAL_SUCCESS:
     case PMIX_ERR_PROC_ABORTED:
-    case PMIX_ERR_PROC_TERM_WO_SYNC: return {errc::peer_dead, text + " (a rank died)", no_rank, code};
+    case PMIX_ERR_PROC_TERM_WO_SYNC: return {errc::peer_dead, worded(text, " (a rank died)"), no_rank, code};
     default: return {errc::fabric, text, no_rank, code};
   }
 }
@@ -144,7 +144,7 @@ class pmix_bootstrap final : public bootstrap {
     size_ = value->data.uint32;
     PMIX_VALUE_RELEASE(value);
     if (size_ == 0 || me_.rank >= size_)
-      return {errc::protocol, "the launcher says rank " + std::to_string(me_.rank) + " of " + std::to_string(size_)};
+      return {errc::protocol, worded("the launcher says rank ", me_.rank, " of ", size_)};
     ended_ = ended_ranks::look(ended, size_);
     return agree_on_id(deadline);
   }
@@ -259,7 +259,7 @@ class pmix_bootstrap final : public bootstrap {
     const status named = wait_with_a_look(*state, deadline, done);
     if (named.failed()) return named;
     if (!done || state->code == PMIX_ERR_TIMEOUT)
-      return {errc::timed_out, std::string{did_not_end} + "one of " + std::to_string(size_) + " ranks did not take part"};
+      return {errc::timed_out, worded(did_not_end, "one of ", size_, " ranks did not take part")};
     return state->code == PMIX_SUCCESS ? status{} : failed("the exchange with the other ranks", state->code);
   }
 
@@ -280,7 +280,7 @@ class pmix_bootstrap final : public bootstrap {
         if (!ended_since) ended_since = t;
         const bool died = gone->ended == ended_ranks::how::died;
         if (done || t - *ended_since >= (died ? after_a_death : after_an_end))
-          return {errc::peer_dead, "rank " + std::to_string(gone->rank) + " ended before the exchange", gone->rank};
+          return {errc::peer_dead, worded("rank ", gone->rank, " ended before the exchange"), gone->rank};
       }
       if (t >= deadline) return {};
       if (!done) continue;
@@ -304,11 +304,11 @@ class pmix_bootstrap final : public bootstrap {
     context.release();
     const std::string name = "rank " + std::to_string(from);
     if (!state->wait(deadline))
-      return status{errc::timed_out, "what " + name + " published did not arrive in time", from};
+      return status{errc::timed_out, worded("what ", name, " published did not arrive in time"), from};
     if (state->code == PMIX_ERR_NOT_FOUND)
-      return status{errc::peer_dead, name + " died before the exchange", from, state->code};
+      return status{errc::peer_dead, worded(name, " died before the exchange"), from, state->code};
     if (state->code != PMIX_SUCCESS) return failed(("reading what " + name + " published").c_str(), state->code);
-    if (state->bytes.empty()) return status{errc::protocol, name + " published something else than tutti does", from};
+    if (state->bytes.empty()) return status{errc::protocol, worded(name, " published something else than tutti does"), from};
     state->bytes.erase(state->bytes.begin());
     return std::move(state->bytes);
   }
@@ -342,7 +342,7 @@ class pmix_bootstrap final : public bootstrap {
       }
     }
     if (named.ok() || unnamed.code() == errc::peer_dead) return named.ok() ? unnamed : named;
-    return {errc::timed_out, std::string{did_not_end} + "rank " + std::to_string(named.peer()) + " did not take part",
+    return {errc::timed_out, worded(did_not_end, "rank ", named.peer(), " did not take part"),
             named.peer()};
   }
 

@@ -171,7 +171,7 @@ config::config() {
 status config::set(const knob_row& row, std::string_view text, knob_source source, std::string_view called) {
   value v{std::string{text}, 0, source};
   const auto bad = [&](const std::string& remedy) {
-    return status{errc::invalid, std::string{called} + "=" + v.text + " is not valid: " + remedy};
+    return status{errc::invalid, worded(called, "=", v.text, " is not valid: ", remedy)};
   };
   if (row.kind == knob_kind::word && !is_word_of(row.words, text))
     return bad("use one of " + std::string{row.words});
@@ -188,8 +188,8 @@ status config::set(const knob_row& row, std::string_view text, knob_source sourc
 status config::read_file(const std::string& path) {
   const auto text = read_small_file(path, longest_file);
   if (!text)
-    return {errc::invalid, "cannot read the configuration file " + path + ": " + text.error().text() +
-                               "; correct TUTTI_CONFIG_FILE or unset it", no_rank, text.error().native()};
+    return {errc::invalid, worded("cannot read the configuration file ", path, ": ", text.error().text(),
+                                  "; correct TUTTI_CONFIG_FILE or unset it"), no_rank, text.error().native()};
   return read_lines(*text, path);
 }
 
@@ -202,14 +202,14 @@ status config::read_lines(std::string_view text, const std::string& path) {
     const std::string where = " in " + path + " line " + std::to_string(number);
     const auto equals = line.find('=');
     if (equals == line.npos)
-      return {errc::invalid, std::string{line} + where + " is not of the form `name = value`"};
+      return {errc::invalid, worded(line, where, " is not of the form `name = value`")};
     const std::string_view name = trimmed(line.substr(0, equals));
     const knob_row* row = row_of(name);
     if (!row) return unknown(name, false, where);
     if (row->id == knob::config_file)
-      return {errc::invalid, "config_file" + where + " cannot name another file; remove the line"};
+      return {errc::invalid, worded("config_file", where, " cannot name another file; remove the line")};
     if (status s = set(*row, trimmed(line.substr(equals + 1)), knob_source::file, name); s.failed())
-      return s.during(path + " line " + std::to_string(number));
+      return s.during(worded(path, " line ", number));
   }
   return {};
 }

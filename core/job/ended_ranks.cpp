@@ -20,7 +20,7 @@ result<ended_ranks> ended_ranks::make(const std::string& folder, std::uint32_t r
   const std::string path = folder + "/" + file_name;
   e.fd_ = unique_fd{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
   if (!e.fd_ || ::ftruncate(e.fd_.get(), bytes_for(ranks)) != 0)
-    return status{errc::no_resource, "cannot make " + path + ": " + std::strerror(errno), no_rank, errno};
+    return status{errc::no_resource, worded("cannot make ", path, ": ", std::strerror(errno)), no_rank, errno};
   e.ranks_ = ranks;
   return e;
 }

@@ -111,9 +111,10 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
       }
     }
     if (t >= deadline && !ready()) {
-      std::string text = std::string(note.what) + ": the deadline passed";
-      if (note.from != no_rank) text += " while waiting for rank " + std::to_string(note.from);
-      end = status(errc::timed_out, std::move(text), note.from);
+      const bool of_all = note.from == no_rank;
+      end = of_all ? status(errc::timed_out, worded(note.what, ": the deadline passed"))
+                   : status(errc::timed_out, worded(note.what, ": the deadline passed while waiting for rank ", note.from),
+                                                    note.from);
       break;
     }
   }

@@ -62,10 +62,10 @@ class alike_tuning {
   status outcome() const {
     if (other_ == no_rank) return {};
     const std::string more = hosts_.size() > 8 ? " and " + std::to_string(hosts_.size() - 8) + " more" : "";
-    return {errc::invalid, "ranks choose by unlike tuning tables: that of " + names_ + more + " (rank " + std::to_string(other_) +
-                               (nothing_there_ ? " has none" : "") + ") is not that of " + first_host_ + " (rank 0" +
-                               (first_ == 0 ? " has none" : "") + "); put the same file on all hosts, name one that all reach by "
-                               "TUTTI_TUNING, or set TUTTI_TUNE=off", other_};
+    return {errc::invalid, worded("ranks choose by unlike tuning tables: that of ", names_, more, " (rank ", other_,
+                                  (nothing_there_ ? " has none" : ""), ") is not that of ", first_host_, " (rank 0",
+                                  (first_ == 0 ? " has none" : ""), "); put the same file on all hosts, name one that all reach by "
+                               "TUTTI_TUNING, or set TUTTI_TUNE=off"), other_};
   }
 
  private:
@@ -87,7 +87,7 @@ struct met {
 };
 
 status could_not_join(rank_t r) {
-  return {errc::peer_dead, "rank " + std::to_string(r) + " could not join the job; its own error says why", r};
+  return {errc::peer_dead, worded("rank ", r, " could not join the job; its own error says why"), r};
 }
 
 result<met> meet(bootstrap& boot, time_point deadline) {
@@ -105,7 +105,7 @@ result<met> meet(bootstrap& boot, time_point deadline) {
   for (rank_t r = 0; r < (*all)->size(); ++r) {
     introduction of;
     if ((**all)[r].size() != sizeof of)
-      return status{errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", r};
+      return status{errc::protocol, worded("rank ", r, " runs another version of tutti"), r};
     std::memcpy(&of, (**all)[r].data(), sizeof of);
     if (!known(of.host)) return could_not_join(r);
     if (r == 0) m.key = of.key;
@@ -210,14 +210,14 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
       return could_not_join(r);
     std::memcpy(&head, blob.data(), sizeof head);
     if (head.version != wire_version || sizeof head + head.address_bytes > blob.size())
-      return status(errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", r);
+      return status(errc::protocol, worded("rank ", r, " runs another version of tutti"), r);
     if (!plausible(head.facts))
-      return status(errc::protocol, "rank " + std::to_string(r) + " tells of its fabric what cannot be", r);
+      return status(errc::protocol, worded("rank ", r, " tells of its fabric what cannot be"), r);
     if (i == 0) terms = head.terms, facts = head.facts;
     agree(facts, head.facts);
     if (head.terms != terms)
-      return status(errc::protocol, "rank " + std::to_string(r) + " has other settings than rank 0; TUTTI_ variables "
-                    "that choose algorithms must be alike in all ranks", r);
+      return status(errc::protocol, worded("rank ", r, " has other settings than rank 0; TUTTI_ variables "
+                    "that choose algorithms must be alike in all ranks"), r);
     tuning.look_at(r, head);
     for (std::size_t k = 0; k < 16; ++k) masks[where->node_of[r]][k] |= head.cores[k];
     counted->process.push_back(head.process);

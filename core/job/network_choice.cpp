@@ -32,10 +32,11 @@ status nothing_in_common(std::span<const networks> of_ranks, const std::string& 
   std::size_t other = 1;
   while (other + 1 < of_ranks.size() && of_ranks[other] == first) ++other;
   const bool alone = of_ranks.size() == 1;  // who asks for other ranks than are here
-  return {errc::unavailable, "the job spans several nodes, and no network can be used by all ranks: rank 0 has " + in_words(first) +
-                                 (alone ? "" : ", rank " + std::to_string(other) + " has " + in_words(of_ranks[other])) +
-                                 (why_not.empty() ? "" : " (here: " + why_not + ")") +
-                                 "; `tutti info` on each of the nodes says what is missing"};
+  return {errc::unavailable, worded("the job spans several nodes, and no network can be used by all ranks: rank 0 has ",
+                                    in_words(first),
+                                    (alone ? "" : ", rank " + std::to_string(other) + " has " + in_words(of_ranks[other])),
+                                    (why_not.empty() ? "" : " (here: " + why_not + ")"),
+                                    "; `tutti info` on each of the nodes says what is missing")};
 }
 
 }  // namespace

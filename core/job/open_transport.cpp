@@ -60,7 +60,7 @@ class opener {
     open_params p = params_;
     p.device = choice.device;
     auto t = choice.impl->open(p);
-    if (!t) return t.error().during("provider " + std::string(choice.impl->name));
+    if (!t) return t.error().during(worded("provider ", choice.impl->name));
     if (p.progress_thread && wants_progress((*t)->caps())) to_drive.push_back(t->get());
     return t;
   }

@@ -105,16 +105,17 @@ status team::unite(offer& mine, const blob_table& blobs) const {
     const std::string rank = "rank " + std::to_string(members[i]);
     if (other.list != mine.head.list)
       return {errc::invalid,
-              rank + (other.list == 0 ? " failed or passed no list; every member must pass the same list"
-                                      : " passed another list of members; every member must pass the same list"),
+              worded(rank, (other.list == 0 ? " failed or passed no list; every member must pass the same list"
+                                      : " passed another list of members; every member must pass the same list")),
               members[i]};
     if (other.terms != mine.head.terms)
-      return {errc::protocol, rank + " uses other settings (TUTTI_BARRIER and its parameters must be alike in all ranks)", members[i]};
+      return {errc::protocol, worded(rank, " uses other settings (TUTTI_BARRIER and its parameters must be alike in all ranks)"),
+                                     members[i]};
     if (i == 0) id = other.id;
     keys->push_back(blobs[i].subspan(sizeof other));
   }
   if (team_book::leader_of(id) != members[0] || team_book::count_of(id) == 0 || job_.teams().find(id))
-    return {errc::protocol, "rank " + std::to_string(members[0]) + " gives the team a number that is not its own", members[0]};
+    return {errc::protocol, worded("rank ", members[0], " gives the team a number that is not its own"), members[0]};
   if (status s = mine.made->attach(std::move(keys)); s.failed()) return s;
   job_.teams().enter(id, *mine.made);
   mine.made->id_ = id;
@@ -180,8 +181,7 @@ result<std::unique_ptr<team>> team::regroup(std::span<const std::uint32_t> dead,
 
 status team::has(std::uint32_t index, const char* during) const {
   if (index < size()) return {};
-  return {errc::invalid, std::string{during} + ": member " + std::to_string(index) + " does not exist; the team has " +
-                             std::to_string(size()) + ", numbered from 0"};
+  return {errc::invalid, worded(during, ": member ", index, " does not exist; the team has ", size(), ", numbered from 0")};
 }
 
 result<std::unique_ptr<team>> team::create(std::span<const std::uint32_t> list, plan want, void* context) {
@@ -242,12 +242,12 @@ const status& team::health() noexcept {
 }
 
 status team::as_reported(rank_t rank, bool still_lives) const {
-  const std::string name = "rank " + std::to_string(rank), source = ", as another rank reports";
-  if (still_lives) return {errc::fabric, "operations upon or of " + name + " were lost" + source, rank};
+  constexpr const char* source = ", as another rank reports";
+  if (still_lives) return {errc::fabric, worded("operations upon or of rank ", rank, " were lost", source), rank};
   const std::vector<std::uint32_t>& node = job_.where().node_of;
   const bool elsewhere = node[rank] != node[job_.rank()];
   const auto beside = [&](rank_t r) { return node[r] == node[rank]; };
-  return {errc::peer_dead, name + " died" + source + (elsewhere ? and_its_host(job_.size(), beside) : ""), rank};
+  return {errc::peer_dead, worded("rank ", rank, " died", source, (elsewhere ? and_its_host(job_.size(), beside) : "")), rank};
 }
 
 // To ask after a peer may open a connection to it, so nobody asks after everyone: n ranks that waited a little longer would

@@ -231,8 +231,8 @@ resumable<status> team::agreeing(status mine, rank_map among, time_point deadlin
   if (!all) co_return all.error();
   for (std::uint32_t i = 0; i < among.size(); ++i)
     if (const auto theirs = (**all)[members_.index_of(among[i])]; !theirs.empty())
-      co_return status(errc::unavailable, "rank " + std::to_string(among[i]) + ": " +
-                       std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()), among[i]);
+      co_return status(errc::unavailable, worded("rank ", among[i], ": ", std::string(reinterpret_cast<const char*>(theirs.data()),
+                                                 theirs.size())), among[i]);
   co_return status{};
 }
 
@@ -247,8 +247,8 @@ resumable<status> team::meeting(bytes agreement, time_point deadline) {
 }
 
 status team::called_another(std::uint32_t index) const {
-  return {errc::protocol, "rank " + std::to_string(rank_of(index)) +
-                              " called something else; all members must make the same collective calls in the same order",
+  return {errc::protocol, worded("rank ", rank_of(index),
+                                 " called something else; all members must make the same collective calls in the same order"),
           rank_of(index)};
 }
 

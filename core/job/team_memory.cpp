@@ -13,8 +13,8 @@ status room_for(job& j, std::size_t bytes) {
   if (j.net().caps().virtual_clock) return {};
   const std::uint64_t room = memory_room(), ranks = j.where().population[j.where().node_of[j.rank()]];
   if (bytes <= room / 4 / ranks) return {};
-  return {errc::no_resource, std::to_string(bytes) + " bytes in each of " + std::to_string(ranks) + " ranks of this node are more "
-                             "than a quarter of the " + std::to_string(room) + " bytes that are free"};
+  return {errc::no_resource, worded(bytes, " bytes in each of ", ranks, " ranks of this node are more "
+                             "than a quarter of the ", room, " bytes that are free")};
 }
 
 }  // namespace
@@ -41,8 +41,8 @@ resumable<result<team_memory>> expose_together(team& t, std::size_t bytes, std::
     const auto parts = blobs_in((**all)[i]);
     if (!parts || parts->size() == 0 || !std::ranges::equal((*parts)[0], agreement)) co_return t.called_another(i);
     if (parts->size() < 3)
-      co_return status(errc::no_resource, "rank " + std::to_string(t.rank_of(i)) + " has no " + std::to_string(bytes) +
-                       " bytes of memory for it; its own error says why", t.rank_of(i));
+      co_return status(errc::no_resource, worded("rank ", t.rank_of(i), " has no ", bytes,
+                                                 " bytes of memory for it; its own error says why"), t.rank_of(i));
     keys->push_back((*parts)[1]), extras->push_back((*parts)[2]);
   }
   if (status s = made.memory.attach(t.members(), std::move(keys)); s.failed()) {

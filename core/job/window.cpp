@@ -59,8 +59,8 @@ status fits(const team& t, const layout& where, const blob_table& blobs) {
 
 status failed_there(const team& t, std::uint32_t index) {
   const std::string rank = std::to_string(t.rank_of(index));
-  return {errc::no_resource, "making a window: rank " + rank + " could not expose or reach the memory; its own error "
-          "says why", t.rank_of(index)};
+  return {errc::no_resource, worded("making a window: rank ", rank, " could not expose or reach the memory; its own error "
+          "says why"), t.rank_of(index)};
 }
 
 }  // namespace

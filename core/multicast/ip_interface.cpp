@@ -90,8 +90,8 @@ result<ip_interface> find_ip_interface(std::string_view called) {
   const auto all = ip_interfaces();
   for (const ip_interface& i : all)
     if (i.name == called || ip_text(i.address) == called) return i;
-  return status{errc::invalid, "no interface that is up and can multicast has the name or address " +
-                                   std::string{called} + "; there are: " + names_of(all)};
+  return status{errc::invalid, worded("no interface that is up and can multicast has the name or address ", called,
+                                      "; there are: ", names_of(all))};
 }
 
 ip_place place_of_this_process(std::span<const ip_interface> mine) {
@@ -112,8 +112,8 @@ result<ip_interface> interface_to(std::span<const ip_interface> mine, std::uint3
   const std::uint32_t source = source_towards(address);
   for (const ip_interface& i : mine)
     if (source && i.address == source) return i;
-  return status{errc::unsupported, "no interface that can multicast leads to " + ip_text(address) + "; there are: " +
-                                       names_of(mine)};
+  return status{errc::unsupported, worded("no interface that can multicast leads to ", ip_text(address), "; there are: ",
+                                          names_of(mine))};
 }
 
 result<ip_interface> interface_to(std::span<const ip_interface> mine, const ip_place& here,
@@ -150,8 +150,7 @@ result<ip_interface> interface_to(std::span<const ip_interface> mine, const ip_p
   for (const ip_interface& i : mine)  // of equal ones the first, as the kernel lists them
     if (const auto v = votes.find(&i); v != votes.end() && v->second > most) best = &i, most = v->second;
   if (best) return *best;
-  return status{errc::unsupported, "no interface that can multicast leads to the other hosts; there are: " +
-                                       names_of(mine)};
+  return status{errc::unsupported, worded("no interface that can multicast leads to the other hosts; there are: ", names_of(mine))};
 }
 
 }  // namespace tutti

@@ -76,7 +76,7 @@ ip_multicast::ip_multicast(std::function<unsigned()> drive, std::function<status
   }
   here_ = place_of_this_process(interfaces_);
   if (why_not_.ok() && !poll_.open())
-    why_not_ = {errc::no_resource, std::string{"no descriptor to wait for multicast by: "} + std::strerror(errno),
+    why_not_ = {errc::no_resource, worded("no descriptor to wait for multicast by: ", std::strerror(errno)),
                 no_rank, errno};
   if (why_not_.failed()) here_.count = 0;
 }
@@ -94,10 +94,10 @@ status ip_multicast::connect(const blob_table& addresses) {
     if (addresses[r].size() == sizeof here_) std::memcpy(bytes_of(places_[r]).data(), addresses[r].data(), sizeof here_);
     if (addresses[r].size() != sizeof here_ || places_[r].version != ip_place::current ||
         places_[r].count > places_[r].at.size())
-      return {errc::protocol, "rank " + std::to_string(r) + " runs another version of tutti", static_cast<rank_t>(r)};
+      return {errc::protocol, worded("rank ", r, " runs another version of tutti"), static_cast<rank_t>(r)};
     if (places_[r].count == 0 && why_not_.ok())
-      why_not_ = {errc::unsupported, "rank " + std::to_string(r) + " cannot multicast: its TUTTI_MULTICAST_INTERFACE is none, "
-                                      "or its host has no IPv4 interface that is up",
+      why_not_ = {errc::unsupported, worded("rank ", r, " cannot multicast: its TUTTI_MULTICAST_INTERFACE is none, "
+                                      "or its host has no IPv4 interface that is up"),
                   static_cast<rank_t>(r)};
   }
   if (why_not_.failed()) return {};
@@ -130,7 +130,7 @@ result<ip_interface> ip_multicast::interface_for(const rank_map& members) const 
 result<multicast::group_id> ip_multicast::enter(std::unique_ptr<group> g) {
   for (const ip_socket* s : {&g->listens, &g->talks})
     if (!poll_.add(s->fd(), nullptr, EPOLLIN | EPOLLET))
-      return status{errc::no_resource, std::string{"waiting for a multicast group: epoll: "} + std::strerror(errno),
+      return status{errc::no_resource, worded("waiting for a multicast group: epoll: ", std::strerror(errno)),
                     no_rank, errno};
   g->room.resize(std::size_t{64} << 10);
   const auto free = std::find(groups_.begin(), groups_.end(), nullptr);
@@ -146,7 +146,7 @@ status ip_multicast::ready() const {
   if (places_.empty()) return {errc::invalid, "multicast groups are formed after connect()"};
   const auto joined = std::count_if(groups_.begin(), groups_.end(), [](const auto& g) { return g != nullptr; });
   if (joined >= most_groups)
-    return {errc::no_resource, std::to_string(most_groups) + " multicast groups are joined; leave one first"};
+    return {errc::no_resource, worded(most_groups, " multicast groups are joined; leave one first")};
   return {};
 }
 
@@ -233,8 +233,8 @@ result<multicast::group_id> ip_multicast::join(const rank_map& members, std::spa
 result<ip_interface> ip_multicast::interface_with(std::uint32_t address) const {
   for (const ip_interface& i : interfaces_)
     if (i.address == address) return i;
-  return status{errc::unsupported, "the group's creator multicasts through " + ip_text(address) +
-                                       ", which is no interface here"};
+  return status{errc::unsupported, worded("the group's creator multicasts through ", ip_text(address),
+                                          ", which is no interface here")};
 }
 
 void ip_multicast::say(group& g, datagram_kind kind, ip_endpoint to, std::uint32_t tag) noexcept {
@@ -283,13 +283,13 @@ status ip_multicast::listen_for_hello(group& g, ip_endpoint creator, rank_t crea
   const std::string who = "rank " + std::to_string(creator_rank) + " at " + ip_text(creator.address);
   if (answers == 0) {
     if (now() >= deadline)
-      return {errc::timed_out, "joining a multicast group: no word from " + who + " by the deadline", creator_rank};
-    return {errc::unavailable, "joining a multicast group: no word from " + who + ", to which " + std::to_string(asked) +
-            " datagrams were sent: is UDP let through? (TUTTI_MULTICAST_INTERFACE chooses the way, or none)", creator_rank};
+      return {errc::timed_out, worded("joining a multicast group: no word from ", who, " by the deadline"), creator_rank};
+    return {errc::unavailable, worded("joining a multicast group: no word from ", who, ", to which ", asked,
+                                      " datagrams were sent: is UDP let through? (TUTTI_MULTICAST_INTERFACE chooses the way, or none)"), creator_rank};
   }
-  deaf_ = {errc::unavailable, "multicast of " + who + " to " + ip_text(g.address.address) + " does not arrive here, though "
+  deaf_ = {errc::unavailable, worded("multicast of ", who, " to ", ip_text(g.address.address), " does not arrive here, though "
            "its unicast does: a switch or firewall filters it (an IGMP querier may be missing), or it is more than "
-           "TUTTI_MULTICAST_TTL=" + std::to_string(hops_) + " hops away; TUTTI_MULTICAST_INTERFACE chooses another way",
+           "TUTTI_MULTICAST_TTL=", hops_, " hops away; TUTTI_MULTICAST_INTERFACE chooses another way"),
            creator_rank};
   return deaf_;
 }

@@ -56,8 +56,8 @@ result<segment_id> router::attach(const rank_map& members, shared_blobs keys) {
     const auto key = (*keys)[i];
     const auto both = key.empty() ? std::make_shared<blob_table>() : blobs_in(key, 2);
     if (!both)
-      return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not that of a shared memory "
-                    "and network transport", members[i]};
+      return status{errc::protocol, worded("the key of rank ", members[i], " is not that of a shared memory "
+                    "and network transport"), members[i]};
     const bool is_near = on_node(members[i]), exposes = both->size() > 0;
     near->push_back(exposes && is_near ? (*both)[0] : std::span<const std::byte>{});
     far->push_back(exposes && (!is_near || paths_.in_use()) ? (*both)[1] : std::span<const std::byte>{});

@@ -100,7 +100,7 @@ std::uint32_t node_lobby::checked_out(std::uint64_t name) const noexcept {
 result<std::vector<std::byte>> node_lobby::find(rank_t owner, std::uint64_t name, time_point deadline,
                                                 const std::function<unsigned()>& drive) {
   entry* table = table_of(owner);
-  if (!table) return status{errc::unavailable, "the lobby of rank " + std::to_string(owner) + " cannot be mapped", owner};
+  if (!table) return status{errc::unavailable, worded("the lobby of rank ", owner, " cannot be mapped"), owner};
   time_point look = node_.now() + look_every;
   for (long nap = 1000;; nap = std::min(2 * nap, longest_nap_ns)) {
     if (const entry* e = named(table, name)) {
@@ -114,7 +114,7 @@ result<std::vector<std::byte>> node_lobby::find(rank_t owner, std::uint64_t name
       }
     }
     if (node_.now() >= deadline)
-      return status{errc::timed_out, "rank " + std::to_string(owner) + " left no word in its node's lobby by the deadline",
+      return status{errc::timed_out, worded("rank ", owner, " left no word in its node's lobby by the deadline"),
                     owner};
     if (node_.now() >= look) {
       look = node_.now() + look_every;

@@ -43,7 +43,7 @@ result<epoll_set> join_fds(int node, int network) {
   epoll_set both;
   if (node < 0 || network < 0) return both;
   if (!both.open() || !both.add(node, nullptr) || !both.add(network, nullptr))
-    return status{errc::no_resource, std::string{"waiting on two transports: epoll: "} + std::strerror(errno), no_rank, errno};
+    return status{errc::no_resource, worded("waiting on two transports: epoll: ", std::strerror(errno)), no_rank, errno};
   return both;
 }
 
@@ -102,8 +102,8 @@ status router::connect(shared_blobs addresses, time_point deadline) {
   for (rank_t r = 0; r < addresses->size(); ++r) {
     const auto parts = blobs_in((*addresses)[r], 3);
     if (!parts || (*parts)[2].size() < sizeof self_.node)
-      return {errc::protocol, "the address of rank " + std::to_string(r) + " is not that of a shared memory and "
-              "network transport: do all ranks run the same version with the same TUTTI_PROVIDER?", r};
+      return {errc::protocol, worded("the address of rank ", r, " is not that of a shared memory and "
+              "network transport: do all ranks run the same version with the same TUTTI_PROVIDER?"), r};
     near->push_back((*parts)[0]);
     far->push_back((*parts)[1]);
     extras.push_back((*parts)[2]);
@@ -128,9 +128,9 @@ status router::open_paths() {
   for (rank_t r = 0; r < on_node_.size(); ++r)
     if (on_node(r) && !network_->reaches(r))
       return {errc::unsupported,
-              std::string{"atomics of the "} + (node ? "network" : "node transport") + " are not atomic towards the CPU's, and "
-                  "the network does not reach rank " + std::to_string(r) + " of this node, so that no one of the two can "
-                  "serve one word; use one provider for all", r};
+              worded("atomics of the ", (node ? "network" : "node transport"), " are not atomic towards the CPU's, and "
+                  "the network does not reach rank ", r, " of this node, so that no one of the two can "
+                  "serve one word; use one provider for all"), r};
   paths_.open(on_node_.size());
   return {};
 }

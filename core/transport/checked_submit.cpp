@@ -6,15 +6,10 @@
 namespace tutti {
 namespace {
 
-status wrong(std::string text) { return {errc::invalid, std::move(text)}; }
+status wrong(const text_parts& text) noexcept { return {errc::invalid, text}; }
 
 template <class Id>
 std::uint32_t number(Id id) noexcept { return static_cast<std::uint32_t>(id); }
-
-// "bytes 60 to 68 of 64", or with an offset so large that its end has no number.
-std::string range(std::uint64_t offset, std::uint64_t bytes) {
-  return std::to_string(bytes) + " bytes at offset " + std::to_string(offset);
-}
 
 constexpr bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) noexcept {
   return bytes <= size && offset <= size - bytes;
@@ -26,24 +21,20 @@ status checked_transport::verify_remote(const char* what, segment_id id, rank_t 
                                         std::uint64_t bytes, bool word) const {
   const auto found = segments_.find(number(id));
   if (found == segments_.end())
-    return wrong(std::string{what} + ": segment " + std::to_string(number(id)) +
-                 " is not attached: it was dropped or never was");
+    return wrong(worded(what, ": segment ", number(id), " is not attached: it was dropped or never was"));
   const group& g = found->second;
   const std::uint32_t i = g.members.index_of(rank);
   if (i >= g.extents.size())
-    return wrong(std::string{what} + ": rank " + std::to_string(rank) + " is no member of segment " +
-                 std::to_string(number(id)));
+    return wrong(worded(what, ": rank ", rank, " is no member of segment ", number(id)));
   const extent& e = g.extents[i];
   if (e.bytes == 0)
-    return wrong(std::string{what} + ": rank " + std::to_string(rank) + " exposes no memory in segment " +
-                 std::to_string(number(id)));
+    return wrong(worded(what, ": rank ", rank, " exposes no memory in segment ", number(id)));
   if (!inside(offset, bytes, e.bytes))
-    return wrong(std::string{what} + ": " + range(offset, bytes) + " leave the memory of rank " + std::to_string(rank) +
-                 ", which has " + std::to_string(e.bytes));
+    return wrong(worded(what, ": ", bytes, " bytes at offset ", offset, " leave the memory of rank ", rank, ", which has ",
+                        e.bytes));
   if (word && (offset + e.skew) % 8 != 0)
-    return wrong(std::string{what} + ": the word at offset " + std::to_string(offset) + " of rank " +
-                 std::to_string(rank) + " is not aligned to 8 bytes" +
-                 (e.skew ? ", since that rank's memory begins at an address that is not" : ""));
+    return wrong(worded(what, ": the word at offset ", offset, " of rank ", rank, " is not aligned to 8 bytes",
+                        (e.skew ? ", since that rank's memory begins at an address that is not" : "")));
   return {};
 }
 
@@ -52,22 +43,22 @@ status checked_transport::verify_local(region_id id, std::uint64_t offset, std::
   if (id == unregistered_memory) return offset ? status{} : wrong("the local address is null");
   const auto region = regions_.find(number(id));
   if (region == regions_.end())
-    return wrong("local region " + std::to_string(number(id)) + " is not alive: it was dropped or never was");
+    return wrong(worded("local region ", number(id), " is not alive: it was dropped or never was"));
   if (!inside(offset, bytes, region->second.size()))
-    return wrong("local: " + range(offset, bytes) + " leave region " + std::to_string(number(id)) + ", which has " +
-                 std::to_string(region->second.size()));
+    return wrong(worded("local: ", bytes, " bytes at offset ", offset, " leave region ", number(id), ", which has ",
+                        region->second.size()));
   return {};
 }
 
 status checked_transport::verify_slices(const rma_op& op, std::uint64_t& total) const {
   if (op.slices > caps().max_slices)
-    return wrong(std::to_string(op.slices) + " slices, where this fabric takes " + std::to_string(caps().max_slices) +
-                 (caps().max_slices ? ": split the get" : ": use one get for each"));
+    return wrong(worded(op.slices, " slices, where this fabric takes ", caps().max_slices,
+                        (caps().max_slices ? ": split the get" : ": use one get for each")));
   if (op.slices && !op.scatter) return wrong("the list of slices is null");
   for (std::uint8_t i = 0; i < op.slices; ++i) {
     const slice& s = op.scatter[i];
     if (const status bad = verify_local(s.local, s.local_offset, s.bytes); bad.failed())
-      return bad.during("slice " + std::to_string(i));
+      return bad.during(worded("slice ", i));
     total += s.bytes;
   }
   return {};
@@ -85,7 +76,7 @@ status checked_transport::verify(const rma_op& op) const {
     case op_kind::fetch_add:
     case op_kind::compare_swap:
     case op_kind::swap: atomic = true; break;
-    default: return wrong("there is no operation of kind " + std::to_string(static_cast<unsigned>(op.kind)));
+    default: return wrong(worded("there is no operation of kind ", static_cast<unsigned>(op.kind)));
   }
   if (signal && (op.how > signal_how::add || op.order > not_before::everything))
     return wrong("a signal with an unknown `how` or `order`: zero the operation before you fill it");
@@ -93,8 +84,7 @@ status checked_transport::verify(const rma_op& op) const {
   if (scatter)
     if (const status s = verify_slices(op, bytes); s.failed()) return s;
   if (bytes > caps().max_bytes)
-    return wrong(std::to_string(bytes) + " bytes in one operation, where this fabric takes " +
-                 std::to_string(caps().max_bytes) + ": split it");
+    return wrong(worded(bytes, " bytes in one operation, where this fabric takes ", caps().max_bytes, ": split it"));
   if (put || get || scatter)
     if (const status s = verify_remote("remote", op.remote, op.rank, op.remote_offset, bytes, false); s.failed()) return s;
   if (atomic)
@@ -110,8 +100,7 @@ void checked_transport::report(const rma_op& op, status error) {
   static constexpr const char* names[] = {"put",        "get",       "get_scatter",  "signal",
                                           "put_signal", "fetch_add", "compare_swap", "swap"};
   const auto kind = static_cast<std::size_t>(op.kind);
-  error = error.during(std::string{kind < std::size(names) ? names[kind] : "operation"} + " to rank " +
-                       std::to_string(op.rank));
+  error = error.during(worded(kind < std::size(names) ? names[kind] : "operation", " to rank ", op.rank));
   if (op.done) {
     op.done->begin();
     op.done->finish(error);
@@ -132,8 +121,8 @@ status checked_transport::verify_message(rank_t to, std::span<const std::byte> h
   const two_sided::limits most = two_sided_.query();
   const auto part = [](const char* what, std::span<const std::byte> bytes, std::uint32_t at_most) {
     if (bytes.size() > at_most)
-      return wrong(std::string{what} + " has " + std::to_string(bytes.size()) + " bytes, where this fabric takes " + std::to_string(at_most));
-    return !bytes.empty() && !bytes.data() ? wrong(std::string{what} + " lies at no address") : status{};
+      return wrong(worded(what, " has ", bytes.size(), " bytes, where this fabric takes ", at_most));
+    return !bytes.empty() && !bytes.data() ? wrong(worded(what, " lies at no address")) : status{};
   };
   const status s = part("the header", header, most.max_header);
   return s.ok() ? part("the payload", payload, most.max_payload) : s;
@@ -143,7 +132,7 @@ bool checked_transport::checked_two_sided::send(rank_t to, std::span<const std::
                                                 std::span<const std::byte> payload) noexcept {
   status s = net_.verify_message(to, header, payload);
   if (s.ok()) return net_.inner().sendrecv()->send(to, header, payload);
-  net_.report(to, s.during("a message to rank " + std::to_string(to)));
+  net_.report(to, s.during(worded("a message to rank ", to)));
   return true;
 }
 

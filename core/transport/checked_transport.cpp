@@ -45,8 +45,7 @@ std::unique_ptr<transport> make_checked(std::unique_ptr<transport> inner) {
 status checked_transport::rank_error(rank_t rank) const {
   if (rank < job_size_) return {};
   if (job_size_ == 0) return {errc::invalid, "the transport is not connected yet: call connect() first"};
-  return {errc::invalid, "rank " + std::to_string(rank) + " is not in this job: its ranks are 0 to " +
-                             std::to_string(job_size_ - 1)};
+  return {errc::invalid, worded("rank ", rank, " is not in this job: its ranks are 0 to ", job_size_ - 1)};
 }
 
 status checked_transport::connect(shared_blobs addresses, time_point deadline) {
@@ -82,8 +81,8 @@ result<region_id> checked_transport::allocate(std::size_t bytes, std::span<std::
 result<std::vector<std::byte>> checked_transport::key(region_id id) {
   const auto region = regions_.find(number(id));
   if (region == regions_.end())
-    return status{errc::invalid, "key() of region " + std::to_string(number(id)) + ", which is not alive: it was "
-                  "dropped or never was"};
+    return status{errc::invalid, worded("key() of region ", number(id), ", which is not alive: it was "
+                  "dropped or never was")};
   auto made = inner().key(id);
   const auto base = reinterpret_cast<std::uintptr_t>(region->second.data());
   if (made) key_tail{region->second.size(), static_cast<std::uint8_t>(base % 8)}.append_to(*made);
@@ -92,8 +91,8 @@ result<std::vector<std::byte>> checked_transport::key(region_id id) {
 
 result<segment_id> checked_transport::attach(const rank_map& members, shared_blobs keys) {
   if (!keys || keys->size() != members.size())
-    return status{errc::invalid, "attach() of a group of " + std::to_string(members.size()) + " with " +
-                  std::to_string(keys ? keys->size() : 0) + " keys: give one a member, an empty one for none"};
+    return status{errc::invalid, worded("attach() of a group of ", members.size(), " with ", keys ? keys->size() : 0,
+                                        " keys: give one a member, an empty one for none")};
   group learnt{members, std::vector<extent>(members.size())};
   auto bare = std::make_shared<blob_table>();
   for (std::uint32_t i = 0; i < members.size(); ++i) {
@@ -102,8 +101,8 @@ result<segment_id> checked_transport::attach(const rank_map& members, shared_blo
     if (!key.empty()) {
       key_tail tail;
       if (!tail.read_from(key))
-        return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " carries no size: it runs "
-                      "without TUTTI_CHECK=1, set it for all ranks or for none", members[i]};
+        return status{errc::protocol, worded("the key of rank ", members[i], " carries no size: it runs "
+                      "without TUTTI_CHECK=1, set it for all ranks or for none"), members[i]};
       learnt.extents[i] = {tail.bytes, tail.skew};
       key = key.first(key.size() - key_tail::size);
     }

@@ -21,7 +21,7 @@ constexpr std::size_t most_driven = 7;  // a router has two
 
 status progress_thread::start() {
   bell_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  if (!bell_) return {errc::no_resource, std::string{"TUTTI_PROGRESS=thread: eventfd: "} + std::strerror(errno), no_rank, errno};
+  if (!bell_) return {errc::no_resource, worded("TUTTI_PROGRESS=thread: eventfd: ", std::strerror(errno)), no_rank, errno};
   if (driven_.size() > most_driven) return {errc::invalid, "too many transports for one progress thread"};
   sigset_t all, before;  // signals are the application's threads' to handle
   sigfillset(&all);
@@ -30,7 +30,7 @@ status progress_thread::start() {
   try {
     thread_ = std::thread{[this] { run(); }};
   } catch (const std::system_error& e) {
-    outcome = {errc::no_resource, std::string{"TUTTI_PROGRESS=thread: no thread: "} + e.what(), no_rank, e.code().value()};
+    outcome = {errc::no_resource, worded("TUTTI_PROGRESS=thread: no thread: ", e.what()), no_rank, e.code().value()};
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return outcome;

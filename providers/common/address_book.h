@@ -17,10 +17,10 @@ class address_book {
   template <class Sound>
   status open(shared_blobs all, std::uint32_t ranks, const host_id& here, const char* provider, Sound&& sound) {
     if (!all || all->size() != ranks)
-      return {errc::invalid, "connect() needs the addresses of all " + std::to_string(ranks) + " ranks"};
+      return {errc::invalid, worded("connect() needs the addresses of all ", ranks, " ranks")};
     for (rank_t r = 0; r < ranks; ++r)
       if (!sound((*all)[r]))
-        return {errc::protocol, "rank " + std::to_string(r) + " runs another version of the " + provider + " provider", r};
+        return {errc::protocol, worded("rank ", r, " runs another version of the ", provider, " provider"), r};
     all_ = std::move(all), here_ = here;
     return {};
   }

@@ -10,7 +10,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -61,24 +60,11 @@ class peer_life {
   told_by by_ = told_by::nobody;
 };
 
-// Deaths are told where nothing may throw: without memory for a sentence they are told in two words.
-template <class Text>
-status worded(errc code, rank_t peer, std::int64_t native, Text&& text) noexcept {
-  try {
-    return {code, text(), peer, native};
-  } catch (const std::bad_alloc&) {
-    return {code, "out of memory", peer, native};
-  }
-}
-inline status rank_died(rank_t rank, std::string_view how = {}, std::int64_t native = 0) noexcept {
-  return worded(errc::peer_dead, rank, native, [&] {
-    return "rank " + std::to_string(rank) + " died" + (how.empty() ? "" : ": ") + std::string{how};
-  });
+inline status rank_died(rank_t rank, std::string_view how = {}, std::int64_t native = 0, std::string_view more = {}) noexcept {
+  return {errc::peer_dead, worded("rank ", rank, " died", how.empty() ? "" : ": ", how, more), rank, native};
 }
 inline status rank_left(rank_t rank, std::string_view how = {}) noexcept {
-  return worded(errc::peer_dead, rank, peer_left, [&] {
-    return "rank " + std::to_string(rank) + " left" + (how.empty() ? "" : ": ") + std::string{how};
-  });
+  return {errc::peer_dead, worded("rank ", rank, " left", how.empty() ? "" : ": ", how), rank, peer_left};
 }
 
 }  // namespace tutti

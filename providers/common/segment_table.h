@@ -13,9 +13,9 @@ namespace tutti {
 // What attach() is given: one key for each member, and all members ranks of this job.
 inline status check_keys(const rank_map& members, const shared_blobs& keys, std::uint32_t job_size) {
   if (!keys || keys->size() != members.size())
-    return {errc::invalid, "attach() needs one key for each of " + std::to_string(members.size()) + " members"};
+    return {errc::invalid, worded("attach() needs one key for each of ", members.size(), " members")};
   for (std::uint32_t i = 0; i < members.size(); ++i)
-    if (members[i] >= job_size) return {errc::invalid, "rank " + std::to_string(members[i]) + " is not in this job"};
+    if (members[i] >= job_size) return {errc::invalid, worded("rank ", members[i], " is not in this job")};
   return {};
 }
 
@@ -31,7 +31,7 @@ class segment_table {
     auto views = std::make_unique<View[]>(members.size() + 1);
     for (std::uint32_t i = 0; i < members.size(); ++i)
       if (!(*keys)[i].empty() && !read(views[i], (*keys)[i]))
-        return status{errc::protocol, "the key of rank " + std::to_string(members[i]) + " is not one of " + provider + "'s", members[i]};
+        return status{errc::protocol, worded("the key of rank ", members[i], " is not one of ", provider, "'s"), members[i]};
     if (!table_.reserve_one()) return status{errc::no_resource, "too many segments"};
     return table_.insert({members, std::move(views), keep_keys ? keys : nullptr});
   }

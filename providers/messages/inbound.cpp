@@ -39,10 +39,10 @@ bool inbound::receive(std::span<const std::byte> header, std::span<const std::by
   if (came == arrival::repeated) return ++rejected_, false;
   p->heard = true;
   if (came == arrival::lost)
-    peers_.end(*p, {errc::protocol, std::string{traits_.name} + " lost or reordered a message of rank " + std::to_string(p->rank),
+    peers_.end(*p, {errc::protocol, worded(traits_.name, " lost or reordered a message of rank ", p->rank),
                     p->rank});
   if (came == arrival::no_memory)
-    peers_.end(*p, {errc::no_resource, "no memory for a message of rank " + std::to_string(p->rank) + " that came early", p->rank});
+    peers_.end(*p, {errc::no_resource, worded("no memory for a message of rank ", p->rank, " that came early"), p->rank});
   if (came != arrival::next) return true;
   take(*p, *m, payload);
   while (p->alive()) {
@@ -56,8 +56,9 @@ bool inbound::receive(std::span<const std::byte> header, std::span<const std::by
 void inbound::take(peer& p, const message& m, std::span<const std::byte> payload) noexcept {
   const inspection j = inspect(m, payload.size());
   if (j.what == finding::malformed) {
-    const std::string what = "rank " + std::to_string(p.rank) + " sent a message of kind " + std::to_string(static_cast<unsigned>(m.kind));
-    return peers_.end(p, {errc::protocol, what + " whose " + j.field + " no such message has", p.rank});
+    return peers_.end(p, {errc::protocol, worded("rank ", p.rank, " sent a message of kind ", static_cast<unsigned>(m.kind),
+                                                 " whose ", j.field,
+                                                 " no such message has"), p.rank});
   }
   const bool reachable = j.what == finding::sound;
   switch (m.kind) {
@@ -88,7 +89,7 @@ void inbound::serve(peer& p, const message& m, bool reachable) noexcept {
   if (!p.answers.reserve(traits_.keeps, traits_.piece_bytes))
     return peers_.end(p, {errc::no_resource, "out of memory", p.rank});  // so short that it needs none itself
   frame* const f = p.answers.take(p, m.kind);
-  if (!f) return peers_.end(p, {errc::protocol, "rank " + std::to_string(p.rank) + " asks for more than there is room to answer", p.rank});
+  if (!f) return peers_.end(p, {errc::protocol, worded("rank ", p.rank, " asks for more than there is room to answer"), p.rank});
   answers_.answer(*f, m, reachable);
   out_.queue(*f);
 }
@@ -100,14 +101,14 @@ void inbound::take_answer(peer& p, const message& m, std::span<const std::byte> 
   // Pieces of a get come in order, so that all but the next is no answer to it.
   const bool next = m.kind != message_kind::data || (m.offset == f.value && payload.size() <= f.op.bytes - f.value);
   if (!is_answer_to(m.kind, f.head.kind) || !next) {
-    peers_.end(p, {errc::protocol, "rank " + std::to_string(p.rank) + " answers what it was not asked", p.rank});
+    peers_.end(p, {errc::protocol, worded("rank ", p.rank, " answers what it was not asked"), p.rank});
     return;
   }
 
   status outcome;
   if (m.flags & memory_gone) {
-    outcome = {errc::invalid, "the memory named on rank " + std::to_string(p.rank) + " is not, or no longer, registered, or is no "
-               "word of 8 aligned bytes where the operation needs one", p.rank};
+    outcome = {errc::invalid, worded("the memory named on rank ", p.rank, " is not, or no longer, registered, or is no "
+               "word of 8 aligned bytes where the operation needs one"), p.rank};
   } else if (m.kind == message_kind::data) {
     regions_.land(f.op, m.offset, payload);
     f.value += payload.size();

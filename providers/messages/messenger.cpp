@@ -82,7 +82,7 @@ void messenger::end_puts_from(region_id id, bool callers) noexcept {
     while (reads() && kept() && goes_on()) progress();
     if (!reads() || kept()) continue;
     f.to->queue.remove(f);
-    frames_.finish(f, {errc::invalid, "the memory of a put to rank " + std::to_string(f.to->rank) + " was dropped", f.to->rank});
+    frames_.finish(f, {errc::invalid, worded("the memory of a put to rank ", f.to->rank, " was dropped"), f.to->rank});
   }
   const auto names = [&](const rma_op& op) {
     if (op.kind != op_kind::get_scatter) return op.local == id;

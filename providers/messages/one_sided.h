@@ -63,8 +63,8 @@ class one_sided {
 
 // Memory that the fabric did not take, in the library's words and with the remedy.
 inline status not_registered(std::size_t bytes, const char* why, std::int64_t native) {
-  return {errc::no_resource, "registering " + std::to_string(bytes) + " bytes failed (" + why +
-                                 "); is the limit of locked memory too low? (ulimit -l)", no_rank, native};
+  return {errc::no_resource, worded("registering ", bytes, " bytes failed (", why,
+                                    "); is the limit of locked memory too low? (ulimit -l)"), no_rank, native};
 }
 
 }  // namespace tutti::messages

@@ -19,8 +19,8 @@ message_kind atomic_of(op_kind kind) noexcept {
 }
 
 status detached(rank_t rank) {
-  const std::string where = "here or on rank " + std::to_string(rank);
-  return {errc::invalid, "memory that the operation names " + where + " is not, or no longer, registered", rank};
+  return {errc::invalid, worded("memory that the operation names here or on rank ", rank, " is not, or no longer, registered"),
+                                rank};
 }
 
 void counts_in(frame& f, completion* done) noexcept {

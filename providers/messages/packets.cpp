@@ -55,7 +55,7 @@ void packets::room(peer& p, std::uint64_t received) noexcept {
 }
 
 void packets::refuse(peer& p, const char* what) noexcept {
-  peers_.end(p, {errc::protocol, "rank " + std::to_string(p.rank) + " " + what, p.rank});
+  peers_.end(p, {errc::protocol, worded("rank ", p.rank, " ", what), p.rank});
 }
 
 void packets::put(peer& p, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept {

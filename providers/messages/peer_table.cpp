@@ -9,7 +9,7 @@ namespace {
 
 status unreachable(const status& why, rank_t rank) {
   const errc code = why.code() == errc::no_resource ? why.code() : errc::peer_dead;
-  return {code, "rank " + std::to_string(rank) + " cannot be reached: " + std::string{why.text()}, rank, why.native()};
+  return {code, worded("rank ", rank, " cannot be reached: ", why.text()), rank, why.native()};
 }
 
 }  // namespace
@@ -146,11 +146,14 @@ void peer_table::judge(peer& p) noexcept {
   const status& suspicion = p.life.suspicion();
   const told_by who = p.life.by();
   if (suspicion.code() == errc::no_resource && who == told_by::connection) return end(p, unreachable(suspicion, p.rank));
-  std::string why = suspicion.text();
   // Its process lives on and nothing else breaks a connection within one host, or it said so: its transport is gone.
-  if (p.process || who == told_by::itself) return end(p, rank_left(p.rank, why), who);
-  if (who == told_by::connection) why += book_.and_its_host(p.rank);
-  end(p, rank_died(p.rank, why), who);
+  if (p.process || who == told_by::itself) return end(p, rank_left(p.rank, suspicion.text()), who);
+  std::string beside;
+  try {
+    if (who == told_by::connection) beside = book_.and_its_host(p.rank);
+  } catch (const std::bad_alloc&) {
+  }
+  end(p, rank_died(p.rank, suspicion.text(), 0, beside), who);
 }
 
 void peer_table::judge_due() noexcept {

@@ -78,7 +78,7 @@ result<region_id> region_table::add(std::span<std::byte> memory, bool by_address
 result<region_id> region_table::allocate(std::size_t bytes, std::span<std::byte>& memory) noexcept {
   if (bytes == 0) return status{errc::invalid, "a region of 0 bytes cannot be allocated"};
   const std::size_t rounded = round_up(bytes, 4096);
-  if (rounded < bytes) return status{errc::invalid, "a region of " + std::to_string(bytes) + " bytes cannot exist"};
+  if (rounded < bytes) return status{errc::invalid, worded("a region of ", bytes, " bytes cannot exist")};
   region r;
   r.bytes = bytes;
   if (mappable_) {
@@ -90,7 +90,7 @@ result<region_id> region_table::allocate(std::size_t bytes, std::span<std::byte>
   if (!r.base) {
     r.own = private_memory(rounded);
     r.base = r.own.base;
-    if (!r.base) return status{errc::no_resource, "no memory for " + std::to_string(bytes) + " bytes"};
+    if (!r.base) return status{errc::no_resource, worded("no memory for ", bytes, " bytes")};
   }
   if (status s = register_region(r); s.failed()) {
     release(r);

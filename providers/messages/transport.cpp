@@ -14,7 +14,7 @@ constexpr std::uint32_t max_slices = 64;
 constexpr std::uint32_t operations_between_looks = 1024, turns_between_looks = 1024;
 
 status cannot_wait(int error) {
-  return {errc::no_resource, std::string{"no descriptor to wait by: "} + std::strerror(error), no_rank, error};
+  return {errc::no_resource, worded("no descriptor to wait by: ", std::strerror(error)), no_rank, error};
 }
 
 }  // namespace

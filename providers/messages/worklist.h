@@ -39,7 +39,7 @@ class worklist {
   status cause_of(status why) const noexcept {
     constexpr unsigned of_a_connection = 2;
     const status want = headroom(traits_.name, of_a_connection, 0);
-    return want.ok() ? why : status{want.code(), std::string{why.text()} + ": " + std::string{want.text()}, why.peer(), want.native()};
+    return want.ok() ? why : status{want.code(), worded(why.text(), ": ", want.text()), why.peer(), want.native()};
   }
 
   bool any_but_stalled() const noexcept { return !open_.empty() || !close_.empty() || !suspects_.empty(); }

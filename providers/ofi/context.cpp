@@ -70,12 +70,12 @@ bool is_utility(std::string_view provider) noexcept { return provider.starts_wit
 
 }  // namespace
 
-status vendor_error(std::int64_t code, std::string what, rank_t peer) {
+status vendor_error(std::int64_t code, const text_parts& what, rank_t peer) noexcept {
   const int e = static_cast<int>(code < 0 ? -code : code);
   errc kind = errc::fabric;
   if (e == FI_ENOMEM || e == FI_EMFILE || e == FI_ENOSPC) kind = errc::no_resource;
   if (e == FI_ENODATA || e == FI_ENODEV || e == FI_ENOSYS) kind = errc::unavailable;
-  return {kind, std::move(what) + ": " + fi_strerror(e), peer, e};
+  return status(kind, fi_strerror(e), peer, e).during(what);
 }
 
 result<std::vector<found_device>> find_devices() {
@@ -118,7 +118,7 @@ result<info_list> describe_device(std::string_view device, by_keys how) {
   auto info = ask(provider, how);
   if (how == by_keys::nothing) return info;
   if (!info || !(how == by_keys::alone ? may_reach(**info) : may_drive(**info)))
-    return status{errc::unsupported, provider + " cannot do that by remote keys"};
+    return status{errc::unsupported, worded(provider, " cannot do that by remote keys")};
   return info;
 }
 

@@ -21,7 +21,7 @@ namespace tutti::ofi {
 inline constexpr std::uint32_t api_version = FI_VERSION(1, 17);
 
 // `code` as libfabric returns it, negative or not.
-status vendor_error(std::int64_t code, std::string what, rank_t peer = no_rank);
+status vendor_error(std::int64_t code, const text_parts& what, rank_t peer = no_rank) noexcept;
 
 struct free_info {
   void operator()(fi_info* i) const noexcept { fi_freeinfo(i); }

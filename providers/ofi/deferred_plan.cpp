@@ -34,7 +34,7 @@ result<offload::plan_id> deferred::prepare(const schedule& s, const rank_map& me
   if (!gates) return gates.error();
   auto slot = std::find(plans_.begin(), plans_.end(), nullptr);
   if (slot == plans_.end() && plans_.size() == most_plans)
-    return status{errc::no_resource, std::to_string(most_plans) + " schedules are offloaded; drop one"};
+    return status{errc::no_resource, worded(most_plans, " schedules are offloaded; drop one")};
   auto p = std::make_unique<plan>();
   p->gates = std::move(*gates);
   p->members = members, p->first_epoch = first_epoch, p->schedule_words = s.words;
@@ -95,18 +95,18 @@ status deferred::build(plan& p) {
 status deferred::connect(plan_id id, shared_blobs blobs) {
   plan& p = at(id);
   const auto strange = [&](std::uint32_t peer) {
-    return status{errc::protocol, "member " + std::to_string(peer) + " offers no words for this schedule: do all members "
-                  "run the same version, over the same provider, with the same schedule?", p.members[peer]};
+    return status{errc::protocol, worded("member ", peer, " offers no words for this schedule: do all members "
+                  "run the same version, over the same provider, with the same schedule?"), p.members[peer]};
   };
   if (!blobs || blobs->size() != p.members.size())
-    return {errc::invalid, "connecting a plan of " + std::to_string(p.members.size()) + " members takes as many blobs"};
+    return {errc::invalid, worded("connecting a plan of ", p.members.size(), " members takes as many blobs")};
   std::vector<far_line> targets;  // set by set, in the order of signals
   std::vector<fi_addr_t> peers;
   for (std::uint32_t l = 0; l < epoch_sets; ++l)
     for (const gate& g : p.gates)
       for (const gate::send& s : g.behind) {
-        if (s.peer >= p.members.size()) return {errc::invalid, "a schedule signals member " + std::to_string(s.peer) + " of " +
-                                                                   std::to_string(p.members.size())};
+        if (s.peer >= p.members.size()) return {errc::invalid, worded("a schedule signals member ", s.peer, " of ",
+                                                                      p.members.size())};
         const auto blob = (*blobs)[s.peer];
         blob_head head{};
         if (blob.size() >= sizeof head) std::memcpy(&head, blob.data(), sizeof head);

@@ -10,8 +10,8 @@ status refuse(const schedule& s, std::size_t at) {
   one.steps.push_back(s.steps[at]);
   std::string text = to_string(one);
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  return {errc::unsupported, "step " + std::to_string(at) + " of a schedule cannot be offloaded: " + text +
-                                 "; signals and waits of multiple 1 can"};
+  return {errc::unsupported, worded("step ", at, " of a schedule cannot be offloaded: ", text,
+                                    "; signals and waits of multiple 1 can")};
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ result<std::vector<gate>> make_gates(const schedule& s) {
     const bool signals = st.kind == step_kind::signal;
     if ((!signals && st.kind != step_kind::wait) || st.multiple != 1) return refuse(s, i);
     if (st.word >= s.words)
-      return status{errc::invalid, "a schedule uses control word " + std::to_string(st.word) + " of " + std::to_string(s.words)};
+      return status{errc::invalid, worded("a schedule uses control word ", st.word, " of ", s.words)};
     if (signals) {
       chain.back().behind.push_back({st.peer, st.word});
       continue;

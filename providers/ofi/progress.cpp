@@ -74,7 +74,7 @@ unsigned ofi_link::take_error() noexcept {
   char words[256];
   const char* said = fi_cq_strerror(ofi_.completions.get(), what.prov_errno, what.err_data, words, sizeof words);
   const auto because = [&](const char* doing, rank_t rank) {
-    return vendor_error(what.err, std::string{doing} + " (" + (said ? said : "no words") + ")", rank);
+    return vendor_error(what.err, worded(doing, " (", said ? said : "no words", ")"), rank);
   };
   if (t.what == asked::reach) {
     auto& reached = static_cast<transfer&>(t);

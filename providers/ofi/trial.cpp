@@ -86,8 +86,8 @@ status ofi_link::oversubscribes(const own_threads& threads) {
   const nanoseconds own = own_cpu_time() - mine_before, theirs = threads.cpu_time() - theirs_before;
   if (theirs < own / 2 && theirs < messages * least_competition) return {};
   const auto in_us = [](nanoseconds all) { return std::to_string(all.count() / 1000 / messages); };
-  return {errc::unsupported, "only when named: threads of its own took " + in_us(theirs) +
-                                 " us of processor time for a message, the rank " + in_us(own) + " us"};
+  return {errc::unsupported, worded("only when named: threads of its own took ", in_us(theirs),
+                                    " us of processor time for a message, the rank ", in_us(own), " us")};
 }
 
 bool ofi_link::rests() noexcept {

@@ -28,7 +28,7 @@ bool has_word(const rma_op& op) noexcept {
 }
 
 status dropped(const peer& p) {
-  return {errc::invalid, "rank " + std::to_string(p.rank) + " has dropped the region", p.rank};
+  return {errc::invalid, worded("rank ", p.rank, " has dropped the region"), p.rank};
 }
 
 mail_kind kind_of(const rma_op& op) noexcept {
@@ -79,8 +79,7 @@ status shm_transport::copy_user(const rma_op& op, peer& p, const key_blob& key) 
   if (moved == static_cast<ssize_t>(bytes)) return {};
   const int error = moved < 0 ? errno : EFAULT;
   if (error == ESRCH && ends(p)) return p.life.end();  // it has no memory any more
-  status s = os_error("cannot copy " + std::to_string(bytes) + " bytes " + (in ? "from" : "to") +
-                          " the memory of rank " + std::to_string(p.rank), error);
+  status s = os_error(worded("cannot copy ", bytes, " bytes ", (in ? "from" : "to"), " the memory of rank ", p.rank), error);
   return {s.code(), s.text(), p.rank, error};
 }
 
@@ -88,7 +87,7 @@ status shm_transport::copy_user(const rma_op& op, peer& p, const key_blob& key) 
 bool shm_transport::submit_slowly(const rma_op& op) noexcept {
   peer* p = find(op.rank);
   if (!p || !p->life.alive()) {
-    fail(op, p, p ? p->life.end() : status{errc::invalid, "rank " + std::to_string(op.rank) + " is not on this node"});
+    fail(op, p, p ? p->life.end() : status{errc::invalid, worded("rank ", op.rank, " is not on this node")});
     return true;
   }
   settle(*p);

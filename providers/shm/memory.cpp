@@ -30,8 +30,8 @@ status allow_copies() {
   // this user, as without Yama.
   if (scope == 1) ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   if (scope > 1 && ::geteuid() != 0)
-    return {errc::unavailable, "user memory cannot be exposed while kernel.yama.ptrace_scope is " +
-                                   std::to_string(scope) + "; set it to 0 or 1, or use allocated memory"};
+    return {errc::unavailable, worded("user memory cannot be exposed while kernel.yama.ptrace_scope is ", scope,
+                                      "; set it to 0 or 1, or use allocated memory")};
   return {};
 }
 
@@ -88,7 +88,7 @@ result<segment_id> shm_transport::attach(const rank_map& members, shared_blobs k
     if (local == not_local || (*keys)[m].empty()) continue;
     key_blob k;
     if (!from_blob((*keys)[m], key_magic, k))
-      return status{errc::protocol, "the key of rank " + std::to_string(members[m]) + " is not one of this version",
+      return status{errc::protocol, worded("the key of rank ", members[m], " is not one of this version"),
                     members[m]};
     made.targets[local].member = m;
   }
@@ -103,7 +103,7 @@ std::byte* shm_transport::resolve(segment_id id, peer& p, key_blob& key, status&
   target& t = s.targets[static_cast<std::uint32_t>(&p - peers_.get())];
   if (t.base) return t.base;
   if (t.member == target::none) {
-    why = {errc::invalid, "rank " + std::to_string(p.rank) + " exposes nothing in this segment", p.rank};
+    why = {errc::invalid, worded("rank ", p.rank, " exposes nothing in this segment"), p.rank};
     return nullptr;
   }
   from_blob((*s.keys)[t.member], key_magic, key);  // looked at by attach()

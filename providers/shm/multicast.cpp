@@ -62,7 +62,7 @@ result<multicast::group_id> shm_multicast::open(const rank_map& members, shared_
   std::size_t i = 0;
   while (i < groups_.size() && groups_[i].lines) ++i;
   if (i == max_groups)
-    return status{errc::no_resource, "at most " + std::to_string(max_groups) + " multicast groups can be joined"};
+    return status{errc::no_resource, worded("at most ", max_groups, " multicast groups can be joined")};
   group g;
   g.own = std::move(own);
   g.joined = std::move(joined);
@@ -72,7 +72,7 @@ result<multicast::group_id> shm_multicast::open(const rank_map& members, shared_
   for (std::uint32_t m = 0; m < members.size(); ++m) {
     peer* p = net_.find(members[m]);
     if (!p)
-      return status{errc::unsupported, "rank " + std::to_string(members[m]) + " is not on this node", members[m]};
+      return status{errc::unsupported, worded("rank ", members[m], " is not on this node"), members[m]};
     if (p != net_.self_) g.others.push_back(p);
   }
   if (i == groups_.size()) groups_.emplace_back();

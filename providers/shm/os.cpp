@@ -58,7 +58,7 @@ mapping::~mapping() {
   if (at_) ::munmap(at_, bytes_);
 }
 
-status os_error(std::string what, int error) {
+status os_error(const text_parts& what, int error) noexcept {
   const char* remedy = "";
   errc code = errc::no_resource;
   switch (error) {
@@ -73,7 +73,7 @@ status os_error(std::string what, int error) {
       break;
     default: break;
   }
-  return {code, std::move(what) + ": " + std::strerror(error) + remedy, no_rank, error};
+  return status(code, worded(std::strerror(error), remedy), no_rank, error).during(what);
 }
 
 result<shared_memory> create_memory(std::size_t bytes, const char* what) {
@@ -81,7 +81,7 @@ result<shared_memory> create_memory(std::size_t bytes, const char* what) {
   if (bytes == 0 || bytes > (std::size_t{1} << 62)) return os_error(doing, ENOMEM);
   bytes = round_up(bytes, page_bytes());
   if (const std::uint64_t room = memory_room(); bytes > room - room / 16)
-    return os_error(doing + " (" + size_text(room) + " are available)", ENOMEM);
+    return os_error(worded(doing, " (", size_text(room), " are available)"), ENOMEM);
 
   shared_memory m;
   m.fd = unique_fd{::memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING)};
@@ -114,19 +114,19 @@ result<unique_fd> open_descriptor(const process_id& owner, int fd, std::uint64_t
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", owner.pid, fd);
   const auto gone = [&] {
-    return status{errc::peer_dead, "process " + std::to_string(owner.pid) + " has ended or closed its memory"};
+    return status{errc::peer_dead, worded("process ", owner.pid, " has ended or closed its memory")};
   };
   // Look before opening: the number may stand for something else by now, and opening a device has effects.
   struct stat st;
   if (::stat(path, &st)) {
     if (errno == ENOENT || errno == ESRCH) return gone();
-    return os_error(std::string{"cannot look at "} + path, errno);
+    return os_error(worded("cannot look at ", path), errno);
   }
   if (st.st_ino != inode || st.st_dev != device) return gone();
   unique_fd opened{::open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (!opened) {
     if (errno == ENOENT || errno == ESRCH) return gone();
-    return os_error(std::string{"cannot open "} + path, errno);
+    return os_error(worded("cannot open ", path), errno);
   }
   if (::fstat(opened.get(), &st) || st.st_ino != inode || st.st_dev != device) return gone();
   return opened;
@@ -137,13 +137,12 @@ result<mapping> open_memory(const memory_name& name, const char* what, std::size
   if (!fd) return fd.error();
   struct stat st;
   if (::fstat(fd->get(), &st) || static_cast<std::uint64_t>(st.st_size) != name.bytes)
-    return status{errc::protocol, std::string{what} + " of process " + std::to_string(name.owner.pid) +
-                                      " does not have the size it announced"};
+    return status{errc::protocol, worded(what, " of process ", name.owner.pid, " does not have the size it announced")};
   bytes = std::min<std::size_t>(bytes, name.bytes - offset);
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (bytes <= populate_up_to ? MAP_POPULATE : 0),
                     fd->get(), static_cast<off_t>(offset));
   if (at == MAP_FAILED)
-    return os_error("cannot map " + size_text(bytes) + " of process " + std::to_string(name.owner.pid), errno);
+    return os_error(worded("cannot map ", bytes, " bytes of process ", name.owner.pid), errno);
   return mapping{at, bytes};
 }
 

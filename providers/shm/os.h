@@ -71,7 +71,7 @@ bool is_held(const memory_name&) noexcept;
 // Opens what another process has as descriptor `fd`, if it still is that inode.
 result<unique_fd> open_descriptor(const process_id&, int fd, std::uint64_t inode, std::uint64_t device, int flags);
 
-status os_error(std::string what, int error);
+status os_error(const text_parts& what, int error) noexcept;
 
 // Watches the owner's process, and not another one with its pid. Ended: it has, or has let go of this memory.
 process_watch::found watch_owner(const memory_name&, process_watch&) noexcept;

@@ -116,7 +116,7 @@ void shm_transport::wake_all() noexcept {
 
 status shm_transport::health(rank_t r) noexcept {
   peer* p = find(r);
-  if (!p) return {errc::invalid, "rank " + std::to_string(r) + " is not on this node", r};
+  if (!p) return {errc::invalid, worded("rank ", r, " is not on this node"), r};
   check(*p);
   if (!p->life.alive()) return p->life.end();
   // An operation without a completion that could not be done, for want of a descriptor, say: until a flush has told it, who

@@ -51,7 +51,7 @@ std::vector<std::string> probe(std::string& why_not) {
 
 result<std::unique_ptr<transport>> shm_transport::open(const open_params& params) {
   if (!params.device.empty())
-    return status{errc::invalid, "shm has no device \"" + std::string{params.device} + "\"; leave it out"};
+    return status{errc::invalid, worded("shm has no device \"", params.device, "\"; leave it out")};
   std::unique_ptr<shm_transport> t{new (std::nothrow) shm_transport};
   if (!t) return status{errc::no_resource, "out of memory opening shm"};
   t->rank_ = params.rank;
@@ -90,8 +90,7 @@ result<std::vector<std::byte>> shm_transport::address() {
 status shm_transport::connect(shared_blobs addresses, time_point) {
   if (peers_) return {errc::invalid, "connect() was called before"};
   if (addresses->size() != size_)
-    return {errc::invalid, "connect() got " + std::to_string(addresses->size()) + " addresses for a job of " +
-                               std::to_string(size_)};
+    return {errc::invalid, worded("connect() got ", addresses->size(), " addresses for a job of ", size_)};
   // Who is here? Addresses of other versions are refused only if they are of this node.
   rank_t first = no_rank, last = 0;
   std::uint32_t count = 0;
@@ -102,7 +101,7 @@ status shm_transport::connect(shared_blobs addresses, time_point) {
   for (rank_t r = 0; r < size_; ++r) {
     const auto blob = (*addresses)[r];
     if (!blob.empty() && !from_blob(blob, address_magic, a))
-      return {errc::protocol, "rank " + std::to_string(r) + " runs another version of shm", r};
+      return {errc::protocol, worded("rank ", r, " runs another version of shm"), r};
     if (!here(r, a)) continue;
     first = std::min(first, r), last = r, ++count;
   }

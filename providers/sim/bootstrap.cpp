@@ -33,7 +33,7 @@ result<shared_blobs> rank_bootstrap::allgather(std::span<const std::byte> mine, 
   ++g->waiting;
   for (rank_t r = 0; r < n; ++r)
     if (const rank_state& peer = f_.ranks[r]; !g->given[r] && peer.dead && peer.noticed_at <= rs.clock && g->error.ok())
-      g->error = {errc::peer_dead, "rank " + std::to_string(r) + " died before the exchange", r};
+      g->error = {errc::peer_dead, worded("rank ", r, " died before the exchange"), r};
   if (--g->missing == 0) {
     auto table = std::make_shared<blob_table>();
     for (auto& blob : g->blobs) table->push_back(blob), blob = {};
@@ -45,8 +45,7 @@ result<shared_blobs> rank_bootstrap::allgather(std::span<const std::byte> mine, 
   if (--g->waiting == 0 && !g->missing) f_.gatherings.erase(round);
   if (g->table) return g->table;
   if (g->error.failed()) return g->error;
-  return status(errc::timed_out, std::to_string(g->missing) + " of " + std::to_string(n) +
-                                     " ranks did not come to the exchange in time");
+  return status(errc::timed_out, worded(g->missing, " of ", n, " ranks did not come to the exchange in time"));
 }
 
 }  // namespace tutti::sim

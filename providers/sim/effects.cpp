@@ -151,9 +151,9 @@ void fabric::arrive(std::uint32_t index, ns at) {
 
 status fabric::reachable(rank_t r, ns at) const {
   const rank_state& rs = ranks[r];
-  if (rs.dead && rs.died_at <= at) return {errc::peer_dead, "rank " + std::to_string(r) + " died", r};
-  if (rs.left) return {errc::peer_dead, "rank " + std::to_string(r) + " left", r, peer_left};
-  if (!rs.transport) return {errc::peer_dead, "rank " + std::to_string(r) + " has no transport", r};
+  if (rs.dead && rs.died_at <= at) return {errc::peer_dead, worded("rank ", r, " died"), r};
+  if (rs.left) return {errc::peer_dead, worded("rank ", r, " left"), r, peer_left};
+  if (!rs.transport) return {errc::peer_dead, worded("rank ", r, " has no transport"), r};
   return {};
 }
 
@@ -173,7 +173,7 @@ void fabric::perform(std::uint32_t index, ns at) {
   const std::uint64_t bytes = is_atomic(op.kind) ? 8 : answers(op.kind) ? m.payload.size() : op.bytes;
   std::byte* at_data = moves ? net.memory(m.target, op.remote_offset, bytes) : nullptr;
   if ((moves && !at_data) || (has_signal && !net.memory(m.word, op.signal_offset, 8)))
-    return fail(index, {errc::invalid, "a region of rank " + std::to_string(op.rank) + " was dropped", op.rank}, at);
+    return fail(index, {errc::invalid, worded("a region of rank ", op.rank, " was dropped"), op.rank}, at);
   if (answers(op.kind)) {
     if (is_atomic(op.kind)) {
       m.old = apply_atomic(op, at_data);
@@ -226,7 +226,7 @@ void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
       std::memcpy(to, m.payload.data(), m.op.bytes);
   } else {
     if (!net.memory(m.word, m.op.signal_offset, 8))
-      return fail(index, {errc::invalid, "a region of rank " + std::to_string(m.op.rank) + " was dropped"}, at);
+      return fail(index, {errc::invalid, worded("a region of rank ", m.op.rank, " was dropped")}, at);
     apply_signal(m, at);
   }
   settle(m, {}, at);
@@ -346,7 +346,7 @@ void fabric::notice(rank_t dead, ns at) {
   active();
   for (auto& [round, g] : gatherings)
     if (!g->table && g->error.ok() && !g->given[dead])
-      g->error = {errc::peer_dead, "rank " + std::to_string(dead) + " died before the exchange", dead};
+      g->error = {errc::peer_dead, worded("rank ", dead, " died before the exchange"), dead};
   for (rank_t r = 0; r < par.ranks; ++r)
     if (r != dead) wake(r, at);
 }

@@ -57,7 +57,7 @@ result<std::vector<std::byte>> rank_transport::address() {
 
 status rank_transport::connect(shared_blobs addresses, time_point) {
   if (!addresses || addresses->size() != f_.par.ranks)
-    return {errc::invalid, "connect takes one address for each of " + std::to_string(f_.par.ranks) + " ranks"};
+    return {errc::invalid, worded("connect takes one address for each of ", f_.par.ranks, " ranks")};
   return {};
 }
 
@@ -91,7 +91,7 @@ result<region_id> rank_transport::allocate(std::size_t bytes, std::span<std::byt
   std::size_t space = bytes + line;
   void* base = space > bytes ? std::calloc(1, space) : nullptr;  // clears no fresh pages, and many are never touched
   const std::shared_ptr<void> owner(base, std::free);
-  if (!base) return status(errc::no_resource, "no memory for a region of " + std::to_string(bytes) + " bytes");
+  if (!base) return status(errc::no_resource, worded("no memory for a region of ", bytes, " bytes"));
   out = {static_cast<std::byte*>(std::align(line, bytes, base, space)), bytes};
   return put_region({out.data(), bytes, {owner, out.data()}});
 }
@@ -119,7 +119,7 @@ result<segment_id> rank_transport::attach(const rank_map& members, shared_blobs 
       if (blob.size() != sizeof k) return status(errc::protocol, "not a key of the simulator", members[i]);
       std::memcpy(&k, blob.data(), sizeof k);
       if (k.world != f_.par.seed || k.rank != members[i])
-        return status(errc::protocol, "key " + std::to_string(i) + " is not one of rank " + std::to_string(members[i]),
+        return status(errc::protocol, worded("key ", i, " is not one of rank ", members[i]),
                       members[i]);
       made->entries.push_back({k.rank, k.region, k.bytes});
     }

@@ -78,7 +78,7 @@ result<multicast::group_id> rank_multicast::join(const rank_map&, std::span<cons
   if (known == f.groups.end()) return status(errc::invalid, "not the token of a multicast group");
   const rank_map& members = known->second.members;
   if (members.index_of(owner_.rank_) == members.size())
-    return status(errc::invalid, "rank " + std::to_string(owner_.rank_) + " is no member of the multicast group");
+    return status(errc::invalid, worded("rank ", owner_.rank_, " is no member of the multicast group"));
   if (find(group)) return status(errc::invalid, "joined already");
   if (memberships_.size() >= query().max_groups) return status(errc::no_resource, "64 multicast groups are joined");
   return enter(group);

@@ -48,8 +48,8 @@ result<offload::plan_id> rank_offload::prepare(const schedule& s, const rank_map
     if ((st.kind == step_kind::signal || st.kind == step_kind::wait) && st.multiple == 1) continue;
     schedule one;
     one.steps.push_back(st);
-    return status{errc::unsupported, "a step of a schedule cannot be offloaded: " + to_string(one) +
-                                         "; signals and waits of multiple 1 can"};
+    return status{errc::unsupported, worded("a step of a schedule cannot be offloaded: ", to_string(one),
+                                            "; signals and waits of multiple 1 can")};
   }
   if (plans_.size() >= query().max_plans) return status{errc::no_resource, "64 schedules are offloaded; drop one"};
   plan& p = plans_[next_];
@@ -63,7 +63,7 @@ result<offload::plan_id> rank_offload::prepare(const schedule& s, const rank_map
 status rank_offload::connect(plan_id id, shared_blobs blobs) {
   plan& p = plans_.at(static_cast<std::uint32_t>(id));
   if (!blobs || blobs->size() != p.members.size())
-    return {errc::invalid, "connecting a plan of " + std::to_string(p.members.size()) + " members takes as many blobs"};
+    return {errc::invalid, worded("connecting a plan of ", p.members.size(), " members takes as many blobs")};
   p.far.resize(p.steps.steps.size());
   for (std::size_t i = 0; i < p.far.size(); ++i) {
     const std::uint32_t peer = p.steps.steps[i].peer;

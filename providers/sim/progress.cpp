@@ -112,8 +112,8 @@ status rank_transport::health(rank_t peer) noexcept {
   const rank_state& rs = f_.ranks[peer];
   if (rs.dead && rs.noticed_at <= me().clock)
     return {errc::peer_dead,
-            "rank " + std::to_string(peer) + " died at " + std::to_string(rs.died_at / 1000) + " us", peer};
-  if (rs.left) return {errc::peer_dead, "rank " + std::to_string(peer) + " left", peer, peer_left};
+            worded("rank ", peer, " died at ", rs.died_at / 1000, " us"), peer};
+  if (rs.left) return {errc::peer_dead, worded("rank ", peer, " left"), peer, peer_left};
   return {};
 }
 

@@ -57,7 +57,7 @@ status world::run(std::function<void(rank_t)> rank_main) {
         (*body)(r);
       } catch (...) {
         f.thrown = std::current_exception();
-        f.failure = {errc::invalid, "rank " + std::to_string(r) + " threw an exception", r};
+        f.failure = {errc::invalid, worded("rank ", r, " threw an exception"), r};
       }
       rank_state& rs = f.ranks[r];
       f.gives_core(rs);

@@ -36,17 +36,17 @@ std::uint64_t payload_of(const rma_op& op) noexcept {
 // Clause 13 leaves these to the caller; a simulator that writes somewhere else would hide the caller's error.
 status rank_transport::check(message& m, std::uint64_t bytes) const noexcept {
   const rma_op& op = m.op;
-  if (op.rank >= f_.par.ranks) return {errc::invalid, "no rank " + std::to_string(op.rank)};
+  if (op.rank >= f_.par.ranks) return {errc::invalid, worded("no rank ", op.rank)};
   if (bytes > f_.caps.max_bytes) return {errc::invalid, "more than max_bytes in one operation"};
   if (op.kind == op_kind::get_scatter && op.slices > f_.caps.max_slices)
     return {errc::invalid, "more than max_slices slices"};
   if (op.kind != op_kind::signal) {
     const std::uint64_t touched = posted(op.kind) || bytes || op.kind == op_kind::get ? bytes : 8;
     if (!resolve(op.remote, op.rank, op.remote_offset, op.kind == op_kind::get_scatter ? bytes : touched, m.target))
-      return {errc::invalid, "outside the segment of rank " + std::to_string(op.rank)};
+      return {errc::invalid, worded("outside the segment of rank ", op.rank)};
   }
   if (signals(op.kind) && (op.signal_offset % 8 || !resolve(op.signal, op.rank, op.signal_offset, 8, m.word)))
-    return {errc::invalid, "no aligned word of rank " + std::to_string(op.rank) + " for a signal"};
+    return {errc::invalid, worded("no aligned word of rank ", op.rank, " for a signal")};
   return {};
 }
 

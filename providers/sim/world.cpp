@@ -88,10 +88,10 @@ transport& world::net(rank_t r) {
 }
 
 result<std::unique_ptr<transport>> world::open(rank_t r) {
-  if (r >= size()) return status(errc::invalid, "no rank " + std::to_string(r));
+  if (r >= size()) return status(errc::invalid, worded("no rank ", r));
   const rank_state& rs = f_->ranks[r];
   if (rs.transport || rs.left)
-    return status(errc::invalid, "rank " + std::to_string(r) + " has opened its transport before");
+    return status(errc::invalid, worded("rank ", r, " has opened its transport before"));
   return std::unique_ptr<transport>(std::make_unique<rank_transport>(*f_, r));
 }
 
@@ -110,13 +110,13 @@ status world::exchange(const std::function<result<std::vector<std::byte>>(rank_t
       continue;
     }
     auto blob = give(r);
-    if (!blob.ok()) return blob.error().during("rank " + std::to_string(r));
+    if (!blob.ok()) return blob.error().during(worded("rank ", r));
     table->push_back(*blob);
   }
   const shared_blobs all = std::move(table);
   for (rank_t r = 0; r < size(); ++r)
     if (alive(r))
-      if (status s = take(r, all); s.failed()) return s.during("rank " + std::to_string(r));
+      if (status s = take(r, all); s.failed()) return s.during(worded("rank ", r));
   return {};
 }
 

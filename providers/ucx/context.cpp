@@ -37,11 +37,11 @@ status create(worker_handles& h, std::string_view device, bool two_threads) {
 
 }  // namespace
 
-status vendor_error(ucs_status_t s, std::string what, rank_t peer) {
+status vendor_error(ucs_status_t s, const text_parts& what, rank_t peer) noexcept {
   errc code = errc::fabric;
   if (s == UCS_ERR_NO_MEMORY || s == UCS_ERR_NO_RESOURCE || s == UCS_ERR_EXCEEDS_LIMIT) code = errc::no_resource;
   if (s == UCS_ERR_NO_DEVICE || s == UCS_ERR_NO_ELEM) code = errc::unavailable;
-  return {code, std::move(what) + ": " + ucs_status_string(s), peer, s};
+  return status(code, ucs_status_string(s), peer, s).during(what);
 }
 
 bool only_adapters(std::string_view device) noexcept {

@@ -9,7 +9,7 @@
 
 namespace tutti::ucx {
 
-status vendor_error(ucs_status_t, std::string what, rank_t peer = no_rank);
+status vendor_error(ucs_status_t, const text_parts& what, rank_t peer = no_rank) noexcept;
 
 struct worker_handles {
   ucp_context_h context = nullptr;

@@ -62,8 +62,8 @@ status ucx_link::start(messenger& net) {
   if (const auto e = ucp_worker_query(ucx_.worker, &attributes); e != UCS_OK)
     return vendor_error(e, "ucp_worker_query");
   if (attributes.max_am_header < sizeof(message))
-    return {errc::unsupported, "UCX's active messages carry headers of " + std::to_string(attributes.max_am_header) +
-                                   " bytes, " + std::to_string(sizeof(message)) + " are needed"};
+    return {errc::unsupported, worded("UCX's active messages carry headers of ", attributes.max_am_header, " bytes, ",
+                                      sizeof(message), " are needed")};
   if (const auto e = callbacks::install(ucx_.worker, net); e != UCS_OK)
     return vendor_error(e, "ucp_worker_set_am_recv_handler");
   if (const auto e = ucp_worker_get_efd(ucx_.worker, &fd_); e != UCS_OK) return vendor_error(e, "ucp_worker_get_efd");

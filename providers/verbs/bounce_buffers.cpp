@@ -34,7 +34,7 @@ status bounce_buffers::open_buffers() noexcept {
   if (mr_) return {};
   const int error = errno;
   close();
-  return os_error("registering " + std::to_string(bytes) + " bytes of buffers with " + device_->where.device, error);
+  return os_error(worded("registering ", bytes, " bytes of buffers with ", device_->where.device), error);
 }
 
 // For the first free piece. The adapter only reads what it sends, so that a put may come from memory that cannot be written.
@@ -47,7 +47,7 @@ status bounce_buffers::fill(std::byte* memory, std::uint32_t bytes, bool lands, 
     return {};
   }
   ibv_mr* const mr = ibv_reg_mr(pd_, memory, bytes, lands ? IBV_ACCESS_LOCAL_WRITE : 0);
-  if (!mr) return os_error("registering " + std::to_string(bytes) + " bytes with " + device_->where.device, errno);
+  if (!mr) return os_error(worded("registering ", bytes, " bytes with ", device_->where.device), errno);
   ++registrations_;
   pieces_[free_ - 1].mr = mr;
   where = {reinterpret_cast<std::uint64_t>(memory), bytes, mr->lkey};

@@ -72,14 +72,14 @@ connection_manager::link* connection_manager::link_to(rank_t rank) noexcept {
 
 status connection_manager::make_qp(link& l) noexcept {
   l.qp = create_rc(at_.pd, at_.sends, *at_.in, at_.limits);
-  if (!l.qp) return os_error("a queue pair for rank " + std::to_string(l.rank), errno, l.rank);
+  if (!l.qp) return os_error(worded("a queue pair for rank ", l.rank), errno, l.rank);
   ibv_qp_attr q{};
   q.qp_state = IBV_QPS_INIT;
   q.port_num = static_cast<std::uint8_t>(at_.device->where.port);
   q.qp_access_flags = may_do;
   if (const int e = ibv_modify_qp(l.qp, &q, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) {
     ibv_destroy_qp(std::exchange(l.qp, nullptr));
-    return os_error("readying a queue pair for rank " + std::to_string(l.rank), e, l.rank);
+    return os_error(worded("readying a queue pair for rank ", l.rank), e, l.rank);
   }
   if (!at_.in->admit(l.qp->qp_num, l.rank)) {
     ibv_destroy_qp(std::exchange(l.qp, nullptr));
@@ -114,7 +114,7 @@ status connection_manager::connect_qp(link& l, std::uint32_t qpn, std::uint32_t 
     e = ibv_modify_qp(l.qp, &q, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                                     IBV_QP_MAX_QP_RD_ATOMIC);
   }
-  return e ? os_error("connecting a queue pair to rank " + std::to_string(l.rank), e, l.rank) : status{};
+  return e ? os_error(worded("connecting a queue pair to rank ", l.rank), e, l.rank) : status{};
 }
 
 // In error it takes nothing more in; what it took in and acknowledged has its entries by then.

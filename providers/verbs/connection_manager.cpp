@@ -127,9 +127,9 @@ bool connection_manager::read_async_event() noexcept {
     case IBV_EVENT_GID_CHANGE:
     case IBV_EVENT_PKEY_CHANGE: look_at_port(); break;
     // Of a queue that has failed no entry comes any more, so that nothing that is under way would ever end.
-    case IBV_EVENT_CQ_ERR: lose("a completion queue of " + device + " has failed"); break;
-    case IBV_EVENT_SRQ_ERR: lose("the shared receive queue of " + device + " has failed"); break;
-    case IBV_EVENT_DEVICE_FATAL: lose(device + " has failed or was removed"); break;
+    case IBV_EVENT_CQ_ERR: lose(sentence([&] { return "a completion queue of " + device + " has failed"; })); break;
+    case IBV_EVENT_SRQ_ERR: lose(sentence([&] { return "the shared receive queue of " + device + " has failed"; })); break;
+    case IBV_EVENT_DEVICE_FATAL: lose(sentence([&] { return device + " has failed or was removed"; })); break;
     default: break;
   }
   return true;
@@ -163,15 +163,15 @@ std::string connection_manager::port_trouble() const {
 
 void connection_manager::look_at_port() noexcept {
   if (port_trouble_.empty()) port_troubled_ = clock::now();
-  port_trouble_ = port_trouble();
-  if (!port_trouble_.empty() && clock::now() - port_troubled_ >= port_grace) lose(port_trouble_);
+  port_trouble_ = sentence([&] { return port_trouble(); });
+  if (!port_trouble_.empty() && clock::now() - port_troubled_ >= port_grace) lose(sentence([&] { return port_trouble_; }));
 }
 
 // A driver that can take a device away from its users tells so by an event. One that cannot (soft-RoCE) waits for them to
 // go, with the device halfway gone: it serves nobody any longer, and is no longer listed.
 void connection_manager::check_device() noexcept {
   if (!lost_.empty() || !in_sysfs_ || ::access(at_.device->context->device->dev_path, F_OK) == 0) return;
-  lose(at_.device->where.device + " has failed or was removed");
+  lose(sentence([&] { return at_.device->where.device + " has failed or was removed"; }));
 }
 
 void connection_manager::look_at_device() noexcept {
@@ -187,7 +187,7 @@ std::string connection_manager::device_trouble() noexcept {
   if (lost_.empty()) look_at_port();
   if (!port_trouble_.empty()) wake_thread();  // for the end of the grace
   const std::string& why = lost_.empty() ? port_trouble_ : lost_;
-  return why.empty() ? why : "; " + why;
+  return sentence([&] { return why.empty() ? why : "; " + why; });
 }
 
 // --- asking until there is an answer ---------------------------------------------------------------------------------

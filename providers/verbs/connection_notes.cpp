@@ -25,7 +25,7 @@ status connection_manager::open_notes() {
   if (!cq_) return os_error("a completion queue for connecting", errno);
   buffers_ = std::make_unique<std::byte[]>(receives * room);
   mr_ = ibv_reg_mr(at_.pd, buffers_.get(), receives * room, IBV_ACCESS_LOCAL_WRITE);
-  if (!mr_) return os_error("registering " + std::to_string(receives * room) + " bytes", errno);
+  if (!mr_) return os_error(worded("registering ", receives * room, " bytes"), errno);
 
   ibv_qp_init_attr init{};
   init.qp_type = IBV_QPT_UD;

@@ -41,7 +41,7 @@ result<device_list> all_devices(int& count) {
   device_list all{ibv_get_device_list(&count)};
   if (all && count > 0) return all;
   const int error = all || errno == ENOSYS ? 0 : errno;  // ENOSYS: the kernel has no ib_uverbs
-  return status{errc::unavailable, std::string{"no RDMA device"} + (error ? std::string{": "} + std::strerror(error) : ""),
+  return status{errc::unavailable, worded("no RDMA device", (error ? std::string{": "} + std::strerror(error) : "")),
                 no_rank, error};
 }
 
@@ -148,8 +148,8 @@ bool alike(const found_port& a, const found_port& b) noexcept {
 }  // namespace
 
 result<device_request> parse_device(std::string_view text) {
-  const status wrong{errc::invalid, "\"" + std::string{text} +
-                                        "\" is no device of verbs: write NAME[/PORT][,gid=INDEX][,relaxed], like mlx5_0/1,gid=3"};
+  const status wrong{errc::invalid, worded("\"", text,
+                                           "\" is no device of verbs: write NAME[/PORT][,gid=INDEX][,relaxed], like mlx5_0/1,gid=3")};
   device_request asked;
   for (bool first = true; !text.empty() || first; first = false) {
     const std::string_view word = text.substr(0, text.find(','));
@@ -220,9 +220,8 @@ result<found_port> choose(const std::vector<found_port>& all, const device_reque
     if (requested || p.why_not.empty())
       add_to_list(reasons, p.name() + " " + (p.why_not.empty() ? "could be used" : p.why_not), "; ");
   }
-  return status{errc::unavailable, (asked.name.empty() ? std::string{"no port can be used"}
-                                                      : "device \"" + asked.name + "\" cannot be used") +
-                                       ": " + (reasons.empty() ? "there is no such port" : reasons)};
+  return status{errc::unavailable, worded((asked.name.empty() ? std::string{"no port can be used"}
+                                                      : "device \"" + asked.name + "\" cannot be used"), ": ", (reasons.empty() ? "there is no such port" : reasons))};
 }
 
 std::string adapter::text() const { return "port " + std::to_string(where.port) + " of " + where.device; }
@@ -239,10 +238,10 @@ result<adapter> open_adapter(const device_request& asked, std::uint32_t rank) {
   a.where = std::move(*chosen);
   for (int i = 0; i < count; ++i)
     if (a.where.device == ibv_get_device_name(devices->get()[i])) a.context.reset(ibv_open_device(devices->get()[i]));
-  if (!a.context) return os_error("opening " + a.where.device, errno);
-  if (const int e = ibv_query_device(a.context.get(), &a.limits)) return os_error("querying " + a.where.device, e);
+  if (!a.context) return os_error(worded("opening ", a.where.device), errno);
+  if (const int e = ibv_query_device(a.context.get(), &a.limits)) return os_error(worded("querying ", a.where.device), e);
   if (const int e = ibv_query_port(a.context.get(), static_cast<std::uint8_t>(a.where.port), &a.port))
-    return os_error("querying " + a.text(), e);
+    return os_error(worded("querying ", a.text()), e);
   return a;
 }
 

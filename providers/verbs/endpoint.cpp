@@ -18,16 +18,16 @@ status endpoint::open(std::string_view device, rank_t rank, std::uint32_t ranks,
   auto opened = open_adapter(*wanted, rank);
   if (!opened) return opened.error();
   device_ = std::move(*opened);
-  if (device_.limits.atomic_cap == IBV_ATOMIC_NONE) return {errc::unavailable, device_.where.device + " has no atomics"};
+  if (device_.limits.atomic_cap == IBV_ATOMIC_NONE) return {errc::unavailable, worded(device_.where.device, " has no atomics")};
 
   pd_.reset(ibv_alloc_pd(device_.context.get()));
-  if (!pd_) return os_error("a protection domain on " + device_.where.device, errno);
+  if (!pd_) return os_error(worded("a protection domain on ", device_.where.device), errno);
   regions_.open(pd_.get(), device_, wanted->relaxed);
   if (status s = open_waiting(sleep); s.failed()) return s;
   sends_.reset(ibv_create_cq(device_.context.get(),
                              std::min(static_cast<int>(total_depth + 2 * queue_depth), device_.limits.max_cqe), nullptr,
                              channel_.get(), 0));
-  if (!sends_) return os_error("a completion queue on " + device_.where.device, errno);
+  if (!sends_) return os_error(worded("a completion queue on ", device_.where.device), errno);
   if (status s = in_.open(device_, pd_.get(), channel_.get(), ranks); s.failed()) return s;
   if (status s = try_limits(); s.failed()) return s;
 
@@ -40,7 +40,7 @@ status endpoint::open(std::string_view device, rank_t rank, std::uint32_t ranks,
 
 status endpoint::open_waiting(sleeper& sleep) {
   channel_.reset(ibv_create_comp_channel(device_.context.get()));
-  if (!channel_) return os_error("a completion channel on " + device_.where.device, errno);
+  if (!channel_) return os_error(worded("a completion channel on ", device_.where.device), errno);
   ::fcntl(channel_->fd, F_SETFL, ::fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
   notify_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   if (!notify_ || !sleep.open() || !sleep.add(channel_->fd, nullptr) || !sleep.add(notify_.get(), nullptr))
@@ -64,7 +64,7 @@ status endpoint::try_limits() {
     const int error = errno;
     if (limits_.inline_bytes > 32) limits_.inline_bytes /= 2;
     else if (limits_.slices > 1) limits_.slices /= 2, limits_.inline_bytes = requested_inline;
-    else return os_error("a queue pair on " + device_.where.device, error);
+    else return os_error(worded("a queue pair on ", device_.where.device), error);
   }
 }
 

@@ -11,26 +11,21 @@
 namespace tutti::verbs {
 namespace {
 
-std::string locked_memory() {
+status because(errc code, int error, rank_t peer) noexcept {
   rlimit limit{};
   ::getrlimit(RLIMIT_MEMLOCK, &limit);
-  if (limit.rlim_cur == RLIM_INFINITY) return {};
-  return "; this process may lock " + std::to_string(limit.rlim_cur >> 10) +
-         " KiB: raise it with `ulimit -l unlimited`, in /etc/security/limits.conf or by the launcher";
+  if (error != ENOMEM || limit.rlim_cur == RLIM_INFINITY) return {code, std::strerror(error), peer, error};
+  return {code, worded(std::strerror(error), "; this process may lock ", limit.rlim_cur >> 10,
+                       " KiB: raise it with `ulimit -l unlimited`, in /etc/security/limits.conf or by the launcher"), peer, error};
 }
-
-std::string name_of(rank_t peer) { return "rank " + std::to_string(peer); }
 
 }  // namespace
 
-status os_error(std::string what, int error, rank_t peer) {
+status os_error(const text_parts& what, int error, rank_t peer) noexcept {
   errc code = errc::fabric;
   if (error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN || error == ENOSPC) code = errc::no_resource;
   if (error == EACCES || error == EPERM || error == ENODEV || error == ENOSYS) code = errc::unavailable;
-  what += ": ";
-  what += std::strerror(error);
-  if (error == ENOMEM) what += locked_memory();
-  return {code, std::move(what), peer, error};
+  return because(code, error, peer).during(what);
 }
 
 status completion_error(const ibv_wc& wc, rank_t peer) noexcept {
@@ -38,7 +33,7 @@ status completion_error(const ibv_wc& wc, rank_t peer) noexcept {
   std::snprintf(vendor, sizeof vendor, "%s (status %d, vendor 0x%x)", ibv_wc_status_str(wc.status),
                 static_cast<int>(wc.status), wc.vendor_err);
   const auto says = [&](errc code, const char* before, const char* after) {
-    return worded(code, peer, wc.status, [&] { return before + name_of(peer) + after + vendor; });
+    return status(code, worded(before, "rank ", peer, after, vendor), peer, wc.status);
   };
   switch (wc.status) {
     case IBV_WC_RETRY_EXC_ERR:
@@ -58,17 +53,15 @@ status completion_error(const ibv_wc& wc, rank_t peer) noexcept {
 }
 
 status broken_connection(rank_t peer, std::string_view why) noexcept {
-  return worded(errc::fabric, peer, IBV_WC_WR_FLUSH_ERR, [&] {
-    return "the connection to " + name_of(peer) + " broke while the operation was in flight, which may or may not have " +
-           "taken effect: " + std::string{why};
-  });
+  return {errc::fabric, worded("the connection to rank ", peer,
+                               " broke while the operation was in flight, which may or may not have taken effect: ", why),
+          peer, IBV_WC_WR_FLUSH_ERR};
 }
 
 status unanswered(rank_t peer) noexcept {
-  return worded(errc::fabric, peer, 0, [&] {
-    return "an atomic upon " + name_of(peer) + " took effect, but its old value did not come: soft-RoCE completes some so, " +
-           "where packets overtake each other: see docs/fabrics.md";
-  });
+  return {errc::fabric, worded("an atomic upon rank ", peer,
+                               " took effect, but its old value did not come: soft-RoCE completes some so, "
+                               "where packets overtake each other: see docs/fabrics.md"), peer};
 }
 
 }  // namespace tutti::verbs

@@ -71,7 +71,7 @@ result<any_address> ipoib_address(const adapter& a) {
       return found;
     }
   }
-  return status{errc::unavailable, "multicast on InfiniBand needs an IPoIB interface with an address on " + a.text()};
+  return status{errc::unavailable, worded("multicast on InfiniBand needs an IPoIB interface with an address on ", a.text())};
 }
 
 bool is_set(const group_address& g) noexcept {
@@ -117,7 +117,7 @@ result<membership> membership::join(const adapter& a, const group_address& reque
 result<membership> membership::join_by_cm(const adapter& a, const group_address& requested, time_point deadline) {
   membership m;
   const auto failed = [&](const char* what) {
-    status s = os_error(std::string{"joining a multicast group on "} + a.text() + ": " + what, errno);
+    status s = os_error(worded("joining a multicast group on ", a.text(), ": ", what), errno);
     return s.code() == errc::fabric ? status{errc::unavailable, s.text(), no_rank, s.native()} : s;
   };
   m.channel_ = rdma_create_event_channel();
@@ -131,7 +131,7 @@ result<membership> membership::join_by_cm(const adapter& a, const group_address&
   }
   if (rdma_bind_addr(m.id_, &mine.base) != 0) return failed("rdma_bind_addr");
   if (!m.id_->verbs || m.id_->verbs->device->name != a.where.device || m.id_->port_num != a.where.port)
-    return status{errc::unavailable, "rdma_cm takes another port than " + a.text() + " for its address"};
+    return status{errc::unavailable, worded("rdma_cm takes another port than ", a.text(), " for its address")};
   any_address group = ip_of(requested.gid.data(), 0);
   if (!a.where.ethernet) group = {}, group.v6.sin6_family = AF_INET6, std::memcpy(&group.v6.sin6_addr, requested.gid.data(), 16);
   ::fcntl(m.channel_->fd, F_SETFL, ::fcntl(m.channel_->fd, F_GETFL) | O_NONBLOCK);
@@ -143,7 +143,7 @@ result<membership> membership::join_by_cm(const adapter& a, const group_address&
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
     pollfd p{m.channel_->fd, POLLIN, 0};
     if (left <= 0 || ::poll(&p, 1, static_cast<int>(std::min<std::int64_t>(left, 60'000))) == 0)
-      return status{errc::timed_out, "joining a multicast group on " + a.text() + ": nobody answered"};
+      return status{errc::timed_out, worded("joining a multicast group on ", a.text(), ": nobody answered")};
   }
   const bool well = event->event == RDMA_CM_EVENT_MULTICAST_JOIN && event->status == 0;
   status trouble;
@@ -155,13 +155,13 @@ result<membership> membership::join_by_cm(const adapter& a, const group_address&
     m.way_.grh.sgid_index = static_cast<std::uint8_t>(a.where.gid_index);
     m.way_.grh.hop_limit = std::max(m.way_.grh.hop_limit, hops);
   } else {
-    trouble = {errc::unavailable, std::string{"joining a multicast group on "} + a.text() + ": " + rdma_event_str(event->event),
+    trouble = {errc::unavailable, worded("joining a multicast group on ", a.text(), ": ", rdma_event_str(event->event)),
                no_rank, event->status};
   }
   rdma_ack_cm_event(event);
   if (!well) return trouble;
   if (is_set(requested) && m.address_.gid != requested.gid)
-    return status{errc::unavailable, "rdma_cm has joined another group on " + a.text() + " than the one asked for"};
+    return status{errc::unavailable, worded("rdma_cm has joined another group on ", a.text(), " than the one asked for")};
   return m;
 }
 
@@ -184,7 +184,7 @@ result<membership> membership::join_by_socket(const adapter& a, const group_addr
     request.ipv6mr_interface = interface;
     failed = ::setsockopt(m.socket_, IPPROTO_IPV6, IPV6_JOIN_GROUP, &request, sizeof request);
   }
-  if (failed) return os_error("joining an IP multicast group for " + a.text(), errno);
+  if (failed) return os_error(worded("joining an IP multicast group for ", a.text()), errno);
   m.address_ = requested;
   m.way_.is_global = 1;
   m.way_.port_num = static_cast<std::uint8_t>(a.where.port);

@@ -64,7 +64,7 @@ verbs_multicast::verbs_multicast(surroundings s) : at_{std::move(s)} {}
 result<std::unique_ptr<verbs_multicast>> verbs_multicast::open(surroundings s) {
   std::unique_ptr<verbs_multicast> m{new verbs_multicast{std::move(s)}};
   const adapter& a = *m->at_.device;
-  if (a.limits.max_mcast_grp <= 0) return status{errc::unsupported, a.where.device + " has no multicast"};
+  if (a.limits.max_mcast_grp <= 0) return status{errc::unsupported, worded(a.where.device, " has no multicast")};
   m->packet_ = std::min(128u << a.port.active_mtu, a.where.ethernet ? 4096u : 2048u);  // most subnet managers give groups 2048
   m->cq_ = ibv_create_cq(a.context.get(), static_cast<int>(max_groups * (receives + sends)), nullptr, m->at_.channel, 0);
   if (!m->cq_) return os_error("a completion queue for multicast", errno);
@@ -111,7 +111,8 @@ result<multicast::group_id> verbs_multicast::join(const rank_map& members, std::
   const auto t = blob_as<token_blob>(token);
   if (!t) return status{errc::invalid, "the token is not one of verbs' multicast"};
   if ((t->ethernet != 0) != at_.device->where.ethernet)
-    return status{errc::unavailable, "the group's creator is on another kind of fabric than " + at_.device->text(), t->creator};
+    return status{errc::unavailable, worded("the group's creator is on another kind of fabric than ", at_.device->text()),
+                                            t->creator};
   auto entered = enter(members, t->name, t->address, deadline);
   if (!entered) return entered;
   group& g = *at(*entered);
@@ -129,8 +130,8 @@ result<multicast::group_id> verbs_multicast::join(const rank_map& members, std::
     }
     if (now() >= deadline || now() - begin >= until_deaf) {
       leave(*entered);
-      return status{errc::unavailable, "multicast of rank " + std::to_string(t->creator) + " does not arrive at " +
-                                           at_.device->text() + ": is it filtered by a switch?", t->creator};
+      return status{errc::unavailable, worded("multicast of rank ", t->creator, " does not arrive at ", at_.device->text(),
+                                              ": is it filtered by a switch?"), t->creator};
     }
     ::usleep(50);
   }
@@ -141,7 +142,7 @@ result<multicast::group_id> verbs_multicast::enter(const rank_map& members, std:
                                                    time_point deadline) {
   const auto place = std::find(groups_.begin(), groups_.end(), nullptr);
   if (place == groups_.end())
-    return status{errc::no_resource, "at most " + std::to_string(max_groups) + " multicast groups can be joined"};
+    return status{errc::no_resource, worded("at most ", max_groups, " multicast groups can be joined")};
   auto g = std::make_unique<group>();
   g->members = members, g->name = name;
   g->next.resize(members.size());
@@ -163,7 +164,7 @@ status verbs_multicast::open_queue_pair(group& g) {
   const std::size_t slot = grh + packet_, bytes = receives * slot + sends * packet_;
   g.buffers = std::make_unique<std::byte[]>(bytes);
   g.mr = ibv_reg_mr(at_.pd, g.buffers.get(), bytes, IBV_ACCESS_LOCAL_WRITE);
-  if (!g.mr) return os_error("registering " + std::to_string(bytes) + " bytes for a multicast group", errno);
+  if (!g.mr) return os_error(worded("registering ", bytes, " bytes for a multicast group"), errno);
   ibv_qp_init_attr init{};
   init.qp_type = IBV_QPT_UD;
   init.send_cq = init.recv_cq = cq_;

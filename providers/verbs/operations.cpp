@@ -32,19 +32,18 @@ struct chain {
 };
 
 status detached(rank_t rank) {
-  const std::string where = "here or on rank " + std::to_string(rank);
-  return {errc::invalid, "memory that the operation names " + where + " is not, or no longer, exposed", rank};
+  return {errc::invalid, worded("memory that the operation names here or on rank ", rank, " is not, or no longer, exposed"), rank};
 }
 
 status too_many(std::uint32_t pieces, std::uint32_t most, rank_t rank) {
-  return {errc::invalid, "a list of " + std::to_string(pieces) + " slices, where this adapter takes " + std::to_string(most), rank};
+  return {errc::invalid, worded("a list of ", pieces, " slices, where this adapter takes ", most), rank};
 }
 
 // Adapters execute atomics, and write words whole, at multiples of 8 only. Offsets are (clause 13), but memory that was given
 // to add() begins wherever it likes.
 status misaligned(rank_t rank, std::uint64_t address) {
-  return {errc::invalid, "the signal or atomic names a word of rank " + std::to_string(rank) + " at an address that is " +
-                             std::to_string(address % 8) + " past a multiple of 8: add memory that begins at a multiple of 8",
+  return {errc::invalid, worded("the signal or atomic names a word of rank ", rank, " at an address that is ", address % 8,
+                                " past a multiple of 8: add memory that begins at a multiple of 8"),
           rank};
 }
 

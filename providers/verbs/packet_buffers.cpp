@@ -26,7 +26,7 @@ status packet_buffers::grow() noexcept {
   }
   const int error = errno;
   std::free(made.base);
-  return os_error("registering " + std::to_string(bytes) + " bytes of buffers with " + device_->where.device, error);
+  return os_error(worded("registering ", bytes, " bytes of buffers with ", device_->where.device), error);
 }
 
 void packet_buffers::close() noexcept {

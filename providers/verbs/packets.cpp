@@ -12,7 +12,7 @@ constexpr std::uint64_t by_first_use = 256 + slab_buffers + shared_slots + slab_
 constexpr std::uint64_t tables = 128 << 10;
 
 status breach(rank_t rank, const char* what) noexcept {
-  return worded(errc::protocol, rank, 0, [&] { return "rank " + std::to_string(rank) + " " + what; });
+  return {errc::protocol, worded("rank ", rank, " ", what), rank};
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ status peer_table::want(peer& p) noexcept {
 }
 
 // For a sentence on its death: my device's trouble, if any, or the ranks of its host.
-std::string peer_table::perhaps_since(rank_t rank, const std::string& trouble) const {
-  return trouble.empty() ? book_.and_its_host(rank) : trouble;
+std::string peer_table::perhaps_since(rank_t rank, const std::string& trouble) const noexcept {
+  return sentence([&] { return trouble.empty() ? book_.and_its_host(rank) : trouble; });
 }
 
 unsigned peer_table::handle_events() noexcept {
@@ -83,7 +83,7 @@ unsigned peer_table::handle_events() noexcept {
   manager_.take_events(events_);
   for (const connection_manager::event& n : events_) {
     if (n.what == connection_manager::event::kind::device_lost) {
-      device_gone_ = "it cannot be reached" + manager_.device_trouble();
+      device_gone_ = sentence([&] { return "it cannot be reached" + manager_.device_trouble(); });
       for (auto& p : peers_)
         if (p) end(*p, rank_died(p->rank, device_gone_));
       continue;
@@ -105,20 +105,20 @@ void peer_table::handle(peer& p, const connection_manager::event& n) noexcept {
     case kind::ended: end(p, rank_died(p.rank, "its process has ended"), told_by::its_process); break;
     case kind::left: end(p, rank_left(p.rank), told_by::itself); break;
     case kind::refused:
-      end(p, {errc::peer_dead, "rank " + std::to_string(p.rank) + " has no queue pair to spare", p.rank});
+      end(p, {errc::peer_dead, worded("rank ", p.rank, " has no queue pair to spare"), p.rank});
       break;
     case kind::silent:
       if (manager_.process_lives(p.rank)) end(p, rank_left(p.rank));
-      else end(p, rank_died(p.rank, "it does not answer" + perhaps_since(p.rank, manager_.device_trouble())));
+      else end(p, rank_died(p.rank, "it does not answer", 0, perhaps_since(p.rank, manager_.device_trouble())));
       break;
     case kind::unreachable:
-      end(p, {errc::peer_dead, "rank " + std::to_string(p.rank) + " cannot be reached through " + end_.device().text() +
-                                     ": its process answers over TCP, but nothing passes between the adapters" +
-                                     manager_.device_trouble(), p.rank});
+      end(p, {errc::peer_dead, worded("rank ", p.rank, " cannot be reached through port ", end_.device().where.port, " of ", end_.device().where.device,
+                                      ": its process answers over TCP, but nothing passes between the adapters",
+                                      manager_.device_trouble()), p.rank});
       break;
     case kind::lost:
-      p.lost = {errc::fabric, "operations of rank " + std::to_string(p.rank) + " upon this one were lost when their "
-                               "connection broke; what waits for them waits in vain", p.rank};
+      p.lost = {errc::fabric, worded("operations of rank ", p.rank, " upon this one were lost when their "
+                               "connection broke; what waits for them waits in vain"), p.rank};
       break;
     case kind::device_lost: break;
   }
@@ -208,7 +208,7 @@ void peer_table::decide(peer& p) noexcept {
   p.ask_port_at = now() + between_questions;
   const std::string trouble = manager_.device_trouble();
   if (p.alive() && trouble.empty() && now() < p.drain_until) return;
-  if (!trouble.empty()) end(p, rank_died(p.rank, std::string{p.unexplained.text()} + trouble, p.unexplained.native()));
+  if (!trouble.empty()) end(p, rank_died(p.rank, p.unexplained.text(), p.unexplained.native(), trouble));
   const status why = p.alive() ? std::exchange(p.unexplained, {}) : p.life.end();
   p.out.retire(p.out.head() - p.out.in_flight(), [&](const posted& what) { out_.finish(p, what, why); });
   give_up(p);
@@ -291,7 +291,7 @@ void peer_table::completed(const ibv_wc& wc) noexcept {
     if (why.code() == errc::peer_dead || !trouble.empty()) {
       hear_arrivals();  // perhaps it has said goodbye
       handle_events();
-      if (p.alive()) end(p, rank_died(p.rank, std::string{why.text()} + perhaps_since(p.rank, trouble), why.native()));
+      if (p.alive()) end(p, rank_died(p.rank, why.text(), why.native(), perhaps_since(p.rank, trouble)));
     } else {
       out_.fail(p, wc.status == IBV_WC_WR_FLUSH_ERR ? why : broken_connection(p.rank, why.text()));
       if (may_be_local(wc.status)) {  // peer::unexplained

@@ -56,7 +56,7 @@ class peer_table {
   void ask_anew(peer&) noexcept;    // for a connection, if operations or messages wait for one
   void probe(peer&) noexcept;
   bool elsewhere(rank_t r) const noexcept { return !book_.same_host(r); }
-  std::string perhaps_since(rank_t, const std::string& trouble) const;
+  std::string perhaps_since(rank_t, const std::string& trouble) const noexcept;
 
   endpoint& end_;
   requests& out_;

@@ -23,7 +23,7 @@ status region_table::register_memory(region& r) const {
   if (r.words) return {};
   const int error = errno;
   deregister(r);
-  return os_error("registering " + std::to_string(r.bytes) + " bytes with " + device_->where.device, error);
+  return os_error(worded("registering ", r.bytes, " bytes with ", device_->where.device), error);
 }
 
 void region_table::deregister(region& r) const noexcept {
@@ -58,9 +58,9 @@ result<region_id> region_table::add(std::span<std::byte> memory) {
 result<region_id> region_table::allocate(std::size_t bytes, std::span<std::byte>& memory) {
   const std::size_t rounded = round_up(bytes, page);
   if (bytes == 0 || rounded < bytes)
-    return status{errc::invalid, "a region of " + std::to_string(bytes) + " bytes cannot be allocated"};
+    return status{errc::invalid, worded("a region of ", bytes, " bytes cannot be allocated")};
   void* at = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) return os_error("allocating " + std::to_string(bytes) + " bytes", errno);
+  if (at == MAP_FAILED) return os_error(worded("allocating ", bytes, " bytes"), errno);
   if (rounded >= large) ::madvise(at, rounded, MADV_HUGEPAGE);
   region r;
   r.base = static_cast<std::byte*>(at), r.bytes = bytes, r.own = true;

@@ -20,7 +20,7 @@ void requests::post(peer& p, std::span<ibv_send_wr> wrs, std::span<const posted>
     for (const posted& w : what) use(w, 1);
     return;
   }
-  const status why = os_error("posting to rank " + std::to_string(p.rank), error, p.rank);
+  const status why = os_error(worded("posting to rank ", p.rank), error, p.rank);
   for (const posted& w : what) ended(p, w, why);
   fail(p, why);
 }

@@ -42,7 +42,7 @@ result<std::unique_ptr<transport>> verbs_transport::open(const open_params& p) {
 }
 
 status verbs_transport::start(const open_params& p) {
-  if (p.size > most_ranks) return {errc::unsupported, "verbs serves jobs of up to " + std::to_string(most_ranks) + " ranks"};
+  if (p.size > most_ranks) return {errc::unsupported, worded("verbs serves jobs of up to ", most_ranks, " ranks")};
   rank_ = p.rank, size_ = p.size;
   if (!known(this_host())) return unknown_host();
   if (status s = end_.open(p.device, rank_, size_, sleep_); s.failed()) return s;
