@@ -8,6 +8,7 @@
 
 #include "api/handles.h"
 #include "api/implicit.h"
+#include "api/joined_puts.h"
 #include "api/requests.h"
 #include "api/tutti.h"
 #include "collectives/communicator.h"
@@ -63,6 +64,7 @@ struct tutti_context {
   std::vector<tutti::api::owned<tutti_team>> teams;
   std::vector<tutti::api::owned<tutti_window>> windows;
   std::vector<tutti::api::owned<tutti_user_operation>> reduce_operations;
+  tutti::joined_puts puts;            // that are held back
   std::uint32_t node = 0, local_rank = 0, local_size = 1;
   std::uint64_t piece = 0;            // the most bytes of one operation
   bool peers_need_progress = false;   // some of what they do to this rank's memory goes on in its calls

@@ -77,6 +77,7 @@ tutti_status_t complete_all(tutti_context* ctx, const char* call, rank_t peer, e
   time_point deadline;
   if (!deadline_in(*ctx->job, timeout_s, deadline)) return refuse(ctx, "%s: timeout_s is not a number", call);
   return guarded(ctx, call, [&] {
+    if (status s = ctx->puts.release(); s.failed()) return report(ctx, s.during(call));
     request_slot* slot = ctx->requests.take(ctx);
     if (!slot) return out_of_memory(ctx, call);
     const status s = flush(ctx, slot, peer, what, deadline);

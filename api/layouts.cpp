@@ -65,6 +65,10 @@ tutti_status_t move(op_kind kind, const char* call, tutti_window_t handle, const
     request_slot* slot = request ? ctx->requests.take(ctx) : nullptr;
     completion* done = slot ? &slot->done : request ? nullptr : w->implicit.towards(a.rank, ctx, ctx->requests);
     if (!done) [[unlikely]] return out_of_memory(ctx, call);
+    if (status s = ctx->puts.release(); s.failed()) [[unlikely]] {
+      if (slot) ctx->requests.give(slot);
+      return report(ctx, s.during(call));
+    }
     const rank_t rank = m.group().rank_of(a.rank);
     serve_peers(ctx);
     const messaging::layout_transfer t{

@@ -94,11 +94,14 @@ status post(tutti_context* ctx, const rma_op& op) noexcept {
 struct counted_by {
   implicit_operations* window = nullptr;  // null: the transport does
   std::uint32_t rank = 0;
+  bool releases = false;                  // puts that are held go first: of signals
 };
 
 // Gives the operation its request, or its place in a count where it has none, and sends it off.
 tutti_status_t launch(tutti_context* ctx, const char* call, rma_op& op, std::uint64_t bytes, counted_by count,
                       tutti_request_t* request) noexcept {
+  if (count.releases)
+    if (status s = ctx->puts.release(); s.failed()) [[unlikely]] return report(ctx, s.during(call));
   request_slot* slot = nullptr;
   if (!request) {
     if (count.window) {
@@ -147,6 +150,7 @@ tutti_status_t tutti_put(tutti_window_t handle, uint32_t rank, uint64_t offset, 
   tutti_context* ctx = window->ctx;
   if (!window->memory->holds(rank, offset, bytes)) [[unlikely]] return refuse_place(window, call, rank, offset, bytes);
   if (!source && bytes > 0) [[unlikely]] return refuse_null(ctx, call, "source");
+  if (!request && ctx->puts.take(window, rank, offset, source, bytes)) return TUTTI_OK;
   rma_op op = describe(op_kind::put, window, rank, offset, source, bytes);
   return launch(ctx, call, op, bytes, {}, request);
 }
@@ -173,7 +177,7 @@ tutti_status_t tutti_signal(tutti_window_t handle, uint32_t rank, uint64_t offse
   if (!known_flags(flags)) [[unlikely]] return refuse_flags(window->ctx, call, flags);
   rma_op op = describe(op_kind::signal, window, rank, 0, nullptr, 0);
   set_signal(op, window, offset, value, flags);
-  return launch(window->ctx, call, op, 0, {}, nullptr);
+  return launch(window->ctx, call, op, 0, {.releases = true}, nullptr);
 }
 
 tutti_status_t tutti_put_signal(tutti_window_t handle, uint32_t rank, uint64_t offset, const void* source, size_t bytes,
@@ -198,7 +202,7 @@ tutti_status_t tutti_put_signal(tutti_window_t handle, uint32_t rank, uint64_t o
   if (!source && bytes > 0) [[unlikely]] return refuse_null(ctx, call, "source");
   rma_op op = describe(op_kind::put_signal, window, rank, offset, source, bytes);
   set_signal(op, signal_window, signal_offset, value, flags);
-  return launch(ctx, call, op, bytes, {}, request);
+  return launch(ctx, call, op, bytes, {.releases = true}, request);
 }
 
 tutti_status_t tutti_fetch_add(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value, uint64_t* old,

@@ -45,6 +45,7 @@ status join(tutti_context& ctx, const tutti_options_t* options) {
   ctx.checked = begin->settings.number(knob::check) != 0;
   locate(ctx);
   learn_limits(ctx);
+  ctx.puts.serve(&ctx);
   return {};
 }
 

@@ -339,7 +339,8 @@ enum {
 
 /* tutti_put writes `bytes` bytes from `source` into the window; tutti_get reads `bytes` bytes of the window into `target`.
  * Cost: one operation of the fabric for each max_bytes of tutti_capabilities(). Where the target's part is mapped here
- * (maps_node), the copy is made in the call. */
+ * (maps_node), the copy is made in the call. Short puts without a request that follow one another in the target's part may be copied and
+ * leave as one, up to 16 KiB of them: with the next signal, flush or call that makes progress, at the latest. */
 TUTTI_API tutti_status_t tutti_put(tutti_window_t window, uint32_t rank, uint64_t offset, const void *source,
                                    size_t bytes, tutti_request_t *request);
 TUTTI_API tutti_status_t tutti_get(tutti_window_t window, uint32_t rank, uint64_t offset, void *target, size_t bytes,

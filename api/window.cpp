@@ -84,6 +84,8 @@ tutti_status_t tutti_window_free(tutti_window_t* window) {
   tutti_window* w = held.get();
   tutti_context* ctx = w->ctx;
   return guarded(ctx, "tutti_window_free", [&] {
+    (void)ctx->puts.release();
+    ctx->puts.forget(w);
     (void)w->team->comm->enter(call_kind::window_free);
     const status s = w->memory->close();
     if (ctx->messages && w->memory->base()) ctx->messages->by_tag().conceal(w->memory->region());

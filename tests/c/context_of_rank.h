@@ -13,6 +13,7 @@ inline api::owned<tutti_context> make_context(rank_env& env, communicator_option
   ctx->world->comm = take(communicator::world(*ctx->job, std::move(options)), "world");
   ctx->piece = std::uint64_t{1} << 20;
   ctx->peers_need_progress = true;
+  ctx->puts.serve(ctx.get());
   return ctx;
 }
 
