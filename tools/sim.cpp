@@ -275,7 +275,7 @@ std::function<int()> declare(options app) {
   app.add("--details", c->details, "with --regret, every candidate, and what it was expected to take");
   return [c] {
     if (const status s = settle(*c); s.failed()) return complain(s.text(), usage_error);
-    return c->regret ? tell_regret({c->on.par, c->counts, c->only, c->details, c->wrong}) : simulate(*c);
+    return c->regret ? tell_sim_regret({c->on.par, c->counts, c->only, c->details, c->wrong}) : simulate(*c);
   };
 }
 

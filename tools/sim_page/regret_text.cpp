@@ -30,7 +30,7 @@ int complain(const status& s) {
 
 }  // namespace
 
-int tell_regret(const regret_plan& c) {
+int tell_sim_regret(const sim_regret_plan& c) {
   if (!(c.wrong > 0))
     std::printf("%-14s %5s %8s  %10s %-24s %10s %-24s %6s\n", "collective", "ranks", "bytes", "chosen us", "", "best us", "", "regret");
   std::vector<double> all;

@@ -7,7 +7,7 @@
 
 namespace tutti::tools {
 
-struct regret_plan {
+struct sim_regret_plan {
   sim::parameters machine;
   std::vector<std::uint32_t> ranks;
   std::string only;                    // this collective; "": all
@@ -16,6 +16,6 @@ struct regret_plan {
 };
 
 // Prints it; the exit status.
-int tell_regret(const regret_plan&);
+int tell_sim_regret(const sim_regret_plan&);
 
 }  // namespace tutti::tools
