@@ -83,7 +83,8 @@ status api::begin(communicator& comm, const collective_call& c, request_slot& sl
 tutti_status_t tutti_barrier(tutti_team_t handle) {
   const use team(handle, "tutti_barrier");
   if (!team) [[unlikely]] return team.refuse("the team");
-  return finish(team->ctx, team->comm->barrier().enter());
+  const status s = team->comm->barrier().enter();
+  return s.ok() ? TUTTI_OK : report(team->ctx, s.during("tutti_barrier"));
 }
 
 tutti_status_t tutti_ibarrier(tutti_team_t team, tutti_request_t* request) {

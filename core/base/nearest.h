@@ -24,11 +24,11 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// Empty if none is near: at most a third of the letters, and at least one, may differ.
+// Empty if none is near: at most a third of the letters, and at least one, may differ. Of a document none is near.
 template <class Names>
 std::string_view nearest_name(std::string_view name, const Names& known) {
   std::string_view best;
-  std::size_t least = std::max<std::size_t>(1, name.size() / 3) + 1;
+  std::size_t least = std::max<std::size_t>(1, std::min<std::size_t>(name.size(), 100) / 3) + 1;
   for (std::string_view k : known)
     if (const std::size_t d = edit_distance(name, k); d < least) least = d, best = k;
   return best;

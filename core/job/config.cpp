@@ -113,14 +113,14 @@ const knob_row* row_of(std::string_view name) {
 }
 
 status unknown(std::string_view called, bool as_variable, std::string_view where) {
-  std::string nearest;
-  std::size_t best = ~std::size_t{0};
-  for (const knob_row& row : table) {
-    std::string name = as_variable ? variable_of(row.name) : std::string{row.name};
-    if (const std::size_t d = edit_distance(called, name); d < best) best = d, nearest = std::move(name);
-  }
-  return {errc::invalid, "unknown " + std::string{as_variable ? "variable " : "setting "} + std::string{called} +
-                             std::string{where} + "; did you mean " + nearest + "?"};
+  // Without the prefix, which makes all variables alike.
+  const std::string_view own = as_variable ? called.substr(std::min(called.size(), prefix.size())) : called;
+  std::vector<std::string> names;
+  for (const knob_row& row : table) names.push_back(as_variable ? variable_of(row.name).substr(prefix.size()) : std::string{row.name});
+  const std::string_view nearest = nearest_name(own, names);
+  return {errc::invalid, "unknown " + std::string{as_variable ? "variable " : "setting "} + std::string{called} + std::string{where} +
+                             (nearest.empty() ? "; `tutti info --config` lists what there is"
+                                              : "; did you mean " + (as_variable ? variable_of(nearest) : std::string{nearest}) + "?")};
 }
 
 void add(environment& variables, const char* entry) {
