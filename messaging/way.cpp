@@ -55,15 +55,17 @@ bool share_in_parts(tagged& t, operation& o, std::uint64_t bytes) noexcept {
   const bool packs = o.buffer != 0;
   bool registers = routes.registers(bytes) && !(t.design_.one_copy && in_lasting(t, o, bytes));
   std::uint64_t part = routes.part_of(bytes, registers, packs, packs ? o.where->layout().blocks() : 1);
+  std::uint64_t first = 0;
   try {
-    if (registers && part < bytes && t.job_.registrations().known({o.data, bytes}) == bytes) {
-      registers = false;
+    if (registers && part < bytes) first = registered_part(t.job_.registrations(), o.data, bytes, part);
+    if (first == bytes) {
+      registers = false, first = 0;
       part = packs ? routes.part_of(bytes, false, true, o.where->layout().blocks()) : bytes;
     }
   } catch (const std::bad_alloc&) {
     return false;
   }
-  const std::uint64_t first = part_at(o.data, bytes, part);
+  if (first == 0) first = part_at(o.data, bytes, part);
   parts* const p = first < bytes ? parts_of(o) : nullptr;
   const std::uint64_t ready = p ? first : bytes;
   if (packs) o.where->read(0, {o.data, ready});
@@ -138,8 +140,7 @@ std::uint64_t name_memory(tagged& t, operation& o, std::uint64_t most) noexcept 
     registration_cache& kept = t.job_.registrations();
     std::byte* const at = o.data + o.moved;
     const std::uint64_t rest = o.wanted - o.moved;
-    std::uint64_t bytes = kept.known({at, rest});
-    if (bytes == 0) bytes = part_at(at, rest, routes.part_of(o.wanted, true, false));
+    const std::uint64_t bytes = registered_part(kept, at, rest, routes.part_of(o.wanted, true, false));
     p->registered.reserve(p->registered.size() + 1);
     auto use = kept.acquire({at, bytes});
     if (!use) return most;

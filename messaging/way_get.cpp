@@ -6,8 +6,8 @@
 // In parts. What must be registered or packed before it can be got is made ready in parts, where that is cheaper (routes.h). The
 // announcement brings the key of the first. A receiver that wants more says so when it has matched, and gets the first part meanwhile.
 // Then the sender makes a part ready in each of its steps and tells its key; the receiver gets each as it learns of it. So what the one end
-// makes ready, the other moves at the same time. Parts end at addresses that are multiples of their size, so that memory sent from
-// again has the same parts, which its registrations are found by; neighbours share no page, and none takes the place of another.
+// makes ready, the other moves at the same time. What is registered already is one part, whatever its size. The others end at addresses
+// that are multiples of their size: neighbours share no page, so that none takes the place of another.
 // Every part stays registered until the receiver has finished. Where a later one cannot be registered, here or attached there, the receiver
 // gets what it knows of, and asks for the rest as a stream; it asks only when all gets have landed, so that nobody else writes there.
 #include <algorithm>
@@ -58,13 +58,14 @@ void way_get::start_sender(tagged& t, operation& o) noexcept {
 void way_get::step_sender(tagged& t, operation& o) noexcept {
   parts& p = *o.by_parts;
   if (p.rest_as_stream || p.offered >= o.wanted) return;
-  const std::uint64_t from = p.offered, bytes = part_at(o.data + from, o.room - from, p.piece);
+  const std::uint64_t from = p.offered;
+  std::uint64_t bytes = part_at(o.data + from, o.room - from, p.piece);
   wire_message<wire_key> m{{static_cast<std::uint8_t>(wire_kind::key)}, {o.other, from, bytes, 0, o.lasting}};
   std::span<const std::byte> key = o.key;
-  if (o.buffer) o.where->read(from, {o.data + from, bytes}), p.packed = from + bytes;
   if (p.registers) {
     try {
       registration_cache& kept = t.job_.registrations();
+      m.body.bytes = bytes = registered_part(kept, o.data + from, o.room - from, p.piece);
       p.registered.reserve(p.registered.size() + 1);
       auto use = kept.acquire({o.data + from, bytes});
       if (use && use->key().size() > t.end_.limits().max_payload) kept.release(*use);
@@ -76,6 +77,7 @@ void way_get::step_sender(tagged& t, operation& o) noexcept {
   } else {
     m.body.offset = o.offset + from;
   }
+  if (o.buffer && !p.rest_as_stream) o.where->read(from, {o.data + from, bytes}), p.packed = from + bytes;
   if (p.rest_as_stream) m.body.bytes = 0, key = {};
   else p.offered = from + bytes;
   if (!p.rest_as_stream && p.offered < o.wanted) t.job_.wake_at(t.job_.net().now());  // there is more to do: nobody sleeps

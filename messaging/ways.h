@@ -27,6 +27,11 @@ constexpr std::uint64_t part_bytes(std::uint64_t address, std::uint64_t rest, st
 inline std::uint64_t part_at(const std::byte* at, std::uint64_t rest, std::uint64_t part) noexcept {
   return part_bytes(reinterpret_cast<std::uintptr_t>(at), rest, part);
 }
+// The same of memory that is registered in parts: what is registered from here on is one; throws bad_alloc.
+inline std::uint64_t registered_part(registration_cache& kept, const std::byte* at, std::uint64_t rest, std::uint64_t part) {
+  const std::uint64_t known = kept.known({at, rest});
+  return known ? known : part_at(at, rest, part);
+}
 // Memory of the operation that the other end is to reach: of a region that stays, or of one for this message alone. False: neither can be had.
 bool share(tagged&, operation&, std::uint64_t bytes) noexcept;
 // The same of its first bytes, where the rest is to follow in parts; all of it, where that is no dearer. Packs what is shared.
