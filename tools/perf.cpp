@@ -20,7 +20,8 @@ struct choices {
   std::string topic;
   std::string ranks;
   std::vector<std::string> providers;
-  std::string barrier, fan_in, json, html, from, progress_to;
+  std::string barrier, fan_in, json, html, svg, from, progress_to;
+  bool plots() const { return !html.empty() || !svg.empty(); }
   bool quiet = false, peers = false, neighbour = false, by_size = false, regret = false;
   double seconds = 0;
 };
@@ -34,6 +35,10 @@ void deliver(const choices& c, const report& r) {
   if (!c.quiet) print_tables(r, terminal_columns());
   if (!c.json.empty()) write_text(c.json, to_json(r));
   if (!c.html.empty()) write_text(c.html, to_page(r));
+  if (c.svg.empty()) return;
+  const std::string picture = to_picture(r);
+  if (picture.empty()) throw std::runtime_error("--svg: there is neither a barrier over ranks nor a put over sizes to draw");
+  write_text(c.svg, picture);
 }
 
 // All but that of which members know no size alike.
@@ -76,7 +81,7 @@ int compare(const choices& c, const config& settings) {
 int compare_in_jobs(const choices& c) {
   sweep_plan plan;
   plan.self = own_path();
-  plan.ranks = numbers(!c.ranks.empty() ? c.ranks : c.html.empty() ? "4" : "2,4,8,16", "-n", 1, 1024);
+  plan.ranks = numbers(!c.ranks.empty() ? c.ranks : c.plots() ? "2,4,8,16" : "4", "-n", 1, 1024);
   if (!c.topic.empty()) plan.arguments.push_back(c.topic);
   auto pass = [&](const char* name, const std::string& value) {
     if (!value.empty()) plan.arguments.insert(plan.arguments.end(), {name, value});
@@ -85,7 +90,7 @@ int compare_in_jobs(const choices& c) {
   pass("--barrier", c.barrier);
   pass("--fan-in", c.fan_in);
   (void)numbers(c.fan_in, "--fan-in", 1, 64);
-  plan.by_size = c.topic.empty() && (c.by_size || !c.html.empty());
+  plan.by_size = c.topic.empty() && (c.by_size || c.plots());
   plan.seconds = c.seconds;
   plan.progress = !c.quiet;
   deliver(c, sweep(plan));
@@ -94,8 +99,15 @@ int compare_in_jobs(const choices& c) {
 
 int run(const choices& c) {
   if ((c.peers && !c.regret) || c.neighbour) {
+    for (const auto& [given, name] : {std::pair{!c.json.empty(), "--json"}, {!c.html.empty(), "--html"}, {!c.svg.empty(), "--svg"}, {!c.from.empty(), "--from"},
+                                      {!c.barrier.empty(), "--barrier"}, {!c.fan_in.empty(), "--fan-in"}, {!c.providers.empty(), "--providers"},
+                                      {c.by_size, "--by-size"}, {c.quiet, "--quiet"}, {!c.topic.empty(), c.topic.c_str()}})
+      if (given)
+        return complain(std::string(c.peers ? "--peers" : "--neighbour") + " prints tables of the barrier, and does nothing with " + name +
+                        "; leave it out, or see `tutti perf collectives --peers --help`", usage_error);
     peers_plan plan{.self = own_path(), .neighbour = c.neighbour};
     if (c.neighbour) plan.ranks = {4};
+    if (!c.ranks.empty()) plan.ranks = numbers(c.ranks, "-n", 2, 1024);
     if (c.seconds > 0) plan.seconds = c.seconds;
     return compare_with_peers(plan);
   }
@@ -112,19 +124,20 @@ std::function<int()> declare(options app) {
                  "that alone, at more sizes")
       .one_of(measurable());
   app.add("-n,--ranks", c->ranks, "ranks to start, when not inside a job already: a job for each of 2,4,8 "
-                 "(default 4; with --html 2,4,8,16)");
+                 "(default 4; with --html, --svg and --peers 2,4,8,16)");
   app.add("--providers,--provider", c->providers, "name[:device],...; default: every one that works here").by_commas();
   app.add("--barrier", c->barrier, "only this algorithm, or `chosen`");
   app.add("--fan-in", c->fan_in, "of the barriers that have one (or a radix): each of 2,4,8 or 1..15");
-  app.add("--by-size", c->by_size, "put and get of 8 B to 4 MiB as well (part of --html)");
+  app.add("--by-size", c->by_size, "put and get of 8 B to 4 MiB as well (part of --html and --svg)");
   app.add("--seconds", c->seconds, "how long to measure in each job (default 20, 35 over sizes, 10 for barriers; "
                  "1.5 with --peers)");
   app.add("--json", c->json, "write the numbers with their provenance to this file");
   app.add("--html", c->html, "write a page with plots to this file; nothing else is needed to read it");
+  app.add("--svg", c->svg, "write a picture to this file: the barrier over ranks, and puts over sizes");
   app.add("--from", c->from, "measure nothing: show what --json has written");
   app.add("--quiet", c->quiet, "no table, no progress line");
-  app.add("--peers", c->peers, "the barrier against Open MPI, MPICH and libfabric's own (fi_barrier), at 2, 4, 8 and 16 ranks");
-  app.add("--neighbour", c->neighbour, "with --peers' contestants while another busy process shares the machine");
+  app.add("--peers", c->peers, "the barrier against Open MPI, MPICH and libfabric's own (fi_barrier), at 2, 4, 8 and 16 ranks, or those of -n");
+  app.add("--neighbour", c->neighbour, "with --peers' contestants while another busy process shares the machine, at 4 ranks, or those of -n");
   app.add("--regret", c->regret, "time of what a job chooses over that of the best candidate, of each collective and size, at 2, 4, 8 and 16 ranks; "
           "with --peers, of what Open MPI chooses, over shared memory");
   app.add("--progress-to", c->progress_to, "").hidden();

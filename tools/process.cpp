@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <climits>
+#include <cstring>
 
 namespace tutti::tools {
 
@@ -22,13 +24,26 @@ std::vector<char*> arguments_of(std::vector<std::string>& words) {
   return argv;
 }
 
-std::optional<std::string> output_of(std::vector<std::string> words, bool silent) {
+namespace {
+
+std::string whole_file(int fd) {
+  std::string out;
+  char buffer[4096];
+  for (ssize_t n; (n = pread(fd, buffer, sizeof buffer, static_cast<off_t>(out.size()))) > 0;) out.append(buffer, static_cast<std::size_t>(n));
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::string> output_of(std::vector<std::string> words, bool silent, std::string* words_of_error) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-  if (silent) posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  const int errors = words_of_error ? memfd_create("errors", MFD_CLOEXEC) : -1;
+  if (errors >= 0) posix_spawn_file_actions_adddup2(&actions, errors, 2);
+  else if (silent) posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   pid_t child = -1;
   const int failed = posix_spawnp(&child, words[0].c_str(), &actions, nullptr, arguments_of(words).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -41,6 +56,7 @@ std::optional<std::string> output_of(std::vector<std::string> words, bool silent
     waitpid(child, &status, 0);
   }
   close(ends[0]);
+  if (errors >= 0) *words_of_error = failed ? words[0] + ": " + std::strerror(failed) : whole_file(errors), close(errors);
   if (status != 0) return {};
   return out;
 }

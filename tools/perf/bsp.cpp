@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "tools/perf/bsp_applications.h"
 #include "tools/perf/bsp_bench.h"
 #include "tools/perf/measured_provider.h"
 #include "tools/perf/topic.h"
@@ -15,6 +16,7 @@ namespace {
 
 struct choices : perf_topic {
   std::vector<std::string> schemes{"auto", "B", "H"};
+  bool applications = false;
 };
 
 void print(const std::vector<bsp_case>& cases, const std::vector<std::string>& columns, const char* title) {
@@ -91,7 +93,7 @@ void relation(bsp::engine& e, bsp_bench& b, std::uint32_t h, bool full) {
   }
 }
 
-// The microseconds of supersteps with relations of these h, by scheme, and the line through them.
+// The microseconds of supersteps with relations of these h, by scheme, and the line through them with its spread.
 struct relation_costs {
   std::vector<std::vector<double>> us;  // [h][scheme]
   std::vector<bsp_line> lines;          // [scheme]
@@ -109,8 +111,8 @@ relation_costs measure_relations(bsp_bench& b, const std::vector<std::uint32_t>&
   for (std::size_t i = 0; i < hs.size(); ++i)
     for (out.us.emplace_back(); out.us.back().size() < b.schemes().size(); ++next) out.us.back().push_back(next->us.median());
   for (std::size_t k = 0; k < b.schemes().size(); ++k) {
-    std::vector<std::pair<double, double>> points;
-    for (std::size_t i = 0; i < hs.size(); ++i) points.emplace_back(hs[i], out.us[i][k]);
+    std::vector<std::pair<double, const series*>> points;
+    for (std::size_t i = 0; i < hs.size(); ++i) points.emplace_back(hs[i], &cases[i * b.schemes().size() + k].us);
     out.lines.push_back(fit(points));
   }
   return out;
@@ -119,16 +121,17 @@ relation_costs measure_relations(bsp_bench& b, const std::vector<std::uint32_t>&
 void measure_machine(bsp_bench& b, const choices& c) {
   const double r = b.flops();
   if (b.me() == 0)
-    std::printf("\nmachine: r = %.0f Mflop/s\n  %-18s%12s%14s%12s%14s\n", 1e-6 * r, "h-relation", "g, ns/word", "g, flop/word",
-                "l, us", "l, flop");
+    std::printf("\nmachine: r = %.0f Mflop/s; +-: half of what lies between the quartiles of the rounds' lines\n"
+                "  %-18s%12s%10s%14s%12s%10s%14s%12s\n", 1e-6 * r, "h-relation", "g, ns/word", "+-", "g, flop/word", "l, us", "+-", "l, flop",
+                "empty, us");
   const std::vector<std::uint32_t> hs{0, 16, 64, 256, 512, 1024, 2048, 4096};
   for (const bool full : {true, false}) {
     const relation_costs costs = measure_relations(b, hs, full, c.seconds);
     if (b.me() != 0) continue;
     for (std::size_t k = 0; k < b.schemes().size(); ++k) {
-      const double g = costs.lines[k].g, l = costs.us[0][k];
-      std::printf("  %-8s%-10s%12.2f%14.1f%12.2f%14.0f\n", full ? "full" : "sparse", b.schemes()[k].c_str(), 1e3 * g,
-                  1e-6 * g * r, l, 1e-6 * l * r);
+      const auto& [g, l, g_spread, l_spread] = costs.lines[k];
+      std::printf("  %-8s%-10s%12.2f%10.2f%14.1f%12.2f%10.2f%14.0f%12.2f\n", full ? "full" : "sparse", b.schemes()[k].c_str(), 1e3 * g,
+                  1e3 * g_spread, 1e-6 * g * r, l, l_spread, 1e-6 * l * r, costs.us[0][k]);
     }
     print_crossovers(b, hs, costs.us, full ? "h of a full relation" : "h of a sparse relation");
   }
@@ -141,7 +144,7 @@ void measure_processes(job& j, const choices& c) {
   team& world = j.world();
   if (world.index() == 0) {
     std::printf("\n%-26s", "l by processes, us");
-    for (const auto& name : c.schemes) std::printf("%12s", name.c_str());
+    for (const auto& name : c.schemes) std::printf("%12s%10s", name.c_str(), "+-");
     std::printf("\n");
   }
   const std::vector<std::uint32_t> hs{0, 64, 512, 1024, 2048, 4096};
@@ -156,7 +159,7 @@ void measure_processes(job& j, const choices& c) {
         const relation_costs costs = measure_relations(b, hs, full, c.seconds / 2);
         if (b.me() != 0) continue;
         std::printf("  %-4u%-20s", n, full ? "full" : "sparse");
-        for (const bsp_line& line : costs.lines) std::printf("%12.2f", line.l);
+        for (const bsp_line& line : costs.lines) std::printf("%12.2f%10.2f", line.l, line.l_spread);
         std::printf("\n");
       }
     }
@@ -213,10 +216,10 @@ void measure_grain(bsp_bench& b, const choices& c) {
   print_crossovers(b, grains, costs, "words of a put");
 }
 
-void measure(const choices& c, job& j, const config& settings) {
+void measure(const choices& c, job& j) {
   if (j.rank() == 0)
     std::printf("%u processes, %.2g a core, provider %s; medians of interleaved chunks\n", j.size(), j.ranks_per_core(),
-                std::string(settings.text(knob::provider)).c_str());
+                j.fabric().c_str());
   {
     bsp_bench b(j.world(), c.schemes);
     if (c.wants("steps")) measure_steps(b, c);
@@ -234,9 +237,18 @@ std::function<int()> declare_bsp(options perf) {
   c->declare(app, "how long to measure each part (default 3)",
              "steps (supersteps), machine (r, g, l), processes (l by processes), grain (g by words of a put); default all");
   app.add("--schemes", c->schemes, "as TUTTI_BSP; default auto,B,H").by_commas();
+  app.add("--applications", c->applications, "instead: the programs of examples/bsp with 1, 2, 4, ... and -n processes, beside one alone");
   return [c] {
+    if (c->applications) {
+      try {
+        return measure_applications({.ranks = c->ranks});
+      } catch (const std::exception& e) {
+        std::fprintf(stderr, "tutti perf bsp: %s\n", e.what());
+        return 1;
+      }
+    }
     for (const auto& s : c->schemes) c->arguments.insert(c->arguments.end(), {"--schemes", s});
-    c->measure = [self = c.get()](job& j, const config& settings) { tools::measure(*self, j, settings); };
+    c->measure = [self = c.get()](job& j, const config&) { tools::measure(*self, j); };
     return run_topic(*c);
   };
 }

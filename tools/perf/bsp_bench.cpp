@@ -67,7 +67,23 @@ bsp_line fit(const std::vector<std::pair<double, double>>& points) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
   for (const auto& [x, y] : points) n += 1, sx += x, sy += y, sxx += x * x, sxy += x * y;
   const double g = (n * sxy - sx * sy) / (n * sxx - sx * sx);
-  return {g, (sy - g * sx) / n};
+  return {.g = g, .l = (sy - g * sx) / n};
+}
+
+bsp_line fit(const std::vector<std::pair<double, const series*>>& points) {
+  const auto through = [&](auto value) {
+    std::vector<std::pair<double, double>> chosen;
+    for (const auto& [x, s] : points) chosen.emplace_back(x, value(*s));
+    return fit(chosen);
+  };
+  bsp_line line = through([](const series& s) { return s.median(); });
+  series g, l;
+  for (std::size_t round = 0; round < points.front().second->count(); ++round) {
+    const bsp_line one = through([&](const series& s) { return s.at(round); });
+    g.add(one.g), l.add(one.l);
+  }
+  line.g_spread = (g.quantile(0.75) - g.quantile(0.25)) / 2, line.l_spread = (l.quantile(0.75) - l.quantile(0.25)) / 2;
+  return line;
 }
 
 std::vector<crossover> crossovers(const std::vector<std::uint32_t>& sizes, const std::vector<std::vector<double>>& costs) {

@@ -48,9 +48,12 @@ class bsp_bench {
 
 // h and the microseconds of a superstep that sends and receives so many words: time = l + g h by least squares.
 struct bsp_line {
-  double g = 0, l = 0;
+  double g = 0, l = 0, g_spread = 0, l_spread = 0;
 };
-bsp_line fit(const std::vector<std::pair<double, double>>& points);
+bsp_line fit(const std::vector<std::pair<double, double>>& points);  // the spreads are 0
+// Of microseconds round by round: through their medians. The spreads are half of what lies between the quartiles of the lines
+// through each round by itself.
+bsp_line fit(const std::vector<std::pair<double, const series*>>& points);
 
 // Where another becomes the cheapest: of costs[i][k] of scheme k at sizes[i], which grow. The first entry is at sizes[0]. A
 // scheme that another does not beat by 3 % stays.

@@ -165,6 +165,7 @@ class contest {
       for (const collective c : plan_.what) print_mean(std::string(name_of(c)), ratios(&s, c));
       print_mean("all", ratios(&s, {}));
     }
+    for (const auto& [job, words] : failed_) print_words(job, words);
     if (settings_.size() > 1) print_mean("everything", ratios(nullptr, {}));
   }
 
@@ -200,7 +201,10 @@ class contest {
  private:
   void run(const setting& s, std::size_t c, int ranks, double cell_seconds, double most_seconds) {
     const std::string command = bounded_by(most_seconds) + s.all[c].command(ranks, std::to_string(cell_seconds));
-    std::istringstream lines(output_of_shell(command, false).value_or(""));
+    std::string words;
+    const std::string printed = output_of_shell(command, false, &words).value_or("");
+    if (printed.empty()) failed_[s.provider + ", " + s.all[c].name + ", " + std::to_string(ranks) + " ranks,"] = std::move(words);
+    std::istringstream lines(printed);
     std::string name;
     std::uint64_t bytes;
     for (double us; lines >> name >> bytes >> us;)
@@ -249,6 +253,7 @@ class contest {
   run::scratch_folder scratch_;
   std::vector<setting> settings_;
   std::vector<result> results_;
+  std::map<std::string, std::string> failed_;  // jobs that printed no figure, and what they said
   std::size_t jobs_ = 0;   // of a round
 };
 

@@ -49,7 +49,10 @@ void contest::measure() {
 
 void contest::run(std::size_t contestant, int ranks, double cell_seconds, double most_seconds) {
   const std::string command = bounded_by(most_seconds) + plan_.contestants[contestant].command(ranks, cell_seconds);
-  std::istringstream lines(output_of_shell(command, false).value_or(""));
+  std::string words;
+  const std::string printed = output_of_shell(command, false, &words).value_or("");
+  if (printed.empty()) failed_[{contestant, ranks}] = std::move(words);
+  std::istringstream lines(printed);
   contest_cell cell;
   for (double us; lines >> cell.name >> cell.bytes >> us;)
     if (us > 0 && std::ranges::find(plan_.cells, cell) != plan_.cells.end()) rounds_.back()[{ranks, cell}][contestant] = us;

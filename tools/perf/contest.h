@@ -46,6 +46,8 @@ class contest {
   double floor(const contest_cell&) const;                                                  // 0: there is none
   double ratio(std::size_t a, std::size_t b, int ranks, const contest_cell&) const;         // time of a over that of b; 0: none
   std::size_t best_other(int ranks, const contest_cell&) const;                             // but for the first; 0: none
+  // By contestant and ranks: what a job said on standard error that printed no figure, in its last round without one.
+  const std::map<std::pair<std::size_t, int>, std::string>& failed_jobs() const noexcept { return failed_; }
   // As text: the contestants' names, their times by cell, and who was left out why.
   std::string json() const;
 
@@ -56,6 +58,7 @@ class contest {
   contest_plan plan_;
   std::vector<std::map<key, std::map<std::size_t, double>>> rounds_;
   std::map<contest_cell, series> floors_;
+  std::map<std::pair<std::size_t, int>, std::string> failed_;
 };
 
 std::string load_text();  // "load 0.12": processes that run, or want to, over the last minute

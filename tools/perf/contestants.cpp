@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstdio>
+#include <sstream>
 #include <thread>
 
 #include "tools/process.h"
@@ -19,8 +21,22 @@ mpi_library built(std::string name, std::string compiler, const std::string& sel
 
 }  // namespace
 
-std::optional<std::string> output_of_shell(const std::string& command, bool whole) {
-  return output_of({"sh", "-c", whole ? command : "{ " + command + "; true; }"});
+std::optional<std::string> output_of_shell(const std::string& command, bool whole, std::string* words_of_error) {
+  return output_of({"sh", "-c", whole ? command : "{ " + command + "; true; }"}, true, words_of_error);
+}
+
+void print_words(const std::string& who, const std::string& words_of_error) {
+  constexpr int most = 12;
+  if (words_of_error.empty()) {
+    std::printf("%s has no figure and said nothing; most likely its time ran out\n", who.c_str());
+    return;
+  }
+  std::printf("%s has no figure. It said:\n", who.c_str());
+  std::istringstream lines(words_of_error);
+  int shown = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty() && ++shown <= most) std::printf("    %s\n", line.c_str());
+  if (shown > most) std::printf("    ... and %d lines more\n", shown - most);
 }
 
 std::string bounded_by(double seconds) { return "timeout -k 2 " + std::to_string(static_cast<int>(seconds) + 1) + " "; }

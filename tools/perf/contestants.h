@@ -7,8 +7,12 @@
 
 namespace tutti::tools {
 
-// Standard output of a shell command; nothing if it fails. `whole` false: what there is, also where it fails.
-std::optional<std::string> output_of_shell(const std::string& command, bool whole = true);
+// Standard output of a shell command; nothing if it fails. `whole` false: what there is, also where it fails. `words_of_error`:
+// takes its standard error, which is not shown.
+std::optional<std::string> output_of_shell(const std::string& command, bool whole = true, std::string* words_of_error = nullptr);
+
+// Prints a failed job's own words, some lines of them at most, below a table.
+void print_words(const std::string& who, const std::string& words_of_error);
 std::string bounded_by(double seconds);  // "timeout ... ", for a command
 
 // A benchmark's source, installed with this tool or in the build that made it. Where it is nowhere: where it should be.

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tools/perf/contestants.h"
 #include "tools/perf/report.h"
 #include "tools/perf/words.h"
 
@@ -21,6 +22,8 @@ const char* unit_of(const std::string& cell_name) {
 void print_left_out(const contest& all) {
   for (const contestant& c : all.plan().contestants)
     if (!c.why_not.empty()) std::printf("%s: left out, %s\n", c.name.c_str(), c.why_not.c_str());
+  for (const auto& [job, words] : all.failed_jobs())
+    print_words(all.plan().contestants[job.first].name + ", " + std::to_string(job.second) + " ranks,", words);
 }
 
 void print_figure(double value, int width) {

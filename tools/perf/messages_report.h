@@ -10,7 +10,7 @@ namespace tutti::tools {
 
 double shown(const contest_cell&, double us);       // in its unit: us, GB/s, millions a second
 const char* unit_of(const std::string& cell_name);
-void print_left_out(const contest&);
+void print_left_out(const contest&);  // and what jobs said that have no figure
 void print_figure(double value, int width);         // "-" for 0
 // The file that --json names, with the machine; no file: nothing.
 void write_contests(const std::string& file, const char* what, const std::vector<contest>&);

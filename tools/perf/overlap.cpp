@@ -39,16 +39,12 @@ void append(std::vector<overlap_case>& to, std::vector<overlap_case> more) {
   std::move(more.begin(), more.end(), std::back_inserter(to));
 }
 
-// The least computation at which a way reaches an efficiency, between the points that were measured; below 0: beyond them.
-double computation_for(double efficiency, const std::vector<overlap_case>& cases, std::size_t way) {
-  double before_us = 0, before = 0;
-  for (const overlap_case& c : cases) {
-    if (c.way != way) continue;
-    const double us = c.loop[0].mean_us, here = efficiency_of(c);
-    if (here >= efficiency) return before_us + (us - before_us) * (efficiency - before) / (here - before);
-    before_us = us, before = here;
-  }
-  return -1;
+// The computation from which on a way keeps an efficiency; none: it does not reach it, or falls below it again.
+std::optional<double> computation_for(double efficiency, const std::vector<overlap_case>& cases, std::size_t way) {
+  std::vector<std::pair<double, double>> points;
+  for (const overlap_case& c : cases)
+    if (c.way == way) points.emplace_back(c.loop[0].mean_us, efficiency_of(c));
+  return kept_from(points, efficiency);
 }
 
 void measure_loop(overlap_bench& b, const perf_topic& c, bool prints) {
@@ -63,8 +59,8 @@ void measure_loop(overlap_bench& b, const perf_topic& c, bool prints) {
   for (const double e : {0.25, 0.5, 0.75, 0.9}) {
     std::printf("\n  %-32.2f", e);
     for (std::size_t w = 0; w < b.ways().size(); ++w) {
-      const double us = computation_for(e, cases, w);
-      us < 0 ? std::printf("%14s", "> 16384") : std::printf("%14.1f", us);
+      const auto us = computation_for(e, cases, w);
+      us ? std::printf("%14.1f", *us) : std::printf("%14s", "> 16384");
     }
   }
   std::printf("\n");
@@ -105,7 +101,7 @@ void measure(const perf_topic& c, job& j, const config& settings) {
   overlap_bench b(j, communicator_options_from(settings));
   if (prints)
     std::printf("%u ranks, %.2g a core, provider %s, barrier %s; medians of interleaved chunks%s\n", j.size(),
-                j.ranks_per_core(), std::string(settings.text(knob::provider)).c_str(),
+                j.ranks_per_core(), j.fabric().c_str(),
                 std::string(b.ways()[0].team->barrier().row().name).c_str(),
                 b.offloads() ? "" : "; this provider runs no barrier by itself (ofi:sockets does)");
   if (c.wants("loop")) measure_loop(b, c, prints);

@@ -122,7 +122,7 @@ std::string facts(const std::vector<text_pair>& rows) {
 std::string framed(const std::string& title, const std::string& body) {
   return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" +
-         escaped(title) + "</title>\n<style>" + page_style + "</style></head>\n<body>" + mark_definitions() + "<main>\n" +
+         escaped(title) + "</title>\n<style>" + plot_style + page_style + "</style></head>\n<body>" + mark_definitions() + "<main>\n" +
          body + "</main></body></html>\n";
 }
 

@@ -35,6 +35,7 @@ std::string facts(const std::vector<text_pair>&);  // a table of names and value
 std::string framed(const std::string& title, const std::string& body);  // the whole page
 
 std::string comparison_sections(const page_source&);  // page_comparison.cpp
-extern const char* const page_style;                  // page_style.cpp
+extern const char* const plot_style;                  // of plots; page_style.cpp
+extern const char* const page_style;                  // of what is around them
 
 }  // namespace tutti::tools

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -22,9 +23,9 @@
 namespace tutti::tools {
 namespace {
 
-// What the command printed, as a number; nothing where it failed or printed nothing.
-std::optional<double> number_of(const std::string& command) {
-  const auto text = output_of_shell(command);
+// What the command printed, as a number; nothing where it failed or printed nothing: then `words` has what it said of that.
+std::optional<double> number_of(const std::string& command, std::string& words) {
+  const auto text = output_of_shell(command, true, &words);
   if (!text || text->empty()) return {};
   const auto last = text->find_last_of(' ');  // of a line of figures
   return std::atof(text->c_str() + (last == text->npos ? 0 : last));
@@ -55,18 +56,18 @@ class busy_neighbour {
 struct contestant {
   std::string name;
   std::string why_not;  // empty: takes part
-  std::function<std::optional<double>(int ranks, double seconds)> median_us;
+  std::function<std::optional<double>(int ranks, double seconds, std::string& words_of_error)> median_us;
 };
 
 // A job of ours over one provider, and of its rows the first that is reported so (or as "floor") in this group, with this
 // name if one is given.
 contestant ourselves(const std::string& self, const std::string& scratch, std::string name, std::string provider,
                      std::string reported, std::string group = "barrier", std::string row_name = {}) {
-  return {std::move(name), {}, [=](int ranks, double seconds) -> std::optional<double> {
+  return {std::move(name), {}, [=](int ranks, double seconds, std::string& words) -> std::optional<double> {
     const std::string file = scratch + "/tutti.json";
     const auto ran = output_of_shell(bounded_by(seconds + 25) + self + " run -n " + std::to_string(ranks) + " " + self + " perf " +
                                (group == "barrier" ? "barrier" : "") + " --providers " + provider +
-                               " --barrier chosen --quiet --seconds " + std::to_string(seconds) + " --json " + file);
+                               " --barrier chosen --quiet --seconds " + std::to_string(seconds) + " --json " + file, true, &words);
     if (!ran) return {};
     const report found = from_json(read_text(file));
     for (const perf_run& run : found.runs)
@@ -80,7 +81,7 @@ contestant ourselves(const std::string& self, const std::string& scratch, std::s
 contestant ucx_perftest(std::string name, std::string test, std::string tls, int iterations) {
   contestant c{std::move(name), {}, {}};
   if (!output_of_shell("command -v ucx_perftest")) c.why_not = "ucx_perftest is not installed (package ucx-utils)";
-  c.median_us = [=](int, double seconds) -> std::optional<double> {
+  c.median_us = [=](int, double seconds, std::string& words) -> std::optional<double> {
     const std::string port = std::to_string(20000 + getpid() % 20000);
     const std::string call = " taskset -c %s ucx_perftest %s -t " + test + " -s 8 -w 2000 -n " +
                              std::to_string(iterations) + " -p " + port;
@@ -90,7 +91,7 @@ contestant ucx_perftest(std::string name, std::string test, std::string tls, int
       return "UCX_TLS=" + tls + " " + bounded_by(seconds + 25) + text;
     };
     return number_of("{ " + with("0", "") + " >/dev/null & sleep 0.7; " + with("1", "127.0.0.1") +
-                     " | sed -n 's/^Final:  *[0-9]*  *\\([0-9.]*\\).*/\\1/p'; wait; }");
+                     " | sed -n 's/^Final:  *[0-9]*  *\\([0-9.]*\\).*/\\1/p'; wait; }", words);
   };
   return c;
 }
@@ -99,14 +100,14 @@ contestant ucx_perftest(std::string name, std::string test, std::string tls, int
 contestant fi_pingpong(std::string name, std::string provider, int iterations) {
   contestant c{std::move(name), {}, {}};
   if (!output_of_shell("command -v fi_pingpong")) c.why_not = "fi_pingpong is not installed (package libfabric-bin)";
-  c.median_us = [=](int, double seconds) -> std::optional<double> {
+  c.median_us = [=](int, double seconds, std::string& words) -> std::optional<double> {
     const std::string port = std::to_string(20000 + getpid() % 20000);
     auto on = [&](const char* core, const std::string& more) {
       return bounded_by(seconds + 25) + "taskset -c " + core + " fi_pingpong -e rdm -S 8 -p '" + provider + "' -I " +
              std::to_string(iterations) + more;
     };
     return number_of("{ " + on("0", " -B " + port) + " >/dev/null & sleep 0.7; " + on("1", " -P " + port + " 127.0.0.1") +
-                     " | awk '$1 == 8 {print $7}'; wait; }");
+                     " | awk '$1 == 8 {print $7}'; wait; }", words);
   };
   return c;
 }
@@ -126,28 +127,31 @@ contestant fi_barrier(const std::string& device, const std::string& provider, co
   const std::string tried = output_of_shell("{ " + run(2, 0.01) + "; true; }").value_or("");
   if (tried.empty() || !std::isdigit(static_cast<unsigned char>(tried[0])))
     c.why_not = tried.substr(0, tried.find('\n'));
-  c.median_us = [=](int ranks, double seconds) { return number_of(run(ranks, seconds)); };
+  c.median_us = [=](int ranks, double seconds, std::string& words) { return number_of(run(ranks, seconds), words); };
   return c;
 }
 
 contestant an_mpi(const mpi_library& library) {
-  return {library.name, library.why_not, [=](int ranks, double seconds) {
+  return {library.name, library.why_not, [=](int ranks, double seconds, std::string& words) {
     return number_of(bounded_by(seconds + 25) + library.start(ranks, mpi_library::path::shared_memory) +
-                     std::to_string(seconds) + " barrier:0");
+                     std::to_string(seconds) + " barrier:0", words);
   }};
 }
 
 void contest(const std::vector<contestant>& all, const peers_plan& plan, const std::vector<int>& ranks,
              const std::string& title) {
   std::vector<std::vector<series>> results(all.size(), std::vector<series>(ranks.size()));
+  std::vector<std::vector<std::string>> words(all.size(), std::vector<std::string>(ranks.size()));
   status_line line(true);
   for (int round = 0; round < plan.rounds; ++round)
     for (std::size_t n = 0; n < ranks.size(); ++n)
       for (std::size_t c = 0; c < all.size(); ++c) {
         if (!all[c].why_not.empty()) continue;
-        line.show("round " + std::to_string(round + 1) + " of " + std::to_string(plan.rounds) + ", " + std::to_string(ranks[n]) +
-                  " ranks: " + all[c].name);
-        if (const auto us = all[c].median_us(ranks[n], plan.seconds)) results[c][n].add(*us);
+        line.show(title.substr(0, title.find(',')) + ", round " + std::to_string(round + 1) + " of " + std::to_string(plan.rounds) + ", " +
+                  std::to_string(ranks[n]) + " ranks: " + all[c].name);
+        std::string said;
+        if (const auto us = all[c].median_us(ranks[n], plan.seconds, said)) results[c][n].add(*us);
+        else words[c][n] = std::move(said);
       }
   line.clear();
 
@@ -161,7 +165,27 @@ void contest(const std::vector<contestant>& all, const peers_plan& plan, const s
       else std::printf("%12s", "-");
     std::printf("  %s\n", all[c].why_not.c_str());
   }
+  for (std::size_t c = 0; c < all.size(); ++c)
+    for (std::size_t n = 0; n < ranks.size(); ++n)
+      if (all[c].why_not.empty() && results[c][n].count() == 0)
+        print_words(all[c].name + ", " + std::to_string(ranks[n]) + " ranks,", words[c][n]);
   std::printf("\n");
+  std::fflush(stdout);  // into a file or a pipe as well: the next table takes minutes
+}
+
+// Between two ranks: the vendors' own tests beside ours.
+void one_way_beside_vendors(const peers_plan& plan, const std::string& scratch) {
+  std::vector<contestant> ucx;
+  ucx.push_back(ucx_perftest("am_lat tcp", "ucp_am_lat", "tcp,self", 50000));
+  ucx.push_back(ourselves(plan.self, scratch, "barrier", "ucx:tcp", "ucx:tcp"));
+  ucx.push_back(ucx_perftest("put_lat shm", "ucp_put_lat", "posix,self", 1000000));
+  ucx.push_back(ourselves(plan.self, scratch, "put+signal", "ucx:shm", "ucx:shm", "one-sided", "put 8 B + signal"));
+  contest(ucx, plan, {2}, "one way over UCX, microseconds: UCX's own test, then tutti, over tcp and over shared memory");
+
+  std::vector<contestant> ofi;
+  ofi.push_back(fi_pingpong("fi_pingpong", "tcp;ofi_rxm", 50000));
+  ofi.push_back(ourselves(plan.self, scratch, "barrier", "ofi:tcp", "ofi:tcp"));
+  contest(ofi, plan, {2}, "one way over libfabric's tcp, microseconds: libfabric's own test, then tutti");
 }
 
 }  // namespace
@@ -179,18 +203,7 @@ int compare_with_peers(const peers_plan& plan) {
   contest(all, plan, plan.ranks,
           "barrier on one node, shared memory, microseconds" + std::string(plan.neighbour ? ", beside a busy process" : ""));
   if (plan.neighbour) return 0;
-
-  std::vector<contestant> ucx;
-  ucx.push_back(ucx_perftest("am_lat tcp", "ucp_am_lat", "tcp,self", 50000));
-  ucx.push_back(ourselves(plan.self, scratch.path(), "barrier", "ucx:tcp", "ucx:tcp"));
-  ucx.push_back(ucx_perftest("put_lat shm", "ucp_put_lat", "posix,self", 1000000));
-  ucx.push_back(ourselves(plan.self, scratch.path(), "put+signal", "ucx:shm", "ucx:shm", "one-sided", "put 8 B + signal"));
-  contest(ucx, plan, {2}, "one way over UCX, microseconds: UCX's own test, then tutti, over tcp and over shared memory");
-
-  std::vector<contestant> ofi;
-  ofi.push_back(fi_pingpong("fi_pingpong", "tcp;ofi_rxm", 50000));
-  ofi.push_back(ourselves(plan.self, scratch.path(), "barrier", "ofi:tcp", "ofi:tcp"));
-  contest(ofi, plan, {2}, "one way over libfabric's tcp, microseconds: libfabric's own test, then tutti");
+  if (std::ranges::find(plan.ranks, 2) != plan.ranks.end()) one_way_beside_vendors(plan, scratch.path());
 
   std::vector<contestant> collectives;
   for (const auto& [device, provider] : {std::pair{"tcp", "tcp;ofi_rxm"}, {"net", "net;ofi_rxm"}, {"udp", "udp;ofi_rxd"}, {"shm", "shm"}}) {

@@ -79,7 +79,10 @@ std::vector<double> byte_ticks(double low, double high) {
   return out;
 }
 
-std::string style_of(int style) { return "c" + std::to_string(style % colours); }
+// Colour 0, grey, is for style 0 alone.
+std::string style_of(int style) { return "c" + std::to_string(style == 0 ? 0 : 1 + (style - 1) % (colours - 1)); }
+
+std::string with_scale(const std::string& label, scale s) { return escaped(label) + (s == scale::log ? " (log scale)" : ""); }
 
 std::string draw(const curve& c, const axis_map& x, const axis_map& y, const std::string& x_label, const std::string& y_label,
                  labelling x_as) {
@@ -112,7 +115,7 @@ std::string escaped(const std::string& text) {
 }
 
 // In a square of 10 around the origin.
-std::string mark_definitions() {
+std::string marks_once() {
   constexpr const char* shapes[marks] = {
       "<circle r=\"3.4\"/>",
       "<rect x=\"-3.1\" y=\"-3.1\" width=\"6.2\" height=\"6.2\"/>",
@@ -122,9 +125,13 @@ std::string mark_definitions() {
       "<circle r=\"2.6\" class=\"hollow\"/>",
       "<rect x=\"-2.6\" y=\"-2.6\" width=\"5.2\" height=\"5.2\" class=\"hollow\"/>",
       "<path d=\"M0-3.8 3.8 0 0 3.8-3.8 0Z\" class=\"hollow\"/>"};
-  std::string out = "<svg class=\"definitions\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>";
+  std::string out = "<defs>";
   for (int m = 0; m < marks; ++m) out += print("<g id=\"m%d\">", m) + shapes[m] + "</g>";
-  return out + "</defs></svg>\n";
+  return out + "</defs>\n";
+}
+
+std::string mark_definitions() {
+  return "<svg class=\"definitions\" width=\"0\" height=\"0\" aria-hidden=\"true\">" + marks_once() + "</svg>\n";
 }
 
 std::string legend(const std::vector<curve>& curves) {
@@ -135,7 +142,10 @@ std::string legend(const std::vector<curve>& curves) {
   return out + "</ul>";
 }
 
-std::string figure(const plot& p, bool with_legend) {
+namespace {
+
+// What stands within the <svg> of a plot; "" if there is nothing to draw.
+std::string drawing(const plot& p) {
   double x_low = INFINITY, x_high = -INFINITY, y_low = INFINITY, y_high = -INFINITY;
   for (const curve& c : p.curves)
     for (const point& at : c.points) {
@@ -151,9 +161,7 @@ std::string figure(const plot& p, bool with_legend) {
   else if (p.x_as == labelling::bytes) columns.ticks = byte_ticks(columns.low, columns.high);
   const axis_map x(p.x, columns.low, columns.high, left + 6, right - 6), y(p.y, rows.low, rows.high, bottom, top);
 
-  std::string out = "<figure><h3>" + escaped(p.title) + " <small>" + escaped(p.y_label) + "</small></h3>\n" +
-                    print("<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"", width, height) + escaped(p.title) + "\">\n";
-  std::string grid;
+  std::string out, grid;
   for (const double t : rows.ticks) {
     grid += print("M%g %.1fH%g", left, y(t), right);
     out += print("<text class=\"y\" x=\"%g\" y=\"%.1f\">", left - 6, y(t) + 4) + tick_label(labelling::numbers, t) + "</text>\n";
@@ -165,12 +173,52 @@ std::string figure(const plot& p, bool with_legend) {
   }
   out += "<path class=\"grid\" d=\"" + grid + "\"/>\n";
   out += print("<path class=\"frame\" d=\"M%g %gV%gH%g\"/>\n", left, top, bottom, right);
-  out += print("<text class=\"x label\" x=\"%g\" y=\"%g\">", (left + right) / 2, bottom + 38) + escaped(p.x_label) + "</text>\n";
+  out += print("<text class=\"x label\" x=\"%g\" y=\"%g\">", (left + right) / 2, bottom + 38) + with_scale(p.x_label, p.x) + "</text>\n";
   for (const curve& c : p.curves)
     if (!c.points.empty()) out += draw(c, x, y, p.x_label, p.y_label, p.x_as);
-  out += "</svg>";
-  if (with_legend) out += legend(p.curves);
-  return out + "</figure>\n";
+  return out;
+}
+
+}  // namespace
+
+std::string figure(const plot& p, bool with_legend) {
+  const std::string drawn = drawing(p);
+  if (drawn.empty()) return {};
+  return "<figure><h3>" + escaped(p.title) + " <small>" + with_scale(p.y_label, p.y) + "</small></h3>\n" +
+         print("<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"", width, height) + escaped(p.title) + "\">\n" + drawn + "</svg>" +
+         (with_legend ? legend(p.curves) : "") + "</figure>\n";
+}
+
+std::string picture(const std::vector<plot>& plots, const std::string& caption, const std::string& style) {
+  constexpr double title = 24, gap = 16, row = 18, letter = 6.6, mark = 30;
+  std::string body;
+  std::vector<curve> curves;  // of the legend
+  double at = 0;
+  for (const plot& p : plots) {
+    const std::string drawn = drawing(p);
+    if (drawn.empty()) continue;
+    body += print("<g transform=\"translate(%g %g)\"><text class=\"title\" x=\"%g\" y=\"-8\">", at, title, left) + escaped(p.title) + ", " +
+            with_scale(p.y_label, p.y) + "</text>\n" + drawn + "</g>\n";
+    for (const curve& c : p.curves)
+      if (std::ranges::find(curves, c.name, &curve::name) == curves.end()) curves.push_back(c);
+    at += width + gap;
+  }
+  if (body.empty()) return {};
+  const double wide = at - gap;
+  double x = left, y = title + height + 4;
+  for (const curve& c : curves) {
+    const double needs = mark + letter * static_cast<double>(c.name.size()) + 14;
+    if (x + needs > wide) x = left, y += row;
+    body += print("<g class=\"curve %s%s\" transform=\"translate(%g %g)\"><path d=\"M0 0H24\"/><use href=\"#m%d\" x=\"12\"/>",
+                  style_of(c.style).c_str(), c.dashed ? " dashed" : "", x, y, c.style % marks) +
+            print("<text x=\"%g\" y=\"4\">", mark) + escaped(c.name) + "</text></g>\n";
+    x += needs;
+  }
+  y += row + 4;
+  body += print("<text x=\"%g\" y=\"%g\">", left, y) + escaped(caption) + "</text>\n";
+  return print("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" role=\"img\">\n<style>", wide, y + 12) + style +
+         "text.title { fill: var(--text); font-weight: 600; }</style>\n" +
+         print("<rect width=\"%g\" height=\"%g\" fill=\"var(--card)\"/>\n", wide, y + 12) + marks_once() + body + "</svg>\n";
 }
 
 std::string figure(const bar_chart& chart) {

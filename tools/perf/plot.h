@@ -48,5 +48,9 @@ std::string figure(const bar_chart&);
 
 // Every mark once, for the page to use: goes anywhere into the page, shows nothing.
 std::string mark_definitions();
+std::string marks_once();  // the same as <defs> of an SVG
+
+// An SVG file: plots side by side, one legend, a line of text; "" if there is nothing to draw. `style`: of the page (plot_style).
+std::string picture(const std::vector<plot>&, const std::string& caption, const std::string& style);
 
 }  // namespace tutti::tools

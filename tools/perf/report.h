@@ -62,6 +62,8 @@ unsigned terminal_columns();
 
 // A page without anything outside it: plots and the numbers behind them.
 std::string to_page(const report&);
+// An SVG file: the barrier over ranks, and puts over sizes; "" where the report has neither.
+std::string to_picture(const report&);
 
 // Whole files. They throw std::runtime_error with the remedy.
 std::string read_text(const std::string& file);

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tutti::tools {
@@ -19,10 +21,23 @@ inline double geometric_mean(std::span<const double> all) {  // 0: of none
   return all.empty() ? 0 : std::exp(sum / static_cast<double>(all.size()));
 }
 
+// Where a quantity reaches a value for good: of points (x, y) by growing x, the x from which on no y is below `wanted`, on the line
+// between the last point below it and the next. Before the first point stands (0, 0). None: the last point is below it.
+inline std::optional<double> kept_from(std::span<const std::pair<double, double>> points, double wanted) {
+  std::pair<double, double> below{0, 0};
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (points[i].second < wanted) below = points[i], next = i + 1;
+  if (next == points.size()) return {};
+  const auto& [x, y] = points[next];
+  return below.first + (x - below.first) * (wanted - below.second) / (y - below.second);
+}
+
 class series {
  public:
   void add(double value) { values_.push_back(value); }
   std::size_t count() const noexcept { return values_.size(); }
+  double at(std::size_t i) const { return values_[i]; }  // in the order of add()
   double quantile(double q) const {
     if (values_.empty()) return 0;
     std::vector<double> v = values_;
