@@ -2,7 +2,7 @@
  * rows, and each process has a block of its columns. Transform the columns; multiply by the roots in between; transpose,
  * which is the only communication; transform what were the rows. For any number of processes up to C.
  *
- *     bspcc -O2 fft.c -o fft -lm && bsprun -n 4 ./fft 16 */
+ *     bspcc -O2 fft.c -o fft -lm && bsprun -n 4 ./fft */
 #include <complex.h>
 #include <math.h>
 
@@ -63,7 +63,7 @@ static number_c input(long i) { return number((uint64_t)(2 * i)) + I * number((u
 
 int main(int argc, char **argv) {
   bsp_begin(bsp_nprocs());
-  const int p = bsp_nprocs(), s = bsp_pid(), m = argc > 1 ? atoi(argv[1]) : 12;
+  const int p = bsp_nprocs(), s = bsp_pid(), m = argc > 1 ? atoi(argv[1]) : 18;
   const long R = 1L << (m / 2), C = 1L << (m - m / 2), n = R * C;
   if (p > R) bsp_abort("%d processes for %ld rows; use a larger exponent\n", p, R);
   const long col = first_of(C, p, s), cols = first_of(C, p, s + 1) - col;

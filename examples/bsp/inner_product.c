@@ -1,7 +1,7 @@
 /* The inner product of two vectors, of n numbers in all, dealt out cyclically: each process sums up its own, puts its
  * sum to all others, and adds up what it got. The first program of Bisseling's "Parallel Scientific Computation".
  *
- *     bspcc -O2 inner_product.c -o inner_product -lm && bsprun -n 4 ./inner_product 1000000 */
+ *     bspcc -O2 inner_product.c -o inner_product -lm && bsprun -n 4 ./inner_product */
 #include <math.h>
 
 #include "common.h"
@@ -19,11 +19,11 @@ static double inner_product(int p, int s, long n, const double *x, const double 
 int main(int argc, char **argv) {
   bsp_begin(bsp_nprocs());
   const int p = bsp_nprocs(), s = bsp_pid();
-  const long n = argc > 1 ? atol(argv[1]) : 100000;
-  double *sums = room((size_t)p * sizeof *sums), *all = room((size_t)n * sizeof *all);
+  const long n = argc > 1 ? atol(argv[1]) : 4000000;
+  double *sums = room((size_t)p * sizeof *sums), *all = room((size_t)(s == 0 ? n : 0) * sizeof *all);
   double *x = room(((size_t)(n / p) + 1) * sizeof *x);
   for (long i = 0; s + i * p < n; ++i) x[i] = (double)(s + i * p + 1);
-  for (long i = 0; i < n; ++i) all[i] = (double)(i + 1);
+  for (long i = 0; s == 0 && i < n; ++i) all[i] = (double)(i + 1);
   bsp_push_reg(sums, p * (int)sizeof *sums);
   bsp_sync();
 

@@ -1,7 +1,7 @@
 /* Sample sort of n numbers, each process with a block (Bisseling 2020, 1.8; Gerbessiotis and Valiant 1994): sort the
  * own block; give regular samples to all; choose splitters among them; send each part to its process; merge.
  *
- *     bspcc -O2 sort.c -o sort && bsprun -n 4 ./sort 500000 */
+ *     bspcc -O2 sort.c -o sort && bsprun -n 4 ./sort */
 #include <string.h>
 
 #include "common.h"
@@ -26,7 +26,7 @@ static double sum_up(int p, int s, double mine, double *sums) {
 int main(int argc, char **argv) {
   bsp_begin(bsp_nprocs());
   const int p = bsp_nprocs(), s = bsp_pid();
-  const long n = argc > 1 ? atol(argv[1]) : 50000;
+  const long n = argc > 1 ? atol(argv[1]) : 500000;
   const long first = first_of(n, p, s), mine = first_of(n, p, s + 1) - first;
   double *x = room((size_t)(mine + 1) * sizeof *x);
   for (long i = 0; i < mine; ++i) x[i] = input(first + i);

@@ -1,8 +1,8 @@
-/* y = A x, again and again, with a sparse matrix of n rows: five neighbours on a grid and a few far ones a row. Each
- * process has a block of rows and of both vectors. What it needs of x from others it finds out once, and gets in one
- * superstep a product; nothing is sent that is not needed.
+/* y = A x, again and again, with a sparse matrix of n rows: seven neighbours on a grid a row, and in one row of 64 two
+ * of them are far away. Each process has a block of rows and of both vectors. What it needs of x from others it finds out
+ * once, and gets in one superstep a product; nothing is sent that is not needed.
  *
- *     bspcc -O2 spmv.c -o spmv -lm && bsprun -n 4 ./spmv 100000 */
+ *     bspcc -O2 spmv.c -o spmv -lm && bsprun -n 4 ./spmv */
 #include <math.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ static long width;
 
 /* Column and value of the k-th entry of row i. */
 static void entry(long n, long i, int k, long *j, double *value) {
-  const long near[5] = {0, -1, 1, -width, width};
-  *j = k < 5 ? (i + near[k] + n) % n : (long)(number((uint64_t)(i * 2 + k - 5)) * (double)n);
+  const long near[a_row] = {0, -width, width, -1, 1, -2, 2};
+  *j = k < 5 || i % 64 != 0 ? (i + near[k] + n) % n : (long)(number((uint64_t)(i * 2 + k - 5)) * (double)n);
   *value = number((uint64_t)(n + i * a_row + k)) / a_row;
 }
 
@@ -27,7 +27,7 @@ static int compare(const void *a, const void *b) {
 int main(int argc, char **argv) {
   bsp_begin(bsp_nprocs());
   const int p = bsp_nprocs(), s = bsp_pid();
-  const long n = argc > 1 ? atol(argv[1]) : 10000;
+  const long n = argc > 1 ? atol(argv[1]) : 400000;
   width = (long)sqrt((double)n);
   const long first = first_of(n, p, s), mine = first_of(n, p, s + 1) - first;
 
