@@ -281,7 +281,8 @@ TUTTI_API tutti_status_t tutti_window_create(tutti_team_t team, size_t bytes, vo
 
 /* Makes a window over memory of the caller's: `bytes` bytes from `base`, which is aligned to 8 bytes (or NULL for 0 bytes).
  * The memory must stay until the window is freed. This call and tutti_window_create() are one collective: members of a team
- * may mix them. Errors and cost as tutti_window_create(). */
+ * may mix them. Errors: as tutti_window_create(); TUTTI_INVALID also where not all of it is mapped. Cost: as
+ * tutti_window_create(). */
 TUTTI_API tutti_status_t tutti_window_over(tutti_team_t team, void *base, size_t bytes, tutti_window_t *window);
 
 /* Frees the window and sets *window to NULL. Collective over the window's team; blocks until every member is here with its

@@ -1,4 +1,8 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 
 #include "api/use.h"
@@ -41,6 +45,14 @@ tutti_status_t open_window(tutti_team* team, window::part mine, const char* call
   });
 }
 
+// Asynchronous, msync() writes nothing back; it looks whether all of the pages are mapped.
+bool is_mapped(void* base, size_t bytes) noexcept {
+  if (bytes == 0) return true;
+  const auto first = reinterpret_cast<std::uintptr_t>(base), page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  if (bytes > UINTPTR_MAX - first) return false;
+  return msync(reinterpret_cast<void*>(first / page * page), bytes + first % page, MS_ASYNC) == 0 || errno != ENOMEM;
+}
+
 tutti_status_t check(tutti_team* team, size_t bytes, tutti_window_t* window, const char* call) noexcept {
   if (!window) return refuse_null(team->ctx, call, "window, where the new window goes,");
   if (bytes > PTRDIFF_MAX)
@@ -73,6 +85,8 @@ tutti_status_t tutti_window_over(tutti_team_t handle, void* base, size_t bytes, 
     return refuse(team->ctx, "tutti_window_over: base is NULL but bytes is %zu; pass memory, or 0 bytes", bytes);
   if (reinterpret_cast<std::uintptr_t>(base) % 8 != 0)
     return refuse(team->ctx, "tutti_window_over: base %p is not aligned to 8 bytes; signals and atomics need that", base);
+  if (!is_mapped(base, bytes))
+    return refuse(team->ctx, "tutti_window_over: not all of the %zu bytes from %p are memory of this process; pass memory that is, and stays", bytes, base);
   return open_window(team, {static_cast<std::byte*>(base), bytes}, "tutti_window_over", nullptr, window);
 }
 

@@ -35,7 +35,8 @@ void process::join() {
   profile_ = settings->text(knob::bsp_profile);
   provider_ = settings->text(knob::provider);
   job_options o = options_from(*settings);
-  o.agreement = "bsp=" + std::string(settings->text(knob::bsp)) + (check_ ? " check" : "") + (profile_.empty() ? "" : " profile");
+  o.agreement += " bsp=" + std::string(settings->text(knob::bsp)) + " bsp_check=" + (check_ ? "1" : "0") +
+                 " bsp_profile=" + (profile_.empty() ? "off" : "on");
   o.notice = [](const std::string& line) { std::fprintf(stderr, "bsp: %s\n", line.c_str()); };
   auto opened = job::open(*settings, std::move(o));
   if (!opened) abort(opened.error());

@@ -128,7 +128,7 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
         if (st.peer != any_peer) {
           p.local_moves_.back().mapped = t.parent_job().net().map(buffers[st.from.buffer].segment, rank);
           if (!p.local_moves_.back().mapped)
-            return status(errc::unsupported, worded("a schedule reads the memory of rank ", rank, ", which is not mapped here"));
+            return status(errc::unsupported, worded("a schedule reads the memory of rank ", rank, ", which is not mapped here"), rank);
         }
         break;
       case step_kind::complete:

@@ -287,7 +287,7 @@ resumable<result<consensus>> agreement::agreeing(std::uint64_t own_flags) {
   if (!out.dead.empty() && team_.health().ok()) {
     const rank_t rank = team_.rank_of(out.dead.front());
     status how = net().health(rank);
-    if (how.ok()) how = {errc::peer_dead, worded("rank ", rank, " died, as another rank reports"), rank};
+    if (how.ok()) how = {errc::peer_dead, worded("rank ", rank, " is gone, as another rank reports"), rank};
     team_.fail(how);
   }
   co_return out;
@@ -347,7 +347,7 @@ resumable<result<shared_blobs>> agreement::exchanging(std::vector<std::byte> min
 
 status agreement::given_up(std::uint32_t member) const {
   const rank_t rank = team_.rank_of(member);
-  return {errc::peer_dead, worded("rank ", rank, (lives(member) ? " could not go on" : " died")), rank};
+  return {errc::peer_dead, worded("rank ", rank, (lives(member) ? " could not go on" : " is gone")), rank};
 }
 
 void agreement::write_note(std::span<const std::byte> blob, std::uint64_t extent) noexcept {

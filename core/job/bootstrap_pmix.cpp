@@ -170,7 +170,7 @@ class pmix_bootstrap final : public bootstrap {
     if (!blob) return blob.error();
     if (blob->empty()) return get_all(key, mine, deadline);
     auto unpacked = blobs_in(*blob, size_);
-    if (!unpacked) return status{errc::protocol, "rank 0 runs another version of tutti", 0};
+    if (!unpacked) return status{errc::protocol, "rank 0 runs another version of tutti; install one version on all hosts", 0};
     return shared_blobs{std::move(unpacked)};
   }
 
@@ -217,7 +217,7 @@ class pmix_bootstrap final : public bootstrap {
     if (me_.rank != 0) {
       auto blob = collected(0, key, deadline);
       if (!blob) return blob.error();
-      if (blob->size() != sizeof nonce) return {errc::protocol, "rank 0 runs another version of tutti", 0};
+      if (blob->size() != sizeof nonce) return {errc::protocol, "rank 0 runs another version of tutti; install one version on all hosts", 0};
       std::memcpy(&nonce, blob->data(), sizeof nonce);
     }
     char text[20];

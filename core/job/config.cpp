@@ -232,7 +232,7 @@ result<config> config::load(std::span<const config_option> options, const enviro
     const auto row = std::find_if(std::begin(table), std::end(table),
                                   [&](const knob_row& r) { return variable_of(r.name) == v->first; });
     if (row == std::end(table)) return unknown(v->first, true, "");
-    if (row->id == knob::config_file) continue;
+    if (row->id == knob::config_file || v->second.empty()) continue;  // empty is as unset, as in a shell's `NAME= command`
     if (status s = c.set(*row, v->second, knob_source::environment, v->first); s.failed()) return s;
   }
   for (const config_option& o : options) {

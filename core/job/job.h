@@ -98,7 +98,7 @@ class job {
     fabric_facts facts;
   };
   static result<std::unique_ptr<job>> offer(bootstrap&, transport&, job_options, std::vector<std::byte>& blob);
-  static result<admission> digest(const blob_table& blobs, std::shared_ptr<const layout> where);
+  static result<admission> digest(const blob_table& blobs, std::shared_ptr<const layout> where, rank_t* unlike = nullptr);
   status accept(const admission&);
 
   rank_t rank() const noexcept { return rank_; }

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "core/job/attachment_cache.h"
@@ -76,6 +77,43 @@ class alike_tuning {
   bool nothing_there_ = false;
 };
 
+// "barrier=rds, where rank 0 has barrier=auto": what is another in `theirs` than in `first`, each a list of name=value with blanks
+// between.
+std::string differences(std::string_view theirs, std::string_view first) {
+  const auto words_of = [](std::string_view text) {
+    std::map<std::string, std::string> out;
+    while (!text.empty()) {
+      const std::string_view word = text.substr(0, text.find(' '));
+      text.remove_prefix(std::min(text.size(), word.size() + 1));
+      if (const auto equals = word.find('='); equals != word.npos) out.emplace(word.substr(0, equals), word.substr(equals + 1));
+    }
+    return out;
+  };
+  auto here = words_of(theirs), there = words_of(first);
+  std::string out;
+  for (const auto& [name, value] : here)
+    if (const auto other = there.find(name); other == there.end() || other->second != value)
+      add_to_list(out, name + "=" + value + " for " + (other == there.end() ? "none" : name + "=" + other->second));
+  for (const auto& [name, value] : there)
+    if (!here.contains(name)) add_to_list(out, "no " + name + " for " + name + "=" + value);
+  return out;
+}
+
+// All ranks have found the same unlike pair, and so all take part. What `r` has and rank 0 has not.
+status unlike_settings(bootstrap& boot, rank_t r, const std::string& mine, time_point deadline) {
+  constexpr std::size_t longest = 4096;
+  const std::string_view shown = std::string_view(mine).substr(0, longest);
+  const auto all = boot.allgather(std::as_bytes(std::span{shown.data(), shown.size()}), deadline);
+  const auto of = [&](rank_t who) {
+    std::string text(reinterpret_cast<const char*>((**all)[who].data()), std::min((**all)[who].size(), longest));
+    for (char& c : text) c = c >= ' ' && c <= '~' ? c : '?';
+    return text;
+  };
+  const std::string which = all ? differences(of(r), of(0)) : "";
+  return {errc::protocol, worded("rank ", r, " has other settings than rank 0", (which.empty() ? "" : ": "), which,
+                                 "; give all ranks the same TUTTI_ variables"), r};
+}
+
 struct introduction {  // the first exchange
   host_id host{};      // unknown: this rank cannot join, and has an error of its own that says why
   siphash_key key{};
@@ -105,7 +143,7 @@ result<met> meet(bootstrap& boot, time_point deadline) {
   for (rank_t r = 0; r < (*all)->size(); ++r) {
     introduction of;
     if ((**all)[r].size() != sizeof of)
-      return status{errc::protocol, worded("rank ", r, " runs another version of tutti"), r};
+      return status{errc::protocol, worded("rank ", r, " runs another version of tutti; install one version on all hosts"), r};
     std::memcpy(&of, (**all)[r].data(), sizeof of);
     if (!known(of.host)) return could_not_join(r);
     if (r == 0) m.key = of.key;
@@ -161,7 +199,9 @@ result<std::unique_ptr<job>> job::join(std::unique_ptr<bootstrap> boot, result<s
   if (!blobs) return blobs.error().during("joining the job");
   made->owned_net_ = std::move(*net);
   made->owned_boot_ = std::move(boot);
-  auto admitted = digest(**blobs, std::move(where));
+  rank_t unlike = no_rank;
+  auto admitted = digest(**blobs, std::move(where), &unlike);
+  if (unlike != no_rank) return unlike_settings(*made->owned_boot_, unlike, made->options_.agreement, deadline);
   if (!admitted) return admitted.error();
   if (status s = made->accept(*admitted); s.failed()) return s;
   return made;
@@ -195,13 +235,14 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   return j;
 }
 
-result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<const layout> where) {
+result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<const layout> where, rank_t* whose) {
   auto addresses = std::make_shared<blob_table>(), keys = std::make_shared<blob_table>();
   auto counted = std::make_shared<layout>(*where);
   std::vector<std::array<std::uint64_t, 16>> masks(where->nodes());
   std::uint64_t terms = 0;
   fabric_facts facts;
   alike_tuning tuning;
+  rank_t unlike = no_rank;
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const auto r = static_cast<rank_t>(i);
     const auto blob = blobs[i];
@@ -210,20 +251,20 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
       return could_not_join(r);
     std::memcpy(&head, blob.data(), sizeof head);
     if (head.version != wire_version || sizeof head + head.address_bytes > blob.size())
-      return status(errc::protocol, worded("rank ", r, " runs another version of tutti"), r);
+      return status(errc::protocol, worded("rank ", r, " runs another version of tutti; install one version on all hosts"), r);
     if (!plausible(head.facts))
-      return status(errc::protocol, worded("rank ", r, " tells of its fabric what cannot be"), r);
+      return status(errc::protocol, worded("rank ", r, " tells of its fabric what cannot be; install one version of tutti on all hosts"), r);
     if (i == 0) terms = head.terms, facts = head.facts;
     agree(facts, head.facts);
-    if (head.terms != terms)
-      return status(errc::protocol, worded("rank ", r, " has other settings than rank 0; TUTTI_ variables "
-                    "that choose algorithms must be alike in all ranks"), r);
+    if (head.terms != terms && unlike == no_rank) unlike = r;
     tuning.look_at(r, head);
     for (std::size_t k = 0; k < 16; ++k) masks[where->node_of[r]][k] |= head.cores[k];
     counted->process.push_back(head.process);
     addresses->push_back(blob.subspan(sizeof head, head.address_bytes));
     keys->push_back(blob.subspan(sizeof head + head.address_bytes));
   }
+  if (whose) *whose = unlike;
+  if (unlike != no_rank) return status(errc::protocol, worded("rank ", unlike, " has other settings than rank 0"), unlike);
   if (status s = tuning.outcome(); s.failed()) return s;
   counted->cores.resize(where->nodes());
   for (std::size_t n = 0; n < masks.size(); ++n)

@@ -36,7 +36,8 @@ status nothing_in_common(std::span<const networks> of_ranks, const std::string& 
                                     in_words(first),
                                     (alone ? "" : ", rank " + std::to_string(other) + " has " + in_words(of_ranks[other])),
                                     (why_not.empty() ? "" : " (here: " + why_not + ")"),
-                                    "; `tutti info` on each of the nodes says what is missing")};
+                                    "; `tutti info` on each of the nodes says what is missing"),
+          alone ? no_rank : static_cast<rank_t>(other)};
 }
 
 }  // namespace

@@ -27,12 +27,10 @@ job_options options_from(const config& c) {
   o.registrations = registrations_from(c);
   o.registration_bytes = c.number(knob::registration_cache_mib) << 20;
   o.setup_timeout = std::chrono::seconds(c.number(knob::timeout_s));
-  o.agreement = "barrier=" + std::string(c.text(knob::barrier)) + " radix=" + std::string(c.text(knob::barrier_radix)) +
-                " bcast=" + std::string(c.text(knob::bcast)) + " reduce=" + std::string(c.text(knob::reduce)) +
-                " allreduce=" + std::string(c.text(knob::allreduce)) +
-                " reproducible=" + std::string(c.text(knob::reproducible)) +
-                " provider=" + std::string(c.text(knob::provider)) + " check=" + std::string(c.text(knob::check)) +
-                " tune=" + std::string(c.text(knob::tune)) + " messaging=" + std::string(c.text(knob::messaging));
+  for (const knob k : {knob::provider, knob::barrier, knob::barrier_radix, knob::bcast, knob::reduce, knob::allreduce, knob::gather,
+                       knob::scatter, knob::allgather, knob::alltoall, knob::alltoallv, knob::reduce_scatter, knob::scan, knob::exscan,
+                       knob::reproducible, knob::check, knob::tune, knob::messaging})
+    o.agreement.append(o.agreement.empty() ? "" : " ").append(knobs()[static_cast<std::size_t>(k)].name).append("=").append(c.text(k));
   o.messaging = c.text(knob::messaging);
   return o;
 }

@@ -115,7 +115,7 @@ status team::unite(offer& mine, const blob_table& blobs) const {
     keys->push_back(blobs[i].subspan(sizeof other));
   }
   if (team_book::leader_of(id) != members[0] || team_book::count_of(id) == 0 || job_.teams().find(id))
-    return {errc::protocol, worded("rank ", members[0], " gives the team a number that is not its own"), members[0]};
+    return {errc::protocol, worded("rank ", members[0], " gives the team a number that is not its own; install one version of tutti on all hosts"), members[0]};
   if (status s = mine.made->attach(std::move(keys)); s.failed()) return s;
   job_.teams().enter(id, *mine.made);
   mine.made->id_ = id;
@@ -247,7 +247,7 @@ status team::as_reported(rank_t rank, bool still_lives) const {
   const std::vector<std::uint32_t>& node = job_.where().node_of;
   const bool elsewhere = node[rank] != node[job_.rank()];
   const auto beside = [&](rank_t r) { return node[r] == node[rank]; };
-  return {errc::peer_dead, worded("rank ", rank, " died", source, (elsewhere ? and_its_host(job_.size(), beside) : "")), rank};
+  return {errc::peer_dead, worded("rank ", rank, " is gone", source, (elsewhere ? and_its_host(job_.size(), beside) : "")), rank};
 }
 
 // To ask after a peer may open a connection to it, so nobody asks after everyone: n ranks that waited a little longer would

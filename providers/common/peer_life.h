@@ -63,6 +63,10 @@ class peer_life {
 inline status rank_died(rank_t rank, std::string_view how = {}, std::int64_t native = 0, std::string_view more = {}) noexcept {
   return {errc::peer_dead, worded("rank ", rank, " died", how.empty() ? "" : ": ", how, more), rank, native};
 }
+// By the kernel's word, which says that a process is gone and not how: it may have been killed, or have returned from main().
+inline status rank_ended(rank_t rank) noexcept {
+  return {errc::peer_dead, worded("rank ", rank, " ended without leaving the job: its process is gone"), rank};
+}
 inline status rank_left(rank_t rank, std::string_view how = {}) noexcept {
   return {errc::peer_dead, worded("rank ", rank, " left", how.empty() ? "" : ": ", how), rank, peer_left};
 }

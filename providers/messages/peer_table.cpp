@@ -130,7 +130,7 @@ void peer_table::end(peer& p, status why, told_by who) noexcept {
 
 void peer_table::end_dead(peer& p) noexcept {
   if (!p.alive()) return;
-  end(p, rank_died(p.rank, "its process has ended"), told_by::its_process);
+  end(p, rank_ended(p.rank), told_by::its_process);
   link_->peer_died(read_address(book_.blob(p.rank))->link);
 }
 
@@ -215,7 +215,7 @@ void peer_table::part_from_all() noexcept {
 
 void peer_table::end_suspects() noexcept {
   due_.each_suspect([this](peer& p) {
-    end(p, {errc::peer_dead, "its connection was lost while this rank left", p.rank});
+    end(p, {errc::peer_dead, worded("the connection to rank ", p.rank, " was lost while this rank left"), p.rank});
     return true;
   });
   close_due();

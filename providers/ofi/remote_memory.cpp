@@ -297,7 +297,7 @@ void remote_memory::tell_ended() noexcept {
       frame& f = *t.f;
       if (t.posted) t.f = nullptr;
       else free(t);
-      net_->reached(f, {errc::peer_dead, "its connection was closed", f.to->rank});
+      net_->reached(f, {errc::peer_dead, worded("the connection to rank ", f.to->rank, " was closed"), f.to->rank});
     }
 }
 

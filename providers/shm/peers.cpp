@@ -16,7 +16,7 @@ status shm_transport::contact(peer& p) noexcept {
   auto memory = open_memory(p.name, "the control page", 0, ring_offset());
   if (!memory) {
     if (memory.error().code() != errc::peer_dead) return memory.error();
-    ended(p, rank_died(p.rank, "it had ended before it was met"), told_by::its_process);  // only operations towards it fail
+    ended(p, rank_ended(p.rank), told_by::its_process);  // only operations towards it fail
     return {};
   }
   p.page_memory = std::move(*memory);
@@ -61,7 +61,7 @@ bool shm_transport::check(peer& p) noexcept {
   if (!gone) return false;
   // It may have left and ended between the two looks.
   if (p.page->left.load(std::memory_order_acquire)) ended(p, rank_left(p.rank), told_by::itself);
-  else ended(p, rank_died(p.rank), told_by::its_process);
+  else ended(p, rank_ended(p.rank), told_by::its_process);
   return true;
 }
 

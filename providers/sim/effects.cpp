@@ -226,7 +226,7 @@ void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
       std::memcpy(to, m.payload.data(), m.op.bytes);
   } else {
     if (!net.memory(m.word, m.op.signal_offset, 8))
-      return fail(index, {errc::invalid, worded("a region of rank ", m.op.rank, " was dropped")}, at);
+      return fail(index, {errc::invalid, worded("a region of rank ", m.op.rank, " was dropped"), m.op.rank}, at);
     apply_signal(m, at);
   }
   settle(m, {}, at);

@@ -102,7 +102,7 @@ void peer_table::handle(peer& p, const connection_manager::event& n) noexcept {
     case kind::sleeps: p.rings = true; break;
     case kind::stale: broke(p, n, "the peer has made it anew"); break;
     case kind::broken: broke(p, n, "the adapter has put the queue pair in error"); break;
-    case kind::ended: end(p, rank_died(p.rank, "its process has ended"), told_by::its_process); break;
+    case kind::ended: end(p, rank_ended(p.rank), told_by::its_process); break;
     case kind::left: end(p, rank_left(p.rank), told_by::itself); break;
     case kind::refused:
       end(p, {errc::peer_dead, worded("rank ", p.rank, " has no queue pair to spare"), p.rank});

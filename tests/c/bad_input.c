@@ -292,6 +292,9 @@ static void teams(tutti_window_t w) {
   INVALID(tutti_window_over(world, NULL, 8, &none), "base is NULL", "8");
   INVALID(tutti_window_over(world, (char *)&word + 4, 4, &none), "not aligned", "8");
   INVALID(tutti_window_over(world, &word, (size_t)-4, &none), "-4", "tutti_window_over");
+  INVALID(tutti_window_over(world, (void *)8, 8, &none), "0x8", "are memory of this process");
+  INVALID(tutti_window_over(world, (void *)(UINTPTR_MAX / 16 * 8), 8, &none), "tutti_window_over", "are memory of this process");
+  INVALID(tutti_window_over(world, &word, (size_t)1 << 46, &none), "tutti_window_over", "are memory of this process");
   CHECK(none == NULL);
 
   OK(tutti_team_split(world, 0, 0, &other));

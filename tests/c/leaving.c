@@ -108,12 +108,25 @@ static void abandoned(const char *how) {
   named_at_the_end();
 }
 
+/* The last rank ends with status 0 and without tutti_finalize(): nobody says that it died. */
+static void without_a_word(void) {
+  tutti_window_t w;
+  OK(tutti_window_create(world, 64, NULL, &w));
+  last_waits_for_the_others(w);
+  if (me == n - 1) _exit(0);
+  REFUSED(tutti_barrier(world), TUTTI_PEER_DEAD, check_ctx, "tutti_barrier: rank", n == 2 ? "ended without leaving the job" : "");
+  CHECK(!strstr(tutti_error_text(check_ctx), "died"));
+  CHECK(tutti_error_peer(check_ctx) == n - 1);
+  CHECK(tutti_finalize(&check_ctx) == TUTTI_PEER_DEAD);
+}
+
 int main(int argc, char **argv) {
   const char *scene = argc > 1 ? argv[1] : "untidy";
   begin();
   world = tutti_world(check_ctx), me = tutti_rank(check_ctx), n = tutti_size(check_ctx);
   if (!strcmp(scene, "untidy")) untidy();
   else if (!strcmp(scene, "again")) again();
+  else if (!strcmp(scene, "without_a_word")) without_a_word();
   else if (!strncmp(scene, "abandon", 7)) abandoned(scene);
   else death(scene);
   return 0;

@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(overrides) {
 BOOST_AUTO_TEST_CASE(overrides_refused) {
   const std::vector<std::uint32_t> nodes = per_node(12, 4);
   const choice_inputs in = across(nodes, kini_cluster);
-  BOOST_TEST(has(complaint(in, "disemination", errc::invalid), "known: dissemination, pairwise"));
+  BOOST_TEST(has(complaint(in, "disemination", errc::invalid), "known: dissemination (or rds), pairwise (or rpe)"));
   BOOST_TEST(has(complaint(in, "nway:0", errc::invalid), "is no radix"));
   BOOST_TEST(has(complaint(in, "nway:4x", errc::invalid), "is no radix"));
   BOOST_TEST(has(complaint(in, "nway:", errc::invalid), "is no radix"));

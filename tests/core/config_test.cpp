@@ -111,18 +111,28 @@ BOOST_AUTO_TEST_CASE(unknown_names_are_refused_with_the_nearest_known_one) {
 }
 
 BOOST_AUTO_TEST_CASE(bad_values_are_refused_naming_value_and_mend) {
-  for (const char* bad : {"", "abc", "65", "-1", "4x", " 4", "99999999999999999999"}) {
+  for (const char* bad : {"abc", "65", "-1", "4x", " 4", "99999999999999999999"}) {
     BOOST_TEST_CONTEXT('"' << bad << '"') {
       const status s = error_of({{"TUTTI_BARRIER_RADIX", bad}});
       BOOST_TEST(contains(s, std::string{"TUTTI_BARRIER_RADIX="} + bad + " "));
       BOOST_TEST(contains(s, "from 0 to 64"));
     }
   }
-  for (const char* bad : {"", "busy", "spin|yield", "Spin"}) {
+  for (const char* bad : {"busy", "spin|yield", "Spin"}) {
     const status s = error_of({{"TUTTI_WAIT", bad}});
     BOOST_TEST(contains(s, "auto|spin|yield|sleep"));
   }
   BOOST_TEST(contains(error_of({{"TUTTI_TIMEOUT_S", "0"}}), "from 1 to"));
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_variable_is_as_unset) {
+  const temporary_file file{"wait = yield\n"};
+  const auto c = config::load({}, {{"TUTTI_CONFIG_FILE", file.path}, {"TUTTI_PROVIDER", ""}, {"TUTTI_WAIT", ""}, {"TUTTI_BARRIER_RADIX", ""}}, {});
+  BOOST_TEST_REQUIRE(c.ok());
+  BOOST_TEST(c->text(knob::provider) == "auto");
+  BOOST_TEST(c->text(knob::wait) == "yield");
+  BOOST_TEST(c->number(knob::barrier_radix) == 0u);
+  BOOST_TEST(contains(error_of({{"TUTTI_NONE_SUCH", ""}}), "TUTTI_NONE_SUCH"));
 }
 
 BOOST_AUTO_TEST_CASE(bad_files_are_refused) {
