@@ -20,10 +20,21 @@ function(tutti_manual component)  # PAGE...
     install(FILES ${packed} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${component})
   endforeach()
 endfunction()
-tutti_manual(tutti-dev tutti.7)
-if(TUTTI_BUILD_TOOLS)
-  tutti_manual(tools tutti.1)
-endif()
 if(TUTTI_BUILD_BSP)
   tutti_manual(tutti_bsp-dev bspcc.1 bspc++.1 bspcxx.1 bsprun.1)
+endif()
+
+# The others are made of api/tutti.h and of what the command says of itself.
+function(tutti_made_manuals kind from component)  # DEPENDENCY...
+  set(folder ${PROJECT_BINARY_DIR}/manuals/${kind})
+  set(script ${PROJECT_SOURCE_DIR}/scripts/man-pages)
+  add_custom_command(OUTPUT ${folder}.made DEPENDS ${script} ${ARGN}
+                     COMMAND ${CMAKE_COMMAND} -E rm -rf ${folder} COMMAND ${script} ${kind} ${from} ${folder}
+                     COMMAND find ${folder} -type f -exec gzip -9n {} + COMMAND ${CMAKE_COMMAND} -E touch ${folder}.made VERBATIM)
+  add_custom_target(tutti_manuals_${kind} ALL DEPENDS ${folder}.made)
+  install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT ${component})
+endfunction()
+tutti_made_manuals(library ${PROJECT_SOURCE_DIR}/api/tutti.h tutti-dev ${PROJECT_SOURCE_DIR}/api/tutti.h)
+if(TUTTI_BUILD_TOOLS)
+  tutti_made_manuals(command $<TARGET_FILE:tutti> tools tutti)
 endif()

@@ -11,7 +11,7 @@ cmake --install "$build" --prefix "$work/first" > "$work/log" 2>&1 || { cat "$wo
 mv "$work/first" "$work/moved"
 root=$work/moved
 for file in bin/tutti include/tutti.h include/tutti.hpp include/tutti/coroutine.hpp "$libdir/libtutti.so.0" "$libdir/pkgconfig/tutti.pc" \
-            "$libdir/cmake/tutti/tuttiConfig.cmake" share/doc/tutti/examples/hello.c share/doc/tutti/examples/cpp_ring.cpp share/man/man1/tutti.1.gz \
+            "$libdir/cmake/tutti/tuttiConfig.cmake" share/doc/tutti/examples/hello.c share/doc/tutti/examples/cpp_ring.cpp share/man/man1/tutti.1.gz share/man/man1/tutti-run.1.gz share/man/man3/tutti_put.3.gz share/man/man7/tutti.7.gz \
             share/bash-completion/completions/tutti; do
   [ -e "$root/$file" ] || fail "$file was not installed"
 done

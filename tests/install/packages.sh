@@ -22,7 +22,7 @@ printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(p C)' 'find_packag
 cmake -B b . > /dev/null
 cmake --build b > /dev/null
 b/p
-ls /usr/share/man/man1/tutti.1.gz /usr/share/man/man1/bspcc.1.gz /usr/share/man/man7/tutti.7.gz
+ls /usr/share/man/man1/tutti-run.1.gz /usr/share/man/man1/bspcc.1.gz /usr/share/man/man3/tutti_put.3.gz /usr/share/man/man7/tutti.7.gz
 # The vendors' libraries come with their providers alone.
 apt-get purge -qq -y 'tutti-provider-*' > /dev/null
 tutti run -n 2 ./hello

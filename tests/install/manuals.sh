@@ -1,0 +1,41 @@
+#!/bin/sh
+# manuals.sh HEADER TUTTI FOLDER: the pages that the build made (FOLDER/library, FOLDER/command) say all that the header and the
+# command say: each function's name leads to a page that has its declaration, each option and setting stands on its page.
+set -eu
+header=$1 tutti=$2 folder=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp -r "$folder/library" "$folder/command" "$work"
+gunzip -r "$work"
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+plain() { sed 's/\\-/-/g; s/\\f[BR]//g; s/\\&//g; s/\\e/\\/g' "$1"; }
+
+functions=$(sed -n 's/^TUTTI_API .*[ *]\(tutti_[a-z_0-9]*\)(.*/\1/p' "$header")
+[ "$(echo "$functions" | wc -l)" -gt 100 ] || fail "the header's functions are not found"
+for name in $functions; do
+  alias=$work/library/man3/$name.3
+  [ -e "$alias" ] || { fail "$name has no page"; continue; }
+  page=$work/library/$(sed -n 's/^\.so //p' "$alias")
+  plain "$page" | grep -q "[ *]$name(" || fail "$page does not declare $name"
+done
+# No word of the header's comments is lost.
+sed -n '/^ \*/p; /^\/\*/p' "$header" | grep -v -- '---' | tr -c 'A-Za-z_' '\n' | grep -E '^[a-z]{7,}$' | sort | uniq -c > "$work/said"
+for page in "$work"/library/man3/*.3 "$work/library/man7/tutti.7"; do plain "$page"; done | tr -c 'A-Za-z_' '\n' | grep -E '^[a-z]{7,}$' | sort | uniq -c > "$work/shown"
+awk 'NR == FNR { shown[$2] = $1; next } shown[$2] < $1 { print "FAILED: " $2 " stands " $1 " times in the header, " shown[$2] + 0 " in the pages"; bad = 1 }
+     END { exit bad }' "$work/shown" "$work/said" || failed=1
+
+for page in "$work"/command/man1/*.1; do
+  words=$(basename "$page" .1 | sed 's/^tutti-*//; s/bsp-report/bsp_report/; s/-/ /g; s/_/-/')
+  # shellcheck disable=SC2086 # several words
+  "$tutti" $words --help > "$work/help"
+  for option in $(grep -oE '^  (-[a-z],)?--[a-z-]+' "$work/help" | grep -oE -- '--[a-z-]+'); do
+    plain "$page" | grep -qF -- "$option" || fail "$(basename "$page") lacks $option"
+  done
+  for sub in $(awk '/^Subcommands:/ { on = 1; next } /^$/ { on = 0 } on && /^  [^ ]/ { print $1 }' "$work/help"); do
+    [ -e "${page%.1}-$sub.1" ] || fail "tutti $words $sub has no page"
+  done
+done
+"$tutti" info --config | awk '{ print "TUTTI_" toupper($1) }' > "$work/settings"
+while read -r name; do plain "$work/command/man7/tutti-settings.7" | grep -q "^\.B $name\$" || fail "$name is on no page"; done < "$work/settings"
+exit $failed
