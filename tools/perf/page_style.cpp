@@ -36,6 +36,7 @@ p { margin: 4px 0 14px; max-width: 72ch; }
 .soft, .soft td { color: var(--soft); }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 340px), 1fr)); gap: 16px; align-items: start; }
 .grid > figure:only-child { grid-column: 1 / -1; max-width: 640px; }
+@media (min-width: 1080px) { .grid:has(> figure:nth-child(4):last-child) { grid-template-columns: 1fr 1fr; max-width: 900px; } }
 figure { margin: 0; padding: 12px 12px 8px; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
 figure > svg { display: block; width: 100%; height: auto; }
 .bar rect { fill: currentColor; fill-opacity: .55; } .bar.strong rect { fill-opacity: 1; }
