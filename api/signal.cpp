@@ -65,7 +65,7 @@ tutti_status_t tutti_wait_signal(tutti_window_t handle, uint64_t offset, int com
   const wait_note note{call, from == TUTTI_ANY ? no_rank : t.rank_of(from), load(window, offset), value};
   return guarded(ctx, call, [&] {
     return finish(ctx, ctx->job->wait([&] { return compares(load(window, offset), compare, value); },
-                                      [&] { return hopeless(t, from); }, note, deadline).during(call));
+                                      [&] { return hopeless(t, from); }, note, deadline));  // which names the call
   });
 }
 

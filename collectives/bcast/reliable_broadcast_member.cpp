@@ -73,7 +73,7 @@ void reliable_broadcast::take(std::uint64_t seq, std::span<const std::byte> payl
   const auto to = bytes_of(seq);
   if (!meant || payload.size() != to.size()) {
     const rank_t root = team_.rank_of(root_);
-    broken_ = {errc::protocol, worded("broadcast: rank ", root, " does not send ", data_.size(),
+    broken_ = {errc::protocol, worded("rank ", root, " does not send ", data_.size(),
                                       " bytes; root and number of bytes must be alike in all members"), root};
     return;
   }

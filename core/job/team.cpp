@@ -128,7 +128,7 @@ resumable<result<std::unique_ptr<team>>> team::assembling(rank_map members, std:
   // leave the others waiting. A member that failed offers the list 0 and is found out by the others.
   offer mine = prepare(members, index, want, context);
   auto blobs = co_await exchanging(pack(mine.head, mine.key), deadline);
-  if (!blobs) co_return blobs.error().during("making a team");
+  if (!blobs) co_return blobs.error();
   std::unique_ptr<team>& made = mine.made;
 
   blob_table theirs;
@@ -140,14 +140,14 @@ resumable<result<std::unique_ptr<team>>> team::assembling(rank_map members, std:
   }
   status united = mine.trouble;
   if (made && united.ok()) united = unite(mine, theirs);
-  if (made && another) co_return united.during("making a team");
+  if (made && another) co_return united;
   const bool attached = made && united.ok();
   // What a member has of its own, as the want of memory, keeps the others from using the team. Nobody does before all have it: from
   // then on whatever befalls is told in the new team, and by whoever was told of it here instead of that all have it.
   status all = co_await agreeing(united, members, deadline);
   if (attached && all.failed() && all.code() != errc::unavailable) made->fail(all);
   if (united.ok()) united = std::move(all);
-  if (united.failed()) co_return united.during("making a team");
+  if (united.failed()) co_return united;
   co_return std::move(made);
 }
 
@@ -219,7 +219,7 @@ result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, 
     std::int32_t color, key;
   };
   auto all = exchange_values(choice{color, key});
-  if (!all) return all.error().during("splitting a team");
+  if (!all) return all.error();
   std::vector<std::pair<std::int32_t, std::uint32_t>> group;  // key, index
   for (std::uint32_t i = 0; i < size(); ++i) {
     const choice& c = (*all)[i];

@@ -59,8 +59,7 @@ status fits(const team& t, const layout& where, const blob_table& blobs) {
 
 status failed_there(const team& t, std::uint32_t index) {
   const std::string rank = std::to_string(t.rank_of(index));
-  return {errc::no_resource, worded("making a window: rank ", rank, " could not expose or reach the memory; its own error "
-          "says why"), t.rank_of(index)};
+  return {errc::no_resource, worded("rank ", rank, " could not expose or reach the window's memory; its own error says why"), t.rank_of(index)};
 }
 
 }  // namespace
@@ -90,12 +89,12 @@ result<std::unique_ptr<window>> window::open(team& t, part mine) {
   };
   if (!head.later) make();
   auto blobs = exchange_parts(t, head, key);
-  if (!blobs) return blobs.error().during("making a window");
+  if (!blobs) return blobs.error();
   if (anyone_is_later(**blobs)) {
-    if (status s = fits(t, j.where(), **blobs); s.failed()) return s.during("making a window");
+    if (status s = fits(t, j.where(), **blobs); s.failed()) return s;
     if (head.later) make();
     blobs = exchange_parts(t, head, key);
-    if (!blobs) return blobs.error().during("making a window");
+    if (!blobs) return blobs.error();
   }
   status elsewhere;
   if (trouble.ok()) {
@@ -103,9 +102,9 @@ result<std::unique_ptr<window>> window::open(team& t, part mine) {
     if (!w->memory_.attached() && elsewhere.peer() == no_rank) trouble = elsewhere;
   }
   auto verdicts = t.exchange_values(std::byte{trouble.failed()});
-  if (trouble.failed()) return trouble.during("making a window");
+  if (trouble.failed()) return trouble;
   if (elsewhere.failed()) return elsewhere;
-  if (!verdicts) return verdicts.error().during("making a window");
+  if (!verdicts) return verdicts.error();
   for (std::uint32_t i = 0; i < t.size(); ++i)
     if ((*verdicts)[i] != std::byte{0}) return failed_there(t, i);
   return w;
