@@ -17,6 +17,7 @@ namespace {
 struct choices : perf_topic {
   std::vector<std::string> schemes{"auto", "B", "H"};
   bool applications = false;
+  int rounds = 5;
 };
 
 void print(const std::vector<bsp_case>& cases, const std::vector<std::string>& columns, const char* title) {
@@ -238,10 +239,11 @@ std::function<int()> declare_bsp(options perf) {
              "steps (supersteps), machine (r, g, l), processes (l by processes), grain (g by words of a put); default all");
   app.add("--schemes", c->schemes, "as TUTTI_BSP; default auto,B,H").by_commas();
   app.add("--applications", c->applications, "instead: the programs of examples/bsp with 1, 2, 4, ... and -n processes, beside one alone");
+  app.add("--rounds", c->rounds, "with --applications: how often each runs (default 5)").between(1, 1000);
   return [c] {
     if (c->applications) {
       try {
-        return measure_applications({.ranks = c->ranks});
+        return measure_applications({.ranks = c->ranks, .rounds = c->rounds});
       } catch (const std::exception& e) {
         std::fprintf(stderr, "tutti perf bsp: %s\n", e.what());
         return 1;
