@@ -40,4 +40,14 @@ for provider in $providers floor; do
   grep -qE "\"provider\": \"$provider\"" "$work/report.json" || fail "$provider is missing in the JSON"
   grep -qE " $provider" "$work/table" || fail "$provider is missing in the tables"
 done
+# The picture for a document: XML of its own, with each provider in the legend.
+"$1" perf --from "$work/report.json" --quiet --svg "$work/picture.svg"
+python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$work/picture.svg" || fail "the picture is no XML"
+! grep -qE 'href="[^#]|url\(|@import|<script' "$work/picture.svg" || fail "the picture needs something outside itself"
+for provider in $providers floor; do grep -q ">$provider</text>" "$work/picture.svg" || fail "$provider is missing in the picture"; done
+
+# What --peers would ignore is refused.
+"$1" perf --peers --json "$work/none.json" 2>"$work/refused" && fail "--peers --json is taken"
+grep -q -- '--peers prints tables of the barrier, and does nothing with --json' "$work/refused" || fail "$(cat "$work/refused")"
+
 echo "fine: $(wc -c <"$page") bytes"
