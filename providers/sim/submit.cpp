@@ -106,7 +106,7 @@ void rank_transport::take(const rma_op& op) noexcept {
     return;
   }
   m.payload.resize(bytes);
-  if (posted(op.kind) && is_inline(op) && bytes) std::memcpy(m.payload.data(), reinterpret_cast<const std::byte*>(op.local_offset), bytes);
+  if (posted(op.kind) && is_inline(op)) std::memcpy(m.payload.data(), reinterpret_cast<const std::byte*>(op.local_offset), bytes);
   if (f_.par.shared_adapters && !f_.same_node(rank_, op.rank)) {  // others of the node may come before it, though they run later
     m.events = 1;
     f_.push(rs.clock, m.serial, event_kind::leave, rank_, index);
@@ -123,7 +123,8 @@ void rank_transport::depart_next() noexcept {
 }
 
 bool rank_transport::is_inline(const rma_op& op) const noexcept {
-  return op.bytes && op.local == unregistered_memory && op.bytes <= f_.caps.max_inline;
+  const std::uint64_t bytes = payload_of(op);
+  return bytes && op.local == unregistered_memory && bytes <= f_.caps.max_inline;
 }
 
 void rank_transport::depart(std::uint32_t index, ns at) noexcept {
