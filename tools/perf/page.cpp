@@ -11,12 +11,6 @@
 namespace tutti::tools {
 namespace {
 
-std::string value_of(const report& r, const std::string& name) {
-  for (const auto& [n, value] : r.machine)
-    if (n == name) return value;
-  return "?";
-}
-
 std::string head(const report& r) {
   std::string ranks;
   for (const perf_run& run : r.runs) add_to_list(ranks, std::to_string(run.ranks));
@@ -111,6 +105,12 @@ std::string grid(const std::string& figures) { return figures.empty() ? "" : "<d
 std::string section(const std::string& title, const std::string& text, const std::string& body) {
   if (body.empty()) return {};
   return "<section><h2>" + escaped(title) + "</h2>\n" + (text.empty() ? "" : "<p>" + text + "</p>\n") + body + "</section>\n";
+}
+
+std::string value_of(const report& r, const std::string& name) {
+  for (const auto& [n, value] : r.machine)
+    if (n == name) return value;
+  return "?";
 }
 
 std::string facts(const std::vector<text_pair>& rows) {

@@ -31,6 +31,7 @@ point point_of(double x, const measurement&);
 std::string grid(const std::string& figures);  // figures side by side where there is room
 std::string section(const std::string& title, const std::string& text, const std::string& body);  // "" if body is
 
+std::string value_of(const report&, const std::string& name);  // of the machine; "?" where it is not told
 std::string facts(const std::vector<text_pair>&);  // a table of names and values
 std::string framed(const std::string& title, const std::string& body);  // the whole page
 

@@ -163,13 +163,8 @@ std::string barriers_over_ranks(const page_source& s) {
 
 std::string to_picture(const report& r) {
   const page_source s(r);
-  const auto fact = [&](const char* name) {
-    for (const auto& [n, value] : r.machine)
-      if (n == name) return value;
-    return std::string("?");
-  };
   return picture({barrier_over_ranks(s), over_sizes(s, "put", "latency")},
-                 fact("processor") + ", " + fact("cores") + " cores; floor: bare loads and stores on shared memory", plot_style);
+                 value_of(r, "processor") + ", " + value_of(r, "cores") + " cores; floor: bare loads and stores on shared memory", plot_style);
 }
 
 std::string comparison_sections(const page_source& s) {
