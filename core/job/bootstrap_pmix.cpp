@@ -26,6 +26,7 @@
 #include <random>
 #include <thread>
 
+#include "core/base/another_version.h"
 #include "core/base/blob_stream.h"
 #include "core/job/ended_ranks.h"
 #include "core/base/headroom.h"
@@ -170,7 +171,7 @@ class pmix_bootstrap final : public bootstrap {
     if (!blob) return blob.error();
     if (blob->empty()) return get_all(key, mine, deadline);
     auto unpacked = blobs_in(*blob, size_);
-    if (!unpacked) return status{errc::protocol, "rank 0 runs another version of tutti; install one version on all hosts", 0};
+    if (!unpacked) return another_version(0);
     return shared_blobs{std::move(unpacked)};
   }
 
@@ -217,7 +218,7 @@ class pmix_bootstrap final : public bootstrap {
     if (me_.rank != 0) {
       auto blob = collected(0, key, deadline);
       if (!blob) return blob.error();
-      if (blob->size() != sizeof nonce) return {errc::protocol, "rank 0 runs another version of tutti; install one version on all hosts", 0};
+      if (blob->size() != sizeof nonce) return another_version(0);
       std::memcpy(&nonce, blob->data(), sizeof nonce);
     }
     char text[20];

@@ -96,9 +96,10 @@ class job {
     shared_blobs addresses;  // null: the transport is connected already
     shared_blobs keys;
     fabric_facts facts;
+    rank_t unlike = no_rank;  // the first with other settings than rank 0, if any: accept() refuses
   };
   static result<std::unique_ptr<job>> offer(bootstrap&, transport&, job_options, std::vector<std::byte>& blob);
-  static result<admission> digest(const blob_table& blobs, std::shared_ptr<const layout> where, rank_t* unlike = nullptr);
+  static result<admission> digest(const blob_table& blobs, std::shared_ptr<const layout> where);
   status accept(const admission&);
 
   rank_t rank() const noexcept { return rank_; }

@@ -17,6 +17,7 @@
 #include "core/job/attachment_cache.h"
 #include "core/job/bootstrap_find.h"
 #include "core/job/registration_cache.h"
+#include "core/base/another_version.h"
 #include "core/base/dispositions.h"
 #include "core/base/hash.h"
 #include "core/base/host.h"
@@ -77,8 +78,7 @@ class alike_tuning {
   bool nothing_there_ = false;
 };
 
-// "barrier=rds, where rank 0 has barrier=auto": what is another in `theirs` than in `first`, each a list of name=value with blanks
-// between.
+// "barrier=rds for barrier=auto": what is another in `theirs` than in `first`, each a list of name=value with blanks between.
 std::string differences(std::string_view theirs, std::string_view first) {
   const auto words_of = [](std::string_view text) {
     std::map<std::string, std::string> out;
@@ -99,6 +99,11 @@ std::string differences(std::string_view theirs, std::string_view first) {
   return out;
 }
 
+status other_settings(rank_t r, const std::string& which) {
+  return {errc::protocol, worded("rank ", r, " has other settings than rank 0", (which.empty() ? "" : ": "), which,
+                                 "; give all ranks the same TUTTI_ variables"), r};
+}
+
 // All ranks have found the same unlike pair, and so all take part. What `r` has and rank 0 has not.
 status unlike_settings(bootstrap& boot, rank_t r, const std::string& mine, time_point deadline) {
   constexpr std::size_t longest = 4096;
@@ -109,9 +114,7 @@ status unlike_settings(bootstrap& boot, rank_t r, const std::string& mine, time_
     for (char& c : text) c = c >= ' ' && c <= '~' ? c : '?';
     return text;
   };
-  const std::string which = all ? differences(of(r), of(0)) : "";
-  return {errc::protocol, worded("rank ", r, " has other settings than rank 0", (which.empty() ? "" : ": "), which,
-                                 "; give all ranks the same TUTTI_ variables"), r};
+  return other_settings(r, all ? differences(of(r), of(0)) : "");
 }
 
 struct introduction {  // the first exchange
@@ -143,7 +146,7 @@ result<met> meet(bootstrap& boot, time_point deadline) {
   for (rank_t r = 0; r < (*all)->size(); ++r) {
     introduction of;
     if ((**all)[r].size() != sizeof of)
-      return status{errc::protocol, worded("rank ", r, " runs another version of tutti; install one version on all hosts"), r};
+      return another_version(r);
     std::memcpy(&of, (**all)[r].data(), sizeof of);
     if (!known(of.host)) return could_not_join(r);
     if (r == 0) m.key = of.key;
@@ -199,10 +202,9 @@ result<std::unique_ptr<job>> job::join(std::unique_ptr<bootstrap> boot, result<s
   if (!blobs) return blobs.error().during("joining the job");
   made->owned_net_ = std::move(*net);
   made->owned_boot_ = std::move(boot);
-  rank_t unlike = no_rank;
-  auto admitted = digest(**blobs, std::move(where), &unlike);
-  if (unlike != no_rank) return unlike_settings(*made->owned_boot_, unlike, made->options_.agreement, deadline);
+  auto admitted = digest(**blobs, std::move(where));
   if (!admitted) return admitted.error();
+  if (const rank_t r = admitted->unlike; r != no_rank) return unlike_settings(*made->owned_boot_, r, made->options_.agreement, deadline);
   if (status s = made->accept(*admitted); s.failed()) return s;
   return made;
 }
@@ -235,7 +237,7 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   return j;
 }
 
-result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<const layout> where, rank_t* whose) {
+result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<const layout> where) {
   auto addresses = std::make_shared<blob_table>(), keys = std::make_shared<blob_table>();
   auto counted = std::make_shared<layout>(*where);
   std::vector<std::array<std::uint64_t, 16>> masks(where->nodes());
@@ -251,7 +253,7 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
       return could_not_join(r);
     std::memcpy(&head, blob.data(), sizeof head);
     if (head.version != wire_version || sizeof head + head.address_bytes > blob.size())
-      return status(errc::protocol, worded("rank ", r, " runs another version of tutti; install one version on all hosts"), r);
+      return another_version(r);
     if (!plausible(head.facts))
       return status(errc::protocol, worded("rank ", r, " tells of its fabric what cannot be; install one version of tutti on all hosts"), r);
     if (i == 0) terms = head.terms, facts = head.facts;
@@ -263,16 +265,16 @@ result<job::admission> job::digest(const blob_table& blobs, std::shared_ptr<cons
     addresses->push_back(blob.subspan(sizeof head, head.address_bytes));
     keys->push_back(blob.subspan(sizeof head + head.address_bytes));
   }
-  if (whose) *whose = unlike;
-  if (unlike != no_rank) return status(errc::protocol, worded("rank ", unlike, " has other settings than rank 0"), unlike);
-  if (status s = tuning.outcome(); s.failed()) return s;
+  if (unlike == no_rank)
+    if (status s = tuning.outcome(); s.failed()) return s;
   counted->cores.resize(where->nodes());
   for (std::size_t n = 0; n < masks.size(); ++n)
     for (std::uint64_t m : masks[n]) counted->cores[n] += static_cast<std::uint32_t>(std::popcount(m));
-  return admission{std::move(counted), std::move(addresses), std::move(keys), facts};
+  return admission{std::move(counted), std::move(addresses), std::move(keys), facts, unlike};
 }
 
 status job::accept(const admission& in) {
+  if (in.unlike != no_rank) return other_settings(in.unlike, "");
   where_ = in.where;
   facts_ = in.facts;
   waiting_ = waiting(options_.wait, ranks_per_core(), net_->caps());

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "core/transport/first_death.h"
+#include "core/base/another_version.h"
 #include "core/base/hash.h"
 #include "core/base/random.h"
 #include "core/transport/multicast.h"
@@ -94,7 +95,7 @@ status ip_multicast::connect(const blob_table& addresses) {
     if (addresses[r].size() == sizeof here_) std::memcpy(bytes_of(places_[r]).data(), addresses[r].data(), sizeof here_);
     if (addresses[r].size() != sizeof here_ || places_[r].version != ip_place::current ||
         places_[r].count > places_[r].at.size())
-      return {errc::protocol, worded("rank ", r, " runs another version of tutti; install one version on all hosts"), static_cast<rank_t>(r)};
+      return another_version(static_cast<rank_t>(r));
     if (places_[r].count == 0 && why_not_.ok())
       why_not_ = {errc::unsupported, worded("rank ", r, " cannot multicast: its TUTTI_MULTICAST_INTERFACE is none, "
                                       "or its host has no IPv4 interface that is up"),
