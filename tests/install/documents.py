@@ -46,7 +46,7 @@ def blocks(document):
             marks, at = [], end + 1
         elif line.startswith('    ') and (at == 0 or not lines[at - 1].strip()):
             end = at
-            while end < len(lines) and line_of_block(lines, end):
+            while end < len(lines) and lines[end].startswith('    '):
                 end += 1
             yield at + 1, [l[4:] for l in lines[at:end]], marks
             marks, at = [], end
@@ -57,10 +57,6 @@ def blocks(document):
             elif line.strip():
                 marks = []
             at += 1
-
-
-def line_of_block(lines, at):
-    return lines[at].startswith('    ')
 
 
 def commands(document):

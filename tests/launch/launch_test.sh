@@ -82,7 +82,7 @@ unknown_variable() {
   TUTTI_BARIER=x run 2 -n 1 "$rank"
   says 'TUTTI_BARIER.*TUTTI_BARRIER' err
 }
-unlike_settings() {  # every rank is told which, whether rank 0 or the other is the odd one
+unlike_settings() {  # every rank is told which
   run 1 --keep-going -n 3 sh -c '[ "$PMIX_RANK" != 1 ] || export TUTTI_BARRIER=rds TUTTI_SCAN=linear; exec "$0"' "$BIN/hello"
   count 'rank 1 has other settings than rank 0: barrier=rds for barrier=auto, scan=linear for scan=auto; give all ranks' err 3
 }
