@@ -72,9 +72,11 @@ std::string_view winner(const choice_inputs& in) { return take(choose(collective
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_algorithm_on_the_simulated_fabric) {
+  one_in some(2);
   for (const char* fabric : {"sim", "sim:wild", "sim:tcp"})
-    for (const std::uint32_t n : {1u, 2u, 3u, 4u, 7u, 13u, 16u})
+    for (const std::uint32_t n : listed({1u, 2u, 3u, 7u, 16u}, {4u, 13u}))
       for (const std::string& name : names(collective::broadcast)) {
+        if (!some()) continue;
         sim::parameters p = sim_parameters({fabric}, n, n);
         if (row_of(collective::broadcast, name).needs.mapped) p.maps_node = true, p.ranks_per_node = n;
         (void)pattern(0, 0, 0);  // made once, before ranks fork
@@ -113,12 +115,14 @@ BOOST_AUTO_TEST_CASE(numbers_of_bytes_that_differ_are_named) {
     std::size_t usual, strange;
   };
   constexpr std::uint32_t n = 5;
+  one_in some(3);
   for (const char* fabric : {"sim", "sim:wild", "sim:tcp", "shm"})
     for (const std::string name : {"eager", "binomial", "chain", "multicast", ""})
       for (const numbers& bytes : {numbers{8, 16}, {17, 0}, {65536, 131072}, {3 << 20, 1 << 20}, {2, 4 << 20}})
         for (const std::uint32_t odd : {1u, 4u})
           for (const bool later : {false, true}) {
             if (std::string(fabric) == "shm" && odd == 4 && later) continue;  // enough of what takes real time
+            if (!some()) continue;
             const auto play = [&](rank_env& env) {
               auto j = open_job(env);
               auto team = take(communicator::world(*j, {.bcast = name}), "world");

@@ -183,10 +183,11 @@ constexpr std::size_t few[] = {1, 0, 3, 4097}, many[] = {2, 0, 1, 100, 8192, 819
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(on_any_nodes) {
+  one_in some(2);
   for (const collective of : that_have_it())
     for (const char* fabric : {"sim", "sim:tcp", "sim:node"})
       for (const lie& where : lies)
-        if (fits(of, where))
+        if (fits(of, where) && some())
           try_in_team(where, using_algorithm(of, "hierarchical"), sim_parameters({fabric}, where.ranks, where.ranks),
                       std::string(name_of(of)) + ", " + fabric, [&](rank_env& env, communicator& team) { play_all(env, team, of, many, false); });
 }
@@ -218,11 +219,13 @@ BOOST_AUTO_TEST_CASE(on_every_fabric) {
 }
 
 BOOST_AUTO_TEST_CASE(any_algorithm_among_the_leaders) {
+  one_in some(2);
   for (const collective of : that_have_it())
     for (const algorithm& inner : algorithms(of)) {
       if (inner.needs.nodes || inner.needs.mapped) continue;
       for (const lie& where : {lies[1], lies[2], lies[3]}) {
         const bool unlike = where.ranks % where.per_node != 0;  // leaders of such nodes have one alltoallv
+        if (!some()) continue;
         if (unlike && (inner.needs.alike || (of == collective::alltoall && inner.name != "linear"))) continue;
         try_in_team(where, using_algorithm(of, "hierarchical:" + std::string(inner.name)), sim_parameters({"sim:wild"}, where.ranks, where.ranks),
                     std::string(name_of(of)) + " by " + std::string(inner.name),

@@ -43,8 +43,8 @@ inline bool can_run(const algorithm& row, rank_env& env, const job& j) {
 
 // Sizes in which there is one of everything: data_schedules runs all of them, without a network.
 inline std::vector<std::uint32_t> sizes(std::string_view fabric) {
-  if (fabric == "sim:wild") return {2, 3, 5, 8, 13};
-  return {1, 2, 3, 4, 5, 7, 8, 12, 16, 33};
+  if (fabric == "sim:wild") return listed({3u, 8u}, {2u, 5u, 13u});
+  return listed({1u, 2u, 3u, 5u, 8u}, {4u, 7u, 12u, 16u, 33u});
 }
 
 // Algorithms that ranks play one after the other, each in a job of its own: to start ranks and to connect them takes longer than

@@ -11,6 +11,7 @@
 #include "core/transport/provider.h"
 #include "tests/conformance/clause.h"
 #include "tests/harness/composed.h"
+#include "tests/harness/lists.h"
 #include "tests/harness/sim_fabric.h"
 
 namespace tutti::test {
@@ -61,7 +62,8 @@ std::string path_name(std::string name) {  // without what Boost.Test's filters 
   return name;
 }
 
-void add_clause(const clause& cl, const std::vector<fabric_spec>& all) {
+// Compositions have few ways of their own.
+void add_clause(const clause& cl, const std::vector<fabric_spec>& all, one_in& composed) {
   auto* suite = BOOST_TEST_SUITE(cl.name);
   for (const conformance_case& c : cl.cases) {
     auto* one = BOOST_TEST_SUITE(c.name);
@@ -70,6 +72,7 @@ void add_clause(const clause& cl, const std::vector<fabric_spec>& all) {
                                   path_name(f.name) + (threads ? "-threads" : ""), __FILE__, __LINE__));
     };
     for (const fabric_spec& f : all) {
+      if (f.name.ends_with(')') && f.name != chosen.fabric && !composed()) continue;
       if (!chosen.threads) add(f, false);
       if ((chosen.threads || f.name == "shm") && c.dies == no_rank) add(f, true);
     }
@@ -113,7 +116,8 @@ bool init() {
     std::cerr << "no fabric to test\n";
     return false;
   }
-  for (const clause& c : all_clauses()) add_clause(c, all);
+  one_in composed(3);
+  for (const clause& c : all_clauses()) add_clause(c, all, composed);
   return true;
 }
 

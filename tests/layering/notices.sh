@@ -9,12 +9,11 @@ for folder in core collectives messaging bsp api providers tools; do
   if [ -d "$root/$folder" ]; then cp -r "$root/$folder" "$work/tree"; fi
 done
 "$check" "$work/tree"
+planted=$work/planted
 plant() {  # FILE LINE
   mkdir -p "$(dirname "$work/tree/$1")"
-  [ -e "$work/tree/$1" ] && cp "$work/tree/$1" "$work/kept" || rm -f "$work/kept"
   printf '\n%s\n' "$2" >> "$work/tree/$1"
-  if "$check" "$work/tree" > /dev/null; then echo "not noticed in $1: $2"; exit 1; fi
-  if [ -e "$work/kept" ]; then cp "$work/kept" "$work/tree/$1"; else rm "$work/tree/$1"; fi
+  printf '%s\t%s\n' "$1" "$2" >> "$planted"
 }
 plant core/job/job.cpp '#include "collectives/communicator.h"'
 plant core/job/job.cpp '#include <pmix.h>'
@@ -46,3 +45,9 @@ plant core/base/status.cpp 'void z() { exit(1); }'
 plant core/base/status.cpp 'void z() { std::printf("x"); }'
 plant tools/run.cpp '#include <CLI/CLI.hpp>'
 plant core/base/status.cpp 'void z() { std::fprintf(stderr, "x"); }'
+
+if "$check" "$work/tree" > "$work/breaches"; then echo "nothing was noticed"; exit 1; fi
+while IFS="$(printf '\t')" read -r file line; do
+  if [ "$file" = core/stray.h ]; then line=; fi  # what is wrong with it is its place
+  grep -F " $file" "$work/breaches" | grep -qF -- "$line" || { echo "not noticed in $file: $line"; exit 1; }
+done < "$planted"

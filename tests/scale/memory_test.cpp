@@ -24,7 +24,7 @@ void never_fill() {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(parts_that_fit_only_alone_are_refused_by_all) {
-  for (const fabric_spec& fabric : wanted_fabrics()) {
+  for (const fabric_spec& fabric : wanted([] { return fabrics(); })) {
     BOOST_TEST_MESSAGE(fabric.name);
     run_ranks(fabric, 4, [](rank_env& env) {
       never_fill();
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(parts_that_fit_only_alone_are_refused_by_all) {
 
 // Large parts that fit come in a later exchange than small ones: all kinds in one window.
 BOOST_AUTO_TEST_CASE(late_and_early_parts_make_one_window) {
-  for (const fabric_spec& fabric : wanted_fabrics()) {
+  for (const fabric_spec& fabric : wanted([] { return fabrics(); })) {
     if (!fabric.name.ends_with(":tcp")) continue;  // others may take at once what they give, or keep it in /dev/shm
     BOOST_TEST_MESSAGE(fabric.name);
     run_ranks(fabric, 4, [](rank_env& env) {
