@@ -32,7 +32,7 @@ function(tutti_precompiled owner)
 endfunction()
 
 # tutti_together(TARGET): with TUTTI_PRECOMPILE, six sources are compiled at a time, since what they include weighs more than they do.
-# For targets whose unnamed namespaces share no names; algorithms share some on purpose.
+# Sources whose unnamed namespaces share names are marked SKIP_UNITY_BUILD_INCLUSION; algorithms share some on purpose.
 function(tutti_together target)
   if(TUTTI_PRECOMPILE)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
