@@ -46,6 +46,9 @@ std::string missing(const candidate& c, const choice_inputs& in) {
 // Of what is not asked for by name.
 std::string objection(const candidate& c, const choice_inputs& in) {
   if (std::string lack = missing(c, in); !lack.empty()) return lack;
+  // They move the bytes twice as well, and after a request.
+  if (c.row->data.exposes && in.costs::mapped && !in.kernel_copies && one_node(in))
+    return "by name only: messages carry here what is not mapped, and ranks map each other's memory";
   if (leaves_losers(c) && in.held_by_root)
     return "by name only: who loses the release waits for the root's next call, unless TUTTI_PROGRESS=thread";
   return {};

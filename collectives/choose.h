@@ -33,6 +33,7 @@ struct choice_inputs : costs {
   std::span<const std::uint32_t> node_of;  // node of each rank, by team index; empty: one node
   bool multicast = false;                  // the transport has it, and the team's ranks can join
   bool exposes = false;                    // peers can get from whatever memory a rank has (fabric_facts::exposes_any)
+  bool kernel_copies = false;              // inside a node the kernel does (fabric_facts::kernel_copies)
   bool held_by_root = false;               // a read of the root's memory waits for its next call (core/engine/reliable_multicast.h)
   std::uint64_t bytes = 0;                 // of data; priced as the next power of two, so one choice serves a class of sizes
   std::uint64_t piece = 64 << 10;          // of them: the most that one operation of the fabric moves

@@ -18,7 +18,7 @@ choice_inputs inputs_from(const fabric_facts& facts, bool multicast, std::span<c
   in.held_by_root = in.target_works = facts.target_must_progress != 0;
   in.native_atomics = facts.native_atomics != 0;
   in.mapped = facts.maps_node != 0;
-  in.exposes = facts.exposes_any != 0;
+  in.exposes = facts.exposes_any != 0, in.kernel_copies = facts.kernel_copies != 0;
   in.network = facts.network, in.node = facts.node;
   in.piece = facts.max_bytes;
   return in;

@@ -40,7 +40,8 @@ std::string_view text_of(route r) noexcept {
 pair_routes::facts pair_routes::facts_of(job& j, const two_sided::limits& limits, bool near_by) noexcept {
   const transfer_costs costs = j.costs();
   return {.link = near_by ? costs.node : costs.network, .costs = costs, .limits = limits, .registering = j.net().caps().registering,
-          .max_slices = std::min(j.net().caps().max_slices, 255u), .mapped = near_by && j.facts().maps_node && j.net().caps().maps_node, .design = &design_of(j.options().messaging)};
+          .max_slices = std::min(j.net().caps().max_slices, 255u), .mapped = near_by && j.facts().maps_node && j.net().caps().maps_node,
+          .kernel_copies = near_by && j.facts().kernel_copies && j.net().caps().kernel_copies, .design = &design_of(j.options().messaging)};
 }
 
 pair_routes::pair_routes(const facts& f) noexcept : facts_(f), eager_(reckon_eager()), kernel_from_(reckon_kernel()) {
@@ -121,7 +122,7 @@ std::uint32_t pair_routes::reckon_eager() const noexcept {
 // bytes, so there is one such place at most, and halving finds it.
 std::uint64_t pair_routes::reckon_kernel() const noexcept {
   const auto cheaper = [&](std::uint64_t bytes) { return price_us(route::kernel, {bytes}) <= price_us(route::staged, {bytes}); };
-  if (!cheaper(longest_looked_at)) return ~std::uint64_t{0};
+  if (!facts_.kernel_copies || !cheaper(longest_looked_at)) return ~std::uint64_t{0};
   std::uint64_t dearer = 0, from = longest_looked_at;
   if (cheaper(dearer)) return 0;
   while (from - dearer > page) {
@@ -136,7 +137,7 @@ bool pair_routes::possible(route r, const message_load& m) const noexcept {
   switch (r) {
     case route::eager: return m.bytes <= longest_eager;
     case route::in_place: return d.apart && d.one_copy && facts_.mapped && m.in_window && !m.in_pieces;
-    case route::kernel: return d.apart && d.one_copy && facts_.mapped && !m.in_pieces;
+    case route::kernel: return d.apart && d.one_copy && facts_.kernel_copies && !m.in_pieces;
     case route::staged: return d.apart && facts_.mapped;
     case route::get: return d.apart && !m.in_pieces;
     case route::lists: return d.apart && d.packs_in_chunks && m.in_pieces && !facts_.mapped;

@@ -57,7 +57,8 @@ class pair_routes {
     two_sided::limits limits{};
     registration_cost registering;
     std::uint32_t max_slices = 0;
-    bool mapped = false;   // each maps memory that the other allocates: two ranks of a node
+    bool mapped = false;         // each maps memory that the other allocates: two ranks of a node
+    bool kernel_copies = false;  // and the kernel copies what the other did not
     const messaging::design* design = &designs[0];
   };
   // Between ranks of a node, or of two.

@@ -24,7 +24,7 @@ capabilities combined(const capabilities& node, const capabilities& network, boo
   c.native_atomics = node.native_atomics && network.native_atomics && network.native_when_added;
   c.native_when_added = node.native_when_added && network.native_when_added;
   c.follows_mapping = node.follows_mapping && network.follows_mapping;
-  c.maps_node = node.maps_node;
+  c.maps_node = node.maps_node, c.kernel_copies = node.kernel_copies;
   c.cpu_atomics_agree = node.cpu_atomics_agree && network.cpu_atomics_agree;
   // A burden is there if either has it: a peer on another node is stalled by a rank that computes for long.
   c.target_must_progress = node.target_must_progress || network.target_must_progress;

@@ -46,7 +46,7 @@ fabric_facts facts_of(transport& net) {
   out.max_bytes = c.max_bytes;
   out.target_must_progress = c.target_must_progress;
   out.native_atomics = c.native_atomics;
-  out.maps_node = c.maps_node;
+  out.maps_node = c.maps_node, out.kernel_copies = c.kernel_copies;
   out.exposes_any = c.follows_mapping && exposes_its_own(net);
   return out;
 }
@@ -59,6 +59,7 @@ void agree(fabric_facts& a, const fabric_facts& b) noexcept {
   a.target_must_progress |= b.target_must_progress;
   a.native_atomics &= b.native_atomics;
   a.maps_node &= b.maps_node;
+  a.kernel_copies &= b.kernel_copies;
   a.exposes_any &= b.exposes_any;
 }
 

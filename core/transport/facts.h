@@ -23,6 +23,7 @@ struct fabric_facts {
   std::uint32_t target_must_progress = 0;  // 1: in some rank
   std::uint32_t native_atomics = 0;        // 1: in all ranks; so too maps_node
   std::uint32_t maps_node = 0;
+  std::uint32_t kernel_copies = 0;         // likewise
   std::uint32_t exposes_any = 0;           // likewise: peers can get from whatever memory a rank has, without a registration that is kept
 };
 

@@ -50,7 +50,7 @@ struct provider {
 };
 
 // A module exports one function of this type and name. It returns null if `abi` is not the one it was built for.
-inline constexpr int provider_abi = 10;
+inline constexpr int provider_abi = 11;
 using provider_module_fn = const provider* (*)(int abi);
 inline constexpr const char* provider_module_symbol = "tutti_provider_module";
 

@@ -106,6 +106,7 @@ struct capabilities {
   bool native_atomics = false;          // likewise atomics, and signals that add
   bool native_when_added = false;       // native_signal and native_atomics hold upon memory given to add() as well
   bool maps_node = false;              // map() reaches memory that ranks of this node have from allocate()
+  bool kernel_copies = false;           // ranks of this node reach what was given to add() by a copy of the kernel, without messages
   bool follows_mapping = false;         // a region from add() is whatever memory lies at its addresses: see add()
   bool cpu_atomics_agree = false;       // fabric atomics and CPU atomics upon one word are atomic to each other
   bool target_must_progress = false;    // true on tcp: a rank that computes for long stalls all puts and gets upon it

@@ -25,7 +25,7 @@ constexpr capabilities shm_caps = [] {
   c.max_slices = 255;
   c.native_signal = true;
   c.native_atomics = true;
-  c.maps_node = true;
+  c.maps_node = c.kernel_copies = true;
   c.follows_mapping = true;  // the kernel, or a thread of the same process, copies by address
   c.cpu_atomics_agree = true;
   c.target_must_progress = false;

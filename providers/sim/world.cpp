@@ -21,7 +21,7 @@ fabric::fabric(parameters p)
   caps.max_inline = par.max_inline;
   caps.max_slices = par.max_slices;
   caps.native_signal = caps.native_atomics = caps.native_when_added = !par.target_must_progress;
-  caps.maps_node = par.maps_node;
+  caps.maps_node = caps.kernel_copies = par.maps_node;
   caps.follows_mapping = true;
   caps.cpu_atomics_agree = par.cpu_atomics_agree;
   caps.target_must_progress = par.target_must_progress;

@@ -268,6 +268,12 @@ BOOST_AUTO_TEST_CASE(the_choice) {
   BOOST_TEST(winner(in) != "multicast");
   const auto all = take(choose(collective::broadcast, in), "all");
   for (const auto& c : all) BOOST_TEST(!c.why.empty());
+  // Where messages carry what is not mapped, a read of the caller's memory is chosen by name alone.
+  in = some_team(4, 1 << 20);
+  in.multicast = false, in.mapped = in.exposes = true;
+  BOOST_TEST(winner(in) == "mapped");
+  in.wanted.name = "direct";
+  BOOST_TEST(winner(in) == "direct");
 }
 
 BOOST_AUTO_TEST_CASE(explained) {

@@ -22,16 +22,26 @@ void upon_a_rank_that_computes(rank_env& e, work_upon work, std::span<std::byte>
   e.barrier_without_progress();
 }
 
+void put_and_get(rank_env& me, const area& in, const area& mine) {
+  for (std::uint32_t bytes : {8u, 5000u, 100'000u}) {
+    me.run(put(mine.mine(), in.at(1, 100'000), bytes));
+    me.flush(1);
+    me.run(get(mine.mine(100'000), in.at(1, 100'000), bytes));
+    check(mine.memory.subspan(100'000, bytes), 7, "what was put to and got from a rank that computes");
+  }
+}
+
 void puts_and_gets_need_no_help(rank_env& e) {
   if (e.net().caps().target_must_progress) skip("the target must progress");
-  upon_a_rank_that_computes(e, [](rank_env& me, const area& in, const area& mine) {
-    for (std::uint32_t bytes : {8u, 5000u, 100'000u}) {
-      me.run(put(mine.mine(), in.at(1, 100'000), bytes));
-      me.flush(1);
-      me.run(get(mine.mine(100'000), in.at(1, 100'000), bytes));
-      check(mine.memory.subspan(100'000, bytes), 7, "what was put to and got from a rank that computes");
-    }
-  });
+  upon_a_rank_that_computes(e, put_and_get);
+}
+
+void the_kernel_copies_added_memory(rank_env& e) {
+  if (!e.net().caps().kernel_copies) skip("no copies by the kernel");
+  const area a = e.allocate(64);
+  if (!e.net().map(a.segment, 1 - e.rank)) skip("a rank of another node");
+  std::vector<std::byte> own(200'000);
+  upon_a_rank_that_computes(e, put_and_get, own);
 }
 
 void signal_and_look(rank_env& me, const area& in, const area& mine) {
@@ -103,6 +113,7 @@ void progress_at_any_time(rank_env& e) {
 
 constexpr std::array cases{
     conformance_case{"puts_and_gets_need_no_help", 2, puts_and_gets_need_no_help},
+    conformance_case{"the_kernel_copies_added_memory", 2, the_kernel_copies_added_memory},
     conformance_case{"signals_need_no_help", 2, signals_need_no_help},
     conformance_case{"atomics_need_no_help", 2, atomics_need_no_help},
     conformance_case{"nor_do_they_upon_added_memory", 2, nor_do_they_upon_added_memory},

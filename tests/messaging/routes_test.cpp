@@ -13,7 +13,7 @@ constexpr loggp shared_memory{0.08, 0.02, 0.02, 24}, loopback{4, 1, 1, 4};
 
 pair_routes::facts facts(const loggp& link, bool mapped, std::uint32_t max_payload = 4000) {
   pair_routes::facts f;
-  f.link = f.costs.node = f.costs.network = link, f.mapped = mapped;
+  f.link = f.costs.node = f.costs.network = link, f.mapped = f.kernel_copies = mapped;
   f.limits.max_payload = max_payload;
   return f;
 }
@@ -28,6 +28,16 @@ BOOST_AUTO_TEST_CASE(priors_give_the_measured_thresholds) {
   BOOST_TEST(far.eager_limit() == 64u * 1024);
   BOOST_TEST(pair_routes(facts(shared_memory, true, 16'000)).eager_limit() == 16'000u);
   BOOST_TEST(pair_routes(facts({}, false)).eager_limit() == 8000u);  // of a fabric that tells no costs: a microsecond of bookkeeping
+}
+
+// Ranks that map each other's memory by a fabric that carries the rest by messages.
+BOOST_AUTO_TEST_CASE(without_the_kernel_all_lengths_are_staged) {
+  auto f = facts(shared_memory, true);
+  f.kernel_copies = false;
+  const pair_routes routes(f);
+  BOOST_TEST(routes.kernel_from() == ~std::uint64_t{0});
+  for (const std::uint64_t bytes : {std::uint64_t{20'000}, std::uint64_t{1} << 20, std::uint64_t{1} << 30})
+    BOOST_TEST((routes.of({bytes}) == route::staged));
 }
 
 BOOST_AUTO_TEST_CASE(the_route_is_the_cheapest_near_each_threshold) {

@@ -109,6 +109,7 @@ nlohmann::ordered_json to_json(const std::vector<provider_report>& all) {
                                   {"native_atomics", c.native_atomics},
                                   {"native_over", c.native_when_added},
                                   {"maps_node", c.maps_node},
+                                  {"kernel_copies", c.kernel_copies},
                                   {"follows_mapping", c.follows_mapping},
                                   {"registrations", d.registrations},
                                   {"cpu_atomics_agree", c.cpu_atomics_agree},
