@@ -1,11 +1,12 @@
 #!/bin/sh
-# manuals.sh HEADER TUTTI FOLDER: the pages that the build made (FOLDER/library, FOLDER/command) say all that the header and the
-# command say: each function's name leads to a page that has its declaration, each option and setting stands on its page.
+# manuals.sh HEADER TUTTI BSP FOLDER: the pages that the build made (FOLDER/library, /command and /bsp) say all that the header and the
+# commands say: each function's name leads to a page that has its declaration, each option and setting stands on its page. BSPlib's
+# commands lie in the folder BSP.
 set -eu
-header=$1 tutti=$2 folder=$3
+header=$1 tutti=$2 bsp=$3 folder=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp -r "$folder/library" "$folder/command" "$work"
+cp -r "$folder/library" "$folder/command" "$folder/bsp" "$work"
 gunzip -r "$work"
 failed=0
 fail() { echo "FAILED: $*"; failed=1; }
@@ -29,13 +30,22 @@ for page in "$work"/library/man3/*.3 "$work/library/man7/tutti.7"; do plain "$pa
 awk 'NR == FNR { shown[$2] = $1; next } shown[$2] < $1 { print "FAILED: " $2 " stands " $1 " times in the header, " shown[$2] + 0 " in the pages"; bad = 1 }
      END { exit bad }' "$work/shown" "$work/said" || failed=1
 
+all_options_stand_on() {  # PAGE; $work/help has the options
+  grep -oE '^  (-[a-z],)?--[a-z-]+' "$work/help" | grep -oE -- '--[a-z-]+' | sort -u > "$work/options"
+  missing=$(plain "$1" | grep -oE -- '--[a-z-]+' | sort -u | comm -13 - "$work/options")
+  [ -z "$missing" ] || fail "$(basename "$1") lacks" $missing
+}
+for name in bspcc bspc++ bspcxx bsprun; do
+  "$bsp/$name" --help > "$work/help"
+  grep -q "^Usage: $name " "$work/help" || fail "$name --help: $(cat "$work/help")"
+  all_options_stand_on "$work/bsp/man1/$name.1"
+  [ -s "$work/options" ] || fail "$name --help tells no options"
+done
 for page in "$work"/command/man1/*.1; do
   words=$(basename "$page" .1 | sed 's/^tutti-*//; s/bsp-report/bsp_report/; s/-/ /g; s/_/-/')
   # shellcheck disable=SC2086 # several words
   "$tutti" $words --help > "$work/help"
-  grep -oE '^  (-[a-z],)?--[a-z-]+' "$work/help" | grep -oE -- '--[a-z-]+' | sort -u > "$work/options"
-  missing=$(plain "$page" | grep -oE -- '--[a-z-]+' | sort -u | comm -13 - "$work/options")
-  [ -z "$missing" ] || fail "$(basename "$page") lacks" $missing
+  all_options_stand_on "$page"
   for sub in $(awk '/^Subcommands:/ { on = 1; next } /^$/ { on = 0 } on && /^  [^ ]/ { print $1 }' "$work/help"); do
     [ -e "${page%.1}-$sub.1" ] || fail "tutti $words $sub has no page"
   done
