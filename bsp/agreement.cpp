@@ -9,8 +9,6 @@ namespace {
 
 constexpr std::uint64_t told_pop = std::uint64_t{1} << 63, told_null = std::uint64_t{1} << 62;
 
-std::string process(std::uint32_t pid) { return "process " + std::to_string(pid); }
-
 }  // namespace
 
 status agreement::tell(std::vector<outbox>& boxes) {
@@ -51,8 +49,8 @@ status agreement::check_silent(std::uint32_t pid) {
 }
 
 status agreement::tags_differ(std::uint32_t pid, std::uint64_t theirs) {
-  return {errc::invalid, worded("the processes set different tag sizes in superstep ", c_.epoch, ": ", process(c_.me), " has ",
-                                next_tag_, " bytes from the next superstep on, ", process(pid), " has ", theirs,
+  return {errc::invalid, worded("the processes set different tag sizes in superstep ", c_.epoch, ": ", process_name(c_.me), " has ",
+                                next_tag_, " bytes from the next superstep on, ", process_name(pid), " has ", theirs,
                                 " bytes; all processes must call bsp_set_tagsize alike"), c_.rank_of(pid)};
 }
 
@@ -78,9 +76,9 @@ status agreement::differ(std::uint32_t pid, std::uint32_t call, std::optional<st
              : a                            ? "bsp_pop_reg of " + in_words(*a, pid)
                                             : "bsp_pop_reg of another area";
   }
-  std::string what = process(mine.empty() ? pid : c_.me) + " called " + (mine.empty() ? theirs : mine) + ", ";
-  if (mine.empty() || theirs.empty()) what += "which " + process(mine.empty() ? c_.me : pid) + " did not";
-  else what += "where " + process(pid) + " called " + theirs;
+  std::string what = process_name(mine.empty() ? pid : c_.me) + " called " + (mine.empty() ? theirs : mine) + ", ";
+  if (mine.empty() || theirs.empty()) what += "which " + process_name(mine.empty() ? c_.me : pid) + " did not";
+  else what += "where " + process_name(pid) + " called " + theirs;
   return {errc::invalid, worded("processes ", c_.me, " and ", pid, " registered differently in superstep ", c_.epoch, ": in call ",
                                 call + 1, " of bsp_push_reg and bsp_pop_reg there ", what,
                                 "; all processes must call them in the same order"), c_.rank_of(pid)};

@@ -8,11 +8,6 @@
 #include <utility>
 
 namespace tutti::bsp {
-namespace {
-
-std::string process(std::uint32_t pid) { return "process " + std::to_string(pid); }
-
-}  // namespace
 
 // A put writes at its far end, a get at its caller's.
 bool checker::touch::writes() const noexcept {
@@ -43,10 +38,10 @@ void checker::takes(call_kind kind, const void* mine, std::uint64_t bytes) {
     const std::string what = std::string(name_of(kind)) + " takes " + std::to_string(bytes) + " bytes at " + hex(mine) + ", which a ";
     if (a.kind == call_kind::get && !warned_) {
       warned_ = true;
-      tell_(process(team_.index()) + ": superstep " + std::to_string(epoch_) + ": " + what +
+      tell_(process_name(team_.index()) + ": superstep " + std::to_string(epoch_) + ": " + what +
             "bsp_get before it is to overwrite at the end of the superstep; it takes what is there now");
     } else if (a.kind == call_kind::hpget && kind != call_kind::hpput && trouble_.empty()) {
-      trouble_ = "superstep " + std::to_string(epoch_) + ": " + process(team_.index()) + ": " + what +
+      trouble_ = "superstep " + std::to_string(epoch_) + ": " + process_name(team_.index()) + ": " + what +
                  "bsp_hpget before it may overwrite at any time of the superstep; what it takes is anything";
     }
   }
@@ -101,7 +96,7 @@ status checker::same_counts(const std::vector<counts>& all, std::uint64_t epoch)
     for (const auto& [name, first, other] : {std::tuple{"bsp_push_reg", all[0].pushes, all[i].pushes},
                                             std::tuple{"bsp_pop_reg", all[0].pops, all[i].pops}})
       if (first != other)
-        return {errc::invalid, worded("superstep ", epoch, ": process 0 called ", name, " ", first, " times and ", process(i), " ",
+        return {errc::invalid, worded("superstep ", epoch, ": process 0 called ", name, " ", first, " times and ", process_name(i), " ",
                                       other, " times; all processes must register and pop alike")};
   return {};
 }
@@ -113,11 +108,11 @@ status checker::meetings(std::vector<touch> all, std::uint64_t epoch) const {
       const touch &a = all[i], &b = all[j];
       if (!(a.any_time() || b.any_time()) || !(a.writes() || b.writes())) continue;
       auto call = [](const touch& t) {
-        return std::string(name_of(t.kind)) + " of " + process(t.by) + (t.writes() ? " (writes" : " (reads") + " " +
+        return std::string(name_of(t.kind)) + " of " + process_name(t.by) + (t.writes() ? " (writes" : " (reads") + " " +
                std::to_string(t.end - t.begin) + " bytes)";
       };
       return {errc::invalid, worded("superstep ", epoch, ": ", call(a), " and ", call(b), " meet at ",
-                                    hex(reinterpret_cast<const void*>(b.begin)), " of ", process(team_.index()), ", for ",
+                                    hex(reinterpret_cast<const void*>(b.begin)), " of ", process_name(team_.index()), ", for ",
                                     std::min(a.end, b.end) - b.begin,
                                     " bytes; what is there then is anything, since high-performance calls may act at any time "
                                  "of the superstep")};

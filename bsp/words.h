@@ -14,6 +14,8 @@ constexpr const char* name_of(call_kind k) noexcept {
   return names[static_cast<std::size_t>(k)];
 }
 
+inline std::string process_name(std::uint32_t pid) { return "process " + std::to_string(pid); }
+
 inline std::string hex(const void* address) {
   char text[24];
   std::snprintf(text, sizeof text, "%p", address);
