@@ -62,8 +62,8 @@ std::string path_name(std::string name) {  // without what Boost.Test's filters 
   return name;
 }
 
-// Compositions have few ways of their own.
-void add_clause(const clause& cl, const std::vector<fabric_spec>& all, one_in& composed) {
+// Compositions have few ways of their own, and so have `ucx`, which is ucx:shm and ucx:tcp, and libfabric's net, which is much as its tcp.
+void add_clause(const clause& cl, const std::vector<fabric_spec>& all, one_in& composed, one_in& akin) {
   auto* suite = BOOST_TEST_SUITE(cl.name);
   for (const conformance_case& c : cl.cases) {
     auto* one = BOOST_TEST_SUITE(c.name);
@@ -72,7 +72,9 @@ void add_clause(const clause& cl, const std::vector<fabric_spec>& all, one_in& c
                                   path_name(f.name) + (threads ? "-threads" : ""), __FILE__, __LINE__));
     };
     for (const fabric_spec& f : all) {
-      if (f.name.ends_with(')') && f.name != chosen.fabric && !composed()) continue;
+      const bool wanted = f.name == chosen.fabric;
+      if (f.name.ends_with(')') && !wanted && !composed()) continue;
+      if ((f.name == "ucx" || f.name == "ofi:net") && !wanted && !akin()) continue;
       if (!chosen.threads) add(f, false);
       if ((chosen.threads || f.name == "shm") && c.dies == no_rank) add(f, true);
     }
@@ -116,8 +118,8 @@ bool init() {
     std::cerr << "no fabric to test\n";
     return false;
   }
-  one_in composed(3);
-  for (const clause& c : all_clauses()) add_clause(c, all, composed);
+  one_in composed(3), akin(3);
+  for (const clause& c : all_clauses()) add_clause(c, all, composed, akin);
   return true;
 }
 
