@@ -113,8 +113,8 @@ BOOST_AUTO_TEST_CASE(memory_is_registered_while_earlier_parts_move) {
     }
     messenger me(env);
     in_parts = send_once(me, data, 1);
-    require(count(0, 'r') > 3, "the sender registers in parts");
-    require(count(1, 'r') > 3, "and so does the receiver");
+    require(count(0, 'r') > 1, "the sender registers in parts");
+    require(count(1, 'r') > 1, "and so does the receiver");
     require(in_parts < 0.7 * at_once, std::to_string(in_parts) + " us in parts, " + std::to_string(at_once) + " us at once");
     // What is registered is found; also where another message begins elsewhere in the same memory.
     const double found = send_once(me, data, 2);
