@@ -77,7 +77,7 @@ says '-c tiny.c' bspcc -show -c tiny.c
 clean bspcc --show -c tiny.c | grep -q -- -ltutti_bsp && fail "bspcc -c names libraries"
 says 'Usage: bspc++' bspc++ --help
 says 'Usage: bsprun' bsprun --help
-says '2 processes, arguments --help' bsprun -n 2 ./tiny its --help
+says '2 processes, arguments--help' bsprun -n 2 ./tiny its --help
 clean bspcc --version > /dev/null || fail "bspcc --version"
 clean bspcc -v > /dev/null 2>&1 || fail "bspcc -v"
 
