@@ -134,4 +134,3 @@ core=$(taskset -cp $$ | sed 's/.*[: ]//; s/[-,].*//')
 says 'bsprun: 1 processes, one for each core' taskset -c "$core" bsprun ./tiny
 says '1 processes, arguments' taskset -c "$core" bsprun ./tiny
 says "bsprun: $(env -u OMP_NUM_THREADS nproc) processes" bsprun --timeout 50 ./tiny -np 4
-says 'number of ranks' bsprun --help
