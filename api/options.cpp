@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/use.h"
 #include "core/job/bootstrap_callbacks.h"
 #include "core/job/bootstrap_find.h"
 
@@ -47,8 +48,9 @@ result<start> read_options(const tutti_options_t* given) {
   auto loaded = config::load(settings);
   if (!loaded) return loaded.error().during("tutti_init");
 
-  start out{std::move(*loaded), nullptr, {}};
+  start out{std::move(*loaded), nullptr, {}, {}};
   if (o.notice) out.notice = [tell = o.notice, context = o.notice_context](const std::string& line) { tell(context, line.c_str()); };
+  if (o.idle) out.idle = [advance = o.idle, context = o.idle_context] { advance(context); };
   result<std::unique_ptr<bootstrap>> boot = status(errc::invalid, "");
   if (const tutti_bootstrap_t* b = o.bootstrap) {
     bootstrap_callbacks calls;
@@ -64,3 +66,20 @@ result<start> read_options(const tutti_options_t* given) {
 }
 
 }  // namespace tutti::api
+
+const char* tutti_setting_value(const char* name) {
+  using namespace tutti;
+  thread_local std::string value;
+  if (!name) return (void)api::refuse_null(nullptr, "tutti_setting_value", "name"), nullptr;
+  const char* found = nullptr;
+  (void)api::guarded(nullptr, "tutti_setting_value", [&] {
+    const auto row = std::ranges::find(knobs(), std::string_view{name}, &knob_row::name);
+    if (row == knobs().end()) return api::refuse(nullptr, "tutti_setting_value: unknown setting %s; `tutti info --config` lists what there is", name);
+    const auto loaded = config::load();
+    if (!loaded) return api::report(nullptr, loaded.error().during("tutti_setting_value"));
+    value = loaded->text(row->id);
+    found = value.c_str();
+    return TUTTI_OK;
+  });
+  return found;
+}

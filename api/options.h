@@ -13,6 +13,7 @@ struct start {
   config settings;
   std::unique_ptr<bootstrap> boot;
   notice_fn notice;
+  std::function<void()> idle;
 };
 
 // Options null: everything from the environment.

@@ -129,6 +129,11 @@ typedef struct tutti_options {
    * tutti. NULL: notices are dropped. */
   void (*notice)(void *notice_context, const char *text);
   void *notice_context;
+  /* Lets another library's communication advance, on which what this rank waits for may depend. Called again and again by a
+   * call of tutti that waits for more than some 20 us, on the waiting thread; at the latest when the wait has lasted twice as
+   * long as at the last time, and after 50 ms. It must not block, and not call tutti. NULL: nothing is called. */
+  void (*idle)(void *idle_context);
+  void *idle_context;
 } tutti_options_t;
 
 /* Joins the job. Collective over the job's ranks; blocks until all of them are here, at most the setting timeout_s (60 s).
@@ -138,6 +143,11 @@ typedef struct tutti_options {
  * TUTTI_TIMED_OUT, TUTTI_PEER_DEAD (a rank failed to join), TUTTI_PROTOCOL (settings differ between ranks).
  * Cost: milliseconds, most of them the launcher's. Opens no connection to any peer. */
 TUTTI_API tutti_status_t tutti_init(const tutti_options_t *options, tutti_t *ctx);
+
+/* The value that a setting has by the environment, the file of settings, or its default: what tutti_init() would take that is
+ * passed no settings. The text lives until the thread's next call of this function. NULL: there is no such setting, or a variable or the file
+ * is wrong, of which tutti_error_text(NULL) tells. May be called at any time, by any thread. Cost: reads the environment and the file. */
+TUTTI_API const char *tutti_setting_value(const char *name);
 
 /* Leaves the job, frees the context with all its teams and windows, and sets *ctx to NULL. Collective: blocks until every
  * rank has called tutti_finalize, so that no rank's memory goes while others may still reach for it. When a rank has died,

@@ -87,7 +87,9 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
                         time_point deadline) {
   const wait_note* outer = note_;
   note_ = &note;
-  time_point next_look = net_->now() + look_every;
+  const time_point began = net_->now();
+  time_point next_look = began + look_every;
+  time_point next_idle = options_.idle ? began : time_point::max();
   // Who waits again and again for less than that is to hear of a death as well.
   time_point& looked = looked_[note.from % looked_.size()];
   status end;
@@ -97,10 +99,14 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
   };
   for (std::uint32_t turn = 0; !ready(); ++turn) {
     const std::uint64_t slept = waiting_.sleeps();
-    waiting_.step(*net_, turn, still, std::min({deadline, next_look, wake_at_}));
+    waiting_.step(*net_, turn, still, std::min({deadline, next_look, next_idle, wake_at_}));
     if (first_) advance_background();
     if (slept == waiting_.sleeps() && turn % 32 != 31) continue;
     const time_point t = net_->now();
+    if (options_.idle) {  // a sleep lasts as long as the wait has, so that whoever depends on this call waits at most twice as long
+      options_.idle();
+      next_idle = t + std::clamp<std::chrono::nanoseconds>(t - began, std::chrono::milliseconds(1), look_every);
+    }
     if (t >= wake_at_) wake_at_ = time_point::max();  // whoever set it is asked again by ready() or progress()
     if (t >= next_look || (t >= deadline && t >= looked + look_every)) {
       next_look = t + look_every;

@@ -62,6 +62,7 @@ struct job_options {
   std::size_t registration_bytes = 0;  // most that kept registrations hold; 0: see TUTTI_REGISTRATION_CACHE_MIB
   status trouble;    // failed: why this rank cannot take part; the others are told so when they join
   notice_fn notice;  // empty: nobody listens
+  std::function<void()> idle;  // called by long waits, if not empty; may not use the job
 };
 
 // Which rank lives where, alike in all ranks; virtual ranks of one process share it.

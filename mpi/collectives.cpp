@@ -1,0 +1,416 @@
+// MPI's collectives. Each is prepared once, for its blocking and its nonblocking form: buffers become bytes or elements that lie without
+// gaps (staging.h), counts become lists of bytes, and one of tutti's nonblocking functions is started.
+//
+// All members must decide alike whether tutti takes a call, so the decision rests on what MPI wants to be alike in all: the communicator,
+// the operation, the type of a reduction, and the bytes where all members know them. A wrong argument goes to MPI, which raises its error
+// before it communicates.
+#include <optional>
+
+#include "mpi/communicator.h"
+#include "mpi/datatype.h"
+#include "mpi/reduction.h"
+#include "mpi/report.h"
+#include "mpi/request.h"
+#include "mpi/world.h"
+
+using namespace tutti::mpi;
+
+namespace {
+
+// What a collective's function makes of its arguments: why MPI is to take the call, or how it began.
+struct beginning {
+  reason why = reason::none;
+  tutti_status_t began = TUTTI_OK;
+  std::size_t bytes = 0;  // of this member's data, for the report
+};
+beginning passed(reason why) noexcept { return {why}; }
+
+// Of a call: where it goes, and what it needs until it ends.
+struct setting {
+  communicator& on;
+  staging& staged;
+  tutti_request_t* handle;
+  tutti_team_t team() const noexcept { return on.team; }
+  std::size_t members() const noexcept { return static_cast<std::size_t>(on.size); }
+  bool root_is_wrong(int root) const noexcept { return root < 0 || root >= on.size; }
+  bool is_root(int root) const noexcept { return root == on.rank; }
+};
+
+template <class Begin, class Pass>
+int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
+  call k(f);
+  staging staged;
+  tutti_request_t handle{};
+  beginning b;
+  {
+    const held h;
+    communicator* const c = taken(comm);
+    b = c ? begin(setting{*c, staged, &handle}) : passed(reason::communicator);
+  }
+  k.passed(b.why), k.moved(b.bytes);
+  if (b.why != reason::none) {
+    const passing by_mpi;
+    return pass();
+  }
+  const tutti_status_t s = b.began == TUTTI_OK ? wait(&handle) : b.began;
+  if (s != TUTTI_OK) return raise(comm, k.name(), s);
+  staged.finish();
+  return MPI_SUCCESS;
+}
+
+template <class Begin, class Pass>
+int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass pass) {
+  call k(f);
+  const held h;
+  communicator* const c = out ? taken(comm) : nullptr;
+  request* r = nullptr;
+  MPI_Request made = MPI_REQUEST_NULL;
+  beginning b = passed(reason::communicator);
+  if (c) {
+    made = make_request(r);
+    r->staged = std::make_unique<staging>();
+    b = begin(setting{*c, *r->staged, &r->handle});
+  }
+  k.passed(b.why), k.moved(b.bytes);
+  if (b.why != reason::none) {
+    if (c) drop(made);
+    return pass();
+  }
+  if (b.began != TUTTI_OK) return drop(made), raise(comm, k.name(), b.began);
+  begun(*r, *c, request::kind::collective, k.name());
+  *out = made;
+  return MPI_SUCCESS;
+}
+
+bool takes(operation o, std::size_t bytes) noexcept { return the_world().takes(o, bytes); }
+
+// Null where the arguments are wrong.
+const type_ref* elements(int count, MPI_Datatype type) {
+  if (count < 0) return nullptr;
+  const type_ref& t = type_of(type);
+  return t ? &t : nullptr;
+}
+
+// --- whole buffers -------------------------------------------------------------------------------------------------------------------
+
+beginning barrier(const setting& s) {
+  if (!takes(operation::barrier, 1)) return passed(reason::setting);
+  return {reason::none, tutti_ibarrier(s.team(), s.handle)};
+}
+
+beginning bcast(const setting& s, void* data, int count, MPI_Datatype type, int root) {
+  const type_ref* t = elements(count, type);
+  if (!t || s.root_is_wrong(root)) return passed(reason::arguments);
+  const auto n = static_cast<std::size_t>(count);
+  const std::size_t bytes = n * (*t)->size;
+  if (!takes(operation::bcast, bytes)) return passed(reason::setting);
+  void* const all = s.is_root(root) ? const_cast<void*>(s.staged.input(data, n, *t)) : s.staged.output(data, n, *t);
+  return {reason::none, tutti_ibroadcast(s.team(), static_cast<std::uint32_t>(root), some(all, bytes), bytes, s.handle), bytes};
+}
+
+// The two buffers of a reduction, of `out_count` elements at the end.
+struct operands {
+  reason why = reason::none;
+  reduction with;
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::size_t bytes = 0;
+};
+// `in_place`: where the operands lie instead of `in`. `result`: this member gets one.
+operands prepare(const setting& s, operation o, const void* in, void* out, std::size_t count, std::size_t out_count, MPI_Datatype type,
+                 MPI_Op op, bool result, bool copy_in_place = false) {
+  operands x;
+  const type_ref& t = type_of(type);
+  if (!t) return x.why = reason::arguments, x;
+  x.bytes = count * t->size;
+  if (!takes(o, x.bytes)) return x.why = reason::setting, x;
+  x.with = reduction_of(op, *t);
+  if (!x.with.type) return x.why = reason::type, x;
+  const bool in_place = in == MPI_IN_PLACE;
+  const void* const source = in_place ? out : in;
+  if (x.with.gapless) {
+    x.in = in_place && copy_in_place ? s.staged.copy_of(source, x.bytes) : source;
+    x.out = out;
+  } else {
+    x.in = s.staged.input_elements(source, count, *t);
+    x.out = result ? s.staged.output_elements(out, out_count, t) : nullptr;
+  }
+  x.in = some(x.in, x.bytes);
+  if (result) x.out = some(x.out, x.bytes);
+  return x;
+}
+
+beginning reduce(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, int root) {
+  if (count < 0 || s.root_is_wrong(root)) return passed(reason::arguments);
+  const auto n = static_cast<std::size_t>(count);
+  const operands x = prepare(s, operation::reduce, in, out, n, n, type, op, s.is_root(root));
+  if (x.why != reason::none) return passed(x.why);
+  return {reason::none, tutti_ireduce(s.team(), static_cast<std::uint32_t>(root), x.in, x.out, n, x.with.type, x.with.operation, s.handle), x.bytes};
+}
+
+using reduce_all = decltype(&tutti_iallreduce);
+beginning reduce_to_all(const setting& s, operation o, reduce_all start, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, bool result) {
+  if (count < 0) return passed(reason::arguments);
+  const auto n = static_cast<std::size_t>(count);
+  const operands x = prepare(s, o, in, out, n, n, type, op, result);
+  if (x.why != reason::none) return passed(x.why);
+  return {reason::none, start(s.team(), x.in, x.out ? x.out : some(out, x.bytes), n, x.with.type, x.with.operation, s.handle), x.bytes};
+}
+beginning allreduce(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
+  return reduce_to_all(s, operation::allreduce, &tutti_iallreduce, in, out, count, type, op, true);
+}
+beginning scan(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
+  return reduce_to_all(s, operation::scan, &tutti_iscan, in, out, count, type, op, true);
+}
+// The first member gets no result, so nothing is to be copied back to it.
+beginning exscan(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
+  return reduce_to_all(s, operation::exscan, &tutti_iexscan, in, out, count, type, op, s.on.rank != 0);
+}
+
+beginning reduce_scatter(const setting& s, const void* in, void* out, const int counts[], MPI_Datatype type, MPI_Op op) {
+  std::vector<std::size_t> blocks(s.members());
+  std::size_t all = 0;
+  for (std::size_t m = 0; m < blocks.size(); ++m) {
+    if (!counts || counts[m] < 0) return passed(reason::arguments);
+    all += blocks[m] = static_cast<std::size_t>(counts[m]);
+  }
+  const operands x = prepare(s, operation::reduce_scatter, in, out, all, blocks[static_cast<std::size_t>(s.on.rank)], type, op, true, true);
+  if (x.why != reason::none) return passed(x.why);
+  return {reason::none, tutti_ireduce_scatter(s.team(), x.in, x.out, blocks.data(), x.with.type, x.with.operation, s.handle), x.bytes};
+}
+
+beginning reduce_scatter_block(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
+  if (count < 0) return passed(reason::arguments);
+  const auto n = static_cast<std::size_t>(count);
+  const operands x = prepare(s, operation::reduce_scatter_block, in, out, n * s.members(), n, type, op, true, true);
+  if (x.why != reason::none) return passed(x.why);
+  return {reason::none, tutti_ireduce_scatter_block(s.team(), x.in, x.out, n, x.with.type, x.with.operation, s.handle), x.bytes};
+}
+
+// --- equal blocks --------------------------------------------------------------------------------------------------------------------
+
+beginning gather(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type, int root) {
+  if (s.root_is_wrong(root)) return passed(reason::arguments);
+  const bool collects = s.is_root(root), in_place = collects && in == MPI_IN_PLACE;
+  const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
+  const type_ref* const to = collects ? elements(out_count, out_type) : nullptr;
+  if ((!in_place && !from) || (collects && !to)) return passed(reason::arguments);
+  const std::size_t bytes = collects ? static_cast<std::size_t>(out_count) * (*to)->size : static_cast<std::size_t>(in_count) * (*from)->size;
+  if (!takes(operation::gather, bytes)) return passed(reason::setting);
+  void* const all = collects ? some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes) : nullptr;
+  const void* const mine = in_place ? static_cast<std::byte*>(all) + static_cast<std::size_t>(s.on.rank) * bytes
+                                    : some(s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes);
+  return {reason::none, tutti_igather(s.team(), static_cast<std::uint32_t>(root), mine, bytes, all, s.handle), bytes};
+}
+
+beginning scatter(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type, int root) {
+  if (s.root_is_wrong(root)) return passed(reason::arguments);
+  const bool gives = s.is_root(root), in_place = gives && out == MPI_IN_PLACE;
+  const type_ref* const from = gives ? elements(in_count, in_type) : nullptr;
+  const type_ref* const to = in_place ? nullptr : elements(out_count, out_type);
+  if ((!in_place && !to) || (gives && !from)) return passed(reason::arguments);
+  const std::size_t bytes = gives ? static_cast<std::size_t>(in_count) * (*from)->size : static_cast<std::size_t>(out_count) * (*to)->size;
+  if (!takes(operation::scatter, bytes)) return passed(reason::setting);
+  const void* const all = gives ? some(s.staged.input(in, s.members() * static_cast<std::size_t>(in_count), *from), bytes) : nullptr;
+  void* const mine = in_place ? const_cast<std::byte*>(static_cast<const std::byte*>(all)) + static_cast<std::size_t>(s.on.rank) * bytes
+                              : some(s.staged.output(out, static_cast<std::size_t>(out_count), *to), bytes);
+  return {reason::none, tutti_iscatter(s.team(), static_cast<std::uint32_t>(root), all, bytes, mine, s.handle), bytes};
+}
+
+beginning allgather(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type) {
+  const bool in_place = in == MPI_IN_PLACE;
+  const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
+  const type_ref* const to = elements(out_count, out_type);
+  if (!to || (!in_place && !from)) return passed(reason::arguments);
+  const std::size_t bytes = static_cast<std::size_t>(out_count) * (*to)->size;
+  if (!takes(operation::allgather, bytes)) return passed(reason::setting);
+  void* const all = some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes);
+  const void* const mine = in_place ? static_cast<std::byte*>(all) + static_cast<std::size_t>(s.on.rank) * bytes
+                                    : some(s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes);
+  return {reason::none, tutti_iallgather(s.team(), mine, bytes, all, s.handle), bytes};
+}
+
+beginning alltoall(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type) {
+  const bool in_place = in == MPI_IN_PLACE;
+  const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
+  const type_ref* const to = elements(out_count, out_type);
+  if (!to || (!in_place && !from)) return passed(reason::arguments);
+  const std::size_t bytes = static_cast<std::size_t>(out_count) * (*to)->size;
+  if (!takes(operation::alltoall, bytes)) return passed(reason::setting);
+  void* const all = some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes);
+  const void* const mine = in_place ? all : some(s.staged.input(in, s.members() * static_cast<std::size_t>(in_count), *from), bytes);
+  return {reason::none, tutti_ialltoall(s.team(), mine, bytes, all, s.handle), bytes};
+}
+
+// --- unlike blocks -------------------------------------------------------------------------------------------------------------------
+
+using blocks = staging::blocks;
+using way = staging::way;
+
+std::size_t sum(const blocks& b) noexcept {
+  std::size_t all = 0;
+  for (const std::size_t n : b.bytes) all += n;
+  return all;
+}
+
+// Lists of MPI's, with distances in elements of one type. Nothing: they are wrong.
+std::optional<blocks> lay_out(const setting& s, const void* buffer, const int counts[], const int distances[], MPI_Datatype type, way w, bool apart = false) {
+  const type_ref& t = type_of(type);
+  if (!t || !counts || !distances) return std::nullopt;
+  for (std::size_t m = 0; m < s.members(); ++m)
+    if (counts[m] < 0) return std::nullopt;
+  return s.staged.lay_out(buffer, s.on.size, w, apart, [&](int m) {
+    return staging::block{distances[m] * t->extent, static_cast<std::size_t>(counts[m]), &t};
+  });
+}
+// With distances in bytes and a type for each.
+std::optional<blocks> lay_out(const setting& s, const void* buffer, const int counts[], const int distances[], const MPI_Datatype types[], way w, bool apart = false) {
+  if (!counts || !distances || !types) return std::nullopt;
+  std::vector<type_ref> of(s.members());
+  for (std::size_t m = 0; m < s.members(); ++m)
+    if (counts[m] < 0 || !(of[m] = type_of(types[m]))) return std::nullopt;
+  return s.staged.lay_out(buffer, s.on.size, w, apart, [&](int m) {
+    return staging::block{distances[m], static_cast<std::size_t>(counts[m]), &of[static_cast<std::size_t>(m)]};
+  });
+}
+
+beginning gatherv(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[],
+                  MPI_Datatype out_type, int root) {
+  if (s.root_is_wrong(root)) return passed(reason::arguments);
+  if (!takes(operation::gatherv, 1)) return passed(reason::setting);
+  const bool collects = s.is_root(root), in_place = collects && in == MPI_IN_PLACE;
+  std::optional<blocks> all;
+  if (collects && !(all = lay_out(s, out, counts, distances, out_type, in_place ? way::both : way::write))) return passed(reason::arguments);
+  const auto me = static_cast<std::size_t>(s.on.rank);
+  const void* mine;
+  std::size_t bytes;
+  if (in_place) {
+    mine = all->base + all->offsets[me], bytes = all->bytes[me];
+  } else {
+    const type_ref* const from = elements(in_count, in_type);
+    if (!from) return passed(reason::arguments);
+    mine = s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes = static_cast<std::size_t>(in_count) * (*from)->size;
+  }
+  return {reason::none, tutti_igatherv(s.team(), static_cast<std::uint32_t>(root), some(mine, bytes), bytes, all ? some(all->base, sum(*all)) : nullptr,
+                                       all ? all->bytes.data() : nullptr, all ? all->offsets.data() : nullptr, s.handle), bytes};
+}
+
+beginning scatterv(const setting& s, const void* in, const int counts[], const int distances[], MPI_Datatype in_type, void* out, int out_count,
+                   MPI_Datatype out_type, int root) {
+  if (s.root_is_wrong(root)) return passed(reason::arguments);
+  if (!takes(operation::scatterv, 1)) return passed(reason::setting);
+  const bool gives = s.is_root(root), in_place = gives && out == MPI_IN_PLACE;
+  std::optional<blocks> all;
+  if (gives && !(all = lay_out(s, in, counts, distances, in_type, way::read))) return passed(reason::arguments);
+  const auto me = static_cast<std::size_t>(s.on.rank);
+  void* mine;
+  std::size_t bytes;
+  if (in_place) {
+    mine = all->base + all->offsets[me], bytes = all->bytes[me];
+  } else {
+    const type_ref* const to = elements(out_count, out_type);
+    if (!to) return passed(reason::arguments);
+    bytes = static_cast<std::size_t>(out_count) * (*to)->size;
+    mine = s.staged.output(out, static_cast<std::size_t>(out_count), *to);
+  }
+  return {reason::none, tutti_iscatterv(s.team(), static_cast<std::uint32_t>(root), all ? some(all->base, sum(*all)) : nullptr,
+                                        all ? all->bytes.data() : nullptr, all ? all->offsets.data() : nullptr, some(mine, bytes), bytes, s.handle), bytes};
+}
+
+beginning allgatherv(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[],
+                     MPI_Datatype out_type) {
+  const bool in_place = in == MPI_IN_PLACE;
+  const std::optional<blocks> all = lay_out(s, out, counts, distances, out_type, in_place ? way::both : way::write);
+  if (!all) return passed(reason::arguments);
+  if (!takes(operation::allgatherv, sum(*all))) return passed(reason::setting);
+  const auto me = static_cast<std::size_t>(s.on.rank);
+  const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
+  if (!in_place && !from) return passed(reason::arguments);
+  const void* const mine = in_place ? all->base + all->offsets[me] : s.staged.input(in, static_cast<std::size_t>(in_count), *from);
+  const std::size_t bytes = in_place ? all->bytes[me] : static_cast<std::size_t>(in_count) * (*from)->size;
+  return {reason::none, tutti_iallgatherv(s.team(), some(mine, bytes), bytes, some(all->base, sum(*all)), all->bytes.data(), all->offsets.data(), s.handle), bytes};
+}
+
+// MPI_Alltoallv and MPI_Alltoallw, which differ in how blocks are described. What is read in place is copied first.
+template <class Types>
+beginning exchange(const setting& s, operation o, const void* in, const int in_counts[], const int in_distances[], Types in_types, void* out,
+                   const int out_counts[], const int out_distances[], Types out_types) {
+  if (!takes(o, 1)) return passed(reason::setting);
+  const bool in_place = in == MPI_IN_PLACE;
+  const std::optional<blocks> from = in_place ? lay_out(s, out, out_counts, out_distances, out_types, way::read, true)
+                                              : lay_out(s, in, in_counts, in_distances, in_types, way::read);
+  const std::optional<blocks> to = lay_out(s, out, out_counts, out_distances, out_types, way::write);
+  if (!from || !to) return passed(reason::arguments);
+  return {reason::none, tutti_ialltoallv(s.team(), some(from->base, sum(*from)), from->bytes.data(), from->offsets.data(), some(to->base, sum(*to)), to->bytes.data(),
+                                         to->offsets.data(), s.handle), sum(*from)};
+}
+beginning alltoallv(const setting& s, const void* in, const int in_counts[], const int in_distances[], MPI_Datatype in_type, void* out,
+                    const int out_counts[], const int out_distances[], MPI_Datatype out_type) {
+  return exchange(s, operation::alltoallv, in, in_counts, in_distances, in_type, out, out_counts, out_distances, out_type);
+}
+beginning alltoallw(const setting& s, const void* in, const int in_counts[], const int in_distances[], const MPI_Datatype in_types[], void* out,
+                    const int out_counts[], const int out_distances[], const MPI_Datatype out_types[]) {
+  return exchange(s, operation::alltoallw, in, in_counts, in_distances, in_types, out, out_counts, out_distances, out_types);
+}
+
+}  // namespace
+
+// --- MPI's functions -------------------------------------------------------------------------------------------------------------------
+
+// `parameters` and `arguments` without the communicator, which comes last but for the request.
+#define TUTTI_MPI_LIST(...) __VA_ARGS__
+#define TUTTI_MPI_COLLECTIVE(Name, lower, parameters, arguments)                                                                   \
+  extern "C" int MPI_##Name(TUTTI_MPI_LIST parameters, MPI_Comm comm) {                                                            \
+    return blocking(function::Name, comm, [&](const setting& s) { return lower(s, TUTTI_MPI_LIST arguments); },                    \
+                    [&] { return real.Name(TUTTI_MPI_LIST arguments, comm); });                                                    \
+  }                                                                                                                                \
+  TUTTI_MPI_ALSO(Name)                                                                                                             \
+  extern "C" int MPI_I##lower(TUTTI_MPI_LIST parameters, MPI_Comm comm, MPI_Request* request) {                                    \
+    return nonblocking(function::I##lower, comm, request, [&](const setting& s) { return lower(s, TUTTI_MPI_LIST arguments); },    \
+                       [&] { return real.I##lower(TUTTI_MPI_LIST arguments, comm, request); });                                    \
+  }                                                                                                                                \
+  TUTTI_MPI_ALSO(I##lower)
+
+extern "C" int MPI_Barrier(MPI_Comm comm) {
+  return blocking(function::Barrier, comm, barrier, [&] { return real.Barrier(comm); });
+}
+TUTTI_MPI_ALSO(Barrier)
+extern "C" int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  return nonblocking(function::Ibarrier, comm, request, barrier, [&] { return real.Ibarrier(comm, request); });
+}
+TUTTI_MPI_ALSO(Ibarrier)
+
+TUTTI_MPI_COLLECTIVE(Bcast, bcast, (void* data, int count, MPI_Datatype type, int root), (data, count, type, root))
+TUTTI_MPI_COLLECTIVE(Reduce, reduce, (const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, int root), (in, out, count, type, op, root))
+TUTTI_MPI_COLLECTIVE(Allreduce, allreduce, (const void* in, void* out, int count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
+TUTTI_MPI_COLLECTIVE(Scan, scan, (const void* in, void* out, int count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
+TUTTI_MPI_COLLECTIVE(Exscan, exscan, (const void* in, void* out, int count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
+TUTTI_MPI_COLLECTIVE(Reduce_scatter, reduce_scatter, (const void* in, void* out, const int counts[], MPI_Datatype type, MPI_Op op),
+                     (in, out, counts, type, op))
+TUTTI_MPI_COLLECTIVE(Reduce_scatter_block, reduce_scatter_block, (const void* in, void* out, int count, MPI_Datatype type, MPI_Op op),
+                     (in, out, count, type, op))
+TUTTI_MPI_COLLECTIVE(Gather, gather, (const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type, int root),
+                     (in, in_count, in_type, out, out_count, out_type, root))
+TUTTI_MPI_COLLECTIVE(Scatter, scatter, (const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type, int root),
+                     (in, in_count, in_type, out, out_count, out_type, root))
+TUTTI_MPI_COLLECTIVE(Allgather, allgather, (const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type),
+                     (in, in_count, in_type, out, out_count, out_type))
+TUTTI_MPI_COLLECTIVE(Alltoall, alltoall, (const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type),
+                     (in, in_count, in_type, out, out_count, out_type))
+TUTTI_MPI_COLLECTIVE(Gatherv, gatherv,
+                     (const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[], MPI_Datatype out_type, int root),
+                     (in, in_count, in_type, out, counts, distances, out_type, root))
+TUTTI_MPI_COLLECTIVE(Scatterv, scatterv,
+                     (const void* in, const int counts[], const int distances[], MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type, int root),
+                     (in, counts, distances, in_type, out, out_count, out_type, root))
+TUTTI_MPI_COLLECTIVE(Allgatherv, allgatherv,
+                     (const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[], MPI_Datatype out_type),
+                     (in, in_count, in_type, out, counts, distances, out_type))
+TUTTI_MPI_COLLECTIVE(Alltoallv, alltoallv,
+                     (const void* in, const int in_counts[], const int in_distances[], MPI_Datatype in_type, void* out, const int out_counts[],
+                      const int out_distances[], MPI_Datatype out_type),
+                     (in, in_counts, in_distances, in_type, out, out_counts, out_distances, out_type))
+TUTTI_MPI_COLLECTIVE(Alltoallw, alltoallw,
+                     (const void* in, const int in_counts[], const int in_distances[], const MPI_Datatype in_types[], void* out, const int out_counts[],
+                      const int out_distances[], const MPI_Datatype out_types[]),
+                     (in, in_counts, in_distances, in_types, out, out_counts, out_distances, out_types))

@@ -1,0 +1,365 @@
+// The functions that wait for requests and test them. An array may hold requests of tutti's and of MPI's; MPI is handed its own alone.
+//
+// Where all are of one world, that world's own way of waiting serves. Where both are there, a wait for all waits for tutti's first and
+// for MPI's then: each wait lets the other side advance. A wait for any looks at both in turn.
+#include <algorithm>
+#include <vector>
+
+#include "mpi/report.h"
+#include "mpi/request.h"
+#include "mpi/world.h"
+
+using namespace tutti::mpi;
+
+namespace {
+
+// The end of a request of tutti's that is complete, as the program is told it: a persistent one stays, others become null.
+int retire(MPI_Request& handle, MPI_Status* status, int (*tell)(const request&, MPI_Status*)) {
+  const held h;
+  request& r = at(handle);
+  if (!r.pending) return empty_status(status), MPI_SUCCESS;
+  const int code = tell(r, status);
+  if (r.again) return r.pending = r.cancelled = false, code;
+  drop(handle);
+  handle = MPI_REQUEST_NULL;
+  return code;
+}
+
+bool complete(MPI_Request handle) {
+  const held h;
+  return test(at(handle));
+}
+
+// Something the program is to hear of: not null, nor a persistent request that was not started.
+bool counts(MPI_Request handle) {
+  const held h;
+  return at(handle).pending;
+}
+
+MPI_Status* place(MPI_Status* statuses, std::size_t i) noexcept { return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i; }
+
+// The entries that are MPI's, as it wants them: alone in an array.
+class of_mpi {
+ public:
+  of_mpi(MPI_Request* all, std::size_t count) : all_(all) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (!is_ours(all[i])) places_.push_back(i), handles_.push_back(all[i]);
+    statuses_.resize(handles_.size());
+  }
+  int count() const noexcept { return static_cast<int>(handles_.size()); }
+  MPI_Request* handles() noexcept { return handles_.data(); }
+  MPI_Status* statuses() noexcept { return statuses_.data(); }
+  std::size_t place_of(int i) const noexcept { return places_[static_cast<std::size_t>(i)]; }
+  void give_back() {
+    for (std::size_t i = 0; i < handles_.size(); ++i) all_[places_[i]] = handles_[i];
+  }
+
+ private:
+  MPI_Request* all_;
+  std::vector<std::size_t> places_;
+  std::vector<MPI_Request> handles_;
+  std::vector<MPI_Status> statuses_;
+};
+
+// What several requests ended with: their statuses say each's, and the handler of errors is told of the first.
+class ends {
+ public:
+  explicit ends(MPI_Status* statuses) noexcept : statuses_(statuses) {}
+  void ours(MPI_Request& handle, std::size_t i) {
+    communicator* const on = at(handle).on;
+    const char* const call = at(handle).call;
+    const tutti_status_t end = at(handle).end;
+    const int code = retire(handle, place(statuses_, i), outcome);
+    note(i, code);
+    if (code != MPI_SUCCESS && end_ == TUTTI_OK) comm_ = on->handle, call_ = call, end_ = end;
+  }
+  void note(std::size_t i, int code) noexcept {
+    failed_ = failed_ || code != MPI_SUCCESS;
+    if (statuses_ != MPI_STATUSES_IGNORE) statuses_[i].MPI_ERROR = code;
+  }
+  int tell() const {
+    if (end_ != TUTTI_OK) (void)raise(comm_, call_, end_);
+    return failed_ ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+  }
+
+ private:
+  MPI_Status* statuses_;
+  bool failed_ = false;
+  MPI_Comm comm_ = MPI_COMM_WORLD;
+  const char* call_ = "";
+  tutti_status_t end_ = TUTTI_OK;
+};
+
+// All are complete; MPI has said so of its own, with `code`.
+int retire_all(std::size_t count, MPI_Request* r, MPI_Status* statuses, of_mpi& theirs, int code) {
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) return code;
+  ends of(statuses);
+  for (int i = 0; i < theirs.count(); ++i) {
+    if (statuses != MPI_STATUSES_IGNORE) statuses[theirs.place_of(i)] = theirs.statuses()[i];
+    if (code == MPI_ERR_IN_STATUS) of.note(theirs.place_of(i), theirs.statuses()[i].MPI_ERROR);
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    if (is_ours(r[i])) of.ours(r[i], i);
+  theirs.give_back();
+  return of.tell();
+}
+
+bool any_ours(const MPI_Request* r, int count) noexcept {
+  return r && count > 0 && std::any_of(r, r + count, [](MPI_Request x) { return is_ours(x); });
+}
+
+std::size_t number(int count) noexcept { return static_cast<std::size_t>(count); }
+
+// Blocks until one of tutti's is complete, where no other can be: in tutti's own way of waiting.
+void wait_for_any_of_ours(std::size_t count, MPI_Request* r) {
+  std::vector<tutti_request_t> under_way;
+  std::vector<request*> of;
+  const held h;
+  for (std::size_t i = 0; i < count; ++i)
+    if (is_ours(r[i]) && at(r[i]).active) of.push_back(&at(r[i])), under_way.push_back(of.back()->handle);
+  std::size_t found = 0;
+  const tutti_status_t s = tutti_wait_any(under_way.data(), under_way.size(), &found, -1);
+  if (found < of.size()) end_now(*of[found], s);
+}
+
+// Looks at all, from the first: the place of one that is complete, or `count`. `left` says whether any is to be waited for.
+// MPI's, where one is complete, is retired at once, with its status.
+struct look {
+  std::size_t found;
+  bool left;
+  bool by_mpi = false;
+  int code = MPI_SUCCESS;
+};
+look look_for_any(std::size_t count, MPI_Request* r, MPI_Status* status) {
+  look out{count, false};
+  bool theirs = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!is_ours(r[i])) {
+      theirs = theirs || r[i] != MPI_REQUEST_NULL;
+      continue;
+    }
+    if (!counts(r[i])) continue;
+    if (complete(r[i])) return out.found = i, out;
+    out.left = true;
+  }
+  if (!theirs) return out;
+  of_mpi parts(r, count);
+  int index = MPI_UNDEFINED, done = 0;
+  out.code = real.Testany(parts.count(), parts.handles(), &index, &done, status);
+  parts.give_back();
+  out.left = out.left || !done;
+  if (done && index != MPI_UNDEFINED) out.found = parts.place_of(index), out.by_mpi = true;
+  return out;
+}
+
+// The other functions for any and for some are made of this one. `blocks`: until one is complete, or none is left.
+look find_any(std::size_t count, MPI_Request* r, MPI_Status* status, bool blocks) {
+  const bool theirs = std::any_of(r, r + count, [](MPI_Request x) { return !is_ours(x) && x != MPI_REQUEST_NULL; });
+  for (unsigned turn = 0;; ++turn) {
+    const look l = look_for_any(count, r, status);
+    if (l.found < count || !l.left || !blocks || l.code != MPI_SUCCESS) return l;
+    if (theirs || the_world().threaded()) back_off(turn);
+    else wait_for_any_of_ours(count, r);
+  }
+}
+
+int any(int count, MPI_Request* r, int* index, int* done, MPI_Status* status, bool blocks) {
+  const look l = find_any(number(count), r, status, blocks);
+  if (done) *done = l.found < number(count) || !l.left;
+  *index = l.found < number(count) ? static_cast<int>(l.found) : MPI_UNDEFINED;
+  if (l.code != MPI_SUCCESS || l.by_mpi) return l.code;
+  if (l.found < number(count)) return retire(r[l.found], status, finish);
+  if (!l.left) empty_status(status);
+  return MPI_SUCCESS;
+}
+
+int some(int count, MPI_Request* r, int* done, int* indices, MPI_Status* statuses, bool blocks) {
+  MPI_Status status;
+  ends of(statuses);
+  int n = 0;
+  for (;;) {
+    const look l = find_any(number(count), r, &status, blocks && n == 0);
+    if (l.found == number(count)) {
+      *done = n == 0 && !l.left ? MPI_UNDEFINED : n;
+      return of.tell();
+    }
+    indices[n] = static_cast<int>(l.found);
+    const std::size_t to = number(n++);
+    if (!l.by_mpi) {
+      MPI_Request& handle = r[l.found];
+      of.ours(handle, to);
+    } else {
+      if (statuses != MPI_STATUSES_IGNORE) statuses[to] = status;
+      of.note(to, l.code);
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int MPI_Wait(MPI_Request* r, MPI_Status* status) {
+  call k(function::Wait);
+  if (!r || !is_ours(*r)) {
+    k.passed(reason::request);
+    const passing by_mpi;
+    return real.Wait(r, status);
+  }
+  request* of;
+  {
+    const held h;
+    of = &at(*r);
+  }
+  wait(*of);
+  return retire(*r, status, finish);
+}
+TUTTI_MPI_ALSO(Wait)
+
+extern "C" int MPI_Test(MPI_Request* r, int* done, MPI_Status* status) {
+  call k(function::Test);
+  if (!r || !done || !is_ours(*r)) {
+    k.passed(reason::request);
+    return real.Test(r, done, status);
+  }
+  *done = complete(*r);
+  return *done ? retire(*r, status, finish) : MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Test)
+
+extern "C" int MPI_Waitall(int count, MPI_Request r[], MPI_Status statuses[]) {
+  call k(function::Waitall);
+  if (!any_ours(r, count)) {
+    k.passed(reason::request);
+    const passing by_mpi;
+    return real.Waitall(count, r, statuses);
+  }
+  for (int i = 0; i < count; ++i) {
+    if (!is_ours(r[i])) continue;
+    request* of;
+    {
+      const held h;
+      of = &at(r[i]);
+    }
+    wait(*of);
+  }
+  of_mpi theirs(r, number(count));
+  int code = MPI_SUCCESS;
+  if (theirs.count() > 0) {
+    const passing by_mpi;
+    code = real.Waitall(theirs.count(), theirs.handles(), theirs.statuses());
+  }
+  return retire_all(number(count), r, statuses, theirs, code);
+}
+TUTTI_MPI_ALSO(Waitall)
+
+extern "C" int MPI_Testall(int count, MPI_Request r[], int* done, MPI_Status statuses[]) {
+  call k(function::Testall);
+  if (!done || !any_ours(r, count)) {
+    k.passed(reason::request);
+    return real.Testall(count, r, done, statuses);
+  }
+  *done = 0;
+  for (int i = 0; i < count; ++i)
+    if (is_ours(r[i]) && !complete(r[i])) return MPI_SUCCESS;
+  of_mpi theirs(r, number(count));
+  int code = MPI_SUCCESS;
+  if (theirs.count() > 0) {
+    code = real.Testall(theirs.count(), theirs.handles(), done, theirs.statuses());
+    if (!*done) return code;
+  }
+  *done = 1;
+  return retire_all(number(count), r, statuses, theirs, code);
+}
+TUTTI_MPI_ALSO(Testall)
+
+extern "C" int MPI_Waitany(int count, MPI_Request r[], int* index, MPI_Status* status) {
+  call k(function::Waitany);
+  if (index && any_ours(r, count)) return any(count, r, index, nullptr, status, true);
+  k.passed(reason::request);
+  const passing by_mpi;
+  return real.Waitany(count, r, index, status);
+}
+TUTTI_MPI_ALSO(Waitany)
+
+extern "C" int MPI_Testany(int count, MPI_Request r[], int* index, int* done, MPI_Status* status) {
+  call k(function::Testany);
+  if (index && done && any_ours(r, count)) return any(count, r, index, done, status, false);
+  k.passed(reason::request);
+  return real.Testany(count, r, index, done, status);
+}
+TUTTI_MPI_ALSO(Testany)
+
+extern "C" int MPI_Waitsome(int count, MPI_Request r[], int* done, int indices[], MPI_Status statuses[]) {
+  call k(function::Waitsome);
+  if (done && indices && any_ours(r, count)) return some(count, r, done, indices, statuses, true);
+  k.passed(reason::request);
+  const passing by_mpi;
+  return real.Waitsome(count, r, done, indices, statuses);
+}
+TUTTI_MPI_ALSO(Waitsome)
+
+extern "C" int MPI_Testsome(int count, MPI_Request r[], int* done, int indices[], MPI_Status statuses[]) {
+  call k(function::Testsome);
+  if (done && indices && any_ours(r, count)) return some(count, r, done, indices, statuses, false);
+  k.passed(reason::request);
+  return real.Testsome(count, r, done, indices, statuses);
+}
+TUTTI_MPI_ALSO(Testsome)
+
+// --- the other functions upon requests ------------------------------------------------------------------------------------------------
+
+namespace {
+
+int start(MPI_Request handle) {
+  const held h;
+  request& r = at(handle);
+  call k(function::Start);
+  if (!r.again || r.active) return raise_text(MPI_COMM_WORLD, "MPI_Start", MPI_ERR_REQUEST, "the request is not persistent, or under way");
+  const tutti_status_t s = r.again(r);
+  return s == TUTTI_OK ? MPI_SUCCESS : raise(r.on->handle, "MPI_Start", s);
+}
+
+}  // namespace
+
+extern "C" int MPI_Start(MPI_Request* r) { return r && is_ours(*r) ? start(*r) : real.Start(r); }
+TUTTI_MPI_ALSO(Start)
+
+extern "C" int MPI_Startall(int count, MPI_Request r[]) {
+  if (!any_ours(r, count)) return real.Startall(count, r);
+  int code = MPI_SUCCESS;
+  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = MPI_Start(&r[i]);
+  return code;
+}
+TUTTI_MPI_ALSO(Startall)
+
+extern "C" int MPI_Request_free(MPI_Request* r) {
+  if (!r || !is_ours(*r)) return real.Request_free(r);
+  const held h;
+  if (at(*r).active) detach(*r);
+  else drop(*r);
+  *r = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Request_free)
+
+extern "C" int MPI_Request_get_status(MPI_Request r, int* done, MPI_Status* status) {
+  if (!done || !is_ours(r)) return real.Request_get_status(r, done, status);
+  const held h;
+  *done = test(at(r));
+  if (!*done) return MPI_SUCCESS;
+  if (!at(r).pending) return empty_status(status), MPI_SUCCESS;
+  return outcome(at(r), status);
+}
+TUTTI_MPI_ALSO(Request_get_status)
+
+// A send is not taken back: it ends as it would have, which MPI allows.
+extern "C" int MPI_Cancel(MPI_Request* r) {
+  if (!r || !is_ours(*r)) return real.Cancel(r);
+  const held h;
+  request& of = at(*r);
+  if (!of.active || of.what != request::kind::receive) return MPI_SUCCESS;
+  int cancelled = 0;
+  if (const tutti_status_t s = tutti_cancel(&of.handle, &cancelled); s != TUTTI_OK) return raise(of.on->handle, "MPI_Cancel", s);
+  if (cancelled) of.cancelled = true, end_now(of, TUTTI_OK);
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Cancel)

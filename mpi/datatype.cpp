@@ -1,0 +1,278 @@
+#include "mpi/datatype.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+
+#include "mpi/reduction.h"
+#include "mpi/world.h"
+
+namespace tutti::mpi {
+namespace {
+
+// Thrown where pieces cannot be told.
+struct unknown_type {};
+
+struct builder {
+  std::vector<piece> pieces;
+
+  void add(std::ptrdiff_t offset, std::size_t bytes) {
+    if (bytes == 0) return;
+    if (!pieces.empty() && pieces.back().offset + static_cast<std::ptrdiff_t>(pieces.back().bytes) == offset) pieces.back().bytes += bytes;
+    else pieces.push_back({offset, bytes});
+  }
+  void add(const std::vector<piece>& of, std::ptrdiff_t offset) {
+    for (const piece& p : of) add(offset + p.offset, p.bytes);
+  }
+  // `n` elements.
+  void add(const datatype& of, std::ptrdiff_t offset, std::size_t n) {
+    if (of.contiguous) return add(offset + of.first(), n * of.size);
+    for (std::size_t i = 0; i < n; ++i) add(of.pieces, offset + static_cast<std::ptrdiff_t>(i) * of.extent);
+  }
+};
+
+// A value and an int, between or behind which there may be padding.
+template <class T>
+struct pair_of {
+  T value;
+  int index;
+};
+template <class T>
+void add_pair(builder& to) {
+  to.add(0, sizeof(T));
+  to.add(offsetof(pair_of<T>, index), sizeof(int));
+}
+
+void add_named(builder& to, MPI_Datatype type, std::size_t size) {
+  if (type == MPI_FLOAT_INT) add_pair<float>(to);
+  else if (type == MPI_DOUBLE_INT) add_pair<double>(to);
+  else if (type == MPI_LONG_INT) add_pair<long>(to);
+  else if (type == MPI_SHORT_INT) add_pair<short>(to);
+  else if (type == MPI_LONG_DOUBLE_INT) {  // in C its size is not that of its parts: x87 numbers have 10 bytes in 16
+    to.add(0, sizeof(long double));
+    to.add(offsetof(pair_of<long double>, index), sizeof(int));
+  } else to.add(0, size);
+}
+
+// What MPI_Type_get_contents gives, and frees again.
+class contents {
+ public:
+  contents(MPI_Datatype of, int integers, int addresses, int types) : numbers_(at_least_one(integers)), places_(at_least_one(addresses)), inner_(at_least_one(types)), types_(types) {
+    if (real.Type_get_contents(of, integers, addresses, types, numbers_.data(), places_.data(), inner_.data()) != MPI_SUCCESS) throw unknown_type{};
+  }
+  ~contents() {
+    for (int i = 0; i < types_; ++i) {
+      int a, b, c, combiner = MPI_COMBINER_NAMED;
+      real.Type_get_envelope(inner_[static_cast<std::size_t>(i)], &a, &b, &c, &combiner);
+      if (combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_REAL && combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER)
+        real.Type_free(&inner_[static_cast<std::size_t>(i)]);
+    }
+  }
+  contents(const contents&) = delete;
+  contents& operator=(const contents&) = delete;
+  int number(std::size_t i) const { return numbers_.at(i); }
+  std::size_t size(std::size_t i) const { return static_cast<std::size_t>(numbers_.at(i)); }
+  MPI_Aint place(std::size_t i) const { return places_.at(i); }
+  const datatype& inner(std::size_t i) {
+    kept_.push_back(make(inner_.at(i)));
+    if (!kept_.back()->known) throw unknown_type{};
+    return *kept_.back();
+  }
+  static type_ref make(MPI_Datatype);
+
+ private:
+  static std::size_t at_least_one(int n) { return static_cast<std::size_t>(std::max(n, 1)); }
+  std::vector<int> numbers_;
+  std::vector<MPI_Aint> places_;
+  std::vector<MPI_Datatype> inner_;
+  std::vector<type_ref> kept_;
+  int types_;
+};
+
+// MPI 3.1, 4.1.13 says which numbers the contents hold.
+void add_subarray(builder& to, contents& c) {
+  const std::size_t dimensions = c.size(0);
+  const datatype& of = c.inner(0);
+  const auto full = [&](std::size_t d) { return c.number(1 + d); };
+  const auto part = [&](std::size_t d) { return c.number(1 + dimensions + d); };
+  const auto start = [&](std::size_t d) { return c.number(1 + 2 * dimensions + d); };
+  const bool rows_first = c.number(1 + 3 * dimensions) == MPI_ORDER_C;
+  std::vector<std::size_t> order(dimensions);  // from the dimension that varies slowest
+  for (std::size_t d = 0; d < dimensions; ++d) order[d] = rows_first ? d : dimensions - 1 - d;
+  std::vector<std::ptrdiff_t> stride(dimensions);
+  std::ptrdiff_t elements = 1;
+  for (std::size_t k = dimensions; k-- > 0;) stride[k] = elements, elements *= full(order[k]);
+  std::vector<int> index(dimensions, 0);
+  const std::size_t last = dimensions - 1;
+  for (;;) {
+    std::ptrdiff_t at = 0;
+    for (std::size_t k = 0; k < dimensions; ++k) at += (start(order[k]) + index[k]) * stride[k];
+    to.add(of, at * of.extent, static_cast<std::size_t>(part(order[last])));
+    std::size_t k = last;
+    while (k > 0 && ++index[k - 1] == part(order[k - 1])) index[--k] = 0;
+    if (k == 0) return;
+  }
+}
+
+void take_apart(builder& to, MPI_Datatype type, std::size_t size) {
+  int integers = 0, addresses = 0, types = 0, combiner = 0;
+  if (real.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) throw unknown_type{};
+  if (combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER)
+    return add_named(to, type, size);
+  contents c(type, integers, addresses, types);
+  switch (combiner) {
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_RESIZED: return to.add(c.inner(0), 0, 1);
+    case MPI_COMBINER_CONTIGUOUS: return to.add(c.inner(0), 0, c.size(0));
+    case MPI_COMBINER_VECTOR:
+    case MPI_COMBINER_HVECTOR: {
+      const datatype& of = c.inner(0);
+      const std::ptrdiff_t stride = combiner == MPI_COMBINER_VECTOR ? c.number(2) * of.extent : c.place(0);
+      for (int i = 0; i < c.number(0); ++i) to.add(of, i * stride, c.size(1));
+      return;
+    }
+    case MPI_COMBINER_INDEXED:
+    case MPI_COMBINER_HINDEXED: {
+      const datatype& of = c.inner(0);
+      const std::size_t n = c.size(0);
+      for (std::size_t i = 0; i < n; ++i)
+        to.add(of, combiner == MPI_COMBINER_INDEXED ? c.number(1 + n + i) * of.extent : c.place(i), c.size(1 + i));
+      return;
+    }
+    case MPI_COMBINER_INDEXED_BLOCK:
+    case MPI_COMBINER_HINDEXED_BLOCK: {
+      const datatype& of = c.inner(0);
+      for (std::size_t i = 0; i < c.size(0); ++i)
+        to.add(of, combiner == MPI_COMBINER_INDEXED_BLOCK ? c.number(2 + i) * of.extent : c.place(i), c.size(1));
+      return;
+    }
+    case MPI_COMBINER_STRUCT:
+      for (std::size_t i = 0; i < c.size(0); ++i) to.add(c.inner(i), c.place(i), c.size(1 + i));
+      return;
+    case MPI_COMBINER_SUBARRAY: return add_subarray(to, c);
+    default: throw unknown_type{};
+  }
+}
+
+type_ref contents::make(MPI_Datatype type) {
+  auto t = std::make_shared<datatype>();
+  t->handle = type;
+  int size = 0;
+  MPI_Aint lower = 0, extent = 0;
+  if (real.Type_size(type, &size) != MPI_SUCCESS || size < 0 || real.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS) return nullptr;
+  t->size = static_cast<std::size_t>(size), t->extent = extent;
+  try {
+    builder b;
+    take_apart(b, type, t->size);
+    std::size_t listed = 0;
+    t->within = extent > 0;
+    for (const piece& p : b.pieces) {
+      listed += p.bytes;
+      t->within = t->within && p.offset >= 0 && p.offset + static_cast<std::ptrdiff_t>(p.bytes) <= extent;
+    }
+    t->known = listed == t->size;
+    t->contiguous = t->known && (t->size == 0 || (b.pieces.size() == 1 && t->extent == static_cast<std::ptrdiff_t>(t->size)));
+    t->pieces = std::move(b.pieces);
+  } catch (const unknown_type&) {
+    t->pieces.clear();
+  }
+  return t;
+}
+
+std::unordered_map<MPI_Datatype, type_ref> all;
+struct {
+  MPI_Datatype handle = MPI_DATATYPE_NULL;
+  const type_ref* type = nullptr;
+} recent[2];  // a call has one or two
+
+}  // namespace
+
+void datatype::pack(const void* from, std::size_t count, std::byte* to) const {
+  const auto* base = static_cast<const std::byte*>(from);
+  if (contiguous) {
+    if (count * size > 0) std::memcpy(to, base + first(), count * size);
+    return;
+  }
+  if (!known) {
+    int at = 0;
+    real.Pack(from, static_cast<int>(count), handle, to, static_cast<int>(count * size), &at, MPI_COMM_SELF);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i, base += extent)
+    for (const piece& p : pieces) std::memcpy(to, base + p.offset, p.bytes), to += p.bytes;
+}
+
+void datatype::unpack(const std::byte* from, std::size_t bytes, void* to, std::size_t count) const {
+  auto* base = static_cast<std::byte*>(to);
+  bytes = std::min(bytes, count * size);
+  if (contiguous) {
+    if (bytes > 0) std::memcpy(base + first(), from, bytes);
+    return;
+  }
+  if (!known) {
+    int at = 0;
+    real.Unpack(from, static_cast<int>(bytes), &at, to, static_cast<int>(bytes / size), handle, MPI_COMM_SELF);
+    return;
+  }
+  for (std::size_t i = 0; i < count && bytes > 0; ++i, base += extent)
+    for (const piece& p : pieces) {
+      const std::size_t n = std::min(bytes, p.bytes);
+      std::memcpy(base + p.offset, from, n);
+      from += n, bytes -= n;
+    }
+}
+
+const type_ref& type_of(MPI_Datatype handle) {
+  if (recent[0].handle == handle && recent[0].type) [[likely]] return *recent[0].type;
+  if (recent[1].handle == handle && recent[1].type) {
+    std::swap(recent[0], recent[1]);
+    return *recent[0].type;
+  }
+  static const type_ref none;
+  auto at = all.find(handle);
+  if (at == all.end()) {
+    type_ref made = handle == MPI_DATATYPE_NULL ? nullptr : contents::make(handle);
+    if (!made) return none;
+    at = all.emplace(handle, std::move(made)).first;
+  }
+  recent[1] = recent[0];
+  recent[0] = {handle, &at->second};  // nodes of the map stay where they are
+  return at->second;
+}
+
+layout::layout(const datatype& t, std::size_t count) {
+  const std::size_t n = t.pieces.size();
+  it_.counts = counts_, it_.strides = strides_;
+  // Pieces of one length and at one distance, in every element: no list.
+  bool even = n > 0;
+  for (std::size_t i = 2; i < n && even; ++i) even = t.pieces[i].offset - t.pieces[i - 1].offset == t.pieces[1].offset - t.pieces[0].offset;
+  for (std::size_t i = 1; i < n && even; ++i) even = t.pieces[i].bytes == t.pieces[0].bytes;
+  if (even && t.first() == 0) {
+    it_.kind = TUTTI_STRIDED, it_.block_bytes = t.pieces[0].bytes, it_.count = 2;
+    counts_[0] = count, strides_[0] = t.extent;
+    counts_[1] = n, strides_[1] = n > 1 ? t.pieces[1].offset - t.pieces[0].offset : 0;
+    return;
+  }
+  for (std::size_t e = 0; e < count; ++e)
+    for (const piece& p : t.pieces) {
+      offsets_.push_back(static_cast<std::ptrdiff_t>(e) * t.extent + p.offset);
+      lengths_.push_back(p.bytes);
+    }
+  it_.kind = TUTTI_INDEXED, it_.count = offsets_.size(), it_.offsets = offsets_.data(), it_.lengths = lengths_.data();
+}
+
+}  // namespace tutti::mpi
+
+using namespace tutti::mpi;
+
+extern "C" int MPI_Type_free(MPI_Datatype* type) {
+  if (type && the_world().ctx) {
+    const held h;
+    recent[0] = recent[1] = {};
+    all.erase(*type);
+    forget_reductions(*type);
+  }
+  return real.Type_free(type);
+}
+TUTTI_MPI_ALSO(Type_free)

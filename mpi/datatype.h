@@ -1,0 +1,52 @@
+// MPI's datatypes as lists of pieces, taken apart once by their envelopes.
+#pragma once
+#include <tutti.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "mpi/real.h"
+
+namespace tutti::mpi {
+
+struct piece {
+  std::ptrdiff_t offset;  // bytes, from the element's address
+  std::size_t bytes;
+};
+
+struct datatype {
+  MPI_Datatype handle;
+  std::size_t size = 0;           // bytes of data
+  std::ptrdiff_t extent = 0;      // from element to element
+  std::vector<piece> pieces;      // in the order of the data; those that follow each other are joined
+  bool known = false;             // its pieces are; else MPI packs it (darray)
+  bool contiguous = false;        // elements are one piece each and follow each other without gaps
+  bool within = false;            // its pieces lie in [0, extent)
+
+  std::ptrdiff_t first() const noexcept { return pieces.empty() ? 0 : pieces[0].offset; }
+  // Elements one after the other, without gaps.
+  void pack(const void* from, std::size_t count, std::byte* to) const;
+  // The other way, as far as there are bytes.
+  void unpack(const std::byte* from, std::size_t bytes, void* to, std::size_t count) const;
+};
+using type_ref = std::shared_ptr<const datatype>;  // outlives MPI_Type_free
+
+// Null: no type that could be asked for its pieces (MPI_DATATYPE_NULL).
+const type_ref& type_of(MPI_Datatype);
+
+// `count` elements as tutti describes them; good as long as the object and the type.
+class layout {
+ public:
+  layout(const datatype&, std::size_t count);
+  operator const tutti_layout_t*() const noexcept { return &it_; }
+
+ private:
+  tutti_layout_t it_{};
+  std::size_t counts_[2];
+  std::ptrdiff_t strides_[2];
+  std::vector<std::ptrdiff_t> offsets_;
+  std::vector<std::size_t> lengths_;
+};
+
+}  // namespace tutti::mpi

@@ -1,0 +1,170 @@
+// Open MPI's Fortran functions for requests look into the objects that handles of requests point to; those of tutti's point to none. So
+// these functions are replaced as well. All others call C's, and MPICH's all do.
+#include "mpi/real.h"
+
+#ifdef OPEN_MPI
+#include <vector>
+
+#include "mpi/request.h"
+
+using namespace tutti::mpi;
+
+// Handles in Fortran are numbers; MPI's begin with 0.
+extern "C" MPI_Fint MPI_Request_c2f(MPI_Request r) { return is_ours(r) ? -static_cast<MPI_Fint>(index_of(r)) - 2 : real.Request_c2f(r); }
+TUTTI_MPI_ALSO(Request_c2f)
+extern "C" MPI_Request MPI_Request_f2c(MPI_Fint r) {
+  return r < -1 ? request_handle(static_cast<std::size_t>(-(r + 2))) : real.Request_f2c(r);
+}
+TUTTI_MPI_ALSO(Request_f2c)
+extern "C" MPI_Fint MPI_Message_c2f(MPI_Message m) { return is_ours(m) ? -static_cast<MPI_Fint>(index_of(m)) - 2 : real.Message_c2f(m); }
+TUTTI_MPI_ALSO(Message_c2f)
+extern "C" MPI_Message MPI_Message_f2c(MPI_Fint m) {
+  return m < -1 ? message_handle(static_cast<std::size_t>(-(m + 2))) : real.Message_f2c(m);
+}
+TUTTI_MPI_ALSO(Message_f2c)
+
+namespace {
+
+constexpr MPI_Fint yes = 1, no = 0;  // .true. and .false., as gfortran has them
+
+// Arguments of Fortran's, as C has them; written back by the destructor.
+class requests {
+ public:
+  requests(MPI_Fint* in_fortran, MPI_Fint count) : in_fortran_(in_fortran) {
+    for (MPI_Fint i = 0; i < count; ++i) in_c_.push_back(MPI_Request_f2c(in_fortran[i]));
+    in_c_.reserve(1);
+  }
+  ~requests() {
+    for (std::size_t i = 0; i < in_c_.size(); ++i) in_fortran_[i] = MPI_Request_c2f(in_c_[i]);
+  }
+  requests(const requests&) = delete;
+  requests& operator=(const requests&) = delete;
+  operator MPI_Request*() noexcept { return in_c_.data(); }
+
+ private:
+  MPI_Fint* in_fortran_;
+  std::vector<MPI_Request> in_c_;
+};
+
+class statuses {
+ public:
+  statuses(MPI_Fint* in_fortran, const MPI_Fint* ignored, MPI_Fint count) : in_fortran_(in_fortran == ignored ? nullptr : in_fortran) {
+    if (!in_fortran_) return;
+    in_c_.resize(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < in_c_.size(); ++i) PMPI_Status_f2c(of(i), &in_c_[i]);
+  }
+  ~statuses() {
+    for (std::size_t i = 0; i < in_c_.size(); ++i) PMPI_Status_c2f(&in_c_[i], of(i));
+  }
+  statuses(const statuses&) = delete;
+  statuses& operator=(const statuses&) = delete;
+  operator MPI_Status*() noexcept { return in_fortran_ ? in_c_.data() : MPI_STATUSES_IGNORE; }
+
+ private:
+  MPI_Fint* of(std::size_t i) const noexcept { return in_fortran_ + i * (sizeof(MPI_Status) / sizeof(MPI_Fint)); }
+  MPI_Fint* in_fortran_;
+  std::vector<MPI_Status> in_c_;
+};
+
+statuses one(MPI_Fint* s) { return statuses(s, MPI_F_STATUS_IGNORE, 1); }
+statuses many(MPI_Fint* s, MPI_Fint n) { return statuses(s, MPI_F_STATUSES_IGNORE, n); }
+
+// Places in arrays count from 1.
+MPI_Fint place(int index) noexcept { return index == MPI_UNDEFINED ? index : index + 1; }
+
+void set(MPI_Fint* error, int code) noexcept {
+  if (error) *error = code;
+}
+
+}  // namespace
+
+// The names that compilers give such a function, and the one that Open MPI's module mpi_f08 calls.
+#define TUTTI_MPI_FORTRAN(lower, parameters)                                                                      \
+  extern "C" [[gnu::visibility("default")]] void mpi_##lower##_ parameters;                                      \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void mpi_##lower parameters;           \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void mpi_##lower##__ parameters;       \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void ompi_##lower##_f parameters;      \
+  void mpi_##lower##_ parameters
+
+TUTTI_MPI_FORTRAN(wait, (MPI_Fint * r, MPI_Fint* status, MPI_Fint* error)) {
+  requests c(r, 1);
+  set(error, MPI_Wait(c, one(status)));
+}
+
+TUTTI_MPI_FORTRAN(test, (MPI_Fint * r, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error)) {
+  requests c(r, 1);
+  int flag = 0;
+  MPI_Status s;
+  const int code = MPI_Test(c, &flag, &s);
+  *done = flag ? yes : no;
+  if (flag && status != MPI_F_STATUS_IGNORE) PMPI_Status_c2f(&s, status);
+  set(error, code);
+}
+
+TUTTI_MPI_FORTRAN(waitall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* s, MPI_Fint* error)) {
+  requests c(r, *count);
+  set(error, MPI_Waitall(*count, c, many(s, *count)));
+}
+
+TUTTI_MPI_FORTRAN(testall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* s, MPI_Fint* error)) {
+  requests c(r, *count);
+  int flag = 0;
+  set(error, MPI_Testall(*count, c, &flag, many(s, *count)));
+  *done = flag ? yes : no;
+}
+
+TUTTI_MPI_FORTRAN(waitany, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* index, MPI_Fint* status, MPI_Fint* error)) {
+  requests c(r, *count);
+  int at = MPI_UNDEFINED;
+  set(error, MPI_Waitany(*count, c, &at, one(status)));
+  *index = place(at);
+}
+
+TUTTI_MPI_FORTRAN(testany, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* index, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error)) {
+  requests c(r, *count);
+  int at = MPI_UNDEFINED, flag = 0;
+  set(error, MPI_Testany(*count, c, &at, &flag, one(status)));
+  *index = place(at), *done = flag ? yes : no;
+}
+
+TUTTI_MPI_FORTRAN(waitsome, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* indices, MPI_Fint* s, MPI_Fint* error)) {
+  requests c(r, *count);
+  set(error, MPI_Waitsome(*count, c, done, indices, many(s, *count)));
+  for (MPI_Fint i = 0; *done != MPI_UNDEFINED && i < *done; ++i) indices[i] = place(indices[i]);
+}
+
+TUTTI_MPI_FORTRAN(testsome, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* indices, MPI_Fint* s, MPI_Fint* error)) {
+  requests c(r, *count);
+  set(error, MPI_Testsome(*count, c, done, indices, many(s, *count)));
+  for (MPI_Fint i = 0; *done != MPI_UNDEFINED && i < *done; ++i) indices[i] = place(indices[i]);
+}
+
+TUTTI_MPI_FORTRAN(start, (MPI_Fint * r, MPI_Fint* error)) {
+  requests c(r, 1);
+  set(error, MPI_Start(c));
+}
+
+TUTTI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* error)) {
+  requests c(r, *count);
+  set(error, MPI_Startall(*count, c));
+}
+
+TUTTI_MPI_FORTRAN(request_free, (MPI_Fint * r, MPI_Fint* error)) {
+  requests c(r, 1);
+  set(error, MPI_Request_free(c));
+}
+
+TUTTI_MPI_FORTRAN(cancel, (MPI_Fint * r, MPI_Fint* error)) {
+  requests c(r, 1);
+  set(error, MPI_Cancel(c));
+}
+
+TUTTI_MPI_FORTRAN(request_get_status, (MPI_Fint * r, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error)) {
+  int flag = 0;
+  MPI_Status s;
+  const int code = MPI_Request_get_status(MPI_Request_f2c(*r), &flag, &s);
+  *done = flag ? yes : no;
+  if (flag && status != MPI_F_STATUS_IGNORE) PMPI_Status_c2f(&s, status);
+  set(error, code);
+}
+#endif

@@ -1,0 +1,541 @@
+// MPI's point-to-point messages. A message of MPI's is one of tutti's in the communicator's team, with the same tag; tutti's rule of
+// matching is MPI's. Derived types go as layouts. Calls that tutti cannot take (wrong arguments, MPI_PROC_NULL, communicators without a
+// team) go to MPI, which says what is wrong with them.
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "mpi/communicator.h"
+#include "mpi/datatype.h"
+#include "mpi/report.h"
+#include "mpi/request.h"
+#include "mpi/world.h"
+
+using namespace tutti::mpi;
+
+namespace {
+
+using start_send = decltype(&tutti_isend);
+
+struct outgoing {
+  const void* data;
+  int count;
+  MPI_Datatype type;
+  int to, tag;
+  MPI_Comm comm;
+};
+struct incoming {
+  void* data;
+  int count;
+  MPI_Datatype type;
+  int from, tag;
+  MPI_Comm comm;
+};
+
+bool takes_messages() noexcept { return the_world().takes(operation::messages, 1); }
+
+// Whether tutti takes what goes to or comes from that rank. `from`: a receive.
+communicator* taker(call& k, MPI_Comm comm, int rank, int tag, int count, MPI_Datatype type, bool from) {
+  communicator* const c = taken(comm);
+  reason why = reason::none;
+  if (!c) why = reason::communicator;
+  else if (!takes_messages()) why = reason::setting;
+  else if (rank == MPI_PROC_NULL) why = reason::nobody;
+  else if (!(rank >= 0 && rank < c->size) && !(from && rank == MPI_ANY_SOURCE)) why = reason::arguments;
+  else if (tag < 0 && !(from && tag == MPI_ANY_TAG)) why = reason::arguments;
+  else if (count < 0 || !type_of(type)) why = reason::arguments;
+  if (why == reason::none) [[likely]] return c;
+  k.passed(why);
+  return nullptr;
+}
+
+communicator* taker(call& k, const outgoing& m) { return taker(k, m.comm, m.to, m.tag, m.count, m.type, false); }
+communicator* taker(call& k, const incoming& m) { return taker(k, m.comm, m.from, m.tag, m.count, m.type, true); }
+
+struct selection {
+  std::uint32_t from;
+  std::uint64_t tag, mask;
+  selection(int source, int t) noexcept
+      : from(source == MPI_ANY_SOURCE ? TUTTI_ANY : static_cast<std::uint32_t>(source)),
+        tag(t == MPI_ANY_TAG ? 0 : static_cast<std::uint64_t>(t)), mask(t == MPI_ANY_TAG ? TUTTI_ANY_TAG : TUTTI_WHOLE_TAG) {}
+};
+
+tutti_status_t begin_send(request& r, communicator& c, const outgoing& m, start_send start, const char* name) {
+  const type_ref& t = type_of(m.type);
+  const auto to = static_cast<std::uint32_t>(m.to);
+  const auto tag = static_cast<std::uint64_t>(m.tag);
+  const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
+  tutti_status_t s;
+  if (t->contiguous) [[likely]] {
+    const std::byte* const data = static_cast<const std::byte*>(m.data) + t->first();
+    s = start(c.team, to, tag, some(data, bytes), bytes, &r.handle);
+  } else if (t->known && start == &tutti_isend) {
+    s = tutti_isend_layout(c.team, to, tag, m.data, layout(*t, n), &r.handle);
+  } else {
+    r.staged = std::make_unique<staging>();
+    s = start(c.team, to, tag, r.staged->input(m.data, n, t), bytes, &r.handle);
+  }
+  if (s == TUTTI_OK) begun(r, c, request::kind::send, name);
+  return s;
+}
+
+tutti_status_t begin_receive(request& r, communicator& c, const incoming& m, const char* name) {
+  const type_ref& t = type_of(m.type);
+  const selection of(m.from, m.tag);
+  const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
+  tutti_status_t s;
+  r.staged.reset();
+  if (t->contiguous) [[likely]] {
+    std::byte* const data = static_cast<std::byte*>(m.data) + t->first();
+    s = tutti_irecv(c.team, of.from, of.tag, of.mask, some(data, bytes), bytes, &r.envelope, &r.handle);
+  } else if (t->known) {
+    s = tutti_irecv_layout(c.team, of.from, of.tag, of.mask, m.data, layout(*t, n), &r.envelope, &r.handle);
+  } else {
+    r.staged = std::make_unique<staging>();
+    void* const room = r.staged->output(m.data, n, t);
+    s = tutti_irecv(c.team, of.from, of.tag, of.mask, room, bytes, &r.envelope, &r.handle);
+  }
+  if (s == TUTTI_OK) begun(r, c, request::kind::receive, name);
+  return s;
+}
+
+template <class Pass>
+int send_and_wait(function f, const outgoing& m, start_send start, Pass pass) {
+  call k(f);
+  request r;
+  communicator* c;
+  {
+    const held h;
+    if ((c = taker(k, m))) {
+      k.moved(static_cast<std::size_t>(m.count) * type_of(m.type)->size);
+      if (const auto s = begin_send(r, *c, m, start, k.name()); s != TUTTI_OK) return raise(m.comm, k.name(), s);
+    }
+  }
+  if (!c) {
+    const passing by_mpi;
+    return pass();
+  }
+  wait(r);
+  return finish(r, MPI_STATUS_IGNORE);
+}
+
+template <class Pass>
+int send_only(function f, const outgoing& m, start_send start, MPI_Request* out, Pass pass) {
+  call k(f);
+  {
+    const held h;
+    communicator* const c = out ? taker(k, m) : nullptr;
+    if (c) {
+      k.moved(static_cast<std::size_t>(m.count) * type_of(m.type)->size);
+      request* r;
+      const MPI_Request made = make_request(r);
+      const auto s = begin_send(*r, *c, m, start, k.name());
+      if (s != TUTTI_OK) return drop(made), raise(m.comm, k.name(), s);
+      *out = made;
+      return MPI_SUCCESS;
+    }
+  }
+  return pass();
+}
+
+// A buffered send is complete when it returns, whoever receives: its data are copied, and outlive the call here.
+int send_buffered(function f, const outgoing& m, MPI_Request* out, int (*pass)(const outgoing&, MPI_Request*)) {
+  call k(f);
+  {
+    const held h;
+    if (communicator* const c = taker(k, m)) {
+      const type_ref& t = type_of(m.type);
+      const std::size_t bytes = static_cast<std::size_t>(m.count) * t->size;
+      request* r;
+      const MPI_Request made = make_request(r);
+      auto copy = std::make_unique<staging>();
+      const void* data = copy->input(m.data, static_cast<std::size_t>(m.count), t);
+      if (t->contiguous) data = copy->copy_of(data, bytes);
+      r->staged = std::move(copy);
+      const auto s = tutti_isend(c->team, static_cast<std::uint32_t>(m.to), static_cast<std::uint64_t>(m.tag), some(data, bytes), bytes, &r->handle);
+      if (s != TUTTI_OK) return drop(made), raise(m.comm, k.name(), s);
+      k.moved(bytes);
+      begun(*r, *c, request::kind::send, k.name());
+      detach(made);
+      if (out) *out = completed_send();
+      return MPI_SUCCESS;
+    }
+  }
+  return pass(m, out);
+}
+
+template <class Pass>
+int persistent_send(const outgoing& m, start_send start, const char* name, MPI_Request* out, Pass pass) {
+  call k(function::Start);
+  const held h;
+  communicator* const c = out ? taker(k, m) : nullptr;
+  if (!c) return pass();
+  request* r;
+  *out = make_request(r);
+  r->on = c;
+  r->again = [m, c, start, name](request& again) { return begin_send(again, *c, m, start, name); };
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+// --- sends -------------------------------------------------------------------------------------------------------------------------
+
+// A ready send is a send, whose receive happens to be there.
+#define TUTTI_MPI_SEND(name, start)                                                                                               \
+  extern "C" int MPI_##name(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {                      \
+    return send_and_wait(function::name, {data, count, type, to, tag, comm}, start, [&] { return real.name(data, count, type, to, tag, comm); }); \
+  }                                                                                                                               \
+  TUTTI_MPI_ALSO(name)                                                                                                            \
+  extern "C" int MPI_##name##_init(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) { \
+    return persistent_send({data, count, type, to, tag, comm}, start, "MPI_" #name "_init", r,                                     \
+                           [&] { return real.name##_init(data, count, type, to, tag, comm, r); });                                 \
+  }                                                                                                                               \
+  TUTTI_MPI_ALSO(name##_init)
+
+#define TUTTI_MPI_ISEND(name, start)                                                                                              \
+  extern "C" int MPI_##name(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) {      \
+    return send_only(function::name, {data, count, type, to, tag, comm}, start, r, [&] { return real.name(data, count, type, to, tag, comm, r); }); \
+  }                                                                                                                               \
+  TUTTI_MPI_ALSO(name)
+
+TUTTI_MPI_SEND(Send, &tutti_isend)
+TUTTI_MPI_SEND(Ssend, &tutti_issend)
+TUTTI_MPI_SEND(Rsend, &tutti_isend)
+TUTTI_MPI_ISEND(Isend, &tutti_isend)
+TUTTI_MPI_ISEND(Issend, &tutti_issend)
+TUTTI_MPI_ISEND(Irsend, &tutti_isend)
+
+extern "C" int MPI_Bsend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  return send_buffered(function::Bsend, {data, count, type, to, tag, comm}, nullptr,
+                       [](const outgoing& m, MPI_Request*) { return real.Bsend(m.data, m.count, m.type, m.to, m.tag, m.comm); });
+}
+TUTTI_MPI_ALSO(Bsend)
+
+extern "C" int MPI_Ibsend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) {
+  return send_buffered(function::Ibsend, {data, count, type, to, tag, comm}, r,
+                       [](const outgoing& m, MPI_Request* out) { return real.Ibsend(m.data, m.count, m.type, m.to, m.tag, m.comm, out); });
+}
+TUTTI_MPI_ALSO(Ibsend)
+
+extern "C" int MPI_Bsend_init(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) {
+  return persistent_send({data, count, type, to, tag, comm}, &tutti_isend, "MPI_Bsend_init", r,
+                         [&] { return real.Bsend_init(data, count, type, to, tag, comm, r); });
+}
+TUTTI_MPI_ALSO(Bsend_init)
+
+// The program's buffer was not used, but what was sent from it must be gone.
+extern "C" int MPI_Buffer_detach(void* buffer, int* size) {
+  finish_detached();
+  return real.Buffer_detach(buffer, size);
+}
+TUTTI_MPI_ALSO(Buffer_detach)
+
+// --- receives ----------------------------------------------------------------------------------------------------------------------
+
+extern "C" int MPI_Recv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
+  call k(function::Recv);
+  const incoming m{data, count, type, from, tag, comm};
+  request r;
+  communicator* c;
+  {
+    const held h;
+    if ((c = taker(k, m)))
+      if (const auto s = begin_receive(r, *c, m, k.name()); s != TUTTI_OK) return raise(comm, k.name(), s);
+  }
+  if (!c) {
+    const passing by_mpi;
+    return real.Recv(data, count, type, from, tag, comm, status);
+  }
+  wait(r);
+  k.moved(r.envelope.bytes);
+  return finish(r, status);
+}
+TUTTI_MPI_ALSO(Recv)
+
+extern "C" int MPI_Irecv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* out) {
+  call k(function::Irecv);
+  const incoming m{data, count, type, from, tag, comm};
+  const held h;
+  communicator* const c = out ? taker(k, m) : nullptr;
+  if (!c) return real.Irecv(data, count, type, from, tag, comm, out);
+  request* r;
+  const MPI_Request made = make_request(r);
+  if (const auto s = begin_receive(*r, *c, m, k.name()); s != TUTTI_OK) return drop(made), raise(comm, k.name(), s);
+  *out = made;
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Irecv)
+
+extern "C" int MPI_Recv_init(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* out) {
+  call k(function::Irecv);
+  const incoming m{data, count, type, from, tag, comm};
+  const held h;
+  communicator* const c = out ? taker(k, m) : nullptr;
+  if (!c) return real.Recv_init(data, count, type, from, tag, comm, out);
+  request* r;
+  *out = make_request(r);
+  r->on = c, r->what = request::kind::receive;
+  r->again = [m, c](request& again) { return begin_receive(again, *c, m, "MPI_Recv_init"); };
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Recv_init)
+
+namespace {
+
+// Both halves by tutti, both by MPI, or one by each.
+int exchange(call& k, const outgoing& out, const incoming& in, MPI_Status* status) {
+  request sending, receiving;
+  MPI_Request by_mpi[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  communicator *sends, *receives;
+  {
+    const held h;
+    receives = taker(k, in);
+    sends = taker(k, out);
+    if (receives)
+      if (const auto s = begin_receive(receiving, *receives, in, k.name()); s != TUTTI_OK) return raise(in.comm, k.name(), s);
+    if (sends)
+      if (const auto s = begin_send(sending, *sends, out, &tutti_isend, k.name()); s != TUTTI_OK) return raise(out.comm, k.name(), s);
+  }
+  int s = MPI_SUCCESS;
+  if (!receives) s = real.Irecv(in.data, in.count, in.type, in.from, in.tag, in.comm, &by_mpi[0]);
+  if (!sends && s == MPI_SUCCESS) s = real.Isend(out.data, out.count, out.type, out.to, out.tag, out.comm, &by_mpi[1]);
+  if (s != MPI_SUCCESS) return s;
+  if (!receives) {
+    const passing there;
+    s = real.Wait(&by_mpi[0], status);
+  }
+  if (!sends && s == MPI_SUCCESS) {
+    const passing there;
+    s = real.Wait(&by_mpi[1], MPI_STATUS_IGNORE);
+  }
+  if (sends) {
+    wait(sending);
+    const int sent = finish(sending, MPI_STATUS_IGNORE);
+    if (s == MPI_SUCCESS) s = sent;
+    k.moved(static_cast<std::size_t>(out.count) * type_of(out.type)->size);
+  }
+  if (receives) {
+    wait(receiving);
+    const int received = finish(receiving, status);
+    if (s == MPI_SUCCESS) s = received;
+    k.moved(receiving.envelope.bytes);
+  }
+  return s;
+}
+
+}  // namespace
+
+extern "C" int MPI_Sendrecv(const void* data, int count, MPI_Datatype type, int to, int tag, void* room, int room_count,
+                            MPI_Datatype room_type, int from, int room_tag, MPI_Comm comm, MPI_Status* status) {
+  call k(function::Sendrecv);
+  return exchange(k, {data, count, type, to, tag, comm}, {room, room_count, room_type, from, room_tag, comm}, status);
+}
+TUTTI_MPI_ALSO(Sendrecv)
+
+extern "C" int MPI_Sendrecv_replace(void* data, int count, MPI_Datatype type, int to, int tag, int from, int from_tag, MPI_Comm comm,
+                                    MPI_Status* status) {
+  call k(function::Sendrecv_replace);
+  std::unique_ptr<std::byte[]> copy;
+  int bytes = 0;
+  {
+    const held h;
+    const type_ref& t = type_of(type);
+    const bool good = t && count >= 0 && taker(k, outgoing{data, count, type, to == MPI_PROC_NULL ? 0 : to, tag, comm});
+    if (good) {
+      bytes = static_cast<int>(static_cast<std::size_t>(count) * t->size);
+      copy = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes) + 1);
+      t->pack(data, static_cast<std::size_t>(count), copy.get());
+    }
+  }
+  if (!copy) {
+    const passing by_mpi;
+    return real.Sendrecv_replace(data, count, type, to, tag, from, from_tag, comm, status);
+  }
+  return exchange(k, {copy.get(), bytes, MPI_BYTE, to, tag, comm}, {data, count, type, from, from_tag, comm}, status);
+}
+TUTTI_MPI_ALSO(Sendrecv_replace)
+
+// --- probes ------------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Matched by MPI_Mprobe and its like; a handle names one as a request's does.
+struct matched {
+  tutti_message_t message{};
+  communicator* on = nullptr;
+};
+std::deque<matched> messages;
+std::vector<std::uint32_t> unused;
+
+MPI_Message keep(const matched& m) {
+  if (unused.empty()) unused.push_back(static_cast<std::uint32_t>(messages.size())), messages.emplace_back();
+  const std::uint32_t index = unused.back();
+  unused.pop_back();
+  messages[index] = m;
+  return message_handle(index);
+}
+
+// Looks until something is found. The blocking functions of tutti's would keep other threads out.
+template <class Look, class Block>
+tutti_status_t until_found(Look look, Block block) {
+  if (!the_world().threaded()) {
+    const held h;
+    return block();
+  }
+  for (unsigned turn = 0;; ++turn) {
+    int found = 0;
+    {
+      const held h;
+      if (const tutti_status_t s = look(&found); s != TUTTI_OK) return s;
+    }
+    if (found) return TUTTI_OK;
+    back_off(turn);
+  }
+}
+
+void tell(const tutti_envelope_t& e, MPI_Status* status) {
+  set_status(status, static_cast<int>(e.source), static_cast<int>(e.tag), e.bytes, false);
+}
+
+}  // namespace
+
+extern "C" int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
+  call k(function::Probe);
+  communicator* c;
+  {
+    const held h;
+    c = taker(k, comm, from, tag, 0, MPI_BYTE, true);
+  }
+  if (!c) {
+    const passing by_mpi;
+    return real.Probe(from, tag, comm, status);
+  }
+  const selection of(from, tag);
+  tutti_envelope_t e{};
+  const auto s = until_found([&](int* found) { return tutti_iprobe(c->team, of.from, of.tag, of.mask, found, &e); },
+                             [&] { return tutti_probe(c->team, of.from, of.tag, of.mask, &e); });
+  if (s != TUTTI_OK) return raise(comm, k.name(), s);
+  tell(e, status);
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Probe)
+
+extern "C" int MPI_Iprobe(int from, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  call k(function::Iprobe);
+  const held h;
+  communicator* const c = flag ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
+  if (!c) return real.Iprobe(from, tag, comm, flag, status);
+  const selection of(from, tag);
+  tutti_envelope_t e{};
+  if (const auto s = tutti_iprobe(c->team, of.from, of.tag, of.mask, flag, &e); s != TUTTI_OK) return raise(comm, k.name(), s);
+  if (*flag) tell(e, status);
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Iprobe)
+
+extern "C" int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+  call k(function::Mprobe);
+  communicator* c;
+  {
+    const held h;
+    c = message ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
+  }
+  if (!c) {
+    const passing by_mpi;
+    return real.Mprobe(from, tag, comm, message, status);
+  }
+  const selection of(from, tag);
+  tutti_envelope_t e{};
+  matched m{{}, c};
+  const auto s = until_found([&](int* found) { return tutti_improbe(c->team, of.from, of.tag, of.mask, found, &m.message, &e); },
+                             [&] { return tutti_mprobe(c->team, of.from, of.tag, of.mask, &m.message, &e); });
+  if (s != TUTTI_OK) return raise(comm, k.name(), s);
+  const held h;
+  *message = keep(m);
+  tell(e, status);
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Mprobe)
+
+extern "C" int MPI_Improbe(int from, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
+  call k(function::Improbe);
+  const held h;
+  communicator* const c = flag && message ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
+  if (!c) return real.Improbe(from, tag, comm, flag, message, status);
+  const selection of(from, tag);
+  tutti_envelope_t e{};
+  matched m{{}, c};
+  if (const auto s = tutti_improbe(c->team, of.from, of.tag, of.mask, flag, &m.message, &e); s != TUTTI_OK) return raise(comm, k.name(), s);
+  if (*flag) *message = keep(m), tell(e, status);
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Improbe)
+
+namespace {
+
+// tutti takes no layout here, so what is not contiguous is staged.
+tutti_status_t begin_matched(request& r, matched& m, void* data, std::size_t count, const type_ref& t, const char* name) {
+  std::byte* room = static_cast<std::byte*>(data) + t->first();
+  if (!t->contiguous) {
+    r.staged = std::make_unique<staging>();
+    room = static_cast<std::byte*>(r.staged->output(data, count, t));
+  }
+  const std::size_t bytes = count * t->size;
+  const auto s = tutti_imrecv(&m.message, some(room, bytes), bytes, &r.envelope, &r.handle);
+  if (s == TUTTI_OK) begun(r, *m.on, request::kind::receive, name);
+  return s;
+}
+
+// Which of tutti's the handle names, with good arguments beside it.
+matched* taker(call& k, const MPI_Message* message, int count, MPI_Datatype type) {
+  reason why = reason::none;
+  if (!message || !is_ours(*message)) why = reason::request;
+  else if (count < 0 || !type_of(type)) why = reason::arguments;
+  k.passed(why);
+  return why == reason::none ? &messages[index_of(*message)] : nullptr;
+}
+
+void received(MPI_Message* message) {
+  unused.push_back(static_cast<std::uint32_t>(index_of(*message)));
+  *message = MPI_MESSAGE_NULL;
+}
+
+}  // namespace
+
+extern "C" int MPI_Mrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+  call k(function::Mrecv);
+  request r;
+  matched* m;
+  {
+    const held h;
+    if ((m = taker(k, message, count, type))) {
+      const auto s = begin_matched(r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());
+      if (s != TUTTI_OK) return raise(m->on->handle, k.name(), s);
+      received(message);
+    }
+  }
+  if (!m) {
+    const passing by_mpi;
+    return real.Mrecv(data, count, type, message, status);
+  }
+  wait(r);
+  k.moved(r.envelope.bytes);
+  return finish(r, status);
+}
+TUTTI_MPI_ALSO(Mrecv)
+
+extern "C" int MPI_Imrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* out) {
+  call k(function::Imrecv);
+  const held h;
+  matched* const m = out ? taker(k, message, count, type) : nullptr;
+  if (!m) return real.Imrecv(data, count, type, message, out);
+  request* r;
+  const MPI_Request made = make_request(r);
+  const auto s = begin_matched(*r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());
+  if (s != TUTTI_OK) return drop(made), raise(m->on->handle, k.name(), s);
+  received(message);
+  *out = made;
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Imrecv)

@@ -1,0 +1,65 @@
+// Functions that are MPI's alone and may wait for other ranks: tutti advances meanwhile (world.h).
+#include "mpi/world.h"
+
+#define TUTTI_MPI_PASSED(name, parameters, arguments) \
+  extern "C" int MPI_##name parameters {              \
+    const tutti::mpi::passing by_mpi;                 \
+    return tutti::mpi::real.name arguments;           \
+  }                                                   \
+  TUTTI_MPI_ALSO(name)
+
+TUTTI_MPI_PASSED(Comm_create_group, (MPI_Comm c, MPI_Group g, int tag, MPI_Comm* fresh), (c, g, tag, fresh))
+TUTTI_MPI_PASSED(Intercomm_create, (MPI_Comm own, int leader, MPI_Comm between, int other, int tag, MPI_Comm* fresh), (own, leader, between, other, tag, fresh))
+TUTTI_MPI_PASSED(Intercomm_merge, (MPI_Comm c, int high, MPI_Comm* fresh), (c, high, fresh))
+TUTTI_MPI_PASSED(Comm_spawn, (const char* command, char* words[], int n, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh, int codes[]),
+                 (command, words, n, info, root, c, fresh, codes))
+TUTTI_MPI_PASSED(Comm_spawn_multiple,
+                 (int count, char* commands[], char** words[], const int n[], const MPI_Info infos[], int root, MPI_Comm c, MPI_Comm* fresh, int codes[]),
+                 (count, commands, words, n, infos, root, c, fresh, codes))
+TUTTI_MPI_PASSED(Comm_accept, (const char* port, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh), (port, info, root, c, fresh))
+TUTTI_MPI_PASSED(Comm_connect, (const char* port, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh), (port, info, root, c, fresh))
+TUTTI_MPI_PASSED(Comm_join, (int socket, MPI_Comm* fresh), (socket, fresh))
+
+TUTTI_MPI_PASSED(Neighbor_allgather, (const void* in, int n, MPI_Datatype t, void* out, int m, MPI_Datatype u, MPI_Comm c), (in, n, t, out, m, u, c))
+TUTTI_MPI_PASSED(Neighbor_allgatherv, (const void* in, int n, MPI_Datatype t, void* out, const int m[], const int d[], MPI_Datatype u, MPI_Comm c),
+                 (in, n, t, out, m, d, u, c))
+TUTTI_MPI_PASSED(Neighbor_alltoall, (const void* in, int n, MPI_Datatype t, void* out, int m, MPI_Datatype u, MPI_Comm c), (in, n, t, out, m, u, c))
+TUTTI_MPI_PASSED(Neighbor_alltoallv,
+                 (const void* in, const int n[], const int e[], MPI_Datatype t, void* out, const int m[], const int d[], MPI_Datatype u, MPI_Comm c),
+                 (in, n, e, t, out, m, d, u, c))
+TUTTI_MPI_PASSED(Neighbor_alltoallw,
+                 (const void* in, const int n[], const MPI_Aint e[], const MPI_Datatype t[], void* out, const int m[], const MPI_Aint d[],
+                  const MPI_Datatype u[], MPI_Comm c),
+                 (in, n, e, t, out, m, d, u, c))
+
+TUTTI_MPI_PASSED(Win_create, (void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm c, MPI_Win* w), (base, bytes, unit, info, c, w))
+TUTTI_MPI_PASSED(Win_allocate, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm c, void* base, MPI_Win* w), (bytes, unit, info, c, base, w))
+TUTTI_MPI_PASSED(Win_allocate_shared, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm c, void* base, MPI_Win* w), (bytes, unit, info, c, base, w))
+TUTTI_MPI_PASSED(Win_create_dynamic, (MPI_Info info, MPI_Comm c, MPI_Win* w), (info, c, w))
+TUTTI_MPI_PASSED(Win_free, (MPI_Win * w), (w))
+TUTTI_MPI_PASSED(Win_fence, (int assertion, MPI_Win w), (assertion, w))
+TUTTI_MPI_PASSED(Win_start, (MPI_Group g, int assertion, MPI_Win w), (g, assertion, w))
+TUTTI_MPI_PASSED(Win_complete, (MPI_Win w), (w))
+TUTTI_MPI_PASSED(Win_post, (MPI_Group g, int assertion, MPI_Win w), (g, assertion, w))
+TUTTI_MPI_PASSED(Win_wait, (MPI_Win w), (w))
+TUTTI_MPI_PASSED(Win_lock, (int kind, int rank, int assertion, MPI_Win w), (kind, rank, assertion, w))
+TUTTI_MPI_PASSED(Win_unlock, (int rank, MPI_Win w), (rank, w))
+TUTTI_MPI_PASSED(Win_lock_all, (int assertion, MPI_Win w), (assertion, w))
+TUTTI_MPI_PASSED(Win_unlock_all, (MPI_Win w), (w))
+TUTTI_MPI_PASSED(Win_flush, (int rank, MPI_Win w), (rank, w))
+TUTTI_MPI_PASSED(Win_flush_all, (MPI_Win w), (w))
+TUTTI_MPI_PASSED(Win_flush_local, (int rank, MPI_Win w), (rank, w))
+TUTTI_MPI_PASSED(Win_flush_local_all, (MPI_Win w), (w))
+
+TUTTI_MPI_PASSED(File_open, (MPI_Comm c, const char* name, int mode, MPI_Info info, MPI_File* f), (c, name, mode, info, f))
+TUTTI_MPI_PASSED(File_close, (MPI_File * f), (f))
+TUTTI_MPI_PASSED(File_set_view, (MPI_File f, MPI_Offset at, MPI_Datatype e, MPI_Datatype t, const char* form, MPI_Info info), (f, at, e, t, form, info))
+TUTTI_MPI_PASSED(File_set_size, (MPI_File f, MPI_Offset bytes), (f, bytes))
+TUTTI_MPI_PASSED(File_preallocate, (MPI_File f, MPI_Offset bytes), (f, bytes))
+TUTTI_MPI_PASSED(File_sync, (MPI_File f), (f))
+TUTTI_MPI_PASSED(File_read_all, (MPI_File f, void* data, int n, MPI_Datatype t, MPI_Status* s), (f, data, n, t, s))
+TUTTI_MPI_PASSED(File_write_all, (MPI_File f, const void* data, int n, MPI_Datatype t, MPI_Status* s), (f, data, n, t, s))
+TUTTI_MPI_PASSED(File_read_at_all, (MPI_File f, MPI_Offset at, void* data, int n, MPI_Datatype t, MPI_Status* s), (f, at, data, n, t, s))
+TUTTI_MPI_PASSED(File_write_at_all, (MPI_File f, MPI_Offset at, const void* data, int n, MPI_Datatype t, MPI_Status* s), (f, at, data, n, t, s))
+TUTTI_MPI_PASSED(File_read_ordered, (MPI_File f, void* data, int n, MPI_Datatype t, MPI_Status* s), (f, data, n, t, s))
+TUTTI_MPI_PASSED(File_write_ordered, (MPI_File f, const void* data, int n, MPI_Datatype t, MPI_Status* s), (f, data, n, t, s))

@@ -1,0 +1,65 @@
+// MPI's own functions, which this library's stand before. All of the library is compiled against one MPI's <mpi.h> at a time, Open MPI's
+// or MPICH's, and made a library for each.
+//
+// The library defines MPI_X, for C programs. Open MPI's Fortran functions call PMPI_X, so that under Open MPI the library defines these
+// too, and MPI's own functions are those that the loader finds behind it.
+#pragma once
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#pragma GCC visibility push(default)  // which MPICH's header leaves to the compiler's options
+#include <mpi.h>
+#pragma GCC visibility pop
+
+// Every function of MPI's that is called here, whether it is replaced or not.
+#define TUTTI_MPI_REAL(X)                                                                                                       \
+  X(Init) X(Init_thread) X(Finalize) X(Query_thread) X(Get_library_version)                                                     \
+  X(Comm_size) X(Comm_rank) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Comm_test_inter) X(Comm_call_errhandler)     \
+  X(Add_error_class) X(Add_error_code) X(Add_error_string)                                                                      \
+  X(Type_size) X(Type_get_extent) X(Type_get_true_extent) X(Type_get_envelope) X(Type_get_contents) X(Type_free)                \
+  X(Pack) X(Unpack) X(Pack_size) X(Reduce_local) X(Op_commutative) X(Op_free)                                                   \
+  X(Status_set_elements_x) X(Status_set_cancelled)                                                                              \
+  X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_free) X(Comm_disconnect)             \
+  X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent)                                 \
+  X(Comm_create_group) X(Intercomm_create) X(Intercomm_merge) X(Comm_spawn) X(Comm_spawn_multiple) X(Comm_accept)               \
+  X(Comm_connect) X(Comm_join)                                                                                                  \
+  X(Send) X(Ssend) X(Rsend) X(Bsend) X(Isend) X(Issend) X(Irsend) X(Ibsend) X(Recv) X(Irecv) X(Sendrecv) X(Sendrecv_replace)    \
+  X(Probe) X(Iprobe) X(Mprobe) X(Improbe) X(Mrecv) X(Imrecv) X(Send_init) X(Ssend_init) X(Rsend_init) X(Bsend_init)             \
+  X(Recv_init) X(Start) X(Startall) X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)          \
+  X(Request_free)                                                                                                               \
+  X(Request_get_status) X(Cancel) X(Buffer_detach)                                                                              \
+  X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv)             \
+  X(Alltoall) X(Alltoallv) X(Alltoallw) X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)                             \
+  X(Ibarrier) X(Ibcast) X(Ireduce) X(Iallreduce) X(Igather) X(Igatherv) X(Iscatter) X(Iscatterv) X(Iallgather)                  \
+  X(Iallgatherv) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)       \
+  X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)                 \
+  X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(Win_free) X(Win_fence) X(Win_start)              \
+  X(Win_complete) X(Win_post) X(Win_wait) X(Win_lock) X(Win_unlock) X(Win_lock_all) X(Win_unlock_all) X(Win_flush)              \
+  X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all)                                                                    \
+  X(File_open) X(File_close) X(File_set_view) X(File_set_size) X(File_preallocate) X(File_sync)                                 \
+  X(File_read_all) X(File_write_all) X(File_read_at_all) X(File_write_at_all) X(File_read_ordered) X(File_write_ordered)
+
+namespace tutti::mpi {
+
+struct real_functions {
+#define TUTTI_MPI_X(name) decltype(&::PMPI_##name) name;
+  TUTTI_MPI_REAL(TUTTI_MPI_X)
+#undef TUTTI_MPI_X
+#ifdef OPEN_MPI
+  decltype(&::PMPI_Request_c2f) Request_c2f;
+  decltype(&::PMPI_Request_f2c) Request_f2c;
+  decltype(&::PMPI_Message_c2f) Message_c2f;
+  decltype(&::PMPI_Message_f2c) Message_f2c;
+#endif
+};
+extern real_functions real;  // filled while the program is loaded
+
+}  // namespace tutti::mpi
+
+// Gives a function of MPI's that was just defined its second name.
+#ifdef OPEN_MPI
+#define TUTTI_MPI_ALSO(name) extern "C" decltype(PMPI_##name) PMPI_##name __attribute__((alias("MPI_" #name), visibility("default")));
+#define TUTTI_MPI_NAME "Open MPI"
+#else
+#define TUTTI_MPI_ALSO(name)
+#define TUTTI_MPI_NAME "MPICH"
+#endif

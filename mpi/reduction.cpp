@@ -1,0 +1,181 @@
+#include "mpi/reduction.h"
+
+#include <limits.h>
+
+#include <map>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "mpi/world.h"
+
+namespace tutti::mpi {
+namespace {
+
+enum class kind : unsigned char { none, integer, floating, complex, logical, bytes, pair };
+
+struct own_type {
+  tutti_datatype_t type = 0;
+  kind of = kind::none;
+};
+
+template <class T>
+constexpr own_type integer() {
+  constexpr int place = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+  return {(std::is_signed_v<T> ? TUTTI_INT8 : TUTTI_UINT8) + place, kind::integer};
+}
+
+own_type sized_integer(std::size_t bytes, kind k) noexcept {
+  switch (bytes) {
+    case 1: return {TUTTI_INT8, k};
+    case 2: return {TUTTI_INT16, k};
+    case 4: return {TUTTI_INT32, k};
+    case 8: return {TUTTI_INT64, k};
+    default: return {};
+  }
+}
+
+// Handles are no constants in every MPI, so this is no table.
+own_type own(MPI_Datatype t, std::size_t size) noexcept {
+  if (t == MPI_DOUBLE) return {TUTTI_FLOAT64, kind::floating};
+  if (t == MPI_INT) return integer<int>();
+  if (t == MPI_FLOAT) return {TUTTI_FLOAT32, kind::floating};
+  if (t == MPI_LONG) return integer<long>();
+  if (t == MPI_LONG_LONG) return integer<long long>();
+  if (t == MPI_UNSIGNED) return integer<unsigned>();
+  if (t == MPI_UNSIGNED_LONG) return integer<unsigned long>();
+  if (t == MPI_UNSIGNED_LONG_LONG) return integer<unsigned long long>();
+  if (t == MPI_SHORT) return integer<short>();
+  if (t == MPI_UNSIGNED_SHORT) return integer<unsigned short>();
+  if (t == MPI_SIGNED_CHAR) return integer<signed char>();
+  if (t == MPI_UNSIGNED_CHAR) return integer<unsigned char>();
+  if (t == MPI_INT8_T) return {TUTTI_INT8, kind::integer};
+  if (t == MPI_INT16_T) return {TUTTI_INT16, kind::integer};
+  if (t == MPI_INT32_T) return {TUTTI_INT32, kind::integer};
+  if (t == MPI_INT64_T) return {TUTTI_INT64, kind::integer};
+  if (t == MPI_UINT8_T) return {TUTTI_UINT8, kind::integer};
+  if (t == MPI_UINT16_T) return {TUTTI_UINT16, kind::integer};
+  if (t == MPI_UINT32_T) return {TUTTI_UINT32, kind::integer};
+  if (t == MPI_UINT64_T) return {TUTTI_UINT64, kind::integer};
+  if (t == MPI_AINT) return integer<MPI_Aint>();
+  if (t == MPI_OFFSET) return integer<MPI_Offset>();
+  if (t == MPI_COUNT) return integer<MPI_Count>();
+  if (t == MPI_BYTE) return {TUTTI_UINT8, kind::bytes};
+  if (t == MPI_C_BOOL || t == MPI_CXX_BOOL) return {TUTTI_UINT8, kind::logical};
+  if (t == MPI_LOGICAL) return sized_integer(size, kind::logical);
+  if (t == MPI_LONG_DOUBLE) return {TUTTI_LONG_DOUBLE, kind::floating};
+  if (t == MPI_C_FLOAT_COMPLEX || t == MPI_CXX_FLOAT_COMPLEX) return {TUTTI_FLOAT32_COMPLEX, kind::complex};
+  if (t == MPI_C_DOUBLE_COMPLEX || t == MPI_CXX_DOUBLE_COMPLEX) return {TUTTI_FLOAT64_COMPLEX, kind::complex};
+  if (t == MPI_FLOAT_INT) return {TUTTI_FLOAT32_INT32, kind::pair};
+  if (t == MPI_DOUBLE_INT) return {TUTTI_FLOAT64_INT32, kind::pair};
+  if (t == MPI_LONG_INT) return {sizeof(long) == 8 ? TUTTI_INT64_INT32 : TUTTI_INT32_INT32, kind::pair};
+  if (t == MPI_2INT) return {TUTTI_INT32_INT32, kind::pair};
+  if (t == MPI_SHORT_INT) return {TUTTI_INT16_INT32, kind::pair};
+  if (t == MPI_LONG_DOUBLE_INT) return {TUTTI_LONG_DOUBLE_INT32, kind::pair};
+  // Fortran's, whose sizes a compiler's option may change.
+  if (t == MPI_INTEGER || t == MPI_INTEGER1 || t == MPI_INTEGER2 || t == MPI_INTEGER4 || t == MPI_INTEGER8) return sized_integer(size, kind::integer);
+  if (t == MPI_REAL || t == MPI_DOUBLE_PRECISION || t == MPI_REAL4 || t == MPI_REAL8) {
+    if (size == 4) return {TUTTI_FLOAT32, kind::floating};
+    if (size == 8) return {TUTTI_FLOAT64, kind::floating};
+  }
+  if (t == MPI_COMPLEX || t == MPI_DOUBLE_COMPLEX || t == MPI_COMPLEX8 || t == MPI_COMPLEX16) {
+    if (size == 8) return {TUTTI_FLOAT32_COMPLEX, kind::complex};
+    if (size == 16) return {TUTTI_FLOAT64_COMPLEX, kind::complex};
+  }
+  if (t == MPI_2INTEGER && size == 8) return {TUTTI_INT32_INT32, kind::pair};
+  return {};
+}
+
+struct own_operation {
+  tutti_operation_t operation = 0;
+  unsigned kinds = 0;  // a bit for each
+};
+constexpr unsigned bit(kind k) { return 1u << static_cast<unsigned>(k); }
+
+own_operation own(MPI_Op o) noexcept {
+  constexpr unsigned ordered = bit(kind::integer) | bit(kind::floating), numbers = ordered | bit(kind::complex);
+  constexpr unsigned truths = bit(kind::integer) | bit(kind::logical), bits = bit(kind::integer) | bit(kind::bytes);
+  if (o == MPI_SUM) return {TUTTI_SUM, numbers};
+  if (o == MPI_MAX) return {TUTTI_MAX, ordered};
+  if (o == MPI_MIN) return {TUTTI_MIN, ordered};
+  if (o == MPI_PROD) return {TUTTI_PRODUCT, numbers};
+  if (o == MPI_LAND) return {TUTTI_LOGICAL_AND, truths};
+  if (o == MPI_LOR) return {TUTTI_LOGICAL_OR, truths};
+  if (o == MPI_LXOR) return {TUTTI_LOGICAL_XOR, truths};
+  if (o == MPI_BAND) return {TUTTI_BITWISE_AND, bits};
+  if (o == MPI_BOR) return {TUTTI_BITWISE_OR, bits};
+  if (o == MPI_BXOR) return {TUTTI_BITWISE_XOR, bits};
+  if (o == MPI_MINLOC) return {TUTTI_MINLOC, bit(kind::pair)};
+  if (o == MPI_MAXLOC) return {TUTTI_MAXLOC, bit(kind::pair)};
+  return {};
+}
+
+bool is_predefined(MPI_Op o) noexcept { return own(o).operation != 0 || o == MPI_REPLACE || o == MPI_NO_OP || o == MPI_OP_NULL; }
+
+struct by_mpi {
+  MPI_Op operation;
+  MPI_Datatype type;
+  tutti_operation_t handle = 0;
+};
+std::map<std::pair<MPI_Op, MPI_Datatype>, std::unique_ptr<by_mpi>> programs;
+
+void reduce_by_mpi(const void* in, void* inout, std::size_t count, void* context) {
+  const auto* const b = static_cast<const by_mpi*>(context);
+  const auto n = static_cast<int>(count);  // an MPI count, or a part of one
+  real.Reduce_local(in, inout, n, b->type, b->operation);
+}
+
+// Handles may come again for something else: what was made for an operation or a type goes with it. Calls under way still use theirs,
+// which stays.
+template <class Goes>
+void forget(Goes goes) {
+  for (auto at = programs.begin(); at != programs.end();)
+    if (!goes(at->first)) ++at;
+    else {
+      (void)tutti_operation_free(the_world().ctx, &at->second->handle);
+      at->second.release();
+      at = programs.erase(at);
+    }
+}
+
+}  // namespace
+
+void forget_reductions(MPI_Datatype t) {
+  forget([&](const auto& of) { return of.second == t; });
+}
+
+reduction reduction_of(MPI_Op o, const datatype& t) {
+  constexpr std::ptrdiff_t largest = 8192;  // elements that every algorithm takes
+  const own_operation known = own(o);
+  if (known.operation) {
+    const own_type type = own(t.handle, t.size);
+    if (type.type && (known.kinds & bit(type.of))) return {type.type, known.operation, true};
+    return {};  // an error, or a type that only MPI knows
+  }
+  if (is_predefined(o) || !t.within || t.extent > largest || t.size == 0) return {};
+  auto& slot = programs[{o, t.handle}];
+  if (!slot) {
+    int commutes = 0;
+    auto fresh = std::make_unique<by_mpi>(by_mpi{o, t.handle});
+    if (real.Op_commutative(o, &commutes) != MPI_SUCCESS ||
+        tutti_operation_create(the_world().ctx, reduce_by_mpi, static_cast<std::size_t>(t.extent), commutes, fresh.get(), &fresh->handle) != TUTTI_OK) {
+      programs.erase({o, t.handle});
+      return {};
+    }
+    slot = std::move(fresh);
+  }
+  return {TUTTI_BYTES, slot->handle, t.contiguous && t.first() == 0};
+}
+
+}  // namespace tutti::mpi
+
+using namespace tutti::mpi;
+
+extern "C" int MPI_Op_free(MPI_Op* o) {
+  if (o && the_world().ctx) {
+    const held h;
+    forget([&](const auto& of) { return of.first == *o; });
+  }
+  return real.Op_free(o);
+}
+TUTTI_MPI_ALSO(Op_free)

@@ -1,0 +1,21 @@
+// MPI's operations on MPI's types, in tutti's words. What tutti does not know itself (operations of the program, pairs of Fortran's
+// types) MPI computes, by MPI_Reduce_local() on pieces of the data.
+#pragma once
+#include <tutti.h>
+
+#include <cstddef>
+
+#include "mpi/datatype.h"
+
+namespace tutti::mpi {
+
+struct reduction {
+  tutti_datatype_t type = 0;  // 0: tutti cannot take it
+  tutti_operation_t operation = 0;
+  bool gapless = true;        // else elements are staged, `extent` bytes each
+};
+
+reduction reduction_of(MPI_Op, const datatype&);
+void forget_reductions(MPI_Datatype);  // which is freed
+
+}  // namespace tutti::mpi

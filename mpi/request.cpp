@@ -1,0 +1,237 @@
+#include "mpi/request.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "mpi/world.h"
+
+namespace tutti::mpi {
+
+// --- staging -----------------------------------------------------------------------------------------------------------------------
+
+std::byte* staging::memory(std::size_t bytes) {
+  memory_.push_back(std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(bytes, 1)));
+  return memory_.back().get();
+}
+
+std::byte* staging::copy_of(const void* from, std::size_t bytes) {
+  std::byte* const to = memory(bytes);
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return to;
+}
+
+const void* staging::input(const void* from, std::size_t count, const type_ref& t) {
+  if (t->contiguous) return static_cast<const std::byte*>(from) + t->first();
+  std::byte* const packed = memory(count * t->size);
+  t->pack(from, count, packed);
+  return packed;
+}
+
+void* staging::output(void* to, std::size_t count, const type_ref& t, bool filled) {
+  if (t->contiguous) return static_cast<std::byte*>(to) + t->first();
+  std::byte* const packed = memory(count * t->size);
+  if (filled) t->pack(to, count, packed);
+  later_.push_back({packed, to, count, t, false});
+  return packed;
+}
+
+namespace {
+
+void copy_elements(const datatype& t, std::size_t count, const std::byte* from, std::byte* to) {
+  for (std::size_t i = 0; i < count; ++i, from += t.extent, to += t.extent)
+    for (const piece& p : t.pieces) std::memcpy(to + p.offset, from + p.offset, p.bytes);
+}
+
+}  // namespace
+
+const void* staging::input_elements(const void* from, std::size_t count, const datatype& t) {
+  const std::size_t bytes = count * static_cast<std::size_t>(t.extent);
+  std::byte* const own = memory(bytes);
+  std::memset(own, 0, bytes);
+  copy_elements(t, count, static_cast<const std::byte*>(from), own);
+  return own;
+}
+
+void* staging::output_elements(void* to, std::size_t count, const type_ref& t) {
+  std::byte* const own = memory(count * static_cast<std::size_t>(t->extent));
+  later_.push_back({own, to, count, t, true});
+  return own;
+}
+
+void staging::finish(std::size_t bytes) const {
+  for (const unpacking& u : later_)
+    if (u.elements) copy_elements(*u.type, u.count, u.from, static_cast<std::byte*>(u.to));
+    else u.type->unpack(u.from, bytes, u.to, u.count);
+}
+
+// --- handles -----------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::deque<request> all = [] {
+  std::deque<request> first(1);  // that of completed sends
+  first[0].pending = true;
+  return first;
+}();
+std::vector<std::uint32_t> unused;
+std::vector<MPI_Request> detached;
+
+#ifdef OPEN_MPI  // handles are pointers, and no object lies at an odd address
+template <class Handle>
+Handle handle_with(std::size_t index) noexcept { return reinterpret_cast<Handle>((index << 1) | 1); }
+template <class Handle>
+bool ours(Handle h) noexcept { return (reinterpret_cast<std::uintptr_t>(h) & 1) != 0; }
+template <class Handle>
+std::size_t index_in(Handle h) noexcept { return reinterpret_cast<std::uintptr_t>(h) >> 1; }
+#else  // handles are numbers, whose upper two bits say what kind of object one names; with 00 it is none, and MPICH uses a null handle alone
+constexpr unsigned own_bits = 0x3C000000u, kind_bits = 0xFC000000u;
+template <class Handle>
+Handle handle_with(std::size_t index) noexcept { return static_cast<Handle>(own_bits | static_cast<unsigned>(index)); }
+template <class Handle>
+bool ours(Handle h) noexcept { return (static_cast<unsigned>(h) & kind_bits) == own_bits; }
+template <class Handle>
+std::size_t index_in(Handle h) noexcept { return static_cast<unsigned>(h) & ~kind_bits; }
+#endif
+
+}  // namespace
+
+bool is_ours(MPI_Request r) noexcept { return ours(r); }
+std::size_t index_of(MPI_Request r) noexcept { return index_in(r); }
+MPI_Request request_handle(std::size_t index) noexcept { return handle_with<MPI_Request>(index); }
+MPI_Message message_handle(std::size_t index) noexcept { return handle_with<MPI_Message>(index); }
+#ifdef OPEN_MPI  // elsewhere a message is a request to the compiler
+bool is_ours(MPI_Message m) noexcept { return ours(m); }
+std::size_t index_of(MPI_Message m) noexcept { return index_in(m); }
+#endif
+
+request& at(MPI_Request r) noexcept { return all[index_of(r)]; }
+
+MPI_Request completed_send() noexcept { return handle_with<MPI_Request>(0); }
+
+MPI_Request make_request(request*& out) {
+  if (unused.empty()) {
+    unused.push_back(static_cast<std::uint32_t>(all.size()));
+    all.emplace_back();
+  }
+  const std::uint32_t index = unused.back();
+  unused.pop_back();
+  out = &all[index];
+  return handle_with<MPI_Request>(index);
+}
+
+void drop(MPI_Request r) {
+  const std::size_t index = index_of(r);
+  if (index == 0) return;
+  all[index] = request{};
+  unused.push_back(static_cast<std::uint32_t>(index));
+}
+
+// --- begin and end -----------------------------------------------------------------------------------------------------------------
+
+void begun(request& r, communicator& on, request::kind what, const char* call) noexcept {
+  r.on = &on, r.what = what, r.call = call;
+  r.active = r.pending = true, r.cancelled = false, r.end = TUTTI_OK;
+  ++on.under_way;
+}
+
+void end_now(request& r, tutti_status_t end) {
+  r.handle = {};
+  r.active = false, r.end = end;
+  --r.on->under_way;
+  if (r.staged && !r.cancelled && (end == TUTTI_OK || end == TUTTI_TRUNCATED))
+    r.staged->finish(r.what == request::kind::receive ? r.envelope.bytes : SIZE_MAX);
+}
+
+bool test(request& r) {
+  if (!r.active) return true;
+  int done = 0;
+  const tutti_status_t end = tutti_test(&r.handle, &done);
+  if (end == TUTTI_OK && !done) return false;
+  end_now(r, end);
+  return true;
+}
+
+tutti_status_t wait(tutti_request_t* handle) {
+  if (!handle->slot) return TUTTI_OK;
+  world& w = the_world();
+  if (!w.threaded()) {
+    const held h;
+    return tutti_wait(handle, -1);
+  }
+  constexpr double shortest = 50e-6, longest = 5e-3;  // seconds that another thread may have to wait
+  for (double slice = shortest;; slice = std::min(2 * slice, longest)) {
+    tutti_status_t s;
+    {
+      const held h;
+      s = tutti_wait(handle, w.others_wait() ? 0 : slice);
+    }
+    if (s != TUTTI_TIMED_OUT || !handle->slot) return s;
+    if (!w.others_wait()) continue;
+    sched_yield();
+    slice = shortest / 2;
+  }
+}
+
+void wait(request& r) {
+  if (!r.active) return;
+  const tutti_status_t end = wait(&r.handle);
+  const held h;
+  end_now(r, end);
+}
+
+void set_status(MPI_Status* s, int source, int tag, std::size_t bytes, bool cancelled) {
+  if (s == MPI_STATUS_IGNORE) return;
+  s->MPI_SOURCE = source, s->MPI_TAG = tag;
+  real.Status_set_elements_x(s, MPI_BYTE, static_cast<MPI_Count>(bytes));
+  real.Status_set_cancelled(s, cancelled);
+}
+
+void empty_status(MPI_Status* s) { set_status(s, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false); }
+
+int outcome(const request& r, MPI_Status* s) {
+  if (r.what == request::kind::receive && !r.cancelled) {
+    set_status(s, static_cast<int>(r.envelope.source), static_cast<int>(r.envelope.tag), r.envelope.bytes, false);
+  } else if (s != MPI_STATUS_IGNORE) {
+    set_status(s, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, r.cancelled);
+  }
+  return r.end == TUTTI_OK ? MPI_SUCCESS : r.end == TUTTI_TRUNCATED ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER;
+}
+
+int finish(const request& r, MPI_Status* s) {
+  const int code = outcome(r, s);
+  return code == MPI_SUCCESS ? code : raise(r.on->handle, r.call, r.end);
+}
+
+void back_off(unsigned turn) noexcept {
+  if (turn < 200) return (void)sched_yield();
+  advance_mpi();
+  if (turn < 2000) sched_yield();
+  else usleep(100);
+}
+
+void detach(MPI_Request r) {
+  at(r).unwanted = true;
+  detached.push_back(r);
+  if (detached.size() % 64 != 0) return;
+  std::erase_if(detached, [](MPI_Request d) { return test(at(d)) ? drop(d), true : false; });
+}
+
+void finish_detached() {
+  for (const MPI_Request d : detached) {
+    request& r = at(d);
+    if (r.active && r.what == request::kind::receive) {
+      int cancelled = 0;
+      const held h;
+      (void)tutti_cancel(&r.handle, &cancelled);
+      if (cancelled) continue;
+    }
+    wait(r);
+  }
+  detached.clear();
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,157 @@
+// Requests of the program that tutti serves. Their handles are values that MPI's own never have, so that an array may hold both.
+#pragma once
+#include <tutti.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "mpi/communicator.h"
+#include "mpi/datatype.h"
+#include "mpi/real.h"
+
+namespace tutti::mpi {
+
+// Data of other than contiguous types on their way through memory that is. The program's memory is written at the end.
+class staging {
+ public:
+  // Memory to send from: `count` elements at `from`, themselves or packed.
+  const void* input(const void* from, std::size_t count, const type_ref&);
+  // Memory to receive `count` elements into. `filled`: it holds them already, for they are read as well.
+  void* output(void* to, std::size_t count, const type_ref&, bool filled = false);
+  // Elements of a reduction lie as the program's do, at their extents, but the gaps are this object's.
+  const void* input_elements(const void* from, std::size_t count, const datatype&);
+  void* output_elements(void* to, std::size_t count, const type_ref&);
+
+  // A block for each member: lists of lengths and distances in bytes, from the result.
+  struct block {
+    std::ptrdiff_t offset;  // from the buffer, in bytes
+    std::size_t count;
+    const type_ref* type;
+  };
+  struct blocks {
+    std::byte* base = nullptr;
+    std::vector<std::size_t> bytes, offsets;
+  };
+  enum class way : std::uint8_t { read, write, both };
+  template <class Of>
+  blocks lay_out(const void* buffer, int members, way w, bool apart, Of of);  // `apart`: staged in any case
+
+  std::byte* copy_of(const void* from, std::size_t bytes);
+  void finish(std::size_t bytes = SIZE_MAX) const;  // of which so many came
+
+ private:
+  struct unpacking {
+    const std::byte* from;
+    void* to;
+    std::size_t count;
+    type_ref type;
+    bool elements;
+  };
+  std::byte* memory(std::size_t bytes);
+  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  std::vector<unpacking> later_;
+};
+
+struct request {
+  tutti_request_t handle{};      // zeroed: complete
+  tutti_envelope_t envelope{};   // of a receive
+  communicator* on = nullptr;
+  enum class kind : std::uint8_t { send, receive, collective } what = kind::send;
+  bool active = false;           // begun, and its end not recorded
+  bool pending = false;          // begun, and its end not told to the program; a persistent one that is not is as MPI_REQUEST_NULL
+  bool cancelled = false;
+  bool unwanted = false;         // by MPI_Request_free
+  tutti_status_t end = TUTTI_OK;
+  const char* call = "";         // that began it
+  std::unique_ptr<staging> staged;
+  std::function<tutti_status_t(request&)> again;  // of a persistent one: begins it
+};
+
+// Handles.
+bool is_ours(MPI_Request) noexcept;
+std::size_t index_of(MPI_Request) noexcept;
+MPI_Request request_handle(std::size_t index) noexcept;
+// Those of messages that were matched, likewise.
+MPI_Message message_handle(std::size_t index) noexcept;
+#ifdef OPEN_MPI  // elsewhere both are numbers
+bool is_ours(MPI_Message) noexcept;
+std::size_t index_of(MPI_Message) noexcept;
+#endif
+request& at(MPI_Request) noexcept;
+// A fresh request; null where memory is out.
+MPI_Request make_request(request*& out);
+void drop(MPI_Request);
+// Of sends that were complete at once, which are all alike.
+MPI_Request completed_send() noexcept;
+
+// Begins what was prepared in `r`, by a function of tutti's that starts it.
+void begun(request& r, communicator& on, request::kind, const char* call) noexcept;
+
+// Is it complete? Records its end if so. Makes progress if not.
+bool test(request&);
+void wait(request&);
+void end_now(request&, tutti_status_t);  // tutti has said so
+// The status, and an error if it has one, which is not raised.
+int outcome(const request&, MPI_Status*);
+// The error is raised where there is one.
+int finish(const request&, MPI_Status*);
+void empty_status(MPI_Status*);
+void set_status(MPI_Status*, int source, int tag, std::size_t bytes, bool cancelled);
+
+// Waits for a request of tutti's own, if need be in slices, so that other threads have their turns.
+tutti_status_t wait(tutti_request_t*);
+
+// Between two looks of a wait for requests of both worlds, by `turn` ever longer; lets MPI advance.
+void back_off(unsigned turn) noexcept;
+
+// An address for tutti, which takes no null, also for no data.
+template <class T>
+T* some(T* p, std::size_t bytes) noexcept {
+  static std::byte nothing[8];
+  return p || bytes > 0 ? p : reinterpret_cast<T*>(nothing);
+}
+
+// What the program has let go is waited for at the end.
+void detach(MPI_Request);
+void finish_detached();
+
+template <class Of>
+staging::blocks staging::lay_out(const void* buffer, int members, way w, bool apart, Of of) {
+  blocks out;
+  const auto n = static_cast<std::size_t>(members);
+  out.bytes.resize(n), out.offsets.resize(n);
+  std::ptrdiff_t least = 0;
+  std::size_t all = 0;
+  for (int m = 0; m < members; ++m) {
+    const block b = of(m);
+    const datatype& t = **b.type;
+    const std::size_t bytes = b.count * t.size;
+    out.bytes[static_cast<std::size_t>(m)] = bytes;
+    all += bytes;
+    if (bytes == 0) continue;
+    apart = apart || !t.contiguous;
+    least = std::min(least, b.offset + t.first());
+  }
+  auto* const base = static_cast<std::byte*>(const_cast<void*>(buffer));
+  std::byte* packed = apart ? memory(all) : nullptr;
+  out.base = apart ? packed : base + least;
+  for (int m = 0; m < members; ++m) {
+    const auto i = static_cast<std::size_t>(m);
+    if (out.bytes[i] == 0) continue;
+    const block b = of(m);
+    const type_ref& t = *b.type;
+    if (!apart) {
+      out.offsets[i] = static_cast<std::size_t>(b.offset + t->first() - least);
+      continue;
+    }
+    out.offsets[i] = static_cast<std::size_t>(packed - out.base);
+    if (w != way::write) t->pack(base + b.offset, b.count, packed);
+    if (w != way::read) later_.push_back({packed, base + b.offset, b.count, t, false});
+    packed += out.bytes[i];
+  }
+  return out;
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,282 @@
+#include "mpi/world.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <random>
+#include <thread>
+
+#include "mpi/communicator.h"
+#include "mpi/report.h"
+#include "mpi/request.h"
+
+namespace tutti::mpi {
+namespace {
+
+constexpr const char* operation_names[] = {"messages", "barrier", "bcast", "reduce", "allreduce", "gather", "gatherv", "scatter",
+                                           "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw",
+                                           "reduce_scatter", "reduce_scatter_block", "scan", "exscan"};
+static_assert(std::size(operation_names) == static_cast<std::size_t>(operation::count_));
+
+// "64KiB", "1MiB", "100"; SIZE_MAX: none of these.
+std::size_t bytes_of(const std::string& text) noexcept {
+  char* end = nullptr;
+  const unsigned long long n = std::isdigit(static_cast<unsigned char>(text[0])) ? std::strtoull(text.c_str(), &end, 10) : 0;
+  if (!end || n >= (1ull << 40)) return SIZE_MAX;
+  const std::string unit = end;
+  if (unit.empty() || unit == "B") return n;
+  if (unit == "KiB") return n << 10;
+  if (unit == "MiB") return n << 20;
+  return SIZE_MAX;
+}
+
+bool by_thread(int level) noexcept { return level == MPI_THREAD_MULTIPLE; }
+
+int gather_for_tutti(void*, const void* mine, size_t bytes, void* all, double) {
+  constexpr std::size_t piece = std::size_t{1} << 30;
+  if (bytes > piece) return ENOMEM;
+  return real.Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : EIO;
+}
+
+bool agreed(bool mine) {
+  int good = mine, all = 0;
+  real.Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return all != 0;
+}
+
+void say(const char* what, const char* why) { std::fprintf(stderr, "tutti: %s; MPI goes on alone%s\n", what, why); }
+
+// Codes of errors have texts that are set just before they are used.
+int error_code_in(int error_class) {
+  static int classes[64], codes[64], known = 0;
+  for (int i = 0; i < known; ++i)
+    if (classes[i] == error_class) return codes[i];
+  int code = error_class;
+  if (known == 64 || real.Add_error_code(error_class, &code) != MPI_SUCCESS) return error_class;
+  classes[known] = error_class, codes[known++] = code;
+  return code;
+}
+
+}  // namespace
+
+void advance_mpi() noexcept {  // MPI has no function for that but of messages
+  int found = 0;
+  real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
+
+bool choices::any() const noexcept {
+  for (const std::size_t m : most)
+    if (m > 0) return true;
+  return false;
+}
+
+choices choices::of(const std::string& words, std::string& wrong) {
+  choices out;
+  constexpr std::size_t all = SIZE_MAX;
+  for (std::size_t at = 0; at <= words.size();) {
+    const std::size_t end = std::min(words.find(',', at), words.size());
+    const std::string word = words.substr(at, end - at);
+    at = end + 1;
+    const std::size_t colon = std::min(word.find(':'), word.size());
+    const std::string name = word.substr(0, colon);
+    const std::size_t most = colon < word.size() ? bytes_of(word.substr(colon + 1)) : all;
+    bool known = false;
+    for (std::size_t o = 0; o < out.most.size(); ++o) {
+      const bool is_collective = o != static_cast<std::size_t>(operation::messages);
+      if (name != operation_names[o] && name != "all" && !(name == "collectives" && is_collective)) continue;
+      out.most[o] = most, known = true;
+    }
+    if (name == "off") known = true;
+    if (!known) wrong = "TUTTI_MPI has the word '" + word + "', which is none of all, collectives, messages, off and the names of collectives, as allreduce";
+    else if (colon < word.size() && (most == all || name == "all" || name == "messages" || name == "off"))
+      wrong = "TUTTI_MPI has the word '" + word + "'; a size is a number of bytes, KiB or MiB, and follows collectives or one of them, as in allreduce:64KiB";
+  }
+  return out;
+}
+
+world& the_world() noexcept {
+  alignas(world) static unsigned char memory[sizeof(world)];
+  static world* const only = new (memory) world;
+  return *only;
+}
+
+void world::open(int thread_level) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0, rank = 0, size = 1;
+  real.Get_library_version(version, &length);
+  if (!std::strstr(version, TUTTI_MPI_NAME)) {
+    std::fprintf(stderr, "tutti: this library is for " TUTTI_MPI_NAME ", and the program runs with another MPI (%.40s); preload that one's\n", version);
+    std::abort();  // the two MPIs' handles differ: no call could be right
+  }
+  real.Comm_rank(MPI_COMM_WORLD, &rank);
+  real.Comm_size(MPI_COMM_WORLD, &size);
+
+  // Rank 0's setting, for all.
+  char words[1024] = "";
+  std::string wrong;
+  if (rank == 0) {
+    const char* set = tutti_setting_value("mpi");
+    if (!set) wrong = tutti_error_text(nullptr);
+    else if (std::strlen(set) >= sizeof words) wrong = "TUTTI_MPI is too long";
+    else std::strcpy(words, set);
+  }
+  real.Bcast(words, sizeof words, MPI_CHAR, 0, MPI_COMM_WORLD);
+  if (wrong.empty()) chosen = choices::of(words, wrong);
+  if (!agreed(wrong.empty())) {
+    if (rank == 0) say(wrong.c_str(), "");
+    return;
+  }
+  if (!chosen.any()) return;
+
+  char job[48] = "";
+  if (rank == 0) {
+    std::random_device random;
+    std::snprintf(job, sizeof job, "mpi-%08x%08x%08x", random(), random(), random());
+  }
+  real.Bcast(job, sizeof job, MPI_CHAR, 0, MPI_COMM_WORLD);
+  tutti_bootstrap_t meet{};
+  meet.rank = static_cast<std::uint32_t>(rank), meet.size = static_cast<std::uint32_t>(size), meet.job_id = job;
+  meet.allgather = gather_for_tutti;
+  tutti_options_t options{};
+  options.struct_size = sizeof options, options.bootstrap = &meet, options.idle = [](void*) { advance_mpi(); };
+  tutti_t made = nullptr;
+  std::string why;
+  if (tutti_init(&options, &made) != TUTTI_OK) why = tutti_error_text(nullptr);
+  threaded_ = by_thread(thread_level);
+  if (agreed(made != nullptr)) {
+    ctx = made;
+    if (!take_first_communicators()) why = tutti_error_text(ctx);
+    if (agreed(why.empty())) {
+      const char* report = tutti_setting_value("mpi_report");
+      if (report && std::strcmp(report, "1") == 0) call::report_from_now_on();
+      return;
+    }
+    forget_communicators();
+    ctx = nullptr;
+  }
+  if (made) tutti_abandon(&made);
+  if (!why.empty()) say(why.c_str(), rank == 0 ? "" : " (as another rank says)");
+}
+
+void world::close() {
+  if (!ctx) return;
+  finish_detached();
+  const char* report = tutti_setting_value("mpi_report");
+  if (report && std::strcmp(report, "1") == 0) {
+    passing by_mpi;
+    print_report(tutti_fabric(ctx));
+  }
+  const held h;
+  forget_communicators();
+  tutti_t last = ctx;
+  ctx = nullptr;  // the thread leaves it alone from here
+  if (tutti_finalize(&last) != TUTTI_OK) std::fprintf(stderr, "tutti: %s\n", tutti_error_text(nullptr));
+}
+
+void held::lock() noexcept {
+  if (world_.lock_.try_lock()) return;
+  world_.waiters_.fetch_add(1, std::memory_order_relaxed);
+  world_.lock_.lock();
+  world_.waiters_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+passing::passing() : lends_(the_world().ctx != nullptr) {
+  if (!lends_) return;
+  world& w = the_world();
+  std::call_once(w.thread_made_, [&] {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
+    std::thread([&w] { w.serve(); }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  });
+  w.lent_.fetch_add(1);
+  if (w.parked_.load()) {
+    w.wake_.fetch_add(1);
+    w.wake_.notify_one();
+  }
+}
+
+passing::~passing() {
+  if (!lends_) return;
+  world& w = the_world();
+  w.lent_.fetch_sub(1);
+  if (!w.threaded_)  // else all take the lock
+    while (w.busy_.load()) sched_yield();
+}
+
+void world::serve() noexcept {
+  using namespace std::chrono_literals;
+  constexpr auto between = 200us;     // looks: a call of MPI's that is shorter has none
+  constexpr unsigned before_rest = 500;  // looks in vain, until it sleeps until it is woken
+  for (;;) {
+    std::uint32_t seen = wake_.load();
+    parked_.store(true);
+    if (lent_.load() == 0) wake_.wait(seen);
+    parked_.store(false);
+    for (unsigned vain = 0; vain < before_rest; ++vain) {
+      std::this_thread::sleep_for(between);
+      busy_.store(true);
+      if (lent_.load() > 0) {
+        const std::lock_guard turn(lock_);
+        if (ctx) (void)tutti_progress(ctx);
+        vain = 0;
+      }
+      busy_.store(false);
+    }
+  }
+}
+
+int raise_text(MPI_Comm comm, const char* call, int error_class, const char* text) {
+  const int code = error_code_in(error_class);
+  if (code != error_class) {
+    char line[MPI_MAX_ERROR_STRING];
+    std::snprintf(line, sizeof line, "tutti, %s: %s", call, text);
+    real.Add_error_string(code, line);
+  }
+  real.Comm_call_errhandler(comm, code);
+  return code;
+}
+
+int raise(MPI_Comm comm, const char* call, tutti_status_t s) {
+  int error_class = MPI_ERR_OTHER;
+  if (s == TUTTI_TRUNCATED) error_class = MPI_ERR_TRUNCATE;
+  if (s == TUTTI_NO_RESOURCE) error_class = MPI_ERR_NO_MEM;
+  if (s == TUTTI_INVALID) error_class = MPI_ERR_ARG;
+  const held h;
+  const std::string text = tutti_error_text(the_world().ctx);  // of ctx, unless the call had none
+  return raise_text(comm, call, error_class, text.c_str());
+}
+
+}  // namespace tutti::mpi
+
+using namespace tutti::mpi;
+
+extern "C" int MPI_Init(int* argc, char*** argv) {
+  const int s = real.Init(argc, argv);
+  if (s != MPI_SUCCESS) return s;
+  int level = MPI_THREAD_SINGLE;
+  real.Query_thread(&level);
+  the_world().open(level);
+  return s;
+}
+TUTTI_MPI_ALSO(Init)
+
+extern "C" int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const int s = real.Init_thread(argc, argv, required, provided);
+  if (s == MPI_SUCCESS) the_world().open(*provided);
+  return s;
+}
+TUTTI_MPI_ALSO(Init_thread)
+
+extern "C" int MPI_Finalize(void) {
+  the_world().close();
+  return real.Finalize();
+}
+TUTTI_MPI_ALSO(Finalize)

@@ -1,0 +1,108 @@
+// This process within the MPI job: tutti's context, what the settings take, who may enter, and whose turn progress is.
+//
+// A rank that waits in tutti makes MPI advance by the idle function of tutti's context. A rank that waits in MPI makes tutti advance by
+// a thread (`passing`), or two ranks could wait for each other, one in each.
+#pragma once
+#include <tutti.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "mpi/real.h"
+
+namespace tutti::mpi {
+
+// What the setting TUTTI_MPI tells apart. Nonblocking forms are as the blocking ones.
+enum class operation : std::uint8_t {
+  messages, barrier, bcast, reduce, allreduce, gather, gatherv, scatter, scatterv, allgather, allgatherv, alltoall, alltoallv,
+  alltoallw, reduce_scatter, reduce_scatter_block, scan, exscan, count_
+};
+
+struct choices {
+  std::array<std::size_t, static_cast<std::size_t>(operation::count_)> most{};  // bytes, 0: none at all
+  bool any() const noexcept;
+  // The words of TUTTI_MPI. `wrong` becomes the text of an error, if there is one.
+  static choices of(const std::string& words, std::string& wrong);
+};
+
+class world {
+ public:
+  tutti_t ctx = nullptr;  // null: all goes to MPI
+  choices chosen;
+
+  bool takes(operation o, std::size_t bytes) const noexcept { return bytes <= chosen.most[static_cast<std::size_t>(o)]; }
+  bool threaded() const noexcept { return threaded_; }
+
+  // Collective over MPI_COMM_WORLD, once MPI is up. On failure rank 0 says why, and MPI goes on alone, in all ranks.
+  void open(int thread_level);
+  // Collective over MPI_COMM_WORLD; the end.
+  void close();
+
+ private:
+  friend class held;
+  friend class passing;
+  void serve() noexcept;  // the thread
+
+  bool threaded_ = false;
+  std::recursive_mutex lock_;
+  std::atomic<int> waiters_{0};
+  // Of calls that are in MPI, and that the thread serves tutti for.
+  std::atomic<int> lent_{0};
+  std::atomic<bool> busy_{false}, parked_{false};
+  std::atomic<std::uint32_t> wake_{0};
+  std::once_flag thread_made_;
+
+ public:
+  bool others_wait() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
+};
+
+// Never destroyed: a program may end without MPI_Finalize, and the thread with it.
+world& the_world() noexcept;
+
+// The right to call tutti, until the end of the object. Costs something only under MPI_THREAD_MULTIPLE, and inside of calls of MPI's
+// that themselves call a function of MPI's.
+class held {
+ public:
+  held() noexcept : world_(the_world()), locked_(world_.threaded_ || world_.lent_.load(std::memory_order_relaxed) > 0) {
+    if (locked_) [[unlikely]] lock();
+  }
+  ~held() {
+    if (locked_) [[unlikely]] world_.lock_.unlock();
+  }
+  held(const held&) = delete;
+  held& operator=(const held&) = delete;
+
+ private:
+  void lock() noexcept;
+  world& world_;
+  bool locked_;
+};
+
+// A call of MPI's own that may wait for other ranks, until the end of the object: a thread lets tutti advance meanwhile.
+//
+// The main thread lends its right to tutti by `lent_`, and takes it back before it goes on. The thread marks itself busy before it looks
+// whether it was lent something; the owner takes back before it looks whether the thread is busy. Both are sequentially consistent, so at
+// least one of them sees the other: either the thread leaves tutti alone, or the owner waits for it to leave.
+class passing {
+ public:
+  passing();
+  ~passing();
+  passing(const passing&) = delete;
+  passing& operator=(const passing&) = delete;
+
+ private:
+  bool lends_;
+};
+
+// MPI's own progress.
+void advance_mpi() noexcept;
+
+// Reports an error of tutti's to the communicator's error handler, with its text; the class is MPI's. The result is for the caller.
+int raise(MPI_Comm, const char* call, tutti_status_t);
+int raise_text(MPI_Comm, const char* call, int error_class, const char* text);
+
+}  // namespace tutti::mpi
