@@ -60,6 +60,13 @@ foreach(row "ucx;UCX" "ofi;libfabric" "verbs;raw verbs, for InfiniBand and RoCE"
                   DESCRIPTION "${what}\n\nThis package has its provider over ${row}.")
   endif()
 endforeach()
+foreach(row "openmpi;Open MPI" "mpich;MPICH")
+  list(POP_FRONT row name)
+  if(TARGET tutti_${name})
+    tutti_package(COMPONENT mpi-${name} PACKAGE tutti-mpi-${name} SECTION libs DEPENDS "libtutti0 ${same}" SUGGESTS tutti-tools
+                  SUMMARY "${row} programs on tutti" DESCRIPTION "${what}\n\nThis package has what ${row} programs preload, so that tutti carries their messages.")
+  endif()
+endforeach()
 if(TUTTI_BUILD_BSP)
   tutti_package(COMPONENT tutti_bsp PACKAGE libtutti-bsp0 SECTION libs SHARED_LIBRARY
                 SUMMARY "BSPlib on tutti: library" DESCRIPTION "${what}\n\nThis package runs programs of the classic BSPlib upon it.")

@@ -1,10 +1,9 @@
 // The communicators that tutti serves: each has a team of the same ranks in the same order. Those of MPI alone (between groups, or made
 // by MPI_Comm_create_group, which only the new members call) have none, and all their calls are MPI's.
 #pragma once
-#include <tutti.h>
-
 #include <cstdint>
 
+#include "api/tutti.h"
 #include "mpi/real.h"
 
 namespace tutti::mpi {

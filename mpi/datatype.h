@@ -1,11 +1,10 @@
 // MPI's datatypes as lists of pieces, taken apart once by their envelopes.
 #pragma once
-#include <tutti.h>
-
 #include <cstddef>
 #include <memory>
 #include <vector>
 
+#include "api/tutti.h"
 #include "mpi/real.h"
 
 namespace tutti::mpi {

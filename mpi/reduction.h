@@ -1,10 +1,9 @@
 // MPI's operations on MPI's types, in tutti's words. What tutti does not know itself (operations of the program, pairs of Fortran's
 // types) MPI computes, by MPI_Reduce_local() on pieces of the data.
 #pragma once
-#include <tutti.h>
-
 #include <cstddef>
 
+#include "api/tutti.h"
 #include "mpi/datatype.h"
 
 namespace tutti::mpi {

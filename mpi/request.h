@@ -1,12 +1,11 @@
 // Requests of the program that tutti serves. Their handles are values that MPI's own never have, so that an array may hold both.
 #pragma once
-#include <tutti.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "api/tutti.h"
 #include "mpi/communicator.h"
 #include "mpi/datatype.h"
 #include "mpi/real.h"

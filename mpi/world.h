@@ -3,8 +3,6 @@
 // A rank that waits in tutti makes MPI advance by the idle function of tutti's context. A rank that waits in MPI makes tutti advance by
 // a thread (`passing`), or two ranks could wait for each other, one in each.
 #pragma once
-#include <tutti.h>
-
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -12,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "api/tutti.h"
 #include "mpi/real.h"
 
 namespace tutti::mpi {

@@ -15,6 +15,6 @@ struct command {
 
 inline constexpr int usage_error = 2;  // exit status of a call that makes no sense
 
-extern const command run_command, perf_command, info_command, sim_command, papers_command, tune_command, bsp_report_command;
+extern const command run_command, perf_command, info_command, sim_command, papers_command, tune_command, bsp_report_command, mpi_command;
 
 }  // namespace tutti::tools

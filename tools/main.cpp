@@ -4,6 +4,6 @@
 
 int main(int argc, char** argv) {
   using namespace tutti::tools;
-  constexpr const command* commands[] = {&run_command, &perf_command, &info_command, &sim_command, &papers_command, &tune_command, &bsp_report_command};
+  constexpr const command* commands[] = {&run_command, &perf_command, &info_command, &sim_command, &papers_command, &tune_command, &mpi_command, &bsp_report_command};
   return parse_and_run(commands, TUTTI_COMMAND_VERSION, argc, argv);
 }

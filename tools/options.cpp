@@ -10,6 +10,8 @@
 
 namespace tutti::tools {
 
+constexpr const char* end_of_options = "the program";  // stands for --
+
 option option::between(int least, int most) { return option(o_->check(CLI::Range(least, most))); }
 option option::between(double least, double most) { return option(o_->check(CLI::Range(least, most))); }
 option option::above_zero() { return option(o_->check(CLI::PositiveNumber)); }
@@ -44,7 +46,11 @@ options options::subcommand(const char* name, const char* meaning) { return opti
 bool options::chose(const char* subcommand) const { return app_->get_subcommand(subcommand)->parsed(); }
 void options::footer(const char* text) { app_->footer(text); }
 void options::program_follows() { app_->prefix_command(); }
-std::vector<std::string> options::program() const { return app_->remaining(); }
+std::vector<std::string> options::program() const {
+  std::vector<std::string> words = app_->remaining();
+  if (!words.empty() && words[0] == end_of_options) words.erase(words.begin());
+  return words;
+}
 
 namespace {
 
@@ -69,10 +75,13 @@ void spell_as_ours(const CLI::App& app, std::vector<std::string>& words) {
   }
   const CLI::App* sub = subcommand_of(app, words[0]);
   if (!sub || !sub->get_prefix_command()) return;
-  for (std::size_t i = 1; i < words.size() && words[i].starts_with('-') && words[i] != "--"; ++i) {
+  std::size_t i = 1;
+  for (; i < words.size() && words[i].starts_with('-') && words[i] != "--"; ++i) {
     words[i] = ours(words[i]);
     if (takes_value(sub->get_option_no_throw(words[i]))) ++i;
   }
+  // CLI11 takes what stands behind -- for arguments that were declared. A word that is no option ends ours.
+  if (i < words.size() && words[i] == "--") words[i] = end_of_options;
 }
 
 // --- what a shell completes `tutti` with: its function asks `tutti completion words`, which reads the declared options

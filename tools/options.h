@@ -48,7 +48,7 @@ class options {
   options subcommand(const char* name, const char* meaning);
   [[nodiscard]] bool chose(const char* subcommand) const;
   void footer(const char* text);
-  // What follows the options is the command of a program, whose options are its own.
+  // What follows the options, or --, is the command of a program, whose options are its own.
   void program_follows();
   [[nodiscard]] std::vector<std::string> program() const;
 

@@ -25,6 +25,8 @@ own collectives 'core|collectives'
 own messaging 'core|messaging'
 own bsp 'core|messaging|collectives|bsp'
 own api 'core|collectives|messaging|bsp|api'
+# What MPI programs preload is a user of the C interface.
+found '#include "' $(sources $(folders mpi)) | grep -vE '#include "(mpi/|api/tutti\.h")' | breach 'mpi includes only tutti.h' || :
 # providers/common holds what all providers share, and providers/messages what the vendors' providers do.
 own providers/common 'core|providers/common'
 for folder in $(folders providers/*); do
@@ -38,7 +40,7 @@ found '#include "' providers/*.h providers/*.cpp 2>/dev/null |
 library='core collectives messaging bsp api providers'
 vendor() {  # PATTERN ALLOWED: headers of one vendor, and the files that may see them
   # shellcheck disable=SC2086
-  found "#include <($1)" $(sources $(folders $library tools)) | grep -vE "^($2)" | breach "<$1> only in $2" || :
+  found "#include <($1)" $(sources $(folders $library mpi tools)) | grep -vE "^($2)" | breach "<$1> only in $2" || :
 }
 vendor 'pmix' 'core/job/bootstrap_pmix\.|tools/run/'
 vendor 'ucp/|ucs/|uct/|ucm/' 'providers/ucx/'
@@ -47,7 +49,7 @@ vendor 'infiniband/|rdma/rdma_' 'providers/verbs/'
 vendor 'CLI/' 'tools/options\.cpp:'
 vendor 'nlohmann/' 'tools/|collectives/tuning/file\.cpp:'
 vendor 'hwloc' 'tools/|providers/verbs/'
-vendor 'boost/|mpi\.h' 'tests/'
+vendor 'boost/|mpi\.h' 'mpi/real\.h:|tests/'
 
 # Public headers include C's only; bsp.h brings <stdio.h> as others' does, unless BSP_BARE is defined
 found '#include' api/tutti.h | grep -vE '#include <(stddef|stdint|stdarg)\.h>' | breach 'the public headers include C only' || :

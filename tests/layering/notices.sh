@@ -5,7 +5,7 @@ check=$1 root=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/tree"
-for folder in core collectives messaging bsp api providers tools; do
+for folder in core collectives messaging bsp api mpi providers tools; do
   if [ -d "$root/$folder" ]; then cp -r "$root/$folder" "$work/tree"; fi
 done
 "$check" "$work/tree"
@@ -43,6 +43,9 @@ plant core/base/status.cpp 'extern char** environ; char** y() { return environ; 
 plant core/base/status.cpp 'void z() { std::abort(); }'
 plant core/base/status.cpp 'void z() { exit(1); }'
 plant core/base/status.cpp 'void z() { std::printf("x"); }'
+plant mpi/world.cpp '#include "core/base/status.h"'
+plant mpi/world.cpp '#include <ucp/api/ucp.h>'
+plant mpi/world.cpp '#include <mpi.h>'
 plant tools/run.cpp '#include <CLI/CLI.hpp>'
 plant core/base/status.cpp 'void z() { std::fprintf(stderr, "x"); }'
 

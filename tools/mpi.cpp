@@ -1,0 +1,146 @@
+// `tutti mpi`: an MPI program, started by its own MPI's launcher, with the library preloaded that takes its communication over tutti
+// (mpi/).
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "core/base/listing.h"
+#include "core/job/config.h"
+#include "providers/module.h"
+#include "tools/command.h"
+#include "tools/process.h"
+#include "tools/run/mpi_program.h"
+#include "tools/run/rank_process.h"
+
+namespace tutti::tools {
+namespace {
+
+struct choices {
+  long ranks = 1;
+  std::string mpi = "auto";
+  bool shows = false;
+  std::vector<std::string> words;
+};
+
+struct flavour {
+  const char* name;                          // as in the library's
+  const char* title;                         // for people
+  std::vector<std::string> stems;            // of the libraries that its programs are linked with
+  std::vector<std::string> launchers;        // the surest first
+  const char* says;                          // what its launcher says of itself
+};
+const flavour flavours[] = {
+    {"openmpi", "Open MPI", {"libmpi.so", "libmpi_mpifh", "libmpi_usempi", "libmpi_cxx"}, {"mpirun.openmpi", "mpiexec.openmpi", "mpirun"}, "Open"},
+    {"mpich", "MPICH", {"libmpich", "libmpicxx", "libmpifort"}, {"mpiexec.mpich", "mpiexec.hydra", "mpiexec"}, "HYDRA"}};
+
+int refuse(const std::string& why) {
+  std::fprintf(stderr, "tutti mpi: %s\n", why.c_str());
+  return usage_error;
+}
+
+std::string path_variable(const environment& all) {
+  const auto v = all.find("PATH");
+  return v == all.end() || v->second.empty() ? "/usr/local/bin:/usr/bin:/bin" : v->second;
+}
+
+// By the program: the first word that is an executable file linked with an MPI. Null: there is none.
+const flavour* flavour_of(const std::vector<std::string>& words, const std::string& path) {
+  for (const std::string& word : words) {
+    if (word.starts_with('-')) continue;
+    const auto file = run::find_program(word, path);
+    const std::string library = file ? run::mpi_library_of(*file) : std::string{};
+    for (const flavour& f : flavours)
+      for (const std::string& stem : f.stems)
+        if (library.starts_with(stem)) return &f;
+  }
+  return nullptr;
+}
+
+std::optional<std::string> launcher_of(const flavour& f, const std::string& path) {
+  for (const std::string& name : f.launchers) {
+    const auto file = run::find_program(name, path);
+    if (!file) continue;
+    if (const auto says = output_of({*file, "--version"}); says && says->find(f.says) != says->npos) return *file;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> library_of(const flavour& f, std::string& places) {
+  std::vector<std::string> folders = module_directories({});
+  folders.push_back((std::filesystem::path(own_path()).parent_path().parent_path() / "lib").string());  // of a build
+  for (const std::string& folder : folders) {
+    const std::string file = folder + "/libtutti-" + f.name + ".so";
+    if (::access(file.c_str(), R_OK) == 0) return std::filesystem::canonical(file).string();
+    add_to_list(places, folder);
+  }
+  return std::nullopt;
+}
+
+int start(const choices& c) {
+  if (c.words.empty()) return refuse("no program is named; write tutti mpi -n 4 ./program arguments");
+  if (c.ranks < 1) return refuse("-n " + std::to_string(c.ranks) + ": a job has at least 1 rank; use -n 1 or more");
+  const environment variables = process_environment();
+  const std::string path = path_variable(variables);
+
+  const flavour* f = nullptr;
+  for (const flavour& one : flavours)
+    if (c.mpi == one.name) f = &one;
+  if (!f) f = flavour_of(c.words, path);
+  if (!f)
+    return refuse("none of the words '" + c.words[0] + " ...' is a program linked with Open MPI or MPICH (a script loads its MPI later); "
+                  "say which by --mpi openmpi or --mpi mpich");
+  const auto launcher = launcher_of(*f, path);
+  if (!launcher) return refuse(std::string("the program is ") + f->title + "'s, whose launcher was not found; install it, or check $PATH");
+  std::string places;
+  const auto library = library_of(*f, places);
+  if (!library)
+    return refuse(std::string("libtutti-") + f->name + ".so is in none of " + places + "; tutti was built where " + f->title +
+                  " was not installed (on Debian: lib" + f->name + "-dev)");
+
+  std::string preload = *library;
+  if (const auto old = variables.find("LD_PRELOAD"); old != variables.end() && !old->second.empty()) preload += ":" + old->second;
+  std::vector<std::string> words{*launcher, "-n", std::to_string(c.ranks)};
+  if (std::strcmp(f->name, "openmpi") == 0) {
+    words.insert(words.end(), {"-x", "LD_PRELOAD=" + preload});
+    for (const auto& [name, value] : variables)  // to other hosts as well
+      if (name.starts_with("TUTTI_")) words.insert(words.end(), {"-x", name});
+  } else {
+    words.insert(words.end(), {"-genv", "LD_PRELOAD", preload});
+  }
+  words.insert(words.end(), c.words.begin(), c.words.end());
+  if (c.shows) {
+    for (const std::string& word : words) std::printf("%s%s", &word == words.data() ? "" : " ", word.c_str());
+    std::printf("\n");
+    return 0;
+  }
+  const std::vector<char*> arguments = arguments_of(words);
+  ::execv(launcher->c_str(), arguments.data());
+  return refuse("cannot run " + *launcher + ": " + std::strerror(errno));
+}
+
+std::function<int()> declare(options app) {
+  auto c = std::make_shared<choices>();
+  app.program_follows();
+  app.add("-n", c->ranks, "number of ranks; -np N means the same").shows_default();
+  app.add("--mpi", c->mpi, "the program's MPI; auto: that with which the program is linked").one_of({"auto", "openmpi", "mpich"}).shows_default();
+  app.add("--show", c->shows, "print the launcher's command, and run nothing");
+  app.footer("What follows these options goes to the MPI's own launcher as it is: its options, if any, behind --, and the program.\n"
+             "    tutti mpi -n 4 ./app arguments\n"
+             "    tutti mpi -n 4 -- --oversubscribe ./app arguments\n"
+             "TUTTI_MPI says what tutti takes, TUTTI_MPI_REPORT=1 tells at the end what it took. docs/mpi.md has more.");
+  return [c, app] {
+    c->words = app.program();
+    return start(*c);
+  };
+}
+
+}  // namespace
+
+const command mpi_command{"mpi", "An MPI program with its communication by tutti, unchanged", declare};
+
+}  // namespace tutti::tools
