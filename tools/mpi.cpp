@@ -5,14 +5,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
-#include "core/base/listing.h"
 #include "core/job/config.h"
-#include "providers/module.h"
 #include "tools/command.h"
+#include "tools/mpi/library.h"
 #include "tools/process.h"
 #include "tools/run/mpi_program.h"
 #include "tools/run/rank_process.h"
@@ -70,17 +68,6 @@ std::optional<std::string> launcher_of(const flavour& f, const std::string& path
   return std::nullopt;
 }
 
-std::optional<std::string> library_of(const flavour& f, std::string& places) {
-  std::vector<std::string> folders = module_directories({});
-  folders.push_back((std::filesystem::path(own_path()).parent_path().parent_path() / "lib").string());  // of a build
-  for (const std::string& folder : folders) {
-    const std::string file = folder + "/libtutti-" + f.name + ".so";
-    if (::access(file.c_str(), R_OK) == 0) return std::filesystem::canonical(file).string();
-    add_to_list(places, folder);
-  }
-  return std::nullopt;
-}
-
 int start(const choices& c) {
   if (c.words.empty()) return refuse("no program is named; write tutti mpi -n 4 ./program arguments");
   if (c.ranks < 1) return refuse("-n " + std::to_string(c.ranks) + ": a job has at least 1 rank; use -n 1 or more");
@@ -97,7 +84,7 @@ int start(const choices& c) {
   const auto launcher = launcher_of(*f, path);
   if (!launcher) return refuse(std::string("the program is ") + f->title + "'s, whose launcher was not found; install it, or check $PATH");
   std::string places;
-  const auto library = library_of(*f, places);
+  const auto library = preloaded_library(f->name, places);
   if (!library)
     return refuse(std::string("libtutti-") + f->name + ".so is in none of " + places + "; tutti was built where " + f->title +
                   " was not installed (on Debian: lib" + f->name + "-dev)");

@@ -144,10 +144,11 @@ std::function<int()> declare(options app) {
   const auto bsp = declare_bsp(app);
   const auto each_collective = declare_collectives(app);
   const auto messages = declare_messages(app);
+  const auto of_mpi = declare_mpi(app);
   const auto overlap = declare_overlap(app);
   const auto startup = declare_startup(app);
   const auto reductions = declare_reductions(app);
-  return [c, app, bsp, each_collective, messages, overlap, startup, reductions] {
+  return [c, app, bsp, each_collective, messages, of_mpi, overlap, startup, reductions] {
     if (app.chose("bsp")) return bsp();
     if (app.chose("overlap")) return overlap();
     if (app.chose("reductions")) return reductions();
@@ -155,6 +156,7 @@ std::function<int()> declare(options app) {
       if (app.chose("startup")) return startup();
       if (app.chose("collectives")) return each_collective();
       if (app.chose("messages")) return messages();
+      if (app.chose("mpi")) return of_mpi();
       return run(*c);
     } catch (const std::exception& e) {
       return complain(e.what());

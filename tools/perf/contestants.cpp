@@ -64,9 +64,9 @@ mpi_library mpich(const std::string& self, const std::string& scratch, const cha
   return built("MPICH", "mpicc.mpich", self, scratch, source);
 }
 
-std::string mpi_library::start(int ranks, path p) const {
+std::string mpi_library::start(int ranks, path p, const std::string& settings) const {
   const bool a_core_each = ranks <= static_cast<int>(std::thread::hardware_concurrency());
-  const std::string n = " -n " + std::to_string(ranks) + " " + program + " ";
+  const std::string n = " -n " + std::to_string(ranks) + " " + (settings.empty() ? "" : "env " + settings + " ") + program + " ";
   if (name == "MPICH")
     return std::string(p == path::ucx_tcp ? "env UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 " : "") + "mpiexec.mpich" +
            (a_core_each ? " -bind-to core" : "") + n;

@@ -29,7 +29,8 @@ struct mpi_library {
   // Over shared memory as it comes, over tcp by Open MPI's own module, or over UCX's tcp. Ranks are bound to cores where there is one for each, and yield where
   // there is not, if the library can.
   enum class path { shared_memory, tcp, ucx_shared_memory, ucx_tcp };
-  std::string start(int ranks, path) const;  // the command; the benchmark's arguments follow
+  // The command; the benchmark's arguments follow. `settings`: "NAME=value ..." for the ranks alone.
+  std::string start(int ranks, path, const std::string& settings = {}) const;
 };
 mpi_library open_mpi(const std::string& self, const std::string& scratch, const char* source = "mpi_collectives.c");
 mpi_library mpich(const std::string& self, const std::string& scratch, const char* source = "mpi_collectives.c");

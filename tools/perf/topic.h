@@ -14,6 +14,7 @@ namespace tutti::tools {
 std::function<int()> declare_bsp(options perf);
 std::function<int()> declare_collectives(options perf);
 std::function<int()> declare_messages(options perf);
+std::function<int()> declare_mpi(options perf);
 std::function<int()> declare_overlap(options perf);
 std::function<int()> declare_reductions(options perf);
 std::function<int()> declare_startup(options perf);
