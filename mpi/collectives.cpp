@@ -4,6 +4,8 @@
 // All members must decide alike whether tutti takes a call, so the decision rests on what MPI wants to be alike in all: the communicator,
 // the operation, the type of a reduction, and the bytes where all members know them. A wrong argument goes to MPI, which raises its error
 // before it communicates.
+#include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "mpi/communicator.h"
@@ -126,11 +128,12 @@ operands prepare(const setting& s, operation o, const void* in, void* out, std::
   if (!takes(o, x.bytes)) return x.why = reason::setting, x;
   x.with = reduction_of(op, *t);
   if (!x.with.type) return x.why = reason::type, x;
+  s.staged.keep(x.with.used);
   const bool in_place = in == MPI_IN_PLACE;
   const void* const source = in_place ? out : in;
   if (x.with.gapless) {
     x.in = in_place && copy_in_place ? s.staged.copy_of(source, x.bytes) : source;
-    x.out = out;
+    if (result) x.out = out;
   } else {
     x.in = s.staged.input_elements(source, count, *t);
     x.out = result ? s.staged.output_elements(out, out_count, t) : nullptr;
@@ -154,7 +157,8 @@ beginning reduce_to_all(const setting& s, operation o, reduce_all start, const v
   const auto n = static_cast<std::size_t>(count);
   const operands x = prepare(s, o, in, out, n, n, type, op, result);
   if (x.why != reason::none) return passed(x.why);
-  return {reason::none, start(s.team(), x.in, x.out ? x.out : some(out, x.bytes), n, x.with.type, x.with.operation, s.handle), x.bytes};
+  void* const to = result ? x.out : const_cast<void*>(x.in);  // as in place, and left alone
+  return {reason::none, start(s.team(), x.in, to, n, x.with.type, x.with.operation, s.handle), x.bytes};
 }
 beginning allreduce(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
   return reduce_to_all(s, operation::allreduce, &tutti_iallreduce, in, out, count, type, op, true);
@@ -162,7 +166,7 @@ beginning allreduce(const setting& s, const void* in, void* out, int count, MPI_
 beginning scan(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
   return reduce_to_all(s, operation::scan, &tutti_iscan, in, out, count, type, op, true);
 }
-// The first member gets no result, so nothing is to be copied back to it.
+// The first member gets no result: nothing is to be copied back to it, and its `out` may be null.
 beginning exscan(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
   return reduce_to_all(s, operation::exscan, &tutti_iexscan, in, out, count, type, op, s.on.rank != 0);
 }
@@ -268,10 +272,25 @@ std::optional<blocks> lay_out(const setting& s, const void* buffer, const int co
   if (!counts || !distances || !types) return std::nullopt;
   std::vector<type_ref> of(s.members());
   for (std::size_t m = 0; m < s.members(); ++m)
-    if (counts[m] < 0 || !(of[m] = type_of(types[m]))) return std::nullopt;
+    if (counts[m] < 0 || !(of[m] = type_of(counts[m] > 0 ? types[m] : MPI_BYTE))) return std::nullopt;  // MPICH allows no type for no data
   return s.staged.lay_out(buffer, s.on.size, w, apart, [&](int m) {
     return staging::block{distances[m], static_cast<std::size_t>(counts[m]), &of[static_cast<std::size_t>(m)]};
   });
+}
+
+// Blocks of one buffer may lie in the gaps of the other, which tutti does not allow: then what is read goes through a copy.
+bool overlap(const void* a, std::size_t bytes, const blocks& b) noexcept {
+  const auto* const from = static_cast<const std::byte*>(a);
+  std::size_t reach = 0;
+  for (std::size_t m = 0; m < b.bytes.size(); ++m)
+    if (b.bytes[m] > 0) reach = std::max(reach, b.offsets[m] + b.bytes[m]);
+  return bytes > 0 && reach > 0 && std::less{}(from, b.base + reach) && std::less{}(b.base, from + bytes);
+}
+bool overlap(const blocks& a, const blocks& b) noexcept {
+  std::size_t reach = 0;
+  for (std::size_t m = 0; m < a.bytes.size(); ++m)
+    if (a.bytes[m] > 0) reach = std::max(reach, a.offsets[m] + a.bytes[m]);
+  return overlap(a.base, reach, b);
 }
 
 beginning gatherv(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[],
@@ -290,6 +309,7 @@ beginning gatherv(const setting& s, const void* in, int in_count, MPI_Datatype i
     const type_ref* const from = elements(in_count, in_type);
     if (!from) return passed(reason::arguments);
     mine = s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes = static_cast<std::size_t>(in_count) * (*from)->size;
+    if (all && overlap(mine, bytes, *all)) mine = s.staged.copy_of(mine, bytes);
   }
   return {reason::none, tutti_igatherv(s.team(), static_cast<std::uint32_t>(root), some(mine, bytes), bytes, all ? some(all->base, sum(*all)) : nullptr,
                                        all ? all->bytes.data() : nullptr, all ? all->offsets.data() : nullptr, s.handle), bytes};
@@ -312,6 +332,7 @@ beginning scatterv(const setting& s, const void* in, const int counts[], const i
     if (!to) return passed(reason::arguments);
     bytes = static_cast<std::size_t>(out_count) * (*to)->size;
     mine = s.staged.output(out, static_cast<std::size_t>(out_count), *to);
+    if (all && overlap(mine, bytes, *all)) all = lay_out(s, in, counts, distances, in_type, way::read, true);
   }
   return {reason::none, tutti_iscatterv(s.team(), static_cast<std::uint32_t>(root), all ? some(all->base, sum(*all)) : nullptr,
                                         all ? all->bytes.data() : nullptr, all ? all->offsets.data() : nullptr, some(mine, bytes), bytes, s.handle), bytes};
@@ -326,8 +347,9 @@ beginning allgatherv(const setting& s, const void* in, int in_count, MPI_Datatyp
   const auto me = static_cast<std::size_t>(s.on.rank);
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
   if (!in_place && !from) return passed(reason::arguments);
-  const void* const mine = in_place ? all->base + all->offsets[me] : s.staged.input(in, static_cast<std::size_t>(in_count), *from);
+  const void* mine = in_place ? all->base + all->offsets[me] : s.staged.input(in, static_cast<std::size_t>(in_count), *from);
   const std::size_t bytes = in_place ? all->bytes[me] : static_cast<std::size_t>(in_count) * (*from)->size;
+  if (!in_place && overlap(mine, bytes, *all)) mine = s.staged.copy_of(mine, bytes);
   return {reason::none, tutti_iallgatherv(s.team(), some(mine, bytes), bytes, some(all->base, sum(*all)), all->bytes.data(), all->offsets.data(), s.handle), bytes};
 }
 
@@ -341,8 +363,10 @@ beginning exchange(const setting& s, operation o, const void* in, const int in_c
                                               : lay_out(s, in, in_counts, in_distances, in_types, way::read);
   const std::optional<blocks> to = lay_out(s, out, out_counts, out_distances, out_types, way::write);
   if (!from || !to) return passed(reason::arguments);
-  return {reason::none, tutti_ialltoallv(s.team(), some(from->base, sum(*from)), from->bytes.data(), from->offsets.data(), some(to->base, sum(*to)), to->bytes.data(),
-                                         to->offsets.data(), s.handle), sum(*from)};
+  const std::optional<blocks> copied = !in_place && overlap(*from, *to) ? lay_out(s, in, in_counts, in_distances, in_types, way::read, true) : std::nullopt;
+  const blocks& read = copied ? *copied : *from;
+  return {reason::none, tutti_ialltoallv(s.team(), some(read.base, sum(read)), read.bytes.data(), read.offsets.data(), some(to->base, sum(*to)), to->bytes.data(),
+                                         to->offsets.data(), s.handle), sum(read)};
 }
 beginning alltoallv(const setting& s, const void* in, const int in_counts[], const int in_distances[], MPI_Datatype in_type, void* out,
                     const int out_counts[], const int out_distances[], MPI_Datatype out_type) {

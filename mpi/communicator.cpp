@@ -68,7 +68,7 @@ tutti_team_t let_go(MPI_Comm comm) {
 }
 
 int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
-  if (!comm) return function(comm);
+  if (!comm || *comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF) return function(comm);  // an error
   tutti_team_t team = let_go(*comm);
   int s;
   {

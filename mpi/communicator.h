@@ -12,7 +12,8 @@ struct communicator {
   MPI_Comm handle;
   tutti_team_t team;
   int rank, size;
-  // Requests of the program that are not complete. MPI_Comm_free leaves them to end by themselves; tutti_team_free() does not.
+  // Requests of the program that are not complete, or may be started again. MPI_Comm_free leaves them to end by themselves;
+  // tutti_team_free() does not.
   int under_way = 0;
 };
 

@@ -108,6 +108,12 @@ bool any_ours(const MPI_Request* r, int count) noexcept {
   return r && count > 0 && std::any_of(r, r + count, [](MPI_Request x) { return is_ours(x); });
 }
 
+// What MPI's own functions found, which do not block.
+int looked(int code, const int* found) noexcept {
+  if (code == MPI_SUCCESS && found && !*found) looked_at_mpi();
+  return code;
+}
+
 std::size_t number(int count) noexcept { return static_cast<std::size_t>(count); }
 
 // Blocks until one of tutti's is complete, where no other can be: in tutti's own way of waiting.
@@ -157,7 +163,8 @@ look find_any(std::size_t count, MPI_Request* r, MPI_Status* status, bool blocks
   const bool theirs = std::any_of(r, r + count, [](MPI_Request x) { return !is_ours(x) && x != MPI_REQUEST_NULL; });
   for (unsigned turn = 0;; ++turn) {
     const look l = look_for_any(count, r, status);
-    if (l.found < count || !l.left || !blocks || l.code != MPI_SUCCESS) return l;
+    if (l.found < count || !l.left || l.code != MPI_SUCCESS) return l;
+    if (!blocks) return theirs ? looked_at_mpi() : looked_at_tutti(), l;
     if (theirs || the_world().threaded()) back_off(turn);
     else wait_for_any_of_ours(count, r);
   }
@@ -218,10 +225,12 @@ extern "C" int MPI_Test(MPI_Request* r, int* done, MPI_Status* status) {
   call k(function::Test);
   if (!r || !done || !is_ours(*r)) {
     k.passed(reason::request);
-    return real.Test(r, done, status);
+    return looked(real.Test(r, done, status), done);
   }
   *done = complete(*r);
-  return *done ? retire(*r, status, finish) : MPI_SUCCESS;
+  if (*done) return retire(*r, status, finish);
+  looked_at_tutti();
+  return MPI_SUCCESS;
 }
 TUTTI_MPI_ALSO(Test)
 
@@ -255,11 +264,11 @@ extern "C" int MPI_Testall(int count, MPI_Request r[], int* done, MPI_Status sta
   call k(function::Testall);
   if (!done || !any_ours(r, count)) {
     k.passed(reason::request);
-    return real.Testall(count, r, done, statuses);
+    return looked(real.Testall(count, r, done, statuses), done);
   }
   *done = 0;
   for (int i = 0; i < count; ++i)
-    if (is_ours(r[i]) && !complete(r[i])) return MPI_SUCCESS;
+    if (is_ours(r[i]) && !complete(r[i])) return looked_at_tutti(), MPI_SUCCESS;
   of_mpi theirs(r, number(count));
   int code = MPI_SUCCESS;
   if (theirs.count() > 0) {
@@ -284,7 +293,7 @@ extern "C" int MPI_Testany(int count, MPI_Request r[], int* index, int* done, MP
   call k(function::Testany);
   if (index && done && any_ours(r, count)) return any(count, r, index, done, status, false);
   k.passed(reason::request);
-  return real.Testany(count, r, index, done, status);
+  return looked(real.Testany(count, r, index, done, status), done);
 }
 TUTTI_MPI_ALSO(Testany)
 
@@ -301,7 +310,7 @@ extern "C" int MPI_Testsome(int count, MPI_Request r[], int* done, int indices[]
   call k(function::Testsome);
   if (done && indices && any_ours(r, count)) return some(count, r, done, indices, statuses, false);
   k.passed(reason::request);
-  return real.Testsome(count, r, done, indices, statuses);
+  return looked(real.Testsome(count, r, done, indices, statuses), done);
 }
 TUTTI_MPI_ALSO(Testsome)
 
@@ -342,10 +351,10 @@ extern "C" int MPI_Request_free(MPI_Request* r) {
 TUTTI_MPI_ALSO(Request_free)
 
 extern "C" int MPI_Request_get_status(MPI_Request r, int* done, MPI_Status* status) {
-  if (!done || !is_ours(r)) return real.Request_get_status(r, done, status);
+  if (!done || !is_ours(r)) return looked(real.Request_get_status(r, done, status), done);
   const held h;
   *done = test(at(r));
-  if (!*done) return MPI_SUCCESS;
+  if (!*done) return looked_at_tutti(), MPI_SUCCESS;
   if (!at(r).pending) return empty_status(status), MPI_SUCCESS;
   return outcome(at(r), status);
 }

@@ -16,6 +16,13 @@ struct unknown_type {};
 
 struct builder {
   std::vector<piece> pieces;
+  MPI_Datatype leaf = MPI_DATATYPE_NULL;
+  bool mixed = false;  // of several leaves
+
+  void made_of(MPI_Datatype t) noexcept {
+    mixed = mixed || (leaf != MPI_DATATYPE_NULL && leaf != t);
+    leaf = t;
+  }
 
   void add(std::ptrdiff_t offset, std::size_t bytes) {
     if (bytes == 0) return;
@@ -27,6 +34,7 @@ struct builder {
   }
   // `n` elements.
   void add(const datatype& of, std::ptrdiff_t offset, std::size_t n) {
+    if (n > 0) made_of(of.leaf);
     if (of.contiguous) return add(offset + of.first(), n * of.size);
     for (std::size_t i = 0; i < n; ++i) add(of.pieces, offset + static_cast<std::ptrdiff_t>(i) * of.extent);
   }
@@ -119,7 +127,7 @@ void take_apart(builder& to, MPI_Datatype type, std::size_t size) {
   int integers = 0, addresses = 0, types = 0, combiner = 0;
   if (real.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) throw unknown_type{};
   if (combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER)
-    return add_named(to, type, size);
+    return to.made_of(type), add_named(to, type, size);
   contents c(type, integers, addresses, types);
   switch (combiner) {
     case MPI_COMBINER_DUP:
@@ -174,9 +182,12 @@ type_ref contents::make(MPI_Datatype type) {
     t->known = listed == t->size;
     t->contiguous = t->known && (t->size == 0 || (b.pieces.size() == 1 && t->extent == static_cast<std::ptrdiff_t>(t->size)));
     t->pieces = std::move(b.pieces);
+    t->leaf = b.mixed ? MPI_DATATYPE_NULL : b.leaf;
   } catch (const unknown_type&) {
     t->pieces.clear();
   }
+  // A type of its own, for the program may free its while a call is under way.
+  if (!t->known && (real.Type_contiguous(1, type, &t->packed_as) != MPI_SUCCESS || real.Type_commit(&t->packed_as) != MPI_SUCCESS)) return nullptr;
   return t;
 }
 
@@ -188,6 +199,10 @@ struct {
 
 }  // namespace
 
+datatype::~datatype() {
+  if (packed_as != MPI_DATATYPE_NULL && the_world().ctx) real.Type_free(&packed_as);
+}
+
 void datatype::pack(const void* from, std::size_t count, std::byte* to) const {
   const auto* base = static_cast<const std::byte*>(from);
   if (contiguous) {
@@ -196,7 +211,7 @@ void datatype::pack(const void* from, std::size_t count, std::byte* to) const {
   }
   if (!known) {
     int at = 0;
-    real.Pack(from, static_cast<int>(count), handle, to, static_cast<int>(count * size), &at, MPI_COMM_SELF);
+    if (count * size > 0) real.Pack(from, static_cast<int>(count), packed_as, to, static_cast<int>(count * size), &at, MPI_COMM_SELF);
     return;
   }
   for (std::size_t i = 0; i < count; ++i, base += extent)
@@ -212,7 +227,7 @@ void datatype::unpack(const std::byte* from, std::size_t bytes, void* to, std::s
   }
   if (!known) {
     int at = 0;
-    real.Unpack(from, static_cast<int>(bytes), &at, to, static_cast<int>(bytes / size), handle, MPI_COMM_SELF);
+    if (bytes > 0) real.Unpack(from, static_cast<int>(bytes), &at, to, static_cast<int>(bytes / size), packed_as, MPI_COMM_SELF);
     return;
   }
   for (std::size_t i = 0; i < count && bytes > 0; ++i, base += extent)
@@ -242,6 +257,10 @@ const type_ref& type_of(MPI_Datatype handle) {
 }
 
 layout::layout(const datatype& t, std::size_t count) {
+  if (t.contiguous && t.first() == 0) {
+    it_.kind = TUTTI_CONTIGUOUS, it_.block_bytes = count * t.size;
+    return;
+  }
   const std::size_t n = t.pieces.size();
   it_.counts = counts_, it_.strides = strides_;
   // Pieces of one length and at one distance, in every element: no list.
@@ -271,7 +290,7 @@ extern "C" int MPI_Type_free(MPI_Datatype* type) {
     const held h;
     recent[0] = recent[1] = {};
     all.erase(*type);
-    forget_reductions(*type);
+    if (reductions_keep(*type)) return *type = MPI_DATATYPE_NULL, MPI_SUCCESS;
   }
   return real.Type_free(type);
 }

@@ -19,10 +19,16 @@ struct datatype {
   std::size_t size = 0;           // bytes of data
   std::ptrdiff_t extent = 0;      // from element to element
   std::vector<piece> pieces;      // in the order of the data; those that follow each other are joined
+  MPI_Datatype leaf = MPI_DATATYPE_NULL;  // what it is made of in the end, where that is one type
   bool known = false;             // its pieces are; else MPI packs it (darray)
+  MPI_Datatype packed_as = MPI_DATATYPE_NULL;  // by which
   bool contiguous = false;        // elements are one piece each and follow each other without gaps
   bool within = false;            // its pieces lie in [0, extent)
 
+  datatype() = default;
+  datatype(const datatype&) = delete;
+  datatype& operator=(const datatype&) = delete;
+  ~datatype();
   std::ptrdiff_t first() const noexcept { return pieces.empty() ? 0 : pieces[0].offset; }
   // Elements one after the other, without gaps.
   void pack(const void* from, std::size_t count, std::byte* to) const;

@@ -19,14 +19,14 @@ using start_send = decltype(&tutti_isend);
 
 struct outgoing {
   const void* data;
-  int count;
+  MPI_Count count;
   MPI_Datatype type;
   int to, tag;
   MPI_Comm comm;
 };
 struct incoming {
   void* data;
-  int count;
+  MPI_Count count;
   MPI_Datatype type;
   int from, tag;
   MPI_Comm comm;
@@ -35,7 +35,7 @@ struct incoming {
 bool takes_messages() noexcept { return the_world().takes(operation::messages, 1); }
 
 // Whether tutti takes what goes to or comes from that rank. `from`: a receive.
-communicator* taker(call& k, MPI_Comm comm, int rank, int tag, int count, MPI_Datatype type, bool from) {
+communicator* taker(call& k, MPI_Comm comm, int rank, int tag, MPI_Count count, MPI_Datatype type, bool from) {
   communicator* const c = taken(comm);
   reason why = reason::none;
   if (!c) why = reason::communicator;
@@ -60,8 +60,7 @@ struct selection {
         tag(t == MPI_ANY_TAG ? 0 : static_cast<std::uint64_t>(t)), mask(t == MPI_ANY_TAG ? TUTTI_ANY_TAG : TUTTI_WHOLE_TAG) {}
 };
 
-tutti_status_t begin_send(request& r, communicator& c, const outgoing& m, start_send start, const char* name) {
-  const type_ref& t = type_of(m.type);
+tutti_status_t begin_send(request& r, communicator& c, const outgoing& m, const type_ref& t, start_send start, const char* name) {
   const auto to = static_cast<std::uint32_t>(m.to);
   const auto tag = static_cast<std::uint64_t>(m.tag);
   const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
@@ -79,8 +78,7 @@ tutti_status_t begin_send(request& r, communicator& c, const outgoing& m, start_
   return s;
 }
 
-tutti_status_t begin_receive(request& r, communicator& c, const incoming& m, const char* name) {
-  const type_ref& t = type_of(m.type);
+tutti_status_t begin_receive(request& r, communicator& c, const incoming& m, const type_ref& t, const char* name) {
   const selection of(m.from, m.tag);
   const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
   tutti_status_t s;
@@ -108,7 +106,7 @@ int send_and_wait(function f, const outgoing& m, start_send start, Pass pass) {
     const held h;
     if ((c = taker(k, m))) {
       k.moved(static_cast<std::size_t>(m.count) * type_of(m.type)->size);
-      if (const auto s = begin_send(r, *c, m, start, k.name()); s != TUTTI_OK) return raise(m.comm, k.name(), s);
+      if (const auto s = begin_send(r, *c, m, type_of(m.type), start, k.name()); s != TUTTI_OK) return raise(m.comm, k.name(), s);
     }
   }
   if (!c) {
@@ -129,7 +127,7 @@ int send_only(function f, const outgoing& m, start_send start, MPI_Request* out,
       k.moved(static_cast<std::size_t>(m.count) * type_of(m.type)->size);
       request* r;
       const MPI_Request made = make_request(r);
-      const auto s = begin_send(*r, *c, m, start, k.name());
+      const auto s = begin_send(*r, *c, m, type_of(m.type), start, k.name());
       if (s != TUTTI_OK) return drop(made), raise(m.comm, k.name(), s);
       *out = made;
       return MPI_SUCCESS;
@@ -139,29 +137,39 @@ int send_only(function f, const outgoing& m, start_send start, MPI_Request* out,
 }
 
 // A buffered send is complete when it returns, whoever receives: its data are copied, and outlive the call here.
+tutti_status_t send_copy(communicator& c, const outgoing& m, const type_ref& t, const char* name) {
+  const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
+  request* r;
+  const MPI_Request made = make_request(r);
+  r->staged = std::make_unique<staging>();
+  const void* data = r->staged->input(m.data, n, t);
+  if (t->contiguous) data = r->staged->copy_of(data, bytes);
+  const auto s = tutti_isend(c.team, static_cast<std::uint32_t>(m.to), static_cast<std::uint64_t>(m.tag), some(data, bytes), bytes, &r->handle);
+  if (s != TUTTI_OK) return drop(made), s;
+  begun(*r, c, request::kind::send, name);
+  r->buffered = true;
+  detach(made);
+  return s;
+}
+
 int send_buffered(function f, const outgoing& m, MPI_Request* out, int (*pass)(const outgoing&, MPI_Request*)) {
   call k(f);
   {
     const held h;
     if (communicator* const c = taker(k, m)) {
-      const type_ref& t = type_of(m.type);
-      const std::size_t bytes = static_cast<std::size_t>(m.count) * t->size;
-      request* r;
-      const MPI_Request made = make_request(r);
-      auto copy = std::make_unique<staging>();
-      const void* data = copy->input(m.data, static_cast<std::size_t>(m.count), t);
-      if (t->contiguous) data = copy->copy_of(data, bytes);
-      r->staged = std::move(copy);
-      const auto s = tutti_isend(c->team, static_cast<std::uint32_t>(m.to), static_cast<std::uint64_t>(m.tag), some(data, bytes), bytes, &r->handle);
-      if (s != TUTTI_OK) return drop(made), raise(m.comm, k.name(), s);
-      k.moved(bytes);
-      begun(*r, *c, request::kind::send, k.name());
-      detach(made);
+      if (const auto s = send_copy(*c, m, type_of(m.type), k.name()); s != TUTTI_OK) return raise(m.comm, k.name(), s);
+      k.moved(static_cast<std::size_t>(m.count) * type_of(m.type)->size);
       if (out) *out = completed_send();
       return MPI_SUCCESS;
     }
   }
   return pass(m, out);
+}
+
+// The program may free the type and the communicator before it starts the request.
+void keep_for_starts(request& r, communicator& c, request::kind what, std::function<tutti_status_t(request&)> again) {
+  r.on = &c, r.what = what, r.again = std::move(again);
+  ++c.under_way;
 }
 
 template <class Pass>
@@ -172,8 +180,8 @@ int persistent_send(const outgoing& m, start_send start, const char* name, MPI_R
   if (!c) return pass();
   request* r;
   *out = make_request(r);
-  r->on = c;
-  r->again = [m, c, start, name](request& again) { return begin_send(again, *c, m, start, name); };
+  keep_for_starts(*r, *c, request::kind::send,
+                  [m, c, t = type_of(m.type), start, name](request& again) { return begin_send(again, *c, m, t, start, name); });
   return MPI_SUCCESS;
 }
 
@@ -208,25 +216,37 @@ TUTTI_MPI_ISEND(Irsend, &tutti_isend)
 
 extern "C" int MPI_Bsend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
   return send_buffered(function::Bsend, {data, count, type, to, tag, comm}, nullptr,
-                       [](const outgoing& m, MPI_Request*) { return real.Bsend(m.data, m.count, m.type, m.to, m.tag, m.comm); });
+                       [](const outgoing& m, MPI_Request*) { return real.Bsend(m.data, static_cast<int>(m.count), m.type, m.to, m.tag, m.comm); });
 }
 TUTTI_MPI_ALSO(Bsend)
 
 extern "C" int MPI_Ibsend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) {
   return send_buffered(function::Ibsend, {data, count, type, to, tag, comm}, r,
-                       [](const outgoing& m, MPI_Request* out) { return real.Ibsend(m.data, m.count, m.type, m.to, m.tag, m.comm, out); });
+                       [](const outgoing& m, MPI_Request* out) { return real.Ibsend(m.data, static_cast<int>(m.count), m.type, m.to, m.tag, m.comm, out); });
 }
 TUTTI_MPI_ALSO(Ibsend)
 
-extern "C" int MPI_Bsend_init(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) {
-  return persistent_send({data, count, type, to, tag, comm}, &tutti_isend, "MPI_Bsend_init", r,
-                         [&] { return real.Bsend_init(data, count, type, to, tag, comm, r); });
+extern "C" int MPI_Bsend_init(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* out) {
+  call k(function::Start);
+  const outgoing m{data, count, type, to, tag, comm};
+  const held h;
+  communicator* const c = out ? taker(k, m) : nullptr;
+  if (!c) return real.Bsend_init(data, count, type, to, tag, comm, out);
+  request* r;
+  *out = make_request(r);
+  keep_for_starts(*r, *c, request::kind::send, [m, c, t = type_of(type)](request& again) {
+    const auto s = send_copy(*c, m, t, "MPI_Bsend_init");
+    if (s == TUTTI_OK) begun(again, *c, request::kind::send, "MPI_Bsend_init"), end_now(again, s);
+    return s;
+  });
+  return MPI_SUCCESS;
 }
 TUTTI_MPI_ALSO(Bsend_init)
 
 // The program's buffer was not used, but what was sent from it must be gone.
 extern "C" int MPI_Buffer_detach(void* buffer, int* size) {
-  finish_detached();
+  finish_buffered();
+  const passing by_mpi;
   return real.Buffer_detach(buffer, size);
 }
 TUTTI_MPI_ALSO(Buffer_detach)
@@ -241,7 +261,7 @@ extern "C" int MPI_Recv(void* data, int count, MPI_Datatype type, int from, int 
   {
     const held h;
     if ((c = taker(k, m)))
-      if (const auto s = begin_receive(r, *c, m, k.name()); s != TUTTI_OK) return raise(comm, k.name(), s);
+      if (const auto s = begin_receive(r, *c, m, type_of(m.type), k.name()); s != TUTTI_OK) return raise(comm, k.name(), s);
   }
   if (!c) {
     const passing by_mpi;
@@ -261,7 +281,7 @@ extern "C" int MPI_Irecv(void* data, int count, MPI_Datatype type, int from, int
   if (!c) return real.Irecv(data, count, type, from, tag, comm, out);
   request* r;
   const MPI_Request made = make_request(r);
-  if (const auto s = begin_receive(*r, *c, m, k.name()); s != TUTTI_OK) return drop(made), raise(comm, k.name(), s);
+  if (const auto s = begin_receive(*r, *c, m, type_of(m.type), k.name()); s != TUTTI_OK) return drop(made), raise(comm, k.name(), s);
   *out = made;
   return MPI_SUCCESS;
 }
@@ -275,45 +295,58 @@ extern "C" int MPI_Recv_init(void* data, int count, MPI_Datatype type, int from,
   if (!c) return real.Recv_init(data, count, type, from, tag, comm, out);
   request* r;
   *out = make_request(r);
-  r->on = c, r->what = request::kind::receive;
-  r->again = [m, c](request& again) { return begin_receive(again, *c, m, "MPI_Recv_init"); };
+  keep_for_starts(*r, *c, request::kind::receive,
+                  [m, c, t = type_of(type)](request& again) { return begin_receive(again, *c, m, t, "MPI_Recv_init"); });
   return MPI_SUCCESS;
 }
 TUTTI_MPI_ALSO(Recv_init)
 
 namespace {
 
-// Both halves by tutti, both by MPI, or one by each.
-int exchange(call& k, const outgoing& out, const incoming& in, MPI_Status* status) {
+// Ends a receive of which the caller has told nobody.
+void give_up(request& r) {
+  int cancelled = 0;
+  {
+    const held h;
+    if (tutti_cancel(&r.handle, &cancelled) == TUTTI_OK && cancelled) r.cancelled = true, end_now(r, TUTTI_OK);
+  }
+  wait(r);
+}
+
+// By tutti, where the half with MPI_PROC_NULL, if there is one, is MPI's; or all by MPI.
+template <class Pass>
+int exchange(call& k, const outgoing& out, const incoming& in, MPI_Status* status, Pass pass) {
   request sending, receiving;
-  MPI_Request by_mpi[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   communicator *sends, *receives;
+  std::size_t bytes = 0;
   {
     const held h;
     receives = taker(k, in);
     sends = taker(k, out);
-    if (receives)
-      if (const auto s = begin_receive(receiving, *receives, in, k.name()); s != TUTTI_OK) return raise(in.comm, k.name(), s);
-    if (sends)
-      if (const auto s = begin_send(sending, *sends, out, &tutti_isend, k.name()); s != TUTTI_OK) return raise(out.comm, k.name(), s);
+    if (sends) bytes = static_cast<std::size_t>(out.count) * type_of(out.type)->size;
+  }
+  if (!(receives || sends) || !(receives || in.from == MPI_PROC_NULL) || !(sends || out.to == MPI_PROC_NULL)) {
+    const passing by_mpi;
+    return pass();
   }
   int s = MPI_SUCCESS;
-  if (!receives) s = real.Irecv(in.data, in.count, in.type, in.from, in.tag, in.comm, &by_mpi[0]);
-  if (!sends && s == MPI_SUCCESS) s = real.Isend(out.data, out.count, out.type, out.to, out.tag, out.comm, &by_mpi[1]);
+  if (!receives) s = real.Recv(in.data, 0, in.type, in.from, in.tag, in.comm, status);
+  if (!sends) s = real.Send(out.data, 0, out.type, out.to, out.tag, out.comm);
   if (s != MPI_SUCCESS) return s;
-  if (!receives) {
-    const passing there;
-    s = real.Wait(&by_mpi[0], status);
+  tutti_status_t began = TUTTI_OK;
+  {
+    const held h;
+    if (receives) began = begin_receive(receiving, *receives, in, type_of(in.type), k.name());
+    if (sends && began == TUTTI_OK) began = begin_send(sending, *sends, out, type_of(out.type), &tutti_isend, k.name());
   }
-  if (!sends && s == MPI_SUCCESS) {
-    const passing there;
-    s = real.Wait(&by_mpi[1], MPI_STATUS_IGNORE);
+  if (began != TUTTI_OK) {
+    if (receiving.active) give_up(receiving);
+    return raise(in.comm, k.name(), began);
   }
   if (sends) {
     wait(sending);
-    const int sent = finish(sending, MPI_STATUS_IGNORE);
-    if (s == MPI_SUCCESS) s = sent;
-    k.moved(static_cast<std::size_t>(out.count) * type_of(out.type)->size);
+    s = finish(sending, MPI_STATUS_IGNORE);
+    k.moved(bytes);
   }
   if (receives) {
     wait(receiving);
@@ -329,30 +362,31 @@ int exchange(call& k, const outgoing& out, const incoming& in, MPI_Status* statu
 extern "C" int MPI_Sendrecv(const void* data, int count, MPI_Datatype type, int to, int tag, void* room, int room_count,
                             MPI_Datatype room_type, int from, int room_tag, MPI_Comm comm, MPI_Status* status) {
   call k(function::Sendrecv);
-  return exchange(k, {data, count, type, to, tag, comm}, {room, room_count, room_type, from, room_tag, comm}, status);
+  return exchange(k, {data, count, type, to, tag, comm}, {room, room_count, room_type, from, room_tag, comm}, status,
+                  [&] { return real.Sendrecv(data, count, type, to, tag, room, room_count, room_type, from, room_tag, comm, status); });
 }
 TUTTI_MPI_ALSO(Sendrecv)
 
 extern "C" int MPI_Sendrecv_replace(void* data, int count, MPI_Datatype type, int to, int tag, int from, int from_tag, MPI_Comm comm,
                                     MPI_Status* status) {
   call k(function::Sendrecv_replace);
+  const auto pass = [&] { return real.Sendrecv_replace(data, count, type, to, tag, from, from_tag, comm, status); };
   std::unique_ptr<std::byte[]> copy;
-  int bytes = 0;
+  MPI_Count bytes = 0;
   {
     const held h;
     const type_ref& t = type_of(type);
-    const bool good = t && count >= 0 && taker(k, outgoing{data, count, type, to == MPI_PROC_NULL ? 0 : to, tag, comm});
-    if (good) {
-      bytes = static_cast<int>(static_cast<std::size_t>(count) * t->size);
+    if (t && count >= 0 && taken(comm)) {
+      bytes = static_cast<MPI_Count>(count) * static_cast<MPI_Count>(t->size);
       copy = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes) + 1);
       t->pack(data, static_cast<std::size_t>(count), copy.get());
     }
   }
   if (!copy) {
     const passing by_mpi;
-    return real.Sendrecv_replace(data, count, type, to, tag, from, from_tag, comm, status);
+    return pass();
   }
-  return exchange(k, {copy.get(), bytes, MPI_BYTE, to, tag, comm}, {data, count, type, from, from_tag, comm}, status);
+  return exchange(k, {copy.get(), bytes, MPI_BYTE, to, tag, comm}, {data, count, type, from, from_tag, comm}, status, pass);
 }
 TUTTI_MPI_ALSO(Sendrecv_replace)
 
@@ -425,11 +459,16 @@ extern "C" int MPI_Iprobe(int from, int tag, MPI_Comm comm, int* flag, MPI_Statu
   call k(function::Iprobe);
   const held h;
   communicator* const c = flag ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
-  if (!c) return real.Iprobe(from, tag, comm, flag, status);
+  if (!c) {
+    const int code = real.Iprobe(from, tag, comm, flag, status);
+    if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
+    return code;
+  }
   const selection of(from, tag);
   tutti_envelope_t e{};
   if (const auto s = tutti_iprobe(c->team, of.from, of.tag, of.mask, flag, &e); s != TUTTI_OK) return raise(comm, k.name(), s);
   if (*flag) tell(e, status);
+  else looked_at_tutti();
   return MPI_SUCCESS;
 }
 TUTTI_MPI_ALSO(Iprobe)
@@ -462,12 +501,17 @@ extern "C" int MPI_Improbe(int from, int tag, MPI_Comm comm, int* flag, MPI_Mess
   call k(function::Improbe);
   const held h;
   communicator* const c = flag && message ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
-  if (!c) return real.Improbe(from, tag, comm, flag, message, status);
+  if (!c) {
+    const int code = real.Improbe(from, tag, comm, flag, message, status);
+    if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
+    return code;
+  }
   const selection of(from, tag);
   tutti_envelope_t e{};
   matched m{{}, c};
   if (const auto s = tutti_improbe(c->team, of.from, of.tag, of.mask, flag, &m.message, &e); s != TUTTI_OK) return raise(comm, k.name(), s);
   if (*flag) *message = keep(m), tell(e, status);
+  else looked_at_tutti();
   return MPI_SUCCESS;
 }
 TUTTI_MPI_ALSO(Improbe)

@@ -6,6 +6,7 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "mpi/world.h"
 
@@ -112,12 +113,27 @@ own_operation own(MPI_Op o) noexcept {
 
 bool is_predefined(MPI_Op o) noexcept { return own(o).operation != 0 || o == MPI_REPLACE || o == MPI_NO_OP || o == MPI_OP_NULL; }
 
+// What the program has freed, until no call uses it.
+struct freed_later {
+  MPI_Op operation = MPI_OP_NULL;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  freed_later() = default;
+  freed_later(const freed_later&) = delete;
+  freed_later& operator=(const freed_later&) = delete;
+  ~freed_later() {
+    if (!the_world().ctx) return;
+    if (operation != MPI_OP_NULL) real.Op_free(&operation);
+    if (type != MPI_DATATYPE_NULL) real.Type_free(&type);
+  }
+};
+
 struct by_mpi {
   MPI_Op operation;
   MPI_Datatype type;
   tutti_operation_t handle = 0;
+  std::vector<std::shared_ptr<freed_later>> last;
 };
-std::map<std::pair<MPI_Op, MPI_Datatype>, std::unique_ptr<by_mpi>> programs;
+std::map<std::pair<MPI_Op, MPI_Datatype>, std::shared_ptr<by_mpi>> programs;
 
 void reduce_by_mpi(const void* in, void* inout, std::size_t count, void* context) {
   const auto* const b = static_cast<const by_mpi*>(context);
@@ -125,23 +141,30 @@ void reduce_by_mpi(const void* in, void* inout, std::size_t count, void* context
   real.Reduce_local(in, inout, n, b->type, b->operation);
 }
 
-// Handles may come again for something else: what was made for an operation or a type goes with it. Calls under way still use theirs,
-// which stays.
+// Handles may come again for something else: what was made for an operation or a type goes with it. Null, or, where calls under way use
+// it, what frees it with the last of them.
 template <class Goes>
-void forget(Goes goes) {
+std::shared_ptr<freed_later> forget(Goes goes) {
+  std::shared_ptr<freed_later> later;
   for (auto at = programs.begin(); at != programs.end();)
     if (!goes(at->first)) ++at;
     else {
       (void)tutti_operation_free(the_world().ctx, &at->second->handle);
-      at->second.release();
+      if (at->second.use_count() > 1) {
+        if (!later) later = std::make_shared<freed_later>();
+        at->second->last.push_back(later);
+      }
       at = programs.erase(at);
     }
+  return later;
 }
 
 }  // namespace
 
-void forget_reductions(MPI_Datatype t) {
-  forget([&](const auto& of) { return of.second == t; });
+bool reductions_keep(MPI_Datatype t) {
+  const auto later = forget([&](const auto& of) { return of.second == t; });
+  if (later) later->type = t;
+  return later != nullptr;
 }
 
 reduction reduction_of(MPI_Op o, const datatype& t) {
@@ -149,14 +172,15 @@ reduction reduction_of(MPI_Op o, const datatype& t) {
   const own_operation known = own(o);
   if (known.operation) {
     const own_type type = own(t.handle, t.size);
-    if (type.type && (known.kinds & bit(type.of))) return {type.type, known.operation, true};
+    // The bytes between the value and the index of a pair stay the program's.
+    if (type.type && (known.kinds & bit(type.of))) return {type.type, known.operation, type.of != kind::pair || t.contiguous, {}};
     return {};  // an error, or a type that only MPI knows
   }
   if (is_predefined(o) || !t.within || t.extent > largest || t.size == 0) return {};
   auto& slot = programs[{o, t.handle}];
   if (!slot) {
     int commutes = 0;
-    auto fresh = std::make_unique<by_mpi>(by_mpi{o, t.handle});
+    auto fresh = std::make_shared<by_mpi>(by_mpi{o, t.handle, 0, {}});
     if (real.Op_commutative(o, &commutes) != MPI_SUCCESS ||
         tutti_operation_create(the_world().ctx, reduce_by_mpi, static_cast<std::size_t>(t.extent), commutes, fresh.get(), &fresh->handle) != TUTTI_OK) {
       programs.erase({o, t.handle});
@@ -164,7 +188,7 @@ reduction reduction_of(MPI_Op o, const datatype& t) {
     }
     slot = std::move(fresh);
   }
-  return {TUTTI_BYTES, slot->handle, t.contiguous && t.first() == 0};
+  return {TUTTI_BYTES, slot->handle, t.contiguous && t.first() == 0, slot};
 }
 
 }  // namespace tutti::mpi
@@ -174,7 +198,10 @@ using namespace tutti::mpi;
 extern "C" int MPI_Op_free(MPI_Op* o) {
   if (o && the_world().ctx) {
     const held h;
-    forget([&](const auto& of) { return of.first == *o; });
+    if (const auto later = forget([&](const auto& of) { return of.first == *o; })) {
+      later->operation = *o, *o = MPI_OP_NULL;
+      return MPI_SUCCESS;
+    }
   }
   return real.Op_free(o);
 }

@@ -2,6 +2,7 @@
 // types) MPI computes, by MPI_Reduce_local() on pieces of the data.
 #pragma once
 #include <cstddef>
+#include <memory>
 
 #include "api/tutti.h"
 #include "mpi/datatype.h"
@@ -12,9 +13,11 @@ struct reduction {
   tutti_datatype_t type = 0;  // 0: tutti cannot take it
   tutti_operation_t operation = 0;
   bool gapless = true;        // else elements are staged, `extent` bytes each
+  std::shared_ptr<const void> used;  // to be kept until the call ends
 };
 
 reduction reduction_of(MPI_Op, const datatype&);
-void forget_reductions(MPI_Datatype);  // which is freed
+// The program frees the type. True: calls under way use it, and it is freed with the last of them.
+bool reductions_keep(MPI_Datatype);
 
 }  // namespace tutti::mpi

@@ -108,6 +108,16 @@ bool is_ours(MPI_Message m) noexcept { return ours(m); }
 std::size_t index_of(MPI_Message m) noexcept { return index_in(m); }
 #endif
 
+MPI_Request request_of(const tutti_request_t& handle, const char* call) {
+  communicator* const world = taken(MPI_COMM_WORLD);
+  if (!handle.slot || !world) return completed_send();
+  request* r;
+  const MPI_Request made = make_request(r);
+  r->handle = handle;
+  begun(*r, *world, request::kind::collective, call);
+  return made;
+}
+
 request& at(MPI_Request r) noexcept { return all[index_of(r)]; }
 
 MPI_Request completed_send() noexcept { return handle_with<MPI_Request>(0); }
@@ -126,6 +136,7 @@ MPI_Request make_request(request*& out) {
 void drop(MPI_Request r) {
   const std::size_t index = index_of(r);
   if (index == 0) return;
+  if (all[index].again && the_world().ctx) --all[index].on->under_way;
   all[index] = request{};
   unused.push_back(static_cast<std::uint32_t>(index));
 }
@@ -157,23 +168,10 @@ bool test(request& r) {
 
 tutti_status_t wait(tutti_request_t* handle) {
   if (!handle->slot) return TUTTI_OK;
-  world& w = the_world();
-  if (!w.threaded()) {
-    const held h;
-    return tutti_wait(handle, -1);
-  }
-  constexpr double shortest = 50e-6, longest = 5e-3;  // seconds that another thread may have to wait
-  for (double slice = shortest;; slice = std::min(2 * slice, longest)) {
-    tutti_status_t s;
-    {
-      const held h;
-      s = tutti_wait(handle, w.others_wait() ? 0 : slice);
-    }
-    if (s != TUTTI_TIMED_OUT || !handle->slot) return s;
-    if (!w.others_wait()) continue;
-    sched_yield();
-    slice = shortest / 2;
-  }
+  return patiently([&](double seconds) {
+    const tutti_status_t s = tutti_wait(handle, seconds);
+    return s == TUTTI_TIMED_OUT && !handle->slot ? TUTTI_FABRIC : s;  // the operation's own end, not the slice's
+  });
 }
 
 void wait(request& r) {
@@ -214,24 +212,41 @@ void back_off(unsigned turn) noexcept {
 }
 
 void detach(MPI_Request r) {
-  at(r).unwanted = true;
   detached.push_back(r);
   if (detached.size() % 64 != 0) return;
   std::erase_if(detached, [](MPI_Request d) { return test(at(d)) ? drop(d), true : false; });
 }
 
-void finish_detached() {
-  for (const MPI_Request d : detached) {
-    request& r = at(d);
-    if (r.active && r.what == request::kind::receive) {
-      int cancelled = 0;
-      const held h;
-      (void)tutti_cancel(&r.handle, &cancelled);
-      if (cancelled) continue;
-    }
-    wait(r);
+namespace {
+
+void finish_of_detached(bool (*wanted)(const request&)) {
+  std::vector<MPI_Request> mine;  // no other thread ends these
+  {
+    const held h;
+    std::erase_if(detached, [&](MPI_Request d) { return wanted(at(d)) ? mine.push_back(d), true : false; });
   }
-  detached.clear();
+  for (const MPI_Request d : mine) {
+    request* r;
+    {
+      const held h;
+      r = &at(d);
+      int cancelled = 0;
+      if (r->active && r->what == request::kind::receive && tutti_cancel(&r->handle, &cancelled) == TUTTI_OK && cancelled)
+        r->cancelled = true, end_now(*r, TUTTI_OK);
+    }
+    wait(*r);
+    const held h;
+    drop(d);
+  }
+}
+
+}  // namespace
+
+void finish_buffered() {
+  finish_of_detached([](const request& r) { return r.buffered; });
+}
+void finish_detached() {
+  finish_of_detached([](const request&) { return true; });
 }
 
 }  // namespace tutti::mpi

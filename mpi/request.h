@@ -1,5 +1,8 @@
 // Requests of the program that tutti serves. Their handles are values that MPI's own never have, so that an array may hold both.
 #pragma once
+#include <sched.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +12,7 @@
 #include "mpi/communicator.h"
 #include "mpi/datatype.h"
 #include "mpi/real.h"
+#include "mpi/world.h"
 
 namespace tutti::mpi {
 
@@ -38,6 +42,7 @@ class staging {
   blocks lay_out(const void* buffer, int members, way w, bool apart, Of of);  // `apart`: staged in any case
 
   std::byte* copy_of(const void* from, std::size_t bytes);
+  void keep(std::shared_ptr<const void> used) { used_ = std::move(used); }
   void finish(std::size_t bytes = SIZE_MAX) const;  // of which so many came
 
  private:
@@ -51,6 +56,7 @@ class staging {
   std::byte* memory(std::size_t bytes);
   std::vector<std::unique_ptr<std::byte[]>> memory_;
   std::vector<unpacking> later_;
+  std::shared_ptr<const void> used_;  // what a reduction of the program's needs
 };
 
 struct request {
@@ -61,7 +67,7 @@ struct request {
   bool active = false;           // begun, and its end not recorded
   bool pending = false;          // begun, and its end not told to the program; a persistent one that is not is as MPI_REQUEST_NULL
   bool cancelled = false;
-  bool unwanted = false;         // by MPI_Request_free
+  bool buffered = false;         // sends a copy, which MPI_Buffer_detach waits for
   tutti_status_t end = TUTTI_OK;
   const char* call = "";         // that began it
   std::unique_ptr<staging> staged;
@@ -82,6 +88,8 @@ request& at(MPI_Request) noexcept;
 // A fresh request; null where memory is out.
 MPI_Request make_request(request*& out);
 void drop(MPI_Request);
+// Of an operation on a window, whose errors go to the handler of MPI_COMM_WORLD.
+MPI_Request request_of(const tutti_request_t&, const char* call);
 // Of sends that were complete at once, which are all alike.
 MPI_Request completed_send() noexcept;
 
@@ -99,7 +107,28 @@ int finish(const request&, MPI_Status*);
 void empty_status(MPI_Status*);
 void set_status(MPI_Status*, int source, int tag, std::size_t bytes, bool cancelled);
 
-// Waits for a request of tutti's own, if need be in slices, so that other threads have their turns.
+// A call of tutti's that waits, `wait(seconds)`: for ever, or where there are other threads in slices, so that they have their turns.
+template <class Wait>
+tutti_status_t patiently(Wait wait) {
+  world& w = the_world();
+  if (!w.threaded()) {
+    const held h;
+    return wait(-1.0);
+  }
+  constexpr double shortest = 50e-6, longest = 5e-3;  // seconds that another thread may have to wait
+  for (double slice = shortest;; slice = std::min(2 * slice, longest)) {
+    tutti_status_t s;
+    {
+      const held h;
+      s = wait(w.others_wait() ? 0.0 : slice);
+    }
+    if (s != TUTTI_TIMED_OUT) return s;
+    if (!w.others_wait()) continue;
+    sched_yield();
+    slice = shortest / 2;
+  }
+}
+// For a request of tutti's own.
 tutti_status_t wait(tutti_request_t*);
 
 // Between two looks of a wait for requests of both worlds, by `turn` ever longer; lets MPI advance.
@@ -112,8 +141,9 @@ T* some(T* p, std::size_t bytes) noexcept {
   return p || bytes > 0 ? p : reinterpret_cast<T*>(nothing);
 }
 
-// What the program has let go is waited for at the end.
+// What the program has let go is waited for at the end, and what it sends from a copy at MPI_Buffer_detach.
 void detach(MPI_Request);
+void finish_buffered();
 void finish_detached();
 
 template <class Of>

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* operation_names[] = {"messages", "barrier", "bcast", "reduce", "allreduce", "gather", "gatherv", "scatter",
                                            "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw",
-                                           "reduce_scatter", "reduce_scatter_block", "scan", "exscan"};
+                                           "reduce_scatter", "reduce_scatter_block", "scan", "exscan", "windows"};
 static_assert(std::size(operation_names) == static_cast<std::size_t>(operation::count_));
 
 // "64KiB", "1MiB", "100"; SIZE_MAX: none of these.
@@ -70,6 +70,17 @@ void advance_mpi() noexcept {  // MPI has no function for that but of messages
   real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
 }
 
+void looked_at_mpi() noexcept {
+  const held h;
+  if (tutti_t ctx = the_world().ctx) (void)tutti_progress(ctx);
+}
+
+void looked_at_tutti() noexcept {
+  constexpr unsigned between = 16;
+  static thread_local unsigned looks = 0;
+  if (++looks % between == 0) advance_mpi();
+}
+
 bool choices::any() const noexcept {
   for (const std::size_t m : most)
     if (m > 0) return true;
@@ -88,12 +99,12 @@ choices choices::of(const std::string& words, std::string& wrong) {
     const std::size_t most = colon < word.size() ? bytes_of(word.substr(colon + 1)) : all;
     bool known = false;
     for (std::size_t o = 0; o < out.most.size(); ++o) {
-      const bool is_collective = o != static_cast<std::size_t>(operation::messages);
+      const bool is_collective = o != static_cast<std::size_t>(operation::messages) && o != static_cast<std::size_t>(operation::windows);
       if (name != operation_names[o] && name != "all" && !(name == "collectives" && is_collective)) continue;
       out.most[o] = most, known = true;
     }
     if (name == "off") known = true;
-    if (!known) wrong = "TUTTI_MPI has the word '" + word + "', which is none of all, collectives, messages, off and the names of collectives, as allreduce";
+    if (!known) wrong = "TUTTI_MPI has the word '" + word + "', which is none of all, collectives, messages, windows, off and the names of collectives, as allreduce";
     else if (colon < word.size() && (most == all || name == "all" || name == "messages" || name == "off"))
       wrong = "TUTTI_MPI has the word '" + word + "'; a size is a number of bytes, KiB or MiB, and follows collectives or one of them, as in allreduce:64KiB";
   }
@@ -233,13 +244,18 @@ void world::serve() noexcept {
   }
 }
 
-int raise_text(MPI_Comm comm, const char* call, int error_class, const char* text) {
+int error_code(const char* call, int error_class, const char* text) {
   const int code = error_code_in(error_class);
   if (code != error_class) {
     char line[MPI_MAX_ERROR_STRING];
     std::snprintf(line, sizeof line, "tutti, %s: %s", call, text);
     real.Add_error_string(code, line);
   }
+  return code;
+}
+
+int raise_text(MPI_Comm comm, const char* call, int error_class, const char* text) {
+  const int code = error_code(call, error_class, text);
   real.Comm_call_errhandler(comm, code);
   return code;
 }

@@ -18,7 +18,7 @@ namespace tutti::mpi {
 // What the setting TUTTI_MPI tells apart. Nonblocking forms are as the blocking ones.
 enum class operation : std::uint8_t {
   messages, barrier, bcast, reduce, allreduce, gather, gatherv, scatter, scatterv, allgather, allgatherv, alltoall, alltoallv,
-  alltoallw, reduce_scatter, reduce_scatter_block, scan, exscan, count_
+  alltoallw, reduce_scatter, reduce_scatter_block, scan, exscan, windows, count_
 };
 
 struct choices {
@@ -99,9 +99,14 @@ class passing {
 
 // MPI's own progress.
 void advance_mpi() noexcept;
+// What a look in vain does for the other side: one at a request of MPI's for tutti, one at tutti's, now and then, for MPI. A program may
+// look again and again, and another rank wait for what this one has begun.
+void looked_at_mpi() noexcept;
+void looked_at_tutti() noexcept;
 
 // Reports an error of tutti's to the communicator's error handler, with its text; the class is MPI's. The result is for the caller.
 int raise(MPI_Comm, const char* call, tutti_status_t);
 int raise_text(MPI_Comm, const char* call, int error_class, const char* text);
+int error_code(const char* call, int error_class, const char* text);  // for a handler of errors
 
 }  // namespace tutti::mpi

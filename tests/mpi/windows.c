@@ -1,0 +1,268 @@
+// One-sided communication of MPI: every operation and every way to synchronise, checked against what the standard says. Passes with the
+// preloaded library and without. Prints "ok" from rank 0.
+#include <stdint.h>
+
+#include "require.h"
+
+static int next(int by) { return (me + by + 2 * n) % n; }
+
+// Bases at odd addresses, and another unit of displacements in every rank.
+static void fences(void) {
+  char *memory = calloc(4096, 1), *base = memory + me % 3;
+  MPI_Win w;
+  MPI_Win_create(base, 1024, 1 + me % 2 * 3, MPI_INFO_NULL, MPI_COMM_WORLD, &w);
+  MPI_Win_fence(MPI_MODE_NOPRECEDE, w);
+  const int to = next(1), from = next(-1), unit_of_right = 1 + to % 2 * 3;
+  char out[64], in[64];
+  memset(out, 'a' + me % 20, sizeof out);
+  MPI_Put(out, 60, MPI_CHAR, to, 12 / unit_of_right, 60, MPI_CHAR, w);
+  MPI_Win_fence(0, w);
+  for (int i = 0; i < 60; ++i) REQUIRE(base[12 + i] == 'a' + from % 20);
+  REQUIRE(base[11] == 0 && base[72] == 0);
+  MPI_Get(in, 60, MPI_CHAR, from, 12 / (1 + from % 2 * 3), 60, MPI_CHAR, w);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, w);
+  for (int i = 0; i < 60; ++i) REQUIRE(in[i] == 'a' + next(-2) % 20);
+
+  MPI_Win_set_errhandler(w, MPI_ERRORS_RETURN);
+  MPI_Win_fence(0, w);
+  int class = MPI_SUCCESS, code = MPI_Put(out, 60, MPI_CHAR, to, 1000 / unit_of_right, 60, MPI_CHAR, w);
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+  REQUIRE(class == MPI_ERR_RMA_RANGE || code == MPI_SUCCESS);  // MPIs need not look
+  if (code != MPI_SUCCESS) {
+    code = MPI_Put(out, 1, MPI_CHAR, n, 0, 1, MPI_CHAR, w);
+    REQUIRE(code != MPI_SUCCESS);
+  }
+  MPI_Win_fence(0, w);
+  MPI_Win_free(&w);
+  REQUIRE(w == MPI_WIN_NULL);
+  free(memory);
+}
+
+// A column of a matrix to a row of another, on a communicator that is freed before the window.
+static void types(void) {
+  enum { side = 8 };
+  MPI_Comm c;
+  MPI_Comm_dup(MPI_COMM_WORLD, &c);
+  int* matrix;
+  MPI_Win w;
+  MPI_Win_allocate(side * side * sizeof(int), sizeof(int), MPI_INFO_NULL, c, &matrix, &w);
+  MPI_Comm_free(&c);
+  memset(matrix, 0, side * side * sizeof(int));
+  MPI_Datatype column, gapped, nested;
+  MPI_Type_vector(side, 1, side, MPI_INT, &column);
+  MPI_Type_commit(&column);
+  const int lengths[] = {2, 1}, places[] = {0, 3};
+  MPI_Type_indexed(2, lengths, places, MPI_INT, &gapped);
+  MPI_Type_create_resized(gapped, 0, 5 * sizeof(int), &nested);
+  MPI_Type_commit(&nested);
+  int mine[side * side], back[side];
+  for (int i = 0; i < side * side; ++i) mine[i] = 1000 * me + i;
+  MPI_Win_fence(0, w);
+  MPI_Put(mine + 2, 1, column, next(1), 3 * side, side, MPI_INT, w);
+  MPI_Win_fence(0, w);
+  for (int i = 0; i < side; ++i) REQUIRE(matrix[3 * side + i] == 1000 * next(-1) + i * side + 2);
+  MPI_Get(back, side, MPI_INT, next(1), 3 * side, side, MPI_INT, w);
+  MPI_Win_fence(0, w);
+  for (int i = 0; i < side; ++i) REQUIRE(back[i] == 1000 * me + i * side + 2);
+  MPI_Put(mine, 6, MPI_INT, next(1), 4 * side, 2, nested, w);
+  MPI_Win_fence(0, w);
+  const int at[] = {0, 1, 3, 5, 6, 8};
+  for (int i = 0; i < 6; ++i) REQUIRE(matrix[4 * side + at[i]] == 1000 * next(-1) + i);
+  REQUIRE(matrix[4 * side + 2] == 0 && matrix[4 * side + 4] == 0);
+  MPI_Type_free(&column), MPI_Type_free(&gapped), MPI_Type_free(&nested);
+  MPI_Win_free(&w);
+}
+
+struct pair {
+  double value;
+  int index;
+};
+
+static void accumulates(void) {
+  struct {
+    int sum[4];
+    double product;
+    struct pair largest;
+    int64_t count;
+    int bits;
+  }* at;
+  MPI_Win w;
+  MPI_Win_allocate(sizeof *at, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
+  memset(at, 0, sizeof *at);
+  at->product = 1, at->largest.value = -1;
+#define PLACE(member) ((MPI_Aint)((char*)&at->member - (char*)at))
+  MPI_Win_fence(0, w);
+  const int root = n - 1;
+  const int ones[4] = {1, 2, me, 1 << me % 16};
+  for (int i = 0; i < 5; ++i) MPI_Accumulate(ones, 4, MPI_INT, root, PLACE(sum), 4, MPI_INT, MPI_SUM, w);
+  const double two = 2;
+  MPI_Accumulate(&two, 1, MPI_DOUBLE, root, PLACE(product), 1, MPI_DOUBLE, MPI_PROD, w);
+  const struct pair mine = {me * 7 % 5, me};
+  MPI_Accumulate(&mine, 1, MPI_DOUBLE_INT, root, PLACE(largest), 1, MPI_DOUBLE_INT, MPI_MAXLOC, w);
+  const int bit = 1 << me;
+  MPI_Accumulate(&bit, 1, MPI_INT, root, PLACE(bits), 1, MPI_INT, MPI_BOR, w);
+  MPI_Win_fence(0, w);
+  if (me == root) {
+    struct pair best = {-1, 0};
+    int ranks = 0;
+    for (int r = 0; r < n; ++r) {
+      ranks += r;
+      if (r * 7 % 5 > best.value) best.value = r * 7 % 5, best.index = r;
+    }
+    REQUIRE(at->sum[0] == 5 * n && at->sum[1] == 10 * n && at->sum[2] == 5 * ranks);
+    REQUIRE(at->product == 1 << n);
+    REQUIRE(at->largest.value == best.value && at->largest.index == best.index);
+    REQUIRE(at->bits == (1 << n) - 1);
+  }
+  MPI_Win_fence(0, w);
+
+  // A counter from which every value is drawn once.
+  enum { draws = 50 };
+  MPI_Win_lock_all(0, w);
+  int64_t last = -1, drawn, sum = 0, all;
+  const int64_t one = 1;
+  for (int i = 0; i < draws; ++i) {
+    MPI_Fetch_and_op(&one, &drawn, MPI_INT64_T, 0, PLACE(count), MPI_SUM, w);
+    MPI_Win_flush(0, w);
+    REQUIRE(drawn > last);
+    last = drawn, sum += drawn;
+  }
+  MPI_Win_unlock_all(w);
+  MPI_Allreduce(&sum, &all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+  const int64_t total = (int64_t)draws * n;
+  REQUIRE(all == total * (total - 1) / 2);
+
+  // Old values: replaced, read without change, and taken into a sum.
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, me, 0, w);
+  int old[4], given[4] = {10, 20, 30, 40}, requests = 0;
+  MPI_Request r[2];
+  MPI_Get_accumulate(given, 4, MPI_INT, old, 4, MPI_INT, me, PLACE(sum), 4, MPI_INT, MPI_REPLACE, w);
+  MPI_Win_flush(me, w);
+  MPI_Get_accumulate(NULL, 0, MPI_INT, old, 4, MPI_INT, me, PLACE(sum), 4, MPI_INT, MPI_NO_OP, w);
+  MPI_Win_flush(me, w);
+  REQUIRE(old[0] == 10 && old[3] == 40);
+  MPI_Raccumulate(given, 4, MPI_INT, me, PLACE(sum), 4, MPI_INT, MPI_SUM, w, &r[requests++]);
+  MPI_Waitall(requests, r, MPI_STATUSES_IGNORE);
+  MPI_Win_flush(me, w);
+  MPI_Rget_accumulate(given, 4, MPI_INT, old, 4, MPI_INT, me, PLACE(sum), 4, MPI_INT, MPI_SUM, w, &r[0]);
+  MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+  REQUIRE(old[0] == 20 && old[3] == 80);
+  MPI_Win_unlock(me, w);
+
+  // A lock of the program's own, by compare and swap, around a count that is read and written.
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (me == 0) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w);
+    at->count = 0, at->bits = 0;
+    MPI_Win_unlock(0, w);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, w);
+  for (int i = 0; i < 10; ++i) {
+    const int free_value = 0, mine = me + 1;
+    for (int found = -1; found != 0;) {
+      MPI_Compare_and_swap(&mine, &free_value, &found, MPI_INT, 0, PLACE(bits), w);
+      MPI_Win_flush(0, w);
+    }
+    int64_t value;
+    MPI_Get(&value, 1, MPI_INT64_T, 0, PLACE(count), 1, MPI_INT64_T, w);
+    MPI_Win_flush(0, w);
+    ++value;
+    MPI_Put(&value, 1, MPI_INT64_T, 0, PLACE(count), 1, MPI_INT64_T, w);
+    MPI_Win_flush(0, w);
+    int found;
+    MPI_Fetch_and_op(&free_value, &found, MPI_INT, 0, PLACE(bits), MPI_REPLACE, w);
+    MPI_Win_flush(0, w);
+    REQUIRE(found == mine);
+  }
+  MPI_Win_unlock_all(w);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock(MPI_LOCK_SHARED, me, 0, w);
+  if (me == 0) REQUIRE(at->count == 10 * n);
+  MPI_Win_unlock(me, w);
+  MPI_Win_free(&w);
+}
+
+// Post, start, complete, wait, around a ring, many times, with Win_test every other time; .
+static void general_epochs(void) {
+  int64_t* at;
+  MPI_Win w;
+  MPI_Win_allocate(2 * sizeof *at, sizeof *at, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
+  MPI_Group all, left, right;
+  MPI_Win_get_group(w, &all);
+  const int l = next(-1), r = next(1);
+  MPI_Group_incl(all, 1, &l, &left);
+  MPI_Group_incl(all, 1, &r, &right);
+  for (int turn = 0; turn < 200; ++turn) {
+    MPI_Win_post(left, 0, w);
+    MPI_Win_start(right, 0, w);
+    const int64_t value = 1000 * turn + me;
+    MPI_Put(&value, 1, MPI_INT64_T, r, 0, 1, MPI_INT64_T, w);
+    MPI_Win_complete(w);
+    if (turn % 2) {
+      MPI_Win_wait(w);
+    } else {
+      for (int done = 0; !done;) MPI_Win_test(w, &done);
+    }
+    REQUIRE(at[0] == 1000 * turn + l);
+  }
+  MPI_Group_free(&all), MPI_Group_free(&left), MPI_Group_free(&right);
+  MPI_Win_free(&w);
+}
+
+// Exclusive locks around a count; requests; many bytes.
+static void locks(void) {
+  int64_t* at;
+  MPI_Win w;
+  enum { words = 100000 };
+  MPI_Win_allocate(words * sizeof *at, sizeof *at, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
+  memset(at, 0, words * sizeof *at);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 0; i < 20; ++i) {
+    int64_t value;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w);
+    MPI_Get(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
+    MPI_Win_flush(0, w);
+    ++value;
+    MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
+    MPI_Win_unlock(0, w);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w);
+  int64_t value;
+  MPI_Get(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
+  MPI_Win_unlock(0, w);
+  REQUIRE(value == 20 * n);
+  MPI_Barrier(MPI_COMM_WORLD);
+
+  int64_t *out = malloc(words * sizeof *out), *in = malloc(words * sizeof *in);
+  for (int i = 0; i < words; ++i) out[i] = (int64_t)me * words + i;
+  MPI_Request r[2];
+  MPI_Win_lock_all(MPI_MODE_NOCHECK, w);
+  MPI_Rput(out, words, MPI_INT64_T, next(1), 0, words, MPI_INT64_T, w, &r[0]);
+  MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+  memset(out, 0, words * sizeof *out);
+  MPI_Win_flush_all(w);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Rget(in, words / 2, MPI_INT64_T, next(1), 0, words / 2, MPI_INT64_T, w, &r[0]);
+  MPI_Rget(in + words / 2, words / 2, MPI_INT64_T, next(1), words / 2, words / 2, MPI_INT64_T, w, &r[1]);
+  MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < words; ++i) REQUIRE(in[i] == (int64_t)me * words + i);
+  MPI_Win_unlock_all(w);
+  MPI_Win_free(&w);
+  free(out), free(in);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  find_place();
+  RUN(fences);
+  RUN(types);
+  RUN(accumulates);
+  RUN(general_epochs);
+  RUN(locks);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (me == 0) puts("ok");
+  MPI_Finalize();
+  return 0;
+}
