@@ -1,5 +1,7 @@
 #include "mpi/communicator.h"
 
+#include <unistd.h>
+
 #include <memory>
 #include <unordered_map>
 
@@ -32,12 +34,16 @@ int first_member_in(MPI_Comm parent, MPI_Comm fresh) {
   return first;
 }
 
+bool serves(MPI_Comm comm) {
+  const held h;
+  return taken(comm) != nullptr;
+}
+
 // Called by all members of `parent` after MPI has made a communicator of some of them, or several; this rank's may be MPI_COMM_NULL.
 int follow(MPI_Comm parent, int made, const MPI_Comm* fresh, const char* call) {
-  if (made != MPI_SUCCESS) return made;
-  const held h;
+  if (made != MPI_SUCCESS || !serves(parent)) return made;
+  const held_by_all h(parent);
   communicator* const from = taken(parent);
-  if (!from) return made;
   int color = -1, rank = 0, between_groups = 0;
   if (*fresh != MPI_COMM_NULL) {
     real.Comm_test_inter(*fresh, &between_groups);
@@ -51,37 +57,58 @@ int follow(MPI_Comm parent, int made, const MPI_Comm* fresh, const char* call) {
   return made;
 }
 
-// Collective over the communicator. Null, or the team that may be freed once MPI's part is gone.
-tutti_team_t let_go(MPI_Comm comm) {
-  const held h;
+// Collective over the communicator, before MPI's part goes.
+tutti_status_t let_go(MPI_Comm comm) {
+  if (!serves(comm)) return TUTTI_OK;
+  const held_by_all h(comm);
   communicator* const c = taken(comm);
-  if (!c) return nullptr;
   tutti_team_t team = c->team;
   const std::int32_t mine = c->under_way;
   std::int32_t most = 0;
   const tutti_status_t s = tutti_allreduce(team, &mine, &most, 1, TUTTI_INT32, TUTTI_MAX);
-  if (s != TUTTI_OK || most > 0) team = nullptr;  // lives until MPI_Finalize
   last = nullptr;
   if (mine > 0) all.find(comm)->second.release();  // its requests name it
   all.erase(comm);
-  return team;
+  return s == TUTTI_OK && most == 0 ? tutti_team_free(&team) : s;  // else it lives until MPI_Finalize
 }
 
 int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
   if (!comm || *comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF) return function(comm);  // an error
-  tutti_team_t team = let_go(*comm);
+  const tutti_status_t end = let_go(*comm);
   int s;
   {
     const passing by_mpi;
     s = function(comm);
   }
-  if (!team) return s;
-  const held h;
-  const tutti_status_t end = tutti_team_free(&team);
   return s == MPI_SUCCESS && end != TUTTI_OK ? raise(MPI_COMM_WORLD, "MPI_Comm_free", end) : s;
 }
 
 }  // namespace
+
+held_by_all::held_by_all(MPI_Comm comm) {
+  world& w = the_world();
+  if (!w.threaded()) {
+    held_.emplace();
+    return;
+  }
+  {
+    const passing by_mpi;  // nobody holds a right while others are yet to call
+    real.Barrier(comm);
+  }
+  int rank = 0;
+  real.Comm_rank(comm, &rank);
+  for (int turn = 1;; ++turn) {
+    int mine = locked_ = w.try_lock(), all_have = 0;
+    real.Allreduce(&mine, &all_have, 1, MPI_INT, MPI_MIN, comm);
+    if (all_have) return;
+    if (locked_) w.unlock();
+    usleep(static_cast<useconds_t>((rank * 131 + turn * 37) % 500));  // not all at the same pace
+  }
+}
+
+held_by_all::~held_by_all() {
+  if (locked_) the_world().unlock();
+}
 
 communicator* taken(MPI_Comm handle) noexcept {
   if (last && last->handle == handle) [[likely]] return last;

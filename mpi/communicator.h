@@ -2,9 +2,11 @@
 // by MPI_Comm_create_group, which only the new members call) have none, and all their calls are MPI's.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "api/tutti.h"
 #include "mpi/real.h"
+#include "mpi/world.h"
 
 namespace tutti::mpi {
 
@@ -19,6 +21,21 @@ struct communicator {
 
 // Null: MPI's own. Valid until the communicator is freed.
 communicator* taken(MPI_Comm) noexcept;
+
+// The right to call a function of tutti's that blocks until all members of the communicator have called it. Where threads of a rank make
+// such calls at once, two ranks could hold their rights for different ones, each waiting for a member that waits for the other's: so all
+// members try to get it, and go on once each has it. Collective, where there are threads.
+class held_by_all {
+ public:
+  explicit held_by_all(MPI_Comm);
+  ~held_by_all();
+  held_by_all(const held_by_all&) = delete;
+  held_by_all& operator=(const held_by_all&) = delete;
+
+ private:
+  std::optional<held> held_;
+  bool locked_ = false;
+};
 
 // MPI_COMM_WORLD and MPI_COMM_SELF. False: tutti_error_text() tells why not.
 bool take_first_communicators();

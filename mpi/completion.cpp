@@ -164,7 +164,9 @@ look find_any(std::size_t count, MPI_Request* r, MPI_Status* status, bool blocks
   for (unsigned turn = 0;; ++turn) {
     const look l = look_for_any(count, r, status);
     if (l.found < count || !l.left || l.code != MPI_SUCCESS) return l;
-    if (!blocks) return theirs ? looked_at_mpi() : looked_at_tutti(), l;
+    if (theirs) looked_at_mpi();
+    else if (!blocks) looked_at_tutti();
+    if (!blocks) return l;
     if (theirs || the_world().threaded()) back_off(turn);
     else wait_for_any_of_ours(count, r);
   }
@@ -272,7 +274,7 @@ extern "C" int MPI_Testall(int count, MPI_Request r[], int* done, MPI_Status sta
   of_mpi theirs(r, number(count));
   int code = MPI_SUCCESS;
   if (theirs.count() > 0) {
-    code = real.Testall(theirs.count(), theirs.handles(), done, theirs.statuses());
+    code = looked(real.Testall(theirs.count(), theirs.handles(), done, theirs.statuses()), done);
     if (!*done) return code;
   }
   *done = 1;

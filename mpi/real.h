@@ -1,8 +1,8 @@
 // MPI's own functions, which this library's stand before. All of the library is compiled against one MPI's <mpi.h> at a time, Open MPI's
 // or MPICH's, and made a library for each.
 //
-// The library defines MPI_X, for C programs. Open MPI's Fortran functions call PMPI_X, so that under Open MPI the library defines these
-// too, and MPI's own functions are those that the loader finds behind it.
+// The library defines MPI_X, for C programs, and PMPI_X, which Open MPI's Fortran functions and MPICH's module mpi_f08 call. MPI's own
+// functions are those that the loader finds behind it.
 #pragma once
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
@@ -27,7 +27,7 @@
   X(Probe) X(Iprobe) X(Mprobe) X(Improbe) X(Mrecv) X(Imrecv) X(Send_init) X(Ssend_init) X(Rsend_init) X(Bsend_init)             \
   X(Recv_init) X(Start) X(Startall) X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)          \
   X(Request_free)                                                                                                               \
-  X(Request_get_status) X(Cancel) X(Buffer_detach)                                                                              \
+  X(Request_get_status) X(Cancel) X(Buffer_detach) X(Grequest_start) X(Grequest_complete)                                       \
   X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv)             \
   X(Alltoall) X(Alltoallv) X(Alltoallw) X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)                             \
   X(Ibarrier) X(Ibcast) X(Ireduce) X(Iallreduce) X(Igather) X(Igatherv) X(Iscatter) X(Iscatterv) X(Iallgather)                  \
@@ -60,10 +60,9 @@ extern real_functions real;  // filled while the program is loaded
 }  // namespace tutti::mpi
 
 // Gives a function of MPI's that was just defined its second name.
-#ifdef OPEN_MPI
 #define TUTTI_MPI_ALSO(name) extern "C" decltype(PMPI_##name) PMPI_##name __attribute__((alias("MPI_" #name), visibility("default")));
+#ifdef OPEN_MPI
 #define TUTTI_MPI_NAME "Open MPI"
 #else
-#define TUTTI_MPI_ALSO(name)
 #define TUTTI_MPI_NAME "MPICH"
 #endif

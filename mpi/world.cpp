@@ -52,6 +52,7 @@ bool agreed(bool mine) {
 
 void say(const char* what, const char* why) { std::fprintf(stderr, "tutti: %s; MPI goes on alone%s\n", what, why); }
 
+#ifdef OPEN_MPI
 // Codes of errors have texts that are set just before they are used.
 int error_code_in(int error_class) {
   static int classes[64], codes[64], known = 0;
@@ -62,12 +63,34 @@ int error_code_in(int error_class) {
   classes[known] = error_class, codes[known++] = code;
   return code;
 }
+#endif
 
 }  // namespace
 
-void advance_mpi() noexcept {  // MPI has no function for that but of messages
-  int found = 0;
-  real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+namespace {
+
+// A request that stays incomplete: MPI has no function that only lets it advance, but looking at one does. (MPICH's probe of
+// MPI_COMM_SELF does not.)
+MPI_Request incomplete = MPI_REQUEST_NULL;
+
+bool make_incomplete() {
+  const auto query = [](void*, MPI_Status*) -> int { return MPI_SUCCESS; };
+  const auto release = [](void*) -> int { return MPI_SUCCESS; };
+  const auto cancel = [](void*, int) -> int { return MPI_SUCCESS; };
+  return real.Grequest_start(query, release, cancel, nullptr, &incomplete) == MPI_SUCCESS;
+}
+
+void end_incomplete() {
+  if (incomplete == MPI_REQUEST_NULL) return;
+  real.Grequest_complete(incomplete);
+  real.Wait(&incomplete, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+void advance_mpi() noexcept {
+  int done = 0;
+  if (incomplete != MPI_REQUEST_NULL) real.Request_get_status(incomplete, &done, MPI_STATUS_IGNORE);
 }
 
 void looked_at_mpi() noexcept {
@@ -158,7 +181,8 @@ void world::open(int thread_level) {
   options.struct_size = sizeof options, options.bootstrap = &meet, options.idle = [](void*) { advance_mpi(); };
   tutti_t made = nullptr;
   std::string why;
-  if (tutti_init(&options, &made) != TUTTI_OK) why = tutti_error_text(nullptr);
+  if (!make_incomplete()) why = "MPI makes no generalized request";
+  else if (tutti_init(&options, &made) != TUTTI_OK) why = tutti_error_text(nullptr);
   threaded_ = by_thread(thread_level);
   if (agreed(made != nullptr)) {
     ctx = made;
@@ -172,6 +196,7 @@ void world::open(int thread_level) {
     ctx = nullptr;
   }
   if (made) tutti_abandon(&made);
+  end_incomplete();
   if (!why.empty()) say(why.c_str(), rank == 0 ? "" : " (as another rank says)");
 }
 
@@ -188,6 +213,7 @@ void world::close() {
   tutti_t last = ctx;
   ctx = nullptr;  // the thread leaves it alone from here
   if (tutti_finalize(&last) != TUTTI_OK) std::fprintf(stderr, "tutti: %s\n", tutti_error_text(nullptr));
+  end_incomplete();
 }
 
 void held::lock() noexcept {
@@ -195,6 +221,18 @@ void held::lock() noexcept {
   world_.waiters_.fetch_add(1, std::memory_order_relaxed);
   world_.lock_.lock();
   world_.waiters_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool world::try_lock() noexcept {
+  constexpr int looks = 200;
+  waiters_.fetch_add(1, std::memory_order_relaxed);
+  bool mine = lock_.try_lock();
+  for (int i = 0; i < looks && !mine; ++i) {
+    usleep(10);
+    mine = lock_.try_lock();
+  }
+  waiters_.fetch_sub(1, std::memory_order_relaxed);
+  return mine;
 }
 
 passing::passing() : lends_(the_world().ctx != nullptr) {
@@ -245,13 +283,16 @@ void world::serve() noexcept {
 }
 
 int error_code(const char* call, int error_class, const char* text) {
+  char line[MPI_MAX_ERROR_STRING];
+  std::snprintf(line, sizeof line, "tutti, %s: %s", call, text);
+#ifdef OPEN_MPI
   const int code = error_code_in(error_class);
-  if (code != error_class) {
-    char line[MPI_MAX_ERROR_STRING];
-    std::snprintf(line, sizeof line, "tutti, %s: %s", call, text);
-    real.Add_error_string(code, line);
-  }
+  if (code != error_class) real.Add_error_string(code, line);
   return code;
+#else  // MPICH keeps no text of a code that belongs to a class of its own
+  std::fprintf(stderr, "%s\n", line);
+  return error_class;
+#endif
 }
 
 int raise_text(MPI_Comm comm, const char* call, int error_class, const char* text) {

@@ -57,6 +57,9 @@ class world {
 
  public:
   bool others_wait() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
+  // The lock of `held`, if it is to be had soon.
+  bool try_lock() noexcept;
+  void unlock() noexcept { lock_.unlock(); }
 };
 
 // Never destroyed: a program may end without MPI_Finalize, and the thread with it.

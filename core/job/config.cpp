@@ -84,7 +84,7 @@ constexpr knob_row table[] = {
     {knob::bsp_profile, "bsp_profile", knob_kind::text, "", "", 0, 0,
      "file to which a BSP program writes what each superstep cost, for `tutti bsp-report`"},
     {knob::mpi, "mpi", knob_kind::text, "all", "", 0, 0,
-     "what a preloaded libtutti-openmpi.so or libtutti-mpich.so takes from MPI: all, collectives, messages, off, or names of collectives, "
+     "what a preloaded libtutti-openmpi.so or libtutti-mpich.so takes from MPI: all, collectives, messages, windows, off, or names of collectives, "
      "separated by commas, each with the most bytes if wanted (messages,allreduce:64KiB); rank 0's holds for all"},
     {knob::mpi_report, "mpi_report", knob_kind::number, "0", "", 0, 1,
      "1: at its end an MPI program with such a library tells what went by tutti and what by MPI, and why"},

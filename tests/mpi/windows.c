@@ -159,9 +159,9 @@ static void accumulates(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock_all(0, w);
   for (int i = 0; i < 10; ++i) {
-    const int free_value = 0, mine = me + 1;
+    const int free_value = 0, own = me + 1;
     for (int found = -1; found != 0;) {
-      MPI_Compare_and_swap(&mine, &free_value, &found, MPI_INT, 0, PLACE(bits), w);
+      MPI_Compare_and_swap(&own, &free_value, &found, MPI_INT, 0, PLACE(bits), w);
       MPI_Win_flush(0, w);
     }
     int64_t value;
@@ -173,7 +173,7 @@ static void accumulates(void) {
     int found;
     MPI_Fetch_and_op(&free_value, &found, MPI_INT, 0, PLACE(bits), MPI_REPLACE, w);
     MPI_Win_flush(0, w);
-    REQUIRE(found == mine);
+    REQUIRE(found == own);
   }
   MPI_Win_unlock_all(w);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -188,25 +188,24 @@ static void general_epochs(void) {
   int64_t* at;
   MPI_Win w;
   MPI_Win_allocate(2 * sizeof *at, sizeof *at, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
-  MPI_Group all, left, right;
+  MPI_Group all, of_left, of_right;
   MPI_Win_get_group(w, &all);
-  const int l = next(-1), r = next(1);
-  MPI_Group_incl(all, 1, &l, &left);
-  MPI_Group_incl(all, 1, &r, &right);
+  MPI_Group_incl(all, 1, &left, &of_left);
+  MPI_Group_incl(all, 1, &right, &of_right);
   for (int turn = 0; turn < 200; ++turn) {
-    MPI_Win_post(left, 0, w);
-    MPI_Win_start(right, 0, w);
+    MPI_Win_post(of_left, 0, w);
+    MPI_Win_start(of_right, 0, w);
     const int64_t value = 1000 * turn + me;
-    MPI_Put(&value, 1, MPI_INT64_T, r, 0, 1, MPI_INT64_T, w);
+    MPI_Put(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w);
     MPI_Win_complete(w);
     if (turn % 2) {
       MPI_Win_wait(w);
     } else {
       for (int done = 0; !done;) MPI_Win_test(w, &done);
     }
-    REQUIRE(at[0] == 1000 * turn + l);
+    REQUIRE(at[0] == 1000 * turn + left);
   }
-  MPI_Group_free(&all), MPI_Group_free(&left), MPI_Group_free(&right);
+  MPI_Group_free(&all), MPI_Group_free(&of_left), MPI_Group_free(&of_right);
   MPI_Win_free(&w);
 }
 
