@@ -34,11 +34,6 @@ int first_member_in(MPI_Comm parent, MPI_Comm fresh) {
   return first;
 }
 
-bool serves(MPI_Comm comm) {
-  const held h;
-  return taken(comm) != nullptr;
-}
-
 // Called by all members of `parent` after MPI has made a communicator of some of them, or several; this rank's may be MPI_COMM_NULL.
 int follow(MPI_Comm parent, int made, const MPI_Comm* fresh, const char* call) {
   if (made != MPI_SUCCESS || !serves(parent)) return made;
@@ -84,6 +79,11 @@ int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
 }
 
 }  // namespace
+
+bool serves(MPI_Comm comm) {
+  const held h;
+  return taken(comm) != nullptr;
+}
 
 held_by_all::held_by_all(MPI_Comm comm) {
   world& w = the_world();

@@ -21,6 +21,7 @@ struct communicator {
 
 // Null: MPI's own. Valid until the communicator is freed.
 communicator* taken(MPI_Comm) noexcept;
+bool serves(MPI_Comm);  // the same, for those who do not hold the right
 
 // The right to call a function of tutti's that blocks until all members of the communicator have called it. Where threads of a rank make
 // such calls at once, two ranks could hold their rights for different ones, each waiting for a member that waits for the other's: so all

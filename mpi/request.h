@@ -115,8 +115,8 @@ tutti_status_t patiently(Wait wait) {
     const held h;
     return wait(-1.0);
   }
-  constexpr double shortest = 50e-6, longest = 5e-3;  // seconds that another thread may have to wait
-  for (double slice = shortest;; slice = std::min(2 * slice, longest)) {
+  constexpr double shortest = 50e-6;  // seconds that another thread may have to wait
+  for (double slice = shortest;; slice = std::min(2 * slice, w.others_came() ? 2 * shortest : 100 * shortest)) {
     tutti_status_t s;
     {
       const held h;

@@ -126,10 +126,10 @@ extern "C" int MPI_Win_create(void* base, MPI_Aint bytes, int unit, MPI_Info inf
     const passing by_mpi;
     s = real.Win_create(base, bytes, unit, info, comm, out);
   }
-  const held h;
-  communicator* const c = s == MPI_SUCCESS ? taken(comm) : nullptr;
-  tutti_team_t team = c ? team_for(*c) : nullptr;
-  if (team) follow(*c, *out, base, static_cast<std::size_t>(bytes), unit, nullptr, team);
+  if (s != MPI_SUCCESS || !serves(comm)) return s;
+  const held_by_all h(comm);
+  communicator* const c = taken(comm);
+  if (tutti_team_t team = team_for(*c)) follow(*c, *out, base, static_cast<std::size_t>(bytes), unit, nullptr, team);
   return s;
 }
 TUTTI_MPI_ALSO(Win_create)
@@ -139,19 +139,20 @@ extern "C" int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Com
   tutti_team_t team = nullptr;
   tutti_window_t made = nullptr;
   void* memory = nullptr;
-  communicator* c;
-  {
-    const held h;
-    c = bytes >= 0 ? taken(comm) : nullptr;
-    team = c ? team_for(*c) : nullptr;
+  if (bytes >= 0 && serves(comm)) {
+    const held_by_all h(comm);
+    team = team_for(*taken(comm));
     if (team && tutti_window_create(team, static_cast<std::size_t>(bytes), &memory, &made) != TUTTI_OK) team = nullptr;
   }
-  const passing by_mpi;
-  if (!team) return real.Win_allocate(bytes, unit, info, comm, base, out);
-  const int s = real.Win_create(memory, bytes, unit, info, comm, out);
-  const held h;
+  int s;
+  {
+    const passing by_mpi;
+    if (!team) return real.Win_allocate(bytes, unit, info, comm, base, out);
+    s = real.Win_create(memory, bytes, unit, info, comm, out);
+  }
   if (s != MPI_SUCCESS) return s;
-  follow(*c, *out, memory, static_cast<std::size_t>(bytes), unit, made, team);
+  const held_by_all h(comm);
+  follow(*taken(comm), *out, memory, static_cast<std::size_t>(bytes), unit, made, team);
   *static_cast<void**>(base) = memory;
   return s;
 }

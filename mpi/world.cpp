@@ -218,6 +218,7 @@ void world::close() {
 
 void held::lock() noexcept {
   if (world_.lock_.try_lock()) return;
+  world_.crowded_.store(true, std::memory_order_relaxed);
   world_.waiters_.fetch_add(1, std::memory_order_relaxed);
   world_.lock_.lock();
   world_.waiters_.fetch_sub(1, std::memory_order_relaxed);

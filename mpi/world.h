@@ -49,6 +49,7 @@ class world {
   bool threaded_ = false;
   std::recursive_mutex lock_;
   std::atomic<int> waiters_{0};
+  std::atomic<bool> crowded_{false};
   // Of calls that are in MPI, and that the thread serves tutti for.
   std::atomic<int> lent_{0};
   std::atomic<bool> busy_{false}, parked_{false};
@@ -57,6 +58,7 @@ class world {
 
  public:
   bool others_wait() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
+  bool others_came() const noexcept { return crowded_.load(std::memory_order_relaxed); }  // ever
   // The lock of `held`, if it is to be had soon.
   bool try_lock() noexcept;
   void unlock() noexcept { lock_.unlock(); }
