@@ -83,6 +83,9 @@ void set(MPI_Fint* error, int code) noexcept {
   extern "C" [[gnu::visibility("default")]] void mpi_##lower##_ parameters;                                      \
   extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void mpi_##lower parameters;           \
   extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void mpi_##lower##__ parameters;       \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower parameters;          \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower##_ parameters;       \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower##__ parameters;      \
   extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void ompi_##lower##_f parameters;      \
   void mpi_##lower##_ parameters
 

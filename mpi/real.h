@@ -40,7 +40,11 @@
   X(Put) X(Get) X(Rput) X(Rget) X(Accumulate) X(Raccumulate) X(Get_accumulate) X(Rget_accumulate) X(Fetch_and_op)                \
   X(Compare_and_swap)                                                                                                           \
   X(File_open) X(File_close) X(File_set_view) X(File_set_size) X(File_preallocate) X(File_sync)                                 \
-  X(File_read_all) X(File_write_all) X(File_read_at_all) X(File_write_at_all) X(File_read_ordered) X(File_write_ordered)
+  X(File_read_all) X(File_write_all) X(File_read_at_all) X(File_write_at_all) X(File_read_ordered) X(File_write_ordered)        \
+  X(File_set_atomicity) X(File_set_info) X(File_seek_shared)                                                                    \
+  X(File_read_all_begin) X(File_read_all_end) X(File_write_all_begin) X(File_write_all_end)                                     \
+  X(File_read_at_all_begin) X(File_read_at_all_end) X(File_write_at_all_begin) X(File_write_at_all_end)                         \
+  X(File_read_ordered_begin) X(File_read_ordered_end) X(File_write_ordered_begin) X(File_write_ordered_end)
 
 namespace tutti::mpi {
 

@@ -21,6 +21,7 @@ struct rank {
   uint32_t rank;
   const char *job;
   tutti_status_t init, end;
+  int idles; /* calls of idle() */
 };
 
 static int meet(struct meeting *m, double timeout_s) {
@@ -68,12 +69,15 @@ static int fence(void *context, double timeout_s) {
     }                                                                                                     \
   } while (0)
 
+/* Called by waits alone. */
+static void idle(void *count) { ++*(int *)count; }
+
 static void *run(void *argument) {
   struct rank *r = argument;
   tutti_bootstrap_t boot = {.context = r, .rank = r->rank, .size = ranks, .job_id = r->job, .allgather = allgather,
                             .fence = fence};
   tutti_setting_t settings[] = {{"barrier", "dissemination"}, {"timeout_s", "20"}};
-  tutti_options_t o = {.struct_size = sizeof o, .settings = settings, .setting_count = 2, .bootstrap = &boot};
+  tutti_options_t o = {.struct_size = sizeof o, .settings = settings, .setting_count = 2, .bootstrap = &boot, .idle = idle, .idle_context = &r->idles};
   tutti_t ctx = NULL;
   r->init = tutti_init(&o, &ctx);
   if (r->init != TUTTI_OK) {
@@ -93,6 +97,10 @@ static void *run(void *argument) {
     if (mine[0] != i * 1000 + left) exit(4);
     MUST(ctx, tutti_barrier(world));
   }
+  r->idles = 0;
+  if (r->rank == 0) usleep(100000);
+  MUST(ctx, tutti_barrier(world));
+  if (r->rank != 0 && r->idles < 2) exit(6); /* the wait was long */
   MUST(ctx, tutti_window_free(&w));
   r->end = tutti_finalize(&ctx);
   return NULL;

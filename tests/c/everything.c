@@ -11,6 +11,9 @@ static void who_and_where(void) {
   CHECK(!strcmp(tutti_strstatus(TUTTI_OK), "success"));
   CHECK(me < n && tutti_rank(check_ctx) == me);
   CHECK(strlen(tutti_fabric(check_ctx)) > 0);
+  CHECK(!strcmp(tutti_setting_value("timeout_s"), "60") || getenv("TUTTI_TIMEOUT_S"));
+  CHECK(!tutti_setting_value("no_such") && strstr(tutti_error_text(NULL), "no_such"));
+  CHECK(!tutti_setting_value(NULL));
   tutti_capabilities_t can = {.struct_size = sizeof can};
   OK(tutti_capabilities(check_ctx, &can));
   CHECK(can.struct_size == sizeof can && can.max_bytes >= 1 << 20);

@@ -12,7 +12,7 @@ becomes() {  # EXPECTED WORD...: the last word may become these
   _tutti
   [ "${COMPREPLY[*]}" = "$expected" ] || { echo "FAILED: tutti $* became: ${COMPREPLY[*]}"; exit 1; }
 }
-becomes 'help run perf info sim papers tune bsp-report completion' ''
+becomes 'help run perf info sim papers tune mpi bsp-report completion' ''
 becomes 'info' i
 becomes '--doctor' info --d
 becomes 'auto core none' run -np 4 --bind ''
