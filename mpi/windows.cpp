@@ -63,7 +63,9 @@ window* find(MPI_Win w) noexcept {
 }
 
 int raise(const window& w, const char* call, int error_class, const char* text) {
-  const int code = error_code(call, error_class, text);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  real.Win_get_errhandler(w.handle, &handler);
+  const int code = error_code(call, error_class, text, handler);
   real.Win_call_errhandler(w.handle, code);
   return code;
 }
@@ -144,17 +146,22 @@ extern "C" int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Com
     team = team_for(*taken(comm));
     if (team && tutti_window_create(team, static_cast<std::size_t>(bytes), &memory, &made) != TUTTI_OK) team = nullptr;
   }
-  int s;
   {
     const passing by_mpi;
     if (!team) return real.Win_allocate(bytes, unit, info, comm, base, out);
-    s = real.Win_create(memory, bytes, unit, info, comm, out);
+    // An MPI may know how to allocate a window, and not how to make one of the program's memory; then the window is its alone.
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    real.Comm_get_errhandler(comm, &handler);
+    real.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    const int s = real.Win_create(memory, bytes, unit, info, comm, out);
+    real.Comm_set_errhandler(comm, handler);
+    if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN) real.Errhandler_free(&handler);
+    if (s != MPI_SUCCESS) return real.Win_allocate(bytes, unit, info, comm, base, out);
   }
-  if (s != MPI_SUCCESS) return s;
   const held_by_all h(comm);
   follow(*taken(comm), *out, memory, static_cast<std::size_t>(bytes), unit, made, team);
   *static_cast<void**>(base) = memory;
-  return s;
+  return MPI_SUCCESS;
 }
 TUTTI_MPI_ALSO(Win_allocate)
 

@@ -283,21 +283,24 @@ void world::serve() noexcept {
   }
 }
 
-int error_code(const char* call, int error_class, const char* text) {
+int error_code(const char* call, int error_class, const char* text, MPI_Errhandler handler) {
   char line[MPI_MAX_ERROR_STRING];
   std::snprintf(line, sizeof line, "tutti, %s: %s", call, text);
+  int code = error_class;
 #ifdef OPEN_MPI
-  const int code = error_code_in(error_class);
+  code = error_code_in(error_class);
   if (code != error_class) real.Add_error_string(code, line);
-  return code;
 #else  // MPICH keeps no text of a code that belongs to a class of its own
-  std::fprintf(stderr, "%s\n", line);
-  return error_class;
+  if (handler == MPI_ERRORS_ARE_FATAL) std::fprintf(stderr, "%s\n", line);
 #endif
+  if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN && handler != MPI_ERRHANDLER_NULL) real.Errhandler_free(&handler);  // this reference
+  return code;
 }
 
 int raise_text(MPI_Comm comm, const char* call, int error_class, const char* text) {
-  const int code = error_code(call, error_class, text);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  real.Comm_get_errhandler(comm, &handler);
+  const int code = error_code(call, error_class, text, handler);
   real.Comm_call_errhandler(comm, code);
   return code;
 }

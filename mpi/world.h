@@ -112,6 +112,6 @@ void looked_at_tutti() noexcept;
 // Reports an error of tutti's to the communicator's error handler, with its text; the class is MPI's. The result is for the caller.
 int raise(MPI_Comm, const char* call, tutti_status_t);
 int raise_text(MPI_Comm, const char* call, int error_class, const char* text);
-int error_code(const char* call, int error_class, const char* text);  // for a handler of errors
+int error_code(const char* call, int error_class, const char* text, MPI_Errhandler);  // for this handler
 
 }  // namespace tutti::mpi
