@@ -36,6 +36,8 @@ struct setting {
   std::size_t members() const noexcept { return static_cast<std::size_t>(on.size); }
   bool root_is_wrong(int root) const noexcept { return root < 0 || root >= on.size; }
   bool is_root(int root) const noexcept { return root == on.rank; }
+  // Of all members' blocks, which follow each other.
+  void* own_block(void* all, std::size_t bytes) const noexcept { return static_cast<std::byte*>(all) + static_cast<std::size_t>(on.rank) * bytes; }
 };
 
 template <class Begin, class Pass>
@@ -202,7 +204,7 @@ beginning gather(const setting& s, const void* in, int in_count, MPI_Datatype in
   const std::size_t bytes = collects ? static_cast<std::size_t>(out_count) * (*to)->size : static_cast<std::size_t>(in_count) * (*from)->size;
   if (!takes(operation::gather, bytes)) return passed(reason::setting);
   void* const all = collects ? some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes) : nullptr;
-  const void* const mine = in_place ? static_cast<std::byte*>(all) + static_cast<std::size_t>(s.on.rank) * bytes
+  const void* const mine = in_place ? s.own_block(all, bytes)
                                     : some(s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes);
   return {reason::none, tutti_igather(s.team(), static_cast<std::uint32_t>(root), mine, bytes, all, s.handle), bytes};
 }
@@ -216,7 +218,7 @@ beginning scatter(const setting& s, const void* in, int in_count, MPI_Datatype i
   const std::size_t bytes = gives ? static_cast<std::size_t>(in_count) * (*from)->size : static_cast<std::size_t>(out_count) * (*to)->size;
   if (!takes(operation::scatter, bytes)) return passed(reason::setting);
   const void* const all = gives ? some(s.staged.input(in, s.members() * static_cast<std::size_t>(in_count), *from), bytes) : nullptr;
-  void* const mine = in_place ? const_cast<std::byte*>(static_cast<const std::byte*>(all)) + static_cast<std::size_t>(s.on.rank) * bytes
+  void* const mine = in_place ? s.own_block(const_cast<void*>(all), bytes)
                               : some(s.staged.output(out, static_cast<std::size_t>(out_count), *to), bytes);
   return {reason::none, tutti_iscatter(s.team(), static_cast<std::uint32_t>(root), all, bytes, mine, s.handle), bytes};
 }
@@ -229,7 +231,7 @@ beginning allgather(const setting& s, const void* in, int in_count, MPI_Datatype
   const std::size_t bytes = static_cast<std::size_t>(out_count) * (*to)->size;
   if (!takes(operation::allgather, bytes)) return passed(reason::setting);
   void* const all = some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes);
-  const void* const mine = in_place ? static_cast<std::byte*>(all) + static_cast<std::size_t>(s.on.rank) * bytes
+  const void* const mine = in_place ? s.own_block(all, bytes)
                                     : some(s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes);
   return {reason::none, tutti_iallgather(s.team(), mine, bytes, all, s.handle), bytes};
 }
@@ -278,20 +280,21 @@ std::optional<blocks> lay_out(const setting& s, const void* buffer, const int co
   });
 }
 
-// Blocks of one buffer may lie in the gaps of the other, which tutti does not allow: then what is read goes through a copy.
-bool overlap(const void* a, std::size_t bytes, const blocks& b) noexcept {
-  const auto* const from = static_cast<const std::byte*>(a);
+// Bytes from the base to the last block's end.
+std::size_t reach_of(const blocks& b) noexcept {
   std::size_t reach = 0;
   for (std::size_t m = 0; m < b.bytes.size(); ++m)
     if (b.bytes[m] > 0) reach = std::max(reach, b.offsets[m] + b.bytes[m]);
+  return reach;
+}
+
+// Blocks of one buffer may lie in the gaps of the other, which tutti does not allow: then what is read goes through a copy.
+bool overlap(const void* a, std::size_t bytes, const blocks& b) noexcept {
+  const auto* const from = static_cast<const std::byte*>(a);
+  const std::size_t reach = reach_of(b);
   return bytes > 0 && reach > 0 && std::less{}(from, b.base + reach) && std::less{}(b.base, from + bytes);
 }
-bool overlap(const blocks& a, const blocks& b) noexcept {
-  std::size_t reach = 0;
-  for (std::size_t m = 0; m < a.bytes.size(); ++m)
-    if (a.bytes[m] > 0) reach = std::max(reach, a.offsets[m] + a.bytes[m]);
-  return overlap(a.base, reach, b);
-}
+bool overlap(const blocks& a, const blocks& b) noexcept { return overlap(a.base, reach_of(a), b); }
 
 beginning gatherv(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[],
                   MPI_Datatype out_type, int root) {

@@ -1,15 +1,32 @@
 // MPI's point-to-point messages. A message of MPI's is one of tutti's in the communicator's team, with the same tag; tutti's rule of
 // matching is MPI's. Derived types go as layouts. Calls that tutti cannot take (wrong arguments, MPI_PROC_NULL, communicators without a
 // team) go to MPI, which says what is wrong with them.
-#include <cstring>
-#include <deque>
-#include <vector>
+#include "mpi/messages.h"
 
-#include "mpi/communicator.h"
+#include <memory>
+#include <utility>
+
 #include "mpi/datatype.h"
-#include "mpi/report.h"
 #include "mpi/request.h"
 #include "mpi/world.h"
+
+namespace tutti::mpi {
+
+communicator* taker(call& k, MPI_Comm comm, int rank, int tag, MPI_Count count, MPI_Datatype type, bool from) {
+  communicator* const c = taken(comm);
+  reason why = reason::none;
+  if (!c) why = reason::communicator;
+  else if (!the_world().takes(operation::messages, 1)) why = reason::setting;
+  else if (rank == MPI_PROC_NULL) why = reason::nobody;
+  else if (!(rank >= 0 && rank < c->size) && !(from && rank == MPI_ANY_SOURCE)) why = reason::arguments;
+  else if (tag < 0 && !(from && tag == MPI_ANY_TAG)) why = reason::arguments;
+  else if (count < 0 || !type_of(type)) why = reason::arguments;
+  if (why == reason::none) [[likely]] return c;
+  k.passed(why);
+  return nullptr;
+}
+
+}  // namespace tutti::mpi
 
 using namespace tutti::mpi;
 
@@ -32,33 +49,8 @@ struct incoming {
   MPI_Comm comm;
 };
 
-bool takes_messages() noexcept { return the_world().takes(operation::messages, 1); }
-
-// Whether tutti takes what goes to or comes from that rank. `from`: a receive.
-communicator* taker(call& k, MPI_Comm comm, int rank, int tag, MPI_Count count, MPI_Datatype type, bool from) {
-  communicator* const c = taken(comm);
-  reason why = reason::none;
-  if (!c) why = reason::communicator;
-  else if (!takes_messages()) why = reason::setting;
-  else if (rank == MPI_PROC_NULL) why = reason::nobody;
-  else if (!(rank >= 0 && rank < c->size) && !(from && rank == MPI_ANY_SOURCE)) why = reason::arguments;
-  else if (tag < 0 && !(from && tag == MPI_ANY_TAG)) why = reason::arguments;
-  else if (count < 0 || !type_of(type)) why = reason::arguments;
-  if (why == reason::none) [[likely]] return c;
-  k.passed(why);
-  return nullptr;
-}
-
 communicator* taker(call& k, const outgoing& m) { return taker(k, m.comm, m.to, m.tag, m.count, m.type, false); }
 communicator* taker(call& k, const incoming& m) { return taker(k, m.comm, m.from, m.tag, m.count, m.type, true); }
-
-struct selection {
-  std::uint32_t from;
-  std::uint64_t tag, mask;
-  selection(int source, int t) noexcept
-      : from(source == MPI_ANY_SOURCE ? TUTTI_ANY : static_cast<std::uint32_t>(source)),
-        tag(t == MPI_ANY_TAG ? 0 : static_cast<std::uint64_t>(t)), mask(t == MPI_ANY_TAG ? TUTTI_ANY_TAG : TUTTI_WHOLE_TAG) {}
-};
 
 tutti_status_t begin_send(request& r, communicator& c, const outgoing& m, const type_ref& t, start_send start, const char* name) {
   const auto to = static_cast<std::uint32_t>(m.to);
@@ -166,22 +158,19 @@ int send_buffered(function f, const outgoing& m, MPI_Request* out, int (*pass)(c
   return pass(m, out);
 }
 
-// The program may free the type and the communicator before it starts the request.
-void keep_for_starts(request& r, communicator& c, request::kind what, std::function<tutti_status_t(request&)> again) {
-  r.on = &c, r.what = what, r.again = std::move(again);
-  ++c.under_way;
-}
-
-template <class Pass>
-int persistent_send(const outgoing& m, start_send start, const char* name, MPI_Request* out, Pass pass) {
-  call k(function::Start);
+// A request that is started again and again. `begin` is handed the communicator and the type that it was made with: the program may free
+// both before it starts the request.
+template <class Message, class Begin, class Pass>
+int persistent(function f, const Message& m, request::kind what, MPI_Request* out, Begin begin, Pass pass) {
+  call k(f);
   const held h;
   communicator* const c = out ? taker(k, m) : nullptr;
   if (!c) return pass();
   request* r;
   *out = make_request(r);
-  keep_for_starts(*r, *c, request::kind::send,
-                  [m, c, t = type_of(m.type), start, name](request& again) { return begin_send(again, *c, m, t, start, name); });
+  r->on = c, r->what = what;
+  r->again = [m, c, t = type_of(m.type), begin](request& again) { return begin(again, *c, m, t); };
+  ++c->under_way;
   return MPI_SUCCESS;
 }
 
@@ -196,8 +185,10 @@ int persistent_send(const outgoing& m, start_send start, const char* name, MPI_R
   }                                                                                                                               \
   TUTTI_MPI_ALSO(name)                                                                                                            \
   extern "C" int MPI_##name##_init(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) { \
-    return persistent_send({data, count, type, to, tag, comm}, start, "MPI_" #name "_init", r,                                     \
-                           [&] { return real.name##_init(data, count, type, to, tag, comm, r); });                                 \
+    return persistent(                                                                                                            \
+        function::Start, outgoing{data, count, type, to, tag, comm}, request::kind::send, r,                                      \
+        [](request& q, communicator& c, const outgoing& m, const type_ref& t) { return begin_send(q, c, m, t, start, "MPI_" #name "_init"); }, \
+        [&] { return real.name##_init(data, count, type, to, tag, comm, r); });                                                   \
   }                                                                                                                               \
   TUTTI_MPI_ALSO(name##_init)
 
@@ -227,19 +218,13 @@ extern "C" int MPI_Ibsend(const void* data, int count, MPI_Datatype type, int to
 TUTTI_MPI_ALSO(Ibsend)
 
 extern "C" int MPI_Bsend_init(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* out) {
-  call k(function::Start);
-  const outgoing m{data, count, type, to, tag, comm};
-  const held h;
-  communicator* const c = out ? taker(k, m) : nullptr;
-  if (!c) return real.Bsend_init(data, count, type, to, tag, comm, out);
-  request* r;
-  *out = make_request(r);
-  keep_for_starts(*r, *c, request::kind::send, [m, c, t = type_of(type)](request& again) {
-    const auto s = send_copy(*c, m, t, "MPI_Bsend_init");
-    if (s == TUTTI_OK) begun(again, *c, request::kind::send, "MPI_Bsend_init"), end_now(again, s);
+  const auto begin = [](request& again, communicator& c, const outgoing& m, const type_ref& t) {
+    const auto s = send_copy(c, m, t, "MPI_Bsend_init");
+    if (s == TUTTI_OK) begun(again, c, request::kind::send, "MPI_Bsend_init"), end_now(again, s);
     return s;
-  });
-  return MPI_SUCCESS;
+  };
+  return persistent(function::Start, outgoing{data, count, type, to, tag, comm}, request::kind::send, out, begin,
+                    [&] { return real.Bsend_init(data, count, type, to, tag, comm, out); });
 }
 TUTTI_MPI_ALSO(Bsend_init)
 
@@ -288,16 +273,9 @@ extern "C" int MPI_Irecv(void* data, int count, MPI_Datatype type, int from, int
 TUTTI_MPI_ALSO(Irecv)
 
 extern "C" int MPI_Recv_init(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* out) {
-  call k(function::Irecv);
-  const incoming m{data, count, type, from, tag, comm};
-  const held h;
-  communicator* const c = out ? taker(k, m) : nullptr;
-  if (!c) return real.Recv_init(data, count, type, from, tag, comm, out);
-  request* r;
-  *out = make_request(r);
-  keep_for_starts(*r, *c, request::kind::receive,
-                  [m, c, t = type_of(type)](request& again) { return begin_receive(again, *c, m, t, "MPI_Recv_init"); });
-  return MPI_SUCCESS;
+  const auto begin = [](request& again, communicator& c, const incoming& m, const type_ref& t) { return begin_receive(again, c, m, t, "MPI_Recv_init"); };
+  return persistent(function::Irecv, incoming{data, count, type, from, tag, comm}, request::kind::receive, out, begin,
+                    [&] { return real.Recv_init(data, count, type, from, tag, comm, out); });
 }
 TUTTI_MPI_ALSO(Recv_init)
 
@@ -389,197 +367,3 @@ extern "C" int MPI_Sendrecv_replace(void* data, int count, MPI_Datatype type, in
   return exchange(k, {copy.get(), bytes, MPI_BYTE, to, tag, comm}, {data, count, type, from, from_tag, comm}, status, pass);
 }
 TUTTI_MPI_ALSO(Sendrecv_replace)
-
-// --- probes ------------------------------------------------------------------------------------------------------------------------
-
-namespace {
-
-// Matched by MPI_Mprobe and its like; a handle names one as a request's does.
-struct matched {
-  tutti_message_t message{};
-  communicator* on = nullptr;
-};
-std::deque<matched> messages;
-std::vector<std::uint32_t> unused;
-
-MPI_Message keep(const matched& m) {
-  if (unused.empty()) unused.push_back(static_cast<std::uint32_t>(messages.size())), messages.emplace_back();
-  const std::uint32_t index = unused.back();
-  unused.pop_back();
-  messages[index] = m;
-  return message_handle(index);
-}
-
-// Looks until something is found. The blocking functions of tutti's would keep other threads out.
-template <class Look, class Block>
-tutti_status_t until_found(Look look, Block block) {
-  if (!the_world().threaded()) {
-    const held h;
-    return block();
-  }
-  for (unsigned turn = 0;; ++turn) {
-    int found = 0;
-    {
-      const held h;
-      if (const tutti_status_t s = look(&found); s != TUTTI_OK) return s;
-    }
-    if (found) return TUTTI_OK;
-    back_off(turn);
-  }
-}
-
-void tell(const tutti_envelope_t& e, MPI_Status* status) {
-  set_status(status, static_cast<int>(e.source), static_cast<int>(e.tag), e.bytes, false);
-}
-
-}  // namespace
-
-extern "C" int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
-  call k(function::Probe);
-  communicator* c;
-  {
-    const held h;
-    c = taker(k, comm, from, tag, 0, MPI_BYTE, true);
-  }
-  if (!c) {
-    const passing by_mpi;
-    return real.Probe(from, tag, comm, status);
-  }
-  const selection of(from, tag);
-  tutti_envelope_t e{};
-  const auto s = until_found([&](int* found) { return tutti_iprobe(c->team, of.from, of.tag, of.mask, found, &e); },
-                             [&] { return tutti_probe(c->team, of.from, of.tag, of.mask, &e); });
-  if (s != TUTTI_OK) return raise(comm, k.name(), s);
-  tell(e, status);
-  return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Probe)
-
-extern "C" int MPI_Iprobe(int from, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  call k(function::Iprobe);
-  const held h;
-  communicator* const c = flag ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
-  if (!c) {
-    const int code = real.Iprobe(from, tag, comm, flag, status);
-    if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
-    return code;
-  }
-  const selection of(from, tag);
-  tutti_envelope_t e{};
-  if (const auto s = tutti_iprobe(c->team, of.from, of.tag, of.mask, flag, &e); s != TUTTI_OK) return raise(comm, k.name(), s);
-  if (*flag) tell(e, status);
-  else looked_at_tutti();
-  return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Iprobe)
-
-extern "C" int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-  call k(function::Mprobe);
-  communicator* c;
-  {
-    const held h;
-    c = message ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
-  }
-  if (!c) {
-    const passing by_mpi;
-    return real.Mprobe(from, tag, comm, message, status);
-  }
-  const selection of(from, tag);
-  tutti_envelope_t e{};
-  matched m{{}, c};
-  const auto s = until_found([&](int* found) { return tutti_improbe(c->team, of.from, of.tag, of.mask, found, &m.message, &e); },
-                             [&] { return tutti_mprobe(c->team, of.from, of.tag, of.mask, &m.message, &e); });
-  if (s != TUTTI_OK) return raise(comm, k.name(), s);
-  const held h;
-  *message = keep(m);
-  tell(e, status);
-  return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Mprobe)
-
-extern "C" int MPI_Improbe(int from, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
-  call k(function::Improbe);
-  const held h;
-  communicator* const c = flag && message ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
-  if (!c) {
-    const int code = real.Improbe(from, tag, comm, flag, message, status);
-    if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
-    return code;
-  }
-  const selection of(from, tag);
-  tutti_envelope_t e{};
-  matched m{{}, c};
-  if (const auto s = tutti_improbe(c->team, of.from, of.tag, of.mask, flag, &m.message, &e); s != TUTTI_OK) return raise(comm, k.name(), s);
-  if (*flag) *message = keep(m), tell(e, status);
-  else looked_at_tutti();
-  return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Improbe)
-
-namespace {
-
-// tutti takes no layout here, so what is not contiguous is staged.
-tutti_status_t begin_matched(request& r, matched& m, void* data, std::size_t count, const type_ref& t, const char* name) {
-  std::byte* room = static_cast<std::byte*>(data) + t->first();
-  if (!t->contiguous) {
-    r.staged = std::make_unique<staging>();
-    room = static_cast<std::byte*>(r.staged->output(data, count, t));
-  }
-  const std::size_t bytes = count * t->size;
-  const auto s = tutti_imrecv(&m.message, some(room, bytes), bytes, &r.envelope, &r.handle);
-  if (s == TUTTI_OK) begun(r, *m.on, request::kind::receive, name);
-  return s;
-}
-
-// Which of tutti's the handle names, with good arguments beside it.
-matched* taker(call& k, const MPI_Message* message, int count, MPI_Datatype type) {
-  reason why = reason::none;
-  if (!message || !is_ours(*message)) why = reason::request;
-  else if (count < 0 || !type_of(type)) why = reason::arguments;
-  k.passed(why);
-  return why == reason::none ? &messages[index_of(*message)] : nullptr;
-}
-
-void received(MPI_Message* message) {
-  unused.push_back(static_cast<std::uint32_t>(index_of(*message)));
-  *message = MPI_MESSAGE_NULL;
-}
-
-}  // namespace
-
-extern "C" int MPI_Mrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
-  call k(function::Mrecv);
-  request r;
-  matched* m;
-  {
-    const held h;
-    if ((m = taker(k, message, count, type))) {
-      const auto s = begin_matched(r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());
-      if (s != TUTTI_OK) return raise(m->on->handle, k.name(), s);
-      received(message);
-    }
-  }
-  if (!m) {
-    const passing by_mpi;
-    return real.Mrecv(data, count, type, message, status);
-  }
-  wait(r);
-  k.moved(r.envelope.bytes);
-  return finish(r, status);
-}
-TUTTI_MPI_ALSO(Mrecv)
-
-extern "C" int MPI_Imrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* out) {
-  call k(function::Imrecv);
-  const held h;
-  matched* const m = out ? taker(k, message, count, type) : nullptr;
-  if (!m) return real.Imrecv(data, count, type, message, out);
-  request* r;
-  const MPI_Request made = make_request(r);
-  const auto s = begin_matched(*r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());
-  if (s != TUTTI_OK) return drop(made), raise(m->on->handle, k.name(), s);
-  received(message);
-  *out = made;
-  return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Imrecv)

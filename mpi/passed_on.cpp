@@ -14,8 +14,8 @@ TUTTI_MPI_PASSED(Intercomm_merge, (MPI_Comm c, int high, MPI_Comm* fresh), (c, h
 TUTTI_MPI_PASSED(Comm_spawn, (const char* command, char* words[], int n, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh, int codes[]),
                  (command, words, n, info, root, c, fresh, codes))
 TUTTI_MPI_PASSED(Comm_spawn_multiple,
-                 (int count, char* commands[], char** words[], const int n[], const MPI_Info infos[], int root, MPI_Comm c, MPI_Comm* fresh, int codes[]),
-                 (count, commands, words, n, infos, root, c, fresh, codes))
+                 (int count, char* commands[], char** words[], const int n[], const MPI_Info info[], int root, MPI_Comm c, MPI_Comm* fresh, int codes[]),
+                 (count, commands, words, n, info, root, c, fresh, codes))
 TUTTI_MPI_PASSED(Comm_accept, (const char* port, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh), (port, info, root, c, fresh))
 TUTTI_MPI_PASSED(Comm_connect, (const char* port, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh), (port, info, root, c, fresh))
 TUTTI_MPI_PASSED(Comm_join, (int socket, MPI_Comm* fresh), (socket, fresh))

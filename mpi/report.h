@@ -50,6 +50,7 @@ class call {
   const char* name() const noexcept;  // "MPI_Send"
 
   static void report_from_now_on() noexcept { reports_ = true; }
+  static bool reports() noexcept { return reports_; }
 
  private:
   static std::uint64_t now() noexcept;  // ns

@@ -72,7 +72,7 @@ int raise(const window& w, const char* call, int error_class, const char* text) 
 int raise(const window& w, const char* call, tutti_status_t s) {
   const held h;
   const std::string text = tutti_error_text(the_world().ctx);
-  return raise(w, call, s == TUTTI_INVALID ? MPI_ERR_ARG : MPI_ERR_OTHER, text.c_str());
+  return raise(w, call, class_of(s), text.c_str());
 }
 int told(const window& w, const char* call, tutti_status_t s) { return s == TUTTI_OK ? MPI_SUCCESS : raise(w, call, s); }
 
@@ -155,7 +155,7 @@ extern "C" int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Com
     real.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     const int s = real.Win_create(memory, bytes, unit, info, comm, out);
     real.Comm_set_errhandler(comm, handler);
-    if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN) real.Errhandler_free(&handler);
+    release(handler);
     if (s != MPI_SUCCESS) return real.Win_allocate(bytes, unit, info, comm, base, out);
   }
   const held_by_all h(comm);

@@ -36,8 +36,6 @@ std::size_t bytes_of(const std::string& text) noexcept {
   return SIZE_MAX;
 }
 
-bool by_thread(int level) noexcept { return level == MPI_THREAD_MULTIPLE; }
-
 int gather_for_tutti(void*, const void* mine, size_t bytes, void* all, double) {
   constexpr std::size_t piece = std::size_t{1} << 30;
   if (bytes > piece) return ENOMEM;
@@ -64,10 +62,6 @@ int error_code_in(int error_class) {
   return code;
 }
 #endif
-
-}  // namespace
-
-namespace {
 
 // A request that stays incomplete: MPI has no function that only lets it advance, but looking at one does. (MPICH's probe of
 // MPI_COMM_SELF does not.)
@@ -151,16 +145,20 @@ void world::open(int thread_level) {
   real.Comm_rank(MPI_COMM_WORLD, &rank);
   real.Comm_size(MPI_COMM_WORLD, &size);
 
-  // Rank 0's setting, for all.
+  // Rank 0's settings, for all.
   char words[1024] = "";
+  int reports = 0;
   std::string wrong;
   if (rank == 0) {
     const char* set = tutti_setting_value("mpi");
     if (!set) wrong = tutti_error_text(nullptr);
     else if (std::strlen(set) >= sizeof words) wrong = "TUTTI_MPI is too long";
     else std::strcpy(words, set);
+    const char* const report = tutti_setting_value("mpi_report");
+    reports = report && std::strcmp(report, "1") == 0;
   }
   real.Bcast(words, sizeof words, MPI_CHAR, 0, MPI_COMM_WORLD);
+  real.Bcast(&reports, 1, MPI_INT, 0, MPI_COMM_WORLD);
   if (wrong.empty()) chosen = choices::of(words, wrong);
   if (!agreed(wrong.empty())) {
     if (rank == 0) say(wrong.c_str(), "");
@@ -183,13 +181,12 @@ void world::open(int thread_level) {
   std::string why;
   if (!make_incomplete()) why = "MPI makes no generalized request";
   else if (tutti_init(&options, &made) != TUTTI_OK) why = tutti_error_text(nullptr);
-  threaded_ = by_thread(thread_level);
+  threaded_ = thread_level == MPI_THREAD_MULTIPLE;
   if (agreed(made != nullptr)) {
     ctx = made;
     if (!take_first_communicators()) why = tutti_error_text(ctx);
     if (agreed(why.empty())) {
-      const char* report = tutti_setting_value("mpi_report");
-      if (report && std::strcmp(report, "1") == 0) call::report_from_now_on();
+      if (reports) call::report_from_now_on();
       return;
     }
     forget_communicators();
@@ -203,9 +200,8 @@ void world::open(int thread_level) {
 void world::close() {
   if (!ctx) return;
   finish_detached();
-  const char* report = tutti_setting_value("mpi_report");
-  if (report && std::strcmp(report, "1") == 0) {
-    passing by_mpi;
+  if (call::reports()) {
+    const passing by_mpi;
     print_report(tutti_fabric(ctx));
   }
   const held h;
@@ -283,6 +279,10 @@ void world::serve() noexcept {
   }
 }
 
+void release(MPI_Errhandler handler) {
+  if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN && handler != MPI_ERRHANDLER_NULL) real.Errhandler_free(&handler);
+}
+
 int error_code(const char* call, int error_class, const char* text, MPI_Errhandler handler) {
   char line[MPI_MAX_ERROR_STRING];
   std::snprintf(line, sizeof line, "tutti, %s: %s", call, text);
@@ -293,7 +293,7 @@ int error_code(const char* call, int error_class, const char* text, MPI_Errhandl
 #else  // MPICH keeps no text of a code that belongs to a class of its own
   if (handler == MPI_ERRORS_ARE_FATAL) std::fprintf(stderr, "%s\n", line);
 #endif
-  if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN && handler != MPI_ERRHANDLER_NULL) real.Errhandler_free(&handler);  // this reference
+  release(handler);
   return code;
 }
 
@@ -305,14 +305,19 @@ int raise_text(MPI_Comm comm, const char* call, int error_class, const char* tex
   return code;
 }
 
+int class_of(tutti_status_t s) noexcept {
+  switch (s) {
+    case TUTTI_TRUNCATED: return MPI_ERR_TRUNCATE;
+    case TUTTI_NO_RESOURCE: return MPI_ERR_NO_MEM;
+    case TUTTI_INVALID: return MPI_ERR_ARG;
+    default: return MPI_ERR_OTHER;
+  }
+}
+
 int raise(MPI_Comm comm, const char* call, tutti_status_t s) {
-  int error_class = MPI_ERR_OTHER;
-  if (s == TUTTI_TRUNCATED) error_class = MPI_ERR_TRUNCATE;
-  if (s == TUTTI_NO_RESOURCE) error_class = MPI_ERR_NO_MEM;
-  if (s == TUTTI_INVALID) error_class = MPI_ERR_ARG;
   const held h;
   const std::string text = tutti_error_text(the_world().ctx);  // of ctx, unless the call had none
-  return raise_text(comm, call, error_class, text.c_str());
+  return raise_text(comm, call, class_of(s), text.c_str());
 }
 
 }  // namespace tutti::mpi

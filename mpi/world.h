@@ -41,6 +41,12 @@ class world {
   // Collective over MPI_COMM_WORLD; the end.
   void close();
 
+  bool others_wait() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
+  bool others_came() const noexcept { return crowded_.load(std::memory_order_relaxed); }  // ever
+  // The lock of `held`, if it is to be had soon.
+  bool try_lock() noexcept;
+  void unlock() noexcept { lock_.unlock(); }
+
  private:
   friend class held;
   friend class passing;
@@ -55,13 +61,6 @@ class world {
   std::atomic<bool> busy_{false}, parked_{false};
   std::atomic<std::uint32_t> wake_{0};
   std::once_flag thread_made_;
-
- public:
-  bool others_wait() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
-  bool others_came() const noexcept { return crowded_.load(std::memory_order_relaxed); }  // ever
-  // The lock of `held`, if it is to be had soon.
-  bool try_lock() noexcept;
-  void unlock() noexcept { lock_.unlock(); }
 };
 
 // Never destroyed: a program may end without MPI_Finalize, and the thread with it.
@@ -109,9 +108,12 @@ void advance_mpi() noexcept;
 void looked_at_mpi() noexcept;
 void looked_at_tutti() noexcept;
 
+int class_of(tutti_status_t) noexcept;  // MPI's class of errors
 // Reports an error of tutti's to the communicator's error handler, with its text; the class is MPI's. The result is for the caller.
 int raise(MPI_Comm, const char* call, tutti_status_t);
 int raise_text(MPI_Comm, const char* call, int error_class, const char* text);
-int error_code(const char* call, int error_class, const char* text, MPI_Errhandler);  // for this handler
+// The code for such an error's handler, and what MPI gave of it.
+int error_code(const char* call, int error_class, const char* text, MPI_Errhandler);
+void release(MPI_Errhandler);  // a reference that MPI gave
 
 }  // namespace tutti::mpi

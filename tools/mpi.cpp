@@ -41,11 +41,6 @@ int refuse(const std::string& why) {
   return usage_error;
 }
 
-std::string path_variable(const environment& all) {
-  const auto v = all.find("PATH");
-  return v == all.end() || v->second.empty() ? "/usr/local/bin:/usr/bin:/bin" : v->second;
-}
-
 // By the program: the first word that is an executable file linked with an MPI. Null: there is none.
 const flavour* flavour_of(const std::vector<std::string>& words, const std::string& path) {
   for (const std::string& word : words) {
@@ -72,7 +67,7 @@ int start(const choices& c) {
   if (c.words.empty()) return refuse("no program is named; write tutti mpi -n 4 ./program arguments");
   if (c.ranks < 1) return refuse("-n " + std::to_string(c.ranks) + ": a job has at least 1 rank; use -n 1 or more");
   const environment variables = process_environment();
-  const std::string path = path_variable(variables);
+  const std::string path = run::search_path(variables);
 
   const flavour* f = nullptr;
   for (const flavour& one : flavours)

@@ -34,11 +34,6 @@ struct choices {
   std::vector<std::string> program;
 };
 
-std::string value_or(const environment& all, std::string_view name, const char* otherwise) {
-  const auto v = all.find(name);
-  return v == all.end() || v->second.empty() ? otherwise : v->second;
-}
-
 // A closed descriptor 0, 1 or 2 would be taken by the next pipe, and the ranks would write into it.
 void open_standard_streams() {
   int fd;
@@ -68,7 +63,7 @@ int run(const choices& c) {
     }
     variables[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
-  const auto path = run::find_program(program[0], value_or(variables, "PATH", "/usr/local/bin:/usr/bin:/bin"));
+  const auto path = run::find_program(program[0], run::search_path(variables));
   if (!path)
     return path.error().native() == ENOENT
                ? refuse("cannot find " + program[0] + "; check the name, or give its path", run::status_not_found)
@@ -85,7 +80,8 @@ int run(const choices& c) {
   o.bind = c.bind == "core" ? run::binding::core : c.bind == "none" ? run::binding::none : run::binding::automatic;
   o.timeout_s = c.timeout, o.grace_s = c.grace;
   o.tag_output = c.tag, o.keep_going = c.keep_going;
-  o.scratch = value_or(variables, "TMPDIR", "/tmp");
+  const auto scratch = variables.find("TMPDIR");
+  o.scratch = scratch == variables.end() || scratch->second.empty() ? "/tmp" : scratch->second;
   o.path = *path, o.arguments = std::move(program);
   // A launcher around this one, if any, has told its own ranks where its server is; ours ask ours.
   for (const auto& [name, value] : variables)

@@ -106,6 +106,11 @@ result<rank_process> start_rank(const rank_spec& spec) {
   return rank;
 }
 
+std::string search_path(const environment& variables) {
+  const auto v = variables.find("PATH");
+  return v == variables.end() || v->second.empty() ? "/usr/local/bin:/usr/bin:/bin" : v->second;
+}
+
 result<std::string> find_program(const std::string& name, const std::string& search_path) {
   int why = ENOENT;
   const auto usable = [&](const std::string& path) {

@@ -9,6 +9,7 @@
 
 #include "core/base/status.h"
 #include "core/base/unique_fd.h"
+#include "core/job/config.h"
 
 namespace tutti::run {
 
@@ -31,6 +32,8 @@ struct rank_process {
 // `unavailable` with native() the errno of execve when the program cannot run.
 result<rank_process> start_rank(const rank_spec&);
 
+// The folders that a shell would search: $PATH, or the usual ones where that is empty.
+std::string search_path(const environment&);
 // Where a shell would find the program. The status' native() is ENOENT or EACCES.
 result<std::string> find_program(const std::string& name, const std::string& search_path);
 

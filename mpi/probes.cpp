@@ -1,0 +1,203 @@
+// MPI's probes, and receives of the messages that a probe has matched.
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "mpi/datatype.h"
+#include "mpi/messages.h"
+#include "mpi/request.h"
+#include "mpi/world.h"
+
+using namespace tutti::mpi;
+
+namespace {
+
+// Matched by MPI_Mprobe and its like; a handle names one as a request's does.
+struct matched {
+  tutti_message_t message{};
+  communicator* on = nullptr;
+};
+std::deque<matched> messages;
+std::vector<std::uint32_t> unused;
+
+MPI_Message keep(const matched& m) {
+  if (unused.empty()) unused.push_back(static_cast<std::uint32_t>(messages.size())), messages.emplace_back();
+  const std::uint32_t index = unused.back();
+  unused.pop_back();
+  messages[index] = m;
+  return message_handle(index);
+}
+
+// Looks until something is found. The blocking functions of tutti's would keep other threads out.
+template <class Look, class Block>
+tutti_status_t until_found(Look look, Block block) {
+  if (!the_world().threaded()) {
+    const held h;
+    return block();
+  }
+  for (unsigned turn = 0;; ++turn) {
+    int found = 0;
+    {
+      const held h;
+      if (const tutti_status_t s = look(&found); s != TUTTI_OK) return s;
+    }
+    if (found) return TUTTI_OK;
+    back_off(turn);
+  }
+}
+
+void tell(const tutti_envelope_t& e, MPI_Status* status) {
+  set_status(status, static_cast<int>(e.source), static_cast<int>(e.tag), e.bytes, false);
+}
+
+}  // namespace
+
+extern "C" int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
+  call k(function::Probe);
+  communicator* c;
+  {
+    const held h;
+    c = taker(k, comm, from, tag, 0, MPI_BYTE, true);
+  }
+  if (!c) {
+    const passing by_mpi;
+    return real.Probe(from, tag, comm, status);
+  }
+  const selection of(from, tag);
+  tutti_envelope_t e{};
+  const auto s = until_found([&](int* found) { return tutti_iprobe(c->team, of.from, of.tag, of.mask, found, &e); },
+                             [&] { return tutti_probe(c->team, of.from, of.tag, of.mask, &e); });
+  if (s != TUTTI_OK) return raise(comm, k.name(), s);
+  tell(e, status);
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Probe)
+
+extern "C" int MPI_Iprobe(int from, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  call k(function::Iprobe);
+  const held h;
+  communicator* const c = flag ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
+  if (!c) {
+    const int code = real.Iprobe(from, tag, comm, flag, status);
+    if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
+    return code;
+  }
+  const selection of(from, tag);
+  tutti_envelope_t e{};
+  if (const auto s = tutti_iprobe(c->team, of.from, of.tag, of.mask, flag, &e); s != TUTTI_OK) return raise(comm, k.name(), s);
+  if (*flag) tell(e, status);
+  else looked_at_tutti();
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Iprobe)
+
+extern "C" int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+  call k(function::Mprobe);
+  communicator* c;
+  {
+    const held h;
+    c = message ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
+  }
+  if (!c) {
+    const passing by_mpi;
+    return real.Mprobe(from, tag, comm, message, status);
+  }
+  const selection of(from, tag);
+  tutti_envelope_t e{};
+  matched m{{}, c};
+  const auto s = until_found([&](int* found) { return tutti_improbe(c->team, of.from, of.tag, of.mask, found, &m.message, &e); },
+                             [&] { return tutti_mprobe(c->team, of.from, of.tag, of.mask, &m.message, &e); });
+  if (s != TUTTI_OK) return raise(comm, k.name(), s);
+  const held h;
+  *message = keep(m);
+  tell(e, status);
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Mprobe)
+
+extern "C" int MPI_Improbe(int from, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
+  call k(function::Improbe);
+  const held h;
+  communicator* const c = flag && message ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
+  if (!c) {
+    const int code = real.Improbe(from, tag, comm, flag, message, status);
+    if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
+    return code;
+  }
+  const selection of(from, tag);
+  tutti_envelope_t e{};
+  matched m{{}, c};
+  if (const auto s = tutti_improbe(c->team, of.from, of.tag, of.mask, flag, &m.message, &e); s != TUTTI_OK) return raise(comm, k.name(), s);
+  if (*flag) *message = keep(m), tell(e, status);
+  else looked_at_tutti();
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Improbe)
+
+namespace {
+
+// tutti takes no layout here, so what is not contiguous is staged.
+tutti_status_t begin_matched(request& r, matched& m, void* data, std::size_t count, const type_ref& t, const char* name) {
+  std::byte* room = static_cast<std::byte*>(data) + t->first();
+  if (!t->contiguous) {
+    r.staged = std::make_unique<staging>();
+    room = static_cast<std::byte*>(r.staged->output(data, count, t));
+  }
+  const std::size_t bytes = count * t->size;
+  const auto s = tutti_imrecv(&m.message, some(room, bytes), bytes, &r.envelope, &r.handle);
+  if (s == TUTTI_OK) begun(r, *m.on, request::kind::receive, name);
+  return s;
+}
+
+// Which of tutti's the handle names, with good arguments beside it.
+matched* taker(call& k, const MPI_Message* message, int count, MPI_Datatype type) {
+  reason why = reason::none;
+  if (!message || !is_ours(*message)) why = reason::request;
+  else if (count < 0 || !type_of(type)) why = reason::arguments;
+  k.passed(why);
+  return why == reason::none ? &messages[index_of(*message)] : nullptr;
+}
+
+void received(MPI_Message* message) {
+  unused.push_back(static_cast<std::uint32_t>(index_of(*message)));
+  *message = MPI_MESSAGE_NULL;
+}
+
+}  // namespace
+
+extern "C" int MPI_Mrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+  call k(function::Mrecv);
+  request r;
+  matched* m;
+  {
+    const held h;
+    if ((m = taker(k, message, count, type))) {
+      const auto s = begin_matched(r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());
+      if (s != TUTTI_OK) return raise(m->on->handle, k.name(), s);
+      received(message);
+    }
+  }
+  if (!m) {
+    const passing by_mpi;
+    return real.Mrecv(data, count, type, message, status);
+  }
+  wait(r);
+  k.moved(r.envelope.bytes);
+  return finish(r, status);
+}
+TUTTI_MPI_ALSO(Mrecv)
+
+extern "C" int MPI_Imrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* out) {
+  call k(function::Imrecv);
+  const held h;
+  matched* const m = out ? taker(k, message, count, type) : nullptr;
+  if (!m) return real.Imrecv(data, count, type, message, out);
+  request* r;
+  const MPI_Request made = make_request(r);
+  const auto s = begin_matched(*r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());
+  if (s != TUTTI_OK) return drop(made), raise(m->on->handle, k.name(), s);
+  received(message);
+  *out = made;
+  return MPI_SUCCESS;
+}
+TUTTI_MPI_ALSO(Imrecv)
