@@ -96,12 +96,17 @@ bare_machine measure_bare_machine() {
 }
 
 double copy_rate(std::uint64_t bytes) {
-  std::vector<std::byte> from(bytes, std::byte{1}), to(bytes);
+  // Half a page apart: some processors copy ten times slower where the target lies a few bytes behind the source in its page, as two
+  // allocations in turn do.
+  constexpr std::size_t page = 4096;
+  std::vector<std::byte> memory(2 * bytes + 3 * page, std::byte{1});
+  std::byte* const from = memory.data() + (page - reinterpret_cast<std::uintptr_t>(memory.data()) % page);
+  std::byte* const to = from + (bytes + page - 1) / page * page + page / 2;
   const auto took = [&](int times) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < times; ++i) {
-      std::memcpy(to.data(), from.data(), bytes);
-      asm volatile("" ::"r"(to.data()) : "memory");
+      std::memcpy(to, from, bytes);
+      asm volatile("" ::"r"(to) : "memory");
     }
     return seconds_since(start);
   };
