@@ -93,7 +93,10 @@ std::uint64_t reliable_broadcast::missing_before(std::uint64_t limit) const noex
 }
 
 void reliable_broadcast::repair() noexcept {
-  if (const auto how = position_->answer()) take_repairs(*how);
+  if (const auto how = position_->answer()) {
+    take_repairs(*how);
+    take_datagrams();  // what came while the answer was on its way need not be read
+  }
   if (next_ == end_ || broken_.failed() || position_->reading()) return;
   std::uint64_t limit = reached(high_, next_ + tolerance_) ? high_ - tolerance_ : next_;
   if (!reached(limit, known_)) limit = known_;
