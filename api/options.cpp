@@ -33,6 +33,13 @@ status read_struct(const tutti_options_t& in, tutti_options_t& out) {
 
 }  // namespace
 
+result<std::unique_ptr<bootstrap>> bootstrap_of(const tutti_bootstrap_t& b) {
+  bootstrap_callbacks calls;
+  calls.context = b.context, calls.rank = b.rank, calls.size = b.size, calls.job_id = b.job_id;
+  calls.allgather = b.allgather, calls.fence = b.fence;
+  return make_callback_bootstrap(calls);
+}
+
 result<start> read_options(const tutti_options_t* given) {
   tutti_options_t o{};
   if (given)
@@ -52,14 +59,7 @@ result<start> read_options(const tutti_options_t* given) {
   if (o.notice) out.notice = [tell = o.notice, context = o.notice_context](const std::string& line) { tell(context, line.c_str()); };
   if (o.idle) out.idle = [advance = o.idle, context = o.idle_context] { advance(context); };
   result<std::unique_ptr<bootstrap>> boot = status(errc::invalid, "");
-  if (const tutti_bootstrap_t* b = o.bootstrap) {
-    bootstrap_callbacks calls;
-    calls.context = b->context, calls.rank = b->rank, calls.size = b->size, calls.job_id = b->job_id;
-    calls.allgather = b->allgather, calls.fence = b->fence;
-    boot = make_callback_bootstrap(calls);
-  } else {
-    boot = find_bootstrap(out.settings);
-  }
+  boot = o.bootstrap ? bootstrap_of(*o.bootstrap) : find_bootstrap(out.settings);
   if (!boot) return boot.error().during("tutti_init");
   out.boot = std::move(*boot);
   return out;

@@ -17,6 +17,7 @@ struct start {
 };
 
 // Options null: everything from the environment.
+result<std::unique_ptr<bootstrap>> bootstrap_of(const tutti_bootstrap_t&);
 result<start> read_options(const tutti_options_t*);
 
 }  // namespace tutti::api

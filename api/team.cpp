@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/options.h"
 #include "api/use.h"
 #include "core/base/listing.h"
 #include "core/job/agreement.h"
@@ -58,6 +59,25 @@ tutti_status_t tutti_team_create(tutti_team_t handle, const uint32_t* members, s
     // More than all are some listed twice: enough of them are passed on for that to be found.
     const std::size_t some = std::min<std::size_t>(count, std::size_t{parent->group().size()} + 1);
     return adopt(ctx, parent->comm->create({members, some}, parent->comm->options()), "tutti_team_create", team);
+  });
+}
+
+tutti_status_t tutti_team_create_group(tutti_team_t handle, const uint32_t* members, size_t count, const tutti_bootstrap_t* meeting,
+                                       tutti_team_t* team) {
+  const use parent(handle, "tutti_team_create_group");
+  if (!parent) return parent.refuse("the parent team");
+  tutti_context* ctx = parent->ctx;
+  if (!team) return refuse_null(ctx, parent.call(), "team, where the new team goes,");
+  if (!meeting) return refuse_null(ctx, parent.call(), "meeting");
+  if (!members || count == 0)
+    return refuse(ctx, "%s: %s; list the members, of which the caller is one", parent.call(), members ? "count is 0" : "members is NULL");
+  return guarded(ctx, parent.call(), [&] {
+    tutti_bootstrap_t of_members = *meeting;
+    of_members.job_id = "team";  // not read
+    auto met = bootstrap_of(of_members);
+    if (!met) return report(ctx, met.error().during(parent.call()));
+    const std::size_t some = std::min<std::size_t>(count, std::size_t{parent->group().size()} + 1);
+    return adopt(ctx, parent->comm->create_group({members, some}, **met, parent->comm->options()), parent.call(), team);
   });
 }
 

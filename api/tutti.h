@@ -103,7 +103,7 @@ typedef struct tutti_setting {
   const char *value;
 } tutti_setting_t;
 
-/* How the ranks of an embedding runtime meet. The callbacks are called inside tutti_init() only, on its thread. They return
+/* How the ranks of an embedding runtime meet. The callbacks are called inside the function that takes them only, on its thread. They return
  * 0, ETIMEDOUT when timeout_s seconds have passed, EOWNERDEAD when a rank died, or a number of their own, which the error
  * then reports. */
 typedef struct tutti_bootstrap {
@@ -224,6 +224,16 @@ TUTTI_API uint32_t tutti_team_size(tutti_team_t team); /* its ranks; 0 for a bad
  * collectives. */
 TUTTI_API tutti_status_t tutti_team_create(tutti_team_t parent, const uint32_t *members, size_t count,
                                            tutti_team_t *team);
+
+/* As tutti_team_create(), but collective over the listed ranks alone: no other rank of `parent` calls it. They meet by `meeting`, as
+ * ranks of a job do in tutti_init(): its rank and size are those in the new team, and its job_id is not read. It is used during the
+ * call only, on its thread. While this rank waits in a callback, tutti does not advance for others.
+ * Errors: TUTTI_INVALID (a member is out of range or listed twice, the caller is not in the list, the meeting's rank or size is not
+ * the list's, or lists differ), TUTTI_UNAVAILABLE (another rank named has an error, of which the text tells), TUTTI_NO_RESOURCE,
+ * TUTTI_PEER_DEAD, TUTTI_TIMED_OUT (the callbacks say so).
+ * Cost: four calls of the meeting's allgather. */
+TUTTI_API tutti_status_t tutti_team_create_group(tutti_team_t parent, const uint32_t *members, size_t count,
+                                                 const tutti_bootstrap_t *meeting, tutti_team_t *team);
 
 /* Makes a team of each color: the ranks of `parent` that pass this color, ordered by key and then by rank. Collective over the
  * parent; blocks. With a negative color this rank joins no team and *team becomes NULL. Errors and cost as

@@ -202,6 +202,13 @@ result<std::unique_ptr<communicator>> communicator::create(std::span<const std::
   return made(team_->create(list, request, &context), with);
 }
 
+result<std::unique_ptr<communicator>> communicator::create_group(std::span<const std::uint32_t> list, bootstrap& meeting,
+                                                                 const communicator_options& options) {
+  const communicator_options with = inherited(options);
+  request_context context{&team_->parent_job(), &with, {}};
+  return made(team_->create_group(list, meeting, request, &context), with);
+}
+
 result<std::unique_ptr<communicator>> communicator::split(std::int32_t color, std::int32_t key,
                                                           const communicator_options& options) {
   const communicator_options with = inherited(options);

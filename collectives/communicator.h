@@ -50,6 +50,8 @@ class communicator {
   // Collective over this communicator, as team::create and team::split; null where this rank joins none. Options:
   // as given, or those of this one.
   result<std::unique_ptr<communicator>> create(std::span<const std::uint32_t> list, const communicator_options&);
+  // Collective over the list's members alone, as team::create_group.
+  result<std::unique_ptr<communicator>> create_group(std::span<const std::uint32_t> list, bootstrap& meeting, const communicator_options&);
   result<std::unique_ptr<communicator>> split(std::int32_t color, std::int32_t key, const communicator_options&);
 
   // Collective over the members that live, also where a death has broken the team: a communicator of them, in order. Either all

@@ -1,99 +1,13 @@
-// MPI's collectives. Each is prepared once, for its blocking and its nonblocking form: buffers become bytes or elements that lie without
-// gaps (staging.h), counts become lists of bytes, and one of tutti's nonblocking functions is started.
-//
-// All members must decide alike whether tutti takes a call, so the decision rests on what MPI wants to be alike in all: the communicator,
-// the operation, the type of a reduction, and the bytes where all members know them. A wrong argument goes to MPI, which raises its error
-// before it communicates.
-#include <algorithm>
-#include <functional>
+// MPI's collectives, of all members of a communicator. What they have in common, and who decides that tutti takes a call: collective.h.
 #include <optional>
+#include <vector>
 
-#include "mpi/communicator.h"
-#include "mpi/datatype.h"
+#include "mpi/collective.h"
 #include "mpi/reduction.h"
-#include "mpi/report.h"
-#include "mpi/request.h"
-#include "mpi/world.h"
 
 using namespace tutti::mpi;
 
 namespace {
-
-// What a collective's function makes of its arguments: why MPI is to take the call, or how it began.
-struct beginning {
-  reason why = reason::none;
-  tutti_status_t began = TUTTI_OK;
-  std::size_t bytes = 0;  // of this member's data, for the report
-};
-beginning passed(reason why) noexcept { return {why}; }
-
-// Of a call: where it goes, and what it needs until it ends.
-struct setting {
-  communicator& on;
-  staging& staged;
-  tutti_request_t* handle;
-  tutti_team_t team() const noexcept { return on.team; }
-  std::size_t members() const noexcept { return static_cast<std::size_t>(on.size); }
-  bool root_is_wrong(int root) const noexcept { return root < 0 || root >= on.size; }
-  bool is_root(int root) const noexcept { return root == on.rank; }
-  // Of all members' blocks, which follow each other.
-  void* own_block(void* all, std::size_t bytes) const noexcept { return static_cast<std::byte*>(all) + static_cast<std::size_t>(on.rank) * bytes; }
-};
-
-template <class Begin, class Pass>
-int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
-  call k(f);
-  staging staged;
-  tutti_request_t handle{};
-  beginning b;
-  {
-    const held h;
-    communicator* const c = taken(comm);
-    b = c ? begin(setting{*c, staged, &handle}) : passed(reason::communicator);
-  }
-  k.passed(b.why), k.moved(b.bytes);
-  if (b.why != reason::none) {
-    const passing by_mpi;
-    return pass();
-  }
-  const tutti_status_t s = b.began == TUTTI_OK ? wait(&handle) : b.began;
-  if (s != TUTTI_OK) return raise(comm, k.name(), s);
-  staged.finish();
-  return MPI_SUCCESS;
-}
-
-template <class Begin, class Pass>
-int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass pass) {
-  call k(f);
-  const held h;
-  communicator* const c = out ? taken(comm) : nullptr;
-  request* r = nullptr;
-  MPI_Request made = MPI_REQUEST_NULL;
-  beginning b = passed(reason::communicator);
-  if (c) {
-    made = make_request(r);
-    r->staged = std::make_unique<staging>();
-    b = begin(setting{*c, *r->staged, &r->handle});
-  }
-  k.passed(b.why), k.moved(b.bytes);
-  if (b.why != reason::none) {
-    if (c) drop(made);
-    return pass();
-  }
-  if (b.began != TUTTI_OK) return drop(made), raise(comm, k.name(), b.began);
-  begun(*r, *c, request::kind::collective, k.name());
-  *out = made;
-  return MPI_SUCCESS;
-}
-
-bool takes(operation o, std::size_t bytes) noexcept { return the_world().takes(o, bytes); }
-
-// Null where the arguments are wrong.
-const type_ref* elements(int count, MPI_Datatype type) {
-  if (count < 0) return nullptr;
-  const type_ref& t = type_of(type);
-  return t ? &t : nullptr;
-}
 
 // --- whole buffers -------------------------------------------------------------------------------------------------------------------
 
@@ -250,15 +164,6 @@ beginning alltoall(const setting& s, const void* in, int in_count, MPI_Datatype 
 
 // --- unlike blocks -------------------------------------------------------------------------------------------------------------------
 
-using blocks = staging::blocks;
-using way = staging::way;
-
-std::size_t sum(const blocks& b) noexcept {
-  std::size_t all = 0;
-  for (const std::size_t n : b.bytes) all += n;
-  return all;
-}
-
 // Lists of MPI's, with distances in elements of one type. Nothing: they are wrong.
 std::optional<blocks> lay_out(const setting& s, const void* buffer, const int counts[], const int distances[], MPI_Datatype type, way w, bool apart = false) {
   const type_ref& t = type_of(type);
@@ -279,22 +184,6 @@ std::optional<blocks> lay_out(const setting& s, const void* buffer, const int co
     return staging::block{distances[m], static_cast<std::size_t>(counts[m]), &of[static_cast<std::size_t>(m)]};
   });
 }
-
-// Bytes from the base to the last block's end.
-std::size_t reach_of(const blocks& b) noexcept {
-  std::size_t reach = 0;
-  for (std::size_t m = 0; m < b.bytes.size(); ++m)
-    if (b.bytes[m] > 0) reach = std::max(reach, b.offsets[m] + b.bytes[m]);
-  return reach;
-}
-
-// Blocks of one buffer may lie in the gaps of the other, which tutti does not allow: then what is read goes through a copy.
-bool overlap(const void* a, std::size_t bytes, const blocks& b) noexcept {
-  const auto* const from = static_cast<const std::byte*>(a);
-  const std::size_t reach = reach_of(b);
-  return bytes > 0 && reach > 0 && std::less{}(from, b.base + reach) && std::less{}(b.base, from + bytes);
-}
-bool overlap(const blocks& a, const blocks& b) noexcept { return overlap(a.base, reach_of(a), b); }
 
 beginning gatherv(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[],
                   MPI_Datatype out_type, int root) {
@@ -360,16 +249,10 @@ beginning allgatherv(const setting& s, const void* in, int in_count, MPI_Datatyp
 template <class Types>
 beginning exchange(const setting& s, operation o, const void* in, const int in_counts[], const int in_distances[], Types in_types, void* out,
                    const int out_counts[], const int out_distances[], Types out_types) {
-  if (!takes(o, 1)) return passed(reason::setting);
   const bool in_place = in == MPI_IN_PLACE;
-  const std::optional<blocks> from = in_place ? lay_out(s, out, out_counts, out_distances, out_types, way::read, true)
-                                              : lay_out(s, in, in_counts, in_distances, in_types, way::read);
-  const std::optional<blocks> to = lay_out(s, out, out_counts, out_distances, out_types, way::write);
-  if (!from || !to) return passed(reason::arguments);
-  const std::optional<blocks> copied = !in_place && overlap(*from, *to) ? lay_out(s, in, in_counts, in_distances, in_types, way::read, true) : std::nullopt;
-  const blocks& read = copied ? *copied : *from;
-  return {reason::none, tutti_ialltoallv(s.team(), some(read.base, sum(read)), read.bytes.data(), read.offsets.data(), some(to->base, sum(*to)), to->bytes.data(),
-                                         to->offsets.data(), s.handle), sum(read)};
+  return exchange(s, o, in_place, [&](bool apart) {
+    return in_place ? lay_out(s, out, out_counts, out_distances, out_types, way::read, true) : lay_out(s, in, in_counts, in_distances, in_types, way::read, apart);
+  }, [&] { return lay_out(s, out, out_counts, out_distances, out_types, way::write); });
 }
 beginning alltoallv(const setting& s, const void* in, const int in_counts[], const int in_distances[], MPI_Datatype in_type, void* out,
                     const int out_counts[], const int out_distances[], MPI_Datatype out_type) {
@@ -383,20 +266,6 @@ beginning alltoallw(const setting& s, const void* in, const int in_counts[], con
 }  // namespace
 
 // --- MPI's functions -------------------------------------------------------------------------------------------------------------------
-
-// `parameters` and `arguments` without the communicator, which comes last but for the request.
-#define TUTTI_MPI_LIST(...) __VA_ARGS__
-#define TUTTI_MPI_COLLECTIVE(Name, lower, parameters, arguments)                                                                   \
-  extern "C" int MPI_##Name(TUTTI_MPI_LIST parameters, MPI_Comm comm) {                                                            \
-    return blocking(function::Name, comm, [&](const setting& s) { return lower(s, TUTTI_MPI_LIST arguments); },                    \
-                    [&] { return real.Name(TUTTI_MPI_LIST arguments, comm); });                                                    \
-  }                                                                                                                                \
-  TUTTI_MPI_ALSO(Name)                                                                                                             \
-  extern "C" int MPI_I##lower(TUTTI_MPI_LIST parameters, MPI_Comm comm, MPI_Request* request) {                                    \
-    return nonblocking(function::I##lower, comm, request, [&](const setting& s) { return lower(s, TUTTI_MPI_LIST arguments); },    \
-                       [&] { return real.I##lower(TUTTI_MPI_LIST arguments, comm, request); });                                    \
-  }                                                                                                                                \
-  TUTTI_MPI_ALSO(I##lower)
 
 extern "C" int MPI_Barrier(MPI_Comm comm) {
   return blocking(function::Barrier, comm, barrier, [&] { return real.Barrier(comm); });

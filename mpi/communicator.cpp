@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <unordered_map>
+#include <vector>
 
 #include "mpi/world.h"
 
@@ -13,42 +16,88 @@ namespace {
 std::unordered_map<MPI_Comm, std::unique_ptr<communicator>> all;
 communicator* last = nullptr;  // found
 
-bool add(MPI_Comm handle, tutti_team_t team) {
+communicator& add(MPI_Comm handle, tutti_team_t team) {
   auto c = std::make_unique<communicator>();
   c->handle = handle, c->team = team;
   real.Comm_rank(handle, &c->rank);
   real.Comm_size(handle, &c->size);
-  return all.insert_or_assign(handle, std::move(c)).second;
+  return *(all[handle] = std::move(c));
 }
 
-// Where in `parent` rank 0 of `fresh` is: a number that new communicators of one call do not share, for they have no member in common.
-int first_member_in(MPI_Comm parent, MPI_Comm fresh) {
-  MPI_Group of_parent, of_fresh;
-  real.Comm_group(parent, &of_parent);
-  real.Comm_group(fresh, &of_fresh);
-  const int zero = 0;
-  int first = -1;
-  real.Group_translate_ranks(of_fresh, 1, &zero, of_parent, &first);
-  real.Group_free(&of_parent);
-  real.Group_free(&of_fresh);
-  return first;
+// The ranks in MPI_COMM_WORLD of a communicator's members. Nothing: some process is not there, for it was spawned.
+std::vector<std::uint32_t> members_of(MPI_Comm comm) {
+  MPI_Group of_world, members;
+  int n = 0;
+  real.Comm_group(MPI_COMM_WORLD, &of_world);
+  real.Comm_group(comm, &members);
+  real.Group_size(members, &n);
+  std::vector<int> here(static_cast<std::size_t>(n)), there(here.size());
+  std::iota(here.begin(), here.end(), 0);
+  real.Group_translate_ranks(members, n, here.data(), of_world, there.data());
+  real.Group_free(&of_world);
+  real.Group_free(&members);
+  if (std::ranges::find(there, MPI_UNDEFINED) != there.end()) return {};
+  return {there.begin(), there.end()};
 }
 
-// Called by all members of `parent` after MPI has made a communicator of some of them, or several; this rank's may be MPI_COMM_NULL.
-int follow(MPI_Comm parent, int made, const MPI_Comm* fresh, const char* call) {
-  if (made != MPI_SUCCESS || !serves(parent)) return made;
-  const held_by_all h(parent);
-  communicator* const from = taken(parent);
-  int color = -1, rank = 0, between_groups = 0;
-  if (*fresh != MPI_COMM_NULL) {
-    real.Comm_test_inter(*fresh, &between_groups);
-    if (between_groups) return made;
-    color = first_member_in(parent, *fresh);
-    real.Comm_rank(*fresh, &rank);
+bool names_twice(std::vector<int> ranks) {
+  std::erase(ranks, MPI_PROC_NULL);
+  std::ranges::sort(ranks);
+  return std::ranges::adjacent_find(ranks) != ranks.end();
+}
+
+// Collective, where there is a topology.
+std::optional<communicator::topology> topology_of(const communicator& c) {
+  int kind = MPI_UNDEFINED, in = 0, out = 0, weighted = 0;
+  real.Topo_test(c.handle, &kind);
+  if (kind == MPI_UNDEFINED) return std::nullopt;
+  communicator::topology t;
+  if (kind == MPI_CART) {
+    real.Cartdim_get(c.handle, &in);
+    for (int d = 0; d < in; ++d) {
+      int before, after;
+      real.Cart_shift(c.handle, d, 1, &before, &after);
+      t.sources.insert(t.sources.end(), {before, after});
+    }
+    t.destinations = t.sources;
+  } else if (kind == MPI_GRAPH) {
+    real.Graph_neighbors_count(c.handle, c.rank, &in);
+    t.sources.resize(static_cast<std::size_t>(in));
+    real.Graph_neighbors(c.handle, c.rank, in, t.sources.data());
+    t.destinations = t.sources;
+  } else {
+    real.Dist_graph_neighbors_count(c.handle, &in, &out, &weighted);
+    t.sources.resize(static_cast<std::size_t>(in)), t.destinations.resize(static_cast<std::size_t>(out));
+    std::vector<int> weights(static_cast<std::size_t>(std::max({in, out, 1})));
+    real.Dist_graph_neighbors(c.handle, in, t.sources.data(), weights.data(), out, t.destinations.data(), weights.data());
   }
+  int mine = names_twice(t.sources) || names_twice(t.destinations), some = 0;
+  real.Allreduce(&mine, &some, 1, MPI_INT, MPI_MAX, c.handle);
+  if (some) return std::nullopt;
+  return t;
+}
+
+// Collective over a communicator that MPI has just made, of which this rank is a member or not.
+int follow(int made, const MPI_Comm* fresh, const char* call) {
+  world& w = the_world();
+  if (!w.ctx || made != MPI_SUCCESS || *fresh == MPI_COMM_NULL) return made;
+  int between_groups = 0;
+  real.Comm_test_inter(*fresh, &between_groups);
+  if (between_groups) return made;
+  const std::vector<std::uint32_t> members = members_of(*fresh);
+  if (members.empty()) return made;
+  MPI_Comm comm = *fresh;
+  const held_by_all h(comm);
+  tutti_bootstrap_t meeting{};
+  int rank = 0;
+  real.Comm_rank(comm, &rank);
+  meeting.context = &comm, meeting.rank = static_cast<std::uint32_t>(rank), meeting.size = static_cast<std::uint32_t>(members.size());
+  meeting.allgather = gather_for_tutti;
   tutti_team_t team = nullptr;
-  if (const tutti_status_t s = tutti_team_split(from->team, color, rank, &team); s != TUTTI_OK) return raise(parent, call, s);
-  if (team) add(*fresh, team);
+  if (const tutti_status_t s = tutti_team_create_group(tutti_world(w.ctx), members.data(), members.size(), &meeting, &team); s != TUTTI_OK)
+    return raise(comm, call, s);
+  communicator& c = add(comm, team);
+  c.neighbors = topology_of(c);
   return made;
 }
 
@@ -133,36 +182,38 @@ void forget_communicators() noexcept {
 
 using namespace tutti::mpi;
 
-// A function that makes a communicator of members of `comm`, which all call it.
-#define TUTTI_MPI_MAKES(name, parameters, arguments, comm, fresh)        \
+// A function that makes a communicator, which all its members call.
+#define TUTTI_MPI_MAKES(name, parameters, arguments)                     \
   extern "C" int MPI_##name parameters {                                 \
     int made;                                                            \
     {                                                                    \
       const passing by_mpi;                                              \
       made = real.name arguments;                                        \
     }                                                                    \
-    return follow(comm, made, fresh, "MPI_" #name);                      \
+    return follow(made, fresh, "MPI_" #name);                            \
   }                                                                      \
   TUTTI_MPI_ALSO(name)
 
-TUTTI_MPI_MAKES(Comm_dup, (MPI_Comm comm, MPI_Comm* fresh), (comm, fresh), comm, fresh)
-TUTTI_MPI_MAKES(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* fresh), (comm, info, fresh), comm, fresh)
-TUTTI_MPI_MAKES(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* fresh), (comm, color, key, fresh), comm, fresh)
-TUTTI_MPI_MAKES(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* fresh), (comm, type, key, info, fresh), comm, fresh)
-TUTTI_MPI_MAKES(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* fresh), (comm, group, fresh), comm, fresh)
+TUTTI_MPI_MAKES(Comm_dup, (MPI_Comm comm, MPI_Comm* fresh), (comm, fresh))
+TUTTI_MPI_MAKES(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* fresh), (comm, info, fresh))
+TUTTI_MPI_MAKES(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* fresh), (comm, color, key, fresh))
+TUTTI_MPI_MAKES(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* fresh), (comm, type, key, info, fresh))
+TUTTI_MPI_MAKES(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* fresh), (comm, group, fresh))
+TUTTI_MPI_MAKES(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* fresh), (comm, group, tag, fresh))
+TUTTI_MPI_MAKES(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm* fresh), (comm, high, fresh))
 TUTTI_MPI_MAKES(Cart_create, (MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder, MPI_Comm* fresh),
-                (comm, dimensions, sizes, periods, reorder, fresh), comm, fresh)
-TUTTI_MPI_MAKES(Cart_sub, (MPI_Comm comm, const int remain[], MPI_Comm* fresh), (comm, remain, fresh), comm, fresh)
+                (comm, dimensions, sizes, periods, reorder, fresh))
+TUTTI_MPI_MAKES(Cart_sub, (MPI_Comm comm, const int remain[], MPI_Comm* fresh), (comm, remain, fresh))
 TUTTI_MPI_MAKES(Graph_create, (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm* fresh),
-                (comm, nodes, index, edges, reorder, fresh), comm, fresh)
+                (comm, nodes, index, edges, reorder, fresh))
 TUTTI_MPI_MAKES(Dist_graph_create,
                 (MPI_Comm comm, int n, const int sources[], const int degrees[], const int destinations[], const int weights[],
                  MPI_Info info, int reorder, MPI_Comm* fresh),
-                (comm, n, sources, degrees, destinations, weights, info, reorder, fresh), comm, fresh)
+                (comm, n, sources, degrees, destinations, weights, info, reorder, fresh))
 TUTTI_MPI_MAKES(Dist_graph_create_adjacent,
                 (MPI_Comm comm, int in, const int sources[], const int source_weights[], int out, const int destinations[],
                  const int destination_weights[], MPI_Info info, int reorder, MPI_Comm* fresh),
-                (comm, in, sources, source_weights, out, destinations, destination_weights, info, reorder, fresh), comm, fresh)
+                (comm, in, sources, source_weights, out, destinations, destination_weights, info, reorder, fresh))
 
 extern "C" int MPI_Comm_free(MPI_Comm* comm) { return freed(comm, real.Comm_free); }
 TUTTI_MPI_ALSO(Comm_free)

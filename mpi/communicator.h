@@ -1,8 +1,9 @@
-// The communicators that tutti serves: each has a team of the same ranks in the same order. Those of MPI alone (between groups, or made
-// by MPI_Comm_create_group, which only the new members call) have none, and all their calls are MPI's.
+// The communicators that tutti serves: each has a team of the same ranks in the same order. Those of MPI alone (between groups, with
+// processes that were spawned, or made by MPI_Comm_idup, whose end nobody waits for together) have none, and all their calls are MPI's.
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "api/tutti.h"
 #include "mpi/real.h"
@@ -17,6 +18,11 @@ struct communicator {
   // Requests of the program that are not complete, or may be started again. MPI_Comm_free leaves them to end by themselves;
   // tutti_team_free() does not.
   int under_way = 0;
+  // Of the communicator's topology, MPI_PROC_NULL where a Cartesian one ends.
+  struct topology {
+    std::vector<int> sources, destinations;
+  };
+  std::optional<topology> neighbors;  // none also where some member names another twice in one direction
 };
 
 // Null: MPI's own. Valid until the communicator is freed.

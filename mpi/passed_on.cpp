@@ -8,9 +8,7 @@
   }                                                   \
   TUTTI_MPI_ALSO(name)
 
-TUTTI_MPI_PASSED(Comm_create_group, (MPI_Comm c, MPI_Group g, int tag, MPI_Comm* fresh), (c, g, tag, fresh))
 TUTTI_MPI_PASSED(Intercomm_create, (MPI_Comm own, int leader, MPI_Comm between, int other, int tag, MPI_Comm* fresh), (own, leader, between, other, tag, fresh))
-TUTTI_MPI_PASSED(Intercomm_merge, (MPI_Comm c, int high, MPI_Comm* fresh), (c, high, fresh))
 TUTTI_MPI_PASSED(Comm_spawn, (const char* command, char* words[], int n, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh, int codes[]),
                  (command, words, n, info, root, c, fresh, codes))
 TUTTI_MPI_PASSED(Comm_spawn_multiple,
@@ -19,18 +17,6 @@ TUTTI_MPI_PASSED(Comm_spawn_multiple,
 TUTTI_MPI_PASSED(Comm_accept, (const char* port, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh), (port, info, root, c, fresh))
 TUTTI_MPI_PASSED(Comm_connect, (const char* port, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh), (port, info, root, c, fresh))
 TUTTI_MPI_PASSED(Comm_join, (int socket, MPI_Comm* fresh), (socket, fresh))
-
-TUTTI_MPI_PASSED(Neighbor_allgather, (const void* in, int n, MPI_Datatype t, void* out, int m, MPI_Datatype u, MPI_Comm c), (in, n, t, out, m, u, c))
-TUTTI_MPI_PASSED(Neighbor_allgatherv, (const void* in, int n, MPI_Datatype t, void* out, const int m[], const int d[], MPI_Datatype u, MPI_Comm c),
-                 (in, n, t, out, m, d, u, c))
-TUTTI_MPI_PASSED(Neighbor_alltoall, (const void* in, int n, MPI_Datatype t, void* out, int m, MPI_Datatype u, MPI_Comm c), (in, n, t, out, m, u, c))
-TUTTI_MPI_PASSED(Neighbor_alltoallv,
-                 (const void* in, const int n[], const int e[], MPI_Datatype t, void* out, const int m[], const int d[], MPI_Datatype u, MPI_Comm c),
-                 (in, n, e, t, out, m, d, u, c))
-TUTTI_MPI_PASSED(Neighbor_alltoallw,
-                 (const void* in, const int n[], const MPI_Aint e[], const MPI_Datatype t[], void* out, const int m[], const MPI_Aint d[],
-                  const MPI_Datatype u[], MPI_Comm c),
-                 (in, n, e, t, out, m, d, u, c))
 
 TUTTI_MPI_PASSED(Win_allocate_shared, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm c, void* base, MPI_Win* w), (bytes, unit, info, c, base, w))
 TUTTI_MPI_PASSED(Win_create_dynamic, (MPI_Info info, MPI_Comm c, MPI_Win* w), (info, c, w))

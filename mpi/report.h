@@ -15,7 +15,9 @@ namespace tutti::mpi {
   X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv)             \
   X(Alltoall) X(Alltoallv) X(Alltoallw) X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)                             \
   X(Ibarrier) X(Ibcast) X(Ireduce) X(Iallreduce) X(Igather) X(Igatherv) X(Iscatter) X(Iscatterv) X(Iallgather)                  \
-  X(Iallgatherv) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)
+  X(Iallgatherv) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)       \
+  X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)                 \
+  X(Ineighbor_allgather) X(Ineighbor_allgatherv) X(Ineighbor_alltoall) X(Ineighbor_alltoallv) X(Ineighbor_alltoallw)
 
 enum class function : std::uint8_t {
 #define TUTTI_MPI_X(name) name,
@@ -28,7 +30,7 @@ enum class function : std::uint8_t {
 enum class reason : std::uint8_t {
   none,          // tutti took it
   setting,       // TUTTI_MPI says so, of the function or of so many bytes
-  communicator,  // not one of tutti's: between groups, made by MPI_Comm_create_group, or before MPI_Init
+  communicator,  // not one of tutti's: between groups, made by MPI_Comm_idup, or before MPI_Init; or of neighbours named twice
   nobody,        // to or from MPI_PROC_NULL
   arguments,     // wrong ones, of which MPI tells
   type,          // a reduction of elements that tutti cannot take

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* operation_names[] = {"messages", "barrier", "bcast", "reduce", "allreduce", "gather", "gatherv", "scatter",
                                            "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw",
-                                           "reduce_scatter", "reduce_scatter_block", "scan", "exscan", "windows"};
+                                           "reduce_scatter", "reduce_scatter_block", "scan", "exscan", "neighbor", "windows"};
 static_assert(std::size(operation_names) == static_cast<std::size_t>(operation::count_));
 
 // "64KiB", "1MiB", "100"; SIZE_MAX: none of these.
@@ -34,12 +34,6 @@ std::size_t bytes_of(const std::string& text) noexcept {
   if (unit == "KiB") return n << 10;
   if (unit == "MiB") return n << 20;
   return SIZE_MAX;
-}
-
-int gather_for_tutti(void*, const void* mine, size_t bytes, void* all, double) {
-  constexpr std::size_t piece = std::size_t{1} << 30;
-  if (bytes > piece) return ENOMEM;
-  return real.Allgather(mine, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS ? 0 : EIO;
 }
 
 bool agreed(bool mine) {
@@ -174,7 +168,8 @@ void world::open(int thread_level) {
   real.Bcast(job, sizeof job, MPI_CHAR, 0, MPI_COMM_WORLD);
   tutti_bootstrap_t meet{};
   meet.rank = static_cast<std::uint32_t>(rank), meet.size = static_cast<std::uint32_t>(size), meet.job_id = job;
-  meet.allgather = gather_for_tutti;
+  MPI_Comm everyone = MPI_COMM_WORLD;
+  meet.context = &everyone, meet.allgather = gather_for_tutti;
   tutti_options_t options{};
   options.struct_size = sizeof options, options.bootstrap = &meet, options.idle = [](void*) { advance_mpi(); };
   tutti_t made = nullptr;
@@ -210,6 +205,13 @@ void world::close() {
   ctx = nullptr;  // the thread leaves it alone from here
   if (tutti_finalize(&last) != TUTTI_OK) std::fprintf(stderr, "tutti: %s\n", tutti_error_text(nullptr));
   end_incomplete();
+}
+
+int gather_for_tutti(void* comm, const void* mine, size_t bytes, void* all, double) {
+  constexpr std::size_t piece = std::size_t{1} << 30;
+  if (bytes > piece) return ENOMEM;
+  const int n = static_cast<int>(bytes);
+  return real.Allgather(mine, n, MPI_BYTE, all, n, MPI_BYTE, *static_cast<MPI_Comm*>(comm)) == MPI_SUCCESS ? 0 : EIO;
 }
 
 void held::lock() noexcept {

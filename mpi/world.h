@@ -18,7 +18,7 @@ namespace tutti::mpi {
 // What the setting TUTTI_MPI tells apart. Nonblocking forms are as the blocking ones.
 enum class operation : std::uint8_t {
   messages, barrier, bcast, reduce, allreduce, gather, gatherv, scatter, scatterv, allgather, allgatherv, alltoall, alltoallv,
-  alltoallw, reduce_scatter, reduce_scatter_block, scan, exscan, windows, count_
+  alltoallw, reduce_scatter, reduce_scatter_block, scan, exscan, neighbor, windows, count_
 };
 
 struct choices {
@@ -100,6 +100,9 @@ class passing {
  private:
   bool lends_;
 };
+
+// By which ranks meet (tutti_bootstrap_t): MPI's allgather over the communicator that `comm` points to.
+int gather_for_tutti(void* comm, const void* mine, std::size_t bytes, void* all, double timeout_s);
 
 // MPI's own progress.
 void advance_mpi() noexcept;

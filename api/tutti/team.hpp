@@ -37,6 +37,8 @@ class team_view {
 
   // Collective over this team. Of an empty list, or a negative color, comes a team without members.
   result<team> create(std::span<const std::uint32_t> members) const;
+  // Collective over these members alone, which meet by `meeting`.
+  result<team> create_group(std::span<const std::uint32_t> members, const tutti_bootstrap_t& meeting) const;
   result<team> split(std::int32_t color, std::int32_t key = 0) const;
 
   // After a death, collective over the living.
@@ -90,6 +92,11 @@ class team : public team_view {
 inline result<team> team_view::create(std::span<const std::uint32_t> members) const {
   tutti_team_t made = nullptr;
   if (const auto code = tutti_team_create(team_, members.data(), members.size(), &made); code != TUTTI_OK) return why(code);
+  return team(made, ctx_);
+}
+inline result<team> team_view::create_group(std::span<const std::uint32_t> members, const tutti_bootstrap_t& meeting) const {
+  tutti_team_t made = nullptr;
+  if (const auto code = tutti_team_create_group(team_, members.data(), members.size(), &meeting, &made); code != TUTTI_OK) return why(code);
   return team(made, ctx_);
 }
 inline result<team> team_view::split(std::int32_t color, std::int32_t key) const {

@@ -8,6 +8,7 @@
 #include "core/base/hash.h"
 #include "core/base/listing.h"
 #include "core/job/agreement.h"
+#include "core/job/bootstrap.h"
 #include "core/transport/ops.h"
 #include "core/transport/wait_out.h"
 
@@ -184,34 +185,66 @@ status team::has(std::uint32_t index, const char* during) const {
   return {errc::invalid, worded(during, ": member ", index, " does not exist; the team has ", size(), ", numbered from 0")};
 }
 
+// The members that a list names, and which of them this rank is.
+struct team::seats {
+  rank_map members;
+  std::uint32_t index;
+};
+
+result<team::seats> team::seats_of(std::span<const std::uint32_t> list) const {
+  std::vector<rank_t> ranks;
+  std::vector<bool> taken(size());
+  std::uint32_t index = size();
+  for (std::uint32_t i = 0; i < list.size(); ++i) {
+    if (list[i] >= size())
+      return status{errc::invalid, worded("team member ", list[i], " does not exist: the parent team has ", size(), " members, numbered from 0")};
+    if (taken[list[i]]) return status{errc::invalid, worded("team member ", list[i], " is listed twice; list it once")};
+    taken[list[i]] = true;
+    if (list[i] == index_) index = i;
+    ranks.push_back(rank_of(list[i]));
+  }
+  if (!list.empty() && index == size())
+    return status{errc::invalid, worded("the list of team members lacks the caller, member ", index_, "; pass an empty list to join no team")};
+  return seats{rank_map::listed(std::move(ranks)), index};
+}
+
 result<std::unique_ptr<team>> team::create(std::span<const std::uint32_t> list, plan want, void* context) {
   list = list.first(std::min<std::size_t>(list.size(), size() + 1));  // of more, one is listed twice or does not exist: so among these
   return wait_for(job_, creating({list.begin(), list.end()}, want, context));
 }
 
 resumable<result<std::unique_ptr<team>>> team::creating(std::vector<std::uint32_t> list, plan want, void* context, time_point deadline) {
-  std::vector<rank_t> ranks;
-  std::vector<bool> taken(size());
-  std::uint32_t index = size();
-  std::string wrong;
-  for (std::uint32_t i = 0; i < list.size() && wrong.empty(); ++i) {
-    const std::string member = "team member " + std::to_string(list[i]);
-    if (list[i] >= size()) {
-      wrong = member + " does not exist: the parent team has " + std::to_string(size()) + " members, numbered from 0";
-    } else if (taken[list[i]]) {
-      wrong = member + " is listed twice; list it once";
-    } else {
-      taken[list[i]] = true;
-      if (list[i] == index_) index = i;
-      ranks.push_back(rank_of(list[i]));
-    }
-  }
-  if (wrong.empty() && !list.empty() && index == size())
-    wrong = "the list of team members lacks the caller, member " + std::to_string(index_) +
-            "; pass an empty list to join no team";
-  if (wrong.empty()) co_return co_await assembling(rank_map::listed(std::move(ranks)), index, want, context, deadline);
+  auto mine = seats_of(list);
+  if (mine) co_return co_await assembling(std::move(mine->members), mine->index, want, context, deadline);
   auto others = co_await assembling({}, 0, want, context, deadline);  // the other members are in it; they must not wait for this one
-  co_return status(errc::invalid, others ? std::move(wrong) : wrong + "; " + others.error().text());
+  if (others) co_return mine.error();
+  co_return status(errc::invalid, worded(mine.error().text(), "; ", others.error().text()));
+}
+
+// Two meetings, in both of which every member takes part whatever went wrong before: what each offers; and whether each has attached
+// what the others offered, for nobody uses the team before all have.
+result<std::unique_ptr<team>> team::create_group(std::span<const std::uint32_t> list, bootstrap& meeting, plan want, void* context) {
+  const time_point deadline = job_.setup_deadline();
+  auto mine = seats_of(list.first(std::min<std::size_t>(list.size(), size() + 1)));
+  offer brought;
+  brought.trouble = mine.error();
+  if (mine && (meeting.size() != mine->members.size() || meeting.rank() != mine->index))
+    brought.trouble = {errc::invalid, worded("rank ", meeting.rank(), " of ", meeting.size(), " meets as member ", mine->index, " of ",
+                                             mine->members.size(), "; the meeting's rank and size must be those in the list")};
+  if (brought.trouble.ok()) brought = prepare(mine->members, mine->index, want, context);
+  auto blobs = meeting.allgather(pack(brought.head, brought.key), deadline);
+  if (!blobs) return blobs.error();
+  status united = std::move(brought.trouble);
+  if (united.ok()) united = unite(brought, **blobs);
+  auto texts = meeting.allgather(std::as_bytes(std::span{united.ok() ? std::string_view{} : std::string_view{united.text()}}), deadline);
+  if (united.failed()) return united;
+  if (!texts) return texts.error();
+  for (std::uint32_t i = 0; i < (*texts)->size(); ++i)
+    if (const auto text = (**texts)[i]; !text.empty()) {
+      const rank_t who = mine->members[i];
+      return status{errc::unavailable, worded("rank ", who, ": ", std::string_view{reinterpret_cast<const char*>(text.data()), text.size()}), who};
+    }
+  return std::move(brought.made);
 }
 
 result<std::unique_ptr<team>> team::split(std::int32_t color, std::int32_t key, plan want, void* context) {

@@ -24,6 +24,7 @@
 namespace tutti {
 
 class agreement;
+class bootstrap;
 class team;
 
 // Lines of control memory (core/job/control.h): of a segment in which every member exposes memory of the same layout.
@@ -105,6 +106,9 @@ class team {
   result<std::unique_ptr<team>> create(std::span<const std::uint32_t> list, plan, void* context);
   resumable<result<std::unique_ptr<team>>> creating(std::vector<std::uint32_t> list, plan, void* context,
                                                     time_point deadline = time_point::max());
+  // As create(), but collective over the listed members alone: what they tell each other travels by `meeting`, whose rank and size are
+  // those in the new team. A further error: unavailable, in all alike, naming one that cannot be a member, with its text.
+  result<std::unique_ptr<team>> create_group(std::span<const std::uint32_t> list, bootstrap& meeting, plan, void* context);
   // Groups by color, ordered by key and then by index here. A negative color: this rank joins none.
   result<std::unique_ptr<team>> split(std::int32_t color, std::int32_t key, plan, void* context);
 
@@ -134,6 +138,8 @@ class team {
   result<std::vector<std::byte>> allocate(std::uint32_t engine_lines);
   status attach(shared_blobs keys);
   struct offer;
+  struct seats;
+  result<seats> seats_of(std::span<const std::uint32_t> list) const;
   offer prepare(rank_map members, std::uint32_t index, plan, void* context);
   status unite(offer&, const blob_table& blobs) const;
   resumable<result<std::unique_ptr<team>>> assembling(rank_map members, std::uint32_t index, plan, void* context, time_point);

@@ -12,12 +12,12 @@ enum { ranks = 4, most = 1 << 16 };
 struct meeting {
   pthread_mutex_t lock;
   pthread_cond_t turn;
-  int arrived, generation, refuse;
+  int members, arrived, generation, refuse;
   unsigned char all[ranks * most];
 };
 
 struct rank {
-  struct meeting *place;
+  struct meeting *place, *group;
   uint32_t rank;
   const char *job;
   tutti_status_t init, end;
@@ -30,7 +30,7 @@ static int meet(struct meeting *m, double timeout_s) {
   until.tv_sec += (time_t)timeout_s + 1;
   const int mine = m->generation;
   int code = 0;
-  if (++m->arrived == ranks) {
+  if (++m->arrived == m->members) {
     m->arrived = 0;
     ++m->generation;
     pthread_cond_broadcast(&m->turn);
@@ -47,7 +47,7 @@ static int allgather(void *context, const void *mine, size_t bytes, void *all, d
   pthread_mutex_lock(&m->lock);
   memcpy(m->all + r->rank * bytes, mine, bytes);
   int code = meet(m, timeout_s);
-  if (code == 0) memcpy(all, m->all, ranks * bytes);
+  if (code == 0) memcpy(all, m->all, (size_t)m->members * bytes);
   pthread_mutex_unlock(&m->lock);
   return code;
 }
@@ -71,6 +71,42 @@ static int fence(void *context, double timeout_s) {
 
 /* Called by waits alone. */
 static void idle(void *count) { ++*(int *)count; }
+
+static tutti_status_t create_group(tutti_team_t parent, const uint32_t *list, size_t count, uint32_t index, struct meeting *place,
+                                   tutti_team_t *team) {
+  struct rank there = {.place = place, .rank = index};
+  const tutti_bootstrap_t meeting = {.context = &there, .rank = index, .size = (uint32_t)place->members, .allgather = allgather, .fence = fence};
+  return tutti_team_create_group(parent, list, count, &meeting, team);
+}
+
+/* Ranks 3 and 1, in that order, while the others do not know of it. */
+static void group_of_two(tutti_t ctx, const struct rank *r) {
+  tutti_team_t world = tutti_world(ctx), team = NULL;
+  const uint32_t list[] = {3, 1}, turned[] = {1, 3}, foreign[] = {3, ranks}, index = r->rank == 3 ? 0 : 1;
+  const struct {
+    const uint32_t *list;
+    size_t count;
+    uint32_t index;
+    const char *text;
+  } wrong[] = {{foreign, 2, index, "does not exist"}, {list, 1, index, index == 0 ? "as member 0 of 1" : "lacks the caller"},
+               {list, 2, 1 - index, "must be those in the list"}, {index == 0 ? list : turned, 2, index, "must"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
+    if (create_group(world, wrong[i].list, wrong[i].count, wrong[i].index, r->group, &team) != TUTTI_INVALID || team ||
+        !strstr(tutti_error_text(ctx), wrong[i].text)) {
+      fprintf(stderr, "wrong list %zu: %s\n", i, tutti_error_text(ctx));
+      exit(7);
+    }
+  /* One is wrong, and the other learns of it. */
+  if (create_group(world, index == 0 ? list : foreign, 2, index, r->group, &team) != TUTTI_INVALID || team ||
+      !strstr(tutti_error_text(ctx), index == 0 ? "passed no list" : "does not exist"))
+    exit(8);
+  MUST(ctx, create_group(world, list, 2, index, r->group, &team));
+  if (tutti_team_rank(team) != index || tutti_team_size(team) != 2) exit(9);
+  int64_t one = r->rank, sum = 0;
+  for (int i = 0; i < 100; ++i) MUST(ctx, tutti_allreduce(team, &one, &sum, 1, TUTTI_INT64, TUTTI_SUM));
+  if (sum != 4) exit(10);
+  MUST(ctx, tutti_team_free(&team));
+}
 
 static void *run(void *argument) {
   struct rank *r = argument;
@@ -97,6 +133,7 @@ static void *run(void *argument) {
     if (mine[0] != i * 1000 + left) exit(4);
     MUST(ctx, tutti_barrier(world));
   }
+  if (r->rank % 2) group_of_two(ctx, r);
   r->idles = 0;
   if (r->rank == 0) usleep(100000);
   MUST(ctx, tutti_barrier(world));
@@ -106,23 +143,28 @@ static void *run(void *argument) {
   return NULL;
 }
 
-static void start(struct meeting *m, struct rank *r, pthread_t *threads, const char *job) {
+static void start(struct meeting m[2], struct rank *r, pthread_t *threads, const char *job) {
   for (uint32_t i = 0; i < ranks; ++i) {
-    r[i] = (struct rank){.place = m, .rank = i, .job = job};
+    r[i] = (struct rank){.place = &m[0], .group = &m[1], .rank = i, .job = job};
     if (pthread_create(&threads[i], NULL, run, &r[i]) != 0) exit(5);
   }
 }
 
 int main(void) {
   /* Two jobs at once, in one process. */
-  static struct meeting places[2] = {{PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, {0}},
-                                     {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, {0}}};
+  static struct meeting places[2][2]; /* of all ranks, of the group */
+  for (int i = 0; i < 4; ++i) {
+    struct meeting *m = &places[i / 2][i % 2];
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->turn, NULL);
+    m->members = i % 2 ? 2 : ranks;
+  }
   struct rank r[2][ranks];
   pthread_t threads[2][ranks];
   char jobs[2][64];
   for (int j = 0; j < 2; ++j) {
     snprintf(jobs[j], sizeof jobs[j], "embedded.%ld.%d", (long)getpid(), j);
-    start(&places[j], r[j], threads[j], jobs[j]);
+    start(places[j], r[j], threads[j], jobs[j]);
   }
   for (int j = 0; j < 2; ++j)
     for (int i = 0; i < ranks; ++i) {
@@ -136,8 +178,8 @@ int main(void) {
     tutti_status_t status;
   } cases[] = {{ETIMEDOUT, TUTTI_TIMED_OUT}, {EOWNERDEAD, TUTTI_PEER_DEAD}, {42, TUTTI_FABRIC}};
   for (unsigned c = 0; c < sizeof cases / sizeof *cases; ++c) {
-    places[0].refuse = cases[c].code;
-    start(&places[0], r[0], threads[0], jobs[0]);
+    places[0][0].refuse = cases[c].code;
+    start(places[0], r[0], threads[0], jobs[0]);
     for (int i = 0; i < ranks; ++i) {
       pthread_join(threads[0][i], NULL);
       CHECK(r[0][i].init == cases[c].status);

@@ -645,12 +645,94 @@ static void communicators(void) {
   const int right = (world_rank + 1) % world_size, left = (world_rank + world_size - 1) % world_size, one = 1;
   MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &world_rank, &one, &right, unweighted, MPI_INFO_NULL, 0, &c), use_once(c);
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, unweighted, 1, &right, unweighted, MPI_INFO_NULL, 0, &c);
-  int number = world_rank, got = -1;
-  MPI_Neighbor_allgather(&number, 1, MPI_INT, &got, 1, MPI_INT, c);
-  hash_int(got);
   use_once(c);
   free(index), free(edges);
   section_ends("topologies");
+}
+
+/* --- neighbours ---------------------------------------------------------------------------------------------------------------------- */
+
+enum { EACH = 3, GAP = 2 };
+/* Of `sources` and `destinations`, of which MPI_PROC_NULL gives and takes nothing. */
+static void of_neighbors(MPI_Comm c, int in_degree, const int *sources, int out_degree, const int *destinations) {
+  MPI_Datatype spread;
+  MPI_Type_vector(EACH, 1, GAP, MPI_INT, &spread);
+  MPI_Type_commit(&spread);
+  const size_t ints = (size_t)(in_degree + out_degree + 1) * EACH * GAP * 4;
+  int *in = malloc(ints * sizeof(int)), *out = malloc(ints * sizeof(int)), lists[4][32];
+  MPI_Aint far[2][32];
+  MPI_Datatype types[2][32];
+  for (int nonblocking = 0; nonblocking < 2; ++nonblocking) {
+#define AGAIN()                                                                                             \
+  do {                                                                                                      \
+    hash(out, ints * sizeof(int));                                                                          \
+    for (size_t i = 0; i < ints; ++i) in[i] = 1000 * world_rank + (int)i, out[i] = -7 - (int)i;             \
+  } while (0)
+    for (size_t i = 0; i < ints; ++i) out[i] = 0;
+    AGAIN();
+    CALL(nonblocking, Neighbor_allgather, neighbor_allgather, in, EACH, MPI_INT, out, EACH, MPI_INT, c);
+    AGAIN();
+    CALL(nonblocking, Neighbor_allgather, neighbor_allgather, in, 1, spread, out, EACH, MPI_INT, c);
+    AGAIN();
+    CALL(nonblocking, Neighbor_alltoall, neighbor_alltoall, in, EACH, MPI_INT, out, EACH, MPI_INT, c);
+    AGAIN();
+    CALL(nonblocking, Neighbor_alltoall, neighbor_alltoall, in, EACH, MPI_INT, out, 1, spread, c);
+    AGAIN();
+    /* From the last to the first; as many as the ranks' numbers together tell. */
+    for (int i = 0; i < in_degree; ++i) lists[0][i] = sources[i] < 0 ? 1 : (sources[i] + world_rank) % (EACH + 1), lists[1][i] = (in_degree - 1 - i) * EACH;
+    for (int i = 0; i < out_degree; ++i) lists[2][i] = destinations[i] < 0 ? 1 : (destinations[i] + world_rank) % (EACH + 1), lists[3][i] = (out_degree - 1 - i) * EACH;
+    CALL(nonblocking, Neighbor_alltoallv, neighbor_alltoallv, in, lists[2], lists[3], MPI_INT, out, lists[0], lists[1], MPI_INT, c);
+    AGAIN();
+    for (int i = 0; i < in_degree; ++i) lists[0][i] = sources[i] < 0 ? 1 : sources[i] % EACH;
+    CALL(nonblocking, Neighbor_allgatherv, neighbor_allgatherv, in, world_rank % EACH, MPI_INT, out, lists[0], lists[1], MPI_INT, c);
+    AGAIN();
+    /* As a halo is exchanged: every other block of one array goes, and the ones between are filled. */
+    for (int i = 0; i < in_degree; ++i) lists[0][i] = i % 2 ? EACH : 1, far[0][i] = (2 * i + 1) * (MPI_Aint)sizeof(int) * EACH * GAP, types[0][i] = i % 2 ? MPI_INT : spread;
+    for (int i = 0; i < out_degree; ++i) lists[2][i] = EACH, far[1][i] = 2 * i * (MPI_Aint)sizeof(int) * EACH * GAP, types[1][i] = MPI_INT;
+    CALL(nonblocking, Neighbor_alltoallw, neighbor_alltoallw, in, lists[2], far[1], types[1], in, lists[0], far[0], types[0], c);
+    hash(in, ints * sizeof(int));
+#undef AGAIN
+  }
+  free(in), free(out);
+  MPI_Type_free(&spread);
+}
+
+static void neighborhoods(void) {
+  MPI_Comm c;
+  int sources[32], destinations[32], unweighted[32];
+  for (int i = 0; i < 32; ++i) unweighted[i] = 1;
+  for (int dimensions = 1; dimensions <= 2; ++dimensions)
+    for (int periodic = 0; periodic < 2; ++periodic) {
+      int sizes[2] = {0, 0}, periods[2] = {periodic, 0};
+      MPI_Dims_create(world_size, dimensions, sizes);
+      /* A block that a rank sends itself, or two between the same two ranks: which is which the MPIs do not agree on. */
+      if (periodic && sizes[0] < 3) continue;
+      MPI_Cart_create(MPI_COMM_WORLD, dimensions, sizes, periods, 0, &c);
+      for (int d = 0; d < dimensions; ++d) MPI_Cart_shift(c, d, 1, &sources[2 * d], &sources[2 * d + 1]);
+      of_neighbors(c, 2 * dimensions, sources, 2 * dimensions, sources);
+      MPI_Comm_free(&c);
+    }
+  /* Each gives to some that follow it, itself among them, others than give to it. */
+  for (int most = 0; most < 4; ++most) {
+    int in = 0, out = 0;
+    for (int r = 0; r < world_size; ++r) {
+      const int ahead = (r - world_rank + world_size) % world_size, behind = (world_rank - r + world_size) % world_size;
+      if (ahead < (world_rank + most) % 3) destinations[out++] = r;
+      if (behind < (r + most) % 3) sources[in++] = r;
+    }
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, in, sources, unweighted, out, destinations, unweighted, MPI_INFO_NULL, 0, &c);
+    of_neighbors(c, in, sources, out, destinations);
+    MPI_Comm_free(&c);
+  }
+  if (world_size > 2) {
+    int *index = malloc(sizeof(int) * (size_t)world_size), *edges = malloc(2 * sizeof(int) * (size_t)world_size);
+    for (int k = 0; k < world_size; ++k) index[k] = 2 * (k + 1), edges[2 * k] = (k + 1) % world_size, edges[2 * k + 1] = (k + world_size - 1) % world_size;
+    MPI_Graph_create(MPI_COMM_WORLD, world_size, index, edges, 0, &c);
+    of_neighbors(c, 2, &edges[2 * world_rank], 2, &edges[2 * world_rank]);
+    MPI_Comm_free(&c);
+    free(index), free(edges);
+  }
+  section_ends("neighbours");
 }
 
 /* Between the ranks of even and of odd numbers. */
@@ -754,6 +836,7 @@ int main(int argc, char **argv) {
   own_operations();
   derived_types();
   communicators();
+  neighborhoods();
   between_groups();
   several_under_way();
   MPI_Finalize();

@@ -4,7 +4,7 @@
 
 #include "require.h"
 
-static MPI_Comm apart; /* of all ranks, made by MPI_Comm_create_group */
+static MPI_Comm apart; /* of all ranks, of MPI's alone */
 
 static double now(void) {
   struct timespec t;
