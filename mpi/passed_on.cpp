@@ -18,7 +18,6 @@ TUTTI_MPI_PASSED(Comm_accept, (const char* port, MPI_Info info, int root, MPI_Co
 TUTTI_MPI_PASSED(Comm_connect, (const char* port, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh), (port, info, root, c, fresh))
 TUTTI_MPI_PASSED(Comm_join, (int socket, MPI_Comm* fresh), (socket, fresh))
 
-TUTTI_MPI_PASSED(Win_allocate_shared, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm c, void* base, MPI_Win* w), (bytes, unit, info, c, base, w))
 TUTTI_MPI_PASSED(Win_create_dynamic, (MPI_Info info, MPI_Comm c, MPI_Win* w), (info, c, w))
 
 TUTTI_MPI_PASSED(File_open, (MPI_Comm c, const char* name, int mode, MPI_Info info, MPI_File* f), (c, name, mode, info, f))

@@ -36,7 +36,7 @@
   X(Ineighbor_allgather) X(Ineighbor_allgatherv) X(Ineighbor_alltoall) X(Ineighbor_alltoallv) X(Ineighbor_alltoallw)            \
   X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors) X(Dist_graph_neighbors_count)           \
   X(Dist_graph_neighbors)                                                                                                       \
-  X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(Win_free) X(Win_fence) X(Win_start)              \
+  X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_shared_query) X(Win_create_dynamic) X(Win_free) X(Win_fence) X(Win_start)              \
   X(Win_complete) X(Win_post) X(Win_wait) X(Win_lock) X(Win_unlock) X(Win_lock_all) X(Win_unlock_all) X(Win_flush)              \
   X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all)                                                                    \
   X(Win_test) X(Win_sync) X(Win_get_group) X(Win_call_errhandler) X(Win_get_errhandler) X(Comm_get_errhandler) X(Comm_set_errhandler) X(Errhandler_free) X(Group_size)                                                    \

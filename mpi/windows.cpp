@@ -13,7 +13,10 @@
 // The counts only grow, and a wait is for the count of its own turn: a fast member's next post or completion cannot be taken for another
 // turn's, and a word is not reset, so that nothing can be lost by it.
 //
-// Dynamic and shared windows, and those of communicators without a team, are MPI's alone.
+// The memory of a shared window (MPI_Win_allocate_shared) is MPI's, mapped by all members, and put and get are copies; there is no window
+// of tutti's over it, only the words.
+//
+// Dynamic windows, and those of communicators without a team, are MPI's alone.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -38,10 +41,11 @@ namespace {
 struct window {
   MPI_Win handle = MPI_WIN_NULL;
   tutti_team_t team = nullptr;
-  tutti_window_t data = nullptr, words = nullptr;
+  tutti_window_t data = nullptr, words = nullptr;  // data: null of a shared window
   std::uint32_t rank = 0, size = 0;
   struct part {
     std::uint64_t unit, skew, bytes;  // of a displacement; from the part's begin to MPI's base; from there
+    std::byte* mapped;                // here, of a shared window
   };
   std::vector<part> parts;
   std::vector<int> access, exposure;                               // members of the epochs that are open
@@ -86,28 +90,39 @@ tutti_status_t barrier(const window& w) {
 }
 
 tutti_status_t flush(const window& w, std::uint32_t rank) {
+  if (!w.data) {  // puts were copies
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return TUTTI_OK;
+  }
   return patiently([&](double seconds) { return tutti_flush(w.data, rank, seconds); });
 }
 
 // --- begin and end of windows -----------------------------------------------------------------------------------------------------
 
+enum class memory : std::uint8_t { programs, tuttis, shared };
+
 // Collective over the communicator's members; the team is of the window's own. What fails in one fails in all, and the window is MPI's
-// alone then.
-void follow(communicator& c, MPI_Win handle, void* base, std::size_t bytes, int unit, tutti_window_t made, tutti_team_t team) {
+// alone then. `made`: over memory of tutti's.
+void follow(communicator& c, MPI_Win handle, memory whose, void* base, std::size_t bytes, int unit, tutti_team_t team, tutti_window_t made = nullptr) {
   auto w = std::make_unique<window>();
   w->handle = handle, w->team = team, w->data = made;
   w->rank = static_cast<std::uint32_t>(c.rank), w->size = static_cast<std::uint32_t>(c.size);
   const std::size_t n = w->size;
-  const auto skew = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(base) % 8);
+  const auto skew = whose == memory::programs ? static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(base) % 8) : 0;
   tutti_status_t s = TUTTI_OK;
-  if (!w->data) s = tutti_window_over(team, bytes ? static_cast<std::byte*>(base) - skew : nullptr, bytes ? bytes + skew : 0, &w->data);
+  if (whose == memory::programs) s = tutti_window_over(team, bytes ? static_cast<std::byte*>(base) - skew : nullptr, bytes ? bytes + skew : 0, &w->data);
   if (s == TUTTI_OK) s = tutti_window_create(team, 8 * (2 + 2 * n), nullptr, &w->words);
-  const window::part mine{static_cast<std::uint64_t>(unit), made ? 0 : skew, bytes};
+  const window::part mine{static_cast<std::uint64_t>(unit), skew, bytes, nullptr};
   w->parts.resize(n);
   if (s == TUTTI_OK) s = tutti_allgather(team, &mine, sizeof mine, w->parts.data());
   if (s != TUTTI_OK) {
     std::fprintf(stderr, "tutti: %s; this window is MPI's alone\n", tutti_error_text(the_world().ctx));
     return;
+  }
+  for (std::size_t m = 0; whose == memory::shared && m < n; ++m) {
+    MPI_Aint of_part = 0;
+    int displacement = 1;
+    real.Win_shared_query(handle, static_cast<int>(m), &of_part, &displacement, &w->parts[m].mapped);
   }
   for (auto* counts : {&w->posted, &w->started, &w->completed, &w->awaited}) counts->resize(n);
   w->locked.resize(n);
@@ -131,7 +146,7 @@ extern "C" int MPI_Win_create(void* base, MPI_Aint bytes, int unit, MPI_Info inf
   if (s != MPI_SUCCESS || !serves(comm)) return s;
   const held_by_all h(comm);
   communicator* const c = taken(comm);
-  if (tutti_team_t team = team_for(*c)) follow(*c, *out, base, static_cast<std::size_t>(bytes), unit, nullptr, team);
+  if (tutti_team_t team = team_for(*c)) follow(*c, *out, memory::programs, base, static_cast<std::size_t>(bytes), unit, team);
   return s;
 }
 TUTTI_MPI_ALSO(Win_create)
@@ -140,11 +155,11 @@ TUTTI_MPI_ALSO(Win_create)
 extern "C" int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out) {
   tutti_team_t team = nullptr;
   tutti_window_t made = nullptr;
-  void* memory = nullptr;
+  void* at = nullptr;
   if (bytes >= 0 && serves(comm)) {
     const held_by_all h(comm);
     team = team_for(*taken(comm));
-    if (team && tutti_window_create(team, static_cast<std::size_t>(bytes), &memory, &made) != TUTTI_OK) team = nullptr;
+    if (team && tutti_window_create(team, static_cast<std::size_t>(bytes), &at, &made) != TUTTI_OK) team = nullptr;
   }
   {
     const passing by_mpi;
@@ -153,17 +168,31 @@ extern "C" int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Com
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
     real.Comm_get_errhandler(comm, &handler);
     real.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    const int s = real.Win_create(memory, bytes, unit, info, comm, out);
+    const int s = real.Win_create(at, bytes, unit, info, comm, out);
     real.Comm_set_errhandler(comm, handler);
     release(handler);
     if (s != MPI_SUCCESS) return real.Win_allocate(bytes, unit, info, comm, base, out);
   }
   const held_by_all h(comm);
-  follow(*taken(comm), *out, memory, static_cast<std::size_t>(bytes), unit, made, team);
-  *static_cast<void**>(base) = memory;
+  follow(*taken(comm), *out, memory::tuttis, at, static_cast<std::size_t>(bytes), unit, team, made);
+  *static_cast<void**>(base) = at;
   return MPI_SUCCESS;
 }
 TUTTI_MPI_ALSO(Win_allocate)
+
+extern "C" int MPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out) {
+  int s;
+  {
+    const passing by_mpi;
+    s = real.Win_allocate_shared(bytes, unit, info, comm, base, out);
+  }
+  if (s != MPI_SUCCESS || !serves(comm)) return s;
+  const held_by_all h(comm);
+  communicator* const c = taken(comm);
+  if (tutti_team_t team = team_for(*c)) follow(*c, *out, memory::shared, *static_cast<void**>(base), static_cast<std::size_t>(bytes), unit, team);
+  return s;
+}
+TUTTI_MPI_ALSO(Win_allocate_shared)
 
 extern "C" int MPI_Win_free(MPI_Win* handle) {
   window* w;
@@ -226,13 +255,25 @@ std::optional<target> target_of(const window& w, const char* call, int rank, MPI
   return target{static_cast<std::uint32_t>(rank), p.skew + static_cast<std::uint64_t>(begin), static_cast<std::size_t>(count), &t};
 }
 
+// Between elements of equal bytes, of which one side's type may not be known piece by piece.
+void copy(const void* from, std::size_t count, const type_ref& t, void* to, std::size_t to_count, const type_ref& as) {
+  if (as->contiguous) return t->pack(from, count, static_cast<std::byte*>(to) + as->first());
+  const std::size_t bytes = count * t->size;
+  const auto* packed = static_cast<const std::byte*>(from) + (t->contiguous ? t->first() : 0);
+  std::vector<std::byte> between;
+  if (!t->contiguous) between.resize(bytes), t->pack(from, count, between.data()), packed = between.data();
+  as->unpack(packed, bytes, to, to_count);
+}
+
 tutti_status_t put(const window& w, const void* data, std::size_t count, const type_ref& t, const target& to, tutti_request_t* request) {
+  if (std::byte* const part = w.parts[to.rank].mapped) return copy(data, count, t, part + to.offset, to.count, *to.type), TUTTI_OK;
   if (t->contiguous && (*to.type)->contiguous)
     return tutti_put(w.data, to.rank, to.offset + static_cast<std::uint64_t>((*to.type)->first()), static_cast<const std::byte*>(data) + t->first(),
                      count * t->size, request);
   return tutti_put_layout(w.data, to.rank, to.offset, layout(**to.type, to.count), data, layout(*t, count), request);
 }
 tutti_status_t get(const window& w, void* data, std::size_t count, const type_ref& t, const target& from, tutti_request_t* request) {
+  if (const std::byte* const part = w.parts[from.rank].mapped) return copy(part + from.offset, from.count, *from.type, data, count, t), TUTTI_OK;
   if (t->contiguous && (*from.type)->contiguous)
     return tutti_get(w.data, from.rank, from.offset + static_cast<std::uint64_t>((*from.type)->first()), static_cast<std::byte*>(data) + t->first(),
                      count * t->size, request);

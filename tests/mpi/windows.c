@@ -6,6 +6,9 @@
 
 static int next(int by) { return (me + by + 2 * n) % n; }
 
+// MPI_Win_allocate, or MPI_Win_allocate_shared: the ranks are on one node.
+static int (*allocate)(MPI_Aint, int, MPI_Info, MPI_Comm, void*, MPI_Win*) = MPI_Win_allocate;
+
 // Bases at odd addresses, and another unit of displacements in every rank.
 static void fences(void) {
   char *memory = calloc(4096, 1), *base = memory + me % 3;
@@ -45,7 +48,7 @@ static void types(void) {
   MPI_Comm_dup(MPI_COMM_WORLD, &c);
   int* matrix;
   MPI_Win w;
-  MPI_Win_allocate(side * side * sizeof(int), sizeof(int), MPI_INFO_NULL, c, &matrix, &w);
+  allocate(side * side * sizeof(int), sizeof(int), MPI_INFO_NULL, c, &matrix, &w);
   MPI_Comm_free(&c);
   memset(matrix, 0, side * side * sizeof(int));
   MPI_Datatype column, gapped, nested;
@@ -87,7 +90,7 @@ static void accumulates(void) {
     int bits;
   }* at;
   MPI_Win w;
-  MPI_Win_allocate(sizeof *at, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
+  allocate(sizeof *at, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
   memset(at, 0, sizeof *at);
   at->product = 1, at->largest.value = -1;
 #define PLACE(member) ((MPI_Aint)((char*)&at->member - (char*)at))
@@ -187,7 +190,7 @@ static void accumulates(void) {
 static void general_epochs(void) {
   int64_t* at;
   MPI_Win w;
-  MPI_Win_allocate(2 * sizeof *at, sizeof *at, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
+  allocate(2 * sizeof *at, sizeof *at, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
   MPI_Group all, of_left, of_right;
   MPI_Win_get_group(w, &all);
   MPI_Group_incl(all, 1, &left, &of_left);
@@ -214,7 +217,7 @@ static void locks(void) {
   int64_t* at;
   MPI_Win w;
   enum { words = 100000 };
-  MPI_Win_allocate(words * sizeof *at, sizeof *at, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
+  allocate(words * sizeof *at, sizeof *at, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
   memset(at, 0, words * sizeof *at);
   MPI_Barrier(MPI_COMM_WORLD);
   for (int i = 0; i < 20; ++i) {
@@ -252,14 +255,52 @@ static void locks(void) {
   free(out), free(in);
 }
 
+// What is put is there for loads, and what is stored for gets.
+static void loads_and_stores(void) {
+  enum { words = 1000 };
+  int *mine, *theirs, back[words];
+  MPI_Win w;
+  MPI_Win_allocate_shared(words * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &w);
+  MPI_Aint bytes = 0;
+  int unit = 0;
+  MPI_Win_shared_query(w, next(1), &bytes, &unit, &theirs);
+  REQUIRE(bytes == words * sizeof *mine && unit == sizeof *mine);
+  for (int turn = 0; turn < 20; ++turn) {
+    for (int i = 0; i < words; ++i) back[i] = 1000 * turn + 10 * me + i % 10;
+    MPI_Win_fence(0, w);
+    MPI_Put(back, words, MPI_INT, next(1), 0, words, MPI_INT, w);
+    MPI_Win_fence(0, w);
+    for (int i = 0; i < words; ++i) REQUIRE(mine[i] == 1000 * turn + 10 * next(-1) + i % 10);
+    for (int i = 0; i < words; ++i) REQUIRE(theirs[i] == back[i]);
+    MPI_Win_fence(0, w);
+    for (int i = 0; i < words; ++i) theirs[i] = -me - i;
+    MPI_Win_fence(0, w);
+    MPI_Get(back, words, MPI_INT, next(2), 0, words, MPI_INT, w);
+    MPI_Win_fence(0, w);
+    for (int i = 0; i < words; ++i) REQUIRE(back[i] == -next(1) - i);
+  }
+  MPI_Win_lock_all(0, w);
+  mine[0] = 77 + me;
+  MPI_Win_sync(w);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_sync(w);
+  REQUIRE(theirs[0] == 77 + next(1));
+  MPI_Win_unlock_all(w);
+  MPI_Win_free(&w);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   find_place();
   RUN(fences);
-  RUN(types);
-  RUN(accumulates);
-  RUN(general_epochs);
-  RUN(locks);
+  for (int shared = 0; shared < 2; ++shared) {
+    allocate = shared ? MPI_Win_allocate_shared : MPI_Win_allocate;
+    RUN(types);
+    RUN(accumulates);
+    RUN(general_epochs);
+    RUN(locks);
+  }
+  RUN(loads_and_stores);
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) puts("ok");
   MPI_Finalize();
