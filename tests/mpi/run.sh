@@ -21,6 +21,7 @@ ended=0
 timeout -k 5 "${TUTTI_TEST_SECONDS:-100}" "$@" > "$printed" 2> "$said" || ended=$?
 cat "$printed"
 cat "$said" >&2
+[ $ended != 77 ] || exit 77
 [ $ended = 0 ] || { echo "run.sh: status $ended" >&2; exit 1; }
 grep -q 'by tutti over' "$said" || { echo "run.sh: there is no report of tutti's" >&2; exit 1; }
 [ -z "${COMPARED:-}" ] || TUTTI_MPI=off timeout -k 5 "${TUTTI_TEST_SECONDS:-100}" "$@" 2> /dev/null | diff "$printed" - ||
