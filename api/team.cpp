@@ -90,6 +90,26 @@ tutti_status_t tutti_team_split(tutti_team_t handle, int32_t color, int32_t key,
   });
 }
 
+const char* tutti_team_algorithm(tutti_team_t handle, const char* name, size_t bytes) {
+  const use team(handle, "tutti_team_algorithm");
+  const char* found = nullptr;
+  if (!team) return (void)team.refuse("the team"), found;
+  if (!name) return (void)refuse_null(team->ctx, team.call(), "collective"), found;
+  const auto of = find_collective(name);
+  if (!of) return (void)refuse(team->ctx, "%s: there is no collective %s; `tutti info --explain` lists them", team.call(), name), found;
+  if (*of == collective::barrier) return team->comm->barrier().row().name.data();
+  (void)guarded(team->ctx, team.call(), [&] {
+    collective_choices& choices = team->comm->data().choices();
+    if (!choices.facts())
+      return report(team->ctx, status{errc::unavailable, worded(team.call(), ": the team has not moved data yet; call a collective first")});
+    const auto best = choices.candidates(*of, bytes);
+    if (!best) return report(team->ctx, best.error().during(team.call()));
+    found = best->front().row->name.data();
+    return TUTTI_OK;
+  });
+  return found;
+}
+
 tutti_status_t tutti_team_free(tutti_team_t* team) {
   if (!team) return refuse_null(nullptr, "tutti_team_free", "team");
   if (!*team) return TUTTI_OK;

@@ -251,6 +251,14 @@ TUTTI_API tutti_status_t tutti_team_free(tutti_team_t *team);
  * Errors: TUTTI_INVALID (no such rank in `from`, a NULL, or teams of different contexts). Cost: O(1). */
 TUTTI_API tutti_status_t tutti_team_translate(tutti_team_t from, uint32_t rank, tutti_team_t to, uint32_t *out);
 
+/* The algorithm that a collective takes in this team for data of so many bytes (a block's, where there is a block for each member), by
+ * its name in `tutti info --explain`: "ring". `collective` is "barrier", "broadcast", "reduce", "allreduce", "gather", "scatter",
+ * "allgather", "alltoall", "alltoallv", "reduce_scatter", "scan" or "exscan"; the v-forms of gather, scatter and allgather choose as these
+ * do. With TUTTI_TUNE=online a call may try another. Local; the text lives as long as the library. NULL: a bad handle, no such collective,
+ * or the team has not made a call yet that moves data between members, with the first of which they agree on what the choice depends on;
+ * tutti_error_text() tells. */
+TUTTI_API const char *tutti_team_algorithm(tutti_team_t team, const char *collective, size_t bytes);
+
 /* After a death. A collective call that depends on a dead rank gives TUTTI_PEER_DEAD in some members, perhaps not in all, and
  * from then on its team only gives that error. The three functions below go on working: the survivors agree on what has happened
  * and make a team of themselves. They are those of ULFM (MPI_Comm_agree, _get_failed and _shrink), with its semantics, but for

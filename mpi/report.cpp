@@ -1,11 +1,15 @@
 #include "mpi/report.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <string>
 #include <vector>
+
+#include "mpi/world.h"
 
 namespace tutti::mpi {
 namespace {
@@ -43,6 +47,20 @@ void call::note() noexcept {
   add(why_ == reason::none ? l.taken_ns : l.passed_ns, took);
 }
 
+// What tutti takes among all ranks for calls of this mean size; for messages, nothing.
+const char* algorithm(std::size_t f, std::uint64_t bytes) {
+  std::string of = names[f] + std::strlen("MPI_");
+  if (of[0] == 'I') of.erase(0, 1);
+  of[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(of[0])));
+  if (of == "bcast") of = "broadcast";
+  else if (of == "reduce_scatter_block") of = "reduce_scatter";
+  else if (of == "alltoallw" || of.starts_with("neighbor")) of = "alltoallv";
+  else if (of != "alltoallv" && of.ends_with("v") && of != "recv") of.pop_back();
+  const held h;
+  const char* const name = tutti_team_algorithm(tutti_world(the_world().ctx), of.c_str(), bytes);
+  return name ? name : "";
+}
+
 void print_report(const char* fabric) {
   line sum[functions] = {};
   int rank = 0, size = 1;
@@ -54,7 +72,8 @@ void print_report(const char* fabric) {
     if (std::ranges::any_of(sum[f].calls, [](std::uint64_t n) { return n > 0; })) order.push_back(f);
   std::ranges::sort(order, std::greater{}, [&](std::size_t f) { return sum[f].taken_ns + sum[f].passed_ns; });
   std::fprintf(stderr, "tutti: MPI calls of %d ranks, by time; by tutti over %s\n", size, fabric);
-  std::fprintf(stderr, "%-26s %10s %14s %10s %10s %10s  %s\n", "function", "by tutti", "bytes", "seconds", "by MPI", "seconds", "why by MPI");
+  std::fprintf(stderr, "%-26s %10s %14s %10s  %-20s %10s %10s  %s\n", "function", "by tutti", "bytes", "seconds", "algorithm", "by MPI", "seconds",
+               "why by MPI");
   for (const std::size_t f : order) {
     const line& l = sum[f];
     std::uint64_t passed = 0;
@@ -64,8 +83,9 @@ void print_report(const char* fabric) {
         passed += l.calls[w];
         why += (why.empty() ? "" : ", ") + std::string(reasons[w]) + " " + std::to_string(l.calls[w]);
       }
-    std::fprintf(stderr, "%-26s %10llu %14llu %10.4f %10llu %10.4f  %s\n", names[f], static_cast<unsigned long long>(l.calls[0]),
-                 static_cast<unsigned long long>(l.bytes), static_cast<double>(l.taken_ns) / 1e9, static_cast<unsigned long long>(passed),
+    std::fprintf(stderr, "%-26s %10llu %14llu %10.4f  %-20s %10llu %10.4f  %s\n", names[f], static_cast<unsigned long long>(l.calls[0]),
+                 static_cast<unsigned long long>(l.bytes), static_cast<double>(l.taken_ns) / 1e9,
+                 l.calls[0] ? algorithm(f, l.bytes / l.calls[0]) : "", static_cast<unsigned long long>(passed),
                  static_cast<double>(l.passed_ns) / 1e9, why.c_str());
   }
 }

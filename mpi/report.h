@@ -1,5 +1,5 @@
 // What the report at MPI_Finalize tells (TUTTI_MPI_REPORT=1): of each function, how often it went by tutti and how often by MPI, why the
-// latter, bytes and time.
+// latter, bytes, time, and the algorithm that tutti chooses for their mean size.
 #pragma once
 #include <cstddef>
 #include <cstdint>

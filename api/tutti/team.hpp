@@ -41,6 +41,9 @@ class team_view {
   result<team> create_group(std::span<const std::uint32_t> members, const tutti_bootstrap_t& meeting) const;
   result<team> split(std::int32_t color, std::int32_t key = 0) const;
 
+  // What a collective takes for so many bytes; null: see tutti_team_algorithm().
+  const char* algorithm(const char* collective, std::size_t bytes) const { return tutti_team_algorithm(team_, collective, bytes); }
+
   // After a death, collective over the living.
   result<agreement> agree(std::uint64_t flags) const {
     const auto code = tutti_team_agree(team_, &flags);

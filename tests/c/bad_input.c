@@ -271,6 +271,15 @@ static void teams(tutti_window_t w) {
   INVALID(tutti_team_create(world, NULL, 2, &team), "members", "2");
   INVALID(tutti_team_create(world, list, 1, NULL), "team", "NULL");
   INVALID(tutti_team_split(world, 0, 0, NULL), "team", "NULL");
+  const tutti_bootstrap_t meeting = {0};
+  INVALID(tutti_team_create_group(world, list, 1, &meeting, NULL), "team", "NULL");
+  INVALID(tutti_team_create_group(world, list, 1, NULL, &team), "meeting", "NULL");
+  INVALID(tutti_team_create_group(world, NULL, 1, &meeting, &team), "members", "NULL");
+  INVALID(tutti_team_create_group(world, list, 0, &meeting, &team), "count is 0", "list the members");
+  INVALID(tutti_team_create_group(world, list, 1, &meeting, &team), "size is 0", "tutti_team_create_group");
+#define NO_ALGORITHM(name) (tutti_team_algorithm(world, name, 8) ? TUTTI_OK : TUTTI_INVALID)
+  INVALID(NO_ALGORITHM(NULL), "collective", "NULL");
+  INVALID(NO_ALGORITHM("allrduce"), "allrduce", "tutti info");
   INVALID(tutti_team_agree(world, NULL), "flags", "NULL");
   INVALID(tutti_team_dead(world, list, 3, NULL), "count", "NULL");
   INVALID(tutti_team_dead(world, NULL, 3, &count), "ranks is NULL", "3");

@@ -333,6 +333,10 @@ static void teams(void) {
   OK(tutti_team_translate(world, me, reversed, &there));
   CHECK(there == n - 1 - me);
   barriers(reversed);
+  CHECK(strlen(tutti_team_algorithm(reversed, "barrier", 0)) > 0);
+  int64_t one = 1, sum = 0;
+  OK(tutti_allreduce(reversed, &one, &sum, 1, TUTTI_INT64, TUTTI_SUM));
+  CHECK(sum == n && (n == 1 || strlen(tutti_team_algorithm(reversed, "allreduce", 1 << 20)) > 0));
   broadcasts(reversed);
   reductions(reversed);
 

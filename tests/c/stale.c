@@ -69,6 +69,8 @@ static void every_call_on_a_team(tutti_team_t t) {
   STALE(tutti_scan_init(t, &word, &sum, 1, TUTTI_UINT64, TUTTI_SUM, &broadcast));
   STALE(tutti_neighbor_allgather(t, &nobody, &word, 8, &sum));
   STALE(tutti_team_create(t, &member, 1, &team));
+  STALE(tutti_team_create_group(t, &member, 1, &(tutti_bootstrap_t){0}, &team));
+  CHECK(!tutti_team_algorithm(t, "barrier", 0));
   STALE(tutti_team_split(t, 0, 0, &team));
   STALE(tutti_team_agree(t, &word));
   STALE(tutti_team_dead(t, NULL, 0, &count));
