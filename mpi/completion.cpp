@@ -13,16 +13,36 @@ using namespace tutti::mpi;
 
 namespace {
 
-// The end of a request of tutti's that is complete, as the program is told it: a persistent one stays, others become null.
-int retire(MPI_Request& handle, MPI_Status* status, int (*tell)(const request&, MPI_Status*)) {
+// The end of a request of tutti's that is complete, as the program is told it: a persistent one stays, others become null. A handler of
+// errors, which may itself wait for other ranks, is called by whoever holds no right to tutti.
+int retire(MPI_Request& handle, MPI_Status* status) {
   const held h;
   request& r = at(handle);
   if (!r.pending) return empty_status(status), MPI_SUCCESS;
-  const int code = tell(r, status);
+  const int code = outcome(r, status);
   if (r.again) return r.pending = r.cancelled = false, code;
   drop(handle);
   handle = MPI_REQUEST_NULL;
   return code;
+}
+
+// What an error of a request is raised with, noted before the request is retired.
+struct raising {
+  raising() noexcept = default;
+  explicit raising(MPI_Request handle) {
+    const held h;
+    const request& r = at(handle);
+    if (r.on) comm = r.on->handle;
+    call = r.call, end = r.end;
+  }
+  MPI_Comm comm = MPI_COMM_WORLD;
+  const char* call = "";
+  tutti_status_t end = TUTTI_OK;
+};
+int retire_and_raise(MPI_Request& handle, MPI_Status* status) {
+  const raising with(handle);
+  const int code = retire(handle, status);
+  return code == MPI_SUCCESS ? code : raise(with.comm, with.call, with.end);
 }
 
 bool complete(MPI_Request handle) {
@@ -66,28 +86,24 @@ class ends {
  public:
   explicit ends(MPI_Status* statuses) noexcept : statuses_(statuses) {}
   void ours(MPI_Request& handle, std::size_t i) {
-    communicator* const on = at(handle).on;
-    const char* const call = at(handle).call;
-    const tutti_status_t end = at(handle).end;
-    const int code = retire(handle, place(statuses_, i), outcome);
+    const raising with(handle);
+    const int code = retire(handle, place(statuses_, i));
     note(i, code);
-    if (code != MPI_SUCCESS && end_ == TUTTI_OK) comm_ = on->handle, call_ = call, end_ = end;
+    if (code != MPI_SUCCESS && first_.end == TUTTI_OK) first_ = with;
   }
   void note(std::size_t i, int code) noexcept {
     failed_ = failed_ || code != MPI_SUCCESS;
     if (statuses_ != MPI_STATUSES_IGNORE) statuses_[i].MPI_ERROR = code;
   }
   int tell() const {
-    if (end_ != TUTTI_OK) (void)raise(comm_, call_, end_);
+    if (first_.end != TUTTI_OK) (void)raise(first_.comm, first_.call, first_.end);
     return failed_ ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
   }
 
  private:
   MPI_Status* statuses_;
   bool failed_ = false;
-  MPI_Comm comm_ = MPI_COMM_WORLD;
-  const char* call_ = "";
-  tutti_status_t end_ = TUTTI_OK;
+  raising first_;  // error
 };
 
 // All are complete; MPI has said so of its own, with `code`.
@@ -177,7 +193,7 @@ int any(int count, MPI_Request* r, int* index, int* done, MPI_Status* status, bo
   if (done) *done = l.found < number(count) || !l.left;
   *index = l.found < number(count) ? static_cast<int>(l.found) : MPI_UNDEFINED;
   if (l.code != MPI_SUCCESS || l.by_mpi) return l.code;
-  if (l.found < number(count)) return retire(r[l.found], status, finish);
+  if (l.found < number(count)) return retire_and_raise(r[l.found], status);
   if (!l.left) empty_status(status);
   return MPI_SUCCESS;
 }
@@ -219,7 +235,7 @@ extern "C" int MPI_Wait(MPI_Request* r, MPI_Status* status) {
     of = &at(*r);
   }
   wait(*of);
-  return retire(*r, status, finish);
+  return retire_and_raise(*r, status);
 }
 TUTTI_MPI_ALSO(Wait)
 
@@ -230,7 +246,7 @@ extern "C" int MPI_Test(MPI_Request* r, int* done, MPI_Status* status) {
     return looked(real.Test(r, done, status), done);
   }
   *done = complete(*r);
-  if (*done) return retire(*r, status, finish);
+  if (*done) return retire_and_raise(*r, status);
   looked_at_tutti();
   return MPI_SUCCESS;
 }

@@ -317,8 +317,11 @@ int class_of(tutti_status_t s) noexcept {
 }
 
 int raise(MPI_Comm comm, const char* call, tutti_status_t s) {
-  const held h;
-  const std::string text = tutti_error_text(the_world().ctx);  // of ctx, unless the call had none
+  std::string text;
+  {
+    const held h;
+    text = tutti_error_text(the_world().ctx);  // of ctx, unless the call had none
+  }
   return raise_text(comm, call, class_of(s), text.c_str());
 }
 

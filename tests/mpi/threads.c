@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "require.h"
@@ -191,6 +192,36 @@ static void share_of_all(int thread) {
   pthread_mutex_unlock(&sum_lock);
 }
 
+/* A handler of errors waits for what another thread of the rank sends while it runs. */
+static atomic_int handlers_run;
+static void handler(MPI_Comm *comm, int *code, ...) {
+  int class = 0, number = 0;
+  (void)comm;
+  MPI_Error_class(*code, &class);
+  REQUIRE(class == MPI_ERR_TRUNCATE);
+  ++handlers_run;
+  OK(MPI_Recv(&number, 1, MPI_INT, me, 9, own[1], MPI_STATUS_IGNORE));
+  REQUIRE(number == 42);
+}
+static void handlers_wait(int thread) {
+  const int numbers[2] = {42, 43};
+  int one = 0;
+  if (thread == 0) {
+    MPI_Errhandler h;
+    MPI_Request r;
+    OK(MPI_Comm_create_errhandler(handler, &h));
+    OK(MPI_Comm_set_errhandler(own[0], h));
+    OK(MPI_Irecv(&one, 1, MPI_INT, (me + n - 1) % n, 8, own[0], &r));
+    OK(MPI_Send(numbers, 2, MPI_INT, (me + 1) % n, 8, own[0]));
+    REQUIRE(MPI_Wait(&r, MPI_STATUS_IGNORE) != MPI_SUCCESS && handlers_run == 1);
+    OK(MPI_Comm_set_errhandler(own[0], MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Errhandler_free(&h));
+  } else if (thread == 1) {
+    while (handlers_run == 0) usleep(100);
+    OK(MPI_Send(numbers, 1, MPI_INT, me, 9, own[1]));
+  }
+}
+
 int main(int argc, char **argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -211,6 +242,7 @@ int main(int argc, char **argv) {
   by_all_threads(makes_and_frees, "makes_and_frees");
   by_all_threads(share_of_all, "share_of_all");
   REQUIRE(taken_sum == threads * 100 * (threads * 100 - 1) / 2);
+  by_all_threads(handlers_wait, "handlers_wait");
   for (int i = 0; i < threads; ++i) OK(MPI_Comm_free(&own[i]));
   OK(MPI_Comm_free(&apart));
   MPI_Barrier(MPI_COMM_WORLD);
