@@ -1,6 +1,7 @@
 // The collectives of an MPI library: for each one asked for a line with its name, its bytes and the median over chunks, in
 // microseconds, printed by rank 0 alone. Built by `tutti perf --peers` with each MPI's own compiler; what is called and how it is
-// timed is the same as in tools/perf/collectives.cpp, which tells why.
+// timed is the same as in tools/perf/collectives.cpp, which tells why. For `tutti perf mpi` also rings and a sort, of messages and
+// collectives: Huang 2005, figures 9 and 10.
 // Usage: mpi_collectives SECONDS NAME:BYTES...       SECONDS for each; names as tutti has them, others are left out
 #include <mpi.h>
 #include <stdio.h>
@@ -30,12 +31,88 @@ static void reduce_scatter(void) { MPI_Reduce_scatter_block(in, out, doubles(), 
 static void scan(void) { MPI_Scan(in, out, doubles(), MPI_DOUBLE, MPI_SUM, in_turn()); }
 static void exscan(void) { MPI_Exscan(in, out, doubles(), MPI_DOUBLE, MPI_SUM, in_turn()); }
 
+// Every rank exchanges messages with both neighbours of a ring, as HPC Challenge does: the ranks in their order, or in one of several
+// random orders in turn.
+static int place_in_ring(int* order, unsigned seed) {
+  int mine = 0;
+  for (int i = 0; i < ranks; ++i) order[i] = i;
+  for (int i = ranks - 1; i > 0; --i) {
+    seed = seed * 1103515245u + 12345u;
+    const int other = (int)(seed >> 16) % (i + 1), kept = order[i];
+    order[i] = order[other], order[other] = kept;
+  }
+  for (int i = 0; i < ranks; ++i)
+    if (order[i] == rank) mine = i;
+  return mine;
+}
+static void exchange_in_ring(int left, int right) {
+  MPI_Request r[4];
+  char* const from_right = out + bytes;
+  MPI_Irecv(out, (int)bytes, MPI_BYTE, left, 1, upwards, &r[0]);
+  MPI_Irecv(from_right, (int)bytes, MPI_BYTE, right, 2, upwards, &r[1]);
+  MPI_Isend(in, (int)bytes, MPI_BYTE, right, 1, upwards, &r[2]);
+  MPI_Isend(in, (int)bytes, MPI_BYTE, left, 2, upwards, &r[3]);
+  MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
+}
+static void ring(void) { exchange_in_ring((rank + ranks - 1) % ranks, (rank + 1) % ranks); }
+static void random_ring(void) {
+  int order[64];
+  const int at = place_in_ring(order, (unsigned)(calls / 16));
+  exchange_in_ring(order[(at + ranks - 1) % ranks], order[(at + 1) % ranks]);
+}
+
+// Ranks the keys of all, as the kernel IS of the NAS parallel benchmarks does: a histogram of all keys says which rank gets which buckets,
+// the keys go there, and each rank counts its own.
+enum { buckets = 1024, key_bits = 19 };
+static void integer_sort(void) {
+  static int *keys, *ordered, *got, *count, had = -1;
+  static int local[buckets], global[buckets], at[buckets], first[65], send[64], send_at[64], take[64], take_at[64];
+  const int n = (int)(bytes / sizeof(int)), shift = key_bits - 10;
+  if (had != n) {
+    unsigned seed = 1u + (unsigned)rank;
+    keys = realloc(keys, bytes), ordered = realloc(ordered, bytes), got = realloc(got, bytes * (size_t)ranks), count = realloc(count, sizeof(int) << key_bits);
+    if (!keys || !ordered || !got || !count) MPI_Abort(MPI_COMM_WORLD, 1);
+    for (int i = 0; i < n; ++i) seed = seed * 1664525u + 1013904223u, keys[i] = (int)(seed >> (32 - key_bits));
+    had = n;
+  }
+  memset(local, 0, sizeof local), memset(send, 0, sizeof send);
+  for (int i = 0; i < n; ++i) ++local[keys[i] >> shift];
+  MPI_Allreduce(local, global, buckets, MPI_INT, MPI_SUM, upwards);
+  const double share = (double)n;  // of the keys, for each rank
+  double before = 0;
+  for (int b = 0, r = 0; b < buckets; ++b) {
+    if (b == 0) first[0] = 0;
+    while (r + 1 < ranks && before >= share * (r + 1)) first[++r] = b;
+    before += global[b];
+    if (b == buckets - 1)
+      while (r < ranks) first[++r] = buckets;
+  }
+  for (int b = 0, sum = 0; b < buckets; ++b) at[b] = sum, sum += local[b];
+  for (int r = 0; r < ranks; ++r) {
+    send_at[r] = first[r] < buckets ? at[first[r]] : n;
+    for (int b = first[r]; b < first[r + 1]; ++b) send[r] += local[b];
+  }
+  for (int i = 0; i < n; ++i) ordered[at[keys[i] >> shift]++] = keys[i];
+  MPI_Alltoall(send, 1, MPI_INT, take, 1, MPI_INT, upwards);
+  int all_of_mine = 0;
+  for (int r = 0; r < ranks; ++r) take_at[r] = all_of_mine, all_of_mine += take[r];
+  MPI_Alltoallv(ordered, send, send_at, MPI_INT, got, take, take_at, MPI_INT, upwards);
+  const int low = first[rank] << shift, high = first[rank + 1] << shift;
+  memset(count + low, 0, (size_t)(high - low) * sizeof(int));
+  for (int i = 0; i < all_of_mine; ++i) {
+    if (got[i] < low || got[i] >= high) MPI_Abort(MPI_COMM_WORLD, 2);
+    ++count[got[i]];
+  }
+  for (int k = low + 1; k < high; ++k) count[k] += count[k - 1];
+}
+
 static const struct {
   const char* name;
   void (*call)(void);
 } all[] = {{"barrier", barrier},     {"broadcast", broadcast}, {"reduce", reduce},       {"allreduce", allreduce},
            {"gather", gather},       {"scatter", scatter},     {"allgather", allgather}, {"alltoall", alltoall},
-           {"alltoallv", alltoallv}, {"reduce_scatter", reduce_scatter}, {"scan", scan}, {"exscan", exscan}};
+           {"alltoallv", alltoallv}, {"reduce_scatter", reduce_scatter}, {"scan", scan}, {"exscan", exscan},
+           {"ring", ring},           {"random_ring", random_ring}, {"integer_sort", integer_sort}};
 
 // Seconds until the last rank is through, the same in all ranks.
 static double chunk(void (*call)(void), int iterations) {
@@ -80,7 +157,8 @@ int main(int argc, char** argv) {
     const size_t n = strchr(argv[i], ':') ? strtoull(strchr(argv[i], ':') + 1, NULL, 10) : 0;
     most = n > most ? n : most;
   }
-  const size_t room = most * (size_t)ranks + 64;
+  if (ranks > 64) MPI_Abort(MPI_COMM_WORLD, 1);  // arrays of rings and sorts
+  const size_t room = most * (size_t)(ranks > 2 ? ranks : 2) + 64;
   in = malloc(room), out = malloc(room);
   counts = malloc((size_t)ranks * sizeof *counts), begins = malloc((size_t)ranks * sizeof *begins);
   if (!in || !out || !counts || !begins) MPI_Abort(MPI_COMM_WORLD, 1);

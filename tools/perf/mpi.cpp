@@ -26,10 +26,12 @@ struct choices {
 };
 
 constexpr const char* collectives[] = {"barrier", "broadcast", "reduce", "allreduce", "allgather", "alltoall", "reduce_scatter"};
+const contest_cell programs[] = {{"ring", 8}, {"ring", 65536}, {"random_ring", 8}, {"random_ring", 65536}, {"integer_sort", 1 << 20}};
 
 std::vector<contest_cell> message_cells() { return {{"latency", 8}, {"latency", 1024}, {"bandwidth", 65536}, {"bandwidth", 1 << 20}, {"rate", 8}}; }
+// Of all ranks.
 std::vector<contest_cell> collective_cells() {
-  std::vector<contest_cell> out;
+  std::vector<contest_cell> out(std::begin(programs), std::end(programs));
   for (const char* c : collectives)
     for (const std::uint64_t bytes : {8, 1024, 65536, 1 << 20})
       if (std::string_view{c} != "barrier" || bytes == 8) out.push_back({c, std::string_view{c} == "barrier" ? 0 : bytes});
@@ -108,7 +110,7 @@ int compare(const choices& c) {
 
 std::function<int()> declare_mpi(options perf) {
   auto c = std::make_shared<choices>();
-  options app = perf.subcommand("mpi", "messages and collectives of MPI programs, with the library that `tutti mpi` preloads and without");
+  options app = perf.subcommand("mpi", "messages, collectives, rings and a sort of MPI programs, with the library that `tutti mpi` preloads and without");
   app.add("-n,--ranks", c->ranks, "ranks of the jobs, as 2,4 or 2..4").shows_default();
   app.add("--mpi", c->mpis, "openmpi, mpich or both (default)").by_commas().one_of({"openmpi", "mpich"});
   app.add("--providers", c->providers, "shm, ucx:tcp or both (default): what tutti is to use, and MPI likewise").by_commas().one_of({"shm", "ucx:tcp"});
