@@ -135,6 +135,15 @@ tutti_team_t team_for(communicator& c) {
   return the_world().takes(operation::windows, 1) && tutti_team_split(c.team, 0, c.rank, &team) == TUTTI_OK ? team : nullptr;
 }
 
+// After MPI has made it, of memory of the program's or its own.
+int follow_mpis(int made, MPI_Comm comm, MPI_Win handle, memory whose, void* base, MPI_Aint bytes, int unit) {
+  if (made != MPI_SUCCESS || !serves(comm)) return made;
+  const held_by_all h(comm);
+  communicator* const c = taken(comm);
+  if (tutti_team_t team = team_for(*c)) follow(*c, handle, whose, base, static_cast<std::size_t>(bytes), unit, team);
+  return made;
+}
+
 }  // namespace
 
 extern "C" int MPI_Win_create(void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* out) {
@@ -143,11 +152,7 @@ extern "C" int MPI_Win_create(void* base, MPI_Aint bytes, int unit, MPI_Info inf
     const passing by_mpi;
     s = real.Win_create(base, bytes, unit, info, comm, out);
   }
-  if (s != MPI_SUCCESS || !serves(comm)) return s;
-  const held_by_all h(comm);
-  communicator* const c = taken(comm);
-  if (tutti_team_t team = team_for(*c)) follow(*c, *out, memory::programs, base, static_cast<std::size_t>(bytes), unit, team);
-  return s;
+  return follow_mpis(s, comm, *out, memory::programs, base, bytes, unit);
 }
 TUTTI_MPI_ALSO(Win_create)
 
@@ -186,11 +191,7 @@ extern "C" int MPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, 
     const passing by_mpi;
     s = real.Win_allocate_shared(bytes, unit, info, comm, base, out);
   }
-  if (s != MPI_SUCCESS || !serves(comm)) return s;
-  const held_by_all h(comm);
-  communicator* const c = taken(comm);
-  if (tutti_team_t team = team_for(*c)) follow(*c, *out, memory::shared, *static_cast<void**>(base), static_cast<std::size_t>(bytes), unit, team);
-  return s;
+  return follow_mpis(s, comm, *out, memory::shared, s == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, bytes, unit);
 }
 TUTTI_MPI_ALSO(Win_allocate_shared)
 
