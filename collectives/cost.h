@@ -30,16 +30,12 @@ struct costs : transfer_costs {
   std::uint32_t fragment = 0;      // bytes of a datagram; 0: there is no multicast of payload
   std::uint32_t window = 1;        // datagrams of payload under way at once
   double reduced_bytes_per_ns = 5; // likewise, of the sum of two buffers into one of them
-  // For a rank that waits to look and pass its core on to the next one that shares it. Flat counter on 2 cores with yielding waits:
-  // 1.6, 4.5 and 13 us for 2, 4 and 8 ranks a core, which is 1.5 to 1.9 us for each other rank.
-  double turn_per_rank_us = 1.6;
   double ranks_per_core = 1;       // on the fullest node; above 1, its ranks have its cores in turn
   bool native_atomics = true;      // false: the counter's owner works for each addition
   bool target_works = true;        // whoever takes a message in works o for it; false: the fabric puts it into memory
   bool mapped = false;             // every rank of a node reaches its mates by load and store
 
-  // Lost by a rank that waits, until it has its core back.
-  double turn_us() const noexcept { return ranks_per_core > 1 ? (ranks_per_core - 1) * turn_per_rank_us : 0; }
+  double turn_us() const noexcept { return transfer_costs::turn_us(ranks_per_core); }
 };
 
 // The same for calls in which the ranks of a core touch so many bytes: with the rates at which it copies and sums these, between

@@ -39,8 +39,9 @@ std::string_view text_of(route r) noexcept {
 
 pair_routes::facts pair_routes::facts_of(job& j, const two_sided::limits& limits, bool near_by) noexcept {
   const transfer_costs costs = j.costs();
-  return {.link = near_by ? costs.node : costs.network, .costs = costs, .limits = limits, .registering = j.net().caps().registering,
-          .max_slices = std::min(j.net().caps().max_slices, 255u), .mapped = near_by && j.facts().maps_node && j.net().caps().maps_node,
+  return {.link = near_by ? costs.node : costs.network, .costs = costs, .turn_us = costs.turn_us(j.where().most_ranks_per_core()),
+          .limits = limits, .registering = j.net().caps().registering, .max_slices = std::min(j.net().caps().max_slices, 255u),
+          .mapped = near_by && j.facts().maps_node && j.net().caps().maps_node,
           .kernel_copies = near_by && j.facts().kernel_copies && j.net().caps().kernel_copies, .design = &design_of(j.options().messaging)};
 }
 
@@ -51,7 +52,7 @@ pair_routes::pair_routes(const facts& f) noexcept : facts_(f), eager_(reckon_eag
 double pair_routes::price_us(route r, const message_load& m) const noexcept {
   const loggp& l = facts_.link;
   const transfer_costs& c = facts_.costs;
-  const double message = l.latency_us + 2 * l.overhead_us, wire = wire_us(m.bytes, l.bytes_per_ns), copy = wire_us(m.bytes, c.copied_bytes_per_ns);
+  const double message = l.latency_us + 2 * l.overhead_us + facts_.turn_us, wire = wire_us(m.bytes, l.bytes_per_ns), copy = wire_us(m.bytes, c.copied_bytes_per_ns);
   switch (r) {
     case route::eager: return message + wire + copy;
     case route::stream: return 3 * message + bookkeeping_us + wire + copy;

@@ -3,7 +3,7 @@
 // agreed on (job::costs()), so the two ends of a pair reckon alike.
 //
 // A price is the time from the send until the receiver has the data, both ends waiting in the library, of data that stay in the caches.
-// With m = L + 2 o, the time of one message of the fabric:
+// With m = L + 2 o, the time of one message of the fabric, and a turn of a shared core where ranks outnumber cores:
 //   eager      m, the wire, and one copy more: into the fabric's buffers and out of them, where a rendezvous copies once
 //   get        3 m (the announcement, the request and the data), a microsecond of bookkeeping at the two ends, and the wire
 //   in place   2 m and the bookkeeping, and one copy by the end that maps the other's memory
@@ -22,7 +22,7 @@
 // Thresholds follow from the prices. A message is eager up to the size at which the copy saved pays the round trip: what one message
 // of the fabric carries in any case, and never more than 64 KiB, a quarter of what is kept of a sender. From `kernel_from` bytes on the
 // kernel's one copy is cheaper than the two through staging memory. With the priors of shared memory these are 9920 bytes and 48 KiB,
-// which is where measured times cross.
+// which is where measured times cross; with two ranks a core a message is eager up to 35,520 bytes, since what needs an answer waits for turns.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -54,6 +54,7 @@ class pair_routes {
   struct facts {
     loggp link;
     transfer_costs costs;
+    double turn_us = 0;          // until a rank that waits has its core back, where ranks share cores
     two_sided::limits limits{};
     registration_cost registering;
     std::uint32_t max_slices = 0;

@@ -55,9 +55,10 @@ rm "$job/tutti/tuning.json"
   grep -q 'not loaded\|could not be loaded\|no provider' "$job/out" || fail "shm+ucx:tcp: $(cat "$job/out")"
 
 # Messages: what is explained is what messaging/routes.h gives the engine, with what was measured in place of priors.
-routes() { "$tutti" info --explain message --provider shm --bytes "$1" | sed -n 's/^ *1  \([a-z_]*\).*/\1/p' | tr '\n' ' '; }
+routes() { "$tutti" info --explain message --provider shm --ranks-per-core "${2:-1}" --bytes "$1" | sed -n 's/^ *1  \([a-z_]*\).*/\1/p' | tr '\n' ' '; }
 [ "$(routes 8KiB)" = 'eager ' ] || fail "8 KiB: $(routes 8KiB)"
 [ "$(routes 40KiB)" = 'staged in_place staged ' ] || fail "40 KiB: $(routes 40KiB)"
+[ "$(routes 40KiB 4)" = "eager " ] || fail "40 KiB, four ranks a core: $(routes 40KiB 4)"
 [ "$(routes 48KiB)" = 'kernel in_place staged ' ] || fail "48 KiB: $(routes 48KiB)"
 [ "$(TUTTI_MESSAGING=channel routes 1MiB)" = 'stream stream stream ' ] || fail "channel: $(TUTTI_MESSAGING=channel routes 1MiB)"
 mkdir -p "$job/tutti"

@@ -27,6 +27,10 @@ BOOST_AUTO_TEST_CASE(priors_give_the_measured_thresholds) {
   BOOST_TEST(near.kernel_from() == 48u * 1024);
   BOOST_TEST(far.eager_limit() == 64u * 1024);
   BOOST_TEST(pair_routes(facts(shared_memory, true, 16'000)).eager_limit() == 16'000u);
+  auto crowded = facts(shared_memory, true);  // an answer takes two turns of a shared core
+  crowded.turn_us = crowded.costs.turn_us(2);
+  BOOST_TEST(pair_routes(crowded).eager_limit() == 9920u + 2 * 1600 * 8);
+  BOOST_TEST(crowded.costs.turn_us(1) == 0);
   BOOST_TEST(pair_routes(facts({}, false)).eager_limit() == 8000u);  // of a fabric that tells no costs: a microsecond of bookkeeping
 }
 

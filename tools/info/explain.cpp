@@ -127,11 +127,11 @@ int explain(question q) {
     std::fprintf(stderr, "tutti info: --explain knows %s and message, not \"%s\"\n", known_collectives().c_str(), q.topic.c_str());
     return usage_error;
   }
+  if (q.ranks_per_core <= 0) q.ranks_per_core = ranks_per_core_here(q);
   if (messages) {
     auto over = open_small_job(q, several_nodes);
     return over ? explain_messages(*over->one, q, several_nodes, costs_from(over->engines.measured.get())) : failed(over.error());
   }
-  if (q.ranks_per_core <= 0) q.ranks_per_core = ranks_per_core_here(q);
   auto over = open_small_job(q, several_nodes);
   if (!over) return failed(over.error());
   return explain_over(*over, *of, q);

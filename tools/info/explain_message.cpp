@@ -25,6 +25,7 @@ std::string header_of(const pair_routes& routes, const char* where) {
   std::string out = std::string("between two ranks ") + where + ": " + to_string("link", about.link) + ", " + fixed(about.link.bytes_per_ns) +
                     " bytes/ns; copies " + fixed(about.costs.copied_bytes_per_ns) + " bytes/ns; design " + std::string(about.design->name) + "\neager up to " +
                     bytes_text(routes.eager_limit()) + ", " + bytes_text(about.limits.max_payload) + " in one message of the fabric";
+  if (about.turn_us > 0) out += "; a turn of a shared core " + fixed(about.turn_us) + " us";
   if (routes.possible(route::kernel, {}))
     out += routes.kernel_from() == ~std::uint64_t{0} ? "; never copied by the kernel" : "; copied by the kernel from " + bytes_text(routes.kernel_from());
   return out;
@@ -58,7 +59,9 @@ int explain_messages(job& j, const question& q, bool several_nodes, const std::s
   const std::span<const std::uint64_t> sizes = q.bytes.empty() ? std::span(sizes_to_explain) : std::span(q.bytes);
   for (const bool near_by : {true, false}) {
     if (near_by != !several_nodes && !(near_by && q.ranks_per_node > 1)) continue;
-    const pair_routes routes(pair_routes::facts_of(j, calls->query(), near_by));
+    auto facts = pair_routes::facts_of(j, calls->query(), near_by);
+    facts.turn_us = facts.costs.turn_us(q.ranks_per_core);
+    const pair_routes routes(facts);
     std::printf("\n%s\n", header_of(routes, near_by ? "of a node" : "of two nodes").c_str());
     for (const std::uint64_t bytes : sizes) {
       explain_size(routes, {bytes});
