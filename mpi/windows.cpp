@@ -317,6 +317,15 @@ tutti_status_t add_to(const window& w, std::uint32_t rank, window::word at, std:
   }
   return wait(&request);
 }
+// Between two tries for a lock. Those at this rank's own words are over at once and let nothing advance, while its holder may wait for
+// this rank to serve the release.
+void wait_for_lock(unsigned turn) {
+  {
+    const held h;
+    (void)tutti_progress(the_world().ctx);  // errors stay with what they befell
+  }
+  back_off(turn);
+}
 // Behind all that was begun towards that rank.
 tutti_status_t take_from(const window& w, std::uint32_t rank, window::word at, std::uint64_t value) {
   const held h;
@@ -378,7 +387,7 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
   const std::uint64_t me = 1 + std::uint64_t{w.rank};
   tutti_status_t s;
   std::uint64_t holder = 0;
-  for (unsigned turn = 0; (s = swap_if(w, to->rank, window::word::accumulating, 0, me, holder)) == TUTTI_OK && holder != 0; ++turn) back_off(turn);
+  for (unsigned turn = 0; (s = swap_if(w, to->rank, window::word::accumulating, 0, me, holder)) == TUTTI_OK && holder != 0; ++turn) wait_for_lock(turn);
   if (s != TUTTI_OK) return raise(w, call, s);
 
   const type_ref bytes_type = type_of(MPI_BYTE);
@@ -428,7 +437,7 @@ tutti_status_t lock(window& w, int kind, std::uint32_t rank) {
       if ((s = add_to(w, rank, window::word::lock, 1, old)) != TUTTI_OK || old < writer) break;
       if ((s = take_from(w, rank, window::word::lock, 1)) != TUTTI_OK) break;
     }
-    back_off(turn);
+    wait_for_lock(turn);
   }
   if (s == TUTTI_OK) w.locked[rank] = kind;
   return s;
