@@ -317,13 +317,14 @@ tutti_status_t add_to(const window& w, std::uint32_t rank, window::word at, std:
   }
   return wait(&request);
 }
-// Between two tries for a lock. Those at this rank's own words are over at once and let nothing advance, while its holder may wait for
-// this rank to serve the release.
+// Operations at this rank's own words are over at once and let nothing advance. Others' tries for a lock here must be served while the
+// lock is free, and their releases while this rank tries: or a program that accumulates in a loop here would keep them out for ever.
+void serve_others() {
+  const held h;
+  (void)tutti_progress(the_world().ctx);  // errors stay with what they befell
+}
 void wait_for_lock(unsigned turn) {
-  {
-    const held h;
-    (void)tutti_progress(the_world().ctx);  // errors stay with what they befell
-  }
+  serve_others();
   back_off(turn);
 }
 // Behind all that was begun towards that rank.
@@ -419,6 +420,7 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
     }
   }
   const auto end = take_from(w, to->rank, window::word::accumulating, me);
+  if (to->rank == w.rank) serve_others();
   if (s == TUTTI_OK) s = end;
   return s == TUTTI_OK ? code : raise(w, call, s);
 }
