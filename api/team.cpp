@@ -76,8 +76,7 @@ tutti_status_t tutti_team_create_group(tutti_team_t handle, const uint32_t* memb
     of_members.job_id = "team";  // not read
     auto met = bootstrap_of(of_members);
     if (!met) return report(ctx, met.error().during(parent.call()));
-    const std::size_t some = std::min<std::size_t>(count, std::size_t{parent->group().size()} + 1);
-    return adopt(ctx, parent->comm->create_group({members, some}, **met, parent->comm->options()), parent.call(), team);
+    return adopt(ctx, parent->comm->create_group({members, count}, **met, parent->comm->options()), parent.call(), team);
   });
 }
 

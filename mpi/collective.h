@@ -122,11 +122,11 @@ inline bool overlap(const blocks& a, const blocks& b) noexcept { return overlap(
 // An exchange of blocks, which `read(apart)` and `write()` lay out: nothing where arguments are wrong. What is read is copied first, where the
 // program reads and writes the same memory.
 template <class Read, class Write>
-beginning exchange(const setting& s, operation o, bool in_place, Read read, Write write) {
+beginning exchange(const setting& s, operation o, Read read, Write write) {
   if (!takes(o, 1)) return passed(reason::setting);
-  const std::optional<blocks> from = read(in_place), to = write();
+  const std::optional<blocks> from = read(false), to = write();
   if (!from || !to) return passed(reason::arguments);
-  const std::optional<blocks> copied = !in_place && overlap(*from, *to) ? read(true) : std::nullopt;
+  const std::optional<blocks> copied = overlap(*from, *to) ? read(true) : std::nullopt;
   const blocks& given = copied ? *copied : *from;
   return {reason::none, tutti_ialltoallv(s.team(), some(given.base, sum(given)), given.bytes.data(), given.offsets.data(), some(to->base, sum(*to)),
                                          to->bytes.data(), to->offsets.data(), s.handle), sum(given)};

@@ -250,7 +250,7 @@ template <class Types>
 beginning exchange(const setting& s, operation o, const void* in, const int in_counts[], const int in_distances[], Types in_types, void* out,
                    const int out_counts[], const int out_distances[], Types out_types) {
   const bool in_place = in == MPI_IN_PLACE;
-  return exchange(s, o, in_place, [&](bool apart) {
+  return exchange(s, o, [&](bool apart) {
     return in_place ? lay_out(s, out, out_counts, out_distances, out_types, way::read, true) : lay_out(s, in, in_counts, in_distances, in_types, way::read, apart);
   }, [&] { return lay_out(s, out, out_counts, out_distances, out_types, way::write); });
 }

@@ -27,13 +27,9 @@ communicator& add(MPI_Comm handle, tutti_team_t team) {
 // The ranks in MPI_COMM_WORLD of a communicator's members. Nothing: some process is not there, for it was spawned.
 std::vector<std::uint32_t> members_of(MPI_Comm comm) {
   MPI_Group of_world, members;
-  int n = 0;
   real.Comm_group(MPI_COMM_WORLD, &of_world);
   real.Comm_group(comm, &members);
-  real.Group_size(members, &n);
-  std::vector<int> here(static_cast<std::size_t>(n)), there(here.size());
-  std::iota(here.begin(), here.end(), 0);
-  real.Group_translate_ranks(members, n, here.data(), of_world, there.data());
+  const std::vector<int> there = ranks_in(of_world, members);
   real.Group_free(&of_world);
   real.Group_free(&members);
   if (std::ranges::find(there, MPI_UNDEFINED) != there.end()) return {};
@@ -128,6 +124,15 @@ int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
 }
 
 }  // namespace
+
+std::vector<int> ranks_in(MPI_Group other, MPI_Group group) {
+  int n = 0;
+  real.Group_size(group, &n);
+  std::vector<int> here(static_cast<std::size_t>(n)), there(here.size());
+  std::iota(here.begin(), here.end(), 0);
+  real.Group_translate_ranks(group, n, here.data(), other, there.data());
+  return there;
+}
 
 bool serves(MPI_Comm comm) {
   const held h;

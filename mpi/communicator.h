@@ -29,6 +29,9 @@ struct communicator {
 communicator* taken(MPI_Comm) noexcept;
 bool serves(MPI_Comm);  // the same, for those who do not hold the right
 
+// By member of `group`: its rank in the other one, or MPI_UNDEFINED.
+std::vector<int> ranks_in(MPI_Group other, MPI_Group group);
+
 // The right to call a function of tutti's that blocks until all members of the communicator have called it. Where threads of a rank make
 // such calls at once, two ranks could hold their rights for different ones, each waiting for a member that waits for the other's: so all
 // members try to get it, and go on once each has it. Collective, where there are threads.

@@ -13,36 +13,30 @@ using namespace tutti::mpi;
 
 namespace {
 
-// The end of a request of tutti's that is complete, as the program is told it: a persistent one stays, others become null. A handler of
-// errors, which may itself wait for other ranks, is called by whoever holds no right to tutti.
-int retire(MPI_Request& handle, MPI_Status* status) {
+// What an error of a request is raised with, by whoever holds no right to tutti: the handler may itself wait for other ranks.
+struct raising {
+  MPI_Comm comm = MPI_COMM_WORLD;
+  const char* call = "";
+  tutti_status_t end = TUTTI_OK;
+};
+
+// The end of a request of tutti's that is complete, as the program is told it: a persistent one stays, others become null. `error` is
+// written where the result is one.
+int retire(MPI_Request& handle, MPI_Status* status, raising& error) {
   const held h;
   request& r = at(handle);
   if (!r.pending) return empty_status(status), MPI_SUCCESS;
   const int code = outcome(r, status);
+  if (code != MPI_SUCCESS) error = {r.on->handle, r.call, r.end};
   if (r.again) return r.pending = r.cancelled = false, code;
   drop(handle);
   handle = MPI_REQUEST_NULL;
   return code;
 }
-
-// What an error of a request is raised with, noted before the request is retired.
-struct raising {
-  raising() noexcept = default;
-  explicit raising(MPI_Request handle) {
-    const held h;
-    const request& r = at(handle);
-    if (r.on) comm = r.on->handle;
-    call = r.call, end = r.end;
-  }
-  MPI_Comm comm = MPI_COMM_WORLD;
-  const char* call = "";
-  tutti_status_t end = TUTTI_OK;
-};
 int retire_and_raise(MPI_Request& handle, MPI_Status* status) {
-  const raising with(handle);
-  const int code = retire(handle, status);
-  return code == MPI_SUCCESS ? code : raise(with.comm, with.call, with.end);
+  raising error;
+  const int code = retire(handle, status, error);
+  return code == MPI_SUCCESS ? code : raise(error.comm, error.call, error.end);
 }
 
 bool complete(MPI_Request handle) {
@@ -86,10 +80,10 @@ class ends {
  public:
   explicit ends(MPI_Status* statuses) noexcept : statuses_(statuses) {}
   void ours(MPI_Request& handle, std::size_t i) {
-    const raising with(handle);
-    const int code = retire(handle, place(statuses_, i));
+    raising error;
+    const int code = retire(handle, place(statuses_, i), error);
     note(i, code);
-    if (code != MPI_SUCCESS && first_.end == TUTTI_OK) first_ = with;
+    if (first_.end == TUTTI_OK) first_ = error;
   }
   void note(std::size_t i, int code) noexcept {
     failed_ = failed_ || code != MPI_SUCCESS;

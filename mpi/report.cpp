@@ -55,7 +55,7 @@ const char* algorithm(std::size_t f, std::uint64_t bytes) {
   if (of == "bcast") of = "broadcast";
   else if (of == "reduce_scatter_block") of = "reduce_scatter";
   else if (of == "alltoallw" || of.starts_with("neighbor")) of = "alltoallv";
-  else if (of != "alltoallv" && of.ends_with("v") && of != "recv") of.pop_back();
+  else if (of != "alltoallv" && of.ends_with("v")) of.pop_back();
   const held h;
   const char* const name = tutti_team_algorithm(tutti_world(the_world().ctx), of.c_str(), bytes);
   return name ? name : "";

@@ -453,13 +453,9 @@ tutti_status_t unlock(window& w, std::uint32_t rank) {
 
 // The group's members, as ranks of the window.
 std::vector<int> members_of(const window& w, MPI_Group group) {
-  int n = 0;
   MPI_Group of_window;
-  real.Group_size(group, &n);
   real.Win_get_group(w.handle, &of_window);
-  std::vector<int> theirs(static_cast<std::size_t>(n)), ours(theirs.size());
-  for (int i = 0; i < n; ++i) theirs[static_cast<std::size_t>(i)] = i;
-  real.Group_translate_ranks(group, n, theirs.data(), of_window, ours.data());
+  std::vector<int> ours = ranks_in(of_window, group);
   real.Group_free(&of_window);
   return ours;
 }

@@ -185,7 +185,7 @@ status team::has(std::uint32_t index, const char* during) const {
   return {errc::invalid, worded(during, ": member ", index, " does not exist; the team has ", size(), ", numbered from 0")};
 }
 
-// The members that a list names, and which of them this rank is.
+// The members that a list names, and which of them this rank is. Of a list longer than the team no more is read than shows it wrong.
 struct team::seats {
   rank_map members;
   std::uint32_t index;
@@ -225,7 +225,7 @@ resumable<result<std::unique_ptr<team>>> team::creating(std::vector<std::uint32_
 // what the others offered, for nobody uses the team before all have.
 result<std::unique_ptr<team>> team::create_group(std::span<const std::uint32_t> list, bootstrap& meeting, plan want, void* context) {
   const time_point deadline = job_.setup_deadline();
-  auto mine = seats_of(list.first(std::min<std::size_t>(list.size(), size() + 1)));
+  auto mine = seats_of(list);
   offer brought;
   brought.trouble = mine.error();
   if (mine && (meeting.size() != mine->members.size() || meeting.rank() != mine->index))

@@ -78,15 +78,9 @@ static void integer_sort(void) {
   memset(local, 0, sizeof local), memset(send, 0, sizeof send);
   for (int i = 0; i < n; ++i) ++local[keys[i] >> shift];
   MPI_Allreduce(local, global, buckets, MPI_INT, MPI_SUM, upwards);
-  const double share = (double)n;  // of the keys, for each rank
-  double before = 0;
-  for (int b = 0, r = 0; b < buckets; ++b) {
-    if (b == 0) first[0] = 0;
-    while (r + 1 < ranks && before >= share * (r + 1)) first[++r] = b;
-    before += global[b];
-    if (b == buckets - 1)
-      while (r < ranks) first[++r] = buckets;
-  }
+  double before = 0;  // keys in the buckets of the ranks so far, n a rank or a few more
+  for (int r = 0, b = 0; r < ranks; first[++r] = b)
+    for (; b < buckets && (r == ranks - 1 || before < (double)n * (r + 1)); ++b) before += global[b];
   for (int b = 0, sum = 0; b < buckets; ++b) at[b] = sum, sum += local[b];
   for (int r = 0; r < ranks; ++r) {
     send_at[r] = first[r] < buckets ? at[first[r]] : n;
