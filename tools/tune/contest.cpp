@@ -12,6 +12,19 @@ namespace {
 constexpr std::uint64_t sizes[] = {8, 128, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
 constexpr std::uint64_t most_bytes = 64 << 20;  // of one member's data
 constexpr int most_iterations = 20000;
+constexpr double long_call = 20e-3;                // seconds
+constexpr int calls_at_least = 9;                  // of a contestant that is calibrated and measured once
+
+// 0, n/2, n/4, 3n/4 ...
+std::vector<std::size_t> far_apart_first(std::size_t n) {
+  std::vector<std::size_t> out;
+  std::size_t step = 1;
+  while (step < n) step *= 2;
+  for (std::size_t stride = step; stride > 0; stride /= 2)
+    for (std::size_t i = 0; i < n; i += stride)
+      if (stride == step || i % (2 * stride) != 0) out.push_back(i);
+  return out;
+}
 
 }  // namespace
 
@@ -125,15 +138,22 @@ void tournament::add_chosen_twice() {
             if (status s = p_.world().run(call); s.failed()) require(s);
         };
       }
-      one.all.push_back(std::move(c));
+      one.all.insert(one.all.begin(), std::move(c));
     }
+}
+
+// Rank 0's clock decides for all.
+bool tournament::in_time(std::chrono::steady_clock::time_point end, double us) {
+  if (end == std::chrono::steady_clock::time_point::max()) return true;
+  const std::chrono::duration<double> left = end - std::chrono::steady_clock::now();
+  return share(p_.world().group(), left.count() > us * 1e-6 ? 1 : 0) != 0;
 }
 
 // As many calls before, which are not timed: slots that another contestant has driven out of the caches come back first. A single call
 // left 1 MiB between two cores at four times what it takes in a loop, and what copies once, of the caller's memory, ahead.
 double tournament::chunk(contestant& c, int iterations) {
   team_barrier& together = p_.world().barrier();
-  c.run(iterations);
+  if (!c.long_calls) c.run(iterations);
   require(together.enter());
   const auto start = std::chrono::steady_clock::now();
   c.run(iterations);
@@ -147,19 +167,27 @@ void tournament::calibrate(contestant& c, double seconds) {
     return static_cast<int>(std::clamp(seconds / std::max(each, 1e-8), least, double(most_iterations)));
   };
   c.run(1);  // makes what it needs
-  c.iterations = times(std::min({shared(1), shared(1), shared(1)}), 1);
+  const double first = shared(1);
+  c.long_calls = first > long_call;
+  c.iterations = c.long_calls ? 1 : times(std::min({first, shared(1), shared(1)}), 1);
   // The barrier behind so short a chunk hides what is short.
   if (c.iterations > 50) c.iterations = times(shared(50), 50);
 }
 
-void tournament::round(double seconds, const std::function<void(const contest&)>& told) {
+void tournament::round(double seconds, std::chrono::steady_clock::time_point end, const std::function<void(const contest&)>& told) {
   seconds *= std::max(1.0, p_.of().where().most_ranks_per_core());  // a few turns of all ranks, whoever has the core first
-  for (contest& one : contests_) {
+  for (const std::size_t at : far_apart_first(contests_.size())) {
+    contest& one = contests_[at];
     if (std::ranges::none_of(one.all, &contestant::in)) continue;
     if (told) told(one);
     for (int turn = 0; turn < 3; ++turn)
       for (contestant& c : one.all) {
-        if (!c.in) continue;
+        if (!c.in || (turn > 0 && c.long_calls)) continue;
+        const bool first = c.us.count() == 0;
+        if (first && !in_time(end, calls_at_least * std::max(0.0, c.what.cost_us))) {
+          c.in = false;
+          continue;
+        }
         if (c.iterations == 0) calibrate(c, seconds);
         c.us.add(chunk(c, c.iterations) / c.iterations * 1e6);
       }

@@ -1,6 +1,7 @@
 // Candidates of one collective measured against each other, by turns: a chunk of each, then again, so that whatever else the
 // machine does falls upon all of them alike.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,6 +23,7 @@ struct contestant {
   std::function<void(int iterations)> run;  // collective
   bool in = true;
   int iterations = 0;                       // of a chunk; 0: not calibrated
+  bool long_calls = false;                  // too long for caches to matter
   series us;                                // of a call, a value for each chunk, until the last rank has finished
 };
 
@@ -47,9 +49,11 @@ class tournament {
 
   // To every contest, what a job would run: in the world, twice.
   void add_chosen_twice();
-  // Collective: three chunks of every contestant that is in, of some such seconds for each rank that shares a core. `told` hears
-  // of each contest before.
-  void round(double seconds, const std::function<void(const contest&)>& told = {});
+  // Collective: three chunks of every contestant that is in, of some such seconds for each rank that shares a core; one call of
+  // those whose calls are long. `told` hears
+  // of each contest before. No contestant begins for which rank 0 sees too little time until `end`; one that was never measured is
+  // out then. Sizes come far apart first, so a round that ends early has seen some of everything.
+  void round(double seconds, std::chrono::steady_clock::time_point end, const std::function<void(const contest&)>& told = {});
   // Collective: leaves in what rank 0 has seen within `margin` of the best, but at most half of those that were in; at least two
   // anyway. Whether anything is left to decide.
   bool halve(double margin);
@@ -59,6 +63,7 @@ class tournament {
  private:
   void enter_barriers(std::vector<text_pair>& left_out);
   void enter_data(std::span<const std::uint64_t> sizes, std::vector<text_pair>& left_out);
+  bool in_time(std::chrono::steady_clock::time_point end, double us);
   void calibrate(contestant&, double seconds);
   double chunk(contestant&, int iterations);  // seconds, as rank 0 sees it
 

@@ -20,21 +20,26 @@ std::string in_words(collective of, std::uint64_t bytes) {
   return std::string(name_of(of)) + (bytes ? " of " + std::to_string(bytes) + " bytes" : "");
 }
 
-void add_rows(tuning::table& out, tournament& t, collective of, measured_provider& p) {
+// The sizes that were not reached: where one candidate of several was measured, nothing was compared.
+std::size_t add_rows(tuning::table& out, tournament& t, collective of, measured_provider& p) {
+  std::size_t not_reached = 0;
   const layout& where = p.of().where();
   for (const contest& one : t.contests()) {
     tuning::row r{.of = of, .fabric = p.of().fabric(), .ranks = p.of().size(), .nodes = where.nodes(),
                   .ranks_per_core = where.most_ranks_per_core(), .bytes = one.bytes, .when = of_machine(out.machine, "when"),
                   .host = of_machine(out.machine, "host")};
     for (const contestant& c : one.all) {
+      if (c.us.count() == 0) continue;
       const double us = one.us(c), low = typical(c.us);
       const double spread = low > 0 ? (c.us.quantile(0.75) - low) / low : 0;
       r.timings.push_back({{std::string(c.what.row->name), c.what.radix, std::string(c.what.inner)}, us, spread,
                            static_cast<std::uint32_t>(c.us.count())});
     }
     std::ranges::stable_sort(r.timings, {}, &tuning::timing::us);
-    if (!r.timings.empty()) out.rows.push_back(std::move(r));
+    if (r.timings.size() >= std::min<std::size_t>(2, one.all.size())) out.rows.push_back(std::move(r));
+    else ++not_reached;
   }
+  return not_reached;
 }
 
 // Rank 0's clock decides for all.
@@ -42,20 +47,22 @@ bool past(measured_provider& p, std::chrono::steady_clock::time_point end) {
   return share(p.world().group(), std::chrono::steady_clock::now() > end ? 1 : 0) != 0;
 }
 
-void measure_one(tuning::table& out, measured_provider& p, collective of, std::span<const std::uint64_t> sizes,
-                 std::chrono::steady_clock::time_point end, const progress_file& told) {
+// The sizes that were not reached.
+std::size_t measure_one(tuning::table& out, measured_provider& p, collective of, std::span<const std::uint64_t> sizes,
+                        std::chrono::steady_clock::time_point end, const progress_file& told) {
+  if (past(p, end)) return of == collective::barrier ? 1 : of == collective::alltoallv ? 0 : sizes.size();
   std::vector<text_pair> left_out;
   tournament t(p, of, sizes, left_out);
   double chunk = first_chunk, margin = first_margin;
   for (int round = 1;; ++round) {
-    t.round(chunk, [&](const contest& one) {
+    t.round(chunk, end, [&](const contest& one) {
       told.say(p.name() + ", " + in_words(of, one.bytes) + ", round " + std::to_string(round) + ", " +
                std::to_string(std::ranges::count(one.all, true, &contestant::in)) + " of " + std::to_string(one.all.size()) + " candidates");
     });
     if (!t.halve(margin) || past(p, end)) break;
     margin = std::max(least_margin, margin / 2), chunk = std::min(longest_chunk, 2 * chunk);
   }
-  add_rows(out, t, of, p);
+  return add_rows(out, t, of, p);
 }
 
 }  // namespace
@@ -80,10 +87,15 @@ tuning::table measure_table(bootstrap& boot, const measuring_plan& plan, const p
     }
     told.say("calibrating " + spec);
     out.fabrics.push_back((*p)->calibrate(of_machine(out.machine, "when")));
+    std::size_t not_reached = 0;
     for (const collective of : all) {
       const double left = plan.seconds - seconds_since(begin);
-      measure_one(out, **p, of, sizes, std::chrono::steady_clock::now() + seconds(std::max(0.0, left / static_cast<double>(parts--))), told);
+      const auto end = std::chrono::steady_clock::now() + seconds(std::max(0.0, left / static_cast<double>(parts--)));
+      not_reached += measure_one(out, **p, of, sizes, end, told);
     }
+    if (not_reached > 0 && boot.rank() == 0)
+      std::fprintf(stderr, "tutti tune: %zu sizes of collectives were not reached in time over %s at %u ranks; costs decide there\n",
+                   not_reached, spec.c_str(), (*p)->of().size());
     require((*p)->world().group().settle());
   }
   if (out.rows.empty() && boot.rank() == 0) throw std::runtime_error(trouble);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <thread>
 
 #include "core/job/bootstrap_find.h"
 #include "tools/perf/measuring_jobs.h"
@@ -30,17 +31,19 @@ json measure(measured_provider& p, collective of, std::chrono::steady_clock::tim
   t.add_chosen_twice();
   for (int round = 1;; ++round) {
     told.say(p.name() + ", " + std::string(name_of(of)) + ", round " + std::to_string(round));
-    t.round(chunk);
+    t.round(chunk, end);
     const bool enough = round >= least_rounds && std::chrono::steady_clock::now() > end;
     if (share(p.world().group(), enough ? 1 : 0) != 0) break;
   }
   json out = json::array();
   for (const contest& one : t.contests()) {
+    const auto measured = std::ranges::count_if(one.all, [](const contestant& c) { return c.us.count() > 0; });
+    if (measured < 3) continue;  // not reached in time
     const auto [chosen, spread] = one.chosen();
     const contestant& best = one.best();
     out.push_back({{"provider", p.name()}, {"ranks", p.of().size()}, {"collective", name_of(of)}, {"bytes", one.bytes},
-                   {"chosen", to_string(one.all.back().what)}, {"chosen_us", chosen}, {"best", to_string(best.what)},
-                   {"best_us", typical(best.us)}, {"spread", spread}, {"candidates", one.all.size() - 2}});
+                   {"chosen", to_string(one.all.front().what)}, {"chosen_us", chosen}, {"best", to_string(best.what)},
+                   {"best_us", typical(best.us)}, {"spread", spread}, {"candidates", measured - 2}});
   }
   return out;
 }
@@ -103,8 +106,10 @@ json measure_each(const regret_plan& plan, const std::vector<int>& ranks) {
   json all = json::array();
   for (const std::string& provider : plan.providers)
     for (const int n : ranks) {
+      const double turns = n / static_cast<double>(std::max(1u, std::thread::hardware_concurrency()));
+      const double seconds = plan.seconds > 0 ? plan.seconds : 20 * std::max(1.0, turns / 2);
       std::vector<std::string> words{own_path(), "run", "-n", std::to_string(n), "--timeout", "3600", own_path(), "perf", "--regret", "--quiet",
-                                     "--providers", provider, "--seconds", std::to_string(plan.seconds), "--json", part};
+                                     "--providers", provider, "--seconds", std::to_string(seconds), "--json", part};
       if (!plan.only.empty()) words.push_back(plan.only);
       if (!jobs.run(std::move(words), std::to_string(n) + " ranks: ")) {
         std::fprintf(stderr, "tutti perf: the job of %d ranks over %s failed\n", n, provider.c_str());
@@ -128,10 +133,12 @@ int measure_in_jobs(const regret_plan& plan) {
 
 int measure_regret(const regret_plan& given, const config& settings) {
   regret_plan plan = given;
-  if (plan.seconds <= 0) plan.seconds = plan.peers ? 0.1 : 20;
+  if (plan.peers && plan.seconds <= 0) plan.seconds = 0.1;
   if (plan.peers) return measure_in_jobs(plan);
   if (plan.providers.empty()) plan.providers = every_provider();
-  return settings.launcher().pmix ? take_part(plan, settings) : measure_in_jobs(plan);
+  if (!settings.launcher().pmix) return measure_in_jobs(plan);
+  if (plan.seconds <= 0) plan.seconds = 20;
+  return take_part(plan, settings);
 }
 
 }  // namespace tutti::tools

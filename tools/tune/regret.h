@@ -11,7 +11,7 @@ struct regret_plan {
   std::string ranks;                     // "2,4,8,16"
   std::vector<std::string> providers;    // empty: every one that works here
   std::string only;                      // a collective; empty: all
-  double seconds = 0;                    // in each job; 0: 20; of peers, for each cell, 0: 0.1
+  double seconds = 0;                    // in each job; 0: 20, more where cores are shared by many; of peers, for each cell, 0: 0.1
   std::string json, progress_to;
   bool quiet = false;
   bool peers = false;                    // of Open MPI's choices instead
