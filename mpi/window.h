@@ -1,0 +1,91 @@
+// MPI's windows, by tutti's (Huang 2005, 3.3: one-sided where the fabric is). MPI makes a window of its own over the same memory, which
+// keeps what is asked of windows (attributes, groups, names, handlers of errors); what moves data goes by tutti.
+//
+// A window has a second one of tutti's beside it, of words, a line of them for each use (`words`):
+//
+//   the lock of MPI_Win_lock     0, the number of shared holders, or `writer`
+//   the lock of accumulates      0, or 1 + the rank of who holds it. An accumulate gets, computes and puts while it holds the target's,
+//                                so that all of them are atomic to each other, whatever their types.
+//   posted, by member            how often that member has posted an exposure to this rank (MPI_Win_post)
+//   completed, by member         how often that member has completed an access here (MPI_Win_complete); its signal overtakes none of its
+//                                puts
+//
+// The counts only grow, and a wait is for the count of its own turn: a fast member's next post or completion cannot be taken for another
+// turn's, and a word is not reset, so that nothing can be lost by it.
+//
+// The memory of a shared window (MPI_Win_allocate_shared) is MPI's, mapped by all members, and put and get are copies; there is no window
+// of tutti's over it, only the words.
+//
+// Dynamic windows, and those of communicators without a team, are MPI's alone.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "api/tutti.h"
+#include "mpi/real.h"
+
+namespace tutti::mpi {
+
+struct window {
+  MPI_Win handle = MPI_WIN_NULL;
+  tutti_team_t team = nullptr;
+  tutti_window_t data = nullptr, words = nullptr;  // data: null of a shared window
+  std::uint32_t rank = 0, size = 0;
+  struct part {
+    std::uint64_t unit, skew, bytes;  // of a displacement; from the part's begin to MPI's base; from there
+    std::byte* mapped;                // here, of a shared window
+  };
+  std::vector<part> parts;
+  std::vector<int> access, exposure;                               // members of the epochs that are open
+  std::vector<std::uint64_t> posted, started, completed, awaited;  // by member: turns so far
+  std::vector<int> locked;                                         // by member: MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE, or 0
+
+  enum class word : std::uint64_t { lock, accumulating, first_of_members };
+  static std::uint64_t at(word w) noexcept { return 8 * static_cast<std::uint64_t>(w); }
+  std::uint64_t post_of(std::uint32_t member) const noexcept { return at(word::first_of_members) + 8 * std::uint64_t{member}; }
+  std::uint64_t completion_of(std::uint32_t member) const noexcept { return post_of(size + member); }
+};
+
+// Null: MPI's own. Valid until the window is freed.
+window* find(MPI_Win) noexcept;
+
+// Reports an error to the window's error handler, as raise() of world.h does to a communicator's.
+int raise(const window&, const char* call, int error_class, const char* text);
+int raise(const window&, const char* call, tutti_status_t);
+inline int told(const window& w, const char* call, tutti_status_t s) { return s == TUTTI_OK ? MPI_SUCCESS : raise(w, call, s); }
+
+tutti_status_t barrier(const window&);
+tutti_status_t flush(const window&, std::uint32_t rank);  // or TUTTI_ALL
+
+// Change a word of a member's and wait for what it was.
+tutti_status_t swap_if(const window&, std::uint32_t rank, window::word, std::uint64_t expected, std::uint64_t value, std::uint64_t& old);
+tutti_status_t add_to(const window&, std::uint32_t rank, window::word, std::uint64_t value, std::uint64_t& old);
+// Behind all that was begun towards that rank.
+tutti_status_t take_from(const window&, std::uint32_t rank, window::word, std::uint64_t value);
+
+// Operations at this rank's own words are over at once and let nothing advance. Others' tries for a lock here must be served while the
+// lock is free, and their releases while this rank tries: or a program that accumulates in a loop here would keep them out for ever.
+void serve_others();
+void wait_for_lock(unsigned turn);
+
+}  // namespace tutti::mpi
+
+// A function on a window: `ours` where tutti has it, else MPI's own, which may block.
+#define TUTTI_MPI_WINDOW(name, parameters, arguments, handle, ours) \
+  extern "C" int MPI_##name parameters {                            \
+    constexpr const char* call = "MPI_" #name;                      \
+    (void)call;                                                     \
+    window* of;                                                     \
+    {                                                               \
+      const held h;                                                 \
+      of = find(handle);                                            \
+    }                                                               \
+    if (!of) {                                                      \
+      const passing by_mpi;                                         \
+      return real.name arguments;                                   \
+    }                                                               \
+    window& w = *of;                                                \
+    ours                                                            \
+  }                                                                 \
+  TUTTI_MPI_ALSO(name)

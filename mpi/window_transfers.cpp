@@ -1,0 +1,220 @@
+// What moves data in MPI's windows (window.h): put, get and accumulates.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "mpi/datatype.h"
+#include "mpi/request.h"
+#include "mpi/window.h"
+#include "mpi/world.h"
+
+using namespace tutti::mpi;
+
+namespace {
+
+// The end of the other side.
+struct target {
+  std::uint32_t rank;
+  std::uint64_t offset;  // in the part
+  std::size_t count;
+  const type_ref* type;
+};
+
+// Nothing: `code` is the error, or success where there is nothing to do.
+std::optional<target> target_of(const window& w, const char* call, int rank, MPI_Aint displacement, int count, MPI_Datatype type, int& code) {
+  code = MPI_SUCCESS;
+  if (rank == MPI_PROC_NULL) return std::nullopt;
+  if (rank < 0 || static_cast<std::uint32_t>(rank) >= w.size) return code = raise(w, call, MPI_ERR_RANK, "no such rank"), std::nullopt;
+  const type_ref& t = type_of(type);
+  if (count < 0 || !t) return code = raise(w, call, count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the target"), std::nullopt;
+  if (!t->known) return code = raise(w, call, MPI_ERR_TYPE, "a darray cannot describe a target; use MPI_Type_create_subarray"), std::nullopt;
+  if (count == 0 || t->size == 0) return std::nullopt;
+  const window::part& p = w.parts[static_cast<std::size_t>(rank)];
+  const std::ptrdiff_t begin = displacement * static_cast<std::ptrdiff_t>(p.unit), last = (count - 1) * t->extent;
+  std::ptrdiff_t low = PTRDIFF_MAX, high = PTRDIFF_MIN;
+  for (const piece& one : t->pieces) {
+    low = std::min(low, one.offset + std::min<std::ptrdiff_t>(0, last));
+    high = std::max(high, one.offset + static_cast<std::ptrdiff_t>(one.bytes) + std::max<std::ptrdiff_t>(0, last));
+  }
+  if (begin + low < 0 || begin + high > static_cast<std::ptrdiff_t>(p.bytes)) {
+    char text[160];
+    std::snprintf(text, sizeof text, "bytes %td to %td of rank %d's part, which has %llu", begin + low, begin + high, rank,
+                  static_cast<unsigned long long>(p.bytes));
+    return code = raise(w, call, MPI_ERR_RMA_RANGE, text), std::nullopt;
+  }
+  return target{static_cast<std::uint32_t>(rank), p.skew + static_cast<std::uint64_t>(begin), static_cast<std::size_t>(count), &t};
+}
+
+// Between elements of equal bytes, of which one side's type may not be known piece by piece.
+void copy(const void* from, std::size_t count, const type_ref& t, void* to, std::size_t to_count, const type_ref& as) {
+  if (as->contiguous) return t->pack(from, count, static_cast<std::byte*>(to) + as->first());
+  const std::size_t bytes = count * t->size;
+  const auto* packed = static_cast<const std::byte*>(from) + (t->contiguous ? t->first() : 0);
+  std::vector<std::byte> between;
+  if (!t->contiguous) between.resize(bytes), t->pack(from, count, between.data()), packed = between.data();
+  as->unpack(packed, bytes, to, to_count);
+}
+
+tutti_status_t put(const window& w, const void* data, std::size_t count, const type_ref& t, const target& to, tutti_request_t* request) {
+  if (std::byte* const part = w.parts[to.rank].mapped) return copy(data, count, t, part + to.offset, to.count, *to.type), TUTTI_OK;
+  if (t->contiguous && (*to.type)->contiguous)
+    return tutti_put(w.data, to.rank, to.offset + static_cast<std::uint64_t>((*to.type)->first()), static_cast<const std::byte*>(data) + t->first(),
+                     count * t->size, request);
+  return tutti_put_layout(w.data, to.rank, to.offset, layout(**to.type, to.count), data, layout(*t, count), request);
+}
+tutti_status_t get(const window& w, void* data, std::size_t count, const type_ref& t, const target& from, tutti_request_t* request) {
+  if (const std::byte* const part = w.parts[from.rank].mapped) return copy(part + from.offset, from.count, *from.type, data, count, t), TUTTI_OK;
+  if (t->contiguous && (*from.type)->contiguous)
+    return tutti_get(w.data, from.rank, from.offset + static_cast<std::uint64_t>((*from.type)->first()), static_cast<std::byte*>(data) + t->first(),
+                     count * t->size, request);
+  return tutti_get_layout(w.data, from.rank, from.offset, layout(**from.type, from.count), data, layout(*t, count), request);
+}
+
+// MPI_Put and MPI_Get, and with `out` MPI_Rput and MPI_Rget.
+template <class Move, class Data>
+int move(window& w, const char* call, Move function, Data* data, int count, MPI_Datatype type, int rank, MPI_Aint displacement, int target_count,
+         MPI_Datatype target_type, MPI_Request* out) {
+  const held h;
+  int code;
+  const auto to = target_of(w, call, rank, displacement, target_count, target_type, code);
+  const type_ref& t = type_of(type);
+  if (to && (count < 0 || !t || !t->known)) return raise(w, call, count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the origin");
+  if (to && static_cast<std::size_t>(count) * t->size != to->count * (*to->type)->size)
+    return raise(w, call, MPI_ERR_TYPE, "origin and target differ in their bytes");
+  if (code != MPI_SUCCESS) return code;
+  tutti_request_t request{};
+  if (to)
+    if (const auto s = function(w, data, static_cast<std::size_t>(count), t, *to, out ? &request : nullptr); s != TUTTI_OK) return raise(w, call, s);
+  if (out) *out = request_of(request, call);
+  return MPI_SUCCESS;
+}
+
+// `count` elements of a type made of `leaf`s, packed, become an array of leafs as MPI_Reduce_local() takes it.
+class leaves {
+ public:
+  leaves(const std::byte* packed, std::size_t bytes, const datatype& leaf) : leaf_(leaf), count_(bytes / leaf.size) {
+    memory_.resize(count_ * static_cast<std::size_t>(leaf.extent));
+    leaf.unpack(packed, bytes, memory_.data(), count_);
+  }
+  std::byte* data() noexcept { return memory_.data(); }
+  int count() const noexcept { return static_cast<int>(count_); }
+  void pack(std::byte* to) const { leaf_.pack(memory_.data(), count_, to); }
+
+ private:
+  const datatype& leaf_;
+  std::size_t count_;
+  std::vector<std::byte> memory_;
+};
+
+struct origin {
+  const void* data;
+  int count;
+  MPI_Datatype type;
+};
+struct result {
+  void* data = nullptr;
+  int count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+};
+
+// Holds the target's lock of accumulates while it reads, computes and writes. `compared`: what the target must hold for that.
+int accumulate(window& w, const char* call, const origin& in, const result& out, int rank, MPI_Aint displacement, int count, MPI_Datatype type,
+               MPI_Op op, const void* compared = nullptr) {
+  int code;
+  std::optional<target> to;
+  type_ref target_type, leaf;
+  std::vector<std::byte> incoming, present;
+  {
+    const held h;
+    to = target_of(w, call, rank, displacement, count, type, code);
+    if (!to) return code;
+    target_type = *to->type;
+    to->type = &target_type;
+    leaf = type_of(target_type->leaf);
+    const std::size_t bytes = to->count * target_type->size;
+    present.resize(bytes);
+    if (op != MPI_NO_OP) {
+      const type_ref& t = type_of(in.type);
+      if (!t || in.count < 0 || static_cast<std::size_t>(in.count) * t->size != bytes || !leaf)
+        return raise(w, call, MPI_ERR_TYPE, "origin and target differ in their bytes");
+      incoming.resize(bytes);
+      t->pack(in.data, static_cast<std::size_t>(in.count), incoming.data());
+    }
+  }
+  const std::uint64_t me = 1 + std::uint64_t{w.rank};
+  tutti_status_t s;
+  std::uint64_t holder = 0;
+  for (unsigned turn = 0; (s = swap_if(w, to->rank, window::word::accumulating, 0, me, holder)) == TUTTI_OK && holder != 0; ++turn) wait_for_lock(turn);
+  if (s != TUTTI_OK) return raise(w, call, s);
+
+  const type_ref bytes_type = type_of(MPI_BYTE);
+  tutti_request_t request{};
+  {
+    const held h;
+    s = get(w, present.data(), present.size(), bytes_type, *to, &request);
+  }
+  if (s == TUTTI_OK) s = wait(&request);
+  if (s == TUTTI_OK && out.data) {
+    const held h;
+    type_of(out.type)->unpack(present.data(), present.size(), out.data, static_cast<std::size_t>(out.count));
+  }
+  const bool writes = op != MPI_NO_OP && (!compared || std::memcmp(present.data(), compared, present.size()) == 0);
+  if (s == TUTTI_OK && writes) {
+    if (op == MPI_REPLACE) {
+      present.swap(incoming);
+    } else {
+      leaves ours(incoming.data(), incoming.size(), *leaf), theirs(present.data(), present.size(), *leaf);
+      code = real.Reduce_local(ours.data(), theirs.data(), ours.count(), leaf->handle, op);
+      theirs.pack(present.data());
+    }
+    if (code == MPI_SUCCESS) {
+      {
+        const held h;
+        s = put(w, present.data(), present.size(), bytes_type, *to, nullptr);
+      }
+      if (s == TUTTI_OK) s = flush(w, to->rank);
+    }
+  }
+  const auto end = take_from(w, to->rank, window::word::accumulating, me);
+  if (to->rank == w.rank) serve_others();
+  if (s == TUTTI_OK) s = end;
+  return s == TUTTI_OK ? code : raise(w, call, s);
+}
+
+}  // namespace
+
+TUTTI_MPI_WINDOW(Put, (const void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win), (d, n, t, r, at, m, u, win), win,
+                 return move(w, call, put, d, n, t, r, at, m, u, nullptr);)
+TUTTI_MPI_WINDOW(Get, (void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win), (d, n, t, r, at, m, u, win), win,
+                 return move(w, call, get, d, n, t, r, at, m, u, nullptr);)
+TUTTI_MPI_WINDOW(Rput, (const void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win, MPI_Request* q),
+                 (d, n, t, r, at, m, u, win, q), win, return move(w, call, put, d, n, t, r, at, m, u, q);)
+TUTTI_MPI_WINDOW(Rget, (void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win, MPI_Request* q),
+                 (d, n, t, r, at, m, u, win, q), win, return move(w, call, get, d, n, t, r, at, m, u, q);)
+
+TUTTI_MPI_WINDOW(Accumulate, (const void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Op op, MPI_Win win),
+                 (d, n, t, r, at, m, u, op, win), win, return accumulate(w, call, {d, n, t}, {}, r, at, m, u, op);)
+TUTTI_MPI_WINDOW(Raccumulate,
+                 (const void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Op op, MPI_Win win, MPI_Request* q),
+                 (d, n, t, r, at, m, u, op, win, q), win, {
+                   const int s = accumulate(w, call, {d, n, t}, {}, r, at, m, u, op);
+                   if (s == MPI_SUCCESS) *q = request_of({}, call);
+                   return s;
+                 })
+TUTTI_MPI_WINDOW(Get_accumulate,
+                 (const void* d, int n, MPI_Datatype t, void* old, int k, MPI_Datatype v, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Op op, MPI_Win win),
+                 (d, n, t, old, k, v, r, at, m, u, op, win), win, return accumulate(w, call, {d, n, t}, {old, k, v}, r, at, m, u, op);)
+TUTTI_MPI_WINDOW(Rget_accumulate,
+                 (const void* d, int n, MPI_Datatype t, void* old, int k, MPI_Datatype v, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Op op, MPI_Win win,
+                  MPI_Request* q),
+                 (d, n, t, old, k, v, r, at, m, u, op, win, q), win, {
+                   const int s = accumulate(w, call, {d, n, t}, {old, k, v}, r, at, m, u, op);
+                   if (s == MPI_SUCCESS) *q = request_of({}, call);
+                   return s;
+                 })
+TUTTI_MPI_WINDOW(Fetch_and_op, (const void* d, void* old, MPI_Datatype t, int r, MPI_Aint at, MPI_Op op, MPI_Win win), (d, old, t, r, at, op, win), win,
+                 return accumulate(w, call, {d, 1, t}, {old, 1, t}, r, at, 1, t, op);)
+TUTTI_MPI_WINDOW(Compare_and_swap, (const void* d, const void* compared, void* old, MPI_Datatype t, int r, MPI_Aint at, MPI_Win win),
+                 (d, compared, old, t, r, at, win), win, return accumulate(w, call, {d, 1, t}, {old, 1, t}, r, at, 1, t, MPI_REPLACE, compared);)
