@@ -132,7 +132,7 @@ void process::take_part(std::uint32_t size) {
   ++parts_;
   watch();
   phase_ = phase::running;
-  begun_ = std::chrono::steady_clock::now();
+  begun_ = job_->net().now();
 }
 
 // A part goes by without this process.
@@ -180,7 +180,7 @@ void process::write_profile() {
 }
 
 double process::seconds() const noexcept {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  return std::chrono::duration<double>(job_->net().now() - begun_).count();
 }
 
 // --- the end of a program that cannot go on ----------------------------------------------------------------------

@@ -23,7 +23,7 @@ class process {
   void begin(std::int64_t most);
   void end();
   std::uint32_t available();               // processes that there can be
-  double seconds() const noexcept;
+  double seconds() const noexcept;         // since the part began; virtual in a simulated world
 
   // The engine, between begin and end; else the program is ended, for `call`.
   engine& inside(const char* call) {
@@ -75,7 +75,7 @@ class process {
   team* remaining_ = nullptr;              // that team, or the job's
   std::unique_ptr<team> part_;             // of the processes that take part, unless it is all of these
   std::unique_ptr<engine> engine_;
-  std::chrono::steady_clock::time_point begun_;
+  time_point begun_;
 };
 
 }  // namespace tutti::bsp

@@ -1,4 +1,5 @@
-// `tutti sim`: barriers, collectives and puts of a job with far more ranks than there are machines at hand, on a simulated fabric.
+// `tutti sim`: barriers, collectives and puts of a job with far more ranks than there are machines at hand, and whole programs, on a simulated
+// fabric.
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "tools/sim/collective.h"
 #include "tools/sim/machine.h"
 #include "tools/sim/measure.h"
+#include "tools/sim/program.h"
 #include "tools/sim/rank_list.h"
 #include "tools/sim/results_json.h"
 #include "tools/sim/traffic.h"
@@ -20,7 +22,7 @@
 namespace tutti::tools {
 namespace {
 
-constexpr std::uint32_t most_ranks = 1000000, usual_ranks = 10000, usual_threads = 16;
+constexpr std::uint32_t most_ranks = 1000000, usual_ranks = 10000, usual_threads = 16, most_processes = 4096;
 
 struct choices {
   machine on;
@@ -40,6 +42,8 @@ struct choices {
   std::string file;                    // of the machine
   std::vector<std::string> given;      // by machine_parameters(): what the command line says, "" nothing
   std::string json, html;
+  std::vector<std::string> program;
+  double compute = 1;
 };
 
 int complain(const std::string& text, int code) {
@@ -80,10 +84,14 @@ status settle(choices& c) {
     if (const status s = set(c.on.par, m, c.given[i]); s.failed()) return {errc::invalid, std::string(m.option) + ": " + s.text()};
     c.on.sources[std::string(m.name)] = "the command line";
   }
-  const bool threads = !c.only.empty() && c.only != "barrier";
+  const bool threads = !c.program.empty() || (!c.only.empty() && c.only != "barrier");
+  if (!c.program.empty() && (c.regret || !c.traffic.empty() || !c.only.empty()))
+    return {errc::invalid, "a program is measured by itself: leave out --collective, --traffic and --regret, or the program"};
   auto counts = parse_ranks(!c.ranks.empty() ? c.ranks : c.regret ? "2,4,8,16" : std::to_string(threads ? usual_threads : usual_ranks), most_ranks);
   if (!counts) return counts.error();
   c.counts = std::move(*counts);
+  if (!c.program.empty() && std::ranges::max(c.counts) > most_processes)
+    return {errc::invalid, "each rank of a program is a process here: at most " + std::to_string(most_processes) + " --ranks"};
   for (const std::string& text : c.kills) {
     std::string why;
     if (!parse_kill(text, std::ranges::min(c.counts), c.on.par.deaths.emplace_back(), why)) return {errc::invalid, why};
@@ -148,9 +156,9 @@ void print(const sim_figures& f) {
   std::printf("%-38s%9llu%12.2f%11.2f%11.2f%11.2f%12.0f", f.way.c_str(), static_cast<unsigned long long>(f.bytes), f.us, f.each.p50, f.each.p99, f.each.most, f.messages);
 }
 
-void print_busiest(const sim_figures& f) {
+void print_busiest(const sim_figures& f, FILE* to = stdout) {
   if (f.busiest && f.lasted_us > 0)
-    std::printf("    busiest link, %s: %llu messages, %.0f %% of the time; waited for %.2f us a message\n", f.busiest->name.c_str(),
+    std::fprintf(to, "    busiest link, %s: %llu messages, %.0f %% of the time; waited for %.2f us a message\n", f.busiest->name.c_str(),
                 static_cast<unsigned long long>(f.busiest->messages), 100 * f.busiest->busy_us / f.lasted_us,
                 f.busiest->waited_us / static_cast<double>(f.busiest->messages));
 }
@@ -211,6 +219,18 @@ int by_size(const choices& c, const sim::parameters& p, const char* what, std::v
   return 0;
 }
 
+int program(const choices& c, const sim::parameters& p, std::vector<sim_figures>& all) {
+  auto ran = run_program(p, {c.program, c.compute});
+  if (!ran) return complain(ran.error().text(), 1);
+  const sim_figures& f = ran->figures;
+  std::fprintf(stderr, "tutti sim: %s, %u ranks: %.2f us of virtual time, %.0f messages, %.0f bytes; %.2f s to simulate\n", f.way.c_str(), f.ranks, f.us,
+               f.messages, f.payload, f.wall_s);
+  print_busiest(f, stderr);
+  if (!ran->trouble.empty()) return complain(ran->trouble, ran->exit_status);
+  all.push_back(f);
+  return 0;
+}
+
 int simulate(const choices& c) {
   std::vector<sim_figures> all;
   int failed = 0;
@@ -218,7 +238,9 @@ int simulate(const choices& c) {
     sim::parameters p = c.on.par;
     p.ranks = n;
     int one = 0;
-    if (!c.traffic.empty()) {
+    if (!c.program.empty()) {
+      one = program(c, p, all);
+    } else if (!c.traffic.empty()) {
       const auto to = static_cast<pattern>(std::ranges::find(pattern_names, c.traffic) - std::begin(pattern_names));
       one = by_size(c, p, c.traffic.c_str(), all, [&](std::uint64_t bytes, auto progress) {
         return measure_traffic(p, {to, c.get, bytes, c.epochs ? c.epochs : 16, c.window}, progress);
@@ -245,8 +267,9 @@ int simulate(const choices& c) {
 std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
   sim::parameters& m = c->on.par;
+  app.program_follows();
   app.add("-n,--ranks", c->ranks, "virtual ranks: 10000, or 2,4,8, or 2..65536, which doubles; a few KiB of memory each (default 10000; 16 of "
-                                  "what moves data)");
+                                  "what moves data, and of a program)");
   app.add("--barrier", c->barrier, "all, auto (what a job would choose), or as TUTTI_BARRIER: name[:radix]");
   app.add("--radix", c->radix, "radix or fan-in, where the algorithm takes one").between(1, 1024);
   app.add("--collective", c->only, "this one instead of barriers; with --regret, this one alone").one_of(collective_names());
@@ -265,7 +288,10 @@ std::function<int()> declare(options app) {
     const machine_parameter& p = machine_parameters()[i];
     app.add(p.option, c->given[i], (p.meaning + (": " + range_of(p)) + " (default " + text_of(p, m) + ")").c_str());
   }
-  app.add("--kill", c->kills, "RANK@US: this rank dies then, in virtual time; may be repeated");
+  app.add("--kill", c->kills, "RANK@US: this rank dies then, in virtual time; may be repeated").one_each();
+  app.add("--compute", c->compute, "of a program: what a microsecond of its processor's work takes in virtual time; 0: it works in no time, and equal "
+                                   "runs are the same bit for bit (default 1)")
+      .between(0.0, 1e6);
   app.add("--json", c->json, "write the results to this file, with the machine");
   app.add("--html", c->html, "write a page with plots to this file");
   app.add("--regret", c->regret, "what a job chooses against the best candidate, for 2, 4, 8 and 16 ranks or those given");
@@ -273,7 +299,8 @@ std::function<int()> declare(options app) {
                                "that part of it, with and without TUTTI_TUNE=online")
       .between(1.0, 1e6);
   app.add("--details", c->details, "with --regret, every candidate, and what it was expected to take");
-  return [c] {
+  return [c, app] {
+    c->program = app.program();
     if (const status s = settle(*c); s.failed()) return complain(s.text(), usage_error);
     return c->regret ? tell_sim_regret({c->on.par, c->counts, c->only, c->details, c->wrong}) : simulate(*c);
   };
@@ -281,6 +308,6 @@ std::function<int()> declare(options app) {
 
 }  // namespace
 
-const command sim_command{"sim", "Barriers, collectives and puts among thousands of simulated ranks", declare};
+const command sim_command{"sim", "Barriers, collectives, puts and programs among thousands of simulated ranks", declare};
 
 }  // namespace tutti::tools

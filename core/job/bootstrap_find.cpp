@@ -2,6 +2,7 @@
 
 #include "core/job/bootstrap_alone.h"
 #include "core/job/bootstrap_pmix.h"
+#include "core/job/bootstrap_simulated.h"
 
 namespace tutti {
 
@@ -14,6 +15,11 @@ result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(time_point, const std::st
 
 result<std::unique_ptr<bootstrap>> find_bootstrap(const config& c) {
   const launcher_traces& launcher = c.launcher();
+  if (!launcher.simulated.empty()) {
+    auto line = simulated::line::open(launcher.simulated);
+    if (!line) return line.error();
+    return make_simulated_bootstrap(**line);
+  }
   if (launcher.rewritten)
     return status{errc::unavailable,
                   "PMIX_NAMESPACE and PMIX_RANK are not those that this process was started with. MPI_Init of Open MPI "

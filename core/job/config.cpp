@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/job/launcher_traces.h"
+#include "core/job/simulated_link.h"
 #include "core/base/nearest.h"
 #include "core/base/small_file.h"
 
@@ -233,7 +234,7 @@ result<config> config::load(std::span<const config_option> options, const enviro
     if (status s = c.read_file(path); s.failed()) return s;
 
   for (auto v = variables.lower_bound(prefix); v != variables.end() && v->first.starts_with(prefix); ++v) {
-    if (v->first.starts_with("TUTTI_TEST_")) continue;
+    if (v->first.starts_with("TUTTI_TEST_") || v->first == simulated::variable) continue;
     const auto row = std::find_if(std::begin(table), std::end(table),
                                   [&](const knob_row& r) { return variable_of(r.name) == v->first; });
     if (row == std::end(table)) return unknown(v->first, true, "");

@@ -58,6 +58,7 @@ struct launcher_traces {
   std::string remedy;              // and what to start the job by instead
   std::uint32_t ranks = 1;         // how many that launcher says it started
   std::string ended;               // path of the file of core/job/ended_ranks.h, if that launcher has one
+  std::string simulated;           // the line to the simulated world that this process is a rank of (simulated_link.h), "" if it is none
   bool rewritten = false;          // the process has changed what the launcher told it since: which job, which rank
 };
 
@@ -65,7 +66,7 @@ class config {
  public:
   config();  // all defaults
   // Unknown names, here, in the file or among TUTTI_ variables, are `invalid` with the nearest known name; so are bad
-  // values, naming value and remedy. Variables that begin with TUTTI_TEST_ are left to the tests.
+  // values, naming value and remedy. Variables that begin with TUTTI_TEST_ are left to the tests, and TUTTI_SIMULATED is a launcher's.
   static result<config> load(std::span<const config_option> options = {},
                              const environment& variables = process_environment(),
                              const environment& at_start = environment_at_start());

@@ -1,18 +1,12 @@
 // The exchange at start, between ranks that are functions.
 #include <algorithm>
-#include <cstring>
 
+#include "core/job/bootstrap_simulated.h"
 #include "providers/sim/net.h"
 
 namespace tutti::sim {
 
-host_id rank_bootstrap::host() const noexcept {
-  const std::uint64_t id[2] = {0x74757474692d7369u, rank_ / f_.par.ranks_per_node};
-  host_id out;
-  static_assert(sizeof id == sizeof out);
-  std::memcpy(out.data(), id, sizeof id);
-  return out;
-}
+host_id rank_bootstrap::host() const noexcept { return simulated_host(rank_ / f_.par.ranks_per_node); }
 
 result<shared_blobs> rank_bootstrap::allgather(std::span<const std::byte> mine, time_point deadline) {
   const std::uint32_t n = f_.par.ranks;

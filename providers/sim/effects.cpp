@@ -22,20 +22,29 @@ bool is_atomic(op_kind k) noexcept {
   return k == op_kind::fetch_add || k == op_kind::compare_swap || k == op_kind::swap;
 }
 
-std::atomic_ref<std::uint64_t> word_at(std::byte* p) noexcept {
-  return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(p));
-}
-
-std::uint64_t apply_atomic(const rma_op& op, std::byte* p) noexcept {
-  const auto w = word_at(p);
-  if (op.kind == op_kind::fetch_add) return w.fetch_add(op.operand);
-  if (op.kind == op_kind::swap) return w.exchange(op.operand);
-  std::uint64_t seen = op.expected;
-  w.compare_exchange_strong(seen, op.operand);
-  return seen;
+std::uint64_t changed(const rma_op& op, std::uint64_t word) noexcept {
+  if (op.kind == op_kind::fetch_add) return word + op.operand;
+  if (op.kind == op_kind::swap) return op.operand;
+  return word == op.expected ? op.operand : word;
 }
 
 }  // namespace
+
+// A far rank waits for an answer of this process meanwhile, and its other threads leave words of the fabric alone.
+template <class Change>
+std::uint64_t rank_transport::change_word(std::byte* p, Change change) noexcept {
+  std::uint64_t old = 0;
+  if (elsewhere()) {
+    read(p, &old, sizeof old);
+    const std::uint64_t now = change(old);
+    write(&now, p, sizeof now);
+    return old;
+  }
+  const std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(p));
+  old = word.load();
+  while (!word.compare_exchange_weak(old, change(old))) {}
+  return old;
+}
 
 std::uint32_t fabric::new_message() {
   if (free_messages.empty()) {
@@ -97,7 +106,7 @@ void fabric::handle(const event& e) {
       message& m = messages[index];
       rank_transport* net = ranks[m.origin].transport;
       std::byte* from = net ? net->local_memory(m.op.local, m.op.local_offset, m.op.bytes) : nullptr;
-      if (from) std::memcpy(m.payload.data(), from, m.op.bytes);
+      if (from) net->read(from, m.payload.data(), m.op.bytes);
       m.lost = !from;
       break;
     }
@@ -176,11 +185,12 @@ void fabric::perform(std::uint32_t index, ns at) {
     return fail(index, {errc::invalid, worded("a region of rank ", op.rank, " was dropped"), op.rank}, at);
   if (answers(op.kind)) {
     if (is_atomic(op.kind)) {
-      m.old = apply_atomic(op, at_data);
-      if (par.broken == mutant::atomic_twice) apply_atomic(op, at_data);
+      const auto apply = [&op](std::uint64_t word) { return changed(op, word); };
+      m.old = net.change_word(at_data, apply);
+      if (par.broken == mutant::atomic_twice) net.change_word(at_data, apply);
       wake(op.rank, at);
     } else if (bytes) {
-      std::memcpy(m.payload.data(), at_data, bytes);
+      net.read(at_data, m.payload.data(), bytes);
     }
     settle(m, {}, at);
     return answer(index, at);
@@ -191,7 +201,7 @@ void fabric::perform(std::uint32_t index, ns at) {
     ++m.events;
     return push(at + 2 * wire_between(m.origin, op.rank).latency, m.serial + 2, event_kind::signal, op.rank, index);
   }
-  if (moves && op.bytes) std::memcpy(at_data, m.payload.data(), op.bytes);
+  if (moves) net.write(m.payload.data(), at_data, op.bytes);
   if (moves) touch(op.rank, at);
   if (m.halved && !par.target_must_progress) return;
   if (has_signal) apply_signal(m, at);
@@ -223,7 +233,7 @@ void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
   if (par.target_must_progress) return await_progress(index, at);
   if (m.signalled) {  // the mutant's payload
     if (std::byte* to = net.memory(m.target, m.op.remote_offset, m.op.bytes))
-      std::memcpy(to, m.payload.data(), m.op.bytes);
+      net.write(m.payload.data(), to, m.op.bytes);
   } else {
     if (!net.memory(m.word, m.op.signal_offset, 8))
       return fail(index, {errc::invalid, worded("a region of rank ", m.op.rank, " was dropped"), m.op.rank}, at);
@@ -233,9 +243,9 @@ void fabric::second_half(std::uint32_t index, ns at, bool in_turn) {
 }
 
 void fabric::apply_signal(message& m, ns at) {
-  std::byte* p = ranks[m.op.rank].transport->memory(m.word, m.op.signal_offset, 8);
-  if (m.op.how == signal_how::add) word_at(p).fetch_add(m.op.operand);
-  else word_at(p).store(m.op.operand, std::memory_order_release);
+  rank_transport& net = *ranks[m.op.rank].transport;
+  net.change_word(net.memory(m.word, m.op.signal_offset, 8),
+                  [&](std::uint64_t word) { return m.op.how == signal_how::add ? word + m.op.operand : m.op.operand; });
   active();
   if (!same_node(m.origin, m.op.rank)) ranks[m.op.rank].unseen += beside.poll;
   wake(m.op.rank, at);
@@ -263,17 +273,17 @@ void fabric::land(message& m, ns at) {
   bool good = true;
   if (is_atomic(op.kind)) {
     std::byte* to = net->local_memory(op.local, op.local_offset, 8);
-    if (to) std::memcpy(to, &m.old, 8);
+    if (to) net->write(&m.old, to, 8);
     good = to != nullptr;
   } else if (op.kind == op_kind::get) {
     std::byte* to = net->local_memory(op.local, op.local_offset, op.bytes);
-    if (to && op.bytes) std::memcpy(to, m.payload.data(), op.bytes);
+    if (to) net->write(m.payload.data(), to, op.bytes);
     good = to != nullptr;
   } else {
     const std::byte* from = m.payload.data();
     for (const slice& s : std::span(op.scatter, op.slices)) {
       std::byte* to = net->local_memory(s.local, s.local_offset, s.bytes);
-      if (to && s.bytes) std::memcpy(to, from, s.bytes);
+      if (to) net->write(from, to, s.bytes);
       good &= to != nullptr;
       from += s.bytes;
     }

@@ -70,6 +70,20 @@ std::byte* rank_transport::local_memory(region_id id, std::uint64_t offset, std:
   return id == unregistered_memory ? reinterpret_cast<std::byte*>(offset) : memory(id, offset, bytes);
 }
 
+// A process that has ended is found out by whoever waits for it; what its memory was plays no part any more.
+void rank_transport::read(const std::byte* from, void* to, std::size_t bytes) noexcept {
+  if (!bytes) return;
+  far_memory* const far = elsewhere();
+  if (!far) std::memcpy(to, from, bytes);
+  else if (!far->read(from, to, bytes)) std::memset(to, 0, bytes);
+}
+void rank_transport::write(const void* from, std::byte* to, std::size_t bytes) noexcept {
+  if (!bytes) return;
+  far_memory* const far = elsewhere();
+  if (!far) std::memcpy(to, from, bytes);
+  else (void)far->write(from, to, bytes);
+}
+
 result<region_id> rank_transport::put_region(region r) {
   if (!regions_.reserve_one()) return status(errc::no_resource, "too many regions: a rank of the simulator has a million");
   return regions_.insert(std::move(r));

@@ -128,6 +128,12 @@ class rank_transport final : public transport {
   rank_state& me() const noexcept { return f_.ranks[rank_]; }
   std::byte* memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;  // null: dropped, or beyond its end
   std::byte* local_memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  far_memory* elsewhere() const noexcept { return extra_ ? extra_->memory : nullptr; }
+  // Of such memory.
+  void read(const std::byte* from, void* to, std::size_t bytes) noexcept;
+  void write(const void* from, std::byte* to, std::size_t bytes) noexcept;
+  template <class Change>
+  std::uint64_t change_word(std::byte*, Change) noexcept;  // what it was
   const segment* find(segment_id) const noexcept;
   result<region_id> put_region(region);
   bool resolve(segment_id, rank_t, std::uint64_t offset, std::uint64_t bytes, region_id&) const noexcept;
@@ -160,6 +166,7 @@ class rank_transport final : public transport {
   struct beyond_loggp {                        // what few worlds have; a pointer alone in the others
     std::vector<leaving> leaves;
     std::set<rank_t> connected;                // where connections cost time
+    far_memory* memory = nullptr;              // of a rank whose memory is not this process's
     std::vector<ns> unreaped;                  // when completions are there that the processor will pay for
   };
   std::unique_ptr<beyond_loggp> extra_;

@@ -145,7 +145,7 @@ struct parameters {
 struct statistics {
   std::uint64_t messages = 0, bytes = 0;    // operations taken, and their payload
   std::uint64_t refused = 0;
-  std::uint64_t packets = 0;                // two-sided messages taken
+  std::uint64_t packets = 0, packet_bytes = 0;  // two-sided messages taken, and their headers and payload
   std::uint64_t datagrams_sent = 0;         // one a send()
   std::uint64_t datagrams_due = 0;          // one a send() and receiver; of these:
   std::uint64_t datagrams_lost = 0, datagrams_duplicated = 0, datagrams_overrun = 0;
@@ -163,6 +163,15 @@ struct link_use {
 
 struct fabric;
 
+// The memory of a rank that is a process of its own: what regions and operations of that rank call addresses are addresses there. False: the
+// process has ended.
+class far_memory {
+ public:
+  virtual ~far_memory() = default;
+  virtual bool read(const std::byte* from, void* to, std::size_t bytes) noexcept = 0;
+  virtual bool write(const void* from, std::byte* to, std::size_t bytes) noexcept = 0;
+};
+
 class world {
  public:
   explicit world(parameters);
@@ -178,6 +187,8 @@ class world {
   // The same, owned by the caller: destroying it makes the rank leave. Once a rank.
   result<std::unique_ptr<transport>> open(rank_t);
   bootstrap& boot(rank_t);
+  // Of a rank whose transport is open; must outlive it.
+  void memory_of(rank_t, far_memory&);
 
   // Runs rank_main(rank) for every living rank and returns when all have returned or died. An error when the rest can
   // never go on: no message is on its way and all that are left wait; it names them and what note() said they wait

@@ -102,7 +102,7 @@ bool rank_two_sided::send(rank_t to, std::span<const std::byte> header, std::spa
   f.packets[index].spread = sent - wire;
   way.arrives = std::max(way.arrives, injected + w.latency + f.extra(w.latency));
   ++way.under_way;
-  ++f.stats.packets;
+  ++f.stats.packets, f.stats.packet_bytes += bytes;
   f.active();
   f.carry(way.arrives - w.latency, owner_.rank_, to, header.size() + payload.size(), w.latency, {0, f.draw(), index, to, event_kind::packet});
   return !refuses;

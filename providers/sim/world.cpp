@@ -95,6 +95,12 @@ result<std::unique_ptr<transport>> world::open(rank_t r) {
   return std::unique_ptr<transport>(std::make_unique<rank_transport>(*f_, r));
 }
 
+void world::memory_of(rank_t r, far_memory& m) {
+  auto& extra = f_->ranks[r].transport->extra_;
+  if (!extra) extra = std::make_unique<rank_transport::beyond_loggp>();
+  extra->memory = &m;
+}
+
 bootstrap& world::boot(rank_t r) {
   auto& b = f_->boots[r];
   if (!b) b = std::make_unique<rank_bootstrap>(*f_, r);

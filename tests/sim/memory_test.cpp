@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(ten_thousand_ranks_at_a_few_kibibytes) {
                               << each << " bytes a rank in all");
     // The largest program is a tree root's or n-way's: a send and a wait for each word, at most.
     BOOST_TEST(largest <= 640u + 192u * words);
-    if (exact_memory) BOOST_TEST(each <= 12800u);  // n-way is the largest, with three messages of each rank under way
+    if (exact_memory) BOOST_TEST(each <= 13u << 10);  // n-way is the largest, with three messages of each rank under way
   }
 }
 
