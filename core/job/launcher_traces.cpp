@@ -29,7 +29,7 @@ bool has_server_uri(const environment& variables) {
 
 launcher_traces trace_launcher(const environment& variables, const environment& at_start) {
   launcher_traces t;
-  if (const std::string* line = find(variables, simulated::variable)) return t.simulated = *line, t;
+  if (const std::string* line = find(variables, simulated::variable); line && !line->empty()) return t.simulated = *line, t;
   t.pmix = find(variables, "PMIX_NAMESPACE") && find(variables, "PMIX_RANK") && has_server_uri(variables);
   for (const char* name : {"PMIX_NAMESPACE", "PMIX_RANK"}) {
     const std::string *then = find(at_start, name), *now = find(variables, name);

@@ -252,6 +252,17 @@ BOOST_AUTO_TEST_CASE(a_batch_script_and_a_step_of_one_are_no_job_of_several) {
   BOOST_TEST(find_bootstrap(started_by({{"PMI_FD", "6"}, {"PMI_SIZE", "1"}})).ok());
 }
 
+BOOST_AUTO_TEST_CASE(a_line_to_a_simulated_world_comes_before_all_launchers) {
+  const environment given{{"TUTTI_SIMULATED", "4:x"}, {"PMIX_NAMESPACE", "j"}, {"PMIX_RANK", "0"}, {"PMIX_SERVER_URI41", "x"}};
+  BOOST_TEST(started_by(given).launcher().simulated == "4:x");
+  BOOST_TEST(!started_by(given).launcher().pmix);
+  const auto b = find_bootstrap(started_by(given));
+  BOOST_REQUIRE(!b);
+  BOOST_TEST((b.error().code() == errc::unavailable));
+  BOOST_TEST(contains(b.error(), "TUTTI_SIMULATED=4:x"));
+  BOOST_TEST(find_bootstrap(started_by({{"TUTTI_SIMULATED", ""}})).ok());
+}
+
 BOOST_AUTO_TEST_CASE(pmix_is_recognised_only_with_a_server) {
   BOOST_TEST(started_by({{"PMIX_NAMESPACE", "j"}, {"PMIX_RANK", "0"}, {"PMIX_SERVER_URI41", "x"}}).launcher().pmix);
   BOOST_TEST(!started_by({{"PMIX_NAMESPACE", "j"}, {"PMIX_RANK", "0"}}).launcher().pmix);
