@@ -1,16 +1,19 @@
 #include "tools/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "tools/command.h"
 
 namespace tutti::tools {
 
 constexpr const char* end_of_options = "the program";  // stands for --
+std::vector<const CLI::App*> mixed;                     // whose options may stand behind the program's name
 
 option option::between(int least, int most) { return option(o_->check(CLI::Range(least, most))); }
 option option::between(double least, double most) { return option(o_->check(CLI::Range(least, most))); }
@@ -46,6 +49,10 @@ options options::subcommand(const char* name, const char* meaning) { return opti
 bool options::chose(const char* subcommand) const { return app_->get_subcommand(subcommand)->parsed(); }
 void options::footer(const char* text) { app_->footer(text); }
 void options::program_follows() { app_->prefix_command(); }
+void options::program_stands_among() {
+  program_follows();
+  mixed.push_back(app_);
+}
 std::vector<std::string> options::program() const {
   std::vector<std::string> words = app_->remaining();
   if (!words.empty() && words[0] == end_of_options) words.erase(words.begin());
@@ -81,7 +88,24 @@ void spell_as_ours(const CLI::App& app, std::vector<std::string>& words) {
     if (takes_value(sub->get_option_no_throw(words[i]))) ++i;
   }
   // CLI11 takes what stands behind -- for arguments that were declared. A word that is no option ends ours.
-  if (i < words.size() && words[i] == "--") words[i] = end_of_options;
+  if (i < words.size() && words[i] == "--") {
+    words[i] = end_of_options;
+    return;
+  }
+  if (std::ranges::find(mixed, sub) == mixed.end()) return;
+  for (std::size_t at = i + 1, first = i; at < words.size(); ++at) {
+    if (words[at] == "--") {
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
+      return;
+    }
+    const CLI::Option* const own = words[at].starts_with('-') ? sub->get_option_no_throw(ours(words[at]).substr(0, words[at].find('='))) : nullptr;
+    if (!own) continue;
+    const std::size_t count = takes_value(own) && words[at].find('=') == std::string::npos && at + 1 < words.size() ? 2 : 1;
+    words[at] = ours(words[at]);
+    const auto begin = words.begin() + static_cast<std::ptrdiff_t>(at);
+    std::rotate(words.begin() + static_cast<std::ptrdiff_t>(first), begin, begin + static_cast<std::ptrdiff_t>(count));
+    first += count, at += count - 1;
+  }
 }
 
 // --- what a shell completes `tutti` with: its function asks `tutti completion words`, which reads the declared options

@@ -50,6 +50,8 @@ class options {
   void footer(const char* text);
   // What follows the options, or --, is the command of a program, whose options are its own.
   void program_follows();
+  // The same, but that options of this command are taken behind the program's name as well, up to a --.
+  void program_stands_among();
   [[nodiscard]] std::vector<std::string> program() const;
 
  private:

@@ -267,7 +267,7 @@ int simulate(const choices& c) {
 std::function<int()> declare(options app) {
   auto c = std::make_shared<choices>();
   sim::parameters& m = c->on.par;
-  app.program_follows();
+  app.program_stands_among();
   app.add("-n,--ranks", c->ranks, "virtual ranks: 10000, or 2,4,8, or 2..65536, which doubles; a few KiB of memory each (default 10000; 16 of "
                                   "what moves data, and of a program)");
   app.add("--barrier", c->barrier, "all, auto (what a job would choose), or as TUTTI_BARRIER: name[:radix]");

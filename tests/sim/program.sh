@@ -5,6 +5,7 @@ set -u
 tutti=$1 ends=$2 inner_product=$3 sort=$4
 work=$(mktemp -d) out=$work/out
 trap 'rm -rf "$work"' EXIT
+printf '#!/bin/sh\necho "words: $*"\n' > "$work/words" && chmod +x "$work/words"
 failed=0
 fail() { echo "FAILED: $*"; sed 's/^/    /' "$out"; failed=1; }
 # sim STATUS ARGUMENTS...
@@ -20,6 +21,12 @@ says() { grep -q -- "$1" "$out" || fail "it does not say: $1"; }
 sim 0 --ranks 12 --ranks-per-node 3 "$inner_product" 100000
 says 'inner product: right; 12 processes'
 says 'inner_product, 12 ranks: [0-9.]* us of virtual time, [1-9][0-9]* messages, [1-9][0-9]* bytes'
+
+# Options on either side of the program's name; behind -- they are the program's.
+sim 0 "$inner_product" 100000 --ranks 3
+says 'inner product: right; 3 processes'
+sim 0 -n 2 "$work/words" --latency=2 one -- --ranks 5
+says 'words: one --ranks 5$'
 
 # The clock is the world's: on a slow network the supersteps take longer by as much, however fast this machine is.
 took() { sed -n 's/.* \([0-9]*\)[.][0-9]* us of virtual time.*/\1/p' "$out"; }
