@@ -76,6 +76,7 @@ result<line*> line::open(const std::string& text) {
 std::int64_t line::worked() const noexcept { return processor_time() - worked_until_; }
 
 status line::exchange(call what) noexcept {
+  ++asked_;
   slot_->what = what;
   slot_->worked_ns = worked();
   sem_post(&slot_->asked);

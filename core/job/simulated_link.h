@@ -39,7 +39,6 @@ enum class call : std::uint32_t {
   progress,   // -> events, number of endings; data: `ending`s
   clock,      // nothing but the clock
   glance,     // it was read often: some time passes
-  arm,        // -> 1 if there is a sleep
   sleep,      // deadline in ns
   health,     // rank
   send,       // rank; address and bytes of header and payload -> 1 if taken
@@ -116,6 +115,7 @@ class line {
     return exchange(what);
   }
   std::uint64_t result_of(int i = 0) const noexcept { return slot_->results[i]; }
+  std::uint64_t asked() const noexcept { return asked_; }  // how often, up to now
   std::span<const std::byte> data(std::size_t bytes) const noexcept { return {slot_->data, bytes}; }
   // Of the rank, now.
   time_point clock() noexcept {
@@ -132,6 +132,7 @@ class line {
   header* header_;
   slot* slot_;
   rank_t rank_;
+  std::uint64_t asked_ = 0;
   std::int64_t worked_until_;  // by the process's clock of processor time
 };
 

@@ -171,13 +171,16 @@ class remote_transport final : public transport {
     return events;
   }
 
+  // Nothing arrives while the world waits for a question: so the world arms when it is asked to sleep. If it was asked for something else in
+  // between, something may have arrived, and the sleep is over.
   armed arm() noexcept override {
     glances_ = 0;
-    return armed_if(armed_ = line_.ask(call::arm).ok() && line_.result_of());
+    armed_at_ = line_.asked();
+    return armed_if(armed_ = true);
   }
   void sleep(armed token, time_point deadline) noexcept override {
     glances_ = 0;
-    if (token && std::exchange(armed_, false)) (void)line_.ask(call::sleep, deadline.time_since_epoch().count());
+    if (token && std::exchange(armed_, false) && line_.asked() == armed_at_) (void)line_.ask(call::sleep, deadline.time_since_epoch().count());
   }
   void disarm() noexcept override { armed_ = false; }
   // Who reads the clock in a loop waits for time to pass.
@@ -194,6 +197,7 @@ class remote_transport final : public transport {
   std::optional<remote_multicast> datagrams_;
   std::map<region_id, std::span<std::byte>> allocated_;
   bool armed_ = false;
+  std::uint64_t armed_at_ = 0;  // questions asked then
   mutable unsigned glances_ = 0;
 };
 

@@ -14,7 +14,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 
 #include "core/base/round_up.h"
@@ -219,10 +218,7 @@ class rank_server final : public sim::far_memory {
       case call::glance:
         for (int i = 0; i < 64; ++i) (void)net_->now();
         return {};
-      case call::arm: return token_ = net_->arm(), slot_.results[0] = static_cast<bool>(*token_), status{};
-      case call::sleep:
-        if (token_) net_->sleep(std::move(*token_), moment(0));
-        return token_.reset(), status{};
+      case call::sleep: return net_->sleep(net_->arm(), moment(0)), status{};
       case call::health: return net_->health(rank);
       case call::send: {
         const auto header = list<std::byte>(1, argument(2)), payload = list<std::byte>(3, argument(4));
@@ -362,7 +358,6 @@ class rank_server final : public sim::far_memory {
   int status_ = 0;
   bool ended_ = false, blocked_ = false;
   std::unique_ptr<transport> net_;
-  std::optional<armed> token_;
   std::map<std::uint64_t, std::unique_ptr<mirror>> mirrors_;  // by the completion's address
   std::vector<std::byte> table_;         // of the last gather
 };
