@@ -78,11 +78,9 @@ int start(const choices& c) {
                   "say which by --mpi openmpi or --mpi mpich");
   const auto launcher = launcher_of(*f, path);
   if (!launcher) return refuse(std::string("the program is ") + f->title + "'s, whose launcher was not found; install it, or check $PATH");
-  std::string places;
-  const auto library = preloaded_library(f->name, places);
-  if (!library)
-    return refuse(std::string("libtutti-") + f->name + ".so is in none of " + places + "; tutti was built where " + f->title +
-                  " was not installed (on Debian: lib" + f->name + "-dev)");
+  std::string why_not;
+  const auto library = preloaded_library(f->name, why_not);
+  if (!library) return refuse(why_not);
 
   std::string preload = *library;
   if (const auto old = variables.find("LD_PRELOAD"); old != variables.end() && !old->second.empty()) preload += ":" + old->second;

@@ -5,7 +5,7 @@
 
 namespace tutti::tools {
 
-// Of "openmpi" or "mpich". Nothing: in none of the places that `places` then lists.
-std::optional<std::string> preloaded_library(const std::string& mpi, std::string& places);
+// Of "openmpi" or "mpich". Nothing: `why_not` says where it was looked for, and what to do.
+std::optional<std::string> preloaded_library(const std::string& mpi, std::string& why_not);
 
 }  // namespace tutti::tools

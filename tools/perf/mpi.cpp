@@ -82,12 +82,12 @@ int compare(const choices& c) {
   for (const std::string& name : c.mpis) {
     const auto built = name == "openmpi" ? open_mpi : mpich;
     const mpi_library messages = built(self, scratch.path(), "mpi_messages.c"), rest = built(self, more.path(), "mpi_collectives.c");
-    std::string places;
-    const auto library = preloaded_library(name, places);
+    std::string why_not;
+    const auto library = preloaded_library(name, why_not);
     for (const std::string& provider : c.providers) {
       const path p = provider == "shm" ? path::shared_memory : path::ucx_tcp;
       contestant with = measured("tutti", messages, rest, p, "TUTTI_PROVIDER=" + provider + " LD_PRELOAD=" + library.value_or(""));
-      if (!library) with.why_not = "libtutti-" + name + ".so is in none of " + places;
+      if (!library) with.why_not = why_not;
       std::vector<contest_cell> cells = message_cells();
       for (const contest_cell& cell : collective_cells()) cells.push_back(cell);
       const auto jobs = static_cast<int>(cells.size());
