@@ -49,8 +49,8 @@ says 'rank 1 died of signal 9, rank [02] left with status 5'
 says 'tutti_barrier: rank 1 died'
 sim 3 --ranks 3 "$ends" leaves
 says 'rank 1 left with status 3, rank [02] left with status 5'
-sim 5 --ranks 3 --kill 2@300 "$ends" well
-says 'tutti_barrier: rank 2 died at 300 us'
+sim 5 --compute 0 --ranks 3 --kill 2@100 "$ends" well
+says 'tutti_barrier: rank 2 died at 100 us'
 sim 1 --ranks 3 "$ends" waits
 says '3 of 3 ranks wait: 0, 1, 2'
 sim 1 --ranks 3 "$work/nothing"
