@@ -69,6 +69,11 @@ result<line*> line::open(const std::string& text) {
     munmap(memory, bytes);
     return not_a_line(text);
   }
+  if (const std::int32_t taken = slot_of(*h, rank).pid; taken != 0 && taken != getpid() && kill(taken, 0) == 0) {
+    munmap(memory, bytes);
+    return status(errc::unavailable, worded("process ", taken, " is rank ", rank, " of this simulated world already; a program that it starts is none: unset ",
+                                            std::string_view(variable), " for that"));
+  }
   made = new line(h, rank);
   return made;
 }
@@ -79,9 +84,12 @@ status line::exchange(call what) noexcept {
   ++asked_;
   slot_->what = what;
   slot_->worked_ns = worked();
-  sem_post(&slot_->asked);
-  while (!wait_a_while(slot_->answered))
-    if (kill(header_->world, 0) != 0 && errno == ESRCH) return {errc::unavailable, "the simulated world of this rank has ended"};
+  if (!gone_) sem_post(&slot_->asked);
+  while (!gone_ && !wait_a_while(slot_->answered)) gone_ = kill(header_->world, 0) != 0 && errno == ESRCH;
+  if (gone_) {  // time goes on, so that all waits end
+    slot_->clock_ns += 1'000'000'000;
+    return {errc::peer_dead, "the simulated world of this rank has ended"};
+  }
   worked_until_ = processor_time();
   if (slot_->code == 0) return {};
   return {static_cast<errc>(slot_->code), worded(static_cast<const char*>(slot_->text)), slot_->peer, slot_->native};

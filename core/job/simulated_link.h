@@ -133,6 +133,7 @@ class line {
   slot* slot_;
   rank_t rank_;
   std::uint64_t asked_ = 0;
+  bool gone_ = false;          // the world has ended
   std::int64_t worked_until_;  // by the process's clock of processor time
 };
 

@@ -91,7 +91,7 @@ result<std::unique_ptr<transport>> world::open(rank_t r) {
   if (r >= size()) return status(errc::invalid, worded("no rank ", r));
   const rank_state& rs = f_->ranks[r];
   if (rs.transport || rs.left)
-    return status(errc::invalid, worded("rank ", r, " has opened its transport before"));
+    return status(errc::invalid, worded("rank ", r, " has opened its transport before: a simulated rank joins one job"));
   return std::unique_ptr<transport>(std::make_unique<rank_transport>(*f_, r));
 }
 

@@ -1,4 +1,5 @@
-/* sim_ends HOW: a rank of a simulated world (program.sh), of which rank 1 may end too early, or wait for nobody. */
+/* sim_ends HOW: a rank of a simulated world (program.sh), of which rank 1 may end too early, or wait for nobody, or all work
+ * until they are stopped. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,9 @@ int main(int count, char **words) {
     if (!strcmp(how, "leaves")) exit(3);
     if (!strcmp(how, "waits")) (void)tutti_recv(tutti_world(ctx), 0, 7, ~(uint64_t)0, room, sizeof room, NULL);
   }
-  for (int i = 0; i < 100; ++i)
+  if (!strcmp(how, "starts_another")) (void)!system(words[0]);
+  if (!strcmp(how, "works_long") && tutti_rank(ctx) == 0) printf("works long\n"), fflush(stdout);
+  for (int i = 0; i < (strcmp(how, "works_long") ? 100 : 100000000); ++i)
     if (tutti_barrier(tutti_world(ctx)) != TUTTI_OK) return fprintf(stderr, "%s\n", tutti_error_text(ctx)), tutti_abandon(&ctx), 5;
   return tutti_finalize(&ctx) == TUTTI_OK ? 0 : 6;
 }

@@ -60,6 +60,21 @@ says 'at most 4096 --ranks'
 sim 2 --ranks 4 --collective allreduce "$ends"
 says 'a program is measured by itself'
 
+sim 0 --ranks 1 "$ends" starts_another
+says 'is rank 0 of this simulated world already'
+
+# Where the world dies, its processes end by themselves, with an error.
+"$tutti" sim --ranks 3 --compute 0 "$ends" works_long > "$out" 2>&1 &
+world=$!
+until grep -q 'works long' "$out"; do sleep 0.05; done
+kill -9 $world
+wait $world 2> /dev/null
+for try in $(seq 100); do
+  [ "$(grep -c 'the simulated world of this rank has ended' "$out")" = 3 ] && break
+  sleep 0.1
+done
+[ $try -lt 100 ] || fail "processes outlive their world"
+
 # A line that is none.
 exec 7< /dev/null
 for line in 7:0 9999:1 1 x 7:4294967296; do
