@@ -37,11 +37,12 @@ std::vector<contest_cell> collective_cells() {
       if (std::string_view{c} != "barrier" || bytes == 8) out.push_back({c, std::string_view{c} == "barrier" ? 0 : bytes});
   return out;
 }
-// One MPI's two benchmarks, in one job after the other.
+// One MPI's two benchmarks, in one job after the other. Where the time runs out, the shell waits for the launcher that was asked to end, so that
+// who bounds the time ends that too: Open MPI's mpirun may wait for itself for ever then.
 contestant measured(std::string name, const mpi_library& messages, const mpi_library& of_all, mpi_library::path path, std::string settings) {
   return {std::move(name), messages.why_not, [=](int ranks, double seconds) {
     const std::string each = std::to_string(seconds);
-    return "sh -c '" + messages.start(ranks, path, settings) + each + " " + words_of(message_cells()) + "; " + of_all.start(ranks, path, settings) + each +
+    return "sh -c 'trap \"exit 1\" TERM; " + messages.start(ranks, path, settings) + each + " " + words_of(message_cells()) + "; " + of_all.start(ranks, path, settings) + each +
            " " + words_of(collective_cells()) + "'";
   }};
 }
