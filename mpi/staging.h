@@ -66,7 +66,7 @@ staging::blocks staging::lay_out(const void* buffer, int members, way w, bool ap
   blocks out;
   const auto n = static_cast<std::size_t>(members);
   out.bytes.resize(n), out.offsets.resize(n);
-  std::ptrdiff_t least = 0;
+  std::ptrdiff_t least = PTRDIFF_MAX;  // by which the base moves: what MPI_BOTTOM and absolute distances describe is no block from null on
   std::size_t all = 0;
   for (int m = 0; m < members; ++m) {
     const block b = of(m);
@@ -78,6 +78,7 @@ staging::blocks staging::lay_out(const void* buffer, int members, way w, bool ap
     apart = apart || !t.contiguous;
     least = std::min(least, b.offset + t.first());
   }
+  if (all == 0) least = 0;
   auto* const base = static_cast<std::byte*>(const_cast<void*>(buffer));
   std::byte* packed = apart ? memory(all) : nullptr;
   out.base = apart ? packed : base + least;

@@ -180,6 +180,23 @@ static void absolute_addresses(void) {
   OK(MPI_Type_free(&in));
   OK(MPI_Type_free(&one));
   OK(MPI_Type_free(&single));
+  /* Of collectives: each member's block is one piece, where its type says. */
+  MPI_Datatype from[64], to[64];
+  int ones[64], zeros[64] = {0};
+  REQUIRE(n <= 40);
+  for (int i = 0; i < n; ++i) {
+    ones[i] = 1, a[i] = 100 * me + i, b[i] = -1;
+    OK(MPI_Type_create_hindexed(1, (int[]){1}, (MPI_Aint[]){(MPI_Aint)(a + i)}, MPI_INT, &from[i]));
+    OK(MPI_Type_create_hindexed(1, (int[]){1}, (MPI_Aint[]){(MPI_Aint)(b + n - 1 - i)}, MPI_INT, &to[i]));
+    OK(MPI_Type_commit(&from[i]));
+    OK(MPI_Type_commit(&to[i]));
+  }
+  OK(MPI_Alltoallw(MPI_BOTTOM, ones, zeros, from, MPI_BOTTOM, ones, zeros, to, MPI_COMM_WORLD));
+  for (int i = 0; i < n; ++i) REQUIRE(b[n - 1 - i] == 100 * i + me);
+  for (int i = 0; i < n; ++i) {
+    OK(MPI_Type_free(&from[i]));
+    OK(MPI_Type_free(&to[i]));
+  }
   free(a), free(b);
 }
 
