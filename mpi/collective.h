@@ -87,13 +87,6 @@ int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass p
 
 inline bool takes(operation o, std::size_t bytes) noexcept { return the_world().takes(o, bytes); }
 
-// Null where the arguments are wrong.
-inline const type_ref* elements(int count, MPI_Datatype type) {
-  if (count < 0) return nullptr;
-  const type_ref& t = type_of(type);
-  return t ? &t : nullptr;
-}
-
 using blocks = staging::blocks;
 using way = staging::way;
 

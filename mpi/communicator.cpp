@@ -1,13 +1,18 @@
 #include "mpi/communicator.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "mpi/request.h"
 #include "mpi/world.h"
 
 namespace tutti::mpi {
@@ -15,6 +20,15 @@ namespace {
 
 std::unordered_map<MPI_Comm, std::unique_ptr<communicator>> all;
 communicator* last = nullptr;  // found
+
+// Freed by the program while some member had something under way there, in the order in which they were. That order is alike for any
+// two in all members of both, since each is freed by a collective call. So is what is left by such a call of a communicator whose members
+// include theirs: then those go in which nothing is under way any more.
+struct leaving {
+  std::unique_ptr<communicator> of;
+  std::vector<std::uint32_t> members;  // ranks in MPI_COMM_WORLD, sorted
+};
+std::vector<leaving> left;
 
 communicator& add(MPI_Comm handle, tutti_team_t team) {
   auto c = std::make_unique<communicator>();
@@ -73,8 +87,50 @@ std::optional<communicator::topology> topology_of(const communicator& c) {
   return t;
 }
 
+// Collective over these members, who hold the right all at once.
+void free_left(std::vector<std::uint32_t> members) {
+  if (left.empty()) return;
+  drop_finished();
+  std::ranges::sort(members);
+  std::erase_if(left, [&](leaving& l) {
+    if (!std::ranges::includes(members, l.members)) return false;
+    const std::int32_t mine = l.of->under_way;
+    std::int32_t most = 0;
+    if (tutti_allreduce(l.of->team, &mine, &most, 1, TUTTI_INT32, TUTTI_MAX) != TUTTI_OK || most > 0) return false;
+    release(l.of->kept);
+    return (void)tutti_team_free(&l.of->team), true;
+  });
+}
+
+// Files that this process may still open. A team has some, its first collectives add more, and the program has its own.
+bool leaves_files() noexcept {
+  constexpr rlim_t for_others = 64;
+  rlimit files;
+  const int lowest = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (lowest < 0 || ::getrlimit(RLIMIT_NOFILE, &files)) return false;
+  ::close(lowest);
+  return static_cast<rlim_t>(lowest) + for_others < files.rlim_cur;
+}
+
+// A team that not all members could make is nobody's.
+bool is_made(MPI_Comm comm, tutti_status_t s, tutti_team_t team) {
+  enum { failed, no_files, made };
+  int mine = s != TUTTI_OK ? failed : leaves_files() ? made : no_files, all_members = made, rank = 0;
+  real.Allreduce(&mine, &all_members, 1, MPI_INT, MPI_MIN, comm);
+  if (all_members == made) return true;
+  real.Comm_rank(comm, &rank);
+  static bool said = false;
+  if (rank == 0 && !std::exchange(said, true))
+    std::fprintf(stderr, "tutti: %s; this communicator is MPI's alone, as others may be that are made later\n",
+                 all_members == no_files ? "a rank has too many open files (raise the limit: ulimit -n)"
+                 : mine == failed        ? tutti_error_text(the_world().ctx)
+                                         : "another rank cannot make its part of a team");
+  if (team) (void)tutti_team_free(&team);
+  return false;
+}
+
 // Collective over a communicator that MPI has just made, of which this rank is a member or not.
-int follow(int made, const MPI_Comm* fresh, const char* call) {
+int follow(int made, const MPI_Comm* fresh) {
   world& w = the_world();
   if (!w.ctx || made != MPI_SUCCESS || *fresh == MPI_COMM_NULL) return made;
   int between_groups = 0;
@@ -84,14 +140,15 @@ int follow(int made, const MPI_Comm* fresh, const char* call) {
   if (members.empty()) return made;
   MPI_Comm comm = *fresh;
   const held_by_all h(comm);
+  free_left(members);
   tutti_bootstrap_t meeting{};
   int rank = 0;
   real.Comm_rank(comm, &rank);
   meeting.context = &comm, meeting.rank = static_cast<std::uint32_t>(rank), meeting.size = static_cast<std::uint32_t>(members.size());
   meeting.allgather = gather_for_tutti;
   tutti_team_t team = nullptr;
-  if (const tutti_status_t s = tutti_team_create_group(tutti_world(w.ctx), members.data(), members.size(), &meeting, &team); s != TUTTI_OK)
-    return raise(comm, call, s);
+  const tutti_status_t s = tutti_team_create_group(tutti_world(w.ctx), members.data(), members.size(), &meeting, &team);
+  if (!is_made(comm, s, team)) return made;
   communicator& c = add(comm, team);
   c.neighbors = topology_of(c);
   return made;
@@ -101,15 +158,20 @@ int follow(int made, const MPI_Comm* fresh, const char* call) {
 tutti_status_t let_go(MPI_Comm comm) {
   if (!serves(comm)) return TUTTI_OK;
   const held_by_all h(comm);
-  communicator* const c = taken(comm);
-  tutti_team_t team = c->team;
+  if (!left.empty()) free_left(members_of(comm));
+  drop_finished();
+  last = nullptr;
+  std::unique_ptr<communicator> c = std::move(all.extract(comm).mapped());
   const std::int32_t mine = c->under_way;
   std::int32_t most = 0;
-  const tutti_status_t s = tutti_allreduce(team, &mine, &most, 1, TUTTI_INT32, TUTTI_MAX);
-  last = nullptr;
-  if (mine > 0) all.find(comm)->second.release();  // its requests name it
-  all.erase(comm);
-  return s == TUTTI_OK && most == 0 ? tutti_team_free(&team) : s;  // else it lives until MPI_Finalize
+  const tutti_status_t s = tutti_allreduce(c->team, &mine, &most, 1, TUTTI_INT32, TUTTI_MAX);
+  if (s == TUTTI_OK && most == 0) return tutti_team_free(&c->team);
+  std::vector<std::uint32_t> members = members_of(comm);
+  std::ranges::sort(members);
+  real.Comm_get_errhandler(comm, &c->kept);
+  c->handle = MPI_COMM_NULL;
+  left.push_back({std::move(c), std::move(members)});
+  return s;
 }
 
 int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
@@ -179,6 +241,8 @@ bool take_first_communicators() {
 }
 
 void forget_communicators() noexcept {
+  for (leaving& l : left) release(l.of->kept);
+  left.clear();
   all.clear();
   last = nullptr;
 }
@@ -195,7 +259,7 @@ using namespace tutti::mpi;
       const passing by_mpi;                                              \
       made = real.name arguments;                                        \
     }                                                                    \
-    return follow(made, fresh, "MPI_" #name);                            \
+    return follow(made, fresh);                                          \
   }                                                                      \
   TUTTI_MPI_ALSO(name)
 

@@ -12,12 +12,14 @@
 namespace tutti::mpi {
 
 struct communicator {
-  MPI_Comm handle;
+  MPI_Comm handle;               // MPI_COMM_NULL: freed
   tutti_team_t team;
   int rank, size;
-  // Requests of the program that are not complete, or may be started again. MPI_Comm_free leaves them to end by themselves;
-  // tutti_team_free() does not.
+  // Requests of the program that are not complete, or may be started again, and messages that were matched and not received.
+  // MPI_Comm_free leaves them to end by themselves; tutti_team_free() does not.
   int under_way = 0;
+  MPI_Errhandler kept = MPI_ERRHANDLER_NULL;  // of one that is freed: for errors of what is under way
+  handler_of errors() const noexcept { return handle == MPI_COMM_NULL ? handler_of(MPI_COMM_WORLD, kept) : handler_of(handle); }
   // Of the communicator's topology, MPI_PROC_NULL where a Cartesian one ends.
   struct topology {
     std::vector<int> sources, destinations;

@@ -15,7 +15,7 @@ namespace {
 
 // What an error of a request is raised with, by whoever holds no right to tutti: the handler may itself wait for other ranks.
 struct raising {
-  MPI_Comm comm = MPI_COMM_WORLD;
+  handler_of errors;
   const char* call = "";
   tutti_status_t end = TUTTI_OK;
 };
@@ -27,7 +27,7 @@ int retire(MPI_Request& handle, MPI_Status* status, raising& error) {
   request& r = at(handle);
   if (!r.pending) return empty_status(status), MPI_SUCCESS;
   const int code = outcome(r, status);
-  if (code != MPI_SUCCESS) error = {r.on->handle, r.call, r.end};
+  if (code != MPI_SUCCESS) error = {r.on->errors(), r.call, r.end};
   if (r.again) return r.pending = r.cancelled = false, code;
   drop(handle);
   handle = MPI_REQUEST_NULL;
@@ -36,7 +36,7 @@ int retire(MPI_Request& handle, MPI_Status* status, raising& error) {
 int retire_and_raise(MPI_Request& handle, MPI_Status* status) {
   raising error;
   const int code = retire(handle, status, error);
-  return code == MPI_SUCCESS ? code : raise(error.comm, error.call, error.end);
+  return code == MPI_SUCCESS ? code : raise(error.errors, error.call, error.end);
 }
 
 bool complete(MPI_Request handle) {
@@ -90,7 +90,7 @@ class ends {
     if (statuses_ != MPI_STATUSES_IGNORE) statuses_[i].MPI_ERROR = code;
   }
   int tell() const {
-    if (first_.end != TUTTI_OK) (void)raise(first_.comm, first_.call, first_.end);
+    if (first_.end != TUTTI_OK) (void)raise(first_.errors, first_.call, first_.end);
     return failed_ ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
   }
 
@@ -336,7 +336,7 @@ int start(MPI_Request handle) {
   call k(function::Start);
   if (!r.again || r.active) return raise_text(MPI_COMM_WORLD, "MPI_Start", MPI_ERR_REQUEST, "the request is not persistent, or under way");
   const tutti_status_t s = r.again(r);
-  return s == TUTTI_OK ? MPI_SUCCESS : raise(r.on->handle, "MPI_Start", s);
+  return s == TUTTI_OK ? MPI_SUCCESS : raise(r.on->errors(), "MPI_Start", s);
 }
 
 }  // namespace
@@ -377,9 +377,9 @@ extern "C" int MPI_Cancel(MPI_Request* r) {
   if (!r || !is_ours(*r)) return real.Cancel(r);
   const held h;
   request& of = at(*r);
-  if (!of.active || of.what != request::kind::receive) return MPI_SUCCESS;
+  if (of.what != request::kind::receive || test(of)) return MPI_SUCCESS;
   int cancelled = 0;
-  if (const tutti_status_t s = tutti_cancel(&of.handle, &cancelled); s != TUTTI_OK) return raise(of.on->handle, "MPI_Cancel", s);
+  if (const tutti_status_t s = tutti_cancel(&of.handle, &cancelled); s != TUTTI_OK) return raise(of.on->errors(), "MPI_Cancel", s);
   if (cancelled) of.cancelled = true, end_now(of, TUTTI_OK);
   return MPI_SUCCESS;
 }

@@ -11,7 +11,7 @@
 namespace tutti::mpi {
 namespace {
 
-// Thrown where pieces cannot be told.
+// Thrown where MPI does not say what a type is made of.
 struct unknown_type {};
 
 struct builder {
@@ -84,7 +84,7 @@ class contents {
   MPI_Aint place(std::size_t i) const { return places_.at(i); }
   const datatype& inner(std::size_t i) {
     kept_.push_back(make(inner_.at(i)));
-    if (!kept_.back()->known) throw unknown_type{};
+    if (!kept_.back()) throw unknown_type{};
     return *kept_.back();
   }
   static type_ref make(MPI_Datatype);
@@ -98,29 +98,53 @@ class contents {
   int types_;
 };
 
+// What a type takes of one dimension of an array: indices, in order.
+struct run_of_indices {
+  std::ptrdiff_t first, count;
+};
+struct dimension {
+  std::ptrdiff_t full;  // indices that there are
+  std::vector<run_of_indices> taken;
+};
+
+// Of an array of elements, whose dimensions come from the one that varies slowest.
+void add_part_of_array(builder& to, const datatype& of, const std::vector<dimension>& array, std::size_t level, std::ptrdiff_t at) {
+  const dimension& d = array[level];
+  at *= d.full;
+  for (const run_of_indices& r : d.taken)
+    if (level + 1 == array.size()) to.add(of, (at + r.first) * of.extent, static_cast<std::size_t>(r.count));
+    else
+      for (std::ptrdiff_t i = 0; i < r.count; ++i) add_part_of_array(to, of, array, level + 1, at + r.first + i);
+}
+void add_part_of_array(builder& to, contents& c, std::vector<dimension> array, int order) {
+  if (order == MPI_ORDER_FORTRAN) std::ranges::reverse(array);
+  add_part_of_array(to, c.inner(0), array, 0, 0);
+}
+
 // MPI 3.1, 4.1.13 says which numbers the contents hold.
 void add_subarray(builder& to, contents& c) {
-  const std::size_t dimensions = c.size(0);
-  const datatype& of = c.inner(0);
-  const auto full = [&](std::size_t d) { return c.number(1 + d); };
-  const auto part = [&](std::size_t d) { return c.number(1 + dimensions + d); };
-  const auto start = [&](std::size_t d) { return c.number(1 + 2 * dimensions + d); };
-  const bool rows_first = c.number(1 + 3 * dimensions) == MPI_ORDER_C;
-  std::vector<std::size_t> order(dimensions);  // from the dimension that varies slowest
-  for (std::size_t d = 0; d < dimensions; ++d) order[d] = rows_first ? d : dimensions - 1 - d;
-  std::vector<std::ptrdiff_t> stride(dimensions);
-  std::ptrdiff_t elements = 1;
-  for (std::size_t k = dimensions; k-- > 0;) stride[k] = elements, elements *= full(order[k]);
-  std::vector<int> index(dimensions, 0);
-  const std::size_t last = dimensions - 1;
-  for (;;) {
-    std::ptrdiff_t at = 0;
-    for (std::size_t k = 0; k < dimensions; ++k) at += (start(order[k]) + index[k]) * stride[k];
-    to.add(of, at * of.extent, static_cast<std::size_t>(part(order[last])));
-    std::size_t k = last;
-    while (k > 0 && ++index[k - 1] == part(order[k - 1])) index[--k] = 0;
-    if (k == 0) return;
+  const std::size_t n = c.size(0);
+  std::vector<dimension> array;
+  for (std::size_t d = 0; d < n; ++d) array.push_back({c.number(1 + d), {{c.number(1 + 2 * n + d), c.number(1 + n + d)}}});
+  add_part_of_array(to, c, std::move(array), c.number(1 + 3 * n));
+}
+
+// The part of one process, of a grid of processes in the order of rows (MPI 3.1, 4.1.4).
+void add_darray(builder& to, contents& c) {
+  const std::size_t n = c.size(2);
+  std::vector<dimension> array(n);
+  int rest = c.number(1);
+  for (std::size_t d = n; d-- > 0;) {
+    const int kind = c.number(3 + n + d), given = c.number(3 + 2 * n + d), processes = kind == MPI_DISTRIBUTE_NONE ? 1 : c.number(3 + 3 * n + d);
+    const std::ptrdiff_t full = array[d].full = c.number(3 + d), mine = rest % processes;
+    rest /= processes;
+    const std::ptrdiff_t block = kind == MPI_DISTRIBUTE_NONE                 ? full
+                                 : given != MPI_DISTRIBUTE_DFLT_DARG         ? given
+                                 : kind == MPI_DISTRIBUTE_BLOCK              ? (full + processes - 1) / processes
+                                                                             : 1;
+    for (std::ptrdiff_t first = mine * block; first < full && block > 0; first += block * processes) array[d].taken.push_back({first, std::min(block, full - first)});
   }
+  add_part_of_array(to, c, std::move(array), c.number(3 + 4 * n));
 }
 
 void take_apart(builder& to, MPI_Datatype type, std::size_t size) {
@@ -159,6 +183,7 @@ void take_apart(builder& to, MPI_Datatype type, std::size_t size) {
       for (std::size_t i = 0; i < c.size(0); ++i) to.add(c.inner(i), c.place(i), c.size(1 + i));
       return;
     case MPI_COMBINER_SUBARRAY: return add_subarray(to, c);
+    case MPI_COMBINER_DARRAY: return add_darray(to, c);
     default: throw unknown_type{};
   }
 }
@@ -166,9 +191,9 @@ void take_apart(builder& to, MPI_Datatype type, std::size_t size) {
 type_ref contents::make(MPI_Datatype type) {
   auto t = std::make_shared<datatype>();
   t->handle = type;
-  int size = 0;
+  MPI_Count size = 0;
   MPI_Aint lower = 0, extent = 0;
-  if (real.Type_size(type, &size) != MPI_SUCCESS || size < 0 || real.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS) return nullptr;
+  if (real.Type_size_x(type, &size) != MPI_SUCCESS || size < 0 || real.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS) return nullptr;
   t->size = static_cast<std::size_t>(size), t->extent = extent;
   try {
     builder b;
@@ -179,15 +204,13 @@ type_ref contents::make(MPI_Datatype type) {
       listed += p.bytes;
       t->within = t->within && p.offset >= 0 && p.offset + static_cast<std::ptrdiff_t>(p.bytes) <= extent;
     }
-    t->known = listed == t->size;
-    t->contiguous = t->known && (t->size == 0 || (b.pieces.size() == 1 && t->extent == static_cast<std::ptrdiff_t>(t->size)));
+    if (listed != t->size) return nullptr;
+    t->contiguous = t->size == 0 || (b.pieces.size() == 1 && t->extent == static_cast<std::ptrdiff_t>(t->size));
     t->pieces = std::move(b.pieces);
     t->leaf = b.mixed ? MPI_DATATYPE_NULL : b.leaf;
   } catch (const unknown_type&) {
-    t->pieces.clear();
+    return nullptr;
   }
-  // A type of its own, for the program may free its while a call is under way.
-  if (!t->known && (real.Type_contiguous(1, type, &t->packed_as) != MPI_SUCCESS || real.Type_commit(&t->packed_as) != MPI_SUCCESS)) return nullptr;
   return t;
 }
 
@@ -199,19 +222,10 @@ struct {
 
 }  // namespace
 
-datatype::~datatype() {
-  if (packed_as != MPI_DATATYPE_NULL && the_world().ctx) real.Type_free(&packed_as);
-}
-
 void datatype::pack(const void* from, std::size_t count, std::byte* to) const {
   const auto* base = static_cast<const std::byte*>(from);
   if (contiguous) {
     if (count * size > 0) std::memcpy(to, base + first(), count * size);
-    return;
-  }
-  if (!known) {
-    int at = 0;
-    if (count * size > 0) real.Pack(from, static_cast<int>(count), packed_as, to, static_cast<int>(count * size), &at, MPI_COMM_SELF);
     return;
   }
   for (std::size_t i = 0; i < count; ++i, base += extent)
@@ -223,11 +237,6 @@ void datatype::unpack(const std::byte* from, std::size_t bytes, void* to, std::s
   bytes = std::min(bytes, count * size);
   if (contiguous) {
     if (bytes > 0) std::memcpy(base + first(), from, bytes);
-    return;
-  }
-  if (!known) {
-    int at = 0;
-    if (bytes > 0) real.Unpack(from, static_cast<int>(bytes), &at, to, static_cast<int>(bytes / size), packed_as, MPI_COMM_SELF);
     return;
   }
   for (std::size_t i = 0; i < count && bytes > 0; ++i, base += extent)

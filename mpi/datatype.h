@@ -20,15 +20,9 @@ struct datatype {
   std::ptrdiff_t extent = 0;      // from element to element
   std::vector<piece> pieces;      // in the order of the data; those that follow each other are joined
   MPI_Datatype leaf = MPI_DATATYPE_NULL;  // what it is made of in the end, where that is one type
-  bool known = false;             // its pieces are; else MPI packs it (darray)
-  MPI_Datatype packed_as = MPI_DATATYPE_NULL;  // by which
   bool contiguous = false;        // elements are one piece each and follow each other without gaps
   bool within = false;            // its pieces lie in [0, extent)
 
-  datatype() = default;
-  datatype(const datatype&) = delete;
-  datatype& operator=(const datatype&) = delete;
-  ~datatype();
   std::ptrdiff_t first() const noexcept { return pieces.empty() ? 0 : pieces[0].offset; }
   // Elements one after the other, without gaps.
   void pack(const void* from, std::size_t count, std::byte* to) const;
@@ -37,8 +31,20 @@ struct datatype {
 };
 using type_ref = std::shared_ptr<const datatype>;  // outlives MPI_Type_free
 
-// Null: no type that could be asked for its pieces (MPI_DATATYPE_NULL).
+// Null: no type (MPI_DATATYPE_NULL), or one that MPI does not take apart.
 const type_ref& type_of(MPI_Datatype);
+
+// Null where the arguments are wrong.
+inline const type_ref* elements(MPI_Count count, MPI_Datatype type) {
+  if (count < 0) return nullptr;
+  const type_ref& t = type_of(type);
+  return t ? &t : nullptr;
+}
+// Of a message. (Types of absolute addresses are used with MPI_BOTTOM, which is a null pointer.)
+inline const type_ref* elements(const void* data, MPI_Count count, MPI_Datatype type) {
+  const type_ref* const t = elements(count, type);
+  return t && !data && count > 0 && (*t)->size > 0 && (*t)->first() == 0 ? nullptr : t;
+}
 
 // `count` elements as tutti describes them; good as long as the object and the type.
 class layout {

@@ -12,15 +12,15 @@
 
 namespace tutti::mpi {
 
-communicator* taker(call& k, MPI_Comm comm, int rank, int tag, MPI_Count count, MPI_Datatype type, bool from) {
+communicator* taker(call& k, MPI_Comm comm, int rank, int tag, const void* data, MPI_Count count, MPI_Datatype type, bool from) {
   communicator* const c = taken(comm);
   reason why = reason::none;
   if (!c) why = reason::communicator;
   else if (!the_world().takes(operation::messages, 1)) why = reason::setting;
   else if (rank == MPI_PROC_NULL) why = reason::nobody;
   else if (!(rank >= 0 && rank < c->size) && !(from && rank == MPI_ANY_SOURCE)) why = reason::arguments;
-  else if (tag < 0 && !(from && tag == MPI_ANY_TAG)) why = reason::arguments;
-  else if (count < 0 || !type_of(type)) why = reason::arguments;
+  else if ((tag < 0 || tag > the_world().largest_tag) && !(from && tag == MPI_ANY_TAG)) why = reason::arguments;
+  else if (!elements(data, count, type)) why = reason::arguments;
   if (why == reason::none) [[likely]] return c;
   k.passed(why);
   return nullptr;
@@ -49,8 +49,8 @@ struct incoming {
   MPI_Comm comm;
 };
 
-communicator* taker(call& k, const outgoing& m) { return taker(k, m.comm, m.to, m.tag, m.count, m.type, false); }
-communicator* taker(call& k, const incoming& m) { return taker(k, m.comm, m.from, m.tag, m.count, m.type, true); }
+communicator* taker(call& k, const outgoing& m) { return taker(k, m.comm, m.to, m.tag, m.data, m.count, m.type, false); }
+communicator* taker(call& k, const incoming& m) { return taker(k, m.comm, m.from, m.tag, m.data, m.count, m.type, true); }
 
 tutti_status_t begin_send(request& r, communicator& c, const outgoing& m, const type_ref& t, start_send start, const char* name) {
   const auto to = static_cast<std::uint32_t>(m.to);
@@ -60,7 +60,7 @@ tutti_status_t begin_send(request& r, communicator& c, const outgoing& m, const 
   if (t->contiguous) [[likely]] {
     const std::byte* const data = static_cast<const std::byte*>(m.data) + t->first();
     s = start(c.team, to, tag, some(data, bytes), bytes, &r.handle);
-  } else if (t->known && start == &tutti_isend) {
+  } else if (start == &tutti_isend) {
     s = tutti_isend_layout(c.team, to, tag, m.data, layout(*t, n), &r.handle);
   } else {
     r.staged = std::make_unique<staging>();
@@ -74,16 +74,11 @@ tutti_status_t begin_receive(request& r, communicator& c, const incoming& m, con
   const selection of(m.from, m.tag);
   const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
   tutti_status_t s;
-  r.staged.reset();
   if (t->contiguous) [[likely]] {
     std::byte* const data = static_cast<std::byte*>(m.data) + t->first();
     s = tutti_irecv(c.team, of.from, of.tag, of.mask, some(data, bytes), bytes, &r.envelope, &r.handle);
-  } else if (t->known) {
-    s = tutti_irecv_layout(c.team, of.from, of.tag, of.mask, m.data, layout(*t, n), &r.envelope, &r.handle);
   } else {
-    r.staged = std::make_unique<staging>();
-    void* const room = r.staged->output(m.data, n, t);
-    s = tutti_irecv(c.team, of.from, of.tag, of.mask, room, bytes, &r.envelope, &r.handle);
+    s = tutti_irecv_layout(c.team, of.from, of.tag, of.mask, m.data, layout(*t, n), &r.envelope, &r.handle);
   }
   if (s == TUTTI_OK) begun(r, c, request::kind::receive, name);
   return s;

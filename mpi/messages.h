@@ -8,8 +8,9 @@
 
 namespace tutti::mpi {
 
-// The communicator, if tutti takes what goes to that rank or comes from it; null, and noted: MPI does. `from`: a receive.
-communicator* taker(call&, MPI_Comm, int rank, int tag, MPI_Count count, MPI_Datatype, bool from);
+// The communicator, if tutti takes what goes to that rank or comes from it; null, and noted: MPI does. `from`: a receive, or a probe, of
+// no data.
+communicator* taker(call&, MPI_Comm, int rank, int tag, const void* data, MPI_Count count, MPI_Datatype, bool from);
 
 struct selection {
   std::uint32_t from;

@@ -21,6 +21,7 @@ std::deque<matched> messages;
 std::vector<std::uint32_t> unused;
 
 MPI_Message keep(const matched& m) {
+  ++m.on->under_way;
   if (unused.empty()) unused.push_back(static_cast<std::uint32_t>(messages.size())), messages.emplace_back();
   const std::uint32_t index = unused.back();
   unused.pop_back();
@@ -57,7 +58,7 @@ extern "C" int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
   communicator* c;
   {
     const held h;
-    c = taker(k, comm, from, tag, 0, MPI_BYTE, true);
+    c = taker(k, comm, from, tag, nullptr, 0, MPI_BYTE, true);
   }
   if (!c) {
     const passing by_mpi;
@@ -76,7 +77,7 @@ TUTTI_MPI_ALSO(Probe)
 extern "C" int MPI_Iprobe(int from, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   call k(function::Iprobe);
   const held h;
-  communicator* const c = flag ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
+  communicator* const c = flag ? taker(k, comm, from, tag, nullptr, 0, MPI_BYTE, true) : nullptr;
   if (!c) {
     const int code = real.Iprobe(from, tag, comm, flag, status);
     if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
@@ -96,7 +97,7 @@ extern "C" int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message* message
   communicator* c;
   {
     const held h;
-    c = message ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
+    c = message ? taker(k, comm, from, tag, nullptr, 0, MPI_BYTE, true) : nullptr;
   }
   if (!c) {
     const passing by_mpi;
@@ -118,7 +119,7 @@ TUTTI_MPI_ALSO(Mprobe)
 extern "C" int MPI_Improbe(int from, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
   call k(function::Improbe);
   const held h;
-  communicator* const c = flag && message ? taker(k, comm, from, tag, 0, MPI_BYTE, true) : nullptr;
+  communicator* const c = flag && message ? taker(k, comm, from, tag, nullptr, 0, MPI_BYTE, true) : nullptr;
   if (!c) {
     const int code = real.Improbe(from, tag, comm, flag, message, status);
     if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
@@ -150,16 +151,18 @@ tutti_status_t begin_matched(request& r, matched& m, void* data, std::size_t cou
 }
 
 // Which of tutti's the handle names, with good arguments beside it.
-matched* taker(call& k, const MPI_Message* message, int count, MPI_Datatype type) {
+matched* taker(call& k, const MPI_Message* message, const void* data, int count, MPI_Datatype type) {
   reason why = reason::none;
   if (!message || !is_ours(*message)) why = reason::request;
-  else if (count < 0 || !type_of(type)) why = reason::arguments;
+  else if (!elements(data, count, type)) why = reason::arguments;
   k.passed(why);
   return why == reason::none ? &messages[index_of(*message)] : nullptr;
 }
 
 void received(MPI_Message* message) {
-  unused.push_back(static_cast<std::uint32_t>(index_of(*message)));
+  const std::size_t index = index_of(*message);
+  --messages[index].on->under_way;
+  unused.push_back(static_cast<std::uint32_t>(index));
   *message = MPI_MESSAGE_NULL;
 }
 
@@ -171,9 +174,9 @@ extern "C" int MPI_Mrecv(void* data, int count, MPI_Datatype type, MPI_Message* 
   matched* m;
   {
     const held h;
-    if ((m = taker(k, message, count, type))) {
+    if ((m = taker(k, message, data, count, type))) {
       const auto s = begin_matched(r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());
-      if (s != TUTTI_OK) return raise(m->on->handle, k.name(), s);
+      if (s != TUTTI_OK) return raise(m->on->errors(), k.name(), s);
       received(message);
     }
   }
@@ -190,12 +193,12 @@ TUTTI_MPI_ALSO(Mrecv)
 extern "C" int MPI_Imrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* out) {
   call k(function::Imrecv);
   const held h;
-  matched* const m = out ? taker(k, message, count, type) : nullptr;
+  matched* const m = out ? taker(k, message, data, count, type) : nullptr;
   if (!m) return real.Imrecv(data, count, type, message, out);
   request* r;
   const MPI_Request made = make_request(r);
   const auto s = begin_matched(*r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());
-  if (s != TUTTI_OK) return drop(made), raise(m->on->handle, k.name(), s);
+  if (s != TUTTI_OK) return drop(made), raise(m->on->errors(), k.name(), s);
   received(message);
   *out = made;
   return MPI_SUCCESS;

@@ -15,9 +15,8 @@
   X(Init) X(Init_thread) X(Finalize) X(Query_thread) X(Get_library_version)                                                     \
   X(Comm_size) X(Comm_rank) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Comm_test_inter) X(Comm_call_errhandler)     \
   X(Add_error_class) X(Add_error_code) X(Add_error_string)                                                                      \
-  X(Type_size) X(Type_get_extent) X(Type_get_true_extent) X(Type_get_envelope) X(Type_get_contents) X(Type_contiguous)          \
-  X(Type_commit) X(Type_free)                                                                                                   \
-  X(Pack) X(Unpack) X(Pack_size) X(Reduce_local) X(Op_commutative) X(Op_free)                                                   \
+  X(Type_size_x) X(Type_get_extent) X(Type_get_envelope) X(Type_get_contents) X(Type_free)                                      \
+  X(Reduce_local) X(Op_commutative) X(Op_free)                                                                                  \
   X(Status_set_elements_x) X(Status_set_cancelled)                                                                              \
   X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_free) X(Comm_disconnect)             \
   X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent)                                 \
@@ -39,7 +38,8 @@
   X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_shared_query) X(Win_create_dynamic) X(Win_free) X(Win_fence) X(Win_start)              \
   X(Win_complete) X(Win_post) X(Win_wait) X(Win_lock) X(Win_unlock) X(Win_lock_all) X(Win_unlock_all) X(Win_flush)              \
   X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all)                                                                    \
-  X(Win_test) X(Win_sync) X(Win_get_group) X(Win_call_errhandler) X(Win_get_errhandler) X(Comm_get_errhandler) X(Comm_set_errhandler) X(Errhandler_free) X(Group_size)                                                    \
+  X(Win_test) X(Win_sync) X(Win_get_group) X(Win_get_attr) X(Win_call_errhandler) X(Win_get_errhandler) X(Comm_get_attr)         \
+  X(Comm_get_errhandler) X(Comm_set_errhandler) X(Errhandler_free) X(Group_size)                                                \
   X(Put) X(Get) X(Rput) X(Rget) X(Accumulate) X(Raccumulate) X(Get_accumulate) X(Rget_accumulate) X(Fetch_and_op)                \
   X(Compare_and_swap)                                                                                                           \
   X(File_open) X(File_close) X(File_set_view) X(File_set_size) X(File_preallocate) X(File_sync)                                 \

@@ -134,6 +134,7 @@ struct by_mpi {
   std::vector<std::shared_ptr<freed_later>> last;
 };
 std::map<std::pair<MPI_Op, MPI_Datatype>, std::shared_ptr<by_mpi>> programs;
+std::vector<std::weak_ptr<by_mpi>> outlived;  // that calls under way use, and of which the program has freed one half, perhaps the other later
 
 void reduce_by_mpi(const void* in, void* inout, std::size_t count, void* context) {
   const auto* const b = static_cast<const by_mpi*>(context);
@@ -146,23 +147,29 @@ void reduce_by_mpi(const void* in, void* inout, std::size_t count, void* context
 template <class Goes>
 std::shared_ptr<freed_later> forget(Goes goes) {
   std::shared_ptr<freed_later> later;
-  for (auto at = programs.begin(); at != programs.end();)
-    if (!goes(at->first)) ++at;
-    else {
-      (void)tutti_operation_free(the_world().ctx, &at->second->handle);
-      if (at->second.use_count() > 1) {
-        if (!later) later = std::make_shared<freed_later>();
-        at->second->last.push_back(later);
-      }
-      at = programs.erase(at);
-    }
+  const auto kept_by = [&](by_mpi& user) {
+    if (!later) later = std::make_shared<freed_later>();
+    user.last.push_back(later);
+  };
+  std::erase_if(outlived, [&](const auto& user) {
+    const auto alive = user.lock();
+    if (alive && goes(*alive)) kept_by(*alive);
+    return !alive;
+  });
+  std::erase_if(programs, [&](auto& entry) {
+    const std::shared_ptr<by_mpi>& made = entry.second;
+    if (!goes(*made)) return false;
+    (void)tutti_operation_free(the_world().ctx, &made->handle);
+    if (made.use_count() > 1) kept_by(*made), outlived.push_back(made);
+    return true;
+  });
   return later;
 }
 
 }  // namespace
 
 bool reductions_keep(MPI_Datatype t) {
-  const auto later = forget([&](const auto& of) { return of.second == t; });
+  const auto later = forget([&](const by_mpi& of) { return of.type == t; });
   if (later) later->type = t;
   return later != nullptr;
 }
@@ -198,7 +205,7 @@ using namespace tutti::mpi;
 extern "C" int MPI_Op_free(MPI_Op* o) {
   if (o && the_world().ctx) {
     const held h;
-    if (const auto later = forget([&](const auto& of) { return of.first == *o; })) {
+    if (const auto later = forget([&](const by_mpi& of) { return of.operation == *o; })) {
       later->operation = *o, *o = MPI_OP_NULL;
       return MPI_SUCCESS;
     }

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
+#include <memory>
 
 #include "mpi/world.h"
 
@@ -15,12 +15,20 @@ namespace tutti::mpi {
 
 namespace {
 
-std::deque<request> all = [] {
-  std::deque<request> first(1);  // that of completed sends
-  first[0].pending = true;
-  return first;
-}();
+// Requests stay where they are, and are found by a shift: in chunks. The first is that of completed sends.
+constexpr std::size_t chunk = 256;
+std::vector<std::unique_ptr<request[]>> all;
 std::vector<std::uint32_t> unused;
+
+void make_more() {
+  const std::size_t from = all.size() * chunk;
+  all.push_back(std::make_unique<request[]>(chunk));
+  for (std::size_t i = chunk; i-- > 0;) {
+    all.back()[i].has_handle = true;
+    if (from + i > 0) unused.push_back(static_cast<std::uint32_t>(from + i));
+  }
+  all[0][0].pending = true;
+}
 std::vector<MPI_Request> detached;
 
 #ifdef OPEN_MPI  // handles are pointers, and no object lies at an odd address
@@ -61,41 +69,45 @@ MPI_Request request_of(const tutti_request_t& handle, const char* call) {
   return made;
 }
 
-request& at(MPI_Request r) noexcept { return all[index_of(r)]; }
+request& at(MPI_Request r) noexcept { return all[index_of(r) / chunk][index_of(r) % chunk]; }
 
-MPI_Request completed_send() noexcept { return handle_with<MPI_Request>(0); }
-
-MPI_Request make_request(request*& out) {
-  if (unused.empty()) {
-    unused.push_back(static_cast<std::uint32_t>(all.size()));
-    all.emplace_back();
-  }
-  const std::uint32_t index = unused.back();
-  unused.pop_back();
-  out = &all[index];
-  return handle_with<MPI_Request>(index);
+MPI_Request completed_send() noexcept {
+  if (all.empty()) make_more();
+  return handle_with<MPI_Request>(0);
 }
 
-void drop(MPI_Request r) {
-  const std::size_t index = index_of(r);
+MPI_Request make_request(request*& out) {
+  if (unused.empty()) make_more();
+  const MPI_Request made = handle_with<MPI_Request>(unused.back());
+  unused.pop_back();
+  out = &at(made);
+  return made;
+}
+
+// Its communicator is gone with MPI_Finalize, before which the program need not have freed a persistent one.
+void drop(MPI_Request handle) {
+  const std::size_t index = index_of(handle);
   if (index == 0) return;
-  if (all[index].again && the_world().ctx) --all[index].on->under_way;
-  all[index] = request{};
+  request& r = at(handle);
+  if (r.on && the_world().ctx) --r.on->under_way;
+  r.on = nullptr;
+  r.active = r.pending = r.cancelled = r.buffered = false;
+  if (r.staged) r.staged.reset();
+  if (r.again) r.again = nullptr;
   unused.push_back(static_cast<std::uint32_t>(index));
 }
 
 // --- begin and end -----------------------------------------------------------------------------------------------------------------
 
 void begun(request& r, communicator& on, request::kind what, const char* call) noexcept {
+  if (r.has_handle && !r.on) ++on.under_way;
   r.on = &on, r.what = what, r.call = call;
   r.active = r.pending = true, r.cancelled = false, r.end = TUTTI_OK;
-  ++on.under_way;
 }
 
 void end_now(request& r, tutti_status_t end) {
   r.handle = {};
   r.active = false, r.end = end;
-  --r.on->under_way;
   if (r.staged && !r.cancelled && (end == TUTTI_OK || end == TUTTI_TRUNCATED))
     r.staged->finish(r.what == request::kind::receive ? r.envelope.bytes : SIZE_MAX);
 }
@@ -144,7 +156,7 @@ int outcome(const request& r, MPI_Status* s) {
 
 int finish(const request& r, MPI_Status* s) {
   const int code = outcome(r, s);
-  return code == MPI_SUCCESS ? code : raise(r.on->handle, r.call, r.end);
+  return code == MPI_SUCCESS ? code : raise(r.on->errors(), r.call, r.end);
 }
 
 void back_off(unsigned turn) noexcept {
@@ -156,7 +168,9 @@ void back_off(unsigned turn) noexcept {
 
 void detach(MPI_Request r) {
   detached.push_back(r);
-  if (detached.size() % 64 != 0) return;
+  if (detached.size() % 64 == 0) drop_finished();
+}
+void drop_finished() {
   std::erase_if(detached, [](MPI_Request d) { return test(at(d)) ? drop(d), true : false; });
 }
 

@@ -19,12 +19,13 @@ namespace tutti::mpi {
 struct request {
   tutti_request_t handle{};      // zeroed: complete
   tutti_envelope_t envelope{};   // of a receive
-  communicator* on = nullptr;
+  communicator* on = nullptr;    // of one that has a handle: counted there (communicator::under_way) until it is dropped
   enum class kind : std::uint8_t { send, receive, collective } what = kind::send;
   bool active = false;           // begun, and its end not recorded
   bool pending = false;          // begun, and its end not told to the program; a persistent one that is not is as MPI_REQUEST_NULL
   bool cancelled = false;
   bool buffered = false;         // sends a copy, which MPI_Buffer_detach waits for
+  bool has_handle = false;       // else a blocking call's own
   tutti_status_t end = TUTTI_OK;
   const char* call = "";         // that began it
   std::unique_ptr<staging> staged;
@@ -93,6 +94,7 @@ void back_off(unsigned turn) noexcept;
 
 // What the program has let go is waited for at the end, and what it sends from a copy at MPI_Buffer_detach.
 void detach(MPI_Request);
+void drop_finished();  // of them
 void finish_buffered();
 void finish_detached();
 

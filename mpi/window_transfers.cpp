@@ -29,7 +29,6 @@ std::optional<target> target_of(const window& w, const char* call, int rank, MPI
   if (rank < 0 || static_cast<std::uint32_t>(rank) >= w.size) return code = raise(w, call, MPI_ERR_RANK, "no such rank"), std::nullopt;
   const type_ref& t = type_of(type);
   if (count < 0 || !t) return code = raise(w, call, count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the target"), std::nullopt;
-  if (!t->known) return code = raise(w, call, MPI_ERR_TYPE, "a darray cannot describe a target; use MPI_Type_create_subarray"), std::nullopt;
   if (count == 0 || t->size == 0) return std::nullopt;
   const window::part& p = w.parts[static_cast<std::size_t>(rank)];
   const std::ptrdiff_t begin = displacement * static_cast<std::ptrdiff_t>(p.unit), last = (count - 1) * t->extent;
@@ -47,7 +46,7 @@ std::optional<target> target_of(const window& w, const char* call, int rank, MPI
   return target{static_cast<std::uint32_t>(rank), p.skew + static_cast<std::uint64_t>(begin), static_cast<std::size_t>(count), &t};
 }
 
-// Between elements of equal bytes, of which one side's type may not be known piece by piece.
+// Between elements of equal bytes.
 void copy(const void* from, std::size_t count, const type_ref& t, void* to, std::size_t to_count, const type_ref& as) {
   if (as->contiguous) return t->pack(from, count, static_cast<std::byte*>(to) + as->first());
   const std::size_t bytes = count * t->size;
@@ -80,7 +79,7 @@ int move(window& w, const char* call, Move function, Data* data, int count, MPI_
   int code;
   const auto to = target_of(w, call, rank, displacement, target_count, target_type, code);
   const type_ref& t = type_of(type);
-  if (to && (count < 0 || !t || !t->known)) return raise(w, call, count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the origin");
+  if (to && (count < 0 || !t)) return raise(w, call, count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the origin");
   if (to && static_cast<std::size_t>(count) * t->size != to->count * (*to->type)->size)
     return raise(w, call, MPI_ERR_TYPE, "origin and target differ in their bytes");
   if (code != MPI_SUCCESS) return code;

@@ -2,8 +2,10 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -122,6 +124,15 @@ choices choices::of(const std::string& words, std::string& wrong) {
   return out;
 }
 
+// Each communicator's team has two files open. Where a program may have 1,024, as many shells say, it may ask for more itself.
+void allow_files_of_many_communicators() noexcept {
+  constexpr rlim_t enough = 16384;
+  rlimit files;
+  if (::getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= enough) return;
+  files.rlim_cur = std::min(enough, files.rlim_max);
+  (void)::setrlimit(RLIMIT_NOFILE, &files);
+}
+
 world& the_world() noexcept {
   alignas(world) static unsigned char memory[sizeof(world)];
   static world* const only = new (memory) world;
@@ -159,6 +170,11 @@ void world::open(int thread_level) {
     return;
   }
   if (!chosen.any()) return;
+  allow_files_of_many_communicators();
+  int found = 0;
+  const int* largest = nullptr;
+  real.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&largest), &found);
+  largest_tag = found ? *largest : 32767;  // what each MPI allows
 
   char job[48] = "";
   if (rank == 0) {
@@ -285,7 +301,7 @@ void release(MPI_Errhandler handler) {
   if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN && handler != MPI_ERRHANDLER_NULL) real.Errhandler_free(&handler);
 }
 
-int error_code(const char* call, int error_class, const char* text, MPI_Errhandler handler) {
+int error_code(const char* call, int error_class, const char* text, [[maybe_unused]] MPI_Errhandler handler) {
   char line[MPI_MAX_ERROR_STRING];
   std::snprintf(line, sizeof line, "tutti, %s: %s", call, text);
   int code = error_class;
@@ -295,15 +311,19 @@ int error_code(const char* call, int error_class, const char* text, MPI_Errhandl
 #else  // MPICH keeps no text of a code that belongs to a class of its own
   if (handler == MPI_ERRORS_ARE_FATAL) std::fprintf(stderr, "%s\n", line);
 #endif
-  release(handler);
   return code;
 }
 
-int raise_text(MPI_Comm comm, const char* call, int error_class, const char* text) {
-  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  real.Comm_get_errhandler(comm, &handler);
-  const int code = error_code(call, error_class, text, handler);
-  real.Comm_call_errhandler(comm, code);
+// The handler of a communicator that is gone is called as that of `comm`, which has its own back then.
+int raise_text(const handler_of& whose, const char* call, int error_class, const char* text) {
+  const bool of_freed = whose.kept != MPI_ERRHANDLER_NULL;
+  MPI_Errhandler own = MPI_ERRHANDLER_NULL;
+  real.Comm_get_errhandler(whose.comm, &own);
+  const int code = error_code(call, error_class, text, of_freed ? whose.kept : own);
+  if (of_freed) real.Comm_set_errhandler(whose.comm, whose.kept);
+  real.Comm_call_errhandler(whose.comm, code);
+  if (of_freed) real.Comm_set_errhandler(whose.comm, own);
+  release(own);
   return code;
 }
 
@@ -316,13 +336,13 @@ int class_of(tutti_status_t s) noexcept {
   }
 }
 
-int raise(MPI_Comm comm, const char* call, tutti_status_t s) {
+int raise(const handler_of& whose, const char* call, tutti_status_t s) {
   std::string text;
   {
     const held h;
     text = tutti_error_text(the_world().ctx);  // of ctx, unless the call had none
   }
-  return raise_text(comm, call, class_of(s), text.c_str());
+  return raise_text(whose, call, class_of(s), text.c_str());
 }
 
 }  // namespace tutti::mpi

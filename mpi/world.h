@@ -32,6 +32,7 @@ class world {
  public:
   tutti_t ctx = nullptr;  // null: all goes to MPI
   choices chosen;
+  int largest_tag = 0;    // that MPI allows
 
   bool takes(operation o, std::size_t bytes) const noexcept { return bytes <= chosen.most[static_cast<std::size_t>(o)]; }
   bool threaded() const noexcept { return threaded_; }
@@ -112,10 +113,16 @@ void looked_at_mpi() noexcept;
 void looked_at_tutti() noexcept;
 
 int class_of(tutti_status_t) noexcept;  // MPI's class of errors
-// Reports an error of tutti's to the communicator's error handler, with its text; the class is MPI's. The result is for the caller.
-int raise(MPI_Comm, const char* call, tutti_status_t);
-int raise_text(MPI_Comm, const char* call, int error_class, const char* text);
-// The code for such an error's handler, and what MPI gave of it.
+// Whose error handler is told: a communicator's, or the one that it had when the program freed it.
+struct handler_of {
+  MPI_Comm comm = MPI_COMM_WORLD;
+  MPI_Errhandler kept = MPI_ERRHANDLER_NULL;  // null: that of `comm`
+  handler_of(MPI_Comm c = MPI_COMM_WORLD, MPI_Errhandler of_freed = MPI_ERRHANDLER_NULL) noexcept : comm(c), kept(of_freed) {}
+};
+// Reports an error of tutti's to the error handler, with its text; the class is MPI's. The result is for the caller.
+int raise(const handler_of&, const char* call, tutti_status_t);
+int raise_text(const handler_of&, const char* call, int error_class, const char* text);
+// The code for such an error's handler.
 int error_code(const char* call, int error_class, const char* text, MPI_Errhandler);
 void release(MPI_Errhandler);  // a reference that MPI gave
 

@@ -1,4 +1,6 @@
 /* Messages: modes of sending, sizes, wildcards, order, probes, types, communicators, and what is wrong with calls. Plain MPI. */
+#include <limits.h>
+
 #include "require.h"
 
 static const int sizes[] = {0, 1, 7, 64, 100, 1023, 4096, 8192, 8193, 65536, 65537, 1 << 20, 4 << 20};
@@ -496,6 +498,14 @@ static void wrong_arguments(void) {
   FAILS(MPI_Recv(&number, -1, MPI_INT, left, 1, MPI_COMM_WORLD, &s), MPI_ERR_COUNT);
   FAILS(MPI_Irecv(&number, 1, MPI_INT, -88, 1, MPI_COMM_WORLD, &r), MPI_ERR_RANK);
   FAILS(MPI_Recv_init(&number, 1, MPI_INT, left, -77, MPI_COMM_WORLD, &r), MPI_ERR_TAG);
+  FAILS(MPI_Send(NULL, 1, MPI_INT, right, 1, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+  FAILS(MPI_Irecv(NULL, 2, MPI_INT, left, 1, MPI_COMM_WORLD, &r), MPI_ERR_BUFFER);
+  const int *largest_tag;
+  OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest_tag, &found));
+  if (*largest_tag < INT_MAX) {
+    FAILS(MPI_Send(&number, 1, MPI_INT, right, *largest_tag + 1, MPI_COMM_WORLD), MPI_ERR_TAG);
+    FAILS(MPI_Recv(&number, 1, MPI_INT, left, *largest_tag + 1, MPI_COMM_WORLD, &s), MPI_ERR_TAG);
+  }
   FAILS(MPI_Probe(n, 1, MPI_COMM_WORLD, &s), MPI_ERR_RANK);
   FAILS(MPI_Iprobe(left, -77, MPI_COMM_WORLD, &found, &s), MPI_ERR_TAG);
   FAILS(MPI_Improbe(n, 1, MPI_COMM_WORLD, &found, &m, &s), MPI_ERR_RANK);

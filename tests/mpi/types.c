@@ -249,6 +249,44 @@ static void partial_receives(void) {
   OK(MPI_Type_free(&gap));
 }
 
+/* Elements of 2 GiB and more, of few bytes of memory: a block again and again, which MPI allows for what is only read. */
+static void huge_elements(void) {
+  enum { block = 1 << 20, blocks = 2049 };
+  unsigned char *const sent = malloc(block), *const got = calloc(block, 1);
+  MPI_Datatype repeated, small, inner;
+  MPI_Status s;
+  MPI_Count size = 0, elements = 0;
+  int count = 0;
+  OK(MPI_Type_create_hvector(blocks, block, 0, MPI_BYTE, &repeated));
+  OK(MPI_Type_commit(&repeated));
+  OK(MPI_Type_contiguous(block, MPI_BYTE, &inner));
+  OK(MPI_Type_create_resized(inner, 0, 0, &small));
+  OK(MPI_Type_commit(&small));
+  OK(MPI_Type_size_x(repeated, &size));
+  REQUIRE(size == (MPI_Count)block * blocks);
+  fill(sent, block, 3);
+  if (me == 0) {
+    OK(MPI_Send(sent, 1, repeated, 1, 1, MPI_COMM_WORLD));
+    OK(MPI_Send(sent, blocks, small, 1, 2, MPI_COMM_WORLD));
+  }
+  if (me == 1) { /* what is received overlaps, which MPI does not allow, and is alike here */
+    OK(MPI_Recv(got, blocks, small, 0, 1, MPI_COMM_WORLD, &s));
+    OK(MPI_Get_count(&s, small, &count));
+    REQUIRE(count == blocks && filled(got, block, 3));
+    memset(got, 0, block);
+    OK(MPI_Recv(got, 1, repeated, 0, 2, MPI_COMM_WORLD, &s));
+    OK(MPI_Get_elements_x(&s, repeated, &elements));
+    REQUIRE(elements == size && filled(got, block, 3));
+    memset(got, 0, block);
+  }
+  OK(MPI_Bcast(me == 0 ? sent : got, me == 1 ? blocks : 1, me == 1 ? small : repeated, 0, MPI_COMM_WORLD));
+  REQUIRE(me == 0 || filled(got, block, 3));
+  OK(MPI_Type_free(&repeated));
+  OK(MPI_Type_free(&small));
+  OK(MPI_Type_free(&inner));
+  free(sent), free(got);
+}
+
 /* MPI_Type_free leaves alone what is under way, and handles come again. */
 static void freed_in_use(void) {
   for (int round = 0; round < 20; ++round) {
@@ -284,6 +322,7 @@ int main(int argc, char **argv) {
   RUN(long_ones);
   RUN(absolute_addresses);
   RUN(partial_receives);
+  if (by_tutti()) RUN(huge_elements);
   RUN(freed_in_use);
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) puts("ok");

@@ -72,6 +72,26 @@ static void types(void) {
   const int at[] = {0, 1, 3, 5, 6, 8};
   for (int i = 0; i < 6; ++i) REQUIRE(matrix[4 * side + at[i]] == 1000 * next(-1) + i);
   REQUIRE(matrix[4 * side + 2] == 0 && matrix[4 * side + 4] == 0);
+  // Every second row of a distributed array.
+  MPI_Datatype rows;
+  const int whole[] = {side, side}, how[] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE}, what[] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG}, grid[] = {2, 1};
+  MPI_Type_create_darray(2, 1, 2, whole, how, what, grid, MPI_ORDER_C, MPI_INT, &rows);
+  MPI_Type_commit(&rows);
+  MPI_Barrier(MPI_COMM_WORLD);
+  memset(matrix, 0, side * side * sizeof(int));
+  MPI_Win_fence(0, w);
+  MPI_Put(mine, 1, rows, next(1), 0, 1, rows, w);
+  MPI_Win_fence(0, w);
+  MPI_Accumulate(mine, side * side / 2, MPI_INT, next(1), 0, 1, rows, MPI_SUM, w);
+  MPI_Win_fence(0, w);
+  for (int i = 0; i < side * side; ++i) {
+    const int row = i / side, sum = 1000 * next(-1) + i + 1000 * next(-1) + row / 2 * side + i % side;
+    REQUIRE(matrix[i] == (row % 2 ? sum : 0));
+  }
+  int *flavor, found = 0;
+  MPI_Win_get_attr(w, MPI_WIN_CREATE_FLAVOR, &flavor, &found);
+  REQUIRE(found && *flavor == (allocate == MPI_Win_allocate ? MPI_WIN_FLAVOR_ALLOCATE : MPI_WIN_FLAVOR_SHARED));
+  MPI_Type_free(&rows);
   MPI_Type_free(&column), MPI_Type_free(&gapped), MPI_Type_free(&nested);
   MPI_Win_free(&w);
 }

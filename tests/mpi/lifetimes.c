@@ -1,0 +1,192 @@
+/* Communicators, types, operations and requests that end in any order, and many of them. Passes with the preloaded library and without.
+ * Prints "ok" from rank 0. With the argument "few_files" a process may have 200 files open, which are not enough for a team for
+ * each communicator: those without one are MPI's alone. */
+#include <dirent.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "require.h"
+
+static int open_files(void) {
+  int files = 0;
+  DIR *const all = opendir("/proc/self/fd");
+  while (readdir(all)) ++files;
+  closedir(all);
+  return files;
+}
+
+/* What is left under way in a freed communicator keeps its team no longer than it lasts. */
+static void freed_early_by_the_hundred(void) {
+  int after_ten = 0;
+  for (int round = 0; round < 200; ++round) {
+    MPI_Comm c, some;
+    MPI_Request r[3];
+    int got[2] = {-1, -1};
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    OK(MPI_Irecv(&got[0], 1, MPI_INT, left, 1, c, &r[0]));
+    OK(MPI_Comm_split(c, me % 2, me, &some));
+    if (me % 3 == 0) OK(MPI_Irecv(&got[1], 1, MPI_INT, 0, 2, some, &r[1]));
+    else r[1] = MPI_REQUEST_NULL;
+    OK(MPI_Isend(&me, 1, MPI_INT, right, 1, c, &r[2]));
+    OK(MPI_Comm_free(&c));
+    int rank, size;
+    OK(MPI_Comm_rank(some, &rank));
+    OK(MPI_Comm_size(some, &size));
+    if (rank == 0)
+      for (int to = 0; to < size; ++to)
+        if ((2 * to + me % 2) % 3 == 0) OK(MPI_Send(&round, 1, MPI_INT, to, 2, some));
+    OK(MPI_Comm_free(&some));
+    OK(MPI_Waitall(3, r, MPI_STATUSES_IGNORE));
+    REQUIRE(got[0] == left && (me % 3 || got[1] == round));
+    if (round == 10) after_ten = open_files();
+  }
+  REQUIRE(open_files() < after_ten + 20);
+}
+
+static void many_at_once(void) {
+  enum { count = 700 };
+  static MPI_Comm c[count];
+  for (int i = 0; i < count; ++i) OK(MPI_Comm_dup(i ? c[i - 1] : MPI_COMM_WORLD, &c[i]));
+  for (int i = 0; i < count; i += 50) {
+    int sum = 0, got = -1;
+    OK(MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, c[i]));
+    REQUIRE(sum == n * (n - 1) / 2);
+    OK(MPI_Sendrecv(&me, 1, MPI_INT, right, i, &got, 1, MPI_INT, left, i, c[i], MPI_STATUS_IGNORE));
+    REQUIRE(got == left);
+  }
+  for (int i = 0; i < count; ++i) OK(MPI_Comm_free(&c[i]));
+}
+
+/* A message that a probe has matched is received in a communicator that is gone. */
+static void matched_outlives_its_communicator(void) {
+  for (int round = 0; round < 3; ++round) {
+    MPI_Comm c, other;
+    MPI_Message m[2];
+    MPI_Request r;
+    int got[2] = {-1, -1}, sent[2] = {me, me + 100};
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    OK(MPI_Isend(&sent[0], 1, MPI_INT, right, 0, c, &r));
+    OK(MPI_Mprobe(left, 0, c, &m[0], MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    OK(MPI_Isend(&sent[1], 1, MPI_INT, right, 1, c, &r));
+    OK(MPI_Mprobe(left, 1, c, &m[1], MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_free(&c));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+    OK(MPI_Mrecv(&got[0], 1, MPI_INT, &m[0], MPI_STATUS_IGNORE));
+    OK(MPI_Imrecv(&got[1], 1, MPI_INT, &m[1], &r));
+    OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    REQUIRE(got[0] == left && got[1] == left + 100 && m[0] == MPI_MESSAGE_NULL);
+    OK(MPI_Comm_free(&other));
+  }
+}
+
+/* An error of what is under way goes to the handler that the communicator had. */
+static int handled;
+static void handle(MPI_Comm *c, int *code, ...) {
+  (void)c;
+  handled = class_of(*code);
+}
+static void errors_outlive_their_communicator(void) {
+  MPI_Errhandler counting;
+  OK(MPI_Comm_create_errhandler(handle, &counting));
+  for (int way = 0; way < 4; ++way) {
+    MPI_Comm c;
+    MPI_Request r;
+    MPI_Status s;
+    int flag = 0, code = MPI_SUCCESS;
+    char room[4], sent[8] = "1234567";
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    OK(MPI_Comm_set_errhandler(c, way == 3 ? counting : MPI_ERRORS_RETURN));
+    OK(MPI_Irecv(room, 4, MPI_CHAR, left, 1, c, &r));
+    if (way == 1) OK(MPI_Barrier(c));
+    OK(MPI_Send(sent, 8, MPI_CHAR, right, 1, c));
+    OK(MPI_Comm_free(&c));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    handled = MPI_SUCCESS;
+    if (way == 0 || way == 3) code = MPI_Wait(&r, &s);
+    if (way == 1)
+      while (!flag) code = MPI_Test(&r, &flag, &s);
+    if (way == 2) code = MPI_Waitall(1, &r, &s) == MPI_ERR_IN_STATUS ? s.MPI_ERROR : MPI_SUCCESS;
+    REQUIRE(class_of(code) == MPI_ERR_TRUNCATE && r == MPI_REQUEST_NULL);
+    REQUIRE(handled == (way == 3 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+  }
+  OK(MPI_Errhandler_free(&counting));
+}
+
+/* A reduction under way keeps the program's operation and type, in whatever order both are freed. */
+struct pair {
+  double value;
+  int count;
+};
+static void add_pairs(void *in, void *inout, int *length, MPI_Datatype *type) {
+  (void)type;
+  struct pair *const a = in, *const b = inout;
+  for (int i = 0; i < *length; ++i) b[i].value += a[i].value, b[i].count += a[i].count;
+}
+static void operation_and_type_freed_in_use(void) {
+  enum { length = 300 };
+  static struct pair mine[length], all[2][length];
+  for (int round = 0; round < 30; ++round) {
+    MPI_Datatype gapped, type, other;
+    MPI_Op op, next;
+    MPI_Request r[2];
+    OK(MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, offsetof(struct pair, count)}, (MPI_Datatype[]){MPI_DOUBLE, MPI_INT}, &gapped));
+    OK(MPI_Type_create_resized(gapped, 0, sizeof(struct pair), &type));
+    OK(MPI_Type_free(&gapped));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Op_create(add_pairs, 1, &op));
+    for (int i = 0; i < length; ++i) mine[i] = (struct pair){me + i, 1};
+    OK(MPI_Iallreduce(mine, all[0], length, type, op, MPI_COMM_WORLD, &r[0]));
+    OK(MPI_Iscan(mine, all[1], length, type, op, MPI_COMM_WORLD, &r[1]));
+    if (round % 2) OK(MPI_Op_free(&op));
+    OK(MPI_Type_free(&type));
+    if (round % 2 == 0) OK(MPI_Op_free(&op));
+    OK(MPI_Type_contiguous(5, MPI_CHAR, &other)); /* handles come again */
+    OK(MPI_Type_commit(&other));
+    OK(MPI_Op_create(add_pairs, 0, &next));
+    OK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < length; ++i) {
+      REQUIRE(all[0][i].count == n && all[0][i].value == n * (n - 1) / 2 + n * i);
+      REQUIRE(all[1][i].count == me + 1 && all[1][i].value == me * (me + 1) / 2 + (me + 1) * i);
+    }
+    OK(MPI_Op_free(&next));
+    OK(MPI_Type_free(&other));
+  }
+}
+
+/* To cancel a receive that has its message, known to the program or not, changes nothing. */
+static void cancelled_too_late(void) {
+  for (int i = 0; i < 20; ++i) {
+    MPI_Request r;
+    MPI_Status s;
+    int got = -1, flag = 1;
+    OK(MPI_Irecv(&got, 1, MPI_INT, left, 1, MPI_COMM_WORLD, &r));
+    OK(MPI_Send(&me, 1, MPI_INT, right, 1, MPI_COMM_WORLD));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Cancel(&r));
+    OK(MPI_Wait(&r, &s));
+    OK(MPI_Test_cancelled(&s, &flag));
+    REQUIRE(!flag && got == left && status_is(&s, left, 1, 4));
+  }
+}
+
+int main(int argc, char **argv) {
+  const int few = argc > 1 && strcmp(argv[1], "few_files") == 0;
+  if (few) setrlimit(RLIMIT_NOFILE, &(struct rlimit){200, 200});
+  MPI_Init(&argc, &argv);
+  find_place();
+  if (!few) {
+    RUN(freed_early_by_the_hundred);
+    RUN(matched_outlives_its_communicator);
+    if (by_tutti()) RUN(errors_outlive_their_communicator); /* Open MPI ends the job */
+    RUN(operation_and_type_freed_in_use);
+    RUN(cancelled_too_late);
+  }
+  RUN(many_at_once);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (me == 0) puts("ok");
+  MPI_Finalize();
+  return 0;
+}
