@@ -1,4 +1,7 @@
 // The credits of tagged messages; the rules and why nothing stops for want of them stand in messaging/tagged_pair.h.
+#include <cstring>
+#include <utility>
+
 #include "messaging/tagged.h"
 
 namespace tutti::messaging {
@@ -28,6 +31,30 @@ void tagged::release(peer& p, std::uint32_t cost) noexcept {
   pair.lent -= paid_back;
   pair.owed += cost - paid_back;
   if (pair.owed >= credits::due) return_credits(p);
+}
+
+void tagged::hold(kept& k) noexcept {
+  const std::uint64_t bytes = credits::memory_of(k.data_bytes);
+  if (bytes <= room_) room_ -= bytes, k.of_room = bytes, released(k);
+  if (k.from->tagged.allowance == 0) relieve(*k.from);
+}
+
+bool tagged::copy_to_send(operation& o) noexcept {
+  const std::uint64_t bytes = credits::memory_of(o.room);
+  if (bytes > room_to_send_) return false;
+  std::byte* const copy = end_.buffers().take(o.room);
+  if (!copy) return false;
+  if (o.pieces) o.where->read(0, {copy, o.room});
+  else if (o.room > 0) std::memcpy(copy, o.data, o.room);
+  room_to_send_ -= bytes;
+  o.pieces = false, o.data = copy, o.copied = true;
+  return true;
+}
+
+void tagged::let_go_of_copy(operation& o) noexcept {
+  if (!std::exchange(o.copied, false)) return;
+  end_.buffers().give(o.data, o.room);
+  room_to_send_ += credits::memory_of(o.room);
 }
 
 void tagged::return_credits(peer& p) noexcept {

@@ -63,6 +63,7 @@ struct operation : outgoing, posted_receive {
   way by = way::none;
   bool sends = false;
   bool sync = false;             // it is complete when it was matched
+  bool copied = false;           // it is complete for its caller: `data` is a copy
   bool counted = false;          // in its peer's interest
   bool active = false;           // is stepped in every progress
   bool note = false;             // a message for the other end waits in the queue: which, its owner knows

@@ -9,7 +9,7 @@
 namespace tutti::messaging {
 
 tagged::tagged(endpoint& e) noexcept
-    : end_(e), job_(e.parent_job()), design_(design_of(job_.options().messaging)),
+    : end_(e), job_(e.parent_job()), room_(job_.options().unexpected_bytes), room_to_send_(room_), design_(design_of(job_.options().messaging)),
       near_(pair_routes::facts_of(job_, e.limits(), true)), far_(pair_routes::facts_of(job_, e.limits(), false)) {
   e.serve(engine_number::tagged, this);
 }
@@ -22,6 +22,7 @@ tagged::~tagged() {
     if (!o.moving.idle()) wait_out(net, {&o.moving});
     let_go_of_memory(o);
     if (o.buffer) end_.buffers().give(o.data, o.buffer);
+    let_go_of_copy(o);
   });
   while (all_kept_) let_go(*all_kept_);
   end_.each_peer([&](peer& p) {
@@ -35,7 +36,7 @@ operation* tagged::new_operation(completion* done) noexcept {
   if (!o) return nullptr;
   o->with = nullptr, o->group = nullptr, o->member = operation::any;
   o->by = way::none;
-  o->pieces = o->parted = false, o->data = nullptr, o->buffer = 0;
+  o->pieces = o->parted = o->copied = false, o->data = nullptr, o->buffer = 0;
   o->sends = o->sync = o->counted = o->active = o->note = o->attached = o->lasting = false;
   o->total = o->wanted = o->moved = o->arrived = o->other = 0;
   o->found = nullptr, o->done = done;
@@ -117,6 +118,7 @@ void tagged::retire(operation& o) noexcept {
   if (o.slot_count) staging_.give(o.slot_count, o.slots);
   if (o.buffer) end_.buffers().give(o.data, o.buffer);
   let_go_of_memory(o);
+  let_go_of_copy(o);
   if (o.with && o.with->tagged.open_receive == &o) o.with->tagged.open_receive = nullptr;
   completion* const done = o.done;
   const status outcome = std::exchange(o.outcome, {});

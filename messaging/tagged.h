@@ -176,6 +176,9 @@ class tagged final : public message_engine {
   void release(peer&, std::uint32_t cost) noexcept;
   void return_credits(peer&) noexcept;
   void relieve(peer&) noexcept;
+  void hold(kept&) noexcept;                           // what has just come and been charged
+  bool copy_to_send(operation&) noexcept;              // false: no room
+  void let_go_of_copy(operation&) noexcept;
   void relieve_all(operation&) noexcept;               // a receive was posted
 
   endpoint& end_;
@@ -187,6 +190,8 @@ class tagged final : public message_engine {
   kept* all_kept_ = nullptr;
   std::uint64_t next_ticket_ = 0;
   std::uint32_t exhausted_ = 0;    // peers whose allowance is used up
+  std::uint64_t room_;             // bytes for kept messages of all senders
+  std::uint64_t room_to_send_;     // bytes for copies of messages that wait for credit
   std::uint32_t sends_ = 0;
   bool doomed_ = false;            // some peer, for want of memory
   const design& design_;

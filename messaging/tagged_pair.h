@@ -1,17 +1,23 @@
 // What tagged messages keep of a peer.
 //
-// Credits. What a receiver keeps of one sender without a receive is bounded: the sender owns `all` units of credit, each of which
-// stands for 64 bytes kept there. An eager message takes one unit and one more for each 64 bytes of payload begun, an announcement takes one.
-// The last `for_envelopes` units are for announcements only, so there is always room for the envelopes behind a flood of data: up to
-// 256 KiB of messages with their data, and 1024 envelopes. Units come back when a receive has taken the message, with any tagged message
-// of the other direction, or in one of their own once half of the 256 KiB are owed.
+// Credits. What a receiver keeps without a receive is bounded. It has room for some of all senders (TUTTI_UNEXPECTED_MIB), and beside
+// that for some of each: a sender owns `all` units of credit, each of which stands for 64 bytes kept there. What finds a place in
+// the common room gives its units back at once, so they count what is on its way and what the common room could not take. An eager message
+// takes one unit and one more for each 64 bytes of payload begun, an announcement takes one. The last `for_envelopes` units are for
+// announcements only, so there is always room for the envelopes behind a flood of data: up to 256 KiB of messages with their data, and
+// 1024 envelopes. Units come back when a receive has taken the message, with any tagged message of the other direction, or in one of their
+// own once half of the 256 KiB are owed.
 //
 // A program that MPI lets finish ends. A sender without credit waits with its announcements, and its receiver might wait for just
 // one of these. So a receiver that has a receive posted which this sender could satisfy, while the sender has used up all that it was
 // given, returns what it owes at once, or else lends another `loan` units (tagged::relieve()). No posted receive matches what is here, so
 // the one awaited is still to come, and each loan brings the sender that much nearer to it. What is borrowed beyond the bound are
-// envelopes of sends that are under way at the sender, which keeps a request of its own for each of them: a flood of completed sends never
-// gets here, since an eager message needs credit beyond the part for envelopes. Loans are paid back first from units that come free.
+// envelopes of sends that are under way at the sender, which keeps an operation of its own for each of them, since an eager message needs
+// credit beyond the part for envelopes. Loans are paid back first from units that come free.
+//
+// A short send that has no credit for its data is complete for its caller all the same, while the sender has room for a copy (as much as
+// the receiver has for all): a program whose ranks all send first and receive then must not wait for itself. Its envelope goes
+// as any other's, and the data wait in the copy.
 #pragma once
 #include <cstdint>
 
@@ -27,6 +33,8 @@ struct kept;
 namespace credits {
 inline constexpr std::uint32_t unit = 64, for_data = 256 * 1024 / unit, for_envelopes = 1024, all = for_data + for_envelopes;
 inline constexpr std::uint32_t loan = 1024, due = for_data / 2;
+// Bytes of memory that a message takes where it waits: of its record and places in the matching, and of its data, rounded up.
+constexpr std::uint64_t memory_of(std::uint64_t payload) noexcept { return 512 + 2 * payload; }
 constexpr std::uint32_t cost(std::uint64_t payload) noexcept { return 1 + static_cast<std::uint32_t>((payload + unit - 1) / unit); }
 }  // namespace credits
 

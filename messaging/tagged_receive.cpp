@@ -191,7 +191,7 @@ bool tagged::take_eager(peer& p, const wire_prefix& prefix, bytes_view header, b
     k->so_far = payload.size();
     if (!payload.empty()) std::memcpy(k->data, payload.data(), payload.size());
     if (partial) pair.open_kept = k;
-    if (pair.allowance == 0) relieve(p);
+    hold(*k);
     return true;
   }
   release(p, cost);
@@ -254,7 +254,7 @@ bool tagged::take_announcement(peer& p, const wire_prefix&, bytes_view header, b
   if (k) {
     k->cost = 1, k->bytes = body.bytes, k->other = body.sender, k->by = by, k->offset = body.offset, k->lasting = body.lasting, k->ready = body.ready;
     if (!payload.empty()) std::memcpy(k->data, payload.data(), payload.size());
-    if (pair.allowance == 0) relieve(p);
+    hold(*k);
     return true;
   }
   release(p, 1);
@@ -293,6 +293,7 @@ void tagged::let_go(kept& k) noexcept {
   if (k.from->tagged.open_kept == &k) k.from->tagged.open_kept = nullptr;  // what still comes of it is dropped
   (k.before ? k.before->after : all_kept_) = k.after;
   if (k.after) k.after->before = k.before;
+  room_ += k.of_room;
   buffer_pool& pool = end_.buffers();
   if (k.data) pool.give(k.data, k.data_bytes);
   pool.give(reinterpret_cast<std::byte*>(&k), sizeof(kept));

@@ -78,8 +78,10 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
   o->total = o->room;
   o->at = stage::queued;
   count(*o, *p);
-  done.begin();
   tagged_pair& pair = p->tagged;
+  const bool eager = !a.sync && pair.routes->of({o->room}) == route::eager;
+  if (eager && (pair.waiting_first || pair.credit < credits::cost(o->room) + credits::for_envelopes) && copy_to_send(*o)) o->done = nullptr;
+  else done.begin();
   if (pair.waiting_first || !dispatch(*p, *o)) {
     o->next = nullptr;
     if (pair.waiting_first) pair.waiting_last->next = o;

@@ -62,6 +62,8 @@ constexpr knob_row table[] = {
      "who serves peers where the fabric does not (ucx:tcp, ofi): this rank's calls, or a thread while it makes none"},
     {knob::timeout_s, "timeout_s", knob_kind::number, "60", "", 1, 86400,
      "seconds that start-up and other set-up may take"},
+    {knob::unexpected_mib, "unexpected_mib", knob_kind::number, "64", "", 0, 1u << 20,
+     "most MiB that messages without a receive take in a rank, beside 256 KiB from each sender; and as much in a sender that must wait"},
     {knob::registration_cache, "registration_cache", knob_kind::word, "auto", "auto|off|interpose", 0, 0,
      "whether registrations of the program's own memory are kept for the next use: auto, where none can become stale or userfaultfd "
      "tells what is unmapped; interpose, by the preloaded libtutti-unmap.so instead of userfaultfd; off"},

@@ -25,6 +25,7 @@ job_options options_from(const config& c) {
   o.wait = wait == "spin" ? wait_policy::spin : wait == "yield" ? wait_policy::yield
          : wait == "sleep" ? wait_policy::sleep : wait_policy::automatic;
   o.registrations = registrations_from(c);
+  o.unexpected_bytes = c.number(knob::unexpected_mib) << 20;
   o.registration_bytes = c.number(knob::registration_cache_mib) << 20;
   o.setup_timeout = std::chrono::seconds(c.number(knob::timeout_s));
   for (const knob k : {knob::provider, knob::barrier, knob::barrier_radix, knob::bcast, knob::reduce, knob::allreduce, knob::gather,

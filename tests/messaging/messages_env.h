@@ -24,12 +24,14 @@ inline void require_payload(std::span<const std::byte> got, std::uint64_t number
     if (got[i] != byte_of(number, i)) fail(std::string(what) + ": byte " + std::to_string(i) + " of message " + std::to_string(number));
 }
 
+inline constexpr std::uint64_t unexpected_bytes = 1 << 20;  // the room for messages without a receive, less than floods of tests fill
+
 // A rank with its messages. Ranks meet in the job's way, so their messages go on meanwhile.
 struct messenger {
   static constexpr std::uint64_t whole = ~std::uint64_t{0};
   static constexpr std::uint32_t any = messaging::operation::any;
 
-  explicit messenger(rank_env& e, std::string design = "full") : messenger(e, job_options{.messaging = std::move(design)}) {}
+  explicit messenger(rank_env& e, std::string design = "full") : messenger(e, job_options{.messaging = std::move(design), .unexpected_bytes = unexpected_bytes}) {}
   messenger(rank_env& e, job_options how) : env(e), j(open_job(e, std::move(how))) {
     if (!e.net().sendrecv()) skip("no two-sided messages");
     m = take(messaging::messages::open(*j), "messages");

@@ -525,6 +525,19 @@ static void wrong_arguments(void) {
   OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 }
 
+/* Sends to a rank that receives none of them yet are complete all the same, as by MPI alone. */
+static void ahead_of_their_receives(void) {
+  enum { count = 20000 };
+  int got;
+  for (int i = 0; i < count; ++i) OK(MPI_Send(&i, i % 4 > 0, MPI_INT, right, 70 + i % 3, MPI_COMM_WORLD));
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  for (int tag = 2; tag >= 0; --tag)
+    for (int i = tag; i < count; i += 3) {
+      OK(MPI_Recv(&got, 1, MPI_INT, left, 70 + tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+      REQUIRE(i % 4 == 0 || got == i);
+    }
+}
+
 static int handled, handled_class;
 static void handle(MPI_Comm *comm, int *code, ...) {
   int same = MPI_UNEQUAL;
@@ -579,6 +592,7 @@ int main(int argc, char **argv) {
   RUN(nobody);
   RUN(nothing);
   RUN(truncation);
+  RUN(ahead_of_their_receives);
   RUN(wrong_arguments);
   RUN(handlers);
   free(out), free(in);
