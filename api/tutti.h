@@ -832,6 +832,9 @@ typedef struct tutti_envelope {
  * and the transfer. */
 TUTTI_API tutti_status_t tutti_send(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes);
 TUTTI_API tutti_status_t tutti_ssend(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes);
+/* Sends a message that can be complete at once, as most short ones can: *sent becomes 1. Else *sent becomes 0, and nothing was done:
+ * tutti_send() or tutti_isend() sends it. Local. For who would keep many requests of sends that are complete when they are made. */
+TUTTI_API tutti_status_t tutti_try_send(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes, int *sent);
 TUTTI_API tutti_status_t tutti_isend(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes,
                                      tutti_request_t *request);
 TUTTI_API tutti_status_t tutti_issend(tutti_team_t team, uint32_t to, uint64_t tag, const void *data, size_t bytes,

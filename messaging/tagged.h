@@ -64,6 +64,7 @@ class tagged final : public message_engine {
 
   // Blocking. Indices are checked by the caller.
   status send(const send_arguments&) noexcept;
+  bool try_send(const send_arguments&) noexcept;       // does not block; false: nothing was done
   status receive(const receive_arguments&) noexcept;
   status exchange(const send_arguments&, const receive_arguments&) noexcept;
   // Begin `done` and finish it sooner or later; errors, on which it was not begun: no_resource, peer_dead. `out`, if not null, is the
@@ -121,6 +122,7 @@ class tagged final : public message_engine {
   // send.cpp
   void meet(peer&) noexcept;
   bool send_eagerly_now(peer&, const send_arguments&) noexcept;
+  bool sent_at_once(peer&, const send_arguments&) noexcept;
   bool dispatch(peer&, operation&) noexcept;           // a send whose turn it is; false: there is no credit
   void choose_way(peer&, operation&) noexcept;
   bool set_out(peer&, operation&, route) noexcept;

@@ -46,14 +46,22 @@ bool tagged::send_eagerly_now(peer& p, const send_arguments& a) noexcept {
   return true;
 }
 
+// Who only sends must hear of credits, and of a death, all the same.
+bool tagged::sent_at_once(peer& p, const send_arguments& a) noexcept {
+  if (!send_eagerly_now(p, a)) [[unlikely]] return false;
+  if (++sends_ % sends_between_progress == 0) job_.progress(), end_.polled();
+  return true;
+}
+
+bool tagged::try_send(const send_arguments& a) noexcept {
+  peer* const p = end_.find(a.group->rank_of(a.to));
+  return p && sent_at_once(*p, a);
+}
+
 status tagged::send(const send_arguments& a) noexcept {
   peer* const p = end_.find(a.group->rank_of(a.to));
   if (!p) return no_memory();
-  if (send_eagerly_now(*p, a)) [[likely]] {
-    // Who only sends must hear of credits, and of a death, all the same.
-    if (++sends_ % sends_between_progress == 0) job_.progress(), end_.polled();
-    return {};
-  }
+  if (sent_at_once(*p, a)) return {};
   completion done;
   if (status s = start_send(a, done, nullptr); s.failed()) return s;
   if (!done.idle()) wait_over(done, "a message's send", p->rank);
@@ -65,10 +73,7 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
   peer* const p = end_.find(a.group->rank_of(a.to));
   if (!p) return no_memory();
   if (p->broken) return p->lost;
-  if (send_eagerly_now(*p, a)) {
-    if (++sends_ % sends_between_progress == 0) job_.progress(), end_.polled();
-    return {};
-  }
+  if (sent_at_once(*p, a)) return {};
   operation* const o = new_operation(&done);
   if (!o) return no_memory();
   o->sends = true, o->sync = a.sync;

@@ -13,13 +13,13 @@ using namespace tutti::mpi;
 extern "C" MPI_Fint MPI_Request_c2f(MPI_Request r) { return is_ours(r) ? -static_cast<MPI_Fint>(index_of(r)) - 2 : real.Request_c2f(r); }
 TUTTI_MPI_ALSO(Request_c2f)
 extern "C" MPI_Request MPI_Request_f2c(MPI_Fint r) {
-  return r < -1 ? request_handle(static_cast<std::size_t>(-(r + 2))) : real.Request_f2c(r);
+  return r < -1 ? handle_with<MPI_Request>(static_cast<std::size_t>(-(r + 2))) : real.Request_f2c(r);
 }
 TUTTI_MPI_ALSO(Request_f2c)
 extern "C" MPI_Fint MPI_Message_c2f(MPI_Message m) { return is_ours(m) ? -static_cast<MPI_Fint>(index_of(m)) - 2 : real.Message_c2f(m); }
 TUTTI_MPI_ALSO(Message_c2f)
 extern "C" MPI_Message MPI_Message_f2c(MPI_Fint m) {
-  return m < -1 ? message_handle(static_cast<std::size_t>(-(m + 2))) : real.Message_f2c(m);
+  return m < -1 ? handle_with<MPI_Message>(static_cast<std::size_t>(-(m + 2))) : real.Message_f2c(m);
 }
 TUTTI_MPI_ALSO(Message_f2c)
 

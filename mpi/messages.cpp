@@ -52,14 +52,16 @@ struct incoming {
 communicator* taker(call& k, const outgoing& m) { return taker(k, m.comm, m.to, m.tag, m.data, m.count, m.type, false); }
 communicator* taker(call& k, const incoming& m) { return taker(k, m.comm, m.from, m.tag, m.data, m.count, m.type, true); }
 
+const std::byte* in_one_piece(const void* data, const type_ref& t) noexcept { return static_cast<const std::byte*>(data) + t->first(); }
+std::byte* in_one_piece(void* data, const type_ref& t) noexcept { return static_cast<std::byte*>(data) + t->first(); }
+
 tutti_status_t begin_send(request& r, communicator& c, const outgoing& m, const type_ref& t, start_send start, const char* name) {
   const auto to = static_cast<std::uint32_t>(m.to);
   const auto tag = static_cast<std::uint64_t>(m.tag);
   const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
   tutti_status_t s;
   if (t->contiguous) [[likely]] {
-    const std::byte* const data = static_cast<const std::byte*>(m.data) + t->first();
-    s = start(c.team, to, tag, some(data, bytes), bytes, &r.handle);
+    s = start(c.team, to, tag, some(in_one_piece(m.data, t), bytes), bytes, &r.handle);
   } else if (start == &tutti_isend) {
     s = tutti_isend_layout(c.team, to, tag, m.data, layout(*t, n), &r.handle);
   } else {
@@ -75,14 +77,16 @@ tutti_status_t begin_receive(request& r, communicator& c, const incoming& m, con
   const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
   tutti_status_t s;
   if (t->contiguous) [[likely]] {
-    std::byte* const data = static_cast<std::byte*>(m.data) + t->first();
-    s = tutti_irecv(c.team, of.from, of.tag, of.mask, some(data, bytes), bytes, &r.envelope, &r.handle);
+    s = tutti_irecv(c.team, of.from, of.tag, of.mask, some(in_one_piece(m.data, t), bytes), bytes, &r.envelope, &r.handle);
   } else {
     s = tutti_irecv_layout(c.team, of.from, of.tag, of.mask, m.data, layout(*t, n), &r.envelope, &r.handle);
   }
   if (s == TUTTI_OK) begun(r, c, request::kind::receive, name);
   return s;
 }
+
+// Most messages lie in one piece. Where nobody else is to be let in meanwhile, tutti's blocking functions carry those.
+bool goes_straight(const type_ref& t) noexcept { return t->contiguous && !the_world().threaded(); }
 
 template <class Pass>
 int send_and_wait(function f, const outgoing& m, start_send start, Pass pass) {
@@ -92,8 +96,17 @@ int send_and_wait(function f, const outgoing& m, start_send start, Pass pass) {
   {
     const held h;
     if ((c = taker(k, m))) {
-      k.moved(static_cast<std::size_t>(m.count) * type_of(m.type)->size);
-      if (const auto s = begin_send(r, *c, m, type_of(m.type), start, k.name()); s != TUTTI_OK) return raise(m.comm, k.name(), s);
+      const type_ref& t = type_of(m.type);
+      const std::size_t bytes = static_cast<std::size_t>(m.count) * t->size;
+      k.moved(bytes);
+      tutti_status_t s;
+      if (start == &tutti_isend && goes_straight(t)) {
+        s = tutti_send(c->team, static_cast<std::uint32_t>(m.to), static_cast<std::uint64_t>(m.tag), some(in_one_piece(m.data, t), bytes), bytes);
+        if (s == TUTTI_OK) return MPI_SUCCESS;
+      } else {
+        s = begin_send(r, *c, m, t, start, k.name());
+      }
+      if (s != TUTTI_OK) return raise(m.comm, k.name(), s);
     }
   }
   if (!c) {
@@ -104,6 +117,7 @@ int send_and_wait(function f, const outgoing& m, start_send start, Pass pass) {
   return finish(r, MPI_STATUS_IGNORE);
 }
 
+// Most sends are complete at once, and need no request of their own.
 template <class Pass>
 int send_only(function f, const outgoing& m, start_send start, MPI_Request* out, Pass pass) {
   call k(f);
@@ -111,11 +125,19 @@ int send_only(function f, const outgoing& m, start_send start, MPI_Request* out,
     const held h;
     communicator* const c = out ? taker(k, m) : nullptr;
     if (c) {
-      k.moved(static_cast<std::size_t>(m.count) * type_of(m.type)->size);
+      const type_ref& t = type_of(m.type);
+      const std::size_t bytes = static_cast<std::size_t>(m.count) * t->size;
+      k.moved(bytes);
+      int sent = 0;
+      if (start == &tutti_isend && t->contiguous) {
+        const auto s = tutti_try_send(c->team, static_cast<std::uint32_t>(m.to), static_cast<std::uint64_t>(m.tag),
+                                      some(in_one_piece(m.data, t), bytes), bytes, &sent);
+        if (s != TUTTI_OK) return raise(m.comm, k.name(), s);
+      }
+      if (sent) return *out = completed_send(), MPI_SUCCESS;
       request* r;
       const MPI_Request made = make_request(r);
-      const auto s = begin_send(*r, *c, m, type_of(m.type), start, k.name());
-      if (s != TUTTI_OK) return drop(made), raise(m.comm, k.name(), s);
+      if (const auto s = begin_send(*r, *c, m, t, start, k.name()); s != TUTTI_OK) return drop(made), raise(m.comm, k.name(), s);
       *out = made;
       return MPI_SUCCESS;
     }
@@ -240,8 +262,19 @@ extern "C" int MPI_Recv(void* data, int count, MPI_Datatype type, int from, int 
   communicator* c;
   {
     const held h;
-    if ((c = taker(k, m)))
-      if (const auto s = begin_receive(r, *c, m, type_of(m.type), k.name()); s != TUTTI_OK) return raise(comm, k.name(), s);
+    if ((c = taker(k, m))) {
+      const type_ref& t = type_of(m.type);
+      tutti_status_t s = TUTTI_OK;
+      if (goes_straight(t)) {
+        const selection of(from, tag);
+        const std::size_t bytes = static_cast<std::size_t>(count) * t->size;
+        r.end = tutti_recv(c->team, of.from, of.tag, of.mask, some(in_one_piece(data, t), bytes), bytes, &r.envelope);
+        r.on = c, r.what = request::kind::receive, r.call = k.name();
+      } else {
+        s = begin_receive(r, *c, m, t, k.name());
+      }
+      if (s != TUTTI_OK) return raise(comm, k.name(), s);
+    }
   }
   if (!c) {
     const passing by_mpi;

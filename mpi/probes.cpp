@@ -26,7 +26,7 @@ MPI_Message keep(const matched& m) {
   const std::uint32_t index = unused.back();
   unused.pop_back();
   messages[index] = m;
-  return message_handle(index);
+  return handle_with<MPI_Message>(index);
 }
 
 // Looks until something is found. The blocking functions of tutti's would keep other threads out.

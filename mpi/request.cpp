@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "mpi/world.h"
 
@@ -15,49 +16,23 @@ namespace tutti::mpi {
 
 namespace {
 
-// Requests stay where they are, and are found by a shift: in chunks. The first is that of completed sends.
-constexpr std::size_t chunk = 256;
-std::vector<std::unique_ptr<request[]>> all;
 std::vector<std::uint32_t> unused;
 
 void make_more() {
-  const std::size_t from = all.size() * chunk;
-  all.push_back(std::make_unique<request[]>(chunk));
-  for (std::size_t i = chunk; i-- > 0;) {
-    all.back()[i].has_handle = true;
+  const std::size_t from = request_chunks.size() * requests_in_chunk;
+  request_chunks.push_back(std::make_unique<request[]>(requests_in_chunk));
+  for (std::size_t i = requests_in_chunk; i-- > 0;) {
+    request_chunks.back()[i].has_handle = true;
     if (from + i > 0) unused.push_back(static_cast<std::uint32_t>(from + i));
   }
-  all[0][0].pending = true;
+  request_chunks[0][0].pending = true;
 }
-std::vector<MPI_Request> detached;
 
-#ifdef OPEN_MPI  // handles are pointers, and no object lies at an odd address
-template <class Handle>
-Handle handle_with(std::size_t index) noexcept { return reinterpret_cast<Handle>((index << 1) | 1); }
-template <class Handle>
-bool ours(Handle h) noexcept { return (reinterpret_cast<std::uintptr_t>(h) & 1) != 0; }
-template <class Handle>
-std::size_t index_in(Handle h) noexcept { return reinterpret_cast<std::uintptr_t>(h) >> 1; }
-#else  // handles are numbers, whose upper two bits say what kind of object one names; with 00 it is none, and MPICH uses a null handle alone
-constexpr unsigned own_bits = 0x3C000000u, kind_bits = 0xFC000000u;
-template <class Handle>
-Handle handle_with(std::size_t index) noexcept { return static_cast<Handle>(own_bits | static_cast<unsigned>(index)); }
-template <class Handle>
-bool ours(Handle h) noexcept { return (static_cast<unsigned>(h) & kind_bits) == own_bits; }
-template <class Handle>
-std::size_t index_in(Handle h) noexcept { return static_cast<unsigned>(h) & ~kind_bits; }
-#endif
+std::vector<MPI_Request> detached;
 
 }  // namespace
 
-bool is_ours(MPI_Request r) noexcept { return ours(r); }
-std::size_t index_of(MPI_Request r) noexcept { return index_in(r); }
-MPI_Request request_handle(std::size_t index) noexcept { return handle_with<MPI_Request>(index); }
-MPI_Message message_handle(std::size_t index) noexcept { return handle_with<MPI_Message>(index); }
-#ifdef OPEN_MPI  // elsewhere a message is a request to the compiler
-bool is_ours(MPI_Message m) noexcept { return ours(m); }
-std::size_t index_of(MPI_Message m) noexcept { return index_in(m); }
-#endif
+std::vector<std::unique_ptr<request[]>> request_chunks;
 
 MPI_Request request_of(const tutti_request_t& handle, const char* call) {
   communicator* const world = taken(MPI_COMM_WORLD);
@@ -69,10 +44,8 @@ MPI_Request request_of(const tutti_request_t& handle, const char* call) {
   return made;
 }
 
-request& at(MPI_Request r) noexcept { return all[index_of(r) / chunk][index_of(r) % chunk]; }
-
 MPI_Request completed_send() noexcept {
-  if (all.empty()) make_more();
+  if (request_chunks.empty()) make_more();
   return handle_with<MPI_Request>(0);
 }
 

@@ -32,17 +32,28 @@ struct request {
   std::function<tutti_status_t(request&)> again;  // of a persistent one: begins it
 };
 
-// Handles.
-bool is_ours(MPI_Request) noexcept;
-std::size_t index_of(MPI_Request) noexcept;
-MPI_Request request_handle(std::size_t index) noexcept;
-// Those of messages that were matched, likewise.
-MPI_Message message_handle(std::size_t index) noexcept;
-#ifdef OPEN_MPI  // elsewhere both are numbers
-bool is_ours(MPI_Message) noexcept;
-std::size_t index_of(MPI_Message) noexcept;
+// Handles, of requests and of messages that were matched: values that no object of MPI's has.
+#ifdef OPEN_MPI  // they are pointers, and no object lies at an odd address
+template <class Handle>
+Handle handle_with(std::size_t index) noexcept { return reinterpret_cast<Handle>((index << 1) | 1); }
+template <class Handle>
+bool is_ours(Handle h) noexcept { return (reinterpret_cast<std::uintptr_t>(h) & 1) != 0; }
+template <class Handle>
+std::size_t index_of(Handle h) noexcept { return reinterpret_cast<std::uintptr_t>(h) >> 1; }
+#else  // they are numbers, whose upper two bits say what kind of object one names; with 00 it is none, and MPICH uses a null handle alone
+inline constexpr unsigned own_bits = 0x3C000000u, kind_bits = 0xFC000000u;
+template <class Handle>
+Handle handle_with(std::size_t index) noexcept { return static_cast<Handle>(own_bits | static_cast<unsigned>(index)); }
+template <class Handle>
+bool is_ours(Handle h) noexcept { return (static_cast<unsigned>(h) & kind_bits) == own_bits; }
+template <class Handle>
+std::size_t index_of(Handle h) noexcept { return static_cast<unsigned>(h) & ~kind_bits; }
 #endif
-request& at(MPI_Request) noexcept;
+
+// Requests stay where they are, and are found by a shift: in chunks. The first is that of completed sends.
+inline constexpr std::size_t requests_in_chunk = 256;
+extern std::vector<std::unique_ptr<request[]>> request_chunks;
+inline request& at(MPI_Request r) noexcept { return request_chunks[index_of(r) / requests_in_chunk][index_of(r) % requests_in_chunk]; }
 // A fresh request; null where memory is out.
 MPI_Request make_request(request*& out);
 void drop(MPI_Request);

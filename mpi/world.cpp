@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <random>
 #include <thread>
 
@@ -133,11 +132,7 @@ void allow_files_of_many_communicators() noexcept {
   (void)::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-world& the_world() noexcept {
-  alignas(world) static unsigned char memory[sizeof(world)];
-  static world* const only = new (memory) world;
-  return *only;
-}
+constinit world only_world;
 
 void world::open(int thread_level) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <type_traits>
 
 #include "api/tutti.h"
 #include "mpi/real.h"
@@ -64,8 +65,10 @@ class world {
   std::once_flag thread_made_;
 };
 
-// Never destroyed: a program may end without MPI_Finalize, and the thread with it.
-world& the_world() noexcept;
+// Not destroyed: a program may end without MPI_Finalize, and the thread with it.
+extern constinit world only_world;
+static_assert(std::is_trivially_destructible_v<world>);
+inline world& the_world() noexcept { return only_world; }
 
 // The right to call tutti, until the end of the object. Costs something only under MPI_THREAD_MULTIPLE, and inside of calls of MPI's
 // that themselves call a function of MPI's.

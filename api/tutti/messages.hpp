@@ -38,6 +38,14 @@ typename H::answer send(team_view t, std::uint32_t to, std::uint64_t tag, Data&&
   return detail::begin(t, how, detail::forms{tutti_send, tutti_isend, tutti_send_init}, to, tag,
                        static_cast<const void*>(detail::address_of(data)), detail::bytes_of(data));
 }
+// Whether it was complete at once; if not, nothing was done.
+template <readable Data>
+result<bool> try_send(team_view t, std::uint32_t to, std::uint64_t tag, Data&& data) {
+  int sent = 0;
+  if (const auto code = tutti_try_send(t.handle(), to, tag, detail::address_of(data), detail::bytes_of(data), &sent); code != TUTTI_OK)
+    return detail::failure_of(code, t.context_handle());
+  return sent != 0;
+}
 // Complete once a receive has matched the message.
 template <readable Data, way_to_begin H = detail::blocking_t>
   requires detail::outlives<H, Data>

@@ -70,6 +70,27 @@ static void truncation(void) {
   }
 }
 
+/* A send that is complete at once or was not begun at all. */
+static void tried(void) {
+  enum { messages = 20 };
+  tutti_envelope_t found;
+  int sent = -1, yes = 1;
+  for (unsigned i = 0; i < messages; ++i) {
+    fill(out, 40 + i, i);
+    for (sent = 0; !sent; tutti_progress(ctx)) OK(tutti_try_send(world, next, 15, out, 40 + i, &sent));
+    memset(out, 0, 40 + i); /* it is the program's again */
+  }
+  for (unsigned i = 0; i < messages; ++i) {
+    OK(tutti_recv(world, before, 15, WHOLE, in, most, &found));
+    CHECK(found.bytes == 40 + i && filled(in, 40 + i, i));
+  }
+  OK(tutti_try_send(world, next, 15, out, most, &sent));
+  CHECK(sent == 0);
+  OK(tutti_barrier(world));
+  OK(tutti_iprobe(world, TUTTI_ANY, 15, WHOLE, &yes, NULL));
+  CHECK(yes == 0);
+}
+
 static void probes(void) {
   tutti_envelope_t found;
   tutti_message_t taken, copy;
@@ -287,6 +308,8 @@ static void wrong_calls(void) {
   INVALID(tutti_improbe(world, n, 1, WHOLE, &yes, &message, &found), "tutti_improbe", "TUTTI_ANY");
   INVALID(tutti_send(world, next, 1, NULL, 8), "data", "NULL");
   INVALID(tutti_recv(world, next, 1, WHOLE, NULL, 8, NULL), "data", "NULL");
+  INVALID(tutti_try_send(world, n, 1, out, 8, &yes), "tutti_try_send", "is not in the team");
+  INVALID(tutti_try_send(world, next, 1, out, 8, NULL), "sent", "NULL");
   INVALID(tutti_isend(world, next, 1, out, 8, NULL), "request", "NULL");
   INVALID(tutti_irecv(world, next, 1, WHOLE, in, 8, NULL, NULL), "request", "NULL");
   INVALID(tutti_send(world, next, 1, out, SIZE_MAX), "tutti_send", "more than memory");
@@ -307,6 +330,7 @@ int main(void) {
   wrong_calls();
   around();
   truncation();
+  tried();
   probes();
   again_and_mixed();
   taking_back();

@@ -34,6 +34,11 @@ void tagged(tutti::team_view t) {
   refused(short_receive.wait(), TUTTI_TRUNCATED, "");
   expect(found.bytes == 400 && found.source == left && few[1] == static_cast<int>(left));
 
+  // One that is complete at once, or not begun.
+  while (!take(tutti::try_send(t, right, 19, std::span(out).first(2)))) (void)tutti_progress(t.context_handle());
+  take(tutti::recv(t, left, 19, few));
+  expect(few[0] == static_cast<int>(left));
+
   // A long one, synchronously.
   std::vector<double> much(1 << 17), got(1 << 17);
   std::iota(much.begin(), much.end(), me);
