@@ -330,6 +330,17 @@ int exchange(call& k, const outgoing& out, const incoming& in, MPI_Status* statu
     receives = taker(k, in);
     sends = taker(k, out);
     if (sends) bytes = static_cast<std::size_t>(out.count) * type_of(out.type)->size;
+    if (sends && receives && goes_straight(type_of(out.type)) && goes_straight(type_of(in.type))) {
+      const selection of(in.from, in.tag);
+      const type_ref& t = type_of(in.type);
+      const std::size_t room = static_cast<std::size_t>(in.count) * t->size;
+      const void* const data = some(in_one_piece(out.data, type_of(out.type)), bytes);
+      receiving.end = tutti_sendrecv(sends->team, static_cast<std::uint32_t>(out.to), static_cast<std::uint64_t>(out.tag), data, bytes, of.from, of.tag,
+                                     of.mask, some(in_one_piece(in.data, t), room), room, &receiving.envelope);
+      receiving.on = receives, receiving.what = request::kind::receive, receiving.call = k.name();
+      k.moved(bytes + receiving.envelope.bytes);
+      return finish(receiving, status);
+    }
   }
   if (!(receives || sends) || !(receives || in.from == MPI_PROC_NULL) || !(sends || out.to == MPI_PROC_NULL)) {
     const passing by_mpi;
