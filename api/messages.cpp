@@ -92,16 +92,6 @@ tutti_status_t send_now(tutti_team_t handle, const char* call, std::uint32_t to,
   return report(team->ctx, s.during(call));
 }
 
-tutti_status_t send_or_not(tutti_team_t handle, const char* call, std::uint32_t to, std::uint64_t tag, const void* data, std::size_t bytes, int* sent) {
-  const use team(handle, call, by_handlers_too);
-  if (!team) [[unlikely]] return team.refuse("the team");
-  if (!sent) return refuse_null(team->ctx, call, "sent");
-  send_arguments a;
-  if (const auto bad = read_send(*team, call, to, tag, data, bytes, false, a); bad != TUTTI_OK) [[unlikely]] return bad;
-  *sent = team->ctx->messages->by_tag().try_send(a);
-  return TUTTI_OK;
-}
-
 tutti_status_t send_later(tutti_team_t handle, const char* call, std::uint32_t to, std::uint64_t tag, const void* data, std::size_t bytes,
                           bool sync, tutti_request_t* request) {
   const use team(handle, call, by_handlers_too);
@@ -205,8 +195,15 @@ tutti_status_t tutti_send(tutti_team_t team, uint32_t to, uint64_t tag, const vo
 tutti_status_t tutti_ssend(tutti_team_t team, uint32_t to, uint64_t tag, const void* data, size_t bytes) {
   return send_now(team, "tutti_ssend", to, tag, data, bytes, true);
 }
-tutti_status_t tutti_try_send(tutti_team_t team, uint32_t to, uint64_t tag, const void* data, size_t bytes, int* sent) {
-  return send_or_not(team, "tutti_try_send", to, tag, data, bytes, sent);
+tutti_status_t tutti_try_send(tutti_team_t handle, uint32_t to, uint64_t tag, const void* data, size_t bytes, int* sent) {
+  constexpr const char* call = "tutti_try_send";
+  const use team(handle, call, by_handlers_too);
+  if (!team) [[unlikely]] return team.refuse("the team");
+  if (!sent) return refuse_null(team->ctx, call, "sent");
+  send_arguments a;
+  if (const auto bad = read_send(*team, call, to, tag, data, bytes, false, a); bad != TUTTI_OK) [[unlikely]] return bad;
+  *sent = team->ctx->messages->by_tag().try_send(a);
+  return TUTTI_OK;
 }
 tutti_status_t tutti_isend(tutti_team_t team, uint32_t to, uint64_t tag, const void* data, size_t bytes, tutti_request_t* request) {
   return send_later(team, "tutti_isend", to, tag, data, bytes, false, request);

@@ -35,7 +35,7 @@ void tagged::release(peer& p, std::uint32_t cost) noexcept {
 
 void tagged::hold(kept& k) noexcept {
   const std::uint64_t bytes = credits::memory_of(k.data_bytes);
-  if (bytes <= room_) room_ -= bytes, k.of_room = bytes, released(k);
+  if (bytes <= room_) room_ -= bytes, k.in_room = true, released(k);
   if (k.from->tagged.allowance == 0) relieve(*k.from);
 }
 

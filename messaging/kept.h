@@ -22,7 +22,7 @@ struct kept : arrival {
   std::uint64_t ready = 0;       // and how many bytes of the message that holds
   bool lasting = false;          // and whether that stays
   std::uint32_t cost = 0;        // units of credit
-  std::uint64_t of_room = 0;     // bytes of the room of all senders
+  bool in_room = false;          // that of all senders, where its credit was returned at once
   std::uint64_t ticket = 0;      // of a probe that took it; 0: none
   kept *before = nullptr, *after = nullptr;  // of all that is kept
   way by = way::none;            // none: eager

@@ -41,6 +41,7 @@ constexpr std::uint32_t cost(std::uint64_t payload) noexcept { return 1 + static
 struct tagged_pair {
   // Towards the peer.
   std::uint32_t credit = credits::all;       // units that may still be taken
+  bool pays_for_data(std::uint64_t payload) const noexcept { return credit >= credits::cost(payload) + credits::for_envelopes; }
   const pair_routes* routes = nullptr;       // from the first contact on
   bool mapped = false;                       // it maps memory that this rank allocates
   operation *waiting_first = nullptr, *waiting_last = nullptr;  // sends without credit, in order

@@ -293,7 +293,7 @@ void tagged::let_go(kept& k) noexcept {
   if (k.from->tagged.open_kept == &k) k.from->tagged.open_kept = nullptr;  // what still comes of it is dropped
   (k.before ? k.before->after : all_kept_) = k.after;
   if (k.after) k.after->before = k.before;
-  room_ += k.of_room;
+  if (k.in_room) room_ += credits::memory_of(k.data_bytes);
   buffer_pool& pool = end_.buffers();
   if (k.data) pool.give(k.data, k.data_bytes);
   pool.give(reinterpret_cast<std::byte*>(&k), sizeof(kept));

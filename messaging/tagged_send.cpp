@@ -29,9 +29,7 @@ bool tagged::send_eagerly_now(peer& p, const send_arguments& a) noexcept {
   tagged_pair& pair = p.tagged;
   if (!pair.routes) [[unlikely]] meet(p);
   if (a.layout) [[unlikely]] return false;
-  const std::uint32_t cost = credits::cost(a.bytes);
-  if (a.sync || p.broken || pair.waiting_first || a.bytes > end_.limits().max_payload || pair.credit < cost + credits::for_envelopes)
-    return false;
+  if (a.sync || p.broken || pair.waiting_first || a.bytes > end_.limits().max_payload || !pair.pays_for_data(a.bytes)) return false;
   struct {
     wire_prefix prefix;
     wire_envelope envelope;
@@ -41,7 +39,7 @@ bool tagged::send_eagerly_now(peer& p, const send_arguments& a) noexcept {
   if (!end_.send_now(p, bytes_of(head).first(same ? sizeof head.prefix : sizeof head), {static_cast<const std::byte*>(a.data), a.bytes}))
     return false;
   if (!same) pair.sent_any = true, pair.sent_team = head.envelope.team, pair.sent_tag = a.tag;
-  pair.credit -= cost;
+  pair.credit -= credits::cost(a.bytes);
   credits_went(p, head.prefix);
   return true;
 }
@@ -85,7 +83,7 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
   count(*o, *p);
   tagged_pair& pair = p->tagged;
   const bool eager = !a.sync && pair.routes->of({o->room}) == route::eager;
-  if (eager && (pair.waiting_first || pair.credit < credits::cost(o->room) + credits::for_envelopes) && copy_to_send(*o)) o->done = nullptr;
+  if (eager && (pair.waiting_first || !pair.pays_for_data(o->room)) && copy_to_send(*o)) o->done = nullptr;
   else done.begin();
   if (pair.waiting_first || !dispatch(*p, *o)) {
     o->next = nullptr;
@@ -99,9 +97,8 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
 
 bool tagged::dispatch(peer& p, operation& o) noexcept {
   tagged_pair& pair = p.tagged;
-  const std::uint32_t cost = credits::cost(o.room);
-  if (pair.routes->of({o.room}) == route::eager && pair.credit >= cost + credits::for_envelopes && need_buffer(o, o.room, true)) {
-    pair.credit -= cost;
+  if (pair.routes->of({o.room}) == route::eager && pair.pays_for_data(o.room) && need_buffer(o, o.room, true)) {
+    pair.credit -= credits::cost(o.room);
     o.by = way::none;
     o.offer = offer_eager, o.over = eager_over;
   } else if (pair.credit > 0) {

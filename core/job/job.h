@@ -54,7 +54,8 @@ struct job_options {
   // The settings that every rank must have alike (an overridden algorithm, say): a different text in a peer is an error.
   std::string agreement;
   std::string messaging = "full";  // the design of messages, TUTTI_MESSAGING; part of the agreement
-  std::uint64_t unexpected_bytes = 64 << 20;  // most that messages without a receive take here, beside each sender's share, and copies of those to others
+  // Most that messages without a receive take here, beside each sender's share; and as much for copies of those to others.
+  std::uint64_t unexpected_bytes = 64 << 20;
   // What was measured beforehand for the engines to choose by (collectives/tuning): the digest of it, which all ranks must have
   // alike; 0: nothing was.
   std::uint64_t tuning = 0;
