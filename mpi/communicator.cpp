@@ -87,16 +87,19 @@ std::optional<communicator::topology> topology_of(const communicator& c) {
   return t;
 }
 
+// Collective over its members. What any of them has under way there: the most of all.
+tutti_status_t most_under_way(const communicator& c, std::int32_t& most) {
+  const std::int32_t mine = c.under_way;
+  return tutti_allreduce(c.team, &mine, &most, 1, TUTTI_INT32, TUTTI_MAX);
+}
+
 // Collective over these members, who hold the right all at once.
 void free_left(std::vector<std::uint32_t> members) {
-  if (left.empty()) return;
-  drop_finished();
   std::ranges::sort(members);
   std::erase_if(left, [&](leaving& l) {
     if (!std::ranges::includes(members, l.members)) return false;
-    const std::int32_t mine = l.of->under_way;
     std::int32_t most = 0;
-    if (tutti_allreduce(l.of->team, &mine, &most, 1, TUTTI_INT32, TUTTI_MAX) != TUTTI_OK || most > 0) return false;
+    if (most_under_way(*l.of, most) != TUTTI_OK || most > 0) return false;
     release(l.of->kept);
     return (void)tutti_team_free(&l.of->team), true;
   });
@@ -140,7 +143,7 @@ int follow(int made, const MPI_Comm* fresh) {
   if (members.empty()) return made;
   MPI_Comm comm = *fresh;
   const held_by_all h(comm);
-  free_left(members);
+  if (!left.empty()) drop_finished(), free_left(members);
   tutti_bootstrap_t meeting{};
   int rank = 0;
   real.Comm_rank(comm, &rank);
@@ -158,13 +161,12 @@ int follow(int made, const MPI_Comm* fresh) {
 tutti_status_t let_go(MPI_Comm comm) {
   if (!serves(comm)) return TUTTI_OK;
   const held_by_all h(comm);
-  if (!left.empty()) free_left(members_of(comm));
   drop_finished();
+  if (!left.empty()) free_left(members_of(comm));
   last = nullptr;
   std::unique_ptr<communicator> c = std::move(all.extract(comm).mapped());
-  const std::int32_t mine = c->under_way;
   std::int32_t most = 0;
-  const tutti_status_t s = tutti_allreduce(c->team, &mine, &most, 1, TUTTI_INT32, TUTTI_MAX);
+  const tutti_status_t s = most_under_way(*c, most);
   if (s == TUTTI_OK && most == 0) return tutti_team_free(&c->team);
   std::vector<std::uint32_t> members = members_of(comm);
   std::ranges::sort(members);

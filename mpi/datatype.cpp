@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <unordered_map>
 
 #include "mpi/reduction.h"

@@ -264,16 +264,14 @@ extern "C" int MPI_Recv(void* data, int count, MPI_Datatype type, int from, int 
     const held h;
     if ((c = taker(k, m))) {
       const type_ref& t = type_of(m.type);
-      tutti_status_t s = TUTTI_OK;
       if (goes_straight(t)) {
         const selection of(from, tag);
         const std::size_t bytes = static_cast<std::size_t>(count) * t->size;
-        r.end = tutti_recv(c->team, of.from, of.tag, of.mask, some(in_one_piece(data, t), bytes), bytes, &r.envelope);
-        r.on = c, r.what = request::kind::receive, r.call = k.name();
-      } else {
-        s = begin_receive(r, *c, m, t, k.name());
+        begun(r, *c, request::kind::receive, k.name());
+        end_now(r, tutti_recv(c->team, of.from, of.tag, of.mask, some(in_one_piece(data, t), bytes), bytes, &r.envelope));
+      } else if (const auto s = begin_receive(r, *c, m, t, k.name()); s != TUTTI_OK) {
+        return raise(comm, k.name(), s);
       }
-      if (s != TUTTI_OK) return raise(comm, k.name(), s);
     }
   }
   if (!c) {
@@ -329,15 +327,15 @@ int exchange(call& k, const outgoing& out, const incoming& in, MPI_Status* statu
     const held h;
     receives = taker(k, in);
     sends = taker(k, out);
-    if (sends) bytes = static_cast<std::size_t>(out.count) * type_of(out.type)->size;
-    if (sends && receives && goes_straight(type_of(out.type)) && goes_straight(type_of(in.type))) {
+    const type_ref &from = type_of(out.type), &to = type_of(in.type);
+    if (sends) bytes = static_cast<std::size_t>(out.count) * from->size;
+    if (sends && receives && goes_straight(from) && goes_straight(to)) {
       const selection of(in.from, in.tag);
-      const type_ref& t = type_of(in.type);
-      const std::size_t room = static_cast<std::size_t>(in.count) * t->size;
-      const void* const data = some(in_one_piece(out.data, type_of(out.type)), bytes);
-      receiving.end = tutti_sendrecv(sends->team, static_cast<std::uint32_t>(out.to), static_cast<std::uint64_t>(out.tag), data, bytes, of.from, of.tag,
-                                     of.mask, some(in_one_piece(in.data, t), room), room, &receiving.envelope);
-      receiving.on = receives, receiving.what = request::kind::receive, receiving.call = k.name();
+      const std::size_t room = static_cast<std::size_t>(in.count) * to->size;
+      begun(receiving, *receives, request::kind::receive, k.name());
+      end_now(receiving, tutti_sendrecv(sends->team, static_cast<std::uint32_t>(out.to), static_cast<std::uint64_t>(out.tag),
+                                        some(in_one_piece(out.data, from), bytes), bytes, of.from, of.tag, of.mask,
+                                        some(in_one_piece(in.data, to), room), room, &receiving.envelope));
       k.moved(bytes + receiving.envelope.bytes);
       return finish(receiving, status);
     }

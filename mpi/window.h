@@ -32,7 +32,7 @@ struct window {
   tutti_team_t team = nullptr;
   tutti_window_t data = nullptr, words = nullptr;  // data: null of a shared window
   std::uint32_t rank = 0, size = 0;
-  int flavor = MPI_WIN_FLAVOR_CREATE;              // as the program made it: MPI knows one that it did not allocate
+  bool allocated = false;                          // by tutti, which MPI does not know
   struct part {
     std::uint64_t unit, skew, bytes;  // of a displacement; from the part's begin to MPI's base; from there
     std::byte* mapped;                // here, of a shared window

@@ -103,7 +103,7 @@ enum class memory : std::uint8_t { programs, tuttis, shared };
 void follow(communicator& c, MPI_Win handle, memory whose, void* base, std::size_t bytes, int unit, tutti_team_t team, tutti_window_t made = nullptr) {
   auto w = std::make_unique<window>();
   w->handle = handle, w->team = team, w->data = made;
-  if (whose == memory::tuttis) w->flavor = MPI_WIN_FLAVOR_ALLOCATE;
+  w->allocated = whose == memory::tuttis;
   w->rank = static_cast<std::uint32_t>(c.rank), w->size = static_cast<std::uint32_t>(c.size);
   const std::size_t n = w->size;
   const auto skew = whose == memory::programs ? static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(base) % 8) : 0;
@@ -195,8 +195,9 @@ TUTTI_MPI_ALSO(Win_allocate_shared)
 
 extern "C" int MPI_Win_get_attr(MPI_Win handle, int key, void* value, int* found) {
   if (key == MPI_WIN_CREATE_FLAVOR && value && found) {
+    static int flavor = MPI_WIN_FLAVOR_ALLOCATE;
     const held h;
-    if (window* const w = find(handle); w && w->flavor == MPI_WIN_FLAVOR_ALLOCATE) return *static_cast<int**>(value) = &w->flavor, *found = 1, MPI_SUCCESS;
+    if (const window* const w = find(handle); w && w->allocated) return *static_cast<int**>(value) = &flavor, *found = 1, MPI_SUCCESS;
   }
   return real.Win_get_attr(handle, key, value, found);
 }
