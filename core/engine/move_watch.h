@@ -1,4 +1,4 @@
-// Who wants to know what the engines copy and add up on this thread: a simulation, whose ranks are threads of one process and
+// Who wants to know what the engines copy and add up on this thread: a simulation, whose ranks are one process and
 // whose clock stands still while a processor works. Nobody else; without a watcher it costs a look at one word for each copy.
 #pragma once
 #include <cstdint>

@@ -65,6 +65,9 @@ struct job_options {
   status trouble;    // failed: why this rank cannot take part; the others are told so when they join
   notice_fn notice;  // empty: nobody listens
   std::function<void()> idle;  // called by long waits, if not empty; may not use the job
+  // Gathers a blob of each rank in place of what teams of all ranks exchange by messages: of simulations, where setting up is not
+  // what is measured and would be most of their work. It blocks until all have called it. Empty: by messages.
+  std::function<result<shared_blobs>(std::span<const std::byte>)> gather;
 };
 
 // Which rank lives where, alike in all ranks; virtual ranks of one process share it.

@@ -194,6 +194,7 @@ resumable<status> team::spread(bytes& stream, time_point deadline) {
 }
 
 resumable<result<shared_blobs>> team::exchanging(bytes mine, time_point deadline) {
+  if (const auto& gathered = job_.options().gather; gathered && size() == job_.size()) co_return gathered(mine);
   bytes stream;
   add_blob(stream, mine);
   all_came_ = false;

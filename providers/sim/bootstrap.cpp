@@ -10,7 +10,7 @@ host_id rank_bootstrap::host() const noexcept { return simulated_host(rank_ / f_
 
 result<shared_blobs> rank_bootstrap::allgather(std::span<const std::byte> mine, time_point deadline) {
   const std::uint32_t n = f_.par.ranks;
-  if (n > 1 && f_.mode != fabric::mode_t::threads)
+  if (n > 1 && f_.mode != fabric::mode_t::fibers)
     return status(errc::unsupported, "an exchange among virtual ranks blocks: inside world::run, or world::exchange");
   rank_state& rs = f_.ranks[rank_];
   f_.catch_up(rs);

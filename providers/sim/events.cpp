@@ -91,17 +91,17 @@ void fabric::stuck(const char* how) {
   failure = status(errc::timed_out, std::move(text));
 }
 
-// Handles events until it is `me`'s turn. In a threaded run the baton may go to another rank meanwhile; this thread then
-// waits until it comes back, which for a rank that died it never does. A null `me` is the main thread or a rank that
-// has finished: it returns once the baton is handed on.
+// Handles events until it is `me`'s turn. In a run of fibers control may pass to another rank meanwhile, and comes back when it is its turn
+// again, which for a rank that died it never is. A null `me` is who called run(), or a rank that has finished, to which control does
+// not come back.
 void fabric::run_next(rank_state* me) {
-  const std::shared_ptr<baton> mine = me ? me->turn : nullptr;
-  const auto hand_on = [&](baton& to) {
-    to.pass();
-    if (mine) mine->await();
+  const auto hand_on = [&](fiber& to) {
+    fiber& from = *std::exchange(current, &to);
+    if (!me && &from != main) from.end_in(to);
+    from.pass_to(to);
   };
   for (;;) {
-    if (mode == mode_t::threads && (live == 0 || failure.failed())) return hand_on(*main_turn);
+    if (mode == mode_t::fibers && (live == 0 || failure.failed())) return hand_on(*main);
     if (mode == mode_t::steps && (live == 0 || failure.failed())) return;
     if (queue.empty()) {
       if (mode == mode_t::outside) {  // nothing can ever arrive: an early wake-up is all there is to give
@@ -137,6 +137,7 @@ void fabric::run_next(rank_state* me) {
     if (rs.unseen) spend(rs, std::exchange(rs.unseen, 0));
     rs.polling = false;
     rs.state = mode == mode_t::outside ? rank_state::outside : rank_state::running;
+    running = e.who;
     if (&rs == me) return;
     if (mode == mode_t::steps) {
       const bool done = (*step)(e.who);
@@ -150,7 +151,7 @@ void fabric::run_next(rank_state* me) {
       }
       continue;
     }
-    if (mode == mode_t::threads) return hand_on(*rs.turn);
+    if (mode == mode_t::fibers) return hand_on(*rs.flow);
   }
 }
 

@@ -6,16 +6,14 @@
 // Events at the same time are handled in the order of their sequence numbers, which a message draws when it is
 // submitted: of two messages that must not overtake, the earlier one wins a tie.
 #pragma once
-#include <semaphore.h>
-
 #include <deque>
 #include <exception>
 #include <limits>
 #include <map>
-#include <thread>
 #include <unordered_map>
 
 #include "providers/sim/event_queue.h"
+#include "providers/sim/fiber.h"
 #include "providers/sim/random.h"
 #include "providers/sim/sim.h"
 #include "providers/sim/untouched.h"
@@ -136,22 +134,6 @@ struct core_state {                // shared by ranks
   rank_t last = no_rank;           // who had it
 };
 
-// Hands the right to run from one thread to another; shared with threads that stay parked beyond the world's end.
-class baton {
- public:
-  baton() noexcept { sem_init(&here_, 0, 0); }
-  ~baton() { sem_destroy(&here_); }
-  baton(const baton&) = delete;
-  baton& operator=(const baton&) = delete;
-  void pass() noexcept { sem_post(&here_); }
-  void await() noexcept {
-    while (sem_wait(&here_) != 0) {}  // a signal handler ran
-  }
-
- private:
-  sem_t here_;
-};
-
 class rank_transport;
 class rank_bootstrap;
 
@@ -173,7 +155,7 @@ struct rank_state {                // what happens to one rank
   bool called = false;             // something came for it while it waited, or it has yet to begin
   ns went_on = 0;
   rank_transport* transport = nullptr;
-  std::shared_ptr<baton> turn;
+  fiber* flow = nullptr;           // of a run, of its function
 };
 
 // A segment as every rank of the world sees it: which region each member exposed. Built once for each table of keys.
@@ -190,7 +172,7 @@ struct segment {
 };
 
 struct fabric {
-  enum class mode_t : std::uint8_t { outside, threads, steps };
+  enum class mode_t : std::uint8_t { outside, fibers, steps };
 
   explicit fabric(parameters);
   ~fabric();
@@ -203,7 +185,7 @@ struct fabric {
   void touch(rank_t, ns at);       // something arrived that need not
   void wake_others(rank_t, ns at); // all ranks but this one
   std::uint64_t arrived(const rank_state& rs) const noexcept { return rs.arrivals + told_to_all; }
-  void block(rank_state&, ns until);  // gives the baton away until woken, or until then
+  void block(rank_state&, ns until);  // others run until it is woken, or until then
   void catch_up(rank_state&);      // lets everything happen that is due by the rank's clock
   void run_next(rank_state* me);   // handles events until `me` is to run; null: until the run is over
   void active() noexcept { idle_runs = 0; last_active = now; }
@@ -326,10 +308,12 @@ struct fabric {
   // run and drive
   mode_t mode = mode_t::outside;
   std::uint32_t live = 0;          // ranks that have not finished the current run
-  bool broken = false;             // threads are parked inside: nothing runs any more
+  bool broken = false;             // ranks are stuck for ever: nothing runs any more
   status failure;
   std::exception_ptr thrown;
-  std::shared_ptr<baton> main_turn = std::make_shared<baton>();
+  rank_t running = no_rank;        // who went on last
+  fiber* main = nullptr;           // of a run, who called it
+  fiber* current = nullptr;        // of a run, who runs
   const std::function<bool(rank_t)>* step = nullptr;
   ns limit = 0;                    // of the current run
   std::uint64_t told_to_all = 0;   // what wake() was to tell every rank, while none waited

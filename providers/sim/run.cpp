@@ -1,4 +1,4 @@
-// Running ranks: as functions on threads of which one runs at a time, or as steps without threads.
+// Running ranks: as functions with a stack each, of which one runs at a time, or as steps without stacks.
 #include <algorithm>
 #include <numeric>
 
@@ -25,7 +25,6 @@ void begin(fabric& f, fabric::mode_t mode) {
     rs.done_here = rs.dead;
     if (rs.dead) continue;
     f.limit = std::max(f.limit, rs.clock);
-    if (mode == fabric::mode_t::threads) rs.turn = std::make_shared<baton>();
     ++f.live;
     f.go_on_at(rs, rs.clock);
   }
@@ -46,38 +45,39 @@ status world::run(std::function<void(rank_t)> rank_main) {
   fabric& f = *f_;
   if (f.broken) return {errc::invalid, "ranks of an earlier run are stuck for ever: make a new world"};
   if (f.mode != fabric::mode_t::outside) return {errc::invalid, "this world is running"};
-  begin(f, fabric::mode_t::threads);
   const auto body = std::make_shared<const std::function<void(rank_t)>>(std::move(rank_main));
-  std::vector<std::pair<rank_t, std::thread>> threads;
-  for (rank_t r = 0; r < size(); ++r) {
-    if (f.ranks[r].dead) continue;
-    threads.emplace_back(r, std::thread([&f, r, body, turn = f.ranks[r].turn] {
-      turn->await();
-      try {
-        (*body)(r);
-      } catch (...) {
-        f.thrown = std::current_exception();
-        f.failure = {errc::invalid, worded("rank ", r, " threw an exception"), r};
-      }
-      rank_state& rs = f.ranks[r];
-      f.gives_core(rs);
-      rs.state = rank_state::finished, rs.done_here = true;
-      --f.live;
-      f.active();
-      f.run_next(nullptr);
-    }));
-  }
-  const auto back = f.main_turn;
-  f.run_next(nullptr);
-  back->await();
-  for (auto& [r, thread] : threads) {
-    const rank_state& rs = f.ranks[r];
-    if (rs.done_here) {
-      thread.join();
-    } else {
-      thread.detach();
-      f.broken |= !rs.dead;
+  std::vector<std::unique_ptr<fiber>> flows(size());
+  try {
+    for (rank_t r = 0; r < size(); ++r) {
+      if (f.ranks[r].dead) continue;
+      flows[r] = std::make_unique<fiber>([&f, r, body] {
+        try {
+          (*body)(r);
+        } catch (...) {
+          f.thrown = std::current_exception();
+          f.failure = {errc::invalid, worded("rank ", r, " threw an exception"), r};
+        }
+        rank_state& rs = f.ranks[r];
+        f.gives_core(rs);
+        rs.state = rank_state::finished, rs.done_here = true;
+        --f.live;
+        f.active();
+        f.run_next(nullptr);  // does not come back
+      });
+      f.ranks[r].flow = flows[r].get();
     }
+  } catch (const std::bad_alloc&) {
+    return {errc::no_resource, worded("no memory for the stacks of ", size(), " simulated ranks")};
+  }
+  begin(f, fabric::mode_t::fibers);
+  fiber here;
+  f.main = f.current = &here;
+  f.run_next(nullptr);
+  for (rank_t r = 0; r < size(); ++r) {
+    const rank_state& rs = f.ranks[r];
+    if (!flows[r] || rs.done_here) continue;
+    fiber::abandon(std::move(flows[r]));
+    f.broken |= !rs.dead;
   }
   end(f);
   if (f.thrown) std::rethrow_exception(std::exchange(f.thrown, nullptr));

@@ -15,8 +15,8 @@
 // (topology.h, links.cpp), cores that ranks share (cores.h), disturbances (noise.h), multicast that takes the longer the more
 // members it has, connections that are made at the first message, and what processors, adapters and buses do beside it (hardware).
 //
-// Two ways to run. `run` gives every rank a thread, of which one runs at a time, in virtual-time order: code that blocks
-// works unchanged. `drive` calls resumable ranks from one event loop, without threads or stacks: 10,000 ranks of a
+// Two ways to run. `run` gives every rank a stack, on one thread; one runs at a time, in virtual-time order: code that blocks by its transport
+// works unchanged. `drive` calls resumable ranks from one event loop, without stacks: 10,000 ranks of a
 // few KiB each. Outside of both, calls pump the event loop themselves (a world of one, small tests).
 //
 // Virtual time passes in submit() (o an operation), in sleep() and in a progress() that finds nothing to do. A rank
@@ -192,8 +192,8 @@ class world {
 
   // Runs rank_main(rank) for every living rank and returns when all have returned or died. An error when the rest can
   // never go on: no message is on its way and all that are left wait; it names them and what note() said they wait
-  // for. Threads of ranks that died or deadlocked stay parked for ever with what their stacks hold, as SIGKILL would
-  // leave it. An exception out of a rank ends the run and is thrown again here.
+  // for. Stacks of ranks that died or deadlocked stay for ever with what they hold, as SIGKILL would leave it. What is
+  // thread_local is common to all ranks. An exception out of a rank ends the run and is thrown again here.
   status run(std::function<void(rank_t)> rank_main);
 
   // Calls step(rank) once for every living rank, and again when something arrived for it, or at the time that its step
@@ -209,6 +209,7 @@ class world {
 
   void compute(rank_t, double us);              // the rank's processor is busy for so long; inside run(), others run
   void work(rank_t, double us);                 // likewise, but the rank goes on at once, ahead of the world
+  rank_t running() const noexcept;              // whose function or step runs, inside of run() or drive()
   // The rank dies now. Called by the rank itself inside run(), it does not return.
   void kill(rank_t);
   void note(rank_t, std::string_view waits_for);  // shown in the report of a deadlock; "" takes it back

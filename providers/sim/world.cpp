@@ -71,10 +71,11 @@ time_point world::clock(rank_t r) const noexcept { return time_point(std::chrono
 void world::compute(rank_t r, double us) {
   rank_state& rs = f_->ranks[r];
   f_->spend(rs, to_ns(us));
-  if (f_->mode == fabric::mode_t::threads && rs.state == rank_state::running) f_->catch_up(rs);
+  if (f_->mode == fabric::mode_t::fibers && rs.state == rank_state::running) f_->catch_up(rs);
 }
 
 void world::work(rank_t r, double us) { f_->spend(f_->ranks[r], to_ns(us)); }
+rank_t world::running() const noexcept { return f_->running; }
 
 void world::note(rank_t r, std::string_view waits_for) {
   if (waits_for.empty()) f_->notes.erase(r);
@@ -131,7 +132,7 @@ void world::kill(rank_t r) {
   rank_state& rs = f.ranks[r];
   if (f.mode == fabric::mode_t::outside || rs.state == rank_state::running) {
     f.die(r, std::max(f.now, rs.clock));
-    if (f.mode == fabric::mode_t::threads) f.run_next(&rs);  // does not come back
+    if (f.mode == fabric::mode_t::fibers) f.run_next(&rs);  // does not come back
   } else {
     f.push(f.now, f.draw(), event_kind::dies, r, 0);
   }

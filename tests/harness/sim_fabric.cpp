@@ -1,10 +1,7 @@
 #include "tests/harness/sim_fabric.h"
 
 #include <malloc.h>
-#include <sched.h>
 #include <unistd.h>
-
-#include <algorithm>
 
 #include "tests/harness/coverage.h"
 
@@ -31,18 +28,9 @@ void one_virtual_rank(sim::world& world, meeting& m, rank_t rank, const run_opti
   env.close();
 }
 
-// One of the ranks runs at a time, and handing on to a thread on the same core is a switch, to another core a wake-up.
-void stay_on_this_core() noexcept {
-  cpu_set_t here;
-  CPU_ZERO(&here);
-  CPU_SET(static_cast<std::size_t>(std::max(0, sched_getcpu())), &here);
-  (void)sched_setaffinity(0, sizeof here, &here);
-}
-
-// One thread runs at a time, so one heap serves all; and what is freed stays: the kernel would clear each page again. Nothing is
-// registered with an adapter here that might care when memory goes.
+// What is freed stays: the kernel would clear each page again. Nothing is registered with an adapter here that might care when
+// memory goes.
 void keep_memory() noexcept {
-  mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 1 << 20);
@@ -67,7 +55,6 @@ sim::parameters sim_parameters(const fabric_spec& fabric, std::uint32_t ranks, s
 
 run_report try_ranks_simulated(const sim::parameters& p, const rank_body& body, const run_options& o) {
   return run_processes(p.ranks, true, o, [&](meeting& m, rank_t, std::uint32_t) {
-    stay_on_this_core();
     keep_memory();
     sim::world world{p};
     const status end = world.run([&](rank_t r) { run_one(m, r, [&] { one_virtual_rank(world, m, r, o, body); }); });

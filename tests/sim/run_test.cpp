@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_deadlock_names_who_waits_and_for_what) {
   BOOST_TEST_INFO(text);
   BOOST_TEST((s.code() == errc::timed_out));
   BOOST_TEST(text.find("3 of 4 ranks wait: 0, 2 (word 3 of rank 1), 3") != text.npos);
-  BOOST_TEST((w.run([](rank_t) {}).code() == errc::invalid));  // its threads are stuck for ever
+  BOOST_TEST((w.run([](rank_t) {}).code() == errc::invalid));  // its ranks are stuck for ever
 }
 
 BOOST_AUTO_TEST_CASE(ranks_that_only_poll_are_found_stalled) {
@@ -215,6 +215,46 @@ BOOST_AUTO_TEST_CASE(the_exchange_shares_one_table) {
     }
   }).ok());
   for (const auto& s : seen) BOOST_TEST(s.get() == seen[0].get());
+}
+
+BOOST_AUTO_TEST_CASE(each_rank_has_its_own_exceptions) {
+  sim::world w({.ranks = 3});
+  auto m = expose(w, 64);
+  const auto meet = [&](rank_t r, std::uint64_t round) {
+    for (rank_t to = 0; to < 3; ++to) send(w.net(r), signal_op(to, m[r].all, 0, 1, signal_how::add));
+    sleep_until(w.net(r), [&] { return m[r].word(0) >= 3 * round; });
+  };
+  struct waits_as_it_goes {
+    std::function<void()> wait;
+    ~waits_as_it_goes() { wait(); }
+  };
+  BOOST_TEST(w.run([&](rank_t r) {
+    std::string first, again;
+    try {
+      try {
+        throw std::runtime_error(std::to_string(r));
+      } catch (const std::exception& e) {
+        meet(r, 1);  // the others throw meanwhile
+        first = e.what();
+        throw;
+      }
+    } catch (const std::exception& e) {
+      again = e.what();
+    }
+    BOOST_TEST((first == std::to_string(r) && again == first));
+    try {
+      const waits_as_it_goes last{[&] {
+        BOOST_TEST(std::uncaught_exceptions() == 1);
+        meet(r, 2);
+        BOOST_TEST(std::uncaught_exceptions() == 1);
+      }};
+      throw r;
+    } catch (rank_t caught) {
+      BOOST_TEST(caught == r);
+    }
+    meet(r, 3);
+    BOOST_TEST((std::uncaught_exceptions() == 0 && !std::current_exception()));
+  }).ok());
 }
 
 BOOST_AUTO_TEST_CASE(the_exchange_ends_when_a_rank_dies_or_the_deadline_passes) {

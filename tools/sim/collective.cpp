@@ -9,8 +9,8 @@
 namespace tutti::tools {
 
 result<sim_figures> measure_collective(const sim::parameters& given, const collective_plan& plan, const progress_fn& progress) {
-  if (given.ranks > most_threads)
-    return status(errc::unsupported, "a collective that moves data is simulated with a thread for each rank, at most " + std::to_string(most_threads) +
+  if (given.ranks > most_stacks)
+    return status(errc::unsupported, "a collective that moves data is simulated with a stack for each rank, at most " + std::to_string(most_stacks) +
                                          " of them; give fewer --ranks");
   if (plan.of == collective::alltoallv) return status(errc::unsupported, "the members of an alltoallv know no size alike: measure alltoall");
   const auto began = std::chrono::steady_clock::now();
@@ -31,12 +31,13 @@ result<sim_figures> measure_collective(const sim::parameters& given, const colle
   time_point start, end, first;
   sim::statistics before;
   std::uint64_t done = 0;
+  const processor_watch watch(w);
   const status ran = run_ranks(w, [&](rank_t r) {
     job_options joining;
     joining.world_lines = communicator::world_lines;
+    joining.gather = [&w, r](std::span<const std::byte> mine) { return w.boot(r).allgather(mine, time_point::max()); };
     const auto home = join_simulated(w, r, std::move(joining));
     const auto world = need(communicator::world(*home, options));
-    const processor_watch watch(w, r);
     for (int i = 0; i < 2; ++i) need(world->run(call));
     const time_point begin = latest_clock(w, r) + std::chrono::milliseconds(1);
     if (r == 0) f.way = to_string(world->data().latest()), start = first = end = begin, before = w.stats();

@@ -1,4 +1,4 @@
-// The job of one simulated rank that runs as a thread of its world (sim::world::run), joined as a process joins one.
+// The job of one simulated rank that runs as a function of its world (sim::world::run), joined as a process joins one.
 #pragma once
 #include <functional>
 #include <memory>

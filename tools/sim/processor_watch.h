@@ -1,5 +1,5 @@
-// What a virtual rank copies and adds up takes its processor's time (sim::copy_parameters), while this is there. On the rank's
-// own thread.
+// What virtual ranks copy and add up takes their processors' time (sim::copy_parameters), while this is there, on the thread that runs
+// the world.
 #pragma once
 #include "core/engine/move_watch.h"
 #include "providers/sim/sim.h"
@@ -8,7 +8,7 @@ namespace tutti::tools {
 
 class processor_watch final : public move_watch {
  public:
-  processor_watch(sim::world& w, rank_t r) noexcept : w_(w), rank_(r) {
+  explicit processor_watch(sim::world& w) noexcept : w_(w) {
     if (w.params().copies.bytes_per_ns > 0 || w.params().copies.added_bytes_per_ns > 0) watching_moves = this;
   }
   ~processor_watch() { watching_moves = nullptr; }
@@ -17,12 +17,11 @@ class processor_watch final : public move_watch {
 
   void moved(std::uint64_t bytes, bool added) noexcept override {
     const double rate = added ? w_.params().copies.added_bytes_per_ns : w_.params().copies.bytes_per_ns;
-    if (rate > 0) w_.work(rank_, static_cast<double>(bytes) / rate / 1000);
+    if (rate > 0) w_.work(w_.running(), static_cast<double>(bytes) / rate / 1000);
   }
 
  private:
   sim::world& w_;
-  rank_t rank_;
 };
 
 }  // namespace tutti::tools
