@@ -45,8 +45,8 @@ int refuse(const std::string& why) {
 const flavour* flavour_of(const std::vector<std::string>& words, const std::string& path) {
   for (const std::string& word : words) {
     if (word.starts_with('-')) continue;
-    const auto file = run::find_program(word, path);
-    const std::string library = file ? run::mpi_library_of(*file) : std::string{};
+    const auto file = launching::find_program(word, path);
+    const std::string library = file ? launching::mpi_library_of(*file) : std::string{};
     for (const flavour& f : flavours)
       for (const std::string& stem : f.stems)
         if (library.starts_with(stem)) return &f;
@@ -56,7 +56,7 @@ const flavour* flavour_of(const std::vector<std::string>& words, const std::stri
 
 std::optional<std::string> launcher_of(const flavour& f, const std::string& path) {
   for (const std::string& name : f.launchers) {
-    const auto file = run::find_program(name, path);
+    const auto file = launching::find_program(name, path);
     if (!file) continue;
     if (const auto says = output_of({*file, "--version"}); says && says->find(f.says) != says->npos) return *file;
   }
@@ -67,7 +67,7 @@ int start(const choices& c) {
   if (c.words.empty()) return refuse("no program is named; write tutti mpi -n 4 ./program arguments");
   if (c.ranks < 1) return refuse("-n " + std::to_string(c.ranks) + ": a job has at least 1 rank; use -n 1 or more");
   const environment variables = process_environment();
-  const std::string path = run::search_path(variables);
+  const std::string path = launching::search_path(variables);
 
   const flavour* f = nullptr;
   for (const flavour& one : flavours)

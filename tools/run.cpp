@@ -63,21 +63,21 @@ int run(const choices& c) {
     }
     variables[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
-  const auto path = run::find_program(program[0], run::search_path(variables));
+  const auto path = launching::find_program(program[0], launching::search_path(variables));
   if (!path)
     return path.error().native() == ENOENT
-               ? refuse("cannot find " + program[0] + "; check the name, or give its path", run::status_not_found)
+               ? refuse("cannot find " + program[0] + "; check the name, or give its path", launching::status_not_found)
                : refuse("cannot run " + program[0] + ": it is not an executable file; try chmod +x",
-                        run::status_cannot_execute);
+                        launching::status_cannot_execute);
 
   // MPI's own start finds no launcher that it knows: each rank takes itself for a job of one, and says nothing.
-  if (const std::string mpi = run::mpi_library_of(*path); c.ranks > 1 && !mpi.empty())
+  if (const std::string mpi = launching::mpi_library_of(*path); c.ranks > 1 && !mpi.empty())
     say(*path + " is linked with " + mpi + ", which takes this for " + std::to_string(c.ranks) +
         " jobs of one rank each; start it by the mpirun or mpiexec of that MPI");
 
-  run::job_options o;
+  launching::job_options o;
   o.ranks = static_cast<std::uint32_t>(c.ranks);
-  o.bind = c.bind == "core" ? run::binding::core : c.bind == "none" ? run::binding::none : run::binding::automatic;
+  o.bind = c.bind == "core" ? launching::binding::core : c.bind == "none" ? launching::binding::none : launching::binding::automatic;
   o.timeout_s = c.timeout, o.grace_s = c.grace;
   o.tag_output = c.tag, o.keep_going = c.keep_going;
   const auto scratch = variables.find("TMPDIR");
@@ -87,7 +87,7 @@ int run(const choices& c) {
   for (const auto& [name, value] : variables)
     if (!name.starts_with("PMIX_") || name.starts_with("PMIX_MCA_")) o.environment.push_back(name + "=" + value);
   open_standard_streams();
-  std::_Exit(run::run_job(o));  // nothing is buffered here, and libpmix's thread must not see the statics go
+  std::_Exit(launching::run_job(o));  // nothing is buffered here, and libpmix's thread must not see the statics go
 }
 
 std::function<int()> declare(options app) {

@@ -29,7 +29,7 @@ struct scratch {
   ~scratch() { std::filesystem::remove(path); }
   std::string told(const std::string& content) const {
     std::ofstream{path, std::ios::binary} << content;
-    return run::mpi_library_of(path);
+    return launching::mpi_library_of(path);
   }
   std::string path;
 };
@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_program_of_the_loader_tells_nothing) {
   const scratch file;
   BOOST_TEST(file.told("") == "");
   BOOST_TEST(file.told("#!/bin/sh\nexec libmpi.so.40\n") == "");
-  BOOST_TEST(run::mpi_library_of("/no/such/file") == "");
-  BOOST_TEST(run::mpi_library_of("/") == "");
+  BOOST_TEST(launching::mpi_library_of("/no/such/file") == "");
+  BOOST_TEST(launching::mpi_library_of("/") == "");
   const std::string whole = linked_with("libmpi.so.40");
   for (std::size_t bytes = 0; bytes < 2000; bytes += 7) BOOST_TEST(file.told(whole.substr(0, bytes)) == "");
 }
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(files_that_lie_do_no_harm) {
     for (int k = 0; k < 4; ++k) head[4 + dice() % (head.size() - 4)] = static_cast<char>(dice() % 3 ? dice() : 0xff);
     out << head;
     out.close();
-    const std::string told = run::mpi_library_of(file.path);
+    const std::string told = launching::mpi_library_of(file.path);
     BOOST_REQUIRE((told.empty() || told == "libmpi.so.40"));
   }
 }

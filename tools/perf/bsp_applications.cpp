@@ -77,8 +77,8 @@ int measure_applications(const applications_plan& plan) {
   std::vector<int> processes;
   for (int p = 1; p < plan.ranks; p *= 2) processes.push_back(p);
   processes.push_back(plan.ranks);
-  run::scratch_folder scratch;
-  require(scratch.make(run::temporary_parent()));
+  launching::scratch_folder scratch;
+  require(scratch.make(launching::temporary_parent()));
   const std::string self = own_path();
   std::vector<application> all;
   for (const char* name : {"inner_product", "lu", "fft", "sort", "spmv"}) all.push_back(find(name, self, scratch.path(), processes.size()));

@@ -108,7 +108,7 @@ double load_now() {  // processes that run, or want to, over the last minute
 class contest {
  public:
   explicit contest(const collectives_plan& plan) : plan_(plan), cells_(cells_of(plan.what, plan.sizes)), begun_(clock::now()) {
-    require(scratch_.make(run::temporary_parent()));
+    require(scratch_.make(launching::temporary_parent()));
     const mpi_library open = open_mpi(plan.self, scratch_.path()), other = mpich(plan.self, scratch_.path());
     for (const auto& p : plan.providers) settings_.push_back(setting_of(p, plan, open, other));
     for (const setting& s : settings_)
@@ -250,7 +250,7 @@ class contest {
   const clock::time_point begun_;
   const double load_ = load_now();
   const std::vector<text_pair> machine_ = describe_machine();
-  run::scratch_folder scratch_;
+  launching::scratch_folder scratch_;
   std::vector<setting> settings_;
   std::vector<result> results_;
   std::map<std::string, std::string> failed_;  // jobs that printed no figure, and what they said

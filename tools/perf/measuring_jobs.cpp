@@ -38,7 +38,7 @@ class interrupts_are_the_jobs {
 
 struct measuring_jobs::state {
   explicit state(bool progress) : line(progress) {}
-  run::scratch_folder scratch;
+  launching::scratch_folder scratch;
   interrupts_are_the_jobs guard;
   status_line line;
   int pipe = -1;
@@ -92,7 +92,7 @@ int follow(pid_t pid, int pipe, const std::string& title, status_line& line) {
 }  // namespace
 
 measuring_jobs::measuring_jobs(bool progress) : state_(std::make_unique<state>(progress)) {
-  require(state_->scratch.make(run::temporary_parent()));
+  require(state_->scratch.make(launching::temporary_parent()));
   if (progress && mkfifo(fifo().c_str(), 0600) == 0) state_->pipe = ::open(fifo().c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
 

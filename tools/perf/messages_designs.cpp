@@ -140,8 +140,8 @@ int compare_message_designs(const messages_plan& plan) {
 
 int compare_message_rings(const messages_plan& plan) {
   require_the_designs();
-  run::scratch_folder scratch;
-  require(scratch.make(run::temporary_parent()));
+  launching::scratch_folder scratch;
+  require(scratch.make(launching::temporary_parent()));
   const mpi_library libraries[] = {open_mpi(plan.self, scratch.path(), "mpi_messages.c"), mpich(plan.self, scratch.path(), "mpi_messages.c")};
   std::vector<contest_cell> cells;
   for (const contest_cell& cell : plan.cells)

@@ -115,8 +115,8 @@ void print(const contest& c, int ranks) {
 }  // namespace
 
 int compare_messages_with_peers(const messages_plan& plan) {
-  run::scratch_folder scratch;
-  require(scratch.make(run::temporary_parent()));
+  launching::scratch_folder scratch;
+  require(scratch.make(launching::temporary_parent()));
   const mpi_library open = open_mpi(plan.self, scratch.path(), "mpi_messages.c"), other = mpich(plan.self, scratch.path(), "mpi_messages.c");
   std::vector<contest> all;
   bool complete = true;

@@ -72,9 +72,9 @@ void print(const contest& c, int ranks) {
 
 int compare(const choices& c) {
   using path = mpi_library::path;
-  run::scratch_folder scratch, more;
-  require(scratch.make(run::temporary_parent()));
-  require(more.make(run::temporary_parent()));
+  launching::scratch_folder scratch, more;
+  require(scratch.make(launching::temporary_parent()));
+  require(more.make(launching::temporary_parent()));
   const std::string self = own_path();
   std::vector<contest> all;
   bool complete = true;

@@ -191,8 +191,8 @@ void one_way_beside_vendors(const peers_plan& plan, const std::string& scratch) 
 }  // namespace
 
 int compare_with_peers(const peers_plan& plan) {
-  run::scratch_folder scratch;
-  require(scratch.make(run::temporary_parent()));
+  launching::scratch_folder scratch;
+  require(scratch.make(launching::temporary_parent()));
   std::vector<contestant> all;
   all.push_back(ourselves(plan.self, scratch.path(), "floor", "shm", "floor"));
   all.push_back(ourselves(plan.self, scratch.path(), "tutti", "shm", "shm"));

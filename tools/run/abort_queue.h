@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "core/base/unique_fd.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 
 class abort_queue {
  public:
@@ -41,4 +41,4 @@ class abort_queue {
   std::deque<call> calls_;
 };
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

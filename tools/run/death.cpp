@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-namespace tutti::run {
+namespace tutti::launching {
 
 death death::from(const siginfo_t& waited) {
   death d;
@@ -26,4 +26,4 @@ std::string death::words() const {
   return text;
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

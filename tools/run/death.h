@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace tutti::run {
+namespace tutti::launching {
 
 struct death {
   bool by_signal = false;
@@ -19,4 +19,4 @@ struct death {
 
 std::string signal_name(int);  // "SIGSEGV"
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

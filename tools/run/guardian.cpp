@@ -15,7 +15,7 @@
 
 #include "tools/run/leavings.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 namespace {
 
 [[noreturn]] void guard(int line, const std::string& folder) {
@@ -69,4 +69,4 @@ guardian::~guardian() {
   if (pid_ > 0) waitpid(pid_, nullptr, 0);
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -7,7 +7,7 @@
 #include "core/base/status.h"
 #include "core/base/unique_fd.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 
 // A process that waits for the launcher's end and then kills the process groups that it was given and removes a
 // folder. The kernel kills the ranks themselves (PR_SET_PDEATHSIG); this one finds what they started in turn.
@@ -28,4 +28,4 @@ class guardian {
   unique_fd line_;
 };
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace tutti::run {
+namespace tutti::launching {
 
 bool input_relay::open() {
   if (!isatty(0)) return true;
@@ -38,4 +38,4 @@ void input_relay::proceed() {
     our_end_.close();  // rank 0 closed its input or is gone
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

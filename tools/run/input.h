@@ -6,7 +6,7 @@
 
 #include "core/base/unique_fd.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 
 // A file or a pipe is handed to the rank as it is: it takes what it wants and the rest stays. A terminal cannot be:
 // the ranks are in process groups of their own, in the background of it, and reading would stop them. So the launcher
@@ -24,4 +24,4 @@ class input_relay {
   std::string pending_;
 };
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -19,7 +19,7 @@
 #include "tools/run/rank_group.h"
 #include "tools/run/scratch_folder.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -262,4 +262,4 @@ class job {
 
 int run_job(const job_options& o) { return job{o}.run(); }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace tutti::run {
+namespace tutti::launching {
 
 enum class binding { automatic, core, none };  // automatic: core if every rank gets one of its own
 
@@ -29,4 +29,4 @@ inline constexpr int status_failure = 1, status_timeout = 124, status_cannot_exe
 // leave by _Exit (pmix_server.h).
 int run_job(const job_options&);
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-namespace tutti::run {
+namespace tutti::launching {
 namespace {
 
 bool is_number(std::string_view text) noexcept {
@@ -33,4 +33,4 @@ void remove_leavings(pid_t pid) noexcept {
   }
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -3,9 +3,9 @@
 #pragma once
 #include <sys/types.h>
 
-namespace tutti::run {
+namespace tutti::launching {
 
 // While `pid` is still the dead rank's own: not yet reaped.
 void remove_leavings(pid_t pid) noexcept;
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace tutti::run {
+namespace tutti::launching {
 namespace {
 
 status failed() {
@@ -47,4 +47,4 @@ result<std::vector<cpu_set_t>> machine::cores() const {
   return failed();
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -7,7 +7,7 @@
 
 #include "core/base/status.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 
 class machine {
  public:
@@ -21,4 +21,4 @@ class machine {
   std::shared_ptr<void> topology_;
 };
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

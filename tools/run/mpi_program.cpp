@@ -12,7 +12,7 @@
 
 #include "core/base/unique_fd.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 namespace {
 
 using header = ElfW(Ehdr);
@@ -81,4 +81,4 @@ std::string mpi_library_of(const std::string& path) {
   return {};
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace tutti::run {
+namespace tutti::launching {
 
 // A piece without its line's end leaves the line open; if another rank comes next, the line is ended for it.
 void outlet::put(line_buffer& from, std::string_view piece) {
@@ -65,4 +65,4 @@ bool outlet::send() {
   return true;
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

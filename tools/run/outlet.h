@@ -6,7 +6,7 @@
 
 #include "core/base/status.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 
 // One stream of one rank on its way to an outlet: holds the line that is not complete yet.
 struct line_buffer {
@@ -43,4 +43,4 @@ class outlet {
   const line_buffer* open_line_ = nullptr;  // whose line was passed on without its end
 };
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace tutti::run {
+namespace tutti::launching {
 
 void output_mux::add(rank_process& rank, std::string tag, bool alone) {
   streams_.push_back({std::move(rank.output), &output_, {tag, alone, {}}});
@@ -65,4 +65,4 @@ void output_mux::settle() {
   send(error_);
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -8,7 +8,7 @@
 #include "tools/run/outlet.h"
 #include "tools/run/rank_process.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 
 class output_mux {
  public:
@@ -33,4 +33,4 @@ class output_mux {
   std::deque<stream> streams_;  // outlets point into it: elements do not move
 };
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -24,7 +24,7 @@
 #include <memory>
 #include <optional>
 
-namespace tutti::run {
+namespace tutti::launching {
 namespace {
 
 std::atomic<bool> own_only{false};
@@ -91,12 +91,12 @@ bool is_own(int fd) noexcept {
 
 void take_own_connections_only() noexcept { own_only = true; }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching
 
 extern "C" __attribute__((visibility("default"))) int accept(int listener, sockaddr* __restrict address,
                                                              socklen_t* __restrict bytes) {
   const int fd = accept4(listener, address, bytes, 0);
-  if (fd < 0 || !tutti::run::own_only || tutti::run::is_own(fd)) return fd;
+  if (fd < 0 || !tutti::launching::own_only || tutti::launching::is_own(fd)) return fd;
   close(fd);
   errno = EAGAIN;  // nobody is there: the caller goes on listening
   return -1;

@@ -25,7 +25,7 @@
 #include "core/base/random.h"
 #include "tools/run/own_connections.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 namespace {
 
 // libpmix's callbacks carry no context of the server; there is but one.
@@ -291,4 +291,4 @@ result<std::vector<std::string>> pmix_server::variables(rank_t r) {
 
 bool pmix_server::said_farewell(rank_t r) const noexcept { return farewells[r]; }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "tools/run/machine.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 
 class pmix_server {
  public:
@@ -31,4 +31,4 @@ class pmix_server {
   std::uint32_t size_ = 0;
 };
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -12,7 +12,7 @@
 
 #include "tools/run/leavings.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 namespace {
 
 result<std::vector<cpu_set_t>> choose_cores(const job_options& options, const machine& here) {
@@ -85,4 +85,4 @@ void rank_group::kill_group_of(const ended& dead) {
   --living_;
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -10,7 +10,7 @@
 #include "tools/run/pmix_server.h"
 #include "tools/run/rank_process.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 
 class rank_group {
  public:
@@ -40,4 +40,4 @@ class rank_group {
   unique_fd deaths_;
 };
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

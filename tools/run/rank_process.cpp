@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace tutti::run {
+namespace tutti::launching {
 namespace {
 
 struct pipe_ends {
@@ -133,4 +133,4 @@ result<std::string> find_program(const std::string& name, const std::string& sea
   return status{errc::unavailable, std::strerror(why), no_rank, why};
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -11,7 +11,7 @@
 #include "core/base/unique_fd.h"
 #include "core/job/config.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 
 struct rank_spec {
   std::string path;                      // of the program, resolved
@@ -37,4 +37,4 @@ std::string search_path(const environment&);
 // Where a shell would find the program. The status' native() is ENOENT or EACCES.
 result<std::string> find_program(const std::string& name, const std::string& search_path);
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

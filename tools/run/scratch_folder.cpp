@@ -7,7 +7,7 @@
 #include <cstring>
 #include <filesystem>
 
-namespace tutti::run {
+namespace tutti::launching {
 
 std::string temporary_parent() {
   const char* set = std::getenv("TMPDIR");
@@ -29,4 +29,4 @@ scratch_folder::~scratch_folder() {
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -4,7 +4,7 @@
 
 #include "core/base/status.h"
 
-namespace tutti::run {
+namespace tutti::launching {
 
 std::string temporary_parent();  // TMPDIR, else /tmp
 
@@ -21,4 +21,4 @@ class scratch_folder {
   std::string path_;
 };
 
-}  // namespace tutti::run
+}  // namespace tutti::launching

@@ -63,8 +63,8 @@ double us_of(const peer_algorithm& a, std::uint64_t bytes) {  // 0: it did not r
 
 nlohmann::ordered_json regret_of_open_mpi(const std::vector<collective>& all, const std::vector<int>& ranks, std::span<const std::uint64_t> sizes,
                                           double seconds, bool quiet) {
-  run::scratch_folder scratch;
-  require(scratch.make(run::temporary_parent()));
+  launching::scratch_folder scratch;
+  require(scratch.make(launching::temporary_parent()));
   const mpi_library mpi = open_mpi(own_path(), scratch.path());
   if (!mpi.why_not.empty()) throw std::runtime_error(mpi.why_not);
   status_line line(!quiet);
