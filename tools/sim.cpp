@@ -8,7 +8,8 @@
 
 #include "tools/command.h"
 #include "tools/perf/report.h"
-#include "tools/perf/status_line.h"
+#include "tools/perf/words.h"
+#include "tools/process.h"
 #include "tools/sim/collective.h"
 #include "tools/sim/machine.h"
 #include "tools/sim/measure.h"
@@ -16,8 +17,12 @@
 #include "tools/sim/rank_list.h"
 #include "tools/sim/results_json.h"
 #include "tools/sim/traffic.h"
+#include "tools/sim_page/complain.h"
 #include "tools/sim_page/page.h"
+#include "tools/sim_page/patience.h"
 #include "tools/sim_page/regret_text.h"
+#include "tools/sim_page/simgrid.h"
+#include "tools/sim_page/validation_text.h"
 
 namespace tutti::tools {
 namespace {
@@ -39,17 +44,16 @@ struct choices {
   std::string traffic;
   bool get = false;
   std::uint32_t window = 1;
-  std::string file;                    // of the machine
+  std::string file, fabric;            // of the machine; of a tuning table
+  std::string validated;               // a tuning table
+  bool simgrid = false;
   std::vector<std::string> given;      // by machine_parameters(): what the command line says, "" nothing
   std::string json, html;
   std::vector<std::string> program;
   double compute = 1;
 };
 
-int complain(const std::string& text, int code) {
-  std::fprintf(stderr, "tutti sim: %s\n", text.c_str());
-  return code;
-}
+using sim_page::complain;
 
 // RANK@US
 bool parse_kill(const std::string& text, std::uint32_t ranks, sim::death& out, std::string& why) {
@@ -73,7 +77,7 @@ bool parse_kill(const std::string& text, std::uint32_t ranks, sim::death& out, s
 // The file's machine, and upon it what the command line says.
 status settle(choices& c) {
   if (!c.file.empty()) {
-    auto read = read_machine(c.file);
+    auto read = read_machine(c.file, c.fabric);
     if (!read) return read.error();
     read->par.seed = c.on.par.seed;
     c.on = std::move(*read);
@@ -87,7 +91,7 @@ status settle(choices& c) {
   const bool threads = !c.program.empty() || (!c.only.empty() && c.only != "barrier");
   if (!c.program.empty() && (c.regret || !c.traffic.empty() || !c.only.empty()))
     return {errc::invalid, "a program is measured by itself: leave out --collective, --traffic and --regret, or the program"};
-  auto counts = parse_ranks(!c.ranks.empty() ? c.ranks : c.regret ? "2,4,8,16" : std::to_string(threads ? usual_threads : usual_ranks), most_ranks);
+  auto counts = parse_ranks(!c.ranks.empty() ? c.ranks : c.regret ? "2,4,8,16" : c.simgrid ? "16,1000" : std::to_string(threads ? usual_threads : usual_ranks), most_ranks);
   if (!counts) return counts.error();
   c.counts = std::move(*counts);
   if (!c.program.empty() && std::ranges::max(c.counts) > most_processes)
@@ -116,29 +120,6 @@ std::vector<communicator_options> wanted(const choices& c) {
       out.push_back({.barrier = std::string(a.name), .radix = a.default_radix ? c.radix : 0});
   return out;
 }
-
-// A line on standard error of what takes longer than two seconds; for people, so only on a terminal.
-class patience {
- public:
-  explicit patience(std::string what) : what_(std::move(what)), line_(std::make_shared<status_line>(isatty(2) != 0)) {}
-  void operator()(double part) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - began_ < std::chrono::seconds(2) || now < next_) return;
-    next_ = now + std::chrono::milliseconds(200);
-    constexpr int width = 30;
-    const int full = std::clamp(static_cast<int>(part * width), 0, width);
-    const double left = part > 0 ? std::chrono::duration<double>(now - began_).count() * (1 - part) / part : 0;
-    char text[200];
-    std::snprintf(text, sizeof text, "%s [%.*s%.*s] %3.0f %%, %.0f s left", what_.c_str(), full, "##############################", width - full,
-                  "..............................", 100 * part, left);
-    line_->show(text);
-  }
-
- private:
-  std::string what_;
-  std::shared_ptr<status_line> line_;  // copies are of one line
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), next_{};
-};
 
 void print_head(const sim::parameters& p, const char* what) {
   const loggp& l = p.cost;
@@ -220,7 +201,11 @@ int by_size(const choices& c, const sim::parameters& p, const char* what, std::v
 }
 
 int program(const choices& c, const sim::parameters& p, std::vector<sim_figures>& all) {
-  auto ran = run_program(p, {c.program, c.compute});
+  patience line(c.program[0] + " on " + std::to_string(p.ranks) + " ranks");
+  const auto so_far = [&](double us, std::uint64_t messages) {
+    line.tell([&] { return short_time(1000 * us) + " of virtual time, " + std::to_string(messages) + " messages"; });
+  };
+  auto ran = run_program(p, {c.program, c.compute, so_far});
   if (!ran) return complain(ran.error().text(), 1);
   const sim_figures& f = ran->figures;
   std::fprintf(stderr, "tutti sim: %s, %u ranks: %.2f us of virtual time, %.0f messages, %.0f bytes; %.2f s to simulate\n", f.way.c_str(), f.ranks, f.us,
@@ -282,7 +267,9 @@ std::function<int()> declare(options app) {
   app.add("--bytes", c->bytes, "of a collective's data, or of its block for each rank, or of a put (default 8,1KiB,64KiB)").by_commas().sizes();
   app.add("--epochs", c->epochs, "calls or operations, one after the other (default 10 barriers, 16 others)").between(1, 1000000);
   app.add("--seed", m.seed, "equal seeds give equal runs");
-  app.add("--machine", c->file, "the machine's parameters, from FILE.json or by the name of one that is shipped; options go before it");
+  app.add("--machine", c->file, "the machine's parameters, from FILE.json or by the name of one that is shipped; options go before it. A table of `tutti "
+                                "tune` is a machine as well");
+  app.add("--fabric", c->fabric, "of a table of several fabrics, this one's");
   c->given.resize(machine_parameters().size());
   for (std::size_t i = 0; i < c->given.size(); ++i) {
     const machine_parameter& p = machine_parameters()[i];
@@ -298,11 +285,17 @@ std::function<int()> declare(options app) {
   app.add("--wrong", c->wrong, "with --regret, what it would be if the chooser took each constant for so many times what it is, and for "
                                "that part of it, with and without TUTTI_TUNE=online")
       .between(1.0, 1e6);
-  app.add("--details", c->details, "with --regret, every candidate, and what it was expected to take");
+  app.add("--validate", c->validated, "a table of `tutti tune`: what it measured of collectives, beside what is simulated on a machine of its calibration");
+  app.add("--simgrid", c->simgrid, "barriers and allreduces beside SimGrid's simulation of the same machine, where it is installed, for 16 and 1000 ranks or "
+                                   "those given");
+  app.add("--details", c->details, "with --regret, every candidate, and what it was expected to take; with --validate, every candidate");
   return [c, app] {
+    if (!c->validated.empty()) return tell_validation({c->validated, c->fabric, c->only, c->json, c->html, c->details});
     c->program = app.program();
     if (const status s = settle(*c); s.failed()) return complain(s.text(), usage_error);
-    return c->regret ? tell_sim_regret({c->on.par, c->counts, c->only, c->details, c->wrong}) : simulate(*c);
+    if (c->regret) return tell_sim_regret({c->on.par, c->counts, c->only, c->details, c->wrong});
+    if (c->simgrid) return compare_with_simgrid({c->on.par, c->counts, c->only, c->bytes, c->epochs ? c->epochs : 10, own_path()});
+    return simulate(*c);
   };
 }
 

@@ -25,8 +25,14 @@ struct parameter {
 std::span<const parameter> parameters() noexcept;
 inline constexpr std::size_t parameter_count = 14;
 
+// What the fabric could do where it was measured.
+struct abilities {
+  bool target_must_progress = false, maps_node = false, multicasts = false;
+};
+
 struct calibration {
   std::string fabric;          // as TUTTI_PROVIDER names it
+  std::optional<abilities> can;  // none: the table does not say
   std::array<std::optional<measured_value>, parameter_count> values;  // by parameter; none: not measured, so the prior holds
 
   void apply(costs&) const;

@@ -52,6 +52,10 @@ struct spot {
     if (value < least || value > most) wrong("it is not between " + std::to_string(least) + " and " + std::to_string(most));
     return value;
   }
+  bool flag() const {
+    if (!at.is_boolean()) wrong("true or false is expected");
+    return at.get<bool>();
+  }
   std::string text() const {
     if (!at.is_string()) wrong("a text is expected");
     const std::string value = at.get<std::string>();
@@ -65,7 +69,10 @@ json write(const calibration& c) {
   for (std::size_t i = 0; i < parameter_count; ++i)
     if (const auto& v = c.values[i])
       values[std::string(parameters()[i].name)] = {{"value", v->value}, {"spread", v->spread}, {"source", v->source}, {"when", v->when}};
-  return {{"fabric", c.fabric}, {"values", std::move(values)}};
+  json out = {{"fabric", c.fabric}, {"values", std::move(values)}};
+  if (c.can)
+    out["can"] = {{"target_must_progress", c.can->target_must_progress}, {"maps_node", c.can->maps_node}, {"multicasts", c.can->multicasts}};
+  return out;
 }
 
 json write(const row& r) {
@@ -79,6 +86,10 @@ json write(const row& r) {
 calibration read_calibration(const spot& in) {
   calibration out;
   out.fabric = in["fabric"].text();
+  if (in.at.contains("can")) {
+    const spot can = in["can"];
+    out.can = {.target_must_progress = can["target_must_progress"].flag(), .maps_node = can["maps_node"].flag(), .multicasts = can["multicasts"].flag()};
+  }
   const spot values = in["values"];
   if (!values.at.is_object()) values.wrong("an object is expected");
   for (const auto& [name, value] : values.at.items()) {

@@ -24,7 +24,7 @@ table some_table() {
   table t;
   t.machine = {{"processor", "some"}};
   tuning::calibration& c = t.fabrics.emplace_back();
-  c.fabric = "shm";
+  c.fabric = "shm", c.can = {.target_must_progress = false, .maps_node = true, .multicasts = true};
   c.values[0] = {0.25, 0.1, "tutti tune", "2026-11-23T10:00:00Z"};
   for (const std::uint32_t ranks : {2u, 8u})
     for (const std::uint64_t bytes : {8u, 1024u, 65536u})
@@ -87,6 +87,7 @@ BOOST_AUTO_TEST_CASE(a_bad_file_is_refused_by_name_place_and_remedy) {
   BOOST_TEST(has(complaint(changed("\"tree:1\"", "\"tree:0\"")), "radix"));
   BOOST_TEST(has(complaint(changed("\"allreduce\"", "\"allreduction\"")), "known are barrier"));
   BOOST_TEST(has(complaint(changed("node.latency_us", "node.latency")), "calibration[0].values.node.latency"));
+  BOOST_TEST(has(complaint(changed("\"maps_node\": true", "\"maps_node\": 1")), "calibration[0].can.maps_node is 1: true or false"));
   BOOST_TEST(has(complaint(changed("\"tutti_tuning\": 1", "\"tutti_tuning\": 2")), "reads format 1"));
   BOOST_TEST(has(complaint(changed("\"ranks\": 2", "\"ranks\": 2.5")), "a whole number"));
   BOOST_TEST(has(complaint(changed("\"host\": \"a\",", "")), "rows[0] has no \"host\""));

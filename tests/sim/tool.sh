@@ -27,6 +27,19 @@ grep -q '<svg' "$scratch/a.html" && grep -q 'QM9700' "$scratch/a.html"
 for name in "$(dirname "$0")"/../../docs/machines/*.json; do
   "$tutti" sim --machine "$name" --ranks 64 --barrier dissemination --epochs 2 > "$scratch/out" || { cat "$scratch/out"; echo "$name"; exit 1; }
 done
+# What `tutti tune` measures is a machine, and what the simulator says of it stands beside it.
+"$tutti" tune --quiet --ranks 2 --providers shm --collectives barrier,allreduce --bytes 8 --minutes 0.03 --output "$scratch/t.json"
+"$tutti" sim --machine "$scratch/t.json" --ranks 4 --barrier dissemination | grep -q '^dissemination'
+"$tutti" sim --validate "$scratch/t.json" --details --json "$scratch/v.json" --html "$scratch/v.html" > "$scratch/out"
+grep -q '^shm, allreduce: .*typically off by a factor of' "$scratch/out" || { cat "$scratch/out"; exit 1; }
+grep -q '"simulated_us"' "$scratch/v.json" && grep -q '<svg' "$scratch/v.html"
+refused 'no fabric "verbs" whose links were measured: name one of shm' --machine "$scratch/t.json" --fabric verbs
+refused 'cannot read the tuning table' --validate "$scratch/none.json"
+if command -v smpicc > /dev/null; then
+  "$tutti" sim --simgrid --ranks 8 --bytes 8 > "$scratch/out"
+  [ "$(grep -cE '^(barrier|allreduce) ' "$scratch/out")" = 2 ] || { cat "$scratch/out"; exit 1; }
+fi
+refused 'takes a flat network' --simgrid --ranks-per-node 2
 refused 'did you mean "slingshot-11"' --machine slingshot-10
 echo '{"tutti_machine": 1, "network": {"latency_us": -1}}' > "$scratch/bad.json"
 refused 'network.latency_us is -1: expected is 0 to' --machine "$scratch/bad.json"

@@ -7,8 +7,10 @@
 #include <set>
 #include <stdexcept>
 
+#include "collectives/tuning/file.h"
 #include "core/base/nearest.h"
 #include "core/base/small_file.h"
+#include "tools/sim/calibrated.h"
 
 namespace tutti::tools {
 namespace {
@@ -16,7 +18,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::uint64_t format = 1;
-constexpr std::size_t longest_file = 1 << 20, longest_text = 2000;
+constexpr std::size_t longest_file = 16 << 20, longest_text = 2000;
 
 [[noreturn]] void wrong(const std::string& why) { throw std::invalid_argument(why); }
 
@@ -163,7 +165,7 @@ std::vector<std::string> shipped_machines() {
   return {names.begin(), names.end()};
 }
 
-result<machine> read_machine(const std::string& wanted) {
+result<machine> read_machine(const std::string& wanted, const std::string& fabric) {
   std::string file = wanted;
   if (!is_path(wanted)) {
     file.clear();
@@ -181,6 +183,13 @@ result<machine> read_machine(const std::string& wanted) {
   }
   const auto text = read_small_file(file, longest_file);
   if (!text) return status(errc::invalid, "machine " + file + ": " + text.error().text());
+  if (text->find("\"tutti_tuning\"") != text->npos) {
+    const auto table = tuning::from_text(*text, file);
+    if (!table) return table.error();
+    auto m = machine_of(*table, fabric);
+    return m ? std::move(m) : status(errc::invalid, "tuning table " + file + ": " + m.error().text());
+  }
+  if (!fabric.empty()) return status(errc::invalid, "--fabric " + fabric + ": " + file + " is a machine, not a tuning table of several fabrics");
   return machine_from_text(*text, file);
 }
 

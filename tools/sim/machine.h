@@ -64,8 +64,9 @@ result<machine> machine_from_text(std::string_view text, const std::string& file
 // Every parameter, and the sources; read again it gives the same machine.
 std::string to_text(const machine&);
 // A path (whatever has a '/' or ends in ".json"), else the name of a machine that is shipped: NAME.json in a folder of
-// machine_folders(). Errors: as machine_from_text(); there is no such file or name, with the nearest.
-result<machine> read_machine(const std::string& path_or_name);
+// machine_folders(). A table of `tutti tune` is a machine as well, of its only fabric or the named one (calibrated.h). Errors: as
+// machine_from_text(); there is no such file or name, with the nearest.
+result<machine> read_machine(const std::string& path_or_name, const std::string& fabric = "");
 std::span<const std::string> machine_folders();   // where shipped machines are looked for, in this order
 std::vector<std::string> shipped_machines();
 

@@ -63,7 +63,7 @@ struct shared_line {
   }
 };
 
-// One rank's process, served by the rank's thread.
+// One rank's process, served by the rank's function.
 class rank_server final : public sim::far_memory {
  public:
   rank_server(sim::world& w, shared_line& l, rank_t r, double compute) : world_(w), slot_(link::slot_of(*l.header, r)), rank_(r), compute_(compute) {}
@@ -86,8 +86,9 @@ class rank_server final : public sim::far_memory {
   }
 
   // Until the process has ended. Where it dies within the job, so does the rank, and this does not return.
-  void serve() {
+  void serve(const std::function<void()>& progress) {
     while (await_question()) {
+      progress();
       if (compute_ > 0 && slot_.worked_ns >= link::least_work_ns) world_.compute(rank_, static_cast<double>(slot_.worked_ns) / 1000 * compute_);
       std::fill(std::begin(slot_.results), std::end(slot_.results), 0);
       status end;
@@ -385,7 +386,9 @@ result<program_run> run_program(const sim::parameters& p, const program_plan& pl
       errno = e;
       throw std::runtime_error("cannot start " + plan.words[0] + ": " + last_error());
     }
-    ranks[r].serve();
+    ranks[r].serve([&] {
+      if (plan.progress) plan.progress(in_us(w.clock(r)), w.stats().messages + w.stats().packets);
+    });
   });
   std::vector<rank_t> failed;              // in the order of virtual time
   for (rank_t r = 0; r < p.ranks; ++r) {

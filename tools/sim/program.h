@@ -10,6 +10,7 @@ namespace tutti::tools {
 struct program_plan {
   std::vector<std::string> words;      // argv; the first is found as a shell finds it
   double compute = 1;                  // virtual time of a microsecond that the program's processor works; 0: it works in no time
+  std::function<void(double us, std::uint64_t messages)> progress;  // so far, in virtual time; called with each question of a rank; may be empty
 };
 
 struct program_run {
@@ -18,7 +19,7 @@ struct program_run {
   std::string trouble;                 // which ranks failed, and how; "": none
 };
 
-// Each rank is a thread of the world and a process, of which one works at a time. What such a process asks its fabric, its thread asks the
+// Each rank is a function of the world and a process, of which one works at a time. What such a process asks its fabric, that function asks the
 // rank's transport; what it works between two questions takes virtual time, where it is long enough to be the program's own (simulated::least_work_ns). Errors:
 // no process can be started; the world is stuck, with the ranks that wait.
 result<program_run> run_program(const sim::parameters&, const program_plan&);

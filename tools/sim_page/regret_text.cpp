@@ -5,6 +5,7 @@
 
 #include "tools/perf/series.h"
 #include "tools/sim/regret.h"
+#include "tools/sim_page/complain.h"
 
 namespace tutti::tools {
 namespace {
@@ -23,10 +24,7 @@ void print(const sim_choice& s, bool details) {
   std::fflush(stdout);
 }
 
-int complain(const status& s) {
-  std::fprintf(stderr, "tutti sim: %s\n", s.text());
-  return 1;
-}
+using sim_page::complain;
 
 }  // namespace
 
@@ -44,14 +42,14 @@ int tell_sim_regret(const sim_regret_plan& c) {
     for (const std::uint32_t ranks : c.ranks) {
       machine.ranks = ranks;
       auto measured = measure_choices(machine, of, regret_sizes, known_of_the_simulator());
-      if (!measured) return complain(measured.error());
+      if (!measured) return complain(measured.error().text());
       if (!(c.wrong > 0))
         for (const sim_choice& s : *measured) print(s, c.details);
       std::erase_if(*measured, [](const sim_choice& s) { return s.all.size() < 2; });
       for (const sim_choice& s : *measured) all.push_back(s.regret());
       for (std::size_t k = 0; k < constants.size() && of != collective::barrier && !measured->empty(); ++k) {
         const auto wrong = measure_misjudged(machine, constants[k], *measured);
-        if (!wrong) return complain(wrong.error());
+        if (!wrong) return complain(wrong.error().text());
         for (const misjudged_choice& r : *wrong) by_wrong[k].at_once.push_back(r.at_once), by_wrong[k].online.push_back(r.online);
       }
     }
