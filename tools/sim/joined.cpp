@@ -2,18 +2,42 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "tools/sim/virtual_job.h"
 
 namespace tutti::tools {
 
+namespace {
+
+// What each rank would make of the same table alike is made once: all ranks of a world run on one thread, and get the very same table.
+template <class Made>
+class made_once {
+ public:
+  template <class Make>
+  const Made& of(const shared_blobs& table, Make make) {
+    if (!made_ || from_.lock() != table) made_.emplace(make(*table)), from_ = table;
+    return *made_;
+  }
+
+ private:
+  std::weak_ptr<const blob_table> from_;
+  std::optional<Made> made_;
+};
+
+}  // namespace
+
 std::unique_ptr<job> join_simulated(sim::world& w, rank_t r, job_options options, const std::function<void(job::admission&)>& agreed) {
+  thread_local made_once<std::shared_ptr<const layout>> layouts;
+  thread_local made_once<job::admission> admissions;
   std::vector<std::byte> blob;
   auto j = need(job::offer(w.boot(r), w.net(r), std::move(options), blob));
-  const auto hosts = need(w.boot(r).allgather(w.boot(r).host(), time_point::max()));
-  auto where = std::make_shared<layout>(make_layout(*hosts));
-  where->cores = virtual_cores(w.params(), *where);
-  auto in = need(job::digest(*need(w.boot(r).allgather(blob, time_point::max())), where));
+  const auto where = layouts.of(need(w.boot(r).allgather(w.boot(r).host(), time_point::max())), [&](const blob_table& hosts) {
+    auto made = std::make_shared<layout>(make_layout(hosts));
+    made->cores = virtual_cores(w.params(), *made);
+    return made;
+  });
+  job::admission in = admissions.of(need(w.boot(r).allgather(blob, time_point::max())), [&](const blob_table& all) { return need(job::digest(all, where)); });
   in.where = where;  // with the virtual cores, not this machine's
   if (agreed) agreed(in);
   need(j->accept(in));

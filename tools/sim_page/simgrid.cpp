@@ -37,7 +37,7 @@ std::string command_for(const sim::parameters& p, std::uint32_t ranks, const std
   std::snprintf(text, sizeof text,
                 "smpirun -np %u -platform '%s/platform.xml' -hostfile '%s/hosts' --log=root.thres:critical --cfg=smpi/simulate-computation:no "
                 "--cfg=network/model:CM02 --cfg=network/latency-factor:1 --cfg=network/bandwidth-factor:1 --cfg=network/TCP-gamma:0 "
-                "--cfg=smpi/barrier:mpich --cfg=smpi/allreduce:rdb --cfg=smpi/os:0:%.9g:0 --cfg=smpi/or:0:0:0 '%s/bench' ",
+                "--cfg=smpi/barrier:mpich --cfg=smpi/allreduce:rdb --cfg=smpi/ois:0:%.9g:0 --cfg=smpi/or:0:0:0 '%s/bench' ",
                 ranks, folder.c_str(), folder.c_str(), p.cost.overhead_us * 1e-6, folder.c_str());
   return bounded_by(most_seconds) + text;
 }
