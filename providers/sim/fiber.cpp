@@ -72,10 +72,12 @@ fiber::~fiber() {
   __tsan_destroy_fiber(known_as_);
 #endif
 #ifdef TUTTI_ASAN
-  __asan_unpoison_memory_region(stack_, page() + stack_bytes);
+  if (parked_at_) __asan_unpoison_memory_region(parked_at_, held());  // frames that never returned
 #endif
   munmap(stack_, page() + stack_bytes);
 }
+
+std::size_t fiber::held() const noexcept { return static_cast<std::size_t>(stack_ + page() + stack_bytes - parked_at_); }
 
 void fiber::enter(unsigned high, unsigned low) noexcept {
   fiber& self = *reinterpret_cast<fiber*>(static_cast<std::uintptr_t>(high) << 32 | low);
@@ -122,10 +124,7 @@ void fiber::end_in(fiber& next) noexcept {
 void fiber::abandon(std::unique_ptr<fiber> f) noexcept {
 #ifdef TUTTI_ASAN
   // What it holds is in use for ever.
-  if (f->parked_at_) {
-    const std::byte* const top = f->stack_ + page() + stack_bytes;
-    __lsan_register_root_region(f->parked_at_, static_cast<std::size_t>(top - static_cast<const std::byte*>(f->parked_at_)));
-  }
+  if (f->parked_at_) __lsan_register_root_region(f->parked_at_, f->held());
 #endif
   static auto& all = *new std::vector<std::unique_ptr<fiber>>;
   all.push_back(std::move(f));

@@ -31,6 +31,7 @@ class fiber {
   static void enter(unsigned high, unsigned low) noexcept;
   void arrive() noexcept;
   void leave(fiber& next, bool for_good) noexcept;
+  std::size_t held() const noexcept;             // bytes from parked_at_ on
 
   ucontext_t context_{};
   std::function<void()> body_;
@@ -45,7 +46,7 @@ class fiber {
   void* fake_stack_ = nullptr;
   void* known_as_ = nullptr;
   fiber* from_ = nullptr;
-  const void* parked_at_ = nullptr;              // what its stack holds begins here
+  const std::byte* parked_at_ = nullptr;         // what its stack holds begins here
 };
 
 }  // namespace tutti::sim
