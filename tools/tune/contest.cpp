@@ -13,7 +13,7 @@ constexpr std::uint64_t sizes[] = {8, 128, 1 << 10, 8 << 10, 64 << 10, 256 << 10
 constexpr std::uint64_t most_bytes = 64 << 20;  // of one member's data
 constexpr int most_iterations = 20000;
 constexpr double long_call = 20e-3;                // seconds
-constexpr int calls_at_least = 9;                  // of a contestant that is calibrated and measured once
+constexpr int calls_at_least = 9;                  // of a candidate that is calibrated and measured once
 
 // 0, n/2, n/4, 3n/4 ...
 std::vector<std::size_t> far_apart_first(std::size_t n) {
@@ -30,24 +30,24 @@ std::vector<std::size_t> far_apart_first(std::size_t n) {
 
 std::span<const std::uint64_t> sizes_to_measure() noexcept { return sizes; }
 
-const contestant& contest::best() const {
-  const contestant* found = nullptr;
-  for (const contestant& c : all) {
+const timed_candidate& size_contest::best() const {
+  const timed_candidate* found = nullptr;
+  for (const timed_candidate& c : all) {
     if (c.chosen) continue;
     if (!found || c.us.count() > found->us.count() || (c.us.count() == found->us.count() && typical(c.us) < typical(found->us))) found = &c;
   }
   return *found;
 }
 
-double contest::us(const contestant& c) const {
-  const contestant& first = best();
+double size_contest::us(const timed_candidate& c) const {
+  const timed_candidate& first = best();
   const double then = typical(first.us.first(c.us.count()));
   return typical(first.us) * (then > 0 ? std::max(1.0, typical(c.us) / then) : 1);
 }
 
-std::pair<double, double> contest::chosen() const {
+std::pair<double, double> size_contest::chosen() const {
   std::vector<double> medians;
-  for (const contestant& c : all)
+  for (const timed_candidate& c : all)
     if (c.chosen) medians.push_back(typical(c.us));
   const auto [least, most] = std::ranges::minmax(medians);
   return {(least + most) / 2, least > 0 ? most / least : 1};
@@ -64,7 +64,7 @@ void tournament::enter_barriers(std::vector<text_pair>& left_out) {
   const std::vector<std::uint32_t> nodes = p_.world().group().nodes();
   const auto candidates = barriers_for(j.where(), j.facts(), j.fabric(), j.net().mcast() != nullptr, nodes, p_.world().options());
   require(candidates.error());
-  contest& one = contests_.emplace_back();
+  size_contest& one = contests_.emplace_back();
   for (const candidate& c : *candidates) {
     if (c.row->needs.multicast && !j.net().mcast()) continue;
     communicator_options options;
@@ -104,7 +104,7 @@ void tournament::enter_data(std::span<const std::uint64_t> at, std::vector<text_
   }
   for (const std::uint64_t bytes : at) {
     if (bytes > longest) continue;
-    contest& one = contests_.emplace_back();
+    size_contest& one = contests_.emplace_back();
     one.bytes = bytes;
     const auto candidates = team_->data().choices().candidates(of_, bytes);
     require(candidates.error());
@@ -120,9 +120,9 @@ void tournament::enter_data(std::span<const std::uint64_t> at, std::vector<text_
 }
 
 void tournament::add_chosen_twice() {
-  for (contest& one : contests_)
+  for (size_contest& one : contests_)
     for (int twice = 0; twice < 2; ++twice) {
-      contestant c{.chosen = true};
+      timed_candidate c{.chosen = true};
       if (of_ == collective::barrier) {
         team_barrier& b = p_.world().barrier();
         c.what = b.choice();
@@ -149,9 +149,9 @@ bool tournament::in_time(std::chrono::steady_clock::time_point end, double us) {
   return share(p_.world().group(), left.count() > us * 1e-6 ? 1 : 0) != 0;
 }
 
-// As many calls before, which are not timed: slots that another contestant has driven out of the caches come back first. A single call
+// As many calls before, which are not timed: slots that another candidate has driven out of the caches come back first. A single call
 // left 1 MiB between two cores at four times what it takes in a loop, and what copies once, of the caller's memory, ahead.
-double tournament::chunk(contestant& c, int iterations) {
+double tournament::chunk(timed_candidate& c, int iterations) {
   team_barrier& together = p_.world().barrier();
   if (!c.long_calls) c.run(iterations);
   require(together.enter());
@@ -161,7 +161,7 @@ double tournament::chunk(contestant& c, int iterations) {
   return seconds_since(start);
 }
 
-void tournament::calibrate(contestant& c, double seconds) {
+void tournament::calibrate(timed_candidate& c, double seconds) {
   const auto shared = [&](int iterations) { return share(p_.world().group(), chunk(c, iterations)) / iterations; };
   const auto times = [&](double each, double least) {
     return static_cast<int>(std::clamp(seconds / std::max(each, 1e-8), least, double(most_iterations)));
@@ -174,14 +174,14 @@ void tournament::calibrate(contestant& c, double seconds) {
   if (c.iterations > 50) c.iterations = times(shared(50), 50);
 }
 
-void tournament::round(double seconds, std::chrono::steady_clock::time_point end, const std::function<void(const contest&)>& told) {
+void tournament::round(double seconds, std::chrono::steady_clock::time_point end, const std::function<void(const size_contest&)>& told) {
   seconds *= std::max(1.0, p_.of().where().most_ranks_per_core());  // a few turns of all ranks, whoever has the core first
   for (const std::size_t at : far_apart_first(contests_.size())) {
-    contest& one = contests_[at];
-    if (std::ranges::none_of(one.all, &contestant::in)) continue;
+    size_contest& one = contests_[at];
+    if (std::ranges::none_of(one.all, &timed_candidate::in)) continue;
     if (told) told(one);
     for (int turn = 0; turn < 3; ++turn)
-      for (contestant& c : one.all) {
+      for (timed_candidate& c : one.all) {
         if (!c.in || (turn > 0 && c.long_calls)) continue;
         const bool first = c.us.count() == 0;
         if (first && !in_time(end, calls_at_least * std::max(0.0, c.what.cost_us))) {
@@ -197,16 +197,16 @@ void tournament::round(double seconds, std::chrono::steady_clock::time_point end
 bool tournament::halve(double margin) {
   std::vector<std::byte> stay;
   bool open = false;
-  for (contest& one : contests_) {
+  for (size_contest& one : contests_) {
     std::vector<double> medians;
-    for (const contestant& c : one.all)
+    for (const timed_candidate& c : one.all)
       if (c.in) medians.push_back(typical(c.us));
     std::ranges::sort(medians);
     const std::size_t most = std::max<std::size_t>(2, (medians.size() + 1) / 2);
     const double bound = medians.empty() ? 0 : std::min(medians[std::min(most, medians.size()) - 1], medians[0] * (1 + margin));
     std::size_t left = 0;
-    for (const contestant& c : one.all) left += c.in && typical(c.us) <= bound;
-    for (const contestant& c : one.all) stay.push_back(std::byte{c.in && left > 1 && typical(c.us) <= bound});
+    for (const timed_candidate& c : one.all) left += c.in && typical(c.us) <= bound;
+    for (const timed_candidate& c : one.all) stay.push_back(std::byte{c.in && left > 1 && typical(c.us) <= bound});
     open = open || left > 1;
   }
   stay.push_back(std::byte{open});
@@ -214,8 +214,8 @@ bool tournament::halve(double margin) {
   require(all.error());
   const auto of_rank_0 = (**all)[0];
   std::size_t at = 0;
-  for (contest& one : contests_)
-    for (contestant& c : one.all) c.in = of_rank_0[at++] != std::byte{0};
+  for (size_contest& one : contests_)
+    for (timed_candidate& c : one.all) c.in = of_rank_0[at++] != std::byte{0};
   return of_rank_0[at] != std::byte{0};
 }
 

@@ -17,7 +17,7 @@ namespace tutti::tools {
 // median does.
 inline double typical(const series& us) { return us.quantile(0.25); }
 
-struct contestant {
+struct timed_candidate {
   bool chosen = false;                      // no candidate: whatever a job would run
   candidate what;
   std::function<void(int iterations)> run;  // collective
@@ -28,14 +28,14 @@ struct contestant {
 };
 
 // All that can run at one size, in the order of the chooser: the first one is what it would take.
-struct contest {
+struct size_contest {
   std::uint64_t bytes = 0;
-  std::vector<contestant> all;
+  std::vector<timed_candidate> all;
 
   // The fastest candidate among those that stayed longest.
-  const contestant& best() const;
+  const timed_candidate& best() const;
   // Microseconds, as if all had been measured as often as the best: of the rounds that both were in, the ratio is kept.
-  double us(const contestant&) const;
+  double us(const timed_candidate&) const;
   // Of what add_chosen_twice() added: the mean of both, and the larger one's over the smaller one's.
   std::pair<double, double> chosen() const;
 };
@@ -49,29 +49,29 @@ class tournament {
 
   // To every contest, what a job would run: in the world, twice.
   void add_chosen_twice();
-  // Collective: three chunks of every contestant that is in, of some such seconds for each rank that shares a core; one call of
+  // Collective: three chunks of every candidate that is in, of some such seconds for each rank that shares a core; one call of
   // those whose calls are long. `told` hears
-  // of each contest before. No contestant begins for which rank 0 sees too little time until `end`; one that was never measured is
+  // of each contest before. No candidate begins for which rank 0 sees too little time until `end`; one that was never measured is
   // out then. Sizes come far apart first, so a round that ends early has seen some of everything.
-  void round(double seconds, std::chrono::steady_clock::time_point end, const std::function<void(const contest&)>& told = {});
+  void round(double seconds, std::chrono::steady_clock::time_point end, const std::function<void(const size_contest&)>& told = {});
   // Collective: leaves in what rank 0 has seen within `margin` of the best, but at most half of those that were in; at least two
   // anyway. Whether anything is left to decide.
   bool halve(double margin);
 
-  std::vector<contest>& contests() noexcept { return contests_; }
+  std::vector<size_contest>& contests() noexcept { return contests_; }
 
  private:
   void enter_barriers(std::vector<text_pair>& left_out);
   void enter_data(std::span<const std::uint64_t> sizes, std::vector<text_pair>& left_out);
   bool in_time(std::chrono::steady_clock::time_point end, double us);
-  void calibrate(contestant&, double seconds);
-  double chunk(contestant&, int iterations);  // seconds, as rank 0 sees it
+  void calibrate(timed_candidate&, double seconds);
+  double chunk(timed_candidate&, int iterations);  // seconds, as rank 0 sees it
 
   measured_provider& p_;
   collective of_;
   std::unique_ptr<communicator> team_;
   std::vector<std::unique_ptr<communicator>> barriers_;
-  std::vector<contest> contests_;
+  std::vector<size_contest> contests_;
 };
 
 // 8 B to 4 MiB.

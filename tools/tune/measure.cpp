@@ -24,11 +24,11 @@ std::string in_words(collective of, std::uint64_t bytes) {
 std::size_t add_rows(tuning::table& out, tournament& t, collective of, measured_provider& p) {
   std::size_t not_reached = 0;
   const layout& where = p.of().where();
-  for (const contest& one : t.contests()) {
+  for (const size_contest& one : t.contests()) {
     tuning::row r{.of = of, .fabric = p.of().fabric(), .ranks = p.of().size(), .nodes = where.nodes(),
                   .ranks_per_core = where.most_ranks_per_core(), .bytes = one.bytes, .when = of_machine(out.machine, "when"),
                   .host = of_machine(out.machine, "host")};
-    for (const contestant& c : one.all) {
+    for (const timed_candidate& c : one.all) {
       if (c.us.count() == 0) continue;
       const double us = one.us(c), low = typical(c.us);
       const double spread = low > 0 ? (c.us.quantile(0.75) - low) / low : 0;
@@ -55,9 +55,9 @@ std::size_t measure_one(tuning::table& out, measured_provider& p, collective of,
   tournament t(p, of, sizes, left_out);
   double chunk = first_chunk, margin = first_margin;
   for (int round = 1;; ++round) {
-    t.round(chunk, end, [&](const contest& one) {
+    t.round(chunk, end, [&](const size_contest& one) {
       told.say(p.name() + ", " + in_words(of, one.bytes) + ", round " + std::to_string(round) + ", " +
-               std::to_string(std::ranges::count(one.all, true, &contestant::in)) + " of " + std::to_string(one.all.size()) + " candidates");
+               std::to_string(std::ranges::count(one.all, true, &timed_candidate::in)) + " of " + std::to_string(one.all.size()) + " candidates");
     });
     if (!t.halve(margin) || past(p, end)) break;
     margin = std::max(least_margin, margin / 2), chunk = std::min(longest_chunk, 2 * chunk);

@@ -36,11 +36,11 @@ json measure(measured_provider& p, collective of, std::chrono::steady_clock::tim
     if (share(p.world().group(), enough ? 1 : 0) != 0) break;
   }
   json out = json::array();
-  for (const contest& one : t.contests()) {
-    const auto measured = std::ranges::count_if(one.all, [](const contestant& c) { return c.us.count() > 0; });
+  for (const size_contest& one : t.contests()) {
+    const auto measured = std::ranges::count_if(one.all, [](const timed_candidate& c) { return c.us.count() > 0; });
     if (measured < 3) continue;  // not reached in time
     const auto [chosen, spread] = one.chosen();
-    const contestant& best = one.best();
+    const timed_candidate& best = one.best();
     out.push_back({{"provider", p.name()}, {"ranks", p.of().size()}, {"collective", name_of(of)}, {"bytes", one.bytes},
                    {"chosen", to_string(one.all.front().what)}, {"chosen_us", chosen}, {"best", to_string(best.what)},
                    {"best_us", typical(best.us)}, {"spread", spread}, {"candidates", measured - 2}});
