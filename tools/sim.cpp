@@ -27,7 +27,7 @@
 namespace tutti::tools {
 namespace {
 
-constexpr std::uint32_t most_ranks = 1000000, usual_ranks = 10000, usual_threads = 16, most_processes = 4096;
+constexpr std::uint32_t most_ranks = 1000000, usual_ranks = 10000, usual_with_data = 16, most_processes = 4096;
 
 struct choices {
   machine on;
@@ -76,6 +76,8 @@ bool parse_kill(const std::string& text, std::uint32_t ranks, sim::death& out, s
 
 // The file's machine, and upon it what the command line says.
 status settle(choices& c) {
+  if (!c.fabric.empty() && c.file.empty())
+    return {errc::invalid, "--fabric " + c.fabric + " is one of a table of `tutti tune`: name the table by --machine or --validate"};
   if (!c.file.empty()) {
     auto read = read_machine(c.file, c.fabric);
     if (!read) return read.error();
@@ -88,10 +90,11 @@ status settle(choices& c) {
     if (const status s = set(c.on.par, m, c.given[i]); s.failed()) return {errc::invalid, std::string(m.option) + ": " + s.text()};
     c.on.sources[std::string(m.name)] = "the command line";
   }
-  const bool threads = !c.program.empty() || (!c.only.empty() && c.only != "barrier");
+  const bool with_data = !c.program.empty() || (!c.only.empty() && c.only != "barrier");
   if (!c.program.empty() && (c.regret || !c.traffic.empty() || !c.only.empty()))
     return {errc::invalid, "a program is measured by itself: leave out --collective, --traffic and --regret, or the program"};
-  auto counts = parse_ranks(!c.ranks.empty() ? c.ranks : c.regret ? "2,4,8,16" : c.simgrid ? "16,1000" : std::to_string(threads ? usual_threads : usual_ranks), most_ranks);
+  const std::string usual = c.regret ? "2,4,8,16" : c.simgrid ? "16,1000" : std::to_string(with_data ? usual_with_data : usual_ranks);
+  auto counts = parse_ranks(c.ranks.empty() ? usual : c.ranks, most_ranks);
   if (!counts) return counts.error();
   c.counts = std::move(*counts);
   if (!c.program.empty() && std::ranges::max(c.counts) > most_processes)

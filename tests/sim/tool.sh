@@ -35,6 +35,9 @@ grep -q '^shm, allreduce: .*typically off by a factor of' "$scratch/out" || { ca
 grep -q '"simulated_us"' "$scratch/v.json" && grep -q '<svg' "$scratch/v.html"
 refused 'no fabric "verbs" whose links were measured: name one of shm' --machine "$scratch/t.json" --fabric verbs
 refused 'cannot read the tuning table' --validate "$scratch/none.json"
+refused "name the table by --machine or --validate" --fabric shm
+refused "has no row of scan that can be simulated over shm" --validate "$scratch/t.json" --fabric shm --collective scan
+refused 'no fabric "verbs" whose links were measured' --validate "$scratch/t.json" --fabric verbs
 if command -v smpicc > /dev/null; then
   "$tutti" sim --simgrid --ranks 8 --bytes 8 > "$scratch/out"
   [ "$(grep -cE '^(barrier|allreduce) ' "$scratch/out")" = 2 ] || { cat "$scratch/out"; exit 1; }

@@ -21,59 +21,66 @@ std::string source_text(const tuning::measured_value& v) {
   return v.source + ", " + v.when + spread;
 }
 
-const tuning::calibration* find_calibration(const tuning::table& t, std::string_view fabric, std::string& known) {
-  const tuning::calibration* found = nullptr;
-  std::size_t many = 0;
-  for (const tuning::calibration& c : t.fabrics) {
-    if (!c.knows_links()) continue;
-    known += (known.empty() ? "" : ", ") + c.fabric, ++many;
-    if (fabric.empty() || c.fabric == fabric) found = &c;
-  }
-  return fabric.empty() && many > 1 ? nullptr : found;
-}
-
 std::uint32_t cores_of(const tuning::row& r) {
   return r.ranks_per_core > 1 ? static_cast<std::uint32_t>(std::max(1.0, std::round(r.ranks / r.nodes / r.ranks_per_core))) : 0;
 }
 
-}  // namespace
-
-result<machine> machine_of(const tuning::table& t, std::string_view fabric) {
-  std::string known;
-  const tuning::calibration* const c = find_calibration(t, fabric, known);
-  if (!c) {
-    const std::string what = fabric.empty() ? "several fabrics" : "no fabric \"" + std::string(fabric) + "\" whose links were measured";
-    return status(errc::invalid, known.empty() ? "it has no fabric whose links were measured: `tutti tune` measures them between two ranks that have a core each"
-                                               : "it has " + what + ": name one of " + known + " by --fabric");
-  }
+machine machine_of(const tuning::table& t, const tuning::calibration& c) {
   machine m;
-  m.name = c->fabric;
+  m.name = c.fabric;
   const auto host = std::ranges::find(t.machine, "host", &std::pair<std::string, std::string>::first);
   m.about = "as `tutti tune` measured it" + (host == t.machine.end() ? "" : " on " + host->second);
-  m.par.multicast = c->can ? c->can->multicasts : false;
-  m.par.target_must_progress = c->can && c->can->target_must_progress;
-  m.par.maps_node = c->can && c->can->maps_node;
-  if (c->can) m.sources["fabric.target_must_progress"] = m.sources["node.maps"] = m.sources["multicast.available"] = "what the fabric said of itself";
+  const tuning::abilities can = c.can.value_or(tuning::abilities{});
+  m.par.multicast = can.multicasts, m.par.target_must_progress = can.target_must_progress, m.par.maps_node = can.maps_node;
+  if (c.can) m.sources["fabric.target_must_progress"] = m.sources["node.maps"] = m.sources["multicast.available"] = "what the fabric said of itself";
   bool node = false, network = false;
   for (std::size_t i = 0; i < tuning::parameter_count; ++i) {
-    if (!c->values[i]) continue;
+    if (!c.values[i]) continue;
     const std::string_view name = in_machine(tuning::parameters()[i].name);
     const machine_parameter* const p = find_machine_parameter(name);
     if (!p) continue;  // a rate that depends on what fits into caches; of multicast's
-    std::get<double& (*)(sim::parameters&)>(p->field)(m.par) = c->values[i]->value;
-    m.sources[std::string(name)] = source_text(*c->values[i]);
+    std::get<double& (*)(sim::parameters&)>(p->field)(m.par) = c.values[i]->value;
+    m.sources[std::string(name)] = source_text(*c.values[i]);
     node = node || name == "node.latency_us", network = network || name == "network.latency_us";
   }
   if (!network) m.par.cost = m.par.node_cost, m.sources["network"] = "not measured: as inside a node";
   if (!node) m.par.node_cost = m.par.cost, m.sources["node"] = "not measured: as between nodes";
   m.par.ranks_per_node = 1;
   for (const tuning::row& r : t.rows) {
-    if (r.fabric != c->fabric) continue;
+    if (r.fabric != c.fabric) continue;
     m.par.ranks_per_node = std::max(m.par.ranks_per_node, r.nodes == 1 ? 1024 : r.ranks / r.nodes);
     m.par.cores.per_node = std::max(m.par.cores.per_node, cores_of(r));
   }
   m.sources["node.ranks"] = m.par.ranks_per_node == 1024 ? "all on one host" : "as measured";
   return m;
+}
+
+std::string names_of(std::span<const machine> all) {
+  std::string out;
+  for (const machine& m : all) out += (out.empty() ? "" : ", ") + m.name;
+  return out;
+}
+
+}  // namespace
+
+result<std::vector<machine>> machines_of(const tuning::table& t, std::string_view fabric) {
+  std::vector<machine> all;
+  for (const tuning::calibration& c : t.fabrics)
+    if (c.knows_links()) all.push_back(machine_of(t, c));
+  if (all.empty())
+    return status(errc::invalid, "it has no fabric whose links were measured: `tutti tune` measures them between two ranks that have a core each");
+  if (fabric.empty()) return all;
+  const std::string known = names_of(all);
+  std::erase_if(all, [&](const machine& m) { return m.name != fabric; });
+  if (all.empty()) return status(errc::invalid, "it has no fabric \"" + std::string(fabric) + "\" whose links were measured: name one of " + known + " by --fabric");
+  return all;
+}
+
+result<machine> machine_of(const tuning::table& t, std::string_view fabric) {
+  auto all = machines_of(t, fabric);
+  if (!all) return all.error();
+  if (all->size() > 1) return status(errc::invalid, "it has several fabrics: name one of " + names_of(*all) + " by --fabric");
+  return std::move(all->front());
 }
 
 sim::parameters machine_of(const machine& m, const tuning::table& t, const tuning::row& r) {

@@ -12,6 +12,9 @@ namespace tutti::tools {
 // invalid, the table has no link measured of that fabric, naming those that it has; `fabric` may be empty if there is one alone.
 result<machine> machine_of(const tuning::table&, std::string_view fabric);
 
+// Each fabric whose links the table measured, or that one alone. Errors: invalid, as above.
+result<std::vector<machine>> machines_of(const tuning::table&, std::string_view fabric = {});
+
 // The same as the machine was when the row was measured: its ranks, nodes and cores; and copies and sums of what a call of the row
 // touches, as fast as caches allow.
 sim::parameters machine_of(const machine&, const tuning::table&, const tuning::row&);

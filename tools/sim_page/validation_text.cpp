@@ -153,28 +153,24 @@ int tell_validation(const validation_plan& plan) {
   auto table = tuning::read_file(plan.table);
   if (!table) return complain(table.error().text());
   if (!plan.only.empty()) std::erase_if(table->rows, [&](const tuning::row& r) { return plan.only != name_of(r.of); });
+  auto machines = machines_of(*table, plan.fabric);
+  if (!machines) return complain("tuning table " + plan.table + ": " + machines.error().text());
   std::vector<validated> all;
-  std::string why_none = "no fabric's links were measured: `tutti tune` measures them between two ranks that have a core each";
-  for (const tuning::calibration& c : table->fabrics) {
-    if (!plan.fabric.empty() && plan.fabric != c.fabric) continue;
-    auto m = machine_of(*table, c.fabric);
-    if (!m) {
-      why_none = m.error().text();
-      continue;
-    }
-    auto rows = predict(*m, *table, patience("simulating " + c.fabric));
-    if (rows.empty()) {
-      why_none = "it has no row of " + (plan.only.empty() ? "a collective" : plan.only) + " over " + c.fabric + " that can be simulated";
-      continue;
-    }
-    all.push_back({std::move(*m), std::move(rows)});
+  for (machine& m : *machines) {
+    auto rows = predict(m, *table, patience("simulating " + m.name));
+    if (rows.empty()) continue;
+    all.push_back({std::move(m), std::move(rows)});
     print(all.back(), plan.details);
   }
-  if (all.empty()) return complain("tuning table " + plan.table + ": " + why_none);
+  if (all.empty())
+    return complain("tuning table " + plan.table + ": it has no row of " + (plan.only.empty() ? "a collective" : plan.only) + " that can be simulated" +
+                    (plan.fabric.empty() ? "" : " over " + plan.fabric));
   try {
-    json out = json::array();
-    for (const validated& v : all) out.push_back(as_json(v));
-    if (!plan.json.empty()) write_text(plan.json, out.dump(1) + "\n");
+    if (!plan.json.empty()) {
+      json out = json::array();
+      for (const validated& v : all) out.push_back(as_json(v));
+      write_text(plan.json, out.dump(1) + "\n");
+    }
     if (!plan.html.empty()) write_text(plan.html, page_of(*table, all));
   } catch (const std::exception& e) {
     return complain(e.what());
