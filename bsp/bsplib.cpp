@@ -5,6 +5,7 @@
 #include <climits>
 
 #include "bsp/guard.h"
+#include "core/base/copy.h"
 
 using namespace tutti::bsp;
 
@@ -71,7 +72,7 @@ void move(void* payload, std::uint64_t most) {
   if (!m) self().broken("bsp_move", "the queue is empty; bsp_qsize tells how many messages there are");
   const auto n = std::min(m->bytes, most);
   not_null("bsp_move", "the payload", payload, n);
-  if (n) std::memcpy(payload, m->payload, n);
+  if (n) tutti::copy_bytes(payload, m->payload, n);
   self().inside("bsp_move").queue().pop();
 }
 

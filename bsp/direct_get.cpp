@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/copy.h"
 #include "core/transport/ops.h"
 #include "core/transport/wait_out.h"
 
@@ -38,7 +39,7 @@ status direct_gets::fetch(std::uint32_t pid, std::uint32_t area, std::uint64_t o
     const wait_note note{"bsp_direct_get", rank, 0, c_.epoch};
     if (status s = c_.job.wait(here, [&] { return c_.team.look(rank); }, note); s.failed()) return s;
     if (sending_.outcome().failed()) return sending_.outcome();
-    std::memcpy(into, c_.base + c_.layout.landing(), piece);
+    copy_bytes(into, c_.base + c_.layout.landing(), piece);
     into += piece, offset += piece, bytes -= piece;
   }
   return {};
@@ -66,7 +67,7 @@ bool direct_gets::serve(std::uint32_t pid, std::uint64_t number) noexcept {
   const area* const a = areas_.at(r.area);
   const bool inside = a && r.bytes <= window_layout::piece_bytes && r.offset <= a->bytes && r.bytes <= a->bytes - r.offset;
   if (!inside) return true;  // which the asker has seen to
-  std::memcpy(c_.base + c_.layout.answer_out(), a->base + r.offset, r.bytes);
+  copy_bytes(c_.base + c_.layout.answer_out(), a->base + r.offset, r.bytes);
   const rank_t rank = c_.rank_of(pid);
   answer_ = with_signal(move_op(op_kind::put, c_.window->region(), c_.layout.answer_out(), rank, c_.window->segment(),
                                 c_.layout.landing(),

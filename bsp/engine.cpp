@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/copy.h"
+
 namespace tutti::bsp {
 namespace {
 
@@ -145,7 +147,7 @@ bool engine::direct_get(std::uint32_t pid, const void* address, std::uint64_t of
   if (!find_area(call, pid, "target", into, address, offset, bytes, area)) return false;
   if (ledger_) ledger_->note(pid, bytes, false);
   if (pid == c_.me) {
-    std::memmove(into, areas_.at(area)->base + offset, bytes);
+    move_bytes(into, areas_.at(area)->base + offset, bytes);
     return true;
   }
   return during(call, direct_gets_->fetch(pid, area, offset, static_cast<std::byte*>(into), bytes));

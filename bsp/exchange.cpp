@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/copy.h"
 #include "core/transport/ops.h"
 #include "core/transport/wait_out.h"
 
@@ -349,7 +350,7 @@ status exchange::place_bulk(std::uint32_t pid, std::span<const std::byte> bytes,
   while (!bytes.empty() && p.placed < p.coming.size()) {
     arrival& a = p.coming[p.placed];
     const auto piece = std::min<std::uint64_t>(a.bytes, bytes.size());
-    std::memcpy(a.to, bytes.data(), piece);
+    copy_bytes(a.to, bytes.data(), piece);
     a.to += piece, a.bytes -= piece;
     bytes = bytes.subspan(piece);
     const bool whole = a.bytes == 0 && !a.goes_on;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/base/copy.h"
 #include "core/transport/wait_out.h"
 
 namespace tutti::bsp {
@@ -40,7 +41,7 @@ bool hp_calls::go(call_kind kind, std::uint32_t pid, std::uint32_t area, void* m
   const bool puts = kind == call_kind::hpput;
   if (pid == c_.me) {
     std::byte* const own = areas_.at(area)->base + offset;
-    std::memmove(puts ? own : at, puts ? at : own, bytes);
+    move_bytes(puts ? own : at, puts ? at : own, bytes);
     return true;
   }
   if (area >= p.areas.size() || !attach(pid, p.areas[area])) return false;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bsp/guard.h"
+#include "core/base/copy.h"
 
 using namespace tutti::bsp;
 
@@ -67,7 +68,7 @@ class collective {
     return x;
   }
   void copy(std::uint32_t pid, void* target, std::uint64_t bytes) const noexcept {
-    if (bytes > 0) std::memcpy(target, given(pid), bytes);
+    if (bytes > 0) tutti::copy_bytes(target, given(pid), bytes);
   }
 
   // Of numbers.
@@ -100,7 +101,7 @@ class collective {
       op(result, all, given(i), &its_size);
       all = result;
     }
-    std::memcpy(target, all, bytes);
+    tutti::copy_bytes(target, all, bytes);
   }
 
   // The process whose element is the one that this process gets.
@@ -176,7 +177,7 @@ void bsp_bcast(int root_pid, const void* source, void* target, int n) {
   c.not_null("the target", target, bytes);
   const range to = c.me() == root ? c.all() : range{};
   if (bytes >= long_broadcast) {
-    if (c.me() == root) std::memmove(target, source, bytes);
+    if (c.me() == root) tutti::move_bytes(target, source, bytes);
     return c.run(nullptr, bytes, 0, to, only(root), root, {static_cast<std::byte*>(target), bytes});
   }
   c.run(source, bytes, 0, to, only(root), root);

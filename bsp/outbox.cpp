@@ -3,6 +3,7 @@
 #include <string>
 
 #include "bsp/puller.h"
+#include "core/base/copy.h"
 
 namespace tutti::bsp {
 namespace {
@@ -168,7 +169,7 @@ status outbox::send(const void* tag, std::uint64_t tag_bytes, const void* payloa
       if (c.room() == 0)
         if (status s = extend(c, stage::data, n); s.failed()) return s;
       const auto piece = std::min<std::uint64_t>(n, c.room());
-      if (from) std::memcpy(c.at, from, piece), from += piece;
+      if (from) copy_bytes(c.at, from, piece), from += piece;
       c.at += piece, n -= piece;
     }
     return {};

@@ -6,6 +6,7 @@
 
 #include "collectives/hierarchy.h"
 #include "collectives/tuning/table.h"
+#include "core/base/copy.h"
 #include "core/base/round_up.h"
 #include "core/engine/move_watch.h"
 #include "core/job/team_memory.h"
@@ -25,7 +26,7 @@ void reduce_into(const void* context, const std::byte* from, std::byte* to, std:
   for (std::size_t i = 0; i < count; i += at_once) {
     const std::size_t n = std::min(at_once, count - i), at = i * op.element_size;
     op.combine(to + at, from + at, scratch.data(), n);
-    std::memcpy(to + at, scratch.data(), n * op.element_size);
+    copy_bytes(to + at, scratch.data(), n * op.element_size);
   }
 }
 
@@ -221,7 +222,7 @@ void data_collectives::finish_alone() const noexcept {
   const std::byte* const from = now_.in + (l ? begin(l->in_begins) : 0);
   std::byte* const to = now_.out + (l ? begin(l->out_begins) : 0);
   if (from == to || now_.bytes == 0) return;
-  std::memcpy(to, from, now_.bytes);
+  copy_bytes(to, from, now_.bytes);
   tell_moved(now_.bytes, false);
 }
 

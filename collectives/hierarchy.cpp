@@ -1,4 +1,5 @@
 #include "collectives/hierarchy.h"
+#include "core/base/copy.h"
 #include "core/engine/move_watch.h"
 
 #include <algorithm>
@@ -254,14 +255,14 @@ void hierarchy::pack() {
     packed_.push_back(packed_.back() + lengths[rank]);
   }
   for (std::uint32_t rank = 0; gives && gaps_ && rank < team_.size(); ++rank)
-    if (lengths[rank] > 0) std::memcpy(room(true) + packed_[rank], call_.in + begins[rank], lengths[rank]), tell_moved(lengths[rank], false);
+    if (lengths[rank] > 0) copy_bytes(room(true) + packed_[rank], call_.in + begins[rank], lengths[rank]), tell_moved(lengths[rank], false);
 }
 
 void hierarchy::unpack() const noexcept {
   const block_lists& l = *call_.lists;
   for (std::uint32_t rank = 0; rank < team_.size(); ++rank)
     if (l.out_lengths[rank] > 0) {
-      std::memcpy(call_.out + l.out_begins[rank], rooms_[true].start.get() + packed_[rank], l.out_lengths[rank]);
+      copy_bytes(call_.out + l.out_begins[rank], rooms_[true].start.get() + packed_[rank], l.out_lengths[rank]);
       tell_moved(l.out_lengths[rank], false);
     }
 }
@@ -273,7 +274,7 @@ void hierarchy::prepare(phase::preparation what, std::uint64_t from, std::uint64
     if (me == 0) return;
     call_.op.combine(aside + from, call_.in + from, between + from, bytes / call_.op.element_size);
     tell_moved(bytes, true);
-    if (call_.of == collective::exscan) std::memcpy(call_.out + from, aside + from, bytes);  // to which nothing of the node comes
+    if (call_.of == collective::exscan) copy_bytes(call_.out + from, aside + from, bytes);  // to which nothing of the node comes
     return;
   }
   const auto& mine = nodes_.members[nodes_.node[me]];
@@ -284,7 +285,7 @@ void hierarchy::prepare(phase::preparation what, std::uint64_t from, std::uint64
       for (const std::uint32_t taker : to_nodes ? theirs : mine) {
         const std::uint64_t row = nodes_.place[to_nodes ? giver : taker], column = to_nodes ? taker : giver;
         std::byte* const block = rows + (row * team_.size() + column) * bytes;
-        std::memcpy(to_nodes ? by_node : block, to_nodes ? block : by_node, bytes);
+        copy_bytes(to_nodes ? by_node : block, to_nodes ? block : by_node, bytes);
         by_node += bytes;
         tell_moved(bytes, false);
       }

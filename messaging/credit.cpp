@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/copy.h"
 #include "messaging/tagged.h"
 
 namespace tutti::messaging {
@@ -45,7 +46,7 @@ bool tagged::copy_to_send(operation& o) noexcept {
   std::byte* const copy = end_.buffers().take(o.room);
   if (!copy) return false;
   if (o.pieces) o.where->read(0, {copy, o.room});
-  else if (o.room > 0) std::memcpy(copy, o.data, o.room);
+  else if (o.room > 0) copy_bytes(copy, o.data, o.room);
   room_to_send_ -= bytes;
   o.pieces = false, o.data = copy, o.copied = true;
   return true;

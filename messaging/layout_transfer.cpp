@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/copy.h"
 #include "core/transport/ops.h"
 
 namespace tutti::messaging {
@@ -89,7 +90,7 @@ class sender {
   void stage(const run& r) noexcept {
     const std::byte* const at = at_distance(t_.base, r.here);
     if (put_) {
-      std::memcpy(slot_.data() + used_, at, r.bytes);
+      copy_bytes(slot_.data() + used_, at, r.bytes);
     } else {
       const slice s{unregistered_memory, static_cast<std::uint32_t>(r.bytes), reinterpret_cast<std::uintptr_t>(at)};
       std::memcpy(slot_.data() + used_, &s, sizeof s);

@@ -3,6 +3,7 @@
 #include <new>
 #include <string>
 
+#include "core/base/copy.h"
 #include "messaging/tagged.h"
 #include "messaging/ways.h"
 
@@ -147,7 +148,7 @@ void tagged::give_payload(operation& o, std::uint64_t at, bytes_view part) noexc
   if (at >= o.room || part.empty()) return;
   part = part.first(std::min<std::uint64_t>(part.size(), o.room - at));
   if (o.pieces && !o.buffer) [[unlikely]] o.where->write(at, part);
-  else std::memcpy(o.data + at, part.data(), part.size());
+  else copy_bytes(o.data + at, part.data(), part.size());
 }
 
 // --- what comes --------------------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ bool tagged::take_eager(peer& p, const wire_prefix& prefix, bytes_view header, b
   if (k) {
     k->cost = cost, k->sync = prefix.flags & eager_flag::sync, k->other = sender;
     k->so_far = payload.size();
-    if (!payload.empty()) std::memcpy(k->data, payload.data(), payload.size());
+    if (!payload.empty()) copy_bytes(k->data, payload.data(), payload.size());
     if (partial) pair.open_kept = k;
     hold(*k);
     return true;
@@ -221,7 +222,7 @@ bool tagged::take_fragment(peer& p, const wire_prefix&, bytes_view, bytes_view p
     give_payload(*o, before, payload);
     if (last) pair.open_receive = nullptr, finish_receive(*o);
   } else if (kept* const k = pair.open_kept) {
-    std::memcpy(k->data + before, payload.data(), payload.size());
+    copy_bytes(k->data + before, payload.data(), payload.size());
     k->so_far = pair.open_so_far;
     if (!last) return true;
     pair.open_kept = nullptr;
@@ -253,7 +254,7 @@ bool tagged::take_announcement(peer& p, const wire_prefix&, bytes_view header, b
   const way by = static_cast<way>(body.way);
   if (k) {
     k->cost = 1, k->bytes = body.bytes, k->other = body.sender, k->by = by, k->offset = body.offset, k->lasting = body.lasting, k->ready = body.ready;
-    if (!payload.empty()) std::memcpy(k->data, payload.data(), payload.size());
+    if (!payload.empty()) copy_bytes(k->data, payload.data(), payload.size());
     hold(*k);
     return true;
   }

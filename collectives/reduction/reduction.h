@@ -21,6 +21,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/base/copy.h"
 #include "core/base/status.h"
 
 namespace tutti {
@@ -75,7 +76,7 @@ struct reduction {
   void combine(const void* in, void* inout, std::size_t count) const { combine(in, inout, inout, count); }
   void combine(const void* left, const void* right, void* out, std::size_t count) const {
     if (built_in) return built_in(left, right, out, count);
-    if (out != right && count != 0) std::memcpy(out, right, count * element_size);
+    if (out != right && count != 0) copy_bytes(out, right, count * element_size);
     user(left, out, count, context);
   }
 };

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/copy.h"
 #include "core/base/status.h"
 
 namespace tutti {
@@ -125,7 +126,7 @@ inline void copy_block(std::byte* to, const std::byte* from, std::size_t n) noex
     case 8: std::memcpy(to, from, 8); return;
     case 16: std::memcpy(to, from, 16); return;
     case 32: std::memcpy(to, from, 32); return;
-    default: std::memcpy(to, from, n);
+    default: copy_bytes(to, from, n);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "core/base/copy.h"
 #include "core/engine/move_watch.h"
 #include "core/transport/ops.h"
 #include "core/transport/wait_out.h"
@@ -206,7 +207,7 @@ void run::move_here(const program::instruction& i) noexcept {
     const std::uint64_t bytes = blocks.length(i.block + k, at_once);
     const reducer& r = data_->arithmetic;
     if (i.what != program::kind::copy) r.apply(r.context, from, to, bytes, i.what == program::kind::reduce_left);
-    else if (from != to) std::memcpy(to, from, bytes);
+    else if (from != to) copy_bytes(to, from, bytes);
     if (from != to) moved += bytes;
   }
   tell_moved(moved, i.what != program::kind::copy);

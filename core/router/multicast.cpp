@@ -28,8 +28,8 @@ struct token_head {
 };
 
 // Who is what in a group.
-struct partition {
-  partition(const rank_map& members, rank_t creator, rank_t self, const std::vector<std::uint32_t>& node_of) {
+struct node_roles {
+  node_roles(const rank_map& members, rank_t creator, rank_t self, const std::vector<std::uint32_t>& node_of) {
     std::set<std::uint32_t> seen;
     std::vector<rank_t> heads, here;
     heads.push_back(creator);
@@ -112,7 +112,7 @@ multicast::group_id router_multicast::enter(std::unique_ptr<group> g) {
 
 result<multicast::group_id> router_multicast::create(const rank_map& members, std::vector<std::byte>& token,
                                                      time_point deadline) {
-  const partition who(members, self_, self_, node_of_);
+  const node_roles who(members, self_, self_, node_of_);
   auto g = std::make_unique<group>();
   token_head head;
   head.creator = self_;
@@ -156,7 +156,7 @@ result<multicast::group_id> router_multicast::join(const rank_map& members, std:
     return not_a_token();
   const auto inner = token.subspan(sizeof head, head.inner_bytes);
   const auto outer = token.subspan(sizeof head + head.inner_bytes, head.outer_bytes);
-  const partition who(members, head.creator, self_, node_of_);
+  const node_roles who(members, head.creator, self_, node_of_);
   auto g = std::make_unique<group>();
   g->name = head.name, g->mixed = who.mixed, g->leads = who.mixed && who.leader == self_;
   g->leader = who.leader, g->mates = who.mates.size() - 1;

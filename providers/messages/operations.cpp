@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "core/base/copy.h"
 #include "providers/messages/doze.h"
 
 namespace tutti::messages {
@@ -85,7 +86,7 @@ bool operations::take_put(const rma_op& op, peer& p) noexcept {
     f = frames_.take(p, message_kind::put);
     if (!f) return false;
   }
-  if (direct_payload) std::memcpy(to->mapped + op.remote_offset, source, op.bytes);
+  if (direct_payload) copy_bytes(to->mapped + op.remote_offset, source, op.bytes);
   if (direct_signal) {
     apply_signal(word_at(word->mapped, op.signal_offset), op.how == signal_how::add, op.operand);
     ring(p);

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/copy.h"
+
 namespace tutti::messages {
 
 two_sided::limits packets::limits() const noexcept {
@@ -34,7 +36,7 @@ bool packets::send(rank_t to, std::span<const std::byte> header, std::span<const
   peers_.open_endpoint(*p);
   if (!p->alive()) return true;  // that it cannot be reached has ended the frame too
   if (!header.empty()) std::memcpy(copy, header.data(), header.size());
-  if (!payload.empty()) std::memcpy(copy + header.size(), payload.data(), payload.size());
+  if (!payload.empty()) copy_bytes(copy + header.size(), payload.data(), payload.size());
   f->head.offset = header.size();
   f->source = copy, f->left = header.size() + payload.size();
   out_.queue(*f);

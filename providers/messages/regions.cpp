@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "core/base/copy.h"
 #include "core/base/dev_shm.h"
 #include "core/base/random.h"
 #include "core/base/round_up.h"
@@ -120,7 +121,7 @@ result<std::vector<std::byte>> region_table::key(region_id id) const {
 void region_table::land(const rma_op& op, std::uint64_t offset, std::span<const std::byte> payload) noexcept {
   if (op.kind != op_kind::get_scatter) {
     std::byte* to = local(op.local, op.local_offset);
-    if (to && offset <= op.bytes && payload.size() <= op.bytes - offset) std::memcpy(to + offset, payload.data(), payload.size());
+    if (to && offset <= op.bytes && payload.size() <= op.bytes - offset) copy_bytes(to + offset, payload.data(), payload.size());
     return;
   }
   for (unsigned i = 0; i < op.slices && !payload.empty(); ++i) {
@@ -130,7 +131,7 @@ void region_table::land(const rma_op& op, std::uint64_t offset, std::span<const 
       continue;
     }
     const std::size_t n = std::min<std::size_t>(payload.size(), s.bytes - offset);
-    if (std::byte* to = local(s.local, s.local_offset)) std::memcpy(to + offset, payload.data(), n);
+    if (std::byte* to = local(s.local, s.local_offset)) copy_bytes(to + offset, payload.data(), n);
     payload = payload.subspan(n);
     offset = 0;
   }

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "core/base/copy.h"
+
 namespace tutti::messages {
 
 void apply_signal(std::uint64_t* word, bool add, std::uint64_t operand) noexcept {
@@ -24,7 +26,7 @@ void responder::apply_put(const message& m, std::span<const std::byte> payload) 
   if (!payload.empty()) {
     std::byte* to = regions_.range(m.region, m.offset, payload.size());
     if (!to) return;
-    std::memcpy(to, payload.data(), payload.size());
+    copy_bytes(to, payload.data(), payload.size());
   }
   if (!(m.flags & with_signal)) return;
   if (std::byte* word = regions_.range(m.signal_region, m.signal_offset, sizeof(std::uint64_t)))
@@ -57,7 +59,7 @@ const std::byte* responder::next_piece(frame& f, answer_pool& answers) noexcept 
   }
   std::byte* const copy = answers.copy();
   if (!copy) return from;
-  std::memcpy(copy, from, f.piece);
+  copy_bytes(copy, from, f.piece);
   return copy;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/copy.h"
+
 namespace tutti::ofi {
 namespace {
 
@@ -140,7 +142,7 @@ status remote_memory::make_known(transfer& t) noexcept {
     }
   }
   if (t.left <= landing_bytes) {
-    if (t.how == transfer::kind::write) std::memcpy(t.landing, t.here, t.left);
+    if (t.how == transfer::kind::write) copy_bytes(t.landing, t.here, t.left);
     else t.result = t.here;
     t.here = t.landing, t.descriptor = t.landing_descriptor;
     return {};

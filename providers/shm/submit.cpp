@@ -10,6 +10,7 @@
 // more, a microsecond or so.
 #include <cstring>
 
+#include "core/base/copy.h"
 #include "providers/shm/transport.h"
 
 namespace tutti::shm {
@@ -31,7 +32,7 @@ void copy_out(std::byte* remote, const std::byte* local, std::size_t bytes) noex
     std::memcpy(&value, local, 8);
     word_at(remote).store(value, std::memory_order_relaxed);
   } else if (bytes != 0) {  // no bytes: there may be no address either
-    std::memmove(remote, local, bytes);
+    move_bytes(remote, local, bytes);
   }
 }
 
@@ -40,7 +41,7 @@ void copy_in(std::byte* local, std::byte* remote, std::size_t bytes) noexcept {
     const std::uint64_t value = word_at(remote).load(std::memory_order_acquire);
     std::memcpy(local, &value, 8);
   } else if (bytes != 0) {
-    std::memmove(local, remote, bytes);
+    move_bytes(local, remote, bytes);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/base/copy.h"
 #include "core/base/round_up.h"
 #include "providers/shm/ring_places.h"
 
@@ -71,7 +72,7 @@ bool shm_two_sided::send(rank_t to, std::span<const std::byte> header, std::span
   else if (!header.empty()) std::memcpy(c.data, header.data(), header.size());
   std::byte* const at = c.data + round_up(header.size(), 8);
   if (payload.size() == 8) std::memcpy(at, payload.data(), 8);
-  else if (!payload.empty()) std::memcpy(at, payload.data(), payload.size());
+  else if (!payload.empty()) copy_bytes(at, payload.data(), payload.size());
   c.state.store(place_state::published(*position).word(), std::memory_order_release);
   net_.wake(*p);
   return true;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/copy.h"
 #include "providers/verbs/error.h"
 
 namespace tutti::verbs {
@@ -42,7 +43,7 @@ status bounce_buffers::fill(std::byte* memory, std::uint32_t bytes, bool lands, 
   if (bytes <= bounce_bytes) {
     if (!mr_)
       if (status s = open_buffers(); s.failed()) return s;
-    if (!lands) std::memcpy(buffer(free_), memory, bytes);
+    if (!lands) copy_bytes(buffer(free_), memory, bytes);
     where = {reinterpret_cast<std::uint64_t>(buffer(free_)), bytes, mr_->lkey};
     return {};
   }
@@ -122,7 +123,7 @@ void bounce_buffers::give_back(std::uint16_t first, bool landed) noexcept {
     piece& p = pieces_[first - 1];
     if (p.region != unregistered_memory) regions_->use(p.region, -1);
     else if (p.mr) ibv_dereg_mr(p.mr), --registrations_;
-    else if (p.lands && landed) std::memcpy(p.memory, buffer(first), p.bytes);
+    else if (p.lands && landed) copy_bytes(p.memory, buffer(first), p.bytes);
     const std::uint16_t next = p.next;
     p = {};
     p.next = std::exchange(free_, first);
