@@ -49,13 +49,19 @@ status join(tutti_context& ctx, const tutti_options_t* options) {
   return {};
 }
 
-// Lets what was begun arrive. Bounded: some may be beyond hearing.
+// Lets what was begun arrive, messages of which the program knows no more included. Bounded: some may be beyond hearing.
 void drain(tutti_context& ctx) {
   job& j = *ctx.job;
   bool offered = false;
-  auto ready = [&] { return (offered || (offered = j.net().flush(no_rank, &ctx.farewell))) && ctx.farewell.idle(); };
-  (void)j.wait(ready, [] { return status{}; }, wait_note{"leaving", no_rank, 0, 0},
-               j.net().now() + std::chrono::seconds(1));
+  auto ready = [&] {
+    if (ctx.messages && ctx.messages->end().queues()) return false;
+    return (offered || (offered = j.net().flush(no_rank, &ctx.farewell))) && ctx.farewell.idle();
+  };
+  const auto look = [&] {
+    if (ctx.messages) ctx.messages->end().look();  // nothing goes to the dead any more
+    return status{};
+  };
+  (void)j.wait(ready, look, wait_note{"leaving", no_rank, 0, 0}, j.net().now() + std::chrono::seconds(1));
 }
 
 // No rank may take its memory away while another may still reach for it, and a multicast root must answer for the last

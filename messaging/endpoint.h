@@ -82,6 +82,7 @@ class endpoint final : public background {
   [[nodiscard]] bool send(peer& p, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept;
   void enqueue(peer&, outgoing&) noexcept;  // to one that is lost: the item is over at once
   bool withdraw(peer&, outgoing&) noexcept; // takes an item back that was not offered yet, or may be taken back; false: it is not queued
+  bool queues() const noexcept { return waiting_ != nullptr; }  // something waits that the fabric has not taken
   void push(peer&) noexcept;                // offers what waits: for who knows that there is room again
 
   bool poll_one() noexcept;                 // true: a message was taken

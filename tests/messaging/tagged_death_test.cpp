@@ -52,6 +52,7 @@ void survivor(messenger& me) {
   require(me.tagged().exchange({&me.world(), peer, 2, longer.data(), longer.size()},
                                {&me.world(), peer, 2, messenger::whole, e.data(), e.size(), nullptr}), "an exchange of the living");
   require_payload(e, 8, "its payload");
+  me.until("its last words have gone", [&] { return !me.m->end().queues(); });  // as tutti_finalize does; the other may need them
 }
 
 // Its announcements may be matched when it dies, and be under way.
