@@ -97,6 +97,10 @@ class request_list {
     if (first != TUTTI_OK) ctx_->last = text;
     return first;
   }
+  tutti_status_t retire_some(std::size_t* indices, std::size_t& done) noexcept {
+    done = 0;
+    return retire_done([&](std::size_t i) { indices[done++] = i; });
+  }
   // Blocks until ready(): success, or what is to be returned.
   template <class Ready>
   tutti_status_t wait(Ready ready, double timeout_s) {
@@ -276,7 +280,13 @@ tutti_status_t tutti_wait_some(tutti_request_t* requests, size_t count, size_t* 
   request_list all(requests, count, "tutti_wait_some");
   if (all.refused() != TUTTI_OK) return all.refused();
   const auto s = all.wait([&] { return all.first_done() < count || !all.any_under_way(); }, timeout_s);
-  if (s != TUTTI_OK) return s;
-  *done = 0;
-  return all.retire_done([&](std::size_t i) { indices[(*done)++] = i; });
+  return s != TUTTI_OK ? s : all.retire_some(indices, *done);
+}
+
+tutti_status_t tutti_test_some(tutti_request_t* requests, size_t count, size_t* indices, size_t* done) {
+  if (!done || (!indices && count > 0)) return refuse_null(nullptr, "tutti_test_some", done ? "indices" : "done");
+  request_list all(requests, count, "tutti_test_some");
+  if (all.refused() != TUTTI_OK) return all.refused();
+  all.progress_unless([&] { return all.first_done() < count; });
+  return all.retire_some(indices, *done);
 }

@@ -460,10 +460,12 @@ TUTTI_API tutti_status_t tutti_test_all(tutti_request_t *requests, size_t count,
 TUTTI_API tutti_status_t tutti_wait_any(tutti_request_t *requests, size_t count, size_t *index, double timeout_s);
 TUTTI_API tutti_status_t tutti_test_any(tutti_request_t *requests, size_t count, size_t *index, int *done);
 
-/* Blocks until at least one request is complete, and finds all that are. Their places in `requests` go to indices[0] to
- * indices[*done - 1]; `indices` has room for `count`. *done is 0 if none is under way. */
+/* tutti_wait_some blocks until at least one request is complete, and finds all that are. Their places in `requests` go to
+ * indices[0] to indices[*done - 1]; `indices` has room for `count`. *done is 0 if none is under way. tutti_test_some finds those
+ * that are complete now: *done is 0 as well if none of them is. */
 TUTTI_API tutti_status_t tutti_wait_some(tutti_request_t *requests, size_t count, size_t *indices, size_t *done,
                                          double timeout_s);
+TUTTI_API tutti_status_t tutti_test_some(tutti_request_t *requests, size_t count, size_t *indices, size_t *done);
 
 /* Persistent requests. tutti_barrier_init() and the other functions of that ending make a request for an operation that is
  * started again and again with the same arguments. tutti_start() is the collective call; making and freeing the request is

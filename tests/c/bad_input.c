@@ -224,6 +224,7 @@ static void requests(tutti_window_t w) {
   INVALID(tutti_wait_all(twice, 3, -1), "request at 2", "tutti_wait_all");
   INVALID(tutti_test_any(twice, 3, &found, &done), "request at 2", "tutti_test_any");
   INVALID(tutti_wait_some(twice, 3, where, &found, -1), "request at 2", "twice");
+  INVALID(tutti_test_some(twice, 3, where, &found), "request at 2", "tutti_test_some");
   CHECK(found == 9 && done == 3 && twice[0].slot == request.slot);
   OK(tutti_wait(&request, -1));
   INVALID(tutti_wait(&copy, 0), "stale copy", "tutti_wait");
@@ -234,11 +235,14 @@ static void requests(tutti_window_t w) {
   INVALID(tutti_wait_any(two, 2, &index, 0), "stale copy", "tutti_wait_any");
   INVALID(tutti_test_any(two, 2, &index, &done), "stale copy", "tutti_test_any");
   INVALID(tutti_wait_some(two, 2, places, &index, 0), "stale copy", "tutti_wait_some");
+  INVALID(tutti_test_some(two, 2, places, &index), "stale copy", "tutti_test_some");
   REFUSED(tutti_wait_all(NULL, 1, 0), TUTTI_INVALID, NULL, "tutti_wait_all", "requests");
   REFUSED(tutti_wait_any(two, 1, NULL, 0), TUTTI_INVALID, NULL, "tutti_wait_any", "index");
   REFUSED(tutti_test_any(two, 1, NULL, &done), TUTTI_INVALID, NULL, "tutti_test_any", "index");
   REFUSED(tutti_test_all(two, 1, NULL), TUTTI_INVALID, NULL, "tutti_test_all", "done");
   REFUSED(tutti_wait_some(two, 1, NULL, &index, 0), TUTTI_INVALID, NULL, "tutti_wait_some", "indices");
+  REFUSED(tutti_test_some(two, 1, NULL, &index), TUTTI_INVALID, NULL, "tutti_test_some", "indices");
+  REFUSED(tutti_test_some(two, 1, places, NULL), TUTTI_INVALID, NULL, "tutti_test_some", "done");
   CHECK(index == 9 && done == 3);
   INVALID(tutti_test(&copy, &done), "stale copy", "tutti_test");
   if (n > 1 && me == 0) {

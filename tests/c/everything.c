@@ -275,7 +275,10 @@ static void several(tutti_team_t team, tutti_window_t flags) {
   CHECK(index == kinds && yes == 1);
   OK(tutti_wait_some(r, kinds, indices, &done, 0));
   CHECK(done == 0);
-  for (int turn = 0; turn < 12; ++turn) {
+  done = kinds;
+  OK(tutti_test_some(r, kinds, indices, &done));
+  CHECK(done == 0);
+  for (int turn = 0; turn < 15; ++turn) {
     mine = rank, sum = 0, sent = rank == 0 ? 7 : 0;
     OK(tutti_get(flags, me, 0, &got, 8, &r[0]));
     OK(tutti_iallreduce(team, &mine, &sum, 1, TUTTI_UINT64, TUTTI_SUM, &r[1]));
@@ -283,7 +286,7 @@ static void several(tutti_team_t team, tutti_window_t flags) {
     OK(tutti_ibarrier(team, &r[3]));
     OK(tutti_ibroadcast(team, 0, &sent, sizeof sent, &r[4]));
     OK(tutti_start(&r[5]));
-    switch (turn % 4) {
+    switch (turn % 5) {
       case 0: OK(tutti_wait_all(r, kinds, -1)); break;
       case 1:
         for (yes = 0; !yes;) OK(tutti_test_all(r, kinds, &yes));
@@ -296,10 +299,17 @@ static void several(tutti_team_t team, tutti_window_t flags) {
         OK(tutti_test_any(r, kinds, &index, &yes));
         CHECK(index == kinds && yes);
         break;
-      default:
+      case 3:
         for (seen = 0; seen < 5; seen += done) {
           OK(tutti_wait_some(r, kinds, indices, &done, 60));
           CHECK(done > 0);
+        }
+        break;
+      default:
+        for (seen = 0; seen < 5; seen += done) {
+          OK(tutti_test_some(r, kinds, indices, &done));
+          for (size_t i = 0; i < done; ++i) CHECK(indices[i] < kinds && (i == 0 || indices[i] > indices[i - 1]));
+          for (size_t i = 0; i < done; ++i) CHECK(indices[i] != 2 && (indices[i] == 5 || !r[indices[i]].slot));
         }
     }
     for (int i = 0; i < 5; ++i) CHECK(!r[i].slot);
@@ -310,6 +320,8 @@ static void several(tutti_team_t team, tutti_window_t flags) {
     OK(tutti_ibarrier(team, &r[0]));
     REFUSED(tutti_wait_all(r, 1, 0.02), TUTTI_TIMED_OUT, check_ctx, "tutti_wait_all", "deadline");
     CHECK(r[0].slot);
+    OK(tutti_test_some(r, 1, indices, &done));
+    CHECK(done == (r[0].slot ? 0 : 1));
     OK(tutti_test_all(r, 1, &yes));
     CHECK(!yes || !r[0].slot);
     for (uint32_t to = 1; to < size; ++to) OK(tutti_signal(flags, to, 8 * signals - 8, 99, TUTTI_SET));

@@ -15,6 +15,11 @@ constexpr tutti_status_t (*ways[])(tutti_request_t*, int*) = {
     [](tutti_request_t* r, int* done) {
       std::size_t index;
       return tutti_test_any(r, 1, &index, done);
+    },
+    [](tutti_request_t* r, int* done) {
+      std::size_t index, some = 0;
+      const auto s = tutti_test_some(r, 1, &index, &some);
+      return *done = some > 0, s;
     }};
 
 constexpr std::uint32_t odd = 1;
