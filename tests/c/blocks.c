@@ -1,5 +1,5 @@
-/* blocks: the collectives that have a block for each member, scans and exchanges with neighbors, each in its three forms, and what
- * they refuse; on the world and on its halves. */
+/* blocks: the collectives that have a block for each member, scans and exchanges with neighbors, each in its three forms and in
+ * place, and what they refuse; on the world and on its halves. */
 #include "check.h"
 
 enum { most = 16, longest = 3000 };
@@ -19,26 +19,29 @@ static void fill(unsigned char *at, uint32_t to, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) at[i] = given(me, to, i);
 }
 
-/* Runs the three forms of a collective; `check` must hold after each. */
-#define FORMS(check, name, ...)                       \
+/* Runs the three forms of a collective, each after `prepare`; `check` must hold after each. */
+#define FORMS_AFTER(prepare, check, name, ...)        \
   do {                                                \
     tutti_request_t r;                                \
-    memset(out, 0xa5, sizeof out);                    \
+    prepare;                                          \
     OK(tutti_##name(team, __VA_ARGS__));              \
     CHECK(check);                                     \
-    memset(out, 0xa5, sizeof out);                    \
+    prepare;                                          \
     OK(tutti_i##name(team, __VA_ARGS__, &r));         \
     OK(tutti_wait(&r, -1));                           \
     CHECK(check);                                     \
     OK(tutti_##name##_init(team, __VA_ARGS__, &r));   \
     for (int turn = 0; turn < 3; ++turn) {            \
-      memset(out, 0xa5, sizeof out);                  \
+      prepare;                                        \
       OK(tutti_start(&r));                            \
       OK(tutti_wait(&r, -1));                         \
       CHECK(check);                                   \
     }                                                 \
     OK(tutti_request_free(&r));                       \
   } while (0)
+
+static void clear(void) { memset(out, 0xa5, sizeof out); }
+#define FORMS(...) FORMS_AFTER(clear(), __VA_ARGS__)
 
 /* Block m of `out` is what m gave `to`, of lengths[m] bytes; lengths NULL: of `bytes` bytes. */
 static int all_hold(uint32_t to, const size_t *lengths, const size_t *offsets, size_t bytes) {
@@ -63,6 +66,22 @@ static void alike(tutti_team_t team, size_t bytes) {
   CHECK(all_hold(0, NULL, NULL, bytes));
 }
 
+/* This rank's block, where it lies in place. */
+static void put_mine(size_t at, size_t bytes) {
+  clear();
+  fill(out + at, 0, bytes);
+}
+/* What the root scatters, and may get its own block of in place. */
+static void put_all(const size_t *lengths, const size_t *offsets) {
+  clear();
+  for (uint32_t m = 0; m < n; ++m) fill(in + offsets[m], m, lengths[m]);
+}
+static int all_left(const size_t *lengths, const size_t *offsets) {
+  for (uint32_t m = 0; m < n; ++m)
+    if (!holds(in + offsets[m], me, m, lengths[m])) return 0;
+  return 1;
+}
+
 static void unlike(tutti_team_t team, size_t unit) {
   const uint32_t root = n - 1;
   size_t gives[most], takes[most], offsets[most], types_in[most], types_out[most], out_at[most], next = 0;
@@ -73,10 +92,16 @@ static void unlike(tutti_team_t team, size_t unit) {
   fill(in, 0, mine);
   FORMS(me != root || all_hold(0, takes, offsets, 0), gatherv, root, in, mine, me == root ? out : NULL, me == root ? takes : NULL,
         me == root ? offsets : NULL);
+  FORMS_AFTER(put_mine(offsets[me], mine), me != root || all_hold(0, takes, offsets, 0), gatherv, root, out + offsets[me], mine,
+              me == root ? out : NULL, me == root ? takes : NULL, me == root ? offsets : NULL);
   FORMS(all_hold(0, takes, out_at, 0), allgatherv, in, mine, out, takes, NULL);
   FORMS(all_hold(0, takes, offsets, 0), allgatherv, in, mine, out, takes, offsets);
+  FORMS_AFTER(put_mine(out_at[me], mine), all_hold(0, takes, out_at, 0), allgatherv, out + out_at[me], mine, out, takes, NULL);
+  FORMS_AFTER(put_mine(offsets[me], mine), all_hold(0, takes, offsets, 0), allgatherv, out + offsets[me], mine, out, takes, offsets);
   for (uint32_t m = 0; m < n; ++m) fill(in + offsets[m], m, takes[m]);
   FORMS(holds(out, root, me, mine), scatterv, root, me == root ? in : NULL, me == root ? takes : NULL, me == root ? offsets : NULL, out, mine);
+  FORMS_AFTER(put_all(takes, offsets), me == root ? all_left(takes, offsets) : holds(out, root, me, mine), scatterv, root, me == root ? in : NULL,
+              me == root ? takes : NULL, me == root ? offsets : NULL, me == root ? in + offsets[me] : out, mine);
   for (uint32_t m = 0; m < n; ++m) { /* to m from here, and from m to here */
     gives[m] = (me + 2 * m) % 3 * unit, takes[m] = (m + 2 * me) % 3 * unit;
     types_in[m] = gives[m] / 2, types_out[m] = takes[m], words[m] = TUTTI_INT16, halves[m] = m % 2 ? TUTTI_UINT8 : TUTTI_BYTES;
@@ -99,20 +124,23 @@ static void neighbors(tutti_team_t team, size_t bytes) {
   OK(tutti_neighbor_alltoall(team, &nobody, NULL, bytes, NULL));
 }
 
-/* sums[i] = ranks * (first + i) + sum */
-static int sums(int64_t ranks, int64_t sum, size_t first, size_t count) {
+/* sums[i] = ranks * (first + i) + sum, from there on in `out` */
+static int sums_at(size_t at, int64_t ranks, int64_t sum, size_t first, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     int64_t got;
-    memcpy(&got, out + i * sizeof got, sizeof got);
+    memcpy(&got, out + (at + i) * sizeof got, sizeof got);
     if (got != ranks * (int64_t)(first + i) + sum) return 0;
   }
   return 1;
 }
 
+static int sums(int64_t ranks, int64_t sum, size_t first, size_t count) { return sums_at(0, ranks, sum, first, count); }
+
 static void reductions(tutti_team_t team, size_t count) {
   size_t counts[most], first = 0, all = 0;
-  for (uint32_t m = 0; m < n; ++m) counts[m] = m % 2 ? count : 2 * count, first += m < me ? counts[m] : 0, all += counts[m];
+  for (uint32_t m = 0; m < n; ++m) counts[m] = (m + 1) % 3 * count, first += m < me ? counts[m] : 0, all += counts[m];
   const int64_t below = (int64_t)me * (me - 1) / 2, everyone = (int64_t)n * (n - 1) / 2;
+  if (all < n * count) all = n * count;
   for (size_t i = 0; i < all; ++i) {
     const int64_t operand = (int64_t)(me + i);
     memcpy(in + i * sizeof operand, &operand, sizeof operand);
@@ -120,7 +148,11 @@ static void reductions(tutti_team_t team, size_t count) {
   FORMS(sums(me + 1, below + me, 0, count), scan, in, out, count, TUTTI_INT64, TUTTI_SUM);
   FORMS(me == 0 ? out[0] == 0xa5 : sums(me, below, 0, count), exscan, in, out, count, TUTTI_INT64, TUTTI_SUM);
   FORMS(sums(n, everyone, first, counts[me]), reduce_scatter, in, out, counts, TUTTI_INT64, TUTTI_SUM);
+  FORMS_AFTER(memcpy(out, in, sizeof out), sums_at(first, n, everyone, first, counts[me]), reduce_scatter, out, out + first * sizeof below, counts,
+              TUTTI_INT64, TUTTI_SUM);
   FORMS(sums(n, everyone, me * count, count), reduce_scatter_block, in, out, count, TUTTI_INT64, TUTTI_SUM);
+  FORMS_AFTER(memcpy(out, in, sizeof out), sums_at(me * count, n, everyone, me * count, count), reduce_scatter_block, out,
+              out + me * count * sizeof below, count, TUTTI_INT64, TUTTI_SUM);
 }
 
 /* Operands and results that overlap, and not as in place; and sizes beyond memory. */
