@@ -183,11 +183,11 @@ constexpr std::size_t few[] = {1, 0, 3, 4097}, many[] = {2, 0, 1, 100, 8192, 819
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(on_any_nodes) {
-  one_in some(2);
+  one_in some(3, {std::size(lies), 3});
   for (const collective of : that_have_it())
     for (const char* fabric : {"sim", "sim:tcp", "sim:node"})
       for (const lie& where : lies)
-        if (fits(of, where) && some())
+        if (some() && fits(of, where))
           try_in_team(where, using_algorithm(of, "hierarchical"), sim_parameters({fabric}, where.ranks, where.ranks),
                       std::string(name_of(of)) + ", " + fabric, [&](rank_env& env, communicator& team) { play_all(env, team, of, many, false); });
 }

@@ -5,9 +5,11 @@
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "tests/harness/expect.h"
+#include "tests/harness/lists.h"
 #include "tests/harness/rank_env.h"
 #include "tests/harness/run.h"
 
@@ -178,4 +180,23 @@ BOOST_AUTO_TEST_CASE(no_child_outlives_its_run) {
   run(2, [](meeting&, rank_t, std::uint32_t) { for (;;) pause(); }, o);
   BOOST_TEST(waitpid(-1, nullptr, WNOHANG) == -1);
   BOOST_TEST(errno == ECHILD);
+}
+
+// Any two values of two loops meet in some case, though n divides the loops' lengths.
+BOOST_AUTO_TEST_CASE(one_in_n_takes_any_two_values_of_loops_together) {
+  for (const std::size_t n : {2u, 3u})
+    for (const std::size_t inner : {6u, 8u, 14u}) {
+      constexpr std::size_t outer = 5, middle = 6;
+      one_in some(static_cast<unsigned>(n), {inner, middle});
+      std::set<std::pair<std::size_t, std::size_t>> within, around, apart;
+      std::size_t taken = 0;
+      for (std::size_t i = 0; i < outer; ++i)
+        for (std::size_t k = 0; k < middle; ++k)
+          for (std::size_t l = 0; l < inner; ++l)
+            if (some()) within.emplace(k, l), around.emplace(i, k), apart.emplace(i, l), ++taken;
+      BOOST_TEST(within.size() == middle * inner);
+      BOOST_TEST(around.size() == outer * middle);
+      BOOST_TEST(apart.size() == outer * inner);
+      if (!whole_list()) BOOST_TEST(taken <= outer * middle * (inner / n + 1));
+    }
 }

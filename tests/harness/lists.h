@@ -20,15 +20,22 @@ std::vector<T> listed(std::initializer_list<T> always, std::initializer_list<T> 
   return out;
 }
 
-// Of many cases that are alike one in n, after the first `skipped`, or all. Where n divides no loop's length, each value of each loop has its turn.
+// Of many cases that are alike one in n, or all. Where n divides no loop's length, each value of each loop has its turn. Else `loops` are
+// the lengths of the inner loops, the innermost first: then the cases are those whose places in the loops add up to a multiple of n.
+// It is asked in each turn of the innermost loop.
 class one_in {
  public:
-  explicit one_in(unsigned n, unsigned skipped = 0) : n_(n), turn_(n - skipped) {}
-  bool operator()() { return turn_++ % n_ == 0 || whole_list(); }
+  explicit one_in(unsigned n, std::initializer_list<std::size_t> loops = {}) : n_(n), loops_(loops) {}
+  bool operator()() {
+    std::size_t rest = turn_++, places = 0;
+    for (const std::size_t length : loops_) places += rest % length, rest /= length;
+    return (places + rest) % n_ == 0 || whole_list();
+  }
 
  private:
   const unsigned n_;
-  unsigned turn_;
+  const std::vector<std::size_t> loops_;
+  std::size_t turn_ = 0;
 };
 
 }  // namespace tutti::test
