@@ -25,9 +25,13 @@ void for_each_algorithm(std::uint32_t size, const visitor& visit) {
     }
 }
 
-// Blocks that are full, with a rest, with more than one byte, and some that are empty.
+bool may_be_unlike(const algorithm& row) {
+  return row.of == collective::alltoallv || ((row.of == collective::allgather || row.of == collective::reduce_scatter) && !row.needs.alike);
+}
+
+// Blocks that are full, with a rest, with more than one byte, of unlike lengths, and some that are empty.
 std::vector<data_options> loads(const algorithm& row, std::uint32_t blocks) {
-  if (row.of == collective::alltoallv) return {{.bytes = 1}, {.bytes = 3}, {.bytes = 2, .some_pairs = true}};
+  if (may_be_unlike(row)) return {{.bytes = 1}, {.bytes = 3}, {.bytes = 2, .unlike = true}};
   if (has_block_each(row.of)) return {{.bytes = 1}, {.bytes = 3}};
   return {{.bytes = 2 * blocks, .most = 2}, {.bytes = 3 * blocks - 1, .most = 3}, {.bytes = blocks / 2 + 1, .most = 1}, {.bytes = 1, .most = 1}};
 }
@@ -40,13 +44,13 @@ void check(data_schedules& all, const std::string& what, std::uint64_t seeds) {
       for (std::uint64_t k = 0; k < seeds; ++k) {
         o.seed = ++seed, o.in_place = in_place, o.commutative = all.row.needs.commutative;
         const std::string wrong = run(all, o);
-        BOOST_TEST_REQUIRE(wrong == "", what << ", " << o.bytes << " bytes" << (in_place ? ", in place: " : ": ") << wrong);
+        BOOST_TEST_REQUIRE(wrong == "", what << ", " << (o.unlike ? "up to " : "") << o.bytes << " bytes" << (in_place ? ", in place: " : ": ") << wrong);
       }
 }
 
 // The first complaint within so many seeds.
-std::string hunt(data_schedules& all, std::uint64_t bytes, bool some_pairs = false) {
-  data_options o{.bytes = bytes, .some_pairs = some_pairs};
+std::string hunt(data_schedules& all, std::uint64_t bytes, bool unlike = false) {
+  data_options o{.bytes = bytes, .unlike = unlike};
   for (o.seed = 1; o.seed <= 3000; ++o.seed) {
     o.in_place = o.seed % 2, o.commutative = all.row.needs.commutative;
     if (const std::string wrong = run(all, o); !wrong.empty()) return wrong;
@@ -205,6 +209,23 @@ BOOST_AUTO_TEST_CASE(no_flow_control) {
       for (std::uint32_t root = 0; root < size_of_mutants; ++root) bad.of(root, true) = bad.of(root, false);
     BOOST_TEST(hunt(bad, full(bad)) != "nothing found", what);
   });
+}
+
+// Who waits for a block as if it went the other way: only unlike blocks tell the two apart.
+BOOST_AUTO_TEST_CASE(waits_about_the_wrong_direction) {
+  std::uint32_t harmed = 0;
+  for_each_algorithm(size_of_mutants, [&](data_schedules& good, const std::string& what) {
+    if (!good.row.data.needs_pairs) return;
+    const auto for_data = [](const step& s) { return s.kind == step_kind::wait && s.block != no_block && s.from.buffer == data_out && !s.one_way; };
+    for (std::uint32_t rank = 0; rank < size_of_mutants; ++rank)
+      for (std::uint32_t nth = 0; nth < size_of_mutants - 1; ++nth) {
+        data_schedules bad(good.row, good.where);
+        if (!harm(bad, rank, for_data, [](step& s) { s.from.buffer = data_in; }, nth)) break;
+        ++harmed;
+        BOOST_TEST(hunt(bad, 2, true) != "nothing found", what << ", rank " << rank << ", wait " << nth);
+      }
+  });
+  BOOST_TEST(harmed == size_of_mutants * (size_of_mutants - 1));
 }
 
 // What a taker says where nothing goes the other way: not said, not waited for.

@@ -97,23 +97,42 @@ class world {
       const bool first_set = row_.data.synchronizes && k % made_.sets == 0;
       parts_.push_back({root, &made_.of(root, first_set), blocks_});
     }
-    if (row_.of != collective::alltoallv) return;
-    // Some pairs exchange by chance, run by run, and some in one direction throughout.
+    if (row_.of == collective::alltoallv) plan_pairs();
+    else if (o_.unlike) plan_lengths();
+  }
+
+  // Some pairs exchange by chance, run by run, and some in one direction throughout; and some runs are a gatherv or a scatterv.
+  void plan_pairs() {
     std::vector<std::uint32_t> last(n_ * n_), manner(n_ * n_);
     for (std::uint32_t& m : manner) m = random_.below(3);
     for (std::uint32_t k = 0; k < o_.runs; ++k) {
+      std::vector<std::uint64_t> lengths(n_ * n_, o_.bytes);
+      const std::uint32_t as = random_.below(6), root = random_.below(n_);
       for (std::uint32_t from = 0; from < n_; ++from)
         for (std::uint32_t to = 0; to < n_; ++to) {
+          std::uint64_t& length = lengths[from * n_ + to];
           const std::uint32_t how = manner[std::min(from, to) * n_ + std::max(from, to)];
-          last[from * n_ + to] += !o_.some_pairs || (how == 0 ? random_.below(3) > 0 : how == 1 ? from < to : to < from);
+          const bool any = (how == 0 ? random_.below(3) > 0 : how == 1 ? from < to : to < from) && (as != 0 || to == root) && (as != 1 || from == root);
+          if (o_.unlike) length = any ? 1 + random_.below(static_cast<std::uint32_t>(o_.bytes)) : 0;
+          last[from * n_ + to] += length > 0;
         }
-      numbers_.push_back(last);
+      lengths_.push_back(std::move(lengths)), numbers_.push_back(last);
+    }
+  }
+  // At least one block has something in it.
+  void plan_lengths() {
+    for (std::uint32_t k = 0; k < o_.runs; ++k) {
+      lengths_.emplace_back(n_);
+      for (std::uint64_t& length : lengths_.back()) length = random_.below(static_cast<std::uint32_t>(o_.bytes + 1));
+      lengths_.back()[random_.below(n_)] = o_.bytes;
     }
   }
 
-  // Something goes from the one to the other in that run; and in how many, up to that one.
-  bool goes(std::uint32_t run, std::uint32_t from, std::uint32_t to) const {
-    return row_.of != collective::alltoallv || numbers_[run][from * n_ + to] > (run ? numbers_[run - 1][from * n_ + to] : 0);
+  // Of what rank r gives or gets, by the buffer that tells which of the two, in that run.
+  std::uint64_t length(std::uint32_t run, std::uint32_t r, std::uint32_t buffer, std::uint32_t block, std::uint32_t count = 1) const {
+    if (lengths_.empty()) return blocks_.length(block, count);
+    if (row_.of != collective::alltoallv) return lengths_[run][block];
+    return lengths_[run][buffer == data_in ? r * n_ + block : block * n_ + r];
   }
   // Runs as rank r and the one that its step is about count them, from 0: that decides which words and slots are used.
   std::uint32_t turn(std::uint32_t r, std::uint32_t run, const step& s) const {
@@ -123,10 +142,9 @@ class world {
   bool is_left_out(std::uint32_t r, std::uint32_t run, const step& s) const {
     if (s.block == no_block) return false;
     const bool out = s.from.buffer == data_in;
-    const bool there = goes(run, r, s.block), back = goes(run, s.block, r);
     const bool tells = s.kind == step_kind::put_signal || s.kind == step_kind::expose || s.kind == step_kind::signal || s.kind == step_kind::wait;
-    if (blocks_.length(s.block, s.count) == 0 || !(out ? there : back)) return !(row_.data.needs_everyone && tells);
-    return s.one_way && (out ? back : there);
+    if (length(run, r, s.from.buffer, s.block, s.count) == 0) return !(row_.data.needs_everyone && tells);
+    return s.one_way && length(run, r, out ? data_out : data_in, s.block) > 0;
   }
 
   bool one_in() const { return row_.of == collective::gather || row_.of == collective::allgather; }
@@ -139,6 +157,8 @@ class world {
     return p;
   }
 
+  std::uint32_t index_of(std::uint32_t block, std::uint64_t i) const { return static_cast<std::uint32_t>(block * blocks_.piece + i); }
+
   // The caller's memory at the start of a run.
   void enter(std::uint32_t r) {
     const rank_state& me = ranks_[r];
@@ -149,9 +169,9 @@ class world {
     };
     const bool gives = row_.of == collective::broadcast || row_.of == collective::scatter ? r == p.root : true;
     std::vector<value> given(extent(in, one_in()));
-    for (std::uint32_t b = 0, index = 0; b < row_.data.blocks(made_.where); ++b)
-      for (std::uint64_t i = 0; i < blocks_.length(b); ++i, ++index)
-        if (gives && (!one_in() || b == r)) given[in.begin(b) + i] = {me.run, index, std::uint64_t{1} << r, mix(1, r)};
+    for (std::uint32_t b = 0; b < row_.data.blocks(made_.where); ++b)
+      for (std::uint64_t i = 0; gives && (!one_in() || b == r) && i < length(me.run, r, data_in, b); ++i)
+        given[in.begin(b) + i] = {me.run, index_of(b, i), std::uint64_t{1} << r, mix(1, r)};
     in_[r] = given_[r] = given;
     out_[r].assign(extent(out, one_out()), {});
     if (row_.of == collective::broadcast) out_[r] = given;
@@ -262,7 +282,7 @@ class world {
     const std::uint32_t run = turn(r, ranks_[r].run, s), source = s.peer == any_peer ? r : s.peer;
     std::uint64_t packed = 0;
     for (std::uint32_t b = s.block; b < s.block + s.count; ++b)
-      for (std::uint64_t i = 0; i < blocks_.length(b); ++i, ++packed) {
+      for (std::uint64_t i = 0; i < length(ranks_[r].run, r, s.from.buffer, b); ++i, ++packed) {
         const value from = cell(source, run, s.from, b, s.from.slot == no_slot ? i : packed);
         value& to = cell(r, run, s.to, b, s.to.slot == no_slot ? i : packed);
         if (s.kind == step_kind::copy) to = from;
@@ -283,7 +303,7 @@ class world {
     const step& s = *p.what;
     if (ranks_[s.peer].run != p.run || !ranks_[s.peer].inside) return fail(name(p.from) + " reads memory of " + name(s.peer) + " that is its owner's again");
     const bool copied = o_.in_place && (row_.of == collective::alltoall || row_.of == collective::alltoallv);
-    for (std::uint64_t i = 0; i < blocks_.length(s.block, s.count); ++i)
+    for (std::uint64_t i = 0; i < length(p.run, p.from, s.from.buffer, s.block, s.count); ++i)
       cell(p.from, p.run, s.to, s.block, i) = copied ? given_[s.peer][blocks_of(s.peer, data_in).begin(p.told.block) + i]
                                                      : cell(s.peer, p.run, p.told.from, p.told.block, i);
     --under_way_of_[p.from];
@@ -305,7 +325,7 @@ class world {
     const step& s = *p.what;
     if (s.kind == step_kind::fetch) return finish_fetch(p), done(i);
     if (p.at == put_under_way::submitted) {
-      const std::uint64_t bytes = s.kind == step_kind::expose ? 0 : blocks_.length(s.block, s.count);
+      const std::uint64_t bytes = s.kind == step_kind::expose ? 0 : length(p.run, p.from, s.from.buffer, s.block, s.count);
       for (std::uint64_t k = 0; k < bytes; ++k) p.bytes.push_back(cell(p.from, p.turn, s.from, s.block, k));
       p.at = put_under_way::read;
       --under_way_of_[p.from];
@@ -344,20 +364,20 @@ class world {
     if (row_.of == collective::exscan && r == 0) return;
     if (row_.down_by_multicast && r != 0) return;
     const std::uint64_t everyone = n_ == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n_) - 1, up_to = std::uint64_t{1} << r;
-    for (std::uint32_t b = 0, index = 0; b < row_.data.blocks(made_.where); ++b)
-      for (std::uint64_t i = 0; i < blocks_.length(b); ++i, ++index) {
-        if (one_out() && b != r) continue;
-        value want{run, index, everyone};
-        if (!goes(run, b, r)) {
-          if (!cell(r, run, {data_out}, b, i).same_data(o_.in_place ? given_[r][blocks_of(r, data_in).begin(b) + i] : value{}))
-            return fail(name(r) + ", run " + std::to_string(run) + ": block " + std::to_string(b) + ", which nobody gave, is not as it was");
-          continue;
-        }
+    for (std::uint32_t b = 0; b < row_.data.blocks(made_.where); ++b) {
+      if (one_out() && b != r) continue;
+      const std::uint64_t end = length(run, r, data_out, b);
+      for (std::uint64_t i = end; !lengths_.empty() && i < blocks_.piece; ++i)
+        if (!cell(r, run, {data_out}, b, i).same_data(o_.in_place && !one_in() ? given_[r][blocks_of(r, data_in).begin(b) + i] : value{}))
+          return fail(name(r) + ", run " + std::to_string(run) + ": byte " + std::to_string(i) + " of block " + std::to_string(b) +
+                      ", which nobody gave, is not as it was");
+      for (std::uint64_t i = 0; i < end; ++i) {
+        value want{run, index_of(b, i), everyone};
         switch (row_.of) {
           case collective::broadcast: case collective::scatter: want.ranks = std::uint64_t{1} << root; break;
           case collective::gather: case collective::allgather: want.ranks = std::uint64_t{1} << b; break;
           case collective::alltoall: case collective::alltoallv:
-            want.ranks = std::uint64_t{1} << b, want.index = static_cast<std::uint32_t>(r * blocks_.piece + i);
+            want.ranks = std::uint64_t{1} << b, want.index = index_of(r, i);
             break;
           case collective::scan: want.ranks = up_to | (up_to - 1); break;
           case collective::exscan: want.ranks = up_to - 1; break;
@@ -371,6 +391,7 @@ class world {
         if (!grouped_) grouping_ = have.grouping, grouped_ = true;
         if (grouping_ != have.grouping) grouping_ = 0;
       }
+    }
   }
 
   void fail(std::string what) {
@@ -396,7 +417,8 @@ class world {
   std::uint64_t slot_ = 1, slot_bytes_ = 1;
   partition blocks_;
   std::vector<part> parts_;
-  std::vector<std::vector<std::uint32_t>> numbers_; // of an alltoallv, by run, and by pair: from * n + to
+  std::vector<std::vector<std::uint64_t>> lengths_; // of unlike blocks, by run, and by block; of an alltoallv by pair: from * n + to
+  std::vector<std::vector<std::uint32_t>> numbers_; // of an alltoallv, in how many runs a pair had something, up to each
   std::vector<std::vector<std::uint64_t>> words_;   // by rank
   std::vector<std::vector<value>> staging_, in_, out_, given_;
   std::vector<std::vector<exposure>> told_;         // by rank and slot

@@ -19,7 +19,7 @@ struct data_options {
   std::uint64_t most = 2;         // bytes that a slot holds of a block
   bool in_place = false;
   bool commutative = true;        // operands may come in any order
-  bool some_pairs = false;        // of an alltoallv: some ranks have nothing for some others, in each run
+  bool unlike = false;            // blocks of 0 to `bytes` bytes, others in each run
 };
 
 // The schedules of a run, by rank: a pure function of its root and of whether it has the first set of a turn.
