@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "core/job/window.h"
 #include "tests/collectives/affine.h"
@@ -102,52 +103,100 @@ BOOST_AUTO_TEST_CASE(on_every_fabric) {
 
 namespace {
 
-// Sums of these depend on the order of the additions.
-float addend(std::uint32_t rank, std::size_t i) {
-  const std::uint64_t z = (rank * 10007 + i + 1) * 0x9e3779b97f4a7c15u;
-  return std::ldexp(static_cast<float>(static_cast<std::int32_t>(z >> 32)), static_cast<int>(z % 41) - 20);
+// Operands whose sums depend on the grouping of the additions.
+template <class T>
+struct addends {
+  reduction op;
+  T (*of)(std::uint32_t rank, std::size_t i);
+  T sum(T left, T right) const { return op.combine(&left, &right, 1), right; }
+};
+
+std::uint64_t draw(std::uint32_t rank, std::size_t i) { return (rank * 10007 + i + 1) * 0x9e3779b97f4a7c15u; }
+template <class T>
+T scattered(std::uint32_t rank, std::size_t i) {
+  const std::uint64_t z = draw(rank, i);
+  return std::ldexp(static_cast<T>(static_cast<std::int32_t>(z >> 32)), static_cast<int>(z % 41) - 20);
+}
+template <class T>
+addends<T> floats(datatype type) { return {take(find_reduction(type, operation::sum), "sum"), scattered<T>}; }
+
+struct half {  // by its bits: 2^-5 to 2^6, of either sign
+  std::uint16_t bits;
+};
+addends<half> halves() {
+  return {take(find_reduction(datatype::float16, operation::sum), "sum"), [](std::uint32_t rank, std::size_t i) {
+            const std::uint64_t z = draw(rank, i);
+            return half{static_cast<std::uint16_t>((z >> 63) << 15 | (10 + (z >> 40) % 11) << 10 | (z >> 20 & 0x3ff))};
+          }};
+}
+
+// x -> ax + b with rounding: the order of the ranks shows as well.
+struct rounded_map {
+  float a, b;
+};
+void compose_rounded(const void* in, void* inout, std::size_t count, void*) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const rounded_map first = static_cast<const rounded_map*>(in)[i];
+    rounded_map& second = static_cast<rounded_map*>(inout)[i];
+    second = {first.a * second.a, first.b * second.a + second.b};
+  }
+}
+addends<rounded_map> maps() {
+  return {take(user_reduction(compose_rounded, sizeof(rounded_map), false, nullptr), "user"), [](std::uint32_t rank, std::size_t i) {
+            return rounded_map{1 + std::ldexp(static_cast<float>(draw(rank, i) >> 40), -24), scattered<float>(rank, i)};
+          }};
 }
 
 // The canonical tree, as collectives/doubling.h describes it: pairs of the first ranks, and then groups of 1, 2, 4, ...
-float canonical_sum(std::uint32_t n, std::size_t i) {
+template <class T>
+T canonical_sum(const addends<T>& a, std::uint32_t n, std::size_t i) {
   const std::uint32_t pairs = n - std::bit_floor(n);
-  std::vector<float> sums;
+  std::vector<T> sums;
   for (std::uint32_t rank = 0; rank < n; ++rank)
-    if (rank < 2 * pairs && rank % 2 == 1) sums.back() += addend(rank, i);
-    else sums.push_back(addend(rank, i));
+    if (rank < 2 * pairs && rank % 2 == 1) sums.back() = a.sum(sums.back(), a.of(rank, i));
+    else sums.push_back(a.of(rank, i));
   for (; sums.size() > 1; sums.resize(sums.size() / 2))
-    for (std::size_t k = 0; 2 * k < sums.size(); ++k) sums[k] = sums[2 * k] + sums[2 * k + 1];
+    for (std::size_t k = 0; 2 * k < sums.size(); ++k) sums[k] = a.sum(sums[2 * k], sums[2 * k + 1]);
   return sums[0];
 }
 
 // Hillis and Steele's: of the 1, 2, 4, ... ranks up to each, and of those before it.
-float canonical_scan(std::uint32_t n, std::uint32_t rank, bool inclusive, std::size_t i) {
-  std::vector<float> sums(n);
-  for (std::uint32_t r = 0; r < n; ++r) sums[r] = addend(r, i);
-  float before = 0;
+template <class T>
+T canonical_scan(const addends<T>& a, std::uint32_t n, std::uint32_t rank, bool inclusive, std::size_t i) {
+  std::vector<T> sums(n);
+  for (std::uint32_t r = 0; r < n; ++r) sums[r] = a.of(r, i);
+  T before{};
   for (std::uint32_t distance = 1; distance < n; distance *= 2) {
-    if (rank >= distance) before = distance == 1 ? sums[rank - 1] : sums[rank - distance] + before;
-    for (std::uint32_t r = n; r-- > distance;) sums[r] = sums[r - distance] + sums[r];
+    if (rank >= distance) before = distance == 1 ? sums[rank - 1] : a.sum(sums[rank - distance], before);
+    for (std::uint32_t r = n; r-- > distance;) sums[r] = a.sum(sums[r - distance], sums[r]);
   }
   return inclusive ? sums[rank] : before;
 }
 
-std::vector<float> sum_by(rank_env& env, job& j, collective of, const std::string& name, bool reproducible, std::size_t count) {
-  communicator_options o = using_algorithm(of, name);
-  o.reproducible = reproducible;
-  auto team = take(communicator::world(j, o), "world");
-  const outcome wanted(of, env.rank, env.size, 1 % env.size, count);
-  std::vector<float> in(of == collective::reduce_scatter ? count * env.size : count), out(count);
-  for (std::size_t i = 0; i < in.size(); ++i) in[i] = addend(env.rank, i);
-  const collective_call c{.of = of, .root = 1 % env.size, .bytes = count * sizeof(float), .in = reinterpret_cast<const std::byte*>(in.data()),
-                          .out = reinterpret_cast<std::byte*>(out.data()),
-                          .op = take(find_reduction(datatype::float32, operation::sum), "sum")};
-  require(team->run(c), "call");
-  require(team->group().settle(), "leaving");
-  team.reset();
-  env.barrier();
+// Empty where this rank has no result.
+template <class T>
+std::vector<T> sums_on(communicator& team, const addends<T>& a, collective of, std::size_t count) {
+  const std::uint32_t me = team.group().index(), n = team.group().size();
+  const outcome wanted(of, me, n, 1 % n, count);
+  std::vector<T> in(of == collective::reduce_scatter ? count * n : count), out(count);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = a.of(me, i);
+  require(team.run({.of = of, .root = 1 % n, .bytes = count * sizeof(T), .in = reinterpret_cast<const std::byte*>(in.data()),
+                    .out = reinterpret_cast<std::byte*>(out.data()), .op = a.op}), "call");
   if (!wanted.any) out.clear();
   return out;
+}
+
+template <class T>
+void expect_canonical(communicator& team, const addends<T>& a, collective of, std::size_t count) {
+  const std::uint32_t me = team.group().index(), n = team.group().size();
+  const std::vector<T> sums = sums_on(team, a, of, count);
+  const std::size_t first = of == collective::reduce_scatter ? me * count : 0;
+  const bool scans = of == collective::scan || of == collective::exscan;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const T expected = scans ? canonical_scan(a, n, me, of == collective::scan, i) : canonical_sum(a, n, first + i);
+    require(std::memcmp(&sums[i], &expected, sizeof expected) == 0, std::string(name_of(of)) + " of " + std::string(name_of(a.op.type)) +
+                ", element " + std::to_string(i) + " of " + std::to_string(count));
+  }
 }
 
 void add_reproducibly(rank_env& env) {
@@ -156,16 +205,16 @@ void add_reproducibly(rank_env& env) {
     for (const std::string& name : names(of)) {
       const algorithm* const a = find_algorithm(of, name);
       if (!name.empty() && !(a && a->canonical)) continue;
-      for (const std::size_t count : {1u, 3000u}) {
-        const std::vector<float> sums = sum_by(env, *j, of, name, true, count);
-        const std::size_t first = of == collective::reduce_scatter ? env.rank * count : 0;
-        const bool scans = of == collective::scan || of == collective::exscan;
-        for (std::size_t i = 0; i < sums.size(); ++i) {
-          const float expected = scans ? canonical_scan(env.size, env.rank, of == collective::scan, i) : canonical_sum(env.size, first + i);
-          require(std::bit_cast<std::uint32_t>(sums[i]) == std::bit_cast<std::uint32_t>(expected),
-                  std::string(name_of(of)) + " by \"" + name + "\", element " + std::to_string(i) + " of " + std::to_string(count));
-        }
-      }
+      communicator_options o = using_algorithm(of, name);
+      o.reproducible = true;
+      auto team = take(communicator::world(*j, o), "world");
+      for (const std::size_t count : {1u, 3000u}) expect_canonical(*team, floats<float>(datatype::float32), of, count);
+      expect_canonical(*team, floats<double>(datatype::float64), of, 40);
+      expect_canonical(*team, halves(), of, 40);
+      expect_canonical(*team, maps(), of, 40);
+      require(team->group().settle(), "leaving");
+      team.reset();
+      env.barrier();
     }
 }
 
@@ -187,9 +236,14 @@ BOOST_AUTO_TEST_CASE(reproducible_sums_have_the_same_bits_everywhere) {
 BOOST_AUTO_TEST_CASE(rows_of_another_order_are_not_reproducible) {
   const auto report = try_ranks_simulated(sim_parameters({"sim"}, 5, 5), [](rank_env& env) {
     auto j = open_job(env);
-    const std::vector<float> sums = sum_by(env, *j, collective::allreduce, "ring", false, 3000);
+    auto by_ring = take(communicator::world(*j, using_algorithm(collective::allreduce, "ring")), "world");
+    const addends<float> a = floats<float>(datatype::float32);
+    const std::vector<float> sums = sums_on(*by_ring, a, collective::allreduce, 3000);
+    require(by_ring->group().settle(), "leaving");
+    by_ring.reset();
+    env.barrier();
     std::size_t differ = 0;
-    for (std::size_t i = 0; i < sums.size(); ++i) differ += sums[i] != canonical_sum(5, i);
+    for (std::size_t i = 0; i < sums.size(); ++i) differ += sums[i] != canonical_sum(a, 5, i);
     require(differ > 100, "sums that differ");
     communicator_options o = using_algorithm(collective::allreduce, "ring");
     o.reproducible = true;
