@@ -211,6 +211,17 @@ BOOST_AUTO_TEST_CASE(no_flow_control) {
   });
 }
 
+// Rows that move several blocks at once take them to be alike.
+BOOST_AUTO_TEST_CASE(rows_that_need_blocks_alike) {
+  std::uint32_t rows = 0;
+  for_each_algorithm(8, [&](data_schedules& all, const std::string& what) {
+    if (!all.row.needs.alike || all.row.of == collective::alltoall) return;  // whose lengths would be of pairs
+    ++rows;
+    BOOST_TEST(hunt(all, 2, true) != "nothing found", what);
+  });
+  BOOST_TEST(rows >= 6u);
+}
+
 // Who waits for a block as if it went the other way: only unlike blocks tell the two apart.
 BOOST_AUTO_TEST_CASE(waits_about_the_wrong_direction) {
   std::uint32_t harmed = 0;
