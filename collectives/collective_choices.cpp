@@ -10,13 +10,27 @@ collective_choices::collective_choices(team& t, choice_settings with) : team_(t)
   if (const auto known = with_.known) take_facts(*known);
 }
 
+choice_inputs inputs_of_team(const job& j, std::span<const std::uint32_t> nodes, double ranks_per_core, const payload_facts& agreed,
+                             const choice_settings& with) {
+  choice_inputs in = inputs_from(j.facts(), false, nodes);
+  if (with.multicast) add_payload(in, agreed);
+  in.ranks_per_core = ranks_per_core;
+  choose_by(in, with.measured, j.fabric());
+  return in;
+}
+
+choice_inputs inputs_of_call(choice_inputs in, const collective_call& c, const choice_settings& with) {
+  const unsigned kind = class_of(c, with);
+  in.bytes = c.alike_bytes();
+  in.commutative = kind & 1, in.unlike = kind & 2, in.long_elements = kind & 4, in.canonical = with.reproducible && (kind & 8);
+  in.wanted = with.wanted[static_cast<unsigned>(c.of)];
+  return in;
+}
+
 void collective_choices::take_facts(const payload_facts& agreed) {
   const job& j = team_.parent_job();
   with_.known = agreed;
-  facts_ = inputs_from(j.facts(), false, nodes_);
-  if (with_.multicast) add_payload(facts_, agreed);
-  facts_.ranks_per_core = j.where().most_ranks_per_core();
-  choose_by(facts_, with_.measured, j.fabric());
+  facts_ = inputs_of_team(j, nodes_, j.where().most_ranks_per_core(), agreed, with_);
 }
 
 // What may differ from rank to rank is agreed: of limits (interfaces, queues) the least holds for all, of priors member 0's.
@@ -39,15 +53,6 @@ resumable<status> collective_choices::agreeing_on_facts() {
   }
   take_facts(agreed);
   co_return status{};
-}
-
-choice_inputs collective_choices::inputs(const collective_call& c) const {
-  choice_inputs in = facts_;
-  const unsigned kind = class_of(c);
-  in.bytes = c.alike_bytes();
-  in.commutative = kind & 1, in.unlike = kind & 2, in.long_elements = kind & 4, in.canonical = with_.reproducible && (kind & 8);
-  in.wanted = with_.wanted[static_cast<unsigned>(c.of)];
-  return in;
 }
 
 result<std::vector<candidate>> collective_choices::candidates(collective of, std::uint64_t bytes) const {
@@ -81,7 +86,7 @@ result<collective_choices::choice> collective_choices::choose_for(const collecti
 // Null: nothing is to be tried. Links that were measured have prices that are worth something, and candidates far from the best need
 // no trial.
 collective_choices::trials* collective_choices::trials_among(std::span<const candidate> all, const collective_call& c) {
-  const bool keeps_bits = (class_of(c) & 8) && !with_.online->any_grouping;
+  const bool keeps_bits = (class_of(c, with_) & 8) && !with_.online->any_grouping;
   const tuning::calibration* const known = with_.measured ? with_.measured->of_fabric(team_.parent_job().fabric()) : nullptr;
   const bool measured = known && known->knows_links();
   const auto expected = [](const candidate& one) { return in_picoseconds(one.measured_us.value_or(one.cost_us)); };

@@ -27,6 +27,12 @@ struct choice_settings {
   std::optional<tuning::online_settings> online{};
 };
 
+// What the choice for a call goes by, in two steps: what its team has agreed on, then what the call says. `nodes` and what `with` points
+// to are kept by reference.
+choice_inputs inputs_of_team(const job&, std::span<const std::uint32_t> nodes, double ranks_per_core, const payload_facts& agreed,
+                             const choice_settings& with);
+choice_inputs inputs_of_call(choice_inputs of_team, const collective_call&, const choice_settings& with);
+
 class collective_choices {
  public:
   struct trials;
@@ -70,8 +76,7 @@ class collective_choices {
   const choice_settings& settings() const noexcept { return with_; }
 
  private:
-  choice_inputs inputs(const collective_call&) const;
-  unsigned class_of(const collective_call&) const noexcept;
+  choice_inputs inputs(const collective_call& c) const { return inputs_of_call(facts_, c, with_); }
   trials* trials_among(std::span<const candidate>, const collective_call&);
   void take_facts(const payload_facts&);
 
@@ -84,13 +89,14 @@ class collective_choices {
   std::vector<std::unique_ptr<trials>> trials_;
 };
 
-inline unsigned collective_choices::class_of(const collective_call& c) const noexcept {
+// What decides beside the size; 8: its bits depend on the grouping of operands, and somebody cares.
+inline unsigned class_of(const collective_call& c, const choice_settings& with) noexcept {
   return (c.op.commutative ? 1 : 0) | (c.lists ? 2 : 0) | (c.element() > short_element ? 4 : 0) |
-         ((with_.reproducible || with_.online) && reduces(c.of) && !c.op.associative ? 8 : 0);
+         ((with.reproducible || with.online) && reduces(c.of) && !c.op.associative ? 8 : 0);
 }
 
 inline collective_choices::choice& collective_choices::kept_for(const collective_call& c) {
-  auto& of = chosen_[static_cast<unsigned>(c.of)][class_of(c)];
+  auto& of = chosen_[static_cast<unsigned>(c.of)][class_of(c, with_)];
   if (!of) of = std::make_unique<by_size>();
   return (*of)[size_class(c.alike_bytes())];
 }

@@ -83,6 +83,18 @@ communicator_options communicator_options_from(const config& c) {
   return o;
 }
 
+result<choice_settings> choice_settings_from(const communicator_options& o) {
+  choice_settings with{.multicast = o.multicast, .reproducible = o.reproducible, .measured = o.measured.get(), .online = o.online};
+  status unknown;
+  each_that_moves_data([&](collective k) {
+    auto named = parse_wanted(k, o.wanted(k));
+    if (named) with.wanted[static_cast<unsigned>(k)] = std::move(*named);
+    else if (unknown.ok()) unknown = named.error();
+  });
+  if (unknown.failed()) return unknown;
+  return with;
+}
+
 void choose_by_settings(const config& c, job_options& job, communicator_options& engines) {
   auto measured = tuning::of_settings(c);
   if (!measured) job.trouble = measured.error();
@@ -118,11 +130,7 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, communicator_
   c->options_ = std::move(options);
   c->team_ = t;
   c->record_ = std::make_unique<call_record>(*t);
-  status unknown;
-  each_that_moves_data([&](collective k) {
-    if (auto named = parse_wanted(k, c->options_.wanted(k)); !named && unknown.ok()) unknown = named.error();
-  });
-  if (unknown.failed()) return unknown;
+  if (const auto with = choice_settings_from(c->options_); !with) return with.error();
   if (parent && parent->data_) c->payload_ = parent->data_->choices().facts();
   for (;;) {
     const auto picked = pick_barrier(t->parent_job(), t->members(), c->options_, t->lines());
@@ -141,9 +149,8 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, communicator_
 
 data_collectives& communicator::data() {
   if (!data_) {
-    choice_settings with{.multicast = options_.multicast, .reproducible = options_.reproducible, .measured = options_.measured.get(),
-                         .known = payload_, .online = options_.online};
-    each_that_moves_data([&](collective k) { with.wanted[static_cast<unsigned>(k)] = *parse_wanted(k, options_.wanted(k)); });
+    choice_settings with = *choice_settings_from(options_);
+    with.known = payload_;
     data_ = std::make_unique<data_collectives>(*team_, *record_, std::move(with));
   }
   return *data_;

@@ -35,6 +35,9 @@ struct communicator_options {
 // options all the same: the other ranks hear of it there.
 void choose_by_settings(const config&, job_options&, communicator_options&);
 
+// For what moves data. invalid: an algorithm's name is unknown.
+result<choice_settings> choice_settings_from(const communicator_options&);
+
 // What TUTTI_BARRIER, TUTTI_BARRIER_RADIX, TUTTI_BCAST, TUTTI_REDUCE and so on say.
 communicator_options communicator_options_from(const config&);
 

@@ -45,26 +45,22 @@ void choose_by(choice_inputs& in, const tuning::table* measured, std::string_vie
   if (const tuning::calibration* c = measured->of_fabric(fabric)) c->apply(in);
 }
 
-namespace {
-
-result<choice_inputs> barrier_inputs(const layout& where, const fabric_facts& facts, std::string_view fabric, bool multicast,
-                                     std::span<const std::uint32_t> node_of, const communicator_options& o) {
+result<choice_inputs> barrier_inputs(const fabric_facts& facts, std::string_view fabric, bool multicast, std::span<const std::uint32_t> node_of,
+                                     double ranks_per_core, const communicator_options& o) {
   auto wanted = parse_wanted(collective::barrier, o.barrier);
   if (!wanted) return wanted.error();
   if (o.radix) wanted->radix = o.radix;
   if (wanted->name.empty()) wanted->radix = 0;
   choice_inputs in = inputs_from(facts, multicast && o.multicast, node_of);
-  in.ranks_per_core = where.most_ranks_per_core();
+  in.ranks_per_core = ranks_per_core;
   in.wanted = *wanted;
   choose_by(in, o.measured.get(), fabric);
   return in;
 }
 
-}  // namespace
-
 result<std::vector<candidate>> barriers_for(const layout& where, const fabric_facts& facts, std::string_view fabric, bool multicast,
                                             std::span<const std::uint32_t> node_of, const communicator_options& o) {
-  const auto in = barrier_inputs(where, facts, fabric, multicast, node_of, o);
+  const auto in = barrier_inputs(facts, fabric, multicast, node_of, where.most_ranks_per_core(), o);
   if (!in) return in.error();
   return choose(collective::barrier, *in);
 }
@@ -73,7 +69,7 @@ result<picked_barrier> pick_barrier(const layout& where, const fabric_facts& fac
                                     const rank_map& members, const communicator_options& o, std::uint32_t most_lines) {
   std::vector<std::uint32_t> nodes(members.size());
   for (std::uint32_t i = 0; i < members.size(); ++i) nodes[i] = where.node_of[members[i]];
-  const auto in = barrier_inputs(where, facts, fabric, multicast, nodes, o);
+  const auto in = barrier_inputs(facts, fabric, multicast, nodes, where.most_ranks_per_core(), o);
   if (!in) return in.error();
   if (o.forced()) {
     const auto wanted = choose_first(collective::barrier, *in);

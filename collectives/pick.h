@@ -20,6 +20,9 @@ struct picked_barrier {
 result<picked_barrier> pick_barrier(const layout&, const fabric_facts&, std::string_view fabric, bool multicast, const rank_map& members,
                                     const communicator_options&, std::uint32_t most_lines);
 result<picked_barrier> pick_barrier(job&, const rank_map& members, const communicator_options&, std::uint32_t most_lines);
+// What it goes by; `node_of` and the options' table are kept by reference.
+result<choice_inputs> barrier_inputs(const fabric_facts&, std::string_view fabric, bool multicast, std::span<const std::uint32_t> node_of,
+                                     double ranks_per_core, const communicator_options&);
 // All that it chooses among, best first.
 result<std::vector<candidate>> barriers_for(const layout&, const fabric_facts&, std::string_view fabric, bool multicast,
                                             std::span<const std::uint32_t> node_of, const communicator_options&);

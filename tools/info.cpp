@@ -80,6 +80,11 @@ std::function<int()> declare(options app) {
       .above_zero();
   app.add("--bytes", c->about.bytes, "for --explain of what moves data: sizes; default 8 B, 64 KiB, 1 MiB, 16 MiB")
       .by_commas().sizes();
+  app.add("--operation", c->about.operation, "for --explain of what reduces: sum, min ..., or user, a program's own").shows_default();
+  app.add("--type", c->about.type, "for --explain of what reduces: float64, int32 ...").shows_default();
+  app.add("--element", c->about.element, "with --operation user: bytes of an element").sizes();
+  app.add("--ordered", c->about.ordered, "with --operation user: it is not commutative");
+  app.add("--unlike", c->about.unlike, "for --explain of allgather and reduce_scatter: blocks are of unlike lengths");
   app.add("--rank", c->rank, "for --schedule: whose steps");
   app.add("--radix", c->radix, "for --schedule: radix or fan-in");
   return [c] {

@@ -32,7 +32,7 @@ for provider in shm ucx:tcp; do
   agrees $provider broadcast 8 '8 B'
   agrees $provider broadcast 1MiB '1 MiB'
 done
-"$tutti" tune -n 4 --providers shm --collectives allreduce --bytes 8 --minutes 0.01 --quiet
+"$tutti" tune -n 4 --providers shm --collectives allreduce --bytes 8 --minutes 0.03 --quiet
 cp "$job/tutti/tuning.json" "$job/before.json"
 "$tutti" tune --diff "$job/before.json" "$job/tutti/tuning.json" > "$job/out" || fail "--diff: $(cat "$job/out")"
 ! grep -q -e '->' "$job/out" || fail "a table differs from itself: $(cat "$job/out")"
@@ -50,6 +50,33 @@ echo '{' > "$job/tutti/tuning.json"
 if "$tutti" info --explain allreduce > "$job/out" 2>&1; then fail "a bad table is taken"; fi
 grep -q "$job/tutti/tuning.json: .*line 2.*tutti tune" "$job/out" || fail "a bad table: $(cat "$job/out")"
 rm "$job/tutti/tuning.json"
+
+# What else of a call decides is what decides in a job.
+explained() { "$tutti" info --explain "$@" --ranks 4 --provider shm; }
+first() { sed -n 's/^ *1  \([a-z_]*\).*/\1/p' <<< "$1"; }
+own_grouping='groups operands in a way of its own'
+for bytes in 8 1MiB; do
+  out=$(TUTTI_REPRODUCIBLE=1 explained allreduce --bytes "$bytes")
+  grep -q "$own_grouping" <<< "$out" || fail "TUTTI_REPRODUCIBLE=1: $out"
+  grep -q ', sum of float64$' <<< "$out" || fail "the operation is not said: $out"
+  for out in "$(TUTTI_REPRODUCIBLE=1 explained allreduce --bytes "$bytes" --type int64)" "$(explained allreduce --bytes "$bytes")"; do
+    ! grep -q "$own_grouping" <<< "$out" || fail "reproducible without a need: $out"
+  done
+done
+out=$(explained reduce --bytes 8 --operation user --ordered)
+grep -q 'the operation is not commutative' <<< "$out" || fail "--ordered: $out"
+grep -q 'longer than 64 bytes' <<< "$(explained allgather --bytes 8; explained allreduce --bytes 8 --operation user --element 100)" || fail "--element"
+grep -q 'the blocks are of unlike lengths' <<< "$(explained allgatherv --bytes 8)" || fail "allgatherv"
+for bad in '--operation user --type int8 --element 0' '--operation minloc' '--operation nonsense' '--type nonsense' '--ordered'; do
+  ! explained allreduce $bad > "$job/out" 2>&1 || fail "$bad is taken"
+done
+# Two members alone know what goes between them, so one choice serves all sizes.
+for call in alltoallv gatherv scatterv alltoallw; do
+  out=$(explained $call --bytes 8,1MiB)
+  [ "$(grep -c '^alltoallv among 4 ranks' <<< "$out")" = 1 ] && ! grep -q 'of [0-9]* bytes' <<< "$out" || fail "$call: $out"
+  [ "$(first "$out")" = "$(first "$(explained alltoallv)")" ] || fail "$call is not an alltoallv: $out"
+done
+
 # A router, and several hosts.
 "$tutti" info --explain broadcast --provider shm+ucx:tcp --ranks 8 --ranks-per-node 4 --bytes 8 > "$job/out" 2>&1 ||
   grep -q 'not loaded\|could not be loaded\|no provider' "$job/out" || fail "shm+ucx:tcp: $(cat "$job/out")"

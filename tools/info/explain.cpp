@@ -6,9 +6,8 @@
 #include <cstdio>
 #include <span>
 
-#include "collectives/pick.h"
-#include "collectives/choose.h"
 #include "collectives/communicator.h"
+#include "collectives/pick.h"
 #include "collectives/tuning/table.h"
 #include "core/job/bootstrap_alone.h"
 #include "core/job/network_choice.h"
@@ -20,6 +19,43 @@ namespace tutti::tools {
 namespace {
 
 constexpr std::uint64_t no_size[] = {0};
+
+// What is called by another name than that of the collective which carries it out; of unlike lengths, all of them.
+constexpr std::pair<std::string_view, collective> other_names[] = {
+    {"gatherv", collective::alltoallv}, {"scatterv", collective::alltoallv}, {"alltoallw", collective::alltoallv},
+    {"neighbor_allgather", collective::alltoallv}, {"neighbor_alltoall", collective::alltoallv}, {"allgatherv", collective::allgather}};
+
+std::optional<collective> collective_of(std::string_view topic) {
+  const auto other = std::ranges::find(other_names, topic, &std::pair<std::string_view, collective>::first);
+  return other != std::end(other_names) ? other->second : find_collective(topic);
+}
+
+result<reduction> reduction_of(const question& q) {
+  const auto op = find_operation(q.operation);
+  if (op == operation::user) return user_reduction([](const void*, void*, std::size_t, void*) {}, q.element, !q.ordered, nullptr);
+  if (q.ordered) return status(errc::invalid, "--ordered is of --operation user: every other operation is commutative");
+  const auto type = find_datatype(q.type);
+  if (!op) return status(errc::invalid, "--operation " + q.operation + " is unknown; tutti.h lists what there is");
+  if (!type) return status(errc::invalid, "--type " + q.type + " is unknown; tutti.h lists what there is");
+  return find_reduction(*type, *op);
+}
+
+// A call as a job makes it, of no bytes yet.
+result<collective_call> call_of(collective of, const question& q) {
+  collective_call c{.of = of};
+  if (reduces(of)) {
+    auto op = reduction_of(q);
+    if (!op) return op.error();
+    c.op = *op;
+  }
+  if (q.unlike || of == collective::alltoallv || q.topic != name_of(of)) c.lists = std::make_shared<block_lists>();
+  return c;
+}
+
+std::string operation_text(const question& q, const reduction& op) {
+  if (op.built_in) return q.operation + " of " + q.type;
+  return std::string("a user's operation") + (op.commutative ? "" : ", not commutative") + ", on elements of " + std::to_string(op.element_size) + " bytes";
+}
 
 int failed(const status& s) {
   std::fprintf(stderr, "tutti info: %s\n", s.text());
@@ -86,28 +122,34 @@ void leave_out_what_does_not_fit(std::vector<candidate>& all, const choice_input
   std::ranges::stable_partition(all, &candidate::runnable);
 }
 
-int explain_over(small_job& over, collective of, const question& q) {
+int explain_barrier(small_job& over, std::span<const std::uint32_t> nodes, const question& q) {
   job& j = *over.one;
-  const std::vector<std::uint32_t> nodes = nodes_of(q.ranks, q.ranks_per_node);
-  choice_inputs in = inputs_from(j.facts(), j.net().mcast() != nullptr, nodes);
-  in.ranks_per_core = q.ranks_per_core;
-  auto wanted = parse_wanted(of, over.engines.wanted(of));
-  if (!wanted) return failed(wanted.error());
-  in.wanted = std::move(*wanted);
-  if (of == collective::barrier && over.engines.radix) in.wanted.radix = over.engines.radix;
-  if (of != collective::barrier) add_payload(in, payload_facts_of(j.net(), true));
-  choose_by(in, over.engines.measured.get(), j.fabric());
-  std::printf("over %s, %s\n\n", j.fabric().c_str(), costs_from(in.measured).c_str());
-  const std::span<const std::uint64_t> sizes = of == collective::barrier ? std::span(no_size)
-                                               : q.bytes.empty()         ? std::span(sizes_to_explain)
-                                                                         : std::span(q.bytes);
-  for (const std::uint64_t& bytes : sizes) {
-    in.bytes = bytes;
-    if (&bytes != sizes.data()) std::printf("\n");
-    auto all = choose(of, in);
+  const auto in = barrier_inputs(j.facts(), j.fabric(), j.net().mcast() != nullptr, nodes, q.ranks_per_core, over.engines);
+  if (!in) return failed(in.error());
+  auto all = choose(collective::barrier, *in);
+  if (!all) return failed(all.error());
+  leave_out_what_does_not_fit(*all, *in);
+  std::printf("over %s, %s\n\n", j.fabric().c_str(), costs_from(in->measured).c_str());
+  for (const std::string& line : explain(collective::barrier, *in, *all)) std::printf("%s\n", line.c_str());
+  return 0;
+}
+
+int explain_data(small_job& over, std::span<const std::uint32_t> nodes, collective_call call, const question& q) {
+  job& j = *over.one;
+  const auto with = choice_settings_from(over.engines);
+  if (!with) return failed(with.error());
+  const choice_inputs team = inputs_of_team(j, nodes, q.ranks_per_core, payload_facts_of(j.net(), with->multicast), *with);
+  std::printf("over %s, %s%s\n", j.fabric().c_str(), costs_from(team.measured).c_str(),
+              reduces(call.of) ? (", " + operation_text(q, call.op)).c_str() : "");
+  const bool any_size = call.of == collective::alltoallv;
+  if (any_size) std::printf("two members alone know how much goes between them, so one choice serves all sizes\n");
+  for (const std::uint64_t bytes : any_size ? std::span(no_size) : q.bytes.empty() ? std::span(sizes_to_explain) : std::span(q.bytes)) {
+    call.bytes = bytes;
+    const choice_inputs in = inputs_of_call(team, call, *with);
+    const auto all = choose(call.of, in);
     if (!all) return failed(all.error());
-    if (of == collective::barrier) leave_out_what_does_not_fit(*all, in);
-    for (const std::string& line : explain(of, in, *all)) std::printf("%s\n", line.c_str());
+    std::printf("\n");
+    for (const std::string& line : explain(call.of, in, *all)) std::printf("%s\n", line.c_str());
   }
   return 0;
 }
@@ -121,20 +163,23 @@ std::vector<std::uint32_t> nodes_of(std::uint32_t ranks, std::uint32_t ranks_per
 }
 
 int explain(question q) {
-  const auto of = find_collective(q.topic);
+  const auto of = collective_of(q.topic);
   const bool messages = q.topic == "message", several_nodes = q.ranks_per_node != 0 && q.ranks_per_node < q.ranks;
   if (!of && !messages) {
     std::fprintf(stderr, "tutti info: --explain knows %s and message, not \"%s\"\n", known_collectives().c_str(), q.topic.c_str());
     return usage_error;
   }
-  if (q.ranks_per_core <= 0) q.ranks_per_core = ranks_per_core_here(q);
-  if (messages) {
-    auto over = open_small_job(q, several_nodes);
-    return over ? explain_messages(*over->one, q, several_nodes, costs_from(over->engines.measured.get())) : failed(over.error());
+  const auto call = call_of(of.value_or(collective::barrier), q);
+  if (!call) {
+    std::fprintf(stderr, "tutti info: %s\n", call.error().text());
+    return usage_error;
   }
+  if (q.ranks_per_core <= 0) q.ranks_per_core = ranks_per_core_here(q);
   auto over = open_small_job(q, several_nodes);
   if (!over) return failed(over.error());
-  return explain_over(*over, *of, q);
+  if (messages) return explain_messages(*over->one, q, several_nodes, costs_from(over->engines.measured.get()));
+  const std::vector<std::uint32_t> nodes = nodes_of(q.ranks, q.ranks_per_node);
+  return of == collective::barrier ? explain_barrier(*over, nodes, q) : explain_data(*over, nodes, *call, q);
 }
 
 }  // namespace tutti::tools
