@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(what_is_chosen_is_nearly_the_best) {
   for (const fabric& f : fabrics)
     for (const std::uint32_t ranks : {4u, 7u})
       for (unsigned i = 0; i < collectives; ++i) {
-        const auto all = measure_choices(machine(f, ranks), static_cast<collective>(i), sizes, known_of_the_simulator());
+        const auto all = measure_choices(machine(f, ranks), static_cast<collective>(i), sizes);
         BOOST_REQUIRE_MESSAGE(all, all.error().text());
         for (const sim_choice& s : *all) {
           if (s.all.size() < 2) continue;
@@ -46,4 +46,19 @@ BOOST_AUTO_TEST_CASE(what_is_chosen_is_nearly_the_best) {
       }
   BOOST_TEST(std::exp(logs / several) <= 1.02);
   BOOST_TEST_MESSAGE(several << " choices, geometric mean of the regret " << std::exp(logs / several));
+}
+
+// What turns of shared cores take, and copies, are the machine's own.
+BOOST_AUTO_TEST_CASE(the_chooser_knows_the_machine) {
+  const std::uint64_t bytes = 64 << 10;
+  sim::parameters slow = machine(fabrics[0], 4), shared = machine(fabrics[0], 4);
+  slow.copies = {0.1, 0.1};
+  shared.ranks_per_node = 4, shared.cores = {.per_node = 2, .turn_us = 50};
+  for (const sim::parameters& p : {slow, shared}) {
+    const auto all = measure_choices(p, collective::allreduce, {&bytes, 1});
+    BOOST_REQUIRE_MESSAGE(all, all.error().text());
+    const sim_choice::candidate_time& chosen = all->front().chosen();
+    BOOST_TEST(chosen.price_us > 0.3 * chosen.us, chosen.name << " takes " << chosen.us << " us, expected " << chosen.price_us);
+    BOOST_TEST(chosen.price_us < 3 * chosen.us, chosen.name << " takes " << chosen.us << " us, expected " << chosen.price_us);
+  }
 }

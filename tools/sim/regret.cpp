@@ -8,6 +8,7 @@
 #include "collectives/pick.h"
 #include "collectives/price.h"
 #include "tools/sim/joined.h"
+#include "tools/sim/processor_watch.h"
 
 namespace tutti::tools {
 namespace {
@@ -122,12 +123,13 @@ memory memory_for(collective of, std::uint32_t ranks, std::uint64_t bytes) {
 
 }  // namespace
 
-result<std::vector<sim_choice>> measure_choices(const sim::parameters& p, collective of, std::span<const std::uint64_t> sizes,
-                                                const tuning::table& known) {
+result<std::vector<sim_choice>> measure_choices(const sim::parameters& p, collective of, std::span<const std::uint64_t> sizes) {
   if (of == collective::alltoallv) return std::vector<sim_choice>{};  // of which the members know no size alike
+  const tuning::table known = known_of_the_simulator(p);
   memory shared = memory_for(of, p.ranks, std::ranges::max(sizes));
   std::vector<sim_choice> out;
   sim::world w(p);
+  const processor_watch watch(w);
   const status ran = run_ranks(w, [&](rank_t r) {
     rank_at_work rank(w, r, known);
     const auto contest = [&](std::uint64_t bytes, const std::vector<candidate>& all, const std::function<double(const candidate&)>& time) {
@@ -161,7 +163,7 @@ std::vector<misjudged> each_misjudged(const sim::parameters& p, double factor) {
 
 result<std::vector<misjudged_choice>> measure_misjudged(const sim::parameters& p, const misjudged& wrong, std::span<const sim_choice> truth) {
   std::vector<misjudged_choice> out(truth.size());
-  tuning::table known = known_of_the_simulator();
+  tuning::table known = known_of_the_simulator(p);
   for (std::size_t i = 0; i < tuning::parameter_count; ++i)  // what is no fact of the job
     if (tuning::parameters()[i].name == wrong.constant && wrong.constant.starts_with("multicast"))
       known.fabrics[0].values[i] = {.value = wrong.value * wrong.factor, .source = "to be wrong"};
@@ -170,6 +172,7 @@ result<std::vector<misjudged_choice>> measure_misjudged(const sim::parameters& p
   for (std::size_t i = 0; i < truth.size(); ++i) {
     const sim_choice& one = truth[i];
     sim::world w(p);
+    const processor_watch watch(w);
     const status ran = run_ranks(w, [&](rank_t r) {
       rank_at_work rank(w, r, known, wrong, tuning::online_settings{.one_in = 1, .setup = 0, .exchange = 0});
       const std::string chosen = to_string(rank.rows(of, one.bytes).front());

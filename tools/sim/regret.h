@@ -28,12 +28,10 @@ struct sim_choice {
 
 // What the chooser has to be told of the simulated fabric beyond what its transports say: how fast virtual ranks copy and add, if these
 // take time at all, and what their turns take.
-tuning::table known_of_the_simulator(const sim::parameters& = {});
+tuning::table known_of_the_simulator(const sim::parameters&);
 
-// Every candidate at each size; the chooser goes by `known`. Virtual ranks have a core each. Errors: those of the world and of the
-// ranks.
-result<std::vector<sim_choice>> measure_choices(const sim::parameters&, collective, std::span<const std::uint64_t> sizes,
-                                                const tuning::table& known);
+// Every candidate at each size; the chooser knows the machine. Errors: those of the world and of the ranks.
+result<std::vector<sim_choice>> measure_choices(const sim::parameters&, collective, std::span<const std::uint64_t> sizes);
 
 // A constant that the chooser takes for `factor` times what it is.
 struct misjudged {

@@ -41,7 +41,7 @@ int tell_sim_regret(const sim_regret_plan& c) {
     if (!c.only.empty() && c.only != name_of(of)) continue;
     for (const std::uint32_t ranks : c.ranks) {
       machine.ranks = ranks;
-      auto measured = measure_choices(machine, of, regret_sizes, known_of_the_simulator());
+      auto measured = measure_choices(machine, of, regret_sizes);
       if (!measured) return complain(measured.error().text());
       if (!(c.wrong > 0))
         for (const sim_choice& s : *measured) print(s, c.details);
