@@ -12,7 +12,7 @@ namespace tutti::api {
 struct start {
   config settings;
   std::unique_ptr<bootstrap> boot;
-  notice_fn notice;
+  notice_fn notice, late;              // late: job_options::late
   std::function<void()> idle;
 };
 

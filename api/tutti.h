@@ -3,11 +3,11 @@
  * Each rank of a program calls tutti_init() and gets a context. From the context come teams (ordered groups of ranks) and
  * windows (memory of each member of a team that the other members may read and write).
  *
- *  1. Errors.    A function that can fail returns a tutti_status_t. The library prints nothing and ends no process. A call
- *                that returns TUTTI_INVALID has changed nothing. tutti_error_text() describes the last error of a context
- *                in one line: what was attempted, which value or rank is at fault, and what to do about it. Where there is
- *                no context (tutti_init failed, a handle was NULL or stale), the calling thread keeps the text:
- *                tutti_error_text(NULL).
+ *  1. Errors.    A function that can fail returns a tutti_status_t. The library ends no process, and prints nothing but who
+ *                is waited for in vain (notice of tutti_options_t). A call that returns TUTTI_INVALID has changed nothing.
+ *                tutti_error_text() describes the last error of a context in one line: what was attempted, which value or
+ *                rank is at fault, and what to do about it. Where there is no context (tutti_init failed, a handle was NULL
+ *                or stale), the calling thread keeps the text: tutti_error_text(NULL).
  *  2. Threads.   A context and everything obtained from it serve one thread at a time: calls upon one context must not
  *                overlap in time. Different contexts are independent; a process may have several. With the setting
  *                TUTTI_CHECK=1 the second of two overlapping calls returns TUTTI_INVALID; the text names the first call
@@ -124,9 +124,10 @@ typedef struct tutti_options {
   size_t setting_count;
   const tutti_bootstrap_t *bootstrap; /* NULL: by the PMIx launcher of this process; without one, a job of one rank */
   /* Takes a line of text that is worth knowing but is no error: the first time that an outsider sends messages to this rank's
-   * port (docs/security.md); or that a collective call has waited for 5 s, with the awaited rank and what that rank calls
-   * (docs/failure.md). Called seldom, from within tutti, by whichever thread drives the job; the function must not call
-   * tutti. NULL: notices are dropped. */
+   * port (docs/security.md); or that a collective call has waited for the setting notice_s (5 s), with the awaited rank and what that
+   * rank calls (docs/failure.md). Called seldom, from within tutti, by whichever thread drives the job; the function must not call
+   * tutti. NULL: of these only waits are told, as lines on standard error, and only where a launcher started the process and bootstrap
+   * is NULL; setting notice_s to 0 silences them. */
   void (*notice)(void *notice_context, const char *text);
   void *notice_context;
   /* Lets another library's communication advance, on which what this rank waits for may depend. Called again and again by a

@@ -15,8 +15,6 @@ namespace {
 constexpr const char* names[] = {"nothing", "tutti_team_create", "tutti_team_split", "tutti_window_create or tutti_window_over",
                                  "tutti_window_free", "tutti_team_free or tutti_finalize"};
 
-constexpr auto notice_after = std::chrono::seconds(5);
-
 // What goes between two ranks is known to these alone; no page tells it.
 constexpr bool is_pairwise(call_kind k) noexcept {
   return k == kind_of(collective::alltoallv) || (k >= kind_of_gatherv && k <= kind_of_neighbor_alltoall && k != kind_of_allgatherv);
@@ -84,21 +82,19 @@ std::uint64_t call_record::odd_call() const noexcept {
   return odd;
 }
 
-bool call_record::notice_is_due() noexcept {
-  return !noticed_ && team_.parent_job().options().notice && team_.parent_job().net().now() >= first_look_ + notice_after;
-}
+bool call_record::notice_is_due() noexcept { return !noticed_ && team_.parent_job().is_late(first_look_); }
 
-void call_record::give_notice(rank_t from) noexcept {
+void call_record::give_notice(rank_t from, bool answered) noexcept {
   noticed_ = true;
   const page &a = mine(), &b = theirs();
   try {
-    std::string text = "waited " + std::to_string(notice_after.count()) + " s in " + newest_of(a).in_words() + ", call " +
-                       std::to_string(a.calls) + " of a team of " + std::to_string(team_.size()) + ", for rank " +
-                       std::to_string(from) + ", which ";
-    if (b.calls >= a.calls) text += "has made it too, and waits for another or computes";
+    std::string text = "in " + newest_of(a).in_words() + ", call " + std::to_string(a.calls) + " of a team of " +
+                       std::to_string(team_.size()) + ", for rank " + std::to_string(from) + ", which ";
+    if (!answered) text += "is in no call of tutti, or does not answer";
+    else if (b.calls >= a.calls) text += "has made it too, and waits for another or computes";
     else if (b.calls == 0) text += "has made none there yet";
     else text += "has made " + std::to_string(b.calls) + " there, the last one " + newest_of(b).in_words();
-    team_.parent_job().options().notice(text);
+    team_.parent_job().tell_late(text);
   } catch (const std::bad_alloc&) {  // then nobody is told
   }
 }
@@ -107,7 +103,10 @@ status call_record::mismatch(std::span<const rank_t> awaited) noexcept {
   if (++looks_ == 1) first_look_ = team_.parent_job().net().now();
   const bool round = std::has_single_bit(looks_) || notice_is_due();
   if (asking_ != no_rank) {
-    if (!got_.idle()) return {};
+    if (!got_.idle()) {
+      if (notice_is_due()) give_notice(asking_, false);
+      return {};
+    }
     const rank_t from = std::exchange(asking_, no_rank);
     const page& p = theirs();
     if (got_.outcome().ok() && (p.culprit != 0 || odd_call() != 0)) {
@@ -118,7 +117,7 @@ status call_record::mismatch(std::span<const rank_t> awaited) noexcept {
       return {};
     }
     suspect_ = no_rank;
-    if (got_.outcome().ok() && notice_is_due()) give_notice(from);
+    if (got_.outcome().ok() && notice_is_due()) give_notice(from, true);
   }
   if (std::ranges::all_of(awaited, [](rank_t r) { return r == no_rank; }) && team_.size() > 1) {
     ask(team_.rank_of((team_.index() + 1 + anyone_++ % (team_.size() - 1)) % team_.size()));

@@ -13,8 +13,8 @@
 // exist: the algorithms end where all agree. So along the ranks that are waited for, there is one whose page differs or
 // tells of a difference, or one that has not come, and then waiting is right.
 //
-// Whoever has waited for 5 s tells by job_options::notice, once a call, who is waited for and what that one calls: it may be late,
-// or forget the call, which nobody can tell apart.
+// Whoever has waited for 5 s, or as TUTTI_NOTICE_S says, tells by job_options::late, once a call, who is waited for and what that one
+// calls: it may be late, or forget the call, which nobody can tell apart.
 //
 // Nobody is accused wrongly. Pages are compared for calls that both have made and that both still tell: a root may be ahead by
 // data_layout::sets_in_turn calls, each unlike the one before, and whoever gives and takes nothing by any number. A page may be
@@ -113,7 +113,7 @@ class call_record {
   std::uint64_t odd_call() const noexcept;  // in which theirs() is not as mine(); 0: none
   status tell(rank_t) noexcept;
   bool notice_is_due() noexcept;
-  void give_notice(rank_t from) noexcept;
+  void give_notice(rank_t from, bool answered) noexcept;
 
   team& team_;
   const control_lines lines_;

@@ -155,13 +155,11 @@ bool agreement::ask(std::uint32_t member, reading& r, std::uint32_t line, std::s
 }
 
 void agreement::tell_who_is_late(std::uint32_t member) noexcept {
-  constexpr auto late = std::chrono::seconds(5);
-  const notice_fn& notice = team_.parent_job().options().notice;
-  if (noticed_ || !notice || net().now() < began_ + late) return;
+  if (noticed_ || !team_.parent_job().is_late(began_)) return;
   noticed_ = true;
   try {
-    notice("waited " + std::to_string(late.count()) + " s in an agreement of a team of " + std::to_string(team_.size()) +
-           " for rank " + std::to_string(team_.rank_of(member)));
+    team_.parent_job().tell_late("in an agreement of a team of " + std::to_string(team_.size()) + ", for rank " +
+                                 std::to_string(team_.rank_of(member)));
   } catch (const std::bad_alloc&) {  // then nobody is told
   }
 }

@@ -17,7 +17,7 @@ namespace tutti {
 enum class knob : std::uint8_t {
   provider, provider_path, barrier, barrier_radix, bcast, reduce, allreduce, gather, scatter, allgather, alltoall,
   alltoallv, reduce_scatter, scan, exscan, messaging, reproducible, multicast_interface, multicast_ttl, wait, progress, timeout_s,
-  unexpected_mib, registration_cache, registration_cache_mib, check, tune, tuning, bsp, bsp_memory_mib, bsp_check, bsp_profile, mpi,
+  notice_s, unexpected_mib, registration_cache, registration_cache_mib, check, tune, tuning, bsp, bsp_memory_mib, bsp_check, bsp_profile, mpi,
   mpi_report, config_file,
   count_
 };

@@ -18,6 +18,12 @@ job::~job() {
   owned_net_.reset(); // leaves before the launcher is told
 }
 
+void job::tell_late(const std::string& where) {
+  late_notices& late = options_.late;
+  late.tell("waited " + std::to_string(late.after.count()) + " s " + where);
+  if (late.rarer) late.after *= 2;
+}
+
 transfer_costs job::costs() const {
   transfer_costs out{.network = facts_.network, .node = facts_.node};
   if (options_.measured) options_.measured(out, fabric_);

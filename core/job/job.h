@@ -46,6 +46,13 @@ struct wait_note {
   std::uint64_t have = 0, want = 0;  // the word's value and the one waited for
 };
 
+// A collective call that has waited for long says so, once.
+struct late_notices {
+  notice_fn tell;                // empty: nobody listens
+  std::chrono::seconds after{5}; // 0: never
+  bool rarer = false;            // after each one, twice as long: a program whose ranks are often late is soon quiet
+};
+
 struct job_options {
   wait_policy wait = wait_policy::automatic;
   std::chrono::nanoseconds setup_timeout = std::chrono::seconds(60);
@@ -63,7 +70,8 @@ struct job_options {
   registrations_kept registrations{};
   std::size_t registration_bytes = 0;  // most that kept registrations hold; 0: see TUTTI_REGISTRATION_CACHE_MIB
   status trouble;    // failed: why this rank cannot take part; the others are told so when they join
-  notice_fn notice;  // empty: nobody listens
+  notice_fn notice;  // what else is worth knowing; empty: nobody listens
+  late_notices late;
   std::function<void()> idle;  // called by long waits, if not empty; may not use the job
   // Gathers a blob of each rank in place of what teams of all ranks exchange by messages: of simulations, where setting up is not
   // what is measured and would be most of their work. It blocks until all have called it. Empty: by messages.
@@ -156,6 +164,12 @@ class job {
   status wait(completion& done, const char* what, time_point deadline = time_point::max());
   // For who takes what comes in his own ready(): something came, so the wait under way is not idle.
   void came() noexcept { waiting_.came(); }
+
+  // Whether a call that has waited since then is to say so; and its saying so: "in a barrier, ..., for rank 3".
+  bool is_late(time_point since) const noexcept {
+    return options_.late.tell && options_.late.after.count() > 0 && net_->now() >= since + options_.late.after;
+  }
+  void tell_late(const std::string& where);
 
   // What this rank waits for now, or null. Read by watchdogs, also from a signal handler of the same thread.
   const wait_note* waiting_for() const noexcept { return note_; }

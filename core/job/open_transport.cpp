@@ -28,6 +28,7 @@ job_options options_from(const config& c) {
   o.unexpected_bytes = c.number(knob::unexpected_mib) << 20;
   o.registration_bytes = c.number(knob::registration_cache_mib) << 20;
   o.setup_timeout = std::chrono::seconds(c.number(knob::timeout_s));
+  o.late.after = std::chrono::seconds(c.number(knob::notice_s));
   for (const knob k : {knob::provider, knob::barrier, knob::barrier_radix, knob::bcast, knob::reduce, knob::allreduce, knob::gather,
                        knob::scatter, knob::allgather, knob::alltoall, knob::alltoallv, knob::reduce_scatter, knob::scan, knob::exscan,
                        knob::reproducible, knob::check, knob::tune, knob::messaging})
