@@ -509,7 +509,8 @@ TUTTI_API tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t *
  * root and bytes are alike in all members. Where they are not, members get TUTTI_PROTOCOL, with a text that names a rank and
  * what that rank and another one pass. A member gets the error from this broadcast, as soon as the data show the difference
  * or after about a tenth of a second of waiting in vain; a member that has done its part gets it from a later broadcast. If
- * only some members pass 0 bytes, that shows once others wait or broadcast again.
+ * only some members pass 0 bytes, that shows once others wait or broadcast again. Where nodes broadcast among their leaders by multicast,
+ * two unlike roots on one node, each passed by members of other nodes, may go untold.
  * Errors: TUTTI_INVALID (no such root, data NULL, a size beyond memory), TUTTI_UNSUPPORTED (TUTTI_BCAST=multicast without multicast),
  * TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes differ), TUTTI_PEER_DEAD; after any of these but the first, every
  * broadcast of this team gives the same.
