@@ -8,6 +8,8 @@
 #include "collectives/communicator.h"
 #include "collectives/tuning/file.h"
 #include "tests/doubles/bootstrap_threads.h"
+#include "tools/perf/multicast_costs.h"
+#include "tools/sim/joined.h"
 
 using namespace tutti;
 using tuning::table;
@@ -194,4 +196,45 @@ BOOST_AUTO_TEST_CASE(who_cannot_read_its_table_ends_the_others_wait) {
   });
   BOOST_TEST(all[1] == "a bad table");
   BOOST_TEST((has(all[0], "rank 1 could not join") && has(all[2], "rank 1 could not join")));
+}
+
+namespace {
+
+// Between ranks 0 and 2 of three.
+tools::multicast_costs multicast_of(const std::function<void(sim::parameters&)>& change) {
+  sim::parameters p;
+  p.ranks = 3, p.mcast_latency_us = 2;
+  change(p);
+  tools::multicast_costs out;
+  sim::world w(p);
+  const status ran = tools::run_ranks(w, [&](rank_t r) {
+    const auto j = tools::join_simulated(w, r, {});
+    auto costs = tools::measure_multicast(j->world(), 2);
+    if (r == 0) out = std::move(costs);
+    tools::need(j->world().settle());
+  });
+  BOOST_REQUIRE_MESSAGE(ran.ok(), ran.text());
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(multicast_is_measured_as_prices_mean_it) {
+  sim::parameters known;
+  const auto found = multicast_of([&](sim::parameters& p) { known = p; });
+  BOOST_TEST(found.one_way_us.median() == known.mcast_latency_us + 2 * known.cost.overhead_us, boost::test_tools::tolerance(0.02));
+  const double full = known.mcast_payload;
+  BOOST_TEST(found.bytes_per_ns.median() == full / (known.cost.gap_us * 1e3 + full / known.cost.bytes_per_ns), boost::test_tools::tolerance(0.02));
+}
+
+BOOST_AUTO_TEST_CASE(what_of_multicast_cannot_be_measured_is_left_out) {
+  for (const double loss : {1.0, 0.05}) {
+    const auto lossy = multicast_of([&](sim::parameters& p) { p.mcast_loss = loss; });
+    BOOST_TEST(lossy.one_way_us.count() == 0u);
+    BOOST_TEST(lossy.bytes_per_ns.count() == 0u);
+  }
+  const auto rarely = multicast_of([](sim::parameters& p) { p.mcast_loss = 1e-4; });
+  BOOST_TEST(rarely.one_way_us.count() > 7u);
+  const auto none = multicast_of([](sim::parameters& p) { p.multicast = false; });
+  BOOST_TEST(none.one_way_us.count() == 0u);
 }

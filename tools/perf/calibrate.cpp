@@ -7,6 +7,7 @@
 #include "collectives/reduction/reduction.h"
 #include "core/transport/ops.h"
 #include "tools/perf/measured_provider.h"
+#include "tools/perf/multicast_costs.h"
 #include "tools/perf/series.h"
 
 namespace tutti::tools {
@@ -96,6 +97,19 @@ void measured_provider::calibrate_link(tuning::calibration& out, const std::stri
   require(world_->barrier().enter());
 }
 
+// A price adds o at either end of the way; what is left of it is the latency. Members of other hosts, if there are any, are the last ones.
+void measured_provider::calibrate_multicast(tuning::calibration& out, const std::string& when) {
+  const rank_t far = beyond_the_node();
+  const multicast_costs took = measure_multicast(job_->world(), far == no_rank ? job_->size() - 1 : far);
+  costs link;
+  out.apply(link);
+  const double o = (far == no_rank ? link.node : link.network).overhead_us;
+  writer w(out, when);
+  if (took.one_way_us.count() > 0)
+    w.add("multicast.latency_us", std::max(0.0, took.one_way_us.median() - 2 * o), spread_of(took.one_way_us));
+  if (took.bytes_per_ns.count() > 0) w.add("multicast.bytes_per_ns", took.bytes_per_ns.median(), spread_of(took.bytes_per_ns));
+}
+
 tuning::calibration measured_provider::calibrate(const std::string& when) {
   tuning::calibration out;
   out.fabric = job_->fabric();
@@ -105,6 +119,7 @@ tuning::calibration measured_provider::calibrate(const std::string& when) {
   const bool alone = job_->ranks_per_core() <= 1;  // between ranks that share cores a round trip is mostly turns
   if (alone && job_->size() > 1 && node_of[0] == node_of[1]) calibrate_link(out, "node", 1, when);
   if (const rank_t far = beyond_the_node(); alone && far != no_rank) calibrate_link(out, "network", far, when);
+  if (alone && job_->size() > 1 && out.can->multicasts) calibrate_multicast(out, when);
   writer w(out, when);
   if (!alone) {
     // A rank that waits looks, yields, and finds its core again when all others have done the same.

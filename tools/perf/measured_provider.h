@@ -92,6 +92,7 @@ class measured_provider {
   void move_to(rank_t, op_kind, std::uint32_t bytes, int depth, int times);  // rank 0 only: in flights of `depth`
   rank_t beyond_the_node() const noexcept;  // the first rank on another node than rank 0; no_rank: there is none
   void calibrate_link(tuning::calibration&, const std::string& name, rank_t peer, const std::string& when);
+  void calibrate_multicast(tuning::calibration&, const std::string& when);
   std::uint64_t line_offset(std::uint32_t line) const noexcept { return line * 64; }
   std::uint64_t* my_line(std::uint32_t line) noexcept {
     return reinterpret_cast<std::uint64_t*>(memory_.data() + line_offset(line));
