@@ -4,7 +4,6 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "core/base/copy.h"
 #include "mpi/reduction.h"
 #include "mpi/world.h"
 
@@ -225,24 +224,24 @@ struct {
 void datatype::pack(const void* from, std::size_t count, std::byte* to) const {
   const auto* base = static_cast<const std::byte*>(from);
   if (contiguous) {
-    if (count * size > 0) copy_bytes(to, base + first(), count * size);
+    if (count * size > 0) std::memcpy(to, base + first(), count * size);
     return;
   }
   for (std::size_t i = 0; i < count; ++i, base += extent)
-    for (const piece& p : pieces) copy_bytes(to, base + p.offset, p.bytes), to += p.bytes;
+    for (const piece& p : pieces) std::memcpy(to, base + p.offset, p.bytes), to += p.bytes;
 }
 
 void datatype::unpack(const std::byte* from, std::size_t bytes, void* to, std::size_t count) const {
   auto* base = static_cast<std::byte*>(to);
   bytes = std::min(bytes, count * size);
   if (contiguous) {
-    if (bytes > 0) copy_bytes(base + first(), from, bytes);
+    if (bytes > 0) std::memcpy(base + first(), from, bytes);
     return;
   }
   for (std::size_t i = 0; i < count && bytes > 0; ++i, base += extent)
     for (const piece& p : pieces) {
       const std::size_t n = std::min(bytes, p.bytes);
-      copy_bytes(base + p.offset, from, n);
+      std::memcpy(base + p.offset, from, n);
       from += n, bytes -= n;
     }
 }

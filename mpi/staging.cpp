@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "core/base/copy.h"
-
 namespace tutti::mpi {
 
 std::byte* staging::memory(std::size_t bytes) {
@@ -13,7 +11,7 @@ std::byte* staging::memory(std::size_t bytes) {
 
 std::byte* staging::copy_of(const void* from, std::size_t bytes) {
   std::byte* const to = memory(bytes);
-  if (bytes > 0) copy_bytes(to, from, bytes);
+  if (bytes > 0) std::memcpy(to, from, bytes);
   return to;
 }
 
@@ -36,7 +34,7 @@ namespace {
 
 void copy_elements(const datatype& t, std::size_t count, const std::byte* from, std::byte* to) {
   for (std::size_t i = 0; i < count; ++i, from += t.extent, to += t.extent)
-    for (const piece& p : t.pieces) copy_bytes(to + p.offset, from + p.offset, p.bytes);
+    for (const piece& p : t.pieces) std::memcpy(to + p.offset, from + p.offset, p.bytes);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ if [ -e bsp/bsp.h ]; then
     breach 'bsp.h includes <stdio.h> and <stdint.h> unless BSP_BARE is defined' || :
 fi
 
-# The environment has one reader; the library neither prints nor ends a process
+# The environment has one reader; the library neither prints, but who is waited for in vain (api/options.cpp), nor ends a process
 # shellcheck disable=SC2046,SC2086
 set -- $(sources $(folders $library))
 found '[^a-z_](secure_)?getenv *\(|[^a-z_]environ[^a-z_m]' "$@" |
@@ -68,7 +68,7 @@ found '[^a-z_](secure_)?getenv *\(|[^a-z_]environ[^a-z_m]' "$@" |
 # but for BSPlib's bsp_abort, which is defined to do both
 set -- $(printf '%s\n' "$@" | grep -vE '^bsp/(process|bsplib)\.(cpp|h)$|^bsp/bsp\.h$')
 found '[^a-z_.:>](std::)?(_?exit|abort|terminate) *\(' "$@" | breach 'ends the process' || :
-found '[^a-z_](printf|puts|putchar|perror) *\(|std::(cout|cerr|clog)|fprintf *\((stderr|stdout)' "$@" | breach 'prints' || :
+found '[^a-z_](printf|puts|putchar|perror) *\(|std::(cout|cerr|clog)|fprintf *\((stderr|stdout)' "$@" | grep -v '^api/options\.cpp' | breach 'prints' || :
 
 cat "$breaches"
 [ ! -s "$breaches" ]

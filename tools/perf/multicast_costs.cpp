@@ -10,7 +10,7 @@
 namespace tutti::tools {
 namespace {
 
-constexpr std::size_t most_chunks = 15;
+constexpr std::size_t most_chunks = 31;
 constexpr int bounces = 50;
 constexpr auto lost_after = std::chrono::milliseconds(20);
 
@@ -37,11 +37,11 @@ class multicast_root {
 
   // From the first answer to the last one, when the window is in motion.
   std::optional<double> bytes_per_ns(const broadcast_wire::layout& at) {
-    const std::uint32_t chunk = full_bit >> count_bits | ++number_, total = 4 * at.window;
+    const std::uint32_t chunk = full_bit >> count_bits | ++number_, total = 2 * at.window;
     std::uint32_t sent = 0, taken = 0, taken_first = 0;
     time_point first, latest = now();
     while (taken < total) {
-      if (sent < std::min(total, taken + at.window) && group_.send(chunk << count_bits, full_)) ++sent;
+      while (sent < std::min(total, taken + at.window) && group_.send(chunk << count_bits, full_)) ++sent;
       if (const auto tag = heard(); tag && chunk_of(*tag) == chunk) {
         taken = count_of(*tag), latest = now();
         if (taken_first == 0) taken_first = taken, first = latest;

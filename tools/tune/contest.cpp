@@ -14,6 +14,8 @@ constexpr std::uint64_t most_bytes = 64 << 20;  // of one member's data
 constexpr int most_iterations = 20000;
 constexpr double long_call = 20e-3;                // seconds
 constexpr int calls_at_least = 9;                  // of a candidate that is calibrated and measured once
+constexpr std::uint64_t around_the_slots = 8 << 20;  // bytes, twice what is taken by turns (collectives/data_collectives.cpp)
+constexpr int most_warming = 64;
 
 // 0, n/2, n/4, 3n/4 ...
 std::vector<std::size_t> far_apart_first(std::size_t n) {
@@ -110,11 +112,14 @@ void tournament::enter_data(std::span<const std::uint64_t> at, std::vector<text_
     require(candidates.error());
     for (const candidate& c : *candidates) {
       if (!c.runnable || (c.row->needs.multicast && !multicasts)) continue;
-      one.all.push_back({.what = c, .run = [this, c, call = p_.call_of(of_, bytes)](int iterations) {
-                           team_->data().take(of_, c);
-                           for (int i = 0; i < iterations; ++i)
-                             if (status s = team_->run(call); s.failed()) require(s);
-                         }});
+      one.all.push_back({.what = c,
+                         .run =
+                             [this, c, call = p_.call_of(of_, bytes)](int iterations) {
+                               team_->data().take(of_, c);
+                               for (int i = 0; i < iterations; ++i)
+                                 if (status s = team_->run(call); s.failed()) require(s);
+                             },
+                         .warming = warming(bytes)});
     }
   }
 }
@@ -133,6 +138,7 @@ void tournament::add_chosen_twice() {
       } else {
         require(p_.world().data().choices().agree_on_facts());
         c.what = p_.world().data().choices().candidates(of_, one.bytes)->front();
+        c.warming = warming(one.bytes);
         c.run = [this, call = p_.call_of(of_, one.bytes)](int iterations) {
           for (int i = 0; i < iterations; ++i)
             if (status s = p_.world().run(call); s.failed()) require(s);
@@ -149,11 +155,17 @@ bool tournament::in_time(std::chrono::steady_clock::time_point end, double us) {
   return share(p_.world().group(), left.count() > us * 1e-6 ? 1 : 0) != 0;
 }
 
-// As many calls before, which are not timed: slots that another candidate has driven out of the caches come back first. A single call
-// left 1 MiB between two cores at four times what it takes in a loop, and what copies once, of the caller's memory, ahead.
+// Where ranks have a core each, slots are taken by turns: all of them are to be in the caches again that other candidates have used
+// meanwhile. 1 MiB from rank to rank took 250 us after four calls, 57 in a loop, and what copies once, of the caller's memory, was ahead.
+int tournament::warming(std::uint64_t bytes) {
+  if (p_.of().where().most_ranks_per_core() > 1) return 0;
+  return static_cast<int>(std::min<std::uint64_t>(most_warming, around_the_slots / std::max<std::uint64_t>(1, bytes)));
+}
+
+// As many calls before, or more, which are not timed.
 double tournament::chunk(timed_candidate& c, int iterations) {
   team_barrier& together = p_.world().barrier();
-  if (!c.long_calls) c.run(iterations);
+  if (!c.long_calls) c.run(std::max(iterations, c.warming));
   require(together.enter());
   const auto start = std::chrono::steady_clock::now();
   c.run(iterations);

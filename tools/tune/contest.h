@@ -24,6 +24,7 @@ struct timed_candidate {
   bool in = true;
   int iterations = 0;                       // of a chunk; 0: not calibrated
   bool long_calls = false;                  // too long for caches to matter
+  int warming = 0;                          // calls at least before each chunk, which are not timed
   series us;                                // of a call, a value for each chunk, until the last rank has finished
 };
 
@@ -63,6 +64,7 @@ class tournament {
  private:
   void enter_barriers(std::vector<text_pair>& left_out);
   void enter_data(std::span<const std::uint64_t> sizes, std::vector<text_pair>& left_out);
+  int warming(std::uint64_t bytes);
   bool in_time(std::chrono::steady_clock::time_point end, double us);
   void calibrate(timed_candidate&, double seconds);
   double chunk(timed_candidate&, int iterations);  // seconds, as rank 0 sees it
