@@ -18,6 +18,8 @@ constexpr parameter table[] = {
     {"copied_bytes_per_ns", true, [](costs& c, double v) { c.copied_bytes_per_ns = v; }},
     {"cached_bytes_per_ns", true, [](costs& c, double v) { c.cached_bytes_per_ns = v; }},
     {"reduced_bytes_per_ns", true, [](costs& c, double v) { c.reduced_bytes_per_ns = v; }},
+    {"fetch_us", false, [](costs& c, double v) { c.fetch_us = v; }},
+    {"fetched_bytes_per_ns", true, [](costs& c, double v) { c.fetched_bytes_per_ns = v; }},
 };
 static_assert(std::size(table) == parameter_count);
 

@@ -23,7 +23,7 @@ struct parameter {
   void (*set)(costs&, double);
 };
 std::span<const parameter> parameters() noexcept;
-inline constexpr std::size_t parameter_count = 14;
+inline constexpr std::size_t parameter_count = 16;
 
 // What the fabric could do where it was measured.
 struct abilities {

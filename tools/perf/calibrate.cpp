@@ -1,5 +1,7 @@
 // The costs of one fabric, measured as the evaluator means them (collectives/price.h), in some ten milliseconds.
 #include <sched.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -152,6 +154,18 @@ tuning::calibration measured_provider::calibrate(const std::string& when) {
       sum.combine(from.data() + at, to.data() + at, some / sizeof(double));
     });
     w.add("reduced_bytes_per_ns", some / (adding.median() * 1e9), spread_of(adding));
+    if (facts.kernel_copies) {  // out of any process: this one is at hand
+      const auto fetching = [&](std::size_t bytes) {
+        return chunks_of(32, [&] {
+          at = (at + some) % all;
+          const iovec here{to.data() + at, bytes}, there{from.data() + at, bytes};
+          (void)process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+        });
+      };
+      const series call = fetching(8), whole = fetching(some);
+      w.add("fetch_us", call.median() * 1e6, spread_of(call));
+      w.add("fetched_bytes_per_ns", some / std::max(1.0, (whole.median() - call.median()) * 1e9), spread_of(whole));
+    }
   }
   require(world_->barrier().enter());
   return out;
