@@ -21,14 +21,16 @@ picoseconds amid_others(const algorithm& a, const shape& s, const costs& c, cons
   const picoseconds alone = evaluate(a, s, c, data), several = evaluate(a, s, c, data, some);
   if (alone < 0 || several < 0) return -1;
   const picoseconds each = (several - alone) / (some - 1);
-  if (!owner_of(a).data.synchronizes) return each + (alone - each) / alone_counts;
-  // All wait for the last one before they use the first set again.
+  const picoseconds alone_adds = (alone - each) / alone_counts;
+  if (!owner_of(a).data.synchronizes) return each + alone_adds;
+  // All wait for the last one before they use the first set again. How far calls overlap until then is exact where ranks have cores of
+  // their own, and depends on whom the kernel lets run where they share some.
   constexpr std::uint32_t sets = data_layout::sets_in_turn;
   const std::uint32_t runs = s.size <= all_sets_up_to ? sets : 1;
   shape first = s;
   first.first_set = true;
   const picoseconds synchronized = evaluate(a, first, c, data, runs);
-  return synchronized < 0 ? -1 : (synchronized + (sets - runs) * each) / sets;
+  return synchronized < 0 ? -1 : (synchronized + (sets - runs) * each) / sets + (c.ranks_per_core > 1 ? alone_adds : 0);
 }
 
 }  // namespace
