@@ -57,14 +57,14 @@ result<start> read_options(const tutti_options_t* given) {
   if (!loaded) return loaded.error().during("tutti_init");
 
   start out{std::move(*loaded), nullptr, {}, {}, {}};
-  if (o.notice) out.late = out.notice = [tell = o.notice, context = o.notice_context](const std::string& line) { tell(context, line.c_str()); };
+  if (o.notice) out.notice = [tell = o.notice, context = o.notice_context](const std::string& line) { tell(context, line.c_str()); };
   if (o.idle) out.idle = [advance = o.idle, context = o.idle_context] { advance(context); };
   result<std::unique_ptr<bootstrap>> boot = status(errc::invalid, "");
   boot = o.bootstrap ? bootstrap_of(*o.bootstrap) : find_bootstrap(out.settings);
   if (!boot) return boot.error().during("tutti_init");
   out.boot = std::move(*boot);
-  if (!o.notice && !o.bootstrap && out.settings.launcher().pmix)
-    out.late = [rank = out.boot->rank()](const std::string& line) { std::fprintf(stderr, "tutti: rank %u %s\n", rank, line.c_str()); };
+  if (!o.bootstrap && out.settings.launcher().pmix)
+    out.unheard = [rank = out.boot->rank()](const std::string& line) { std::fprintf(stderr, "tutti: rank %u %s\n", rank, line.c_str()); };
   return out;
 }
 

@@ -12,7 +12,7 @@ namespace tutti::api {
 struct start {
   config settings;
   std::unique_ptr<bootstrap> boot;
-  notice_fn notice, late;              // late: job_options::late
+  notice_fn notice, unheard;           // unheard: late_notices::unheard
   std::function<void()> idle;
 };
 

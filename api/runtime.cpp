@@ -32,7 +32,7 @@ status join(tutti_context& ctx, const tutti_options_t* options) {
   if (!begin) return begin.error();
   job_options how = options_from(begin->settings);
   how.world_lines = communicator::world_lines, how.notice = std::move(begin->notice), how.idle = std::move(begin->idle);
-  how.late.tell = std::move(begin->late), how.late.rarer = !how.notice;
+  how.late.unheard = std::move(begin->unheard);
   communicator_options engines = communicator_options_from(begin->settings);
   choose_by_settings(begin->settings, how, engines);
   auto opened = job::open(std::move(begin->boot), begin->settings, std::move(how));

@@ -37,7 +37,7 @@ void process::join() {
   job_options o = options_from(*settings);
   o.agreement += " bsp=" + std::string(settings->text(knob::bsp)) + " bsp_check=" + (check_ ? "1" : "0") +
                  " bsp_profile=" + (profile_.empty() ? "off" : "on");
-  o.notice = o.late.tell = [](const std::string& line) { std::fprintf(stderr, "bsp: %s\n", line.c_str()); };
+  o.notice = [](const std::string& line) { std::fprintf(stderr, "bsp: %s\n", line.c_str()); };
   auto opened = job::open(*settings, std::move(o));
   if (!opened) abort(opened.error());
   job_ = std::move(*opened);

@@ -20,8 +20,10 @@ job::~job() {
 
 void job::tell_late(const std::string& where) {
   late_notices& late = options_.late;
-  late.tell("waited " + std::to_string(late.after.count()) + " s " + where);
-  if (late.rarer) late.after *= 2;
+  const std::string text = "waited " + std::to_string(late.after.count()) + " s " + where;
+  if (options_.notice) return options_.notice(text);
+  late.unheard(text);
+  late.after *= 2;
 }
 
 transfer_costs job::costs() const {

@@ -46,11 +46,10 @@ struct wait_note {
   std::uint64_t have = 0, want = 0;  // the word's value and the one waited for
 };
 
-// A collective call that has waited for long says so, once.
+// A collective call that has waited for long says so, once, by job_options::notice.
 struct late_notices {
-  notice_fn tell;                // empty: nobody listens
   std::chrono::seconds after{5}; // 0: never
-  bool rarer = false;            // after each one, twice as long: a program whose ranks are often late is soon quiet
+  notice_fn unheard;             // where that is empty; then after twice as long: a program whose ranks are often late is soon quiet
 };
 
 struct job_options {
@@ -70,7 +69,7 @@ struct job_options {
   registrations_kept registrations{};
   std::size_t registration_bytes = 0;  // most that kept registrations hold; 0: see TUTTI_REGISTRATION_CACHE_MIB
   status trouble;    // failed: why this rank cannot take part; the others are told so when they join
-  notice_fn notice;  // what else is worth knowing; empty: nobody listens
+  notice_fn notice;  // empty: nobody listens
   late_notices late;
   std::function<void()> idle;  // called by long waits, if not empty; may not use the job
   // Gathers a blob of each rank in place of what teams of all ranks exchange by messages: of simulations, where setting up is not
@@ -167,7 +166,7 @@ class job {
 
   // Whether a call that has waited since then is to say so; and its saying so: "in a barrier, ..., for rank 3".
   bool is_late(time_point since) const noexcept {
-    return options_.late.tell && options_.late.after.count() > 0 && net_->now() >= since + options_.late.after;
+    return (options_.notice || options_.late.unheard) && options_.late.after.count() > 0 && net_->now() >= since + options_.late.after;
   }
   void tell_late(const std::string& where);
 

@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(who_is_waited_for_is_told) {
   const auto report = try_ranks_simulated(sim_parameters({"sim"}, 3, 1), [&](rank_env& env) {
     std::vector<std::string> notices;
     job_options o;
-    o.late.tell = [&](const std::string& line) { notices.push_back(line); };
+    o.notice = [&](const std::string& line) { notices.push_back(line); };
     auto j = open_job(env, o);
     auto team = take(communicator::world(*j, {.barrier = "dissemination", .bcast = "binomial"}), "world");
     std::byte data[64]{};
