@@ -30,11 +30,7 @@ void reduce_into(const void* context, const std::byte* from, std::byte* to, std:
   }
 }
 
-// Who writes a line that another core has in its cache takes it from there, which costs several times what it costs to write one that
-// is in no core's own cache: 64 KiB went from core to core in 1.7 us through 2 MiB of slots and more, in 8 through fewer (1 MiB of own
-// cache each). So slots are taken by turns, out of more than these caches hold, where ranks have cores of their own. Ranks that share a
-// core share its cache as well, and slots are better few. Of an alltoallv members make unlike numbers of runs.
-constexpr std::uint64_t slots_by_turns = 4 << 20;
+// Of an alltoallv members make unlike numbers of runs.
 bool takes_slots_by_turns(const algorithm& row, const costs& of) noexcept {
   return of.mapped && of.ranks_per_core <= 1 && row.of != collective::alltoallv && !row.data.exposes;
 }

@@ -139,26 +139,22 @@ tuning::calibration measured_provider::calibrate(const std::string& when) {
   if (job_->rank() == 0) {
     std::vector<std::byte> from(all), to(all);
     std::size_t at = 0;
-    const auto copy_among = [&](const char* name, std::size_t bytes) {
-      const series copying = chunks_of(32, [&] {
+    const auto series_among = [&](std::size_t bytes, auto move) {
+      return chunks_of(32, [&] {
         at = (at + some) % bytes;
-        std::memcpy(to.data() + at, from.data() + at, some);
+        move(from.data() + at, to.data() + at);
       });
-      w.add(name, some / (copying.median() * 1e9), spread_of(copying));
     };
-    copy_among("cached_bytes_per_ns", 2 * some);
-    copy_among("copied_bytes_per_ns", all);
+    const auto add_rate = [&](const char* name, const series& s) { w.add(name, some / (s.median() * 1e9), spread_of(s)); };
+    const auto copy = [](const std::byte* source, std::byte* target) { std::memcpy(target, source, some); };
+    add_rate("cached_bytes_per_ns", series_among(2 * some, copy));
+    add_rate("copied_bytes_per_ns", series_among(all, copy));
     const reduction sum = *find_reduction(datatype::float64, operation::sum);
-    const series adding = chunks_of(32, [&] {
-      at = (at + some) % all;
-      sum.combine(from.data() + at, to.data() + at, some / sizeof(double));
-    });
-    w.add("reduced_bytes_per_ns", some / (adding.median() * 1e9), spread_of(adding));
+    add_rate("reduced_bytes_per_ns", series_among(all, [&](const std::byte* in, std::byte* inout) { sum.combine(in, inout, some / sizeof(double)); }));
     if (facts.kernel_copies) {  // out of any process: this one is at hand
       const auto fetching = [&](std::size_t bytes) {
-        return chunks_of(32, [&] {
-          at = (at + some) % all;
-          const iovec here{to.data() + at, bytes}, there{from.data() + at, bytes};
+        return series_among(all, [bytes](std::byte* source, std::byte* target) {
+          const iovec here{target, bytes}, there{source, bytes};
           (void)process_vm_readv(getpid(), &here, 1, &there, 1, 0);
         });
       };

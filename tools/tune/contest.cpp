@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collectives/data_collectives.h"
 #include "collectives/pick.h"
 #include "core/transport/offload.h"
 
@@ -14,7 +15,6 @@ constexpr std::uint64_t most_bytes = 64 << 20;  // of one member's data
 constexpr int most_iterations = 20000;
 constexpr double long_call = 20e-3;                // seconds
 constexpr int calls_at_least = 9;                  // of a candidate that is calibrated and measured once
-constexpr std::uint64_t around_the_slots = 8 << 20;  // bytes, twice what is taken by turns (collectives/data_collectives.cpp)
 constexpr int most_warming = 64;
 
 // 0, n/2, n/4, 3n/4 ...
@@ -159,7 +159,7 @@ bool tournament::in_time(std::chrono::steady_clock::time_point end, double us) {
 // meanwhile. 1 MiB from rank to rank took 250 us after four calls, 57 in a loop, and what copies once, of the caller's memory, was ahead.
 int tournament::warming(std::uint64_t bytes) {
   if (p_.of().where().most_ranks_per_core() > 1) return 0;
-  return static_cast<int>(std::min<std::uint64_t>(most_warming, around_the_slots / std::max<std::uint64_t>(1, bytes)));
+  return static_cast<int>(std::min<std::uint64_t>(most_warming, 2 * slots_by_turns / std::max<std::uint64_t>(1, bytes)));
 }
 
 // As many calls before, or more, which are not timed.
