@@ -18,7 +18,7 @@
 namespace tutti::mpi {
 namespace {
 
-std::unordered_map<MPI_Comm, std::unique_ptr<communicator>> all;
+std::unordered_map<MPI_Comm, std::unique_ptr<communicator>> communicators;
 communicator* last = nullptr;  // found
 
 // Freed by the program while some member had something under way there, in the order in which they were. That order is alike for any
@@ -35,7 +35,7 @@ communicator& add(MPI_Comm handle, tutti_team_t team) {
   c->handle = handle, c->team = team;
   real.Comm_rank(handle, &c->rank);
   real.Comm_size(handle, &c->size);
-  return *(all[handle] = std::move(c));
+  return *(communicators[handle] = std::move(c));
 }
 
 // The ranks in MPI_COMM_WORLD of a communicator's members. Nothing: some process is not there, for it was spawned.
@@ -164,7 +164,7 @@ tutti_status_t let_go(MPI_Comm comm) {
   drop_finished();
   if (!left.empty()) free_left(members_of(comm));
   last = nullptr;
-  std::unique_ptr<communicator> c = std::move(all.extract(comm).mapped());
+  std::unique_ptr<communicator> c = std::move(communicators.extract(comm).mapped());
   std::int32_t most = 0;
   const tutti_status_t s = most_under_way(*c, most);
   if (s == TUTTI_OK && most == 0) return tutti_team_free(&c->team);
@@ -230,8 +230,8 @@ held_by_all::~held_by_all() {
 
 communicator* taken(MPI_Comm handle) noexcept {
   if (last && last->handle == handle) [[likely]] return last;
-  const auto at = all.find(handle);
-  return at == all.end() ? nullptr : last = at->second.get();
+  const auto at = communicators.find(handle);
+  return at == communicators.end() ? nullptr : last = at->second.get();
 }
 
 bool take_first_communicators() {
@@ -245,7 +245,7 @@ bool take_first_communicators() {
 void forget_communicators() noexcept {
   for (leaving& l : left) release(l.of->kept);
   left.clear();
-  all.clear();
+  communicators.clear();
   last = nullptr;
 }
 

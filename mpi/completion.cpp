@@ -192,7 +192,7 @@ int any(int count, MPI_Request* r, int* index, int* done, MPI_Status* status, bo
   return MPI_SUCCESS;
 }
 
-int some(int count, MPI_Request* r, int* done, int* indices, MPI_Status* statuses, bool blocks) {
+int complete_some(int count, MPI_Request* r, int* done, int* indices, MPI_Status* statuses, bool blocks) {
   MPI_Status status;
   ends of(statuses);
   int n = 0;
@@ -311,7 +311,7 @@ TUTTI_MPI_ALSO(Testany)
 
 extern "C" int MPI_Waitsome(int count, MPI_Request r[], int* done, int indices[], MPI_Status statuses[]) {
   call k(function::Waitsome);
-  if (done && indices && any_ours(r, count)) return some(count, r, done, indices, statuses, true);
+  if (done && indices && any_ours(r, count)) return complete_some(count, r, done, indices, statuses, true);
   k.passed(reason::request);
   const passing by_mpi;
   return real.Waitsome(count, r, done, indices, statuses);
@@ -320,7 +320,7 @@ TUTTI_MPI_ALSO(Waitsome)
 
 extern "C" int MPI_Testsome(int count, MPI_Request r[], int* done, int indices[], MPI_Status statuses[]) {
   call k(function::Testsome);
-  if (done && indices && any_ours(r, count)) return some(count, r, done, indices, statuses, false);
+  if (done && indices && any_ours(r, count)) return complete_some(count, r, done, indices, statuses, false);
   k.passed(reason::request);
   return looked(real.Testsome(count, r, done, indices, statuses), done);
 }

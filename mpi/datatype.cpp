@@ -213,7 +213,7 @@ type_ref contents::make(MPI_Datatype type) {
   return t;
 }
 
-std::unordered_map<MPI_Datatype, type_ref> all;
+std::unordered_map<MPI_Datatype, type_ref> datatypes;
 struct {
   MPI_Datatype handle = MPI_DATATYPE_NULL;
   const type_ref* type = nullptr;
@@ -253,11 +253,11 @@ const type_ref& type_of(MPI_Datatype handle) {
     return *recent[0].type;
   }
   static const type_ref none;
-  auto at = all.find(handle);
-  if (at == all.end()) {
+  auto at = datatypes.find(handle);
+  if (at == datatypes.end()) {
     type_ref made = handle == MPI_DATATYPE_NULL ? nullptr : contents::make(handle);
     if (!made) return none;
-    at = all.emplace(handle, std::move(made)).first;
+    at = datatypes.emplace(handle, std::move(made)).first;
   }
   recent[1] = recent[0];
   recent[0] = {handle, &at->second};  // nodes of the map stay where they are
@@ -297,7 +297,7 @@ extern "C" int MPI_Type_free(MPI_Datatype* type) {
   if (type && the_world().ctx) {
     const held h;
     recent[0] = recent[1] = {};
-    all.erase(*type);
+    datatypes.erase(*type);
     if (reductions_keep(*type)) return *type = MPI_DATATYPE_NULL, MPI_SUCCESS;
   }
   return real.Type_free(type);

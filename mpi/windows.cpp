@@ -15,14 +15,14 @@ namespace tutti::mpi {
 
 namespace {
 
-std::unordered_map<MPI_Win, std::unique_ptr<window>> all;
+std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;
 
 }  // namespace
 
 window* find(MPI_Win w) noexcept {
-  if (all.empty()) return nullptr;
-  const auto at = all.find(w);
-  return at == all.end() ? nullptr : at->second.get();
+  if (windows.empty()) return nullptr;
+  const auto at = windows.find(w);
+  return at == windows.end() ? nullptr : at->second.get();
 }
 
 int raise(const window& w, const char* call, int error_class, const char* text) {
@@ -124,7 +124,7 @@ void follow(communicator& c, MPI_Win handle, memory whose, void* base, std::size
   }
   for (auto* counts : {&w->posted, &w->started, &w->completed, &w->awaited}) counts->resize(n);
   w->locked.resize(n);
-  all[handle] = std::move(w);
+  windows[handle] = std::move(w);
 }
 
 // A team of the window's own: it may outlive the communicator.
@@ -210,7 +210,7 @@ extern "C" int MPI_Win_free(MPI_Win* handle) {
   {
     const held h;
     w = handle ? find(*handle) : nullptr;
-    if (w) gone = std::move(all.at(*handle)), all.erase(*handle);
+    if (w) gone = std::move(windows.at(*handle)), windows.erase(*handle);
   }
   if (gone && (s = flush(*gone, TUTTI_ALL)) == TUTTI_OK) s = barrier(*gone);
   int code;
