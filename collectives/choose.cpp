@@ -1,6 +1,7 @@
 #include "collectives/choose.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "collectives/explain_text.h"
 #include "collectives/hierarchy.h"
@@ -181,6 +182,25 @@ double predicted_us(const candidate& c, const choice_inputs& in, bool alone) {
   const costs all = for_data_of(in, touched_by(c, s, in, bytes, in.piece));
   const picoseconds cost = price(*c.row, s, all, {bytes, in.piece}, alone);
   return cost < 0 ? -1 : static_cast<double>(cost) / 1e6;
+}
+
+std::uint64_t direct_beyond(choice_inputs in, const algorithm& chosen) {
+  constexpr std::uint32_t evaluated = 32;  // ranks: more take long, for a bound that holds for every call
+  in.unlike = false;
+  const candidate staged{.row = find_algorithm(collective::alltoall, "linear")}, direct{.row = find_algorithm(collective::alltoall, "direct")};
+  if (chosen.of != collective::alltoallv || chosen.data.exposes || !in.wanted.name.empty() || !objection(direct, in).empty()) return never_direct;
+  const auto price_of = [&](const candidate& c) {
+    if (in.ranks <= evaluated) return predicted_us(c, in);
+    const shape s{.size = in.ranks, .node_of = in.node_of};
+    return static_cast<double>(estimate(*c.row, s, for_data_of(in, touched_by(c, s, in, in.bytes, in.piece)), {in.bytes, in.piece}));
+  };
+  const auto loses = [&](unsigned log2) {
+    in.bytes = std::uint64_t{1} << log2;
+    return price_of(direct) < 0 || price_of(direct) >= price_of(staged);
+  };
+  const auto sizes = std::views::iota(16u, 23u);  // 64 KiB to 4 MiB
+  const auto first = std::ranges::partition_point(sizes, loses);
+  return first == sizes.end() ? never_direct : std::uint64_t{1} << (*first - 1);
 }
 
 bool is_same(const candidate& c, collective of, const wanted_algorithm& w) noexcept {

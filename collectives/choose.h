@@ -75,6 +75,11 @@ result<candidate> choose_first(collective, const choice_inputs&);
 constexpr unsigned size_class(std::uint64_t bytes) noexcept { return bytes < 2 ? 0 : static_cast<unsigned>(std::bit_width(bytes - 1)); }
 inline constexpr unsigned size_classes = 65;
 
+// Of an alltoallv by such a row, which nobody asked for by name: blocks of more bytes go out of the caller's own memory (direct.cpp)
+// instead. An alltoall of blocks of that length goes faster like that.
+std::uint64_t direct_beyond(choice_inputs, const algorithm& chosen);
+inline constexpr std::uint64_t never_direct = ~std::uint64_t{0};
+
 // Whether the candidate is that algorithm with those parameters.
 bool is_same(const candidate&, collective, const wanted_algorithm&) noexcept;
 

@@ -58,7 +58,11 @@ resumable<status> collective_choices::agreeing_on_facts() {
 result<std::vector<candidate>> collective_choices::candidates(collective of, std::uint64_t bytes) const {
   collective_call c;
   c.of = of, c.bytes = bytes, c.op.element_size = 1;
-  return choose(of, inputs(c));
+  auto all = choose(of, inputs(c));
+  // All its blocks being of so many bytes.
+  if (all && bytes > direct_beyond(inputs(c), *all->front().row))
+    std::ranges::stable_partition(*all, [](const candidate& one) { return one.row->data.exposes; });
+  return all;
 }
 
 void collective_choices::take(collective of, const candidate& c) {
@@ -79,6 +83,8 @@ result<collective_choices::choice> collective_choices::choose_for(const collecti
     const auto made = choose(c.of, inputs(c));
     if (!made) return made.error();
     kept = {made->front().row, made->front().radix, with_.online ? trials_among(*made, c) : nullptr};
+    if (!kept.online)
+      if (kept.long_beyond = direct_beyond(inputs(c), *kept.row); kept.long_beyond != never_direct) kept.of_long = find_algorithm(c.of, "direct");
   }
   return kept;
 }

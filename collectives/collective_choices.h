@@ -40,6 +40,8 @@ class collective_choices {
     const algorithm* row = nullptr;
     std::uint32_t radix = 0;
     trials* online = nullptr;              // null: what is chosen stays
+    const algorithm* of_long = nullptr;    // of an alltoallv: by which the blocks beyond `long_beyond` go; null: by the same
+    std::uint64_t long_beyond = never_direct;
   };
   // What calls of one class try by turns.
   struct trials {

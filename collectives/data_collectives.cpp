@@ -1,6 +1,7 @@
 #include "collectives/data_collectives.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -64,7 +65,7 @@ data_collectives::resource* data_collectives::resource_of(const choice& c) noexc
 
 bool data_collectives::equipped(const choice& c) noexcept {
   if (c.row->phases) return hierarchy_ != nullptr;
-  return (!c.row->make || resource_of(c)) && (!(c.row->down_by_multicast || !c.row->make) || multicast_);
+  return (!c.row->make || resource_of(c)) && (!c.of_long || resource_of(of_long(c))) && (!(c.row->down_by_multicast || !c.row->make) || multicast_);
 }
 
 // Members that call something else may have chosen another algorithm, or have all they need, and must not be met half way: so
@@ -100,8 +101,10 @@ resumable<status> data_collectives::equipping_chosen(std::vector<std::byte> agre
       if (made) hierarchy_ = std::move(*made);
       co_return made.error();
     }
-    if (found->row->make && !resource_of(*found)) {
-      status s = co_await equipping(*found, {agreement.begin(), agreement.end()});
+    const std::array parts{*found, of_long(*found)};
+    for (const choice& part : parts) {
+      if (!part.row || !part.row->make || resource_of(part)) continue;
+      status s = co_await equipping(part, {agreement.begin(), agreement.end()});
       if (s.failed() || equipped(*found)) co_return s;
     }
     auto made = co_await reliable_broadcast::opening(team_, choices_.facts()->fragment, choices_.facts()->depth, {agreement.begin(), agreement.end()});
@@ -197,7 +200,7 @@ void data_collectives::begin(std::uint64_t) noexcept { begin(calls_[begun_++]); 
 
 void data_collectives::begin(const call& c) noexcept {
   now_ = c;
-  choice_ = {}, by_ = nullptr, other_ = nullptr, at_ = 0;
+  choice_ = {}, by_ = nullptr, other_ = nullptr;
   setup_ = {};
   if (now_.alike_bytes() == 0 && now_.of != collective::alltoallv) return;
   if (team_.size() == 1) return finish_alone();
@@ -232,7 +235,22 @@ status data_collectives::begin_chosen() {
   data_ = {.arithmetic = {reduce_into, &arithmetic_}};
   if (has_block_each(now_.of)) lay_out_blocks();
   if (now_.of == collective::alltoallv) sends_.resize(team_.size()), takes_.resize(team_.size());
-  return now_.bytes > 0 ? begin_part() : status{};  // an alltoallv in which this rank has no part
+  if (now_.bytes == 0) return {};  // an alltoallv in which this rank has no part
+  by_row_ = choice_, at_ = 0, end_ = now_.bytes;
+  if (now_.bytes > choice_.long_beyond) by_row_ = of_long(choice_), data_.in.over = data_.out.over = choice_.long_beyond;
+  return begin_part();
+}
+
+// Of an alltoallv whose long blocks are here. All members begin with those, each as far as it has any: nobody waits for who waits for it.
+bool data_collectives::begin_short_blocks() noexcept {
+  if (by_row_.row == choice_.row) return false;
+  by_row_ = choice_, at_ = end_ = 0;
+  for (partition* const p : {&data_.in, &data_.out}) {
+    p->over = 0, p->up_to = choice_.long_beyond;
+    for (const std::uint64_t length : std::span(p->lengths, team_.size()))
+      if (length <= p->up_to) end_ = std::max(end_, length);
+  }
+  return end_ > 0;
 }
 
 // Of all data, which the root of the multicast has.
@@ -278,7 +296,7 @@ bool data_collectives::run_parts(std::uint32_t looks, status& error) noexcept {
   while (by_->position->advance(looks)) {
     error = by_->position->outcome();
     if (error.failed()) return true;
-    if (at_ >= now_.bytes) {
+    if (at_ >= end_ && !begin_short_blocks()) {
       if (!choice_.row->down_by_multicast) return true;
       begin_multicast();
       return other_->advance(error);
@@ -314,7 +332,7 @@ wait_note data_collectives::waiting_for() const noexcept {
   if (setup_) return setup_.waits_for() ? setup_.waits_for()->note() : wait_note{"preparing a collective"};
   if (other_) return other_->waiting_for();
   if (!by_) return {"a collective that moves nothing"};
-  return by_->position->waiting_for(choice_.row->name.data());
+  return by_->position->waiting_for(by_row_.row->name.data());
 }
 
 status data_collectives::explained(const status& error) {

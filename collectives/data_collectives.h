@@ -78,6 +78,7 @@ class data_collectives final : public operation_sequence {
     std::unique_ptr<tutti::run> position;
   };
   using choice = collective_choices::choice;
+  static choice of_long(const choice& c) noexcept { return {.row = c.of_long}; }
   struct call : collective_call {
     std::uint64_t number = 0;            // among the team's collective calls
     call_record::what what{};            // as entered there
@@ -105,6 +106,7 @@ class data_collectives final : public operation_sequence {
   bool step(std::uint32_t looks, status& error) noexcept;
   resource* resource_of(const choice&) noexcept;
   bool equipped(const choice&) noexcept;
+  bool begin_short_blocks() noexcept;
   resumable<status> preparing();
   resumable<status> equipping(choice, std::vector<std::byte> agreement);
   result<bound*> bind(const choice&, std::uint32_t root);
@@ -137,7 +139,8 @@ class data_collectives final : public operation_sequence {
   std::vector<std::byte> scratch_;
   registration_cache::use exposed_;      // of the caller's memory, or of its copy, while peers may reach it
   std::vector<std::byte> replaced_;      // what the caller has given where the result comes in its place
-  std::uint64_t at_ = 0;                 // bytes of it that earlier runs moved
+  choice by_row_;                        // of the present part
+  std::uint64_t at_ = 0, end_ = 0;       // bytes that earlier runs moved, of those that go by this row
   std::unique_ptr<reliable_broadcast> multicast_;
   std::unique_ptr<hierarchy> hierarchy_;
   std::vector<std::unique_ptr<resource>> resources_;

@@ -59,7 +59,8 @@ status data_collectives::expose(std::uint32_t buffer) {
   if (const partition& in = data_.in; in.lengths) {
     bytes = 0;
     const std::uint32_t first = one ? team_.index() : 0, end = one ? first + 1 : team_.size();
-    for (std::uint32_t i = first; i < end; ++i) bytes = std::max(bytes, (in.begins ? in.begins[i] : 0) + in.lengths[i]);
+    for (std::uint32_t i = first; i < end; ++i)
+      if (in.lengths[i] > in.over) bytes = std::max(bytes, (in.begins ? in.begins[i] : 0) + in.lengths[i]);
   }
   std::byte* base = buffer == data_in ? const_cast<std::byte*>(now_.in) : now_.out;
   if ((now_.of == collective::alltoall || now_.of == collective::alltoallv) && now_.in == now_.out) {
@@ -82,13 +83,13 @@ status data_collectives::expose(std::uint32_t buffer) {
 // Words are runs << 16 | digest. Who reads a word finds the other's digest there, or a later run's: then the other has left this
 // one, having found the digests the same.
 status data_collectives::begin_part() {
-  auto found = bind(choice_, now_.root);
+  auto found = bind(by_row_, now_.root);
   if (!found) return found.error();
   by_ = *found;
   by_->used = ++parts_;
   resource& r = *by_->by;
-  const algorithm& row = *choice_.row;
-  const partition part = next_run(row, by_->room, now_.bytes - at_, now_.element());
+  const algorithm& row = *by_row_.row;
+  const partition part = next_run(row, by_->room, end_ - at_, now_.element());
   if (part.bytes == 0)
     return {errc::unsupported, worded("elements of ", now_.op.element_size, " bytes are too long; at most ", r.slot_bytes)};
   for (partition* const p : {&data_.in, &data_.out}) p->bytes = part.bytes, p->piece = part.piece, p->from = at_;

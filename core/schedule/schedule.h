@@ -48,7 +48,7 @@ inline constexpr std::uint32_t no_slot = ~std::uint32_t{0};
 
 // The blocks of a buffer: block i begins i - first strides behind `from`, and has `piece` bytes, until all of them together have
 // `bytes`. Or, where their lengths are unlike, lists say where each begins and how long it is, and a run moves `piece` bytes of
-// each at most, behind the first `from`; then steps are about one block each.
+// each at most, behind the first `from`; then steps are about one block each. Of these a run may leave out the short ones, or the long.
 struct partition {
   std::uint64_t bytes = 0, piece = 1;
   std::uint64_t stride = 0;                  // 0: piece
@@ -56,6 +56,7 @@ struct partition {
   std::uint32_t first = 0;
   const std::uint64_t* lengths = nullptr;    // null: alike
   const std::uint64_t* begins = nullptr;     // of lists; null: all at 0, for there is but one
+  std::uint64_t over = 0, up_to = ~std::uint64_t{0};  // of lists: blocks of other lengths count as empty
 
   bool packed() const noexcept { return !lengths && (stride == 0 || stride == piece); }
   std::uint64_t begin(std::uint32_t block) const noexcept {
@@ -63,7 +64,7 @@ struct partition {
     return from + (block - first) * (stride ? stride : piece);
   }
   std::uint64_t length(std::uint32_t block, std::uint32_t count = 1) const noexcept {
-    if (lengths) return lengths[block] <= from ? 0 : std::min(piece, lengths[block] - from);
+    if (lengths) return lengths[block] <= std::max(from, over) || lengths[block] > up_to ? 0 : std::min(piece, lengths[block] - from);
     return std::min(bytes, (block + count) * piece) - std::min(bytes, block * piece);
   }
 };

@@ -8,6 +8,7 @@
 
 #include <numeric>
 
+#include "core/engine/move_watch.h"
 #include "core/transport/forwarding_transport.h"
 #include "tests/collectives/affine.h"
 #include "tests/collectives/rows.h"
@@ -316,6 +317,52 @@ BOOST_AUTO_TEST_CASE(a_death_is_named) {
         const std::uint64_t stride = std::max<std::uint64_t>(1, steps / 4);
         for (std::uint64_t step = 1 + turn++ % stride; step <= steps; step += stride) run_until_death(d, name, victim, step);
       }
+}
+
+namespace {
+
+class copy_count final : public move_watch {
+ public:
+  copy_count() { watching_moves = this; }
+  ~copy_count() { watching_moves = nullptr; }
+  void moved(std::uint64_t n, bool) noexcept override { bytes += n; }
+  std::uint64_t bytes = 0;
+};
+
+}  // namespace
+
+// In one call some pairs exchange blocks of an alltoallv out of each other's own memory, where that pays, and others through slots.
+BOOST_AUTO_TEST_CASE(long_blocks_come_out_of_the_givers_memory_and_short_ones_through_slots) {
+  constexpr std::size_t long_bytes = 1 << 20, short_bytes = 100'000;
+  const auto report = try_ranks({"shm"}, 4, [](rank_env& env) {
+    auto j = open_job(env);
+    auto team = take(communicator::world(*j, {}), "world");
+    const auto length = [](std::size_t from, std::size_t to) { return (from + to) % 2 ? long_bytes : from < to ? short_bytes : 0; };
+    block_lists lists;
+    std::vector<std::byte> in, expected;
+    std::uint64_t through_slots = 0;
+    for (rank_t other = 0; other < env.size; ++other) {
+      lists.in_begins.push_back(in.size()), lists.in_lengths.push_back(length(env.rank, other));
+      for (std::size_t i = 0; i < length(env.rank, other); ++i) in.push_back(given(1, env.rank, other, i));
+      lists.out_begins.push_back(expected.size()), lists.out_lengths.push_back(length(other, env.rank));
+      for (std::size_t i = 0; i < length(other, env.rank); ++i) expected.push_back(given(1, other, env.rank, i));
+      if (length(other, env.rank) < long_bytes) through_slots += length(other, env.rank);
+    }
+    std::vector<std::byte> out(expected.size());
+    const collective_call call{.of = collective::alltoallv, .bytes = long_bytes, .in = in.data(), .out = out.data(),
+                               .lists = std::make_shared<const block_lists>(std::move(lists))};
+    for (int again = 0; again < 20; ++again) {
+      std::ranges::fill(out, untouched);
+      const copy_count copied;
+      require(team->run(call), "call");
+      require(out == expected, "result");
+      const auto best = take(team->data().choices().candidates(call.of, long_bytes), "candidates").front();
+      require_equal(copied.bytes, best.row->data.exposes ? through_slots : expected.size(), "bytes that were copied here");
+    }
+    require(team->group().settle(), "leaving");
+    env.barrier();
+  });
+  BOOST_TEST(report.passed(), report.text());
 }
 
 // Two members of a pair that expect unlike lengths of each other are told so.

@@ -150,6 +150,8 @@ int explain_data(small_job& over, std::span<const std::uint32_t> nodes, collecti
     if (!all) return failed(all.error());
     std::printf("\n");
     for (const std::string& line : explain(call.of, in, *all)) std::printf("%s\n", line.c_str());
+    if (const std::uint64_t beyond = direct_beyond(in, *all->front().row); beyond != never_direct)
+      std::printf("blocks of more than %llu bytes go by direct\n", static_cast<unsigned long long>(beyond));
   }
   return 0;
 }
