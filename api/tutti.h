@@ -583,10 +583,10 @@ TUTTI_API tutti_status_t tutti_operation_free(tutti_t ctx, tutti_operation_t *op
  * included) depends on the operands and the number of members alone, bit for bit, whatever the provider and wherever the
  * members run; then those algorithms are left out whose order is their own, which costs time (docs/algorithms.md).
  * Errors: TUTTI_INVALID (root, a NULL, an operation that makes no sense for the type, sizes beyond memory, overlap),
- * TUTTI_UNSUPPORTED (elements of more than some 16 KiB), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL, TUTTI_PEER_DEAD; after any of these
+ * TUTTI_UNSUPPORTED (elements of more than 1 GiB), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL, TUTTI_PEER_DEAD; after any of these
  * but the first, every broadcast, reduce and allreduce of this team gives the same.
  * Cost: log2(size) puts one after the other for each 128 KiB (`tutti info --explain reduce`). The team's first use of an
- * algorithm costs one exchange, and memory of some 4 MiB at most. */
+ * algorithm costs one exchange, and memory of some 4 MiB at most; more where elements have more than some 16 KiB. */
 TUTTI_API tutti_status_t tutti_reduce(tutti_team_t team, uint32_t root, const void *in, void *out, size_t count,
                                       tutti_datatype_t type, tutti_operation_t operation);
 

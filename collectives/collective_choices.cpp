@@ -83,8 +83,7 @@ result<collective_choices::choice> collective_choices::choose_for(const collecti
     const auto made = choose(c.of, inputs(c));
     if (!made) return made.error();
     kept = {made->front().row, made->front().radix, with_.online ? trials_among(*made, c) : nullptr};
-    if (!kept.online)
-      if (kept.long_beyond = direct_beyond(inputs(c), *kept.row); kept.long_beyond != never_direct) kept.of_long = find_algorithm(c.of, "direct");
+    if (kept.long_beyond = direct_beyond(inputs(c), *kept.row); kept.long_beyond != never_direct) kept.of_long = find_algorithm(c.of, "direct");
   }
   return kept;
 }
@@ -92,6 +91,7 @@ result<collective_choices::choice> collective_choices::choose_for(const collecti
 // Null: nothing is to be tried. Links that were measured have prices that are worth something, and candidates far from the best need
 // no trial.
 collective_choices::trials* collective_choices::trials_among(std::span<const candidate> all, const collective_call& c) {
+  if (c.of == collective::alltoallv) return nullptr;  // no two calls need move as much
   const bool keeps_bits = (class_of(c, with_) & 8) && !with_.online->any_grouping;
   const tuning::calibration* const known = with_.measured ? with_.measured->of_fabric(team_.parent_job().fabric()) : nullptr;
   const bool measured = known && known->knows_links();

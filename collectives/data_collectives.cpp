@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <new>
 
@@ -59,7 +60,7 @@ void data_collectives::take(collective of, const candidate& c) {
 
 data_collectives::resource* data_collectives::resource_of(const choice& c) noexcept {
   for (const auto& r : resources_)
-    if (r->of == &owner_of(*c.row) && r->radix == c.radix) return r.get();
+    if (r->of == &owner_of(*c.row) && r->radix == c.radix && r->slot_bytes >= now_.element()) return r.get();
   return nullptr;
 }
 
@@ -127,6 +128,7 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   r->words_bytes = control::offset(row.words(s));
   r->slots_at = r->words_bytes * row.data.sets();
   r->slot_bytes = row.data.exposes ? sizeof(exposure_record) : round_up(room_of(row, s, choices_.piece()).slot_bytes, 64);
+  if (r->slot_bytes < now_.element()) r->slot_bytes = std::bit_ceil(now_.element());
   r->set_bytes = row.data.slots(s) * r->slot_bytes;
   r->slots_room = r->set_bytes * row.data.sets();
   if (r->set_bytes > 0 && takes_slots_by_turns(row, choices_.machine())) r->slots_room = std::max(r->slots_room, slots_by_turns / r->set_bytes * r->set_bytes);
@@ -145,7 +147,7 @@ result<data_collectives::bound*> data_collectives::bind(const choice& c, std::ui
   for (std::size_t i = 0; i < bound_.size(); ++i) {
     const std::size_t at = found_ + i < bound_.size() ? found_ + i : found_ + i - bound_.size();
     bound& b = *bound_[at];
-    if (b.row == c.row && b.radix == c.radix && b.root == root && b.first_set == first_set) return found_ = at, &b;
+    if (b.row == c.row && b.radix == c.radix && b.root == root && b.first_set == first_set && b.by == by) return found_ = at, &b;
   }
   const schedule s = c.row->make(shape_of(c, root, first_set));
   buffer buffers[data_buffers];
@@ -204,6 +206,10 @@ void data_collectives::begin(const call& c) noexcept {
   setup_ = {};
   if (now_.alike_bytes() == 0 && now_.of != collective::alltoallv) return;
   if (team_.size() == 1) return finish_alone();
+  if (const std::uint64_t most = team_.parent_job().facts().max_bytes; now_.element() > most) {
+    trouble_ = {errc::unsupported, worded("elements of ", now_.element(), " bytes are too long; at most ", most, ", in one operation of the fabric")};
+    return;
+  }
   try {
     choice& kept = choices_.kept_for(now_);
     const bool meets = kept.online && choices_.next_turn(kept);

@@ -54,7 +54,7 @@ class data_collectives final : public operation_sequence {
   const reliable_broadcast* by_multicast() const noexcept { return multicast_.get(); }  // null: not used so far
 
  private:
-  // Words and slots of an algorithm, and of those that share them. Runs that put into slots go through `slots_room` set by set,
+  // Words and slots of an algorithm, and of those that share them; other ones for elements that are too long for these. Runs that put into slots go through `slots_room` set by set,
   // so a set is used again after as many runs as there are sets of lines, or more.
   struct resource {
     const algorithm* of;

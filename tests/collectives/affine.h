@@ -12,9 +12,19 @@ struct affine {
 
 inline affine then(const affine& first, const affine& second) { return {first.a * second.a, first.b * second.a + second.b}; }
 
-inline void compose(const void* in, void* inout, std::size_t count, void*) {
+// `in_each`: how many an element has, if not one.
+inline void compose(const void* in, void* inout, std::size_t count, void* in_each) {
+  if (in_each) count *= *static_cast<const std::size_t*>(in_each);
   for (std::size_t i = 0; i < count; ++i)
     static_cast<affine*>(inout)[i] = then(static_cast<const affine*>(in)[i], static_cast<affine*>(inout)[i]);
+}
+inline void add(const void* in, void* inout, std::size_t count, void* in_each) {
+  if (in_each) count *= *static_cast<const std::size_t*>(in_each);
+  for (std::size_t i = 0; i < count; ++i) {
+    affine& sum = static_cast<affine*>(inout)[i];
+    const affine& one = static_cast<const affine*>(in)[i];
+    sum = {sum.a + one.a, sum.b + one.b};
+  }
 }
 
 // A rank's in a call.
