@@ -202,7 +202,7 @@ void data_collectives::begin(std::uint64_t) noexcept { begin(calls_[begun_++]); 
 
 void data_collectives::begin(const call& c) noexcept {
   now_ = c;
-  choice_ = {}, by_ = nullptr, other_ = nullptr;
+  choice_ = {}, by_ = nullptr, other_ = nullptr, ahead_from_ = no_rank;
   setup_ = {};
   if (now_.alike_bytes() == 0 && now_.of != collective::alltoallv) return;
   if (team_.size() == 1) return finish_alone();
@@ -330,8 +330,30 @@ status data_collectives::look() noexcept {
   if (other_) return other_->look();
   if (!by_) return {};
   const rank_t from = by_->position->waiting_for("").from;
-  const status s = team_.look(from);
-  return s.ok() ? record_->mismatch({&from, 1}) : s;
+  status s = team_.look(from);
+  if (s.ok()) s = record_->mismatch({&from, 1});
+  return s.ok() && choice_.of_long ? long_to_one_alone(from) : s;
+}
+
+// Of an alltoallv: a pair whose members do not agree whether its block is long meet in different rows, and wait there. So who waits looks
+// at the words that the other writes in the row where it does not wait. A word there that is ahead of what this rank has counted can be
+// of the next call, or of this call's other part, only as long as what was sent before it is still under way, which is not long.
+status data_collectives::long_to_one_alone(rank_t from) noexcept {
+  constexpr auto under_way = std::chrono::seconds(5);
+  const resource& other = *resource_of(by_row_.row == choice_.row ? of_long(choice_) : choice_);
+  std::uint32_t peer = 0;
+  while (peer < team_.size() && team_.rank_of(peer) != from) ++peer;
+  if (peer == team_.size()) return ahead_from_ = no_rank, status{};
+  bool ahead = false;
+  for (std::uint64_t set = 0; set < other.of->data.sets(); ++set) {
+    const control_lines lines{other.memory.segment(), other.memory.region(), other.memory.base(), set * other.words_bytes};
+    const auto runs = [&](std::uint32_t line) { return lines.word(line).load(std::memory_order_acquire) >> digest_bits; };
+    ahead |= runs(peer) > other.taken[peer] || runs(team_.size() + peer) > other.sent[peer];
+  }
+  const time_point now = team_.parent_job().net().now();
+  if (!ahead || ahead_from_ != from) ahead_from_ = ahead ? from : no_rank, ahead_since_ = now;
+  if (!ahead || now - ahead_since_ < under_way) return {};
+  return {errc::protocol, worded("rank ", from, " exchanges blocks of other lengths than this rank"), from};
 }
 
 wait_note data_collectives::waiting_for() const noexcept {

@@ -54,7 +54,8 @@ class data_collectives final : public operation_sequence {
   const reliable_broadcast* by_multicast() const noexcept { return multicast_.get(); }  // null: not used so far
 
  private:
-  // Words and slots of an algorithm, and of those that share them; other ones for elements that are too long for these. Runs that put into slots go through `slots_room` set by set,
+  // Words and slots of an algorithm, and of those that share them; others beside them for elements that are too long for these slots.
+  // Runs that put into slots go through `slots_room` set by set,
   // so a set is used again after as many runs as there are sets of lines, or more.
   struct resource {
     const algorithm* of;
@@ -107,6 +108,7 @@ class data_collectives final : public operation_sequence {
   resource* resource_of(const choice&) noexcept;
   bool equipped(const choice&) noexcept;
   bool begin_short_blocks() noexcept;
+  status long_to_one_alone(rank_t from) noexcept;
   resumable<status> preparing();
   resumable<status> equipping(choice, std::vector<std::byte> agreement);
   result<bound*> bind(const choice&, std::uint32_t root);
@@ -140,6 +142,8 @@ class data_collectives final : public operation_sequence {
   registration_cache::use exposed_;      // of the caller's memory, or of its copy, while peers may reach it
   std::vector<std::byte> replaced_;      // what the caller has given where the result comes in its place
   choice by_row_;                        // of the present part
+  rank_t ahead_from_ = no_rank;          // who was seen in another row than where this rank waits for it, since then
+  time_point ahead_since_{};
   std::uint64_t at_ = 0, end_ = 0;       // bytes that earlier runs moved, of those that go by this row
   std::unique_ptr<reliable_broadcast> multicast_;
   std::unique_ptr<hierarchy> hierarchy_;

@@ -69,7 +69,7 @@ status operation_sequence::wait(std::uint64_t number, time_point deadline) noexc
       if (!idle()) j.enlist(*this);
       return explained(s);
     }
-    if (s.failed()) fail(s);
+    if (s.failed()) fail(s), unexplained_ = true;
   }
   return outcome_in_full();
 }

@@ -384,6 +384,29 @@ BOOST_AUTO_TEST_CASE(unlike_lengths_of_a_pair_are_named) {
   BOOST_TEST(report.passed(), report.text());
 }
 
+// Also where one of them alone takes the block for a long one, and no block comes back that would tell.
+BOOST_AUTO_TEST_CASE(a_block_that_is_long_to_one_member_alone_is_named) {
+  for (const bool root_errs : {false, true}) {
+    const auto report = try_ranks({"shm"}, 4, [&](rank_env& env) {
+      auto j = open_job(env);
+      auto team = take(communicator::world(*j, {}), "world");
+      for (std::uint64_t call = 1; call <= 3; ++call) {
+        member_call m = make_call({collective::alltoallv, call, env.size, 0, 1 << 20, kind_of_scatterv}, env.rank, false);
+        if (call == 3 && env.rank == (root_errs ? 0u : 2u)) {
+          block_lists lists = *m.call.lists;
+          (root_errs ? lists.in_lengths[2] : lists.out_lengths[0]) = 60;
+          m.call.lists = std::make_shared<const block_lists>(lists);
+        }
+        const status s = team->run(m.call);
+        if (call < 3) require(s, "call");
+        else require(s.code() == errc::protocol || (env.rank % 2 == 1 && s.ok()), "an error: " + std::string(s.text()));
+      }
+      env.barrier();
+    }, {.timeout = std::chrono::seconds(60) * time_scale});
+    BOOST_TEST(report.passed(), (root_errs ? "the root errs: " : "rank 2 errs: ") << report.text());
+  }
+}
+
 namespace {
 
 // Calls of all kinds, blocking and not, some of them made several times with the same arguments, on a team and on one of its halves: a
