@@ -67,22 +67,33 @@ nlohmann::ordered_json regret_of_open_mpi(const std::vector<collective>& all, co
   require(scratch.make(launching::temporary_parent()));
   const mpi_library mpi = open_mpi(own_path(), scratch.path());
   if (!mpi.why_not.empty()) throw std::runtime_error(mpi.why_not);
-  status_line line(!quiet);
-  auto out = nlohmann::ordered_json::array();
+  struct cell_group {
+    collective of;
+    std::vector<std::uint64_t> bytes;
+    std::vector<peer_algorithm> contestants;
+  };
+  std::vector<cell_group> groups;
+  std::size_t measured = 0;  // values of one round
   for (const collective of : all) {
     if (of == collective::alltoallv) continue;
-    std::vector<std::uint64_t> bytes(sizes.begin(), sizes.end());
-    if (of == collective::barrier) bytes = {0};
+    groups.push_back({of, {sizes.begin(), sizes.end()}, algorithms_of_tuned(of)});
+    if (of == collective::barrier) groups.back().bytes = {0};
+    measured += groups.back().bytes.size() * groups.back().contestants.size();
+  }
+  const double each = seconds / static_cast<double>(rounds * measured);
+  status_line line(!quiet);
+  auto out = nlohmann::ordered_json::array();
+  for (const auto& [of, bytes, of_tuned] : groups) {
     std::string cells;
     for (const std::uint64_t b : bytes) cells += " " + std::string(name_of(of)) + ":" + std::to_string(b);
     for (const int n : ranks) {
-      std::vector<peer_algorithm> contestants = algorithms_of_tuned(of);
+      std::vector<peer_algorithm> contestants = of_tuned;
       for (int round = 0; round < rounds; ++round)
         for (std::size_t k = 0; k < contestants.size(); ++k) {
           peer_algorithm& a = contestants[(k + static_cast<std::size_t>(round)) % contestants.size()];  // none is always first
           line.show("Open MPI, " + std::to_string(n) + " ranks, " + std::string(name_of(of)) + ", round " + std::to_string(round + 1) + " of " +
                     std::to_string(rounds) + ": " + (a.name.empty() ? "what it chooses" : a.name));
-          run(mpi, of, n, cells, seconds, start_seconds + 3 * seconds * static_cast<double>(bytes.size()), a);
+          run(mpi, of, n, cells, each, start_seconds + 3 * each * static_cast<double>(bytes.size()), a);
         }
       for (const std::uint64_t b : bytes) {
         const peer_algorithm* best = nullptr;
