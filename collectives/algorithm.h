@@ -177,7 +177,7 @@ struct run_room {
 };
 run_room room_of(const algorithm&, const shape&, std::uint64_t most) noexcept;
 // How the next run falls into blocks of `bytes` bytes, of elements that must stay whole: all of the data, or of each block where
-// there is one for each member. No bytes: not even one element goes into a slot.
+// there is one for each member. A block has an element at least, which is for who makes the slots to see to. No bytes: there is no room.
 partition next_run(const algorithm&, const run_room&, std::uint64_t bytes, std::uint64_t element = 1) noexcept;
 // How many of `bytes` it moves.
 constexpr std::uint64_t moved_by(const algorithm& a, const partition& run) noexcept { return has_block_each(a.of) ? run.piece : run.bytes; }

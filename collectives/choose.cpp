@@ -186,17 +186,19 @@ double predicted_us(const candidate& c, const choice_inputs& in, bool alone) {
 
 std::uint64_t direct_beyond(choice_inputs in, const algorithm& chosen) {
   constexpr std::uint32_t evaluated = 32;  // ranks: more take long, for a bound that holds for every call
+  if (chosen.of != collective::alltoallv || chosen.data.exposes || !in.wanted.name.empty()) return never_direct;
   in.unlike = false;
   const candidate staged{.row = find_algorithm(collective::alltoall, "linear")}, direct{.row = find_algorithm(collective::alltoall, "direct")};
-  if (chosen.of != collective::alltoallv || chosen.data.exposes || !in.wanted.name.empty() || !objection(direct, in).empty()) return never_direct;
-  const auto price_of = [&](const candidate& c) {
+  if (!objection(direct, in).empty()) return never_direct;
+  const auto expected = [&](const candidate& c) {
     if (in.ranks <= evaluated) return predicted_us(c, in);
     const shape s{.size = in.ranks, .node_of = in.node_of};
     return static_cast<double>(estimate(*c.row, s, for_data_of(in, touched_by(c, s, in, in.bytes, in.piece)), {in.bytes, in.piece}));
   };
   const auto loses = [&](unsigned log2) {
     in.bytes = std::uint64_t{1} << log2;
-    return price_of(direct) < 0 || price_of(direct) >= price_of(staged);
+    const double cost = expected(direct);
+    return cost < 0 || cost >= expected(staged);
   };
   const auto sizes = std::views::iota(16u, 23u);  // 64 KiB to 4 MiB
   const auto first = std::ranges::partition_point(sizes, loses);

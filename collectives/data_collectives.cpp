@@ -123,6 +123,8 @@ resumable<status> data_collectives::equipping_chosen(std::vector<std::byte> agre
 resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> agreement) {
   const algorithm& row = owner_of(*c.row);
   const shape s = shape_of(c);
+  if (const std::uint64_t most = team_.parent_job().facts().max_bytes; now_.element() > most)
+    co_return status{errc::unsupported, worded("elements of ", now_.element(), " bytes are too long; at most ", most, ", in one operation of the fabric")};
   auto r = std::make_unique<resource>();
   r->of = &row, r->radix = c.radix;
   r->words_bytes = control::offset(row.words(s));
@@ -206,10 +208,6 @@ void data_collectives::begin(const call& c) noexcept {
   setup_ = {};
   if (now_.alike_bytes() == 0 && now_.of != collective::alltoallv) return;
   if (team_.size() == 1) return finish_alone();
-  if (const std::uint64_t most = team_.parent_job().facts().max_bytes; now_.element() > most) {
-    trouble_ = {errc::unsupported, worded("elements of ", now_.element(), " bytes are too long; at most ", most, ", in one operation of the fabric")};
-    return;
-  }
   try {
     choice& kept = choices_.kept_for(now_);
     const bool meets = kept.online && choices_.next_turn(kept);
@@ -341,8 +339,7 @@ status data_collectives::look() noexcept {
 status data_collectives::long_to_one_alone(rank_t from) noexcept {
   constexpr auto under_way = std::chrono::seconds(5);
   const resource& other = *resource_of(by_row_.row == choice_.row ? of_long(choice_) : choice_);
-  std::uint32_t peer = 0;
-  while (peer < team_.size() && team_.rank_of(peer) != from) ++peer;
+  const std::uint32_t peer = team_.members().index_of(from);
   if (peer == team_.size()) return ahead_from_ = no_rank, status{};
   bool ahead = false;
   for (std::uint64_t set = 0; set < other.of->data.sets(); ++set) {

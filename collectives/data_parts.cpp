@@ -89,9 +89,7 @@ status data_collectives::begin_part() {
   by_->used = ++parts_;
   resource& r = *by_->by;
   const algorithm& row = *by_row_.row;
-  run_room room = by_->room;
-  if (now_.element() > room.slot_bytes) room.slot_bytes = r.slot_bytes;
-  const partition part = next_run(row, room, end_ - at_, now_.element());
+  const partition part = next_run(row, by_->room, end_ - at_, now_.element());
   for (partition* const p : {&data_.in, &data_.out}) p->bytes = part.bytes, p->piece = part.piece, p->from = at_;
   data_.words_at = r.of->data.needs_pairs ? 0 : r.uses++ % r.of->data.sets() * r.words_bytes;
   data_.signals_all = r.of->data.needs_everyone;  // nobody is a run ahead of a rank whose block is empty

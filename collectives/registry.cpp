@@ -115,7 +115,7 @@ run_room room_of(const algorithm& a, const shape& s, std::uint64_t most) noexcep
 }
 
 partition next_run(const algorithm& a, const run_room& room, std::uint64_t bytes, std::uint64_t element) noexcept {
-  const std::uint64_t full = element == 1 ? room.slot_bytes : room.slot_bytes / element * element;
+  const std::uint64_t full = element == 1 ? room.slot_bytes : std::max(element, room.slot_bytes / element * element);
   if (has_block_each(a.of)) {
     const std::uint64_t piece = std::min(bytes, full);
     return {room.blocks * piece, piece ? piece : 1};

@@ -44,7 +44,7 @@ bool operation_sequence::test(std::uint64_t number) noexcept {
 
 void operation_sequence::look_after() noexcept {
   if (idle() || error_.failed()) return;
-  if (const status s = look(); s.failed()) fail(s), unexplained_ = true;
+  if (const status s = look(); s.failed()) fail_unexplained(s);
 }
 
 // Most polls cost no clock.
@@ -69,7 +69,7 @@ status operation_sequence::wait(std::uint64_t number, time_point deadline) noexc
       if (!idle()) j.enlist(*this);
       return explained(s);
     }
-    if (s.failed()) fail(s), unexplained_ = true;
+    if (s.failed()) fail_unexplained(s);
   }
   return outcome_in_full();
 }

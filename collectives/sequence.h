@@ -73,10 +73,11 @@ class operation_sequence : public background {
 
  private:
   bool finish_present(std::uint32_t looks) noexcept;
+  void fail_unexplained(const status& error) noexcept { fail(error), unexplained_ = true; }
   void finished(const status& error) noexcept {    // the present operation
     running_ = false;
     if (error.ok()) ++completed_;
-    else fail(error), unexplained_ = true;
+    else fail_unexplained(error);
   }
 
   bool running_ = false;                           // on completed_ + 1

@@ -12,20 +12,16 @@ struct affine {
 
 inline affine then(const affine& first, const affine& second) { return {first.a * second.a, first.b * second.a + second.b}; }
 
+inline affine plus(const affine& a, const affine& b) { return {a.a + b.a, a.b + b.b}; }
+
 // `in_each`: how many an element has, if not one.
-inline void compose(const void* in, void* inout, std::size_t count, void* in_each) {
+template <affine (*op)(const affine&, const affine&)>
+void each_by(const void* in, void* inout, std::size_t count, void* in_each) {
   if (in_each) count *= *static_cast<const std::size_t*>(in_each);
   for (std::size_t i = 0; i < count; ++i)
-    static_cast<affine*>(inout)[i] = then(static_cast<const affine*>(in)[i], static_cast<affine*>(inout)[i]);
+    static_cast<affine*>(inout)[i] = op(static_cast<const affine*>(in)[i], static_cast<affine*>(inout)[i]);
 }
-inline void add(const void* in, void* inout, std::size_t count, void* in_each) {
-  if (in_each) count *= *static_cast<const std::size_t*>(in_each);
-  for (std::size_t i = 0; i < count; ++i) {
-    affine& sum = static_cast<affine*>(inout)[i];
-    const affine& one = static_cast<const affine*>(in)[i];
-    sum = {sum.a + one.a, sum.b + one.b};
-  }
-}
+inline constexpr auto compose = each_by<then>, add_up = each_by<plus>;
 
 // A rank's in a call.
 inline affine operand(std::uint64_t call, std::uint32_t rank, std::size_t i) {

@@ -17,8 +17,7 @@ using namespace tutti::test;
 
 namespace {
 
-// Both operations look at the same data: as affine maps, or as two integers each.
-// On elements of so many operands each.
+// Both operations look at the same data, elements of so many operands: as affine maps, or as two integers each.
 struct calls {
   explicit calls(std::size_t operands = 1) : in_each(operands) {}
   calls(const calls&) = delete;
@@ -26,7 +25,7 @@ struct calls {
   std::size_t in_each;
   reduction ordered = take(user_reduction(compose, sizeof(affine) * in_each, false, &in_each), "user");
   reduction sum = in_each == 1 ? take(find_reduction(datatype::uint64, operation::sum), "sum")
-                               : take(user_reduction(add, sizeof(affine) * in_each, true, &in_each), "user's sum");
+                               : take(user_reduction(add_up, sizeof(affine) * in_each, true, &in_each), "user's sum");
 
   // Of the first `ranks` ranks' operands from `first` on.
   static std::vector<affine> expected(bool commutes, std::uint64_t call, std::uint32_t ranks, std::size_t count, std::size_t first = 0) {
@@ -35,7 +34,7 @@ struct calls {
       out[i] = operand(call, 0, first + i);
       for (std::uint32_t r = 1; r < ranks; ++r) {
         const affine next = operand(call, r, first + i);
-        out[i] = commutes ? affine{out[i].a + next.a, out[i].b + next.b} : then(out[i], next);
+        out[i] = commutes ? plus(out[i], next) : then(out[i], next);
       }
     }
     return out;
