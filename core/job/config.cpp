@@ -103,11 +103,11 @@ static_assert([] {
   return true;
 }(), "rows stand in the order of `knob`");
 
-constexpr std::string_view prefix = "TUTTI_";
+constexpr std::string_view variable_prefix = "TUTTI_";
 constexpr std::size_t longest_file = 1 << 20;
 
 std::string variable_of(std::string_view name) {
-  std::string upper{prefix};
+  std::string upper{variable_prefix};
   for (const char c : name) upper += (c >= 'a' && c <= 'z') ? static_cast<char>(c - 'a' + 'A') : c;
   return upper;
 }
@@ -125,9 +125,9 @@ const knob_row* row_of(std::string_view name) {
 
 status unknown(std::string_view called, bool as_variable, std::string_view where) {
   // Without the prefix, which makes all variables alike.
-  const std::string_view own = as_variable ? called.substr(std::min(called.size(), prefix.size())) : called;
+  const std::string_view own = as_variable ? called.substr(std::min(called.size(), variable_prefix.size())) : called;
   std::vector<std::string> names;
-  for (const knob_row& row : table) names.push_back(as_variable ? variable_of(row.name).substr(prefix.size()) : std::string{row.name});
+  for (const knob_row& row : table) names.push_back(as_variable ? variable_of(row.name).substr(variable_prefix.size()) : std::string{row.name});
   const std::string_view nearest = nearest_name(own, names);
   return {errc::invalid, "unknown " + std::string{as_variable ? "variable " : "setting "} + std::string{called} + std::string{where} +
                              (nearest.empty() ? "; `tutti info --config` lists what there is"
@@ -238,7 +238,7 @@ result<config> config::load(std::span<const config_option> options, const enviro
   if (const std::string path{c.text(knob::config_file)}; !path.empty())
     if (status s = c.read_file(path); s.failed()) return s;
 
-  for (auto v = variables.lower_bound(prefix); v != variables.end() && v->first.starts_with(prefix); ++v) {
+  for (auto v = variables.lower_bound(variable_prefix); v != variables.end() && v->first.starts_with(variable_prefix); ++v) {
     if (v->first.starts_with("TUTTI_TEST_") || v->first == simulated::variable) continue;
     const auto row = std::find_if(std::begin(table), std::end(table),
                                   [&](const knob_row& r) { return variable_of(r.name) == v->first; });

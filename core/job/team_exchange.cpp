@@ -43,10 +43,10 @@ struct fragment_head {
   std::uint32_t bytes;  // in this fragment
   std::uint32_t last;   // of its stream: 1
 };
-constexpr std::uint32_t room = control::fragment_bytes - sizeof(fragment_head);
+constexpr std::uint32_t fragment_room = control::fragment_bytes - sizeof(fragment_head);
 constexpr auto longest_news_of_a_death = std::chrono::seconds(1);  // clause 10
 
-using bytes = std::vector<std::byte>;
+using byte_vector = std::vector<std::byte>;
 
 }  // namespace
 
@@ -93,7 +93,7 @@ resumable<status> team::await(rank_t from, function_ref<bool> ready, function_re
 // The rest of `stream` is what `from` sends. `taken` counts its fragments, `arrival` is the line of their word, and credits go
 // to a word of the sender's, of which the first is sent at once if it is a `turn`.
 resumable<status> team::take(rank_t from, std::uint32_t arrival, std::uint64_t& taken, std::uint64_t credit, bool turn,
-                             bytes& stream, time_point deadline) {
+                             byte_vector& stream, time_point deadline) {
   bool owed = turn, ended = false;
   crediting_.clear();
   // A member that left needed no other credit. Any other loss may keep the sender from sending: no arrival would end the wait.
@@ -113,7 +113,7 @@ resumable<status> team::take(rank_t from, std::uint32_t arrival, std::uint64_t& 
       const std::byte* in = memory_.base() + control::offset(control::fragments_in + slot * control::fragment_lines);
       fragment_head head;
       std::memcpy(&head, in, sizeof head);
-      stream.insert(stream.end(), in + sizeof head, in + sizeof head + std::min(head.bytes, room));
+      stream.insert(stream.end(), in + sizeof head, in + sizeof head + std::min(head.bytes, fragment_room));
       ended = head.last != 0;
       ++taken;
       all_came_ = arrival == control::arrival_down;
@@ -140,7 +140,7 @@ resumable<status> team::give(rank_t to, std::uint32_t arrival, std::uint64_t& se
     // None after one that was lost: its arrival would be taken for the other's.
     while (!all && offered && !asking() && sending_.idle() && sending_.outcome().ok() &&
            reached(load_word(credit) + control::fragment_slots, sent + 1)) {
-      fragment_head head{static_cast<std::uint32_t>(std::min<std::size_t>(room, stream.size())), 0};
+      fragment_head head{static_cast<std::uint32_t>(std::min<std::size_t>(fragment_room, stream.size())), 0};
       head.last = all = head.bytes == stream.size();
       std::memcpy(out, &head, sizeof head);
       std::memcpy(out + sizeof head, stream.data(), head.bytes);
@@ -158,7 +158,7 @@ resumable<status> team::give(rank_t to, std::uint32_t arrival, std::uint64_t& se
   co_return co_await await(to, all_given, lost, deadline);
 }
 
-resumable<status> team::gather(bytes& stream, time_point deadline) {
+resumable<status> team::gather(byte_vector& stream, time_point deadline) {
   for (unsigned c = 0; child(c); ++c) {
     ++taken_up_;  // the turn
     status s = co_await take(rank_of(child(c)), control::arrival_up, taken_up_, control::offset(control::credit_up), true, stream,
@@ -176,7 +176,7 @@ resumable<status> team::gather(bytes& stream, time_point deadline) {
 }
 
 // The largest subtree first, which takes the longest.
-resumable<status> team::spread(bytes& stream, time_point deadline) {
+resumable<status> team::spread(byte_vector& stream, time_point deadline) {
   if (index_ != 0) {
     stream.clear();
     status s = co_await take(parent(), control::arrival_down, taken_down_, control::credit_down(std::countr_zero(index_)), false,
@@ -193,9 +193,9 @@ resumable<status> team::spread(bytes& stream, time_point deadline) {
   co_return status{};
 }
 
-resumable<result<shared_blobs>> team::exchanging(bytes mine, time_point deadline) {
+resumable<result<shared_blobs>> team::exchanging(byte_vector mine, time_point deadline) {
   if (const auto& gathered = job_.options().gather; gathered && size() == job_.size()) co_return gathered(mine);
-  bytes stream;
+  byte_vector stream;
   add_blob(stream, mine);
   all_came_ = false;
   if (size() > 1) {
@@ -239,7 +239,7 @@ resumable<status> team::agreeing(status mine, rank_map among, time_point deadlin
 
 status team::agreed(const status& mine, time_point deadline) { return wait_for(job_, agreeing(mine, members_, deadline)); }
 
-resumable<status> team::meeting(bytes agreement, time_point deadline) {
+resumable<status> team::meeting(byte_vector agreement, time_point deadline) {
   const auto all = co_await exchanging(agreement, deadline);
   if (!all) co_return all.error();
   for (std::uint32_t i = 0; i < size(); ++i)

@@ -11,6 +11,9 @@
 
 namespace tutti {
 
+template <class Id>  // of a region, of a segment
+std::uint32_t number(Id id) noexcept { return static_cast<std::uint32_t>(id); }
+
 class checked_transport final : public forwarding_transport {
  public:
   using forwarding_transport::forwarding_transport;

@@ -8,9 +8,6 @@ namespace {
 
 status wrong(const text_parts& text) noexcept { return {errc::invalid, text}; }
 
-template <class Id>
-std::uint32_t number(Id id) noexcept { return static_cast<std::uint32_t>(id); }
-
 constexpr bool inside(std::uint64_t offset, std::uint64_t bytes, std::uint64_t size) noexcept {
   return bytes <= size && offset <= size - bytes;
 }

@@ -33,9 +33,6 @@ struct key_tail {
   }
 };
 
-template <class Id>
-std::uint32_t number(Id id) noexcept { return static_cast<std::uint32_t>(id); }
-
 }  // namespace
 
 std::unique_ptr<transport> make_checked(std::unique_ptr<transport> inner) {

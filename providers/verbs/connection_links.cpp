@@ -9,7 +9,7 @@
 namespace tutti::verbs {
 namespace {
 
-constexpr std::uint8_t for_ever = 7;          // for a receiver that is not ready: see receiver.h
+constexpr std::uint8_t retry_for_ever = 7;    // for a receiver that is not ready: see receiver.h
 constexpr std::uint8_t not_ready_timer = 12;  // 0.64 ms
 constexpr int most_reads = 16;
 constexpr int may_do = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -107,7 +107,7 @@ status connection_manager::connect_qp(link& l, std::uint32_t qpn, std::uint32_t 
     const repeating& how = at_.device->where.software ? by_software : by_adapter;
     q.timeout = how.timeout;
     q.retry_cnt = how.retries;
-    q.rnr_retry = for_ever;
+    q.rnr_retry = retry_for_ever;
     q.sq_psn = l.psn;
     q.max_rd_atomic = static_cast<std::uint8_t>(
         std::clamp<int>(at_.device->limits.max_qp_init_rd_atom, 0, std::min<int>(to.reads, most_reads)));
