@@ -17,6 +17,8 @@ namespace tutti {
 
 // A collective, or a message, that is called again and again with the same arguments.
 struct persistent_call {
+  template <class Call>
+  persistent_call(communicator* c, const Call& what) : comm(c), call(what) {}
   communicator* comm;              // null: its team was freed
   std::variant<collective_call, messaging::send_arguments, messaging::receive_arguments> call;
   bool active = false;             // started, and not found complete since

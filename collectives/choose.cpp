@@ -1,7 +1,7 @@
 #include "collectives/choose.h"
 
 #include <algorithm>
-#include <ranges>
+#include <array>
 
 #include "collectives/explain_text.h"
 #include "collectives/hierarchy.h"
@@ -200,7 +200,7 @@ std::uint64_t direct_beyond(choice_inputs in, const algorithm& chosen) {
     const double cost = expected(direct);
     return cost < 0 || cost >= expected(staged);
   };
-  const auto sizes = std::views::iota(16u, 23u);  // 64 KiB to 4 MiB
+  constexpr std::array<unsigned, 7> sizes{16, 17, 18, 19, 20, 21, 22};  // 64 KiB to 4 MiB
   const auto first = std::ranges::partition_point(sizes, loses);
   return first == sizes.end() ? never_direct : std::uint64_t{1} << (*first - 1);
 }

@@ -61,7 +61,7 @@ result<std::vector<candidate>> collective_choices::candidates(collective of, std
   auto all = choose(of, inputs(c));
   // All its blocks being of so many bytes.
   if (all && bytes > direct_beyond(inputs(c), *all->front().row))
-    std::ranges::stable_partition(*all, [](const candidate& one) { return one.row->data.exposes; });
+    std::stable_partition(all->begin(), all->end(), [](const candidate& one) { return one.row->data.exposes; });
   return all;
 }
 

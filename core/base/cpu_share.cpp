@@ -15,7 +15,7 @@ process_name process_name::own() noexcept {
 cpu_share::cpu_share(std::vector<process_name> all, std::uint32_t cores) : cores_(cores) {
   const process_name own = process_name::own();
   std::ranges::sort(all, {}, &process_name::pid);
-  all.erase(std::ranges::unique(all).begin(), all.end());  // ranks that are threads of one process
+  all.erase(std::unique(all.begin(), all.end()), all.end());  // ranks that are threads of one process
   for (const process_name& p : all) {
     clockid_t clock{};
     if (own.space == 0 || p.space != own.space || clock_getcpuclockid(static_cast<pid_t>(p.pid), &clock) != 0) {

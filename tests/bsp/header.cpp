@@ -5,4 +5,4 @@
 #include <bsp_level1.h>
 #include <bsp_level1.h>
 
-void (*const wide)(unsigned, const void*, const void*, std::size_t, std::size_t) = bsp_put;
+[[maybe_unused]] void (*const wide)(unsigned, const void*, const void*, std::size_t, std::size_t) = bsp_put;

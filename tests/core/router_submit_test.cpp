@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(slices_are_translated_and_stay_until_done) {
   const auto [region, segment] = f.memory();
   const auto [region2, segment2] = f.memory();
   std::array<slice, 3> mine{{{region, 8, 0}, {region2, 16, 64}, {unregistered_memory, 4, 4096}}};
-  const auto scatter = [&](rank_t rank, completion* done) {
+  const auto scatter = [&, segment2 = segment2](rank_t rank, completion* done) {
     rma_op op{};
     op.kind = op_kind::get_scatter, op.rank = rank, op.remote = segment2, op.slices = 3, op.scatter = mine.data();
     op.done = done;

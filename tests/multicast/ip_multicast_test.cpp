@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(addresses_stay_in_the_local_scope_and_differ) {
   for (int i = 0; i < 40; ++i) {
     ip_group_token t;
     (void)join_all(row, t);
-    BOOST_TEST(t.address >> 16 == 0xefffu);
+    BOOST_TEST((t.address >> 16) == 0xefffu);
     BOOST_TEST(t.port >= 61000);
     seen.emplace(t.address, t.port);
   }

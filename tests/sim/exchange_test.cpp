@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(who_calls_something_else_is_named) {
       sim::parameters p;
       p.ranks = 3, p.limit_us = 2e6;
       sim::world w(p);
-      const std::string seen = seen_by([&] {
+      const std::string seen = seen_by([&, made = made] {
         const status s = w.run([&](rank_t r) {
           auto j = join(w, r, w.net(r));
           const status end = r == 2 ? j->world().exchange(std::vector<std::byte>(bytes)).error() : made(j->world());

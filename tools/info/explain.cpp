@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <span>
 
 #include "collectives/communicator.h"
@@ -119,7 +120,7 @@ void leave_out_what_does_not_fit(std::vector<candidate>& all, const choice_input
   for (candidate& c : all)
     if (c.runnable && team_barrier::lines_for(c, in.node_of, in.ranks) > most)
       c.runnable = false, c.why = "by name only: it needs more control memory than a job of so many ranks has";
-  std::ranges::stable_partition(all, &candidate::runnable);
+  std::stable_partition(all.begin(), all.end(), std::mem_fn(&candidate::runnable));
 }
 
 int explain_barrier(small_job& over, std::span<const std::uint32_t> nodes, const question& q) {
