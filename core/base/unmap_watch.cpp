@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -12,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <string>
 #include <system_error>
@@ -20,6 +18,7 @@
 #include <vector>
 
 #include "core/base/mappings.h"
+#include "core/base/quiet_thread.h"
 
 namespace tutti {
 namespace {
@@ -39,23 +38,6 @@ status watch_for_faults(int faults, unmap_watch::range r) noexcept {
   ask.mode = UFFDIO_REGISTER_MODE_WP;
   if (::ioctl(faults, UFFDIO_REGISTER, &ask) == 0) return {};
   return {errc::unsupported, worded("memory cannot be watched by userfaultfd", ": ", std::strerror(errno)), no_rank, errno};
-}
-
-// With all signals blocked: they are the application's threads' to handle. Throws std::system_error.
-template <class F>
-std::thread quiet_thread(F&& f) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread made;
-  try {
-    made = std::thread{std::forward<F>(f)};
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return made;
 }
 
 }  // namespace

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <system_error>
+
+#include "core/base/quiet_thread.h"
 
 namespace tutti {
 namespace {
@@ -23,17 +24,12 @@ status progress_thread::start() {
   bell_ = unique_fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   if (!bell_) return {errc::no_resource, worded("TUTTI_PROGRESS=thread: eventfd: ", std::strerror(errno)), no_rank, errno};
   if (driven_.size() > most_driven) return {errc::invalid, "too many transports for one progress thread"};
-  sigset_t all, before;  // signals are the application's threads' to handle
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  status outcome;
   try {
-    thread_ = std::thread{[this] { run(); }};
+    thread_ = quiet_thread([this] { run(); });
   } catch (const std::system_error& e) {
-    outcome = {errc::no_resource, worded("TUTTI_PROGRESS=thread: no thread: ", e.what()), no_rank, e.code().value()};
+    return {errc::no_resource, worded("TUTTI_PROGRESS=thread: no thread: ", e.what()), no_rank, e.code().value()};
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return outcome;
+  return {};
 }
 
 progress_thread::~progress_thread() {
