@@ -21,6 +21,7 @@
 #pragma once
 #include <cstdint>
 
+#include "core/base/shared_writer.h"
 #include "core/transport/transport.h"
 #include "messaging/outgoing.h"
 
@@ -49,6 +50,7 @@ struct tagged_pair {
   std::uint64_t sent_team = 0, sent_tag = 0;
   bool doomed = false;                       // an answer to it was lost
   bool staging_told = false;                 // it knows this rank's staging memory
+  shared_writer writer;                      // into that, for the peer to read
   // From the peer.
   bool came_any = false;                     // an envelope, which was this:
   std::uint64_t team = 0, tag = 0;

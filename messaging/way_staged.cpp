@@ -15,7 +15,6 @@
 #include <new>
 #include <type_traits>
 
-#include "core/base/copy.h"
 #include "messaging/ways.h"
 
 namespace tutti::messaging {
@@ -83,7 +82,7 @@ void way_staged::step_sender(tagged& t, operation& o) noexcept {
     const std::uint64_t at = o.filled * slot_bytes;
     const std::span<std::byte> slot(t.staging_.slot(o.slots[o.filled % o.slot_count]), std::min(slot_bytes, bytes - at));
     if (o.pieces && !o.data) o.where->read(at, slot);
-    else copy_bytes(slot.data(), o.data + at, slot.size());
+    else o.with->tagged.writer.copy(slot.data(), o.data + at, slot.size());
     ++o.filled;
   }
   if (o.at != stage::staging) return;

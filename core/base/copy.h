@@ -35,10 +35,14 @@ inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
   std::memcpy(to, from, bytes);
 }
 
+inline bool lie_apart(const void* a, const void* b, std::size_t bytes) noexcept {
+  const auto distance = reinterpret_cast<std::uintptr_t>(a) - reinterpret_cast<std::uintptr_t>(b);
+  return distance >= bytes && -distance >= bytes;
+}
+
 // std::memmove.
 inline void move_bytes(void* to, const void* from, std::size_t bytes) noexcept {
-  const auto apart = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
-  if (apart >= bytes && -apart >= bytes) return copy_bytes(to, from, bytes);
+  if (lie_apart(to, from, bytes)) return copy_bytes(to, from, bytes);
   std::memmove(to, from, bytes);
 }
 

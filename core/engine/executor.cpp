@@ -200,6 +200,7 @@ void run::move_here(const program::instruction& i) noexcept {
   const partition& blocks = blocks_of(m.from.buffer);
   const auto packed = [&](const place& p) { return p.slot != no_slot || blocks_of(p.buffer).packed(); };
   const std::uint32_t at_once = packed(m.from) && packed(m.to) ? i.blocks : 1;
+  const bool shows = m.from.slot == no_slot && m.to.slot != no_slot;
   std::uint64_t moved = 0;
   for (std::uint32_t k = 0; k < i.blocks; k += at_once) {
     const std::byte* const from = base + offset_in(m.from, i.block, k);
@@ -207,6 +208,7 @@ void run::move_here(const program::instruction& i) noexcept {
     const std::uint64_t bytes = blocks.length(i.block + k, at_once);
     const reducer& r = data_->arithmetic;
     if (i.what != program::kind::copy) r.apply(r.context, from, to, bytes, i.what == program::kind::reduce_left);
+    else if (shows) program_->into_slots_.copy(to, from, bytes);
     else if (from != to) copy_bytes(to, from, bytes);
     if (from != to) moved += bytes;
   }

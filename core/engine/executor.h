@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/shared_writer.h"
 #include "core/engine/reliable_multicast.h"
 #include "core/job/attachment_cache.h"
 #include "core/job/team.h"
@@ -111,6 +112,7 @@ class program {
   std::vector<fetch_places> fetches_;
   std::uint32_t exposed_ = no_block;       // the buffer
   std::vector<buffer> buffers_;
+  shared_writer into_slots_;               // of this rank's data into its own slots, where peers read them
   team* team_ = nullptr;
   reliable_multicast* mc_ = nullptr;
 };

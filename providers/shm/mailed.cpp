@@ -115,7 +115,7 @@ bool shm_transport::submit_slowly(const rma_op& op) noexcept {
     c.slot->kind = mail_kind::nothing;
   }
   if (has_payload(op)) {
-    if (payload) do_payload(op, payload + op.remote_offset);
+    if (payload) do_payload(op, payload + op.remote_offset, *p);
     else why = copy_user(op, *p, payload_key);
   }
   if (why.failed()) {

@@ -111,6 +111,7 @@ status shm_transport::connect(shared_blobs addresses, time_point) {
   // Whatever fails leaves this transport as if connect() had not been called: a peer that was not met has no page to look at.
   std::vector<std::uint16_t> local(last - first + 1, not_local);
   std::unique_ptr<peer[]> peers{new peer[count]};
+  std::unique_ptr<shared_writer[]> writers{new shared_writer[count]};
   two_sided_->expect(count);
   const std::size_t flushes = std::max<std::size_t>(64, count);
   flushes_.reserve(flushes);
@@ -129,7 +130,7 @@ status shm_transport::connect(shared_blobs addresses, time_point) {
   first_rank_ = first;
   flush_capacity_ = flushes;
   peer_count_ = count;
-  peers_ = std::move(peers);
+  peers_ = std::move(peers), writers_ = std::move(writers);
   self_ = find(rank_);
   return {};
 }

@@ -3,7 +3,7 @@
 // Order (clause 5). Payloads are plain stores and signals are release stores or read-modify-writes with release order,
 // all by one thread: a signal is after everything that this rank did before it, for the peer itself and for any rank
 // that learns of it, so `payload` and `everything` cost the same. Copies that bypass the cache end with a fence within
-// memmove.
+// memmove, or within stream_bytes().
 //
 // Death (clause 10). Stores into a dead rank's memory succeed: it stays mapped. So a rank that does nothing but submit looks
 // around as well, after some work at first and by the clock then: one operation counts as one, and each 16 KiB of it as one
@@ -26,11 +26,13 @@ bool is_word(const std::byte* a, const std::byte* b, std::size_t bytes) noexcept
 }
 
 // One aligned word, the commonest payload, moves whole.
-void copy_out(std::byte* remote, const std::byte* local, std::size_t bytes) noexcept {
+void copy_out(std::byte* remote, const std::byte* local, std::size_t bytes, shared_writer& by) noexcept {
   if (is_word(remote, local, bytes)) {
     std::uint64_t value;
     std::memcpy(&value, local, 8);
     word_at(remote).store(value, std::memory_order_relaxed);
+  } else if (bytes >= shared_writer::least && lie_apart(remote, local, bytes)) {
+    by.copy(remote, local, bytes);
   } else if (bytes != 0) {  // no bytes: there may be no address either
     move_bytes(remote, local, bytes);
   }
@@ -52,11 +54,11 @@ void raise_signal(std::byte* at, const rma_op& op) noexcept {
 
 }  // namespace
 
-void shm_transport::do_payload(const rma_op& op, std::byte* remote) noexcept {
+void shm_transport::do_payload(const rma_op& op, std::byte* remote, const peer& p) noexcept {
   switch (op.kind) {
     case op_kind::put:
     case op_kind::put_signal:
-      copy_out(remote, local_address(op.local, op.local_offset), op.bytes);
+      copy_out(remote, local_address(op.local, op.local_offset), op.bytes, writer_for(p));
       break;
     case op_kind::get:
       copy_in(local_address(op.local, op.local_offset), remote, op.bytes);
@@ -101,7 +103,7 @@ std::size_t shm_transport::submit(std::span<const rma_op> ops) noexcept {
         case op_kind::get:
         case op_kind::get_scatter:
           if (std::byte* base = mapped_base(op.remote, l)) {
-            do_payload(op, base + op.remote_offset);
+            do_payload(op, base + op.remote_offset, peers_[l]);
             continue;
           }
           break;
@@ -116,7 +118,7 @@ std::size_t shm_transport::submit(std::span<const rma_op> ops) noexcept {
           std::byte* base = mapped_base(op.signal, l);
           std::byte* remote = mapped_base(op.remote, l);
           if (base && remote) {
-            copy_out(remote + op.remote_offset, local_address(op.local, op.local_offset), op.bytes);
+            copy_out(remote + op.remote_offset, local_address(op.local, op.local_offset), op.bytes, writers_[l]);
             raise_signal(base + op.signal_offset, op);
             wake(peers_[l]);
             continue;

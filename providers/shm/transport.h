@@ -21,6 +21,7 @@
 #include "core/transport/transport.h"
 #include "core/transport/two_sided.h"
 #include "core/base/epoll_set.h"
+#include "core/base/shared_writer.h"
 #include "providers/common/peer_life.h"
 #include "providers/common/process_watch.h"
 #include "providers/common/segment_table.h"
@@ -136,6 +137,7 @@ class shm_transport final : public transport {
   bool check_all() noexcept;           // true if one was found dead that was not known to be
   void watch_all() noexcept;           // the death of any peer makes wait_fd() readable
   void wake_all() noexcept;
+  shared_writer& writer_for(const peer& p) noexcept { return writers_[&p - peers_.get()]; }
   std::uint32_t self_index() const noexcept { return static_cast<std::uint32_t>(self_ - peers_.get()); }
 
   // sleep.cpp
@@ -168,7 +170,7 @@ class shm_transport final : public transport {
   }
 
   // submit.cpp
-  void do_payload(const rma_op&, std::byte* remote) noexcept;
+  void do_payload(const rma_op&, std::byte* remote, const peer&) noexcept;
   void do_word(const rma_op&, std::byte* word, peer&) noexcept;
   // mailed.cpp
   bool submit_slowly(const rma_op&) noexcept;       // false: full
@@ -216,6 +218,7 @@ class shm_transport final : public transport {
   std::vector<std::uint16_t> local_;  // local index by job rank, from first_rank_
   rank_t first_rank_ = 0;
   std::unique_ptr<peer[]> peers_;
+  std::unique_ptr<shared_writer[]> writers_;  // of long puts, by peer
   std::uint32_t peer_count_ = 0;
 
   rank_t rank_ = 0;
