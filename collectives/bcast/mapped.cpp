@@ -3,7 +3,7 @@
 // Words: line p of a rank says that piece p lies in the root's slot; line pieces + r of a root, that rank r has begun the run, so it
 // reads none of the run before. The root writes no slot before all have. A line's writer is the root of the run, or rank r: whoever
 // was root before has been waited for in that run, word by word, before this rank said that it has begun the next.
-// Copies: one by the root, one by each other rank; a tree has two for each rank but the root.
+// Copies: one by the root, one by each other rank.
 #include "collectives/price.h"
 
 namespace tutti::broadcasts {
