@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collectives/cost.h"
+#include "core/job/control.h"
 #include "core/schedule/schedule.h"
 
 namespace tutti {
@@ -94,6 +95,8 @@ struct data_layout {
   // Data go from the caller's memory to the caller's memory, whatever their length: a slot holds what is told of where they lie.
   bool exposes = false;
   bool in_lines = false;                             // slot i belongs to line i, and a short block is put into that line
+  // A line has a word in front, and room for the strictest alignment that a user's function may expect.
+  static constexpr std::uint64_t line_data_at = 16, line_data_bytes = control::line_bytes - line_data_at;
   // Flow control. As a rule a schedule asks before it puts. Or all lines and slots are there several times, and runs use these
   // sets by turns:
   // two, if every rank's result takes every rank's data, for who has finished a run knows that all have begun it, so finished

@@ -6,13 +6,6 @@
 #include "collectives/data_collectives.h"
 
 namespace tutti {
-namespace {
-
-// A line has a word in front, and room for the strictest alignment that a user's function may expect.
-constexpr std::uint64_t line_data_at = 16, line_data_bytes = control::line_bytes - line_data_at;
-
-}  // namespace
-
 // What holds for all parts of an operation in which there is a block for each member.
 void data_collectives::lay_out_blocks() noexcept {
   data_.in.stride = data_.out.stride = now_.bytes;
@@ -97,8 +90,9 @@ status data_collectives::begin_part() {
   by_->code.move(data_out, now_.out);
   if (by_->code.exposed() != no_block)
     if (status s = expose(by_->code.exposed()); s.failed()) return s;
-  if (row.data.in_lines && part.piece <= line_data_bytes)
-    by_->code.move_slots(staging, r.memory.base() + data_.words_at + line_data_at, data_.words_at + line_data_at, control::line_bytes);
+  constexpr std::uint64_t at = data_layout::line_data_at;
+  if (row.data.in_lines && part.piece <= data_layout::line_data_bytes)
+    by_->code.move_slots(staging, r.memory.base() + data_.words_at + at, data_.words_at + at, control::line_bytes);
   else
     place_slots(part);
   if (now_.of == collective::alltoallv) number_words();

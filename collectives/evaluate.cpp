@@ -61,7 +61,8 @@ struct rank_state {
 class evaluation {
  public:
   evaluation(const algorithm& a, shape s, const costs& c, const partition& data, std::uint32_t runs, bool in_blocks)
-      : shape_(s), costs_(c), data_(data), runs_(runs), signals_all_(owner_of(a).data.needs_everyone), casts_(runs),
+      : shape_(s), costs_(c), data_(data), runs_(runs), in_lines_(owner_of(a).data.in_lines && data.length(0) <= data_layout::line_data_bytes),
+        signals_all_(owner_of(a).data.needs_everyone), casts_(runs),
         network_(in_picoseconds(c.network)), node_(in_picoseconds(c.node)), cores_(s.size, s.node_of, c, in_blocks), ranks_(s.size) {
     for (s.rank = 0; s.rank < s.size; ++s.rank) all_.push_back(a.make(s));
     if (s.first_set)
@@ -101,7 +102,9 @@ class evaluation {
   // What the core of `to` works for a message when it comes to it.
   picoseconds work_to_take(std::uint32_t from, std::uint32_t to, picoseconds payload) const {
     const link_cost& l = link(from, to);
-    return (costs_.target_works ? l.overhead : 0) + (by_cores(from, to) && from != to ? (costs_.mapped ? l.latency : payload) : 0);
+    // Data that are not in the line of the signal come from the other's cache as well, after it.
+    const bool apart = payload > 0 && !in_lines_ && costs_.mapped && same_node(from, to);
+    return (costs_.target_works ? l.overhead : 0) + (by_cores(from, to) && from != to ? (costs_.mapped ? l.latency : payload) : 0) + (apart ? l.latency : 0);
   }
 
   // True: at least a step further.
@@ -334,6 +337,7 @@ class evaluation {
   const costs& costs_;
   const partition data_;
   const std::uint32_t runs_;
+  const bool in_lines_;           // blocks come in the lines of their signals
   const bool signals_all_;        // run_data's: also about blocks that are empty
   std::vector<signalled> casts_;  // by run
   link_cost network_, node_;
