@@ -4,7 +4,7 @@
 // wait for each other: 64 KiB took 18 us on AMD Zen 3. Streaming stores (non-temporal ones) ask for no line: 3 us, and the reader has the
 // data as fast as before, in 6. Where the two cores share a cache, plain stores take 5 us, and the reader has the data in 2 instead of 6.
 // No prior tells which it is, and in a virtual machine it changes while a program runs. So the writer looks at the clock: two slow plain
-// copies, and it tries a streaming one; what was faster stays for many copies, then it looks again.
+// copies, and it tries a streaming one, and a plain one again; what was faster stays for many copies, then it looks again.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -60,16 +60,16 @@ class shared_writer {
 
   // What the last copy that was timed means, in bytes a nanosecond.
   void judge(float rate) noexcept {
-    if (tries_) {
-      tries_ = false;
-      streams_ = rate > worthwhile * plain_;
-      left_ = many;
+    if (std::exchange(tries_, false)) {
+      streamed_ = rate;  // and a plain one once more: what slowed the others down may be over
     } else if (rate >= fast) {
-      streams_ = was_slow_ = false;
+      streams_ = was_slow_ = false, streamed_ = 0;
       left_ = some;
+    } else if (streamed_ > 0) {
+      streams_ = std::exchange(streamed_, 0) > worthwhile * rate;
+      left_ = many;
     } else {
       tries_ = std::exchange(was_slow_, true);  // once may be chance: this rank lost its core
-      plain_ = rate;
     }
   }
 
@@ -77,7 +77,7 @@ class shared_writer {
   static constexpr float fast = 7, worthwhile = 1.5;
   static constexpr std::uint8_t some = 3, many = 255;  // copies between two looks
 
-  float plain_ = 0;  // the rate of the last plain copy that was timed
+  float streamed_ = 0;  // the rate of a streaming copy that is tried; 0: none
   std::uint8_t left_ = 0;
   bool streams_ = false, tries_ = false, was_slow_ = false;
 };
