@@ -45,6 +45,9 @@ struct shape {
                                               // offloaded; empty: the default
   std::uint32_t root = 0;                     // team index
   bool first_set = false;                     // data_layout::synchronizes: of its turn; what the others hold is out of use
+  // Of this rank alone: a put from the caller's memory costs more than one from staging memory, which is registered. What goes to
+  // several is copied there first.
+  bool copies_first = false;
 };
 
 // How a team lies on its machine, for who decides which variants are considered.

@@ -113,7 +113,8 @@ class data_collectives final : public operation_sequence {
   resumable<status> equipping(choice, std::vector<std::byte> agreement);
   result<bound*> bind(const choice&, std::uint32_t root);
   shape shape_of(const choice& c, std::uint32_t root = 0, bool first_set = false) const noexcept {
-    return {.rank = team_.index(), .size = team_.size(), .radix = c.radix, .node_of = choices_.nodes(), .root = root, .first_set = first_set};
+    return {.rank = team_.index(), .size = team_.size(), .radix = c.radix, .node_of = choices_.nodes(), .root = root, .first_set = first_set,
+            .copies_first = team_.parent_job().net().caps().registering.any()};
   }
   // data_parts.cpp
   status begin_part();

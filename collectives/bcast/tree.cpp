@@ -1,5 +1,6 @@
-// Broadcast by puts along a tree, in pieces: the root puts them from the caller's memory. Each other rank passes a piece on from its
-// staging memory as soon as it has come, and copies it out while the puts are under way. Ranks count from the root here.
+// Broadcast by puts along a tree, in pieces: the root puts them from the caller's memory, or from its staging memory where that is
+// cheaper (shape::copies_first). Each other rank passes a piece on from its staging memory as soon as it has come, and copies it out
+// while the puts are under way. Ranks count from the root here.
 //   binomial  rank r sends to r + 2^j for every 2^j > r: ceil(log2 n) hops, and as many sends at the root
 //   k-nomial  the same with base k = l + 1: rank r sends to r + c * k^j, c = 1 .. l, for every k^j > r: ceil(log_k n) hops
 //   chain     rank r sends to r + 1: one send each, n - 1 hops, which long messages fill
@@ -10,7 +11,7 @@
 // another root perhaps, has been waited for in that run, word by word, before this rank let the next one write. A child's
 // line has one writer for ever: rank + c * k^j is the same rank whatever the root, and the chain's child is the binomial
 // tree's first. What a rank puts is complete before it leaves the run.
-// Copies: two for each rank but the root, one to it and one out of its staging memory.
+// Copies: two for each rank but the root, one to it and one out of its staging memory; one at the root, if it copies first.
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -53,8 +54,9 @@ schedule along(const shape& s, const links& tree, std::uint32_t fan_in = 1) {
   if (s.size < 2) return out;
   if (!tree.root) out.signal(tree.parent.rank, pieces + tree.parent.line);
   for (std::uint32_t piece = 0; piece < pieces; ++piece) {
-    const place slot{staging, piece}, here = tree.root ? place{data_out} : slot;
+    const place slot{staging, piece}, here = tree.root && !s.copies_first ? place{data_out} : slot;
     if (!tree.root) out.await(tree.parent.rank, piece, piece);
+    else if (s.copies_first) out.local(step_kind::copy, piece, {data_out}, slot);
     for (const link& child : tree.children) {
       if (piece == 0) out.wait(child.rank, pieces + child.line);
       out.put_signal(child.rank, piece, piece, here, slot);
@@ -98,7 +100,7 @@ picoseconds by_puts(const form_input& in, std::uint32_t hops, std::uint32_t send
   const auto all = static_cast<picoseconds>((in.bytes + in.piece - 1) / in.piece);
   const picoseconds runs = (all + pieces - 1) / pieces;
   const picoseconds wire = for_bytes(piece, in.link.bytes_per_ns), copy = for_bytes(piece, in.all.copied_bytes_per_ns);
-  return in.link.message() + runs * (hops * (hop(in, 1) + wire) + copy) +
+  return in.link.message() + runs * (hops * (hop(in, 1) + wire) + (in.all.mapped ? 1 : 2) * copy) +
          (all - runs) * (sends * (in.link.interval() + wire) + copy);
 }
 picoseconds binomial_form(const form_input& in) { return by_puts(in, rounds_of(in.size), rounds_of(in.size)); }

@@ -245,7 +245,10 @@ class world {
 
 std::vector<schedule> all_ranks(const algorithm& algorithm, shape shape) {
   std::vector<schedule> all;
-  for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) all.push_back(algorithm.make(shape));
+  for (shape.rank = 0; shape.rank < shape.size; ++shape.rank) {
+    shape.copies_first = shape.rank % 2 == 1;  // each rank as its own fabric is
+    all.push_back(algorithm.make(shape));
+  }
   return all;
 }
 
