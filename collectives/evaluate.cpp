@@ -50,6 +50,7 @@ struct rank_state {
   picoseconds clock = 0;
   picoseconds sends[2] = {}, takes[2] = {};  // from when its adapter can, by port: the network's, the node's
   picoseconds gone = 0;                      // when all of what it sent or reads has
+  picoseconds roused = never;                // when it is to go on, once all of that has gone
   picoseconds owed = 0;                      // what its core has to work for others before it goes on
   std::uint32_t run = 0;
   std::size_t at = 0;                        // step of it
@@ -61,9 +62,10 @@ struct rank_state {
 class evaluation {
  public:
   evaluation(const algorithm& a, shape s, const costs& c, const partition& data, std::uint32_t runs, bool in_blocks)
-      : shape_(s), costs_(c), data_(data), runs_(runs), in_lines_(owner_of(a).data.in_lines && data.length(0) <= data_layout::line_data_bytes),
+      : shape_(s), costs_(c), data_(data), runs_(runs), behind_lines_(!owner_of(a).data.in_lines && data.length(0) <= data_layout::line_data_bytes),
         signals_all_(owner_of(a).data.needs_everyone), casts_(runs),
         network_(in_picoseconds(c.network)), node_(in_picoseconds(c.node)), cores_(s.size, s.node_of, c, in_blocks), ranks_(s.size) {
+    s.copies_first = !c.mapped;  // as far as all ranks know
     for (s.rank = 0; s.rank < s.size; ++s.rank) all_.push_back(a.make(s));
     if (s.first_set)
       for (first_ = std::move(all_), all_.clear(), s.first_set = false, s.rank = 0; s.rank < s.size; ++s.rank) all_.push_back(a.make(s));
@@ -102,8 +104,8 @@ class evaluation {
   // What the core of `to` works for a message when it comes to it.
   picoseconds work_to_take(std::uint32_t from, std::uint32_t to, picoseconds payload) const {
     const link_cost& l = link(from, to);
-    // Data that are not in the line of the signal come from the other's cache as well, after it.
-    const bool apart = payload > 0 && !in_lines_ && costs_.mapped && same_node(from, to);
+    // Data that are not in the line of the signal come from the other's cache as well, after it. Of long ones that is little.
+    const bool apart = payload > 0 && behind_lines_ && costs_.mapped && same_node(from, to);
     return (costs_.target_works ? l.overhead : 0) + (by_cores(from, to) && from != to ? (costs_.mapped ? l.latency : payload) : 0) + (apart ? l.latency : 0);
   }
 
@@ -209,6 +211,7 @@ class evaluation {
         }
         [[fallthrough]];
       case event::kind::landed:
+        if (e.word == no_word && !shares()) me.clock = std::max(me.clock, e.when);
         if (e.word != no_word) arrival_[place_of(e.to, e.word)] = {e.what == event::kind::landed ? e.when : when, e.from, e.payload};
         return wake(e.to, e.when);
     }
@@ -276,9 +279,10 @@ class evaluation {
         me.clock += moving(r, s, bytes);
         return true;
       case step_kind::complete:
-        if (shares() && me.gone > me.clock) return wake_at(me.gone, r), false;
-        me.clock = std::max(me.clock, me.gone);
-        return true;
+        if (me.gone <= me.clock) return true;
+        // What others ask of its adapter until then comes before what it sends afterwards.
+        if (std::exchange(me.roused, me.gone) != me.gone) wake_at(me.gone, r);
+        return false;
       case step_kind::wait: {
         const signalled& in = arrival_[place_of(r, word_of(r, s))];
         if (in.when == never) return false;
@@ -337,7 +341,7 @@ class evaluation {
   const costs& costs_;
   const partition data_;
   const std::uint32_t runs_;
-  const bool in_lines_;           // blocks come in the lines of their signals
+  const bool behind_lines_;       // blocks could be in the lines of their signals, and are not
   const bool signals_all_;        // run_data's: also about blocks that are empty
   std::vector<signalled> casts_;  // by run
   link_cost network_, node_;

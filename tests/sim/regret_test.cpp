@@ -48,6 +48,17 @@ BOOST_AUTO_TEST_CASE(what_is_chosen_is_nearly_the_best) {
   BOOST_TEST_MESSAGE(several << " choices, geometric mean of the regret " << std::exp(logs / several));
 }
 
+// Long blocks go out of the callers' own memory: what peers ask of an adapter comes before what its rank sends afterwards.
+BOOST_AUTO_TEST_CASE(long_blocks_are_got_by_the_fabric) {
+  const std::uint64_t bytes = 1 << 20;
+  for (const collective of : {collective::alltoall, collective::allgather})
+    for (const std::uint32_t ranks : {2u, 4u}) {
+      const auto all = measure_choices(machine(fabrics[0], ranks), of, {&bytes, 1});
+      BOOST_REQUIRE_MESSAGE(all, all.error().text());
+      BOOST_TEST(all->front().regret() <= 1.02, name_of(of) << " among " << ranks << ": " << all->front().chosen().name << " for " << all->front().best().name);
+    }
+}
+
 // What turns of shared cores take, and copies, are the machine's own.
 BOOST_AUTO_TEST_CASE(the_chooser_knows_the_machine) {
   const std::uint64_t bytes = 64 << 10;
