@@ -12,10 +12,11 @@
 #include "core/job/bootstrap.h"
 #include "core/base/status.h"
 #include "providers/shm/os.h"
+#include "providers/shm/ring_places.h"
 
 namespace tutti::shm {
 
-inline constexpr std::uint32_t layout_version = 3;
+inline constexpr std::uint32_t layout_version = 4;
 inline constexpr std::uint32_t address_magic = 0x74736861;  // in every address
 inline constexpr std::uint32_t key_magic = 0x7473686b;
 inline constexpr std::uint32_t token_magic = 0x74736874;
@@ -32,7 +33,7 @@ enum class mail_kind : std::uint8_t { nothing, set, add, fetch_add, compare_swap
 
 // A word operation that its target applies itself (mailbox.cpp). One cache line.
 struct alignas(64) mail {
-  std::atomic<std::uint64_t> state;  // whose turn it is: mailbox.cpp
+  std::atomic<std::uint64_t> stamp;  // ring_places.h
   std::uint32_t region;              // of the target, with the serial that tells it from a later one in its place
   std::uint32_t serial;
   std::uint64_t offset;
@@ -60,18 +61,17 @@ struct control_page {
   std::atomic<std::uint64_t> pipe_inode;           // of the pipe that wakes wait_fd(); 0: none yet
   std::atomic<std::uint64_t> pipe_device;
   std::atomic<std::int32_t> pipe_fd;
-  alignas(64) std::atomic<std::uint64_t> mail_head;  // a hint: no position below it is free to claim
-  alignas(64) std::atomic<std::uint64_t> mail_tail;  // every mail before it has taken effect
   // By the slot of its id: the serial of a region of the user's own, 0 once it is dropped. The kernel would still copy there.
   alignas(64) std::atomic<std::uint32_t> user_serials[user_slots];
   alignas(64) reply replies[reply_slots];
+  place_ring<mail_slots> posted;  // a mail before its tail has taken effect
   mail mails[mail_slots];
 };
-static_assert(sizeof(control_page) <= 20 * 1024);  // shm.h gives it to the reader
+static_assert(sizeof(control_page) <= 24 * 1024);  // shm.h gives it to the reader
 
 // A two-sided message (two_sided.cpp). A short one lies in its first line.
 struct alignas(64) cell {
-  std::atomic<std::uint64_t> state;  // ring_places.h
+  std::atomic<std::uint64_t> stamp;  // ring_places.h
   rank_t from;
   std::uint16_t header, payload;     // bytes; the payload begins at the next multiple of 8
   std::byte data[cell_bytes];
@@ -81,7 +81,7 @@ static_assert(sizeof(cell) / 64 % 2 == 1);  // so that the cells' first lines sp
 // What came for a rank and was not received yet. Follows its control page, from the next page of memory on: mapped only by those
 // who send to it.
 struct cell_ring {
-  alignas(64) std::atomic<std::uint64_t> head;  // a hint, as mail_head
+  place_ring<cell_count> places;
   cell cells[cell_count];
   cell& at(std::uint64_t position) noexcept { return cells[position % cell_count]; }
 };

@@ -1,11 +1,10 @@
 // Word operations that their target applies: a ring of mails in the target's control page, many writers, one reader
 // (ring_places.h), where a published mail waits to be applied.
 //
-// A rank's mails are in the order of its submissions. `mail_tail` is stored after the effect of the mails before it, so who reads
+// A rank's mails are in the order of its submissions. The ring's tail is stored after the effect of the mails before it, so who reads
 // it past his last mail knows that this one has taken effect (flush, and `direct` again).
 #include <cstring>
 
-#include "providers/shm/ring_places.h"
 #include "providers/shm/transport.h"
 
 namespace tutti::shm {
@@ -16,19 +15,15 @@ mail& place(control_page& page, std::uint64_t position) noexcept { return page.m
 
 }  // namespace
 
-void shm_transport::init_mail_slot(std::uint64_t position) noexcept {
-  page().mails[position].state.store(place_state::free(position).word(), std::memory_order_relaxed);
-}
-
 shm_transport::claim shm_transport::claim_mail(peer& p) noexcept {
-  const auto position = claim_place(
-      p.page->mail_head, [&](std::uint64_t at) -> auto& { return place(*p.page, at).state; }, self_index());
+  std::uint64_t seen_tail = 0;  // settle() has just looked at it, so it is near
+  const auto position = p.page->posted.claim(self_index(), seen_tail);
   return position ? claim{&place(*p.page, *position), *position} : claim{};
 }
 
 void shm_transport::publish_mail(peer& p, const claim& c) noexcept {
   c.slot->from = rank_;
-  c.slot->state.store(place_state::published(c.position).word(), std::memory_order_release);
+  c.slot->stamp.store(stamp_of(c.position), std::memory_order_release);
   if (!p.life.alive()) return;  // found so since the place was claimed: nobody reads it, and a flush must not wait for that
   p.mail_ticket = c.position + 1;
   if (!p.mail_pending) p.mail_pending = true, ++mailing_;
@@ -37,7 +32,7 @@ void shm_transport::publish_mail(peer& p, const claim& c) noexcept {
 }
 
 void shm_transport::settle(peer& p) noexcept {
-  if (!p.mail_pending || !reached(p.page->mail_tail.load(std::memory_order_acquire), p.mail_ticket)) return;
+  if (!p.mail_pending || !reached(p.page->posted.tail.load(std::memory_order_acquire), p.mail_ticket)) return;
   p.mail_pending = false;
   p.direct = true;
   --mailing_;
@@ -45,33 +40,30 @@ void shm_transport::settle(peer& p) noexcept {
 
 // A place that a dead rank has claimed is work as well: mails may wait behind it, and nobody rings for it any more.
 bool shm_transport::mail_waits() noexcept {
-  const std::atomic<std::uint64_t>& word = place(page(), mail_tail_).state;
-  return place_state{word.load(std::memory_order_acquire)} == place_state::published(mail_tail_) || claimed_in_vain(word, mail_tail_, false);
+  const std::atomic<std::uint64_t>& stamp = place(page(), mail_tail_).stamp;
+  return stamp.load(std::memory_order_acquire) == stamp_of(mail_tail_) || claimed_in_vain(page().posted.claim_of(mail_tail_), stamp, mail_tail_, true);
 }
 
 // To ask the kernel is dear, and the writer most likely alive. Dead, or gone in order, it may have published before.
-bool shm_transport::claimed_in_vain(const std::atomic<std::uint64_t>& word, std::uint64_t position, bool ask) noexcept {
-  const place_state state = word.load(std::memory_order_acquire);
-  const auto writer = state.writer(position);
-  if (!writer) return false;
-  if (peers_[*writer].life.alive() && (!ask || ++stalled_polls_ % 256 != 0 || !check(peers_[*writer]))) return false;
-  return state == word.load(std::memory_order_acquire);
+bool shm_transport::claimed_by_dead(const std::atomic<std::uint64_t>& word, const std::atomic<std::uint64_t>& stamp, std::uint64_t position,
+                                    bool asks) noexcept {
+  const auto writer = place_claim{word.load(std::memory_order_acquire)}.writer(position);
+  if (!writer || (peers_[*writer].life.alive() && (!asks || !check(peers_[*writer])))) return false;
+  return stamp.load(std::memory_order_acquire) != stamp_of(position);
 }
 
 unsigned shm_transport::read_mails() noexcept {
   unsigned n = 0;
   for (; n < mail_slots; ++n) {
     mail& m = place(page(), mail_tail_);
-    const place_state state = m.state.load(std::memory_order_acquire);
-    if (state != place_state::published(mail_tail_)) {
-      if (!claimed_in_vain(m.state, mail_tail_)) break;
+    if (m.stamp.load(std::memory_order_acquire) != stamp_of(mail_tail_)) {
+      if (!claimed_in_vain(page().posted.claim_of(mail_tail_), m.stamp, mail_tail_)) break;
       m.kind = mail_kind::nothing;
       m.from = no_rank;
     }
     peer* from = find(m.from);
     apply(m, from);
-    page().mail_tail.store(++mail_tail_, std::memory_order_release);
-    m.state.store(place_state::free(mail_tail_ - 1 + mail_slots).word(), std::memory_order_release);
+    page().posted.tail.store(++mail_tail_, std::memory_order_release);
     if (from && from->life.alive()) wake(*from);  // it may sleep until its flush or its answer comes
   }
   return n;

@@ -31,6 +31,7 @@ void shm_transport::ended(peer& p, status how, told_by who) noexcept {
   read_replies();  // what it answered while it lived counts
   p.life.ends(std::move(how), who);
   p.direct = false;
+  any_ended_ = true;
   if (p.mail_pending) p.mail_pending = false, --mailing_;
   for (std::uint32_t i = 0; i < reply_slots; ++i) {
     if (!(asked_ >> i & 1) || questions_[i].to != &p) continue;

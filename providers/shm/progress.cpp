@@ -66,7 +66,7 @@ unsigned shm_transport::finish_flushes() noexcept {
   unsigned n = 0;
   for (std::size_t i = 0; i < flushes_.size();) {
     const pending_flush& f = flushes_[i];
-    if (!reached(f.to->page->mail_tail.load(std::memory_order_acquire), f.ticket)) {
+    if (!reached(f.to->page->posted.tail.load(std::memory_order_acquire), f.ticket)) {
       ++i;
       continue;
     }
@@ -82,7 +82,7 @@ unsigned shm_transport::finish_flushes() noexcept {
 
 bool shm_transport::flush_waits() const noexcept {
   for (const pending_flush& f : flushes_)
-    if (reached(f.to->page->mail_tail.load(std::memory_order_acquire), f.ticket)) return true;
+    if (reached(f.to->page->posted.tail.load(std::memory_order_acquire), f.ticket)) return true;
   return false;
 }
 

@@ -62,7 +62,6 @@ result<std::unique_ptr<transport>> shm_transport::open(const open_params& params
   auto memory = create_memory(ring_offset() + sizeof(cell_ring), "tutti-rank");
   if (!memory) return memory.error();
   t->page_ = std::move(*memory);
-  for (std::uint64_t i = 0; i < mail_slots; ++i) t->init_mail_slot(i);
   t->no_membarrier_ = !register_membarrier();
   t->page().no_membarrier = t->no_membarrier_;
   t->multicast_ = std::make_unique<shm_multicast>(*t);

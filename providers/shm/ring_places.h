@@ -1,15 +1,21 @@
 // The places of a ring in shared memory, which many ranks fill and one empties in order.
 //
-// A place goes through three states, kept in one word with the position (which place on which lap) it is for:
-//   free(pos)          a writer may take it by compare-and-swap
-//   claimed(pos, rank) that writer fills it
-//   published(pos)     the reader, who reads in the order of positions, may take it; then it becomes free(pos + places)
-// The ring's head only says where to look for a free place; anybody who finds the place at the head taken moves it on. So
-// a writer that is stopped between two instructions holds up nobody's claim. The reader waits for it, though, as order
-// is what the ring is for; if it is dead, which its name in the word lets the reader find out, the reader frees the
-// place: a dead process cannot write to it later.
+// Who writes. A position stands for a place on a lap. A writer claims it by entering position and name in the place's word of
+// `claims`, by compare-and-swap over a claim of an earlier lap. It fills the place, and then stores the position's stamp there. The
+// reader, who reads in the order of positions, may take the place once the stamp is that of the position it is at; a stamp of an earlier
+// lap says nothing. What a rank writes is in the order of its claims, since each claim is after the one before.
 //
-// What a rank writes is in the order of its claims, since each claim is after the one before.
+// Who frees. The reader moves `tail` on, and a position may be claimed while it is less than a lap ahead of that. So a claim of an
+// earlier lap is over when it is overwritten: its place was read, and is not looked at again before the new stamp. Writers keep the tail
+// that they saw last, and look again when that leaves no room: a tail that is out of date refuses too much, never too little.
+//
+// A writer that is stopped. `head` only says where to look for a free place; anybody who finds the place at the head taken moves it on.
+// So a writer that is stopped between two instructions holds up nobody's claim. The reader waits for it, though, as order is what the
+// ring is for; if it is dead, which its name in the claim lets the reader find out, the reader passes the place over: a dead process
+// cannot write to it later.
+//
+// What it costs. Claims are apart from the places, and the reader looks at them only where it has waited for long: so a claim stays in the
+// cache of who sends alone, and the line of a short message goes from cache to cache once, as that of a bare flag.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -17,25 +23,23 @@
 
 namespace tutti::shm {
 
-class place_state {
+// A claim as it lies in memory. Zero, as fresh memory is: nobody's.
+class place_claim {
  public:
-  constexpr place_state(std::uint64_t word) noexcept : word_(word) {}
-  static constexpr place_state free(std::uint64_t position) noexcept { return position << rank_bits; }
+  constexpr explicit place_claim(std::uint64_t word) noexcept : word_(word) {}
   // `who`: the writer's index among the ranks of this node.
-  static constexpr place_state claimed(std::uint64_t position, std::uint32_t who) noexcept { return position << rank_bits | (who + 1u); }
-  static constexpr place_state published(std::uint64_t position) noexcept { return position << rank_bits | rank_mask; }
+  constexpr place_claim(std::uint64_t position, std::uint32_t who) noexcept : word_(position << rank_bits | (who + 1u)) {}
 
   constexpr std::uint64_t word() const noexcept { return word_; }
-  constexpr bool operator==(const place_state&) const noexcept = default;
-  // How far the place is ahead of `position`: 0: it is for it, negative: a lap behind, positive: moved on.
+  // How far the claim is ahead of one for `position`: 0: it is one for it, negative: of an earlier lap, or none.
   constexpr std::int64_t ahead(std::uint64_t position) const noexcept {
+    if (word_ == 0) return -1;
     return static_cast<std::int64_t>(((word_ >> rank_bits) - position) << (64 - position_bits));
   }
-  // Who has claimed it for this position and not published it yet, by index.
+  // Who has claimed the place for this position, by index.
   constexpr std::optional<std::uint32_t> writer(std::uint64_t position) const noexcept {
-    const std::uint64_t who = word_ & rank_mask;
-    if (ahead(position) != 0 || who == 0 || who == rank_mask) return std::nullopt;
-    return static_cast<std::uint32_t>(who - 1);
+    if (ahead(position) != 0) return std::nullopt;
+    return static_cast<std::uint32_t>((word_ & rank_mask) - 1);
   }
 
  private:
@@ -45,24 +49,39 @@ class place_state {
   std::uint64_t word_;
 };
 
-// Claims the next free place for the writer `who` and gives its position; none: the ring is full. `word_of(position)` is the
-// word of the place that a position stands for.
-template <class WordOf>
-std::optional<std::uint64_t> claim_place(std::atomic<std::uint64_t>& head, WordOf&& word_of, std::uint32_t who) noexcept {
-  std::uint64_t position = head.load(std::memory_order_relaxed);
-  for (;;) {
-    std::atomic<std::uint64_t>& word = word_of(position);
-    std::uint64_t seen = word.load(std::memory_order_acquire);
-    std::uint64_t at = position;
-    if (seen == place_state::free(position).word() &&
-        word.compare_exchange_strong(seen, place_state::claimed(position, who).word(), std::memory_order_acq_rel)) {
-      head.compare_exchange_strong(at, position + 1, std::memory_order_relaxed);
-      return position;
+// What a place says when it was filled for a position. Fresh memory says it for none.
+constexpr std::uint64_t stamp_of(std::uint64_t position) noexcept { return position + 1; }
+
+// All zero in the beginning, as fresh memory is.
+template <std::uint32_t places>
+struct place_ring {
+  static_assert((places & (places - 1)) == 0);
+  alignas(64) std::atomic<std::uint64_t> head;  // a hint: no position below it is free to claim
+  alignas(64) std::atomic<std::uint64_t> tail;  // every position before it was read
+  alignas(64) std::atomic<std::uint64_t> claims[places];
+
+  std::atomic<std::uint64_t>& claim_of(std::uint64_t position) noexcept { return claims[position % places]; }
+
+  // The next free position, for the writer `who`; none: the ring is full. `seen_tail`: as this writer saw it last, 0 at first.
+  std::optional<std::uint64_t> claim(std::uint32_t who, std::uint64_t& seen_tail) noexcept {
+    std::uint64_t position = head.load(std::memory_order_relaxed);
+    for (;;) {
+      if (position - seen_tail >= places) {
+        seen_tail = tail.load(std::memory_order_acquire);
+        if (static_cast<std::int64_t>(position - seen_tail) >= std::int64_t{places}) return std::nullopt;
+      }
+      std::atomic<std::uint64_t>& word = claim_of(position);
+      std::uint64_t seen = word.load(std::memory_order_relaxed);
+      std::uint64_t at = position;
+      if (place_claim{seen}.ahead(position) < 0 &&
+          word.compare_exchange_strong(seen, place_claim{position, who}.word(), std::memory_order_relaxed)) {
+        head.compare_exchange_strong(at, position + 1, std::memory_order_relaxed);
+        return position;
+      }
+      // Taken: help its owner, who may never come to it, and try the next.
+      position = head.compare_exchange_strong(at, position + 1, std::memory_order_relaxed) ? position + 1 : at;
     }
-    if (place_state{seen}.ahead(position) < 0) return std::nullopt;
-    // Taken: help its owner, who may never come to it, and try the next.
-    position = head.compare_exchange_strong(at, position + 1, std::memory_order_relaxed) ? position + 1 : at;
   }
-}
+};
 
 }  // namespace tutti::shm

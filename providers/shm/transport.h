@@ -115,6 +115,7 @@ class shm_transport final : public transport {
   friend class shm_multicast;
   friend class shm_two_sided;
   static constexpr std::uint16_t not_local = 0xffff;
+  static constexpr std::uint32_t polls_between_looks = 251;  // at a claim, which is in another's cache; a prime: mails and cells both have turns
 
   shm_transport() = default;
   rank_t rank() const noexcept { return rank_; }
@@ -187,13 +188,18 @@ class shm_transport final : public transport {
     mail* slot = nullptr;
     std::uint64_t position = 0;
   };
-  void init_mail_slot(std::uint64_t position) noexcept;
   claim claim_mail(peer&) noexcept;                 // slot null: full
   void publish_mail(peer&, const claim&) noexcept;
   unsigned read_mails() noexcept;
   bool mail_waits() noexcept;
-  // The reader waits at a place whose writer is known to be dead; `ask`: or is found to be, now and then.
-  bool claimed_in_vain(const std::atomic<std::uint64_t>& word, std::uint64_t position, bool ask = true) noexcept;
+  // What a reader that found nothing at this position asks: whether its writer is known to be dead. Looks at the claim only now and
+  // then while no rank of this node is known to have ended, and then asks the kernel as well. `at_once`: looks, and asks nobody.
+  bool claimed_in_vain(const std::atomic<std::uint64_t>& word, const std::atomic<std::uint64_t>& stamp, std::uint64_t position,
+                       bool at_once = false) noexcept {
+    const bool asks = !at_once && ++empty_polls_ % polls_between_looks == 0;
+    return (at_once || asks || any_ended_) && claimed_by_dead(word, stamp, position, asks);
+  }
+  bool claimed_by_dead(const std::atomic<std::uint64_t>& word, const std::atomic<std::uint64_t>& stamp, std::uint64_t position, bool asks) noexcept;
   void apply(const mail&, peer* from) noexcept;
   void settle(peer&) noexcept;                      // direct again when every mail has taken effect
   unsigned read_replies() noexcept;
@@ -233,7 +239,8 @@ class shm_transport final : public transport {
 
   // Mail.
   std::uint64_t mail_tail_ = 0;
-  std::uint32_t stalled_polls_ = 0;
+  std::uint32_t empty_polls_ = 0;
+  bool any_ended_ = false;
   struct question {                   // an atomic whose answer is awaited
     peer* to = nullptr;
     completion* done = nullptr;
