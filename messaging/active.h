@@ -121,7 +121,7 @@ class active_messages final : public message_engine {
   bool in_handler() const noexcept { return message_.live; }
   tutti_context* owner() const noexcept { return around_.handle(); }
 
-  bool take(peer& from, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override;
+  bool take(peer& from, const wire_prefix&, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override;
   void advance() noexcept override;
   void lost(peer&) noexcept override;
 

@@ -14,9 +14,7 @@ bool offer_refusal(outgoing&, endpoint& e, peer& p) noexcept {
 
 }  // namespace
 
-bool active_messages::take(peer& from, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept {
-  wire_prefix prefix;
-  if (!read_from(header, 0, prefix)) return true;  // which the endpoint has seen to
+bool active_messages::take(peer& from, const wire_prefix& prefix, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept {
   active_pair& pair = from.active;
   if (prefix.kind == static_cast<std::uint8_t>(active_kind::long_request) && is_early(prefix, payload)) [[unlikely]] return false;
   if (prefix.kind > static_cast<std::uint8_t>(active_kind::refused)) return end_.malformed(from, "an active message of no kind"), true;

@@ -126,7 +126,7 @@ bool endpoint::poll_one() noexcept {
     const unsigned number = has_kind ? prefix.kind / kinds_of_an_engine : engines;
     if (number >= engines) [[unlikely]] malformed(*from, "a message of no kind");
     else if (!engines_[number]) [[unlikely]] malformed(*from, "a message of a kind that this rank does not take");
-    else kept_ = !engines_[number]->take(*from, message_.header, message_.payload);
+    else kept_ = !engines_[number]->take(*from, prefix, message_.header, message_.payload);
   }
   polling_ = false;
   return !kept_;

@@ -52,13 +52,11 @@ enum class stage : std::uint8_t {
   ending,      // over, but operations of the transport may still touch the buffers
 };
 
-// The base `posted_receive` has the team and the tag, of sends too.
-struct operation : outgoing, posted_receive {
-  static constexpr std::uint32_t any = ~std::uint32_t{0};
-
+// What every operation has; one that is posted has nothing else. The base `posted_receive` has the team and the tag, of sends too.
+struct envelope_part : outgoing, posted_receive {
   peer* with = nullptr;          // null: a receive from any source that has no message yet
   tutti::team* group = nullptr;
-  std::uint32_t member = any;    // of the other end, in the group
+  std::uint32_t member = ~std::uint32_t{0};  // of the other end, in the group
   stage at = stage::free;
   way by = way::none;
   bool sends = false;
@@ -68,21 +66,23 @@ struct operation : outgoing, posted_receive {
   bool active = false;           // is stepped in every progress
   bool note = false;             // a message for the other end waits in the queue: which, its owner knows
   bool pieces = false;           // the data lie as `where` says, and `data` is a buffer that they are packed in, or null
-  std::unique_ptr<scattered> where;
-  std::unique_ptr<parts> by_parts;  // made when first needed; what is in it is of this operation if `parted`
-  bool parted = false;
+  bool parted = false;           // what `by_parts` holds is of this operation
   std::byte* data = nullptr;
   std::uint64_t room = 0;        // bytes of the buffer
   std::uint64_t total = 0;       // bytes of the message
-  std::uint64_t wanted = 0;      // of them, bytes that travel
+  std::uint64_t buffer = 0;      // bytes of the buffer that is taken
+  envelope* found = nullptr;     // where a receive's goes; may be null
+  completion* done = nullptr;    // whose; finished when the operation is over
+  std::uint32_t index = 0, generation = 0;
+};
+
+// What it has besides while its data travel. Of an operation that is free it is as new.
+struct transfer_part {
+  std::uint64_t wanted = 0;      // of the message's bytes, those that travel
   std::uint64_t moved = 0;       // that were handed to the transport, or copied
   std::uint64_t upto = 0;        // that can be reached by `segment`, of those wanted
   std::uint64_t arrived = 0;     // chunks that the other end has taken
   std::uint64_t other = 0;       // how the other end names its operation
-  envelope* found = nullptr;     // where a receive's goes; may be null
-  completion* done = nullptr;    // whose; finished when the operation is over
-  completion moving;             // operations of the transport
-  status outcome;                // while it is ending
   segment_id segment{};          // of the memory at the other end
   attachment_cache::use reached;              // it is kept,
   bool attached = false;                      // or for this operation alone
@@ -95,10 +95,16 @@ struct operation : outgoing, posted_receive {
   std::uint64_t local_offset = 0, local_upto = 0;  // from which offset on, and up to which byte of the message
   std::uint32_t slots[4] = {};   // of the staging memory
   std::uint32_t slot_count = 0, filled = 0, told = 0;  // chunks
-  std::uint32_t index = 0, generation = 0;
-  operation *before_active = nullptr, *after_active = nullptr;
+};
 
-  std::uint64_t buffer = 0;      // bytes of the buffer that is taken
+struct operation : envelope_part, transfer_part {
+  static constexpr std::uint32_t any = ~std::uint32_t{0};
+
+  completion moving;             // operations of the transport
+  status outcome;                // while it is ending
+  operation *before_active = nullptr, *after_active = nullptr;
+  std::unique_ptr<scattered> where;  // made when first needed, as the parts are
+  std::unique_ptr<parts> by_parts;
 
   std::uint64_t name() const noexcept { return std::uint64_t{generation} << 32 | index; }
 };

@@ -36,14 +36,9 @@ operation* tagged::new_operation(completion* done) noexcept {
   if (!o) return nullptr;
   o->with = nullptr, o->group = nullptr, o->member = operation::any;
   o->by = way::none;
-  o->pieces = o->parted = o->copied = false, o->data = nullptr, o->buffer = 0;
-  o->sends = o->sync = o->counted = o->active = o->note = o->attached = o->lasting = false;
-  o->total = o->wanted = o->moved = o->arrived = o->other = 0;
+  o->pieces = o->parted = o->copied = o->sends = o->sync = o->counted = o->active = o->note = false;
+  o->data = nullptr, o->buffer = o->total = 0;
   o->found = nullptr, o->done = done;
-  o->slot_count = o->filled = o->told = 0;
-  o->key = {}, o->offset = o->far_offset = o->upto = 0;
-  o->local_upto = 0;
-  o->moving.clear();
   return o;
 }
 
@@ -122,6 +117,8 @@ void tagged::retire(operation& o) noexcept {
   if (o.with && o.with->tagged.open_receive == &o) o.with->tagged.open_receive = nullptr;
   completion* const done = o.done;
   const status outcome = std::exchange(o.outcome, {});
+  static_cast<transfer_part&>(o) = {};
+  o.moving.clear();
   operations_.give(o);
   if (done) done->finish(outcome);
 }
@@ -188,9 +185,7 @@ void tagged::wait_over(completion& done, const char* what, rank_t from) {
   (void)job_.wait(ready, look, wait_note{what, from, 0, 1});
 }
 
-bool tagged::take(peer& p, bytes_view header, bytes_view payload) noexcept {
-  wire_prefix prefix;
-  if (!read_from(header, 0, prefix)) return end_.malformed(p, "a message without a head"), true;
+bool tagged::take(peer& p, const wire_prefix& prefix, bytes_view header, bytes_view payload) noexcept {
   bool done = true;
   switch (static_cast<wire_kind>(prefix.kind)) {
     case wire_kind::eager: done = take_eager(p, prefix, header, payload); break;

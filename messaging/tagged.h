@@ -98,7 +98,7 @@ class tagged final : public message_engine {
   void conceal(region_id r) noexcept { lasting_.remove(r); }
 
   // message_engine
-  bool take(peer&, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override;
+  bool take(peer&, const wire_prefix&, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept override;
   void advance() noexcept override;
   void lost(peer&) noexcept override;
   void look() noexcept override;
@@ -151,6 +151,7 @@ class tagged final : public message_engine {
   bool pair_up(operation&, peer&) noexcept;            // false: it is over, for the message is of no member of its team
   void begin_rendezvous(operation&, std::uint64_t bytes, std::uint64_t other, way, const far_memory&) noexcept;
   void finish_receive(operation&) noexcept;
+  void finish_posted(operation&, peer&, bytes_view whole) noexcept;  // one that this message met, and has room for
   void acknowledge(peer&, std::uint64_t name, bool failed = false) noexcept;
 
   // tagged.cpp

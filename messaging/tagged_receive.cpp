@@ -144,6 +144,16 @@ void tagged::finish_receive(operation& o) noexcept {
   end(o, {});
 }
 
+// It has nothing yet but its place in the pool.
+void tagged::finish_posted(operation& o, peer& p, bytes_view whole) noexcept {
+  if (!whole.empty()) copy_bytes(o.data, whole.data(), whole.size());
+  if (o.found) *o.found = {o.member, 0, o.tag, whole.size()};
+  --p.interest;
+  completion* const done = o.done;
+  operations_.give(o);
+  done->finish();
+}
+
 void tagged::give_payload(operation& o, std::uint64_t at, bytes_view part) noexcept {
   if (at >= o.room || part.empty()) return;
   part = part.first(std::min<std::uint64_t>(part.size(), o.room - at));
@@ -199,6 +209,7 @@ bool tagged::take_eager(peer& p, const wire_prefix& prefix, bytes_view header, b
   if (!o) return true;  // for a team that was freed
   o->tag = envelope.tag, o->total = total;
   if (!pair_up(*o, p)) return true;
+  if (!(prefix.flags & ~eager_flag::same_envelope) && total <= o->room && !o->pieces) [[likely]] return finish_posted(*o, p, payload), true;
   if (prefix.flags & eager_flag::sync) acknowledge(p, sender);
   give_payload(*o, 0, payload);
   if (partial) {

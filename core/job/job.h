@@ -153,10 +153,11 @@ class job {
   // text, or that of `look`. ready() is asked last: what has arrived wins over an error.
   template <class Ready, class Look>
   status wait(Ready&& ready, Look&& look, const wait_note& note, time_point deadline = time_point::max()) {
-    for (std::uint32_t i = 1, n = waiting_.spins(), turn = waiting_.polls_a_turn(); i <= n; ++i) {
+    const std::uint32_t turn = waiting_.polls_a_turn();
+    for (std::uint32_t i = waiting_.spins(), relaxed = std::max(i, 512u) - 512, left = turn; i > 0; --i) {
       if (ready()) return {};
-      if (i % turn == 0) progress();
-      else if (i > 512) cpu_relax();
+      if (--left == 0) progress(), left = turn;
+      else if (i <= relaxed) cpu_relax();
     }
     return wait_slowly(ready, look, note, deadline);
   }

@@ -37,22 +37,20 @@ two_sided::limits shm_two_sided::query() const noexcept {
   return {.max_header = max_header, .max_payload = cell_bytes - max_header, .fixed_bytes = sizeof(cell_ring) + page_bytes(), .peer_bytes = 0};
 }
 
-shm_two_sided::target* shm_two_sided::target_of(peer& p) noexcept {
-  target& t = targets_[static_cast<std::uint32_t>(&p - net_.peers_.get())];
-  if (t.ring) [[likely]] return &t;
+bool shm_two_sided::open(target& t, peer& p) noexcept {
   if (&p == net_.self_) {
     t.ring = &own_;
-    return &t;
+    return true;
   }
   auto memory = open_memory(p.name, "two-sided messages", ring_offset());
   if (!memory) {
     if (memory.error().code() == errc::peer_dead) net_.has_let_go(p);
     else if (p.deferred.ok()) p.deferred = {memory.error().code(), memory.error().text(), p.rank, memory.error().native()};
-    return nullptr;
+    return false;
   }
   t.memory = std::move(*memory);
   t.ring = reinterpret_cast<cell_ring*>(t.memory.get());
-  return &t;
+  return true;
 }
 
 bool shm_two_sided::send(rank_t to, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept {
@@ -60,11 +58,11 @@ bool shm_two_sided::send(rank_t to, std::span<const std::byte> header, std::span
   ++net_.unlooked_;
   peer* const p = net_.find(to);
   if (!p || !p->life.alive()) return true;
-  target* const t = target_of(*p);
-  if (!p->life.alive()) return true;
-  const auto position = t ? t->ring->places.claim(net_.self_index(), t->seen_tail) : std::nullopt;
+  target& t = targets_[static_cast<std::size_t>(p - net_.peers_.get())];
+  if (!t.ring && !open(t, *p)) [[unlikely]] return !p->life.alive() || !(net_.send_refused_ = true);
+  const auto position = t.ring->places.claim(net_.self_index(), t.seen_tail);
   if (!position) return !(net_.send_refused_ = true);
-  cell& c = t->ring->at(*position);
+  cell& c = t.ring->at(*position);
   c.from = net_.rank_;
   c.header = static_cast<std::uint16_t>(header.size());
   c.payload = static_cast<std::uint16_t>(payload.size());

@@ -24,7 +24,7 @@ class shm_two_sided final : public two_sided {
     std::uint64_t seen_tail = 0;  // ring_places.h
     mapping memory;
   };
-  target* target_of(peer&) noexcept;  // null: it is dead, or cannot be mapped for want of something
+  bool open(target&, peer&) noexcept;  // false: it is dead, or cannot be mapped for want of something
   bool in_vain(std::uint64_t position, bool at_once) noexcept;
 
   shm_transport& net_;
