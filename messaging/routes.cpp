@@ -45,8 +45,9 @@ pair_routes::facts pair_routes::facts_of(job& j, const two_sided::limits& limits
           .kernel_copies = near_by && j.facts().kernel_copies && j.net().caps().kernel_copies, .design = &design_of(j.options().messaging)};
 }
 
-pair_routes::pair_routes(const facts& f) noexcept : facts_(f), eager_(reckon_eager()), kernel_from_(reckon_kernel()) {
+pair_routes::pair_routes(const facts& f) noexcept : facts_(f) {
   if (f.mapped) facts_.registering = {};  // what a router tells is its network's
+  short_ = reckon_short(), kernel_from_ = reckon_kernel(), eager_ = reckon_eager();
 }
 
 double pair_routes::price_us(route r, const message_load& m) const noexcept {
@@ -54,7 +55,12 @@ double pair_routes::price_us(route r, const message_load& m) const noexcept {
   const transfer_costs& c = facts_.costs;
   const double message = l.latency_us + 2 * l.overhead_us + facts_.turn_us, wire = wire_us(m.bytes, l.bytes_per_ns), copy = wire_us(m.bytes, c.copied_bytes_per_ns);
   switch (r) {
-    case route::eager: return message + wire + copy;
+    case route::eager: {
+      const std::uint64_t first = std::min<std::uint64_t>(m.bytes, facts_.limits.max_payload);
+      if (!facts_.mapped || facts_.turn_us > 0 || first == 0) return message + wire + copy;
+      return message + wire_us(first, l.bytes_per_ns) + wire_us(first, c.copied_bytes_per_ns) +
+             wire_us(m.bytes - first, std::min(l.bytes_per_ns, c.copied_bytes_per_ns));
+    }
     case route::stream: return 3 * message + bookkeeping_us + wire + copy;
     case route::in_place: return 2 * message + bookkeeping_us + wire;
     case route::kernel: {
@@ -112,11 +118,17 @@ bool pair_routes::registers(std::uint64_t bytes) const noexcept {
   return facts_.registering.any() && facts_.registering.call_us < wire_us(bytes, facts_.costs.copied_bytes_per_ns) * 2;
 }
 
-std::uint32_t pair_routes::reckon_eager() const noexcept {
+std::uint32_t pair_routes::reckon_short() const noexcept {
   const message_load nothing{};
   const double more_us = price_us(route::get, nothing) - price_us(route::eager, nothing);  // whatever the data, but for the copy
   const double bytes = std::clamp(more_us * 1000 * facts_.costs.copied_bytes_per_ns, 0.0, double{longest_eager});
   return std::min(longest_eager, std::max(static_cast<std::uint32_t>(bytes + 0.5), facts_.limits.max_payload));
+}
+
+std::uint32_t pair_routes::reckon_eager() const noexcept {
+  for (std::uint32_t bytes = longest_eager; bytes > short_; bytes -= std::min<std::uint32_t>(bytes, page))
+    if (price_us(route::eager, {bytes}) <= price_us(rendezvous({bytes}), {bytes})) return bytes;
+  return short_;
 }
 
 // The first page from which on the kernel's copy is cheaper, up to the longest size that is looked at. Both prices are linear in the

@@ -4,7 +4,8 @@
 //
 // A price is the time from the send until the receiver has the data, both ends waiting in the library, of data that stay in the caches.
 // With m = L + 2 o, the time of one message of the fabric, and a turn of a shared core where ranks outnumber cores:
-//   eager      m, the wire, and one copy more: into the fabric's buffers and out of them, where a rendezvous copies once
+//   eager      m, the wire, and one copy more: into the fabric's buffers and out of them, where a rendezvous copies once. Inside a node,
+//              with a core for each rank, both ends copy at the same time, but for what one message of the fabric carries
 //   get        3 m (the announcement, the request and the data), a microsecond of bookkeeping at the two ends, and the wire
 //   in place   2 m and the bookkeeping, and one copy by the end that maps the other's memory
 //   kernel     2 m and the bookkeeping, and one copy by the kernel (process_vm_readv): a call, and looking up each page
@@ -19,10 +20,12 @@
 // first, a message of its key and what attaching that takes. The p that is cheapest among the powers of two is taken; all bytes, where
 // that is.
 //
-// Thresholds follow from the prices. A message is eager up to the size at which the copy saved pays the round trip: what one message
-// of the fabric carries in any case, and never more than 64 KiB, a quarter of what is kept of a sender. From `kernel_from` bytes on the
-// kernel's one copy is cheaper than the two through staging memory. With the priors of shared memory these are 9920 bytes and 48 KiB,
-// which is where measured times cross; with two ranks a core a message is eager up to 35,520 bytes, since what needs an answer waits for turns.
+// Thresholds follow from the prices. A short message is eager: up to the size at which the copy saved pays the round trip, and what one
+// message of the fabric carries in any case. It is copied where it must wait. A longer one is eager while that is the cheapest, if it
+// is plain, and never beyond 64 KiB, a quarter of what is kept of a sender; where it must wait, it is announced. From `kernel_from` bytes on
+// the kernel's one copy is cheaper than the two through staging memory. With the priors of shared memory messages are short up to 9920
+// bytes, eager up to 64 KiB, and copied by the kernel beyond; with two ranks a core they are short up to 35,520 bytes, since
+// what needs an answer waits for turns.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -69,11 +72,14 @@ class pair_routes {
   explicit pair_routes(const facts&) noexcept;
 
   const facts& about() const noexcept { return facts_; }
-  std::uint32_t eager_limit() const noexcept { return eager_; }         // bytes of the longest eager message
+  std::uint32_t short_limit() const noexcept { return short_; }        // bytes of the longest that is eager whatever its memory
+  std::uint32_t eager_limit() const noexcept { return eager_; }         // and of the longest plain one
   std::uint64_t kernel_from() const noexcept { return kernel_from_; }  // bytes from which on; never: ~0
 
   // The one to take. What it needs may not be to be had (no memory for staging, none that can be registered): then see next().
-  route of(const message_load& m) const noexcept { return m.bytes <= eager_ ? route::eager : rendezvous(m); }
+  route of(const message_load& m) const noexcept {
+    return m.bytes <= (m.in_window || m.in_pieces ? short_ : eager_) ? route::eager : rendezvous(m);
+  }
   route rendezvous(const message_load&) const noexcept;  // likewise, of a message that may not be eager
   route next(route failed, const message_load&) const noexcept;
   bool possible(route, const message_load&) const noexcept;
@@ -88,11 +94,12 @@ class pair_routes {
  private:
   double ready_us(std::uint64_t bytes, bool registers, bool packs, double bytes_of_a_piece) const noexcept;
   double in_parts_us(std::uint64_t bytes, std::uint64_t part, bool registers, bool packs, std::uint64_t pieces) const noexcept;
+  std::uint32_t reckon_short() const noexcept;
   std::uint32_t reckon_eager() const noexcept;
   std::uint64_t reckon_kernel() const noexcept;
 
   facts facts_;
-  std::uint32_t eager_ = 0;
+  std::uint32_t short_ = 0, eager_ = 0;
   std::uint64_t kernel_from_ = ~std::uint64_t{0};
 };
 

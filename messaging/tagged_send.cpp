@@ -10,6 +10,11 @@ constexpr std::uint32_t sends_between_progress = 32;
 
 status no_memory() { return {errc::no_resource, "out of memory for a message"}; }
 
+message_load load_of(tagged& t, const operation& o) noexcept {
+  if (o.pieces) return {o.room, false, true, o.where->layout().blocks()};
+  return {o.room, o.room > o.with->tagged.routes->short_limit() && in_lasting(t, o, o.room)};
+}
+
 struct eager_head {
   wire_prefix prefix;
   wire_envelope envelope;
@@ -82,8 +87,8 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
   o->at = stage::queued;
   count(*o, *p);
   tagged_pair& pair = p->tagged;
-  const bool eager = !a.sync && pair.routes->of({o->room}) == route::eager;
-  if (eager && (pair.waiting_first || !pair.pays_for_data(o->room)) && copy_to_send(*o)) o->done = nullptr;
+  const bool is_short = !a.sync && o->room <= pair.routes->short_limit();
+  if (is_short && (pair.waiting_first || !pair.pays_for_data(o->room)) && copy_to_send(*o)) o->done = nullptr;
   else done.begin();
   if (pair.waiting_first || !dispatch(*p, *o)) {
     o->next = nullptr;
@@ -97,7 +102,7 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
 
 bool tagged::dispatch(peer& p, operation& o) noexcept {
   tagged_pair& pair = p.tagged;
-  if (pair.routes->of({o.room}) == route::eager && pair.pays_for_data(o.room) && need_buffer(o, o.room, true)) {
+  if (pair.routes->of(load_of(*this, o)) == route::eager && pair.pays_for_data(o.room) && need_buffer(o, o.room, true)) {
     pair.credit -= credits::cost(o.room);
     o.by = way::none;
     o.offer = offer_eager, o.over = eager_over;
@@ -160,7 +165,7 @@ void tagged::choose_way(peer& p, operation& o) noexcept {
   o.by = way::put;  // whatever the receiver's memory is, it can ask for this
   if (o.room == 0) return;
   const pair_routes& routes = *p.tagged.routes;
-  const message_load m{o.room, !o.pieces && in_lasting(*this, o, o.room), o.pieces, o.pieces ? o.where->layout().blocks() : 1};
+  const message_load m = load_of(*this, o);
   for (route r = routes.rendezvous(m); !set_out(p, o, r);) r = routes.next(r, m);
 }
 

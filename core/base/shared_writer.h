@@ -41,7 +41,7 @@ inline void stream_bytes(void* to, const void* from, std::size_t bytes) noexcept
 // Of one writer, and of readers on one core.
 class shared_writer {
  public:
-  static constexpr std::size_t least = 8192;  // bytes; fewer are not worth a look at the clock
+  static constexpr std::size_t least = 2048;  // bytes; fewer are not worth a look at the clock
 
   // As std::memcpy.
   void copy(void* to, const void* from, std::size_t bytes) noexcept {
@@ -75,7 +75,7 @@ class shared_writer {
 
  private:
   static constexpr float fast = 7, worthwhile = 1.5;
-  static constexpr std::uint8_t some = 3, many = 255;  // copies between two looks
+  static constexpr std::uint8_t some = 15, many = 255;  // copies between two looks
 
   float streamed_ = 0;  // the rate of a streaming copy that is tried; 0: none
   std::uint8_t left_ = 0;

@@ -224,7 +224,7 @@ class shm_transport final : public transport {
   std::vector<std::uint16_t> local_;  // local index by job rank, from first_rank_
   rank_t first_rank_ = 0;
   std::unique_ptr<peer[]> peers_;
-  std::unique_ptr<shared_writer[]> writers_;  // of long puts, by peer
+  std::unique_ptr<shared_writer[]> writers_;  // of long puts and messages, by peer
   std::uint32_t peer_count_ = 0;
 
   rank_t rank_ = 0;

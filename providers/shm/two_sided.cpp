@@ -71,7 +71,7 @@ bool shm_two_sided::send(rank_t to, std::span<const std::byte> header, std::span
   else if (!header.empty()) std::memcpy(c.data, header.data(), header.size());
   std::byte* const at = c.data + round_up(header.size(), 8);
   if (payload.size() == 8) std::memcpy(at, payload.data(), 8);
-  else if (!payload.empty()) copy_bytes(at, payload.data(), payload.size());
+  else if (!payload.empty()) net_.writer_for(*p).copy(at, payload.data(), payload.size());
   c.stamp.store(stamp_of(*position), std::memory_order_release);
   net_.wake(*p);
   return true;

@@ -84,9 +84,9 @@ done
 # Messages: what is explained is what messaging/routes.h gives the engine, with what was measured in place of priors.
 routes() { "$tutti" info --explain message --provider shm --ranks-per-core "${2:-1}" --bytes "$1" | sed -n 's/^ *1  \([a-z_]*\).*/\1/p' | tr '\n' ' '; }
 [ "$(routes 8KiB)" = 'eager ' ] || fail "8 KiB: $(routes 8KiB)"
-[ "$(routes 40KiB)" = 'staged in_place staged ' ] || fail "40 KiB: $(routes 40KiB)"
+[ "$(routes 40KiB)" = 'eager in_place staged ' ] || fail "40 KiB: $(routes 40KiB)"
 [ "$(routes 40KiB 4)" = "eager " ] || fail "40 KiB, four ranks a core: $(routes 40KiB 4)"
-[ "$(routes 48KiB)" = 'kernel in_place staged ' ] || fail "48 KiB: $(routes 48KiB)"
+[ "$(routes 72KiB)" = 'kernel in_place staged ' ] || fail "72 KiB: $(routes 72KiB)"
 [ "$(TUTTI_MESSAGING=channel routes 1MiB)" = 'stream stream stream ' ] || fail "channel: $(TUTTI_MESSAGING=channel routes 1MiB)"
 mkdir -p "$job/tutti"
 cat > "$job/tutti/tuning.json" <<JSON

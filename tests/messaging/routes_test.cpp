@@ -23,13 +23,14 @@ pair_routes::facts facts(const loggp& link, bool mapped, std::uint32_t max_paylo
 // Figures that were measured before there were prices.
 BOOST_AUTO_TEST_CASE(priors_give_the_measured_thresholds) {
   const pair_routes near(facts(shared_memory, true)), far(facts(loopback, false));
-  BOOST_TEST(near.eager_limit() == 9920u);
+  BOOST_TEST(near.short_limit() == 9920u);
+  BOOST_TEST(near.eager_limit() == 64u * 1024);
   BOOST_TEST(near.kernel_from() == 48u * 1024);
-  BOOST_TEST(far.eager_limit() == 64u * 1024);
-  BOOST_TEST(pair_routes(facts(shared_memory, true, 16'000)).eager_limit() == 16'000u);
+  BOOST_TEST(far.short_limit() == 64u * 1024);
+  BOOST_TEST(pair_routes(facts(shared_memory, true, 16'000)).short_limit() == 16'000u);
   auto crowded = facts(shared_memory, true);  // an answer takes two turns of a shared core
   crowded.turn_us = crowded.costs.turn_us(2);
-  BOOST_TEST(pair_routes(crowded).eager_limit() == 9920u + 2 * 1600 * 8);
+  BOOST_TEST(pair_routes(crowded).short_limit() == 9920u + 2 * 1600 * 8);
   BOOST_TEST(crowded.costs.turn_us(1) == 0);
   BOOST_TEST(pair_routes(facts({}, false)).eager_limit() == 8000u);  // of a fabric that tells no costs: a microsecond of bookkeeping
 }
@@ -40,7 +41,7 @@ BOOST_AUTO_TEST_CASE(without_the_kernel_all_lengths_are_staged) {
   f.kernel_copies = false;
   const pair_routes routes(f);
   BOOST_TEST(routes.kernel_from() == ~std::uint64_t{0});
-  for (const std::uint64_t bytes : {std::uint64_t{20'000}, std::uint64_t{1} << 20, std::uint64_t{1} << 30})
+  for (const std::uint64_t bytes : {std::uint64_t{70'000}, std::uint64_t{1} << 20, std::uint64_t{1} << 30})
     BOOST_TEST((routes.of({bytes}) == route::staged));
 }
 
@@ -121,21 +122,21 @@ BOOST_AUTO_TEST_CASE(measured_costs_decide) {
   run_ranks({"shm"}, 2, [&](rank_env& env) {
     {
       messenger me(env);
-      require_equal(registered_for(me, 40'000), 0, "staged below 48 KiB");
+      require_equal(registered_for(me, 60'000), 0, "eager up to 64 KiB");
       const bool kernel = me.j->facts().exposes_any;
-      require_equal(registered_for(me, 60'000) > 0, kernel, "copied by the kernel from 48 KiB on");
-      require(complete_at_once(me, 9'000), "eager below 9920 bytes");
-      require(!complete_at_once(me, 12'000), "and not above");
+      require_equal(registered_for(me, 70'000) > 0, kernel, "copied by the kernel beyond");
+      require(complete_at_once(me, 40'000), "eager up to 64 KiB");
+      require(!complete_at_once(me, 70'000), "and not beyond");
       me.meet();
     }
     {
       messenger me(env, measured(1000, 8));
-      require_equal(registered_for(me, 60'000), 0, "a call that costs a millisecond is not made");
+      require_equal(registered_for(me, 100'000), 0, "a call that costs a millisecond is not made");
       me.meet();
     }
     {
-      messenger me(env, measured(3, 16));
-      require(complete_at_once(me, 12'000), "eager for longer where copies are cheap");
+      messenger me(env, measured(3, 2));
+      require(!complete_at_once(me, 40'000), "eager no longer where copies are dear");
       me.meet();
     }
   });

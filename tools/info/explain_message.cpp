@@ -23,8 +23,8 @@ std::string bytes_text(std::uint64_t bytes) {
 std::string header_of(const pair_routes& routes, const char* where) {
   const auto& about = routes.about();
   std::string out = std::string("between two ranks ") + where + ": " + to_string("link", about.link) + ", " + fixed(about.link.bytes_per_ns) +
-                    " bytes/ns; copies " + fixed(about.costs.copied_bytes_per_ns) + " bytes/ns; design " + std::string(about.design->name) + "\neager up to " +
-                    bytes_text(routes.eager_limit()) + ", " + bytes_text(about.limits.max_payload) + " in one message of the fabric";
+                    " bytes/ns; copies " + fixed(about.costs.copied_bytes_per_ns) + " bytes/ns; design " + std::string(about.design->name) + "\nshort up to " +
+                    bytes_text(routes.short_limit()) + ", eager up to " + bytes_text(routes.eager_limit()) + ", " + bytes_text(about.limits.max_payload) + " in one message of the fabric";
   if (about.turn_us > 0) out += "; a turn of a shared core " + fixed(about.turn_us) + " us";
   if (routes.possible(route::kernel, {}))
     out += routes.kernel_from() == ~std::uint64_t{0} ? "; never copied by the kernel" : "; copied by the kernel from " + bytes_text(routes.kernel_from());
@@ -65,7 +65,7 @@ int explain_messages(job& j, const question& q, bool several_nodes, const std::s
     std::printf("\n%s\n", header_of(routes, near_by ? "of a node" : "of two nodes").c_str());
     for (const std::uint64_t bytes : sizes) {
       explain_size(routes, {bytes});
-      if (bytes <= routes.eager_limit()) continue;
+      if (bytes <= routes.short_limit()) continue;
       explain_size(routes, {bytes, true, false});
       explain_size(routes, {bytes, false, true, (bytes + 1023) / 1024});
     }
