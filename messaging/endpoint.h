@@ -37,8 +37,8 @@ namespace tutti::messaging {
 
 class message_engine {
  public:
-  // A message of one of its kinds, by the prefix that its header begins with; valid during the call. False: memory is short; the same message comes again at the next progress, and
-  // what came after it waits in the transport.
+  // A message of one of its kinds, by the prefix that its header begins with; valid during the call. False: memory is short; the same
+  // message comes again at the next progress, and what came after it waits in the transport.
   virtual bool take(peer& from, const wire_prefix&, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept = 0;
   virtual void advance() noexcept {}                          // in every progress of the rank
   virtual void lost(peer&) noexcept = 0;                      // peer::lost says how

@@ -76,7 +76,7 @@ struct envelope_part : outgoing, posted_receive {
   std::uint32_t index = 0, generation = 0;
 };
 
-// What it has besides while its data travel. Of an operation that is free it is as new.
+// What it has besides while its data travel. In a free operation it is as new.
 struct transfer_part {
   std::uint64_t wanted = 0;      // of the message's bytes, those that travel
   std::uint64_t moved = 0;       // that were handed to the transport, or copied

@@ -1,8 +1,8 @@
 // Two-sided messages. A sender claims a cell of its target's ring (ring_places.h), copies header and payload into it, stamps it and
 // rings as for a signal. The target takes the cells in the order of their positions, so the messages of one sender come in the order
 // of its claims, which is that of its sends; and a cell is free for the next lap only when it was received, so that nothing is
-// overwritten and a sender that finds no free cell is refused. The target frees some cells at a time, since senders must fetch what it
-// says from its cache: so a ring is full with as many cells less at worst.
+// overwritten and a sender that finds no free cell is refused. The target frees some cells at a time, since senders fetch what it says
+// from its cache: so a ring may count as full while as many are free.
 //
 // A sender that dies between claim and stamp leaves a cell that is never filled. The target cannot pass it over while the sender
 // lives, since order is what the ring is for; it sees the claimer's name now and then while nothing comes, asks the kernel about that
