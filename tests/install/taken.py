@@ -3,12 +3,21 @@
 PROJECT's object, a space, BUILD's.
 
 They are where the compiler and what it is told agree, but for how much it optimises and warns, and for folders of headers
-from which nothing was taken; and where no file that was read is younger than the object."""
+from which nothing was taken; and where no file that was read is younger than the object. Sources that are compiled together
+(cmake/, tutti_together) are the same where the same files are."""
 import json
 import os
 import re
 import subprocess
 import sys
+
+
+def source_of(path):
+    """What tells sources apart: of one that CMake wrote, which includes others, its text."""
+    if not os.path.basename(path).startswith("unity_"):
+        return path
+    with open(path) as file:
+        return file.read()
 
 
 def commands(folder):
@@ -27,7 +36,7 @@ def commands(folder):
             elif not re.match(r"-(O|g|W|DNDEBUG$|D\w+_EXPORTS$)", word):
                 told.add(word)
             at += 1
-        yield (entry["file"], compiler, frozenset(told)), folders, out
+        yield (source_of(entry["file"]), compiler, frozenset(told)), folders, out
 
 
 def read_for(build, objects):
