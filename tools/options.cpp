@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -27,6 +28,11 @@ option option::required() { return option(o_->required()); }
 option option::not_with(option other) { return option(o_->excludes(other.o_)); }
 option option::hidden() { return option(o_->group("")); }
 option option::shows_default() { return option(o_->capture_default_str()); }
+
+std::optional<std::uint64_t> size_in_bytes(std::string word) {
+  if (!CLI::AsSizeValue(false)(word).empty()) return std::nullopt;
+  return std::stoull(word);
+}
 
 template <class T>
 option options::add(const char* names, T& value, const char* meaning) {

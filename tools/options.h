@@ -1,7 +1,9 @@
 // The command line of `tutti` and of its subcommands. What reads it is CLI11, whose header costs each source that includes it
 // 7 s to compile; options.cpp alone does.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,5 +63,8 @@ class options {
 // Reads the command line and runs the subcommand that it names; returns the exit status. `help` and what completes the line in
 // a shell (`completion`) are subcommands as well.
 int parse_and_run(std::span<const command* const> commands, const char* version, int argc, char** argv);
+
+// As option::sizes() reads it; none: that is no size.
+std::optional<std::uint64_t> size_in_bytes(std::string word);
 
 }  // namespace tutti::tools

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 
+#include "tools/options.h"
 #include "tools/perf/topic.h"
 #include "tools/process.h"
 
@@ -40,13 +40,7 @@ std::vector<contest_cell> cells_of_designs() {
 contest_cell cell_of(const std::string& word) {
   const auto colon = word.find(':');
   contest_cell cell{word.substr(0, colon), 0};
-  char* end = nullptr;
-  const std::string number = colon == word.npos ? "" : word.substr(colon + 1);
-  if (!number.empty() && number[0] >= '0' && number[0] <= '9') cell.bytes = std::strtoull(number.c_str(), &end, 10);
-  const std::string unit = end ? end : "none";
-  if (unit == "k" || unit == "KiB") cell.bytes *= kib;
-  else if (unit == "M" || unit == "MiB") cell.bytes *= mib;
-  else if (!unit.empty()) cell.bytes = 0;
+  if (colon != word.npos) cell.bytes = size_in_bytes(word.substr(colon + 1)).value_or(0);
   if (std::ranges::find(message_parts, cell.name) == std::end(message_parts) || cell.bytes == 0 || cell.bytes > most_bytes)
     throw std::runtime_error("--cells " + word + ": write a part, of latency, bandwidth, rate, active, put, mixed and rings, and its "
                              "bytes, to 64M: latency:8");
