@@ -24,7 +24,8 @@ std::string header_of(const pair_routes& routes, const char* where) {
   const auto& about = routes.about();
   std::string out = std::string("between two ranks ") + where + ": " + to_string("link", about.link) + ", " + fixed(about.link.bytes_per_ns) +
                     " bytes/ns; copies " + fixed(about.costs.copied_bytes_per_ns) + " bytes/ns; design " + std::string(about.design->name) + "\nshort up to " +
-                    bytes_text(routes.short_limit()) + ", eager up to " + bytes_text(routes.eager_limit()) + ", " + bytes_text(about.limits.max_payload) + " in one message of the fabric";
+                    bytes_text(routes.short_limit()) + ", eager up to " + bytes_text(routes.eager_limit()) + ", " +
+                    bytes_text(about.limits.max_payload) + " in one message of the fabric";
   if (about.turn_us > 0) out += "; a turn of a shared core " + fixed(about.turn_us) + " us";
   if (routes.possible(route::kernel, {}))
     out += routes.kernel_from() == ~std::uint64_t{0} ? "; never copied by the kernel" : "; copied by the kernel from " + bytes_text(routes.kernel_from());
