@@ -125,12 +125,31 @@ result<std::unique_ptr<communicator>> communicator::world(job& j, communicator_o
   return equip(&j.world(), std::move(options), nullptr);
 }
 
-result<std::unique_ptr<communicator>> communicator::equip(team* t, communicator_options options, const communicator* parent) {
+result<std::unique_ptr<communicator>> communicator::offer_world(job& j, communicator_options options, const candidate& barrier,
+                                                                std::vector<std::byte>& blob) {
+  auto c = upon(&j.world(), std::move(options));
+  if (!c) return c;
+  auto b = team_barrier::offer(j.world(), barrier, (*c)->options_.first_epoch, blob);
+  if (!b) return b.error();
+  (*c)->barrier_ = std::move(*b);
+  (*c)->barrier_->consult((*c)->record_.get());
+  return c;
+}
+
+// Without a barrier still.
+result<std::unique_ptr<communicator>> communicator::upon(team* t, communicator_options options) {
   std::unique_ptr<communicator> c(new communicator);
   c->options_ = std::move(options);
   c->team_ = t;
   c->record_ = std::make_unique<call_record>(*t);
   if (const auto with = choice_settings_from(c->options_); !with) return with.error();
+  return c;
+}
+
+result<std::unique_ptr<communicator>> communicator::equip(team* t, communicator_options options, const communicator* parent) {
+  auto made = upon(t, std::move(options));
+  if (!made) return made;
+  auto& c = *made;
   if (parent && parent->data_) c->payload_ = parent->data_->choices().facts();
   for (;;) {
     const auto picked = pick_barrier(t->parent_job(), t->members(), c->options_, t->lines());
@@ -139,7 +158,7 @@ result<std::unique_ptr<communicator>> communicator::equip(team* t, communicator_
     if (b) {
       c->barrier_ = std::move(*b);
       c->barrier_->consult(c->record_.get());
-      return c;
+      return made;
     }
     // Multicast could not be formed, as all members have agreed: unless it was asked for, go without.
     if (b.error().code() != errc::unavailable || !c->options_.multicast || c->options_.forced()) return b.error();

@@ -45,6 +45,10 @@ class communicator {
  public:
   // Over all ranks of the job, which must have been opened with world_lines() below. Collective.
   static result<std::unique_ptr<communicator>> world(job&, communicator_options);
+  // The same in two halves, for virtual ranks of one thread, with a barrier that was picked once for all of them: as
+  // team_barrier::offer() and accept().
+  static result<std::unique_ptr<communicator>> offer_world(job&, communicator_options, const candidate& barrier, std::vector<std::byte>& blob);
+  status accept(const shared_blobs& all) { return barrier_->accept(all); }
   // Lines of control memory that any algorithm the world might use can need: O(log n), or O(n) for small n.
   static std::uint32_t world_lines(std::uint32_t size);
   // The same when these options are to be used for the world; as job_options::world_lines.
@@ -80,6 +84,7 @@ class communicator {
 
  private:
   communicator() = default;
+  static result<std::unique_ptr<communicator>> upon(team*, communicator_options);
   static result<std::unique_ptr<communicator>> equip(team*, communicator_options, const communicator* parent);
   communicator_options inherited(const communicator_options&) const;
   result<std::unique_ptr<communicator>> made(result<std::unique_ptr<team>>, const communicator_options&);

@@ -25,12 +25,13 @@ picoseconds telling(const form_input& in) {
 // which is what makes a small window dear where ranks share cores.
 picoseconds form(const form_input& in) {
   if (in.size < 2 || in.bytes == 0) return 0;
-  const double rate = in.all.multicast_bytes_per_ns.value_or(in.link.bytes_per_ns);
   const std::uint64_t fragment = std::max(1u, in.all.fragment), window = fragment * std::max(1u, in.all.window);
   const auto fragments = static_cast<picoseconds>((in.bytes + fragment - 1) / fragment);
   const picoseconds arrival = in.all.multicast_us ? in_picoseconds(*in.all.multicast_us) : in.link.message() * 3 / 2;
   const picoseconds round_trip = arrival + in.turn + in.link.overhead + telling(in);
-  const picoseconds leaving = std::max(fragments * in.link.overhead, (fragments - 1) * in.link.gap + for_bytes(in.bytes, rate));
+  const auto& rate = in.all.multicast_bytes_per_ns;  // measured with what comes between two datagrams
+  const picoseconds leaving = std::max(fragments * in.link.overhead, rate ? for_bytes(in.bytes, *rate)
+                                                                          : (fragments - 1) * in.link.gap + for_bytes(in.bytes, in.link.bytes_per_ns));
   const picoseconds longest = in.link.overhead + std::max(leaving, static_cast<picoseconds>(in.bytes / window) * round_trip) + round_trip;
   // The root copies each byte into its slot and into a datagram; every other rank out of a queue and into its buffer.
   const picoseconds each = fragments * in.link.interval() + 2 * for_bytes(in.bytes, in.all.copied_bytes_per_ns) + in.link.message();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <optional>
 
 #include "core/base/blob_table.h"
 
@@ -22,25 +23,27 @@ inline std::vector<std::byte> joined(std::initializer_list<std::span<const std::
   return stream;
 }
 
-// Null: the stream is not made of whole blobs.
-inline std::shared_ptr<blob_table> blobs_in(std::span<const std::byte> stream) {
-  auto blobs = std::make_shared<blob_table>();
-  while (!stream.empty()) {
-    std::uint64_t bytes;
-    if (stream.size() < sizeof bytes) return nullptr;
-    std::memcpy(&bytes, stream.data(), sizeof bytes);
-    stream = stream.subspan(sizeof bytes);
-    if (bytes > stream.size()) return nullptr;
-    blobs->push_back(stream.first(bytes));
-    stream = stream.subspan(bytes);
-  }
-  return blobs;
+// The first blob of a stream, and the stream is what follows it. None: it begins with no whole blob.
+inline std::optional<std::span<const std::byte>> next_blob(std::span<const std::byte>& stream) noexcept {
+  std::uint64_t bytes;
+  if (stream.size() < sizeof bytes) return std::nullopt;
+  std::memcpy(&bytes, stream.data(), sizeof bytes);
+  if (bytes > stream.size() - sizeof bytes) return std::nullopt;
+  const auto blob = stream.subspan(sizeof bytes, bytes);
+  stream = stream.subspan(sizeof bytes + bytes);
+  return blob;
 }
 
 // Null: the stream is not made of `count` whole blobs.
 inline std::shared_ptr<blob_table> blobs_in(std::span<const std::byte> stream, std::size_t count) {
-  auto blobs = blobs_in(stream);
-  return blobs && blobs->size() == count ? blobs : nullptr;
+  auto blobs = std::make_shared<blob_table>();
+  if (count <= stream.size() / sizeof(std::uint64_t)) blobs->reserve(count, stream.size() - count * sizeof(std::uint64_t));
+  while (!stream.empty()) {
+    const auto blob = next_blob(stream);
+    if (!blob || blobs->size() == count) return nullptr;
+    blobs->push_back(*blob);
+  }
+  return blobs->size() == count ? blobs : nullptr;
 }
 
 }  // namespace tutti

@@ -17,6 +17,8 @@ class blob_table {
     const std::size_t begin = i ? ends_[i - 1] : 0;
     return {bytes_.data() + begin, ends_[i] - begin};
   }
+  // Room for so many blobs, of so many bytes together.
+  void reserve(std::size_t blobs, std::size_t bytes) { bytes_.reserve(bytes), ends_.reserve(blobs); }
   void push_back(std::span<const std::byte> blob) {
     bytes_.insert(bytes_.end(), blob.begin(), blob.end());
     ends_.push_back(bytes_.size());

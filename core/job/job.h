@@ -73,8 +73,9 @@ struct job_options {
   late_notices late;
   std::function<void()> idle;  // called by long waits, if not empty; may not use the job
   // Gathers a blob of each rank in place of what teams of all ranks exchange by messages: of simulations, where setting up is not
-  // what is measured and would be most of their work. It blocks until all have called it. Empty: by messages.
-  std::function<result<shared_blobs>(std::span<const std::byte>)> gather;
+  // what is measured and would be most of their work. What it returns is asked for the table until there is one (not null). Empty:
+  // by messages.
+  std::function<std::function<result<shared_blobs>()>(std::span<const std::byte>)> gather;
 };
 
 // Which rank lives where, alike in all ranks; virtual ranks of one process share it.

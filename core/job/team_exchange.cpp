@@ -194,7 +194,15 @@ resumable<status> team::spread(byte_vector& stream, time_point deadline) {
 }
 
 resumable<result<shared_blobs>> team::exchanging(byte_vector mine, time_point deadline) {
-  if (const auto& gathered = job_.options().gather; gathered && size() == job_.size()) co_return gathered(mine);
+  if (const auto& gather_all = job_.options().gather; gather_all && size() == job_.size()) {
+    const auto gathered = gather_all(mine);
+    result<shared_blobs> all = shared_blobs{};
+    const auto came = [&] { return all = gathered(), !all || *all; };
+    const auto look = [&] { return health_; };
+    const status s = co_await pending_wait(came, look, wait_note{"exchange", no_rank, 0, 0}, deadline);
+    if (s.failed()) co_return s;
+    co_return all;
+  }
   byte_vector stream;
   add_blob(stream, mine);
   all_came_ = false;

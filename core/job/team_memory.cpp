@@ -17,6 +17,35 @@ status room_for(job& j, std::size_t bytes) {
                              "than a quarter of the ", room, " bytes that are free")};
 }
 
+// What an exchange brought, as tables of its parts.
+struct parts {
+  blob_table keys, extras;
+};
+
+// Virtual ranks of one thread get the very same table, and so take it apart once for all of them: each alone would keep a copy of
+// everyone's keys.
+result<std::shared_ptr<const parts>> take_apart(const shared_blobs& all, team& t, std::span<const std::byte> agreement, std::size_t bytes) {
+  struct {
+    std::weak_ptr<const blob_table> from;
+    std::vector<std::byte> agreement;
+    std::weak_ptr<const parts> made;
+  } static thread_local last;
+  if (last.from.lock() == all && std::ranges::equal(last.agreement, agreement))
+    if (auto known = last.made.lock()) return known;
+  const auto made = std::make_shared<parts>();
+  for (std::uint32_t i = 0; i < t.size(); ++i) {
+    std::span<const std::byte> of_one = (*all)[i];
+    const auto called = next_blob(of_one), key = next_blob(of_one), extra = next_blob(of_one);
+    if (!called || !std::ranges::equal(*called, agreement)) return t.called_another(i);
+    if (!extra)
+      return status(errc::no_resource, worded("rank ", t.rank_of(i), " has no ", bytes, " bytes of memory for it; its own error says why"),
+                    t.rank_of(i));
+    made->keys.push_back(*key), made->extras.push_back(*extra);
+  }
+  last = {all, {agreement.begin(), agreement.end()}, made};
+  return std::shared_ptr<const parts>(made);
+}
+
 }  // namespace
 
 // A member that failed takes part all the same, without a key: the others would wait for it.
@@ -36,20 +65,13 @@ resumable<result<team_memory>> expose_together(team& t, std::size_t bytes, std::
   auto all = co_await t.exchanging(std::move(mine), j.setup_deadline());
   if (trouble.failed()) co_return trouble;
   if (!all) co_return all.error();
-  auto keys = std::make_shared<blob_table>(), extras = std::make_shared<blob_table>();
-  for (std::uint32_t i = 0; i < t.size(); ++i) {
-    const auto parts = blobs_in((**all)[i]);
-    if (!parts || parts->size() == 0 || !std::ranges::equal((*parts)[0], agreement)) co_return t.called_another(i);
-    if (parts->size() < 3)
-      co_return status(errc::no_resource, worded("rank ", t.rank_of(i), " has no ", bytes,
-                                                 " bytes of memory for it; its own error says why"), t.rank_of(i));
-    keys->push_back((*parts)[1]), extras->push_back((*parts)[2]);
-  }
-  if (status s = made.memory.attach(t.members(), std::move(keys)); s.failed()) {
+  auto of_all = take_apart(*all, t, agreement, bytes);
+  if (!of_all) co_return of_all.error();
+  if (status s = made.memory.attach(t.members(), {*of_all, &(*of_all)->keys}); s.failed()) {
     t.fail(s.code() == errc::peer_dead ? s : status(errc::no_resource, s.text(), no_rank, s.native()));
     co_return s;
   }
-  made.extras = std::move(extras);
+  made.extras = {*of_all, &(*of_all)->extras};
   co_return made;
 }
 

@@ -59,9 +59,7 @@ std::uint32_t fabric::new_message() {
 void fabric::release(std::uint32_t index) {
   message& m = messages[index];
   if (--m.events) return;
-  constexpr std::size_t keep = 4096;  // a pool of large buffers would never shrink
-  if (m.payload.capacity() <= keep) m.payload.clear();
-  else m.payload = {};
+  m.payload.clear();
   if (m.error.failed()) m.error = {};
   m.injected = m.signal_at = 0;
   m.lost = m.finished = m.halved = m.signalled = false;
@@ -338,7 +336,7 @@ void fabric::fail(std::uint32_t index, status s, ns at) {
 void fabric::die(rank_t r, ns at) {
   rank_state& rs = ranks[r];
   if (rs.dead) return;
-  rs.dead = true;
+  rs.dead = true, ++died;
   rs.died_at = at;
   rs.noticed_at = at + to_ns(par.notice_us) + extra(to_ns(par.notice_us) / 4);
   ++rs.ticket;

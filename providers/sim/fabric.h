@@ -70,6 +70,26 @@ struct event {
   bool operator<(const event& o) const noexcept { return at != o.at ? at > o.at : seq > o.seq; }  // earliest on top
 };
 
+// A message's bytes, whose memory is not cleared before they are read into it.
+class payload_bytes {
+ public:
+  void resize(std::size_t bytes) {
+    if (bytes > room_) at_ = std::make_unique_for_overwrite<std::byte[]>(bytes), room_ = bytes;
+    size_ = bytes;
+  }
+  void clear() noexcept {
+    constexpr std::size_t keep = 4096;  // a pool of large buffers would never shrink
+    if (room_ > keep) at_ = nullptr, room_ = 0;
+    size_ = 0;
+  }
+  std::byte* data() noexcept { return at_.get(); }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::unique_ptr<std::byte[]> at_;
+  std::size_t size_ = 0, room_ = 0;
+};
+
 struct message {
   rma_op op;
   rank_t origin = 0;
@@ -84,7 +104,7 @@ struct message {
   ns spread = 0;                   // by how much the bus behind it keeps its last byte from following the first at the wire's speed
   bool signalled = false;          // by a mutant, before its payload
   std::uint64_t old = 0;           // an atomic's result
-  std::vector<std::byte> payload;
+  payload_bytes payload;
   status error;
 };
 
@@ -308,6 +328,7 @@ struct fabric {
   // run and drive
   mode_t mode = mode_t::outside;
   std::uint32_t live = 0;          // ranks that have not finished the current run
+  std::uint32_t died = 0;          // ranks
   bool broken = false;             // ranks are stuck for ever: nothing runs any more
   status failure;
   std::exception_ptr thrown;
@@ -331,11 +352,11 @@ struct fabric {
   struct gathering {
     std::vector<std::vector<std::byte>> blobs;
     std::vector<bool> given;
-    std::uint32_t missing = 0, waiting = 0;
+    std::uint32_t missing = 0;
     shared_blobs table;
     status error;
   };
-  std::map<std::uint32_t, std::shared_ptr<gathering>> gatherings;  // by round
+  std::map<std::uint32_t, std::shared_ptr<gathering>> gatherings;  // by round, for which some have not come
   struct multicast_group {
     rank_map members;
     std::vector<rank_t> joined;    // in the order in which they came; no_rank in place of one that left

@@ -38,7 +38,8 @@ rank_multicast::~rank_multicast() {
 
 multicast::limits rank_multicast::query() const noexcept {
   return {owner_.f_.par.mcast_payload, 64, owner_.f_.par.mcast_depth,
-          static_cast<double>(owner_.f_.multicast_latency(owner_.f_.par.ranks)) / 1000, owner_.f_.par.cost.bytes_per_ns};
+          static_cast<double>(owner_.f_.multicast_latency(owner_.f_.par.ranks)) / 1000,
+          owner_.f_.par.mcast_bytes_per_ns > 0 ? std::optional(owner_.f_.par.mcast_bytes_per_ns) : std::nullopt};
 }
 
 rank_multicast::membership* rank_multicast::find(std::uint32_t group) noexcept {
@@ -97,8 +98,10 @@ bool rank_multicast::send(group_id id, std::uint32_t tag, std::span<const std::b
   const auto known = f.groups.find(group);
   if (known == f.groups.end() || payload.size() > f.par.mcast_payload) return true;  // clause 13: lost
   f.spend(rs, f.net_link.overhead);
-  const ns sent = std::max(rs.clock, f.tx(owner_.rank_, false)) + f.net_link.wire(payload.size());
-  f.tx(owner_.rank_, false) = sent + f.net_link.gap;
+  const double rate = f.par.mcast_bytes_per_ns;
+  const ns sent = std::max(rs.clock, f.tx(owner_.rank_, false)) +
+                  (rate > 0 ? static_cast<ns>(static_cast<double>(payload.size()) / rate + 0.5) : f.net_link.wire(payload.size()));
+  f.tx(owner_.rank_, false) = sent + (rate > 0 ? 0 : f.net_link.gap);
   ++f.stats.datagrams_sent;
 
   std::uint32_t index;

@@ -187,6 +187,7 @@ class rank_bootstrap final : public bootstrap {
   const std::string& job_id() const noexcept override { return f_.job; }
   host_id host() const noexcept override;
   result<shared_blobs> allgather(std::span<const std::byte>, time_point) override;
+  std::shared_ptr<fabric::gathering> give(std::span<const std::byte>);
 
  private:
   fabric& f_;

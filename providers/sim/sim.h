@@ -121,6 +121,7 @@ struct parameters {
   topology_parameters topology;
   core_parameters cores;
   noise_parameters noise;
+  double mcast_bytes_per_ns = 0;            // of one sender's full datagrams, with all that comes between them; 0: as fast as its adapter sends
   double mcast_level_us = 0;                // of each level of the switches' tree, of this many branches, that has all members
   std::uint32_t mcast_branches = 16;
   double mcast_member_us = 0;               // of each member
@@ -187,6 +188,10 @@ class world {
   // The same, owned by the caller: destroying it makes the rank leave. Once a rank.
   result<std::unique_ptr<transport>> open(rank_t);
   bootstrap& boot(rank_t);
+  // The bootstrap's allgather without waiting, in a latency and without messages: begun here, and asked for the table as often as one
+  // likes. Null: some rank has not called yet; who sleeps meanwhile is woken when the last one does. Errors: peer_dead.
+  using gathered = std::function<result<shared_blobs>()>;
+  gathered gather(rank_t, std::span<const std::byte> mine);
   // Of a rank whose transport is open; must outlive it.
   void memory_of(rank_t, far_memory&);
 

@@ -154,6 +154,25 @@ BOOST_AUTO_TEST_CASE(multicast_takes_longer_with_its_members) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(multicast_leaves_as_fast_as_its_rate) {
+  auto p = machine(2);
+  p.mcast_latency_us = 3, p.mcast_bytes_per_ns = 0.5;
+  sim::world w(p);
+  auto m = expose(w, 64);
+  std::vector<std::byte> token;
+  const rank_map all = rank_map::strided(0, 2);
+  const auto sends = need(w.net(0).mcast()->create(all, token, time_point::max())), takes = need(w.net(1).mcast()->join(all, token, time_point::max()));
+  BOOST_TEST(w.net(0).mcast()->query().bytes_per_ns.value_or(0) == 0.5);
+  BOOST_TEST(w.run([&](rank_t r) {
+    const std::vector<std::byte> payload(1000);
+    multicast::datagram d;
+    for (int i = 0; i < 3; ++i)
+      if (r == 0) BOOST_TEST(w.net(0).mcast()->send(sends, 7, payload));
+      else sleep_until(w.net(1), [&] { return w.net(1).mcast()->receive(takes, d); });
+  }).ok());
+  BOOST_TEST(us(w.clock(1)) == 0.5 + 3 * 2 + 3 + 0.5, nearly());
+}
+
 BOOST_AUTO_TEST_CASE(distributions_have_their_mean) {
   using sim::distribution;
   for (const auto d : {distribution::constant, distribution::uniform, distribution::exponential, distribution::pareto}) {

@@ -35,7 +35,7 @@ tuning::table some_table() {
   tuning::table t;
   t.machine = {{"host", "a"}};
   t.fabrics.push_back(calibrated("mine", {{"node.latency_us", 0.3}, {"node.overhead_us", 0.1}, {"node.gap_us", 0.05}, {"node.bytes_per_ns", 4},
-                                          {"turn_per_rank_us", 0.7}, {"copied_bytes_per_ns", 5}, {"cached_bytes_per_ns", 20}, {"reduced_bytes_per_ns", 3}}));
+                                          {"multicast.latency_us", 2}, {"multicast.bytes_per_ns", 0.8}, {"turn_per_rank_us", 0.7}, {"copied_bytes_per_ns", 5}, {"cached_bytes_per_ns", 20}, {"reduced_bytes_per_ns", 3}}));
   for (const std::uint32_t ranks : {2u, 4u, 8u}) {
     t.rows.push_back(measured(collective::barrier, ranks, 0, {"dissemination", "counter"}));
     for (const std::uint64_t bytes : {8u, 65536u}) t.rows.push_back(measured(collective::allreduce, ranks, bytes, {"recursive_doubling", "ring"}));
@@ -53,6 +53,7 @@ BOOST_AUTO_TEST_CASE(a_table_is_a_machine) {
   for (const loggp& l : {m->par.node_cost, m->par.cost})
     BOOST_TEST((l.latency_us == 0.3 && l.overhead_us == 0.1 && l.gap_us == 0.05 && l.bytes_per_ns == 4));
   BOOST_TEST((m->par.cores.per_node == 2 && m->par.cores.turn_us == 0.7 && m->par.ranks_per_node == 1024));
+  BOOST_TEST((m->par.mcast_latency_us == 2 && m->par.mcast_bytes_per_ns == 0.8));
   BOOST_TEST((m->par.copies.bytes_per_ns == 5 && m->par.copies.added_bytes_per_ns == 3));
   BOOST_TEST(has(m->source_of("node.latency_us"), "tutti tune, 2026-11-26T10:00:00Z"));
   BOOST_TEST(has(m->source_of("network.latency_us"), "not measured"));

@@ -38,7 +38,7 @@ machine machine_of(const tuning::table& t, const tuning::calibration& c) {
     if (!c.values[i]) continue;
     const std::string_view name = in_machine(tuning::parameters()[i].name);
     const machine_parameter* const p = find_machine_parameter(name);
-    if (!p) continue;  // a rate that depends on what fits into caches; of multicast's
+    if (!p) continue;  // a rate that depends on what fits into caches
     std::get<double& (*)(sim::parameters&)>(p->field)(m.par) = c.values[i]->value;
     m.sources[std::string(name)] = source_text(*c.values[i]);
     node = node || name == "node.latency_us", network = network || name == "network.latency_us";

@@ -1,17 +1,41 @@
 #include "tools/sim/collective.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 
-#include "tools/sim/joined.h"
 #include "tools/sim/processor_watch.h"
 #include "tools/sim/regret.h"
+#include "tools/sim/virtual_job.h"
 
 namespace tutti::tools {
+namespace {
+
+// What the data are plays no part: what is longer than any word and page of the library's own stays where it is, and its time passes alone.
+class standing_memory final : public sim::far_memory {
+ public:
+  bool read(const std::byte* from, void* to, std::size_t bytes) noexcept override { return move(from, to, bytes); }
+  bool write(const void* from, std::byte* to, std::size_t bytes) noexcept override { return move(from, to, bytes); }
+
+ private:
+  static bool move(const void* from, void* to, std::size_t bytes) noexcept {
+    if (bytes < 4096) std::memcpy(to, from, bytes);
+    return true;
+  }
+};
+
+// As long and as free in its grouping as a sum of integers.
+reduction sum_of_nothing() {
+  reduction r = *find_reduction(datatype::uint64, operation::sum);
+  r.built_in = [](const void*, const void*, void*, std::size_t) noexcept {};
+  return r;
+}
+
+}  // namespace
 
 result<sim_figures> measure_collective(const sim::parameters& given, const collective_plan& plan, const progress_fn& progress) {
-  if (given.ranks > most_stacks)
-    return status(errc::unsupported, "a collective that moves data is simulated with a stack for each rank, at most " + std::to_string(most_stacks) +
-                                         " of them; give fewer --ranks");
+  if (given.ranks > most_with_data)
+    return status(errc::unsupported, "a collective that moves data is simulated with at most " + std::to_string(most_with_data) + " --ranks");
   if (plan.of == collective::alltoallv) return status(errc::unsupported, "the members of an alltoallv know no size alike: measure alltoall");
   const auto began = std::chrono::steady_clock::now();
   sim::parameters p = given;
@@ -19,51 +43,57 @@ result<sim_figures> measure_collective(const sim::parameters& given, const colle
   const std::uint64_t all = has_block_each(plan.of) ? plan.bytes * p.ranks : plan.bytes;
   std::vector<std::byte> in(all), out(all);  // of every rank: what the data are plays no part
   const collective_call call{.of = plan.of, .bytes = plan.bytes, .in = in.data(), .out = plan.of == collective::broadcast ? in.data() : out.data(),
-                             .op = *find_reduction(datatype::uint64, operation::sum)};
+                             .op = sum_of_nothing()};
   const tuning::table known = known_of_the_simulator(p);
   communicator_options options;
   options.measured = std::shared_ptr<const tuning::table>(&known, [](const tuning::table*) {});
   options.wanted(plan.of) = plan.algorithm;
 
+  standing_memory data;
   sim::world w(p);
-  sim_figures f;
-  std::vector<float> samples(static_cast<std::size_t>(p.ranks) * plan.calls);
-  time_point start, end, first;
-  sim::statistics before;
-  std::uint64_t done = 0;
+  for (rank_t r = 0; r < p.ranks; ++r) (void)w.net(r), w.memory_of(r, data);
+  const auto picked = virtual_job::pick(w, options);
+  if (!picked) return picked.error();
+  auto made = virtual_job::open(w, *picked, options);
+  if (!made) return made.error();
+  virtual_job& v = **made;
   const processor_watch watch(w);
-  const status ran = run_ranks(w, [&](rank_t r) {
-    job_options joining;
-    joining.world_lines = communicator::world_lines;
-    joining.gather = [&w, r](std::span<const std::byte> mine) { return w.boot(r).allgather(mine, time_point::max()); };
-    const auto home = join_simulated(w, r, std::move(joining));
-    const auto world = need(communicator::world(*home, options));
-    for (int i = 0; i < 2; ++i) need(world->run(call));
-    const time_point begin = latest_clock(w, r) + std::chrono::milliseconds(1);
-    if (r == 0) f.way = to_string(world->data().latest()), start = first = end = begin, before = w.stats();
-    w.compute(r, in_us(begin) - in_us(w.clock(r)));
-    for (std::uint64_t i = 0; i < plan.calls; ++i) {
-      const time_point entered = w.clock(r);
-      need(world->run(call));
-      const time_point left = w.clock(r);
-      samples[i * p.ranks + r] = static_cast<float>(in_us(left) - in_us(entered));
-      end = std::max(end, left);
-      if (i == 0) first = std::max(first, left);
-      if (progress && ++done % 64 == 0) progress(static_cast<double>(done) / static_cast<double>(samples.size()));
-    }
-    const time_point last = latest_clock(w, r);  // nothing of what follows is counted
-    if (r == 0) {
-      f.lasted_us = in_us(last);
-      f.messages = static_cast<double>(w.stats().messages - before.messages), f.payload = static_cast<double>(w.stats().bytes - before.bytes);
-      f.datagrams = static_cast<double>(w.stats().datagrams_sent - before.datagrams_sent);
-      f.busiest = w.busiest();
-    }
-    (void)latest_clock(w, r);
-  });
-  if (ran.failed()) return ran;
+  const auto run = [&](virtual_job::script s) -> status {
+    s.call = &call;
+    status ran = v.run(s);
+    for (rank_t r = 0; ran.ok() && r < p.ranks; ++r)
+      if (v.outcome(r).failed()) ran = v.outcome(r).during(worded("rank ", r));
+    return ran;
+  };
+  if (const status s = run({.epochs = 2}); s.failed()) return s;  // makes what it needs
+
+  time_point begin{};
+  for (rank_t r = 0; r < p.ranks; ++r) begin = std::max(begin, w.clock(r));
+  begin += std::chrono::milliseconds(1);
+  const sim::statistics before = w.stats();
+  time_point end = begin, first = begin;
+  std::vector<time_point> entered(p.ranks);
+  std::vector<float> samples;
+  samples.reserve(static_cast<std::size_t>(p.ranks) * plan.calls);
+  virtual_job::script s{.epochs = plan.calls};
+  s.compute = [&](rank_t r, std::uint64_t epoch) { return epoch == 1 ? in_us(begin) - in_us(w.clock(r)) : 0; };
+  s.enters = [&](rank_t r, std::uint64_t) { entered[r] = w.clock(r); };
+  s.leaves = [&](rank_t r, std::uint64_t epoch) {
+    const time_point left = w.clock(r);
+    samples.push_back(static_cast<float>(in_us(left) - in_us(entered[r])));
+    end = std::max(end, left);
+    if (epoch == 1) first = std::max(first, left);
+    if (progress && samples.size() % 64 == 0) progress(static_cast<double>(samples.size()) / static_cast<double>(samples.capacity()));
+  };
+  if (const status ran = run(s); ran.failed()) return ran;
+  sim_figures f;
+  f.way = to_string(v.world(0).data().latest());
+  f.lasted_us = in_us(end), f.busiest = w.busiest();
+  f.messages = static_cast<double>(w.stats().messages - before.messages), f.payload = static_cast<double>(w.stats().bytes - before.bytes);
+  f.datagrams = static_cast<double>(w.stats().datagrams_sent - before.datagrams_sent);
   const auto calls = static_cast<double>(plan.calls);
   f.of = name_of(plan.of), f.ranks = p.ranks, f.bytes = plan.bytes, f.calls = plan.calls;
-  f.us = (in_us(end) - in_us(start)) / calls, f.first_us = in_us(first) - in_us(start);
+  f.us = (in_us(end) - in_us(begin)) / calls, f.first_us = in_us(first) - in_us(begin);
   f.messages /= calls, f.payload /= calls, f.datagrams /= calls;
   f.each = spread_of(samples);
   f.trace = w.stats().trace;

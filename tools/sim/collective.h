@@ -1,12 +1,12 @@
-// A collective that moves data on a simulated machine, measured: a job of ranks with a stack each, as a program's would be,
-// which calls it several times in a row. Some ten thousand ranks at most, then.
+// A collective that moves data on a simulated machine, measured: a job that calls it several times in a row. Each rank knows who all
+// the others are, so memory grows with their square.
 #pragma once
 #include "collectives/communicator.h"
 #include "tools/sim/figures.h"
 
 namespace tutti::tools {
 
-inline constexpr std::uint32_t most_stacks = 16384;
+inline constexpr std::uint32_t most_with_data = 16384;
 
 struct collective_plan {
   collective of = collective::allreduce;
@@ -16,7 +16,7 @@ struct collective_plan {
 };
 
 // Two calls before these make what the algorithm needs; then all ranks begin at once. Errors: those of the
-// world and of the ranks; unsupported, more than most_stacks ranks, or an alltoallv, of which the members know no size alike.
+// world and of the ranks; unsupported, more than most_with_data ranks, or an alltoallv, of which the members know no size alike.
 result<sim_figures> measure_collective(const sim::parameters&, const collective_plan&, const progress_fn& = {});
 
 }  // namespace tutti::tools

@@ -76,6 +76,7 @@ const machine_parameter table[] = {
     {"topology.globals", "--dragonfly-globals", "cables of a router to other groups", 1, 1 << 16, wires<&net::globals>},
     {"multicast.available", "--multicast", "the fabric has multicast", 0, 1, of<&parameters::multicast>},
     {"multicast.latency_us", "--multicast-latency", "of a datagram, us", 0, most_us, of<&parameters::mcast_latency_us>},
+    {"multicast.bytes_per_ns", "--multicast-gbytes-per-s", "of one sender's full datagrams, GB/s; 0: as fast as its adapter sends", 0, most_rate, of<&parameters::mcast_bytes_per_ns>},
     {"multicast.payload", "--multicast-payload", "the most bytes of a datagram", 64, 1 << 20, of<&parameters::mcast_payload>},
     {"multicast.depth", "--multicast-depth", "datagrams that a receiver keeps", 1, 1 << 20, of<&parameters::mcast_depth>},
     {"multicast.level_us", "--multicast-level", "of each level of the switches' tree that has all members, us", 0, most_us, of<&parameters::mcast_level_us>},

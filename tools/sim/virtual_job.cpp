@@ -48,13 +48,30 @@ result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const pick
   return v;
 }
 
-status virtual_job::join(std::uint32_t lines) {
+result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const picked_barrier& barrier, const communicator_options& options) {
+  std::unique_ptr<virtual_job> v(new virtual_job(w));
+  if (const status s = v->join(barrier.lines, true); s.failed()) return s;
+  const status met = w.exchange(
+      [&](rank_t r) -> result<std::vector<std::byte>> {
+        std::vector<std::byte> blob;
+        auto offered = communicator::offer_world(*v->members_[r].home, options, barrier.choice, blob);
+        if (!offered) return offered.error();
+        v->members_[r].world = std::move(*offered);
+        return blob;
+      },
+      [&](rank_t r, const shared_blobs& all) { return v->members_[r].world->accept(all); });
+  if (met.failed()) return met;
+  return v;
+}
+
+status virtual_job::join(std::uint32_t lines, bool gathers) {
   const auto where = layout_of(world_);
   result<job::admission> in = status(errc::invalid, "not asked yet");
   return world_.exchange(
       [&](rank_t r) -> result<std::vector<std::byte>> {
         job_options options;
         options.world_lines = [lines](std::uint32_t) { return lines; };
+        if (gathers) options.gather = [this, r](std::span<const std::byte> mine) { return world_.gather(r, mine); };
         std::vector<std::byte> blob;
         auto offered = job::offer(world_.boot(r), world_.net(r), std::move(options), blob);
         if (!offered) return offered.error();
@@ -75,7 +92,9 @@ status virtual_job::run(const script& s) {
   for (rank_t r = 0; r < size(); ++r) {
     member& m = members_[r];
     m.done = 0;
-    m.ended = m.computed = false;
+    m.ended = m.computed = m.inside = false;
+    m.operations = &barrier(r);
+    if (s.call) m.operations = &world(r).data();
     m.look_at = world_.params().deaths.empty() ? time_point::max() : world_.clock(r) + job::look_every;
   }
   return world_.drive([&](rank_t r) { return step(r, s); });
@@ -92,9 +111,9 @@ bool virtual_job::step(rank_t r, const script& s) {
   m.home->progress();
   while (!m.ended) {
     if (m.inside) {
-      if (!m.barrier->test(m.request) && waits(r)) return false;
+      if (!m.operations->test(m.request) && waits(r)) return false;
       m.inside = false;
-      if (m.barrier->outcome().failed()) {
+      if (m.operations->outcome().failed()) {
         m.ended = true;
         break;
       }
@@ -116,10 +135,17 @@ bool virtual_job::step(rank_t r, const script& s) {
     }
     m.computed = false;
     if (s.enters) s.enters(r, m.done + 1);
-    m.request = m.barrier->start();
+    start(r, s);
     m.inside = true;
   }
-  return !linger(r);
+  return !linger(r, s);
+}
+
+// One that fails at once is complete, with its outcome.
+void virtual_job::start(rank_t r, const script& s) {
+  member& m = members_[r];
+  if (!s.call) m.request = barrier(r).start();
+  else if (const auto request = m.world->start(*s.call); request.ok()) m.request = *request;
 }
 
 // True: nothing to do until something arrives or a timer runs out, and the transport knows of the timer.
@@ -128,9 +154,9 @@ bool virtual_job::waits(rank_t r) {
   transport& net = world_.net(r);
   if (net.now() >= m.look_at) {
     m.look_at = net.now() + job::look_every;
-    (void)m.home->world().look(no_rank);  // what it finds ends the barrier
+    (void)m.home->world().look(no_rank);  // what it finds ends the operation
     m.home->progress();
-    if (m.barrier->test(m.request)) return false;
+    if (m.operations->test(m.request)) return false;
   }
   world_.call_again(r, std::min(m.home->take_timer(), m.look_at));
   return true;
@@ -138,10 +164,11 @@ bool virtual_job::waits(rank_t r) {
 
 // A multicast root owes repairs after it has left its last barrier, and where a fabric's target must progress, whoever
 // was sent one must take it in, wanted or not, or it holds up the root. In a job of processes all that happens in the
-// closing barrier; here everyone stays until the last rank has ended, which a simulator can know.
-bool virtual_job::linger(rank_t r) {
+// closing barrier; here everyone stays until the last rank has ended, which a simulator can know. What moves data may owe
+// more than its last part of it.
+bool virtual_job::linger(rank_t r, const script& s) {
   const member& m = members_[r];
-  if (!m.barrier->mcast() || m.barrier->outcome().failed()) return false;
+  if ((!s.call && !barrier(r).mcast()) || m.operations->outcome().failed()) return false;
   while (still_ < size() && (members_[still_].ended || !world_.alive(still_))) ++still_;
   if (still_ == size()) return false;
   world_.call_again(r, world_.clock(r) + linger_for);
