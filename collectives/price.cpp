@@ -98,11 +98,11 @@ picoseconds chain_and_work(picoseconds chain, picoseconds work) noexcept {
 
 node_summary summarize_nodes(std::uint32_t size, std::span<const std::uint32_t> node_of) {
   if (node_of.empty()) return {1, size};
-  std::vector<std::uint32_t> nodes(node_of.begin(), node_of.end());
-  std::sort(nodes.begin(), nodes.end());
+  std::vector<std::uint32_t> sorted;  // ranks are mostly numbered node by node
+  if (!std::ranges::is_sorted(node_of)) sorted.assign(node_of.begin(), node_of.end()), std::ranges::sort(sorted), node_of = sorted;
   node_summary out{0, 0};
-  for (std::size_t i = 0, first = 0; i < nodes.size(); ++i) {
-    if (nodes[i] != nodes[first]) first = i;
+  for (std::size_t i = 0, first = 0; i < node_of.size(); ++i) {
+    if (node_of[i] != node_of[first]) first = i;
     if (i == first) ++out.nodes;
     out.largest = std::max(out.largest, static_cast<std::uint32_t>(i - first + 1));
   }
