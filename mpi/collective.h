@@ -127,16 +127,20 @@ beginning exchange(const setting& s, operation o, Read read, Write write) {
 
 }  // namespace tutti::mpi
 
-// Of a collective: its blocking and its nonblocking function. `parameters` and `arguments` without the communicator, which comes last but for the request.
+// Of a collective: its blocking and its nonblocking function, and those with counts of any size. `parameters` and `arguments` without the
+// communicator, which comes last but for the request.
 #define TUTTI_MPI_LIST(...) __VA_ARGS__
 #define TUTTI_MPI_COLLECTIVE(Name, lower, parameters, arguments)                                                                   \
-  extern "C" int MPI_##Name(TUTTI_MPI_LIST parameters, MPI_Comm comm) {                                                            \
+  TUTTI_MPI_SMALL(TUTTI_MPI_COLLECTIVE_AS(, Name, lower, parameters, arguments))                                                   \
+  TUTTI_MPI_LARGE(TUTTI_MPI_COLLECTIVE_AS(_c, Name, lower, parameters, arguments))
+#define TUTTI_MPI_COLLECTIVE_AS(c, Name, lower, parameters, arguments)                                                             \
+  extern "C" int MPI_##Name##c(TUTTI_MPI_LIST parameters, MPI_Comm comm) {                                                         \
     return blocking(function::Name, comm, [&](const setting& s) { return lower(s, TUTTI_MPI_LIST arguments); },                    \
-                    [&] { return real.Name(TUTTI_MPI_LIST arguments, comm); });                                                    \
+                    [&] { return real.Name##c(TUTTI_MPI_LIST arguments, comm); });                                                 \
   }                                                                                                                                \
-  TUTTI_MPI_ALSO(Name)                                                                                                             \
-  extern "C" int MPI_I##lower(TUTTI_MPI_LIST parameters, MPI_Comm comm, MPI_Request* request) {                                    \
+  TUTTI_MPI_ALSO(Name##c)                                                                                                          \
+  extern "C" int MPI_I##lower##c(TUTTI_MPI_LIST parameters, MPI_Comm comm, MPI_Request* request) {                                 \
     return nonblocking(function::I##lower, comm, request, [&](const setting& s) { return lower(s, TUTTI_MPI_LIST arguments); },    \
-                       [&] { return real.I##lower(TUTTI_MPI_LIST arguments, comm, request); });                                    \
+                       [&] { return real.I##lower##c(TUTTI_MPI_LIST arguments, comm, request); });                                 \
   }                                                                                                                                \
-  TUTTI_MPI_ALSO(I##lower)
+  TUTTI_MPI_ALSO(I##lower##c)

@@ -16,7 +16,7 @@ beginning barrier(const setting& s) {
   return {reason::none, tutti_ibarrier(s.team(), s.handle)};
 }
 
-beginning bcast(const setting& s, void* data, int count, MPI_Datatype type, int root) {
+beginning bcast(const setting& s, void* data, MPI_Count count, MPI_Datatype type, int root) {
   const type_ref* t = elements(count, type);
   if (!t || s.root_is_wrong(root)) return passed(reason::arguments);
   const auto n = static_cast<std::size_t>(count);
@@ -59,7 +59,7 @@ operands prepare(const setting& s, operation o, const void* in, void* out, std::
   return x;
 }
 
-beginning reduce(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, int root) {
+beginning reduce(const setting& s, const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op, int root) {
   if (count < 0 || s.root_is_wrong(root)) return passed(reason::arguments);
   const auto n = static_cast<std::size_t>(count);
   const operands x = prepare(s, operation::reduce, in, out, n, n, type, op, s.is_root(root));
@@ -68,7 +68,7 @@ beginning reduce(const setting& s, const void* in, void* out, int count, MPI_Dat
 }
 
 using reduce_all = decltype(&tutti_iallreduce);
-beginning reduce_to_all(const setting& s, operation o, reduce_all start, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, bool result) {
+beginning reduce_to_all(const setting& s, operation o, reduce_all start, const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op, bool result) {
   if (count < 0) return passed(reason::arguments);
   const auto n = static_cast<std::size_t>(count);
   const operands x = prepare(s, o, in, out, n, n, type, op, result);
@@ -76,18 +76,18 @@ beginning reduce_to_all(const setting& s, operation o, reduce_all start, const v
   void* const to = result ? x.out : const_cast<void*>(x.in);  // as in place, and left alone
   return {reason::none, start(s.team(), x.in, to, n, x.with.type, x.with.operation, s.handle), x.bytes};
 }
-beginning allreduce(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
+beginning allreduce(const setting& s, const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) {
   return reduce_to_all(s, operation::allreduce, &tutti_iallreduce, in, out, count, type, op, true);
 }
-beginning scan(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
+beginning scan(const setting& s, const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) {
   return reduce_to_all(s, operation::scan, &tutti_iscan, in, out, count, type, op, true);
 }
 // The first member gets no result: nothing is to be copied back to it, and its `out` may be null.
-beginning exscan(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
+beginning exscan(const setting& s, const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) {
   return reduce_to_all(s, operation::exscan, &tutti_iexscan, in, out, count, type, op, s.on.rank != 0);
 }
 
-beginning reduce_scatter(const setting& s, const void* in, void* out, const int counts[], MPI_Datatype type, MPI_Op op) {
+beginning reduce_scatter(const setting& s, const void* in, void* out, const auto* counts, MPI_Datatype type, MPI_Op op) {
   std::vector<std::size_t> blocks(s.members());
   std::size_t all = 0;
   for (std::size_t m = 0; m < blocks.size(); ++m) {
@@ -99,7 +99,7 @@ beginning reduce_scatter(const setting& s, const void* in, void* out, const int 
   return {reason::none, tutti_ireduce_scatter(s.team(), x.in, x.out, blocks.data(), x.with.type, x.with.operation, s.handle), x.bytes};
 }
 
-beginning reduce_scatter_block(const setting& s, const void* in, void* out, int count, MPI_Datatype type, MPI_Op op) {
+beginning reduce_scatter_block(const setting& s, const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) {
   if (count < 0) return passed(reason::arguments);
   const auto n = static_cast<std::size_t>(count);
   const operands x = prepare(s, operation::reduce_scatter_block, in, out, n * s.members(), n, type, op, true, true);
@@ -109,7 +109,7 @@ beginning reduce_scatter_block(const setting& s, const void* in, void* out, int 
 
 // --- equal blocks --------------------------------------------------------------------------------------------------------------------
 
-beginning gather(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type, int root) {
+beginning gather(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count, MPI_Datatype out_type, int root) {
   if (s.root_is_wrong(root)) return passed(reason::arguments);
   const bool collects = s.is_root(root), in_place = collects && in == MPI_IN_PLACE;
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
@@ -123,7 +123,7 @@ beginning gather(const setting& s, const void* in, int in_count, MPI_Datatype in
   return {reason::none, tutti_igather(s.team(), static_cast<std::uint32_t>(root), mine, bytes, all, s.handle), bytes};
 }
 
-beginning scatter(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type, int root) {
+beginning scatter(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count, MPI_Datatype out_type, int root) {
   if (s.root_is_wrong(root)) return passed(reason::arguments);
   const bool gives = s.is_root(root), in_place = gives && out == MPI_IN_PLACE;
   const type_ref* const from = gives ? elements(in_count, in_type) : nullptr;
@@ -137,7 +137,7 @@ beginning scatter(const setting& s, const void* in, int in_count, MPI_Datatype i
   return {reason::none, tutti_iscatter(s.team(), static_cast<std::uint32_t>(root), all, bytes, mine, s.handle), bytes};
 }
 
-beginning allgather(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type) {
+beginning allgather(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count, MPI_Datatype out_type) {
   const bool in_place = in == MPI_IN_PLACE;
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
   const type_ref* const to = elements(out_count, out_type);
@@ -150,7 +150,7 @@ beginning allgather(const setting& s, const void* in, int in_count, MPI_Datatype
   return {reason::none, tutti_iallgather(s.team(), mine, bytes, all, s.handle), bytes};
 }
 
-beginning alltoall(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type) {
+beginning alltoall(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count, MPI_Datatype out_type) {
   const bool in_place = in == MPI_IN_PLACE;
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
   const type_ref* const to = elements(out_count, out_type);
@@ -165,7 +165,7 @@ beginning alltoall(const setting& s, const void* in, int in_count, MPI_Datatype 
 // --- unlike blocks -------------------------------------------------------------------------------------------------------------------
 
 // Lists of MPI's, with distances in elements of one type. Nothing: they are wrong.
-std::optional<blocks> lay_out(const setting& s, const void* buffer, const int counts[], const int distances[], MPI_Datatype type, way w, bool apart = false) {
+std::optional<blocks> lay_out(const setting& s, const void* buffer, const auto* counts, const auto* distances, MPI_Datatype type, way w, bool apart = false) {
   const type_ref& t = type_of(type);
   if (!t || !counts || !distances) return std::nullopt;
   for (std::size_t m = 0; m < s.members(); ++m)
@@ -175,7 +175,7 @@ std::optional<blocks> lay_out(const setting& s, const void* buffer, const int co
   });
 }
 // With distances in bytes and a type for each.
-std::optional<blocks> lay_out(const setting& s, const void* buffer, const int counts[], const int distances[], const MPI_Datatype types[], way w, bool apart = false) {
+std::optional<blocks> lay_out(const setting& s, const void* buffer, const auto* counts, const auto* distances, const MPI_Datatype types[], way w, bool apart = false) {
   if (!counts || !distances || !types) return std::nullopt;
   std::vector<type_ref> of(s.members());
   for (std::size_t m = 0; m < s.members(); ++m)
@@ -185,7 +185,7 @@ std::optional<blocks> lay_out(const setting& s, const void* buffer, const int co
   });
 }
 
-beginning gatherv(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[],
+beginning gatherv(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, const auto* counts, const auto* distances,
                   MPI_Datatype out_type, int root) {
   if (s.root_is_wrong(root)) return passed(reason::arguments);
   if (!takes(operation::gatherv, 1)) return passed(reason::setting);
@@ -207,7 +207,7 @@ beginning gatherv(const setting& s, const void* in, int in_count, MPI_Datatype i
                                        all ? all->bytes.data() : nullptr, all ? all->offsets.data() : nullptr, s.handle), bytes};
 }
 
-beginning scatterv(const setting& s, const void* in, const int counts[], const int distances[], MPI_Datatype in_type, void* out, int out_count,
+beginning scatterv(const setting& s, const void* in, const auto* counts, const auto* distances, MPI_Datatype in_type, void* out, MPI_Count out_count,
                    MPI_Datatype out_type, int root) {
   if (s.root_is_wrong(root)) return passed(reason::arguments);
   if (!takes(operation::scatterv, 1)) return passed(reason::setting);
@@ -230,7 +230,7 @@ beginning scatterv(const setting& s, const void* in, const int counts[], const i
                                         all ? all->bytes.data() : nullptr, all ? all->offsets.data() : nullptr, some(mine, bytes), bytes, s.handle), bytes};
 }
 
-beginning allgatherv(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[],
+beginning allgatherv(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, const auto* counts, const auto* distances,
                      MPI_Datatype out_type) {
   const bool in_place = in == MPI_IN_PLACE;
   const std::optional<blocks> all = lay_out(s, out, counts, distances, out_type, in_place ? way::both : way::write);
@@ -247,19 +247,19 @@ beginning allgatherv(const setting& s, const void* in, int in_count, MPI_Datatyp
 
 // MPI_Alltoallv and MPI_Alltoallw, which differ in how blocks are described. What is read in place is copied first.
 template <class Types>
-beginning exchange(const setting& s, operation o, const void* in, const int in_counts[], const int in_distances[], Types in_types, void* out,
-                   const int out_counts[], const int out_distances[], Types out_types) {
+beginning exchange(const setting& s, operation o, const void* in, const auto* in_counts, const auto* in_distances, Types in_types, void* out,
+                   const auto* out_counts, const auto* out_distances, Types out_types) {
   const bool in_place = in == MPI_IN_PLACE;
   return exchange(s, o, [&](bool apart) {
     return in_place ? lay_out(s, out, out_counts, out_distances, out_types, way::read, true) : lay_out(s, in, in_counts, in_distances, in_types, way::read, apart);
   }, [&] { return lay_out(s, out, out_counts, out_distances, out_types, way::write); });
 }
-beginning alltoallv(const setting& s, const void* in, const int in_counts[], const int in_distances[], MPI_Datatype in_type, void* out,
-                    const int out_counts[], const int out_distances[], MPI_Datatype out_type) {
+beginning alltoallv(const setting& s, const void* in, const auto* in_counts, const auto* in_distances, MPI_Datatype in_type, void* out,
+                    const auto* out_counts, const auto* out_distances, MPI_Datatype out_type) {
   return exchange(s, operation::alltoallv, in, in_counts, in_distances, in_type, out, out_counts, out_distances, out_type);
 }
-beginning alltoallw(const setting& s, const void* in, const int in_counts[], const int in_distances[], const MPI_Datatype in_types[], void* out,
-                    const int out_counts[], const int out_distances[], const MPI_Datatype out_types[]) {
+beginning alltoallw(const setting& s, const void* in, const auto* in_counts, const auto* in_distances, const MPI_Datatype in_types[], void* out,
+                    const auto* out_counts, const auto* out_distances, const MPI_Datatype out_types[]) {
   return exchange(s, operation::alltoallw, in, in_counts, in_distances, in_types, out, out_counts, out_distances, out_types);
 }
 
@@ -276,37 +276,37 @@ extern "C" int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
 }
 TUTTI_MPI_ALSO(Ibarrier)
 
-TUTTI_MPI_COLLECTIVE(Bcast, bcast, (void* data, int count, MPI_Datatype type, int root), (data, count, type, root))
-TUTTI_MPI_COLLECTIVE(Reduce, reduce, (const void* in, void* out, int count, MPI_Datatype type, MPI_Op op, int root), (in, out, count, type, op, root))
-TUTTI_MPI_COLLECTIVE(Allreduce, allreduce, (const void* in, void* out, int count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
-TUTTI_MPI_COLLECTIVE(Scan, scan, (const void* in, void* out, int count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
-TUTTI_MPI_COLLECTIVE(Exscan, exscan, (const void* in, void* out, int count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
-TUTTI_MPI_COLLECTIVE(Reduce_scatter, reduce_scatter, (const void* in, void* out, const int counts[], MPI_Datatype type, MPI_Op op),
+TUTTI_MPI_COLLECTIVE(Bcast, bcast, (void* data, count_t count, MPI_Datatype type, int root), (data, count, type, root))
+TUTTI_MPI_COLLECTIVE(Reduce, reduce, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op, int root), (in, out, count, type, op, root))
+TUTTI_MPI_COLLECTIVE(Allreduce, allreduce, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
+TUTTI_MPI_COLLECTIVE(Scan, scan, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
+TUTTI_MPI_COLLECTIVE(Exscan, exscan, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
+TUTTI_MPI_COLLECTIVE(Reduce_scatter, reduce_scatter, (const void* in, void* out, const count_t counts[], MPI_Datatype type, MPI_Op op),
                      (in, out, counts, type, op))
-TUTTI_MPI_COLLECTIVE(Reduce_scatter_block, reduce_scatter_block, (const void* in, void* out, int count, MPI_Datatype type, MPI_Op op),
+TUTTI_MPI_COLLECTIVE(Reduce_scatter_block, reduce_scatter_block, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op),
                      (in, out, count, type, op))
-TUTTI_MPI_COLLECTIVE(Gather, gather, (const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type, int root),
+TUTTI_MPI_COLLECTIVE(Gather, gather, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type, int root),
                      (in, in_count, in_type, out, out_count, out_type, root))
-TUTTI_MPI_COLLECTIVE(Scatter, scatter, (const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type, int root),
+TUTTI_MPI_COLLECTIVE(Scatter, scatter, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type, int root),
                      (in, in_count, in_type, out, out_count, out_type, root))
-TUTTI_MPI_COLLECTIVE(Allgather, allgather, (const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type),
+TUTTI_MPI_COLLECTIVE(Allgather, allgather, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type),
                      (in, in_count, in_type, out, out_count, out_type))
-TUTTI_MPI_COLLECTIVE(Alltoall, alltoall, (const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type),
+TUTTI_MPI_COLLECTIVE(Alltoall, alltoall, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type),
                      (in, in_count, in_type, out, out_count, out_type))
 TUTTI_MPI_COLLECTIVE(Gatherv, gatherv,
-                     (const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[], MPI_Datatype out_type, int root),
+                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, const count_t counts[], const distance_t distances[], MPI_Datatype out_type, int root),
                      (in, in_count, in_type, out, counts, distances, out_type, root))
 TUTTI_MPI_COLLECTIVE(Scatterv, scatterv,
-                     (const void* in, const int counts[], const int distances[], MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type, int root),
+                     (const void* in, const count_t counts[], const distance_t distances[], MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type, int root),
                      (in, counts, distances, in_type, out, out_count, out_type, root))
 TUTTI_MPI_COLLECTIVE(Allgatherv, allgatherv,
-                     (const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[], MPI_Datatype out_type),
+                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, const count_t counts[], const distance_t distances[], MPI_Datatype out_type),
                      (in, in_count, in_type, out, counts, distances, out_type))
 TUTTI_MPI_COLLECTIVE(Alltoallv, alltoallv,
-                     (const void* in, const int in_counts[], const int in_distances[], MPI_Datatype in_type, void* out, const int out_counts[],
-                      const int out_distances[], MPI_Datatype out_type),
+                     (const void* in, const count_t in_counts[], const distance_t in_distances[], MPI_Datatype in_type, void* out, const count_t out_counts[],
+                      const distance_t out_distances[], MPI_Datatype out_type),
                      (in, in_counts, in_distances, in_type, out, out_counts, out_distances, out_type))
 TUTTI_MPI_COLLECTIVE(Alltoallw, alltoallw,
-                     (const void* in, const int in_counts[], const int in_distances[], const MPI_Datatype in_types[], void* out, const int out_counts[],
-                      const int out_distances[], const MPI_Datatype out_types[]),
+                     (const void* in, const count_t in_counts[], const distance_t in_distances[], const MPI_Datatype in_types[], void* out, const count_t out_counts[],
+                      const distance_t out_distances[], const MPI_Datatype out_types[]),
                      (in, in_counts, in_distances, in_types, out, out_counts, out_distances, out_types))

@@ -62,23 +62,49 @@ void add_named(builder& to, MPI_Datatype type, std::size_t size) {
   } else to.add(0, size);
 }
 
-// What MPI_Type_get_contents gives, and frees again.
+// How many numbers of which kind describe a type.
+struct envelope {
+#if MPI_VERSION >= 4
+  MPI_Count integers = 0, addresses = 0, large = 0, types = 0;
+  explicit envelope(MPI_Datatype t) {
+    if (real.Type_get_envelope_c(t, &integers, &addresses, &large, &types, &combiner) != MPI_SUCCESS) throw unknown_type{};
+  }
+#else
+  int integers = 0, addresses = 0, types = 0;
+  explicit envelope(MPI_Datatype t) {
+    if (real.Type_get_envelope(t, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) throw unknown_type{};
+  }
+#endif
+  int combiner = MPI_COMBINER_NAMED;
+  bool is_named() const noexcept {
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+  }
+};
+
+// What MPI_Type_get_contents gives, and frees again. Numbers and places are in the order of that function, also of types that were made
+// with counts of any size, by a function with _c (MPI 4.0, 5.1.13).
 class contents {
  public:
-  contents(MPI_Datatype of, int integers, int addresses, int types) : numbers_(at_least_one(integers)), places_(at_least_one(addresses)), inner_(at_least_one(types)), types_(types) {
-    if (real.Type_get_contents(of, integers, addresses, types, numbers_.data(), places_.data(), inner_.data()) != MPI_SUCCESS) throw unknown_type{};
+  contents(MPI_Datatype of, const envelope& e) : places_(at_least_one(e.addresses)), inner_(at_least_one(e.types)), types_(static_cast<std::size_t>(e.types)) {
+    std::vector<int> integers(at_least_one(e.integers));
+#if MPI_VERSION >= 4
+    std::vector<MPI_Count> large(at_least_one(e.large));
+    if (real.Type_get_contents_c(of, e.integers, e.addresses, e.large, e.types, integers.data(), places_.data(), large.data(), inner_.data()) != MPI_SUCCESS)
+      throw unknown_type{};
+    if (e.large > 0) put_in_order(e, integers, large);
+    else numbers_.assign(integers.begin(), integers.end());
+#else
+    if (real.Type_get_contents(of, e.integers, e.addresses, e.types, integers.data(), places_.data(), inner_.data()) != MPI_SUCCESS) throw unknown_type{};
+    numbers_.assign(integers.begin(), integers.end());
+#endif
   }
   ~contents() {
-    for (int i = 0; i < types_; ++i) {
-      int a, b, c, combiner = MPI_COMBINER_NAMED;
-      real.Type_get_envelope(inner_[static_cast<std::size_t>(i)], &a, &b, &c, &combiner);
-      if (combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_REAL && combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER)
-        real.Type_free(&inner_[static_cast<std::size_t>(i)]);
-    }
+    for (std::size_t i = 0; i < types_; ++i)
+      if (!envelope(inner_[i]).is_named()) real.Type_free(&inner_[i]);
   }
   contents(const contents&) = delete;
   contents& operator=(const contents&) = delete;
-  int number(std::size_t i) const { return numbers_.at(i); }
+  MPI_Count number(std::size_t i) const { return numbers_.at(i); }
   std::size_t size(std::size_t i) const { return static_cast<std::size_t>(numbers_.at(i)); }
   MPI_Aint place(std::size_t i) const { return places_.at(i); }
   const datatype& inner(std::size_t i) {
@@ -89,12 +115,35 @@ class contents {
   static type_ref make(MPI_Datatype);
 
  private:
-  static std::size_t at_least_one(int n) { return static_cast<std::size_t>(std::max(n, 1)); }
-  std::vector<int> numbers_;
+  static std::size_t at_least_one(MPI_Count n) { return static_cast<std::size_t>(std::max<MPI_Count>(n, 1)); }
+#if MPI_VERSION >= 4
+  // Large counts hold the counts, and the places where the type was made with such; of arrays the sizes, between other integers.
+  void put_in_order(const envelope& e, const std::vector<int>& integers, const std::vector<MPI_Count>& large) {
+    const auto first = large.begin(), end = large.begin() + e.large;
+    const auto places_from = [&](std::ptrdiff_t n) { numbers_.assign(first, first + n), places_.assign(first + n, end); };
+    switch (e.combiner) {
+      case MPI_COMBINER_HVECTOR:
+      case MPI_COMBINER_HINDEXED_BLOCK: return places_from(2);
+      case MPI_COMBINER_HINDEXED:
+      case MPI_COMBINER_STRUCT: return places_from(1 + large[0]);
+      case MPI_COMBINER_RESIZED: return places_from(0);
+      case MPI_COMBINER_SUBARRAY:
+      case MPI_COMBINER_DARRAY: {
+        const std::ptrdiff_t before = e.combiner == MPI_COMBINER_SUBARRAY ? 1 : 3;
+        numbers_.assign(integers.begin(), integers.begin() + before);
+        numbers_.insert(numbers_.end(), first, end);
+        numbers_.insert(numbers_.end(), integers.begin() + before, integers.begin() + e.integers);
+        return;
+      }
+      default: numbers_.assign(first, end);
+    }
+  }
+#endif
+  std::vector<MPI_Count> numbers_;
   std::vector<MPI_Aint> places_;
   std::vector<MPI_Datatype> inner_;
   std::vector<type_ref> kept_;
-  int types_;
+  std::size_t types_;
 };
 
 // What a type takes of one dimension of an array: indices, in order.
@@ -115,7 +164,7 @@ void add_part_of_array(builder& to, const datatype& of, const std::vector<dimens
     else
       for (std::ptrdiff_t i = 0; i < r.count; ++i) add_part_of_array(to, of, array, level + 1, at + r.first + i);
 }
-void add_part_of_array(builder& to, contents& c, std::vector<dimension> array, int order) {
+void add_part_of_array(builder& to, contents& c, std::vector<dimension> array, MPI_Count order) {
   if (order == MPI_ORDER_FORTRAN) std::ranges::reverse(array);
   add_part_of_array(to, c.inner(0), array, 0, 0);
 }
@@ -132,9 +181,9 @@ void add_subarray(builder& to, contents& c) {
 void add_darray(builder& to, contents& c) {
   const std::size_t n = c.size(2);
   std::vector<dimension> array(n);
-  int rest = c.number(1);
+  MPI_Count rest = c.number(1);
   for (std::size_t d = n; d-- > 0;) {
-    const int kind = c.number(3 + n + d), given = c.number(3 + 2 * n + d), processes = kind == MPI_DISTRIBUTE_NONE ? 1 : c.number(3 + 3 * n + d);
+    const MPI_Count kind = c.number(3 + n + d), given = c.number(3 + 2 * n + d), processes = kind == MPI_DISTRIBUTE_NONE ? 1 : c.number(3 + 3 * n + d);
     const std::ptrdiff_t full = array[d].full = c.number(3 + d), mine = rest % processes;
     rest /= processes;
     const std::ptrdiff_t block = kind == MPI_DISTRIBUTE_NONE                 ? full
@@ -147,11 +196,10 @@ void add_darray(builder& to, contents& c) {
 }
 
 void take_apart(builder& to, MPI_Datatype type, std::size_t size) {
-  int integers = 0, addresses = 0, types = 0, combiner = 0;
-  if (real.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) throw unknown_type{};
-  if (combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER)
-    return to.made_of(type), add_named(to, type, size);
-  contents c(type, integers, addresses, types);
+  const envelope e(type);
+  const int combiner = e.combiner;
+  if (e.is_named()) return to.made_of(type), add_named(to, type, size);
+  contents c(type, e);
   switch (combiner) {
     case MPI_COMBINER_DUP:
     case MPI_COMBINER_RESIZED: return to.add(c.inner(0), 0, 1);
@@ -160,7 +208,7 @@ void take_apart(builder& to, MPI_Datatype type, std::size_t size) {
     case MPI_COMBINER_HVECTOR: {
       const datatype& of = c.inner(0);
       const std::ptrdiff_t stride = combiner == MPI_COMBINER_VECTOR ? c.number(2) * of.extent : c.place(0);
-      for (int i = 0; i < c.number(0); ++i) to.add(of, i * stride, c.size(1));
+      for (MPI_Count i = 0; i < c.number(0); ++i) to.add(of, i * stride, c.size(1));
       return;
     }
     case MPI_COMBINER_INDEXED:

@@ -27,7 +27,7 @@ std::optional<blocks> lay_out(const setting& s, const void* buffer, const std::v
 
 // A buffer of blocks as each function describes it: the i-th neighbour's.
 struct one_block {  // the same for all
-  int count;
+  MPI_Count count;
   MPI_Datatype type;
   std::optional<staging::block> operator()(std::size_t) const {
     const type_ref* const t = elements(count, type);
@@ -36,7 +36,7 @@ struct one_block {  // the same for all
   }
 };
 struct equal_blocks {
-  int count;
+  MPI_Count count;
   MPI_Datatype type;
   std::optional<staging::block> operator()(std::size_t i) const {
     auto b = one_block{count, type}(i);
@@ -44,9 +44,10 @@ struct equal_blocks {
     return b;
   }
 };
+template <class Count, class Distance>
 struct unlike_blocks {
-  const int* counts;
-  const int* distances;
+  const Count* counts;
+  const Distance* distances;
   MPI_Datatype type;
   std::optional<staging::block> operator()(std::size_t i) const {
     if (!counts || !distances) return std::nullopt;
@@ -55,11 +56,12 @@ struct unlike_blocks {
     return b;
   }
 };
+template <class Count>
 struct typed_blocks {
-  const int* counts;
+  const Count* counts;
   const MPI_Aint* distances;
   std::vector<type_ref> types;
-  typed_blocks(const std::vector<int>& neighbors, const int* n, const MPI_Aint* d, const MPI_Datatype* of) : counts(n), distances(d) {
+  typed_blocks(const std::vector<int>& neighbors, const Count* n, const MPI_Aint* d, const MPI_Datatype* of) : counts(n), distances(d) {
     for (std::size_t i = 0; i < neighbors.size() && n && d && of; ++i)
       types.push_back(neighbors[i] != MPI_PROC_NULL && n[i] > 0 ? type_of(of[i]) : type_of(MPI_BYTE));
   }
@@ -77,22 +79,22 @@ beginning exchange_with_neighbors(const setting& s, const void* in, const In& gi
                   [&] { return lay_out(s, out, t->sources, way::write, false, take); });
 }
 
-beginning neighbor_allgather(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type) {
+beginning neighbor_allgather(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count, MPI_Datatype out_type) {
   return exchange_with_neighbors(s, in, one_block{in_count, in_type}, out, equal_blocks{out_count, out_type});
 }
-beginning neighbor_allgatherv(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[],
+beginning neighbor_allgatherv(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, const auto* counts, const auto* distances,
                               MPI_Datatype out_type) {
   return exchange_with_neighbors(s, in, one_block{in_count, in_type}, out, unlike_blocks{counts, distances, out_type});
 }
-beginning neighbor_alltoall(const setting& s, const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type) {
+beginning neighbor_alltoall(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count, MPI_Datatype out_type) {
   return exchange_with_neighbors(s, in, equal_blocks{in_count, in_type}, out, equal_blocks{out_count, out_type});
 }
-beginning neighbor_alltoallv(const setting& s, const void* in, const int in_counts[], const int in_distances[], MPI_Datatype in_type, void* out,
-                             const int out_counts[], const int out_distances[], MPI_Datatype out_type) {
+beginning neighbor_alltoallv(const setting& s, const void* in, const auto* in_counts, const auto* in_distances, MPI_Datatype in_type, void* out,
+                             const auto* out_counts, const auto* out_distances, MPI_Datatype out_type) {
   return exchange_with_neighbors(s, in, unlike_blocks{in_counts, in_distances, in_type}, out, unlike_blocks{out_counts, out_distances, out_type});
 }
-beginning neighbor_alltoallw(const setting& s, const void* in, const int in_counts[], const MPI_Aint in_distances[], const MPI_Datatype in_types[],
-                             void* out, const int out_counts[], const MPI_Aint out_distances[], const MPI_Datatype out_types[]) {
+beginning neighbor_alltoallw(const setting& s, const void* in, const auto* in_counts, const auto* in_distances, const MPI_Datatype in_types[],
+                             void* out, const auto* out_counts, const auto* out_distances, const MPI_Datatype out_types[]) {
   const auto& t = s.on.neighbors;
   if (!t) return passed(reason::communicator);
   return exchange_with_neighbors(s, in, typed_blocks(t->destinations, in_counts, in_distances, in_types), out,
@@ -102,19 +104,19 @@ beginning neighbor_alltoallw(const setting& s, const void* in, const int in_coun
 }  // namespace
 
 TUTTI_MPI_COLLECTIVE(Neighbor_allgather, neighbor_allgather,
-                     (const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type),
+                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type),
                      (in, in_count, in_type, out, out_count, out_type))
 TUTTI_MPI_COLLECTIVE(Neighbor_allgatherv, neighbor_allgatherv,
-                     (const void* in, int in_count, MPI_Datatype in_type, void* out, const int counts[], const int distances[], MPI_Datatype out_type),
+                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, const count_t counts[], const distance_t distances[], MPI_Datatype out_type),
                      (in, in_count, in_type, out, counts, distances, out_type))
 TUTTI_MPI_COLLECTIVE(Neighbor_alltoall, neighbor_alltoall,
-                     (const void* in, int in_count, MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type),
+                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type),
                      (in, in_count, in_type, out, out_count, out_type))
 TUTTI_MPI_COLLECTIVE(Neighbor_alltoallv, neighbor_alltoallv,
-                     (const void* in, const int in_counts[], const int in_distances[], MPI_Datatype in_type, void* out, const int out_counts[],
-                      const int out_distances[], MPI_Datatype out_type),
+                     (const void* in, const count_t in_counts[], const distance_t in_distances[], MPI_Datatype in_type, void* out, const count_t out_counts[],
+                      const distance_t out_distances[], MPI_Datatype out_type),
                      (in, in_counts, in_distances, in_type, out, out_counts, out_distances, out_type))
 TUTTI_MPI_COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw,
-                     (const void* in, const int in_counts[], const MPI_Aint in_distances[], const MPI_Datatype in_types[], void* out,
-                      const int out_counts[], const MPI_Aint out_distances[], const MPI_Datatype out_types[]),
+                     (const void* in, const count_t in_counts[], const MPI_Aint in_distances[], const MPI_Datatype in_types[], void* out,
+                      const count_t out_counts[], const MPI_Aint out_distances[], const MPI_Datatype out_types[]),
                      (in, in_counts, in_distances, in_types, out, out_counts, out_distances, out_types))

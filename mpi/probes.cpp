@@ -151,7 +151,7 @@ tutti_status_t begin_matched(request& r, matched& m, void* data, std::size_t cou
 }
 
 // Which of tutti's the handle names, with good arguments beside it.
-matched* taker(call& k, const MPI_Message* message, const void* data, int count, MPI_Datatype type) {
+matched* taker(call& k, const MPI_Message* message, const void* data, MPI_Count count, MPI_Datatype type) {
   reason why = reason::none;
   if (!message || !is_ours(*message)) why = reason::request;
   else if (!elements(data, count, type)) why = reason::arguments;
@@ -166,9 +166,8 @@ void received(MPI_Message* message) {
   *message = MPI_MESSAGE_NULL;
 }
 
-}  // namespace
-
-extern "C" int MPI_Mrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+template <class Pass>
+int receive_matched(void* data, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status, Pass pass) {
   call k(function::Mrecv);
   request r;
   matched* m;
@@ -182,19 +181,19 @@ extern "C" int MPI_Mrecv(void* data, int count, MPI_Datatype type, MPI_Message* 
   }
   if (!m) {
     const passing by_mpi;
-    return real.Mrecv(data, count, type, message, status);
+    return pass();
   }
   wait(r);
   k.moved(r.envelope.bytes);
   return finish(r, status);
 }
-TUTTI_MPI_ALSO(Mrecv)
 
-extern "C" int MPI_Imrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* out) {
+template <class Pass>
+int receive_matched_later(void* data, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Request* out, Pass pass) {
   call k(function::Imrecv);
   const held h;
   matched* const m = out ? taker(k, message, data, count, type) : nullptr;
-  if (!m) return real.Imrecv(data, count, type, message, out);
+  if (!m) return pass();
   request* r;
   const MPI_Request made = make_request(r);
   const auto s = begin_matched(*r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());
@@ -203,4 +202,17 @@ extern "C" int MPI_Imrecv(void* data, int count, MPI_Datatype type, MPI_Message*
   *out = made;
   return MPI_SUCCESS;
 }
-TUTTI_MPI_ALSO(Imrecv)
+
+}  // namespace
+
+#define TUTTI_MPI_MATCHED(c)                                                                                                           \
+  extern "C" int MPI_Mrecv##c(void* data, count_t count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {               \
+    return receive_matched(data, count, type, message, status, [&] { return real.Mrecv##c(data, count, type, message, status); });     \
+  }                                                                                                                                    \
+  TUTTI_MPI_ALSO(Mrecv##c)                                                                                                             \
+  extern "C" int MPI_Imrecv##c(void* data, count_t count, MPI_Datatype type, MPI_Message* message, MPI_Request* r) {                  \
+    return receive_matched_later(data, count, type, message, r, [&] { return real.Imrecv##c(data, count, type, message, r); });        \
+  }                                                                                                                                    \
+  TUTTI_MPI_ALSO(Imrecv##c)
+TUTTI_MPI_SMALL(TUTTI_MPI_MATCHED())
+TUTTI_MPI_LARGE(TUTTI_MPI_MATCHED(_c))

@@ -16,6 +16,7 @@ void find(F& function, const char* name) noexcept {
 [[gnu::constructor]] void find_all() noexcept {
 #define TUTTI_MPI_X(name) find(real.name, "PMPI_" #name);
   TUTTI_MPI_REAL(TUTTI_MPI_X)
+  TUTTI_MPI_REAL_LARGE(TUTTI_MPI_X)
 #undef TUTTI_MPI_X
 #ifdef OPEN_MPI
   find(real.Request_c2f, "PMPI_Request_c2f");

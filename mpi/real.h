@@ -49,11 +49,42 @@
   X(File_read_at_all_begin) X(File_read_at_all_end) X(File_write_at_all_begin) X(File_write_at_all_end)                         \
   X(File_read_ordered_begin) X(File_read_ordered_end) X(File_write_ordered_begin) X(File_write_ordered_end)
 
+// Those of MPI 4, with counts of any size among them.
+#if MPI_VERSION >= 4
+#define TUTTI_MPI_REAL_LARGE(X)                                                                                                 \
+  X(Isendrecv) X(Isendrecv_replace) X(Isendrecv_c) X(Isendrecv_replace_c) X(Buffer_detach_c)                                    \
+  X(Send_c) X(Ssend_c) X(Rsend_c) X(Bsend_c) X(Isend_c) X(Issend_c) X(Irsend_c) X(Ibsend_c) X(Recv_c) X(Irecv_c)                \
+  X(Sendrecv_c) X(Sendrecv_replace_c) X(Mrecv_c) X(Imrecv_c) X(Send_init_c) X(Ssend_init_c) X(Rsend_init_c) X(Bsend_init_c)     \
+  X(Recv_init_c)                                                                                                                \
+  X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Gather_c) X(Gatherv_c) X(Scatter_c) X(Scatterv_c) X(Allgather_c) X(Allgatherv_c)      \
+  X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Scan_c) X(Exscan_c)               \
+  X(Ibcast_c) X(Ireduce_c) X(Iallreduce_c) X(Igather_c) X(Igatherv_c) X(Iscatter_c) X(Iscatterv_c) X(Iallgather_c)              \
+  X(Iallgatherv_c) X(Ialltoall_c) X(Ialltoallv_c) X(Ialltoallw_c) X(Ireduce_scatter_c) X(Ireduce_scatter_block_c)               \
+  X(Iscan_c) X(Iexscan_c)                                                                                                       \
+  X(Neighbor_allgather_c) X(Neighbor_allgatherv_c) X(Neighbor_alltoall_c) X(Neighbor_alltoallv_c) X(Neighbor_alltoallw_c)       \
+  X(Ineighbor_allgather_c) X(Ineighbor_allgatherv_c) X(Ineighbor_alltoall_c) X(Ineighbor_alltoallv_c) X(Ineighbor_alltoallw_c)  \
+  X(Put_c) X(Get_c) X(Rput_c) X(Rget_c) X(Accumulate_c) X(Raccumulate_c) X(Get_accumulate_c) X(Rget_accumulate_c)               \
+  X(Win_create_c) X(Win_allocate_c) X(Win_allocate_shared_c) X(Type_get_envelope_c) X(Type_get_contents_c)
+#else
+#define TUTTI_MPI_REAL_LARGE(X)
+#endif
+
 namespace tutti::mpi {
+
+// What functions count with; and those that have _c at the end of their names, of MPI 4, in which any number has room.
+namespace small {
+using count_t = int;
+using distance_t = int;
+}  // namespace small
+namespace large {
+using count_t = MPI_Count;
+using distance_t = MPI_Aint;
+}  // namespace large
 
 struct real_functions {
 #define TUTTI_MPI_X(name) decltype(&::PMPI_##name) name;
   TUTTI_MPI_REAL(TUTTI_MPI_X)
+  TUTTI_MPI_REAL_LARGE(TUTTI_MPI_X)
 #undef TUTTI_MPI_X
 #ifdef OPEN_MPI
   decltype(&::PMPI_Request_c2f) Request_c2f;
@@ -68,6 +99,13 @@ extern real_functions real;  // filled while the program is loaded
 
 // Gives a function of MPI's that was just defined its second name.
 #define TUTTI_MPI_ALSO(name) extern "C" decltype(PMPI_##name) PMPI_##name __attribute__((alias("MPI_" #name), visibility("default")));
+// A definition twice, each with count_t and distance_t of its own: that of a function, and that of the one with _c.
+#define TUTTI_MPI_SMALL(...) namespace tutti::mpi { namespace small __attribute__((visibility("default"))) { __VA_ARGS__ } }
+#if MPI_VERSION >= 4
+#define TUTTI_MPI_LARGE(...) namespace tutti::mpi { namespace large __attribute__((visibility("default"))) { __VA_ARGS__ } }
+#else
+#define TUTTI_MPI_LARGE(...)
+#endif
 #ifdef OPEN_MPI
 #define TUTTI_MPI_NAME "Open MPI"
 #else

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <type_traits>
@@ -11,6 +12,20 @@
 #include "mpi/world.h"
 
 namespace tutti::mpi {
+
+int reduce_here(const void* in, void* inout, std::size_t count, MPI_Datatype type, MPI_Op op) {
+  constexpr std::size_t most = 1 << 30;  // that MPI counts at once
+  MPI_Aint lower = 0, extent = 0;
+  if (count > most) real.Type_get_extent(type, &lower, &extent);
+  for (std::size_t n;; count -= n) {
+    n = std::min(count, most);
+    const int code = real.Reduce_local(in, inout, static_cast<int>(n), type, op);
+    if (code != MPI_SUCCESS || n == count) return code;
+    in = static_cast<const std::byte*>(in) + static_cast<std::ptrdiff_t>(n) * extent;
+    inout = static_cast<std::byte*>(inout) + static_cast<std::ptrdiff_t>(n) * extent;
+  }
+}
+
 namespace {
 
 enum class kind : unsigned char { none, integer, floating, complex, logical, bytes, pair };
@@ -138,8 +153,7 @@ std::vector<std::weak_ptr<by_mpi>> outlived;  // that calls under way use, and o
 
 void reduce_by_mpi(const void* in, void* inout, std::size_t count, void* context) {
   const auto* const b = static_cast<const by_mpi*>(context);
-  const auto n = static_cast<int>(count);  // an MPI count, or a part of one
-  real.Reduce_local(in, inout, n, b->type, b->operation);
+  reduce_here(in, inout, count, b->type, b->operation);
 }
 
 // Handles may come again for something else: what was made for an operation or a type goes with it. Null, or, where calls under way use

@@ -17,6 +17,8 @@ struct reduction {
 };
 
 reduction reduction_of(MPI_Op, const datatype&);
+// MPI_Reduce_local() for any number of elements: its code.
+int reduce_here(const void* in, void* inout, std::size_t count, MPI_Datatype, MPI_Op);
 // The program frees the type. True: calls under way use it, and it is freed with the last of them.
 bool reductions_keep(MPI_Datatype);
 

@@ -72,6 +72,10 @@ void wait_for_lock(unsigned turn);
 
 }  // namespace tutti::mpi
 
+// Of a function that moves data, and of that with counts of any size.
+#define TUTTI_MPI_TRANSFER(name, parameters, arguments, ours)                         \
+  TUTTI_MPI_SMALL(TUTTI_MPI_WINDOW(name, parameters, arguments, win, ours))           \
+  TUTTI_MPI_LARGE(TUTTI_MPI_WINDOW(name##_c, parameters, arguments, win, ours))
 // A function on a window: `ours` where tutti has it, else MPI's own, which may block.
 #define TUTTI_MPI_WINDOW(name, parameters, arguments, handle, ours) \
   extern "C" int MPI_##name parameters {                            \

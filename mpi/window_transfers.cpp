@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mpi/datatype.h"
+#include "mpi/reduction.h"
 #include "mpi/request.h"
 #include "mpi/window.h"
 #include "mpi/world.h"
@@ -23,7 +24,7 @@ struct target {
 };
 
 // Nothing: `code` is the error, or success where there is nothing to do.
-std::optional<target> target_of(const window& w, const char* call, int rank, MPI_Aint displacement, int count, MPI_Datatype type, int& code) {
+std::optional<target> target_of(const window& w, const char* call, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type, int& code) {
   code = MPI_SUCCESS;
   if (rank == MPI_PROC_NULL) return std::nullopt;
   if (rank < 0 || static_cast<std::uint32_t>(rank) >= w.size) return code = raise(w, call, MPI_ERR_RANK, "no such rank"), std::nullopt;
@@ -73,7 +74,7 @@ tutti_status_t get(const window& w, void* data, std::size_t count, const type_re
 
 // MPI_Put and MPI_Get, and with `out` MPI_Rput and MPI_Rget.
 template <class Move, class Data>
-int move(window& w, const char* call, Move function, Data* data, int count, MPI_Datatype type, int rank, MPI_Aint displacement, int target_count,
+int move(window& w, const char* call, Move function, Data* data, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint displacement, MPI_Count target_count,
          MPI_Datatype target_type, MPI_Request* out) {
   const held h;
   int code;
@@ -98,7 +99,7 @@ class leaves {
     leaf.unpack(packed, bytes, memory_.data(), count_);
   }
   std::byte* data() noexcept { return memory_.data(); }
-  int count() const noexcept { return static_cast<int>(count_); }
+  std::size_t count() const noexcept { return count_; }
   void pack(std::byte* to) const { leaf_.pack(memory_.data(), count_, to); }
 
  private:
@@ -109,17 +110,17 @@ class leaves {
 
 struct origin {
   const void* data;
-  int count;
+  MPI_Count count;
   MPI_Datatype type;
 };
 struct result {
   void* data = nullptr;
-  int count = 0;
+  MPI_Count count = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
 // Holds the target's lock of accumulates while it reads, computes and writes. `compared`: what the target must hold for that.
-int accumulate(window& w, const char* call, const origin& in, const result& out, int rank, MPI_Aint displacement, int count, MPI_Datatype type,
+int accumulate(window& w, const char* call, const origin& in, const result& out, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type,
                MPI_Op op, const void* compared = nullptr) {
   int code;
   std::optional<target> to;
@@ -165,7 +166,7 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
       present.swap(incoming);
     } else {
       leaves ours(incoming.data(), incoming.size(), *leaf), theirs(present.data(), present.size(), *leaf);
-      code = real.Reduce_local(ours.data(), theirs.data(), ours.count(), leaf->handle, op);
+      code = reduce_here(ours.data(), theirs.data(), ours.count(), leaf->handle, op);
       theirs.pack(present.data());
     }
     if (code == MPI_SUCCESS) {
@@ -184,31 +185,31 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
 
 }  // namespace
 
-TUTTI_MPI_WINDOW(Put, (const void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win), (d, n, t, r, at, m, u, win), win,
+TUTTI_MPI_TRANSFER(Put, (const void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Win win), (d, n, t, r, at, m, u, win),
                  return move(w, call, put, d, n, t, r, at, m, u, nullptr);)
-TUTTI_MPI_WINDOW(Get, (void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win), (d, n, t, r, at, m, u, win), win,
+TUTTI_MPI_TRANSFER(Get, (void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Win win), (d, n, t, r, at, m, u, win),
                  return move(w, call, get, d, n, t, r, at, m, u, nullptr);)
-TUTTI_MPI_WINDOW(Rput, (const void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win, MPI_Request* q),
-                 (d, n, t, r, at, m, u, win, q), win, return move(w, call, put, d, n, t, r, at, m, u, q);)
-TUTTI_MPI_WINDOW(Rget, (void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Win win, MPI_Request* q),
-                 (d, n, t, r, at, m, u, win, q), win, return move(w, call, get, d, n, t, r, at, m, u, q);)
+TUTTI_MPI_TRANSFER(Rput, (const void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Win win, MPI_Request* q),
+                 (d, n, t, r, at, m, u, win, q), return move(w, call, put, d, n, t, r, at, m, u, q);)
+TUTTI_MPI_TRANSFER(Rget, (void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Win win, MPI_Request* q),
+                 (d, n, t, r, at, m, u, win, q), return move(w, call, get, d, n, t, r, at, m, u, q);)
 
-TUTTI_MPI_WINDOW(Accumulate, (const void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Op op, MPI_Win win),
-                 (d, n, t, r, at, m, u, op, win), win, return accumulate(w, call, {d, n, t}, {}, r, at, m, u, op);)
-TUTTI_MPI_WINDOW(Raccumulate,
-                 (const void* d, int n, MPI_Datatype t, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Op op, MPI_Win win, MPI_Request* q),
-                 (d, n, t, r, at, m, u, op, win, q), win, {
+TUTTI_MPI_TRANSFER(Accumulate, (const void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win),
+                 (d, n, t, r, at, m, u, op, win), return accumulate(w, call, {d, n, t}, {}, r, at, m, u, op);)
+TUTTI_MPI_TRANSFER(Raccumulate,
+                 (const void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win, MPI_Request* q),
+                 (d, n, t, r, at, m, u, op, win, q), {
                    const int s = accumulate(w, call, {d, n, t}, {}, r, at, m, u, op);
                    if (s == MPI_SUCCESS) *q = request_of({}, call);
                    return s;
                  })
-TUTTI_MPI_WINDOW(Get_accumulate,
-                 (const void* d, int n, MPI_Datatype t, void* old, int k, MPI_Datatype v, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Op op, MPI_Win win),
-                 (d, n, t, old, k, v, r, at, m, u, op, win), win, return accumulate(w, call, {d, n, t}, {old, k, v}, r, at, m, u, op);)
-TUTTI_MPI_WINDOW(Rget_accumulate,
-                 (const void* d, int n, MPI_Datatype t, void* old, int k, MPI_Datatype v, int r, MPI_Aint at, int m, MPI_Datatype u, MPI_Op op, MPI_Win win,
+TUTTI_MPI_TRANSFER(Get_accumulate,
+                 (const void* d, count_t n, MPI_Datatype t, void* old, count_t k, MPI_Datatype v, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win),
+                 (d, n, t, old, k, v, r, at, m, u, op, win), return accumulate(w, call, {d, n, t}, {old, k, v}, r, at, m, u, op);)
+TUTTI_MPI_TRANSFER(Rget_accumulate,
+                 (const void* d, count_t n, MPI_Datatype t, void* old, count_t k, MPI_Datatype v, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win,
                   MPI_Request* q),
-                 (d, n, t, old, k, v, r, at, m, u, op, win, q), win, {
+                 (d, n, t, old, k, v, r, at, m, u, op, win, q), {
                    const int s = accumulate(w, call, {d, n, t}, {old, k, v}, r, at, m, u, op);
                    if (s == MPI_SUCCESS) *q = request_of({}, call);
                    return s;

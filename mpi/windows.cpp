@@ -100,7 +100,7 @@ enum class memory : std::uint8_t { programs, tuttis, shared };
 
 // Collective over the communicator's members; the team is of the window's own. What fails in one fails in all, and the window is MPI's
 // alone then. `made`: over memory of tutti's.
-void follow(communicator& c, MPI_Win handle, memory whose, void* base, std::size_t bytes, int unit, tutti_team_t team, tutti_window_t made = nullptr) {
+void follow(communicator& c, MPI_Win handle, memory whose, void* base, std::size_t bytes, MPI_Aint unit, tutti_team_t team, tutti_window_t made = nullptr) {
   auto w = std::make_unique<window>();
   w->handle = handle, w->team = team, w->data = made;
   w->allocated = whose == memory::tuttis;
@@ -134,7 +134,7 @@ tutti_team_t team_for(communicator& c) {
 }
 
 // After MPI has made it, of memory of the program's or its own.
-int follow_mpis(int made, MPI_Comm comm, MPI_Win handle, memory whose, void* base, MPI_Aint bytes, int unit) {
+int follow_mpis(int made, MPI_Comm comm, MPI_Win handle, memory whose, void* base, MPI_Aint bytes, MPI_Aint unit) {
   if (made != MPI_SUCCESS || !serves(comm)) return made;
   const held_by_all h(comm);
   communicator* const c = taken(comm);
@@ -144,18 +144,21 @@ int follow_mpis(int made, MPI_Comm comm, MPI_Win handle, memory whose, void* bas
 
 }  // namespace
 
-extern "C" int MPI_Win_create(void* base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* out) {
+namespace {
+
+template <class Unit, class Create>
+int create(void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* out, Create* by_mpi_function) {
   int s;
   {
     const passing by_mpi;
-    s = real.Win_create(base, bytes, unit, info, comm, out);
+    s = by_mpi_function(base, bytes, unit, info, comm, out);
   }
   return follow_mpis(s, comm, *out, memory::programs, base, bytes, unit);
 }
-TUTTI_MPI_ALSO(Win_create)
 
 // The memory is tutti's, so that ranks of a node reach it by loads and stores; to MPI it is memory of the program.
-extern "C" int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out) {
+template <class Unit, class Allocate, class Create>
+int allocate(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out, Allocate* allocate_by_mpi, Create* create_by_mpi) {
   tutti_team_t team = nullptr;
   tutti_window_t made = nullptr;
   void* at = nullptr;
@@ -166,32 +169,49 @@ extern "C" int MPI_Win_allocate(MPI_Aint bytes, int unit, MPI_Info info, MPI_Com
   }
   {
     const passing by_mpi;
-    if (!team) return real.Win_allocate(bytes, unit, info, comm, base, out);
+    if (!team) return allocate_by_mpi(bytes, unit, info, comm, base, out);
     // An MPI may know how to allocate a window, and not how to make one of the program's memory; then the window is its alone.
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
     real.Comm_get_errhandler(comm, &handler);
     real.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    const int s = real.Win_create(at, bytes, unit, info, comm, out);
+    const int s = create_by_mpi(at, bytes, unit, info, comm, out);
     real.Comm_set_errhandler(comm, handler);
     release(handler);
-    if (s != MPI_SUCCESS) return real.Win_allocate(bytes, unit, info, comm, base, out);
+    if (s != MPI_SUCCESS) return allocate_by_mpi(bytes, unit, info, comm, base, out);
   }
   const held_by_all h(comm);
   follow(*taken(comm), *out, memory::tuttis, at, static_cast<std::size_t>(bytes), unit, team, made);
   *static_cast<void**>(base) = at;
   return MPI_SUCCESS;
 }
-TUTTI_MPI_ALSO(Win_allocate)
 
-extern "C" int MPI_Win_allocate_shared(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out) {
+template <class Unit, class Allocate>
+int allocate_shared(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out, Allocate* by_mpi_function) {
   int s;
   {
     const passing by_mpi;
-    s = real.Win_allocate_shared(bytes, unit, info, comm, base, out);
+    s = by_mpi_function(bytes, unit, info, comm, base, out);
   }
   return follow_mpis(s, comm, *out, memory::shared, s == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, bytes, unit);
 }
-TUTTI_MPI_ALSO(Win_allocate_shared)
+
+}  // namespace
+
+#define TUTTI_MPI_WINDOWS(creates, allocates, shares)                                                                                  \
+  extern "C" int MPI_##creates(void* base, MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, MPI_Win* out) {              \
+    return create(base, bytes, unit, info, comm, out, real.creates);                                                                   \
+  }                                                                                                                                    \
+  TUTTI_MPI_ALSO(creates)                                                                                                              \
+  extern "C" int MPI_##allocates(MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out) {            \
+    return allocate(bytes, unit, info, comm, base, out, real.allocates, real.creates);                                                 \
+  }                                                                                                                                    \
+  TUTTI_MPI_ALSO(allocates)                                                                                                            \
+  extern "C" int MPI_##shares(MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out) {               \
+    return allocate_shared(bytes, unit, info, comm, base, out, real.shares);                                                           \
+  }                                                                                                                                    \
+  TUTTI_MPI_ALSO(shares)
+TUTTI_MPI_SMALL(TUTTI_MPI_WINDOWS(Win_create, Win_allocate, Win_allocate_shared))
+TUTTI_MPI_LARGE(TUTTI_MPI_WINDOWS(Win_create_c, Win_allocate_c, Win_allocate_shared_c))
 
 extern "C" int MPI_Win_get_attr(MPI_Win handle, int key, void* value, int* found) {
   if (key == MPI_WIN_CREATE_FLAVOR && value && found) {
