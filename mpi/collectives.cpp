@@ -68,7 +68,8 @@ beginning reduce(const setting& s, const void* in, void* out, MPI_Count count, M
 }
 
 using reduce_all = decltype(&tutti_iallreduce);
-beginning reduce_to_all(const setting& s, operation o, reduce_all start, const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op, bool result) {
+beginning reduce_to_all(const setting& s, operation o, reduce_all start, const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                        bool result) {
   if (count < 0) return passed(reason::arguments);
   const auto n = static_cast<std::size_t>(count);
   const operands x = prepare(s, o, in, out, n, n, type, op, result);
@@ -109,7 +110,8 @@ beginning reduce_scatter_block(const setting& s, const void* in, void* out, MPI_
 
 // --- equal blocks --------------------------------------------------------------------------------------------------------------------
 
-beginning gather(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count, MPI_Datatype out_type, int root) {
+beginning gather(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count,
+                 MPI_Datatype out_type, int root) {
   if (s.root_is_wrong(root)) return passed(reason::arguments);
   const bool collects = s.is_root(root), in_place = collects && in == MPI_IN_PLACE;
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
@@ -123,7 +125,8 @@ beginning gather(const setting& s, const void* in, MPI_Count in_count, MPI_Datat
   return {reason::none, tutti_igather(s.team(), static_cast<std::uint32_t>(root), mine, bytes, all, s.handle), bytes};
 }
 
-beginning scatter(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count, MPI_Datatype out_type, int root) {
+beginning scatter(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count,
+                  MPI_Datatype out_type, int root) {
   if (s.root_is_wrong(root)) return passed(reason::arguments);
   const bool gives = s.is_root(root), in_place = gives && out == MPI_IN_PLACE;
   const type_ref* const from = gives ? elements(in_count, in_type) : nullptr;
@@ -137,7 +140,8 @@ beginning scatter(const setting& s, const void* in, MPI_Count in_count, MPI_Data
   return {reason::none, tutti_iscatter(s.team(), static_cast<std::uint32_t>(root), all, bytes, mine, s.handle), bytes};
 }
 
-beginning allgather(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count, MPI_Datatype out_type) {
+beginning allgather(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count,
+                    MPI_Datatype out_type) {
   const bool in_place = in == MPI_IN_PLACE;
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
   const type_ref* const to = elements(out_count, out_type);
@@ -150,7 +154,8 @@ beginning allgather(const setting& s, const void* in, MPI_Count in_count, MPI_Da
   return {reason::none, tutti_iallgather(s.team(), mine, bytes, all, s.handle), bytes};
 }
 
-beginning alltoall(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count, MPI_Datatype out_type) {
+beginning alltoall(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count,
+                   MPI_Datatype out_type) {
   const bool in_place = in == MPI_IN_PLACE;
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
   const type_ref* const to = elements(out_count, out_type);
@@ -175,7 +180,8 @@ std::optional<blocks> lay_out(const setting& s, const void* buffer, const auto* 
   });
 }
 // With distances in bytes and a type for each.
-std::optional<blocks> lay_out(const setting& s, const void* buffer, const auto* counts, const auto* distances, const MPI_Datatype types[], way w, bool apart = false) {
+std::optional<blocks> lay_out(const setting& s, const void* buffer, const auto* counts, const auto* distances, const MPI_Datatype types[], way w,
+                              bool apart = false) {
   if (!counts || !distances || !types) return std::nullopt;
   std::vector<type_ref> of(s.members());
   for (std::size_t m = 0; m < s.members(); ++m)
@@ -277,7 +283,8 @@ extern "C" int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
 TUTTI_MPI_ALSO(Ibarrier)
 
 TUTTI_MPI_COLLECTIVE(Bcast, bcast, (void* data, count_t count, MPI_Datatype type, int root), (data, count, type, root))
-TUTTI_MPI_COLLECTIVE(Reduce, reduce, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op, int root), (in, out, count, type, op, root))
+TUTTI_MPI_COLLECTIVE(Reduce, reduce, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op, int root),
+                     (in, out, count, type, op, root))
 TUTTI_MPI_COLLECTIVE(Allreduce, allreduce, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
 TUTTI_MPI_COLLECTIVE(Scan, scan, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
 TUTTI_MPI_COLLECTIVE(Exscan, exscan, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op), (in, out, count, type, op))
@@ -285,28 +292,35 @@ TUTTI_MPI_COLLECTIVE(Reduce_scatter, reduce_scatter, (const void* in, void* out,
                      (in, out, counts, type, op))
 TUTTI_MPI_COLLECTIVE(Reduce_scatter_block, reduce_scatter_block, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op),
                      (in, out, count, type, op))
-TUTTI_MPI_COLLECTIVE(Gather, gather, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type, int root),
+TUTTI_MPI_COLLECTIVE(Gather, gather, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count,
+                                      MPI_Datatype out_type, int root),
                      (in, in_count, in_type, out, out_count, out_type, root))
-TUTTI_MPI_COLLECTIVE(Scatter, scatter, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type, int root),
+TUTTI_MPI_COLLECTIVE(Scatter, scatter, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count,
+                                        MPI_Datatype out_type, int root),
                      (in, in_count, in_type, out, out_count, out_type, root))
-TUTTI_MPI_COLLECTIVE(Allgather, allgather, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type),
+TUTTI_MPI_COLLECTIVE(Allgather, allgather, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count,
+                                            MPI_Datatype out_type),
                      (in, in_count, in_type, out, out_count, out_type))
-TUTTI_MPI_COLLECTIVE(Alltoall, alltoall, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type),
+TUTTI_MPI_COLLECTIVE(Alltoall, alltoall, (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count,
+                                          MPI_Datatype out_type),
                      (in, in_count, in_type, out, out_count, out_type))
 TUTTI_MPI_COLLECTIVE(Gatherv, gatherv,
-                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, const count_t counts[], const distance_t distances[], MPI_Datatype out_type, int root),
+                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, const count_t counts[],
+                      const distance_t distances[], MPI_Datatype out_type, int root),
                      (in, in_count, in_type, out, counts, distances, out_type, root))
 TUTTI_MPI_COLLECTIVE(Scatterv, scatterv,
-                     (const void* in, const count_t counts[], const distance_t distances[], MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type, int root),
+                     (const void* in, const count_t counts[], const distance_t distances[], MPI_Datatype in_type, void* out,
+                      count_t out_count, MPI_Datatype out_type, int root),
                      (in, counts, distances, in_type, out, out_count, out_type, root))
 TUTTI_MPI_COLLECTIVE(Allgatherv, allgatherv,
-                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, const count_t counts[], const distance_t distances[], MPI_Datatype out_type),
+                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, const count_t counts[],
+                      const distance_t distances[], MPI_Datatype out_type),
                      (in, in_count, in_type, out, counts, distances, out_type))
 TUTTI_MPI_COLLECTIVE(Alltoallv, alltoallv,
-                     (const void* in, const count_t in_counts[], const distance_t in_distances[], MPI_Datatype in_type, void* out, const count_t out_counts[],
-                      const distance_t out_distances[], MPI_Datatype out_type),
+                     (const void* in, const count_t in_counts[], const distance_t in_distances[], MPI_Datatype in_type, void* out,
+                      const count_t out_counts[], const distance_t out_distances[], MPI_Datatype out_type),
                      (in, in_counts, in_distances, in_type, out, out_counts, out_distances, out_type))
 TUTTI_MPI_COLLECTIVE(Alltoallw, alltoallw,
-                     (const void* in, const count_t in_counts[], const distance_t in_distances[], const MPI_Datatype in_types[], void* out, const count_t out_counts[],
-                      const distance_t out_distances[], const MPI_Datatype out_types[]),
+                     (const void* in, const count_t in_counts[], const distance_t in_distances[], const MPI_Datatype in_types[], void* out,
+                      const count_t out_counts[], const distance_t out_distances[], const MPI_Datatype out_types[]),
                      (in, in_counts, in_distances, in_types, out, out_counts, out_distances, out_types))

@@ -107,14 +107,15 @@ TUTTI_MPI_COLLECTIVE(Neighbor_allgather, neighbor_allgather,
                      (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type),
                      (in, in_count, in_type, out, out_count, out_type))
 TUTTI_MPI_COLLECTIVE(Neighbor_allgatherv, neighbor_allgatherv,
-                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, const count_t counts[], const distance_t distances[], MPI_Datatype out_type),
+                     (const void* in, count_t in_count, MPI_Datatype in_type, void* out, const count_t counts[],
+                      const distance_t distances[], MPI_Datatype out_type),
                      (in, in_count, in_type, out, counts, distances, out_type))
 TUTTI_MPI_COLLECTIVE(Neighbor_alltoall, neighbor_alltoall,
                      (const void* in, count_t in_count, MPI_Datatype in_type, void* out, count_t out_count, MPI_Datatype out_type),
                      (in, in_count, in_type, out, out_count, out_type))
 TUTTI_MPI_COLLECTIVE(Neighbor_alltoallv, neighbor_alltoallv,
-                     (const void* in, const count_t in_counts[], const distance_t in_distances[], MPI_Datatype in_type, void* out, const count_t out_counts[],
-                      const distance_t out_distances[], MPI_Datatype out_type),
+                     (const void* in, const count_t in_counts[], const distance_t in_distances[], MPI_Datatype in_type, void* out,
+                      const count_t out_counts[], const distance_t out_distances[], MPI_Datatype out_type),
                      (in, in_counts, in_distances, in_type, out, out_counts, out_distances, out_type))
 TUTTI_MPI_COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw,
                      (const void* in, const count_t in_counts[], const MPI_Aint in_distances[], const MPI_Datatype in_types[], void* out,
