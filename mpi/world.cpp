@@ -326,7 +326,7 @@ int class_of(tutti_status_t s) noexcept {
   switch (s) {
     case TUTTI_TRUNCATED: return MPI_ERR_TRUNCATE;
     case TUTTI_NO_RESOURCE: return MPI_ERR_NO_MEM;
-    case TUTTI_INVALID: return MPI_ERR_ARG;
+    case TUTTI_INVALID: return MPI_ERR_BUFFER;  // what else may be wrong was seen before
     default: return MPI_ERR_OTHER;
   }
 }

@@ -500,6 +500,10 @@ static void wrong_arguments(void) {
   FAILS(MPI_Recv_init(&number, 1, MPI_INT, left, -77, MPI_COMM_WORLD, &r), MPI_ERR_TAG);
   FAILS(MPI_Send(NULL, 1, MPI_INT, right, 1, MPI_COMM_WORLD), MPI_ERR_BUFFER);
   FAILS(MPI_Irecv(NULL, 2, MPI_INT, left, 1, MPI_COMM_WORLD, &r), MPI_ERR_BUFFER);
+  if (by_tutti()) { /* Open MPI reads from there */
+    FAILS(MPI_Allreduce(NULL, &number, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+    FAILS(MPI_Bcast(NULL, 1, MPI_INT, 0, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+  }
   const int *largest_tag;
   OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest_tag, &found));
   if (*largest_tag < INT_MAX) {
