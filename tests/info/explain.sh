@@ -32,7 +32,7 @@ for provider in shm ucx:tcp; do
   agrees $provider broadcast 8 '8 B'
   agrees $provider broadcast 1MiB '1 MiB'
 done
-"$tutti" tune -n 4 --providers shm --collectives allreduce --bytes 8 --minutes 0.03 --quiet
+"$tutti" tune -n 4 --providers shm --collectives allreduce --bytes 8 --minutes 0.1 --quiet
 cp "$job/tutti/tuning.json" "$job/before.json"
 "$tutti" tune --diff "$job/before.json" "$job/tutti/tuning.json" > "$job/out" || fail "--diff: $(cat "$job/out")"
 ! grep -q -e '->' "$job/out" || fail "a table differs from itself: $(cat "$job/out")"

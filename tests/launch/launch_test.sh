@@ -154,6 +154,13 @@ death_by_exit() {
   says '^tutti run: rank 1 \(pid [0-9]+\) exited with status 7; ending ranks 0, 2$' err
   one_line err
 }
+death_in_order() { # the others end well soon after
+  for idle in 0 0.1; do
+    run 5 -n 4 "$rank" exchange 1 end 2 5 idle $idle
+    says '^tutti run: rank 2 .* exited with status 5' err
+    one_line err
+  done
+}
 death_that_spreads() { # the others notice and fail as well: the first is named, once
   for _ in 1 2 3 4 5; do
     run 9 -n 4 "$rank" exchange 1 die 3 exit9 insist 20

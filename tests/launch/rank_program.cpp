@@ -1,7 +1,7 @@
 // What a rank of the launch tests does: joins the job as any program would, exchanges blobs, and then behaves, or not,
 // as its arguments say. Prints one line a fact, for the scripts to compare.
 //
-//   rank_program [exchange ROUNDS] [die RANK SIGNAL|exitN] [idle SECONDS] [fence SECONDS] [insist SECONDS] [job]
+//   rank_program [exchange ROUNDS] [die RANK SIGNAL|exitN] [end RANK STATUS] [idle SECONDS] [fence SECONDS] [insist SECONDS] [job]
 //                [joined]
 #include <signal.h>
 #include <stdio.h>
@@ -84,6 +84,10 @@ int main(int argc, char** argv) {
       const auto who = static_cast<rank_t>(atoi(next()));
       const std::string how = next();
       if (b.rank() == who) die(how);
+    } else if (what == "end") {  // having left the job in order
+      const auto who = static_cast<rank_t>(atoi(next()));
+      const int how = atoi(next());
+      if (b.rank() == who) return how;
     } else if (what == "idle") {
       fflush(stdout);
       std::this_thread::sleep_until(in(atof(next())));

@@ -177,8 +177,12 @@ class job {
   }
 
   void on_death(const rank_group::ended& dead) {
-    if (dead.how.success() || ending_) {  // what dies while the job is being ended is no news
+    if (ending_) {  // what dies while the job is being ended is no news
       if (!dead.how.success()) fail(dead.how.exit_status());
+      return;
+    }
+    if (dead.how.success()) {  // nobody may be left who could be named in place of one that failed
+      if (decide_at_ != clock::time_point::max()) decide();
       return;
     }
     failures_.push_back(dead);

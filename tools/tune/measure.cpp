@@ -93,6 +93,7 @@ tuning::table measure_table(bootstrap& boot, const measuring_plan& plan, const p
       const auto end = std::chrono::steady_clock::now() + seconds(std::max(0.0, left / static_cast<double>(parts--)));
       not_reached += measure_one(out, **p, of, sizes, end, told);
     }
+    trouble = "the time was over before anything was measured: give more --minutes";
     if (not_reached > 0 && boot.rank() == 0)
       std::fprintf(stderr, "tutti tune: %zu sizes of collectives were not reached in time over %s at %u ranks; costs decide there\n",
                    not_reached, spec.c_str(), (*p)->of().size());
