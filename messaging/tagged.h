@@ -124,7 +124,7 @@ class tagged final : public message_engine {
   bool send_eagerly_now(peer&, const send_arguments&) noexcept;
   bool sent_at_once(peer&, const send_arguments&) noexcept;
   bool dispatch(peer&, operation&) noexcept;           // a send whose turn it is; false: there is no credit
-  void choose_way(peer&, operation&) noexcept;
+  void choose_way(peer&, operation&, const message_load&) noexcept;
   bool set_out(peer&, operation&, route) noexcept;
   void dispatch_waiting(peer&) noexcept;
   static bool offer_eager(outgoing&, endpoint&, peer&) noexcept;

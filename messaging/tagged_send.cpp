@@ -102,13 +102,14 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
 
 bool tagged::dispatch(peer& p, operation& o) noexcept {
   tagged_pair& pair = p.tagged;
-  if (pair.routes->of(load_of(*this, o)) == route::eager && pair.pays_for_data(o.room) && need_buffer(o, o.room, true)) {
+  const message_load load = load_of(*this, o);
+  if (pair.routes->of(load) == route::eager && pair.pays_for_data(o.room) && need_buffer(o, o.room, true)) {
     pair.credit -= credits::cost(o.room);
     o.by = way::none;
     o.offer = offer_eager, o.over = eager_over;
   } else if (pair.credit > 0) {
     --pair.credit;
-    choose_way(p, o);
+    choose_way(p, o, load);
     o.offer = offer_announcement, o.over = announcement_over;
   } else {
     return false;
@@ -161,11 +162,10 @@ void tagged::eager_over(outgoing& item, endpoint& e, peer&, const status& s) noe
   else of(e).end(o, s);
 }
 
-void tagged::choose_way(peer& p, operation& o) noexcept {
+void tagged::choose_way(peer& p, operation& o, const message_load& m) noexcept {
   o.by = way::put;  // whatever the receiver's memory is, it can ask for this
   if (o.room == 0) return;
   const pair_routes& routes = *p.tagged.routes;
-  const message_load m = load_of(*this, o);
   for (route r = routes.rendezvous(m); !set_out(p, o, r);) r = routes.next(r, m);
 }
 
