@@ -29,6 +29,12 @@ for mhz in ("33", "66"):
         assert us < hosts[nodes], (mhz, nodes, us, hosts[nodes])
 P
 
+# Messages in all designs.
+for name in $(echo "$list" | sed -n 's/^  \(huang-[0-9]*\) .*/\1/p'); do
+  "$tutti" papers "$name" > "$work/said" || { echo "$name: $(cat "$work/said")"; exit 1; }
+  grep -q '%' "$work/said" || { echo "$name says nothing: $(cat "$work/said")"; exit 1; }
+done
+
 refused() {  # STATUS PATTERN OPTIONS...
   wanted=$1 pattern=$2; shift 2
   status=0

@@ -28,7 +28,7 @@ job_options in_design(const std::string& design) {
 
 message_rank::message_rank(sim::world& w, rank_t r, const std::string& design, std::uint64_t memory, bool one_at_a_time)
     : world_(w), rank_(r), one_at_a_time_(one_at_a_time), job_(join_simulated(w, r, in_design(design))), messages_(need(messaging::messages::open(*job_))),
-      out_(memory + line), in_(memory + line), window_(need(window::open(job_->world(), {nullptr, line + memory}))) {}
+      out_(memory + line), in_(memory + line), heads_(memory + line), window_(need(window::open(job_->world(), {nullptr, line + memory}))) {}
 
 void message_rank::send(std::uint32_t to, std::uint64_t tag, std::uint64_t bytes) {
   need(messages_->by_tag().send({&job_->world(), to, tag, out_.data(), bytes}));
@@ -103,8 +103,8 @@ void message_rank::perform_by_messages(const std::vector<one_sided_op>& all) {
 void message_rank::serve_by_messages() {
   const std::uint32_t other = 1 - rank_;
   for (head h{}; !h.last;) {
-    receive(other, head_tag, in_.size());
-    std::memcpy(&h, in_.data(), sizeof h);
+    need(messages_->by_tag().receive({&job_->world(), other, head_tag, whole, heads_.data(), heads_.size(), nullptr}));
+    std::memcpy(&h, heads_.data(), sizeof h);
     if (h.get) start_send(other, get_tag + h.number, h.bytes);
     else if (h.bytes > most_together) start_receive(other, put_tag + h.number, h.bytes);
   }
@@ -113,11 +113,13 @@ void message_rank::serve_by_messages() {
 
 double message_rank::time(int times, const std::function<void()>& call) {
   call();
-  const time_point start = latest_clock(world_, rank_) + std::chrono::milliseconds(1);
+  const time_point start = latest_clock(world_, *job_) + std::chrono::milliseconds(1);
   world_.compute(rank_, std::chrono::duration<double, std::micro>(start - world_.clock(rank_)).count());
   for (int i = 0; i < times; ++i) call();
-  return std::chrono::duration<double, std::micro>(latest_clock(world_, rank_) - start).count() / times;
+  return std::chrono::duration<double, std::micro>(latest_clock(world_, *job_) - start).count() / times;
 }
+
+void message_rank::stay() { (void)latest_clock(world_, *job_); }
 
 void run_message_ranks(const machine& m, std::uint32_t ranks, const std::string& design, std::uint64_t memory,
                        const std::function<void(message_rank&)>& body, bool one_at_a_time) {
@@ -127,7 +129,7 @@ void run_message_ranks(const machine& m, std::uint32_t ranks, const std::string&
   need(run_ranks(w, [&](rank_t r) {
     message_rank rank(w, r, design, memory, one_at_a_time);
     body(rank);
-    (void)latest_clock(w, r);  // nobody leaves while others need it
+    rank.stay();
   }));
 }
 

@@ -43,6 +43,8 @@ class message_rank {
 
   // Microseconds of one of `times` calls, after one that does not count, until the last rank is through.
   double time(int times, const std::function<void()>& call);
+  // Until all ranks are here: nobody leaves while others need it.
+  void stay();
 
  private:
   completion& next();
@@ -53,6 +55,7 @@ class message_rank {
   std::unique_ptr<job> job_;
   std::unique_ptr<messaging::messages> messages_;
   std::vector<std::byte> out_, in_;
+  std::vector<std::byte> heads_;  // which data that come later must not overwrite
   std::unique_ptr<window> window_;
   std::deque<completion> under_way_;
   std::uint64_t turn_ = 0, awaited_ = 0;

@@ -44,17 +44,31 @@ std::unique_ptr<job> join_simulated(sim::world& w, rank_t r, job_options options
   return j;
 }
 
-time_point latest_clock(sim::world& w, rank_t rank) {
-  const std::int64_t mine = w.clock(rank).time_since_epoch().count();
-  const shared_blobs all = need(w.boot(rank).allgather(std::as_bytes(std::span{&mine, 1}), time_point::max()));
+namespace {
+
+time_point latest_of(const blob_table& clocks) {
   std::int64_t most = 0;
-  for (std::uint32_t r = 0; r < w.size(); ++r) {
-    const auto blob = (*all)[r];
+  for (std::size_t r = 0; r < clocks.size(); ++r) {
     std::int64_t theirs = 0;
-    std::memcpy(&theirs, blob.data(), sizeof theirs);
+    std::memcpy(&theirs, clocks[r].data(), sizeof theirs);
     most = std::max(most, theirs);
   }
   return time_point(std::chrono::nanoseconds(most));
+}
+
+}  // namespace
+
+time_point latest_clock(sim::world& w, rank_t rank) {
+  const std::int64_t mine = w.clock(rank).time_since_epoch().count();
+  return latest_of(*need(w.boot(rank).allgather(std::as_bytes(std::span{&mine, 1}), time_point::max())));
+}
+
+time_point latest_clock(sim::world& w, job& j) {
+  const std::int64_t mine = w.clock(j.rank()).time_since_epoch().count();
+  const auto gathered = w.gather(j.rank(), std::as_bytes(std::span{&mine, 1}));
+  result<shared_blobs> all = shared_blobs{};
+  need(j.wait([&] { return all = gathered(), !all || *all; }, [] { return status{}; }, wait_note{"the clocks", no_rank, 0, 0}));
+  return latest_of(*need(std::move(all)));
 }
 
 status run_ranks(sim::world& w, const std::function<void(rank_t)>& rank_main) {

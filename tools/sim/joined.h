@@ -24,6 +24,8 @@ std::unique_ptr<job> join_simulated(sim::world&, rank_t, job_options, const std:
 
 // The virtual clock that is furthest on, in all ranks alike. Collective, takes no virtual time.
 time_point latest_clock(sim::world&, rank_t);
+// The same of a job's rank, which goes on serving what it has under way: messages that are sent and have not left, for one.
+time_point latest_clock(sim::world&, job&);
 
 // What world::run() returns, and exceptions of ranks as errors.
 status run_ranks(sim::world&, const std::function<void(rank_t)>& rank_main);
