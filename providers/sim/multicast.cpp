@@ -37,9 +37,12 @@ rank_multicast::~rank_multicast() {
 }
 
 multicast::limits rank_multicast::query() const noexcept {
-  return {owner_.f_.par.mcast_payload, 64, owner_.f_.par.mcast_depth,
-          static_cast<double>(owner_.f_.multicast_latency(owner_.f_.par.ranks)) / 1000,
-          owner_.f_.par.mcast_bytes_per_ns > 0 ? std::optional(owner_.f_.par.mcast_bytes_per_ns) : std::nullopt};
+  const parameters& par = owner_.f_.par;
+  const ns each = owner_.f_.net_link.wire(par.mcast_payload) + owner_.f_.net_link.gap;  // full datagram
+  std::optional<double> rate;
+  if (par.mcast_bytes_per_ns > 0) rate = par.mcast_bytes_per_ns;
+  else if (each > 0) rate = par.mcast_payload / static_cast<double>(each);
+  return {par.mcast_payload, 64, par.mcast_depth, static_cast<double>(owner_.f_.multicast_latency(par.ranks)) / 1000, rate};
 }
 
 rank_multicast::membership* rank_multicast::find(std::uint32_t group) noexcept {
