@@ -30,7 +30,8 @@ result<std::shared_ptr<const parts>> take_apart(const shared_blobs& all, team& t
     std::vector<std::byte> agreement;
     std::weak_ptr<const parts> made;
   } static thread_local last;
-  if (last.from.lock() == all && std::ranges::equal(last.agreement, agreement))
+  const bool is_virtual = static_cast<bool>(t.parent_job().options().gather);
+  if (is_virtual && last.from.lock() == all && std::ranges::equal(last.agreement, agreement))
     if (auto known = last.made.lock()) return known;
   const auto made = std::make_shared<parts>();
   for (std::uint32_t i = 0; i < t.size(); ++i) {
@@ -42,7 +43,7 @@ result<std::shared_ptr<const parts>> take_apart(const shared_blobs& all, team& t
                     t.rank_of(i));
     made->keys.push_back(*key), made->extras.push_back(*extra);
   }
-  last = {all, {agreement.begin(), agreement.end()}, made};
+  if (is_virtual) last = {all, {agreement.begin(), agreement.end()}, made};
   return std::shared_ptr<const parts>(made);
 }
 
