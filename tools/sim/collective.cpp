@@ -6,6 +6,7 @@
 
 #include "tools/sim/processor_watch.h"
 #include "tools/sim/regret.h"
+#include "tools/sim/timed_run.h"
 #include "tools/sim/virtual_job.h"
 
 namespace tutti::tools {
@@ -70,33 +71,13 @@ result<sim_figures> measure_collective(const sim::parameters& given, const colle
   time_point begin{};
   for (rank_t r = 0; r < p.ranks; ++r) begin = std::max(begin, w.clock(r));
   begin += std::chrono::milliseconds(1);
-  const sim::statistics before = w.stats();
-  time_point end = begin, first = begin;
-  std::vector<time_point> entered(p.ranks);
-  std::vector<float> samples;
-  samples.reserve(static_cast<std::size_t>(p.ranks) * plan.calls);
+  timed_run timed(w, plan.calls, begin, progress);
   virtual_job::script s{.epochs = plan.calls};
   s.compute = [&](rank_t r, std::uint64_t epoch) { return epoch == 1 ? in_us(begin) - in_us(w.clock(r)) : 0; };
-  s.enters = [&](rank_t r, std::uint64_t) { entered[r] = w.clock(r); };
-  s.leaves = [&](rank_t r, std::uint64_t epoch) {
-    const time_point left = w.clock(r);
-    samples.push_back(static_cast<float>(in_us(left) - in_us(entered[r])));
-    end = std::max(end, left);
-    if (epoch == 1) first = std::max(first, left);
-    if (progress && samples.size() % 64 == 0) progress(static_cast<double>(samples.size()) / static_cast<double>(samples.capacity()));
-  };
+  timed.watch(s);
   if (const status ran = run(s); ran.failed()) return ran;
-  sim_figures f;
-  f.way = to_string(v.world(0).data().latest());
-  f.lasted_us = in_us(end), f.busiest = w.busiest();
-  f.messages = static_cast<double>(w.stats().messages - before.messages), f.payload = static_cast<double>(w.stats().bytes - before.bytes);
-  f.datagrams = static_cast<double>(w.stats().datagrams_sent - before.datagrams_sent);
-  const auto calls = static_cast<double>(plan.calls);
-  f.of = name_of(plan.of), f.ranks = p.ranks, f.bytes = plan.bytes, f.calls = plan.calls;
-  f.us = (in_us(end) - in_us(begin)) / calls, f.first_us = in_us(first) - in_us(begin);
-  f.messages /= calls, f.payload /= calls, f.datagrams /= calls;
-  f.each = spread_of(samples);
-  f.trace = w.stats().trace;
+  sim_figures f = timed.figures(plan.calls);
+  f.of = name_of(plan.of), f.way = to_string(v.world(0).data().latest()), f.bytes = plan.bytes;
   f.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return f;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tools/sim/timed_run.h"
+
 namespace tutti::tools {
 namespace {
 
@@ -44,38 +46,19 @@ result<sim_figures> measure_barrier(const sim::parameters& p, const communicator
   if (!made) return made.error();
   virtual_job& v = **made;
 
-  const sim::statistics before = w.stats();
-  const time_point start = w.clock(0);
-  time_point end = start, first = start;
-  std::vector<time_point> entered(w.size());
-  std::vector<float> samples;
-  samples.reserve(w.size() * epochs);
+  timed_run timed(w, epochs, w.clock(0), progress);
   virtual_job::script s{.epochs = epochs};
-  s.enters = [&](rank_t r, std::uint64_t) { entered[r] = w.clock(r); };
-  s.leaves = [&](rank_t r, std::uint64_t epoch) {
-    end = std::max(end, w.clock(r));
-    if (epoch == 1) first = std::max(first, w.clock(r));
-    samples.push_back(static_cast<float>(in_us(w.clock(r)) - in_us(entered[r])));
-    if (progress && samples.size() % 1024 == 0) progress(static_cast<double>(samples.size()) / static_cast<double>(w.size() * epochs));
-  };
+  timed.watch(s);
   const status ran = v.run(s);
   if (ran.failed()) return ran;
 
   std::uint64_t done = 0;  // barriers that somebody left: all, unless ranks die
   for (rank_t r = 0; r < v.size(); ++r) done = std::max(done, v.epochs_left(r));
-  const auto each = [&](double n) { return done ? n / static_cast<double>(done) : 0; };
-  sim_figures f;
-  f.of = "barrier", f.way = to_string(picked->choice), f.ranks = w.size(), f.calls = done;
-  f.us = each(in_us(end) - in_us(start));
-  f.first_us = in_us(first) - in_us(start);
-  f.payload = each(static_cast<double>(w.stats().bytes - before.bytes));
-  f.busiest = w.busiest(), f.lasted_us = in_us(end), f.trace = w.stats().trace;
-  f.messages = each(static_cast<double>(w.stats().messages - before.messages));
-  f.datagrams = each(static_cast<double>(w.stats().datagrams_sent - before.datagrams_sent));
+  sim_figures f = timed.figures(done);
+  f.of = "barrier", f.way = to_string(picked->choice);
   f.words = picked->lines - program::lines(0);
   f.control_bytes = control::offset(control::engine + picked->lines);
-  f.memory_bytes = std::max(0.0, heap_in_use() - heap - static_cast<double>(samples.capacity() * sizeof samples[0])) / v.size();
-  f.each = spread_of(samples);
+  f.memory_bytes = std::max(0.0, heap_in_use() - heap - static_cast<double>(timed.memory())) / v.size();
   for (rank_t r = 0; r < v.size(); ++r) {
     if (const reliable_multicast* mc = v.barrier(r).mcast()) {
       const auto& c = mc->statistics();

@@ -35,15 +35,9 @@ result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const pick
                                                        std::uint64_t first_epoch) {
   std::unique_ptr<virtual_job> v(new virtual_job(w));
   if (const status s = v->join(barrier.lines); s.failed()) return s;
-  const status met = w.exchange(
-      [&](rank_t r) -> result<std::vector<std::byte>> {
-        std::vector<std::byte> blob;
-        auto offered = team_barrier::offer(v->members_[r].home->world(), barrier.choice, first_epoch, blob);
-        if (!offered) return offered.error();
-        v->members_[r].barrier = std::move(*offered);
-        return blob;
-      },
-      [&](rank_t r, const shared_blobs& all) { return v->members_[r].barrier->accept(all); });
+  const status met = v->equip(&member::barrier, [&](job& home, std::vector<std::byte>& blob) {
+    return team_barrier::offer(home.world(), barrier.choice, first_epoch, blob);
+  });
   if (met.failed()) return met;
   return v;
 }
@@ -51,17 +45,25 @@ result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const pick
 result<std::unique_ptr<virtual_job>> virtual_job::open(sim::world& w, const picked_barrier& barrier, const communicator_options& options) {
   std::unique_ptr<virtual_job> v(new virtual_job(w));
   if (const status s = v->join(barrier.lines, true); s.failed()) return s;
-  const status met = w.exchange(
-      [&](rank_t r) -> result<std::vector<std::byte>> {
-        std::vector<std::byte> blob;
-        auto offered = communicator::offer_world(*v->members_[r].home, options, barrier.choice, blob);
-        if (!offered) return offered.error();
-        v->members_[r].world = std::move(*offered);
-        return blob;
-      },
-      [&](rank_t r, const shared_blobs& all) { return v->members_[r].world->accept(all); });
+  const status met = v->equip(&member::world, [&](job& home, std::vector<std::byte>& blob) {
+    return communicator::offer_world(home, options, barrier.choice, blob);
+  });
   if (met.failed()) return met;
   return v;
+}
+
+// Each rank's part, which `offer(home, blob)` makes and accept() completes.
+template <class Part, class Offer>
+status virtual_job::equip(std::unique_ptr<Part> member::* part, Offer offer) {
+  return world_.exchange(
+      [&](rank_t r) -> result<std::vector<std::byte>> {
+        std::vector<std::byte> blob;
+        auto offered = offer(*members_[r].home, blob);
+        if (!offered) return offered.error();
+        members_[r].*part = std::move(*offered);
+        return blob;
+      },
+      [&](rank_t r, const shared_blobs& all) { return (members_[r].*part)->accept(all); });
 }
 
 status virtual_job::join(std::uint32_t lines, bool gathers) {
@@ -93,8 +95,7 @@ status virtual_job::run(const script& s) {
     member& m = members_[r];
     m.done = 0;
     m.ended = m.computed = m.inside = false;
-    m.operations = &barrier(r);
-    if (s.call) m.operations = &world(r).data();
+    m.operations = s.call ? static_cast<operation_sequence*>(&world(r).data()) : &barrier(r);
     m.look_at = world_.params().deaths.empty() ? time_point::max() : world_.clock(r) + job::look_every;
   }
   return world_.drive([&](rank_t r) { return step(r, s); });

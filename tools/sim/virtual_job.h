@@ -63,6 +63,8 @@ class virtual_job {
 
   explicit virtual_job(sim::world& w) : world_(w), members_(w.size()) {}
   status join(std::uint32_t lines, bool gathers = false);
+  template <class Part, class Offer>
+  status equip(std::unique_ptr<Part> member::* part, Offer);
   void start(rank_t, const script&);
   bool step(rank_t, const script&);
   bool waits(rank_t);
