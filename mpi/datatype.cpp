@@ -66,16 +66,13 @@ void add_named(builder& to, MPI_Datatype type, std::size_t size) {
 struct envelope {
 #if MPI_VERSION >= 4
   MPI_Count integers = 0, addresses = 0, large = 0, types = 0;
-  explicit envelope(MPI_Datatype t) {
-    if (real.Type_get_envelope_c(t, &integers, &addresses, &large, &types, &combiner) != MPI_SUCCESS) throw unknown_type{};
-  }
+  explicit envelope(MPI_Datatype t) noexcept : known(real.Type_get_envelope_c(t, &integers, &addresses, &large, &types, &combiner) == MPI_SUCCESS) {}
 #else
   int integers = 0, addresses = 0, types = 0;
-  explicit envelope(MPI_Datatype t) {
-    if (real.Type_get_envelope(t, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) throw unknown_type{};
-  }
+  explicit envelope(MPI_Datatype t) noexcept : known(real.Type_get_envelope(t, &integers, &addresses, &types, &combiner) == MPI_SUCCESS) {}
 #endif
   int combiner = MPI_COMBINER_NAMED;
+  bool known;  // MPI has said so
   bool is_named() const noexcept {
     return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
   }
@@ -91,16 +88,18 @@ class contents {
     std::vector<MPI_Count> large(at_least_one(e.large));
     if (real.Type_get_contents_c(of, e.integers, e.addresses, e.large, e.types, integers.data(), places_.data(), large.data(), inner_.data()) != MPI_SUCCESS)
       throw unknown_type{};
-    if (e.large > 0) put_in_order(e, integers, large);
-    else numbers_.assign(integers.begin(), integers.end());
+    if (e.large > 0) {
+      put_in_order(e, integers, large);
+      return;
+    }
 #else
     if (real.Type_get_contents(of, e.integers, e.addresses, e.types, integers.data(), places_.data(), inner_.data()) != MPI_SUCCESS) throw unknown_type{};
-    numbers_.assign(integers.begin(), integers.end());
 #endif
+    numbers_.assign(integers.begin(), integers.end());
   }
   ~contents() {
     for (std::size_t i = 0; i < types_; ++i)
-      if (!envelope(inner_[i]).is_named()) real.Type_free(&inner_[i]);
+      if (const envelope e(inner_[i]); e.known && !e.is_named()) real.Type_free(&inner_[i]);
   }
   contents(const contents&) = delete;
   contents& operator=(const contents&) = delete;
@@ -198,6 +197,7 @@ void add_darray(builder& to, contents& c) {
 void take_apart(builder& to, MPI_Datatype type, std::size_t size) {
   const envelope e(type);
   const int combiner = e.combiner;
+  if (!e.known) throw unknown_type{};
   if (e.is_named()) return to.made_of(type), add_named(to, type, size);
   contents c(type, e);
   switch (combiner) {
