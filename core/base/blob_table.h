@@ -1,6 +1,7 @@
 // One byte string for each member of a group: addresses, keys, whatever an exchange brought. Lengths may differ.
 // Shared and immutable once built, so that many virtual ranks of one process keep a single copy.
 #pragma once
+#include <any>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,10 @@ class blob_table {
     bytes_.insert(bytes_.end(), blob.begin(), blob.end());
     ends_.push_back(bytes_.size());
   }
+
+  // What its holders make of it, kept with it. Where many hold the very same table, as the virtual ranks of a thread do, one of
+  // them makes it for all. No part of it may hold the table.
+  mutable std::any derived;
 
  private:
   std::vector<std::byte> bytes_;

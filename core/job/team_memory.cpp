@@ -1,6 +1,7 @@
 #include "core/job/team_memory.h"
 
 #include <algorithm>
+#include <any>
 #include <string>
 
 #include "core/base/blob_stream.h"
@@ -19,23 +20,21 @@ status room_for(job& j, std::size_t bytes) {
 
 // What an exchange brought, as tables of its parts.
 struct parts {
+  std::vector<std::byte> agreement;
   blob_table keys, extras;
 };
 
 // Virtual ranks of one thread get the very same table, and so take it apart once for all of them: each alone would keep a copy of
 // everyone's keys.
-result<std::shared_ptr<const parts>> take_apart(const shared_blobs& all, team& t, std::span<const std::byte> agreement, std::size_t bytes) {
-  struct {
-    std::weak_ptr<const blob_table> from;
-    std::vector<std::byte> agreement;
-    std::weak_ptr<const parts> made;
-  } static thread_local last;
+result<std::shared_ptr<const parts>> take_apart(const blob_table& all, team& t, std::span<const std::byte> agreement, std::size_t bytes) {
+  using shared_parts = std::shared_ptr<const parts>;
   const bool is_virtual = static_cast<bool>(t.parent_job().options().gather);
-  if (is_virtual && last.from.lock() == all && std::ranges::equal(last.agreement, agreement))
-    if (auto known = last.made.lock()) return known;
+  if (is_virtual)
+    if (const auto* known = std::any_cast<shared_parts>(&all.derived); known && std::ranges::equal((*known)->agreement, agreement)) return *known;
   const auto made = std::make_shared<parts>();
+  made->agreement.assign(agreement.begin(), agreement.end());
   for (std::uint32_t i = 0; i < t.size(); ++i) {
-    std::span<const std::byte> of_one = (*all)[i];
+    std::span<const std::byte> of_one = all[i];
     const auto called = next_blob(of_one), key = next_blob(of_one), extra = next_blob(of_one);
     if (!called || !std::ranges::equal(*called, agreement)) return t.called_another(i);
     if (!extra)
@@ -43,8 +42,8 @@ result<std::shared_ptr<const parts>> take_apart(const shared_blobs& all, team& t
                     t.rank_of(i));
     made->keys.push_back(*key), made->extras.push_back(*extra);
   }
-  if (is_virtual) last = {all, {agreement.begin(), agreement.end()}, made};
-  return std::shared_ptr<const parts>(made);
+  if (is_virtual) all.derived = shared_parts(made);
+  return shared_parts(made);
 }
 
 }  // namespace
@@ -66,7 +65,7 @@ resumable<result<team_memory>> expose_together(team& t, std::size_t bytes, std::
   auto all = co_await t.exchanging(std::move(mine), j.setup_deadline());
   if (trouble.failed()) co_return trouble;
   if (!all) co_return all.error();
-  auto of_all = take_apart(*all, t, agreement, bytes);
+  auto of_all = take_apart(**all, t, agreement, bytes);
   if (!of_all) co_return of_all.error();
   if (status s = made.memory.attach(t.members(), {*of_all, &(*of_all)->keys}); s.failed()) {
     t.fail(s.code() == errc::peer_dead ? s : status(errc::no_resource, s.text(), no_rank, s.native()));

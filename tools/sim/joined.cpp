@@ -1,8 +1,8 @@
 #include "tools/sim/joined.h"
 
 #include <algorithm>
+#include <any>
 #include <cstring>
-#include <optional>
 
 #include "tools/sim/virtual_job.h"
 
@@ -11,33 +11,25 @@ namespace tutti::tools {
 namespace {
 
 // What each rank would make of the same table alike is made once: all ranks of a world run on one thread, and get the very same table.
-template <class Made>
-class made_once {
- public:
-  template <class Make>
-  const Made& of(const shared_blobs& table, Make make) {
-    if (!made_ || from_.lock() != table) made_.emplace(make(*table)), from_ = table;
-    return *made_;
-  }
-
- private:
-  std::weak_ptr<const blob_table> from_;
-  std::optional<Made> made_;
-};
+template <class Made, class Make>
+std::shared_ptr<const Made> made_once(const shared_blobs& table, Make make) {
+  using shared = std::shared_ptr<const Made>;
+  if (!std::any_cast<shared>(&table->derived)) table->derived = shared(std::make_shared<Made>(make(*table)));
+  return *std::any_cast<shared>(&table->derived);
+}
 
 }  // namespace
 
 std::unique_ptr<job> join_simulated(sim::world& w, rank_t r, job_options options, const std::function<void(job::admission&)>& agreed) {
-  thread_local made_once<std::shared_ptr<const layout>> layouts;
-  thread_local made_once<job::admission> admissions;
   std::vector<std::byte> blob;
   auto j = need(job::offer(w.boot(r), w.net(r), std::move(options), blob));
-  const auto where = layouts.of(need(w.boot(r).allgather(w.boot(r).host(), time_point::max())), [&](const blob_table& hosts) {
-    auto made = std::make_shared<layout>(make_layout(hosts));
-    made->cores = virtual_cores(w.params(), *made);
+  const auto where = made_once<layout>(need(w.boot(r).allgather(w.boot(r).host(), time_point::max())), [&](const blob_table& hosts) {
+    layout made = make_layout(hosts);
+    made.cores = virtual_cores(w.params(), made);
     return made;
   });
-  job::admission in = admissions.of(need(w.boot(r).allgather(blob, time_point::max())), [&](const blob_table& all) { return need(job::digest(all, where)); });
+  job::admission in = *made_once<job::admission>(need(w.boot(r).allgather(blob, time_point::max())),
+                                                 [&](const blob_table& all) { return need(job::digest(all, where)); });
   in.where = where;  // with the virtual cores, not this machine's
   if (agreed) agreed(in);
   need(j->accept(in));
