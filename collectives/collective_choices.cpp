@@ -5,7 +5,10 @@
 
 namespace tutti {
 
-collective_choices::collective_choices(team& t, choice_settings with) : team_(t), nodes_(t.nodes()), with_(std::move(with)) {
+collective_choices::collective_choices(team& t, choice_settings with) : team_(t), with_(std::move(with)) {
+  if (with_.common) nodes_ = with_.common->nodes[t.id()];
+  if (!nodes_) nodes_ = std::make_shared<const std::vector<std::uint32_t>>(t.nodes());
+  if (with_.common) with_.common->nodes[t.id()] = nodes_;
   if (with_.reproducible) with_.online.reset();
   if (const auto known = with_.known) take_facts(*known);
 }
@@ -30,7 +33,7 @@ choice_inputs inputs_of_call(choice_inputs in, const collective_call& c, const c
 void collective_choices::take_facts(const payload_facts& agreed) {
   const job& j = team_.parent_job();
   with_.known = agreed;
-  facts_ = inputs_of_team(j, nodes_, j.where().most_ranks_per_core(), agreed, with_);
+  facts_ = inputs_of_team(j, *nodes_, j.where().most_ranks_per_core(), agreed, with_);
 }
 
 // What may differ from rank to rank is agreed: of limits (interfaces, queues) the least holds for all, of priors member 0's.
@@ -80,10 +83,16 @@ result<collective_choices::choice> collective_choices::choose_for(const collecti
     if (!wanted) return wanted.error();
     kept = {wanted->row, wanted->radix, nullptr};  // never put to the test
   } else if (!kept.row) {
-    const auto made = choose(c.of, inputs(c));
-    if (!made) return made.error();
-    kept = {made->front().row, made->front().radix, with_.online ? trials_among(*made, c) : nullptr};
-    if (kept.long_beyond = direct_beyond(inputs(c), *kept.row); kept.long_beyond != never_direct) kept.of_long = find_algorithm(c.of, "direct");
+    choice fresh;
+    choice& common = with_.common ? with_.common->chosen[{team_.id(), facts_.multicast, c.of, class_of(c, with_), size_class(c.alike_bytes())}] : fresh;
+    if (!common.row) {
+      const auto made = choose(c.of, inputs(c));
+      if (!made) return made.error();
+      common = {made->front().row, made->front().radix, with_.online ? trials_among(*made, c) : nullptr};
+      common.long_beyond = direct_beyond(inputs(c), *common.row);
+      if (common.long_beyond != never_direct) common.of_long = find_algorithm(c.of, "direct");
+    }
+    kept = common;
   }
   return kept;
 }

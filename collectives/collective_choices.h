@@ -4,9 +4,11 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "collectives/collective_call.h"
@@ -17,6 +19,8 @@
 
 namespace tutti {
 
+struct common_choices;
+
 struct choice_settings {
   std::array<wanted_algorithm, collectives> wanted{};       // by name
   bool multicast = false;                                   // false: never, though the transport has it
@@ -25,6 +29,7 @@ struct choice_settings {
   std::optional<payload_facts> known{};                     // agreed on in a team that this one's members are of
   // What is chosen is put to the test; not where results are to be reproducible, nor what is wanted by name.
   std::optional<tuning::online_settings> online{};
+  std::shared_ptr<common_choices> common{};                 // with other members that live in this thread; null: there are none
 };
 
 // What the choice for a call goes by, in two steps: what its team has agreed on, then what the call says. `nodes` and what `with` points
@@ -74,7 +79,7 @@ class collective_choices {
   bool next_turn(choice&) noexcept;
   resumable<status> settling(choice&, std::vector<std::byte> agreement);  // exchanges what was measured
 
-  const std::vector<std::uint32_t>& nodes() const noexcept { return nodes_; }
+  const std::vector<std::uint32_t>& nodes() const noexcept { return *nodes_; }
   const choice_settings& settings() const noexcept { return with_; }
 
  private:
@@ -83,12 +88,19 @@ class collective_choices {
   void take_facts(const payload_facts&);
 
   team& team_;
-  std::vector<std::uint32_t> nodes_;
+  std::shared_ptr<const std::vector<std::uint32_t>> nodes_;
   choice_settings with_;
   choice_inputs facts_;                    // agreed; but for what a call gives
   using by_size = std::array<choice, size_classes>;
   std::array<std::array<std::unique_ptr<by_size>, 16>, collectives> chosen_;  // by collective and class_of()
   std::vector<std::unique_ptr<trials>> trials_;
+};
+
+// What the members of a team know and choose alike, kept once for all of them that live in one thread, as virtual ranks do.
+struct common_choices {
+  using of_class = std::tuple<std::uint64_t, bool, collective, unsigned, unsigned>;  // team, multicast, and what `chosen_` goes by
+  std::map<of_class, collective_choices::choice> chosen;
+  std::map<std::uint64_t, std::shared_ptr<const std::vector<std::uint32_t>>> nodes;  // by team
 };
 
 // What decides beside the size; 8: its bits depend on the grouping of operands, and somebody cares.

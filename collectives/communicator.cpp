@@ -84,7 +84,8 @@ communicator_options communicator_options_from(const config& c) {
 }
 
 result<choice_settings> choice_settings_from(const communicator_options& o) {
-  choice_settings with{.multicast = o.multicast, .reproducible = o.reproducible, .measured = o.measured.get(), .online = o.online};
+  choice_settings with{.multicast = o.multicast, .reproducible = o.reproducible, .measured = o.measured.get(), .online = o.online,
+                       .common = o.common};
   status unknown;
   each_that_moves_data([&](collective k) {
     auto named = parse_wanted(k, o.wanted(k));
@@ -216,7 +217,7 @@ result<std::unique_ptr<communicator>> communicator::made(result<std::unique_ptr<
 // What was measured holds for every team of the job.
 communicator_options communicator::inherited(const communicator_options& given) const {
   communicator_options out = given;
-  out.measured = options_.measured, out.online = options_.online;
+  out.measured = options_.measured, out.online = options_.online, out.common = options_.common;
   return out;
 }
 

@@ -26,6 +26,8 @@ struct communicator_options {
 
   bool reproducible = false;     // as TUTTI_REPRODUCIBLE
 
+  std::shared_ptr<common_choices> common;  // of virtual ranks that live in one thread, without `online`; null elsewhere
+
   std::string& wanted(collective) noexcept;
   const std::string& wanted(collective c) const noexcept { return const_cast<communicator_options*>(this)->wanted(c); }
   bool forced() const noexcept { return !barrier.empty() && barrier != "auto"; }

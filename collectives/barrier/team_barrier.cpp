@@ -31,11 +31,17 @@ result<std::unique_ptr<team_barrier>> team_barrier::offer(team& t, const candida
   if (a.needs.offload) {
     b->test_steps_ = true;  // a load for each wait of the schedule
     b->offloaded_ = offloaded_run::offer(t, b->plan_, first_epoch, blob);
-  } else if (first_epoch != 1) {  // every word begins one epoch back; peers may write only after that
+    return b;
+  }
+  if (first_epoch != 1)  // every word begins one epoch back; peers may write only after that
     for (const step& s : b->plan_.steps)
       if (s.kind == step_kind::wait || (s.kind == step_kind::arrive && s.peer == t.index()))
         t.set_own(control::engine + s.word, (first_epoch - 1) * s.multiple);
-  }
+  auto bound = program::bind(b->plan_, t, control_lines::of(t, control::engine), b->mc_.get());
+  if (!bound) return bound.error().during("barrier " + std::string(a.name));
+  b->program_ = std::move(*bound);
+  b->position_ = std::make_unique<tutti::run>(b->program_);
+  if (t.size() > printable_size) b->plan_ = {};
   return b;
 }
 
@@ -48,12 +54,7 @@ status team_barrier::accept(const shared_blobs& all) {
   }
   if (mc_)
     if (const status s = mc_->accept((*all)[0]); s.failed()) return s.during(what);
-  auto bound = program::bind(plan_, team_, control_lines::of(team_, control::engine), mc_.get());
-  if (!bound) return bound.error().during(what);
-  program_ = std::move(*bound);
   program_.touch();
-  position_ = std::make_unique<tutti::run>(program_);
-  if (team_.size() > printable_size) plan_ = {};
   return {};
 }
 

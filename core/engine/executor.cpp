@@ -26,13 +26,15 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
   bool batch = false;
   const bool moves = !buffers.empty();
 
-  auto word_here = [&](std::uint32_t line) { return reinterpret_cast<std::uint64_t*>(words.base + words.at(line)); };
+  p.words_ = words.base;
+  if (words.at(s.words) > UINT32_MAX) return status(errc::no_resource, worded("a schedule has ", s.words, " control words"));
+  auto word_here = [&](std::uint32_t line) { return static_cast<std::uint32_t>(words.at(line)); };
   auto push_op = [&](rma_op op, const step& st, place mine = {}, place theirs = {}) {
     const bool outgoing = st.from.buffer == 0;
     if (!batch || p.code_.back().block != st.block || p.code_.back().blocks != st.count || p.code_.back().outgoing != outgoing ||
         p.code_.back().one_way != st.one_way)
-      p.code_.push_back({.what = kind::send, .first = static_cast<std::uint32_t>(p.ops_.size()), .block = st.block, .blocks = st.count,
-                         .outgoing = outgoing, .one_way = st.one_way});
+      p.code_.push_back({.what = kind::send, .outgoing = outgoing, .one_way = st.one_way, .first = static_cast<std::uint32_t>(p.ops_.size()),
+                         .block = st.block, .blocks = st.count});
     batch = true;
     ++p.code_.back().count;
     p.ops_.push_back(op);
@@ -73,15 +75,15 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
         push_op(op, st);
         break;
       case step_kind::wait:
-        gate({.what = kind::wait, .peer = st.peer, .block = st.block, .blocks = st.count,
-              .outgoing = st.from.buffer == 0, .one_way = st.one_way, .word = word_here(st.word), .multiple = st.multiple});
+        gate({.what = kind::wait, .outgoing = st.from.buffer == 0, .one_way = st.one_way, .peer = st.peer, .block = st.block,
+              .blocks = st.count, .word = word_here(st.word), .multiple = static_cast<std::uint32_t>(st.multiple)});
         break;
       case step_kind::arrive: {
         p.ops_.push_back(atomic_op(op_kind::fetch_add, words.region, words.at(s.words), {rank, words.segment, words.at(st.word)},
                                    1, nullptr));
         p.multiples_.push_back(0);
         gate({.what = kind::arrive, .first = static_cast<std::uint32_t>(p.ops_.size() - 1), .peer = st.peer,
-              .word = word_here(s.words), .multiple = st.multiple});
+              .word = word_here(s.words), .multiple = static_cast<std::uint32_t>(st.multiple)});
         open_skips.emplace_back(p.code_.size() - 1, i + 1 + st.count);
         break;
       }
@@ -123,8 +125,7 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
         gate({.what = st.kind == step_kind::copy          ? kind::copy
                       : st.kind == step_kind::reduce_left ? kind::reduce_left
                                                           : kind::reduce_right,
-              .first = static_cast<std::uint32_t>(p.local_moves_.size()), .block = st.block, .blocks = st.count,
-              .outgoing = st.from.buffer == 0});
+              .outgoing = st.from.buffer == 0, .first = static_cast<std::uint32_t>(p.local_moves_.size()), .block = st.block, .blocks = st.count});
         p.local_moves_.push_back({st.from, st.to});
         if (st.peer != any_peer) {
           p.local_moves_.back().mapped = t.parent_job().net().map(buffers[st.from.buffer].segment, rank);
@@ -137,6 +138,7 @@ result<program> program::bind(const schedule& s, team& t, const control_lines& w
         break;
     }
   }
+  if (moves || std::ranges::all_of(p.multiples_, [](std::uint64_t m) { return m == 1; })) p.multiples_ = {};
   // A rank's share of a large job is mostly this.
   p.code_.shrink_to_fit(), p.ops_.shrink_to_fit(), p.multiples_.shrink_to_fit(), p.signals_at_.shrink_to_fit(), p.moves_.shrink_to_fit(),
       p.local_moves_.shrink_to_fit(), p.records_.shrink_to_fit(), p.fetches_.shrink_to_fit();
@@ -220,7 +222,8 @@ void run::prepare(const program::instruction& i) noexcept {
   for (std::uint32_t k = i.first; k < i.first + i.count; ++k) {
     rma_op& op = program_->ops_[k];
     if (program_->moves_.empty()) {
-      if (const std::uint64_t multiple = program_->multiples_[k]) op.operand = epoch_ * multiple;
+      const std::uint64_t multiple = program_->multiples_.empty() ? 1 : program_->multiples_[k];
+      if (multiple != 0) op.operand = epoch_ * multiple;
       continue;
     }
     const program::move_places& m = program_->moves_[k];
@@ -340,7 +343,7 @@ bool run::advance(std::uint32_t looks) noexcept {
         if (passed) {
           counted_ = false;
           if (done_.outcome().failed()) return stop(done_.outcome()), true;
-          if (*i.word + 1 != epoch_ * i.multiple) at_ += i.count;
+          if (word_of(i).load(std::memory_order_relaxed) + 1 != epoch_ * i.multiple) at_ += i.count;
         }
         break;
       case program::kind::multicast:
@@ -382,7 +385,7 @@ wait_note run::waiting_for(const char* what) const noexcept {
   if (at_ < program_->code_.size()) {
     const auto& i = program_->code_[at_];
     if (i.peer != any_peer) note.from = program_->team_->rank_of(i.peer);
-    if (i.word) note.have = word_of(i).load(std::memory_order_relaxed);
+    if (i.what == program::kind::wait || i.what == program::kind::arrive) note.have = word_of(i).load(std::memory_order_relaxed);
     note.want = (i.peer == any_peer ? epoch_ : value_of(i, i.peer)) * i.multiple;
   }
   return note;

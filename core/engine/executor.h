@@ -82,16 +82,17 @@ class program {
   enum class kind : std::uint8_t { send, wait, arrive, multicast, await_multicast, fetch, copy, reduce_left, reduce_right, complete };
   struct instruction {
     kind what;
+    bool outgoing = false;                 // its operations are those of buffer 0
+    bool one_way = false;                  // left out, too, where the other buffer's blocks are not empty
     // send: operations, all about the same blocks; arrive: its operation, instructions to skip; copy, reduce: its move; fetch: its fetch
     std::uint32_t first = 0, count = 0;
     std::uint32_t peer = any_peer;         // team index, for those who ask what is waited for
     std::uint32_t block = no_block;        // left out where these are empty
     std::uint32_t blocks = 0;
-    bool outgoing = false;                 // they are those of buffer 0
-    bool one_way = false;                  // left out, too, where the other buffer's are not empty
-    std::uint64_t* word = nullptr;         // wait
-    std::uint64_t multiple = 1;
+    std::uint32_t word = 0;                // wait, arrive: from words_, in bytes
+    std::uint32_t multiple = 1;
   };
+  static_assert(sizeof(instruction) == 32);  // a rank that waits for one of many finds it, and the next, in one line of a cache
   struct move_places {
     place from, to;                        // of an operation, here and there
     std::uint32_t peer = any_peer;         // team index
@@ -103,8 +104,9 @@ class program {
     attachment_cache::use use;             // while a run has it
   };
   std::vector<instruction> code_;
+  std::byte* words_ = nullptr;
   std::vector<rma_op> ops_;
-  std::vector<std::uint64_t> multiples_;   // of ops_, operand = epoch * multiple; 0: the operand stands
+  std::vector<std::uint64_t> multiples_;   // of ops_, operand = epoch * multiple; 0: the operand stands. Empty: all are 1
   std::vector<std::uint64_t> signals_at_;  // of ops_, if any of them is about data
   std::vector<move_places> moves_;         // the same
   std::vector<move_places> local_moves_;
@@ -138,7 +140,7 @@ class run {
   void prepare(const program::instruction&) noexcept;
   bool send(const program::instruction&) noexcept;
   std::atomic_ref<std::uint64_t> word_of(const program::instruction& i) const noexcept {  // which a peer writes at any time
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(i.word) + data_->words_at +
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(program_->words_ + i.word + data_->words_at +
                                                              set_of(i, i.peer) * data_->sets.words_bytes));
   }
   std::uint64_t value_of(const program::instruction& i, std::uint32_t peer) const noexcept {

@@ -182,18 +182,18 @@ class job {
   void advance_background() noexcept;
   status wait_slowly(function_ref<bool> ready, function_ref<status> look, const wait_note&, time_point deadline);
 
-  std::unique_ptr<bootstrap> owned_boot_;
-  std::unique_ptr<transport> owned_net_;
-  transport* net_ = nullptr;
-  std::string fabric_;
+  transport* net_ = nullptr;             // every progress() reads these three
+  background* first_ = nullptr;
+  time_point wake_at_ = time_point::max();
   rank_t rank_ = 0;
   std::uint32_t size_ = 1;
+  std::unique_ptr<bootstrap> owned_boot_;
+  std::unique_ptr<transport> owned_net_;
+  std::string fabric_;
   job_options options_;
   std::shared_ptr<const layout> where_;
   fabric_facts facts_;
   waiting waiting_;
-  background* first_ = nullptr;
-  time_point wake_at_ = time_point::max();
   const wait_note* note_ = nullptr;
   std::array<time_point, 16> looked_{};  // when a wait for this rank last looked, by its last digit; no_rank has one too
   team_book teams_;

@@ -225,10 +225,9 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   offer_head head;
   head.address_bytes = static_cast<std::uint32_t>(address->size());
   head.terms = hash::text(j->options_.agreement);
-  if (!net.caps().virtual_clock) mark_cores(head.cores);  // a virtual rank has a core for itself
+  if (!net.caps().virtual_clock) mark_cores(head.cores), head.process = process_name::own();  // a virtual rank has a core for itself
   head.facts = facts_of(net);
   head.tuning = j->options_.tuning;
-  head.process = process_name::own();
   (void)gethostname(head.host, sizeof head.host - 1);
   blob.resize(sizeof head);
   std::memcpy(blob.data(), &head, sizeof head);

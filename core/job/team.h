@@ -162,6 +162,7 @@ class team {
   rank_map members_;
   std::uint32_t index_ = 0, lines_ = 0;
   std::uint64_t id_ = 0;
+  status health_;                       // the first failure that lasts: no exchange works after it
   exposed_memory memory_;
   std::unique_ptr<agreement> survivors_;
   std::uint64_t taken_up_ = 0, taken_down_ = 0, sent_down_ = 0;  // fragments, of all exchanges so far; a turn counts as one
@@ -169,7 +170,6 @@ class team {
   completion sending_;                  // of the fragment in fragment_out; outlives a failed exchange
   completion crediting_;                // of its credits; likewise
   completion flushing_;                 // of settle(); outlives one that ran out of time
-  status health_;                       // the first failure that lasts: no exchange works after it
   std::function<status(rank_t)> check_;
   const completion* asked_ = nullptr;   // of it
   bool all_came_ = false;               // to the present exchange, as far as this member knows

@@ -306,18 +306,20 @@ void fabric::finish(message& m, const status& s, ns at, bool told_by_flush) {
 
 // The message no longer waits to take effect: flushes that waited for it go on.
 bool fabric::settle(message& m, const status& s, ns at) {
-  rank_transport* net = ranks[m.origin].transport;
-  if (!net) return false;
+  rank_state& from = ranks[m.origin];
+  if (!from.transport || m.serial < from.opened_at) return false;
+  if (!std::exchange(m.settled, true)) --from.in_flight;
+  if (from.flushes == 0) return false;
   bool told = false;
-  std::erase_if(net->flights_, [&](const auto& f) { return f.serial == m.serial; });
   const link& w = wire_between(m.origin, m.op.rank);
-  std::erase_if(net->flushes_, [&](auto& f) {
+  std::erase_if(from.transport->flushes_, [&](auto& f) {
     if (f.before <= m.serial || (f.peer != no_rank && f.peer != m.op.rank)) return false;
     told |= s.failed();
     if (s.failed() && f.error.ok()) f.error = s;
     if (--f.remaining) return false;
     const ns back = s.ok() ? at + way(m.op.rank, m.origin) + extra(w.latency) : at;
     push(back, draw(), event_kind::flushed, m.origin, new_ending(f.done, f.error));
+    --from.flushes;
     return true;
   });
   return told;

@@ -6,6 +6,7 @@
 // Events at the same time are handled in the order of their sequence numbers, which a message draws when it is
 // submitted: of two messages that must not overtake, the earlier one wins a tie.
 #pragma once
+#include <cstddef>
 #include <deque>
 #include <exception>
 #include <limits>
@@ -103,6 +104,7 @@ struct message {
   bool across = false;             // a result has crossed its origin's bus
   ns spread = 0;                   // by how much the bus behind it keeps its last byte from following the first at the wire's speed
   bool signalled = false;          // by a mutant, before its payload
+  bool settled = false;            // in effect, or failed
   std::uint64_t old = 0;           // an atomic's result
   payload_bytes payload;
   status error;
@@ -157,26 +159,31 @@ struct core_state {                // shared by ranks
 class rank_transport;
 class rank_bootstrap;
 
-struct rank_state {                // what happens to one rank
+// What happens to one rank. Every message looks at the first 64 bytes, at both of its ends.
+struct alignas(64) rank_state {
   enum state_t : std::uint8_t { outside, blocked, queued, running, finished };
   ns clock = 0;
   ns tx_free[2] = {}, rx_free[2] = {};  // adapters: network, node
-  ns task_free = 0;                // the processor of the network's adapter
-  ns bus_free = 0;                 // the bus of the node; of its first rank
-  ns unseen = 0;                   // what signals that have come will cost the processor to see
-  ns queued_at = 0;                // state queued: when it goes on
-  ns died_at = never, noticed_at = never;
-  std::uint64_t arrivals = 0;      // what ends a sleep, counted; and see fabric::arrived
-  std::uint32_t ticket = 0;        // of the run event that counts
+  rank_transport* transport = nullptr;
+  std::uint32_t in_flight = 0;     // of the transport's operations: not yet in effect
+  std::uint32_t flushes = 0;       // its flushes that wait for some of them
   state_t state = outside;
   bool dead = false, left = false;
   bool polling = false;            // blocked, but looks at memory: plain puts end it as well
   bool done_here = false;          // the function of the current run has returned
   bool called = false;             // something came for it while it waited, or it has yet to begin
+  ns queued_at = 0;                // state queued: when it goes on
+  std::uint64_t arrivals = 0;      // what ends a sleep, counted; and see fabric::arrived
+  ns unseen = 0;                   // what signals that have come will cost the processor to see
+  std::uint64_t opened_at = 0;     // its transport: the sequence number from which on its operations count
   ns went_on = 0;
-  rank_transport* transport = nullptr;
+  std::uint32_t ticket = 0;        // of the run event that counts
   fiber* flow = nullptr;           // of a run, of its function
+  ns task_free = 0;                // the processor of the network's adapter
+  ns bus_free = 0;                 // the bus of the node; of its first rank
+  ns died_at = never, noticed_at = never;
 };
+static_assert(offsetof(rank_state, called) < 64);
 
 // A segment as every rank of the world sees it: which region each member exposed. Built once for each table of keys.
 struct segment {

@@ -32,6 +32,7 @@ const segment::entry* segment::find(rank_t r) const noexcept {
 rank_transport::rank_transport(fabric& f, rank_t r) : f_(f), rank_(r), mcast_(*this), offload_(*this), two_sided_(*this) {
   rank_state& rs = me();
   rs.transport = this;
+  rs.in_flight = rs.flushes = 0, rs.opened_at = f.next_seq;
   if (f.par.shared_adapters || f.par.connect_us > 0 || f.beside.reap) extra_ = std::make_unique<beyond_loggp>();
   idle_since_ = rs.clock;
 }

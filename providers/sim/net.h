@@ -110,8 +110,9 @@ class rank_transport final : public transport {
     std::uint64_t bytes = 0;
     std::shared_ptr<std::byte> allocated;  // by allocate()
   };
-  struct flight {                              // taken, and not yet in effect at its target
+  struct flight {                              // taken, and not yet in effect at its target when that was last looked at
     rank_t target;
+    std::uint32_t index;                       // of the message
     region_id region{};                        // of the signal's word
     std::uint64_t word = ~std::uint64_t{0};    // its offset; ~0: no signal
     ns visible;                                // not before this time
@@ -142,6 +143,8 @@ class rank_transport final : public transport {
   void depart(std::uint32_t index, ns at) noexcept;
   void depart_next() noexcept;                 // of what is leaving
   bool is_inline(const rma_op&) const noexcept;  // its payload is taken at once
+  bool is_over(const flight&) const noexcept;
+  void forget_flights() noexcept;              // that are over
   ns reap() noexcept;
   void glance() const noexcept;
   bool refuse() noexcept;
@@ -152,9 +155,13 @@ class rank_transport final : public transport {
   fabric& f_;
   const rank_t rank_;
   bool armed_ = false, refused_ = false;
+  bool packets_came_ = false;                  // and two_sided_ is to show them
   mutable std::uint32_t glances_ = 0;          // at the clock or a peer's health, without doing anything else
+  ns idle_since_ = 0, timer_ = never;
+  std::vector<ending> ready_;                  // completions that progress() will tell
+  std::vector<std::uint32_t> inbox_;           // target_must_progress: messages to perform
   std::uint64_t armed_at_ = 0, seen_ = 0;
-  ns idle_since_ = 0, polled_at_ = 0, timer_ = never;
+  ns polled_at_ = 0;
   slot_table<region_id, region> regions_;
   slot_table<segment_id, std::shared_ptr<const segment>> segments_;
   std::map<std::pair<segment_id, rank_t>, std::shared_ptr<std::byte>> mapped_;  // peers' memory, kept as a mapping keeps it
@@ -171,8 +178,6 @@ class rank_transport final : public transport {
   };
   std::unique_ptr<beyond_loggp> extra_;
   std::vector<flushing> flushes_;
-  std::vector<ending> ready_;                  // completions that progress() will tell
-  std::vector<std::uint32_t> inbox_;           // target_must_progress: messages to perform
   std::vector<std::pair<rank_t, status>> errors_;  // of operations that named no completion
   rank_multicast mcast_;
   rank_offload offload_;

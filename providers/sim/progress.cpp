@@ -11,7 +11,7 @@ constexpr ns poll_least = 100, poll_most = 100'000'000;
 
 // Tells completions, and performs what waits for this rank's progress.
 unsigned rank_transport::work() noexcept {
-  two_sided_.show_arrived();
+  if (std::exchange(packets_came_, false)) two_sided_.show_arrived();
   const auto told = static_cast<unsigned>(ready_.size());
   for (const ending& e : ready_) e.done->finish(e.outcome);
   ready_.clear();
@@ -62,7 +62,7 @@ armed rank_transport::arm() noexcept {
     rs.clock += 1 + f_.extra(f_.net_link.latency);
     f_.catch_up(rs);
   }
-  two_sided_.show_arrived();
+  if (std::exchange(packets_came_, false)) two_sided_.show_arrived();
   armed_ = ready_.empty() && inbox_.empty();
   armed_at_ = f_.arrived(rs);
   return armed_if(armed_);

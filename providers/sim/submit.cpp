@@ -51,7 +51,7 @@ status rank_transport::check(message& m, std::uint64_t bytes) const noexcept {
 }
 
 bool rank_transport::refuse() noexcept {
-  if (flights_.size() < f_.par.queue_depth && !f_.rng.chance(f_.par.refuse)) return false;
+  if (me().in_flight < f_.par.queue_depth && !f_.rng.chance(f_.par.refuse)) return false;
   ++f_.stats.refused;
   return refused_ = true;
 }
@@ -80,6 +80,20 @@ ns rank_transport::reap() noexcept {
   return static_cast<ns>(there) * f_.beside.reap;
 }
 
+// A message's place is used again, with another serial.
+bool rank_transport::is_over(const flight& f) const noexcept {
+  const message& m = f_.messages[f.index];
+  return m.serial != f.serial || m.settled;
+}
+
+// What is over delays nothing that follows it: it was visible by then. So a few may stay, and the messages be left alone.
+void rank_transport::forget_flights() noexcept {
+  constexpr std::size_t few = 16;
+  const std::size_t in_flight = me().in_flight;
+  if (in_flight == 0) flights_.clear();
+  else if (flights_.size() >= few && flights_.size() >= 2 * in_flight) std::erase_if(flights_, [this](const flight& f) { return is_over(f); });
+}
+
 void rank_transport::take(const rma_op& op) noexcept {
   rank_state& rs = me();
   const std::uint32_t index = f_.new_message();
@@ -92,7 +106,10 @@ void rank_transport::take(const rma_op& op) noexcept {
   ++f_.stats.messages;
   f_.stats.bytes += bytes;
   f_.active();
-  flights_.push_back({op.rank, {}, ~std::uint64_t{0}, rs.clock, m.serial});
+  m.settled = false;
+  forget_flights();
+  ++rs.in_flight;
+  flights_.push_back({op.rank, index, {}, ~std::uint64_t{0}, rs.clock, m.serial});
   m.error = check(m, bytes);
   if (m.error.ok()) {
     if (f_.par.connect_us > 0 && extra_->connected.insert(op.rank).second) f_.spend(rs, to_ns(f_.par.connect_us));
@@ -199,12 +216,13 @@ bool rank_transport::flush(rank_t peer, completion* done) noexcept {
     return true;
   });
   std::uint32_t remaining = 0;
-  for (const flight& f : flights_) remaining += peer == no_rank || f.target == peer;
+  for (const flight& f : flights_) remaining += (peer == no_rank || f.target == peer) && !is_over(f);
   if (error.ok() && peer != no_rank) error = health(peer);
   if (!remaining || f_.par.broken == mutant::flush_at_once) {
     if (done) ready_.push_back({done, error});
   } else {
     flushes_.push_back({peer, f_.next_seq, remaining, done, error});
+    ++me().flushes;
   }
   return true;
 }

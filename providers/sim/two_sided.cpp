@@ -119,6 +119,7 @@ void rank_two_sided::take_in(std::uint32_t index) {
   if (held_ != ~0u && f.par.broken == mutant::packet_reused)
     for (std::byte& b : f.packets[held_].header) b = std::byte{0xEE};
   arrived_.push_back(index);
+  owner_.packets_came_ = true;
   const std::size_t n = arrived_.size();
   if (n >= first_ + visible_ + 2 && broken(mutant::packets_swap)) std::swap(arrived_[n - 1], arrived_[n - 2]);
 }

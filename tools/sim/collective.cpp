@@ -49,6 +49,7 @@ result<sim_figures> measure_collective(const sim::parameters& given, const colle
   communicator_options options;
   options.measured = std::shared_ptr<const tuning::table>(&known, [](const tuning::table*) {});
   options.wanted(plan.of) = plan.algorithm;
+  options.common = std::make_shared<common_choices>();
 
   standing_memory data;
   sim::world w(p);

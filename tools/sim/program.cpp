@@ -1,6 +1,7 @@
 #include "tools/sim/program.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -363,6 +364,28 @@ class rank_server final : public sim::far_memory {
   std::vector<std::byte> table_;         // of the last gather
 };
 
+// The world and the ranks' processes run by turns. On one core, which the processes inherit, a turn ends without an interrupt at another.
+class on_one_core {
+ public:
+  on_one_core() {
+    const int here = sched_getcpu();
+    if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(here), &one);
+    moved_ = sched_setaffinity(0, sizeof one, &one) == 0;
+  }
+  ~on_one_core() {
+    if (moved_) (void)sched_setaffinity(0, sizeof before_, &before_);
+  }
+  on_one_core(const on_one_core&) = delete;
+  on_one_core& operator=(const on_one_core&) = delete;
+
+ private:
+  cpu_set_t before_{};
+  bool moved_ = false;
+};
+
 std::vector<std::string> environment_of_ranks() {
   std::vector<std::string> out;
   for (const auto& [name, value] : process_environment())
@@ -375,6 +398,7 @@ std::vector<std::string> environment_of_ranks() {
 
 result<program_run> run_program(const sim::parameters& p, const program_plan& plan) {
   const auto began = std::chrono::steady_clock::now();
+  const on_one_core turns;
   sim::world w(p);
   shared_line line;
   if (const status s = line.make(p, w.boot(0).job_id()); s.failed()) return s;
