@@ -43,6 +43,7 @@ struct alignas(64) peer {
   bool same_process = false;
   bool watched = false;       // its process is in the epoll set
   rank_t rank = no_rank;
+  std::uint32_t lived_at = 0; // by lives(); ms of the coarse clock
   std::uint64_t mail_ticket = 0;  // one past the position of my last mail to it
   mapping page_memory;
   memory_name name;
@@ -133,6 +134,7 @@ class shm_transport final : public transport {
   status contact(peer&) noexcept;      // maps its page
   void ended(peer&, status how, told_by) noexcept;
   bool check(peer&) noexcept;          // true if it is dead; asks the kernel
+  bool lives(peer&) noexcept;          // false if it is dead; asks the kernel once a millisecond; for who goes by its pid
   bool ends(peer&) noexcept;           // the same, for one that is about to end: blocks until it has
   bool has_let_go(peer&) noexcept;     // true if it is dead; asked when it was found without some memory
   bool check_all() noexcept;           // true if one was found dead that was not known to be

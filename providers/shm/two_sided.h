@@ -32,6 +32,7 @@ class shm_two_sided final : public two_sided {
   std::vector<target> targets_;  // those that were sent to, by local index
   std::uint64_t next_ = 0;       // the position to be received next; the message before it may be in the caller's hands
   std::uint64_t freed_ = 0;      // the tail as the senders see it
+  bool sent_last_ = false;       // and has received nothing since
 };
 
 }  // namespace tutti::shm
