@@ -36,7 +36,8 @@ bsp() {
   for program; do TUTTI_TEST_LIMIT=60 right "$program" launch -n 6; done
 }
 
-# slurm BARRIER...: all that, started by srun; and a program that breaks a rule of BSPlib ends the job.
+# slurm BARRIER...: all that, started by srun; a program that breaks a rule of BSPlib ends the job; and an MPI program runs by the library
+# that takes its messages.
 slurm() {
   TUTTI_TEST_LIMIT=100 "$here/slurm" "$here/hosts_test.sh" --inside by_srun "$@"
 }
@@ -47,6 +48,10 @@ by_srun() {
   for program in inner_product lu fft sort spmv; do right $program $run; done
   $run "$BIN/bsp_wrong" put_beyond >/mnt/out 2>&1 && fail "a program that breaks a rule succeeds: $(cat /mnt/out)"
   grep 'bsp_abort: process [0-5]: bsp_put: ' /mnt/out || fail "not told which rule was broken: $(cat /mnt/out)"
+  [ -x "$BIN/mpi_messages_openmpi" ] || return 0
+  LD_PRELOAD=$BIN/../lib/libtutti-openmpi.so TUTTI_MPI_REPORT=1 OMPI_MCA_mpi_yield_when_idle=1 $run "$BIN/mpi_messages_openmpi" >/mnt/out 2>&1 ||
+    fail "status $?: $(cat /mnt/out)"
+  grep -q '^ok$' /mnt/out && grep -q '^MPI_Issend ' /mnt/out || fail "no report of what was taken: $(cat /mnt/out)"
 }
 
 # perf PROVIDER...: a comparison inside a job over several hosts, of each fabric by itself and with shared memory.
