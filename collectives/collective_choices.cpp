@@ -33,7 +33,10 @@ choice_inputs inputs_of_call(choice_inputs in, const collective_call& c, const c
 void collective_choices::take_facts(const payload_facts& agreed) {
   const job& j = team_.parent_job();
   with_.known = agreed;
+  if (with_.common)
+    if (const auto known = with_.common->facts.find(team_.id()); known != with_.common->facts.end()) return void(facts_ = known->second.second);
   facts_ = inputs_of_team(j, *nodes_, j.where().most_ranks_per_core(), agreed, with_);
+  if (with_.common) with_.common->facts[team_.id()] = {agreed, facts_};
 }
 
 // What may differ from rank to rank is agreed: of limits (interfaces, queues) the least holds for all, of priors member 0's.
@@ -44,7 +47,9 @@ resumable<status> collective_choices::agreeing_on_facts() {
     const auto own = std::as_bytes(std::span{&agreed, 1});
     auto all = co_await team_.exchanging({own.begin(), own.end()}, j.setup_deadline());
     if (!all) co_return all.error().during("preparing to move data");
-    for (std::uint32_t i = 0; i < team_.size(); ++i) {
+    const bool known = with_.common && with_.common->facts.contains(team_.id());
+    if (known) agreed = with_.common->facts[team_.id()].first;
+    for (std::uint32_t i = 0; !known && i < team_.size(); ++i) {
       payload_facts theirs;
       if ((**all)[i].size() != sizeof theirs) co_return team_.called_another(i);
       std::memcpy(&theirs, (**all)[i].data(), sizeof theirs);

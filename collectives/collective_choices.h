@@ -101,6 +101,7 @@ struct common_choices {
   using of_class = std::tuple<std::uint64_t, bool, collective, unsigned, unsigned>;  // team, multicast, and what `chosen_` goes by
   std::map<of_class, collective_choices::choice> chosen;
   std::map<std::uint64_t, std::shared_ptr<const std::vector<std::uint32_t>>> nodes;  // by team
+  std::map<std::uint64_t, std::pair<payload_facts, choice_inputs>> facts;            // likewise, once agreed
 };
 
 // What decides beside the size; 8: its bits depend on the grouping of operands, and somebody cares.
