@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "providers/ofi/quirks.h"
 
@@ -88,6 +89,7 @@ ofi_link::~ofi_link() {
   let_go();
   reach_.reset();
   registered_.reset();
+  for (const auto& address : dead_) quirks::remove_file_of_dead(address);
 }
 
 // Most providers cannot, which libfabric says at once. Without a descriptor of the endpoint's own, ranks nap, and see by
@@ -172,7 +174,12 @@ void ofi_link::close(peer& p) noexcept {
   p.line = nullptr;
 }
 
-void ofi_link::peer_died(std::span<const std::byte> address) noexcept { quirks::remove_file_of(address); }
+void ofi_link::peer_died(std::span<const std::byte> address) noexcept {
+  try {
+    dead_.emplace_back(address.begin(), address.end());
+  } catch (const std::bad_alloc&) {  // its file stays
+  }
+}
 
 // A goodbye is never injected: it is the last message, and its completion tells that all before it have gone out. Where signals
 // go by message alone, none overtakes a write that libfabric has not taken yet (remote_memory.h).

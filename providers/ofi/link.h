@@ -101,6 +101,7 @@ class ofi_link final : public messages::link {
   messages::connection_list<connection> connections_;
   std::unique_ptr<schedule_runner> deferred_;          // where the provider can
   int both_fds_ = -1;                            // an epoll of both endpoints' descriptors
+  std::vector<std::vector<std::byte>> dead_;     // addresses of peers that died (quirks.h)
 };
 
 }  // namespace tutti::ofi

@@ -3,12 +3,14 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -56,6 +58,14 @@ bool is_first() noexcept {
 
 const void* inside_libfabric(bool wanted) noexcept { return wanted ? reinterpret_cast<const void*>(&fi_getinfo) : nullptr; }
 
+// "pid:uid:number"; empty: of another provider.
+std::string_view file_of(std::span<const std::byte> address) noexcept {
+  constexpr std::string_view scheme = "fi_shm://";
+  const std::string_view name{reinterpret_cast<const char*>(address.data()),
+                              ::strnlen(reinterpret_cast<const char*>(address.data()), address.size())};
+  return name.starts_with(scheme) ? name.substr(scheme.size()) : std::string_view{};
+}
+
 }  // namespace
 
 first_call::first_call(std::string_view device) noexcept
@@ -76,13 +86,18 @@ status too_small_for(std::string_view provider) {
 }
 
 void remove_file_of(std::span<const std::byte> address) noexcept {
-  constexpr std::string_view scheme = "fi_shm://";
-  const std::string_view name{reinterpret_cast<const char*>(address.data()),
-                              ::strnlen(reinterpret_cast<const char*>(address.data()), address.size())};
   char file[64] = "/";
-  if (!name.starts_with(scheme) || name.size() - scheme.size() >= sizeof file - 1) return;
-  name.substr(scheme.size()).copy(file + 1, sizeof file - 2);
+  const std::string_view name = file_of(address);
+  if (name.empty() || name.size() >= sizeof file - 1) return;
+  name.copy(file + 1, sizeof file - 2);
   ::shm_unlink(file);
+}
+
+void remove_file_of_dead(std::span<const std::byte> address) noexcept {
+  const std::string_view name = file_of(address);
+  pid_t pid = 0;
+  std::from_chars(name.data(), name.data() + name.size(), pid);
+  if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) remove_file_of(address);
 }
 
 int enable(fid_ep& endpoint) {

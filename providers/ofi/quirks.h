@@ -53,10 +53,12 @@ status too_small_for(std::string_view provider);
 
 // shm, files left behind. An endpoint's memory is a file of /dev/shm that is named by its address, which begins with the
 // process's pid, and nobody but its process would remove it. Where a process died and left its own, and this one was given the
-// same pid since, libfabric looks whether the file's owner lives, finds this process, and says busy. So a peer's file is removed
-// when it died. And if an endpoint is busy its file is removed: no other process can own a file of this name, and this one
+// same pid since, libfabric looks whether the file's owner lives, finds this process, and says busy. So the files of peers that died
+// are removed in the end. Not sooner: who has yet to take in such a peer's first message opens the file then, and where there is none,
+// libfabric crashes. And if an endpoint is busy its file is removed: no other process can own a file of this name, and this one
 // has opened no endpoint by it yet. Any other provider's address names no file, and nothing happens.
 void remove_file_of(std::span<const std::byte> address) noexcept;
+void remove_file_of_dead(std::span<const std::byte> address) noexcept;  // unless another process has its pid by now
 int enable(fid_ep&);  // as fi_enable()
 
 // sockets, early messages. It counts messages that came before there was a buffer for them, never counts one off, and takes no
