@@ -4,6 +4,7 @@
 #include <new>
 #include <span>
 
+#include "core/base/copy.h"
 #include "core/transport/transport.h"
 #include "providers/common/linked.h"
 #include "providers/messages/rules.h"
@@ -76,7 +77,7 @@ struct frame {
 // answer can be at the peer, and its next request here, before the link says that the piece was sent.
 class answer_pool {
  public:
-  // `keeps`: the link may go on reading what it is to send, so that pieces are copied first: their region may be dropped.
+  // `keeps`: the link may go on reading what it is to send, while the region of a piece is dropped. So it keeps a copy of that.
   bool reserve(bool keeps, std::uint32_t piece_bytes) noexcept {  // false: no memory
     if (frames_) return true;
     if (keeps && !copy_) copy_.reset(new (std::nothrow) std::byte[piece_bytes]);
@@ -89,7 +90,10 @@ class answer_pool {
     if (f) f->begin(towards, kind);
     return f;
   }
-  std::byte* copy() noexcept { return copy_.get(); }  // null: pieces are not copied
+  const std::byte* copy_of(std::span<const std::byte> piece) noexcept {
+    if (!piece.empty()) copy_bytes(copy_.get(), piece.data(), piece.size());
+    return copy_.get();
+  }
 
  private:
   std::unique_ptr<frame[]> frames_;

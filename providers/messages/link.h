@@ -64,7 +64,8 @@ class link {
   virtual status open(peer&, std::span<const std::byte> address) noexcept = 0;
   virtual void close(peer&) noexcept = 0;        // clears peer::line; what is under way may be lost
   virtual void peer_died(std::span<const std::byte> address) noexcept { (void)address; }  // its process, on this host, is dead
-  virtual sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept = 0;
+  // Without `may_keep` what it would keep is `full`.
+  virtual sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes, bool may_keep) noexcept = 0;
 
   virtual one_sided* reach() noexcept { return nullptr; }  // what else it can do; asked once, after start()
 

@@ -50,17 +50,13 @@ void responder::answer(frame& f, const message& m, bool reachable) noexcept {
   }
 }
 
-const std::byte* responder::next_piece(frame& f, answer_pool& answers) noexcept {
+const std::byte* responder::next_piece(frame& f) noexcept {
   const std::byte* from = regions_.range(static_cast<std::uint32_t>(f.op.local), f.op.local_offset + f.head.offset, f.piece);
   if (!from) {
     f.head.flags |= memory_gone;
     f.left = f.piece = 0;
-    return nullptr;
   }
-  std::byte* const copy = answers.copy();
-  if (!copy) return from;
-  copy_bytes(copy, from, f.piece);
-  return copy;
+  return from;
 }
 
 }  // namespace tutti::messages

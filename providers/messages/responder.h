@@ -21,7 +21,7 @@ class responder {
   // Makes `answer` that of a get, an atomic or a mark. `reachable`: its fields name what can be memory (rules.h).
   void answer(frame& answer, const message& request, bool reachable) noexcept;
   // The next piece of what a get has asked for, f.piece bytes; null: the memory is gone, which the answer then says.
-  const std::byte* next_piece(frame& f, answer_pool&) noexcept;
+  const std::byte* next_piece(frame& f) noexcept;
 
  private:
   region_table& regions_;

@@ -13,10 +13,10 @@ void sender::queue(frame& f) noexcept {
   else due_.open(p);
 }
 
-const std::byte* sender::next_piece(peer& p, frame& f) noexcept {
+const std::byte* sender::next_piece(frame& f) noexcept {
   f.piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(f.left, traits_.piece_bytes));
   if (f.signals && f.piece == f.left) f.head.flags |= with_signal;  // behind the last byte
-  return f.head.kind == message_kind::data ? answers_.next_piece(f, p.answers) : f.source;
+  return f.head.kind == message_kind::data ? answers_.next_piece(f) : f.source;
 }
 
 void sender::pump(peer& p) noexcept {
@@ -47,7 +47,7 @@ bool sender::push(peer& p) noexcept {
       continue;
     }
     if (f.signals && p.unplaced() && !keys_.placed(f)) return false;
-    const std::byte* payload = next_piece(p, f);
+    const std::byte* payload = next_piece(f);
     f.head.origin = self_;
     f.head.sequence = p.sent_sequence + 1;
     const message_kind kind = f.head.kind;
@@ -55,7 +55,9 @@ bool sender::push(peer& p) noexcept {
     if (kind == message_kind::put || kind == message_kind::data || kind == message_kind::packet) f.head.bytes = f.piece;
     if (tells_room) f.head.operand = p.inbox.received();
     f.head.check = check_of(f.head, {payload, traits_.forgeable ? f.piece : 0u}, p.sends_by);
-    const sending outcome = link_->send(p, f.head, payload, f.piece);
+    const bool lies_in_region = kind == message_kind::data && traits_.keeps;
+    sending outcome = link_->send(p, f.head, payload, f.piece, !lies_in_region);
+    if (outcome == sending::full && lies_in_region) outcome = link_->send(p, f.head, p.answers.copy_of({payload, f.piece}), f.piece, true);
     if (outcome == sending::full) return true;
     if (outcome == sending::failed) return false;
     ++p.sent_sequence;

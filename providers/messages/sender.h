@@ -27,7 +27,7 @@ class sender {
 
  private:
   bool push(peer&) noexcept;        // true: what comes next in the queue must be offered again
-  const std::byte* next_piece(peer&, frame&) noexcept;
+  const std::byte* next_piece(frame&) noexcept;
   void piece_sent(peer&) noexcept;
 
   const link_traits& traits_;

@@ -183,7 +183,7 @@ void ofi_link::peer_died(std::span<const std::byte> address) noexcept {
 
 // A goodbye is never injected: it is the last message, and its completion tells that all before it have gone out. Where signals
 // go by message alone, none overtakes a write that libfabric has not taken yet (remote_memory.h).
-sending ofi_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes) noexcept {
+sending ofi_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes, bool) noexcept {
   connection& line = *static_cast<connection*>(p.line);
   if (line.head && !reach_->alone()) return sending::full;
   const fi_addr_t to = line.address;

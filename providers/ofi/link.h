@@ -56,7 +56,7 @@ class ofi_link final : public messages::link {
   status open(peer&, std::span<const std::byte> address) noexcept override;
   void close(peer&) noexcept override;
   void peer_died(std::span<const std::byte> address) noexcept override;
-  sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept override;
+  sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes, bool may_keep) noexcept override;
   unsigned progress() noexcept override;
   int fd() const noexcept override { return both_fds_ >= 0 ? both_fds_ : ofi_.wait_fd; }
   offload* offloader() noexcept override { return deferred_.get(); }

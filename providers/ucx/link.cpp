@@ -110,14 +110,14 @@ void ucx_link::close(peer& p) noexcept {
 
 // A message is offered to UCX twice: to be sent at once and, if there is no room or it is too long for that, to be kept
 // until it can be.
-sending ucx_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes) noexcept {
+sending ucx_link::send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes, bool may_keep) noexcept {
   ucp_request_param_t how;
   how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
   how.flags = UCP_AM_SEND_FLAG_EAGER;  // a rendezvous would deliver it later than what follows
   const auto& line = *static_cast<const connection*>(p.line);
   void* request = ucp_am_send_nbx(line.endpoint, am_id, &head, sizeof head, payload, bytes, &how);
   if (UCS_PTR_STATUS(request) == UCS_ERR_NO_RESOURCE) {
-    if (!p.heard && net_->now() < line.kept_from) return sending::full;  // quirks.h, kept answers
+    if (!may_keep || (!p.heard && net_->now() < line.kept_from)) return sending::full;  // quirks.h, kept answers
     how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
     how.cb.send = callbacks::on_sent;
     how.user_data = &p;

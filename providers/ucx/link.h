@@ -43,7 +43,7 @@ class ucx_link final : public messages::link, private messages::one_sided {
   result<std::vector<std::byte>> address() override;
   status open(peer&, std::span<const std::byte> address) noexcept override;
   void close(peer&) noexcept override;
-  sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes) noexcept override;
+  sending send(peer&, const message&, const std::byte* payload, std::uint32_t bytes, bool may_keep) noexcept override;
   unsigned progress() noexcept override { return ucp_worker_progress(ucx_.worker); }
   int fd() const noexcept override { return fd_; }
   bool arm() noexcept override { return ucp_worker_arm(ucx_.worker) == UCS_OK; }

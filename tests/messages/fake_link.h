@@ -40,7 +40,7 @@ class fake_link final : public messages::link {
     p.line = nullptr;
     if (closed) closed->push_back(p.rank);
   }
-  messages::sending send(messages::peer& p, const messages::message& m, const std::byte* payload, std::uint32_t bytes) noexcept override {
+  messages::sending send(messages::peer& p, const messages::message& m, const std::byte* payload, std::uint32_t bytes, bool) noexcept override {
     if (!forgets && answer != messages::sending::full) sent.push_back({p.rank, m, {payload, payload + bytes}});
     return answer;
   }

@@ -17,6 +17,7 @@ struct told_link final : link, one_sided {
   bool ordered = false;
   std::uint64_t doze = 0;           // of the peer
   std::vector<message> sent;
+  const std::byte* payload_at = nullptr;  // of the last
   std::vector<std::string> log;     // what was done by key
 
   const link_traits& traits() const noexcept override { return told; }
@@ -24,8 +25,9 @@ struct told_link final : link, one_sided {
   result<std::vector<std::byte>> address() override { return std::vector<std::byte>{}; }
   status open(peer&, std::span<const std::byte>) noexcept override { return {}; }
   void close(peer&) noexcept override {}
-  sending send(peer&, const message& m, const std::byte*, std::uint32_t) noexcept override {
-    if (answer != sending::full) sent.push_back(m);
+  sending send(peer&, const message& m, const std::byte* payload, std::uint32_t, bool may_keep) noexcept override {
+    if (answer == sending::kept && !may_keep) return sending::full;
+    if (answer != sending::full) sent.push_back(m), payload_at = payload;
     return answer;
   }
   unsigned progress() noexcept override { return 0; }
@@ -117,6 +119,31 @@ BOOST_AUTO_TEST_CASE(what_is_refused_is_offered_again_in_its_order) {
   BOOST_TEST(o.line.sent[1].offset == 100u);
   BOOST_TEST(o.line.sent[2].flags == with_signal);
   BOOST_TEST((o.line.sent[2].sequence == 3));  // a refusal took no number
+}
+
+// A region may be dropped while a link reads what it keeps.
+BOOST_AUTO_TEST_CASE(a_link_keeps_an_answer_as_a_copy_alone) {
+  for (const auto taken : {sending::taken, sending::kept}) {
+    outgoing o;
+    std::vector<std::byte> memory(200, std::byte{7});
+    const auto id = o.regions.add(memory);
+    BOOST_TEST_REQUIRE(id.ok());
+    BOOST_TEST_REQUIRE(o.p.answers.reserve(true, o.traits.piece_bytes));
+    message asks;
+    asks.kind = message_kind::get, asks.region = static_cast<std::uint32_t>(*id), asks.offset = 50, asks.bytes = 100;
+    frame& f = *o.p.answers.take(o.p, asks.kind);
+    o.answers.answer(f, asks, true);
+    o.line.answer = taken;
+    o.out.queue(f);
+    BOOST_TEST_REQUIRE(o.line.sent.size() == 1u);
+    BOOST_TEST((o.line.payload_at == memory.data() + 50) == (taken == sending::taken));
+    o.regions.drop(*id, false);
+    std::ranges::fill(memory, std::byte{0});
+    if (taken == sending::kept) BOOST_TEST((o.line.payload_at[99] == std::byte{7}));
+    o.line.answer = sending::taken;
+    if (taken == sending::kept) o.out.sent(o.p, {});
+    BOOST_TEST(!o.p.queue.front());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_offered_beside_what_the_link_keeps) {

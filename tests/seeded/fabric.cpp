@@ -73,7 +73,7 @@ class seeded_link final : public messages::link, private messages::one_sided {
     }
     world->step();
   }
-  sending send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes) noexcept override {
+  sending send(peer& p, const message& head, const std::byte* payload, std::uint32_t bytes, bool may_keep) noexcept override {
     world->step();
     fabric::line& l = port().lines[p.rank];
     if (l.kept) world->complain("the transport sends to a peer whose last message the link keeps");
@@ -84,6 +84,7 @@ class seeded_link final : public messages::link, private messages::one_sided {
     const fabric_knobs& how = net_.knobs();
     if (l.library.size() + l.wire.size() >= how.room || world->random.one_in(how.refuse_one_in)) return sending::full;
     if (world->random.one_in(how.keep_one_in)) {
+      if (!may_keep) return sending::full;
       l.kept = &head, l.kept_payload = payload, l.kept_bytes = bytes;
       return sending::kept;
     }
