@@ -2,7 +2,8 @@
 // microseconds, printed by rank 0 alone. Built by `tutti perf --peers` with each MPI's own compiler; what is called and how it is
 // timed is the same as in tools/perf/collectives.cpp, which tells why. For `tutti perf mpi` also rings and a sort, of messages and
 // collectives: Huang 2005, figures 9 and 10.
-// Usage: mpi_collectives SECONDS NAME:BYTES...       SECONDS for each; names as tutti has them, others are left out
+// Usage: mpi_collectives SECONDS [threads] NAME:BYTES...       SECONDS for each; names as tutti has them, others are left out
+// threads: with MPI_THREAD_MULTIPLE
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +142,8 @@ static double median(void (*call)(void), double seconds) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int level;
+  MPI_Init_thread(&argc, &argv, argc > 2 && strcmp(argv[2], "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm_dup(MPI_COMM_WORLD, &upwards);

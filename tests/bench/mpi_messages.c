@@ -1,7 +1,8 @@
 // Messages of an MPI library between ranks 0 and 1, and rings of all ranks: for each cell a line with its name, its bytes and the
 // median over chunks, in microseconds, printed by rank 0 alone. Built by `tutti perf messages --peers` with each MPI's own compiler;
 // what is called and how it is timed is the same as in tools/perf/messages_bench.cpp, which tells what the cells are.
-// Usage: mpi_messages SECONDS NAME:BYTES...       SECONDS for each; names that are not known here are left out
+// Usage: mpi_messages SECONDS [threads] NAME:BYTES...       SECONDS for each; names that are not known here are left out
+// threads: with MPI_THREAD_MULTIPLE
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -123,7 +124,8 @@ static void rings(double seconds) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int level;
+  MPI_Init_thread(&argc, &argv, argc > 2 && strcmp(argv[2], "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   int most = 64;

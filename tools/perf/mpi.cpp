@@ -23,6 +23,7 @@ struct choices {
   std::string ranks = "2,4", json;
   std::vector<std::string> mpis{"openmpi", "mpich"}, providers{"shm", "ucx:tcp"};
   double seconds = 120;
+  bool threads = false;
 };
 
 constexpr const char* collectives[] = {"barrier", "broadcast", "reduce", "allreduce", "allgather", "alltoall", "reduce_scatter"};
@@ -39,11 +40,12 @@ std::vector<contest_cell> collective_cells() {
 }
 // One MPI's two benchmarks, in one job after the other. Where the time runs out, the shell waits for the launcher that was asked to end, so that
 // who bounds the time ends that too: Open MPI's mpirun may wait for itself for ever then.
-contestant measured(std::string name, const mpi_library& messages, const mpi_library& of_all, mpi_library::path path, std::string settings) {
+contestant measured(std::string name, const mpi_library& messages, const mpi_library& of_all, mpi_library::path path, bool threads,
+                    std::string settings) {
   return {std::move(name), messages.why_not, [=](int ranks, double seconds) {
-    const std::string each = std::to_string(seconds);
-    return "sh -c 'trap \"exit 1\" TERM; " + messages.start(ranks, path, settings) + each + " " + words_of(message_cells()) + "; " + of_all.start(ranks, path, settings) + each +
-           " " + words_of(collective_cells()) + "'";
+    const std::string each = std::to_string(seconds) + (threads ? " threads" : "");
+    return "sh -c 'trap \"exit 1\" TERM; " + messages.start(ranks, path, settings) + each + " " + words_of(message_cells()) + "; " +
+           of_all.start(ranks, path, settings) + each + " " + words_of(collective_cells()) + "'";
   }};
 }
 
@@ -87,13 +89,13 @@ int compare(const choices& c) {
     const auto library = preloaded_library(name, why_not);
     for (const std::string& provider : c.providers) {
       const path p = provider == "shm" ? path::shared_memory : path::ucx_tcp;
-      contestant with = measured("tutti", messages, rest, p, "TUTTI_PROVIDER=" + provider + " LD_PRELOAD=" + library.value_or(""));
+      contestant with = measured("tutti", messages, rest, p, c.threads, "TUTTI_PROVIDER=" + provider + " LD_PRELOAD=" + library.value_or(""));
       if (!library) with.why_not = why_not;
       std::vector<contest_cell> cells = message_cells();
       for (const contest_cell& cell : collective_cells()) cells.push_back(cell);
       const auto jobs = static_cast<int>(cells.size());
       contest& one = all.emplace_back(contest_plan{.title = messages.name + " over " + (provider == "shm" ? "shared memory" : "UCX's tcp"),
-                                                   .contestants = {std::move(with), measured(messages.name, messages, rest, p, {})},
+                                                   .contestants = {std::move(with), measured(messages.name, messages, rest, p, c.threads, {})},
                                                    .cells = std::move(cells), .ranks = numbers(c.ranks, "--ranks", 2, 64), .jobs_cells = jobs,
                                                    .seconds = c.seconds / static_cast<double>(c.mpis.size() * c.providers.size())});
       one.measure();
@@ -115,6 +117,7 @@ std::function<int()> declare_mpi(options perf) {
   app.add("-n,--ranks", c->ranks, "ranks of the jobs, as 2,4 or 2..4").shows_default();
   app.add("--mpi", c->mpis, "openmpi, mpich or both (default)").by_commas().one_of({"openmpi", "mpich"});
   app.add("--providers", c->providers, "shm, ucx:tcp or both (default): what tutti is to use, and MPI likewise").by_commas().one_of({"shm", "ucx:tcp"});
+  app.add("--threads", c->threads, "programs that ask for MPI_THREAD_MULTIPLE, whose price this is");
   app.add("--seconds", c->seconds, "for everything, about").shows_default();
   app.add("--json", c->json, "write all figures to this file");
   return [c] { return compare(*c); };
