@@ -177,11 +177,12 @@ const algorithm* find_algorithm(collective, std::string_view name) noexcept;  //
 // "dissemination, pairwise, ...", those that `keep` wants.
 std::string known_algorithms(collective, bool (*keep)(const algorithm&) = nullptr);
 
-// What a run of it can hold, where one operation of the fabric moves `most` bytes at most: a slot has less where slots are many.
+// What a run of it can hold, where one operation of the fabric moves `most` bytes at most: a slot has less where slots are many. Where
+// the fabric cuts puts into messages of `message` bytes (0: it does not), a slot holds whole messages: each costs as much as a full one.
 struct run_room {
   std::uint64_t blocks = 0, slot_bytes = 0;
 };
-run_room room_of(const algorithm&, const shape&, std::uint64_t most) noexcept;
+run_room room_of(const algorithm&, const shape&, std::uint64_t most, std::uint64_t message) noexcept;
 // How the next run falls into blocks of `bytes` bytes, of elements that must stay whole: all of the data, or of each block where
 // there is one for each member. A block has an element at least, which is for who makes the slots to see to. No bytes: there is no room.
 partition next_run(const algorithm&, const run_room&, std::uint64_t bytes, std::uint64_t element = 1) noexcept;

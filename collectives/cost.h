@@ -34,6 +34,7 @@ struct costs : transfer_costs {
   bool native_atomics = true;      // false: the counter's owner works for each addition
   bool target_works = true;        // whoever takes a message in works o for it; false: the fabric puts it into memory
   bool mapped = false;             // every rank of a node reaches its mates by load and store
+  std::uint32_t message_bytes = 0; // a longer put goes as several messages, in whole cache lines; 0: none does
 
   double turn_us() const noexcept { return transfer_costs::turn_us(ranks_per_core); }
 };

@@ -5,6 +5,7 @@
 
 #include "collectives/bcast/broadcast_wire.h"
 #include "collectives/communicator.h"
+#include "collectives/price.h"
 #include "collectives/tuning/table.h"
 #include "core/transport/multicast.h"
 
@@ -21,6 +22,8 @@ choice_inputs inputs_from(const fabric_facts& facts, bool multicast, std::span<c
   in.exposes = facts.exposes_any != 0, in.kernel_copies = facts.kernel_copies != 0;
   in.network = facts.network, in.node = facts.node;
   in.piece = facts.max_bytes;
+  const bool inside = facts.network_message != facts.node_message && summarize_nodes(in.ranks, node_of).nodes == 1;
+  in.message_bytes = (inside ? facts.node_message : facts.network_message) / 64 * 64;
   return in;
 }
 

@@ -70,7 +70,7 @@ picoseconds price(const algorithm& a, const shape& s, const costs& c, const part
     return gathered < 0 || down < 0 ? -1 : gathered + down;
   }
   if (!a.data.blocks || data.bytes == 0) return c.ranks_per_core > 1 && !alone ? amid_others(a, s, c, data) : evaluate(a, s, c, data);
-  const run_room room = room_of(a, s, data.piece);
+  const run_room room = room_of(a, s, data.piece, c.message_bytes);
   const partition first = next_run(a, room, data.bytes);
   if (first.bytes == 0) return -1;
   // A broadcast that scatters a single block is a chain, which ranks that share cores go through only in the order that the kernel likes.

@@ -18,6 +18,7 @@ capabilities combined(const capabilities& node, const capabilities& network, boo
   c.max_bytes = std::min(node.max_bytes, network.max_bytes);
   c.max_inline = std::min(node.max_inline, network.max_inline);
   c.max_slices = std::min(node.max_slices, network.max_slices);
+  c.message_bytes = network.message_bytes;
   // A promise about the target or the source holds if it holds at both.
   // What the router allocates is the node transport's, and added to the network.
   c.native_signal = node.native_signal && network.native_signal && network.native_when_added;

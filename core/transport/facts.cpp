@@ -14,6 +14,9 @@ void dearer(loggp& a, const loggp& b) noexcept {
   a.bytes_per_ns = std::min(a.bytes_per_ns, b.bytes_per_ns);
 }
 
+// 0 is none.
+std::uint32_t shorter(std::uint32_t a, std::uint32_t b) noexcept { return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b); }
+
 bool plausible(const loggp& c) noexcept {
   return plausible_us(c.latency_us) && plausible_us(c.overhead_us) && plausible_us(c.gap_us) && plausible_rate(c.bytes_per_ns);
 }
@@ -44,6 +47,7 @@ fabric_facts facts_of(transport& net) {
   out.node = c.node_cost.value_or(c.cost);
   if (net.mcast()) out.multicast_us = net.mcast()->query().latency_us.value_or(not_known);
   out.max_bytes = c.max_bytes;
+  out.network_message = c.message_bytes, out.node_message = c.maps_node ? 0 : c.message_bytes;
   out.target_must_progress = c.target_must_progress;
   out.native_atomics = c.native_atomics;
   out.maps_node = c.maps_node, out.kernel_copies = c.kernel_copies;
@@ -56,6 +60,7 @@ void agree(fabric_facts& a, const fabric_facts& b) noexcept {
   dearer(a.node, b.node);
   a.multicast_us = std::max(a.multicast_us, b.multicast_us);
   a.max_bytes = std::min(a.max_bytes, b.max_bytes);
+  a.network_message = shorter(a.network_message, b.network_message), a.node_message = shorter(a.node_message, b.node_message);
   a.target_must_progress |= b.target_must_progress;
   a.native_atomics &= b.native_atomics;
   a.maps_node &= b.maps_node;

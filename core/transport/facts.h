@@ -20,6 +20,7 @@ struct fabric_facts {
   loggp network, node;                     // the highest costs; node: inside a node
   double multicast_us = not_known;           // multicast::limits::latency_us; before all are connected it may be unknown
   std::uint64_t max_bytes = 0;             // the least
+  std::uint32_t network_message = 0, node_message = 0;  // capabilities::message_bytes, the least; node: inside a node
   std::uint32_t target_must_progress = 0;  // 1: in some rank
   std::uint32_t native_atomics = 0;        // 1: in all ranks; so too maps_node
   std::uint32_t maps_node = 0;

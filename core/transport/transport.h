@@ -101,6 +101,7 @@ inline constexpr registration_cost registered_with_an_adapter{20, 8};
 struct capabilities {
   std::uint64_t max_bytes = 0;          // of one put or get; larger ones are the caller's to split
   std::uint32_t max_inline = 0;         // of a put whose source is unregistered memory
+  std::uint32_t message_bytes = 0;      // a longer put goes as several messages of so many, each at the price of one; 0: none does
   std::uint32_t max_slices = 0;         // of a get_scatter; 0: the provider has none
   bool native_signal = false;           // signals that set words of allocate()d memory need no progress of the target
   bool native_atomics = false;          // likewise atomics, and signals that add

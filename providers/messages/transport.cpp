@@ -42,6 +42,7 @@ status message_transport::start(const open_params& p, std::unique_ptr<link> l) {
   caps_.cpu_atomics_agree = true;  // atomics are those of the target's CPU
   caps_.can_sleep = fd >= 0;
   one_sided* const reach = net_.line().reach();
+  if (!reach) caps_.message_bytes = traits.piece_bytes;
   regions_.open(reach, traits.shared_memory);
   if (!sleep_.open() || (fd >= 0 && !sleep_.add(fd, nullptr))) return cannot_wait(errno);
   if (!traits.only_this_host) {

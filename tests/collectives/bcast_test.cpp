@@ -276,6 +276,33 @@ BOOST_AUTO_TEST_CASE(the_choice) {
   BOOST_TEST(winner(in) != "direct");
   in.wanted.name = "direct";
   BOOST_TEST(winner(in) == "direct");
+  // And so it is where the fabric carries a get as messages.
+  in = some_team(4, 1 << 20);
+  in.multicast = false, in.exposes = true;
+  const auto can_win = [](const choice_inputs& of) {
+    return std::ranges::any_of(take(choose(collective::broadcast, of), "direct"), [](const auto& c) { return c.row->name == "direct" && c.runnable; });
+  };
+  BOOST_TEST(can_win(in));
+  in.message_bytes = 59968;
+  BOOST_TEST(!can_win(in));
+}
+
+// A message that is not full costs what a full one does.
+BOOST_AUTO_TEST_CASE(slots_hold_whole_messages) {
+  const std::uint64_t most = 1 << 30;
+  for (unsigned c = 0; c < collectives; ++c)
+    for (const algorithm& a : algorithms(static_cast<collective>(c))) {
+      if (!a.data.slots || a.data.exposes || a.data.together) continue;
+      const shape s{.size = 2, .radix = a.default_radix};
+      const std::uint64_t own = room_of(a, s, most, 0).slot_bytes;
+      for (const std::uint64_t message : {2048, 59968}) {
+        BOOST_TEST_INFO(name_of(a.of) << ' ' << a.name << ", messages of " << message);
+        const std::uint64_t slot = room_of(a, s, most, message).slot_bytes;
+        BOOST_TEST(slot % message == 0);
+        BOOST_TEST(slot > 0);
+        BOOST_TEST((slot == message || slot <= own));
+      }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(explained) {

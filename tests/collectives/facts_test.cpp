@@ -33,12 +33,15 @@ class unlike_costs final : public forwarding_transport {
 
 BOOST_AUTO_TEST_CASE(what_is_agreed_holds_for_all_in_whatever_order) {
   fabric_facts a{.network = {1, 2, 3, 4}, .node = {1, 1, 1, 1}, .max_bytes = 10, .target_must_progress = 0, .native_atomics = 1, .maps_node = 1};
+  a.network_message = 3000, a.node_message = 0;
   fabric_facts b{.network = {4, 3, 2, 1}, .node = {1, 1, 1, 1}, .max_bytes = 7, .target_must_progress = 1, .native_atomics = 0, .maps_node = 1};
+  b.network_message = 2000, b.node_message = 1000;
   fabric_facts ab = a, ba = b;
   agree(ab, b), agree(ba, a);
   for (const fabric_facts& both : {ab, ba}) {
     BOOST_TEST((both.network.latency_us == 4 && both.network.overhead_us == 3 && both.network.gap_us == 3 && both.network.bytes_per_ns == 1));
     BOOST_TEST((both.max_bytes == 7 && both.target_must_progress == 1 && both.native_atomics == 0 && both.maps_node == 1));
+    BOOST_TEST((both.network_message == 2000 && both.node_message == 1000));  // 0 is none
   }
 }
 

@@ -119,7 +119,8 @@ nlohmann::ordered_json to_json(const std::vector<provider_report>& all) {
                                   {"target_must_progress", c.target_must_progress},
                                   {"sleeps", c.can_sleep},
                                   {"max_bytes", c.max_bytes},
-                                  {"max_inline", c.max_inline}};
+                                  {"max_inline", c.max_inline},
+                                  {"message_bytes", c.message_bytes}};
       else
         device["why_not"] = d.why_not;
       one["devices"].push_back(std::move(device));
