@@ -28,6 +28,7 @@ inline constexpr std::size_t parameter_count = 16;
 // What the fabric could do where it was measured.
 struct abilities {
   bool target_must_progress = false, maps_node = false, multicasts = false;
+  std::uint32_t message_bytes = 0;  // as costs has it
 };
 
 struct calibration {

@@ -71,7 +71,8 @@ json write(const calibration& c) {
       values[std::string(parameters()[i].name)] = {{"value", v->value}, {"spread", v->spread}, {"source", v->source}, {"when", v->when}};
   json out = {{"fabric", c.fabric}, {"values", std::move(values)}};
   if (c.can)
-    out["can"] = {{"target_must_progress", c.can->target_must_progress}, {"maps_node", c.can->maps_node}, {"multicasts", c.can->multicasts}};
+    out["can"] = {{"target_must_progress", c.can->target_must_progress}, {"maps_node", c.can->maps_node}, {"multicasts", c.can->multicasts},
+                  {"message_bytes", c.can->message_bytes}};
   return out;
 }
 
@@ -89,6 +90,7 @@ calibration read_calibration(const spot& in) {
   if (in.at.contains("can")) {
     const spot can = in["can"];
     out.can = {.target_must_progress = can["target_must_progress"].flag(), .maps_node = can["maps_node"].flag(), .multicasts = can["multicasts"].flag()};
+    if (can.at.contains("message_bytes")) out.can->message_bytes = static_cast<std::uint32_t>(can["message_bytes"].number(0, 1 << 30));
   }
   const spot values = in["values"];
   if (!values.at.is_object()) values.wrong("an object is expected");

@@ -19,6 +19,7 @@ fabric::fabric(parameters p)
   par.ranks_per_node = std::max(par.ranks_per_node, 1u);
   caps.max_bytes = par.max_bytes;
   caps.max_inline = par.max_inline;
+  caps.message_bytes = par.message_bytes;
   caps.max_slices = par.max_slices;
   caps.native_signal = caps.native_atomics = caps.native_when_added = !par.target_must_progress;
   caps.maps_node = caps.kernel_copies = par.maps_node;

@@ -116,7 +116,8 @@ tuning::calibration measured_provider::calibrate(const std::string& when) {
   tuning::calibration out;
   out.fabric = job_->fabric();
   const fabric_facts& facts = job_->facts();
-  out.can = {.target_must_progress = facts.target_must_progress != 0, .maps_node = facts.maps_node != 0, .multicasts = job_->net().mcast() != nullptr};
+  out.can = {.target_must_progress = facts.target_must_progress != 0, .maps_node = facts.maps_node != 0, .multicasts = job_->net().mcast() != nullptr,
+             .message_bytes = facts.network_message};
   const auto& node_of = job_->where().node_of;
   const bool alone = job_->ranks_per_core() <= 1;  // between ranks that share cores a round trip is mostly turns
   if (alone && job_->size() > 1 && node_of[0] == node_of[1]) calibrate_link(out, "node", 1, when);

@@ -32,7 +32,8 @@ machine machine_of(const tuning::table& t, const tuning::calibration& c) {
   m.about = "as `tutti tune` measured it" + (host == t.machine.end() ? "" : " on " + host->second);
   const tuning::abilities can = c.can.value_or(tuning::abilities{});
   m.par.multicast = can.multicasts, m.par.target_must_progress = can.target_must_progress, m.par.maps_node = can.maps_node;
-  if (c.can) m.sources["fabric.target_must_progress"] = m.sources["node.maps"] = m.sources["multicast.available"] = "what the fabric said of itself";
+  m.par.message_bytes = can.message_bytes;
+  if (c.can) m.sources["fabric.message_bytes"] = m.sources["fabric.target_must_progress"] = m.sources["node.maps"] = m.sources["multicast.available"] = "what the fabric said of itself";
   bool node = false, network = false;
   for (std::size_t i = 0; i < tuning::parameter_count; ++i) {
     if (!c.values[i]) continue;

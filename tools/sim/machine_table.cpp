@@ -89,6 +89,8 @@ const machine_parameter table[] = {
     {"fabric.max_inline", "--max-inline", "bytes of a put that needs no registered source", 0, 1 << 20, of<&parameters::max_inline>},
     {"fabric.max_slices", "--max-slices", "places that one get may scatter to; 0: none", 0, 1024, of<&parameters::max_slices>},
     {"fabric.max_bytes", "--max-bytes", "the most bytes of one operation", 64, 0x1p40, of<&parameters::max_bytes>},
+    {"fabric.message_bytes", "--message-bytes", "a longer put goes as several messages, by which algorithms choose their pieces; 0: none does", 0, 1 << 30,
+     of<&parameters::message_bytes>},
     {"fabric.packet_payload", "--packet-payload", "the most bytes of a two-sided message", 64, 1 << 20, of<&parameters::packet_payload>},
     {"fabric.packet_window", "--packet-window", "two-sided messages of one rank that one target keeps", 1, 1 << 20, of<&parameters::packet_window>},
     {"fabric.target_must_progress", "--target-must-progress", "operations wait for their target's progress", 0, 1, of<&parameters::target_must_progress>},
