@@ -276,15 +276,17 @@ BOOST_AUTO_TEST_CASE(the_choice) {
   BOOST_TEST(winner(in) != "direct");
   in.wanted.name = "direct";
   BOOST_TEST(winner(in) == "direct");
-  // And so it is where the fabric carries a get as messages.
+  // And so it is where the target answers a get.
   in = some_team(4, 1 << 20);
-  in.multicast = false, in.exposes = true;
+  in.multicast = in.target_works = false, in.exposes = true;
   const auto can_win = [](const choice_inputs& of) {
     return std::ranges::any_of(take(choose(collective::broadcast, of), "direct"), [](const auto& c) { return c.row->name == "direct" && c.runnable; });
   };
   BOOST_TEST(can_win(in));
-  in.message_bytes = 59968;
+  in.target_works = true;
   BOOST_TEST(!can_win(in));
+  in.kernel_copies = true;  // inside a node, whatever the network does
+  BOOST_TEST(can_win(in));
 }
 
 // A message that is not full costs what a full one does.
