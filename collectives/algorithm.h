@@ -177,8 +177,10 @@ const algorithm* find_algorithm(collective, std::string_view name) noexcept;  //
 // "dissemination, pairwise, ...", those that `keep` wants.
 std::string known_algorithms(collective, bool (*keep)(const algorithm&) = nullptr);
 
-// What a run of it can hold, where one operation of the fabric moves `most` bytes at most: a slot has less where slots are many. Where
-// the fabric cuts puts into messages of `message` bytes (0: it does not), a slot holds whole messages: each costs as much as a full one.
+// The bytes of a slot, where there is room for all. Where the fabric cuts puts into messages of `message` bytes (0: it does not), a slot
+// holds whole messages: each costs as much as a full one.
+std::uint64_t full_slot(const algorithm&, std::uint64_t message) noexcept;
+// What a run of it can hold, where one operation of the fabric moves `most` bytes at most: a slot has less where slots are many.
 struct run_room {
   std::uint64_t blocks = 0, slot_bytes = 0;
 };

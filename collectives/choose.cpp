@@ -47,14 +47,12 @@ std::string missing(const candidate& c, const choice_inputs& in) {
 // Of what is not asked for by name.
 std::string objection(const candidate& c, const choice_inputs& in) {
   if (std::string lack = missing(c, in); !lack.empty()) return lack;
-  // They move the bytes twice as well, and after a request.
-  if (c.row->data.exposes && in.costs::mapped && !in.kernel_copies && one_node(in))
-    return "by name only: messages carry here what is not mapped, and ranks map each other's memory";
-  // A get that its target answers is no faster than what is put into slots in pieces, which stays in the caches where ranks share cores:
-  // blocks of 1 MiB to all of 4 and 8 ranks on 2 cores, over UCX's tcp, took 1.46 and 7.3 ms for 2.1 and 12.5; a broadcast of 1 MiB to
-  // one rank 0.31 for 0.51 over libfabric's.
-  if (c.row->data.exposes && in.target_works && !(in.kernel_copies && one_node(in)))
-    return "by name only: its target answers a get here, no faster than what is put in pieces";
+  // A get that its target answers moves the bytes twice as well, and after a request. What is put into slots in pieces is no slower, and stays
+  // in the caches where ranks share cores: blocks of 1 MiB to all of 4 and 8 ranks on 2 cores, over UCX's tcp, took 1.46 and 7.3 ms for
+  // 2.1 and 12.5; a broadcast of 1 MiB to one rank 0.31 for 0.51 over libfabric's.
+  const bool by_kernel = in.kernel_copies && one_node(in), by_messages = in.target_works || (in.costs::mapped && one_node(in));
+  if (c.row->data.exposes && by_messages && !by_kernel)
+    return "by name only: messages carry a get here, no faster than what is put in pieces";
   if (leaves_losers(c) && in.held_by_root)
     return "by name only: who loses the release waits for the root's next call, unless TUTTI_PROGRESS=thread";
   return {};

@@ -61,7 +61,7 @@ class collective_choices {
   status agree_on_facts() { return facts() ? status{} : wait_for(team_.parent_job(), agreeing_on_facts()); }
   resumable<status> agreeing_on_facts();
   const std::optional<payload_facts>& facts() const noexcept { return with_.known; }
-  std::uint64_t piece() const noexcept { return facts_.piece; }
+  run_room room_of(const algorithm& row, const shape& s) const noexcept { return tutti::room_of(row, s, facts_.piece, facts_.message_bytes); }
   const costs& machine() const noexcept { return facts_; }
 
   // Best first.

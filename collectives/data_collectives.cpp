@@ -129,7 +129,7 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   r->of = &row, r->radix = c.radix;
   r->words_bytes = control::offset(row.words(s));
   r->slots_at = r->words_bytes * row.data.sets();
-  r->slot_bytes = row.data.exposes ? sizeof(exposure_record) : round_up(room_of(row, s, choices_.piece(), choices_.machine().message_bytes).slot_bytes, 64);
+  r->slot_bytes = row.data.exposes ? sizeof(exposure_record) : round_up(choices_.room_of(row, s).slot_bytes, 64);
   if (r->slot_bytes < now_.element()) r->slot_bytes = std::bit_ceil(now_.element());
   r->set_bytes = row.data.slots(s) * r->slot_bytes;
   r->slots_room = r->set_bytes * row.data.sets();
@@ -162,7 +162,7 @@ result<data_collectives::bound*> data_collectives::bind(const choice& c, std::ui
   bound& b = *bound_[found_];
   b.position.reset();
   b.row = c.row, b.radix = c.radix, b.root = root, b.first_set = first_set, b.by = by;
-  b.room = room_of(*c.row, shape_of(c), choices_.piece(), choices_.machine().message_bytes);
+  b.room = choices_.room_of(*c.row, shape_of(c));
   b.code = std::move(*code);
   b.code.touch();
   b.position = std::make_unique<tutti::run>(b.code);

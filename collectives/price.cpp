@@ -45,7 +45,7 @@ picoseconds estimate(const algorithm& a, const shape& s, const costs& c, const p
   const bool one_node = where.nodes == 1;
   if (!a.needs.nodes)
     return by_form(a, {s.size, s.radix, one_node ? node : network, turn, c, one_node, one_node && c.mapped, data.bytes,
-                       a.data.most_bytes ? std::min<std::uint64_t>(a.data.most_bytes, data.piece) : data.piece});
+                       a.data.most_bytes ? std::min(full_slot(a, c.message_bytes), data.piece) : data.piece});
 
   // Flat inside the nodes; where the leaders multicast, everybody is released by that.
   const algorithm* leaders = find_algorithm(a.of, s.inner);

@@ -106,14 +106,17 @@ const algorithm* find_algorithm(collective c, std::string_view name) noexcept {
   return nullptr;
 }
 
+std::uint64_t full_slot(const algorithm& a, std::uint64_t message) noexcept {
+  if (message == 0 || a.data.together) return a.data.most_bytes;
+  return std::max<std::uint64_t>(1, a.data.most_bytes / message) * message;
+}
+
 run_room room_of(const algorithm& a, const shape& s, std::uint64_t most, std::uint64_t message) noexcept {
   constexpr std::uint64_t together = 4 << 20, least = 256, longest = 256 << 20;  // the last: of one operation of any fabric
   if (a.data.exposes) return {a.data.blocks(s), longest};
   const std::uint64_t slots = std::uint64_t{a.data.slots(s)} * a.data.sets();
   const std::uint64_t fair = slots == 0 ? most : std::max(least, together / slots / 64 * 64);
-  if (a.data.together) return {a.data.blocks(s), std::min({most / a.data.together(s), std::uint64_t{a.data.most_bytes}, fair})};
-  const std::uint64_t full = message == 0 ? a.data.most_bytes : std::max<std::uint64_t>(1, a.data.most_bytes / message) * message;
-  return {a.data.blocks(s), std::min({most, full, fair})};
+  return {a.data.blocks(s), std::min({a.data.together ? most / a.data.together(s) : most, full_slot(a, message), fair})};
 }
 
 partition next_run(const algorithm& a, const run_room& room, std::uint64_t bytes, std::uint64_t element) noexcept {

@@ -137,7 +137,7 @@ struct parameters {
   std::uint32_t packet_window = 8;          // two-sided messages of one origin that one target keeps, on their way or not received
   std::uint32_t max_inline = 64, max_slices = 8;
   std::uint64_t max_bytes = std::uint64_t{1} << 30;
-  std::uint32_t message_bytes = 0;
+  std::uint32_t message_bytes = 0;          // by which algorithms choose their pieces; nothing is cut
   bool target_must_progress = false;        // effects wait for the target's progress()
   bool maps_node = false;                   // map() works inside a node
   bool cpu_atomics_agree = true;

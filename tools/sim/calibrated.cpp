@@ -33,7 +33,9 @@ machine machine_of(const tuning::table& t, const tuning::calibration& c) {
   const tuning::abilities can = c.can.value_or(tuning::abilities{});
   m.par.multicast = can.multicasts, m.par.target_must_progress = can.target_must_progress, m.par.maps_node = can.maps_node;
   m.par.message_bytes = can.message_bytes;
-  if (c.can) m.sources["fabric.message_bytes"] = m.sources["fabric.target_must_progress"] = m.sources["node.maps"] = m.sources["multicast.available"] = "what the fabric said of itself";
+  if (c.can)
+    for (const char* said : {"fabric.message_bytes", "fabric.target_must_progress", "node.maps", "multicast.available"})
+      m.sources[said] = "what the fabric said of itself";
   bool node = false, network = false;
   for (std::size_t i = 0; i < tuning::parameter_count; ++i) {
     if (!c.values[i]) continue;
