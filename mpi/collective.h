@@ -45,9 +45,10 @@ int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
   staging staged;
   tutti_request_t handle{};
   beginning b;
+  communicator* c;
   {
     const held h;
-    communicator* const c = taken(comm);
+    c = taken(comm);
     b = c ? begin(setting{*c, staged, &handle}) : passed(reason::communicator);
   }
   k.passed(b.why), k.moved(b.bytes);
@@ -56,7 +57,7 @@ int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
     return pass();
   }
   const tutti_status_t s = b.began == TUTTI_OK ? wait(&handle) : b.began;
-  if (s != TUTTI_OK) return raise(comm, k.name(), s);
+  if (s != TUTTI_OK) return c->sound = false, raise(comm, k.name(), s);
   staged.finish();
   return MPI_SUCCESS;
 }
@@ -79,7 +80,7 @@ int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass p
     if (c) drop(made);
     return pass();
   }
-  if (b.began != TUTTI_OK) return drop(made), raise(comm, k.name(), b.began);
+  if (b.began != TUTTI_OK) return drop(made), c->sound = false, raise(comm, k.name(), b.began);
   begun(*r, *c, request::kind::collective, k.name());
   *out = made;
   return MPI_SUCCESS;

@@ -21,21 +21,23 @@ namespace {
 std::unordered_map<MPI_Comm, std::unique_ptr<communicator>> communicators;
 communicator* last = nullptr;  // found
 
-// Freed by the program while some member had something under way there, in the order in which they were. That order is alike for any
-// two in all members of both, since each is freed by a collective call. So is what is left by such a call of a communicator whose members
-// include theirs: then those go in which nothing is under way any more.
-struct leaving {
-  std::unique_ptr<communicator> of;
-  std::vector<std::uint32_t> members;  // ranks in MPI_COMM_WORLD, sorted
-};
-std::vector<leaving> left;
+// Freed by the program, which waits for nobody: a member may free early what another still uses. So nothing is done together then. When
+// members make a communicator, they find out which of these all of them have here with nothing under way. One of just the same members in
+// the same order gives the new communicator its team; of others, once there are many, the teams go.
+std::vector<std::unique_ptr<communicator>> idle;  // by number
+constexpr std::size_t most_idle = 64;
+std::int64_t newest_number = 0;
 
-communicator& add(MPI_Comm handle, tutti_team_t team) {
-  auto c = std::make_unique<communicator>();
-  c->handle = handle, c->team = team;
+communicator& add(MPI_Comm handle, std::unique_ptr<communicator> c) {
+  c->handle = handle;
   real.Comm_rank(handle, &c->rank);
   real.Comm_size(handle, &c->size);
   return *(communicators[handle] = std::move(c));
+}
+
+void reduce_to_all(const void* mine, void* all, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  MPI_Request r;
+  (void)finish_giving_way(real.Iallreduce(mine, all, count, type, op, comm, &r), r);
 }
 
 // The ranks in MPI_COMM_WORLD of a communicator's members. Nothing: some process is not there, for it was spawned.
@@ -82,27 +84,9 @@ std::optional<communicator::topology> topology_of(const communicator& c) {
     real.Dist_graph_neighbors(c.handle, in, t.sources.data(), weights.data(), out, t.destinations.data(), weights.data());
   }
   int mine = names_twice(t.sources) || names_twice(t.destinations), some = 0;
-  real.Allreduce(&mine, &some, 1, MPI_INT, MPI_MAX, c.handle);
+  reduce_to_all(&mine, &some, 1, MPI_INT, MPI_MAX, c.handle);
   if (some) return std::nullopt;
   return t;
-}
-
-// Collective over its members. What any of them has under way there: the most of all.
-tutti_status_t most_under_way(const communicator& c, std::int32_t& most) {
-  const std::int32_t mine = c.under_way;
-  return tutti_allreduce(c.team, &mine, &most, 1, TUTTI_INT32, TUTTI_MAX);
-}
-
-// Collective over these members, who hold the right all at once.
-void free_left(std::vector<std::uint32_t> members) {
-  std::ranges::sort(members);
-  std::erase_if(left, [&](leaving& l) {
-    if (!std::ranges::includes(members, l.members)) return false;
-    std::int32_t most = 0;
-    if (most_under_way(*l.of, most) != TUTTI_OK || most > 0) return false;
-    release(l.of->kept);
-    return (void)tutti_team_free(&l.of->team), true;
-  });
 }
 
 // Files that this process may still open. A team has some, its first collectives add more, and the program has its own.
@@ -119,7 +103,7 @@ bool leaves_files() noexcept {
 bool is_made(MPI_Comm comm, tutti_status_t s, tutti_team_t team) {
   enum { failed, no_files, made };
   int mine = s != TUTTI_OK ? failed : leaves_files() ? made : no_files, all_members = made, rank = 0;
-  real.Allreduce(&mine, &all_members, 1, MPI_INT, MPI_MIN, comm);
+  reduce_to_all(&mine, &all_members, 1, MPI_INT, MPI_MIN, comm);
   if (all_members == made) return true;
   real.Comm_rank(comm, &rank);
   static bool said = false;
@@ -132,6 +116,60 @@ bool is_made(MPI_Comm comm, tutti_status_t s, tutti_team_t team) {
   return false;
 }
 
+// What members tell each other of an idle communicator: no two that have a member in common are alike in this.
+struct mark {
+  std::int64_t number, first_member;
+  auto operator<=>(const mark&) const = default;
+};
+mark mark_of(const communicator& c) { return {c.number, c.members.front()}; }
+
+bool is_quiet(const std::unique_ptr<communicator>& c) { return c->under_way == 0; }
+
+std::unique_ptr<communicator> take_idle(std::vector<std::unique_ptr<communicator>>::iterator at) {
+  std::unique_ptr<communicator> c = std::move(*at);
+  idle.erase(at);
+  release(std::exchange(c->kept, MPI_ERRHANDLER_NULL));
+  return c;
+}
+
+// Collective over the communicator, whose members hold the right all at once. The first idle one of these members that all of them have, or
+// null; `crowded`: some member has many idle ones, or few files left.
+std::unique_ptr<communicator> find_idle(MPI_Comm comm, const std::vector<std::uint32_t>& members, bool& crowded) {
+  constexpr std::int64_t none = INT64_MAX;  // signed: MPICH 4.0.2 has the most of MPI_UINT64_T as if it were
+  for (std::int64_t from = 0;;) {
+    const auto mine = std::ranges::find_if(idle, [&](const auto& c) { return c->number >= from && c->sound && is_quiet(c) && c->members == members; });
+    const std::int64_t number = mine == idle.end() ? none : (*mine)->number;
+    enum { latest, less_earliest, newest, crowding, terms };
+    std::int64_t told[terms] = {number, -number, newest_number, idle.size() > most_idle || !leaves_files()}, most[terms];
+    reduce_to_all(told, most, terms, MPI_INT64_T, MPI_MAX, comm);
+    newest_number = most[newest], crowded = most[crowding];
+    if (most[latest] == none) return nullptr;
+    if (most[latest] == -most[less_earliest]) return take_idle(mine);
+    from = most[latest];
+  }
+}
+
+// The same. Frees the teams of idle communicators of some of these members, where all members of such a one have it here.
+void free_idle(MPI_Comm comm, std::vector<std::uint32_t> members) {
+  std::ranges::sort(members);
+  std::vector<mark> mine;
+  for (const auto& c : idle) {
+    std::vector<std::uint32_t> of = c->members;
+    std::ranges::sort(of);
+    if (mine.size() < most_idle && is_quiet(c) && std::ranges::includes(members, of)) mine.push_back(mark_of(*c));
+  }
+  mine.resize(most_idle, {});  // no communicator's number is 0
+  std::vector<mark> all(most_idle * members.size());
+  (void)gather_for_tutti(&comm, mine.data(), most_idle * sizeof(mark), all.data(), -1);
+  std::ranges::sort(all);
+  std::ranges::sort(mine);
+  for (const mark& m : mine) {
+    const auto at = std::ranges::find_if(idle, [&](const auto& c) { return mark_of(*c) == m; });
+    if (at == idle.end() || std::ranges::equal_range(all, m).size() != (*at)->members.size()) continue;
+    (void)tutti_team_free(&take_idle(at)->team);
+  }
+}
+
 // Collective over a communicator that MPI has just made, of which this rank is a member or not.
 int follow(int made, const MPI_Comm* fresh) {
   world& w = the_world();
@@ -139,52 +177,50 @@ int follow(int made, const MPI_Comm* fresh) {
   int between_groups = 0;
   real.Comm_test_inter(*fresh, &between_groups);
   if (between_groups) return made;
-  const std::vector<std::uint32_t> members = members_of(*fresh);
+  std::vector<std::uint32_t> members = members_of(*fresh);
   if (members.empty()) return made;
   MPI_Comm comm = *fresh;
   const held_by_all h(comm);
-  if (!left.empty()) drop_finished(), free_left(members);
-  tutti_bootstrap_t meeting{};
-  int rank = 0;
-  real.Comm_rank(comm, &rank);
-  meeting.context = &comm, meeting.rank = static_cast<std::uint32_t>(rank), meeting.size = static_cast<std::uint32_t>(members.size());
-  meeting.allgather = gather_for_tutti;
-  tutti_team_t team = nullptr;
-  const tutti_status_t s = tutti_team_create_group(tutti_world(w.ctx), members.data(), members.size(), &meeting, &team);
-  if (!is_made(comm, s, team)) return made;
-  communicator& c = add(comm, team);
-  c.neighbors = topology_of(c);
+  drop_finished();
+  bool crowded = false;
+  std::unique_ptr<communicator> c = find_idle(comm, members, crowded);
+  if (c) {
+    ++c->generation;
+  } else {
+    if (crowded) free_idle(comm, members);
+    tutti_bootstrap_t meeting{};
+    int rank = 0;
+    real.Comm_rank(comm, &rank);
+    meeting.context = &comm, meeting.rank = static_cast<std::uint32_t>(rank), meeting.size = static_cast<std::uint32_t>(members.size());
+    meeting.allgather = gather_for_tutti;
+    tutti_team_t team = nullptr;
+    const tutti_status_t s = tutti_team_create_group(tutti_world(w.ctx), members.data(), members.size(), &meeting, &team);
+    if (!is_made(comm, s, team)) return made;
+    c = std::make_unique<communicator>();
+    c->team = team, c->number = ++newest_number, c->members = std::move(members);
+  }
+  communicator& added = add(comm, std::move(c));
+  added.neighbors = topology_of(added);
   return made;
 }
 
-// Collective over the communicator, before MPI's part goes.
-tutti_status_t let_go(MPI_Comm comm) {
-  if (!serves(comm)) return TUTTI_OK;
-  const held_by_all h(comm);
-  drop_finished();
-  if (!left.empty()) free_left(members_of(comm));
+// What is under way there goes on.
+void let_go(MPI_Comm comm) {
+  const held h;
+  const auto at = communicators.find(comm);
+  if (at == communicators.end()) return;
   last = nullptr;
-  std::unique_ptr<communicator> c = std::move(communicators.extract(comm).mapped());
-  std::int32_t most = 0;
-  const tutti_status_t s = most_under_way(*c, most);
-  if (s == TUTTI_OK && most == 0) return tutti_team_free(&c->team);
-  std::vector<std::uint32_t> members = members_of(comm);
-  std::ranges::sort(members);
+  std::unique_ptr<communicator> c = std::move(at->second);
+  communicators.erase(at);
   real.Comm_get_errhandler(comm, &c->kept);
   c->handle = MPI_COMM_NULL;
-  left.push_back({std::move(c), std::move(members)});
-  return s;
+  idle.insert(std::ranges::upper_bound(idle, c->number, {}, [](const auto& i) { return i->number; }), std::move(c));
 }
 
 int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
-  if (!comm || *comm == MPI_COMM_WORLD || *comm == MPI_COMM_SELF) return function(comm);  // an error
-  const tutti_status_t end = let_go(*comm);
-  int s;
-  {
-    const passing by_mpi;
-    s = function(comm);
-  }
-  return s == MPI_SUCCESS && end != TUTTI_OK ? raise(MPI_COMM_WORLD, "MPI_Comm_free", end) : s;
+  if (comm && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF) let_go(*comm);
+  const passing by_mpi;
+  return function(comm);
 }
 
 }  // namespace
@@ -217,7 +253,7 @@ held_by_all::held_by_all(MPI_Comm comm) {
   real.Comm_rank(comm, &rank);
   for (int turn = 1;; ++turn) {
     int mine = locked_ = w.try_lock(), all_have = 0;
-    real.Allreduce(&mine, &all_have, 1, MPI_INT, MPI_MIN, comm);
+    reduce_to_all(&mine, &all_have, 1, MPI_INT, MPI_MIN, comm);
     if (all_have) return;
     if (locked_) w.unlock();
     usleep(static_cast<useconds_t>((rank * 131 + turn * 37) % 500));  // not all at the same pace
@@ -238,13 +274,14 @@ bool take_first_communicators() {
   tutti_t ctx = the_world().ctx;
   tutti_team_t alone = nullptr;
   const bool made = tutti_team_split(tutti_world(ctx), static_cast<std::int32_t>(tutti_rank(ctx)), 0, &alone) == TUTTI_OK;
-  if (made) add(MPI_COMM_WORLD, tutti_world(ctx)), add(MPI_COMM_SELF, alone);
+  for (const auto& [handle, team] : {std::pair{MPI_COMM_WORLD, tutti_world(ctx)}, {MPI_COMM_SELF, alone}})
+    if (made) add(handle, std::make_unique<communicator>()).team = team;
   return made;
 }
 
 void forget_communicators() noexcept {
-  for (leaving& l : left) release(l.of->kept);
-  left.clear();
+  for (const auto& c : idle) release(c->kept);
+  idle.clear();
   communicators.clear();
   last = nullptr;
 }

@@ -1,5 +1,5 @@
 // The communicators that tutti serves: each has a team of the same ranks in the same order. Those of MPI alone (between groups, with
-// processes that were spawned, or made by MPI_Comm_idup, whose end nobody waits for together) have none, and all their calls are MPI's.
+// processes that were spawned, or made by MPI_Comm_idup) have none, and all their calls are MPI's.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,11 +12,15 @@
 namespace tutti::mpi {
 
 struct communicator {
-  MPI_Comm handle;               // MPI_COMM_NULL: freed
-  tutti_team_t team;
-  int rank, size;
+  MPI_Comm handle = MPI_COMM_NULL;      // null: freed
+  tutti_team_t team = nullptr;
+  int rank = 0, size = 0;
+  std::int64_t number = 0;              // alike in all members, and like that of no other one in which any of them is
+  std::vector<std::uint32_t> members;   // in their order, as ranks in MPI_COMM_WORLD; empty: all, or this one alone
+  std::uint32_t generation = 0;         // communicators that had this team before, part of every tag: what those left unreceived is not taken here
+  bool sound = true;                    // none of its collectives has failed
   // Requests of the program that are not complete, or may be started again, and messages that were matched and not received.
-  // MPI_Comm_free leaves them to end by themselves; tutti_team_free() does not.
+  // MPI_Comm_free leaves them to end by themselves.
   int under_way = 0;
   MPI_Errhandler kept = MPI_ERRHANDLER_NULL;  // of one that is freed: for errors of what is under way
   handler_of errors() const noexcept { return handle == MPI_COMM_NULL ? handler_of(MPI_COMM_WORLD, kept) : handler_of(handle); }
@@ -24,6 +28,7 @@ struct communicator {
   struct topology {
     std::vector<int> sources, destinations;
   };
+  std::uint64_t tag(int of_program) const noexcept { return std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(of_program); }
   std::optional<topology> neighbors;  // none also where some member names another twice in one direction
 };
 

@@ -57,7 +57,7 @@ std::byte* in_one_piece(void* data, const type_ref& t) noexcept { return static_
 
 tutti_status_t begin_send(request& r, communicator& c, const outgoing& m, const type_ref& t, start_send start, const char* name) {
   const auto to = static_cast<std::uint32_t>(m.to);
-  const auto tag = static_cast<std::uint64_t>(m.tag);
+  const auto tag = c.tag(m.tag);
   const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
   tutti_status_t s;
   if (t->contiguous) [[likely]] {
@@ -73,7 +73,7 @@ tutti_status_t begin_send(request& r, communicator& c, const outgoing& m, const 
 }
 
 tutti_status_t begin_receive(request& r, communicator& c, const incoming& m, const type_ref& t, const char* name) {
-  const selection of(m.from, m.tag);
+  const selection of(c, m.from, m.tag);
   const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
   tutti_status_t s;
   if (t->contiguous) [[likely]] {
@@ -101,7 +101,7 @@ int send_and_wait(function f, const outgoing& m, start_send start, Pass pass) {
       k.moved(bytes);
       tutti_status_t s;
       if (start == &tutti_isend && goes_straight(t)) {
-        s = tutti_send(c->team, static_cast<std::uint32_t>(m.to), static_cast<std::uint64_t>(m.tag), some(in_one_piece(m.data, t), bytes), bytes);
+        s = tutti_send(c->team, static_cast<std::uint32_t>(m.to), c->tag(m.tag), some(in_one_piece(m.data, t), bytes), bytes);
         if (s == TUTTI_OK) return MPI_SUCCESS;
       } else {
         s = begin_send(r, *c, m, t, start, k.name());
@@ -130,7 +130,7 @@ int send_only(function f, const outgoing& m, start_send start, MPI_Request* out,
       k.moved(bytes);
       int sent = 0;
       if (start == &tutti_isend && t->contiguous) {
-        const auto s = tutti_try_send(c->team, static_cast<std::uint32_t>(m.to), static_cast<std::uint64_t>(m.tag),
+        const auto s = tutti_try_send(c->team, static_cast<std::uint32_t>(m.to), c->tag(m.tag),
                                       some(in_one_piece(m.data, t), bytes), bytes, &sent);
         if (s != TUTTI_OK) return raise(m.comm, k.name(), s);
       }
@@ -153,7 +153,7 @@ tutti_status_t send_copy(communicator& c, const outgoing& m, const type_ref& t, 
   r->staged = std::make_unique<staging>();
   const void* data = r->staged->input(m.data, n, t);
   if (t->contiguous) data = r->staged->copy_of(data, bytes);
-  const auto s = tutti_isend(c.team, static_cast<std::uint32_t>(m.to), static_cast<std::uint64_t>(m.tag), some(data, bytes), bytes, &r->handle);
+  const auto s = tutti_isend(c.team, static_cast<std::uint32_t>(m.to), c.tag(m.tag), some(data, bytes), bytes, &r->handle);
   if (s != TUTTI_OK) return drop(made), s;
   begun(*r, c, request::kind::send, name);
   r->buffered = buffered;
@@ -209,7 +209,7 @@ int receive_and_wait(const incoming& m, MPI_Status* status, Pass pass) {
     if ((c = taker(k, m))) {
       const type_ref& t = type_of(m.type);
       if (goes_straight(t)) {
-        const selection of(m.from, m.tag);
+        const selection of(*c, m.from, m.tag);
         const std::size_t bytes = static_cast<std::size_t>(m.count) * t->size;
         begun(r, *c, request::kind::receive, k.name());
         end_now(r, tutti_recv(c->team, of.from, of.tag, of.mask, some(in_one_piece(m.data, t), bytes), bytes, &r.envelope));
@@ -263,12 +263,11 @@ int send_and_receive(call& k, const outgoing& out, const incoming& in, MPI_Statu
     const type_ref &from = type_of(out.type), &to = type_of(in.type);
     if (sends) bytes = static_cast<std::size_t>(out.count) * from->size;
     if (sends && receives && goes_straight(from) && goes_straight(to)) {
-      const selection of(in.from, in.tag);
+      const selection of(*receives, in.from, in.tag);
       const std::size_t room = static_cast<std::size_t>(in.count) * to->size;
       begun(receiving, *receives, request::kind::receive, k.name());
-      end_now(receiving, tutti_sendrecv(sends->team, static_cast<std::uint32_t>(out.to), static_cast<std::uint64_t>(out.tag),
-                                        some(in_one_piece(out.data, from), bytes), bytes, of.from, of.tag, of.mask,
-                                        some(in_one_piece(in.data, to), room), room, &receiving.envelope));
+      end_now(receiving, tutti_sendrecv(sends->team, static_cast<std::uint32_t>(out.to), sends->tag(out.tag), some(in_one_piece(out.data, from), bytes),
+                                        bytes, of.from, of.tag, of.mask, some(in_one_piece(in.data, to), room), room, &receiving.envelope));
       k.moved(bytes + receiving.envelope.bytes);
       return finish(receiving, status);
     }

@@ -15,9 +15,9 @@ communicator* taker(call&, MPI_Comm, int rank, int tag, const void* data, MPI_Co
 struct selection {
   std::uint32_t from;
   std::uint64_t tag, mask;
-  selection(int source, int t) noexcept
-      : from(source == MPI_ANY_SOURCE ? TUTTI_ANY : static_cast<std::uint32_t>(source)),
-        tag(t == MPI_ANY_TAG ? 0 : static_cast<std::uint64_t>(t)), mask(t == MPI_ANY_TAG ? TUTTI_ANY_TAG : TUTTI_WHOLE_TAG) {}
+  selection(const communicator& c, int source, int t) noexcept
+      : from(source == MPI_ANY_SOURCE ? TUTTI_ANY : static_cast<std::uint32_t>(source)), tag(c.tag(t == MPI_ANY_TAG ? 0 : t)),
+        mask(t == MPI_ANY_TAG ? ~std::uint64_t{UINT32_MAX} : TUTTI_WHOLE_TAG) {}
 };
 
 }  // namespace tutti::mpi

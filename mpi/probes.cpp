@@ -64,7 +64,7 @@ extern "C" int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
     const passing by_mpi;
     return real.Probe(from, tag, comm, status);
   }
-  const selection of(from, tag);
+  const selection of(*c, from, tag);
   tutti_envelope_t e{};
   const auto s = until_found([&](int* found) { return tutti_iprobe(c->team, of.from, of.tag, of.mask, found, &e); },
                              [&] { return tutti_probe(c->team, of.from, of.tag, of.mask, &e); });
@@ -83,7 +83,7 @@ extern "C" int MPI_Iprobe(int from, int tag, MPI_Comm comm, int* flag, MPI_Statu
     if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
     return code;
   }
-  const selection of(from, tag);
+  const selection of(*c, from, tag);
   tutti_envelope_t e{};
   if (const auto s = tutti_iprobe(c->team, of.from, of.tag, of.mask, flag, &e); s != TUTTI_OK) return raise(comm, k.name(), s);
   if (*flag) tell(e, status);
@@ -103,7 +103,7 @@ extern "C" int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message* message
     const passing by_mpi;
     return real.Mprobe(from, tag, comm, message, status);
   }
-  const selection of(from, tag);
+  const selection of(*c, from, tag);
   tutti_envelope_t e{};
   matched m{{}, c};
   const auto s = until_found([&](int* found) { return tutti_improbe(c->team, of.from, of.tag, of.mask, found, &m.message, &e); },
@@ -125,7 +125,7 @@ extern "C" int MPI_Improbe(int from, int tag, MPI_Comm comm, int* flag, MPI_Mess
     if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
     return code;
   }
-  const selection of(from, tag);
+  const selection of(*c, from, tag);
   tutti_envelope_t e{};
   matched m{{}, c};
   if (const auto s = tutti_improbe(c->team, of.from, of.tag, of.mask, flag, &m.message, &e); s != TUTTI_OK) return raise(comm, k.name(), s);

@@ -81,6 +81,7 @@ void begun(request& r, communicator& on, request::kind what, const char* call) n
 void end_now(request& r, tutti_status_t end) {
   r.handle = {};
   r.active = false, r.end = end;
+  if (end != TUTTI_OK && r.what == request::kind::collective) r.on->sound = false;
   if (r.staged && !r.cancelled && (end == TUTTI_OK || end == TUTTI_TRUNCATED))
     r.staged->finish(r.what == request::kind::receive ? r.envelope.bytes : SIZE_MAX);
 }

@@ -222,7 +222,17 @@ int gather_for_tutti(void* comm, const void* mine, size_t bytes, void* all, doub
   constexpr std::size_t piece = std::size_t{1} << 30;
   if (bytes > piece) return ENOMEM;
   const int n = static_cast<int>(bytes);
-  return real.Allgather(mine, n, MPI_BYTE, all, n, MPI_BYTE, *static_cast<MPI_Comm*>(comm)) == MPI_SUCCESS ? 0 : EIO;
+  MPI_Request r;
+  return finish_giving_way(real.Iallgather(mine, n, MPI_BYTE, all, n, MPI_BYTE, *static_cast<MPI_Comm*>(comm), &r), r) == MPI_SUCCESS ? 0 : EIO;
+}
+
+int finish_giving_way(int began, MPI_Request& r) noexcept {
+  for (int done = 0; began == MPI_SUCCESS;) {
+    began = real.Test(&r, &done, MPI_STATUS_IGNORE);
+    if (done) break;
+    sched_yield();
+  }
+  return began;
 }
 
 void held::lock() noexcept {

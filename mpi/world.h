@@ -108,6 +108,9 @@ class passing {
 // By which ranks meet (tutti_bootstrap_t): MPI's allgather over the communicator that `comm` points to.
 int gather_for_tutti(void* comm, const void* mine, std::size_t bytes, void* all, double timeout_s);
 
+// Ends a collective of MPI's that has begun with that outcome, and gives way meanwhile, which not all MPIs do by themselves.
+int finish_giving_way(int began, MPI_Request&) noexcept;
+
 // MPI's own progress.
 void advance_mpi() noexcept;
 // What a look in vain does for the other side: one at a request of MPI's for tutti, one at tutti's, now and then, for MPI. A program may

@@ -44,6 +44,73 @@ static void freed_early_by_the_hundred(void) {
   REQUIRE(open_files() < after_ten + 20);
 }
 
+/* To free waits for nobody, though another member still needs this one's message, or makes other communicators before it frees. */
+static void freed_by_some_before_others(void) {
+  for (int round = 0; round < 20; ++round) {
+    MPI_Comm c, later[3];
+    MPI_Request r, sending = MPI_REQUEST_NULL;
+    int got = -1, early = (me + round) % 2;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    OK(MPI_Irecv(&got, 1, MPI_INT, left, 1, c, &r));
+    if (early) {
+      OK(MPI_Isend(&me, 1, MPI_INT, right, 1, c, &sending));
+      OK(MPI_Comm_free(&c));
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int i = 0; i < 3; ++i) {
+      int sum = 0;
+      OK(MPI_Comm_split(MPI_COMM_WORLD, 0, i ? n - me : me, &later[i]));
+      OK(MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, later[i]));
+      REQUIRE(sum == n * (n - 1) / 2);
+    }
+    if (!early) {
+      OK(MPI_Ssend(&me, 1, MPI_INT, right, 1, c));
+      OK(MPI_Comm_free(&c));
+    }
+    OK(MPI_Wait(&sending, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    REQUIRE(got == left);
+    for (int i = 3; i-- > 0;) OK(MPI_Comm_free(&later[i]));
+  }
+}
+
+/* What nobody has received in a communicator is not received in the next. */
+static void unreceived_stays_behind(void) {
+  for (int round = 0; round < 3; ++round) {
+    MPI_Comm c;
+    MPI_Request r;
+    MPI_Status s;
+    int wrong = -2, got = -1, flag = 1;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, c, &flag, MPI_STATUS_IGNORE));
+    REQUIRE(!flag);
+    OK(MPI_Barrier(c));
+    OK(MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, round % 2 ? 7 : MPI_ANY_TAG, c, &r));
+    OK(MPI_Send(&me, 1, MPI_INT, right, 7, c));
+    OK(MPI_Wait(&r, &s));
+    REQUIRE(got == left && status_is(&s, left, 7, 4));
+    OK(MPI_Send(&wrong, 1, MPI_INT, right, 7, c));
+    OK(MPI_Barrier(c));
+    OK(MPI_Comm_free(&c));
+  }
+}
+
+/* Teams of freed communicators are kept for the next ones of the same members, but not many. */
+static void many_make_room_for_others(void) {
+  enum { count = 300 };
+  static MPI_Comm c[count];
+  for (int i = 0; i < count; ++i) OK(MPI_Comm_dup(MPI_COMM_WORLD, &c[i]));
+  const int full = open_files();
+  for (int i = 0; i < count; ++i) OK(MPI_Comm_free(&c[(i * 7) % count]));
+  for (int i = 0; i < 10; ++i) {
+    MPI_Comm turned;
+    OK(MPI_Comm_split(MPI_COMM_WORLD, 0, (me + i) % n, &turned));
+    if (i % 2) OK(MPI_Barrier(turned));
+    OK(MPI_Comm_free(&turned));
+  }
+  if (by_tutti()) REQUIRE(open_files() < full - 150);
+}
+
 static void many_at_once(void) {
   enum { count = 700 };
   static MPI_Comm c[count];
@@ -179,10 +246,13 @@ int main(int argc, char **argv) {
   find_place();
   if (!few) {
     RUN(freed_early_by_the_hundred);
+    RUN(freed_by_some_before_others);
     RUN(matched_outlives_its_communicator);
     if (by_tutti()) RUN(errors_outlive_their_communicator); /* Open MPI ends the job */
     RUN(operation_and_type_freed_in_use);
     RUN(cancelled_too_late);
+    if (by_tutti()) RUN(unreceived_stays_behind); /* not allowed: MPICH does not end then */
+    RUN(many_make_room_for_others);
   }
   RUN(many_at_once);
   MPI_Barrier(MPI_COMM_WORLD);
