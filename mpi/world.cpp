@@ -183,6 +183,11 @@ void world::open(int thread_level) {
   meet.context = &everyone, meet.allgather = gather_for_tutti;
   tutti_options_t options{};
   options.struct_size = sizeof options, options.bootstrap = &meet, options.idle = [](void*) { advance_mpi(); };
+  // A communicator's first collective sets things up, and MPI has no time by which a member must have called it. So the setting's default
+  // gives way to its most, a day.
+  const tutti_setting_t patience{"timeout_s", "86400"};
+  const char* const usual = tutti_setting_value(patience.name);
+  if (usual && std::strcmp(usual, "60") == 0) options.settings = &patience, options.setting_count = 1;
   tutti_t made = nullptr;
   std::string why;
   if (!make_incomplete()) why = "MPI makes no generalized request";
