@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -125,7 +126,9 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
   int code;
   std::optional<target> to;
   type_ref target_type, leaf;
-  std::vector<std::byte> incoming, present;
+  std::unique_ptr<std::byte[]> packed, present;
+  const std::byte* given = nullptr;  // without gaps
+  std::size_t bytes = 0;
   {
     const held h;
     to = target_of(w, call, rank, displacement, count, type, code);
@@ -133,14 +136,19 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
     target_type = *to->type;
     to->type = &target_type;
     leaf = type_of(target_type->leaf);
-    const std::size_t bytes = to->count * target_type->size;
-    present.resize(bytes);
+    bytes = to->count * target_type->size;
+    present = std::make_unique_for_overwrite<std::byte[]>(bytes);
     if (op != MPI_NO_OP) {
       const type_ref& t = type_of(in.type);
       if (!t || in.count < 0 || static_cast<std::size_t>(in.count) * t->size != bytes || !leaf)
         return raise(w, call, MPI_ERR_TYPE, "origin and target differ in their bytes");
-      incoming.resize(bytes);
-      t->pack(in.data, static_cast<std::size_t>(in.count), incoming.data());
+      if (t->contiguous) {
+        given = static_cast<const std::byte*>(in.data) + t->first();
+      } else {
+        packed = std::make_unique_for_overwrite<std::byte[]>(bytes);
+        t->pack(in.data, static_cast<std::size_t>(in.count), packed.get());
+        given = packed.get();
+      }
     }
   }
   const std::uint64_t me = 1 + std::uint64_t{w.rank};
@@ -153,26 +161,26 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
   tutti_request_t request{};
   {
     const held h;
-    s = get(w, present.data(), present.size(), bytes_type, *to, &request);
+    s = get(w, present.get(), bytes, bytes_type, *to, &request);
   }
   if (s == TUTTI_OK) s = wait(&request);
   if (s == TUTTI_OK && out.data) {
     const held h;
-    type_of(out.type)->unpack(present.data(), present.size(), out.data, static_cast<std::size_t>(out.count));
+    type_of(out.type)->unpack(present.get(), bytes, out.data, static_cast<std::size_t>(out.count));
   }
-  const bool writes = op != MPI_NO_OP && (!compared || std::memcmp(present.data(), compared, present.size()) == 0);
+  const bool writes = op != MPI_NO_OP && (!compared || std::memcmp(present.get(), compared, bytes) == 0);
   if (s == TUTTI_OK && writes) {
-    if (op == MPI_REPLACE) {
-      present.swap(incoming);
-    } else {
-      leaves ours(incoming.data(), incoming.size(), *leaf), theirs(present.data(), present.size(), *leaf);
+    if (op != MPI_REPLACE && leaf->contiguous) {
+      code = reduce_here(given, present.get(), bytes / leaf->size, leaf->handle, op);
+    } else if (op != MPI_REPLACE) {
+      leaves ours(given, bytes, *leaf), theirs(present.get(), bytes, *leaf);
       code = reduce_here(ours.data(), theirs.data(), ours.count(), leaf->handle, op);
-      theirs.pack(present.data());
+      theirs.pack(present.get());
     }
     if (code == MPI_SUCCESS) {
       {
         const held h;
-        s = put(w, present.data(), present.size(), bytes_type, *to, nullptr);
+        s = put(w, op == MPI_REPLACE ? given : present.get(), bytes, bytes_type, *to, nullptr);
       }
       if (s == TUTTI_OK) s = flush(w, to->rank);
     }
