@@ -247,7 +247,7 @@ int usage() {
 int main(int argc, char** argv) {
   setenv("IPATH_NO_BACKTRACE", "1", 1);  // libpsm would take the signals
   plan p;
-  if (adapters) p.provider = "verbs";
+  if (adapters) p.provider = "verbs", prepare_adapters();  // a trial's own take the folder of these, which goes with this process
   std::vector<std::string> words(argv + 1, argv + argc);
   const std::map<std::string, fault> kinds = {{"system", fault::system_call}, {"memory", fault::allocation},
                                               {"all-memory", fault::any_allocation}, {"vendor", fault::vendor_call},
