@@ -137,10 +137,12 @@ std::unique_ptr<communicator> take_idle(std::vector<std::unique_ptr<communicator
 std::unique_ptr<communicator> find_idle(MPI_Comm comm, const std::vector<std::uint32_t>& members, bool& crowded) {
   constexpr std::int64_t none = INT64_MAX;  // signed: MPICH 4.0.2 has the most of MPI_UINT64_T as if it were
   for (std::int64_t from = 0;;) {
-    const auto mine = std::ranges::find_if(idle, [&](const auto& c) { return c->number >= from && c->sound && is_quiet(c) && c->members == members; });
+    const auto fits = [&](const auto& c) { return c->number >= from && c->sound && is_quiet(c) && c->members == members; };
+    const auto mine = std::ranges::find_if(idle, fits);
     const std::int64_t number = mine == idle.end() ? none : (*mine)->number;
     enum { latest, less_earliest, newest, crowding, terms };
-    std::int64_t told[terms] = {number, -number, newest_number, idle.size() > most_idle || !leaves_files()}, most[terms];
+    std::int64_t told[terms] = {number, -number, newest_number, idle.size() > most_idle || !leaves_files()};
+    std::int64_t most[terms] = {none};  // as it stays if MPI fails
     reduce_to_all(told, most, terms, MPI_INT64_T, MPI_MAX, comm);
     newest_number = most[newest], crowded = most[crowding];
     if (most[latest] == none) return nullptr;
