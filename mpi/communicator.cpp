@@ -133,18 +133,18 @@ std::unique_ptr<communicator> take_idle(std::vector<std::unique_ptr<communicator
 }
 
 // Collective over the communicator, whose members hold the right all at once. The first idle one of these members that all of them have, or
-// null; `crowded`: some member has many idle ones, or few files left.
-std::unique_ptr<communicator> find_idle(MPI_Comm comm, const std::vector<std::uint32_t>& members, bool& crowded) {
+// null; `too_many`: some member has many idle ones, or few files left.
+std::unique_ptr<communicator> find_idle(MPI_Comm comm, const std::vector<std::uint32_t>& members, bool& too_many) {
   constexpr std::int64_t none = INT64_MAX;  // signed: MPICH 4.0.2 has the most of MPI_UINT64_T as if it were
   for (std::int64_t from = 0;;) {
     const auto fits = [&](const auto& c) { return c->number >= from && c->sound && is_quiet(c) && c->members == members; };
     const auto mine = std::ranges::find_if(idle, fits);
     const std::int64_t number = mine == idle.end() ? none : (*mine)->number;
-    enum { latest, less_earliest, newest, crowding, terms };
+    enum { latest, less_earliest, newest, excess, terms };
     std::int64_t told[terms] = {number, -number, newest_number, idle.size() > most_idle || !leaves_files()};
     std::int64_t most[terms] = {none};  // as it stays if MPI fails
     reduce_to_all(told, most, terms, MPI_INT64_T, MPI_MAX, comm);
-    newest_number = most[newest], crowded = most[crowding];
+    newest_number = most[newest], too_many = most[excess];
     if (most[latest] == none) return nullptr;
     if (most[latest] == -most[less_earliest]) return take_idle(mine);
     from = most[latest];
@@ -156,9 +156,10 @@ void free_idle(MPI_Comm comm, std::vector<std::uint32_t> members) {
   std::ranges::sort(members);
   std::vector<mark> mine;
   for (const auto& c : idle) {
+    if (mine.size() == most_idle) break;
     std::vector<std::uint32_t> of = c->members;
     std::ranges::sort(of);
-    if (mine.size() < most_idle && is_quiet(c) && std::ranges::includes(members, of)) mine.push_back(mark_of(*c));
+    if (is_quiet(c) && std::ranges::includes(members, of)) mine.push_back(mark_of(*c));
   }
   mine.resize(most_idle, {});  // no communicator's number is 0
   std::vector<mark> all(most_idle * members.size());
@@ -184,12 +185,12 @@ int follow(int made, const MPI_Comm* fresh) {
   MPI_Comm comm = *fresh;
   const held_by_all h(comm);
   drop_finished();
-  bool crowded = false;
-  std::unique_ptr<communicator> c = find_idle(comm, members, crowded);
+  bool too_many = false;
+  std::unique_ptr<communicator> c = find_idle(comm, members, too_many);
   if (c) {
     ++c->generation;
   } else {
-    if (crowded) free_idle(comm, members);
+    if (too_many) free_idle(comm, members);
     tutti_bootstrap_t meeting{};
     int rank = 0;
     real.Comm_rank(comm, &rank);

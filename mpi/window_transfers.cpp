@@ -170,9 +170,12 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
   }
   const bool writes = op != MPI_NO_OP && (!compared || std::memcmp(present.get(), compared, bytes) == 0);
   if (s == TUTTI_OK && writes) {
-    if (op != MPI_REPLACE && leaf->contiguous) {
+    const std::byte* becomes = present.get();
+    if (op == MPI_REPLACE) {
+      becomes = given;
+    } else if (leaf->contiguous) {
       code = reduce_here(given, present.get(), bytes / leaf->size, leaf->handle, op);
-    } else if (op != MPI_REPLACE) {
+    } else {
       leaves ours(given, bytes, *leaf), theirs(present.get(), bytes, *leaf);
       code = reduce_here(ours.data(), theirs.data(), ours.count(), leaf->handle, op);
       theirs.pack(present.get());
@@ -180,7 +183,7 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
     if (code == MPI_SUCCESS) {
       {
         const held h;
-        s = put(w, op == MPI_REPLACE ? given : present.get(), bytes, bytes_type, *to, nullptr);
+        s = put(w, becomes, bytes, bytes_type, *to, nullptr);
       }
       if (s == TUTTI_OK) s = flush(w, to->rank);
     }
