@@ -23,7 +23,7 @@ class active_message {
 
   std::uint32_t source() const noexcept { return tutti_am_source(is_); }  // rank in the job
   tutti::cpp::arguments arguments() const noexcept { return arguments_; }
-  // A copy (medium), or what was put to this rank's window (long); aligned to 8 bytes.
+  // Medium: a copy, aligned to 8 bytes. Long: where it was put in this rank's window, whatever the alignment of that offset.
   std::span<std::byte> payload() const noexcept { return payload_; }
   template <class T>
   std::span<T> payload_as() const noexcept { return {reinterpret_cast<T*>(payload_.data()), payload_.size() / sizeof(T)}; }

@@ -95,7 +95,7 @@ template <class T, class Op>
   requires(!std::ranges::range<T> && std::is_trivially_copyable_v<T>)
 result<T> allreduce(team_view t, T value, const Op& o) {
   T all = value;
-  if (auto done = cpp::allreduce(t, one(value), one(all), o); done.failed()) return done.error();
+  if (auto done = cpp::allreduce(t, one(value), one(all), o); done.failed()) return std::move(done).error();
   return all;
 }
 template <class In, class Out, class Op, way_to_begin H = detail::blocking_t>

@@ -69,7 +69,7 @@ typename H::answer recv(team_view t, std::uint32_t from, tag_match m, Data&& dat
 template <writable Data>
 result<envelope> recv(team_view t, std::uint32_t from, tag_match m, Data&& data) {
   envelope found{};
-  if (auto done = cpp::recv(t, from, m, data, &found, blocking); done.failed()) return done.error();
+  if (auto done = cpp::recv(t, from, m, data, &found, blocking); done.failed()) return std::move(done).error();
   return found;
 }
 
@@ -107,7 +107,8 @@ inline result<std::optional<envelope>> iprobe(team_view t, std::uint32_t from, t
   return found ? std::optional(is) : std::nullopt;
 }
 
-// A message that was taken out of the matching, which this object alone can receive. Receive it: until then it counts as unmatched.
+// A message that was taken out of the matching, which this object alone can receive. Until then it counts as unmatched. The destructor
+// receives and discards a message that was not received, so the sender gets its credit back, and a synchronous send ends.
 class message {
  public:
   message(tutti_message_t m, envelope e, tutti_t ctx) noexcept : is_(m), envelope_(e), ctx_(ctx) {}
@@ -115,6 +116,9 @@ class message {
   message& operator=(message&& other) noexcept {
     std::swap(is_, other.is_), std::swap(envelope_, other.envelope_), std::swap(ctx_, other.ctx_);
     return *this;
+  }
+  ~message() {
+    if (is_.slot) (void)tutti_mrecv(&is_, detail::nothing, 0, nullptr);
   }
 
   const tutti_envelope_t& envelope() const noexcept { return envelope_; }

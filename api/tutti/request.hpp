@@ -17,9 +17,17 @@ inline namespace cpp {
 using seconds = std::chrono::duration<double>;
 inline constexpr seconds forever{-1.0};
 
-// An operation under way. Its buffers stay untouched until it was found complete, which is why the destructor waits for it; a
-// receive that no message has matched is taken back instead. A rank that gives up while others may never do their part ends its
-// context first (context::abandon()), and then nothing is waited for.
+namespace detail {
+// Cancels a receive that no message has matched; *r is zeroed then, unless it is persistent.
+inline void cancel_receive(tutti_request_t* r) noexcept {
+  int cancelled = 0;
+  (void)tutti_cancel(r, &cancelled);
+}
+}  // namespace detail
+
+// An operation under way. Its buffers stay untouched until it was found complete, so the destructor cancels a receive that no message
+// has matched, and waits for any other operation. To avoid that wait, release() the request, or end the context first
+// (context::abandon()): then nothing is waited for.
 class [[nodiscard]] request {
  public:
   request() noexcept = default;
@@ -30,9 +38,8 @@ class [[nodiscard]] request {
     return *this;
   }
   ~request() {
-    if (!pending()) return;
-    if (int cancelled = 0; receives_ && tutti_cancel(&r_, &cancelled) == TUTTI_OK && cancelled) return;
-    (void)tutti_wait(&r_, -1);
+    if (pending() && receives_) detail::cancel_receive(&r_);
+    if (pending()) (void)tutti_wait(&r_, -1);
   }
 
   bool pending() const noexcept { return r_.slot != nullptr; }  // not found complete yet
@@ -53,6 +60,7 @@ class [[nodiscard]] request {
 
   tutti_request_t& handle() noexcept { return r_; }
   tutti_t context_handle() const noexcept { return ctx_; }
+  bool receives() const noexcept { return receives_; }
   // Gives the operation up to the caller, who waits for it.
   tutti_request_t release() noexcept { return std::exchange(r_, {}); }
 
@@ -62,17 +70,20 @@ class [[nodiscard]] request {
   bool receives_ = false;
 };
 
-// An operation that is started again and again with the same arguments (tutti_start()). The destructor waits for one under way.
+// An operation that is started again and again with the same arguments (tutti_start()). The destructor ends one under way as that of
+// request does.
 class [[nodiscard]] persistent_request {
  public:
-  persistent_request(tutti_request_t r, tutti_t ctx, bool = false) noexcept : r_(r), ctx_(ctx) {}
-  persistent_request(persistent_request&& other) noexcept : r_(std::exchange(other.r_, {})), ctx_(other.ctx_) {}
+  persistent_request(tutti_request_t r, tutti_t ctx, bool receives = false) noexcept : r_(r), ctx_(ctx), receives_(receives) {}
+  persistent_request(persistent_request&& other) noexcept
+      : r_(std::exchange(other.r_, {})), ctx_(other.ctx_), receives_(other.receives_) {}
   persistent_request& operator=(persistent_request&& other) noexcept {
-    std::swap(r_, other.r_), std::swap(ctx_, other.ctx_);
+    std::swap(r_, other.r_), std::swap(ctx_, other.ctx_), std::swap(receives_, other.receives_);
     return *this;
   }
   ~persistent_request() {
     if (!r_.slot) return;
+    if (receives_) detail::cancel_receive(&r_);
     (void)tutti_wait(&r_, -1);
     (void)tutti_request_free(&r_);
   }
@@ -91,30 +102,35 @@ class [[nodiscard]] persistent_request {
  private:
   tutti_request_t r_;
   tutti_t ctx_;
+  bool receives_;
 };
 
-// Requests of one context, to be waited for together. Indices are in the order of add(). The destructor waits for all.
+// Requests of one context, to be waited for together. Indices are in the order of add(). The destructor ends each as that of request does.
 class requests {
  public:
   requests() = default;
-  requests(requests&& other) noexcept : all_(std::exchange(other.all_, {})), ctx_(other.ctx_) {}
+  requests(requests&& other) noexcept
+      : all_(std::exchange(other.all_, {})), receives_(std::exchange(other.receives_, {})), ctx_(other.ctx_) {}
   requests& operator=(requests&& other) noexcept {
-    std::swap(all_, other.all_), std::swap(ctx_, other.ctx_);
+    std::swap(all_, other.all_), std::swap(receives_, other.receives_), std::swap(ctx_, other.ctx_);
     return *this;
   }
   ~requests() {
+    for (const std::size_t i : receives_)
+      if (all_[i].slot) detail::cancel_receive(&all_[i]);
     if (!all_.empty()) (void)tutti_wait_all(all_.data(), all_.size(), -1);
   }
 
-  void reserve(std::size_t count) { all_.reserve(count); }
+  void reserve(std::size_t count) { all_.reserve(count), receives_.reserve(count); }
   void add(request&& r) {
     ctx_ = r.context_handle();
+    if (r.receives()) receives_.push_back(all_.size());
     all_.push_back(r.handle());
     (void)r.release();
   }
   // What nonblocking calls return; their failures are given on.
   result<> add(result<request>&& r) {
-    if (r.failed()) return r.error();
+    if (r.failed()) return std::move(r).error();
     add(std::move(*r));
     return {};
   }
@@ -123,7 +139,7 @@ class requests {
   // Forgets them once all are complete.
   result<> wait_all(seconds timeout = forever) {
     const auto code = tutti_wait_all(all_.data(), all_.size(), timeout.count());
-    if (code != TUTTI_TIMED_OUT && code != TUTTI_INVALID) all_.clear();
+    if (code != TUTTI_TIMED_OUT && code != TUTTI_INVALID) all_.clear(), receives_.clear();
     return detail::answer(code, ctx_);
   }
   // The index of one that is complete; nothing if none is under way. What has failed is named by its index as well, in `failed`.
@@ -138,6 +154,7 @@ class requests {
 
  private:
   std::vector<tutti_request_t> all_;
+  std::vector<std::size_t> receives_;  // those of all_ that may be cancelled
   tutti_t ctx_ = nullptr;
 };
 

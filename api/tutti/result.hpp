@@ -15,7 +15,8 @@
 namespace tutti {
 inline namespace cpp {
 
-// Why a call failed: its status, and what tutti_error_text() and the functions beside it said right after it.
+// Why a call failed: its status, and what tutti_error_text() and the functions beside it said right after it. The text is empty if
+// no memory was left for it.
 struct failure {
   tutti_status_t code = TUTTI_OK;
   std::string text;
@@ -43,7 +44,8 @@ class [[nodiscard]] result {
 
   bool ok() const noexcept { return is_.index() == 0; }
   bool failed() const noexcept { return !ok(); }
-  const failure& error() const noexcept { return assert(failed()), *std::get_if<1>(&is_); }  // only if failed()
+  const failure& error() const& noexcept { return assert(failed()), *std::get_if<1>(&is_); }  // only if failed()
+  failure&& error() && noexcept { return assert(failed()), std::move(*std::get_if<1>(&is_)); }
   // The value, only if ok().
   T& operator*() & noexcept { return assert(ok()), *std::get_if<0>(&is_); }
   const T& operator*() const& noexcept { return assert(ok()), *std::get_if<0>(&is_); }
@@ -52,7 +54,7 @@ class [[nodiscard]] result {
   const T* operator->() const noexcept { return assert(ok()), std::get_if<0>(&is_); }
 #ifdef __cpp_exceptions
   T or_throw() && {
-    if (failed()) throw failed_call(error());
+    if (failed()) throw failed_call(std::move(*this).error());
     return std::move(**this);
   }
 #endif
@@ -69,10 +71,11 @@ class [[nodiscard]] result<void> {
 
   bool ok() const noexcept { return !why_; }
   bool failed() const noexcept { return !ok(); }
-  const failure& error() const noexcept { return assert(failed()), *why_; }  // only if failed()
+  const failure& error() const& noexcept { return assert(failed()), *why_; }  // only if failed()
+  failure&& error() && noexcept { return assert(failed()), std::move(*why_); }
 #ifdef __cpp_exceptions
   void or_throw() && {
-    if (failed()) throw failed_call(error());
+    if (failed()) throw failed_call(std::move(*this).error());
   }
 #endif
 
@@ -83,10 +86,19 @@ class [[nodiscard]] result<void> {
 namespace detail {
 
 // Of a call upon ctx that returned `code`; ctx null: upon a handle that is gone, of which the thread keeps the text.
-inline failure failure_of(tutti_status_t code, tutti_t ctx) {
-  return {code, tutti_error_text(ctx), tutti_error_peer(ctx), tutti_error_native(ctx)};
+inline failure failure_of(tutti_status_t code, tutti_t ctx) noexcept {
+  failure why{code, {}, tutti_error_peer(ctx), tutti_error_native(ctx)};
+#ifdef __cpp_exceptions
+  try {
+    why.text = tutti_error_text(ctx);
+  } catch (...) {
+  }
+#else
+  why.text = tutti_error_text(ctx);
+#endif
+  return why;
 }
-inline result<> answer(tutti_status_t code, tutti_t ctx) {
+inline result<> answer(tutti_status_t code, tutti_t ctx) noexcept {
   if (code == TUTTI_OK) [[likely]] return {};
   return failure_of(code, ctx);
 }

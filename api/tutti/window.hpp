@@ -57,7 +57,7 @@ class window {
   tutti_window_t handle() const noexcept { return w_; }
 
   template <readable Data>
-    requires std::same_as<element<Data>, T>
+    requires std::same_as<element<Data>, T> && std::ranges::borrowed_range<Data>
   result<> put(std::uint32_t rank, std::size_t place, Data&& source) const {
     return answer(tutti_put(w_, rank, place * sizeof(T), detail::address_of(source), detail::bytes_of(source), nullptr));
   }
@@ -93,7 +93,7 @@ class window {
   }
   // The data, and then the signal to a word of `signals`, a window of the same team.
   template <readable Data, class W>
-    requires std::same_as<element<Data>, T>
+    requires std::same_as<element<Data>, T> && std::ranges::borrowed_range<Data>
   result<> put_signal(std::uint32_t rank, std::size_t place, Data&& source, const window<W>& signals, std::size_t word,
                       std::uint64_t value, signal_kind k = signal_kind::set) const {
     return answer(tutti_put_signal(w_, rank, place * sizeof(T), detail::address_of(source), detail::bytes_of(source), signals.handle(),

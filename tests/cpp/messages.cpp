@@ -163,11 +163,55 @@ void active(const tutti::context& ctx, tutti::loop& l) {
   take(w.free());
 }
 
+// Objects that own operations, dropped in every state: a destructor waits for nothing that may never come.
+void dropped(tutti::team_view world) {
+  const std::uint32_t n = world.size(), right = (me + 1) % n, left = (me + n - 1) % n;
+  std::array<int, 1> in{}, out{static_cast<int>(me)};
+  {
+    auto again = take(tutti::recv(world, left, 77, in, tutti::persistent));
+    take(again.start());
+  }
+  {
+    auto started = take(tutti::recv(world, left, 77, in, tutti::persistent));
+    auto assigned = take(tutti::recv(world, left, 78, in, tutti::persistent));
+    take(started.start());
+    assigned = std::move(started);
+  }
+  {
+    tutti::requests all;
+    take(all.add(tutti::recv(world, left, 77, in, tutti::nonblocking)));
+    take(all.add(tutti::send(world, right, 79, out, tutti::nonblocking)));
+    take(all.add(tutti::recv(world, left, 77, in, tutti::nonblocking)));
+    tutti::requests moved = std::move(all);
+  }
+  take(tutti::recv(world, left, 79, in));
+  // A synchronous send of a matched message that its receiver drops ends.
+  const std::array<char, 100'000> large{};
+  auto sent = take(tutti::ssend(world, right, 80, large, tutti::nonblocking));
+  {
+    auto matched = take(tutti::mprobe(world, left, 80));
+    expect(matched.envelope().bytes == large.size());
+  }
+  take(sent.wait());
+  take(tutti::barrier(world));
+}
+
+template <class W, class Data>
+concept puts = requires(W w, Data&& d) { w.put(0, 0, std::forward<Data>(d)); };
+template <class W, class Data>
+concept puts_with_signal = requires(W w, Data&& d) { w.put_signal(0, 0, std::forward<Data>(d), w, 0, 1); };
+using words = tutti::window<std::uint64_t>;
+using list = std::vector<std::uint64_t>;
+static_assert(puts<words, list&> && puts<words, const list&> && puts<words, std::span<const std::uint64_t>>);
+static_assert(puts_with_signal<words, list&> && puts_with_signal<words, std::span<std::uint64_t>>);
+static_assert(!puts<words, list> && !puts_with_signal<words, list>, "the call may return before the source was read");
+
 }  // namespace
 
 int main() {
   tutti::context ctx = begin();
   tagged(ctx.world());
+  dropped(ctx.world());
   layouts(ctx.world());
   tutti::loop l(ctx);
   many_tokens(l, ctx.world());
