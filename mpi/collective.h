@@ -135,13 +135,11 @@ beginning exchange(const setting& s, operation o, Read read, Write write) {
   TUTTI_MPI_SMALL(TUTTI_MPI_COLLECTIVE_AS(, Name, lower, parameters, arguments))                                                   \
   TUTTI_MPI_LARGE(TUTTI_MPI_COLLECTIVE_AS(_c, Name, lower, parameters, arguments))
 #define TUTTI_MPI_COLLECTIVE_AS(c, Name, lower, parameters, arguments)                                                             \
-  extern "C" int MPI_##Name##c(TUTTI_MPI_LIST parameters, MPI_Comm comm) {                                                         \
+  TUTTI_MPI_ENTRY(Name##c, (TUTTI_MPI_LIST parameters, MPI_Comm comm), comm, {                                                       \
     return blocking(function::Name, comm, [&](const setting& s) { return lower(s, TUTTI_MPI_LIST arguments); },                    \
                     [&] { return real.Name##c(TUTTI_MPI_LIST arguments, comm); });                                                 \
-  }                                                                                                                                \
-  TUTTI_MPI_ALSO(Name##c)                                                                                                          \
-  extern "C" int MPI_I##lower##c(TUTTI_MPI_LIST parameters, MPI_Comm comm, MPI_Request* request) {                                 \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(I##lower##c, (TUTTI_MPI_LIST parameters, MPI_Comm comm, MPI_Request* request), comm, {                             \
     return nonblocking(function::I##lower, comm, request, [&](const setting& s) { return lower(s, TUTTI_MPI_LIST arguments); },    \
                        [&] { return real.I##lower##c(TUTTI_MPI_LIST arguments, comm, request); });                                 \
-  }                                                                                                                                \
-  TUTTI_MPI_ALSO(I##lower##c)
+  })

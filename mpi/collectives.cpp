@@ -273,14 +273,12 @@ beginning alltoallw(const setting& s, const void* in, const auto* in_counts, con
 
 // --- MPI's functions -------------------------------------------------------------------------------------------------------------------
 
-extern "C" int MPI_Barrier(MPI_Comm comm) {
+TUTTI_MPI_ENTRY(Barrier, (MPI_Comm comm), comm, {
   return blocking(function::Barrier, comm, barrier, [&] { return real.Barrier(comm); });
-}
-TUTTI_MPI_ALSO(Barrier)
-extern "C" int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+})
+TUTTI_MPI_ENTRY(Ibarrier, (MPI_Comm comm, MPI_Request* request), comm, {
   return nonblocking(function::Ibarrier, comm, request, barrier, [&] { return real.Ibarrier(comm, request); });
-}
-TUTTI_MPI_ALSO(Ibarrier)
+})
 
 TUTTI_MPI_COLLECTIVE(Bcast, bcast, (void* data, count_t count, MPI_Datatype type, int root), (data, count, type, root))
 TUTTI_MPI_COLLECTIVE(Reduce, reduce, (const void* in, void* out, count_t count, MPI_Datatype type, MPI_Op op, int root),

@@ -295,15 +295,14 @@ using namespace tutti::mpi;
 
 // A function that makes a communicator, which all its members call.
 #define TUTTI_MPI_MAKES(name, parameters, arguments)                     \
-  extern "C" int MPI_##name parameters {                                 \
+  TUTTI_MPI_ENTRY(name, parameters, MPI_COMM_WORLD, {                                                                                \
     int made;                                                            \
     {                                                                    \
       const passing by_mpi;                                              \
       made = real.name arguments;                                        \
     }                                                                    \
     return follow(made, fresh);                                          \
-  }                                                                      \
-  TUTTI_MPI_ALSO(name)
+  })
 
 TUTTI_MPI_MAKES(Comm_dup, (MPI_Comm comm, MPI_Comm* fresh), (comm, fresh))
 TUTTI_MPI_MAKES(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* fresh), (comm, info, fresh))
@@ -326,8 +325,6 @@ TUTTI_MPI_MAKES(Dist_graph_create_adjacent,
                  const int destination_weights[], MPI_Info info, int reorder, MPI_Comm* fresh),
                 (comm, in, sources, source_weights, out, destinations, destination_weights, info, reorder, fresh))
 
-extern "C" int MPI_Comm_free(MPI_Comm* comm) { return freed(comm, real.Comm_free); }
-TUTTI_MPI_ALSO(Comm_free)
+TUTTI_MPI_ENTRY(Comm_free, (MPI_Comm* comm), comm ? *comm : MPI_COMM_WORLD, { return freed(comm, real.Comm_free); })
 
-extern "C" int MPI_Comm_disconnect(MPI_Comm* comm) { return freed(comm, real.Comm_disconnect); }
-TUTTI_MPI_ALSO(Comm_disconnect)
+TUTTI_MPI_ENTRY(Comm_disconnect, (MPI_Comm* comm), comm ? *comm : MPI_COMM_WORLD, { return freed(comm, real.Comm_disconnect); })

@@ -216,7 +216,7 @@ int complete_some(int count, MPI_Request* r, int* done, int* indices, MPI_Status
 
 }  // namespace
 
-extern "C" int MPI_Wait(MPI_Request* r, MPI_Status* status) {
+TUTTI_MPI_ENTRY(Wait, (MPI_Request* r, MPI_Status* status), MPI_COMM_WORLD, {
   call k(function::Wait);
   if (!r || !is_ours(*r)) {
     k.passed(reason::request);
@@ -230,10 +230,9 @@ extern "C" int MPI_Wait(MPI_Request* r, MPI_Status* status) {
   }
   wait(*of);
   return retire_and_raise(*r, status);
-}
-TUTTI_MPI_ALSO(Wait)
+})
 
-extern "C" int MPI_Test(MPI_Request* r, int* done, MPI_Status* status) {
+TUTTI_MPI_ENTRY(Test, (MPI_Request* r, int* done, MPI_Status* status), MPI_COMM_WORLD, {
   call k(function::Test);
   if (!r || !done || !is_ours(*r)) {
     k.passed(reason::request);
@@ -243,10 +242,9 @@ extern "C" int MPI_Test(MPI_Request* r, int* done, MPI_Status* status) {
   if (*done) return retire_and_raise(*r, status);
   looked_at_tutti();
   return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Test)
+})
 
-extern "C" int MPI_Waitall(int count, MPI_Request r[], MPI_Status statuses[]) {
+TUTTI_MPI_ENTRY(Waitall, (int count, MPI_Request r[], MPI_Status statuses[]), MPI_COMM_WORLD, {
   call k(function::Waitall);
   if (!any_ours(r, count)) {
     k.passed(reason::request);
@@ -269,10 +267,9 @@ extern "C" int MPI_Waitall(int count, MPI_Request r[], MPI_Status statuses[]) {
     code = real.Waitall(theirs.count(), theirs.handles(), theirs.statuses());
   }
   return retire_all(number(count), r, statuses, theirs, code);
-}
-TUTTI_MPI_ALSO(Waitall)
+})
 
-extern "C" int MPI_Testall(int count, MPI_Request r[], int* done, MPI_Status statuses[]) {
+TUTTI_MPI_ENTRY(Testall, (int count, MPI_Request r[], int* done, MPI_Status statuses[]), MPI_COMM_WORLD, {
   call k(function::Testall);
   if (!done || !any_ours(r, count)) {
     k.passed(reason::request);
@@ -289,42 +286,37 @@ extern "C" int MPI_Testall(int count, MPI_Request r[], int* done, MPI_Status sta
   }
   *done = 1;
   return retire_all(number(count), r, statuses, theirs, code);
-}
-TUTTI_MPI_ALSO(Testall)
+})
 
-extern "C" int MPI_Waitany(int count, MPI_Request r[], int* index, MPI_Status* status) {
+TUTTI_MPI_ENTRY(Waitany, (int count, MPI_Request r[], int* index, MPI_Status* status), MPI_COMM_WORLD, {
   call k(function::Waitany);
   if (index && any_ours(r, count)) return any(count, r, index, nullptr, status, true);
   k.passed(reason::request);
   const passing by_mpi;
   return real.Waitany(count, r, index, status);
-}
-TUTTI_MPI_ALSO(Waitany)
+})
 
-extern "C" int MPI_Testany(int count, MPI_Request r[], int* index, int* done, MPI_Status* status) {
+TUTTI_MPI_ENTRY(Testany, (int count, MPI_Request r[], int* index, int* done, MPI_Status* status), MPI_COMM_WORLD, {
   call k(function::Testany);
   if (index && done && any_ours(r, count)) return any(count, r, index, done, status, false);
   k.passed(reason::request);
   return looked(real.Testany(count, r, index, done, status), done);
-}
-TUTTI_MPI_ALSO(Testany)
+})
 
-extern "C" int MPI_Waitsome(int count, MPI_Request r[], int* done, int indices[], MPI_Status statuses[]) {
+TUTTI_MPI_ENTRY(Waitsome, (int count, MPI_Request r[], int* done, int indices[], MPI_Status statuses[]), MPI_COMM_WORLD, {
   call k(function::Waitsome);
   if (done && indices && any_ours(r, count)) return complete_some(count, r, done, indices, statuses, true);
   k.passed(reason::request);
   const passing by_mpi;
   return real.Waitsome(count, r, done, indices, statuses);
-}
-TUTTI_MPI_ALSO(Waitsome)
+})
 
-extern "C" int MPI_Testsome(int count, MPI_Request r[], int* done, int indices[], MPI_Status statuses[]) {
+TUTTI_MPI_ENTRY(Testsome, (int count, MPI_Request r[], int* done, int indices[], MPI_Status statuses[]), MPI_COMM_WORLD, {
   call k(function::Testsome);
   if (done && indices && any_ours(r, count)) return complete_some(count, r, done, indices, statuses, false);
   k.passed(reason::request);
   return looked(real.Testsome(count, r, done, indices, statuses), done);
-}
-TUTTI_MPI_ALSO(Testsome)
+})
 
 // --- the other functions upon requests ------------------------------------------------------------------------------------------------
 
@@ -341,39 +333,35 @@ int start(MPI_Request handle) {
 
 }  // namespace
 
-extern "C" int MPI_Start(MPI_Request* r) { return r && is_ours(*r) ? start(*r) : real.Start(r); }
-TUTTI_MPI_ALSO(Start)
+TUTTI_MPI_ENTRY(Start, (MPI_Request* r), MPI_COMM_WORLD, { return r && is_ours(*r) ? start(*r) : real.Start(r); })
 
-extern "C" int MPI_Startall(int count, MPI_Request r[]) {
+TUTTI_MPI_ENTRY(Startall, (int count, MPI_Request r[]), MPI_COMM_WORLD, {
   if (!any_ours(r, count)) return real.Startall(count, r);
   int code = MPI_SUCCESS;
   for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = MPI_Start(&r[i]);
   return code;
-}
-TUTTI_MPI_ALSO(Startall)
+})
 
-extern "C" int MPI_Request_free(MPI_Request* r) {
+TUTTI_MPI_ENTRY(Request_free, (MPI_Request* r), MPI_COMM_WORLD, {
   if (!r || !is_ours(*r)) return real.Request_free(r);
   const held h;
   if (at(*r).active) detach(*r);
   else drop(*r);
   *r = MPI_REQUEST_NULL;
   return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Request_free)
+})
 
-extern "C" int MPI_Request_get_status(MPI_Request r, int* done, MPI_Status* status) {
+TUTTI_MPI_ENTRY(Request_get_status, (MPI_Request r, int* done, MPI_Status* status), MPI_COMM_WORLD, {
   if (!done || !is_ours(r)) return looked(real.Request_get_status(r, done, status), done);
   const held h;
   *done = test(at(r));
   if (!*done) return looked_at_tutti(), MPI_SUCCESS;
   if (!at(r).pending) return empty_status(status), MPI_SUCCESS;
   return outcome(at(r), status);
-}
-TUTTI_MPI_ALSO(Request_get_status)
+})
 
 // A send is not taken back: it ends as it would have, which MPI allows.
-extern "C" int MPI_Cancel(MPI_Request* r) {
+TUTTI_MPI_ENTRY(Cancel, (MPI_Request* r), MPI_COMM_WORLD, {
   if (!r || !is_ours(*r)) return real.Cancel(r);
   const held h;
   request& of = at(*r);
@@ -382,5 +370,4 @@ extern "C" int MPI_Cancel(MPI_Request* r) {
   if (const tutti_status_t s = tutti_cancel(&of.handle, &cancelled); s != TUTTI_OK) return raise(of.on->errors(), "MPI_Cancel", s);
   if (cancelled) of.cancelled = true, end_now(of, TUTTI_OK);
   return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Cancel)
+})

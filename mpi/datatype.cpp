@@ -341,7 +341,7 @@ layout::layout(const datatype& t, std::size_t count) {
 
 using namespace tutti::mpi;
 
-extern "C" int MPI_Type_free(MPI_Datatype* type) {
+TUTTI_MPI_ENTRY(Type_free, (MPI_Datatype* type), MPI_COMM_WORLD, {
   if (type && the_world().ctx) {
     const held h;
     recent[0] = recent[1] = {};
@@ -349,5 +349,4 @@ extern "C" int MPI_Type_free(MPI_Datatype* type) {
     if (reductions_keep(*type)) return *type = MPI_DATATYPE_NULL, MPI_SUCCESS;
   }
   return real.Type_free(type);
-}
-TUTTI_MPI_ALSO(Type_free)
+})

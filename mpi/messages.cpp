@@ -331,22 +331,19 @@ int exchange_in_place(const incoming& in, int to, int tag, MPI_Status* status, P
 
 // Those that send, and those with _c. A ready send is a send, whose receive happens to be there.
 #define TUTTI_MPI_SEND(c, name, started)                                                                                               \
-  extern "C" int MPI_##name##c(const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {                  \
+  TUTTI_MPI_ENTRY(name##c, (const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm), comm, {             \
     return send_and_wait(function::name, {data, count, type, to, tag, comm}, started, [&] { return real.name##c(data, count, type, to, tag, comm); }); \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(name##c)                                                                                                              \
-  extern "C" int MPI_##name##_init##c(const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) { \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(name##_init##c, (const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r), comm, { \
     return persistent(                                                                                                                 \
         function::Start, outgoing{data, count, type, to, tag, comm}, request::kind::send, r,                                           \
         [](request& q, communicator& on, const outgoing& m, const type_ref& t) { return begin_send(q, on, m, t, started, "MPI_" #name "_init"); }, \
         [&] { return real.name##_init##c(data, count, type, to, tag, comm, r); });                                                     \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(name##_init##c)
+  })
 #define TUTTI_MPI_ISEND(c, name, started)                                                                                              \
-  extern "C" int MPI_##name##c(const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) {  \
+  TUTTI_MPI_ENTRY(name##c, (const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r), comm, {  \
     return send_only(function::name, {data, count, type, to, tag, comm}, started, r, [&] { return real.name##c(data, count, type, to, tag, comm, r); }); \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(name##c)
+  })
 #define TUTTI_MPI_MESSAGES(c)                                                                                                          \
   TUTTI_MPI_SEND(c, Send, &tutti_isend)                                                                                                \
   TUTTI_MPI_SEND(c, Ssend, &tutti_issend)                                                                                              \
@@ -354,55 +351,46 @@ int exchange_in_place(const incoming& in, int to, int tag, MPI_Status* status, P
   TUTTI_MPI_ISEND(c, Isend, &tutti_isend)                                                                                              \
   TUTTI_MPI_ISEND(c, Issend, &tutti_issend)                                                                                            \
   TUTTI_MPI_ISEND(c, Irsend, &tutti_isend)                                                                                             \
-  extern "C" int MPI_Bsend##c(const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {                   \
+  TUTTI_MPI_ENTRY(Bsend##c, (const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm), comm, {            \
     return send_buffered(function::Bsend, {data, count, type, to, tag, comm}, nullptr, [&] { return real.Bsend##c(data, count, type, to, tag, comm); }); \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Bsend##c)                                                                                                             \
-  extern "C" int MPI_Ibsend##c(const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) {  \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(Ibsend##c, (const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r), comm, {  \
     return send_buffered(function::Ibsend, {data, count, type, to, tag, comm}, r, [&] { return real.Ibsend##c(data, count, type, to, tag, comm, r); }); \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Ibsend##c)                                                                                                            \
-  extern "C" int MPI_Bsend_init##c(const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r) { \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(Bsend_init##c, (const void* data, count_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* r), comm, { \
     return persistent(function::Start, outgoing{data, count, type, to, tag, comm}, request::kind::send, r, begin_buffered,             \
                       [&] { return real.Bsend_init##c(data, count, type, to, tag, comm, r); });                                        \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Bsend_init##c)                                                                                                        \
+  })                                                                                                                                   \
   /* The program's buffer was not used, but what was sent from it must be gone. */                                                     \
-  extern "C" int MPI_Buffer_detach##c(void* buffer, count_t* size) {                                                                   \
+  TUTTI_MPI_ENTRY(Buffer_detach##c, (void* buffer, count_t* size), MPI_COMM_WORLD, {                                                 \
     finish_buffered();                                                                                                                 \
     const passing by_mpi;                                                                                                              \
     return real.Buffer_detach##c(buffer, size);                                                                                        \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Buffer_detach##c)                                                                                                     \
-  extern "C" int MPI_Recv##c(void* data, count_t count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {    \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(Recv##c, (void* data, count_t count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status), comm, { \
     return receive_and_wait({data, count, type, from, tag, comm}, status, [&] { return real.Recv##c(data, count, type, from, tag, comm, status); }); \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Recv##c)                                                                                                              \
-  extern "C" int MPI_Irecv##c(void* data, count_t count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* r) {       \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(Irecv##c, (void* data, count_t count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* r), comm, { \
     return receive_only({data, count, type, from, tag, comm}, r, [&] { return real.Irecv##c(data, count, type, from, tag, comm, r); }); \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Irecv##c)                                                                                                             \
-  extern "C" int MPI_Recv_init##c(void* data, count_t count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* r) {   \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(Recv_init##c, (void* data, count_t count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* r), comm, { \
     return persistent(                                                                                                                 \
         function::Irecv, incoming{data, count, type, from, tag, comm}, request::kind::receive, r,                                      \
         [](request& q, communicator& on, const incoming& m, const type_ref& t) { return begin_receive(q, on, m, t, "MPI_Recv_init"); }, \
         [&] { return real.Recv_init##c(data, count, type, from, tag, comm, r); });                                                     \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Recv_init##c)                                                                                                         \
-  extern "C" int MPI_Sendrecv##c(const void* data, count_t count, MPI_Datatype type, int to, int tag, void* room, count_t room_count, \
-                                 MPI_Datatype room_type, int from, int room_tag, MPI_Comm comm, MPI_Status* status) {                  \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(Sendrecv##c, (const void* data, count_t count, MPI_Datatype type, int to, int tag, void* room, count_t room_count, \
+                                 MPI_Datatype room_type, int from, int room_tag, MPI_Comm comm, MPI_Status* status), comm, {                  \
     call k(function::Sendrecv);                                                                                                        \
     return send_and_receive(k, {data, count, type, to, tag, comm}, {room, room_count, room_type, from, room_tag, comm}, status, [&] {          \
       return real.Sendrecv##c(data, count, type, to, tag, room, room_count, room_type, from, room_tag, comm, status);                  \
     });                                                                                                                                \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Sendrecv##c)                                                                                                          \
-  extern "C" int MPI_Sendrecv_replace##c(void* data, count_t count, MPI_Datatype type, int to, int tag, int from, int from_tag,       \
-                                         MPI_Comm comm, MPI_Status* status) {                                                          \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(Sendrecv_replace##c, (void* data, count_t count, MPI_Datatype type, int to, int tag, int from, int from_tag,       \
+                                         MPI_Comm comm, MPI_Status* status), comm, {                                                          \
     return exchange_in_place({data, count, type, from, from_tag, comm}, to, tag, status,                                               \
                              [&] { return real.Sendrecv_replace##c(data, count, type, to, tag, from, from_tag, comm, status); });      \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Sendrecv_replace##c)
+  })
 
 TUTTI_MPI_SMALL(TUTTI_MPI_MESSAGES())
 TUTTI_MPI_LARGE(TUTTI_MPI_MESSAGES(_c))
@@ -435,19 +423,17 @@ int begin_exchange(const outgoing& out, const incoming& in, MPI_Request* r, Pass
 }  // namespace
 
 #define TUTTI_MPI_EXCHANGES(c)                                                                                                         \
-  extern "C" int MPI_Isendrecv##c(const void* data, count_t count, MPI_Datatype type, int to, int tag, void* room, count_t room_count, \
-                                  MPI_Datatype room_type, int from, int room_tag, MPI_Comm comm, MPI_Request* r) {                     \
+  TUTTI_MPI_ENTRY(Isendrecv##c, (const void* data, count_t count, MPI_Datatype type, int to, int tag, void* room, count_t room_count, \
+                                  MPI_Datatype room_type, int from, int room_tag, MPI_Comm comm, MPI_Request* r), comm, {                     \
     return begin_exchange({data, count, type, to, tag, comm}, {room, room_count, room_type, from, room_tag, comm}, r, [&] {            \
       return real.Isendrecv##c(data, count, type, to, tag, room, room_count, room_type, from, room_tag, comm, r);                      \
     });                                                                                                                                \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Isendrecv##c)                                                                                                         \
-  extern "C" int MPI_Isendrecv_replace##c(void* data, count_t count, MPI_Datatype type, int to, int tag, int from, int from_tag,      \
-                                          MPI_Comm comm, MPI_Request* r) {                                                             \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(Isendrecv_replace##c, (void* data, count_t count, MPI_Datatype type, int to, int tag, int from, int from_tag,      \
+                                          MPI_Comm comm, MPI_Request* r), comm, {                                                             \
     return begin_exchange({data, count, type, to, tag, comm}, {data, count, type, from, from_tag, comm}, r,                            \
                           [&] { return real.Isendrecv_replace##c(data, count, type, to, tag, from, from_tag, comm, r); });             \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Isendrecv_replace##c)
+  })
 TUTTI_MPI_SMALL(TUTTI_MPI_EXCHANGES())
 TUTTI_MPI_LARGE(TUTTI_MPI_EXCHANGES(_c))
 #endif

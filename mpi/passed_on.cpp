@@ -2,11 +2,10 @@
 #include "mpi/world.h"
 
 #define TUTTI_MPI_PASSED(name, parameters, arguments) \
-  extern "C" int MPI_##name parameters {              \
-    const tutti::mpi::passing by_mpi;                 \
-    return tutti::mpi::real.name arguments;           \
-  }                                                   \
-  TUTTI_MPI_ALSO(name)
+  TUTTI_MPI_ENTRY(name, parameters, MPI_COMM_WORLD, {                                                                                \
+    const passing by_mpi;                 \
+    return real.name arguments;           \
+  })
 
 TUTTI_MPI_PASSED(Intercomm_create, (MPI_Comm own, int leader, MPI_Comm between, int other, int tag, MPI_Comm* fresh), (own, leader, between, other, tag, fresh))
 TUTTI_MPI_PASSED(Comm_spawn, (const char* command, char* words[], int n, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh, int codes[]),

@@ -53,7 +53,7 @@ void tell(const tutti_envelope_t& e, MPI_Status* status) {
 
 }  // namespace
 
-extern "C" int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
+TUTTI_MPI_ENTRY(Probe, (int from, int tag, MPI_Comm comm, MPI_Status* status), comm, {
   call k(function::Probe);
   communicator* c;
   {
@@ -71,10 +71,9 @@ extern "C" int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
   if (s != TUTTI_OK) return raise(comm, k.name(), s);
   tell(e, status);
   return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Probe)
+})
 
-extern "C" int MPI_Iprobe(int from, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+TUTTI_MPI_ENTRY(Iprobe, (int from, int tag, MPI_Comm comm, int* flag, MPI_Status* status), comm, {
   call k(function::Iprobe);
   const held h;
   communicator* const c = flag ? taker(k, comm, from, tag, nullptr, 0, MPI_BYTE, true) : nullptr;
@@ -89,10 +88,9 @@ extern "C" int MPI_Iprobe(int from, int tag, MPI_Comm comm, int* flag, MPI_Statu
   if (*flag) tell(e, status);
   else looked_at_tutti();
   return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Iprobe)
+})
 
-extern "C" int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+TUTTI_MPI_ENTRY(Mprobe, (int from, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status), comm, {
   call k(function::Mprobe);
   communicator* c;
   {
@@ -113,10 +111,9 @@ extern "C" int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message* message
   *message = keep(m);
   tell(e, status);
   return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Mprobe)
+})
 
-extern "C" int MPI_Improbe(int from, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
+TUTTI_MPI_ENTRY(Improbe, (int from, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status), comm, {
   call k(function::Improbe);
   const held h;
   communicator* const c = flag && message ? taker(k, comm, from, tag, nullptr, 0, MPI_BYTE, true) : nullptr;
@@ -132,8 +129,7 @@ extern "C" int MPI_Improbe(int from, int tag, MPI_Comm comm, int* flag, MPI_Mess
   if (*flag) *message = keep(m), tell(e, status);
   else looked_at_tutti();
   return MPI_SUCCESS;
-}
-TUTTI_MPI_ALSO(Improbe)
+})
 
 namespace {
 
@@ -206,13 +202,11 @@ int receive_matched_later(void* data, MPI_Count count, MPI_Datatype type, MPI_Me
 }  // namespace
 
 #define TUTTI_MPI_MATCHED(c)                                                                                                           \
-  extern "C" int MPI_Mrecv##c(void* data, count_t count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {               \
+  TUTTI_MPI_ENTRY(Mrecv##c, (void* data, count_t count, MPI_Datatype type, MPI_Message* message, MPI_Status* status), MPI_COMM_WORLD, { \
     return receive_matched(data, count, type, message, status, [&] { return real.Mrecv##c(data, count, type, message, status); });     \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Mrecv##c)                                                                                                             \
-  extern "C" int MPI_Imrecv##c(void* data, count_t count, MPI_Datatype type, MPI_Message* message, MPI_Request* r) {                  \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(Imrecv##c, (void* data, count_t count, MPI_Datatype type, MPI_Message* message, MPI_Request* r), MPI_COMM_WORLD, { \
     return receive_matched_later(data, count, type, message, r, [&] { return real.Imrecv##c(data, count, type, message, r); });        \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(Imrecv##c)
+  })
 TUTTI_MPI_SMALL(TUTTI_MPI_MATCHED())
 TUTTI_MPI_LARGE(TUTTI_MPI_MATCHED(_c))

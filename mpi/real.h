@@ -97,7 +97,7 @@ extern real_functions real;  // filled while the program is loaded
 
 }  // namespace tutti::mpi
 
-// Gives a function of MPI's that was just defined its second name.
+// Gives a function of MPI's that was just defined its second name (TUTTI_MPI_ENTRY of world.h does).
 #define TUTTI_MPI_ALSO(name) extern "C" decltype(PMPI_##name) PMPI_##name __attribute__((alias("MPI_" #name), visibility("default")));
 // A definition twice, each with count_t and distance_t of its own: that of a function, and that of the one with _c.
 #define TUTTI_MPI_SMALL(...) namespace tutti::mpi { namespace small __attribute__((visibility("default"))) { __VA_ARGS__ } }

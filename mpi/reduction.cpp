@@ -216,7 +216,7 @@ reduction reduction_of(MPI_Op o, const datatype& t) {
 
 using namespace tutti::mpi;
 
-extern "C" int MPI_Op_free(MPI_Op* o) {
+TUTTI_MPI_ENTRY(Op_free, (MPI_Op* o), MPI_COMM_WORLD, {
   if (o && the_world().ctx) {
     const held h;
     if (const auto later = forget([&](const by_mpi& of) { return of.operation == *o; })) {
@@ -225,5 +225,4 @@ extern "C" int MPI_Op_free(MPI_Op* o) {
     }
   }
   return real.Op_free(o);
-}
-TUTTI_MPI_ALSO(Op_free)
+})

@@ -24,6 +24,7 @@
 
 #include "api/tutti.h"
 #include "mpi/real.h"
+#include "mpi/world.h"
 
 namespace tutti::mpi {
 
@@ -52,7 +53,9 @@ struct window {
 window* find(MPI_Win) noexcept;
 
 // Reports an error to the window's error handler, as raise() of world.h does to a communicator's.
-int raise(const window&, const char* call, int error_class, const char* text);
+inline int raise(const window& w, const char* call, int error_class, const char* text) {
+  return raise_text(handler_of_window{w.handle}, call, error_class, text);
+}
 int raise(const window&, const char* call, tutti_status_t);
 inline int told(const window& w, const char* call, tutti_status_t s) { return s == TUTTI_OK ? MPI_SUCCESS : raise(w, call, s); }
 
@@ -77,20 +80,19 @@ void wait_for_lock(unsigned turn);
   TUTTI_MPI_SMALL(TUTTI_MPI_WINDOW(name, parameters, arguments, win, ours))           \
   TUTTI_MPI_LARGE(TUTTI_MPI_WINDOW(name##_c, parameters, arguments, win, ours))
 // A function on a window: `ours` where tutti has it, else MPI's own, which may block.
-#define TUTTI_MPI_WINDOW(name, parameters, arguments, handle, ours) \
-  extern "C" int MPI_##name parameters {                            \
-    constexpr const char* call = "MPI_" #name;                      \
-    (void)call;                                                     \
-    window* of;                                                     \
-    {                                                               \
-      const held h;                                                 \
-      of = find(handle);                                            \
-    }                                                               \
-    if (!of) {                                                      \
-      const passing by_mpi;                                         \
-      return real.name arguments;                                   \
-    }                                                               \
-    window& w = *of;                                                \
-    ours                                                            \
-  }                                                                 \
-  TUTTI_MPI_ALSO(name)
+#define TUTTI_MPI_WINDOW(name, parameters, arguments, handle, ours)          \
+  TUTTI_MPI_ENTRY(name, parameters, handler_of_window{handle}, {             \
+    constexpr const char* call = "MPI_" #name;                               \
+    (void)call;                                                              \
+    window* of;                                                              \
+    {                                                                        \
+      const held h;                                                          \
+      of = find(handle);                                                     \
+    }                                                                        \
+    if (!of) {                                                               \
+      const passing by_mpi;                                                  \
+      return real.name arguments;                                            \
+    }                                                                        \
+    window& w = *of;                                                         \
+    ours                                                                     \
+  })

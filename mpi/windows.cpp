@@ -25,21 +25,9 @@ window* find(MPI_Win w) noexcept {
   return at == windows.end() ? nullptr : at->second.get();
 }
 
-int raise(const window& w, const char* call, int error_class, const char* text) {
-  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  real.Win_get_errhandler(w.handle, &handler);
-  const int code = error_code(call, error_class, text, handler);
-  real.Win_call_errhandler(w.handle, code);
-  release(handler);
-  return code;
-}
 int raise(const window& w, const char* call, tutti_status_t s) {
-  std::string text;
-  {
-    const held h;
-    text = tutti_error_text(the_world().ctx);
-  }
-  return raise(w, call, class_of(s), text.c_str());
+  const newest_text text;
+  return raise(w, call, class_of(s), text.line);
 }
 
 tutti_status_t barrier(const window& w) {
@@ -198,32 +186,28 @@ int allocate_shared(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, voi
 }  // namespace
 
 #define TUTTI_MPI_WINDOWS(creates, allocates, shares)                                                                                  \
-  extern "C" int MPI_##creates(void* base, MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, MPI_Win* out) {              \
+  TUTTI_MPI_ENTRY(creates, (void* base, MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, MPI_Win* out), comm, {        \
     return create(base, bytes, unit, info, comm, out, real.creates);                                                                   \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(creates)                                                                                                              \
-  extern "C" int MPI_##allocates(MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out) {            \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(allocates, (MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out), comm, {      \
     return allocate(bytes, unit, info, comm, base, out, real.allocates, real.creates);                                                 \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(allocates)                                                                                                            \
-  extern "C" int MPI_##shares(MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out) {               \
+  })                                                                                                                                   \
+  TUTTI_MPI_ENTRY(shares, (MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out), comm, {         \
     return allocate_shared(bytes, unit, info, comm, base, out, real.shares);                                                           \
-  }                                                                                                                                    \
-  TUTTI_MPI_ALSO(shares)
+  })
 TUTTI_MPI_SMALL(TUTTI_MPI_WINDOWS(Win_create, Win_allocate, Win_allocate_shared))
 TUTTI_MPI_LARGE(TUTTI_MPI_WINDOWS(Win_create_c, Win_allocate_c, Win_allocate_shared_c))
 
-extern "C" int MPI_Win_get_attr(MPI_Win handle, int key, void* value, int* found) {
+TUTTI_MPI_ENTRY(Win_get_attr, (MPI_Win handle, int key, void* value, int* found), handler_of_window{handle}, {
   if (key == MPI_WIN_CREATE_FLAVOR && value && found) {
     static int flavor = MPI_WIN_FLAVOR_ALLOCATE;
     const held h;
     if (const window* const w = find(handle); w && w->allocated) return *static_cast<int**>(value) = &flavor, *found = 1, MPI_SUCCESS;
   }
   return real.Win_get_attr(handle, key, value, found);
-}
-TUTTI_MPI_ALSO(Win_get_attr)
+})
 
-extern "C" int MPI_Win_free(MPI_Win* handle) {
+TUTTI_MPI_ENTRY(Win_free, (MPI_Win* handle), (handler_of_window{handle ? *handle : MPI_WIN_NULL}), {
   window* w;
   tutti_status_t s = TUTTI_OK;
   std::unique_ptr<window> gone;
@@ -244,5 +228,4 @@ extern "C" int MPI_Win_free(MPI_Win* handle) {
     if (const auto end = tutti_window_free(each); s == TUTTI_OK) s = end;
   if (const auto end = tutti_team_free(&gone->team); s == TUTTI_OK) s = end;
   return s == TUTTI_OK ? code : raise(MPI_COMM_WORLD, "MPI_Win_free", s);
-}
-TUTTI_MPI_ALSO(Win_free)
+})

@@ -267,7 +267,12 @@ passing::passing() : lends_(the_world().ctx != nullptr) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's
-    std::thread([&w] { w.serve(); }).detach();
+    try {
+      std::thread([&w] { w.serve(); }).detach();
+    } catch (const std::exception&) {  // MPI's call goes on without: what other ranks want of tutti here has to wait for its end
+      std::fprintf(stderr, "tutti: no thread is to be had (ulimit -u, or the container's limit of pids); "
+                           "tutti stands still in this rank while it waits in MPI\n");
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   });
   w.lent_.fetch_add(1);
@@ -346,38 +351,45 @@ int class_of(tutti_status_t s) noexcept {
   }
 }
 
+int raise_text(const handler_of_window& whose, const char* call, int error_class, const char* text) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  real.Win_get_errhandler(whose.window, &handler);
+  const int code = error_code(call, error_class, text, handler);
+  real.Win_call_errhandler(whose.window, code);
+  release(handler);
+  return code;
+}
+
+newest_text::newest_text() noexcept {
+  const held h;
+  std::snprintf(line, sizeof line, "%s", tutti_error_text(the_world().ctx));  // of ctx, unless the call had none
+}
+
 int raise(const handler_of& whose, const char* call, tutti_status_t s) {
-  std::string text;
-  {
-    const held h;
-    text = tutti_error_text(the_world().ctx);  // of ctx, unless the call had none
-  }
-  return raise_text(whose, call, class_of(s), text.c_str());
+  const newest_text text;
+  return raise_text(whose, call, class_of(s), text.line);
 }
 
 }  // namespace tutti::mpi
 
 using namespace tutti::mpi;
 
-extern "C" int MPI_Init(int* argc, char*** argv) {
+TUTTI_MPI_ENTRY(Init, (int* argc, char*** argv), MPI_COMM_WORLD, {
   const int s = real.Init(argc, argv);
   if (s != MPI_SUCCESS) return s;
   int level = MPI_THREAD_SINGLE;
   real.Query_thread(&level);
   the_world().open(level);
   return s;
-}
-TUTTI_MPI_ALSO(Init)
+})
 
-extern "C" int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+TUTTI_MPI_ENTRY(Init_thread, (int* argc, char*** argv, int required, int* provided), MPI_COMM_WORLD, {
   const int s = real.Init_thread(argc, argv, required, provided);
   if (s == MPI_SUCCESS) the_world().open(*provided);
   return s;
-}
-TUTTI_MPI_ALSO(Init_thread)
+})
 
-extern "C" int MPI_Finalize(void) {
+TUTTI_MPI_ENTRY(Finalize, (), MPI_COMM_WORLD, {
   the_world().close();
   return real.Finalize();
-}
-TUTTI_MPI_ALSO(Finalize)
+})

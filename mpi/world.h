@@ -8,7 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <type_traits>
 
 #include "api/tutti.h"
@@ -125,11 +128,46 @@ struct handler_of {
   MPI_Errhandler kept = MPI_ERRHANDLER_NULL;  // null: that of `comm`
   handler_of(MPI_Comm c = MPI_COMM_WORLD, MPI_Errhandler of_freed = MPI_ERRHANDLER_NULL) noexcept : comm(c), kept(of_freed) {}
 };
+struct handler_of_window {
+  MPI_Win window;
+};
 // Reports an error of tutti's to the error handler, with its text; the class is MPI's. The result is for the caller.
 int raise(const handler_of&, const char* call, tutti_status_t);
 int raise_text(const handler_of&, const char* call, int error_class, const char* text);
+int raise_text(const handler_of_window&, const char* call, int error_class, const char* text);
+// What tutti_error_text() says, copied while this rank has the right to tutti: without memory, which may be out.
+struct newest_text {
+  newest_text() noexcept;
+  char line[512];
+};
 // The code for such an error's handler.
 int error_code(const char* call, int error_class, const char* text, MPI_Errhandler);
 void release(MPI_Errhandler);  // a reference that MPI gave
 
+inline handler_of handler(MPI_Comm c) noexcept { return c; }
+inline handler_of_window handler(handler_of_window w) noexcept { return w; }
+
+// The body of one of MPI's functions. Where memory or threads run out in it, its objects have put everything back, locks among it, and the
+// error handler is told. Other exceptions pass: an error handler of the program's may throw.
+template <class Whose, class Body>
+int guarded(const Whose& whose, const char* call, Body body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return raise_text(whose, call, MPI_ERR_NO_MEM, "out of memory");
+  } catch (const std::length_error&) {  // as a vector says it of too much
+    return raise_text(whose, call, MPI_ERR_NO_MEM, "out of memory");
+  } catch (const std::system_error& e) {
+    return raise_text(whose, call, MPI_ERR_OTHER, e.what());
+  }
+}
+
 }  // namespace tutti::mpi
+
+// A function of MPI's with its second name: all that the library defines are written so. `whose` error handler is told of shortages.
+#define TUTTI_MPI_ENTRY(name, parameters, whose, ...)                                                                                     \
+  extern "C" int MPI_##name parameters {                                                                                                  \
+    using namespace ::tutti::mpi;                                                                                                         \
+    return guarded(handler(whose), "MPI_" #name, [&]() -> int __VA_ARGS__);                                         \
+  }                                                                                                                                       \
+  TUTTI_MPI_ALSO(name)
