@@ -12,7 +12,8 @@ static_assert(same(errc::ok, TUTTI_OK) && same(errc::invalid, TUTTI_INVALID) &&
               same(errc::no_resource, TUTTI_NO_RESOURCE) && same(errc::unsupported, TUTTI_UNSUPPORTED) &&
               same(errc::unavailable, TUTTI_UNAVAILABLE) && same(errc::timed_out, TUTTI_TIMED_OUT) &&
               same(errc::peer_dead, TUTTI_PEER_DEAD) && same(errc::fabric, TUTTI_FABRIC) &&
-              same(errc::protocol, TUTTI_PROTOCOL) && same(errc::truncated, TUTTI_TRUNCATED));
+              same(errc::protocol, TUTTI_PROTOCOL) && same(errc::truncated, TUTTI_TRUNCATED) &&
+              same(errc::cancelled, TUTTI_CANCELLED));
 
 const status& last_of(tutti_context* handle) noexcept {
   const tutti_context* ctx = api::find(handle);

@@ -1,19 +1,20 @@
 /* tutti: one-sided communication and collectives for parallel programs. This header is the whole C interface.
  *
- * Each rank of a program calls tutti_init() and gets a context. From the context come teams (ordered groups of ranks) and
- * windows (memory of each member of a team that the other members may read and write).
+ * For 64-bit systems. Each rank of a program calls tutti_init() and gets a context. From the context come teams (ordered groups
+ * of ranks) and windows (memory of each member of a team that the other members may read and write).
  *
  *  1. Errors.    A function that can fail returns a tutti_status_t. The library ends no process, and prints nothing but who
  *                is waited for in vain (notice of tutti_options_t). A call that returns TUTTI_INVALID has changed nothing.
  *                tutti_error_text() describes the last error of a context in one line: what was attempted, which value or
  *                rank is at fault, and what to do about it. Where there is no context (tutti_init failed, a handle was NULL
- *                or stale), the calling thread keeps the text: tutti_error_text(NULL).
+ *                or stale), the calling thread keeps the text: tutti_error_text(NULL). Any call that communicates may
+ *                return TUTTI_FABRIC, and later versions may add codes: treat every code but TUTTI_OK as a failure.
  *  2. Threads.   A context and everything obtained from it serve one thread at a time: calls upon one context must not
  *                overlap in time. Different contexts are independent; a process may have several. With the setting
- *                TUTTI_CHECK=1 the second of two overlapping calls returns TUTTI_INVALID; the text names the first call
- *                and is kept for the calling thread.
- *  3. Progress.  Communication advances inside calls of this library: in calls that wait, in calls that find an operation
- *                incomplete, and in every so many one-sided operations. Where target_must_progress of
+ *                TUTTI_CHECK=1, in all ranks, the second of two overlapping calls returns TUTTI_INVALID; the text names the
+ *                first call and is kept for the calling thread.
+ *  3. Progress.  Communication advances inside calls of this library: in calls that wait, in tests that find an operation
+ *                incomplete, and, where peers depend on it, in every 32nd one-sided operation. Where target_must_progress of
  *                tutti_capabilities() is 1, a rank that computes for long without such a call holds up the others. Two
  *                things prevent that: the rank calls tutti_progress() now and then, or the setting
  *                TUTTI_PROGRESS=thread has a thread serve what others do to the rank's windows.
@@ -27,9 +28,11 @@
  *                the same order. Between collective calls on different teams no order is required, except that two
  *                blocking calls must not wait for each other. Where members make different collective calls, those that
  *                wait get TUTTI_PROTOCOL after about a tenth of a second, with a text that says who calls what; such a
- *                team can then only be freed.
+ *                team can then only be freed. After any error but TUTTI_INVALID every later collective of the team that
+ *                moves data returns that error.
  *  7. Handles.   A context, team, window or request that is gone is known by its handle: a call with a copy of that handle
- *                always returns TUTTI_INVALID, also when new objects have been made since. In a child of fork() all
+ *                returns TUTTI_INVALID (a function that returns a value: NULL, 0 or TUTTI_NO_RANK), also when new objects
+ *                have been made since, fewer than 65,536 in its place. In a child of fork() all
  *                handles belong to the parent: every call with them returns TUTTI_INVALID there, and the parent goes on
  *                undisturbed. A value that never was a handle is not recognized, except NULL.
  *  8. Cost.      Data-path calls allocate nothing in the steady state and make no system call unless the fabric does.
@@ -67,12 +70,13 @@ typedef enum tutti_status {
   TUTTI_PEER_DEAD = 6,   /* a rank that the call depends on died or left; tutti_error_peer() names it */
   TUTTI_FABRIC = 7,      /* a vendor's library failed; tutti_error_native() is its code */
   TUTTI_PROTOCOL = 8,    /* ranks differ in version, in configuration or in their collective calls */
-  TUTTI_TRUNCATED = 9    /* a message is longer than the receive; what fits was written */
+  TUTTI_TRUNCATED = 9,   /* a message is longer than the receive; what fits was written */
+  TUTTI_CANCELLED = 10   /* a receive that nothing had matched was ended: its team was freed */
 } tutti_status_t;
 
 #define TUTTI_NO_RANK UINT32_MAX /* no rank; functions that return a rank return it for a bad handle */
 #define TUTTI_ALL UINT32_MAX     /* as the rank of tutti_flush(): every rank */
-#define TUTTI_ANY UINT32_MAX     /* as the rank of tutti_wait_signal(): whichever rank signals */
+#define TUTTI_ANY UINT32_MAX     /* as `from` of tutti_wait_signal(), receives and probes: any rank */
 
 typedef struct tutti_context *tutti_t;
 typedef struct tutti_team *tutti_team_t;
@@ -103,9 +107,9 @@ typedef struct tutti_setting {
   const char *value;
 } tutti_setting_t;
 
-/* How the ranks of an embedding runtime meet. The callbacks are called inside the function that takes them only, on its thread. They return
- * 0, ETIMEDOUT when timeout_s seconds have passed, EOWNERDEAD when a rank died, or a number of their own, which the error
- * then reports. */
+/* How ranks started by another runtime find each other. The callbacks run only during the call that takes this struct, on its thread.
+ * They return 0; ETIMEDOUT if timeout_s seconds have passed (TUTTI_TIMED_OUT); EOWNERDEAD if a rank died (TUTTI_PEER_DEAD); or
+ * another number (TUTTI_FABRIC, and tutti_error_native() is that number). */
 typedef struct tutti_bootstrap {
   void *context;      /* passed to the callbacks */
   uint32_t rank;      /* of this process or thread: 0 to size - 1 */
@@ -138,10 +142,11 @@ typedef struct tutti_options {
 } tutti_options_t;
 
 /* Joins the job. Collective over the job's ranks; blocks until all of them are here, at most the setting timeout_s (60 s).
- * With options NULL everything comes from the environment (TUTTI_*), and the ranks meet by PMIx. *ctx is written on success
- * only.
+ * options NULL: settings come from the environment (TUTTI_*) and the settings file, and ranks meet by PMIx; without a launcher, a
+ * job of one rank. *ctx is written on success only.
  * Errors: TUTTI_INVALID (an option or variable), TUTTI_UNAVAILABLE (launcher, provider), TUTTI_NO_RESOURCE,
- * TUTTI_TIMED_OUT, TUTTI_PEER_DEAD (a rank failed to join), TUTTI_PROTOCOL (settings differ between ranks).
+ * TUTTI_TIMED_OUT, TUTTI_PEER_DEAD (a rank failed to join), TUTTI_PROTOCOL (settings differ between ranks), TUTTI_FABRIC (a
+ * provider's library or a callback failed).
  * Cost: milliseconds, most of them the launcher's. Opens no connection to any peer. */
 TUTTI_API tutti_status_t tutti_init(const tutti_options_t *options, tutti_t *ctx);
 
@@ -151,9 +156,9 @@ TUTTI_API tutti_status_t tutti_init(const tutti_options_t *options, tutti_t *ctx
 TUTTI_API const char *tutti_setting_value(const char *name);
 
 /* Leaves the job, frees the context with all its teams and windows, and sets *ctx to NULL. Collective: blocks until every
- * rank has called tutti_finalize, so that no rank's memory goes while others may still reach for it. When a rank has died,
- * the call does not wait for the others. A rank that cannot go on, while others still wait for it, calls tutti_abandon()
- * instead. *ctx being NULL already is a success.
+ * rank has called tutti_finalize, so that no memory is freed while another rank may still access it; once a rank has died, the
+ * call waits for nobody. A rank that cannot go on, while others still wait for it, calls tutti_abandon() instead. A process that
+ * ends without either is a death to the others. *ctx being NULL already is a success.
  * Errors: TUTTI_INVALID (ctx is NULL), TUTTI_PEER_DEAD (the context is gone all the same; the text is at
  * tutti_error_text(NULL)).
  * Cost: a flush and size - 1 messages a rank, one after the other; after a death at most a second instead. */
@@ -167,12 +172,14 @@ TUTTI_API tutti_status_t tutti_finalize(tutti_t *ctx);
 TUTTI_API tutti_status_t tutti_abandon(tutti_t *ctx);
 
 /* Lets communication advance, and runs handlers of active messages that have come. Does not block. Errors: TUTTI_INVALID (ctx is
- * NULL); what active messages have to tell (see there). Cost: tens of nanoseconds when nothing has come. */
+ * NULL; or an active message found no handler), TUTTI_PEER_DEAD (a rank died that owes replies; see active messages). Cost: tens of
+ * nanoseconds when nothing has come. */
 TUTTI_API tutti_status_t tutti_progress(tutti_t ctx);
 
 /* --- who and where ------------------------------------------------------------------------------------------------
  *
- * Local and constant while ctx lives. Of a bad handle ranks and nodes are TUTTI_NO_RANK, and counts are 0.
+ * Local and constant while ctx lives. For a bad handle (and tutti_node_of() for a bad rank) a function that returns a rank or the
+ * number of a node returns TUTTI_NO_RANK; one that returns a count returns 0.
  */
 
 TUTTI_API uint32_t tutti_rank(tutti_t ctx);                   /* this rank in the job */
@@ -231,7 +238,7 @@ TUTTI_API tutti_status_t tutti_team_create(tutti_team_t parent, const uint32_t *
  * call only, on its thread. While this rank waits in a callback, tutti does not advance for others.
  * Errors: TUTTI_INVALID (a member is out of range or listed twice, the caller is not in the list, the meeting's rank or size is not
  * the list's, or lists differ), TUTTI_UNAVAILABLE (another rank named has an error, of which the text tells), TUTTI_NO_RESOURCE,
- * TUTTI_PEER_DEAD, TUTTI_TIMED_OUT (the callbacks say so).
+ * TUTTI_PEER_DEAD, TUTTI_TIMED_OUT, TUTTI_FABRIC (a callback returned it).
  * Cost: four calls of the meeting's allgather. */
 TUTTI_API tutti_status_t tutti_team_create_group(tutti_team_t parent, const uint32_t *members, size_t count,
                                                  const tutti_bootstrap_t *meeting, tutti_team_t *team);
@@ -241,8 +248,9 @@ TUTTI_API tutti_status_t tutti_team_create_group(tutti_team_t parent, const uint
  * tutti_team_create(). */
 TUTTI_API tutti_status_t tutti_team_split(tutti_team_t parent, int32_t color, int32_t key, tutti_team_t *team);
 
-/* Frees the team and sets *team to NULL. Collective over the team; blocks. Collectives that were started on the team and not
- * waited for are completed first. *team being NULL already is a success.
+/* Frees the team and sets *team to NULL. Collective over the team; blocks. Collectives in progress
+ * on the team are completed first. Receives that nothing has matched end with TUTTI_CANCELLED, and unmatched messages of the team
+ * are dropped. *team being NULL already is a success.
  * Errors: TUTTI_INVALID (team is NULL, the team is the world, or it still has windows), TUTTI_PEER_DEAD (the team is freed
  * here all the same).
  * Cost: a flush and size - 1 messages a member, one after the other. */
@@ -288,7 +296,7 @@ TUTTI_API const char *tutti_team_algorithm(tutti_team_t team, const char *collec
 TUTTI_API tutti_status_t tutti_team_agree(tutti_team_t team, uint64_t *flags);
 
 /* Writes to `ranks` who is dead by the last tutti_team_agree() or _shrink() upon the team: its ranks, ascending, the first `room`
- * of them; and to *count how many they are. Local. Errors: TUTTI_INVALID. Cost: O(size). */
+ * of them (NULL if room is 0); and to *count how many they are. Local. Errors: TUTTI_INVALID. Cost: O(size). */
 TUTTI_API tutti_status_t tutti_team_dead(tutti_team_t team, uint32_t *ranks, size_t room, size_t *count);
 
 /* Makes a team of the members that live, in their order. Collective over the living; blocks. Whoever dies meanwhile is left out,
@@ -389,10 +397,10 @@ TUTTI_API tutti_status_t tutti_put_signal(tutti_window_t window, uint32_t rank, 
                                           size_t bytes, tutti_window_t signal_window, uint64_t signal_offset,
                                           uint64_t value, int flags, tutti_request_t *request);
 
-/* Atomics on an aligned 8-byte word: they are atomic to each other and to signals that add, of all ranks. *old becomes the
- * value that the word had before. tutti_compare_swap writes `value` only where that was `expected`. Atomics are atomic to the
- * target's own loads and stores only where cpu_atomics_agree of tutti_capabilities() is 1. Cost: one operation, and a round
- * trip until *old is there; where the word is mapped here (maps_node), the call does it. */
+/* Atomics on an aligned 8-byte word: they are atomic to each other and to signals that add, of all ranks, but neither to signals that
+ * set the word nor to puts. *old becomes the previous value. tutti_compare_swap() stores `value` if the word equals `expected`. Atomics
+ * are atomic to the target's own loads and stores only where cpu_atomics_agree of tutti_capabilities() is 1. Cost: one operation,
+ * and a round trip until *old is there; where the word is mapped here (maps_node), the call does it. */
 TUTTI_API tutti_status_t tutti_fetch_add(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value,
                                          uint64_t *old, tutti_request_t *request);
 TUTTI_API tutti_status_t tutti_swap(tutti_window_t window, uint32_t rank, uint64_t offset, uint64_t value,
@@ -438,8 +446,8 @@ TUTTI_API tutti_status_t tutti_load_signal(tutti_window_t window, uint64_t offse
 /* --- requests ---------------------------------------------------------------------------------------------------- */
 
 /* Sets *done to 1 if the request is complete, and to 0 if not; makes progress if it is not.
- * Errors: the operation's own; TUTTI_INVALID (a copy of a request that was found complete before). Cost: a load, or two loads
- * and tutti_progress(). */
+ * If the operation failed, *done is 1, the request is over, and the call returns the operation's error.
+ * Errors: the operation's own; TUTTI_INVALID (a stale copy of a request). Cost: a load, or two loads and tutti_progress(). */
 TUTTI_API tutti_status_t tutti_test(tutti_request_t *request, int *done);
 
 /* Blocks until the request is complete.
@@ -449,8 +457,8 @@ TUTTI_API tutti_status_t tutti_wait(tutti_request_t *request, double timeout_s);
 
 /* The functions below test and wait for `count` requests of one context, of any kinds, each listed once. They pass over zeroed
  * requests, and persistent ones that are not under way. A request that is found complete is zeroed, unless it is persistent.
- * Errors: the first one of the operations found complete; TUTTI_TIMED_OUT and TUTTI_INVALID (as tutti_test()), on which no
- * request was changed. Cost: O(count) for each look. */
+ * If an operation failed, the outputs (*index, indices, *done) are written all the same, and the first error is returned.
+ * TUTTI_TIMED_OUT and the call's own TUTTI_INVALID (as tutti_test()) change no request. Cost: O(count) for each look. */
 
 /* tutti_wait_all blocks until all requests are complete. tutti_test_all sets *done to 1 if all are, and to 0 if not. */
 TUTTI_API tutti_status_t tutti_wait_all(tutti_request_t *requests, size_t count, double timeout_s);
@@ -512,8 +520,7 @@ TUTTI_API tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t *
  * only some members pass 0 bytes, that shows once others wait or broadcast again. Where nodes broadcast among their leaders by multicast,
  * two unlike roots on one node, each passed by members of other nodes, may go untold.
  * Errors: TUTTI_INVALID (no such root, data NULL, a size beyond memory), TUTTI_UNSUPPORTED (TUTTI_BCAST=multicast without multicast),
- * TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes differ), TUTTI_PEER_DEAD; after any of these but the first, every
- * broadcast of this team gives the same.
+ * TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes differ), TUTTI_PEER_DEAD; see clause 6.
  * Cost: one copy in and one out; by puts log2(size) to size messages one after the other. The team's first use of an algorithm
  * makes what the algorithm needs (one exchange or a few, and memory of 4 MiB at most).
  * After that nothing is allocated while roots and sizes repeat themselves. */
@@ -545,7 +552,7 @@ enum {
   TUTTI_FLOAT16, TUTTI_BFLOAT16,             /* computed in float and rounded after every element */
   TUTTI_FLOAT32_INT32, TUTTI_FLOAT64_INT32, TUTTI_LONG_DOUBLE_INT32, TUTTI_INT16_INT32, TUTTI_INT32_INT32, TUTTI_INT64_INT32,
   TUTTI_FLOAT32_INT64, TUTTI_FLOAT64_INT64, TUTTI_INT64_INT64,
-  TUTTI_BYTES                                /* elements of an operation of tutti_operation_create() */
+  TUTTI_BYTES                                /* for operations of tutti_operation_create(); in tutti_alltoallw(): one byte */
 };
 
 /* What a reduction does with two elements: one of these numbers, or an operation of tutti_operation_create(). Integers wrap.
@@ -564,9 +571,10 @@ enum {
  * touches other elements than these. */
 typedef void (*tutti_reduce_function)(const void *in, void *inout, size_t count, void *function_context);
 
-/* Makes an operation of the program's own, on elements of `element_bytes` bytes. The operation must be associative, up to what
- * the program tolerates. With commutative 0 its operands keep the order of the ranks. Members pass operations of one meaning:
- * functions are not compared. Local. *operation lives as long as the context. Errors: TUTTI_INVALID (a NULL, elements of 0 bytes), TUTTI_NO_RESOURCE. */
+/* Makes an operation of the program's own, on elements of `element_bytes` bytes. The operation must be associative,
+ * rounding aside. With commutative 0, operands are combined in the order of the ranks. That all members pass the same operation is not
+ * checked. Local. *operation lives until tutti_operation_free() or the end of the context.
+ * Errors: TUTTI_INVALID (a NULL, elements of 0 bytes), TUTTI_NO_RESOURCE. */
 TUTTI_API tutti_status_t tutti_operation_create(tutti_t ctx, tutti_reduce_function function, size_t element_bytes,
                                                 int commutative, void *function_context, tutti_operation_t *operation);
 
@@ -583,8 +591,8 @@ TUTTI_API tutti_status_t tutti_operation_free(tutti_t ctx, tutti_operation_t *op
  * included) depends on the operands and the number of members alone, bit for bit, whatever the provider and wherever the
  * members run; then those algorithms are left out whose order is their own, which costs time (docs/algorithms.md).
  * Errors: TUTTI_INVALID (root, a NULL, an operation that makes no sense for the type, sizes beyond memory, overlap),
- * TUTTI_UNSUPPORTED (elements of more than 1 GiB), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL, TUTTI_PEER_DEAD; after any of these
- * but the first, every broadcast, reduce and allreduce of this team gives the same.
+ * TUTTI_UNSUPPORTED (elements of more than 1 GiB), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL, TUTTI_PEER_DEAD; see
+ * clause 6.
  * Cost: log2(size) puts one after the other for each 128 KiB (`tutti info --explain reduce`). The team's first use of an
  * algorithm costs one exchange, and memory of some 4 MiB at most; more where elements have more than some 16 KiB. */
 TUTTI_API tutti_status_t tutti_reduce(tutti_team_t team, uint32_t root, const void *in, void *out, size_t count,
@@ -653,8 +661,7 @@ TUTTI_API tutti_status_t tutti_reduce_scatter_block_init(tutti_team_t team, cons
  * the root's; allgather), or `in` equals `out` (alltoall). What only the root reads or writes may be NULL elsewhere.
  * Each blocks until this member's result is here and `in` may be changed, which says nothing of the others.
  * Errors: TUTTI_INVALID (root, a NULL, sizes beyond memory, overlap), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes differ,
- * or members make unlike calls; as by tutti_broadcast()), TUTTI_PEER_DEAD; after any of these but the first, every collective
- * of this team that moves data gives the same.
+ * or members make unlike calls; as by tutti_broadcast()), TUTTI_PEER_DEAD; see clause 6.
  * Cost: `tutti info --explain gather --bytes N` and so on. Each block is copied twice. The team's first use of an algorithm costs
  * one exchange, and memory of some 4 MiB at most. */
 TUTTI_API tutti_status_t tutti_gather(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out);
@@ -885,8 +892,8 @@ typedef struct tutti_message {
   uint64_t ticket;
 } tutti_message_t;
 
-/* As the probes, and takes the message, which only tutti_mrecv() or tutti_imrecv() with *message then receives; they zero
- * *message. Until then it counts as unmatched. */
+/* As the probes above, but they reserve the message: only tutti_mrecv(), which blocks, or tutti_imrecv() with *message can receive
+ * it, and zero *message. Until then the message occupies its sender's 256 KiB of unmatched data. */
 TUTTI_API tutti_status_t tutti_mprobe(tutti_team_t team, uint32_t from, uint64_t tag, uint64_t mask,
                                       tutti_message_t *message, tutti_envelope_t *envelope);
 TUTTI_API tutti_status_t tutti_improbe(tutti_team_t team, uint32_t from, uint64_t tag, uint64_t mask, int *found,
@@ -937,14 +944,15 @@ typedef struct tutti_am *tutti_am_t;
 typedef void (*tutti_am_handler)(tutti_am_t message, const uint64_t *arguments, size_t argument_count, void *payload,
                                  size_t bytes, void *handler_context);
 
-/* Registers a handler, or with NULL takes it away. Local. Messages that come before the target has registered their number are
- * refused, so a barrier between registering and sending is usual.
+/* Registers a handler; NULL removes it. Local. Messages that arrive before their number is registered are dropped (see above): put a
+ * barrier between registering and sending.
  * Errors: TUTTI_INVALID (a number beyond TUTTI_AM_HANDLERS, or one that is taken), TUTTI_NO_RESOURCE, TUTTI_UNSUPPORTED (the fabric has
  * no messages). Cost: the first call of messages makes what they need, some 20 KiB; each rank that messages go to or come from takes
  * some 300 bytes more, and what the fabric takes. */
 TUTTI_API tutti_status_t tutti_am_register(tutti_t ctx, uint32_t number, tutti_am_handler handler, void *handler_context);
 
-/* The most bytes of a medium payload, towards any rank; at least 960. 0 for a bad handle, and where the fabric has no messages. */
+/* The most bytes of a medium payload, towards any rank; at least 960. 0 for a bad handle, and where the fabric has no messages. Makes
+ * what messages need if this is the first call of them (see the cost of tutti_am_register()). */
 TUTTI_API size_t tutti_am_max_medium(tutti_t ctx);
 
 /* Sends a message whose handler may reply (request) or may not (send). Arguments and payload are copied. Blocks while the target has

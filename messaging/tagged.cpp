@@ -234,7 +234,7 @@ void tagged::forget(team& t) noexcept {
     if (o.group != &t) return;
     if (o.at == stage::posted) {
       unpost(o);
-      end(o, status(errc::invalid, "the team of this receive was freed"));
+      end(o, status(errc::cancelled, "the team of this receive was freed"));
     } else {
       o.group = nullptr;  // what is under way ends as it would, but for the source's number, which is known by then
     }

@@ -16,6 +16,7 @@ std::string_view errc_name(errc c) noexcept {
     case errc::fabric: return "fabric error";
     case errc::protocol: return "incompatible peer";
     case errc::truncated: return "message longer than its receive";
+    case errc::cancelled: return "cancelled";
   }
   return "unknown error";
 }
@@ -98,6 +99,7 @@ const char* status::text() const noexcept {
     case errc::fabric: return "fabric error, and no memory to say which";
     case errc::protocol: return "incompatible peer, and no memory to say how";
     case errc::truncated: return "message longer than its receive, and no memory to say by how much";
+    case errc::cancelled: return "cancelled, and no memory to say by which call";
   }
   return "unknown error";
 }

@@ -31,6 +31,7 @@ enum class errc : std::int32_t {
   fabric = 7,       // the vendor's library failed; `native()` is its code
   protocol = 8,     // ranks differ in version, in configuration or in their collective calls
   truncated = 9,    // a message is longer than the receive; what fits was written
+  cancelled = 10,   // the operation was ended by a call of this rank, such as freeing its team, before anything matched it
 };
 
 std::string_view errc_name(errc) noexcept;

@@ -201,7 +201,7 @@ static void teams(void) {
     OK(tutti_irecv(team, from, 3, WHOLE, in, 16, NULL, &waiting));
     OK(tutti_recv_init(team, from, 3, WHOLE, in, 16, NULL, &kept));
     OK(tutti_team_free(&team));
-    REFUSED(tutti_wait(&waiting, 60), TUTTI_INVALID, ctx, "team", "freed");
+    REFUSED(tutti_wait(&waiting, 60), TUTTI_CANCELLED, ctx, "team", "freed");
     INVALID(tutti_start(&kept), "tutti_start", "team was freed");
     OK(tutti_request_free(&kept));
   }

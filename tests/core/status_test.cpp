@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(without_memory_an_error_keeps_its_code_and_rank) {
   const status before(errc::peer_dead, "rank 3 died", 3);
   failing = true;
   for (const errc code : {errc::invalid, errc::no_resource, errc::unsupported, errc::unavailable, errc::timed_out, errc::peer_dead, errc::fabric,
-                          errc::protocol, errc::truncated})
+                          errc::protocol, errc::truncated, errc::cancelled})
     for (const rank_t rank : {rank_t{0}, rank_t{7}, no_rank}) {
       const status s(code, worded("a text of more than a few bytes, about rank ", rank), rank, 5);
       const status copy = s;
