@@ -3,7 +3,8 @@
 //
 // A window has a second one of tutti's beside it, of words, a line of them for each use (`words`):
 //
-//   the lock of MPI_Win_lock     0, the number of shared holders, or `writer`
+//   the lock of MPI_Win_lock     the number of shared holders, and bits above it for an exclusive one and for one that waits
+//   its queue                    0, or 1 + the rank of the exclusive locker that waits for this lock or got it by waiting
 //   the lock of accumulates      0, or 1 + the rank of who holds it. An accumulate gets, computes and puts while it holds the target's,
 //                                so that all of them are atomic to each other, whatever their types.
 //   posted, by member            how often that member has posted an exposure to this rank (MPI_Win_post)
@@ -41,12 +42,16 @@ struct window {
   std::vector<part> parts;
   std::vector<int> access, exposure;                               // members of the epochs that are open
   std::vector<std::uint64_t> posted, started, completed, awaited;  // by member: turns so far
-  std::vector<int> locked;                                         // by member: MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE, or 0
+  enum class hold : std::uint8_t { none, shared, exclusive, queued, unchecked };  // queued: exclusive, with the queue's word;
+                                                                                  // unchecked: MPI_MODE_NOCHECK, no word is touched
+  std::vector<hold> locked;                                        // by member
+  bool locked_all = false;                                         // by MPI_Win_lock_all
 
-  enum class word : std::uint64_t { lock, accumulating, first_of_members };
+  enum class word : std::uint64_t { lock, queue, accumulating, first_of_members };
   static std::uint64_t at(word w) noexcept { return 8 * static_cast<std::uint64_t>(w); }
   std::uint64_t post_of(std::uint32_t member) const noexcept { return at(word::first_of_members) + 8 * std::uint64_t{member}; }
   std::uint64_t completion_of(std::uint32_t member) const noexcept { return post_of(size + member); }
+  static std::size_t bytes_for(std::uint32_t members) noexcept { return at(word::first_of_members) + 16 * std::size_t{members}; }
 };
 
 // Null: MPI's own. Valid until the window is freed.

@@ -1,4 +1,5 @@
 // How the members of MPI's windows synchronise (window.h): fence, post-start-complete-wait, lock and flush.
+#include <algorithm>
 #include <atomic>
 #include <utility>
 #include <vector>
@@ -12,28 +13,73 @@ using namespace tutti::mpi;
 
 namespace {
 
-constexpr std::uint64_t writer = std::uint64_t{1} << 32;
+// The lock's word counts the shared holders in its lower half. Above stand `writer`, while an exclusive lock is held, and `waiting`,
+// while an exclusive locker waits for the shared holders to go.
+//
+// An exclusive locker turns 0 into `writer`. Where that fails, it waits in a queue of one place, the window's second word, then sets
+// `waiting`, and turns exactly `waiting` into `writer`: so the lock is free of shared holders then, and of a locker that came without
+// the queue. A shared locker adds 1, and has the lock if neither bit was set; if one was, it takes its 1 back, and tries again only after
+// it has read a word without them. So once `waiting` is set no further shared locker gets in, each adds its 1 at most once, and the count
+// falls to 0 when the holders have gone: readers that poll do not keep a writer out. The queue's word is kept until the lock is given
+// back, so only one locker sets `waiting`, and the readers have their turn while the next locker takes the queue.
+// Cost of a lock that is free: one atomic, of either kind.
+constexpr std::uint64_t writer = std::uint64_t{1} << 32, waiting = writer << 1;
 
-tutti_status_t lock(window& w, int kind, std::uint32_t rank) {
-  tutti_status_t s;
+// Until `word` of that rank was `expected` and became `value`.
+tutti_status_t swap_in_turn(const window& w, std::uint32_t rank, window::word word, std::uint64_t expected, std::uint64_t value) {
   std::uint64_t old = 0;
   for (unsigned turn = 0;; ++turn) {
-    if (kind == MPI_LOCK_EXCLUSIVE) {
-      if ((s = swap_if(w, rank, window::word::lock, 0, writer, old)) != TUTTI_OK || old == 0) break;
-    } else {
-      if ((s = add_to(w, rank, window::word::lock, 1, old)) != TUTTI_OK || old < writer) break;
-      if ((s = take_from(w, rank, window::word::lock, 1)) != TUTTI_OK) break;
-    }
+    if (const auto s = swap_if(w, rank, word, expected, value, old); s != TUTTI_OK || old == expected) return s;
     wait_for_lock(turn);
   }
-  if (s == TUTTI_OK) w.locked[rank] = kind;
+}
+
+tutti_status_t lock_exclusively(window& w, std::uint32_t rank) {
+  std::uint64_t old = 0;
+  if (const auto s = swap_if(w, rank, window::word::lock, 0, writer, old); s != TUTTI_OK || old == 0) {
+    if (s == TUTTI_OK) w.locked[rank] = window::hold::exclusive;
+    return s;
+  }
+  auto s = swap_in_turn(w, rank, window::word::queue, 0, 1 + std::uint64_t{w.rank});
+  if (s == TUTTI_OK) s = add_to(w, rank, window::word::lock, waiting, old);
+  if (s == TUTTI_OK) s = swap_in_turn(w, rank, window::word::lock, waiting, writer);
+  if (s == TUTTI_OK) w.locked[rank] = window::hold::queued;
   return s;
 }
 
+tutti_status_t lock_shared(window& w, std::uint32_t rank) {
+  for (unsigned turn = 0;;) {
+    std::uint64_t old = 0;
+    if (const auto s = add_to(w, rank, window::word::lock, 1, old); s != TUTTI_OK) return s;
+    if (old < writer) return w.locked[rank] = window::hold::shared, TUTTI_OK;
+    if (const auto s = take_from(w, rank, window::word::lock, 1); s != TUTTI_OK) return s;
+    do {
+      wait_for_lock(turn++);
+      if (const auto s = add_to(w, rank, window::word::lock, 0, old); s != TUTTI_OK) return s;
+    } while (old >= writer);
+  }
+}
+
+tutti_status_t lock(window& w, bool exclusive, int assertion, std::uint32_t rank) {
+  if (assertion & MPI_MODE_NOCHECK) return w.locked[rank] = window::hold::unchecked, TUTTI_OK;  // nobody holds it otherwise, says the program
+  return exclusive ? lock_exclusively(w, rank) : lock_shared(w, rank);
+}
+
 tutti_status_t unlock(window& w, std::uint32_t rank) {
-  const int kind = std::exchange(w.locked[rank], 0);
-  if (const auto s = flush(w, rank); s != TUTTI_OK) return s;
-  return take_from(w, rank, window::word::lock, kind == MPI_LOCK_EXCLUSIVE ? writer : 1);
+  const auto held_as = std::exchange(w.locked[rank], window::hold::none);
+  auto s = flush(w, rank);
+  if (s == TUTTI_OK && held_as != window::hold::unchecked)
+    s = take_from(w, rank, window::word::lock, held_as == window::hold::shared ? 1 : writer);
+  if (s == TUTTI_OK && held_as == window::hold::queued) s = take_from(w, rank, window::word::queue, 1 + std::uint64_t{w.rank});
+  return s;
+}
+
+bool is_member(const window& w, int rank) noexcept { return rank >= 0 && static_cast<std::uint32_t>(rank) < w.size; }
+
+int flush_of(const window& w, const char* call, int rank) {
+  if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (!is_member(w, rank)) return raise(w, call, MPI_ERR_RANK, "no such rank");
+  return told(w, call, flush(w, static_cast<std::uint32_t>(rank)));
 }
 
 // The group's members, as ranks of the window.
@@ -109,32 +155,36 @@ TUTTI_MPI_WINDOW(Win_test, (MPI_Win win, int* done), (win, done), win, {
 })
 
 TUTTI_MPI_WINDOW(Win_lock, (int kind, int rank, int assertion, MPI_Win win), (kind, rank, assertion, win), win, {
+  if (kind != MPI_LOCK_EXCLUSIVE && kind != MPI_LOCK_SHARED) return raise(w, call, MPI_ERR_LOCKTYPE, "neither MPI_LOCK_EXCLUSIVE nor _SHARED");
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (rank < 0 || static_cast<std::uint32_t>(rank) >= w.size) return raise(w, call, MPI_ERR_RANK, "no such rank");
-  if (w.locked[static_cast<std::size_t>(rank)]) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has locked it already");
-  return told(w, call, lock(w, kind, static_cast<std::uint32_t>(rank)));
+  if (!is_member(w, rank)) return raise(w, call, MPI_ERR_RANK, "no such rank");
+  if (w.locked[static_cast<std::size_t>(rank)] != window::hold::none) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has locked it already");
+  return told(w, call, lock(w, kind == MPI_LOCK_EXCLUSIVE, assertion, static_cast<std::uint32_t>(rank)));
 })
 TUTTI_MPI_WINDOW(Win_unlock, (int rank, MPI_Win win), (rank, win), win, {
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (rank < 0 || static_cast<std::uint32_t>(rank) >= w.size) return raise(w, call, MPI_ERR_RANK, "no such rank");
-  if (!w.locked[static_cast<std::size_t>(rank)]) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has not locked it");
+  if (!is_member(w, rank)) return raise(w, call, MPI_ERR_RANK, "no such rank");
+  if (w.locked_all) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has locked all; MPI_Win_unlock_all unlocks them");
+  if (w.locked[static_cast<std::size_t>(rank)] == window::hold::none) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has not locked it");
   return told(w, call, unlock(w, static_cast<std::uint32_t>(rank)));
 })
 TUTTI_MPI_WINDOW(Win_lock_all, (int assertion, MPI_Win win), (assertion, win), win, {
+  if (std::ranges::any_of(w.locked, [](window::hold h) { return h != window::hold::none; }))
+    return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has locked a member already");
   tutti_status_t s = TUTTI_OK;
-  for (std::uint32_t m = 0; m < w.size && s == TUTTI_OK; ++m) s = lock(w, MPI_LOCK_SHARED, m);
+  for (std::uint32_t m = 0; m < w.size && s == TUTTI_OK; ++m) s = lock(w, false, assertion, m);
+  w.locked_all = true;
   return told(w, call, s);
 })
 TUTTI_MPI_WINDOW(Win_unlock_all, (MPI_Win win), (win), win, {
+  if (!std::exchange(w.locked_all, false)) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has not locked all");
   tutti_status_t s = TUTTI_OK;
   for (std::uint32_t m = 0; m < w.size && s == TUTTI_OK; ++m)
-    if (w.locked[m]) s = unlock(w, m);
+    if (w.locked[m] != window::hold::none) s = unlock(w, m);
   return told(w, call, s);
 })
-TUTTI_MPI_WINDOW(Win_flush, (int rank, MPI_Win win), (rank, win), win,
-                 return rank == MPI_PROC_NULL ? MPI_SUCCESS : told(w, call, flush(w, static_cast<std::uint32_t>(rank)));)
-TUTTI_MPI_WINDOW(Win_flush_local, (int rank, MPI_Win win), (rank, win), win,
-                 return rank == MPI_PROC_NULL ? MPI_SUCCESS : told(w, call, flush(w, static_cast<std::uint32_t>(rank)));)
+TUTTI_MPI_WINDOW(Win_flush, (int rank, MPI_Win win), (rank, win), win, return flush_of(w, call, rank);)
+TUTTI_MPI_WINDOW(Win_flush_local, (int rank, MPI_Win win), (rank, win), win, return flush_of(w, call, rank);)
 TUTTI_MPI_WINDOW(Win_flush_all, (MPI_Win win), (win), win, return told(w, call, flush(w, TUTTI_ALL));)
 TUTTI_MPI_WINDOW(Win_flush_local_all, (MPI_Win win), (win), win, return told(w, call, flush(w, TUTTI_ALL));)
 TUTTI_MPI_WINDOW(Win_sync, (MPI_Win win), (win), win, {

@@ -125,7 +125,7 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
                MPI_Op op, const void* compared = nullptr) {
   int code;
   std::optional<target> to;
-  type_ref target_type, leaf;
+  type_ref target_type, leaf, old_type;
   std::unique_ptr<std::byte[]> packed, present;
   const std::byte* given = nullptr;  // without gaps
   std::size_t bytes = 0;
@@ -137,6 +137,11 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
     to->type = &target_type;
     leaf = type_of(target_type->leaf);
     bytes = to->count * target_type->size;
+    if (out.type != MPI_DATATYPE_NULL) {  // MPI_BOTTOM may be where the result goes: the type tells whether there is one
+      old_type = type_of(out.type);
+      if (!old_type || out.count < 0 || static_cast<std::size_t>(out.count) * old_type->size != bytes)
+        return raise(w, call, MPI_ERR_TYPE, "result and target differ in their bytes");
+    }
     present = std::make_unique_for_overwrite<std::byte[]>(bytes);
     if (op != MPI_NO_OP) {
       const type_ref& t = type_of(in.type);
@@ -164,9 +169,9 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
     s = get(w, present.get(), bytes, bytes_type, *to, &request);
   }
   if (s == TUTTI_OK) s = wait(&request);
-  if (s == TUTTI_OK && out.data) {
+  if (s == TUTTI_OK && old_type) {
     const held h;
-    type_of(out.type)->unpack(present.get(), bytes, out.data, static_cast<std::size_t>(out.count));
+    old_type->unpack(present.get(), bytes, out.data, static_cast<std::size_t>(out.count));
   }
   const bool writes = op != MPI_NO_OP && (!compared || std::memcmp(present.get(), compared, bytes) == 0);
   if (s == TUTTI_OK && writes) {

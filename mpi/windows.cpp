@@ -97,7 +97,7 @@ void follow(communicator& c, MPI_Win handle, memory whose, void* base, std::size
   const auto skew = whose == memory::programs ? static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(base) % 8) : 0;
   tutti_status_t s = TUTTI_OK;
   if (whose == memory::programs) s = tutti_window_over(team, bytes ? static_cast<std::byte*>(base) - skew : nullptr, bytes ? bytes + skew : 0, &w->data);
-  if (s == TUTTI_OK) s = tutti_window_create(team, 8 * (2 + 2 * n), nullptr, &w->words);
+  if (s == TUTTI_OK) s = tutti_window_create(team, window::bytes_for(w->size), nullptr, &w->words);
   const window::part mine{static_cast<std::uint64_t>(unit), skew, bytes, nullptr};
   w->parts.resize(n);
   if (s == TUTTI_OK) s = tutti_allgather(team, &mine, sizeof mine, w->parts.data());

@@ -309,6 +309,139 @@ static void loads_and_stores(void) {
   MPI_Win_free(&w);
 }
 
+// MPI_BOTTOM with a type of absolute addresses, at this rank's end of every operation.
+static void absolute_addresses(void) {
+  int64_t *mine, operand = 5, result = -1;
+  const int one = 1;
+  MPI_Win w;
+  MPI_Aint at[2];
+  MPI_Datatype of_operand, of_result;
+  MPI_Get_address(&operand, &at[0]), MPI_Get_address(&result, &at[1]);
+  MPI_Type_create_hindexed(1, &one, &at[0], MPI_INT64_T, &of_operand), MPI_Type_commit(&of_operand);
+  MPI_Type_create_hindexed(1, &one, &at[1], MPI_INT64_T, &of_result), MPI_Type_commit(&of_result);
+  allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &w);
+  *mine = 100 + me;
+  MPI_Win_fence(0, w);
+  MPI_Get_accumulate(MPI_BOTTOM, 1, of_operand, MPI_BOTTOM, 1, of_result, right, 0, 1, MPI_INT64_T, MPI_SUM, w);
+  MPI_Win_fence(0, w);
+  REQUIRE(result == 100 + right && *mine == 105 + me);
+  MPI_Win_fence(0, w);
+  MPI_Get_accumulate(NULL, 0, MPI_INT64_T, MPI_BOTTOM, 1, of_result, right, 0, 1, MPI_INT64_T, MPI_NO_OP, w);
+  MPI_Win_fence(0, w);
+  REQUIRE(result == 105 + right);
+  MPI_Accumulate(MPI_BOTTOM, 1, of_operand, right, 0, 1, MPI_INT64_T, MPI_SUM, w);
+  MPI_Win_fence(0, w);
+  REQUIRE(*mine == 110 + me);
+  MPI_Win_fence(0, w);
+  MPI_Put(MPI_BOTTOM, 1, of_operand, right, 0, 1, MPI_INT64_T, w);
+  MPI_Win_fence(0, w);
+  MPI_Get(MPI_BOTTOM, 1, of_result, right, 0, 1, MPI_INT64_T, w);
+  MPI_Win_fence(0, w);
+  REQUIRE(result == 5);
+  MPI_Win_fence(MPI_MODE_NOSUCCEED, w);
+  MPI_Request r;
+  result = -1;
+  MPI_Win_lock(MPI_LOCK_SHARED, right, 0, w);
+  MPI_Rget_accumulate(MPI_BOTTOM, 1, of_operand, MPI_BOTTOM, 1, of_result, right, 0, 1, MPI_INT64_T, MPI_SUM, w, &r);
+  MPI_Wait(&r, MPI_STATUS_IGNORE);
+  MPI_Win_unlock(right, w);
+  REQUIRE(result == 5);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_free(&w);
+  MPI_Type_free(&of_operand), MPI_Type_free(&of_result);
+}
+
+// A member holds all with MPI_MODE_NOCHECK and waits for what another writes under an exclusive lock: coarray events do so.
+static void unchecked_locks(void) {
+  int64_t *mine;
+  MPI_Win w;
+  allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &w);
+  *mine = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (me == 0) {
+    const int64_t nothing = 0;
+    int64_t seen = 0;
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, w);
+    while (seen < n - 1) {
+      MPI_Fetch_and_op(&nothing, &seen, MPI_INT64_T, 0, 0, MPI_NO_OP, w);
+      MPI_Win_flush(0, w);
+    }
+    MPI_Win_unlock_all(w);
+  } else {
+    const int64_t one = 1;
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w);
+    MPI_Accumulate(&one, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM, w);
+    MPI_Win_unlock(0, w);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, MPI_MODE_NOCHECK, w);
+  MPI_Win_unlock(right, w);
+  MPI_Win_free(&w);
+}
+
+// Members that lock, look and unlock until others have written let these in: a writer among readers of one member and of all, and
+// two writers at once.
+static void polled_locks(void) {
+  if (!by_tutti() || n < 3) return;  // Open MPI 4.1.4 by itself hangs
+  int64_t *mine;
+  MPI_Win w;
+  MPI_Win_allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &w);
+  for (int writers = 1; writers <= n - 1 && writers <= 2; ++writers)
+    for (int all = 0; all < 2; ++all) {
+      MPI_Win_lock(MPI_LOCK_EXCLUSIVE, me, 0, w);
+      *mine = 0;
+      MPI_Win_unlock(me, w);
+      MPI_Barrier(MPI_COMM_WORLD);
+      if (me >= n - writers) {
+        int64_t value;
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w);
+        MPI_Get(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
+        MPI_Win_flush(0, w);
+        ++value;
+        MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
+        MPI_Win_unlock(0, w);
+      } else {
+        int64_t seen = 0;
+        while (seen < writers) {
+          if (all) MPI_Win_lock_all(0, w);
+          else MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w);
+          MPI_Get(&seen, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
+          if (all) MPI_Win_unlock_all(w);
+          else MPI_Win_unlock(0, w);
+        }
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+  MPI_Win_free(&w);
+}
+
+// Calls that are wrong whatever the other members do, each with MPI's class; the window stays as it was.
+static void wrong_locks(void) {
+  if (!by_tutti()) return;  // MPIs need not look
+  int64_t *mine, value = 0;
+  MPI_Win w;
+  MPI_Win_allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &w);
+  MPI_Win_set_errhandler(w, MPI_ERRORS_RETURN);
+  FAILS(MPI_Win_lock(4711, right, 0, w), MPI_ERR_LOCKTYPE);
+  FAILS(MPI_Win_lock(MPI_LOCK_SHARED, n, 0, w), MPI_ERR_RANK);
+  FAILS(MPI_Win_unlock(right, w), MPI_ERR_RMA_SYNC);
+  FAILS(MPI_Win_unlock_all(w), MPI_ERR_RMA_SYNC);
+  OK(MPI_Win_lock_all(0, w));
+  FAILS(MPI_Win_lock_all(0, w), MPI_ERR_RMA_SYNC);
+  FAILS(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, w), MPI_ERR_RMA_SYNC);
+  FAILS(MPI_Win_unlock(right, w), MPI_ERR_RMA_SYNC);
+  FAILS(MPI_Win_flush(99, w), MPI_ERR_RANK);
+  FAILS(MPI_Win_flush_local(-7, w), MPI_ERR_RANK);
+  FAILS(MPI_Get_accumulate(&value, 1, MPI_INT64_T, &value, 1, MPI_INT, right, 0, 1, MPI_INT64_T, MPI_SUM, w), MPI_ERR_TYPE);
+  OK(MPI_Win_unlock_all(w));
+  OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, w));
+  FAILS(MPI_Win_lock_all(0, w), MPI_ERR_RMA_SYNC);
+  FAILS(MPI_Win_unlock_all(w), MPI_ERR_RMA_SYNC);
+  OK(MPI_Win_unlock(right, w));
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_free(&w);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   find_place();
@@ -319,7 +452,11 @@ int main(int argc, char** argv) {
     RUN(accumulates);
     RUN(general_epochs);
     RUN(locks);
+    RUN(absolute_addresses);
+    RUN(unchecked_locks);
   }
+  RUN(polled_locks);
+  RUN(wrong_locks);
   RUN(loads_and_stores);
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) puts("ok");
