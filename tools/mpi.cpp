@@ -82,9 +82,13 @@ int start(const choices& c) {
   const auto library = preloaded_library(f->name, why_not);
   if (!library) return refuse(why_not);
 
+  if (library->find_first_of(" :;") != library->npos)  // Open MPI's -x ends at a semicolon
+    return refuse("the path of " + *library + " has a blank, a colon or a semicolon, by which LD_PRELOAD ends it; install tutti in another folder");
   std::string preload = *library;
   if (const auto old = variables.find("LD_PRELOAD"); old != variables.end() && !old->second.empty()) preload += ":" + old->second;
-  std::vector<std::string> words{*launcher, "-n", std::to_string(c.ranks)};
+  // By its name alone, as a shell starts it: Open MPI takes a path for --prefix, and puts its own folders before PATH and
+  // LD_LIBRARY_PATH of all ranks.
+  std::vector<std::string> words{launcher->substr(launcher->rfind('/') + 1), "-n", std::to_string(c.ranks)};
   if (std::strcmp(f->name, "openmpi") == 0) {
     words.insert(words.end(), {"-x", "LD_PRELOAD=" + preload});
     for (const auto& [name, value] : variables)  // to other hosts as well
