@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/command.h"
+#include "tools/process.h"
 
 namespace tutti::tools {
 
@@ -193,7 +194,7 @@ std::function<int()> declare_completion(const CLI::App& tutti, CLI::App& app) {
 
 }  // namespace
 
-int parse_and_run(std::span<const command* const> commands, const char* version, int argc, char** argv) {
+static int parse_and_run_unchecked(std::span<const command* const> commands, const char* version, int argc, char** argv) {
   CLI::App app{"tutti: communication among the ranks of a parallel program", "tutti"};
   app.set_version_flag("--version", version);
   app.require_subcommand(1);
@@ -216,6 +217,12 @@ int parse_and_run(std::span<const command* const> commands, const char* version,
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (app.got_subcommand(commands[i]->name)) return runs[i]();
   return usage_error;
+}
+
+int parse_and_run(std::span<const command* const> commands, const char* version, int argc, char** argv) {
+  reset_inherited_state();
+  const int status = parse_and_run_unchecked(commands, version, argc, argv);
+  return output_is_written(argc > 1 && argv[1][0] != '-' ? argv[1] : "") || status ? status : 1;
 }
 
 }  // namespace tutti::tools

@@ -1,15 +1,40 @@
 #include "tools/process.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 
 namespace tutti::tools {
+
+void reset_inherited_state() noexcept {
+  constexpr int kept[] = {SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU};
+  struct sigaction now;
+  for (int s = 1; s <= SIGRTMAX; ++s)
+    if (std::ranges::find(kept, s) == std::end(kept) && sigaction(s, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) ::signal(s, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // A descriptor takes the lowest free number, so those below are open by then.
+  for (const int fd : {0, 1, 2})
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) [[maybe_unused]] const int same = open("/dev/null", fd == 1 ? O_RDONLY : O_RDWR);
+}
+
+bool output_is_written(const char* command) noexcept {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return true;
+  const int e = errno;  // 0: an earlier write failed
+  std::fprintf(stderr, "tutti%s%s: cannot write the output%s%s\n", *command ? " " : "", command, e ? ": " : "", e ? std::strerror(e) : "");
+  return false;
+}
 
 std::string own_path() {
   char path[PATH_MAX];

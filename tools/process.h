@@ -6,6 +6,15 @@
 
 namespace tutti::tools {
 
+// The first thing that a command does: it shall not depend on what the process that started it left behind. A parent that
+// ignores or blocks SIGCHLD takes the outcomes of our children from us; exec hands both on. What a shell ignores on purpose stays:
+// SIGHUP (nohup), SIGINT and SIGQUIT (a job in the background of a script), and the signals of a terminal's job control.
+// Descriptors 0 to 2 that are closed would be taken by the next file or pipe; now none is, and to write to 1 still fails.
+void reset_inherited_state() noexcept;
+
+// The last: what was printed is out. False: it could not be written, and a line on stderr says why.
+bool output_is_written(const char* command) noexcept;
+
 std::string own_path();  // the file that this process runs
 
 // The program's argument vector, with the null at its end; valid as long as `words`.

@@ -1,7 +1,4 @@
 // tutti run: N ranks of a program on this node.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +14,8 @@ namespace tutti::tools {
 namespace {
 
 constexpr long most_ranks = 4096;  // four descriptors each, and the usual hard limit is 2^20 or 2^19
+
+constexpr double most_seconds = 1e9;
 
 void say(const std::string& what) { std::fprintf(stderr, "tutti run: %s\n", what.c_str()); }
 
@@ -34,14 +33,6 @@ struct choices {
   std::vector<std::string> program;
 };
 
-// A closed descriptor 0, 1 or 2 would be taken by the next pipe, and the ranks would write into it.
-void open_standard_streams() {
-  int fd;
-  do fd = open("/dev/null", O_RDWR);
-  while (fd >= 0 && fd <= 2);
-  if (fd > 2) close(fd);
-}
-
 int run(const choices& c) {
   std::vector<std::string> program = c.program;
   if (program.empty()) return refuse("no program is named; write tutti run -n 4 ./program arguments");
@@ -51,7 +42,8 @@ int run(const choices& c) {
   if (c.ranks > most_ranks)
     return refuse("-n " + std::to_string(c.ranks) + " is more than one node takes; use at most " +
                   std::to_string(most_ranks));
-  if (c.timeout < 0 || c.grace < 0) return refuse("--timeout and --grace are seconds, 0 or more");
+  if (!(c.timeout >= 0 && c.timeout <= most_seconds && c.grace >= 0 && c.grace <= most_seconds))  // no number is refused too
+    return refuse("--timeout and --grace are seconds, from 0 to 1e9");
 
   environment variables = process_environment();
   for (const std::string& setting : c.set) {
@@ -86,7 +78,6 @@ int run(const choices& c) {
   // A launcher around this one, if any, has told its own ranks where its server is; ours ask ours.
   for (const auto& [name, value] : variables)
     if (!name.starts_with("PMIX_") || name.starts_with("PMIX_MCA_")) o.environment.push_back(name + "=" + value);
-  open_standard_streams();
   std::_Exit(launching::run_job(o));  // nothing is buffered here, and libpmix's thread must not see the statics go
 }
 

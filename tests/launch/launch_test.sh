@@ -291,6 +291,31 @@ signals_end_the_job() {
     none_left 'sleep 4712\.1'
   done
 }
+signals_inherited_ignored_or_blocked() { # as by window managers and daemons
+  local how
+  for how in --ignore-signal=CHLD --ignore-signal --block-signal "--ignore-signal --block-signal"; do
+    start 0 env $how "$BIN/tutti" run -n 2 true
+    start 7 env $how "$BIN/tutti" run -n 2 sh -c 'sleep 0.2; exit 7'
+    start 124 timeout -s KILL 20 env $how "$BIN/tutti" run -n 2 --timeout 0.3 --grace 15 sleep 30
+    start 0 env $how "$BIN/tutti" run -n 1 grep Sig /proc/self/status
+    says '^SigBlk:.0*$' out
+    says '^SigIgn:.0*[01]$' out # SIGHUP, as under nohup
+  done
+  start 0 env --ignore-signal=CHLD "$BIN/tutti" sim --ranks 2 "$BIN/rank_program"
+}
+output_that_cannot_be_written() { # is said, and is no success
+  local words
+  for words in "--version" "--help" "info" "run -n 1 echo hello" "run -n 3 echo hello" "completion bash"; do
+    timeout -k 5 60 "$BIN/tutti" $words >/dev/full 2>err && fail "tutti $words: success on a full disk"
+    says 'cannot write the output' err
+    timeout -k 5 60 "$BIN/tutti" $words >&- 2>err && fail "tutti $words: success with stdout closed"
+    says 'cannot write the output' err
+  done
+  timeout -k 5 60 "$BIN/tutti" run -n 2 true >&- || fail "nothing was to be written"
+  timeout -k 5 60 "$BIN/tutti" run -n 2 sh -c 'echo hello; sleep 0.3; echo hello; exit 4' >/dev/full 2>err
+  count 'cannot write the output' err 1 # and the job ran on
+  says 'exited with status 4' err
+}
 signals_can_be_handled() {
   launch -n 2 bash -c 'trap "echo bye; exit 0" TERM; echo ready; while :; do sleep 0.05; done'
   await out ready; sleep 0.3

@@ -56,13 +56,13 @@ class job {
     output_.settle();
     if (options_.keep_going && !failures_.empty()) report_failures();
     output_.settle();
+    if (output_.lost()) fail(status_failure);
     return status_;
   }
 
  private:
   status start() {
-    sigset_t before;
-    take_signals(before);
+    take_signals();
     if (const status s = folder_.make(options_.scratch); s.failed()) return s;
     if (const status s = guardian_.start(folder_.path()); s.failed()) return s;
     if (!signals_ || aborts_->fd() < 0 || !input_.open())
@@ -79,7 +79,7 @@ class job {
     if (!server) return server.error();
     server_ = *std::move(server);
     if (options_.timeout_s > 0) timeout_at_ = in(options_.timeout_s);
-    const status started = ranks_.start(options_, *here, *server_, input_.for_rank(), before);
+    const status started = ranks_.start(options_, *here, *server_, input_.for_rank());
     input_.started();
     for (rank_t r = 0; r < ranks_.size(); ++r)
       output_.add(ranks_[r], options_.tag_output ? std::string{"["}.append(std::to_string(r)).append("] ") : "",
@@ -99,13 +99,15 @@ class job {
     return s.native() == ENOENT ? status_not_found : status_cannot_execute;
   }
 
-  // From now on signals come through a descriptor. Those that were ignored stay so, in the ranks too: nohup works.
-  void take_signals(sigset_t& before) {
+  // From now on signals come through a descriptor, SIGHUP not if it was ignored: nohup works.
+  void take_signals() {
     sigset_t mine;
     sigemptyset(&mine);
     for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH})
       sigaddset(&mine, s);
-    sigprocmask(SIG_BLOCK, &mine, &before);  // before libpmix's threads begin, which inherit it
+    struct sigaction hangup;
+    if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler == SIG_IGN) sigdelset(&mine, SIGHUP);
+    sigprocmask(SIG_BLOCK, &mine, nullptr);  // before libpmix's threads begin, which inherit it
     signal(SIGPIPE, SIG_IGN);
     signals_ = unique_fd{signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK)};
   }

@@ -47,12 +47,14 @@ void outlet::say(std::string_view line) {
 bool outlet::send() {
   const std::size_t bytes = std::min<std::size_t>(queue_.size() - sent_, PIPE_BUF);
   if (bytes == 0) return true;
-  const ssize_t written = write(fd_, queue_.data() + sent_, bytes);
+  const ssize_t written = lost_ ? -1 : write(fd_, queue_.data() + sent_, bytes);
   if (written < 0) {
-    if (errno == EINTR || errno == EAGAIN) return true;
+    if (!lost_ && (errno == EINTR || errno == EAGAIN)) return true;
+    const bool left = !lost_ && errno == EPIPE;
+    if (!lost_ && !left) lost_ = errno;
     queue_.clear();
     sent_ = 0;
-    return false;
+    return !left;
   }
   sent_ += static_cast<std::size_t>(written);
   if (sent_ == queue_.size()) {

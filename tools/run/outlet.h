@@ -29,8 +29,10 @@ class outlet {
   void say(std::string_view line);
   bool idle() const noexcept { return sent_ == queue_.size(); }
   bool full() const noexcept { return queue_.size() - sent_ > capacity; }
-  // Call when the descriptor can be written to. False: whoever read it is gone.
+  // Call when the descriptor can be written to. False: whoever read it is gone. On any other error (a full disk) all is dropped
+  // from then on, and lost() is its errno: a computation does not end for its output.
   bool send();
+  int lost() const noexcept { return lost_; }
 
   static constexpr std::size_t longest_line = 1 << 20;
   static constexpr std::size_t capacity = 4 << 20;
@@ -40,6 +42,7 @@ class outlet {
   int fd_;
   std::string queue_;
   std::size_t sent_ = 0;
+  int lost_ = 0;
   const line_buffer* open_line_ = nullptr;  // whose line was passed on without its end
 };
 

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <string>
 
 namespace tutti::launching {
 
@@ -35,7 +37,12 @@ bool output_mux::move(stream& s) {
 void output_mux::send(outlet& o) {
   pollfd ready{o.fd(), POLLOUT, 0};
   while (!o.idle() && poll(&ready, 1, 0) == 1) {
-    if (o.send()) continue;
+    const bool lost_before = o.lost();
+    if (o.send()) {
+      if (!lost_before && o.lost() && &o == &output_)
+        error_.say(std::string{"tutti run: cannot write the output: "} + std::strerror(o.lost()) + "; the job goes on, what it prints is lost");
+      continue;
+    }
     for (stream& s : streams_)  // nobody reads: the ranks shall learn it as any writer does, by SIGPIPE
       if (s.to == &o) s.from.close();
     return;

@@ -20,6 +20,8 @@ class output_mux {
   // Ranks are gone: moves what they left in the pipes, to the last byte. Processes that outlive them and hold the
   // pipes are not waited for.
   void settle();
+  // Something could not be written, for another reason than a reader that left.
+  bool lost() const noexcept { return output_.lost() || error_.lost(); }
 
  private:
   struct stream {

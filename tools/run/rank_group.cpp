@@ -25,14 +25,13 @@ result<std::vector<cpu_set_t>> choose_cores(const job_options& options, const ma
 
 }  // namespace
 
-status rank_group::start(const job_options& options, const machine& here, pmix_server& server, int input,
-                         const sigset_t& mask) {
+status rank_group::start(const job_options& options, const machine& here, pmix_server& server, int input) {
   const auto cores = choose_cores(options, here);
   if (!cores) return cores.error();
   deaths_ = unique_fd{epoll_create1(EPOLL_CLOEXEC)};
   ranks_.reserve(options.ranks);
   for (rank_t r = 0; r < options.ranks; ++r) {
-    rank_spec spec{options.path, options.arguments, options.environment, r == 0 ? input : -1, std::nullopt, mask};
+    rank_spec spec{options.path, options.arguments, options.environment, r == 0 ? input : -1, std::nullopt};
     auto pmix = server.variables(r);
     if (!pmix) return pmix.error();
     spec.environment.insert(spec.environment.end(), pmix->begin(), pmix->end());
@@ -68,7 +67,8 @@ std::optional<rank_group::ended> rank_group::next_death() {
   if (epoll_wait(deaths_.get(), &event, 1, 0) != 1) return std::nullopt;
   const rank_t r = event.data.u32;
   siginfo_t info{};
-  if (waitid(P_PID, static_cast<id_t>(ranks_[r].pid), &info, WEXITED | WNOWAIT) != 0) return std::nullopt;
+  // The pidfd says that it ended. Should its outcome be lost all the same, it is no success, and no reason to wait for ever.
+  if (waitid(P_PID, static_cast<id_t>(ranks_[r].pid), &info, WEXITED | WNOWAIT) != 0) return ended{r, {.value = status_failure}};
   return ended{r, death::from(info)};
 }
 

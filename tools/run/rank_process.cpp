@@ -53,8 +53,12 @@ struct prepared {
   if (getppid() != p.launcher) _exit(127);  // it died before the line above: nobody is left to tell
   if (dup2(p.input, 0) < 0 || dup2(p.output, 1) < 0 || dup2(p.error, 2) < 0) fail();
   if (p.spec.cores && sched_setaffinity(0, sizeof(cpu_set_t), &*p.spec.cores) != 0) fail();
-  signal(SIGPIPE, SIG_DFL);  // the only one the launcher ignores, and exec would hand that on
-  if (sigprocmask(SIG_SETMASK, &p.spec.signals, nullptr) != 0) fail();
+  // What the launcher ignores, exec would hand on. SIGHUP stays as it is: nohup holds for the ranks too.
+  for (int s = 1; s <= SIGRTMAX; ++s)
+    if (s != SIGHUP && s != SIGKILL && s != SIGSTOP) signal(s, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  if (sigprocmask(SIG_SETMASK, &none, nullptr) != 0) fail();
   execve(p.spec.path.c_str(), p.argv, p.envp);
   fail();
   _exit(127);

@@ -19,7 +19,6 @@ struct rank_spec {
   std::vector<std::string> environment;  // all of it
   int input = -1;                        // its standard input; -1: /dev/null
   std::optional<cpu_set_t> cores;        // where it may run
-  sigset_t signals;                      // its mask
 };
 
 struct rank_process {
