@@ -73,7 +73,7 @@ status leave(tutti_context& ctx) {
   team& world = j.world();
   (void)ctx.world->comm->enter(call_kind::leave);
   status s = world.health();
-  if (s.ok()) s = world.settle();
+  if (s.ok()) s = world.leave();
   if (s.failed()) drain(ctx);  // the news of the death, for the others
   return s;
 }

@@ -91,7 +91,7 @@ void process::serve() {
       broken("bsp_init", "the function that it was given returned without bsp_begin and bsp_end");
   }
   ending_ = true;
-  if (status s = remaining_->settle(); s.failed()) abort(s.during("the end of process 0"));
+  if (status s = remaining_->leave(); s.failed()) abort(s.during("the end of process 0"));
   job_.reset();
   std::exit(0);
 }
@@ -139,7 +139,7 @@ void process::take_part(std::uint32_t size) {
 void process::stay_out() {
   auto none = remaining_->create({}, [](void*, const rank_map&) { return team_request{}; }, nullptr);
   if (!none) abort(none.error().during("bsp_begin"));
-  if (status s = remaining_->settle(); s.failed()) abort(s.during("bsp_end"));
+  if (status s = remaining_->leave(); s.failed()) abort(s.during("bsp_end"));
 }
 
 // Nobody takes memory away that another may still reach for: all wait for all, those that only stood by as well.
@@ -147,7 +147,7 @@ void process::end() {
   engine& e = inside("bsp_end");
   if (ledger_) write_profile();
   if (!e.leave()) abort(e.error());
-  if (status s = remaining_->settle(); s.failed()) abort(s.during("bsp_end"));
+  if (status s = remaining_->leave(); s.failed()) abort(s.during("bsp_end"));
   engine_.reset();
   if (!spmd_ && part_) {
     remaining_ = part_.get();
@@ -226,7 +226,7 @@ void process::at_exit() {
   if (p.ending_) return;
   if (p.phase_ == phase::running) p.end_all("the process ended without bsp_end");
   if (p.spmd_ && p.rank_ == 0) {  // those that wait in bsp_init end as well
-    if (p.meet({})) (void)p.remaining_->settle();
+    if (p.meet({})) (void)p.remaining_->leave();
   } else if (p.phase_ == phase::joined) {  // those that wait in bsp_begin are told
     p.job_->world().fail({errc::peer_dead, worded("process ", p.rank_, " ended before bsp_begin"), p.rank_,
                           peer_left});

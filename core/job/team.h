@@ -99,6 +99,8 @@ class team {
   // Collective over this team: after it no operation of any member is in flight upon memory of the team or its windows,
   // as long as nobody begins another; each may then drop its part. Blocks.
   status settle(time_point deadline = time_point::max());
+  // The same as the last thing that this team does before members leave the job, each when its own part is done.
+  status leave(time_point deadline = time_point::max());
 
   // Collective over this team. The members of the new team, in order, as indices into this one; ranks that call with
   // different lists get `invalid` unless the lists are disjoint. An empty list: this rank joins none.
@@ -173,6 +175,7 @@ class team {
   std::function<status(rank_t)> check_;
   const completion* asked_ = nullptr;   // of it
   bool all_came_ = false;               // to the present exchange, as far as this member knows
+  bool leaving_ = false;                // since leave()
   std::uint32_t looks_ = 0;             // calls of look() so far: says which rank to ask next
 };
 

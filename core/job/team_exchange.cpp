@@ -22,11 +22,12 @@
 // from its parent. The arrival words are signalled with the payload (clause 5), in order, so that f + 1 means that fragment f
 // is complete. All words only grow. The outgoing fragment lies in this member's own line until its put is locally complete.
 //
-// Liveness. A member asks only after the neighbour from whom it needs something now: fragments, its turn, credits. In the last
-// exchange of a job a member leaves as soon as its own part is done, while others are still at theirs, and it may be anyone
-// but those: its parent has been credited all there is, and its children have credited it. A death elsewhere stops the
-// dead rank's neighbours in the tree, who ask after it. Whoever fails tells its neighbours in the tree at least (fail()), so
-// the news comes to all that wait for it, also where those who might pass it on have gone.
+// Liveness. A member asks after the neighbour from whom it needs something now (fragments, its turn, credits), and after other members
+// as every wait of a team does (look()): the neighbour may live, and have turned to the agreement on a death that stops nobody's tree.
+// In the last exchange of a job (leave()) a member asks after the neighbour alone. There a member ends as soon as its own part is done,
+// while others are still at theirs, and it may be anyone but those: its parent has been credited all there is, and its children have
+// credited it. A death elsewhere stops the dead rank's neighbours in the tree, who ask after it. A member that fails tells its
+// neighbours in the tree at least (fail()), so the news comes to all that wait for it, also where those who might pass it on have gone.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -70,7 +71,7 @@ resumable<status> team::await(rank_t from, function_ref<bool> ready, function_re
   const wait_note note{"exchange", from, taken_up_ + taken_down_, taken_up_ + taken_down_ + 1};
   const auto over = [&] { return health_.failed() || lost() || ready() || health().failed(); };
   const auto hopeless = [&] {
-    status trouble = job_.net().health(from);
+    status trouble = leaving_ ? job_.net().health(from) : look(from);
     return trouble.ok() && check_ && !all_came_ ? check_(from) : trouble;
   };
   status s = co_await pending_wait(over, hopeless, note, deadline);
@@ -288,6 +289,11 @@ status team::settle(time_point deadline) {
   if (index_ != 0) s = last_credit(parent(), control::offset(control::credit_up), turn_ended_);
   for (unsigned c = 0; s.ok() && child(c); ++c) s = last_credit(rank_of(child(c)), control::credit_down(c), sent_down_);
   return s;
+}
+
+status team::leave(time_point deadline) {
+  leaving_ = true;
+  return settle(deadline);
 }
 
 }  // namespace tutti
