@@ -135,7 +135,7 @@ struct handler_of_window {
 int raise(const handler_of&, const char* call, tutti_status_t);
 int raise_text(const handler_of&, const char* call, int error_class, const char* text);
 int raise_text(const handler_of_window&, const char* call, int error_class, const char* text);
-// What tutti_error_text() says, copied while this rank has the right to tutti: without memory, which may be out.
+// A copy of tutti_error_text(), made while this rank has the right to tutti. It takes no memory, which may be out.
 struct newest_text {
   newest_text() noexcept;
   char line[512];
