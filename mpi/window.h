@@ -4,9 +4,9 @@
 // A window has a second one of tutti's beside it, of words, a line of them for each use (`words`):
 //
 //   the lock of MPI_Win_lock     the number of shared holders, and bits above it for an exclusive one and for one that waits
-//   its queue                    0, or 1 + the rank of the exclusive locker that waits for this lock or got it by waiting
-//   the lock of accumulates      0, or 1 + the rank of who holds it. An accumulate gets, computes and puts while it holds the target's,
-//                                so that all of them are atomic to each other, whatever their types.
+//   its queue                    of the exclusive lockers that wait for this lock or got it by waiting
+//   the queue of accumulates     An accumulate gets, computes and puts while it is its turn at the target, so that all of them are atomic
+//                                to each other, whatever their types.
 //   posted, by member            how often that member has posted an exposure to this rank (MPI_Win_post)
 //   completed, by member         how often that member has completed an access here (MPI_Win_complete); its signal overtakes none of its
 //                                puts
@@ -16,6 +16,11 @@
 //
 // The memory of a shared window (MPI_Win_allocate_shared) is MPI's, mapped by all members, and put and get are copies; there is no window
 // of tutti's over it, only the words.
+//
+// A queue is one word (a ticket lock): the turn that is served in the lower half, the next one to be given in the upper half, both modulo
+// 2^32. Who comes takes the next turn by a fetch and add, which also tells whether that is being served, and ends the turn by adding 1 to
+// the lower half. So one rank at a time has its turn, as long as fewer than 2^32 wait; the queue is served in the order of coming, and no
+// number of ranks that poll keeps another out; and a queue that is empty costs one atomic.
 //
 // Dynamic windows, and those of communicators without a team, are MPI's alone.
 #pragma once
@@ -42,9 +47,13 @@ struct window {
   std::vector<part> parts;
   std::vector<int> access, exposure;                               // members of the epochs that are open
   std::vector<std::uint64_t> posted, started, completed, awaited;  // by member: turns so far
-  enum class hold : std::uint8_t { none, shared, exclusive, queued, unchecked };  // queued: exclusive, with the queue's word;
+  enum class hold : std::uint8_t { none, shared, exclusive, queued, unchecked };  // queued: exclusive, in a turn of the queue;
                                                                                   // unchecked: MPI_MODE_NOCHECK, no word is touched
-  std::vector<hold> locked;                                        // by member
+  struct lock_held {
+    hold how = hold::none;
+    std::uint32_t turn = 0;  // if queued
+  };
+  std::vector<lock_held> locked;                                   // by member
   bool locked_all = false;                                         // by MPI_Win_lock_all
 
   enum class word : std::uint64_t { lock, queue, accumulating, first_of_members };
@@ -70,6 +79,10 @@ tutti_status_t flush(const window&, std::uint32_t rank);  // or TUTTI_ALL
 // Change a word of a member's and wait for what it was.
 tutti_status_t swap_if(const window&, std::uint32_t rank, window::word, std::uint64_t expected, std::uint64_t value, std::uint64_t& old);
 tutti_status_t add_to(const window&, std::uint32_t rank, window::word, std::uint64_t value, std::uint64_t& old);
+// Blocks until it is this rank's turn in a member's queue.
+tutti_status_t take_turn(const window&, std::uint32_t rank, window::word queue, std::uint32_t& turn);
+// Behind all that was begun towards that rank, as take_from().
+tutti_status_t end_turn(const window&, std::uint32_t rank, window::word queue, std::uint32_t turn);
 // Behind all that was begun towards that rank.
 tutti_status_t take_from(const window&, std::uint32_t rank, window::word, std::uint64_t value);
 

@@ -16,34 +16,28 @@ namespace {
 // The lock's word counts the shared holders in its lower half. Above stand `writer`, while an exclusive lock is held, and `waiting`,
 // while an exclusive locker waits for the shared holders to go.
 //
-// An exclusive locker turns 0 into `writer`. Where that fails, it waits in a queue of one place, the window's second word, then sets
-// `waiting`, and turns exactly `waiting` into `writer`: so the lock is free of shared holders then, and of a locker that came without
+// An exclusive locker turns 0 into `writer`. Where that fails, it waits for its turn in the lock's queue, then sets `waiting`, and turns exactly `waiting` into `writer`: so the lock is free of shared holders then, and of a locker that came without
 // the queue. A shared locker adds 1, and has the lock if neither bit was set; if one was, it takes its 1 back, and tries again only after
 // it has read a word without them. So once `waiting` is set no further shared locker gets in, each adds its 1 at most once, and the count
-// falls to 0 when the holders have gone: readers that poll do not keep a writer out. The queue's word is kept until the lock is given
-// back, so only one locker sets `waiting`, and the readers have their turn while the next locker takes the queue.
+// falls to 0 when the holders have gone: readers that poll do not keep a writer out. The turn ends when the lock is given back, so only
+// one locker at a time sets `waiting`, and readers may get in before the next one learns of its turn.
 // Cost of a lock that is free: one atomic, of either kind.
 constexpr std::uint64_t writer = std::uint64_t{1} << 32, waiting = writer << 1;
-
-// Until `word` of that rank was `expected` and became `value`.
-tutti_status_t swap_in_turn(const window& w, std::uint32_t rank, window::word word, std::uint64_t expected, std::uint64_t value) {
-  std::uint64_t old = 0;
-  for (unsigned turn = 0;; ++turn) {
-    if (const auto s = swap_if(w, rank, word, expected, value, old); s != TUTTI_OK || old == expected) return s;
-    wait_for_lock(turn);
-  }
-}
 
 tutti_status_t lock_exclusively(window& w, std::uint32_t rank) {
   std::uint64_t old = 0;
   if (const auto s = swap_if(w, rank, window::word::lock, 0, writer, old); s != TUTTI_OK || old == 0) {
-    if (s == TUTTI_OK) w.locked[rank] = window::hold::exclusive;
+    if (s == TUTTI_OK) w.locked[rank].how = window::hold::exclusive;
     return s;
   }
-  auto s = swap_in_turn(w, rank, window::word::queue, 0, 1 + std::uint64_t{w.rank});
+  std::uint32_t turn = 0;
+  auto s = take_turn(w, rank, window::word::queue, turn);
   if (s == TUTTI_OK) s = add_to(w, rank, window::word::lock, waiting, old);
-  if (s == TUTTI_OK) s = swap_in_turn(w, rank, window::word::lock, waiting, writer);
-  if (s == TUTTI_OK) w.locked[rank] = window::hold::queued;
+  for (unsigned looks = 0; s == TUTTI_OK; ++looks) {
+    s = swap_if(w, rank, window::word::lock, waiting, writer, old);
+    if (s == TUTTI_OK && old == waiting) return w.locked[rank] = {window::hold::queued, turn}, TUTTI_OK;
+    wait_for_lock(looks);
+  }
   return s;
 }
 
@@ -51,7 +45,7 @@ tutti_status_t lock_shared(window& w, std::uint32_t rank) {
   for (unsigned turn = 0;;) {
     std::uint64_t old = 0;
     if (const auto s = add_to(w, rank, window::word::lock, 1, old); s != TUTTI_OK) return s;
-    if (old < writer) return w.locked[rank] = window::hold::shared, TUTTI_OK;
+    if (old < writer) return w.locked[rank].how = window::hold::shared, TUTTI_OK;
     if (const auto s = take_from(w, rank, window::word::lock, 1); s != TUTTI_OK) return s;
     do {
       wait_for_lock(turn++);
@@ -61,16 +55,16 @@ tutti_status_t lock_shared(window& w, std::uint32_t rank) {
 }
 
 tutti_status_t lock(window& w, bool exclusive, int assertion, std::uint32_t rank) {
-  if (assertion & MPI_MODE_NOCHECK) return w.locked[rank] = window::hold::unchecked, TUTTI_OK;  // nobody holds it otherwise, says the program
+  if (assertion & MPI_MODE_NOCHECK) return w.locked[rank].how = window::hold::unchecked, TUTTI_OK;  // nobody holds it otherwise, says the program
   return exclusive ? lock_exclusively(w, rank) : lock_shared(w, rank);
 }
 
 tutti_status_t unlock(window& w, std::uint32_t rank) {
-  const auto held_as = std::exchange(w.locked[rank], window::hold::none);
+  const auto [held_as, turn] = std::exchange(w.locked[rank], {});
   auto s = flush(w, rank);
   if (s == TUTTI_OK && held_as != window::hold::unchecked)
     s = take_from(w, rank, window::word::lock, held_as == window::hold::shared ? 1 : writer);
-  if (s == TUTTI_OK && held_as == window::hold::queued) s = take_from(w, rank, window::word::queue, 1 + std::uint64_t{w.rank});
+  if (s == TUTTI_OK && held_as == window::hold::queued) s = end_turn(w, rank, window::word::queue, turn);
   return s;
 }
 
@@ -158,18 +152,18 @@ TUTTI_MPI_WINDOW(Win_lock, (int kind, int rank, int assertion, MPI_Win win), (ki
   if (kind != MPI_LOCK_EXCLUSIVE && kind != MPI_LOCK_SHARED) return raise(w, call, MPI_ERR_LOCKTYPE, "neither MPI_LOCK_EXCLUSIVE nor _SHARED");
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   if (!is_member(w, rank)) return raise(w, call, MPI_ERR_RANK, "no such rank");
-  if (w.locked[static_cast<std::size_t>(rank)] != window::hold::none) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has locked it already");
+  if (w.locked[static_cast<std::size_t>(rank)].how != window::hold::none) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has locked it already");
   return told(w, call, lock(w, kind == MPI_LOCK_EXCLUSIVE, assertion, static_cast<std::uint32_t>(rank)));
 })
 TUTTI_MPI_WINDOW(Win_unlock, (int rank, MPI_Win win), (rank, win), win, {
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   if (!is_member(w, rank)) return raise(w, call, MPI_ERR_RANK, "no such rank");
   if (w.locked_all) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has locked all; MPI_Win_unlock_all unlocks them");
-  if (w.locked[static_cast<std::size_t>(rank)] == window::hold::none) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has not locked it");
+  if (w.locked[static_cast<std::size_t>(rank)].how == window::hold::none) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has not locked it");
   return told(w, call, unlock(w, static_cast<std::uint32_t>(rank)));
 })
 TUTTI_MPI_WINDOW(Win_lock_all, (int assertion, MPI_Win win), (assertion, win), win, {
-  if (std::ranges::any_of(w.locked, [](window::hold h) { return h != window::hold::none; }))
+  if (std::ranges::any_of(w.locked, [](const window::lock_held& h) { return h.how != window::hold::none; }))
     return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has locked a member already");
   tutti_status_t s = TUTTI_OK;
   for (std::uint32_t m = 0; m < w.size && s == TUTTI_OK; ++m) s = lock(w, false, assertion, m);
@@ -180,7 +174,7 @@ TUTTI_MPI_WINDOW(Win_unlock_all, (MPI_Win win), (win), win, {
   if (!std::exchange(w.locked_all, false)) return raise(w, call, MPI_ERR_RMA_SYNC, "this rank has not locked all");
   tutti_status_t s = TUTTI_OK;
   for (std::uint32_t m = 0; m < w.size && s == TUTTI_OK; ++m)
-    if (w.locked[m] != window::hold::none) s = unlock(w, m);
+    if (w.locked[m].how != window::hold::none) s = unlock(w, m);
   return told(w, call, s);
 })
 TUTTI_MPI_WINDOW(Win_flush, (int rank, MPI_Win win), (rank, win), win, return flush_of(w, call, rank);)

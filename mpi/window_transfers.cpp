@@ -120,7 +120,7 @@ struct result {
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
-// Holds the target's lock of accumulates while it reads, computes and writes. `compared`: what the target must hold for that.
+// Has its turn in the target's queue of accumulates while it reads, computes and writes. `compared`: what the target must hold for that.
 int accumulate(window& w, const char* call, const origin& in, const result& out, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type,
                MPI_Op op, const void* compared = nullptr) {
   int code;
@@ -156,10 +156,8 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
       }
     }
   }
-  const std::uint64_t me = 1 + std::uint64_t{w.rank};
-  tutti_status_t s;
-  std::uint64_t holder = 0;
-  for (unsigned turn = 0; (s = swap_if(w, to->rank, window::word::accumulating, 0, me, holder)) == TUTTI_OK && holder != 0; ++turn) wait_for_lock(turn);
+  std::uint32_t turn = 0;
+  auto s = take_turn(w, to->rank, window::word::accumulating, turn);
   if (s != TUTTI_OK) return raise(w, call, s);
 
   const type_ref bytes_type = type_of(MPI_BYTE);
@@ -193,7 +191,7 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
       if (s == TUTTI_OK) s = flush(w, to->rank);
     }
   }
-  const auto end = take_from(w, to->rank, window::word::accumulating, me);
+  const auto end = end_turn(w, to->rank, window::word::accumulating, turn);
   if (to->rank == w.rank) serve_others();
   if (s == TUTTI_OK) s = end;
   return s == TUTTI_OK ? code : raise(w, call, s);

@@ -76,6 +76,24 @@ tutti_status_t take_from(const window& w, std::uint32_t rank, window::word at, s
   return tutti_signal(w.words, rank, window::at(at), 0 - value, TUTTI_ADD | TUTTI_AFTER_ALL);
 }
 
+tutti_status_t take_turn(const window& w, std::uint32_t rank, window::word queue, std::uint32_t& turn) {
+  std::uint64_t old = 0;
+  auto s = add_to(w, rank, queue, std::uint64_t{1} << 32, old);
+  turn = static_cast<std::uint32_t>(old >> 32);
+  auto served = static_cast<std::uint32_t>(old);
+  for (unsigned looks = 0; s == TUTTI_OK && served != turn; ++looks) {
+    wait_for_lock(looks);
+    s = add_to(w, rank, queue, 0, old);
+    if (const auto now = static_cast<std::uint32_t>(old); now != served) served = now, looks = 0;  // the queue moves: look often
+  }
+  return s;
+}
+// The turn that is served counts in the lower half. The end of turn 2^32 - 1 takes the carry out of the upper half again.
+tutti_status_t end_turn(const window& w, std::uint32_t rank, window::word queue, std::uint32_t turn) {
+  const std::uint64_t carry = turn == UINT32_MAX ? std::uint64_t{1} << 32 : 0;
+  return take_from(w, rank, queue, carry - 1);
+}
+
 }  // namespace tutti::mpi
 
 using namespace tutti::mpi;

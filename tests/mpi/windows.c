@@ -232,6 +232,17 @@ static void general_epochs(void) {
   MPI_Win_free(&w);
 }
 
+// Reads and writes the count at rank 0 under an exclusive lock.
+static void count_up(MPI_Win w) {
+  int64_t value;
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w);
+  MPI_Get(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
+  MPI_Win_flush(0, w);
+  ++value;
+  MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
+  MPI_Win_unlock(0, w);
+}
+
 // Exclusive locks around a count; requests; many bytes.
 static void locks(void) {
   int64_t* at;
@@ -240,15 +251,7 @@ static void locks(void) {
   allocate(words * sizeof *at, sizeof *at, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &w);
   memset(at, 0, words * sizeof *at);
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int i = 0; i < 20; ++i) {
-    int64_t value;
-    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w);
-    MPI_Get(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
-    MPI_Win_flush(0, w);
-    ++value;
-    MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
-    MPI_Win_unlock(0, w);
-  }
+  for (int i = 0; i < 20; ++i) count_up(w);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w);
   int64_t value;
@@ -393,13 +396,7 @@ static void polled_locks(void) {
       MPI_Win_unlock(me, w);
       MPI_Barrier(MPI_COMM_WORLD);
       if (me >= n - writers) {
-        int64_t value;
-        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w);
-        MPI_Get(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
-        MPI_Win_flush(0, w);
-        ++value;
-        MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, w);
-        MPI_Win_unlock(0, w);
+        count_up(w);
       } else {
         int64_t seen = 0;
         while (seen < writers) {
@@ -412,6 +409,30 @@ static void polled_locks(void) {
       }
       MPI_Barrier(MPI_COMM_WORLD);
     }
+  MPI_Win_free(&w);
+}
+
+// Members that poll by accumulates let in one that accumulates once: each turn of rank 1 is awaited by all others.
+static void polled_accumulates(void) {
+  const int64_t one = 1;
+  int64_t *mine, seen = 0;
+  MPI_Win w;
+  allocate(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &w);
+  *mine = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, w);
+  for (int64_t turn = 1; turn <= 100; ++turn)
+    if (me == 1) {
+      MPI_Fetch_and_op(&one, &seen, MPI_INT64_T, 0, 0, MPI_SUM, w);
+      MPI_Win_flush(0, w);
+      REQUIRE(seen == turn - 1);
+    } else {
+      do {
+        MPI_Compare_and_swap(&turn, &turn, &seen, MPI_INT64_T, 0, 0, w);
+        MPI_Win_flush(0, w);
+      } while (seen < turn);
+    }
+  MPI_Win_unlock_all(w);
   MPI_Win_free(&w);
 }
 
@@ -454,6 +475,7 @@ int main(int argc, char** argv) {
     RUN(locks);
     RUN(absolute_addresses);
     RUN(unchecked_locks);
+    if (n > 1 && by_tutti()) RUN(polled_accumulates);
   }
   RUN(polled_locks);
   RUN(wrong_locks);
