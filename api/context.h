@@ -36,6 +36,9 @@ struct tutti_window {
 
 namespace tutti::api {
 
+// How many errors of calls without a context there were in this process: api/status.cpp.
+std::uint64_t thread_errors() noexcept;
+
 // What active messages ask of the program: api/active.cpp.
 struct handler_world final : messaging::active_messages::surroundings {
   tutti_context* ctx = nullptr;
@@ -73,13 +76,13 @@ struct tutti_context {
   std::atomic<bool> in_handler = false;          // of an active message, which makes some calls only (api/use.h)
   std::atomic<const void*> entered_by = nullptr; // the thread of the call that is under way
   std::atomic<const char*> under_way = nullptr;  // the call that is, where they are checked
+  std::uint64_t thread_errors_before = tutti::api::thread_errors();  // before `last`, or before the context was made
 };
 
 namespace tutti::api {
 
 // Keeps the error for tutti_error_text() and gives its code. Null: for this thread.
 tutti_status_t report(tutti_context*, status) noexcept;
-status& thread_error() noexcept;
 
 inline tutti_status_t finish(tutti_context* ctx, const status& s) noexcept {
   if (s.ok()) [[likely]] return TUTTI_OK;

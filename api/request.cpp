@@ -144,7 +144,7 @@ class request_list {
       if (!r.slot) continue;
       if (stale(r)) return refuse_stale(r, call_);
       tutti_context* const owner = static_cast<request_slot*>(r.slot)->owner;
-      if (ctx_ && owner != ctx_) return refuse(owner, "%s: the requests belong to different contexts; wait for those of each apart", call_);
+      if (ctx_ && owner != ctx_) return refuse(nullptr, "%s: the requests belong to different contexts; wait for those of each apart", call_);
       ctx_ = owner;
       if (std::exchange(slot(known).listed, true))
         return refuse(owner, "%s: the request at %zu stands in the list twice; list each once", call_, known);

@@ -15,23 +15,34 @@ static_assert(same(errc::ok, TUTTI_OK) && same(errc::invalid, TUTTI_INVALID) &&
               same(errc::protocol, TUTTI_PROTOCOL) && same(errc::truncated, TUTTI_TRUNCATED) &&
               same(errc::cancelled, TUTTI_CANCELLED));
 
+// A call without a context cannot say so there: its thread keeps the error, and its number among those of the process. A context's
+// error remembers how many of them there were before it, so the newer of the two is known.
+struct numbered_error {
+  status last;
+  std::uint64_t number = 0;
+};
+thread_local numbered_error of_thread;
+std::atomic<std::uint64_t> errors_of_threads = 0;
+
 const status& last_of(tutti_context* handle) noexcept {
   const tutti_context* ctx = api::find(handle);
-  return ctx ? ctx->last : api::thread_error();
+  return ctx && of_thread.number <= ctx->thread_errors_before ? ctx->last : of_thread.last;
 }
 
 }  // namespace
 
 namespace api {
 
-status& thread_error() noexcept {
-  thread_local status last;
-  return last;
-}
+std::uint64_t thread_errors() noexcept { return errors_of_threads.load(std::memory_order_relaxed); }
 
 tutti_status_t report(tutti_context* ctx, status s) noexcept {
   const auto code = static_cast<tutti_status_t>(s.code());
-  (ctx ? ctx->last : thread_error()) = std::move(s);
+  if (ctx) {
+    ctx->last = std::move(s);
+    ctx->thread_errors_before = thread_errors();
+  } else {
+    of_thread = {std::move(s), errors_of_threads.fetch_add(1, std::memory_order_relaxed) + 1};
+  }
   return code;
 }
 
@@ -41,12 +52,7 @@ tutti_status_t refuse(tutti_context* ctx, const char* format, ...) noexcept {
   va_start(arguments, format);
   std::vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  try {
-    return report(ctx, status(errc::invalid, text));
-  } catch (const std::bad_alloc&) {
-    report(ctx, {});  // no memory for the text, but the code must not be lost
-    return TUTTI_INVALID;
-  }
+  return report(ctx, status(errc::invalid, text));
 }
 
 tutti_status_t refuse_null(tutti_context* ctx, const char* call, const char* what) noexcept {

@@ -183,7 +183,7 @@ tutti_status_t tutti_team_translate(tutti_team_t from_handle, uint32_t rank, tut
   if (!to_handle) return refuse_null(ctx, "tutti_team_translate", "the team `to`");
   if (!to) return refuse(ctx, "tutti_team_translate: the team `to` was freed before, or is none");
   if (!out) return refuse_null(ctx, "tutti_team_translate", "out");
-  if (to->ctx != ctx) return refuse(ctx, "tutti_team_translate: the teams belong to different contexts");
+  if (to->ctx != ctx) return refuse(nullptr, "tutti_team_translate: the teams belong to different contexts");
   team &a = from->group(), &b = to->group();
   if (rank >= a.size())
     return refuse(ctx, "tutti_team_translate: rank %u is not in the team of %u; use 0 to %u", rank, a.size(),

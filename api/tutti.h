@@ -7,8 +7,9 @@
  *                is waited for in vain (notice of tutti_options_t). A call that returns TUTTI_INVALID has changed nothing.
  *                tutti_error_text() describes the last error of a context in one line: what was attempted, which value or
  *                rank is at fault, and what to do about it. Where there is no context (tutti_init failed, a handle was NULL
- *                or stale), the calling thread keeps the text: tutti_error_text(NULL). Any call that communicates may
- *                return TUTTI_FABRIC, and later versions may add codes: treat every code but TUTTI_OK as a failure.
+ *                or stale), the calling thread keeps the text: tutti_error_text(NULL), and tutti_error_text(ctx) as well,
+ *                until a call upon ctx fails. Any call that communicates may return TUTTI_FABRIC, and later versions may
+ *                add codes: treat every code but TUTTI_OK as a failure.
  *  2. Threads.   A context and everything obtained from it serve one thread at a time: calls upon one context must not
  *                overlap in time. Different contexts are independent; a process may have several. With the setting
  *                TUTTI_CHECK=1, in all ranks, the second of two overlapping calls returns TUTTI_INVALID; the text names the
@@ -88,9 +89,10 @@ TUTTI_API int tutti_version(void);
 /* The meaning of a status code in a few words: "peer dead". Never NULL; the text is static. */
 TUTTI_API const char *tutti_strstatus(int code);
 
-/* The last error of this context in one line, or "success" if there was none. With NULL: the last error of the calling
- * thread that concerned no context. The text lives until the next call upon the context (with NULL: of the thread). The two
- * functions below take NULL likewise. */
+/* The last error of this context in one line, or that of the calling thread that concerned no context, whichever is newer;
+ * "success" if there was neither since the context was made. So right after a failed call it is that call's, whatever was wrong
+ * with its handles. With NULL, or a handle that is gone: the last error of the thread that concerned no context. The text lives
+ * until the next call upon the context, or of the thread. The two functions below choose likewise. */
 TUTTI_API const char *tutti_error_text(tutti_t ctx);
 
 /* The rank, in the job, that caused the last error, or TUTTI_NO_RANK. */

@@ -12,6 +12,8 @@ static void who_and_where(void) {
   CHECK(me < n && tutti_rank(check_ctx) == me);
   CHECK(strlen(tutti_fabric(check_ctx)) > 0);
   CHECK(!strcmp(tutti_setting_value("timeout_s"), "60") || getenv("TUTTI_TIMEOUT_S"));
+  CHECK(!strcmp(tutti_error_text(check_ctx), "success"));
+  CHECK(tutti_error_peer(check_ctx) == TUTTI_NO_RANK && tutti_error_native(check_ctx) == 0);
   CHECK(!tutti_setting_value("no_such") && strstr(tutti_error_text(NULL), "no_such"));
   CHECK(!tutti_setting_value(NULL));
   tutti_capabilities_t can = {.struct_size = sizeof can};
@@ -33,8 +35,6 @@ static void who_and_where(void) {
     }
   CHECK(tutti_local_size(check_ctx) == on_my_node && tutti_local_rank(check_ctx) == before_me);
   CHECK(tutti_team_rank(world) == me && tutti_team_size(world) == n);
-  CHECK(!strcmp(tutti_error_text(check_ctx), "success"));
-  CHECK(tutti_error_peer(check_ctx) == TUTTI_NO_RANK && tutti_error_native(check_ctx) == 0);
 }
 
 static void puts_and_gets(tutti_window_t w, unsigned char *mine) {
