@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "core/base/dispositions.h"
+#include "core/base/lent_variable.h"
 #include "core/base/listing.h"
 
 namespace tutti {
@@ -49,7 +51,8 @@ std::vector<std::string> module_directories(std::string_view configured) {
   return found;
 }
 
-result<const provider*> load_provider_module(std::string_view file, const std::vector<std::string>& directories) {
+result<const provider*> load_provider_module(std::string_view file, const std::vector<std::string>& directories,
+                                             const char* setting) {
   std::string places;
   for (const std::string& directory : directories) {
     const std::string path = directory + '/' + std::string{file};
@@ -60,6 +63,8 @@ result<const provider*> load_provider_module(std::string_view file, const std::v
     // Now, not lazily: a missing symbol must show here and not in the middle of a transfer. Local: two modules may
     // carry the same helpers of ours.
     const kept_dispositions kept;
+    std::optional<lent_variable> lent;
+    if (setting) lent.emplace(setting);
     void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!module) {
       const char* words = ::dlerror();

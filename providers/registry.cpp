@@ -28,7 +28,7 @@ const provider_row table[] = {
 #ifdef TUTTI_STATIC_UCX
     {"ucx", &ucx_provider, {}},
 #else
-    {"ucx", nullptr, "tutti_ucx.so"},
+    {"ucx", nullptr, "tutti_ucx.so", "UCX_MEM_MMAP_HOOK_MODE=none"},  // see quirks.h, memory hooks
 #endif
 #ifdef TUTTI_STATIC_VERBS
     {"verbs", &verbs_provider, {}},
@@ -93,7 +93,7 @@ void provider_registry::load(std::size_t i) {
     if (rows_[i].built_in) return;
     std::call_once(asked_, [&] { directories_ = ask_directories_(); });
     provider_entry& entry = entries_[i];
-    const auto loaded = load_provider_module(rows_[i].module_file, directories_);
+    const auto loaded = load_provider_module(rows_[i].module_file, directories_, rows_[i].setting);
     if (!loaded)
       entry.why_not = loaded.error().text();
     else if ((*loaded)->name != entry.name)

@@ -18,6 +18,7 @@ struct provider_row {
   std::string_view name;
   const provider* built_in = nullptr;
   std::string_view module_file;
+  const char* setting = nullptr;  // of the environment while the module is loaded, as load_provider_module() has it
 };
 
 // Rows, and what became of loading them. Thread-safe. A row is loaded when it is first asked for, so that a job that

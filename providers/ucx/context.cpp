@@ -55,10 +55,11 @@ bool only_adapters(std::string_view device) noexcept {
 }
 
 result<worker_handles> open_worker(std::string_view device, bool two_threads) {
-  static std::mutex one_at_a_time;  // log level and log handlers are UCX's globals
+  static std::mutex one_at_a_time;  // log level, log handlers and the mode of memory hooks are UCX's globals
   const std::lock_guard lock{one_at_a_time};
   if (status s = quirks::room_to_open(); s.failed()) return s;
   quirks::leave_signals_alone();
+  if (quirks::needs_memory_hooks(device)) quirks::allow_memory_hooks();
   const quirks::printed_reasons reasons;
   worker_handles h;
   const status outcome = create(h, device, two_threads);

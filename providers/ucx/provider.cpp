@@ -3,6 +3,7 @@
 #include "core/base/adapters.h"
 #include "core/base/listing.h"
 #include "providers/ucx/link.h"
+#include "providers/ucx/quirks.h"
 
 namespace tutti {
 namespace {
@@ -43,6 +44,12 @@ result<std::unique_ptr<transport>> open(const open_params& p) {
   return messages::message_transport::open(p, std::move(*link));
 }
 
+const char* version() {
+  static const std::string text = ucp_get_version_string() + std::string{", memory hooks "} +
+                                  (ucx::quirks::needs_memory_hooks("") ? "for adapters" : "off");
+  return text.c_str();
+}
+
 }  // namespace
 
 extern const provider ucx_provider;
@@ -52,7 +59,7 @@ const provider ucx_provider{
     .probe = probe,
     .open = open,
     .is_network = true,
-    .version = ucp_get_version_string,
+    .version = version,
     .between_nodes = between_nodes,
 };
 

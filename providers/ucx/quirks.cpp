@@ -1,5 +1,6 @@
 #include "providers/ucx/quirks.h"
 
+#include <ucm/api/ucm.h>
 #include <ucs/config/global_opts.h>
 #include <ucs/debug/debug.h>
 #include <ucs/debug/log_def.h>
@@ -85,6 +86,13 @@ status room_to_open() { return headroom("UCX", descriptors_of_a_worker, mapped_b
 void leave_signals_alone() {
   if (std::getenv("UCX_HANDLE_ERRORS")) return;
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
+}
+
+bool needs_memory_hooks(std::string_view device) noexcept { return device != "tcp" && device != "shm" && has_adapters(); }
+
+void allow_memory_hooks() noexcept {
+  if (ucm_global_opts.mmap_hook_mode == UCM_MMAP_HOOK_NONE && !std::getenv("UCX_MEM_MMAP_HOOK_MODE"))
+    ucm_global_opts.mmap_hook_mode = UCM_MMAP_HOOK_BISTRO;
 }
 
 printed_reasons::printed_reasons() {

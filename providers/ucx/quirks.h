@@ -43,6 +43,15 @@ class printed_reasons {
   std::string words_;
 };
 
+// Memory hooks. UCX rewrites the C library's mmap, munmap, mremap and others in place, to learn when memory that it has
+// registered goes away, and does so as soon as it is loaded. Its mremap loses the address that comes with MREMAP_FIXED, so the
+// program's memory goes to another place (UCX 1.13). Only an adapter's registrations need the hooks: the module is loaded with
+// UCX_MEM_MMAP_HOOK_MODE=none (providers/registry.cpp), and they are installed by the first worker that may come to use an
+// adapter. They stay then, since UCX does not end well once its mode says less than is installed. Where the environment says
+// something, or somebody else loaded UCX before, nothing is changed.
+bool needs_memory_hooks(std::string_view device) noexcept;
+void allow_memory_hooks() noexcept;
+
 // Settings. With UCX's defaults a peer's death is noticed after many seconds, connecting blocks, and an interface without
 // endpoints is left to a thread of UCX (ADAPTIVE_PROGRESS), so that progress() does not see that a connection to it was reset.
 // Over tcp, what is sent straight from the caller's memory is completed twice where the peer dies meanwhile, upon which UCX

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -42,6 +44,33 @@ BOOST_AUTO_TEST_CASE(a_good_module_loads_from_the_first_directory_that_has_it) {
   BOOST_TEST((*loaded)->name == "test");
   std::string why;
   BOOST_TEST((*loaded)->probe(why).front() == "0");  // its code runs
+}
+
+// Twice, since what is set already stays; and what other threads read and set meanwhile is not lost.
+BOOST_AUTO_TEST_CASE(a_setting_is_in_the_environment_while_a_module_is_loaded) {
+  const char *const name = "TUTTI_TEST_MODULE_SETTING", *const setting = "TUTTI_TEST_MODULE_SETTING=lent";
+  ::setenv("TUTTI_TEST_HERE", "here", 1);
+  std::atomic<bool> over{false};
+  bool always_there = true;
+  std::thread reader{[&] {
+    while (!over) always_there = always_there && std::getenv("TUTTI_TEST_HERE");
+  }};
+  std::string seen;
+  const auto lent = load_provider_module("lent_module.so", {modules}, setting);
+  BOOST_REQUIRE_MESSAGE(lent.ok(), lent.error().text());
+  (*lent)->probe(seen);
+  BOOST_TEST(seen == "lent");
+  BOOST_TEST(!std::getenv(name));
+  ::setenv(name, "the program's", 1);
+  const auto own = load_provider_module("own_module.so", {modules}, setting);
+  BOOST_REQUIRE_MESSAGE(own.ok(), own.error().text());
+  (*own)->probe(seen);
+  BOOST_TEST(seen == "the program's");
+  BOOST_TEST(std::getenv(name) == std::string{"the program's"});
+  over = true;
+  reader.join();
+  BOOST_TEST(always_there);
+  ::unsetenv(name), ::unsetenv("TUTTI_TEST_HERE");
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_module_names_every_place) {

@@ -1,4 +1,6 @@
 // A provider's module with nothing inside: the registry's tests load it, nobody opens it.
+#include <cstdlib>
+
 #include "core/transport/provider.h"
 
 #ifndef TEST_MODULE_ABI
@@ -12,7 +14,13 @@ static int tutti_test_vendor_call() { return 0; }
 
 namespace {
 
-std::vector<std::string> probe(std::string&) { return {std::to_string(tutti_test_vendor_call())}; }
+// What a vendor's library reads as it is loaded.
+const std::string setting = std::getenv("TUTTI_TEST_MODULE_SETTING") ? std::getenv("TUTTI_TEST_MODULE_SETTING") : "none";
+
+std::vector<std::string> probe(std::string& why) {
+  why = setting;
+  return {std::to_string(tutti_test_vendor_call())};
+}
 
 constexpr tutti::provider here{"test", "for the registry's tests", probe, nullptr};
 

@@ -118,6 +118,24 @@ BOOST_AUTO_TEST_CASE(words_go_round_a_ring) {
   });
 }
 
+// UCX's hooks would send the program's memory to address 0.
+BOOST_AUTO_TEST_CASE(memory_that_the_program_moves_goes_where_it_says) {
+  for (const auto& fabric : all) run_ranks(fabric, 2, [](rank_env& env) {
+    constexpr std::size_t bytes = 1 << 20;
+    const area a = env.allocate(bytes);
+    const std::vector<std::byte> source(bytes, std::byte{7});
+    env.submit(put(plain(source.data()), a.at(1 - env.rank), bytes));
+    env.flush(1 - env.rank);
+    env.barrier();
+    const auto map = [] { return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); };
+    void *const from = map(), *const to = map();
+    *static_cast<char*>(from) = 7;
+    void* const got = ::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+    require(got == to && *static_cast<char*>(got) == 7, "the memory is where it was asked for");
+    ::munmap(to, bytes);
+  });
+}
+
 // Memory of the caller's own is reached by messages, memory from the transport directly where it can be mapped. A
 // direct signal must not overtake what goes by message, nor go back behind a signal that had to go by message.
 BOOST_AUTO_TEST_CASE(direct_signals_do_not_overtake_messages) {
