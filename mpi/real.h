@@ -39,6 +39,7 @@
   X(Win_complete) X(Win_post) X(Win_wait) X(Win_lock) X(Win_unlock) X(Win_lock_all) X(Win_unlock_all) X(Win_flush)              \
   X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all)                                                                    \
   X(Win_test) X(Win_sync) X(Win_get_group) X(Win_get_attr) X(Win_call_errhandler) X(Win_get_errhandler) X(Comm_get_attr)         \
+  X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_set_attr)                                                                    \
   X(Comm_get_errhandler) X(Comm_set_errhandler) X(Errhandler_free) X(Group_size)                                                \
   X(Put) X(Get) X(Rput) X(Rget) X(Accumulate) X(Raccumulate) X(Get_accumulate) X(Rget_accumulate) X(Fetch_and_op)                \
   X(Compare_and_swap)                                                                                                           \

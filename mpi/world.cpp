@@ -12,6 +12,7 @@
 #include <cstring>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "mpi/communicator.h"
 #include "mpi/report.h"
@@ -73,6 +74,19 @@ void end_incomplete() {
   if (incomplete == MPI_REQUEST_NULL) return;
   real.Grequest_complete(incomplete);
   real.Wait(&incomplete, MPI_STATUS_IGNORE);
+}
+
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF before all else, the newest first, and their callbacks may use all of MPI. This one
+// is older than any of the program's, so that tutti serves all of them and goes behind the last.
+bool close_behind_callbacks() {
+  const auto close = [](MPI_Comm, int, void*, void*) -> int {
+    return guarded(handler(MPI_COMM_WORLD), "MPI_Finalize", [] { return the_world().close(), MPI_SUCCESS; });
+  };
+  int key = MPI_KEYVAL_INVALID;
+  if (real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close, &key, nullptr) != MPI_SUCCESS) return false;
+  const bool set = real.Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS;
+  real.Comm_free_keyval(&key);  // it stays as long as the attribute
+  return set;
 }
 
 }  // namespace
@@ -196,6 +210,7 @@ void world::open(int thread_level) {
   if (agreed(made != nullptr)) {
     ctx = made;
     if (!take_first_communicators()) why = tutti_error_text(ctx);
+    else if (!close_behind_callbacks()) why = "MPI sets no attribute of MPI_COMM_SELF";
     if (agreed(why.empty())) {
       if (reports) call::report_from_now_on();
       return;
@@ -221,6 +236,14 @@ void world::close() {
   ctx = nullptr;  // the thread leaves it alone from here
   if (tutti_finalize(&last) != TUTTI_OK) std::fprintf(stderr, "tutti: %s\n", tutti_error_text(nullptr));
   end_incomplete();
+}
+
+void world::leave() noexcept {
+  if (!ctx) return;
+  const held h;
+  tutti_t last = std::exchange(ctx, nullptr);
+  incomplete = MPI_REQUEST_NULL;  // MPI cannot be called any more
+  (void)tutti_abandon(&last);
 }
 
 int gather_for_tutti(void* comm, const void* mine, size_t bytes, void* all, double) {
@@ -390,6 +413,7 @@ TUTTI_MPI_ENTRY(Init_thread, (int* argc, char*** argv, int required, int* provid
 })
 
 TUTTI_MPI_ENTRY(Finalize, (), MPI_COMM_WORLD, {
-  the_world().close();
-  return real.Finalize();
+  const int s = real.Finalize();
+  the_world().leave();
+  return s;
 })

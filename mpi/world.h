@@ -43,8 +43,10 @@ class world {
 
   // Collective over MPI_COMM_WORLD, once MPI is up. On failure rank 0 says why, and MPI goes on alone, in all ranks.
   void open(int thread_level);
-  // Collective over MPI_COMM_WORLD; the end.
+  // Collective over MPI_COMM_WORLD; the end, while MPI still is up.
   void close();
+  // The end where that was not called: a callback of the program's failed, and MPI_Finalize called no others.
+  void leave() noexcept;
 
   bool others_wait() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
   bool others_came() const noexcept { return crowded_.load(std::memory_order_relaxed); }  // ever

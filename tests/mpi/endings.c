@@ -3,7 +3,8 @@
  *   abort     rank 1 calls MPI_Abort while the others wait: the job ends with 3
  *   killed    rank 1 is killed while the others wait: the launcher ends the job
  *   pending   MPI_Finalize with buffered sends on their way, freed requests and a communicator that was not freed
- *   callbacks the callbacks of MPI_COMM_SELF's attributes run first in MPI_Finalize, and may communicate
+ *   callbacks the callbacks of MPI_COMM_SELF's attributes run first in MPI_Finalize, and may use all of MPI
+ *   refusing  a callback fails
  *   profiled  PMPI_ calls, alone and beside MPI_ ones
  *   single, funneled, serialized, multiple  MPI_Init_thread, and messages
  *   twice     MPI_Initialized, MPI_Finalized, and calls that are good before and after
@@ -89,9 +90,85 @@ static int frees(MPI_Comm c, int key, void *value, void *extra) {
   ++called;
   return MPI_Request_free(&kept); /* as libraries do */
 }
+
+/* The last callback of all. What it uses was made before MPI_Finalize, and some of it is made anew. */
+enum { flavors = 4 };
+static MPI_Win windows[flavors];
+static int *window_memory[flavors];
+static MPI_Comm made_before;
+static MPI_Request persistent[2], received, reduced;
+static int got_persistent = -1, got_before = -1, sum_before = -1;
+static void make_things_for_the_end(void) {
+  OK(MPI_Comm_dup(MPI_COMM_WORLD, &made_before));
+  OK(MPI_Win_allocate(8, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &window_memory[0], &windows[0]));
+  OK(MPI_Win_allocate_shared(8, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &window_memory[1], &windows[1]));
+  window_memory[2] = malloc(8);
+  OK(MPI_Win_create(window_memory[2], 8, 4, MPI_INFO_NULL, made_before, &windows[2]));
+  OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &windows[3]));
+  OK(MPI_Win_fence(0, windows[3]));
+  OK(MPI_Win_lock_all(0, windows[0])); /* an epoch that the callback ends */
+  OK(MPI_Put(&me, 1, MPI_INT, right, 0, 1, MPI_INT, windows[0]));
+  OK(MPI_Recv_init(&got_persistent, 1, MPI_INT, left, 2, made_before, &persistent[0]));
+  OK(MPI_Send_init(&me, 1, MPI_INT, right, 2, made_before, &persistent[1]));
+  OK(MPI_Irecv(&got_before, 1, MPI_INT, left, 3, MPI_COMM_WORLD, &received));
+  OK(MPI_Iallreduce(&me, &sum_before, 1, MPI_INT, MPI_SUM, made_before, &reduced));
+  OK(MPI_Send(&me, 1, MPI_INT, right, 4, MPI_COMM_WORLD)); /* which the callback matches and receives */
+}
+static int uses_all(MPI_Comm c, int key, void *value, void *extra) {
+  int number = -1, count = -1;
+  MPI_Message m;
+  MPI_Status s;
+  MPI_Comm made, half;
+  MPI_Win window;
+  (void)c, (void)key, (void)value, (void)extra;
+  ++called;
+  if (me == 0) usleep(20000); /* the others are there before */
+  OK(MPI_Win_unlock_all(windows[0]));
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  REQUIRE(window_memory[0][0] == left);
+  for (int w = 1; w < 3; ++w) {
+    OK(MPI_Win_fence(0, windows[w]));
+    OK(MPI_Put(&me, 1, MPI_INT, right, 1, 1, MPI_INT, windows[w]));
+    OK(MPI_Win_fence(0, windows[w]));
+    REQUIRE(window_memory[w][1] == left);
+  }
+  for (int w = 0; w < flavors; ++w) OK(MPI_Win_free(&windows[w]));
+  OK(MPI_Startall(2, persistent));
+  OK(MPI_Waitall(2, persistent, MPI_STATUSES_IGNORE));
+  for (int i = 0; i < 2; ++i) OK(MPI_Request_free(&persistent[i]));
+  OK(MPI_Send(&me, 1, MPI_INT, right, 3, MPI_COMM_WORLD));
+  OK(MPI_Wait(&received, MPI_STATUS_IGNORE));
+  OK(MPI_Wait(&reduced, MPI_STATUS_IGNORE));
+  REQUIRE(got_persistent == left && got_before == left && sum_before == n * (n - 1) / 2);
+  OK(MPI_Mprobe(MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &m, &s));
+  OK(MPI_Get_count(&s, MPI_INT, &count));
+  OK(MPI_Mrecv(&number, 1, MPI_INT, &m, &s));
+  REQUIRE(count == 1 && number == left);
+  OK(MPI_Comm_free(&made_before));
+  OK(MPI_Comm_dup(MPI_COMM_WORLD, &made));
+  OK(MPI_Comm_split(made, me % 2, me, &half));
+  OK(MPI_Allreduce(&me, &number, 1, MPI_INT, MPI_MAX, half));
+  REQUIRE(number == (n - 1) - (n - 1 - me) % 2);
+  OK(MPI_Win_allocate(4, 4, MPI_INFO_NULL, made, &window_memory[0], &window));
+  OK(MPI_Win_fence(0, window));
+  OK(MPI_Win_free(&window));
+  OK(MPI_Comm_free(&half));
+  OK(MPI_Comm_free(&made));
+  OK(MPI_Isend(&me, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &received)); /* which goes on by itself */
+  OK(MPI_Request_free(&received));
+  OK(MPI_Recv(&number, 1, MPI_INT, left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  REQUIRE(number == left);
+  free(window_memory[2]);
+  return MPI_SUCCESS;
+}
+
 static void callbacks(void) {
   exchange();
   int key;
+  make_things_for_the_end();
+  OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, uses_all, &key, NULL));
+  OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL)); /* the first, so the last to be deleted */
+  OK(MPI_Comm_free_keyval(&key));
   OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, frees, &key, NULL));
   OK(MPI_Recv_init(in, 1, MPI_BYTE, left, 1, MPI_COMM_WORLD, &kept));
   values[0] = 7;
@@ -103,6 +180,19 @@ static void callbacks(void) {
     OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, &values[i]));
     OK(MPI_Comm_free_keyval(&key));
   }
+}
+
+static int refuses(MPI_Comm c, int key, void *value, void *extra) {
+  (void)c, (void)key, (void)value, (void)extra;
+  return MPI_ERR_OTHER;
+}
+static void refusing(void) {
+  int key;
+  exchange();
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+  OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuses, &key, NULL));
+  OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL));
 }
 
 static void profiled(void) {
@@ -163,6 +253,8 @@ int main(int argc, char **argv) {
     leaves_things_pending();
   } else if (strcmp(mode, "callbacks") == 0) {
     callbacks();
+  } else if (strcmp(mode, "refusing") == 0) {
+    refusing();
   } else if (strcmp(mode, "profiled") == 0) {
     profiled();
   } else {
@@ -172,7 +264,7 @@ int main(int argc, char **argv) {
   MPI_Finalized(&flag);
   MPI_Initialized(&version);
   if (!flag || !version) return fprintf(stderr, "rank %d: not finalized\n", me), 1;
-  if (strcmp(mode, "callbacks") == 0 && (called != 3 || wrong)) return fprintf(stderr, "rank %d: %d callbacks, %d wrong\n", me, called, wrong), 1;
+  if (strcmp(mode, "callbacks") == 0 && (called != 4 || wrong)) return fprintf(stderr, "rank %d: %d callbacks, %d wrong\n", me, called, wrong), 1;
   if (me == 0) puts("ok");
   return 0;
 }
