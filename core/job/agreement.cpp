@@ -164,6 +164,19 @@ void agreement::tell_who_is_late(std::uint32_t member) noexcept {
   }
 }
 
+// Members that wait elsewhere, for this one perhaps, are told at once: those that lead are among them.
+void agreement::learn_of_death(std::uint32_t member, const status& how) noexcept {
+  mark_dead(member);
+  any_died_ = true;
+  team_.fail(how);
+}
+
+bool agreement::look_whether_dead(std::uint32_t member) noexcept {
+  const status how = net().health(team_.rank_of(member));
+  if (how.code() == errc::peer_dead) learn_of_death(member, how);
+  return !lives(member);
+}
+
 // Reads these words of the missing members until take() has had what it wants from each, they are dead, or the agreement is over.
 // take() is given null for a page that was dropped.
 //
@@ -195,7 +208,7 @@ resumable<bool> agreement::read(std::uint32_t line, std::size_t count, std::vect
       const status how = readings_[i].done.outcome();
       const std::uint64_t* const page = how.ok() ? readings_[i].page.data() : nullptr;
       const bool was_read = page ? page[sum] == hash_of({page, count}) : how.code() == errc::invalid;
-      if (how.code() == errc::peer_dead) mark_dead(member);
+      if (how.code() == errc::peer_dead) learn_of_death(member, how);
       else if (!page && !was_read && net().health(team_.rank_of(member)).code() == errc::no_resource) error_ = how;
       if (!(was_read && take(member, page)) && lives(member)) missing[kept++] = member;
     }
@@ -205,8 +218,8 @@ resumable<bool> agreement::read(std::uint32_t line, std::size_t count, std::vect
     const auto again = [] { return status{errc::timed_out, "time to read again"}; };
     if (const status s = co_await pending_wait(news, again, note, time_point::max()); s.ok()) continue;
     tell_who_is_late(missing.front());
-    for (const std::uint32_t i : missing)
-      if (net().health(team_.rank_of(i)).code() == errc::peer_dead) mark_dead(i);
+    for (const std::uint32_t i : missing) look_whether_dead(i);
+    if (lives(missing.front())) (void)team_.look(team_.rank_of(missing.front()));
   }
 }
 
@@ -265,7 +278,8 @@ resumable<result<consensus>> agreement::agreeing(std::uint64_t own_flags) {
   if (error_.failed()) co_return error_;
   enter(own_flags);
   while (!over()) {
-    const std::uint32_t first = leader();
+    std::uint32_t first = leader();
+    for (; first != me() && any_died_ && look_whether_dead(first); first = leader()) {}  // several deaths at once cost one look
     if (first == me()) co_await lead();
     else co_await follow(first);
   }
@@ -388,7 +402,7 @@ resumable<result<shared_blobs>> agreement::fetch_table(std::uint32_t from, std::
     return r.done.idle();
   };
   co_await pending_wait(all_read, nothing, wait_note{"agreement", rank, asked, bytes}, time_point::max());
-  if (r.done.outcome().code() == errc::peer_dead) mark_dead(from);
+  if (r.done.outcome().code() == errc::peer_dead) learn_of_death(from, r.done.outcome());
   if (r.done.outcome().failed()) co_return r.done.outcome();
   auto blobs = blobs_in(std::as_bytes(std::span{r.page}).first(bytes), count);
   if (!blobs) co_return status{errc::protocol, "an exchange among survivors brought something else than a blob of each"};

@@ -28,7 +28,10 @@
 // A member that reads a page of a later agreement, or finds that a member has dropped its page with the team, knows that this
 // agreement was decided; it has then adopted the value by the above.
 //
-// Liveness. Every wait is for members that either come to what is awaited or die, and ends with either. The highest-numbered
+// Liveness. Every wait is for members that either come to what is awaited or die, and ends with either. A member may be in another
+// wait of the team, for one that agrees already; a death that any member of the agreement learns of breaks the team at once, so that it
+// is told and comes. Who waits for one that lives asks after others as well (team::look()). Where nobody has died the team stays whole:
+// members may rightly be in a collective that the others have left. The highest-numbered
 // survivor follows finitely many leaders. Bells that were lost are made up for by reading again every 50 ms. A member whose
 // connection with a living one it needs is broken for good, for want of memory say, as a get and health() tell it, withdraws with
 // that error. The other may wait for an answer over that connection until this member leaves, and tells for whom after 5 s.
@@ -92,6 +95,8 @@ class agreement {
   bool over() const noexcept { return settled_ || error_.failed(); }
   bool lives(std::uint32_t i) const noexcept { return !(gone_[i / 64] >> i % 64 & 1); }
   void mark_dead(std::uint32_t i) noexcept { gone_[i / 64] |= std::uint64_t{1} << i % 64; }
+  void learn_of_death(std::uint32_t i, const status& how) noexcept;
+  bool look_whether_dead(std::uint32_t i) noexcept;
   bool in_value(std::uint32_t i) const noexcept;  // among the dead, by the value on my page
   std::vector<std::uint32_t> others() const;  // that live
   std::uint32_t leader() const noexcept;
@@ -127,6 +132,7 @@ class agreement {
   words gone_;                     // a bit a member: this rank knows it to be dead
   words mine_;                     // my page
   bool adopted_ = false;           // in this agreement: mine_ holds the value of some leader
+  bool any_died_ = false;          // as this rank learnt by itself, in this agreement or before
   bool led_ = false;               // others may wait for my page
   bool settled_ = true;            // mine_ holds what was decided; false from entering on
   status error_;                   // of this rank, for good

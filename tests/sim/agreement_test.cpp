@@ -21,17 +21,18 @@ struct victim {
   std::uint64_t after;  // so many operations
 };
 
-// After so many operations its rank does nothing any more. A get may read its words at any times until it is complete.
+// After so many operations its rank does nothing any more: all are refused, so that it stays in its wait. A get may read its words
+// at any times until it is complete.
 class mortal_transport final : public forwarding_transport {
  public:
   using forwarding_transport::forwarding_transport;
   std::size_t submit(std::span<const rma_op> ops) noexcept override {
-    if (dying()) return ops.size();
+    if (dying()) return 0;
     if (ops[0].rank == cut_off) return ops[0].done->begin(), ops[0].done->finish(broken()), 1;
     if (tears && ops[0].kind == op_kind::get) return ++done, submit_words(ops[0]), 1;
     const std::size_t taken = inner().submit(ops.first(std::min<std::size_t>(ops.size(), last - done)));
     done += taken;
-    return dying() ? ops.size() : taken;
+    return taken;
   }
   status health(rank_t r) noexcept override {
     if (r == cut_off) return broken();

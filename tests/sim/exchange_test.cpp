@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "collectives/communicator.h"
+#include "core/job/agreement.h"
 #include "tests/doubles/fault_transport.h"
 #include "core/job/window.h"
 #include "core/transport/ops.h"
@@ -140,6 +141,46 @@ BOOST_AUTO_TEST_CASE(a_death_before_any_operation_hangs_nobody) {
         BOOST_TEST(seen.empty(), n << " ranks, rank " << victim << " dies at operation " << at << ": " << seen);
       }
     }
+}
+
+// The learner is told of the death elsewhere, and turns to the agreement; the others leave the job, where each asks after its
+// neighbours in the tree alone, and turn to the agreement when they are told. The learner may follow one that waits for it.
+BOOST_AUTO_TEST_CASE(who_turns_to_the_agreement_on_a_death_hangs_nobody) {
+  constexpr double dies_at_us = 1000, told_us = 500'000;
+  for (const std::uint32_t n : {3u, 4u, 5u, 8u})
+    for (rank_t victim = 0; victim < n; ++victim)
+      for (rank_t learner = 0; learner < n; ++learner)
+        for (unsigned at = 1; victim != learner && at <= 5; ++at) {
+          sim::parameters p;
+          p.ranks = n, p.seed = at;
+          p.limit_us = 5e6;
+          p.target_must_progress = at % 2;
+          sim::world w(p);
+          unsigned through = 0;
+          const std::string seen = seen_by([&] {
+            const status s = w.run([&](rank_t r) {
+              std::unique_ptr<transport> dying;
+              if (r == victim) dying = std::make_unique<dies_at>(need(w.open(r)), w, r, at);
+              auto j = join(w, r, dying ? *dying : w.net(r));
+              if (r == learner) {
+                w.compute(r, dies_at_us);
+                if (w.alive(victim)) w.kill(victim);
+              } else {
+                const status end = j->world().leave();
+                need(end.code() == errc::peer_dead, end.text());
+              }
+              const auto said = j->world().survivors().agree(1);
+              need(said.ok(), said.error().text());
+              need(said->flags == 1 && std::ranges::count(said->dead, victim) == 1, "the agreement lacks the dead");
+              const auto took = std::chrono::duration<double, std::micro>(w.net(r).now().time_since_epoch()).count();
+              need(took < told_us, "rank " + std::to_string(r) + " took " + std::to_string(took) + " us");
+              for (++through; through < n - 1; j->progress()) w.compute(r, 10);  // clause 3 of tutti.h
+            });
+            need(s.ok(), s.text());
+          });
+          BOOST_TEST(seen.empty(), n << " ranks, rank " << victim << " dies at operation " << at << ", rank " << learner
+                                     << " turns to the agreement: " << seen);
+        }
 }
 
 // All hear of an operation that failed: nobody waits for what does not come.
