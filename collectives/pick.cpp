@@ -7,6 +7,7 @@
 #include "collectives/communicator.h"
 #include "collectives/price.h"
 #include "collectives/tuning/table.h"
+#include "core/engine/executor.h"
 #include "core/transport/multicast.h"
 
 namespace tutti {
@@ -19,7 +20,7 @@ choice_inputs inputs_from(const fabric_facts& facts, bool multicast, std::span<c
   in.held_by_root = in.target_works = facts.target_must_progress != 0;
   in.native_atomics = facts.native_atomics != 0;
   in.mapped = facts.maps_node != 0;
-  in.exposes = facts.exposes_any != 0, in.kernel_copies = facts.kernel_copies != 0;
+  in.exposes = facts.exposes_any != 0 && facts.max_bytes >= sizeof(exposure_record), in.kernel_copies = facts.kernel_copies != 0;
   in.network = facts.network, in.node = facts.node;
   in.piece = facts.max_bytes;
   const bool inside = facts.network_message != facts.node_message && summarize_nodes(in.ranks, node_of).nodes == 1;

@@ -113,7 +113,7 @@ std::uint64_t full_slot(const algorithm& a, std::uint64_t message) noexcept {
 
 run_room room_of(const algorithm& a, const shape& s, std::uint64_t most, std::uint64_t message) noexcept {
   constexpr std::uint64_t together = 4 << 20, least = 256, longest = 256 << 20;  // the last: of one operation of any fabric
-  if (a.data.exposes) return {a.data.blocks(s), longest};
+  if (a.data.exposes) return {a.data.blocks(s), std::min(most, longest)};
   const std::uint64_t slots = std::uint64_t{a.data.slots(s)} * a.data.sets();
   const std::uint64_t fair = slots == 0 ? most : std::max(least, together / slots / 64 * 64);
   return {a.data.blocks(s), std::min({a.data.together ? most / a.data.together(s) : most, full_slot(a, message), fair})};

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -17,11 +18,27 @@ namespace tutti::tools {
 constexpr const char* end_of_options = "the program";  // stands for --
 std::vector<const CLI::App*> mixed;                     // whose options may stand behind the program's name
 
+namespace {
+
+// Makes a number of bytes of a size as people write it; else returns what is wrong. CLI11 takes -1, and whatever is too long, for the
+// largest of all numbers.
+std::string in_bytes(std::string& word) {
+  const std::string given = word;
+  std::uint64_t number = 0;
+  try {
+    if (std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc{} && CLI::AsSizeValue(false)(word).empty()) return {};
+  } catch (const CLI::ValidationError&) {  // no such unit, or too many of it
+  }
+  return "\"" + given + "\" is no size; write a number of bytes, or as 64k or 1MiB";
+}
+
+}  // namespace
+
 option option::between(int least, int most) { return option(o_->check(CLI::Range(least, most))); }
 option option::between(double least, double most) { return option(o_->check(CLI::Range(least, most))); }
 option option::above_zero() { return option(o_->check(CLI::PositiveNumber)); }
 option option::one_of(std::vector<std::string> words) { return option(o_->check(CLI::IsMember(std::move(words)))); }
-option option::sizes() { return option(o_->transform(CLI::AsSizeValue(false))); }
+option option::sizes() { return option(o_->transform(CLI::Validator(in_bytes, "SIZE"))); }
 option option::pair() { return option(o_->expected(2)); }
 option option::by_commas() { return option(o_->delimiter(',')); }
 option option::one_each() { return option(o_->allow_extra_args(false)); }
@@ -31,7 +48,7 @@ option option::hidden() { return option(o_->group("")); }
 option option::shows_default() { return option(o_->capture_default_str()); }
 
 std::optional<std::uint64_t> size_in_bytes(std::string word) {
-  if (!CLI::AsSizeValue(false)(word).empty()) return std::nullopt;
+  if (!in_bytes(word).empty()) return std::nullopt;
   return std::stoull(word);
 }
 

@@ -71,11 +71,11 @@ struct event {
   bool operator<(const event& o) const noexcept { return at != o.at ? at > o.at : seq > o.seq; }  // earliest on top
 };
 
-// A message's bytes, whose memory is not cleared before they are read into it.
+// A message's bytes, whose memory is not cleared before they are read into it; or, not `held`, their number alone.
 class payload_bytes {
  public:
-  void resize(std::size_t bytes) {
-    if (bytes > room_) at_ = std::make_unique_for_overwrite<std::byte[]>(bytes), room_ = bytes;
+  void resize(std::size_t bytes, bool held = true) {
+    if (held && bytes > room_) at_ = std::make_unique_for_overwrite<std::byte[]>(bytes), room_ = bytes;
     size_ = bytes;
   }
   void clear() noexcept {

@@ -73,13 +73,13 @@ std::byte* rank_transport::local_memory(region_id id, std::uint64_t offset, std:
 
 // A process that has ended is found out by whoever waits for it; what its memory was plays no part any more.
 void rank_transport::read(const std::byte* from, void* to, std::size_t bytes) noexcept {
-  if (!bytes) return;
+  if (!bytes || stands_still(bytes)) return;
   far_memory* const far = elsewhere();
   if (!far) std::memcpy(to, from, bytes);
   else if (!far->read(from, to, bytes)) std::memset(to, 0, bytes);
 }
 void rank_transport::write(const void* from, std::byte* to, std::size_t bytes) noexcept {
-  if (!bytes) return;
+  if (!bytes || stands_still(bytes)) return;
   far_memory* const far = elsewhere();
   if (!far) std::memcpy(to, from, bytes);
   else (void)far->write(from, to, bytes);

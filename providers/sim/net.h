@@ -130,6 +130,7 @@ class rank_transport final : public transport {
   std::byte* memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;  // null: dropped, or beyond its end
   std::byte* local_memory(region_id, std::uint64_t offset, std::uint64_t bytes) noexcept;
   far_memory* elsewhere() const noexcept { return extra_ ? extra_->memory : nullptr; }
+  bool stands_still(std::size_t bytes) const noexcept { return elsewhere() && elsewhere()->stands_still(bytes); }
   // Of such memory.
   void read(const std::byte* from, void* to, std::size_t bytes) noexcept;
   void write(const void* from, std::byte* to, std::size_t bytes) noexcept;

@@ -172,6 +172,8 @@ class far_memory {
   virtual ~far_memory() = default;
   virtual bool read(const std::byte* from, void* to, std::size_t bytes) noexcept = 0;
   virtual bool write(const void* from, std::byte* to, std::size_t bytes) noexcept = 0;
+  // Puts and gets of so many bytes take their time alone: neither is called for them.
+  virtual bool stands_still(std::size_t) const noexcept { return false; }
 };
 
 class world {

@@ -122,7 +122,7 @@ void rank_transport::take(const rma_op& op) noexcept {
     f_.push(rs.clock, m.serial + 3, event_kind::fail, rank_, index);
     return;
   }
-  m.payload.resize(bytes);
+  m.payload.resize(bytes, op.kind == op_kind::get_scatter || !stands_still(bytes));
   if (posted(op.kind) && is_inline(op)) read(reinterpret_cast<const std::byte*>(op.local_offset), m.payload.data(), bytes);
   if (f_.par.shared_adapters && !f_.same_node(rank_, op.rank)) {  // others of the node may come before it, though they run later
     m.events = 1;

@@ -94,6 +94,19 @@ BOOST_AUTO_TEST_CASE(many_orders_of_small_sizes) {
     for_each_algorithm(size, [](data_schedules& all, const std::string& what) { check(all, what, 20); });
 }
 
+BOOST_AUTO_TEST_CASE(no_operation_is_longer_than_the_fabric_takes) {
+  for (const std::uint32_t size : {2u, 3u, 16u, 64u})
+    for_each_algorithm(size, [](data_schedules& all, const std::string& what) {
+      for (const std::uint64_t most : {64ull, 1ull << 10, 8ull << 20, 1ull << 40})
+        for (const std::uint64_t message : {0ull, 4096ull}) {
+          const std::uint64_t together = all.row.data.together ? all.row.data.together(all.where) : 1;
+          const std::uint64_t longest = together * room_of(all.row, all.where, most, message).slot_bytes;
+          BOOST_TEST(longest <= most, what << ": " << longest << " bytes at once, at most " << most);
+          BOOST_TEST(longest < 1ull << 32, what);
+        }
+    });
+}
+
 // All rows of a collective that are canonical group operands alike, whatever is reduced in whatever pieces; scans have a tree each.
 BOOST_AUTO_TEST_CASE(canonical_rows_group_operands_alike) {
   for (std::uint32_t size = 2; size <= 64; size += size == 33 ? 31 : 1) {

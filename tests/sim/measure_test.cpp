@@ -92,6 +92,38 @@ BOOST_AUTO_TEST_CASE(every_collective_runs) {
   }
 }
 
+// Of no bytes, of more than a fabric takes at once, and of more than any memory holds: the data are virtual as well.
+BOOST_AUTO_TEST_CASE(any_size_is_simulated_or_refused) {
+  for (unsigned i = 0; i < collectives; ++i) {
+    const auto of = static_cast<collective>(i);
+    if (of == collective::barrier || of == collective::alltoallv) continue;
+    const auto nothing = need(measure_collective(ranks_of(5), {.of = of, .bytes = 0, .calls = 2}));
+    BOOST_TEST(nothing.us == 0);
+    BOOST_TEST(nothing.messages == 0);
+    for (const std::uint64_t bytes : {std::uint64_t{1} << 60, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
+      const auto f = measure_collective(ranks_of(4), {.of = of, .bytes = bytes, .calls = 2});
+      BOOST_REQUIRE(!f.ok());
+      BOOST_TEST(std::string(f.error().text()).find("too much to simulate") != std::string::npos, f.error().text());
+    }
+    const bool is_direct = find_algorithm(of, "direct") != nullptr;
+    for (const std::uint64_t most : {64, 256, 1024})
+      for (const char* way : {"", "direct"}) {
+        if (*way && (!is_direct || most < 256)) continue;  // where memory lies does not fit into one operation
+        auto p = ranks_of(5);
+        p.max_bytes = most;
+        const auto f = measure_collective(p, {.of = of, .algorithm = way, .bytes = 10000, .calls = 2});
+        BOOST_TEST(f.ok(), name_of(of) << " " << way << ", at most " << most << " at once: " << (f.ok() ? "" : f.error().text()));
+      }
+  }
+  const collective_plan large{.of = collective::broadcast, .algorithm = "direct", .bytes = std::uint64_t{64} << 30, .calls = 1};
+  BOOST_TEST(need(measure_collective(ranks_of(4), large)).us >= 64 << 20);  // 1 byte a ns
+  const auto put = need(measure_traffic(ranks_of(9), {.to = pattern::ring, .bytes = std::uint64_t{1} << 30, .operations = 4, .window = 16}));
+  BOOST_TEST(put.payload == 9.0 * (std::uint64_t{1} << 30));
+  auto p = ranks_of(2);
+  p.max_bytes = std::uint64_t{1} << 40;
+  BOOST_TEST(!measure_traffic(p, {.to = pattern::ring, .bytes = std::uint64_t{1} << 32, .operations = 1}).ok());
+}
+
 BOOST_AUTO_TEST_CASE(adding_takes_its_time_where_it_has_one) {
   // Two ranks: each sends all it has to the other, and adds.
   const collective_plan plan{.of = collective::allreduce, .algorithm = "recursive_doubling", .bytes = 8192, .calls = 4};

@@ -55,3 +55,7 @@ refused 'write RANK@US' --kill 7 --ranks 8
 refused 'the ranks are 0..7' --kill 8@1 --ranks 8
 refused '--ranks' --ranks 0
 refused '--loss' --loss 2
+refused '"-1" is no size' --collective allreduce --ranks 4 --bytes -1
+refused '"99999999999999999999" is no size' --collective allreduce --ranks 4 --bytes 99999999999999999999
+refused 'too much to simulate' --collective allgather --ranks 4 --bytes 4EiB
+"$tutti" sim --collective alltoall --ranks 4 --bytes 0 | grep -q '^nothing to move'

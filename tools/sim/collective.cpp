@@ -2,28 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "tools/sim/processor_watch.h"
 #include "tools/sim/regret.h"
 #include "tools/sim/timed_run.h"
+#include "tools/sim/virtual_data.h"
 #include "tools/sim/virtual_job.h"
 
 namespace tutti::tools {
 namespace {
-
-// What the data are plays no part: what is longer than any word and page of the library's own stays where it is, and its time passes alone.
-class standing_memory final : public sim::far_memory {
- public:
-  bool read(const std::byte* from, void* to, std::size_t bytes) noexcept override { return move(from, to, bytes); }
-  bool write(const void* from, std::byte* to, std::size_t bytes) noexcept override { return move(from, to, bytes); }
-
- private:
-  static bool move(const void* from, void* to, std::size_t bytes) noexcept {
-    if (bytes < 4096) std::memcpy(to, from, bytes);
-    return true;
-  }
-};
 
 // As long and as free in its grouping as a sum of integers.
 reduction sum_of_nothing() {
@@ -41,10 +28,14 @@ result<sim_figures> measure_collective(const sim::parameters& given, const colle
   const auto began = std::chrono::steady_clock::now();
   sim::parameters p = given;
   p.queue_depth = std::max(p.queue_depth, 4096u);
-  const std::uint64_t all = has_block_each(plan.of) ? plan.bytes * p.ranks : plan.bytes;
-  std::vector<std::byte> in(all), out(all);  // of every rank: what the data are plays no part
-  const collective_call call{.of = plan.of, .bytes = plan.bytes, .in = in.data(), .out = plan.of == collective::broadcast ? in.data() : out.data(),
-                             .op = sum_of_nothing()};
+  const std::uint64_t blocks = has_block_each(plan.of) ? p.ranks : 1;
+  if (plan.bytes > virtual_data::most / blocks)
+    return status(errc::invalid, worded(blocks, blocks > 1 ? " blocks" : " buffer", " of ", plan.bytes, " bytes is too much to simulate, at most ",
+                                        virtual_data::most, " bytes"));
+  auto in = virtual_data::of(plan.bytes * blocks), out = virtual_data::of(plan.bytes * blocks);  // of every rank
+  if (!in || !out) return in ? out.error() : in.error();
+  std::byte* const result_at = (plan.of == collective::broadcast ? *in : *out).memory().data();
+  const collective_call call{.of = plan.of, .bytes = plan.bytes, .in = in->memory().data(), .out = result_at, .op = sum_of_nothing()};
   const tuning::table known = known_of_the_simulator(p);
   communicator_options options;
   options.measured = std::shared_ptr<const tuning::table>(&known, [](const tuning::table*) {});
@@ -78,7 +69,8 @@ result<sim_figures> measure_collective(const sim::parameters& given, const colle
   timed.watch(s);
   if (const status ran = run(s); ran.failed()) return ran;
   sim_figures f = timed.figures(plan.calls);
-  f.of = name_of(plan.of), f.way = to_string(v.world(0).data().latest()), f.bytes = plan.bytes;
+  const candidate ran_by = v.world(0).data().latest();
+  f.of = name_of(plan.of), f.way = ran_by.row ? to_string(ran_by) : "nothing to move", f.bytes = plan.bytes;
   f.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return f;
 }

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "providers/sim/random.h"
+#include "tools/sim/virtual_data.h"
 
 namespace tutti::tools {
 namespace {
@@ -28,14 +29,17 @@ struct origin {
 result<sim_figures> measure_traffic(const sim::parameters& p, const traffic_plan& plan, const progress_fn& progress) {
   const auto started = std::chrono::steady_clock::now();
   if (p.ranks < 2) return status(errc::invalid, "traffic takes at least two ranks");
-  if (plan.bytes > p.max_bytes) return status(errc::invalid, "more bytes in one operation than fabric.max_bytes");
+  if (plan.bytes > std::min<std::uint64_t>(p.max_bytes, UINT32_MAX)) return status(errc::invalid, "more bytes in one operation than fabric.max_bytes");
   sim::world w(p);
   const std::uint32_t n = w.size();
-  std::vector<std::byte> shared(std::max<std::uint64_t>(2 * plan.bytes, 64));  // what comes, and what goes
+  auto shared = virtual_data::of(std::max<std::uint64_t>(2 * plan.bytes, 64));  // what comes, and what goes
+  if (!shared) return shared.error();
+  standing_memory data;
+  for (rank_t r = 0; data.stands_still(plan.bytes) && r < n; ++r) (void)w.net(r), w.memory_of(r, data);
   std::vector<origin> origins(n);
   const status met = w.exchange(
       [&](rank_t r) -> result<std::vector<std::byte>> {
-        auto region = w.net(r).add(shared);
+        auto region = w.net(r).add(shared->memory());
         if (!region) return region.error();
         origins[r].region = *region;
         origins[r].slots.resize(plan.window);
