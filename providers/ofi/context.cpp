@@ -169,7 +169,7 @@ status open_endpoint(handles& h, fi_cq_attr queue, bool must_wait, std::initiali
   }
   for (const std::uint64_t what : completes)
     if ((e = fi_ep_bind(endpoint, &completions->fid, what)) != 0) return vendor_error(e, "binding a completion queue");
-  return (e = quirks::enable(*endpoint)) != 0 ? vendor_error(e, "fi_enable") : status{};
+  return quirks::enable(*endpoint);
 }
 
 // Two keys of one domain may not be alike, and some libraries take short ones.

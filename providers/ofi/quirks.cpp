@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,6 +67,15 @@ std::string_view file_of(std::span<const std::byte> address) noexcept {
   return name.starts_with(scheme) ? name.substr(scheme.size()) : std::string_view{};
 }
 
+status refuse_file_of_others(std::span<const std::byte> address) {
+  const std::string path = "/dev/shm/" + std::string{file_of(address)};
+  struct stat file{};
+  if (path.back() == '/' || ::lstat(path.c_str(), &file) != 0) return {};
+  if (file.st_uid == ::geteuid() && S_ISREG(file.st_mode) && (file.st_mode & 022) == 0) return {};
+  return {errc::unavailable, path + ", the memory of this endpoint by its name, is another user's file (uid " +
+                                 std::to_string(file.st_uid) + "); remove it, or take the provider shm, which needs no such name"};
+}
+
 }  // namespace
 
 first_call::first_call(std::string_view device) noexcept
@@ -100,13 +110,15 @@ void remove_file_of_dead(std::span<const std::byte> address) noexcept {
   if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) remove_file_of(address);
 }
 
-int enable(fid_ep& endpoint) {
-  const int e = fi_enable(&endpoint);
+status enable(fid_ep& endpoint) {
   std::byte name[256];
   std::size_t bytes = sizeof name;
-  if (e != -FI_EBUSY || fi_getname(&endpoint.fid, name, &bytes) != 0) return e;
-  remove_file_of({name, std::min(bytes, sizeof name)});
-  return fi_enable(&endpoint);
+  if (fi_getname(&endpoint.fid, name, &bytes) != 0) bytes = 0;
+  const std::span<const std::byte> address{name, std::min(bytes, sizeof name)};
+  if (status s = refuse_file_of_others(address); s.failed()) return s;
+  int e = fi_enable(&endpoint);
+  if (e == -FI_EBUSY) remove_file_of(address), e = fi_enable(&endpoint);
+  return e != 0 ? vendor_error(e, "fi_enable") : refuse_file_of_others(address);
 }
 
 void count_no_early_messages(fi_info& info) {

@@ -57,9 +57,13 @@ status too_small_for(std::string_view provider);
 // are removed in the end. Not sooner: who has yet to take in such a peer's first message opens the file then, and where there is none,
 // libfabric crashes. And if an endpoint is busy its file is removed: no other process can own a file of this name, and this one
 // has opened no endpoint by it yet. Any other provider's address names no file, and nothing happens.
+//
+// shm, other users' files. The name can be guessed, and libfabric takes the file that is there, whoever made it: its owner could
+// read and change what the ranks send, or cut it short, which ends the rank by SIGBUS. A file that another user owns, or may
+// write, is refused, before the endpoint is enabled and again after that, since it may have come meanwhile.
 void remove_file_of(std::span<const std::byte> address) noexcept;
 void remove_file_of_dead(std::span<const std::byte> address) noexcept;  // unless another process has its pid by now
-int enable(fid_ep&);  // as fi_enable()
+status enable(fid_ep&);  // as fi_enable()
 
 // sockets, early messages. It counts messages that came before there was a buffer for them, never counts one off, and takes no
 // more after 1 MiB. It is given all it can count.
