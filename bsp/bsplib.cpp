@@ -106,6 +106,7 @@ void bsp_vabort(const char* format, va_list values) { self().abort(format, value
 
 void bsp_sync(void) {
   const void* const site = __builtin_return_address(0);
+  self().before_sync();
   guarded("bsp_sync", [&](engine& e) { return e.sync(site); });
 }
 

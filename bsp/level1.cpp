@@ -50,6 +50,7 @@ class collective {
   // something. With `data` they get nothing but word of it, and its bytes within the sync.
   void run(const void* source, std::uint64_t bytes, std::uint64_t stride, range to, range givers,
            std::uint32_t root = call_note::no_root, std::span<std::byte> data = {}) {
+    process::self().before_sync();
     call_note note{.root = root, .bytes = bytes};
     std::memcpy(note.call, call_, std::min(std::strlen(call_), sizeof note.call));
     guarded(call_, [&](engine& e) {

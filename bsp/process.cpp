@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <numeric>
 
 namespace tutti::bsp {
@@ -16,6 +17,11 @@ const void* file_of(std::intptr_t function) noexcept {
   Dl_info at{};
   return dladdr(reinterpret_cast<const void*>(function), &at) ? at.dli_fbase : nullptr;
 }
+
+// A launcher reads the output by a pipe, and stdio would keep what goes there until it has 4 KiB; what a process has not passed on
+// is lost when another one ends the program. So lines go at once, as on a terminal. This happens before main, so whatever the
+// program chooses itself prevails.
+[[gnu::constructor]] void pass_lines_on() { std::setvbuf(stdout, nullptr, _IOLBF, 0); }
 
 }  // namespace
 
@@ -130,6 +136,7 @@ void process::take_part(std::uint32_t size) {
   if (!opened) abort(opened.error());
   engine_ = std::move(*opened);
   ++parts_;
+  cout_apart_ = !std::ios_base::sync_with_stdio(true);  // which asks: what the program switched off stays so
   watch();
   phase_ = phase::running;
   begun_ = job_->net().now();
@@ -179,6 +186,13 @@ void process::write_profile() {
   ledger_.reset();
 }
 
+void process::pass_cout_on() noexcept {
+  try {
+    std::cout.flush();
+  } catch (...) {  // if the program wants exceptions of it
+  }
+}
+
 double process::seconds() const noexcept {
   return std::chrono::duration<double>(job_->net().now() - begun_).count();
 }
@@ -213,6 +227,7 @@ void process::end_all(const std::string& text) {
   while (!line.empty() && line.back() == '\n') line.pop_back();
   if (job_) line = "process " + std::to_string(rank_) + ": " + line;
   std::fflush(stdout);
+  pass_cout_on();
   std::fprintf(stderr, "bsp_abort: %s\n", line.c_str());
   std::fflush(stderr);
   ending_ = true;

@@ -31,6 +31,11 @@ class process {
     outside(call);
   }
   engine* running() noexcept { return engine_.get(); }
+  // What the program printed goes before the superstep ends: stdout by the line, but std::cout has a buffer of its own after
+  // std::ios::sync_with_stdio(false).
+  void before_sync() noexcept {
+    if (cout_apart_) [[unlikely]] pass_cout_on();
+  }
   [[noreturn]] void outside(const char* call);
 
   // Ends the program: all its processes.
@@ -54,13 +59,14 @@ class process {
   [[noreturn]] void serve();
   void watch();
   void write_profile();
+  static void pass_cout_on() noexcept;
   [[noreturn]] void end_all(const std::string& text);
   static void at_exit();
 
   static process the_one;
 
   phase phase_ = phase::fresh;
-  bool ending_ = false;
+  bool ending_ = false, cout_apart_ = false;
   void (*spmd_)() = nullptr;               // of bsp_init; null: all processes run main
   std::intptr_t first_spmd_ = 0;
   bool spmd_waits_ = false;                // bsp_init was called, and bsp_begin not yet

@@ -241,6 +241,37 @@ T
   done
   count . out 1200
 }
+lines_stay_in_order() { # of ranks that take turns, whenever the launcher comes to read them
+  cat >turns <<'T'
+take() { until [ -e turn.$PMIX_RANK.$1 ]; do sleep 0.01; done; }
+pass() { echo >"turn.$1"; }
+pass $PMIX_RANK.begun; take 0; echo "first $PMIX_RANK" >&$1; pass $((PMIX_RANK - 1)).0
+take 1; for line in 1 2 3; do echo "$line $PMIX_RANK" >&$1; done; pass $(((PMIX_RANK + 1) % 4)).$((PMIX_RANK == 3 ? 2 : 1))
+take 2; seq -f "$PMIX_RANK %.0f" 3000; pass $((PMIX_RANK + 1)).2
+echo "last of $PMIX_RANK"; take 3; pass $((PMIX_RANK + 1)).3
+exec 1>&- 2>&-; take 4; pass $((PMIX_RANK + 1)).4
+T
+  local stream r
+  for stream in 1 2; do
+    rm -f turn.*
+    launch -n 4 bash turns $stream
+    for r in 0 1 2 3; do await turn.$r.begun ''; done
+    kill -STOP $launcher
+    : >turn.3.0
+    await turn.-1.0 '' # all have written, and none was read
+    kill -CONT $launcher
+    : >turn.0.1; : >turn.0.3; : >turn.0.4
+    finish 0
+    { for r in 3 2 1 0; do echo "first $r"; done; for r in 0 1 2 3; do printf '%s\n' "1 $r" "2 $r" "3 $r"; done; } >expected
+    { [ $stream = 1 ] && cat out || cat err; } | head -n 16 | cmp - expected || fail "stream $stream is out of order"
+    grep -E '^[0-3] [0-9]+$' out | tail -n +$((stream == 1 ? 13 : 1)) >rest
+    for r in 0 1 2 3; do seq -f "$r %.0f" 3000; done | cmp - rest || fail "what follows is out of order"
+    count '^last of [0-3]$' out 4
+  done
+  # one after the other to two streams that are one file
+  "$BIN/tutti" run -n 2 bash -c 'if [ $PMIX_RANK = 0 ]; then for i in $(seq 200); do echo $i; echo $i >&2; done; fi' >both 2>&1
+  for r in $(seq 200); do echo $r; echo $r; done | cmp - both || fail "the streams are out of order"
+}
 tagged_output() {
   run 0 --tag-output -n 3 bash -c 'echo one; echo; echo two >&2; printf three'
   for r in 0 1 2; do

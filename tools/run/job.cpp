@@ -79,11 +79,11 @@ class job {
     if (!server) return server.error();
     server_ = *std::move(server);
     if (options_.timeout_s > 0) timeout_at_ = in(options_.timeout_s);
-    const status started = ranks_.start(options_, *here, *server_, input_.for_rank());
+    const status started = ranks_.start(options_, *here, *server_, input_.for_rank(), [&](rank_t r) {
+      return output_.add(options_.tag_output ? std::string{"["}.append(std::to_string(r)).append("] ") : "",
+                         options_.ranks == 1 && !options_.tag_output);
+    });
     input_.started();
-    for (rank_t r = 0; r < ranks_.size(); ++r)
-      output_.add(ranks_[r], options_.tag_output ? std::string{"["}.append(std::to_string(r)).append("] ") : "",
-                  options_.ranks == 1 && !options_.tag_output);
     return started.code() == errc::unavailable && started.native() ? cannot_run(started) : started;
   }
 

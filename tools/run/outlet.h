@@ -27,8 +27,9 @@ class outlet {
   void finish(line_buffer&);
   // A line of the launcher itself.
   void say(std::string_view line);
-  bool idle() const noexcept { return sent_ == queue_.size(); }
-  bool full() const noexcept { return queue_.size() - sent_ > capacity; }
+  std::size_t bytes() const noexcept { return queue_.size() - sent_; }  // that wait
+  bool idle() const noexcept { return bytes() == 0; }
+  bool full() const noexcept { return bytes() > capacity; }
   // Call when the descriptor can be written to. False: whoever read it is gone. On any other error (a full disk) all is dropped
   // from then on, and lost() is its errno: a computation does not end for its output.
   bool send();

@@ -25,13 +25,16 @@ result<std::vector<cpu_set_t>> choose_cores(const job_options& options, const ma
 
 }  // namespace
 
-status rank_group::start(const job_options& options, const machine& here, pmix_server& server, int input) {
+status rank_group::start(const job_options& options, const machine& here, pmix_server& server, int input,
+                         const std::function<result<rank_output>(rank_t)>& output_of) {
   const auto cores = choose_cores(options, here);
   if (!cores) return cores.error();
   deaths_ = unique_fd{epoll_create1(EPOLL_CLOEXEC)};
   ranks_.reserve(options.ranks);
   for (rank_t r = 0; r < options.ranks; ++r) {
-    rank_spec spec{options.path, options.arguments, options.environment, r == 0 ? input : -1, std::nullopt};
+    auto output = output_of(r);
+    if (!output) return output.error();
+    rank_spec spec{options.path, options.arguments, options.environment, r == 0 ? input : -1, *std::move(output), std::nullopt};
     auto pmix = server.variables(r);
     if (!pmix) return pmix.error();
     spec.environment.insert(spec.environment.end(), pmix->begin(), pmix->end());

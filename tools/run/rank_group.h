@@ -1,5 +1,6 @@
 // The ranks of a job as processes: started together, signalled together, reaped in the order of their deaths.
 #pragma once
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -16,7 +17,7 @@ class rank_group {
  public:
   explicit rank_group(guardian& g) : guardian_(g) {}
   // Stops at the first that does not start; `unavailable` if the program cannot run, native() is then execve's errno.
-  status start(const job_options&, const machine&, pmix_server&, int input_of_rank_0);
+  status start(const job_options&, const machine&, pmix_server&, int input_of_rank_0, const std::function<result<rank_output>(rank_t)>&);
   rank_process& operator[](rank_t r) { return ranks_[r]; }
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }  // that were started
   std::uint32_t living() const noexcept { return living_; }

@@ -20,9 +20,9 @@ struct pipe_ends {
   unique_fd read, write;
 };
 
-bool open_pipe(pipe_ends& p, int flags) {
+bool open_pipe(pipe_ends& p) {
   int fds[2];
-  if (pipe2(fds, O_CLOEXEC | flags) != 0) return false;
+  if (pipe2(fds, O_CLOEXEC) != 0) return false;
   p.read = unique_fd{fds[0]}, p.write = unique_fd{fds[1]};
   return true;
 }
@@ -37,7 +37,7 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 struct prepared {
   const rank_spec& spec;
   pid_t launcher;
-  int input, output, error, report;
+  int input, report;
   char* const* argv;
   char* const* envp;
 };
@@ -51,7 +51,8 @@ struct prepared {
   if (setpgid(0, 0) != 0) fail();
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) fail();
   if (getppid() != p.launcher) _exit(127);  // it died before the line above: nobody is left to tell
-  if (dup2(p.input, 0) < 0 || dup2(p.output, 1) < 0 || dup2(p.error, 2) < 0) fail();
+  if (dup2(p.input, 0) < 0 || dup2(p.spec.output.output.get(), 1) < 0 || dup2(p.spec.output.error.get(), 2) < 0)
+    fail();
   if (p.spec.cores && sched_setaffinity(0, sizeof(cpu_set_t), &*p.spec.cores) != 0) fail();
   // What the launcher ignores, exec would hand on. SIGHUP stays as it is: nohup holds for the ranks too.
   for (int s = 1; s <= SIGRTMAX; ++s)
@@ -71,18 +72,16 @@ status failed(const char* what) {
 }  // namespace
 
 result<rank_process> start_rank(const rank_spec& spec) {
-  pipe_ends output, error, report;
+  pipe_ends report;
   unique_fd null;
   if (spec.input < 0) {
     null = unique_fd{open("/dev/null", O_RDONLY | O_CLOEXEC)};
     if (!null) return failed("cannot open /dev/null");
   }
-  if (!open_pipe(output, 0) || !open_pipe(error, 0) || !open_pipe(report, 0))
-    return failed("cannot make the pipes of a rank (`ulimit -n` raises the limit)");
+  if (!open_pipe(report)) return failed("cannot make the pipes of a rank (`ulimit -n` raises the limit)");
   const auto argv = pointers(spec.arguments);
   const auto envp = pointers(spec.environment);
-  const prepared p{spec, getpid(), null ? null.get() : spec.input, output.write.get(), error.write.get(),
-                   report.write.get(), argv.data(), envp.data()};
+  const prepared p{spec, getpid(), null ? null.get() : spec.input, report.write.get(), argv.data(), envp.data()};
   rank_process rank;
   rank.pid = fork();
   if (rank.pid < 0) return failed("cannot start another process (`ulimit -u` raises the limit)");
@@ -104,9 +103,6 @@ result<rank_process> start_rank(const rank_spec& spec) {
     waitpid(rank.pid, nullptr, 0);
     return s;
   }
-  fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
-  fcntl(error.read.get(), F_SETFL, O_NONBLOCK);
-  rank.output = std::move(output.read), rank.error = std::move(error.read);
   return rank;
 }
 

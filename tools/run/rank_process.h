@@ -13,18 +13,22 @@
 
 namespace tutti::launching {
 
+struct rank_output {
+  unique_fd output, error;  // what its stdout and stderr become
+};
+
 struct rank_spec {
   std::string path;                      // of the program, resolved
   std::vector<std::string> arguments;    // argv, with the name as the user gave it
   std::vector<std::string> environment;  // all of it
   int input = -1;                        // its standard input; -1: /dev/null
+  rank_output output;
   std::optional<cpu_set_t> cores;        // where it may run
 };
 
 struct rank_process {
   pid_t pid = -1;
   unique_fd pidfd;             // readable when it ended
-  unique_fd output, error;     // our ends of its stdout and stderr, not blocking
 };
 
 // Call it from the thread that will live as long as the ranks shall: the kernel kills them when this thread ends.
