@@ -137,8 +137,8 @@ typedef struct tutti_options {
   void (*notice)(void *notice_context, const char *text);
   void *notice_context;
   /* Lets another library's communication advance, on which what this rank waits for may depend. Called again and again by a
-   * call of tutti that waits for more than some 20 us, on the waiting thread; at the latest when the wait has lasted twice as
-   * long as at the last time, and after 50 ms. It must not block, and not call tutti. NULL: nothing is called. */
+   * call of tutti that waits for more than some 20 us, on the waiting thread: once that sleeps, ten times or more in a row every
+   * 2 ms, for a fortieth of a core's time. It must not block, and not call tutti. NULL: nothing is called. */
   void (*idle)(void *idle_context);
   void *idle_context;
 } tutti_options_t;

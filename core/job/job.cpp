@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/job/attachment_cache.h"
+#include "core/job/idle_turns.h"
 #include "core/job/registration_cache.h"
 #include "core/job/team.h"
 
@@ -97,7 +98,7 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
   note_ = &note;
   const time_point began = net_->now();
   time_point next_look = began + look_every;
-  time_point next_idle = options_.idle ? began : time_point::max();
+  idle_turns idle(began);
   // Who waits again and again for less than that is to hear of a death as well.
   time_point& looked = looked_[note.from % looked_.size()];
   status end;
@@ -107,13 +108,16 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
   };
   for (std::uint32_t turn = 0; !ready(); ++turn) {
     const std::uint64_t slept = waiting_.sleeps();
-    waiting_.step(*net_, turn, still, std::min({deadline, next_look, next_idle, wake_at_}));
+    waiting_.step(*net_, turn, still, std::min({deadline, next_look, options_.idle ? idle.next() : time_point::max(), wake_at_}));
     if (first_) advance_background();
-    if (slept == waiting_.sleeps() && turn % 32 != 31) continue;
+    const bool has_slept = slept != waiting_.sleeps();
+    if (!has_slept && turn % 32 != 31 && !idle.in_burst()) continue;
     const time_point t = net_->now();
-    if (options_.idle) {  // a sleep lasts as long as the wait has, so that whoever depends on this call waits at most twice as long
+    if (options_.idle) {
       options_.idle();
-      next_idle = t + std::clamp<std::chrono::nanoseconds>(t - began, std::chrono::milliseconds(1), look_every);
+      const bool was_in_burst = idle.in_burst();
+      idle.called(t, has_slept);
+      if (was_in_burst || idle.in_burst()) waiting_.yield_again(idle.yields());
     }
     if (t >= wake_at_) wake_at_ = time_point::max();  // whoever set it is asked again by ready() or progress()
     if (t >= next_look || (t >= deadline && t >= looked + look_every)) {

@@ -67,6 +67,12 @@ class waiting {
     yielded_out_ = false;
   }
 
+  // From the next step on this wait yields, for its time of yielding, or sleeps. Yields that would cost too much stay away.
+  void yield_again(bool yes) noexcept {
+    yield_until_ = {};
+    yielded_out_ = overdrawn_ || !yes;
+  }
+
   std::uint64_t sleeps() const noexcept { return sleeps_; }      // how often this rank really slept, for reports
   std::uint64_t long_yields() const noexcept { return long_yields_; }  // that gave the core to another program
 

@@ -21,9 +21,8 @@ constexpr unsigned rounds = 2;
 // Teams in which every operation of every member is the one that goes wrong; and larger ones, in which every so many-th is.
 constexpr struct { std::uint32_t ranks, step; } teams[] = {{2, 1}, {3, 1}, {4, 1}, {5, 2}, {8, 7}, {11, 23}};
 
-std::unique_ptr<job> join(sim::world& w, rank_t r, transport& net) {
+std::unique_ptr<job> join(sim::world& w, rank_t r, transport& net, job_options options = {}) {
   std::vector<std::byte> blob;
-  job_options options;
   options.world_lines = communicator::world_lines;
   auto j = need(job::offer(w.boot(r), net, options, blob));
   const auto hosts = need(w.boot(r).allgather(w.boot(r).host(), time_point::max()));
@@ -343,5 +342,38 @@ BOOST_AUTO_TEST_CASE(who_calls_something_else_is_named) {
         need(s.ok(), s.text());
       });
       BOOST_TEST(seen.empty(), name << ", " << bytes << " bytes: " << seen);
+    }
+}
+
+// Another library needs turns of a rank that has waited for long already, one after the other, as a chain of synchronous sends does:
+// each is asked for once the last was had. They come in bursts; and where none is asked for, they take little of the processor.
+BOOST_AUTO_TEST_CASE(another_library_has_many_turns_of_a_wait_soon) {
+  for (const unsigned wanted : {0, 1, 32, 256})
+    for (const double before_us : {0.0, 30e3, 2e6}) {
+      sim::parameters p;
+      p.ranks = 2, p.limit_us = 2e7;
+      sim::world w(p);
+      unsigned turns = 0, asked = 0, had = 0;
+      const std::string seen = seen_by([&] {
+        const status s = w.run([&](rank_t r) {
+          job_options options;
+          if (r == 0) options.idle = [&] { ++turns, had = asked; };
+          auto j = join(w, r, w.net(r), std::move(options));
+          (void)need(j->world().exchange({}));
+          turns = 0;
+          if (r == 1) w.compute(r, before_us);
+          const double allowed_us = before_us / 1e6 / 40 / 5e-6 + 40;
+          need(turns < allowed_us, "undisturbed it took " + std::to_string(turns) + " turns, of 5 us each");
+          const time_point began = w.clock(r);
+          for (unsigned i = 1; r == 1 && i <= wanted; ++i)
+            for (asked = i; had < i;) w.compute(r, 1);
+          const double took = us(w.clock(r)) - us(began), burst_us = 2500;
+          need(r == 0 || wanted == 0 || took <= (wanted / 10 + 2) * burst_us, "they took " + std::to_string(took) + " us");
+          (void)need(j->world().exchange({}));
+          j.reset();
+        });
+        need(s.ok(), s.text());
+      });
+      BOOST_TEST(seen.empty(), wanted << " turns after " << before_us << " us: " << seen);
     }
 }
