@@ -28,6 +28,11 @@ std::uint64_t hash_of(std::span<const std::uint64_t> page) noexcept {
   return std::accumulate(page.begin() + number, page.end(), hash::start, [](auto h, auto w) { return hash::add(h, w); });
 }
 
+// Whether what a get was refused for lasts. A connection that broke may be made again, and memory for it may be had later.
+bool for_good(const status& how, const status& health) noexcept {
+  return how.code() == errc::unavailable || how.code() == errc::unsupported || (how.code() != errc::fabric && health.failed());
+}
+
 constexpr auto nothing = [] { return status{}; };
 status too_long() { return {errc::unsupported, "keys of this fabric are too long for an exchange among survivors"}; }
 
@@ -209,7 +214,7 @@ resumable<bool> agreement::read(std::uint32_t line, std::size_t count, std::vect
       const std::uint64_t* const page = how.ok() ? readings_[i].page.data() : nullptr;
       const bool was_read = page ? page[sum] == hash_of({page, count}) : how.code() == errc::invalid;
       if (how.code() == errc::peer_dead) learn_of_death(member, how);
-      else if (!page && !was_read && net().health(team_.rank_of(member)).code() == errc::no_resource) error_ = how;
+      else if (!page && !was_read && for_good(how, net().health(team_.rank_of(member)))) error_ = how;
       if (!(was_read && take(member, page)) && lives(member)) missing[kept++] = member;
     }
     missing.resize(kept);

@@ -311,8 +311,9 @@ status team::look(rank_t awaited) noexcept {
 void team::fail(const status& cause) noexcept {
   if (health_.failed()) return;
   health_ = cause;
-  // A shortage is this rank's own, whomever the operation was towards: the others are to name it.
-  const rank_t culprit = cause.code() == errc::no_resource ? job_.rank() : cause.peer();
+  // What this rank lacks is its own, whomever the operation was towards: the others are to name it.
+  const bool own = cause.code() == errc::no_resource || cause.code() == errc::unavailable;
+  const rank_t culprit = own ? job_.rank() : cause.peer();
   if (culprit == no_rank || !memory_.attached()) return;
   const bool dead = cause.code() == errc::peer_dead;
   const std::uint64_t word = (std::uint64_t{culprit} + 1) | (dead ? 0 : lives);

@@ -16,7 +16,7 @@
 
 namespace tutti::shm {
 
-inline constexpr std::uint32_t layout_version = 4;
+inline constexpr std::uint32_t layout_version = 5;
 inline constexpr std::uint32_t address_magic = 0x74736861;  // in every address
 inline constexpr std::uint32_t key_magic = 0x7473686b;
 inline constexpr std::uint32_t token_magic = 0x74736874;
@@ -57,7 +57,7 @@ struct control_page {
   alignas(64) std::atomic<std::uint32_t> waiting;  // 0: awake
   std::atomic<std::uint32_t> left;                 // 1: the transport was destroyed in order
   std::uint32_t no_membarrier;                     // 1: this rank sleeps without one, so signallers must fence
-  std::uint32_t reserved;
+  std::atomic<std::uint32_t> cut_off;              // 1: this rank may not open all that its peers expose, and will not be able to
   std::atomic<std::uint64_t> pipe_inode;           // of the pipe that wakes wait_fd(); 0: none yet
   std::atomic<std::uint64_t> pipe_device;
   std::atomic<std::int32_t> pipe_fd;

@@ -97,6 +97,12 @@ result<segment_id> shm_transport::attach(const rank_map& members, shared_blobs k
   return segments_.insert(std::move(made));
 }
 
+// A shortage may pass; what is forbidden stays so. What is lost by it is awaited elsewhere: so whoever asks after this rank is told.
+status shm_transport::not_opened(const peer& p, const status& why) noexcept {
+  if (why.code() == errc::unavailable) page().cut_off.store(1, std::memory_order_release);
+  return {why.code(), worded("the memory of rank ", p.rank, " cannot be reached: ", why.text()), p.rank, why.native()};
+}
+
 // Where loads and stores reach the peer's region; null with a good status if they do not: then `key` names it.
 std::byte* shm_transport::resolve(segment_id id, peer& p, key_blob& key, status& why) noexcept {
   segment& s = segments_[id];
@@ -117,7 +123,7 @@ std::byte* shm_transport::resolve(segment_id id, peer& p, key_blob& key, status&
       t.mapped = true;
       memory->release();  // drop(segment_id) unmaps it
     } else {
-      why = {memory.error().code(), memory.error().text(), p.rank, memory.error().native()};
+      why = not_opened(p, memory.error());
     }
   } else if (p.same_process) {
     t.base = reinterpret_cast<std::byte*>(key.address);

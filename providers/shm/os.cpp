@@ -69,7 +69,7 @@ status os_error(const text_parts& what, int error) noexcept {
     case EACCES:
     case EPERM:
       code = errc::unavailable;
-      remedy = "; ranks must be dumpable processes of one user, and no seccomp filter may forbid this";
+      remedy = remedy_of_access;
       break;
     default: break;
   }

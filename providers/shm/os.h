@@ -21,6 +21,11 @@ struct process_id {
   bool operator==(const process_id&) const = default;
 };
 
+// Where the kernel refuses a rank what another one has.
+inline constexpr const char* remedy_of_access =
+    "; ranks must stay dumpable processes of one user and user namespace, and no seccomp filter may forbid this; or choose a network "
+    "by TUTTI_PROVIDER (ucx:tcp, ofi:tcp)";
+
 process_id this_process() noexcept;
 std::size_t page_bytes() noexcept;
 

@@ -122,7 +122,10 @@ status shm_transport::health(rank_t r) noexcept {
   if (!p->life.alive()) return p->life.end();
   // An operation without a completion that could not be done, for want of a descriptor, say: until a flush has told it, who
   // waits for that rank's answer may wait in vain (clause 10). Memory that the peer has dropped is its own choice.
-  return p->deferred.code() == errc::no_resource ? p->deferred : status{};
+  if (p->deferred.failed() && p->deferred.code() != errc::invalid) return p->deferred;
+  if (p != self_ && p->page->cut_off.load(std::memory_order_acquire))
+    return {errc::fabric, worded("rank ", r, " may not reach the memory of other ranks", remedy_of_access), r};
+  return {};
 }
 
 }  // namespace tutti::shm

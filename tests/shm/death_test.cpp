@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -192,4 +193,27 @@ BOOST_AUTO_TEST_CASE(without_a_descriptor_the_living_live_and_the_dead_are_dead)
     require(env.net().health(2 - env.rank), "health of a rank that lives on");
     for (const int fd : all) ::close(fd);
   }, {.to_die = {1}});
+}
+
+// A rank that has become another user may not map its peers' memory any more. Whoever waits for what it sent is to be told.
+BOOST_AUTO_TEST_CASE(health_tells_of_a_peer_whose_memory_may_not_be_opened) {
+  run_ranks(shm, 2, [](rank_env& env) {
+    const area a = env.allocate(64);
+    const bool privileged = ::geteuid() == 0;
+    if (privileged && env.rank == 1) require(::setresuid(65534, 65534, 65534) == 0, "setresuid");
+    if (!privileged && env.rank == 0) require(::prctl(PR_SET_DUMPABLE, 0) == 0, "prctl");
+    env.barrier();
+    if (env.rank == 1) {
+      env.submit(signal(a.at(0), 1));
+      const status told = env.net().health(0);
+      require(told.code() == errc::unavailable && told.peer() == 0, "health after a signal that was lost");
+      completion flushed;
+      require(env.net().flush(0, &flushed), "flush");
+      require(flushed.outcome().code() == errc::unavailable, "the flush's outcome");
+      require(env.net().health(0), "health after the flush");
+      require(!env.net().sendrecv()->send(0, {}, {}), "a message cannot be sent");
+      require(env.net().health(0).code() == errc::unavailable, "health after a message that could not be sent");
+    }
+    env.barrier();
+  });
 }
