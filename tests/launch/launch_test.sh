@@ -112,6 +112,42 @@ mpi_programs() { # become n jobs of one rank each: said in one line, by the file
   done
   [ -e program ] || skip "no MPI is installed"
 }
+# each_mpi FUNCTION: calls it with each MPI that has a compiler and a library of tutti's, its compiler, and the other MPI.
+each_mpi() {
+  local mpi other some=
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+  for mpi in openmpi mpich; do
+    other=openmpi; [ $mpi = mpich ] || other=mpich
+    command -v mpicc.$mpi >/dev/null && [ -f "$BIN/../lib/libtutti-$mpi.so" ] || continue
+    some=1
+    "$1" $mpi mpicc.$mpi $other
+  done
+  [ "$some" ] || skip "no MPI is installed"
+}
+
+mpi_paths_are_kept() { each_mpi paths_of; }  # the launcher changes neither PATH nor LD_LIBRARY_PATH of the ranks
+paths_of() {
+  mkdir -p first
+  printf '#!/bin/sh\necho "ours: $PATH $LD_LIBRARY_PATH"\n' > first/cat; chmod +x first/cat
+  start 0 env PATH="$PWD/first:$PATH" LD_LIBRARY_PATH="$PWD/first" "$BIN/tutti" mpi -n 2 --mpi "$1" sh -c cat
+  count "^ours: $PWD/first:$PATH $PWD/first\$" out 2
+  start 0 env PATH="$PWD/first:$PATH" "$BIN/tutti" mpi -n 1 --mpi "$1" cat
+  says "^ours: $PWD/first" out
+}
+
+mpi_library_in_odd_folders() { each_mpi refused_from; }  # LD_PRELOAD, or Open MPI's -x, would end the path there
+refused_from() {
+  local folder
+  for folder in 'a b' a:b 'a;b'; do
+    mkdir -p "$folder/bin" "$folder/lib"
+    cp "$BIN/tutti" "$folder/bin"
+    cp "$BIN/../lib/libtutti-$1.so" "$BIN/../lib/"libtutti.so* "$folder/lib"
+    start 2 "./$folder/bin/tutti" mpi -n 2 --mpi "$1" true
+    one_line err
+    says "^tutti mpi: the path of .*/$folder/lib/libtutti-$1\.so has a blank, a colon or a semicolon, .*install tutti in another folder" err
+  done
+}
+
 led_away_by_mpi() { # Open MPI's MPI_Init puts a job of one into the environment; tutti does not join that
   local compiler; compiler=$(command -v mpicc.openmpi) || skip "Open MPI is not installed"
   cat >both.c <<'C'
