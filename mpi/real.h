@@ -96,6 +96,12 @@ struct real_functions {
 };
 extern real_functions real;  // filled while the program is loaded
 
+// The name of the MPI that the program runs with; null: it is the one of this library.
+const char* other_mpi() noexcept;
+// Takes this library, and nothing else, out of LD_PRELOAD; true: it was there. A program does so once it is a rank: what it starts is not
+// for tutti, unless it says so again. A shell, or whatever else starts the rank, still hands the variable on.
+bool leave_environment() noexcept;
+
 }  // namespace tutti::mpi
 
 // Gives a function of MPI's that was just defined its second name (TUTTI_MPI_ENTRY of world.h does).

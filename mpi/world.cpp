@@ -149,11 +149,9 @@ void allow_files_of_many_communicators() noexcept {
 constinit world only_world;
 
 void world::open(int thread_level) {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0, rank = 0, size = 1;
-  real.Get_library_version(version, &length);
-  if (!std::strstr(version, TUTTI_MPI_NAME)) {
-    std::fprintf(stderr, "tutti: this library is for " TUTTI_MPI_NAME ", and the program runs with another MPI (%.40s); preload that one's\n", version);
+  int rank = 0, size = 1;
+  if (const char* const other = other_mpi()) {
+    std::fprintf(stderr, "tutti: this library is for " TUTTI_MPI_NAME ", and the program runs with another MPI (%s); preload that one's\n", other);
     std::abort();  // the two MPIs' handles differ: no call could be right
   }
   real.Comm_rank(MPI_COMM_WORLD, &rank);
@@ -398,6 +396,7 @@ int raise(const handler_of& whose, const char* call, tutti_status_t s) {
 using namespace tutti::mpi;
 
 TUTTI_MPI_ENTRY(Init, (int* argc, char*** argv), MPI_COMM_WORLD, {
+  (void)leave_environment();
   const int s = real.Init(argc, argv);
   if (s != MPI_SUCCESS) return s;
   int level = MPI_THREAD_SINGLE;
@@ -407,6 +406,7 @@ TUTTI_MPI_ENTRY(Init, (int* argc, char*** argv), MPI_COMM_WORLD, {
 })
 
 TUTTI_MPI_ENTRY(Init_thread, (int* argc, char*** argv, int required, int* provided), MPI_COMM_WORLD, {
+  (void)leave_environment();
   const int s = real.Init_thread(argc, argv, required, provided);
   if (s == MPI_SUCCESS) the_world().open(*provided);
   return s;

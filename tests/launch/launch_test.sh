@@ -125,6 +125,46 @@ each_mpi() {
   [ "$some" ] || skip "no MPI is installed"
 }
 
+mpi_children() { each_mpi children_of; }  # what a rank starts is not tutti's, and may be another MPI's
+children_of() {
+  cat > program.c <<'C'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv, char **environment) {
+  int rank, sum = 0, one = 1, ended = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0) printf("%d ranks\n", sum), fflush(stdout);
+  if (rank == 0 && argc > 1) ended = system(argv[1]);
+  for (; *environment; ++environment)
+    if (rank == 0 && argc == 1 && strncmp(*environment, "LD_PRELOAD=", 11) == 0) puts(*environment);
+  MPI_Finalize();
+  return ended != 0;
+}
+C
+  local library; library=$(realpath "$BIN/../lib/libtutti-$1.so")
+  "$2" program.c -o "program.$1" || fail "cannot compile"
+  start 0 "$BIN/tutti" mpi -n 2 "./program.$1" 'echo "child: ${LD_PRELOAD-nothing}"'
+  says '^child: nothing$' out
+  start 0 env LD_PRELOAD="libm.so.6 libdl.so.2" "$BIN/tutti" mpi -n 2 "./program.$1" 'echo "child: ${LD_PRELOAD-nothing}"'
+  says '^child: libm\.so\.6:libdl\.so\.2$' out
+  start 0 env LD_PRELOAD=libm.so.6 "$BIN/tutti" mpi -n 2 "./program.$1"
+  says '^LD_PRELOAD=libm\.so\.6$' out
+  start 0 env TUTTI_MPI_REPORT=1 "$BIN/tutti" mpi -n 2 --mpi "$1" sh -c "env ./program.$1"  # on the way to the rank it stays
+  says 'MPI calls of 2 ranks, by time; by tutti over' err
+  command -v "mpicc.$3" >/dev/null || return 0
+  "mpicc.$3" program.c -o "program.$3" || fail "cannot compile"
+  start 0 "$BIN/tutti" mpi -n 2 "./program.$1" "mpiexec.$3 -n 3 ./program.$3"
+  says '^3 ranks$' out
+  start 0 env -u LD_PRELOAD "$BIN/tutti" mpi -n 2 "./program.$1" "LD_PRELOAD=$library:libm.so.6 ./program.$3"
+  says '^1 ranks$' out
+  says '^LD_PRELOAD=libm\.so\.6$' out
+  says '^tutti: this library is for .*, and the program is of another MPI \(.*\); it runs without tutti$' err
+}
+
 mpi_paths_are_kept() { each_mpi paths_of; }  # the launcher changes neither PATH nor LD_LIBRARY_PATH of the ranks
 paths_of() {
   mkdir -p first
