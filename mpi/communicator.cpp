@@ -35,11 +35,6 @@ communicator& add(MPI_Comm handle, std::unique_ptr<communicator> c) {
   return *(communicators[handle] = std::move(c));
 }
 
-void reduce_to_all(const void* mine, void* all, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  MPI_Request r;
-  (void)finish_giving_way(real.Iallreduce(mine, all, count, type, op, comm, &r), r);
-}
-
 // The ranks in MPI_COMM_WORLD of a communicator's members. Nothing: some process is not there, for it was spawned.
 std::vector<std::uint32_t> members_of(MPI_Comm comm) {
   MPI_Group of_world, members;
@@ -163,7 +158,7 @@ void free_idle(MPI_Comm comm, std::vector<std::uint32_t> members) {
   }
   mine.resize(most_idle, {});  // no communicator's number is 0
   std::vector<mark> all(most_idle * members.size());
-  (void)gather_for_tutti(&comm, mine.data(), most_idle * sizeof(mark), all.data(), -1);
+  (void)gather_from_all(mine.data(), most_idle * sizeof(mark), all.data(), comm);
   std::ranges::sort(all);
   std::ranges::sort(mine);
   for (const mark& m : mine) {

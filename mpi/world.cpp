@@ -38,9 +38,24 @@ std::size_t bytes_of(const std::string& text) noexcept {
   return SIZE_MAX;
 }
 
-bool agreed(bool mine) {
+// `ctx` advances meanwhile: a rank that has yet to come may wait in tutti, for what this one has begun. It also gives way, which not all
+// MPIs do by themselves. Null: within a call of tutti's, whose other members are all in it.
+int finish(int began, MPI_Request& r, tutti_t ctx) noexcept {
+  for (int done = 0; began == MPI_SUCCESS;) {
+    began = real.Test(&r, &done, MPI_STATUS_IGNORE);
+    if (done) break;
+    if (ctx) {
+      const held h;
+      (void)tutti_progress(ctx);  // errors stay with what they befell
+    }
+    sched_yield();
+  }
+  return began;
+}
+
+bool agreed(bool mine, tutti_t made = nullptr) {
   int good = mine, all = 0;
-  real.Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  reduce_to_all(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, made);
   return all != 0;
 }
 
@@ -205,11 +220,11 @@ void world::open(int thread_level) {
   if (!make_incomplete()) why = "MPI makes no generalized request";
   else if (tutti_init(&options, &made) != TUTTI_OK) why = tutti_error_text(nullptr);
   threaded_ = thread_level == MPI_THREAD_MULTIPLE;
-  if (agreed(made != nullptr)) {
+  if (agreed(made != nullptr, made)) {
     ctx = made;
     if (!take_first_communicators()) why = tutti_error_text(ctx);
     else if (!close_behind_callbacks()) why = "MPI sets no attribute of MPI_COMM_SELF";
-    if (agreed(why.empty())) {
+    if (agreed(why.empty(), ctx)) {
       if (reports) call::report_from_now_on();
       return;
     }
@@ -244,21 +259,21 @@ void world::leave() noexcept {
   (void)tutti_abandon(&last);
 }
 
-int gather_for_tutti(void* comm, const void* mine, size_t bytes, void* all, double) {
-  constexpr std::size_t piece = std::size_t{1} << 30;
-  if (bytes > piece) return ENOMEM;
-  const int n = static_cast<int>(bytes);
+void reduce_to_all(const void* mine, void* all, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, tutti_t ctx) noexcept {
   MPI_Request r;
-  return finish_giving_way(real.Iallgather(mine, n, MPI_BYTE, all, n, MPI_BYTE, *static_cast<MPI_Comm*>(comm), &r), r) == MPI_SUCCESS ? 0 : EIO;
+  (void)finish(real.Iallreduce(mine, all, count, type, op, comm, &r), r, ctx);
 }
 
-int finish_giving_way(int began, MPI_Request& r) noexcept {
-  for (int done = 0; began == MPI_SUCCESS;) {
-    began = real.Test(&r, &done, MPI_STATUS_IGNORE);
-    if (done) break;
-    sched_yield();
-  }
-  return began;
+bool gather_from_all(const void* mine, std::size_t bytes, void* all, MPI_Comm comm, tutti_t ctx) noexcept {
+  constexpr std::size_t piece = std::size_t{1} << 30;
+  if (bytes > piece) return false;
+  const int n = static_cast<int>(bytes);
+  MPI_Request r;
+  return finish(real.Iallgather(mine, n, MPI_BYTE, all, n, MPI_BYTE, comm, &r), r, ctx) == MPI_SUCCESS;
+}
+
+int gather_for_tutti(void* comm, const void* mine, std::size_t bytes, void* all, double) {
+  return gather_from_all(mine, bytes, all, *static_cast<MPI_Comm*>(comm), nullptr) ? 0 : EIO;
 }
 
 void held::lock() noexcept {

@@ -110,11 +110,11 @@ class passing {
   bool lends_;
 };
 
-// By which ranks meet (tutti_bootstrap_t): MPI's allgather over the communicator that `comm` points to.
+// Collectives of MPI's for the library's own use, which let `ctx` advance while they wait; null where it must not be called.
+void reduce_to_all(const void* mine, void* all, int count, MPI_Datatype, MPI_Op, MPI_Comm, tutti_t ctx = the_world().ctx) noexcept;
+bool gather_from_all(const void* mine, std::size_t bytes, void* all, MPI_Comm, tutti_t ctx = the_world().ctx) noexcept;
+// By which ranks meet (tutti_bootstrap_t): the second, over the communicator that `comm` points to, within a call of tutti's.
 int gather_for_tutti(void* comm, const void* mine, std::size_t bytes, void* all, double timeout_s);
-
-// Ends a collective of MPI's that has begun with that outcome, and gives way meanwhile, which not all MPIs do by themselves.
-int finish_giving_way(int began, MPI_Request&) noexcept;
 
 // MPI's own progress.
 void advance_mpi() noexcept;
