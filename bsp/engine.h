@@ -58,6 +58,7 @@ class engine final : private record_sink {
 
   std::uint32_t pid() const noexcept { return c_.me; }
   std::uint32_t nprocs() const noexcept { return c_.size; }
+  transport& net() const noexcept { return c_.net; }
   metadata_way way() const noexcept { return announcement_.way(); }  // of the metadata, chosen at open
   // How many supersteps went by words alone though another way was chosen at open, since words went to most anyway.
   std::uint64_t by_words_instead() const noexcept { return announcement_.by_words_instead(); }

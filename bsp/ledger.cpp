@@ -12,9 +12,7 @@
 namespace tutti::bsp {
 namespace {
 
-std::uint64_t ns(ledger::clock::duration d) noexcept {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(d).count());
-}
+std::uint64_t ns(time_point::duration d) noexcept { return static_cast<std::uint64_t>(d.count()); }
 
 double median(std::vector<double> v) {
   std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
@@ -131,14 +129,14 @@ bool measure_machine(engine& e, machine& m) {
   std::vector<double> empty, full;
   if (!e.push_reg(to.data(), to.size()) || !e.sync()) return false;
   for (int i = 0; i < rounds; ++i) {
-    auto start = ledger::clock::now();
+    auto start = e.net().now();
     if (!e.sync()) return false;
-    empty.push_back(static_cast<double>(ns(ledger::clock::now() - start)));
-    start = ledger::clock::now();
+    empty.push_back(static_cast<double>(ns(e.net().now() - start)));
+    start = e.net().now();
     for (std::uint32_t k = 1; k < p; ++k)
       if (!e.put((e.pid() + k) % p, from.data(), to.data(), e.pid() * block, block)) return false;
     if (!e.sync()) return false;
-    full.push_back(static_cast<double>(ns(ledger::clock::now() - start)));
+    full.push_back(static_cast<double>(ns(e.net().now() - start)));
   }
   if (!e.pop_reg(to.data()) || !e.sync()) return false;
   m.l_ns = median(empty);
@@ -146,16 +144,17 @@ bool measure_machine(engine& e, machine& m) {
   return true;
 }
 
-ledger::ledger(std::uint32_t processes, const machine& m) : machine_(m), with_(processes), left_(clock::now()) {}
+ledger::ledger(std::uint32_t processes, const machine& m, const transport& clock)
+    : machine_(m), clock_(clock), with_(processes), left_(clock.now()) {}
 
 void ledger::enter(const void* site, metadata_way way) noexcept {
   site_ = site;
   way_ = way;
-  entered_ = clock::now();
+  entered_ = clock_.now();
 }
 
 void ledger::leave() {
-  const auto now = clock::now();
+  const auto now = clock_.now();
   if (supersteps_.size() < most_supersteps) {
     const auto [at, fresh] = site_numbers_.try_emplace(site_, static_cast<std::uint32_t>(sites_.size()));
     if (fresh) sites_.push_back(site_);
@@ -170,7 +169,7 @@ void ledger::leave() {
   }
   for (const std::uint32_t pid : busy_) with_[pid] = {};
   busy_.clear();
-  left_ = clock::now();
+  left_ = clock_.now();
 }
 
 std::string ledger::own_part() const {

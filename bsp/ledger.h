@@ -12,7 +12,6 @@
 // A site is where the program called bsp_sync: `offset` is that of the return address in the module's file. `way` is the
 // place in "ways" of the one that the metadata took.
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -20,6 +19,7 @@
 
 #include "bsp/metadata_cost.h"
 #include "core/base/status.h"
+#include "core/transport/transport.h"
 
 namespace tutti::bsp {
 
@@ -33,11 +33,11 @@ bool measure_machine(engine&, machine&);
 
 class ledger {
  public:
-  using clock = std::chrono::steady_clock;
   // Supersteps that are kept; those beyond are only counted.
   static constexpr std::size_t most_supersteps = std::size_t{1} << 18;
 
-  ledger(std::uint32_t processes, const machine&);
+  // Times are those of the transport's clock: a simulated world has its own.
+  ledger(std::uint32_t processes, const machine&, const transport& clock);
 
   // Calls of this process; `out` of bytes that it sends, else it fetches them.
   void note(std::uint32_t pid, std::uint64_t bytes, bool out) {
@@ -67,6 +67,7 @@ class ledger {
   std::string own_part() const;
 
   machine machine_;
+  const transport& clock_;
   std::vector<traffic> with_;
   std::vector<std::uint32_t> busy_;
   std::vector<superstep> supersteps_;
@@ -77,7 +78,7 @@ class ledger {
   std::uint64_t dropped_ = 0;
   const void* site_ = nullptr;
   metadata_way way_ = metadata_way::direct;
-  clock::time_point left_, entered_;
+  time_point left_, entered_;
 };
 
 }  // namespace tutti::bsp

@@ -12,8 +12,9 @@ struct parameters {
   double word_s = 0;       // of a word of 8 bytes more for each process to send and to receive
 };
 
-// Of a DAXPY of 1000 doubles, the best of 20 rounds: 10 ms on a slow core. Local.
-double daxpy_flops();
+// Of a DAXPY of 1000 doubles, the best of 20 rounds: 10 ms on a slow core. Local. By the transport's clock, as all here; in a
+// simulated world whose clock stands still while a process works, by this machine's.
+double daxpy_flops(const transport&);
 
 // Collective: 100 supersteps without and 20 with a total exchange of 128 KiB from each process; the best of 5 rounds. The values
 // are process 0's in all processes.

@@ -168,7 +168,7 @@ void process::watch() {
   if (!profile_.empty()) {
     machine m;
     if (!measure_machine(*engine_, m)) abort(engine_->error());
-    ledger_ = std::make_unique<ledger>(engine_->nprocs(), m);
+    ledger_ = std::make_unique<ledger>(engine_->nprocs(), m, job_->net());
   }
   std::function<void(const std::string&)> tell;
   if (check_) tell = [](const std::string& text) { std::fprintf(stderr, "bsp_check: %s\n", text.c_str()); };

@@ -1,9 +1,11 @@
-/* Supersteps that are each dear in one way, for profile.sh: it looks for their lines. */
+/* Supersteps that are each dear in one way, for profile.sh: it looks for their lines. Usage: known_costs [MS [parameters]]: of the
+ * longest computation, 20; and what the machine's parameters are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include <bsp.h>
+#include <bsp_level1.h>
 
 static void compute(double ms) {
   const double end = bsp_time() + ms * 1e-3;
@@ -11,7 +13,8 @@ static void compute(double ms) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  const double ms = argc > 1 ? atof(argv[1]) : 20;
   bsp_begin(bsp_nprocs());
   const int p = bsp_nprocs(), s = bsp_pid(), next = (s + 1) % p;
   enum { words = 1 << 16 };
@@ -19,7 +22,7 @@ int main(void) {
   bsp_push_reg(a, words * sizeof *a);
   bsp_sync();
   for (int i = 0; i < 10; ++i) {
-    if (s == 1) compute(20);
+    if (s == 1) compute(ms);
     bsp_sync(); /* imbalance */
   }
   for (int i = 0; i < 20; ++i) {
@@ -28,6 +31,12 @@ int main(void) {
   }
   bsp_get(next, a, 0, b, 1000);
   bsp_sync(); /* gets */
+  if (argc > 2) {
+    const double flops = bsp_s(), before = bsp_time();
+    for (int i = 0; i < 10; ++i) bsp_sync();
+    const double sync = (bsp_time() - before) / 10;
+    if (s == 0) printf("l %.4g us, a sync %.4g us, g %.4g ns\n", bsp_l() / flops * 1e6, sync * 1e6, bsp_g() / flops * 1e9);
+  }
   bsp_end();
   free(a), free(b);
   return 0;

@@ -63,6 +63,14 @@ sed 's/^\(\[.*\],\)[0-2]\]/\17]/' costs.json >seven.json
 "$tutti" bsp-report seven.json >out 2>&1 && fail "a way that is not listed is taken"
 grep -q 'seven.json: a superstep names a way' out || fail "the error does not say what is wrong"
 
+# In a simulated world all times are its own: the same each time, where the processes' own work counts nothing.
+for run in 1 2; do
+  TUTTI_BSP_PROFILE=$work/sim$run.json timeout -k 2 60 "$tutti" sim --compute 0 --ranks 3 "$program" 0.1 parameters >out 2>&1 || fail "in a simulated world"
+  grep '^l [0-9]' out >sim$run || fail "no parameters"
+done
+cmp sim1.json sim2.json || fail "two equal runs have unlike profiles"
+cmp sim1 sim2 || fail "two equal runs have unlike parameters"
+
 grep -Eq '(src|href)="?(http|//)' costs.json.html && fail "the page needs something outside it"
 
 echo '{"tutti_bsp_profile":2}' >cut.json

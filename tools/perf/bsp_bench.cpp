@@ -61,7 +61,7 @@ void bsp_bench::measure(std::vector<bsp_case>& cases, double seconds) {
   }
 }
 
-double bsp_bench::flops() { return share(team_, bsp::daxpy_flops()); }
+double bsp_bench::flops() { return share(team_, bsp::daxpy_flops(team_.parent_job().net())); }
 
 bsp_line fit(const std::vector<std::pair<double, double>>& points) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
