@@ -14,7 +14,7 @@ namespace tutti {
 namespace {
 
 // Words of a page, of which the first is the hash of the others. A note is what is read after an agreement.
-enum page_word : std::size_t { sum, number, place, flags, first_dead };  // place: the stage, and the leader from bit 8 on
+enum page_word : std::size_t { sum, number, stage_at, flags, first_dead };  // stage_at: the stage, and the leader from bit 8 on
 enum note_word : std::size_t { note_bytes = 2, note_extent, note_blob };  // extent: of the table that a leader's blob is the key to
 
 // Lines behind those of the engines.
@@ -83,7 +83,7 @@ void agreement::publish(std::uint32_t line, std::span<const std::uint64_t> page)
 }
 
 void agreement::show(stage s, std::uint32_t leader) noexcept {
-  mine_[place] = static_cast<std::uint64_t>(s) | std::uint64_t{leader} << 8;
+  mine_[stage_at] = static_cast<std::uint64_t>(s) | std::uint64_t{leader} << 8;
   publish(page_line, mine_);
 }
 
@@ -110,7 +110,7 @@ void agreement::withdraw() noexcept {
   if (error_.ok()) error_ = {errc::no_resource, "out of memory"};
 }
 
-agreement::stage agreement::stage_of(const std::uint64_t* page) noexcept { return static_cast<stage>(page[place] & 0xff); }
+agreement::stage agreement::stage_of(const std::uint64_t* page) noexcept { return static_cast<stage>(page[stage_at] & 0xff); }
 bool agreement::is_mine(const std::uint64_t* page) const noexcept { return page[number] == mine_[number]; }
 
 void agreement::join(const std::uint64_t* page) noexcept {
@@ -259,7 +259,7 @@ resumable<bool> agreement::lead() {
   }
   const auto acknowledgement = [&](std::uint32_t i, const std::uint64_t* page) {
     look_at(i, page);
-    return !over() && is_mine(page) && page[place] == (static_cast<std::uint64_t>(stage::adopted) | std::uint64_t{me()} << 8);
+    return !over() && is_mine(page) && page[stage_at] == (static_cast<std::uint64_t>(stage::adopted) | std::uint64_t{me()} << 8);
   };
   if (lives(me())) {
     show(stage::proposes, me());
