@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "core/base/hash.h"
+#include "core/base/json_text.h"
 #include "core/base/small_file.h"
 #include "core/transport/facts.h"
 
@@ -24,7 +25,6 @@ struct spot {
   std::string path;  // "rows[3].us"
 
   [[noreturn]] void wrong(const std::string& why) const {
-    // What is nested may be so deep that no stack holds its text.
     std::string text = at.is_structured() ? std::string("an ") + at.type_name() : at.dump(-1, ' ', true, json::error_handler_t::replace);
     if (text.size() > 60) text = text.substr(0, 60) + "...";
     throw std::invalid_argument(path + " is " + text + ": " + why);
@@ -151,19 +151,14 @@ std::string to_text(const table& t) {
 
 result<table> from_text(std::string_view text, const std::string& file) {
   const auto bad = [&](std::string why) {
-    // One line, whatever the file's names hold.
-    if (why.size() > 1000) why.resize(1000);
-    std::ranges::replace_if(why, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-    return status(errc::invalid, worded("tuning table ", file, ": ", why,
+    return status(errc::invalid, worded("tuning table ", file, ": ", as_one_line(std::move(why)),
                                         "; measure again by `tutti tune`, or set TUTTI_TUNE=off"));
   };
   try {
-    table out = read(json::parse(text));
+    table out = read(parse_json<json>(text));
     out.file = file;
     out.digest = std::max<std::uint64_t>(1, hash::text(text));
     return out;
-  } catch (const json::exception& e) {  // a syntax error, with its line and column
-    return bad(e.what());
   } catch (const std::invalid_argument& e) {
     return bad(e.what());
   }

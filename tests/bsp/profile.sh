@@ -78,6 +78,8 @@ echo '{"tutti_bsp_profile":2}' >cut.json
 grep -q 'cut.json: ' out || fail "the error does not name the file"
 "$tutti" bsp-report none.json >out 2>&1 && fail "a file that is not there is taken"
 grep -q 'TUTTI_BSP_PROFILE=none.json' out || fail "the error does not say how to make one"
+"$tutti" bsp-report /dev/zero >out 2>&1 && fail "a device is taken"
+grep -q '/dev/zero cannot be read: it is a device' out || fail "the error does not say that it is a device"
 TUTTI_PROVIDER=shm TUTTI_BSP_PROFILE=/nonexistent/costs.json timeout -k 2 60 "$tutti" run -n 2 "$program" >out 2>&1 ||
   fail "a program whose profile cannot be written fails"
 grep -q '/nonexistent/costs.json cannot be written' out || fail "the error does not name the file"

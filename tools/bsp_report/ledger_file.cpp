@@ -1,17 +1,17 @@
 #include "tools/bsp_report/ledger_file.h"
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "core/base/json_text.h"
+#include "core/base/small_file.h"
 #include "tools/perf/numbers.h"
 
 namespace tutti::tools {
 
 ledger_file ledger_from_json(const std::string& text) {
   ledger_file out;
-  const auto json = nlohmann::json::parse(text);
+  const auto json = parse_json<nlohmann::json>(text);
   if (json.value("tutti_bsp_profile", 0) != 2)
     throw std::runtime_error("it is no profile of a BSP program, or of another version of tutti");
   out.program = json.at("program"), out.provider = json.at("provider"), out.processes = count<std::uint32_t>(json.at("processes"));
@@ -33,12 +33,14 @@ ledger_file ledger_from_json(const std::string& text) {
 }
 
 ledger_file read_ledger(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error(path + " cannot be read; run the program with TUTTI_BSP_PROFILE=" + path);
+  constexpr std::size_t longest = std::size_t{1} << 30;
+  const auto text = read_small_file(path, longest);
+  if (!text)
+    throw std::runtime_error(path + " cannot be read: " + text.error().text() + "; run the program with TUTTI_BSP_PROFILE=" + path);
   try {
-    return ledger_from_json({std::istreambuf_iterator<char>(in), {}});
+    return ledger_from_json(*text);
   } catch (const std::exception& e) {
-    throw std::runtime_error(path + ": " + e.what());
+    throw std::runtime_error(path + ": " + as_one_line(e.what()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "core/base/json_text.h"
 #include "core/base/nearest.h"
 #include "tools/perf/report.h"
 #include "tools/sim/machine.h"
@@ -96,9 +97,9 @@ statement read_statement(const json& of, const std::string& where) {
 
 paper read_paper(const std::string& folder, const std::string& name) {
   const std::string file = folder + "/" + name + ".json";
-  const json all = json::parse(read_text(file), nullptr, false);
-  if (all.is_discarded() || !all.is_object()) throw std::runtime_error(file + " is no JSON object; it came with tutti, install it again");
   try {
+    const json all = parse_json<json>(read_text(file));
+    if (!all.is_object()) throw std::invalid_argument("an object is expected");
     paper p;
     p.title = text_of(all, "title", file);
     const json& machines = member(all, "machines", file);
@@ -110,7 +111,9 @@ paper read_paper(const std::string& folder, const std::string& name) {
     }
     return p;
   } catch (const json::exception& e) {
-    throw std::runtime_error(file + ": " + e.what());
+    throw std::runtime_error(file + ": " + as_one_line(e.what()));
+  } catch (const std::invalid_argument& e) {
+    throw std::runtime_error(file + " is no JSON object; it came with tutti, install it again: " + e.what());
   }
 }
 

@@ -7,10 +7,11 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "core/base/json_text.h"
+#include "core/base/small_file.h"
 #include "core/job/bootstrap_pmix.h"
 #include "core/transport/provider.h"
 #include "tools/perf/numbers.h"
@@ -127,7 +128,7 @@ std::string to_json(const report& r) {
 
 report from_json(const std::string& text) {
   try {
-    const json in = json::parse(text);
+    const json in = parse_json<json>(text);
     if (in.at("format") != format) throw std::runtime_error("it has another format");
     report out;
     for (const auto& [name, value] : in.at("machine").items()) out.machine.emplace_back(name, value.get<std::string>());
@@ -135,15 +136,15 @@ report from_json(const std::string& text) {
     if (out.runs.empty()) throw std::runtime_error("it has no runs");
     return out;
   } catch (const std::exception& e) {
-    throw std::runtime_error(std::string("this is no report of `tutti perf --json`: ") + e.what());
+    throw std::runtime_error(std::string("this is no report of `tutti perf --json`: ") + as_one_line(e.what()));
   }
 }
 
 std::string read_text(const std::string& file) {
-  std::ifstream from(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(from), {}};
-  if (!from) throw std::runtime_error("cannot read " + file + "; name a file that exists and is readable");
-  return text;
+  constexpr std::size_t longest = 64 << 20;
+  auto text = read_small_file(file, longest);
+  if (!text) throw std::runtime_error("cannot read " + file + ": " + text.error().text() + "; name a file that exists and is readable");
+  return std::move(*text);
 }
 
 void write_text(const std::string& file, const std::string& text) {

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "collectives/tuning/file.h"
+#include "core/base/json_text.h"
 #include "core/base/nearest.h"
 #include "core/base/small_file.h"
 #include "tools/sim/calibrated.h"
@@ -119,21 +120,17 @@ result<machine> machine_from_text(std::string_view text, const std::string& file
   try {
     // A name that is given twice is an error: one of the two would be ignored in silence.
     std::vector<std::set<std::string>> seen;
-    return read(json::parse(text, [&](int, json::parse_event_t event, json& parsed) {
+    return read(parse_json<json>(text, [&](int, json::parse_event_t event, json& parsed) {
       if (event == json::parse_event_t::object_start) seen.emplace_back();
       if (event == json::parse_event_t::object_end) seen.pop_back();
       if (event == json::parse_event_t::key && !seen.back().insert(parsed.get<std::string>()).second)
         wrong("\"" + parsed.get<std::string>() + "\" is given twice in one object");
       return true;
     }));
-  } catch (const json::exception& e) {  // a syntax error, with its line and column
-    why = e.what();
   } catch (const std::invalid_argument& e) {
     why = e.what();
   }
-  if (why.size() > 1000) why.resize(1000);
-  std::ranges::replace_if(why, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return status(errc::invalid, "machine " + file + ": " + why);
+  return status(errc::invalid, "machine " + file + ": " + as_one_line(std::move(why)));
 }
 
 std::string to_text(const machine& m) {

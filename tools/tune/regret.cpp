@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/base/json_text.h"
 #include "core/job/bootstrap_find.h"
 #include "tools/perf/measuring_jobs.h"
 #include "tools/perf/numbers.h"
@@ -115,7 +116,7 @@ json measure_each(const regret_plan& plan, const std::vector<int>& ranks) {
         std::fprintf(stderr, "tutti perf: the job of %d ranks over %s failed\n", n, provider.c_str());
         continue;
       }
-      for (json& one : json::parse(read_text(part))) all.push_back(std::move(one));
+      for (json& one : parse_json<json>(read_text(part))) all.push_back(std::move(one));
     }
   return all;
 }
