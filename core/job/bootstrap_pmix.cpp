@@ -1,7 +1,8 @@
 // An exchange is Put, Commit, Fence with collected data, then a Get from every rank. Each exchange of the process uses
 // keys of its own, since a key that is put twice may be read with its old value; all ranks make the same exchanges in
-// the same order, so they agree on the numbers. Data is always fenced before it is read: a key put after a fence and
-// read without another races with its arrival.
+// the same order, and publish something in each, so they agree on the numbers. Another copy of this library in the process,
+// or one that was unloaded, counts by itself: a number under which this process has published already is passed over.
+// Data is always fenced before it is read: a key put after a fence and read without another races with its arrival.
 //
 // No wait is left to the library alone. When a rank has died, one launcher never ends the fence, another ends it with
 // success among the living, after which a Get of the dead rank's key waits for ever; PMIX_TIMEOUT helps with neither.
@@ -14,6 +15,7 @@
 // that could not get it all publishes nothing, and all find out by themselves who is missing.
 #include "core/job/bootstrap_pmix.h"
 
+#include <dlfcn.h>
 #include <pmix.h>
 #include <unistd.h>
 
@@ -106,7 +108,8 @@ void finalize() {
 // The daemons of a job over several nodes lose what others publish for a process that left PMIx and comes back (Open
 // MPI 4.1: a Get after a fence then says NOT_FOUND, in every other job). So whoever joined stays in until it ends: one
 // use of libpmix is kept for the life of the process, and dropped at its exit, since a launcher takes a process that
-// ends without for one that failed.
+// ends without for one that failed. The library that this is part of is not unloaded any more, or its end would take
+// libpmix away, whose thread runs.
 class stay {
  public:
   static void begin() {
@@ -115,6 +118,8 @@ class stay {
 
  private:
   stay() {
+    if (Dl_info here; dladdr(reinterpret_cast<void*>(&finalize), &here) && here.dli_fname)
+      (void)dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);  // null in a program that has all of it linked in
     pmix_proc_t me;
     joined_ = PMIx_Init(&me, nullptr, 0) == PMIX_SUCCESS;
   }
@@ -201,7 +206,19 @@ class pmix_bootstrap final : public bootstrap {
     return shared_blobs{std::move(blobs)};
   }
 
-  static std::string next_key() { return "tutti." + std::to_string(exchanges_begun.fetch_add(1)); }
+  std::string next_key() const {
+    for (;;) {
+      std::string key = "tutti." + std::to_string(exchanges_begun.fetch_add(1));
+      pmix_info_t here;
+      const bool yes = true;
+      PMIX_INFO_LOAD(&here, PMIX_OPTIONAL, &yes, PMIX_BOOL);  // does not ask the launcher
+      pmix_value_t* published = nullptr;
+      const pmix_status_t code = PMIx_Get(&me_, key.c_str(), &here, 1, &published);
+      PMIX_INFO_DESTRUCT(&here);
+      if (published) PMIX_VALUE_RELEASE(published);
+      if (code != PMIX_SUCCESS) return key;
+    }
+  }
 
   // A namespace may recur: launchers make it of a pid, or of a job number that another cluster has as well. So rank 0
   // adds chance to it.
@@ -211,8 +228,8 @@ class pmix_bootstrap final : public bootstrap {
     if (me_.rank == 0) {
       std::random_device dice;
       nonce = std::uint64_t{dice()} << 32 | dice();
-      if (status s = publish(key, std::as_bytes(std::span{&nonce, 1})); s.failed()) return s;
     }
+    if (status s = publish(key, std::as_bytes(std::span{&nonce, 1})); s.failed()) return s;
     if (size_ > 1)
       if (status s = fence(deadline); s.failed()) return s;
     if (me_.rank != 0) {

@@ -217,6 +217,49 @@ C
   count '^rank [01] of 2$' out 2
 }
 
+reloaded() { # lives of the library in one process, one after the other and two at once: none reads what another has published
+  cat >lives.c <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <tutti.h>
+typedef struct { /* what of a library is called */
+  void *at;
+  tutti_status_t (*init)(const tutti_options_t *, tutti_t *), (*finalize)(tutti_t *), (*barrier)(tutti_team_t);
+  tutti_team_t (*world)(tutti_t);
+  const char *(*text)(tutti_t);
+  tutti_t job;
+} life;
+static int begin(life *l, const char *path) {
+  l->at = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!l->at) return fprintf(stderr, "%s\n", dlerror()), 1;
+  *(void **)&l->init = dlsym(l->at, "tutti_init"), *(void **)&l->finalize = dlsym(l->at, "tutti_finalize");
+  *(void **)&l->barrier = dlsym(l->at, "tutti_barrier"), *(void **)&l->world = dlsym(l->at, "tutti_world");
+  *(void **)&l->text = dlsym(l->at, "tutti_error_text");
+  if (l->init(NULL, &l->job) != TUTTI_OK || l->barrier(l->world(l->job)) != TUTTI_OK) return fprintf(stderr, "%s: %s\n", path, l->text(l->job)), 1;
+  return 0;
+}
+static int end(life *l) {
+  if (l->barrier(l->world(l->job)) != TUTTI_OK || l->finalize(&l->job) != TUTTI_OK) return fprintf(stderr, "%s\n", l->text(l->job)), 1;
+  return dlclose(l->at);
+}
+int main(int argc, char **argv) {
+  life one, other;
+  for (int i = 1; i < argc; ++i)
+    if (begin(&one, argv[i]) || end(&one)) return 1;
+  for (int i = 0; i < 3; ++i)
+    if (begin(&one, argv[1]) || begin(&other, argv[2]) || end(&one) || end(&other)) return 1;
+  return puts("lived"), 0;
+}
+C
+  cc lives.c -o lives -I"$API" -ldl || fail "cannot compile"
+  local library; library=$(realpath "$BIN/../lib/libtutti.so")
+  cp "$library" copy.so
+  export TUTTI_PROVIDER=shm
+  run 0 -n 3 ./lives "$library" "$PWD/copy.so" "$library" "$library"
+  count '^lived$' out 3
+  silent err
+}
+
 # --- the end of a rank -------------------------------------------------------------------------------------------
 death_by_signal() {
   for s in 9:SIGKILL 11:SIGSEGV 15:SIGTERM 6:SIGABRT; do
