@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(the_ledger_tells_the_way) {
       auto e = take(bsp::engine::open(j->world(), {}), "engine");
       std::vector<std::uint64_t> area(n);
       bool ok = e->push_reg(area.data(), 8 * n) && e->sync();
-      bsp::ledger book(n, {});
+      bsp::ledger book(n, {}, e->net());
       e->watch(&book, {});
       std::string went;
       for (std::uint64_t step = 0; ok && step < 40; ++step) {
