@@ -98,7 +98,8 @@ TUTTI_API const char *tutti_error_text(tutti_t ctx);
 /* The rank, in the job, that caused the last error, or TUTTI_NO_RANK. */
 TUTTI_API uint32_t tutti_error_peer(tutti_t ctx);
 
-/* The errno or the vendor library's code of the last error, or 0. */
+/* The errno or the vendor library's code of the last error, or 0. Of a TUTTI_PROTOCOL since members' collective calls
+ * differ (clause 6): how many collective calls of the team this rank has made since the one that differed. */
 TUTTI_API int64_t tutti_error_native(tutti_t ctx);
 
 /* --- begin and end ----------------------------------------------------------------------------------------------- */

@@ -151,7 +151,7 @@ status call_record::differs(rank_t from) noexcept {
   const what w = newest();
   if (is_pairwise(w.kind)) {
     page& own = mine();
-    own.odd = own.usual = w, own.odd.bytes = 1;
+    own.odd = own.usual = w, own.odd.bytes = 1, own.odd_at = own.calls;
     std::atomic_ref(own.culprit).store(std::uint64_t{from} + 1, std::memory_order_release);
     return {errc::protocol, worded("rank ", from, " calls ", own.odd.in_words(), " as this rank's"), from};
   }
@@ -167,11 +167,11 @@ status call_record::tell(rank_t from) noexcept {
   const rank_t culprit = directly ? from : static_cast<rank_t>(p.culprit - 1);
   const auto called = [&](const page& by) { return std::bit_cast<what>(entry_of(by, call)->words); };
   const what odd = directly ? called(p) : p.odd, usual = directly ? called(own) : p.usual;
-  own.odd = odd, own.usual = usual;
+  own.odd = odd, own.usual = usual, own.odd_at = directly ? call : p.odd_at;
   std::atomic_ref(own.culprit).store(std::uint64_t{culprit} + 1, std::memory_order_release);
   return {errc::protocol, worded("rank ", culprit, " calls ", odd.in_words(), ", ", (directly ? "this rank " : "another rank "),
                                  usual.in_words(), (odd.kind == usual.kind ? same_data : same_calls)),
-          culprit};
+          culprit, static_cast<std::int64_t>(own.calls - own.odd_at)};
 }
 
 status call_record::late(const status& s) const {

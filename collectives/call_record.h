@@ -82,7 +82,8 @@ class call_record {
   what newest() const noexcept { return newest_of(mine()); }
 
   // Asked in every look of a wait for these ranks; gaps (no_rank) and the caller itself are passed over, and where nobody is left
-  // any member is meant. Protocol: one of them makes another call, or knows who does.
+  // any member is meant. Protocol: one of them makes another call, or knows who does; native() tells how many calls this rank has made
+  // since the one that differs.
   status mismatch(std::span<const rank_t> awaited) noexcept;
   // What came from `from` shows that somebody differs: the error that says who and how. Waits a second at most for pages.
   status differs(rank_t from) noexcept;
@@ -95,12 +96,13 @@ class call_record {
     std::uint64_t first;         // call, of those in a row; 0: none yet
     what_in_words words;
   };
-  static constexpr std::size_t kept = 19;
+  static constexpr std::size_t kept = 18;
   struct page {
     std::uint64_t calls, entries;
     std::array<entry, kept> last;  // by entry, modulo their number
     std::uint64_t culprit;       // that job rank + 1 calls `odd`, where this one calls `usual`; 0: none was found
     what odd, usual;
+    std::uint64_t odd_at;        // the call in which they differ
   };
   static constexpr std::uint32_t landing = control::record_lines / 2;  // line of it where pages that are read land
   static_assert(sizeof(page) <= landing * control::line_bytes && kept > data_layout::sets_in_turn);

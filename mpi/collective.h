@@ -4,6 +4,14 @@
 // All members must decide alike whether tutti takes a call, so the decision rests on what MPI wants to be alike in all: the communicator,
 // the operation, the type of a reduction, and the bytes where all members know them. A wrong argument goes to MPI, which raises its error
 // before it communicates.
+//
+// Where members' calls differ all the same (in their bytes, say), each member that waits for another one finds it and gets an error, and tutti
+// has no collectives on that team any more. The communicator is to stay of use, by MPI's collectives; but members that went through the call
+// without an error, as a broadcast's root does, do not know yet. So it is left to the first later call that none completes before all have
+// come to it (`meets`): an allreduce, a barrier and their like. Those who know (`differed`) do not begin it, but meet by MPI's allreduce;
+// the others begin it, wait for those in vain, and find by the record of calls that an earlier one differed: they meet in the same call. So
+// all members meet in one call, and nobody in another. From there on MPI has all collectives, that call among them, unless some member's
+// data were changed meanwhile; then it is an error in all. Other calls before it are errors where they depend on a member that knows.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -23,21 +31,29 @@ struct beginning {
   reason why = reason::none;
   tutti_status_t began = TUTTI_OK;
   std::size_t bytes = 0;  // of this member's data, for the report
+  bool meets = false;     // no member completes it before all have come to it
+  bool replaces = false;  // the result comes where the data were
 };
 inline beginning passed(reason why) noexcept { return {why}; }
+inline beginning met_by_all(beginning b, bool replaces) noexcept { return b.meets = b.bytes > 0, b.replaces = replaces, b; }
 
 // Of a call: where it goes, and what it needs until it ends.
 struct setting {
   communicator& on;
   staging& staged;
   tutti_request_t* handle;
-  tutti_team_t team() const noexcept { return on.team; }
+  tutti_team_t team() const noexcept { return is_over(on) ? nullptr : on.team; }
   std::size_t members() const noexcept { return static_cast<std::size_t>(on.size); }
   bool root_is_wrong(int root) const noexcept { return root < 0 || root >= on.size; }
   bool is_root(int root) const noexcept { return root == on.rank; }
   // Of all members' blocks, which follow each other.
   void* own_block(void* all, std::size_t bytes) const noexcept { return static_cast<std::byte*>(all) + static_cast<std::size_t>(on.rank) * bytes; }
 };
+
+inline int raise_differed(MPI_Comm comm, const char* name) {
+  return raise_text(comm, name, MPI_ERR_OTHER, "an earlier collective call was not alike in all members; collectives go on here from the next "
+                                               "one that waits for all of them, as a barrier");
+}
 
 template <class Begin, class Pass>
 int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
@@ -51,15 +67,23 @@ int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
     c = taken(comm);
     b = c ? begin(setting{*c, staged, &handle}) : passed(reason::communicator);
   }
+  if (b.why == reason::none && is_over(*c)) {
+    if (c->fate == communicator::fate::differed && !(b.meets && c->meet(true))) return raise_differed(comm, k.name());
+    b.why = reason::communicator;
+  }
   k.passed(b.why), k.moved(b.bytes);
   if (b.why != reason::none) {
     const passing by_mpi;
     return pass();
   }
   const tutti_status_t s = b.began == TUTTI_OK ? wait(&handle) : b.began;
-  if (s != TUTTI_OK) return c->sound = false, raise(comm, k.name(), s);
-  staged.finish();
-  return MPI_SUCCESS;
+  if (s == TUTTI_OK) return staged.finish(), MPI_SUCCESS;
+  c->failed(s);
+  const newest_text text;
+  if (s != TUTTI_PROTOCOL || !text.calls_since) return raise_text(comm, k.name(), class_of(s), text.line);
+  if (!b.meets || !c->meet(!b.replaces && c->begun_collectives == 0)) return raise_differed(comm, k.name());
+  const passing by_mpi;
+  return pass();
 }
 
 template <class Begin, class Pass>
@@ -75,12 +99,14 @@ int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass p
     r->staged = std::make_unique<staging>();
     b = begin(setting{*c, *r->staged, &r->handle});
   }
+  const bool over = b.why == reason::none && is_over(*c);
+  if (over) b.why = reason::communicator;
   k.passed(b.why), k.moved(b.bytes);
   if (b.why != reason::none) {
     if (c) drop(made);
-    return pass();
+    return over && c->fate == communicator::fate::differed ? raise_differed(comm, k.name()) : pass();
   }
-  if (b.began != TUTTI_OK) return drop(made), c->sound = false, raise(comm, k.name(), b.began);
+  if (b.began != TUTTI_OK) return drop(made), c->failed(b.began), raise(comm, k.name(), b.began);
   begun(*r, *c, request::kind::collective, k.name());
   *out = made;
   return MPI_SUCCESS;

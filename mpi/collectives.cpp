@@ -13,7 +13,8 @@ namespace {
 
 beginning barrier(const setting& s) {
   if (!takes(operation::barrier, 1)) return passed(reason::setting);
-  return {reason::none, tutti_ibarrier(s.team(), s.handle)};
+  beginning b{reason::none, tutti_ibarrier(s.team(), s.handle)};
+  return b.meets = true, b;
 }
 
 beginning bcast(const setting& s, void* data, MPI_Count count, MPI_Datatype type, int root) {
@@ -78,7 +79,8 @@ beginning reduce_to_all(const setting& s, operation o, reduce_all start, const v
   return {reason::none, start(s.team(), x.in, to, n, x.with.type, x.with.operation, s.handle), x.bytes};
 }
 beginning allreduce(const setting& s, const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-  return reduce_to_all(s, operation::allreduce, &tutti_iallreduce, in, out, count, type, op, true);
+  const beginning b = reduce_to_all(s, operation::allreduce, &tutti_iallreduce, in, out, count, type, op, true);
+  return met_by_all(b, in == MPI_IN_PLACE || in == out);
 }
 beginning scan(const setting& s, const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op) {
   return reduce_to_all(s, operation::scan, &tutti_iscan, in, out, count, type, op, true);
@@ -105,7 +107,8 @@ beginning reduce_scatter_block(const setting& s, const void* in, void* out, MPI_
   const auto n = static_cast<std::size_t>(count);
   const operands x = prepare(s, operation::reduce_scatter_block, in, out, n * s.members(), n, type, op, true, true);
   if (x.why != reason::none) return passed(x.why);
-  return {reason::none, tutti_ireduce_scatter_block(s.team(), x.in, x.out, n, x.with.type, x.with.operation, s.handle), x.bytes};
+  return met_by_all({reason::none, tutti_ireduce_scatter_block(s.team(), x.in, x.out, n, x.with.type, x.with.operation, s.handle), x.bytes},
+                    in == MPI_IN_PLACE || in == out);
 }
 
 // --- equal blocks --------------------------------------------------------------------------------------------------------------------
@@ -151,7 +154,7 @@ beginning allgather(const setting& s, const void* in, MPI_Count in_count, MPI_Da
   void* const all = some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes);
   const void* const mine = in_place ? s.own_block(all, bytes)
                                     : some(s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes);
-  return {reason::none, tutti_iallgather(s.team(), mine, bytes, all, s.handle), bytes};
+  return met_by_all({reason::none, tutti_iallgather(s.team(), mine, bytes, all, s.handle), bytes}, false);
 }
 
 beginning alltoall(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count,
@@ -164,7 +167,7 @@ beginning alltoall(const setting& s, const void* in, MPI_Count in_count, MPI_Dat
   if (!takes(operation::alltoall, bytes)) return passed(reason::setting);
   void* const all = some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes);
   const void* const mine = in_place ? all : some(s.staged.input(in, s.members() * static_cast<std::size_t>(in_count), *from), bytes);
-  return {reason::none, tutti_ialltoall(s.team(), mine, bytes, all, s.handle), bytes};
+  return met_by_all({reason::none, tutti_ialltoall(s.team(), mine, bytes, all, s.handle), bytes}, in_place || in == out);
 }
 
 // --- unlike blocks -------------------------------------------------------------------------------------------------------------------

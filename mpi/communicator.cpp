@@ -132,7 +132,7 @@ std::unique_ptr<communicator> take_idle(std::vector<std::unique_ptr<communicator
 std::unique_ptr<communicator> find_idle(MPI_Comm comm, const std::vector<std::uint32_t>& members, bool& too_many) {
   constexpr std::int64_t none = INT64_MAX;  // signed: MPICH 4.0.2 has the most of MPI_UINT64_T as if it were
   for (std::int64_t from = 0;;) {
-    const auto fits = [&](const auto& c) { return c->number >= from && c->sound && is_quiet(c) && c->members == members; };
+    const auto fits = [&](const auto& c) { return c->number >= from && c->fate == communicator::fate::sound && is_quiet(c) && c->members == members; };
     const auto mine = std::ranges::find_if(idle, fits);
     const std::int64_t number = mine == idle.end() ? none : (*mine)->number;
     enum { latest, less_earliest, newest, excess, terms };
@@ -234,7 +234,27 @@ std::vector<int> ranks_in(MPI_Group other, MPI_Group group) {
 
 bool serves(MPI_Comm comm) {
   const held h;
-  return taken(comm) != nullptr;
+  const communicator* const c = taken(comm);
+  return c && !is_over(*c);
+}
+
+bool collectives_differed(MPI_Comm comm) {
+  const held h;
+  const communicator* const c = taken(comm);
+  return c && is_over(*c);
+}
+
+void communicator::failed(tutti_status_t s) noexcept {
+  if (fate != fate::sound || s == TUTTI_INVALID) return;  // invalid: nothing has happened
+  fate = s == TUTTI_PROTOCOL || s == TUTTI_UNSUPPORTED ? fate::differed : fate::lost;
+}
+
+bool communicator::meet(bool can_begin_again) {
+  int mine = can_begin_again, all = 0;
+  const passing by_mpi;
+  if (real.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, handle) != MPI_SUCCESS) all = 0;
+  fate = fate::mpis;
+  return all != 0;
 }
 
 held_by_all::held_by_all(MPI_Comm comm) {

@@ -18,7 +18,13 @@ struct communicator {
   std::int64_t number = 0;              // alike in all members, and like that of no other one in which any of them is
   std::vector<std::uint32_t> members;   // in their order, as ranks in MPI_COMM_WORLD; empty: all, or this one alone
   std::uint32_t generation = 0;         // communicators that had this team before, part of every tag: what those left unreceived is not taken here
-  bool sound = true;                    // none of its collectives has failed
+  // Of its collectives, by what members know so far: no call has failed; members' calls differed, and collectives fail until all members
+  // know of it (collective.h); they do, and MPI has them from then on; one was lost, and all fail.
+  enum class fate : std::uint8_t { sound, differed, mpis, lost } fate = fate::sound;
+  void failed(tutti_status_t) noexcept;  // one of them
+  // Collective, by MPI, in a call that all members have come to after one that differed: can all of them give it to MPI?
+  bool meet(bool can_begin_again);
+  int begun_collectives = 0;            // nonblocking ones under way
   // Requests of the program that are not complete, or may be started again, and messages that were matched and not received.
   // MPI_Comm_free leaves them to end by themselves.
   int under_way = 0;
@@ -32,9 +38,13 @@ struct communicator {
   std::optional<topology> neighbors;  // none also where some member names another twice in one direction
 };
 
+// No collective begins by tutti any more.
+inline bool is_over(const communicator& c) noexcept { return c.fate == communicator::fate::differed || c.fate == communicator::fate::mpis; }
+
 // Null: MPI's own. Valid until the communicator is freed.
 communicator* taken(MPI_Comm) noexcept;
-bool serves(MPI_Comm);  // the same, for those who do not hold the right
+bool serves(MPI_Comm);  // the same, for those who do not hold the right; and new things can be made there
+bool collectives_differed(MPI_Comm);
 
 // By member of `group`: its rank in the other one, or MPI_UNDEFINED.
 std::vector<int> ranks_in(MPI_Group other, MPI_Group group);

@@ -74,6 +74,7 @@ void drop(MPI_Request handle) {
 
 void begun(request& r, communicator& on, request::kind what, const char* call) noexcept {
   if (r.has_handle && !r.on) ++on.under_way;
+  if (what == request::kind::collective) ++on.begun_collectives;
   r.on = &on, r.what = what, r.call = call;
   r.active = r.pending = true, r.cancelled = false, r.end = TUTTI_OK;
 }
@@ -81,7 +82,10 @@ void begun(request& r, communicator& on, request::kind what, const char* call) n
 void end_now(request& r, tutti_status_t end) {
   r.handle = {};
   r.active = false, r.end = end;
-  if (end != TUTTI_OK && r.what == request::kind::collective) r.on->sound = false;
+  if (r.what == request::kind::collective) {
+    --r.on->begun_collectives;
+    if (end != TUTTI_OK) r.on->failed(end);
+  }
   if (r.staged && !r.cancelled && (end == TUTTI_OK || end == TUTTI_TRUNCATED))
     r.staged->finish(r.what == request::kind::receive ? r.envelope.bytes : SIZE_MAX);
 }
@@ -125,7 +129,7 @@ int outcome(const request& r, MPI_Status* s) {
   } else if (s != MPI_STATUS_IGNORE) {
     set_status(s, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, r.cancelled);
   }
-  return r.end == TUTTI_OK ? MPI_SUCCESS : r.end == TUTTI_TRUNCATED ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER;
+  return r.end == TUTTI_OK ? MPI_SUCCESS : class_of(r.end);
 }
 
 int finish(const request& r, MPI_Status* s) {

@@ -243,11 +243,17 @@ void world::close() {
     const passing by_mpi;
     print_report(tutti_fabric(ctx));
   }
+  // Members whose calls differed do not meet by tutti any more: MPI tells that all are here, after which nobody needs another.
+  int differed = collectives_differed(MPI_COMM_WORLD), some = 0;
+  {
+    const passing by_mpi;
+    real.Allreduce(&differed, &some, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  }
   const held h;
   forget_communicators();
   tutti_t last = ctx;
   ctx = nullptr;  // the thread leaves it alone from here
-  if (tutti_finalize(&last) != TUTTI_OK) std::fprintf(stderr, "tutti: %s\n", tutti_error_text(nullptr));
+  if ((some ? tutti_abandon : tutti_finalize)(&last) != TUTTI_OK) std::fprintf(stderr, "tutti: %s\n", tutti_error_text(nullptr));
   end_incomplete();
 }
 
@@ -380,7 +386,8 @@ int raise_text(const handler_of& whose, const char* call, int error_class, const
 
 int class_of(tutti_status_t s) noexcept {
   switch (s) {
-    case TUTTI_TRUNCATED: return MPI_ERR_TRUNCATE;
+    case TUTTI_TRUNCATED:
+    case TUTTI_PROTOCOL: return MPI_ERR_TRUNCATE;  // members' collective calls differ, in their bytes above all
     case TUTTI_NO_RESOURCE: return MPI_ERR_NO_MEM;
     case TUTTI_INVALID: return MPI_ERR_BUFFER;  // what else may be wrong was seen before
     default: return MPI_ERR_OTHER;
@@ -399,6 +406,7 @@ int raise_text(const handler_of_window& whose, const char* call, int error_class
 newest_text::newest_text() noexcept {
   const held h;
   std::snprintf(line, sizeof line, "%s", tutti_error_text(the_world().ctx));  // of ctx, unless the call had none
+  calls_since = tutti_error_native(the_world().ctx) > 0;
 }
 
 int raise(const handler_of& whose, const char* call, tutti_status_t s) {

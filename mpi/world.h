@@ -141,6 +141,7 @@ int raise_text(const handler_of_window&, const char* call, int error_class, cons
 struct newest_text {
   newest_text() noexcept;
   char line[512];
+  bool calls_since;  // of TUTTI_PROTOCOL: this call was not the first one that differed
 };
 // The code for such an error's handler.
 int error_code(const char* call, int error_class, const char* text, MPI_Errhandler);
