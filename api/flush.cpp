@@ -63,7 +63,9 @@ status flush(tutti_context* ctx, request_slot* slot, rank_t peer, extent what, t
   auto ready = [&] {
     return (offered || (offered = j.net().flush(peer, &slot->done))) && slot->done.idle() && here.complete();
   };
-  status s = j.wait(ready, [] { return status{}; }, wait_note{"flush", peer, 0, 0}, deadline);
+  const auto tell = [&] { return std::string("a flush of what was begun towards ") + (peer == no_rank ? "all" : "rank " + std::to_string(peer)); };
+  const function_ref<std::string> words(tell);
+  status s = j.wait(ready, [] { return status{}; }, wait_note{"flush", peer, 0, 0, &words}, deadline);
   if (s.ok()) {
     s = slot->done.outcome();
     if (status landed = here.take_outcome(); s.ok()) s = std::move(landed);

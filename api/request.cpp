@@ -45,12 +45,28 @@ void take_messages(tutti_context* ctx) noexcept {
   if (ctx->messages) ctx->messages->by_tag().poll();
 }
 
+// What keeps it. A collective tells by itself of a long wait.
+std::string in_words(tutti_context* ctx, const request_slot& slot, wait_note& note) {
+  note.from = no_rank, note.told = !slot.of;
+  if (slot.of) return "a request of a collective";
+  if (!slot.message) return "a one-sided operation that it began";
+  note.from = slot.message->with ? slot.message->with->rank : slot.message->source;
+  return ctx->messages->by_tag().in_words(*slot.message);
+}
+
 // For one that is no collective.
 status wait_for_one(tutti_context* ctx, request_slot& slot, time_point deadline) {
-  if (!slot.message) return ctx->job->wait(slot.done, "one-sided operation", deadline);
+  wait_note note{slot.message ? "a message" : "one-sided operation", no_rank, 0, 1};
+  const auto tell = [&] { return slot.done.idle() ? note.what : in_words(ctx, slot, note); };
+  const function_ref<std::string> words(tell);
+  note.words = &words;
+  if (!slot.message) {
+    const status s = ctx->job->wait([&] { return slot.done.idle(); }, [] { return status{}; }, note, deadline);
+    return s.ok() ? slot.done.outcome() : s;
+  }
   const auto ready = [&] { return take_messages(ctx), slot.done.idle(); };
   const auto look = [&] { return ctx->messages->end().look(), status{}; };
-  return ctx->job->wait(ready, look, wait_note{"a message", no_rank, 0, 1}, deadline);
+  return ctx->job->wait(ready, look, note, deadline);
 }
 
 // Several requests of one context.
@@ -114,7 +130,15 @@ class request_list {
         if (ctx_->messages) ctx_->messages->end().look();
         return status{};
       };
-      return finish(ctx_, ctx_->job->wait([&] { return take_messages(ctx_), ready(); }, look, {"requests"}, deadline).during(call_));
+      wait_note note{"requests"};
+      const auto tell = [&] {  // of the first that is incomplete
+        for (std::size_t i = 0; i < all_.size(); ++i)
+          if (under_way(i) && !complete(slot(i))) return in_words(ctx_, slot(i), note);
+        return std::string(note.what);
+      };
+      const function_ref<std::string> words(tell);
+      note.words = &words;
+      return finish(ctx_, ctx_->job->wait([&] { return take_messages(ctx_), ready(); }, look, note, deadline).during(call_));
     });
   }
   template <class Ready>

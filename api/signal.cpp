@@ -62,7 +62,14 @@ tutti_status_t tutti_wait_signal(tutti_window_t handle, uint64_t offset, int com
   if (compares(load(window, offset), compare, value)) return TUTTI_OK;
   time_point deadline;
   if (!deadline_in(*ctx->job, timeout_s, deadline)) return refuse(ctx, "%s: timeout_s is not a number", call);
-  const wait_note note{call, from == TUTTI_ANY ? no_rank : t.rank_of(from), load(window, offset), value};
+  const auto tell = [&] {
+    static constexpr const char* wanted[] = {"reach", "equal", "differ from"};
+    return std::string(call) + " for the word at offset " + std::to_string(offset) + ", which is " + std::to_string(load(window, offset)) +
+           " and is to " + wanted[compare] + " " + std::to_string(value) +
+           (from == TUTTI_ANY ? ", by any rank" : ", by rank " + std::to_string(t.rank_of(from)));
+  };
+  const function_ref<std::string> words(tell);
+  const wait_note note{call, from == TUTTI_ANY ? no_rank : t.rank_of(from), load(window, offset), value, &words};
   return guarded(ctx, call, [&] {
     return finish(ctx, ctx->job->wait([&] { return compares(load(window, offset), compare, value); },
                                       [&] { return hopeless(t, from); }, note, deadline));  // which names the call

@@ -131,8 +131,8 @@ typedef struct tutti_options {
   size_t setting_count;
   const tutti_bootstrap_t *bootstrap; /* NULL: by the PMIx launcher of this process; without one, a job of one rank */
   /* Takes a line of text that is worth knowing but is no error: the first time that an outsider sends messages to this rank's
-   * port (docs/security.md); or that a collective call has waited for the setting notice_s (5 s), with the awaited rank and what that
-   * rank calls (docs/failure.md). Called seldom, from within tutti, by whichever thread drives the job; the function must not call
+   * port (docs/security.md); or that a call has waited for the setting notice_s (5 s), and again when twice as long, with the
+   * awaited rank and what that rank waits for or calls (docs/failure.md). Called seldom, from within tutti, by whichever thread drives the job; the function must not call
    * tutti. NULL: of these only waits are told, as lines on standard error, and only where a launcher started the process and bootstrap
    * is NULL; setting notice_s to 0 silences them. */
   void (*notice)(void *notice_context, const char *text);

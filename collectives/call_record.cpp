@@ -82,11 +82,22 @@ std::uint64_t call_record::odd_call() const noexcept {
   return odd;
 }
 
-bool call_record::notice_is_due() noexcept { return !noticed_ && team_.parent_job().is_late(first_look_); }
+bool call_record::notice_is_due() noexcept { return team_.parent_job().net().now() >= next_notice_; }
+
+std::string call_record::in_words(wait_note& note) {
+  has_words_ = true;
+  note.exact = false, note.told = kept_by_ != no_rank;
+  if (note.told) note.from = kept_by_;
+  const page& a = mine();
+  return newest_of(a).in_words() + ", call " + std::to_string(a.calls) + " of a team of " + std::to_string(team_.size());
+}
 
 void call_record::give_notice(rank_t from, bool answered) noexcept {
-  noticed_ = true;
+  const time_point now = team_.parent_job().net().now();
+  next_notice_ = now + (now - first_look_);
   const page &a = mine(), &b = theirs();
+  kept_by_ = has_words_ && answered && b.calls >= a.calls ? from : no_rank;
+  if (kept_by_ != no_rank) return;
   try {
     std::string text = "in " + newest_of(a).in_words() + ", call " + std::to_string(a.calls) + " of a team of " +
                        std::to_string(team_.size()) + ", for rank " + std::to_string(from) + ", which ";
@@ -94,13 +105,16 @@ void call_record::give_notice(rank_t from, bool answered) noexcept {
     else if (b.calls >= a.calls) text += "has made it too, and waits for another or computes";
     else if (b.calls == 0) text += "has made none there yet";
     else text += "has made " + std::to_string(b.calls) + " there, the last one " + newest_of(b).in_words();
-    team_.parent_job().tell_late(text);
+    team_.parent_job().tell_late(first_look_, text);
   } catch (const std::bad_alloc&) {  // then nobody is told
   }
 }
 
 status call_record::mismatch(std::span<const rank_t> awaited) noexcept {
-  if (++looks_ == 1) first_look_ = team_.parent_job().net().now();
+  if (++looks_ == 1) {
+    first_look_ = team_.parent_job().net().now();
+    next_notice_ = team_.parent_job().late_from(first_look_);
+  }
   const bool round = std::has_single_bit(looks_) || notice_is_due();
   if (asking_ != no_rank) {
     if (!got_.idle()) {

@@ -13,8 +13,8 @@
 // exist: the algorithms end where all agree. So along the ranks that are waited for, there is one whose page differs or
 // tells of a difference, or one that has not come, and then waiting is right.
 //
-// Whoever has waited for 5 s, or as TUTTI_NOTICE_S says, tells by job_options::late, once a call, who is waited for and what that one
-// calls: it may be late, or forget the call, which nobody can tell apart.
+// Whoever has waited for 5 s, or as TUTTI_NOTICE_S says, tells by job_options::late who is waited for and what that one
+// calls, and again each time that the wait has become twice as long: it may be late, or forget the call, which nobody can tell apart.
 //
 // Nobody is accused wrongly. Pages are compared for calls that both have made and that both still tell: a root may be ahead by
 // data_layout::sets_in_turn calls, each unlike the one before, and whoever gives and takes nothing by any number. A page may be
@@ -74,7 +74,7 @@ class call_record {
       write(p.entries, p.entries + 1);
     }
     std::atomic_ref(p.calls).store(call, std::memory_order_release);
-    looks_ = 0, next_ = 0, noticed_ = false;
+    looks_ = 0, next_ = 0, has_words_ = false, kept_by_ = no_rank;
     return call;
   }
 
@@ -87,6 +87,9 @@ class call_record {
   status mismatch(std::span<const rank_t> awaited) noexcept;
   // What came from `from` shows that somebody differs: the error that says who and how. Waits a second at most for pages.
   status differs(rank_t from) noexcept;
+  // What a wait of the newest call is for, as wait_note::words. Where the awaited rank has made the call too, and so waits for another, the
+  // job tells of a long wait (core/job/wait_board.h).
+  std::string in_words(wait_note&);
   // A timed_out, with what this rank calls.
   status late(const status&) const;
 
@@ -123,8 +126,9 @@ class call_record {
   rank_t asking_ = no_rank, suspect_ = no_rank;
   page before_{};                // of the suspect
   std::uint32_t looks_ = 0;      // in this call
-  time_point first_look_;        // of it
-  bool noticed_ = false;         // in this call
+  time_point first_look_, next_notice_;  // of it
+  bool has_words_ = false;       // the wait was put in words
+  rank_t kept_by_ = no_rank;     // the rank of which the job tells
   std::uint32_t anyone_ = 0;     // whom to ask next where anybody is meant, from this rank on
   std::size_t next_ = 0;         // of those awaited, in this round
 };

@@ -64,7 +64,11 @@ const status& operation_sequence::outcome_in_full() noexcept {
 status operation_sequence::wait(std::uint64_t number, time_point deadline) noexcept {
   if (!test(number)) {
     job& j = team_.parent_job();
-    const status s = j.wait([&] { return advance(), test(number); }, [&] { return look(); }, waiting_for(), deadline);
+    wait_note note = waiting_for();
+    const auto tell = [&] { return note.from = waiting_for().from, record_->in_words(note); };
+    const function_ref<std::string> words(tell);
+    if (record_) note.words = &words;
+    const status s = j.wait([&] { return advance(), test(number); }, [&] { return look(); }, note, deadline);
     if (s.code() == errc::timed_out) {
       if (!idle()) j.enlist(*this);
       return explained(s);

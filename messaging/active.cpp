@@ -65,8 +65,10 @@ status active_messages::wait_for_room(peer& p, active_kind kind, outgoing_messag
     return done;
   };
   const auto look = [&] { return end_.look(), status{}; };
+  const auto tell = [&] { return "an active message to rank " + std::to_string(p.rank) + ", which takes none now"; };
+  const function_ref<std::string> words(tell);
   ++p.interest;
-  status s = end_.parent_job().wait(ready, look, wait_note{"room for an active message", p.rank, 0, 0});
+  status s = end_.parent_job().wait(ready, look, wait_note{"room for an active message", p.rank, 0, 0, &words});
   --p.interest;
   return p.broken ? p.lost : s;
 }

@@ -172,7 +172,7 @@ void tagged::advance() noexcept {
   });
 }
 
-void tagged::wait_over(completion& done, const char* what, rank_t from) {
+void tagged::wait_over(completion& done, const char* what, rank_t from, const operation* o) {
   const auto ready = [&] {
     end_.poll_one();
     if (active_) step_all();
@@ -182,7 +182,9 @@ void tagged::wait_over(completion& done, const char* what, rank_t from) {
     end_.look();
     return status{};
   };
-  (void)job_.wait(ready, look, wait_note{what, from, 0, 1});
+  const auto tell = [&] { return o && !done.idle() ? in_words(*o) : std::string(what); };
+  const function_ref<std::string> words(tell);
+  (void)job_.wait(ready, look, wait_note{what, from, 0, 1, &words});
 }
 
 bool tagged::take(peer& p, const wire_prefix& prefix, bytes_view header, bytes_view payload) noexcept {

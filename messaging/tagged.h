@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/job/team.h"
@@ -89,7 +90,8 @@ class tagged final : public message_engine {
     end_.poll_one();
     if (active_) step_all();
   }
-  void wait_over(completion&, const char* what, rank_t from);  // blocks until it is idle
+  void wait_over(completion&, const char* what, rank_t from, const operation*);  // blocks until it is idle; the operation may be null
+  std::string in_words(const operation&) const;  // what one that is under way waits for
   void forget(team&) noexcept;     // the team goes: its receives end, its messages are dropped
   endpoint& end() noexcept { return end_; }
 
@@ -153,6 +155,10 @@ class tagged final : public message_engine {
   void finish_receive(operation&) noexcept;
   void finish_posted(operation&, peer&, bytes_view whole) noexcept;  // one that this message met, and has room for
   void acknowledge(peer&, std::uint64_t name, bool failed = false) noexcept;
+
+  // in_words.cpp
+  std::string unmatched_here(std::uint64_t team, rank_t source, std::uint64_t tag) const;
+  std::string awaited_in_words(std::uint64_t team, rank_t source, std::uint64_t tag, std::uint64_t mask) const;
 
   // tagged.cpp
   operation* new_operation(completion* done) noexcept;

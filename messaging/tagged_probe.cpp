@@ -38,7 +38,9 @@ status tagged::probe(const receive_arguments& a, kept*& found) noexcept {
   (p ? p->tagged.awaited : from_any_) += 1;
   if (p) relieve(*p);
   else if (exhausted_ > 0) end_.each_peer([&](peer& q) { relieve(q); });
-  const status s = job_.wait(ready, look, wait_note{"a message", source, 0, 1});
+  const auto tell = [&] { return "a probe for " + awaited_in_words(a.group->id(), source, a.tag, a.mask); };
+  const function_ref<std::string> words(tell);
+  const status s = job_.wait(ready, look, wait_note{"a message", source, 0, 1, &words});
   (p ? p->tagged.awaited : from_any_) -= 1;
   return found ? status{} : s;
 }
@@ -65,8 +67,9 @@ kept* tagged::with_ticket(std::uint64_t ticket) noexcept {
 status tagged::receive_matched(kept& k, const receive_arguments& a) noexcept {
   completion done;
   const rank_t from = k.from->rank;
-  if (status s = start_matched(k, a, done, nullptr); s.failed()) return s;
-  if (!done.idle()) wait_over(done, "a message", from);
+  operation* o = nullptr;
+  if (status s = start_matched(k, a, done, &o); s.failed()) return s;
+  if (!done.idle()) wait_over(done, "a message", from, o);
   return done.outcome();
 }
 

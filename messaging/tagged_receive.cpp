@@ -34,20 +34,21 @@ operation* tagged::new_receive(const receive_arguments& a, completion& done) noe
 
 status tagged::receive(const receive_arguments& a) noexcept {
   completion done;
-  if (status s = start_receive(a, done, nullptr); s.failed()) return s;
-  if (!done.idle()) wait_over(done, "a message", a.from == operation::any ? no_rank : a.group->rank_of(a.from));
+  operation* o = nullptr;
+  if (status s = start_receive(a, done, &o); s.failed()) return s;
+  if (!done.idle()) wait_over(done, "a message", a.from == operation::any ? no_rank : a.group->rank_of(a.from), o);
   return done.outcome();
 }
 
 status tagged::exchange(const send_arguments& out, const receive_arguments& in) noexcept {
   completion received, sent;
-  operation* receiving = nullptr;
+  operation *receiving = nullptr, *sending = nullptr;
   if (status s = start_receive(in, received, &receiving); s.failed()) return s;
-  status s = start_send(out, sent, nullptr);
-  if (!sent.idle()) wait_over(sent, "a message's send", out.group->rank_of(out.to));
+  status s = start_send(out, sent, &sending);
+  if (!sent.idle()) wait_over(sent, "a message's send", out.group->rank_of(out.to), sending);
   if (s.ok()) s = sent.outcome();
   if (s.failed() && !received.idle()) (void)cancel(*receiving);  // it may wait in vain
-  if (!received.idle()) wait_over(received, "a message", in.from == operation::any ? no_rank : in.group->rank_of(in.from));
+  if (!received.idle()) wait_over(received, "a message", in.from == operation::any ? no_rank : in.group->rank_of(in.from), receiving);
   return s.failed() ? s : received.outcome();
 }
 

@@ -66,8 +66,9 @@ status tagged::send(const send_arguments& a) noexcept {
   if (!p) return no_memory();
   if (sent_at_once(*p, a)) return {};
   completion done;
-  if (status s = start_send(a, done, nullptr); s.failed()) return s;
-  if (!done.idle()) wait_over(done, "a message's send", p->rank);
+  operation* o = nullptr;
+  if (status s = start_send(a, done, &o); s.failed()) return s;
+  if (!done.idle()) wait_over(done, "a message's send", p->rank, o);
   return done.outcome();
 }
 

@@ -93,8 +93,8 @@ void agreement::enter(std::uint64_t own_flags) {
   ++mine_[number];
   mine_[flags] = own_flags;
   std::ranges::copy(gone_, mine_.begin() + first_dead);
-  adopted_ = led_ = settled_ = noticed_ = false;
-  began_ = net().now();
+  adopted_ = led_ = settled_ = false;
+  began_ = net().now(), next_notice_ = team_.parent_job().late_from(began_);
   show(stage::entered, me());
 }
 
@@ -160,10 +160,11 @@ bool agreement::ask(std::uint32_t member, reading& r, std::uint32_t line, std::s
 }
 
 void agreement::tell_who_is_late(std::uint32_t member) noexcept {
-  if (noticed_ || !team_.parent_job().is_late(began_)) return;
-  noticed_ = true;
+  const time_point now = net().now();
+  if (now < next_notice_) return;
+  next_notice_ = now + (now - began_);
   try {
-    team_.parent_job().tell_late("in an agreement of a team of " + std::to_string(team_.size()) + ", for rank " +
+    team_.parent_job().tell_late(began_, "in an agreement of a team of " + std::to_string(team_.size()) + ", for rank " +
                                  std::to_string(team_.rank_of(member)));
   } catch (const std::bad_alloc&) {  // then nobody is told
   }

@@ -141,8 +141,7 @@ class agreement {
   std::unique_ptr<reading[]> readings_;
   std::size_t room_ = 0;           // of them
   exposed_memory table_;           // that the others read after an exchange which I led
-  time_point began_;
-  bool noticed_ = false;
+  time_point began_, next_notice_;
 };
 
 }  // namespace tutti

@@ -10,18 +10,21 @@
 #include "core/job/idle_turns.h"
 #include "core/job/registration_cache.h"
 #include "core/job/team.h"
+#include "core/job/wait_board.h"
 
 namespace tutti {
 job::~job() {
   attachments_.reset();
   registrations_.reset();
+  board_.reset();
   world_.reset();     // drops its segment before the transport goes
   owned_net_.reset(); // leaves before the launcher is told
 }
 
-void job::tell_late(const std::string& where) {
+void job::tell_late(time_point since, const std::string& where) {
   late_notices& late = options_.late;
-  const std::string text = "waited " + std::to_string(late.after.count()) + " s " + where;
+  const auto waited = std::chrono::duration_cast<std::chrono::seconds>(net_->now() - since);
+  const std::string text = "waited " + std::to_string(waited.count()) + " s " + where;
   if (options_.notice) return options_.notice(text);
   late.unheard(text);
   late.after *= 2;
@@ -98,6 +101,7 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
   note_ = &note;
   const time_point began = net_->now();
   time_point next_look = began + look_every;
+  time_point next_notice = note.words ? late_from(began) : time_point::max();
   idle_turns idle(began);
   // Who waits again and again for less than that is to hear of a death as well.
   time_point& looked = looked_[note.from % looked_.size()];
@@ -123,6 +127,10 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
     if (t >= next_look || (t >= deadline && t >= looked + look_every)) {
       next_look = t + look_every;
       looked = t;
+      if (board_ && board_->look(note, t >= next_notice)) {
+        tell_late(began, board_->found());
+        next_notice = t + (t - began);
+      }
       if (status s = look(); s.failed() && !ready()) {
         end = s.during(note.what);
         break;
@@ -136,6 +144,7 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
       break;
     }
   }
+  if (board_) board_->withdraw();
   note_ = outer;
   return end;
 }

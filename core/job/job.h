@@ -24,6 +24,7 @@ namespace tutti {
 class team;
 class registration_cache;
 class attachment_cache;
+class wait_board;
 enum class registrations_kept : std::uint8_t;
 
 // Something that advances whenever its rank makes progress: a collective under way, a multicast root that sends
@@ -44,9 +45,13 @@ struct wait_note {
   const char* what = "";             // "barrier dissemination"
   rank_t from = no_rank;             // the job rank expected to act, if one is
   std::uint64_t have = 0, want = 0;  // the word's value and the one waited for
+  // Puts it in words, for notices and for others that wait for this rank, and may say who is to act now, in `from`. Null: `what` does.
+  const function_ref<std::string>* words = nullptr;
+  bool exact = true;                 // no other rank than `from` can end it
+  bool told = true;                  // the job tells of it where it lasts, if there are words; words() may set it. Else others do, or nobody
 };
 
-// A collective call that has waited for long says so, once, by job_options::notice.
+// A call that has waited for long says so by job_options::notice, and again each time that its wait has become twice as long.
 struct late_notices {
   std::chrono::seconds after{5}; // 0: never
   notice_fn unheard;             // where that is empty; then after twice as long: a program whose ranks are often late is soon quiet
@@ -166,11 +171,11 @@ class job {
   // For who takes what comes in his own ready(): something came, so the wait under way is not idle.
   void came() noexcept { waiting_.came(); }
 
-  // Whether a call that has waited since then is to say so; and its saying so: "in a barrier, ..., for rank 3".
-  bool is_late(time_point since) const noexcept {
-    return (options_.notice || options_.late.unheard) && options_.late.after.count() > 0 && net_->now() >= since + options_.late.after;
+  // When a call that has waited since then is first to say so; and its saying so: "in a barrier, ..., for rank 3".
+  time_point late_from(time_point since) const noexcept {
+    return (options_.notice || options_.late.unheard) && options_.late.after.count() > 0 ? since + options_.late.after : time_point::max();
   }
-  void tell_late(const std::string& where);
+  void tell_late(time_point since, const std::string& where);
 
   // What this rank waits for now, or null. Read by watchdogs, also from a signal handler of the same thread.
   const wait_note* waiting_for() const noexcept { return note_; }
@@ -198,6 +203,7 @@ class job {
   std::array<time_point, 16> looked_{};  // when a wait for this rank last looked, by its last digit; no_rank has one too
   team_book teams_;
   std::unique_ptr<team> world_;
+  std::unique_ptr<wait_board> board_;    // once the world is there
   std::unique_ptr<registration_cache> registrations_;
   std::unique_ptr<attachment_cache> attachments_;
 };

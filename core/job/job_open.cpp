@@ -24,11 +24,12 @@
 #include "core/base/listing.h"
 #include "core/base/random.h"
 #include "core/job/team.h"
+#include "core/job/wait_board.h"
 
 namespace tutti {
 namespace {
 
-constexpr std::uint32_t wire_version = 4;
+constexpr std::uint32_t wire_version = 5;
 
 struct offer_head {
   std::uint32_t version = wire_version;
@@ -218,7 +219,7 @@ result<std::unique_ptr<job>> job::offer(bootstrap& boot, transport& net, job_opt
   j->options_ = std::move(options);
   j->world_.reset(new team(*j, rank_map::strided(0, j->size_), j->rank_));
   auto lines = j->options_.world_lines ? j->options_.world_lines(j->size_) : 0;
-  auto key = j->world_->allocate(lines);
+  auto key = j->world_->allocate(lines, wait_board::lines);
   if (!key) return key.error();
   auto address = net.address();
   if (!address) return address.error();
@@ -281,7 +282,9 @@ status job::accept(const admission& in) {
   if (in.addresses)
     if (status s = net_->connect(in.addresses, setup_deadline()); s.failed())
       return s.during("connecting to the job");
-  return world_->attach(in.keys);
+  if (status s = world_->attach(in.keys); s.failed()) return s;
+  board_ = std::make_unique<wait_board>(*this);
+  return {};
 }
 
 }  // namespace tutti

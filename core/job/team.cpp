@@ -59,8 +59,9 @@ void team::set_own(std::uint32_t line, std::uint64_t value) noexcept {
   std::atomic_ref<std::uint64_t>(*w).store(value, std::memory_order_release);
 }
 
-result<std::vector<std::byte>> team::allocate(std::uint32_t engine_lines) {
-  auto key = memory_.expose(nullptr, std::size_t{control::engine + engine_lines + agreement::lines(size())} * control::line_bytes);
+result<std::vector<std::byte>> team::allocate(std::uint32_t engine_lines, std::uint32_t behind_all) {
+  const std::size_t all = std::size_t{control::engine} + engine_lines + agreement::lines(size()) + behind_all;
+  auto key = memory_.expose(nullptr, all * control::line_bytes);
   if (!key) return key.error().during("control memory of a team");
   lines_ = engine_lines;
   return key;

@@ -137,7 +137,7 @@ class team {
   status as_reported(rank_t, bool still_lives) const;
   team(job& j, rank_map members, std::uint32_t index);
   // Two halves of making one, so that its key can travel in between.
-  result<std::vector<std::byte>> allocate(std::uint32_t engine_lines);
+  result<std::vector<std::byte>> allocate(std::uint32_t engine_lines, std::uint32_t behind_all = 0);
   status attach(shared_blobs keys);
   struct offer;
   struct seats;

@@ -1,11 +1,14 @@
 #!/bin/sh
-# late.sh TUTTI LATE: who waits for long is told on standard error, once, and not where that is switched off or nobody is that late.
+# late.sh TUTTI LATE: who waits for long is told on standard error, and not where that is switched off or nobody is that late.
 set -eu
 tutti=$1 late=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for job in 0.by 1.by 5.by 1.pair; do  # TUTTI_NOTICE_S and the scene
   TUTTI_NOTICE_S=${job%.*} "$tutti" run --timeout 30 -n 2 "$late" "${job#*.}" > "$work/$job" 2>&1 &
+done
+for scene in receive send signal chain; do
+  TUTTI_NOTICE_S=1 "$tutti" run --timeout 8 --grace 1 -n "$([ $scene = chain ] && echo 3 || echo 2)" "$late" $scene > "$work/$scene" 2>&1 &
 done
 wait
 one_line() { # one_line JOB PATTERN
@@ -14,7 +17,17 @@ one_line() { # one_line JOB PATTERN
 one_line 1.by '^tutti: '
 # (Where starting alone takes a second, that is told, and the next wait after two.)
 one_line 1.by '^tutti: rank 0 waited 1 s in a barrier, call [12] of a team of 2, for rank 1, which \(has made 1 there\|is in no call\)'
-one_line 1.pair '^tutti: rank 0 waited [12] s in an alltoallv, call 2 of a team of 2, for rank 1, which '
+grep -q '^tutti: rank 0 waited [12] s in an alltoallv, call 2 of a team of 2[,;] .*rank 1' "$work/1.pair" || { echo "1.pair: $(cat "$work/1.pair")"; exit 1; }
 for job in 0.by 5.by; do
   [ ! -s "$work/$job" ] || { echo "$job: $(cat "$work/$job")"; exit 1; }
 done
+told() { # told SCENE PATTERN: in the notices, of which there are several
+  grep -q "^tutti: rank $2" "$work/$1" || { echo "$1 has no line like '$2': $(cat "$work/$1")"; exit 1; }
+  [ "$(grep -c '^tutti: rank 0 waited [1-9]' "$work/$1")" -ge 2 ] || { echo "$1 is told once: $(cat "$work/$1")"; exit 1; }
+}
+told receive '0 waited [12] s in a receive of tag 8 from rank 1; unmatched here: tag 7 from rank 1 (8 bytes); rank 1 waits in a receive of tag 1 from rank 0; no other message is here; so they wait for each other$'
+told send '0 waited [12] s in a send of 1048576 bytes with tag 3 to rank 1, which no receive there has matched; rank 1 waits in a send of 1048576 bytes .*; so they wait for each other$'
+told signal '0 waited [12] s in tutti_wait_signal for the word at offset 16, which is 0 and is to reach 4, by rank 1; rank 1 waits in tutti_wait_signal .*; so they wait for each other$'
+told chain '0 waited [1-4] s in a receive of tag 5 from rank 1; .*; rank 1 waits in a receive of tag 5 from rank 2; .*; rank 2 \(waits in no call of tutti\|is in no call of tutti, or does not answer\)$'
+told chain '1 waited [1-4] s in a receive of tag 5 from rank 2; .*; rank 2 \(waits in no call of tutti\|is in no call of tutti, or does not answer\)$'
+! grep -q 'each other' "$work/chain" || { echo "chain: $(cat "$work/chain")"; exit 1; }
