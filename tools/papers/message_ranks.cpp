@@ -52,7 +52,7 @@ void message_rank::start_receive(std::uint32_t from, std::uint64_t tag, std::uin
 }
 void message_rank::complete() {
   for (completion& c : under_way_)
-    if (!c.idle()) messages_->by_tag().wait_over(c, "messages", no_rank);
+    if (!c.idle()) messages_->by_tag().wait_over(c, "messages", no_rank, nullptr);
   under_way_.clear();
 }
 
