@@ -35,18 +35,6 @@ communicator& add(MPI_Comm handle, std::unique_ptr<communicator> c) {
   return *(communicators[handle] = std::move(c));
 }
 
-// The ranks in MPI_COMM_WORLD of a communicator's members. Nothing: some process is not there, for it was spawned.
-std::vector<std::uint32_t> members_of(MPI_Comm comm) {
-  MPI_Group of_world, members;
-  real.Comm_group(MPI_COMM_WORLD, &of_world);
-  real.Comm_group(comm, &members);
-  const std::vector<int> there = ranks_in(of_world, members);
-  real.Group_free(&of_world);
-  real.Group_free(&members);
-  if (std::ranges::find(there, MPI_UNDEFINED) != there.end()) return {};
-  return {there.begin(), there.end()};
-}
-
 bool names_twice(std::vector<int> ranks) {
   std::erase(ranks, MPI_PROC_NULL);
   std::ranges::sort(ranks);
@@ -84,7 +72,8 @@ std::optional<communicator::topology> topology_of(const communicator& c) {
   return t;
 }
 
-// Files that this process may still open. A team has some, its first collectives add more, and the program has its own.
+// Whether there are files that this process may still open. A team has some, its first collectives and windows add more, and the program
+// has its own.
 bool leaves_files() noexcept {
   constexpr rlim_t for_others = 64;
   rlimit files;
@@ -92,23 +81,6 @@ bool leaves_files() noexcept {
   if (lowest < 0 || ::getrlimit(RLIMIT_NOFILE, &files)) return false;
   ::close(lowest);
   return static_cast<rlim_t>(lowest) + for_others < files.rlim_cur;
-}
-
-// A team that not all members could make is nobody's.
-bool is_made(MPI_Comm comm, tutti_status_t s, tutti_team_t team) {
-  enum { failed, no_files, made };
-  int mine = s != TUTTI_OK ? failed : leaves_files() ? made : no_files, all_members = made, rank = 0;
-  reduce_to_all(&mine, &all_members, 1, MPI_INT, MPI_MIN, comm);
-  if (all_members == made) return true;
-  real.Comm_rank(comm, &rank);
-  static bool said = false;
-  if (rank == 0 && !std::exchange(said, true))
-    std::fprintf(stderr, "tutti: %s; this communicator is MPI's alone, as others may be that are made later\n",
-                 all_members == no_files ? "a rank has too many open files (raise the limit: ulimit -n)"
-                 : mine == failed        ? tutti_error_text(the_world().ctx)
-                                         : "another rank cannot make its part of a team");
-  if (team) (void)tutti_team_free(&team);
-  return false;
 }
 
 // What members tell each other of an idle communicator: no two that have a member in common are alike in this.
@@ -128,19 +100,19 @@ std::unique_ptr<communicator> take_idle(std::vector<std::unique_ptr<communicator
 }
 
 // Collective over the communicator, whose members hold the right all at once. The first idle one of these members that all of them have, or
-// null; `too_many`: some member has many idle ones, or few files left.
-std::unique_ptr<communicator> find_idle(MPI_Comm comm, const std::vector<std::uint32_t>& members, bool& too_many) {
+// null; `too_many`: some member has many idle ones, or few files left; `able` becomes false if it is so in some member.
+std::unique_ptr<communicator> find_idle(MPI_Comm comm, const std::vector<std::uint32_t>& members, bool& too_many, bool& able) {
   constexpr std::int64_t none = INT64_MAX;  // signed: MPICH 4.0.2 has the most of MPI_UINT64_T as if it were
   for (std::int64_t from = 0;;) {
     const auto fits = [&](const auto& c) { return c->number >= from && c->fate == communicator::fate::sound && is_quiet(c) && c->members == members; };
     const auto mine = std::ranges::find_if(idle, fits);
     const std::int64_t number = mine == idle.end() ? none : (*mine)->number;
-    enum { latest, less_earliest, newest, excess, terms };
-    std::int64_t told[terms] = {number, -number, newest_number, idle.size() > most_idle || !leaves_files()};
+    enum { latest, less_earliest, newest, excess, unable, terms };
+    std::int64_t told[terms] = {number, -number, newest_number, idle.size() > most_idle || !leaves_files(), !able};
     std::int64_t most[terms] = {none};  // as it stays if MPI fails
     reduce_to_all(told, most, terms, MPI_INT64_T, MPI_MAX, comm);
-    newest_number = most[newest], too_many = most[excess];
-    if (most[latest] == none) return nullptr;
+    newest_number = most[newest], too_many = most[excess], able = !most[unable];
+    if (most[latest] == none || !able) return nullptr;
     if (most[latest] == -most[less_earliest]) return take_idle(mine);
     from = most[latest];
   }
@@ -177,27 +149,10 @@ int follow(int made, const MPI_Comm* fresh) {
   if (between_groups) return made;
   std::vector<std::uint32_t> members = members_of(*fresh);
   if (members.empty()) return made;
-  MPI_Comm comm = *fresh;
-  const held_by_all h(comm);
-  drop_finished();
-  bool too_many = false;
-  std::unique_ptr<communicator> c = find_idle(comm, members, too_many);
-  if (c) {
-    ++c->generation;
-  } else {
-    if (too_many) free_idle(comm, members);
-    tutti_bootstrap_t meeting{};
-    int rank = 0;
-    real.Comm_rank(comm, &rank);
-    meeting.context = &comm, meeting.rank = static_cast<std::uint32_t>(rank), meeting.size = static_cast<std::uint32_t>(members.size());
-    meeting.allgather = gather_for_tutti;
-    tutti_team_t team = nullptr;
-    const tutti_status_t s = tutti_team_create_group(tutti_world(w.ctx), members.data(), members.size(), &meeting, &team);
-    if (!is_made(comm, s, team)) return made;
-    c = std::make_unique<communicator>();
-    c->team = team, c->number = ++newest_number, c->members = std::move(members);
-  }
-  communicator& added = add(comm, std::move(c));
+  const held_by_all h(*fresh);
+  std::unique_ptr<communicator> c = make_together(*fresh, std::move(members), true);
+  if (!c) return made;
+  communicator& added = add(*fresh, std::move(c));
   added.neighbors = topology_of(added);
   return made;
 }
@@ -212,7 +167,7 @@ void let_go(MPI_Comm comm) {
   communicators.erase(at);
   real.Comm_get_errhandler(comm, &c->kept);
   c->handle = MPI_COMM_NULL;
-  idle.insert(std::ranges::upper_bound(idle, c->number, {}, [](const auto& i) { return i->number; }), std::move(c));
+  leave_idle(std::move(c));
 }
 
 int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
@@ -222,6 +177,56 @@ int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> members_of(MPI_Comm comm) {
+  MPI_Group of_world, members;
+  real.Comm_group(MPI_COMM_WORLD, &of_world);
+  real.Comm_group(comm, &members);
+  const std::vector<int> there = ranks_in(of_world, members);
+  real.Group_free(&of_world);
+  real.Group_free(&members);
+  if (std::ranges::find(there, MPI_UNDEFINED) != there.end()) return {};
+  return {there.begin(), there.end()};
+}
+
+bool made_in_all(MPI_Comm comm, tutti_status_t s) noexcept {
+  enum { failed, no_files, made };
+  int mine = s != TUTTI_OK ? failed : leaves_files() ? made : no_files, all_members = made, rank = 0;
+  reduce_to_all(&mine, &all_members, 1, MPI_INT, MPI_MIN, comm);
+  if (all_members == made) return true;
+  real.Comm_rank(comm, &rank);
+  static bool said = false;
+  if (rank == 0 && !std::exchange(said, true))
+    std::fprintf(stderr, "tutti: %s; this communicator or window is MPI's alone, as others may be that are made later\n",
+                 all_members == no_files ? "a rank has too many open files (raise the limit: ulimit -n)"
+                 : mine == failed        ? tutti_error_text(the_world().ctx)
+                                         : "another rank cannot make its part");
+  return false;
+}
+
+std::unique_ptr<communicator> make_together(MPI_Comm comm, std::vector<std::uint32_t> members, bool able) {
+  drop_finished();
+  bool too_many = false;
+  std::unique_ptr<communicator> c = find_idle(comm, members, too_many, able);
+  if (!able) return nullptr;
+  if (c) return ++c->generation, std::move(c);
+  if (too_many) free_idle(comm, members);
+  tutti_bootstrap_t meeting{};
+  int rank = 0;
+  real.Comm_rank(comm, &rank);
+  meeting.context = &comm, meeting.rank = static_cast<std::uint32_t>(rank), meeting.size = static_cast<std::uint32_t>(members.size());
+  meeting.allgather = gather_for_tutti;
+  tutti_team_t team = nullptr;
+  const tutti_status_t s = tutti_team_create_group(tutti_world(the_world().ctx), members.data(), members.size(), &meeting, &team);
+  if (!made_in_all(comm, s)) return (void)(team && tutti_team_free(&team)), nullptr;
+  c = std::make_unique<communicator>();
+  c->team = team, c->number = ++newest_number, c->members = std::move(members);
+  return c;
+}
+
+void leave_idle(std::unique_ptr<communicator> c) {
+  idle.insert(std::ranges::upper_bound(idle, c->number, {}, [](const auto& i) { return i->number; }), std::move(c));
+}
 
 std::vector<int> ranks_in(MPI_Group other, MPI_Group group) {
   int n = 0;

@@ -2,6 +2,7 @@
 // processes that were spawned, or made by MPI_Comm_idup) have none, and all their calls are MPI's.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -48,6 +49,18 @@ bool collectives_differed(MPI_Comm);
 
 // By member of `group`: its rank in the other one, or MPI_UNDEFINED.
 std::vector<int> ranks_in(MPI_Group other, MPI_Group group);
+
+// The ranks in MPI_COMM_WORLD of a communicator's members. Nothing: some process is not there, for it was spawned.
+std::vector<std::uint32_t> members_of(MPI_Comm);
+
+// Collective over the communicator, whose members hold the right all at once: a team of these members, with no handle. It is one that is
+// idle, or a new one. Null, in all members: some member is not `able`, or cannot make its part, or has few files left, which is said.
+std::unique_ptr<communicator> make_together(MPI_Comm, std::vector<std::uint32_t> members, bool able);
+// Collective over the communicator, by which all have made something, each with that outcome: whether all could, and have files left. If
+// not, it is nobody's; rank 0 says why, once.
+bool made_in_all(MPI_Comm, tutti_status_t) noexcept;
+// For the next ones of the same members. What is under way there goes on.
+void leave_idle(std::unique_ptr<communicator>);
 
 // The right to call a function of tutti's that blocks until all members of the communicator have called it. Where threads of a rank make
 // such calls at once, two ranks could hold their rights for different ones, each waiting for a member that waits for the other's: so all

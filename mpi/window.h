@@ -26,9 +26,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "api/tutti.h"
+#include "mpi/communicator.h"
 #include "mpi/real.h"
 #include "mpi/world.h"
 
@@ -36,7 +38,7 @@ namespace tutti::mpi {
 
 struct window {
   MPI_Win handle = MPI_WIN_NULL;
-  tutti_team_t team = nullptr;
+  std::unique_ptr<communicator> own;               // its team, of the same members: the window may outlive theirs
   tutti_window_t data = nullptr, words = nullptr;  // data: null of a shared window
   std::uint32_t rank = 0, size = 0;
   bool allocated = false;                          // by tutti, which MPI does not know

@@ -1,10 +1,11 @@
 // How MPI's windows are made and freed, and what their functions stand on (window.h).
 #include <atomic>
-#include <cstdio>
 #include <memory>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "mpi/communicator.h"
 #include "mpi/request.h"
@@ -34,7 +35,7 @@ tutti_status_t barrier(const window& w) {
   tutti_request_t entered{};
   {
     const held h;
-    if (const auto s = tutti_ibarrier(w.team, &entered); s != TUTTI_OK) return s;
+    if (const auto s = tutti_ibarrier(w.own->team, &entered); s != TUTTI_OK) return s;
   }
   return wait(&entered);
 }
@@ -104,53 +105,67 @@ namespace {
 
 enum class memory : std::uint8_t { programs, tuttis, shared };
 
-// Collective over the communicator's members; the team is of the window's own. What fails in one fails in all, and the window is MPI's
-// alone then. `made`: over memory of tutti's.
-void follow(communicator& c, MPI_Win handle, memory whose, void* base, std::size_t bytes, MPI_Aint unit, tutti_team_t team, tutti_window_t made = nullptr) {
-  auto w = std::make_unique<window>();
-  w->handle = handle, w->team = team, w->data = made;
+// Collective over the window's members, all of which hold the right. Its team is for the next one.
+tutti_status_t unmake(window& w) {
+  tutti_status_t s = TUTTI_OK;
+  for (tutti_window_t* each : {&w.words, &w.data})
+    if (const auto end = tutti_window_free(each); s == TUTTI_OK) s = end;
+  w.own->sound = w.own->sound && s == TUTTI_OK;
+  leave_idle(std::move(w.own));
+  return s;
+}
+
+// The same, over the communicator's: tutti's side of a window, in all members or (null) in none, for then the window is MPI's alone. Each of
+// tutti's windows is made in all members or fails in all. Who is out of memory, or has few files left, brings that into what all agree on.
+// `base` becomes the memory's if it is tutti's.
+std::unique_ptr<window> make_window(const communicator& c, memory whose, void*& base, std::size_t bytes, MPI_Aint unit) {
+  if (!the_world().takes(operation::windows, 1)) return nullptr;
+  std::unique_ptr<window> w;
+  std::vector<std::uint32_t> members;
+  try {
+    auto blank = std::make_unique<window>();
+    const auto n = static_cast<std::size_t>(c.size);
+    blank->parts.resize(n), blank->locked.resize(n);
+    for (auto* counts : {&blank->posted, &blank->started, &blank->completed, &blank->awaited}) counts->resize(n);
+    members = tutti::mpi::members_of(c.handle);
+    w = std::move(blank);
+  } catch (const std::bad_alloc&) {
+  }
+  auto own = make_together(c.handle, std::move(members), w != nullptr);
+  if (!own) return nullptr;
+  w->own = std::move(own);
   w->allocated = whose == memory::tuttis;
   w->rank = static_cast<std::uint32_t>(c.rank), w->size = static_cast<std::uint32_t>(c.size);
-  const std::size_t n = w->size;
   const auto skew = whose == memory::programs ? static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(base) % 8) : 0;
+  const window::part mine{static_cast<std::uint64_t>(unit), skew, bytes, nullptr};
+  tutti_team_t team = w->own->team;
   tutti_status_t s = TUTTI_OK;
   if (whose == memory::programs) s = tutti_window_over(team, bytes ? static_cast<std::byte*>(base) - skew : nullptr, bytes ? bytes + skew : 0, &w->data);
+  if (whose == memory::tuttis) s = tutti_window_create(team, bytes, &base, &w->data);
   if (s == TUTTI_OK) s = tutti_window_create(team, window::bytes_for(w->size), nullptr, &w->words);
-  const window::part mine{static_cast<std::uint64_t>(unit), skew, bytes, nullptr};
-  w->parts.resize(n);
-  if (s == TUTTI_OK) s = tutti_allgather(team, &mine, sizeof mine, w->parts.data());
-  if (s != TUTTI_OK) {
-    std::fprintf(stderr, "tutti: %s; this window is MPI's alone\n", tutti_error_text(the_world().ctx));
-    return;
-  }
-  for (std::size_t m = 0; whose == memory::shared && m < n; ++m) {
+  w->own->sound = s == TUTTI_OK;
+  if (made_in_all(c.handle, s) && gather_from_all(&mine, sizeof mine, w->parts.data(), c.handle)) return w;
+  (void)unmake(*w);
+  return nullptr;
+}
+
+void adopt(std::unique_ptr<window> w, MPI_Win handle, memory whose) {
+  w->handle = handle;
+  for (std::uint32_t m = 0; whose == memory::shared && m < w->size; ++m) {
     MPI_Aint of_part = 0;
     int displacement = 1;
     real.Win_shared_query(handle, static_cast<int>(m), &of_part, &displacement, &w->parts[m].mapped);
   }
-  for (auto* counts : {&w->posted, &w->started, &w->completed, &w->awaited}) counts->resize(n);
-  w->locked.resize(n);
   windows[handle] = std::move(w);
 }
 
-// A team of the window's own: it may outlive the communicator.
-tutti_team_t team_for(communicator& c) {
-  tutti_team_t team = nullptr;
-  return the_world().takes(operation::windows, 1) && tutti_team_split(c.team, 0, c.rank, &team) == TUTTI_OK ? team : nullptr;
-}
-
 // After MPI has made it, of memory of the program's or its own.
-int follow_mpis(int made, MPI_Comm comm, MPI_Win handle, memory whose, void* base, MPI_Aint bytes, MPI_Aint unit) {
+int follow(int made, MPI_Comm comm, MPI_Win handle, memory whose, void* base, MPI_Aint bytes, MPI_Aint unit) {
   if (made != MPI_SUCCESS || !serves(comm)) return made;
   const held_by_all h(comm);
-  communicator* const c = taken(comm);
-  if (tutti_team_t team = team_for(*c)) follow(*c, handle, whose, base, static_cast<std::size_t>(bytes), unit, team);
+  if (auto w = make_window(*taken(comm), whose, base, static_cast<std::size_t>(bytes), unit)) adopt(std::move(w), handle, whose);
   return made;
 }
-
-}  // namespace
-
-namespace {
 
 template <class Unit, class Create>
 int create(void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* out, Create* by_mpi_function) {
@@ -159,36 +174,49 @@ int create(void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, 
     const passing by_mpi;
     s = by_mpi_function(base, bytes, unit, info, comm, out);
   }
-  return follow_mpis(s, comm, *out, memory::programs, base, bytes, unit);
+  return follow(s, comm, *out, memory::programs, base, bytes, unit);
+}
+
+// MPI's window over memory of tutti's. An MPI may know how to allocate a window, and not how to make one of the program's memory; then, as
+// where it fails in one member alone, the window is MPI's alone.
+template <class Unit, class Create>
+bool create_over(void* at, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* out, Create* by_mpi_function) {
+  int made;
+  {
+    const passing by_mpi;
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    real.Comm_get_errhandler(comm, &handler);
+    real.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    made = by_mpi_function(at, bytes, unit, info, comm, out) == MPI_SUCCESS;
+    real.Comm_set_errhandler(comm, handler);
+    release(handler);
+  }
+  int in_all = 0;
+  reduce_to_all(&made, &in_all, 1, MPI_INT, MPI_MIN, comm);
+  return in_all;
 }
 
 // The memory is tutti's, so that ranks of a node reach it by loads and stores; to MPI it is memory of the program.
 template <class Unit, class Allocate, class Create>
 int allocate(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out, Allocate* allocate_by_mpi, Create* create_by_mpi) {
-  tutti_team_t team = nullptr;
-  tutti_window_t made = nullptr;
+  std::unique_ptr<window> w;
   void* at = nullptr;
   if (bytes >= 0 && serves(comm)) {
     const held_by_all h(comm);
-    team = team_for(*taken(comm));
-    if (team && tutti_window_create(team, static_cast<std::size_t>(bytes), &at, &made) != TUTTI_OK) team = nullptr;
+    w = make_window(*taken(comm), memory::tuttis, at, static_cast<std::size_t>(bytes), unit);
   }
-  {
-    const passing by_mpi;
-    if (!team) return allocate_by_mpi(bytes, unit, info, comm, base, out);
-    // An MPI may know how to allocate a window, and not how to make one of the program's memory; then the window is its alone.
-    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    real.Comm_get_errhandler(comm, &handler);
-    real.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    const int s = create_by_mpi(at, bytes, unit, info, comm, out);
-    real.Comm_set_errhandler(comm, handler);
-    release(handler);
-    if (s != MPI_SUCCESS) return allocate_by_mpi(bytes, unit, info, comm, base, out);
+  if (w && create_over(at, bytes, unit, info, comm, out, create_by_mpi)) {
+    const held h;
+    adopt(std::move(w), *out, memory::tuttis);
+    *static_cast<void**>(base) = at;
+    return MPI_SUCCESS;
   }
-  const held_by_all h(comm);
-  follow(*taken(comm), *out, memory::tuttis, at, static_cast<std::size_t>(bytes), unit, team, made);
-  *static_cast<void**>(base) = at;
-  return MPI_SUCCESS;
+  if (w) {
+    const held_by_all h(comm);
+    (void)unmake(*w);
+  }
+  const passing by_mpi;
+  return allocate_by_mpi(bytes, unit, info, comm, base, out);
 }
 
 template <class Unit, class Allocate>
@@ -198,7 +226,7 @@ int allocate_shared(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, voi
     const passing by_mpi;
     s = by_mpi_function(bytes, unit, info, comm, base, out);
   }
-  return follow_mpis(s, comm, *out, memory::shared, s == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, bytes, unit);
+  return follow(s, comm, *out, memory::shared, s == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, bytes, unit);
 }
 
 }  // namespace
@@ -242,8 +270,7 @@ TUTTI_MPI_ENTRY(Win_free, (MPI_Win* handle), (handler_of_window{handle ? *handle
   }
   if (!gone) return code;
   const held h;
-  for (tutti_window_t* each : {&gone->words, &gone->data})
-    if (const auto end = tutti_window_free(each); s == TUTTI_OK) s = end;
-  if (const auto end = tutti_team_free(&gone->team); s == TUTTI_OK) s = end;
+  gone->own->sound = s == TUTTI_OK;
+  if (const auto end = unmake(*gone); s == TUTTI_OK) s = end;
   return s == TUTTI_OK ? code : raise(MPI_COMM_WORLD, "MPI_Win_free", s);
 })
