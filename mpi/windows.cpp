@@ -110,7 +110,7 @@ tutti_status_t unmake(window& w) {
   tutti_status_t s = TUTTI_OK;
   for (tutti_window_t* each : {&w.words, &w.data})
     if (const auto end = tutti_window_free(each); s == TUTTI_OK) s = end;
-  w.own->sound = w.own->sound && s == TUTTI_OK;
+  if (s != TUTTI_OK) w.own->fate = communicator::fate::lost;
   leave_idle(std::move(w.own));
   return s;
 }
@@ -143,7 +143,7 @@ std::unique_ptr<window> make_window(const communicator& c, memory whose, void*& 
   if (whose == memory::programs) s = tutti_window_over(team, bytes ? static_cast<std::byte*>(base) - skew : nullptr, bytes ? bytes + skew : 0, &w->data);
   if (whose == memory::tuttis) s = tutti_window_create(team, bytes, &base, &w->data);
   if (s == TUTTI_OK) s = tutti_window_create(team, window::bytes_for(w->size), nullptr, &w->words);
-  w->own->sound = s == TUTTI_OK;
+  if (s != TUTTI_OK) w->own->fate = communicator::fate::lost;
   if (made_in_all(c.handle, s) && gather_from_all(&mine, sizeof mine, w->parts.data(), c.handle)) return w;
   (void)unmake(*w);
   return nullptr;
@@ -270,7 +270,7 @@ TUTTI_MPI_ENTRY(Win_free, (MPI_Win* handle), (handler_of_window{handle ? *handle
   }
   if (!gone) return code;
   const held h;
-  gone->own->sound = s == TUTTI_OK;
+  if (s != TUTTI_OK) gone->own->fate = communicator::fate::lost;
   if (const auto end = unmake(*gone); s == TUTTI_OK) s = end;
   return s == TUTTI_OK ? code : raise(MPI_COMM_WORLD, "MPI_Win_free", s);
 })
