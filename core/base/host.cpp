@@ -1,18 +1,26 @@
 // Which host this process is on, in the sense that matters here: two processes have equal ids exactly when a name in
-// /dev/shm and a pid mean the same thing to both. Hence the boot, the host name, the pid and IPC namespaces, and which
-// file system is mounted on /dev/shm (a mount namespace alone decides nothing: it may still share that mount).
+// /dev/shm and a pid mean the same thing to both, and each may open the other's descriptors in /proc. Hence the boot, the host
+// name, the pid and IPC namespaces, and which file system is mounted on /dev/shm (a mount namespace alone decides nothing: it may
+// still share that mount); and what the kernel compares before it lets one process look into another (ptrace(2)): user
+// namespace, users and groups, and whether the process is dumpable.
 #include "core/base/host.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
+
+#include "core/base/random.h"
 
 namespace tutti {
 namespace {
@@ -38,6 +46,45 @@ std::string identity(const char* path) {
   return std::to_string(s.st_dev) + ":" + std::to_string(s.st_ino);
 }
 
+// Users and groups: real, effective and saved.
+std::string ids() {
+  uid_t u[3] = {};
+  gid_t g[3] = {};
+  ::getresuid(&u[0], &u[1], &u[2]);
+  ::getresgid(&g[0], &g[1], &g[2]);
+  std::string out;
+  for (int i = 0; i < 3; ++i) out += std::to_string(u[i]) + ':' + std::to_string(g[i]) + ' ';
+  return out;
+}
+
+// Where a pid of this process's own in /proc is that process.
+bool has_own_proc() {
+  char pid[32] = {};
+  const ssize_t n = ::readlink("/proc/self", pid, sizeof pid - 1);
+  if (n < 0 && errno == ENOMEM) throw errno;
+  return n > 0 && std::strtoll(pid, nullptr, 10) == ::getpid();
+}
+
+// A program that may be run and not read is not dumpable, nor is a process that has changed its user.
+bool may_be_opened() {
+  if (::prctl(PR_GET_DUMPABLE) == 1) return true;
+  constexpr std::uint64_t first_user_namespace = 0xeffffffd;  // in any other, capabilities may not count
+  struct stat s{};
+  if (::stat("/proc/self/ns/user", &s) != 0 || s.st_ino != first_user_namespace) return false;
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[2]{};
+  return ::syscall(SYS_capget, &head, sets) == 0 && (sets[0].effective >> CAP_SYS_PTRACE & 1);
+}
+
+// No other process's.
+std::string of_this_process() {
+  static const std::uint64_t number = [] {
+    std::uint64_t drawn = 0;
+    return draw(drawn) ? drawn : 0;
+  }();
+  return std::to_string(number) + ' ' + std::to_string(::getpid());
+}
+
 // FNV-1a; two runs with different starts give 128 bits. Nobody attacks it, it only has to spread.
 std::uint64_t fnv(const std::string& text, std::uint64_t hash) {
   for (const unsigned char c : text) hash = (hash ^ c) * 0x100000001b3u;
@@ -50,7 +97,8 @@ host_id compute() {
   gethostname(name, sizeof name - 1);
   std::string text = first_line(boot_id);
   for (const std::string& part : {std::string{name}, identity("/proc/self/ns/pid"), identity("/proc/self/ns/ipc"),
-                                  identity("/dev/shm")})
+                                  identity("/proc/self/ns/user"), identity("/dev/shm"), ids(),
+                                  has_own_proc() && may_be_opened() ? std::string{} : of_this_process()})
     text += '\n' + part;
   const std::uint64_t halves[2] = {fnv(text, 0xcbf29ce484222325u), fnv(text, 0x84222325cbf29ce4u)};
   host_id id;
@@ -70,6 +118,15 @@ host_id this_host() noexcept {
     missing = error;
   }
   return {};
+}
+
+std::uint64_t this_machine() noexcept {
+  try {
+    const std::string boot = first_line(boot_id);
+    return boot.empty() ? 0 : fnv(boot, 0xcbf29ce484222325u);
+  } catch (...) {
+    return 0;  // this_host() has failed for the same cause
+  }
 }
 
 status unknown_host() {

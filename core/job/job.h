@@ -89,6 +89,7 @@ struct layout {
   std::vector<std::uint32_t> population;  // by node: its ranks
   std::vector<std::uint32_t> cores;       // by node: the cores that its ranks may use, once digest() has counted them
   std::vector<process_name> process;      // by job rank, likewise
+  bool machine_is_parted = false;         // some ranks of one machine are on several nodes, as in containers
 
   std::uint32_t nodes() const noexcept { return static_cast<std::uint32_t>(population.size()); }
   double ranks_per_core(std::uint32_t node) const noexcept {

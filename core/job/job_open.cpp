@@ -120,6 +120,7 @@ status unlike_settings(bootstrap& boot, rank_t r, const std::string& mine, time_
 
 struct introduction {  // the first exchange
   host_id host{};      // unknown: this rank cannot join, and has an error of its own that says why
+  std::uint64_t machine = 0;
   siphash_key key{};
 };
 
@@ -133,7 +134,7 @@ status could_not_join(rank_t r) {
 }
 
 result<met> meet(bootstrap& boot, time_point deadline) {
-  introduction mine{.host = boot.host()};
+  introduction mine{.host = boot.host(), .machine = this_machine()};
   status trouble;
   if (!known(mine.host))
     trouble = unknown_host();
@@ -144,6 +145,8 @@ result<met> meet(bootstrap& boot, time_point deadline) {
   if (!all) return all.error().during("joining the job");
   met m;
   blob_table hosts;
+  std::map<std::uint64_t, host_id> host_of;  // the first one of each machine
+  bool parted = false;
   for (rank_t r = 0; r < (*all)->size(); ++r) {
     introduction of;
     if ((**all)[r].size() != sizeof of)
@@ -152,8 +155,11 @@ result<met> meet(bootstrap& boot, time_point deadline) {
     if (!known(of.host)) return could_not_join(r);
     if (r == 0) m.key = of.key;
     hosts.push_back(of.host);
+    parted |= host_of.try_emplace(of.machine, of.host).first->second != of.host;
   }
-  m.where = std::make_shared<layout>(make_layout(hosts));
+  layout where = make_layout(hosts);
+  where.machine_is_parted = parted;
+  m.where = std::make_shared<layout>(std::move(where));
   return m;
 }
 

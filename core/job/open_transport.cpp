@@ -2,6 +2,7 @@
 // a inside each node, b between nodes. Else shared memory where all ranks share a node, and a router of shared memory and
 // the network that all agree on (network_choice.h) where they do not. Around it TUTTI_PROGRESS=thread puts the thread that drives those
 // that want it, and TUTTI_CHECK=1 the checks.
+#include <algorithm>
 #include <string>
 
 #include "core/transport/checked_transport.h"
@@ -51,6 +52,7 @@ class opener {
   opener(const config& c, const bootstrap& boot, const layout& where, const siphash_key& key, const notice_fn& notice)
       : params_{params_from(c, boot)}, self_{boot.rank(), where.node_of[boot.rank()]} {
     params_.key = key, params_.one_host = where.nodes() == 1, params_.notice = notice;
+    params_.machine_is_parted = where.machine_is_parted;
   }
 
   // Those of what was opened that a progress thread is to drive.
@@ -83,9 +85,27 @@ class opener {
   place_in_job self_;
 };
 
+// Of a fabric that was asked for by name: whether it reaches ranks on other nodes, if there are any.
+status reaches_all(std::string_view fabric, const layout& where) {
+  if (where.nodes() == 1) return {};
+  const auto plus = fabric.find('+');
+  const auto far = find_provider(plus == fabric.npos ? fabric : fabric.substr(plus + 1));
+  if (!far) return far.error();
+  if (far->impl->is_network && far->device != "shm") return {};
+  const std::uint32_t there = static_cast<std::uint32_t>(std::ranges::find(where.node_of, 1u) - where.node_of.begin());
+  return {errc::unavailable,
+          worded("TUTTI_PROVIDER=", fabric, " reaches the ranks of one node only, and this job has ", where.nodes(), " (ranks 0 and ",
+                 there, " are on two): leave it unset, or name a network (ucx:tcp, ofi:tcp)",
+                 (where.machine_is_parted ? "; on one machine, ranks are of one node if they share users, groups, the user, pid and IPC "
+                                            "namespaces, /dev/shm and a /proc of their own, and are dumpable" : "")), there};
+}
+
 // As TUTTI_PROVIDER names it.
 result<std::string> fabric_for(const config& c, bootstrap& boot, const layout& where, time_point deadline) {
-  if (const auto forced = c.text(knob::provider); !forced.empty() && forced != "auto") return std::string(forced);
+  if (const auto forced = c.text(knob::provider); !forced.empty() && forced != "auto") {
+    if (status s = reaches_all(forced, where); s.failed()) return s;
+    return std::string(forced);
+  }
   if (where.nodes() == 1) return std::string("shm");
   auto network = agree_on_network(boot, deadline);
   if (!network) return network.error();

@@ -26,6 +26,7 @@ struct open_params {
   bool progress_thread = false;          // two threads will call, one at a time (core/transport/driven_transport.h)
   siphash_key key{};                     // of the job: random, alike in its ranks; proves that a message is from one of them
   bool one_host = false;                 // all ranks live on one host: nobody else's connections are wanted
+  bool machine_is_parted = false;        // ranks of one machine are on several hosts, which share no memory (core/base/host.h)
   notice_fn notice;                      // empty: nobody listens
 };
 
@@ -50,7 +51,7 @@ struct provider {
 };
 
 // A module exports one function of this type and name. It returns null if `abi` is not the one it was built for.
-inline constexpr int provider_abi = 11;
+inline constexpr int provider_abi = 12;
 using provider_module_fn = const provider* (*)(int abi);
 inline constexpr const char* provider_module_symbol = "tutti_provider_module";
 

@@ -17,7 +17,7 @@ messages::link_traits describe(std::string_view device, bool reaches) {
   messages::link_traits t;
   t.name = "UCX";
   t.only_this_host = device == "shm";
-  t.shared_memory = device != "tcp" && !only_adapters(device);
+  t.shared_memory = device != "tcp" && device != "^shm" && !only_adapters(device);
   // Measured: tcp sends large pieces best, one segment each (quirks.cpp); shared memory copies through cells of 8 KiB anyhow.
   t.piece_bytes = t.only_this_host ? 8000 : 60000;
   t.longest_sleep_alone = quirks::longest_sleep_alone, t.longest_sleep = quirks::longest_sleep;

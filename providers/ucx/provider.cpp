@@ -39,7 +39,9 @@ std::vector<network_device> between_nodes(bool, std::string& why_not) {
 }
 
 result<std::unique_ptr<transport>> open(const open_params& p) {
-  auto link = ucx::ucx_link::open(p.device, p.progress_thread);
+  // UCX takes ranks of one machine to share memory, and one in another pid namespace for dead, whom its keepalive cannot see.
+  const std::string_view device = p.device.empty() && p.machine_is_parted ? (has_adapters() ? "^shm" : "tcp") : p.device;
+  auto link = ucx::ucx_link::open(device, p.progress_thread);
   if (!link) return link.error();
   return messages::message_transport::open(p, std::move(*link));
 }

@@ -3,7 +3,9 @@
 #include <thread>
 
 #include "tests/doubles/bootstrap_threads.h"
+#include "core/job/job.h"
 #include "core/job/network_choice.h"
+#include "core/job/team.h"
 
 namespace {
 
@@ -69,7 +71,7 @@ BOOST_AUTO_TEST_CASE(nothing_in_common_is_told_to_all_with_what_there_is) {
 }
 
 // Whatever this machine has: what is asked for first is among what there is, in the same order.
-BOOST_AUTO_TEST_CASE(this_machine) {
+BOOST_AUTO_TEST_CASE(networks_of_this_machine) {
   std::string why_not;
   const networks few = usable_networks(false, why_not), all = usable_networks(true, why_not);
   std::size_t at = 0;
@@ -83,4 +85,27 @@ BOOST_AUTO_TEST_CASE(one_rank_that_asks_for_others_is_told_of_its_own) {
   BOOST_TEST_REQUIRE(!told[0].ok());
   const std::string text = told[0].error().text();
   BOOST_TEST(text.find("rank 0 has none (here: no network)") != std::string::npos, text);
+}
+
+// What was asked for by name and cannot reach the other nodes is refused where the job is made, in all ranks.
+BOOST_AUTO_TEST_CASE(shared_memory_is_refused_between_nodes) {
+  for (const char* const fabric : {"shm", "ucx:shm", "shm+ofi:shm"}) {
+    auto boots = make_thread_bootstraps(4, 2);
+    std::vector<status> ends(boots.size());
+    std::vector<std::thread> ranks;
+    for (std::size_t i = 0; i < boots.size(); ++i)
+      ranks.emplace_back([&, i] {
+        const config_option forced{"provider", fabric};
+        const auto c = config::load({&forced, 1}, environment{}, environment{});
+        ends[i] = c ? job::open(std::move(boots[i]), *c, options_from(*c)).error() : c.error();
+      });
+    for (auto& r : ranks) r.join();
+    for (const status& end : ends) {
+      const std::string text = end.text();
+      if (text.find("could not be loaded") != text.npos) continue;  // built without that one
+      BOOST_TEST((end.code() == errc::unavailable), text);
+      BOOST_TEST(text.find("TUTTI_PROVIDER=" + std::string(fabric) + " reaches the ranks of one node only") != text.npos, text);
+      BOOST_TEST(text.find("ucx:tcp") != text.npos, text);
+    }
+  }
 }
