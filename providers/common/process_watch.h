@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <memory>
 
 #include "core/base/unique_fd.h"
 
@@ -25,9 +26,14 @@ class process_watch {
   void close() noexcept { fd_.close(); }
   explicit operator bool() const noexcept { return static_cast<bool>(fd_); }  // it is watched
   int fd() const noexcept { return fd_.get(); }                               // readable when it has ended
-  bool ended(int wait_ms = 0) const noexcept {                                // false where it is not watched
+  // False where it is not watched. A program may close all descriptors from 3 on, as daemons do, and open others by these numbers:
+  // neither is an end, and then the process is not watched any more.
+  bool ended(int wait_ms = 0) noexcept {
     pollfd p{fd_.get(), POLLIN, 0};
-    return fd_ && ::poll(&p, 1, wait_ms) == 1;
+    if (!fd_ || ::poll(&p, 1, wait_ms) != 1) return false;
+    if (::syscall(SYS_pidfd_send_signal, fd_.get(), 0, nullptr, 0) == 0 || errno != EBADF) return true;
+    std::construct_at(&fd_);  // not closed: it is somebody else's, or nobody's
+    return false;
   }
 
  private:

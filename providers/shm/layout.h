@@ -29,6 +29,9 @@ inline constexpr std::uint32_t cell_bytes = 4096;           // of one two-sided 
 // How a rank waits for its bell: the low bits of control_page::waiting (sleep.cpp).
 enum class doze : std::uint32_t { awake = 0, on_futex = 1, on_pipe = 2 };
 
+// Why a rank does not find memory of a living peer, and never will.
+enum class reach : std::uint32_t { all = 0, refused = 1, closed = 2 };
+
 enum class mail_kind : std::uint8_t { nothing, set, add, fetch_add, compare_swap, swap };
 
 // A word operation that its target applies itself (mailbox.cpp). One cache line.
@@ -57,7 +60,7 @@ struct control_page {
   alignas(64) std::atomic<std::uint32_t> waiting;  // 0: awake
   std::atomic<std::uint32_t> left;                 // 1: the transport was destroyed in order
   std::uint32_t no_membarrier;                     // 1: this rank sleeps without one, so signallers must fence
-  std::atomic<std::uint32_t> cut_off;              // 1: this rank may not open all that its peers expose, and will not be able to
+  std::atomic<reach> cut_off;                      // whether this rank finds all that its peers expose
   std::atomic<std::uint64_t> pipe_inode;           // of the pipe that wakes wait_fd(); 0: none yet
   std::atomic<std::uint64_t> pipe_device;
   std::atomic<std::int32_t> pipe_fd;

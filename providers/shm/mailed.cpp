@@ -111,7 +111,7 @@ bool shm_transport::submit_slowly(const rma_op& op) noexcept {
   if (has_word(op)) word = resolve(is_atomic(op.kind) ? op.remote : op.signal, *p, word_key, why);
   if (why.failed()) {
     if (why.code() == errc::peer_dead)
-      why = has_let_go(*p) ? p->life.end() : dropped(*p);
+      why = has_let_go(*p) ? p->life.end() : is_held(p->name) ? dropped(*p) : closed_by_itself(*p);
     fail(op, p, why);
     return true;
   }

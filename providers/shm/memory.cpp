@@ -99,7 +99,7 @@ result<segment_id> shm_transport::attach(const rank_map& members, shared_blobs k
 
 // A shortage may pass; what is forbidden stays so. What is lost by it is awaited elsewhere: so whoever asks after this rank is told.
 status shm_transport::not_opened(const peer& p, const status& why) noexcept {
-  if (why.code() == errc::unavailable) page().cut_off.store(1, std::memory_order_release);
+  if (why.code() == errc::unavailable) page().cut_off.store(reach::refused, std::memory_order_release);
   return {why.code(), worded("the memory of rank ", p.rank, " cannot be reached: ", why.text()), p.rank, why.native()};
 }
 

@@ -101,6 +101,15 @@ result<shared_memory> create_memory(std::size_t bytes, const char* what) {
   return m;
 }
 
+// The kernel takes a process that ends first its memory, then its descriptors; so one that still has its program has closed by
+// itself what it does not hold any more. In doubt it runs.
+bool still_runs(const process_id& p) noexcept {
+  char path[32], program[8];
+  std::snprintf(path, sizeof path, "/proc/%d/exe", p.pid);
+  if (::readlink(path, program, sizeof program) >= 0 || (errno != ENOENT && errno != ESRCH)) return true;
+  return ::readlink("/proc/self/exe", program, sizeof program) < 0;  // /proc is gone
+}
+
 bool is_held(const memory_name& name) noexcept {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", name.owner.pid, name.fd);
@@ -148,8 +157,13 @@ result<mapping> open_memory(const memory_name& name, const char* what, std::size
 
 process_watch::found watch_owner(const memory_name& name, process_watch& process) noexcept {
   const process_watch::found seen = process.open(name.owner.pid);
-  // In this order: if the owner has its memory now, the process that is watched cannot be another one.
-  if (is_held(name)) return seen == process_watch::found::ended ? process_watch::found::unknown : seen;
+  // In this order: if the owner has its memory now, the process that is watched cannot be another one; nor if it began when the
+  // owner did. One that closed its descriptors has no memory that others find, and lives.
+  const bool held = is_held(name);
+  const std::uint64_t began = held || name.owner.start_ticks == 0 || !still_runs(name.owner) ? 0 : start_of(name.owner.pid);
+  if (held || (began != 0 && began == name.owner.start_ticks))
+    return seen == process_watch::found::ended ? process_watch::found::unknown : seen;
+  if (began == 0 && seen != process_watch::found::ended && !process.ended() && still_runs(name.owner)) return seen;  // in doubt
   process.close();
   return process_watch::found::ended;
 }

@@ -26,6 +26,9 @@ inline constexpr const char* remedy_of_access =
     "; ranks must stay dumpable processes of one user and user namespace, and no seccomp filter may forbid this; or choose a network "
     "by TUTTI_PROVIDER (ucx:tcp, ofi:tcp)";
 
+inline constexpr const char* remedy_of_closing =
+    "; a program must leave open the descriptors that it has not opened, or close them before tutti_init()";
+
 process_id this_process() noexcept;
 std::size_t page_bytes() noexcept;
 
@@ -69,6 +72,9 @@ result<shared_memory> create_memory(std::size_t bytes, const char* what);
 // Of it, what begins at `offset`, a whole number of pages, at most `bytes`. peer_dead without a rank if the owner is gone or has
 // closed it.
 result<mapping> open_memory(const memory_name&, const char* what, std::size_t offset = 0, std::size_t bytes = ~std::size_t{0});
+
+// Whether the process has not begun to end. Needs no descriptor; true in doubt.
+bool still_runs(const process_id&) noexcept;
 
 // Whether its owner still has it open: false for a zombie too. Needs no descriptor; true in doubt.
 bool is_held(const memory_name&) noexcept;

@@ -13,9 +13,16 @@
 namespace tutti::shm {
 
 status shm_transport::contact(peer& p) noexcept {
+  if (p.rank == rank_) {
+    p.page = &page();
+    p.fence = no_membarrier_;
+    p.direct = true;
+    return {};
+  }
   auto memory = open_memory(p.name, "the control page", 0, ring_offset());
   if (!memory) {
-    if (memory.error().code() != errc::peer_dead) return memory.error();
+    if (memory.error().code() != errc::peer_dead) return not_opened(p, memory.error());
+    if (process_watch process; watch_owner(p.name, process) != process_watch::found::ended) return closed_by_itself(p);
     ended(p, rank_ended(p.rank), told_by::its_process);  // only operations towards it fail
     return {};
   }
@@ -78,8 +85,15 @@ bool shm_transport::ends(peer& p) noexcept {
   return check(p);
 }
 
-// A living process keeps its control page open.
-bool shm_transport::has_let_go(peer& p) noexcept { return check(p) || (!is_held(p.name) && ends(p)); }
+// A living process keeps its control page open, unless its program closes what it has not opened.
+bool shm_transport::has_let_go(peer& p) noexcept {
+  return check(p) || (!is_held(p.name) && !still_runs(p.name.owner) && ends(p));
+}
+
+status shm_transport::closed_by_itself(const peer& p) noexcept {
+  page().cut_off.store(reach::closed, std::memory_order_release);
+  return {errc::unavailable, worded("rank ", p.rank, " has closed the descriptors of its memory", remedy_of_closing), p.rank};
+}
 
 // One system call for all that have a pidfd, since each of n ranks looks at n. Where the kernel refuses it (more peers than
 // this process may have files), one for each.
@@ -123,8 +137,10 @@ status shm_transport::health(rank_t r) noexcept {
   // An operation without a completion that could not be done, for want of a descriptor, say: until a flush has told it, who
   // waits for that rank's answer may wait in vain (clause 10). Memory that the peer has dropped is its own choice.
   if (p->deferred.failed() && p->deferred.code() != errc::invalid) return p->deferred;
-  if (p != self_ && p->page->cut_off.load(std::memory_order_acquire))
-    return {errc::fabric, worded("rank ", r, " may not reach the memory of other ranks", remedy_of_access), r};
+  const reach of_peer = p == self_ ? reach::all : p->page->cut_off.load(std::memory_order_acquire);
+  if (of_peer != reach::all)
+    return {errc::fabric, worded("rank ", r, " cannot reach the memory of all other ranks",
+                                 (of_peer == reach::refused ? remedy_of_access : remedy_of_closing)), r};
   return {};
 }
 

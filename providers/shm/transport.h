@@ -137,6 +137,7 @@ class shm_transport final : public transport {
   bool lives(peer&) noexcept;          // false if it is dead; asks the kernel once a millisecond; for who goes by its pid
   bool ends(peer&) noexcept;           // the same, for one that is about to end: blocks until it has
   status not_opened(const peer&, const status& why) noexcept;  // the error of an operation towards it (memory.cpp)
+  status closed_by_itself(const peer&) noexcept;               // the error where it lives and others cannot find its memory
   bool has_let_go(peer&) noexcept;     // true if it is dead; asked when it was found without some memory
   bool check_all() noexcept;           // true if one was found dead that was not known to be
   void watch_all() noexcept;           // the death of any peer makes wait_fd() readable

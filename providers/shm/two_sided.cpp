@@ -44,8 +44,9 @@ bool shm_two_sided::open(target& t, peer& p) noexcept {
   }
   auto memory = open_memory(p.name, "two-sided messages", ring_offset());
   if (!memory) {
-    if (memory.error().code() == errc::peer_dead) net_.has_let_go(p);
-    else if (p.deferred.ok()) p.deferred = net_.not_opened(p, memory.error());
+    const bool closed = memory.error().code() == errc::peer_dead;
+    if (closed && net_.has_let_go(p)) return false;
+    if (p.deferred.ok()) p.deferred = closed ? net_.closed_by_itself(p) : net_.not_opened(p, memory.error());
     return false;
   }
   t.memory = std::move(*memory);

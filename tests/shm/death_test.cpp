@@ -217,3 +217,35 @@ BOOST_AUTO_TEST_CASE(health_tells_of_a_peer_whose_memory_may_not_be_opened) {
     env.barrier();
   });
 }
+
+// As daemons do, which take from 3 on whatever they inherited. A descriptor that watched a peer is none any more, then another's.
+BOOST_AUTO_TEST_CASE(who_closes_its_descriptors_is_not_dead) {
+  run_ranks(shm, 3, [](rank_env& env) {
+    const area seen = env.allocate(64), unseen = env.allocate(64);
+    for (rank_t r = 0; r < env.size; ++r) {
+      env.submit(signal(seen.at(r, 8 * env.rank), 1));
+      require(env.net().health(r), "health before");
+    }
+    env.barrier();
+    if (env.rank == 1) require(::close_range(3, 1023, 0) == 0, "close_range");
+    for (int i = 0; env.rank == 1 && i < 20; ++i) (void)!::dup(STDERR_FILENO);
+    env.barrier();
+    for (rank_t r = 0; r < env.size; ++r) require(env.net().health(r), "health of a rank that lives");
+    env.submit(signal(seen.at((env.rank + 1) % env.size, 24), 1));
+    env.wait_word(seen.word(24), 1);
+    env.barrier();
+    if (env.rank != 1) {
+      completion done;
+      const std::uint64_t value = 1;
+      env.submit(put(plain(&value), unseen.at(1), 8, &done));
+      require(done.idle() && done.outcome().code() == errc::unavailable, "a put into memory that nobody finds");
+      require(std::string_view(done.outcome().text()).find("closed the descriptors") != std::string_view::npos, done.outcome().text());
+      require(!env.net().sendrecv()->send(1, {}, {}), "a message that cannot be sent");
+      require(env.net().health(1).code() == errc::unavailable, "health after that");
+    }
+    env.barrier();
+    if (env.rank == 1) raise(SIGKILL);
+    const auto end = env.net().now() + 1s * time_scale;
+    while (!is_dead(env, 1)) require(env.net().now() < end, "a death is told within a second");
+  }, {.to_die = {1}});
+}

@@ -1,0 +1,48 @@
+/* confined SCENE: a little of everything, each call with an end, in a process that is confined: confined.sh.
+ * plain; user: odd ranks become another user after init; closed: odd ranks close all descriptors from 3 on. */
+#include <grp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tutti.h"
+
+static tutti_t job;
+
+static void must(tutti_status_t s) {
+  if (s == TUTTI_OK) return;
+  printf("%s\n", tutti_error_text(job));
+  fflush(stdout);
+  _exit(3); /* what it left open or closed is another test's */
+}
+
+int main(int argc, char **argv) {
+  static char block[2][100000];
+  if (argc < 2) return 2;
+  must(tutti_init(NULL, &job));
+  const uint32_t me = tutti_rank(job), n = tutti_size(job);
+  const tutti_team_t world = tutti_world(job);
+  must(tutti_barrier(world));
+  if (!strcmp(argv[1], "user") && me % 2 && (setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))) {
+    puts("cannot change the user");
+    return 2;
+  }
+  if (!strcmp(argv[1], "closed") && me % 2)
+    for (int fd = 3; fd < 1024; ++fd) close(fd);
+  uint64_t one = 1, sum = 0;
+  must(tutti_allreduce(world, &one, &sum, 1, TUTTI_UINT64, TUTTI_SUM));
+  tutti_request_t sent;
+  must(tutti_isend(world, (me + 1) % n, 1, block[0], sizeof block[0], &sent));
+  must(tutti_recv(world, (me + n - 1) % n, 1, TUTTI_WHOLE_TAG, block[1], sizeof block[1], NULL));
+  must(tutti_wait(&sent, 20));
+  tutti_window_t window;
+  must(tutti_window_create(world, 4096, NULL, &window));
+  must(tutti_put(window, (me + 1) % n, 0, &one, 8, NULL));
+  must(tutti_quiet(job, 20));
+  must(tutti_barrier(world));
+  if (me == 0) printf("fine: %" PRIu64 " of %" PRIu32 " by %s\n", sum, n, tutti_fabric(job));
+  must(tutti_finalize(&job));
+  return 0;
+}
