@@ -65,7 +65,7 @@ status flush(tutti_context* ctx, request_slot* slot, rank_t peer, extent what, t
   };
   const auto tell = [&] { return std::string("a flush of what was begun towards ") + (peer == no_rank ? "all" : "rank " + std::to_string(peer)); };
   const function_ref<std::string> words(tell);
-  status s = j.wait(ready, [] { return status{}; }, wait_note{"flush", peer, 0, 0, &words}, deadline);
+  status s = j.wait(ready, [] { return status{}; }, wait_note{"flush", peer, 0, 0, &words, false}, deadline);
   if (s.ok()) {
     s = slot->done.outcome();
     if (status landed = here.take_outcome(); s.ok()) s = std::move(landed);

@@ -133,7 +133,7 @@ class request_list {
       wait_note note{"requests"};
       const auto tell = [&] {  // of the first that is incomplete
         for (std::size_t i = 0; i < all_.size(); ++i)
-          if (under_way(i) && !complete(slot(i))) return in_words(ctx_, slot(i), note);
+          if (under_way(i) && !complete(slot(i))) return note.exact = all_.size() == 1, in_words(ctx_, slot(i), note);
         return std::string(note.what);
       };
       const function_ref<std::string> words(tell);

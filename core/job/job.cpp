@@ -24,9 +24,12 @@ job::~job() {
 void job::tell_late(time_point since, const std::string& where) {
   late_notices& late = options_.late;
   const auto waited = std::chrono::duration_cast<std::chrono::seconds>(net_->now() - since);
-  const std::string text = "waited " + std::to_string(waited.count()) + " s " + where;
-  if (options_.notice) return options_.notice(text);
-  late.unheard(text);
+  try {
+    const std::string text = "waited " + std::to_string(waited.count()) + " s " + where;
+    if (options_.notice) return options_.notice(text);
+    late.unheard(text);
+  } catch (const std::bad_alloc&) {  // then nobody is told
+  }
   late.after *= 2;
 }
 

@@ -180,7 +180,9 @@ result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const co
   auto net = open_transport(settings, *boot, *others->where, others->key, options.notice, deadline, fabric);
   if (options.trouble.failed()) net = options.trouble;
   auto made = join(std::move(boot), std::move(net), std::move(options), std::move(others->where), deadline);
-  if (made) (*made)->fabric_ = std::move(fabric);
+  if (!made) return made;
+  (*made)->fabric_ = std::move(fabric);
+  if ((*made)->options_.late.unheard) (*made)->board_->show_to_launcher(settings.launcher().ended);  // whose numbers the ranks have
   return made;
 }
 

@@ -34,7 +34,7 @@ void wait_board::write(const page& p) noexcept {
 
 bool wait_board::look(const wait_note& note, bool late) noexcept {
   try {
-    const std::string words = note.words ? (*note.words)() : note.what;
+    const std::string words = note.words ? "in " + (*note.words)() : std::string("for ") + note.what;
     publish(note, words);
     return late && note.told && search(note, words);
   } catch (const std::bad_alloc&) {  // then nobody is told
@@ -49,6 +49,10 @@ void wait_board::publish(const wait_note& note, const std::string& words) noexce
   std::memcpy(p.words, words.data(), std::min(words.size(), sizeof p.words - 1));
   write(p);
   told_ = true;
+  shown_waits::one shown{shown_waits::state::waits, {}};
+  static_assert(sizeof shown.words >= sizeof p.words);
+  std::memcpy(shown.words, p.words, sizeof p.words);
+  shown_.show(job_.rank(), shown);
 }
 
 void wait_board::withdraw() noexcept {
@@ -56,6 +60,7 @@ void wait_board::withdraw() noexcept {
   if (!std::exchange(told_, false)) return;
   number_ += 2;
   write({.number = number_, .waits = 0, .awaited = no_rank, .words = {}, .number_behind = number_});
+  shown_.show(job_.rank(), {shown_waits::state::waits_not, {}});
 }
 
 bool wait_board::ask(rank_t whom) noexcept {
@@ -91,7 +96,7 @@ bool wait_board::go_through_all(bool circle) {
 bool wait_board::search(const wait_note& note, const std::string& words) {
   const rank_t me = job_.rank();
   if (seen_.empty()) {
-    found_ = "in " + words;
+    found_ = words;
     any_ = false, exact_ = note.exact;
     if (job_.size() == 1) return end("; there is no other rank");
     if (note.from == me) return end("; that is this rank itself");
@@ -111,7 +116,7 @@ bool wait_board::search(const wait_note& note, const std::string& words) {
   if (p.number != p.number_behind) return false;  // torn: it is asked again
   p.words[sizeof p.words - 1] = 0;
   if (!p.waits) return end(name + " waits in no call of tutti");
-  const std::string waits = name + " waits in " + p.words;
+  const std::string waits = name + " waits " + p.words;
   if (any_) {
     const rank_t next = (whom + 1) % job_.size();
     if (next != me) return go_on_at(next);

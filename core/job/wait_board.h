@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/job/shown_waits.h"
 #include "core/job/team.h"
 
 namespace tutti {
@@ -34,6 +35,8 @@ class wait_board {
   bool look(const wait_note&, bool late) noexcept;
   const std::string& found() const noexcept { return found_; }
   void withdraw() noexcept;      // the wait is over
+  // From now on the launcher sees it as well. `beside`: the path of another file of the launcher's.
+  void show_to_launcher(const std::string& beside) noexcept { shown_.find(beside, job_.size()); }
 
  private:
   static constexpr std::uint32_t page_lines = lines / 2;
@@ -59,6 +62,7 @@ class wait_board {
   const control_lines at_;
   std::uint64_t number_ = 0;
   bool told_ = false;            // the page says that this rank waits
+  shown_waits shown_;
   completion got_;
   rank_t asking_ = no_rank;
   std::uint32_t silent_looks_ = 0;  // since it was asked

@@ -1,6 +1,7 @@
 #!/bin/sh
 # late.sh TUTTI LATE: who waits for long is told on standard error, and not where that is switched off or nobody is that late.
 set -eu
+ulimit -c 0
 tutti=$1 late=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -10,6 +11,14 @@ done
 for scene in receive send signal chain; do
   TUTTI_NOTICE_S=1 "$tutti" run --timeout 8 --grace 1 -n "$([ $scene = chain ] && echo 3 || echo 2)" "$late" $scene > "$work/$scene" 2>&1 &
 done
+TUTTI_NOTICE_S=0 "$tutti" run --grace 1 -n 3 "$late" chain > "$work/quit" 2>&1 &
+quit=$!
+for _ in $(seq 100); do # until the ranks wait
+  sleep 0.1
+  [ -e "$work/chain" ] && grep -q waited "$work/chain" && break
+done
+sleep 0.5
+kill -QUIT $quit
 wait
 one_line() { # one_line JOB PATTERN
   [ "$(grep -c "$2" "$work/$1")" -eq 1 ] || { echo "$1 has not one line like '$2': $(cat "$work/$1")"; exit 1; }
@@ -30,4 +39,11 @@ told send '0 waited [12] s in a send of 1048576 bytes with tag 3 to rank 1, whic
 told signal '0 waited [12] s in tutti_wait_signal for the word at offset 16, which is 0 and is to reach 4, by rank 1; rank 1 waits in tutti_wait_signal .*; so they wait for each other$'
 told chain '0 waited [1-4] s in a receive of tag 5 from rank 1; .*; rank 1 waits in a receive of tag 5 from rank 2; .*; rank 2 \(waits in no call of tutti\|is in no call of tutti, or does not answer\)$'
 told chain '1 waited [1-4] s in a receive of tag 5 from rank 2; .*; rank 2 \(waits in no call of tutti\|is in no call of tutti, or does not answer\)$'
+shown() { # shown JOB: the launcher's lines of three ranks, the one that waits for nobody first
+  grep '^tutti run: rank' "$work/$1" > "$work/lines" && [ "$(wc -l < "$work/lines")" -eq 3 ] &&
+    sed -n 1p "$work/lines" | grep -q 'rank 2 waits in no call of tutti$' &&
+    sed -n 2p "$work/lines" | grep -q 'rank 0 waits in a receive of tag 5 from rank 1' || { echo "$1: $(cat "$work/$1")"; exit 1; }
+}
+shown chain
+shown quit
 ! grep -q 'each other' "$work/chain" || { echo "chain: $(cat "$work/chain")"; exit 1; }

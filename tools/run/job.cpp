@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "core/job/ended_ranks.h"
+#include "core/job/shown_waits.h"
 #include "tools/run/abort_queue.h"
 #include "tools/run/input.h"
 #include "tools/run/output_mux.h"
@@ -70,6 +71,7 @@ class job {
     auto ended = ended_ranks::make(folder_.path(), options_.ranks);
     if (!ended) return ended.error();
     ended_ = *std::move(ended);
+    (void)shown_.make(folder_.path(), options_.ranks);  // without it a job that hangs says less
     auto here = machine::look();
     if (!here) return here.error();
     auto server = pmix_server::start(options_.ranks, folder_.path(), *here,
@@ -158,9 +160,17 @@ class job {
       const auto living = ranks_.living_ranks();
       say("timed out after " + number(options_.timeout_s) + " s with " + list(living) + " of " +
           std::to_string(options_.ranks) + " still running; ending the job");
+      say_what_ranks_wait_for();
       status_ = status_timeout;
       end_all(SIGTERM);
     }
+  }
+
+  void say_what_ranks_wait_for() {
+    constexpr std::size_t most = 64;
+    const auto lines = shown_.in_words(ranks_.living_ranks());
+    for (std::size_t i = 0; i < std::min(lines.size(), most); ++i) say(lines[i]);
+    if (lines.size() > most) say("and " + std::to_string(lines.size() - most) + " other ranks wait");
   }
 
   // Asks all ranks to end, and makes them when the grace is over. Stopped ones must run to be able to.
@@ -215,6 +225,7 @@ class job {
     switch (number) {
       case SIGINT: case SIGTERM: case SIGHUP: case SIGQUIT:
         if (interrupted_) kill_at_ = clock::now();  // the second time it is meant
+        if (number == SIGQUIT && !interrupted_) say_what_ranks_wait_for();
         interrupted_ = true;
         end_all(number);
         break;
@@ -249,6 +260,7 @@ class job {
   const job_options& options_;
   scratch_folder folder_;
   ended_ranks ended_;  // for the ranks to see
+  shown_waits shown_;  // by the ranks
   guardian guardian_;
   const std::shared_ptr<abort_queue> aborts_ = std::make_shared<abort_queue>();  // libpmix's thread has a share
   std::unique_ptr<pmix_server> server_;
