@@ -42,6 +42,8 @@ class agreement {
   status on_changes(std::uint32_t from, const changes_head&, const std::byte* calls);
   // When everybody's calls are known: they take effect.
   status settle();
+  // Before the last superstep, behind which nothing takes effect: what differs there is no error.
+  void drop() noexcept { areas_.drop_pending(), next_tag_ = sent_tag_; }
   void end_superstep() noexcept { received_tag_ = sent_tag_, sent_tag_ = next_tag_; }
 
  private:

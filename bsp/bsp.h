@@ -10,9 +10,9 @@
  * BSP_WIDE. The names bsp_pid_t, bsp_nprocs_t and bsp_size_t exist in both. One program may mix files of both flavours.
  *
  * Order at the end of a superstep, in each process: first everything that any bsp_get wants of its memory is read; then what
- * its own bsp_gets brought is written; then all bsp_puts into its memory are written, in some order, one after the other;
- * then registrations and the tag size change. bsp_hpput and bsp_hpget may read and write at any time from the call to the
- * end of the superstep.
+ * its own bsp_gets brought is written; then all bsp_puts into its memory are written; then registrations and the tag size
+ * change. Gets of one process that meet are written one after the other in some order, and so are puts. bsp_hpput and
+ * bsp_hpget may read and write at any time from the call to the end of the superstep.
  *
  * Errors. A call that breaks a rule below ends the whole program as bsp_abort does: a line on stderr names the process,
  * the call, the value and the rule, and every process ends with a status other than 0. A process that dies ends the program

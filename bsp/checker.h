@@ -30,6 +30,7 @@ class checker {
   void note(call_kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset, std::uint64_t bytes);
   void pushed() noexcept { ++pushes_; }
   void popped() noexcept { ++pops_; }
+  void drop_registrations() noexcept { pushes_ = pops_ = 0; }
 
   // Collective, at the begin of a sync of superstep `epoch`. The error names processes, calls and bytes.
   status judge(std::uint64_t epoch);

@@ -79,6 +79,15 @@ result<process::order> process::meet(const order& mine) {
   return (*all)[0];
 }
 
+// `why` bsp_begin cannot be. Processes that end before it are mostly those that found no input.
+status process::not_begun(const status& why) const {
+  if (why.code() != errc::peer_dead) return why.during("bsp_begin");
+  return {why.code(), worded("bsp_begin: ", process_name(why.peer()), " ended before it. All processes run main",
+                             spmd_ ? " up to bsp_init, and only process 0 has standard input: make bsp_init the first statement of main"
+                                   : ", and only process 0 has standard input: read it in process 0 after bsp_begin, or begin main with bsp_init"),
+          why.peer(), why.native()};
+}
+
 // The processes behind process 0, in a program that began with bsp_init. They have run main up to there only, so what
 // process 0 names is a place in the program: it was loaded elsewhere here.
 void process::serve() {
@@ -111,7 +120,7 @@ void process::begin(std::int64_t most) {
   // Process 0 may have read the number from a person, who takes time.
   if (!spmd_ || rank_ == 0) {
     auto told = meet({most, reinterpret_cast<std::intptr_t>(spmd_) - first_spmd_});
-    if (!told) abort(told.error().during("bsp_begin"));
+    if (!told) abort(not_begun(told.error()));
     order_ = *told;
   }
   const auto size = static_cast<std::uint32_t>(std::min<std::int64_t>(order_.most, remaining_->size()));
@@ -178,10 +187,11 @@ void process::watch() {
 // The syncs of this meet those of a process that has not ended, and when that ends, its bsp_end meets one of these: an
 // error, as without a profile.
 void process::write_profile() {
+  engine_->drop_registrations();
   engine_->watch(nullptr, nullptr);
   status why;
   const std::string path = profile_ + (parts_ > 1 ? "." + std::to_string(parts_) : "");
-  if (!ledger_->write(*engine_, path, provider_, why)) abort(engine_->error());
+  if (!ledger_->write(*engine_, path, job_->fabric().empty() ? provider_ : job_->fabric(), why)) abort(engine_->error());
   if (why.failed()) std::fprintf(stderr, "%s\n", why.text());
   ledger_.reset();
 }

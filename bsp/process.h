@@ -54,6 +54,7 @@ class process {
   process() = default;
   void join();
   result<order> meet(const order&);
+  status not_begun(const status& why) const;
   void take_part(std::uint32_t size);
   void stay_out();
   [[noreturn]] void serve();

@@ -83,6 +83,8 @@ class registrar {
   // When all have told: finds the areas of pops of NULL. Returns the first call that cannot be, or how many there are.
   std::uint32_t resolve(std::uint32_t processes);
   void apply();
+  // Where none follows: the calls have no effect. Nothing is registered afterwards.
+  void drop_pending() noexcept { pending_.clear(); }
 
  private:
   struct slot {

@@ -50,11 +50,22 @@ bool engine::measure() {
   return during("measuring the machine", made ? status{} : made.error());
 }
 
-bool engine::leave() { return finish(true, nullptr) && during("bsp_end", c_.team.settle()); }
+void engine::drop_registrations() noexcept {
+  agreement_.drop();
+  if (checker_) checker_->drop_registrations();
+}
+
+bool engine::leave() {
+  drop_registrations();
+  return finish(true, nullptr) && during("bsp_end", c_.team.settle());
+}
 
 bool engine::finish(bool leaving, const void* site) {
   queue_.clear();
-  if (ledger_) ledger_->enter(site, announcement_.next_way());
+  if (ledger_) {
+    const char* const call = ends_by(leaving);
+    ledger_->enter(site, {call, strnlen(call, sizeof(call_note::call))}, announcement_.next_way());
+  }
   if (status s = synchronize(leaving); s.failed()) return fail(s.during(ends_by(leaving)));
   agreement_.end_superstep();
   ++c_.epoch;

@@ -1,6 +1,8 @@
-#define BSP_WIDE
 #include <cstddef>
-#include <bsp.h>
+extern "C" {
+#include <mcbsp.h>
+}
+#include <bsp.hpp>
 #include <bsp.h>
 #include <bsp_level1.h>
 #include <bsp_level1.h>

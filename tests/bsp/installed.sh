@@ -40,6 +40,12 @@ int main(int count, char **words) {
 }
 PROGRAM
 cp tiny.c tiny.cpp
+sed 's/#include <bsp.h>/#include <mcbsp.h>\n_Static_assert(sizeof(bsp_size_t) == SIZE, "sizes");/' tiny.c >other.c
+clean bspcc "${flags[@]}" -DSIZE='sizeof(size_t)' other.c -o other
+clean bspcc "${flags[@]}" -DSIZE='sizeof(int)' -DMCBSP_COMPATIBILITY_MODE other.c -o other
+sed 's/#include <bsp.h>/#include <bsp.hpp>/' tiny.c >other.cpp
+clean bspc++ "${flags[@]}" -Wall -Werror other.cpp -o other
+says '2 processes' bsprun -n 2 ./other
 clean bspc++ "${flags[@]}" -Wall -Werror tiny.cpp -o tiny
 says right bsprun -n 3 ./inner_product 1000
 says right ./inner_product 1000

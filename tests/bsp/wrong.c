@@ -34,6 +34,7 @@ int main(int argc, char **argv) {
   if (!strcmp(scene, "sum_outside")) return bsp_sumI(1);
   if (!strcmp(scene, "begin_none")) bsp_begin(0);
   if (!strcmp(scene, "never_begins") && bsp_nprocs()) return 0;
+  if (!strcmp(scene, "reads_first") && bsp_nprocs() && strcmp(getenv("PMIX_RANK"), "0")) return 0; /* who finds no input */
   if (!strcmp(scene, "init_null")) bsp_init(NULL, argc, argv);
   if (!strcmp(scene, "init_twice")) bsp_init(part, argc, argv), bsp_init(part, argc, argv);
   bsp_begin(bsp_nprocs());
@@ -207,6 +208,11 @@ int main(int argc, char **argv) {
       for (int i = 0; i < 150000 / (p - 1); ++i) bsp_send(0, NULL, &b, 1);
   }
   for (int i = 0; i < 1000; ++i) bsp_sync();
+  if (last) { /* too late for any effect */
+    if (!strcmp(scene, "pushes_at_end")) bsp_push_reg(&b, sizeof b);
+    if (!strcmp(scene, "pops_at_end")) bsp_pop_reg(a);
+    if (!strcmp(scene, "tags_at_end")) bsp_set_tagsize(&b);
+  }
   bsp_end();
   if (!strcmp(scene, "sync_after_end")) bsp_sync();
   printf("ended as if nothing had happened\n");

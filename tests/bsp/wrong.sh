@@ -144,6 +144,7 @@ if [ "$ranks" -gt 1 ]; then
   scene types_differ 'ended superstep 2 by unlike calls' 'bsp_sumI of 4 bytes' 'bsp_sumR of 4 bytes'
   scene operations_differ 'ended superstep 2 by unlike calls' 'bsp_minD of 8 bytes' 'bsp_maxD of 8 bytes'
   scene ends_alone "process $last" 'bsp_end' 'bsp_sync' 'all processes must call the same'
+  scene reads_first 'ended before it. All processes run main, and only process 0 has standard input: read it in process 0'
   scene exits "process $last: the process ended without bsp_end"
   export TUTTI_BSP_CHECK=1
   scene pushes_alone 'superstep 2: process 0 called bsp_push_reg 0 times' "process $last 1 times"
@@ -153,8 +154,10 @@ if [ "$ranks" -gt 1 ]; then
   [ "$ranks" -gt 2 ] && scene check_hpget_put 'bsp_hpget of process 0 (reads 4 bytes)' 'bsp_put of process 1 (writes 4 bytes)'
   scene check_hpget_then_put "superstep 2: process $last: bsp_put takes 4 bytes at 0x" 'which a bsp_hpget before it may overwrite'
   scene check_hpget_then_send "superstep 2: process $last: bsp_send takes 4 bytes at 0x" 'which a bsp_hpget before it may overwrite'
+  warning pushes_at_end 'ended as if nothing had happened'
   warning check_pending 'superstep 2: bsp_put takes 4 bytes at 0x' 'which a bsp_get before it is to overwrite'
   unset TUTTI_BSP_CHECK
+  for name in pushes_at_end pops_at_end tags_at_end; do warning $name 'ended as if nothing had happened'; done
   case $launcher in
     tutti) scene is_killed "rank $last" ;;
     mpirun) scene is_killed "process rank $last" ;;
