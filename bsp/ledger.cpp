@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include "bsp/engine.h"
 
@@ -79,6 +80,8 @@ class reader {
   std::size_t at_ = 0;
 };
 
+constexpr std::uint32_t most_in_traffic = 512;  // processes of a part whose traffic is told: of every pair
+
 // Everyone's part to process 0, in supersteps of bounded size.
 bool gather(engine& e, const std::string& mine, std::vector<std::string>& parts) {
   constexpr std::uint64_t piece = std::uint64_t{1} << 20;
@@ -147,8 +150,9 @@ bool measure_machine(engine& e, machine& m) {
 ledger::ledger(std::uint32_t processes, const machine& m, const transport& clock)
     : machine_(m), clock_(clock), with_(processes), left_(clock.now()) {}
 
-void ledger::enter(const void* site, metadata_way way) noexcept {
+void ledger::enter(const void* site, std::string_view call, metadata_way way) noexcept {
   site_ = site;
+  call_ = call;
   way_ = way;
   entered_ = clock_.now();
 }
@@ -157,7 +161,7 @@ void ledger::leave() {
   const auto now = clock_.now();
   if (supersteps_.size() < most_supersteps) {
     const auto [at, fresh] = site_numbers_.try_emplace(site_, static_cast<std::uint32_t>(sites_.size()));
-    if (fresh) sites_.push_back(site_);
+    if (fresh) sites_.push_back({site_, std::string(call_)});
     supersteps_.push_back({ns(entered_ - left_), ns(now - entered_), at->second, static_cast<std::uint32_t>(busy_.size())});
     ways_.push_back(way_);
     for (const std::uint32_t pid : busy_) {
@@ -175,10 +179,11 @@ void ledger::leave() {
 std::string ledger::own_part() const {
   std::string out;
   append(out, static_cast<std::uint32_t>(sites_.size()));
-  for (const void* site : sites_) {
-    const place p = place_of(site);
+  for (const called& s : sites_) {
+    const place p = place_of(s.from);
     append_text(out, p.module);
     append_text(out, p.function);
+    append_text(out, s.call);
     append(out, p.offset);
   }
   append(out, static_cast<std::uint32_t>(supersteps_.size()));
@@ -200,48 +205,68 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
     return true;
   }
   const std::uint32_t p = e.nprocs();
-  std::fprintf(f, "{\"tutti_bsp_profile\":2,\"program\":%s,\"provider\":%s,\"processes\":%u,\"g_ns_per_byte\":%.6g,"
+  std::fprintf(f, "{\"tutti_bsp_profile\":3,\"program\":%s,\"provider\":%s,\"processes\":%u,\"g_ns_per_byte\":%.6g,"
                   "\"l_ns\":%.6g,\"dropped\":%llu,\n\"sites\":[",
                quoted(program_name()).c_str(), quoted(provider).c_str(), p, machine_.g_ns_per_byte, machine_.l_ns,
                static_cast<unsigned long long>(dropped_));
   std::vector<reader> from;
   for (const std::string& part : parts) from.emplace_back(part);
   std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < p; ++i) {  // every process is in the same program: process 0 speaks for all
+  std::map<std::pair<std::string, std::uint64_t>, std::uint32_t> known;  // the module and the offset there: the site
+  std::vector<std::vector<std::uint32_t>> numbers(p);                     // of each process's own sites
+  for (std::uint32_t i = 0; i < p; ++i) {
     const auto sites = from[i].take<std::uint32_t>();
     for (std::uint32_t k = 0; k < sites; ++k) {
-      const std::string module = from[i].text(), function = from[i].text();
+      const std::string module = from[i].text(), function = from[i].text(), call = from[i].text();
       const auto offset = from[i].take<std::uint64_t>();
-      if (i == 0)
-        std::fprintf(f, "%s{\"module\":%s,\"function\":%s,\"offset\":%llu}", k ? "," : "", quoted(module).c_str(),
-                     quoted(function).c_str(), static_cast<unsigned long long>(offset));
+      const auto [at, fresh] = known.try_emplace({module, offset}, static_cast<std::uint32_t>(known.size()));
+      numbers[i].push_back(at->second);
+      if (fresh)
+        std::fprintf(f, "%s{\"module\":%s,\"function\":%s,\"offset\":%llu,\"call\":%s}", at->second ? "," : "", quoted(module).c_str(),
+                     quoted(function).c_str(), static_cast<unsigned long long>(offset), quoted(call).c_str());
     }
     const auto n = from[i].take<std::uint32_t>();
     count = i == 0 ? n : std::min(count, n);
   }
   std::fputs("],\n\"ways\":[\"words\",\"dissemination\",\"multicast\"],\n\"supersteps\":[", f);  // as metadata_way
-  std::vector<std::uint64_t> work(p), sync(p), sent(p), received(p), calls(p);
+  std::vector<std::uint64_t> work(p), sync(p), sent(p), received(p), calls(p), site(p);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, traffic> between;
   for (std::uint32_t s = 0; s < count; ++s) {
     std::fill(sent.begin(), sent.end(), 0), std::fill(received.begin(), received.end(), 0);
-    std::uint32_t site = 0;
     for (std::uint32_t i = 0; i < p; ++i) {
       const auto own = from[i].take<superstep>();
-      if (i == 0) site = own.site;
+      site[i] = own.site < numbers[i].size() ? numbers[i][own.site] : 0;
       work[i] = own.work_ns, sync[i] = own.sync_ns, calls[i] = 0;
       for (std::uint32_t k = 0; k < own.flows; ++k) {
         const auto flowed = from[i].take<flow>();
+        if (flowed.pid == i || flowed.pid >= p) continue;
         calls[i] += flowed.calls;
         sent[i] += flowed.out, received[i] += flowed.in;
-        if (flowed.pid < p) received[flowed.pid] += flowed.out, sent[flowed.pid] += flowed.in;
+        received[flowed.pid] += flowed.out, sent[flowed.pid] += flowed.in;
+        if (p > most_in_traffic) continue;
+        traffic &there = between[{i, flowed.pid}], &back = between[{flowed.pid, i}];
+        there.out += flowed.out, back.out += flowed.in, there.calls += flowed.calls;
       }
     }
-    std::fprintf(f, "%s\n[%u,", s ? "," : "", site);
+    std::fputs(s ? ",\n[" : "\n[", f);
+    if (std::ranges::all_of(site, [&](std::uint64_t one) { return one == site[0]; }))
+      std::fprintf(f, "%u", static_cast<unsigned>(site[0]));
+    else
+      list(f, site);
+    std::fputc(',', f);
     const std::vector<std::uint64_t>* const columns[] = {&work, &sync, &sent, &received, &calls};
     for (const auto* column : columns) {
       if (column != columns[0]) std::fputc(',', f);
       list(f, *column);
     }
     std::fprintf(f, ",%u]", static_cast<unsigned>(ways_[s]));
+  }
+  std::fputs("],\n\"traffic\":[", f);
+  const char* before = "";
+  for (const auto& [pair, t] : between) {
+    std::fprintf(f, "%s[%u,%u,%llu,%llu]", before, pair.first, pair.second, static_cast<unsigned long long>(t.out),
+                 static_cast<unsigned long long>(t.calls));
+    before = ",";
   }
   std::fputs("]}\n", f);
   const bool full = std::ferror(f) != 0;

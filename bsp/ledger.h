@@ -6,14 +6,19 @@
 // program begins. Who receives what is known to the sender alone, so a process notes what it sends to whom and what it
 // fetches from whom, and process 0 adds up. By which way the metadata of a superstep went (metadata_cost.h) is the same for all.
 //
-// File: {"tutti_bsp_profile": 2, "program", "provider", "processes", "g_ns_per_byte", "l_ns", "dropped",
-//        "sites": [{"module", "offset", "function"}], "ways": ["words", "dissemination", "multicast"],
-//        "supersteps": [[site, [w ns of each process], [sync ns], [bytes sent], [bytes received], [calls], way]]}
-// A site is where the program called bsp_sync: `offset` is that of the return address in the module's file. `way` is the
-// place in "ways" of the one that the metadata took.
+// File: {"tutti_bsp_profile": 3, "program", "provider", "processes", "g_ns_per_byte", "l_ns", "dropped",
+//        "sites": [{"module", "offset", "function", "call"}], "ways": ["words", "dissemination", "multicast"],
+//        "supersteps": [[site, [w ns of each process], [sync ns], [bytes sent], [bytes received], [calls], way]],
+//        "traffic": [[process, other, bytes from the one to the other, calls of the one upon the other]]}
+// A site is where the program called bsp_sync or, as `call` tells, a collective call: `offset` is that of the return address in the
+// module's file. Where the processes were in several places, a list of each process's site stands for `site`. `way` is the place in
+// "ways" of the one that the metadata took. What a process puts, gets or sends to itself is nobody's to send or to receive: it is in
+// no list. "traffic" is of the whole part, and empty
+// where that has more than 512 processes.
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -45,7 +50,8 @@ class ledger {
     if (t.calls++ == 0) busy_.push_back(pid);
     (out ? t.out : t.in) += bytes;
   }
-  void enter(const void* site, metadata_way) noexcept;  // a sync, called from there, and how its metadata is to go
+  // The program's call from there, which is a sync, and how its metadata is to go. The call's name must stay until leave().
+  void enter(const void* site, std::string_view call, metadata_way) noexcept;
   void leave();
 
   // Collective, when the program has ended its last superstep; nothing is kept any more. Process 0 writes the file.
@@ -74,9 +80,14 @@ class ledger {
   std::vector<metadata_way> ways_;  // of each; told by process 0, for all
   std::vector<flow> flows_;
   std::unordered_map<const void*, std::uint32_t> site_numbers_;
-  std::vector<const void*> sites_;
+  struct called {
+    const void* from;
+    std::string call;
+  };
+  std::vector<called> sites_;
   std::uint64_t dropped_ = 0;
   const void* site_ = nullptr;
+  std::string_view call_;
   metadata_way way_ = metadata_way::direct;
   time_point left_, entered_;
 };

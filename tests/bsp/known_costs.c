@@ -1,7 +1,8 @@
 /* Supersteps that are each dear in one way, for profile.sh: it looks for their lines. Usage: known_costs [MS [parameters]]: of the
- * longest computation, 20; and what the machine's parameters are. */
+ * longest computation, 20; and what the machine's parameters are. known_costs places: supersteps that end in unlike places. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <bsp.h>
@@ -13,7 +14,35 @@ static void compute(double ms) {
   }
 }
 
+static inline __attribute__((always_inline)) void step(void) {
+  bsp_sync(); /* inlined */
+}
+
+static int places(void) {
+  bsp_begin(bsp_nprocs());
+  double sum = 0;
+  char a[4000] = {0};
+  bsp_push_reg(a, sizeof a);
+  for (int i = 0; i < 10; ++i) step();
+  for (int i = 0; i < 20; ++i) step();
+  bsp_put(bsp_pid(), a, a, 0, sizeof a);
+  bsp_sync(); /* to itself */
+  for (int i = 0; i < 5; ++i) {
+    if (bsp_pid() == 0) {
+      bsp_sync(); /* process 0 */
+      __asm__ volatile("nop"); /* so that the two calls do not become one */
+    } else {
+      bsp_sync(); /* others */
+    }
+  }
+  for (int i = 0; i < 300; ++i) sum += bsp_sumD(i); /* collective */
+  if (bsp_pid() == 0) bsp_push_reg(&sum, sizeof sum); /* for a superstep that does not come */
+  bsp_end();
+  return sum < 0;
+}
+
 int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "places") == 0) return places();
   const double ms = argc > 1 ? atof(argv[1]) : 20;
   bsp_begin(bsp_nprocs());
   const int p = bsp_nprocs(), s = bsp_pid(), next = (s + 1) % p;

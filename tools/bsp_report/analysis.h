@@ -8,28 +8,32 @@
 
 namespace tutti::tools {
 
-// Nanoseconds. Of one superstep, or summed over the supersteps that end at one site.
+// Nanoseconds. Of one superstep, or summed over the supersteps that end at one place. What is lost is no more than what was
+// measured: `waiting`, `volume`, `latency` and `beyond` are parts of `measured`, and the mean work is the rest.
 struct superstep_cost {
   double measured = 0;   // of the process that took longest
+  double predicted = 0;  // w + g h + l
   double work = 0;       // w: of the process that computed longest
   double waiting = 0;    // w less the mean: what processes wait for the longest, on average
-  double volume = 0;     // g h
-  double latency = 0;    // l
-  double beyond = 0;     // measured beyond w + g h + l, where it is
+  double latency = 0;    // l, as far as the superstep took that beside w
+  double volume = 0;     // g h, as far as it took that beside w and l
+  double beyond = 0;     // what it took beside all these
   double h = 0;          // bytes
   double calls = 0;      // of all processes
   double bytes = 0;      // sent by all processes
 
-  double predicted() const noexcept { return work + volume + latency; }
   void add(const superstep_cost&);
 };
 
-superstep_cost cost_of(const ledger_file&, const superstep_record&);
+// l as it was measured before the program began, but no more than what nine of ten of its supersteps took beside w.
+double l_of(const ledger_file&);
+superstep_cost cost_of(const ledger_file&, double l_ns, const superstep_record&);
 
 enum class loss { imbalance, volume, latency, beyond };
 
 struct site_summary {
-  std::uint32_t site = 0;
+  std::string name;                  // of the line, or of several: where the processes were in unlike places
+  std::string call;                  // bsp_sync, or the collective call
   std::uint64_t supersteps = 0;
   superstep_cost total;
   std::vector<std::uint64_t> by_way; // supersteps whose metadata went so, as ledger_file::ways
@@ -40,10 +44,11 @@ struct site_summary {
 };
 
 struct bsp_analysis {
+  double l_ns = 0;                   // l_of()
   superstep_cost total;
   std::vector<std::uint64_t> by_way;
   std::vector<superstep_cost> supersteps;
-  std::vector<site_summary> sites;   // by time, the longest first
+  std::vector<site_summary> sites;   // a line each, by time, the longest first
   std::vector<site_summary> to_mend; // at most three, what most could be gained from first
 };
 bsp_analysis analyse(const ledger_file&);

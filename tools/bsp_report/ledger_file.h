@@ -9,14 +9,22 @@ namespace tutti::tools {
 struct sync_site {
   std::string module, function;
   std::uint64_t offset = 0;       // of the return address in the module's file
+  std::string call = "bsp_sync";  // or the collective call
   std::string name;               // "lu.c:93", once resolved
+  std::string line = {};          // with the whole path; empty: not known
 };
 
 // Of each process, in nanoseconds and bytes.
 struct superstep_record {
-  std::uint32_t site = 0;
+  std::vector<std::uint32_t> sites;  // of each process, or one for all
   std::vector<double> work, sync, sent, received, calls;
   std::uint32_t way = 0;          // by which its metadata went, of ledger_file::ways
+};
+
+// From one process to another, in the whole program.
+struct pair_traffic {
+  std::uint32_t from = 0, to = 0;
+  double bytes = 0, calls = 0;
 };
 
 struct ledger_file {
@@ -27,6 +35,7 @@ struct ledger_file {
   std::vector<sync_site> sites;
   std::vector<std::string> ways;  // "words", ...
   std::vector<superstep_record> supersteps;
+  std::vector<pair_traffic> traffic;
 };
 
 // Throw std::runtime_error that says what is wrong, and names the file if there is one.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tools/bsp_report/figures.h"
 #include "tools/perf/page.h"
 #include "tools/perf/words.h"
 
@@ -21,7 +22,7 @@ std::string over_time(const bsp_analysis& a) {
     superstep_cost sum;
     for (std::size_t i = at; i < end; ++i) sum.add(a.supersteps[i]);
     const double count = static_cast<double>(end - at) * 1e3, x = static_cast<double>(at);
-    for (const auto& [c, ns] : {std::pair{&measured, sum.measured}, {&predicted, sum.predicted()}, {&work, sum.work}})
+    for (const auto& [c, ns] : {std::pair{&measured, sum.measured}, {&predicted, sum.predicted}, {&work, sum.work}})
       c->points.push_back({x, std::max(ns / count, 1e-3), std::max(ns / count, 1e-3), std::max(ns / count, 1e-3)});
   }
   plot p;
@@ -32,10 +33,10 @@ std::string over_time(const bsp_analysis& a) {
   return figure(p);
 }
 
-std::string by_site(const ledger_file& file, const bsp_analysis& a) {
+std::string by_site(const bsp_analysis& a) {
   bar_chart time{"Time, by the sync that ends it", "ms", {}};
   for (std::size_t i = 0; i < std::min(most_bars, a.sites.size()); ++i)
-    time.bars.push_back({file.sites[a.sites[i].site].name, a.sites[i].total.measured / 1e6, 1, i == 0});
+    time.bars.push_back({a.sites[i].name, a.sites[i].total.measured / 1e6, 1, i == 0});
   return figure(time);
 }
 
@@ -58,10 +59,10 @@ std::string table(const ledger_file& file, const bsp_analysis& a) {
     const auto n = static_cast<double>(s.supersteps);
     char calls[32];
     std::snprintf(calls, sizeof calls, "%.1f", s.total.calls / n);
-    out += "<tr><td>" + escaped(file.sites[s.site].name) + "</td><td>" + std::to_string(s.supersteps) + "</td><td>" +
+    out += "<tr><td>" + escaped(s.name) + "</td><td>" + std::to_string(s.supersteps) + "</td><td>" +
            short_time(s.total.measured) + "</td><td>" + percent(s.total.measured / a.total.measured) + "</td><td>" +
            short_time(s.total.work / n) + "</td><td>" + short_time(s.total.waiting / n) + "</td><td>" +
-           short_bytes(s.total.h / n) + "</td><td>" + calls + "</td><td>" + short_time(s.total.predicted() / n) + "</td><td>" +
+           short_bytes(s.total.h / n) + "</td><td>" + calls + "</td><td>" + short_time(s.total.predicted / n) + "</td><td>" +
            short_time(s.total.measured / n) + "</td><td>" + escaped(ways_taken(file, s.by_way)) + "</td></tr>\n";
   }
   return out + "</tbody></table></div>\n";
@@ -70,7 +71,7 @@ std::string table(const ledger_file& file, const bsp_analysis& a) {
 std::string to_mend(const ledger_file& file, const bsp_analysis& a) {
   std::string out = "<ol>\n";
   for (const site_summary& s : a.to_mend)
-    out += "<li><strong>" + escaped(file.sites[s.site].name) + "</strong>: " + escaped(advice(file, s)) + " That is " +
+    out += "<li><strong>" + escaped(s.name) + "</strong>: " + escaped(advice(file, s)) + " That is " +
            percent(s.gain / a.total.measured) + " of the program.</li>\n";
   return out + "</ol>\n";
 }
@@ -80,11 +81,12 @@ std::vector<text_pair> about(const ledger_file& file, const bsp_analysis& a) {
   std::snprintf(g, sizeof g, "%.3g ns a byte (%.3g a word of 8)", file.g_ns_per_byte, 8 * file.g_ns_per_byte);
   return {{"program", file.program},
           {"processes", std::to_string(file.processes)},
-          {"TUTTI_PROVIDER", file.provider},
+          {"provider", file.provider},
           {"supersteps", std::to_string(file.supersteps.size()) +
                              (file.dropped ? ", and " + std::to_string(file.dropped) + " later ones that were not kept" : "")},
           {"g", g},
-          {"l", short_time(file.l_ns)},
+          {"l", short_time(a.l_ns) + (a.l_ns < file.l_ns ? " (" + short_time(file.l_ns) + " before the program began, but most of its "
+                                                           "supersteps took less beside w)" : "")},
           {"metadata by", ways_taken(file, a.by_way)}};
 }
 
@@ -97,14 +99,16 @@ std::string to_page(const ledger_file& file, const bsp_analysis& a) {
       "<h1>" + escaped(title) + "</h1>\n<p class=\"soft\">" + std::to_string(file.processes) + " processes, " +
          std::to_string(file.supersteps.size()) + " supersteps, " + short_time(a.total.measured) + "</p>\n" +
          section("Most worth mending", "", to_mend(file, a)) +
-         section("Cost", "", grid(where_it_went(a) + by_site(file, a) + over_time(a))) +
+         section("Cost", "", grid(where_it_went(a) + by_site(a) + over_time(a) + time_by_h(file, a)) + timeline(file, a)) +
          section("By sync", "Means of a superstep, but for the time, which is of all of them.", table(file, a)) +
+         section("Who sends to whom", "Bytes of the whole program.", traffic(file)) +
          section("How to read it",
                  "A superstep should cost w + g h + l: w is the longest computation of any process, h the most bytes that any "
                  "process sends or receives, g what a byte costs in long blocks and l what an empty superstep costs. g and l were "
-                 "measured by the program itself before it began. Waiting is w less the mean of all processes. Metadata is what "
-                 "the processes tell one another in each sync of what is to come: by words from each to each, by dissemination, "
-                 "or gathered and multicast.",
+                 "measured by the program itself before it began; l is taken for no more than most of its supersteps took beside w. "
+                 "What could be gained is part of what was measured: of the time beside w, l is counted first, then g h, and what "
+                 "is left is beyond the model. Waiting is w less the mean of all processes. Metadata is what the processes tell one "
+                 "another in each sync of what is to come: by words from each to each, by dissemination, or gathered and multicast.",
                  facts(about(file, a))));
 }
 

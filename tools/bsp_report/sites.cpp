@@ -55,9 +55,13 @@ void resolve_sites(std::vector<sync_site>& sites) {
     for (sync_site* s : all) {
       if (!std::getline(lines, line)) break;
       if (const auto note = line.find(" (disc"); note != line.npos) line.resize(note);
-      if (line.find("??") == line.npos && line.find(":?") == line.npos) s->name = base_name(line);
+      if (line.find("??") == line.npos && line.find(":?") == line.npos) s->name = base_name(line), s->line = line;
     }
   }
+  std::map<std::string, std::string> line_of;  // by name, the first; files of one name are told apart by their paths
+  for (const sync_site& s : sites) line_of.try_emplace(s.name, s.line);
+  for (sync_site& s : sites)
+    if (line_of[s.name] != s.line) s.name = s.line;
 }
 
 }  // namespace tutti::tools
