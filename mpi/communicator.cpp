@@ -28,7 +28,18 @@ std::vector<std::unique_ptr<communicator>> idle;  // by number
 constexpr std::size_t most_idle = 64;
 std::int64_t newest_number = 0;
 
+using entry = std::unordered_map<MPI_Comm, std::unique_ptr<communicator>>::iterator;
+
+// MPI has freed it. What is under way there goes on.
+void let_go(entry at) {
+  last = nullptr;
+  at->second->handle = MPI_COMM_NULL;
+  leave_idle(std::move(at->second));
+  communicators.erase(at);
+}
+
 communicator& add(MPI_Comm handle, std::unique_ptr<communicator> c) {
+  if (const auto at = communicators.find(handle); at != communicators.end()) let_go(at);  // a thread that frees has yet to come so far
   c->handle = handle;
   real.Comm_rank(handle, &c->rank);
   real.Comm_size(handle, &c->size);
@@ -157,23 +168,47 @@ int follow(int made, const MPI_Comm* fresh) {
   return made;
 }
 
-// What is under way there goes on.
-void let_go(MPI_Comm comm) {
+// Whom MPI still shows to callbacks that it calls while it frees: what was sent there before can be received in them. Another thread may
+// get the handle as soon as MPI has freed it; so the entry that goes is known by more than that.
+int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
+  const MPI_Comm handle = comm ? *comm : MPI_COMM_NULL;
+  communicator* c = nullptr;
+  std::uint32_t generation = 0;
+  if (comm && handle != MPI_COMM_WORLD && handle != MPI_COMM_SELF) {
+    const held h;
+    c = taken(handle);
+    if (c) generation = c->generation, real.Comm_get_errhandler(handle, &c->kept);
+  }
+  int code;
+  {
+    const passing by_mpi;
+    code = function(comm);
+  }
+  if (!c) return code;
   const held h;
-  const auto at = communicators.find(comm);
-  if (at == communicators.end()) return;
-  last = nullptr;
-  std::unique_ptr<communicator> c = std::move(at->second);
-  communicators.erase(at);
-  real.Comm_get_errhandler(comm, &c->kept);
-  c->handle = MPI_COMM_NULL;
-  leave_idle(std::move(c));
+  const auto at = communicators.find(handle);
+  if (at == communicators.end() || at->second.get() != c || c->generation != generation) return code;  // gone: the handle came again
+  if (code != MPI_SUCCESS) return release(std::exchange(c->kept, MPI_ERRHANDLER_NULL)), code;
+  let_go(at);
+  return code;
 }
 
-int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
-  if (comm && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF) let_go(*comm);
+void start_together(MPI_Comm comm) {
   const passing by_mpi;
-  return function(comm);
+  real.Barrier(comm);
+}
+
+// The indices of those members whose ranks in MPI_COMM_WORLD are next to that of one.
+std::pair<int, int> beside(const std::vector<std::uint32_t>& members, std::uint32_t index) {
+  int before = MPI_PROC_NULL, after = MPI_PROC_NULL;
+  const auto closer = [&](int than, std::uint32_t rank, bool above) {
+    return than == MPI_PROC_NULL || (above ? rank < members[static_cast<std::size_t>(than)] : rank > members[static_cast<std::size_t>(than)]);
+  };
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members[i] < members[index] && closer(before, members[i], false)) before = static_cast<int>(i);
+    if (members[i] > members[index] && closer(after, members[i], true)) after = static_cast<int>(i);
+  }
+  return {before, after};
 }
 
 }  // namespace
@@ -220,7 +255,7 @@ std::unique_ptr<communicator> make_together(MPI_Comm comm, std::vector<std::uint
   const tutti_status_t s = tutti_team_create_group(tutti_world(the_world().ctx), members.data(), members.size(), &meeting, &team);
   if (!made_in_all(comm, s)) return (void)(team && tutti_team_free(&team)), nullptr;
   c = std::make_unique<communicator>();
-  c->team = team, c->number = ++newest_number, c->members = std::move(members);
+  c->team = team, c->number = ++newest_number, c->rank = rank, c->size = static_cast<int>(members.size()), c->members = std::move(members);
   return c;
 }
 
@@ -237,10 +272,10 @@ std::vector<int> ranks_in(MPI_Group other, MPI_Group group) {
   return there;
 }
 
-bool serves(MPI_Comm comm) {
+communicator* served(MPI_Comm comm) {
   const held h;
-  const communicator* const c = taken(comm);
-  return c && !is_over(*c);
+  communicator* const c = taken(comm);
+  return c && !is_over(*c) ? c : nullptr;
 }
 
 bool collectives_differed(MPI_Comm comm) {
@@ -262,29 +297,37 @@ bool communicator::meet(bool can_begin_again) {
   return all != 0;
 }
 
-held_by_all::held_by_all(MPI_Comm comm) {
-  world& w = the_world();
-  if (!w.threaded()) {
+held_by_all::held_by_all(MPI_Comm fresh) {
+  if (!the_world().threaded()) {
     held_.emplace();
     return;
   }
-  {
-    const passing by_mpi;  // nobody holds a right while others are yet to call
-    real.Barrier(comm);
-  }
+  const std::vector<std::uint32_t> members = members_of(fresh);
   int rank = 0;
-  real.Comm_rank(comm, &rank);
-  for (int turn = 1;; ++turn) {
-    int mine = locked_ = w.try_lock(), all_have = 0;
-    reduce_to_all(&mine, &all_have, 1, MPI_INT, MPI_MIN, comm);
-    if (all_have) return;
-    if (locked_) w.unlock();
-    usleep(static_cast<useconds_t>((rank * 131 + turn * 37) % 500));  // not all at the same pace
-  }
+  real.Comm_rank(fresh, &rank);
+  start_together(fresh);
+  const auto [before, after] = beside(members, static_cast<std::uint32_t>(rank));
+  take(fresh, 0, before, after);
 }
 
-held_by_all::~held_by_all() {
-  if (locked_) the_world().unlock();
+held_by_all::held_by_all(const communicator& c) {
+  world& w = the_world();
+  if (!w.threaded() || c.size == 1) {
+    held_.emplace();
+    return;
+  }
+  if (c.handle != MPI_COMM_NULL) start_together(c.handle);
+  const auto rank_of = [&](int index) { return index == MPI_PROC_NULL || c.members.empty() ? index : static_cast<int>(c.members[static_cast<std::size_t>(index)]); };
+  std::vector<std::uint32_t> everyone;
+  if (c.members.empty()) everyone.resize(static_cast<std::size_t>(c.size)), std::iota(everyone.begin(), everyone.end(), 0u);
+  const auto [before, after] = beside(c.members.empty() ? everyone : c.members, static_cast<std::uint32_t>(c.rank));
+  take(w.for_words, static_cast<int>(c.number % w.largest_tag), rank_of(before), rank_of(after));
+}
+
+void held_by_all::take(MPI_Comm comm, int tag, int before, int after) {
+  receive_word(before, tag, comm);
+  held_.emplace();
+  send_word(after, tag, comm);
 }
 
 communicator* taken(MPI_Comm handle) noexcept {

@@ -44,7 +44,7 @@ inline bool is_over(const communicator& c) noexcept { return c.fate == communica
 
 // Null: MPI's own. Valid until the communicator is freed.
 communicator* taken(MPI_Comm) noexcept;
-bool serves(MPI_Comm);  // the same, for those who do not hold the right; and new things can be made there
+communicator* served(MPI_Comm);  // the same, for those who do not hold the right; and new things can be made there
 bool collectives_differed(MPI_Comm);
 
 // By member of `group`: its rank in the other one, or MPI_UNDEFINED.
@@ -63,18 +63,20 @@ bool made_in_all(MPI_Comm, tutti_status_t) noexcept;
 void leave_idle(std::unique_ptr<communicator>);
 
 // The right to call a function of tutti's that blocks until all members of the communicator have called it. Where threads of a rank make
-// such calls at once, two ranks could hold their rights for different ones, each waiting for a member that waits for the other's: so all
-// members try to get it, and go on once each has it. Collective, where there are threads.
+// such calls at once, two ranks could hold their rights for different ones, each waiting for a member that waits for the other's. So the
+// members take their rights one after the other, in the order of their ranks in MPI_COMM_WORLD: each lets the next one know. Who holds its
+// right then waits for ranks above its own alone, be it for a member that is to take its right or for one that has gone on, and so
+// no ring of them can close. Nobody takes a right before all members have come. Collective, where there are threads.
 class held_by_all {
  public:
-  explicit held_by_all(MPI_Comm);
-  ~held_by_all();
+  explicit held_by_all(MPI_Comm fresh);      // one that the program does not have yet
+  explicit held_by_all(const communicator&);
   held_by_all(const held_by_all&) = delete;
   held_by_all& operator=(const held_by_all&) = delete;
 
  private:
+  void take(MPI_Comm, int tag, int before, int after);
   std::optional<held> held_;
-  bool locked_ = false;
 };
 
 // MPI_COMM_WORLD and MPI_COMM_SELF. False: tutti_error_text() tells why not.

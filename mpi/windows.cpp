@@ -16,7 +16,7 @@ namespace tutti::mpi {
 
 namespace {
 
-std::unordered_map<MPI_Win, std::unique_ptr<window>> windows;
+std::unordered_map<MPI_Win, std::shared_ptr<window>> windows;
 
 }  // namespace
 
@@ -161,9 +161,10 @@ void adopt(std::unique_ptr<window> w, MPI_Win handle, memory whose) {
 
 // After MPI has made it, of memory of the program's or its own.
 int follow(int made, MPI_Comm comm, MPI_Win handle, memory whose, void* base, MPI_Aint bytes, MPI_Aint unit) {
-  if (made != MPI_SUCCESS || !serves(comm)) return made;
-  const held_by_all h(comm);
-  if (auto w = make_window(*taken(comm), whose, base, static_cast<std::size_t>(bytes), unit)) adopt(std::move(w), handle, whose);
+  const communicator* const c = made == MPI_SUCCESS ? served(comm) : nullptr;
+  if (!c) return made;
+  const held_by_all h(*c);
+  if (auto w = make_window(*c, whose, base, static_cast<std::size_t>(bytes), unit)) adopt(std::move(w), handle, whose);
   return made;
 }
 
@@ -201,9 +202,9 @@ template <class Unit, class Allocate, class Create>
 int allocate(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out, Allocate* allocate_by_mpi, Create* create_by_mpi) {
   std::unique_ptr<window> w;
   void* at = nullptr;
-  if (bytes >= 0 && serves(comm)) {
-    const held_by_all h(comm);
-    w = make_window(*taken(comm), memory::tuttis, at, static_cast<std::size_t>(bytes), unit);
+  if (const communicator* const c = bytes >= 0 ? served(comm) : nullptr) {
+    const held_by_all h(*c);
+    w = make_window(*c, memory::tuttis, at, static_cast<std::size_t>(bytes), unit);
   }
   if (w && create_over(at, bytes, unit, info, comm, out, create_by_mpi)) {
     const held h;
@@ -212,7 +213,7 @@ int allocate(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base
     return MPI_SUCCESS;
   }
   if (w) {
-    const held_by_all h(comm);
+    const held_by_all h(*w->own);
     (void)unmake(*w);
   }
   const passing by_mpi;
@@ -253,24 +254,25 @@ TUTTI_MPI_ENTRY(Win_get_attr, (MPI_Win handle, int key, void* value, int* found)
   return real.Win_get_attr(handle, key, value, found);
 })
 
+// MPI's window goes first: callbacks that it calls may still use this one.
 TUTTI_MPI_ENTRY(Win_free, (MPI_Win* handle), (handler_of_window{handle ? *handle : MPI_WIN_NULL}), {
-  window* w;
-  tutti_status_t s = TUTTI_OK;
-  std::unique_ptr<window> gone;
+  const MPI_Win freed = handle ? *handle : MPI_WIN_NULL;
+  std::shared_ptr<window> w;
   {
     const held h;
-    w = handle ? find(*handle) : nullptr;
-    if (w) gone = std::move(windows.at(*handle)), windows.erase(*handle);
+    if (find(freed)) w = windows.at(freed);
   }
-  if (gone && (s = flush(*gone, TUTTI_ALL)) == TUTTI_OK) s = barrier(*gone);
+  tutti_status_t s = TUTTI_OK;
+  if (w && (s = flush(*w, TUTTI_ALL)) == TUTTI_OK) s = barrier(*w);
   int code;
   {
     const passing by_mpi;
     code = real.Win_free(handle);
   }
-  if (!gone) return code;
-  const held h;
-  if (s != TUTTI_OK) gone->own->fate = communicator::fate::lost;
-  if (const auto end = unmake(*gone); s == TUTTI_OK) s = end;
+  if (!w || code != MPI_SUCCESS) return code;
+  const held_by_all h(*w->own);
+  if (const auto at = windows.find(freed); at != windows.end() && at->second == w) windows.erase(at);  // or a thread has got the handle again
+  if (s != TUTTI_OK) w->own->fate = communicator::fate::lost;
+  if (const auto end = unmake(*w); s == TUTTI_OK) s = end;
   return s == TUTTI_OK ? code : raise(MPI_COMM_WORLD, "MPI_Win_free", s);
 })

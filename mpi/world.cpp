@@ -215,11 +215,12 @@ void world::open(int thread_level) {
   const tutti_setting_t patience{"timeout_s", "86400"};
   const char* const usual = tutti_setting_value(patience.name);
   if (usual && std::strcmp(usual, "60") == 0) options.settings = &patience, options.setting_count = 1;
+  threaded_ = thread_level == MPI_THREAD_MULTIPLE;
+  if (threaded_) real.Comm_dup(MPI_COMM_WORLD, &for_words);
   tutti_t made = nullptr;
   std::string why;
   if (!make_incomplete()) why = "MPI makes no generalized request";
   else if (tutti_init(&options, &made) != TUTTI_OK) why = tutti_error_text(nullptr);
-  threaded_ = thread_level == MPI_THREAD_MULTIPLE;
   if (agreed(made != nullptr, made)) {
     ctx = made;
     if (!take_first_communicators()) why = tutti_error_text(ctx);
@@ -270,6 +271,17 @@ void reduce_to_all(const void* mine, void* all, int count, MPI_Datatype type, MP
   (void)finish(real.Iallreduce(mine, all, count, type, op, comm, &r), r, ctx);
 }
 
+void receive_word(int from, int tag, MPI_Comm comm) noexcept {
+  MPI_Request r;
+  char word;
+  (void)finish(real.Irecv(&word, 1, MPI_CHAR, from, tag, comm, &r), r, the_world().ctx);
+}
+void send_word(int to, int tag, MPI_Comm comm) noexcept {
+  MPI_Request r;
+  const char word = 0;
+  (void)finish(real.Isend(&word, 1, MPI_CHAR, to, tag, comm, &r), r, the_world().ctx);
+}
+
 bool gather_from_all(const void* mine, std::size_t bytes, void* all, MPI_Comm comm, tutti_t ctx) noexcept {
   constexpr std::size_t piece = std::size_t{1} << 30;
   if (bytes > piece) return false;
@@ -288,18 +300,6 @@ void held::lock() noexcept {
   world_.waiters_.fetch_add(1, std::memory_order_relaxed);
   world_.lock_.lock();
   world_.waiters_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-bool world::try_lock() noexcept {
-  constexpr int looks = 200;
-  waiters_.fetch_add(1, std::memory_order_relaxed);
-  bool mine = lock_.try_lock();
-  for (int i = 0; i < looks && !mine; ++i) {
-    usleep(10);
-    mine = lock_.try_lock();
-  }
-  waiters_.fetch_sub(1, std::memory_order_relaxed);
-  return mine;
 }
 
 passing::passing() : lends_(the_world().ctx != nullptr) {
@@ -360,7 +360,7 @@ void release(MPI_Errhandler handler) {
 
 int error_code(const char* call, int error_class, const char* text, [[maybe_unused]] MPI_Errhandler handler) {
   char line[MPI_MAX_ERROR_STRING];
-  std::snprintf(line, sizeof line, "tutti, %s: %s", call, text);
+  std::snprintf(line, sizeof line, "tutti, %s: %.*s", call, static_cast<int>(sizeof line - 60), text);
   int code = error_class;
 #ifdef OPEN_MPI
   code = error_code_in(error_class);

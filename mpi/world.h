@@ -37,6 +37,7 @@ class world {
   tutti_t ctx = nullptr;  // null: all goes to MPI
   choices chosen;
   int largest_tag = 0;    // that MPI allows
+  MPI_Comm for_words{};   // of all ranks, for the library's own words by MPI; where there are threads
 
   bool takes(operation o, std::size_t bytes) const noexcept { return bytes <= chosen.most[static_cast<std::size_t>(o)]; }
   bool threaded() const noexcept { return threaded_; }
@@ -50,9 +51,6 @@ class world {
 
   bool others_wait() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
   bool others_came() const noexcept { return crowded_.load(std::memory_order_relaxed); }  // ever
-  // The lock of `held`, if it is to be had soon.
-  bool try_lock() noexcept;
-  void unlock() noexcept { lock_.unlock(); }
 
  private:
   friend class held;
@@ -113,7 +111,10 @@ class passing {
 // Collectives of MPI's for the library's own use, which let `ctx` advance while they wait; null where it must not be called.
 void reduce_to_all(const void* mine, void* all, int count, MPI_Datatype, MPI_Op, MPI_Comm, tutti_t ctx = the_world().ctx) noexcept;
 bool gather_from_all(const void* mine, std::size_t bytes, void* all, MPI_Comm, tutti_t ctx = the_world().ctx) noexcept;
-// By which ranks meet (tutti_bootstrap_t): the second, over the communicator that `comm` points to, within a call of tutti's.
+// The same, to and from one rank.
+void receive_word(int from, int tag, MPI_Comm) noexcept;
+void send_word(int to, int tag, MPI_Comm) noexcept;
+// By which ranks meet (tutti_bootstrap_t): gather_from_all, over the communicator that `comm` points to, within a call of tutti's.
 int gather_for_tutti(void* comm, const void* mine, std::size_t bytes, void* all, double timeout_s);
 
 // MPI's own progress.

@@ -149,6 +149,34 @@ static void matched_outlives_its_communicator(void) {
   }
 }
 
+/* While MPI_Comm_free calls the callbacks of attributes, they may receive what was sent to them before. */
+static int received_at_end, from_duplicate;
+static int receives(MPI_Comm c, int key, void *value, void *extra) {
+  int flag = 0, got = -1;
+  (void)key, (void)value, (void)extra;
+  while (!flag) OK(MPI_Iprobe(left, 3, c, &flag, MPI_STATUS_IGNORE));
+  OK(MPI_Recv(&got, 1, MPI_INT, left, 3, c, MPI_STATUS_IGNORE));
+  from_duplicate = got;
+  ++received_at_end;
+  return MPI_SUCCESS;
+}
+static void received_while_freed(void) {
+  int key;
+  OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, receives, &key, NULL));
+  for (int round = 0; round < 4; ++round) {
+    MPI_Comm c;
+    MPI_Request r;
+    const int value = 10 * me + round;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    OK(MPI_Comm_set_attr(c, key, &key));
+    OK(MPI_Isend(&value, 1, MPI_INT, right, 3, c, &r));
+    OK(MPI_Comm_free(&c));
+    OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    REQUIRE(received_at_end == round + 1 && from_duplicate == 10 * left + round);
+  }
+  OK(MPI_Comm_free_keyval(&key));
+}
+
 /* An error of what is under way goes to the handler that the communicator had. */
 static int handled;
 static void handle(MPI_Comm *c, int *code, ...) {
@@ -260,6 +288,7 @@ int main(int argc, char **argv) {
     RUN(freed_early_by_the_hundred);
     RUN(freed_by_some_before_others);
     RUN(matched_outlives_its_communicator);
+    RUN(received_while_freed);
     if (by_tutti()) RUN(errors_outlive_their_communicator); /* Open MPI ends the job */
     RUN(operation_and_type_freed_in_use);
     RUN(cancelled_too_late);

@@ -163,6 +163,21 @@ static void makes_and_frees(int thread) {
   }
 }
 
+/* Windows as well: each thread of a rank waits for the same thread of the others, and not in the same order as theirs. */
+static void windows_come_and_go(int thread) {
+  for (int i = 0; i < 6; ++i) {
+    MPI_Win w;
+    int *mine;
+    const int value = 100 * me + 10 * thread + i;
+    OK(MPI_Win_allocate_shared(sizeof *mine, sizeof *mine, MPI_INFO_NULL, own[thread], &mine, &w));
+    OK(MPI_Win_fence(0, w));
+    OK(MPI_Put(&value, 1, MPI_INT, right, 0, 1, MPI_INT, w));
+    OK(MPI_Win_fence(0, w));
+    REQUIRE(*mine == 100 * left + 10 * thread + i);
+    OK(MPI_Win_free(&w));
+  }
+}
+
 /* Any thread may take any message. */
 static int taken_sum;
 static pthread_mutex_t sum_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -240,6 +255,7 @@ int main(int argc, char **argv) {
   by_all_threads(most_wait, "most_wait");
   by_all_threads(collectives, "collectives");
   by_all_threads(makes_and_frees, "makes_and_frees");
+  by_all_threads(windows_come_and_go, "windows_come_and_go");
   by_all_threads(share_of_all, "share_of_all");
   REQUIRE(taken_sum == threads * 100 * (threads * 100 - 1) / 2);
   by_all_threads(handlers_wait, "handlers_wait");
