@@ -48,6 +48,8 @@ struct window {
   };
   std::vector<part> parts;
   std::vector<int> access, exposure;                               // members of the epochs that are open
+  bool accessing = false, exposed = false;                         // by MPI_Win_start, by MPI_Win_post; groups may be empty
+  enum class fence : std::uint8_t { none, open, used } fenced = fence::none;  // used: data was moved since the last fence
   std::vector<std::uint64_t> posted, started, completed, awaited;  // by member: turns so far
   enum class hold : std::uint8_t { none, shared, exclusive, queued, unchecked };  // queued: exclusive, in a turn of the queue;
                                                                                   // unchecked: MPI_MODE_NOCHECK, no word is touched
@@ -56,7 +58,20 @@ struct window {
     std::uint32_t turn = 0;  // if queued
   };
   std::vector<lock_held> locked;                                   // by member
+  std::vector<bool> started_to;                                    // by member: it is in `access`
   bool locked_all = false;                                         // by MPI_Win_lock_all
+  std::size_t locks = 0;                                           // by MPI_Win_lock
+  // Null, or why this rank may not open an epoch of access beside the one that is open, or free the window.
+  const char* busy() const noexcept {
+    return accessing ? "an epoch of MPI_Win_start is open" : locked_all || locks > 0 ? "this rank holds a lock" : nullptr;
+  }
+  // Whether an epoch is open in which data moves between this rank and that one; marks it.
+  bool may_move(std::uint32_t member) noexcept {
+    if (locked[member].how != hold::none || started_to[member]) return true;
+    if (fenced == fence::none) return false;
+    fenced = fence::used;
+    return true;
+  }
 
   enum class word : std::uint64_t { lock, queue, accumulating, first_of_members };
   static std::uint64_t at(word w) noexcept { return 8 * static_cast<std::uint64_t>(w); }

@@ -25,10 +25,11 @@ struct target {
 };
 
 // Nothing: `code` is the error, or success where there is nothing to do.
-std::optional<target> target_of(const window& w, const char* call, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type, int& code) {
+std::optional<target> target_of(window& w, const char* call, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type, int& code) {
   code = MPI_SUCCESS;
   if (rank == MPI_PROC_NULL) return std::nullopt;
   if (rank < 0 || static_cast<std::uint32_t>(rank) >= w.size) return code = raise(w, call, MPI_ERR_RANK, "no such rank"), std::nullopt;
+  if (!w.may_move(static_cast<std::uint32_t>(rank))) return code = raise(w, call, MPI_ERR_RMA_SYNC, "no epoch is open to that rank"), std::nullopt;
   const type_ref& t = type_of(type);
   if (count < 0 || !t) return code = raise(w, call, count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the target"), std::nullopt;
   if (count == 0 || t->size == 0) return std::nullopt;
@@ -119,6 +120,14 @@ struct result {
   MPI_Count count = 0;
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
+
+// Of what MPI_Compare_and_swap takes, integers, logicals and bytes, these are none.
+bool is_comparable(MPI_Datatype type) noexcept {
+  const MPI_Datatype others[] = {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX,
+                                 MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT,
+                                 MPI_2INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT};
+  return std::ranges::find(others, type) == std::end(others);
+}
 
 // Has its turn in the target's queue of accumulates while it reads, computes and writes. `compared`: what the target must hold for that.
 int accumulate(window& w, const char* call, const origin& in, const result& out, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type,
@@ -231,4 +240,7 @@ TUTTI_MPI_TRANSFER(Rget_accumulate,
 TUTTI_MPI_WINDOW(Fetch_and_op, (const void* d, void* old, MPI_Datatype t, int r, MPI_Aint at, MPI_Op op, MPI_Win win), (d, old, t, r, at, op, win), win,
                  return accumulate(w, call, {d, 1, t}, {old, 1, t}, r, at, 1, t, op);)
 TUTTI_MPI_WINDOW(Compare_and_swap, (const void* d, const void* compared, void* old, MPI_Datatype t, int r, MPI_Aint at, MPI_Win win),
-                 (d, compared, old, t, r, at, win), win, return accumulate(w, call, {d, 1, t}, {old, 1, t}, r, at, 1, t, MPI_REPLACE, compared);)
+                 (d, compared, old, t, r, at, win), win, {
+                   if (!is_comparable(t)) return raise(w, call, MPI_ERR_TYPE, "neither an integer nor a logical nor a byte");
+                   return accumulate(w, call, {d, 1, t}, {old, 1, t}, r, at, 1, t, MPI_REPLACE, compared);
+                 })

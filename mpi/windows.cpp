@@ -125,7 +125,7 @@ std::unique_ptr<window> make_window(const communicator& c, memory whose, void*& 
   try {
     auto blank = std::make_unique<window>();
     const auto n = static_cast<std::size_t>(c.size);
-    blank->parts.resize(n), blank->locked.resize(n);
+    blank->parts.resize(n), blank->locked.resize(n), blank->started_to.resize(n);
     for (auto* counts : {&blank->posted, &blank->started, &blank->completed, &blank->awaited}) counts->resize(n);
     members = tutti::mpi::members_of(c.handle);
     w = std::move(blank);
@@ -262,6 +262,8 @@ TUTTI_MPI_ENTRY(Win_free, (MPI_Win* handle), (handler_of_window{handle ? *handle
     const held h;
     if (find(freed)) w = windows.at(freed);
   }
+  if (const char* const why = !w ? nullptr : w->exposed ? "an epoch of MPI_Win_post is open" : w->busy())
+    return raise(*w, "MPI_Win_free", MPI_ERR_RMA_SYNC, why);
   tutti_status_t s = TUTTI_OK;
   if (w && (s = flush(*w, TUTTI_ALL)) == TUTTI_OK) s = barrier(*w);
   int code;

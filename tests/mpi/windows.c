@@ -492,6 +492,90 @@ static void many_at_once(void) {
   }
 }
 
+// The same of epochs: each kind of access is refused beside another one, and its end without a beginning; what goes wrong changes nothing.
+static void wrong_epochs(void) {
+  if (!by_tutti()) return;
+  int64_t *mine, value = 0, other = 0;
+  double number = 0;
+  MPI_Win w;
+  MPI_Group all;
+  MPI_Request r;
+  int done = 0;
+  MPI_Win_allocate(2 * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &w);
+  MPI_Win_set_errhandler(w, MPI_ERRORS_RETURN);
+  MPI_Win_get_group(w, &all);
+  for (int round = 0; round < 2; ++round) {
+    // no epoch at all
+    FAILS(MPI_Win_complete(w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_wait(w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_test(w, &done), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_flush(right, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_flush_local_all(w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Put(&value, 1, MPI_INT64_T, n, 0, 1, MPI_INT64_T, w), MPI_ERR_RANK);
+    OK(MPI_Put(&value, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, w));
+    FAILS(MPI_Put(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Put(&value, 0, MPI_INT64_T, right, 0, 0, MPI_INT64_T, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Get(&value, 1, MPI_INT64_T, me, 0, 1, MPI_INT64_T, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Rget(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w, &r), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Accumulate(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, MPI_SUM, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Fetch_and_op(&value, &other, MPI_INT64_T, right, 0, MPI_SUM, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Compare_and_swap(&value, &value, &other, MPI_INT64_T, right, 0, w), MPI_ERR_RMA_SYNC);
+    // post and start
+    OK(MPI_Win_post(all, 0, w));
+    FAILS(MPI_Win_post(all, 0, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Put(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_lock(MPI_LOCK_SHARED, me, 0, w), MPI_ERR_RMA_SYNC);
+    OK(MPI_Win_start(all, 0, w));
+    FAILS(MPI_Win_start(all, 0, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_lock_all(0, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_fence(0, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_free(&w), MPI_ERR_RMA_SYNC);
+    value = 10 * me + round;
+    OK(MPI_Put(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w));
+    OK(MPI_Win_complete(w));
+    FAILS(MPI_Win_complete(w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Put(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_fence(0, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_free(&w), MPI_ERR_RMA_SYNC);
+    OK(MPI_Win_wait(w));
+    FAILS(MPI_Win_wait(w), MPI_ERR_RMA_SYNC);
+    REQUIRE(mine[0] == 10 * left + round);
+    // of nobody
+    OK(MPI_Win_start(MPI_GROUP_EMPTY, 0, w));
+    FAILS(MPI_Put(&value, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w), MPI_ERR_RMA_SYNC);
+    OK(MPI_Win_complete(w));
+    OK(MPI_Win_post(MPI_GROUP_EMPTY, 0, w));
+    OK(MPI_Win_test(w, &done));
+    REQUIRE(done);
+    // locks
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, w));
+    if (n > 2) FAILS(MPI_Put(&value, 1, MPI_INT64_T, left, 0, 1, MPI_INT64_T, w), MPI_ERR_RMA_SYNC);
+    if (n > 1) FAILS(MPI_Win_flush(me, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Compare_and_swap(&number, &number, &number, MPI_DOUBLE, right, 0, w), MPI_ERR_TYPE);
+    FAILS(MPI_Win_start(all, 0, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_fence(0, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_free(&w), MPI_ERR_RMA_SYNC);
+    OK(MPI_Get(&other, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w));
+    OK(MPI_Win_unlock(right, w));
+    REQUIRE(other == value);
+    MPI_Barrier(MPI_COMM_WORLD);
+    // fences; locks between those that nothing has used are right
+    OK(MPI_Win_fence(0, w));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, w));
+    OK(MPI_Win_unlock(right, w));
+    OK(MPI_Get(&other, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w));
+    FAILS(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_lock_all(0, w), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_start(all, 0, w), MPI_ERR_RMA_SYNC);
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, w));
+    REQUIRE(other == value);
+  }
+  MPI_Group_free(&all);
+  MPI_Win_free(&w);
+}
+
 int main(int argc, char** argv) {
   const int few = argc > 1 && strcmp(argv[1], "few_files") == 0;
   if (few) setrlimit(RLIMIT_NOFILE, &(struct rlimit){200, 200});
@@ -517,6 +601,7 @@ int main(int argc, char** argv) {
   }
   RUN(polled_locks);
   RUN(wrong_locks);
+  RUN(wrong_epochs);
   RUN(loads_and_stores);
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) puts("ok");
