@@ -525,7 +525,8 @@ TUTTI_API tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t *
  * Errors: TUTTI_INVALID (no such root, data NULL, a size beyond memory), TUTTI_UNSUPPORTED (TUTTI_BCAST=multicast without multicast),
  * TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes differ), TUTTI_PEER_DEAD; see clause 6.
  * Cost: one copy in and one out; by puts log2(size) to size messages one after the other. The team's first use of an algorithm
- * makes what the algorithm needs (one exchange or a few, and memory of 4 MiB at most).
+ * makes what the algorithm needs (one exchange or a few, and a few KiB of memory; another exchange, and 4 MiB at most, once a call
+ * moves more than a few hundred bytes, or calls are many).
  * After that nothing is allocated while roots and sizes repeat themselves. */
 TUTTI_API tutti_status_t tutti_broadcast(tutti_team_t team, uint32_t root, void *data, size_t bytes);
 
@@ -597,7 +598,7 @@ TUTTI_API tutti_status_t tutti_operation_free(tutti_t ctx, tutti_operation_t *op
  * TUTTI_UNSUPPORTED (elements of more than 1 GiB), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL, TUTTI_PEER_DEAD; see
  * clause 6.
  * Cost: log2(size) puts one after the other for each 128 KiB (`tutti info --explain reduce`). The team's first use of an
- * algorithm costs one exchange, and memory of some 4 MiB at most; more where elements have more than some 16 KiB. */
+ * algorithm costs memory and exchanges as a broadcast's does; more memory where elements have more than some 16 KiB. */
 TUTTI_API tutti_status_t tutti_reduce(tutti_team_t team, uint32_t root, const void *in, void *out, size_t count,
                                       tutti_datatype_t type, tutti_operation_t operation);
 
@@ -666,7 +667,7 @@ TUTTI_API tutti_status_t tutti_reduce_scatter_block_init(tutti_team_t team, cons
  * Errors: TUTTI_INVALID (root, a NULL, sizes beyond memory, overlap), TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes differ,
  * or members make unlike calls; as by tutti_broadcast()), TUTTI_PEER_DEAD; see clause 6.
  * Cost: `tutti info --explain gather --bytes N` and so on. Each block is copied twice. The team's first use of an algorithm costs
- * one exchange, and memory of some 4 MiB at most. */
+ * memory and exchanges as a broadcast's does. */
 TUTTI_API tutti_status_t tutti_gather(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out);
 TUTTI_API tutti_status_t tutti_igather(tutti_team_t team, uint32_t root, const void *in, size_t bytes, void *out,
                                        tutti_request_t *request);

@@ -37,6 +37,14 @@ bool takes_slots_by_turns(const algorithm& row, const costs& of) noexcept {
   return of.mapped && of.ranks_per_core <= 1 && row.of != collective::alltoallv && !row.data.exposes;
 }
 
+// Of a slot for what is short; 0: the row has none such. A team that moves little has little: of an alltoallv members do not know
+// alike what is short.
+std::uint64_t short_slot(const algorithm& row, const shape& s) noexcept {
+  if (row.data.exposes || row.of == collective::alltoallv) return 0;
+  const std::uint64_t slots = std::uint64_t{row.data.slots(s)} * row.data.sets();
+  return slots == 0 ? 0 : std::clamp<std::uint64_t>(first_slots / slots / 64 * 64, 64, 1024);
+}
+
 // Of what all members must give alike; `alike` bytes of it.
 std::uint64_t digest_of(const call_record::what& w, std::uint64_t number, std::uint32_t root, std::uint64_t alike, bool lists) noexcept {
   return broadcast_wire::digest_of(number, root, alike) ^ static_cast<std::uint64_t>(w.kind) * 0x2b1d ^ w.type * 0x0d3bu ^
@@ -59,9 +67,14 @@ void data_collectives::take(collective of, const candidate& c) {
 // --- what an algorithm needs -------------------------------------------------------------------------------------------
 
 data_collectives::resource* data_collectives::resource_of(const choice& c) noexcept {
-  for (const auto& r : resources_)
-    if (r->of == &owner_of(*c.row) && r->radix == c.radix && r->slot_bytes >= now_.element()) return r.get();
-  return nullptr;
+  resource* of_short = nullptr;
+  for (const auto& r : resources_) {
+    if (r->of != &owner_of(*c.row) || r->radix != c.radix || r->slot_bytes < now_.element() || r->longest < now_.alike_bytes()) continue;
+    if (r->longest == any_length) return r.get();
+    const bool outgrown = r->uses >= short_runs && now_.alike_bytes() > as_fast_in_few && takes_slots_by_turns(*r->of, choices_.machine());
+    if (!outgrown) of_short = r.get();
+  }
+  return of_short;
 }
 
 bool data_collectives::equipped(const choice& c) noexcept {
@@ -130,10 +143,13 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   r->words_bytes = control::offset(row.words(s));
   r->slots_at = r->words_bytes * row.data.sets();
   r->slot_bytes = row.data.exposes ? sizeof(exposure_record) : round_up(choices_.room_of(row, s).slot_bytes, 64);
+  const std::uint64_t first = short_slot(row, s);
+  if (first > 0 && now_.alike_bytes() <= first && first < r->slot_bytes) r->slot_bytes = r->longest = first;
   if (r->slot_bytes < now_.element()) r->slot_bytes = std::bit_ceil(now_.element());
   r->set_bytes = row.data.slots(s) * r->slot_bytes;
   r->slots_room = r->set_bytes * row.data.sets();
-  if (r->set_bytes > 0 && takes_slots_by_turns(row, choices_.machine())) r->slots_room = std::max(r->slots_room, slots_by_turns / r->set_bytes * r->set_bytes);
+  if (r->longest == any_length && r->set_bytes > 0 && takes_slots_by_turns(row, choices_.machine()))
+    r->slots_room = std::max(r->slots_room, slots_by_turns / r->set_bytes * r->set_bytes);
   if (row.of == collective::alltoallv) r->sent.resize(s.size), r->taken.resize(s.size);
   auto made = co_await expose_together(team_, r->slots_at + r->slots_room, std::move(agreement));
   if (!made) co_return made.error().during(worded("memory for ", name_of(row.of), " ", row.name));
@@ -163,6 +179,7 @@ result<data_collectives::bound*> data_collectives::bind(const choice& c, std::ui
   b.position.reset();
   b.row = c.row, b.radix = c.radix, b.root = root, b.first_set = first_set, b.by = by;
   b.room = choices_.room_of(*c.row, shape_of(c));
+  b.room.slot_bytes = std::min(b.room.slot_bytes, by->longest);
   b.code = std::move(*code);
   b.code.touch();
   b.position = std::make_unique<tutti::run>(b.code);

@@ -25,6 +25,13 @@ class hierarchy;
 // a core share its cache as well, and slots are better few.
 inline constexpr std::uint64_t slots_by_turns = 4 << 20;
 
+// Of all slots that an algorithm has until the first call that is too long for one of them, except that each has a cache line. That
+// call has another exchange of keys, and from then on all calls use the larger slots. A job may have thousands of teams. One that makes
+// many calls gets the larger slots, too, where these are taken by turns: 256 bytes to 1 KiB take a sixth longer through few slots.
+inline constexpr std::uint64_t first_slots = 4 << 10;
+inline constexpr std::uint64_t short_runs = 1024;      // before that
+inline constexpr std::uint64_t as_fast_in_few = 128;   // bytes
+
 // What the executor is told of a reduction.
 struct arithmetic {
   reduction op;
@@ -54,14 +61,17 @@ class data_collectives final : public operation_sequence {
   const reliable_broadcast* by_multicast() const noexcept { return multicast_.get(); }  // null: not used so far
 
  private:
-  // Words and slots of an algorithm, and of those that share them; others beside them for elements that are too long for these slots.
+  // Words and slots of an algorithm, and of those that share them; others beside them for calls or elements that are too long for these
+  // slots. All members know alike which are there, and which a call uses: calls have the same order and the same `alike_bytes`.
   // Runs that put into slots go through `slots_room` set by set,
   // so a set is used again after as many runs as there are sets of lines, or more.
+  static constexpr std::uint64_t any_length = ~std::uint64_t{0};
   struct resource {
     const algorithm* of;
     std::uint32_t radix;
     std::uint64_t words_bytes;                      // of one set of lines
     std::uint64_t slots_at, slot_bytes, set_bytes;  // behind the lines; of one set of slots
+    std::uint64_t longest = any_length;             // alike_bytes of the calls that use it
     std::uint64_t slots_room, next_set = 0;         // bytes of all; where among them the next run has its set
     std::uint64_t uses = 0;                         // runs
     std::vector<std::uint64_t> sent, taken;         // of an alltoallv, by team index: runs in which there was something

@@ -1,4 +1,4 @@
-// Windows that fit alone and not together are refused before any is taken.
+// Windows that fit alone and not together are refused before any is taken; and what many teams hold.
 #include <sys/resource.h>
 
 #include <boost/test/unit_test.hpp>
@@ -8,6 +8,7 @@
 #include "core/job/window.h"
 #include "tests/collectives/job_env.h"
 #include "tests/harness/arguments.h"
+#include "tests/harness/resources.h"
 
 using namespace tutti;
 using namespace tutti::test;
@@ -21,7 +22,50 @@ void never_fill() {
   require(::setrlimit(RLIMIT_FSIZE, &small) == 0, "setrlimit");
 }
 
+// Each collective with the same bytes of each block, whose sums and places are checked.
+void move_words(communicator& c, std::uint64_t words, std::uint64_t salt) {
+  const std::uint64_t n = c.group().size(), me = c.group().index(), bytes = 8 * words;
+  const auto call = [&](collective of, const std::vector<std::uint64_t>& in, std::vector<std::uint64_t>& out, auto expected) {
+    collective_call one{.of = of, .root = static_cast<std::uint32_t>(salt % n), .bytes = bytes,
+                        .in = reinterpret_cast<const std::byte*>(in.data()), .out = reinterpret_cast<std::byte*>(out.data())};
+    if (reduces(of)) one.op = take(find_reduction(datatype::uint64, operation::sum), "sum");
+    require(c.run(one), name_of(of).data());
+    for (std::uint64_t i = 0; i < out.size(); ++i) require_equal(out[i], expected(i), name_of(of).data());
+  };
+  std::vector<std::uint64_t> block(words, salt + me), sum(words), all(n * words), from_all(n * words);
+  for (std::uint64_t i = 0; i < all.size(); ++i) all[i] = salt + me * n + i / words;
+  call(collective::allreduce, block, sum, [&](std::uint64_t) { return n * salt + n * (n - 1) / 2; });
+  call(collective::allgather, block, from_all, [&](std::uint64_t i) { return salt + i / words; });
+  call(collective::alltoall, all, from_all, [&](std::uint64_t i) { return salt + i / words * n + me; });
+  std::vector<std::uint64_t> one(words, me == salt % n ? salt : 0);
+  call(collective::broadcast, {}, one, [&](std::uint64_t) { return salt; });
+}
+
 }  // namespace
+
+// Of two ranks, each has a core of its own, where more memory for long calls pays than where cores are shared.
+BOOST_AUTO_TEST_CASE(a_team_that_moved_little_holds_little) {
+  for (const std::uint32_t ranks : {2, 4})
+    run_ranks({"shm"}, ranks, [](rank_env& env) {
+      auto j = open_job(env);
+      auto world = take(communicator::world(*j, {}), "world");
+      constexpr std::size_t teams = 40, most = 192 << 10;
+      move_words(*world, 1, 3);
+      std::vector<std::unique_ptr<communicator>> made;
+      const std::size_t before = resident_bytes();
+      for (std::size_t i = 0; i < teams; ++i) {
+        made.push_back(take(world->split(0, 0, {}), "split"));
+        move_words(*made.back(), 1, i);
+      }
+      const std::size_t grown = resident_bytes() - before;
+      require(grown <= teams * most, std::to_string(grown / teams) + " bytes are in memory for each team");
+      // Longer calls, and many, get more.
+      for (const std::uint64_t words : {7, 16, 64, 100, 20'000, 1, 40}) move_words(*made.front(), words, words);
+      for (std::uint64_t i = 0; i < 1100; ++i) move_words(*made.back(), 24, i);
+      for (auto& team : made) require(team->group().settle(), "leaving");
+      env.barrier();
+    });
+}
 
 BOOST_AUTO_TEST_CASE(parts_that_fit_only_alone_are_refused_by_all) {
   for (const fabric_spec& fabric : wanted([] { return fabrics(); })) {
