@@ -97,7 +97,7 @@ struct address_blob {
   memory_name page;
 };
 
-enum class region_kind : std::uint32_t { shared = 1, user = 2 };
+enum class region_kind : std::uint32_t { shared = 1, user = 2, part = 3 };  // part: of a chunk (arena.h)
 
 struct key_blob {
   std::uint32_t magic;
@@ -108,7 +108,8 @@ struct key_blob {
   std::uint32_t reserved;
   std::uint64_t address;   // in the owner
   std::uint64_t bytes;
-  memory_name memory;      // shared: where to map it from
+  memory_name memory;      // shared, part: where to map it from
+  std::uint64_t offset;    // part: where it begins there
 };
 
 template <class T>

@@ -1,4 +1,5 @@
-// Regions and segments. A region that was allocated is mapped by a peer at its first operation upon it; a region of
+// Regions and segments. A region that was allocated is mapped by a peer at its first operation upon it, a small one (arena.h)
+// with others of its owner; a region of
 // the user's own is named by its address, which only the kernel (and threads of this process) can use.
 #include <sys/prctl.h>
 #include <sys/uio.h>
@@ -40,6 +41,11 @@ status allow_copies() {
 result<region_id> shm_transport::enter(region r) {
   if (!regions_.reserve_one()) return status{errc::no_resource, "too many regions"};
   r.serial = next_serial_++;
+  if (r.kind == region_kind::part) {
+    auto place = arena_.take(r.bytes, r.serial);
+    if (!place) return place.error();
+    r.part = std::move(*place), r.base = r.part.base();
+  }
   return regions_.insert(std::move(r));
 }
 
@@ -48,7 +54,7 @@ result<region_id> shm_transport::add(std::span<std::byte> memory) {
   if (!copies_allowed_)
     if (status s = allow_copies(); s.failed()) return s;
   copies_allowed_ = true;
-  auto entered = enter({.base = memory.data(), .bytes = memory.size(), .kind = region_kind::user, .shared = {}});
+  auto entered = enter({.base = memory.data(), .bytes = memory.size(), .kind = region_kind::user, .shared = {}, .part = {}});
   if (entered)
     if (auto* serial = user_serial(page(), *entered)) serial->store(regions_[*entered].serial, std::memory_order_release);
   return entered;
@@ -56,10 +62,15 @@ result<region_id> shm_transport::add(std::span<std::byte> memory) {
 
 result<region_id> shm_transport::allocate(std::size_t bytes, std::span<std::byte>& memory) {
   if (bytes == 0) return status{errc::invalid, "a region of no bytes cannot be allocated"};
+  if (bytes <= arena::most) {
+    auto entered = enter({.bytes = bytes, .kind = region_kind::part, .shared = {}, .part = {}});
+    if (entered.ok()) memory = {regions_[*entered].base, bytes};
+    return entered;
+  }
   auto shared = create_memory(bytes, "tutti-region");
   if (!shared.ok()) return shared.error();
   std::byte* const base = shared->memory.get();
-  auto entered = enter({.base = base, .bytes = bytes, .kind = region_kind::shared, .shared = std::move(*shared)});
+  auto entered = enter({.base = base, .bytes = bytes, .kind = region_kind::shared, .shared = std::move(*shared), .part = {}});
   if (entered.ok()) memory = {base, bytes};
   return entered;
 }
@@ -76,6 +87,7 @@ result<std::vector<std::byte>> shm_transport::key(region_id id) {
   k.address = reinterpret_cast<std::uintptr_t>(r->base);
   k.bytes = r->bytes;
   if (r->kind == region_kind::shared) k.memory = r->shared.name;
+  if (r->kind == region_kind::part) k.memory = r->part.memory(), k.offset = r->part.offset();
   return to_blob(k);
 }
 
@@ -116,12 +128,11 @@ std::byte* shm_transport::resolve(segment_id id, peer& p, key_blob& key, status&
   if (&p == self_) {
     if (const region* own = region_of(key.region, key.serial)) t.base = own->base;
     else why = {errc::invalid, "the region of this rank was dropped", p.rank};
-  } else if (key.kind == region_kind::shared) {
-    auto memory = open_memory(key.memory, "a region");
+  } else if (key.kind != region_kind::user) {
+    const auto memory = map_peers(key);
     if (memory) {
-      t.base = memory->get();
+      t.base = *memory;
       t.mapped = true;
-      memory->release();  // drop(segment_id) unmaps it
     } else {
       why = not_opened(p, memory.error());
     }
@@ -129,6 +140,16 @@ std::byte* shm_transport::resolve(segment_id id, peer& p, key_blob& key, status&
     t.base = reinterpret_cast<std::byte*>(key.address);
   }
   return t.base;
+}
+
+// Until drop(segment_id).
+result<std::byte*> shm_transport::map_peers(const key_blob& key) {
+  if (key.kind == region_kind::part) return chunks_.enter(key.memory, key.offset, key.serial);
+  auto memory = open_memory(key.memory, "a region");
+  if (!memory) return memory.error();
+  std::byte* const base = memory->get();
+  memory->release();
+  return base;
 }
 
 void shm_transport::key_of(segment_id id, const peer& p, key_blob& key) const noexcept {
@@ -141,7 +162,9 @@ void shm_transport::drop(segment_id id) noexcept {
   for (std::uint32_t i = 0; s && i < peer_count_; ++i) {
     const target& t = s->targets[i];
     key_blob k;
-    if (t.mapped && from_blob((*s->keys)[t.member], key_magic, k)) mapping{t.base, k.memory.bytes};
+    if (!t.mapped || !from_blob((*s->keys)[t.member], key_magic, k)) continue;
+    if (k.kind == region_kind::part) chunks_.leave(t.base);
+    else mapping{t.base, k.memory.bytes};
   }
   segments_.erase(id);
 }

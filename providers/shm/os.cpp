@@ -101,6 +101,11 @@ result<shared_memory> create_memory(std::size_t bytes, const char* what) {
   return m;
 }
 
+bool is_open(const shared_memory& m) noexcept {
+  struct stat st;
+  return ::fstat(m.fd.get(), &st) == 0 && st.st_ino == m.name.inode && st.st_dev == m.name.device;
+}
+
 // The kernel takes a process that ends first its memory, then its descriptors; so one that still has its program has closed by
 // itself what it does not hold any more. In doubt it runs.
 bool still_runs(const process_id& p) noexcept {
@@ -141,14 +146,14 @@ result<unique_fd> open_descriptor(const process_id& owner, int fd, std::uint64_t
   return opened;
 }
 
-result<mapping> open_memory(const memory_name& name, const char* what, std::size_t offset, std::size_t bytes) {
+result<mapping> open_memory(const memory_name& name, const char* what, std::size_t offset, std::size_t bytes, bool whole) {
   auto fd = open_descriptor(name.owner, name.fd, name.inode, name.device, O_RDWR);
   if (!fd) return fd.error();
   struct stat st;
   if (::fstat(fd->get(), &st) || static_cast<std::uint64_t>(st.st_size) != name.bytes)
     return status{errc::protocol, worded(what, " of process ", name.owner.pid, " does not have the size it announced")};
   bytes = std::min<std::size_t>(bytes, name.bytes - offset);
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (bytes <= populate_up_to ? MAP_POPULATE : 0),
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (whole && bytes <= populate_up_to ? MAP_POPULATE : 0),
                     fd->get(), static_cast<off_t>(offset));
   if (at == MAP_FAILED)
     return os_error(worded("cannot map ", bytes, " bytes of process ", name.owner.pid), errno);

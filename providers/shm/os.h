@@ -69,9 +69,12 @@ struct shared_memory {
 
 // Zeroed, backed by pages and sealed against shrinking. `what` names it in /proc/<pid>/maps and in errors.
 result<shared_memory> create_memory(std::size_t bytes, const char* what);
+// Whether peers still find it: a program may have closed descriptors that are not its own.
+bool is_open(const shared_memory&) noexcept;
 // Of it, what begins at `offset`, a whole number of pages, at most `bytes`. peer_dead without a rank if the owner is gone or has
-// closed it.
-result<mapping> open_memory(const memory_name&, const char* what, std::size_t offset = 0, std::size_t bytes = ~std::size_t{0});
+// closed it. `whole`: its pages are entered at once, if they are few.
+result<mapping> open_memory(const memory_name&, const char* what, std::size_t offset = 0, std::size_t bytes = ~std::size_t{0},
+                            bool whole = true);
 
 // Whether the process has not begun to end. Needs no descriptor; true in doubt.
 bool still_runs(const process_id&) noexcept;

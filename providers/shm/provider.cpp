@@ -74,6 +74,7 @@ shm_transport::~shm_transport() {
   page().left.store(1, std::memory_order_release);
   wake_all();
   segments_.each([this](segment_id id, segment&) { drop(id); });
+  regions_.each([this](region_id id, region&) { regions_.erase(id); });  // into the arena
 }
 
 const capabilities& shm_transport::caps() const noexcept { return shm_caps; }

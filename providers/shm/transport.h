@@ -26,6 +26,7 @@
 #include "providers/common/process_watch.h"
 #include "providers/common/segment_table.h"
 #include "providers/common/slot_table.h"
+#include "providers/shm/arena.h"
 #include "providers/shm/layout.h"
 
 namespace tutti::shm {
@@ -59,12 +60,13 @@ struct region {
   std::uint32_t serial = 0;       // which no other region of this rank has, ever
   region_kind kind{};
   shared_memory shared;           // kind shared
+  arena::place part;              // kind part
 };
 
 struct target {
   std::byte* base = nullptr;      // where loads and stores reach it; null: not mapped yet, or never
   std::uint32_t member = none;    // index in the group
-  bool mapped = false;            // base is a mapping of ours, of key.memory.bytes
+  bool mapped = false;            // base is a mapping of ours, of key.memory.bytes, or a part of one in chunks_
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 };
 
@@ -169,6 +171,7 @@ class shm_transport final : public transport {
     return segments_[s].targets[local].base;
   }
   result<region_id> enter(region);
+  result<std::byte*> map_peers(const key_blob&);
   const region* region_of(std::uint32_t id, std::uint32_t serial) const noexcept {  // that a key or a mail names; null: dropped
     const region* r = regions_.find(region_id{id});
     return r && r->serial == serial ? r : nullptr;
@@ -239,6 +242,8 @@ class shm_transport final : public transport {
   host_id host_{};
   process_id process_;
   std::uint32_t next_serial_ = 1;
+  arena arena_;
+  arena_view chunks_;
   bool copies_allowed_ = false;       // add() has made sure that peers may copy into and out of this process
 
   // Mail.

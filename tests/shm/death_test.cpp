@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(health_tells_of_a_peer_whose_memory_may_not_be_opened) {
 // As daemons do, which take from 3 on whatever they inherited. A descriptor that watched a peer is none any more, then another's.
 BOOST_AUTO_TEST_CASE(who_closes_its_descriptors_is_not_dead) {
   run_ranks(shm, 3, [](rank_env& env) {
-    const area seen = env.allocate(64), unseen = env.allocate(64);
+    const area seen = env.allocate(64), unseen = env.allocate(1 << 20);  // the latter is a file
     for (rank_t r = 0; r < env.size; ++r) {
       env.submit(signal(seen.at(r, 8 * env.rank), 1));
       require(env.net().health(r), "health before");

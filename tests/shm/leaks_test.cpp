@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <string>
@@ -102,5 +103,65 @@ BOOST_AUTO_TEST_CASE(more_memory_than_there_is_is_refused_with_nothing_changed) 
     }
     require_equal(mappings(), before, "mappings");
     require_equal(open_descriptors(), descriptors, "descriptors");
+  });
+}
+
+// A job may have thousands of teams: their memory shares files and mappings, and goes with them.
+BOOST_AUTO_TEST_CASE(many_small_regions_take_few_files_and_mappings) {
+  run_ranks(shm, 3, [](rank_env& env) {
+    for (rank_t r = 0; r < env.size; ++r) (void)env.net().health(r);  // which opens what watches the peers
+    const int descriptors = open_descriptors();
+    const long before = mappings();
+    const rank_t next = (env.rank + 1) % env.size;
+    std::vector<area> all;
+    for (std::uint64_t i = 0; i < 120; ++i) {
+      all.push_back(env.allocate(64 + i % 7 * 4000));
+      env.submit(signal(all.back().at(next), i + 1));
+    }
+    for (std::uint64_t i = 0; i < all.size(); ++i) env.wait_word(all[i].word(), i + 1);
+    require(open_descriptors() <= descriptors + 25, "a few files");
+    require(mappings() <= before + 50, "a few mappings, of mine and of a peer");
+    env.barrier();
+    for (area& a : all) env.drop(a);
+    env.barrier();
+    env.allocate(64);
+    require(open_descriptors() <= descriptors + 1, "files that are not used are closed");
+    require(mappings() <= before + 2, "and mapped no more");
+  });
+}
+
+// A late member of a team that failed may still write where the others have dropped the memory.
+BOOST_AUTO_TEST_CASE(memory_that_a_peer_may_still_write_is_nobody_elses) {
+  run_ranks(shm, 2, [](rank_env& env) {
+    const std::uint64_t value = 7;
+    for (int round = 0; round < 3; ++round) {
+      area old = env.allocate(1000), untouched = env.allocate(1000);
+      env.run(put(plain(&value), old.at(1 - env.rank), 8));
+      env.barrier();
+      std::byte* const was = old.memory.data();
+      env.net().drop(old.region), env.net().drop(untouched.region);
+      env.barrier();
+      std::vector<area> later;
+      for (int i = 0; i < 20; ++i) later.push_back(env.allocate(1000));
+      env.barrier();
+      env.run(put(plain(&value), old.at(1 - env.rank, 500), 8));
+      completion done;
+      env.submit(put(plain(&value), untouched.at(1 - env.rank), 8, &done));
+      env.wait_idle(done);
+      require(done.outcome().code() == errc::invalid, "whoever has never been there finds it dropped");
+      env.barrier();
+      for (const area& a : later) {
+        require(a.memory.data() != was, "it has not been given out");
+        require(std::ranges::all_of(a.memory, [](std::byte b) { return b == std::byte{0}; }), "the others' writes are not here");
+      }
+      env.net().drop(old.segment), env.net().drop(untouched.segment);
+      env.barrier();
+      bool again = false;
+      for (int i = 0; i < 3; ++i) later.push_back(env.allocate(1000)), again |= later.back().memory.data() == was;
+      require(again, "once they have let go it is");
+      require(std::ranges::all_of(later.back().memory, [](std::byte b) { return b == std::byte{0}; }), "and is zeroed");
+      env.barrier();
+      for (area& a : later) env.drop(a);
+    }
   });
 }
