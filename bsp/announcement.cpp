@@ -100,7 +100,9 @@ status announcement::by_words(const peer_memory& peers) {
     return true;
   };
   if (here()) return {};
-  const wait_note note{"the others", c_.rank_of(next), 0, c_.epoch};
+  const auto tell = [&] { return c_.sync_in_words(); };
+  const function_ref<std::string> in_words(tell);
+  const wait_note note{"the others", c_.rank_of(next), 0, c_.epoch, &in_words, false, false};
   return c_.job.wait(here, [&] { return c_.team.look(c_.rank_of(next)); }, note);
 }
 
@@ -122,7 +124,9 @@ status announcement::by_bytes() {
         return false;
     return offered_ == words_.size();
   };
-  const wait_note note{"the others", no_rank, 0, c_.epoch};
+  const auto tell = [&] { return c_.sync_in_words(); };
+  const function_ref<std::string> in_words(tell);
+  const wait_note note{"the others", no_rank, 0, c_.epoch, &in_words, false, false};
   const status s = c_.job.wait(here, [&] { return c_.team.look(exchange_->awaited()); }, note);
   return s.ok() ? exchange_->outcome() : s;
 }

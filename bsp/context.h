@@ -2,6 +2,7 @@
 // superstep is under way.
 #pragma once
 #include <memory>
+#include <string>
 
 #include "bsp/scheme.h"
 #include "bsp/window_layout.h"
@@ -25,6 +26,7 @@ struct context {
   std::uint64_t epoch = 1;    // of the superstep under way
 
   unsigned half() const noexcept { return epoch & 1; }
+  std::string sync_in_words() const { return "bsp_sync, superstep " + std::to_string(epoch); }
   rank_t rank_of(std::uint32_t pid) const noexcept { return team.rank_of(pid); }
 };
 

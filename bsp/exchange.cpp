@@ -56,7 +56,9 @@ status exchange::run(std::span<const std::uint8_t> out, std::span<const std::uin
   }
   status s;
   bool done = false;
-  const wait_note note{"the others' part", no_rank, 0, c_.epoch};
+  const auto tell = [&] { return c_.sync_in_words(); };
+  const function_ref<std::string> words(tell);
+  const wait_note note{.what = "the others' part", .want = c_.epoch, .words = &words, .exact = false, .told = false};
   const status waited = c_.job.wait([&] { return (s = pump(done)).failed() || done; },
                                     [&] { return c_.team.look(no_rank); }, note);
   if (s.failed()) return s;

@@ -168,7 +168,9 @@ result<met> meet(bootstrap& boot, time_point deadline) {
 result<std::unique_ptr<job>> job::open(const config& settings, job_options options) {
   auto boot = find_bootstrap(settings);
   if (!boot) return boot.error();
-  return open(std::move(*boot), settings, std::move(options));
+  auto made = open(std::move(*boot), settings, std::move(options));
+  if (made) (*made)->board_->show_to_launcher(settings.launcher().ended);  // whose numbers the ranks have
+  return made;
 }
 
 result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const config& settings, job_options options) {

@@ -1,4 +1,6 @@
-// What processes print, for prints.sh. Usage: prints turns|abort|error|crash|exit|chosen [apart]; apart: std::cout has a buffer of its own.
+// What processes print, for prints.sh. Usage: prints turns|abort|error|crash|exit|chosen|hang [apart]; apart: std::cout has a buffer of its own.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -40,6 +42,7 @@ int main(int argc, char** argv) {
     if (is("error")) bsp_put(p, &p, &p, 0, sizeof p);
     if (is("crash")) std::raise(SIGSEGV);
     if (is("exit")) std::exit(2);
+    while (is("hang")) ::sleep(1);
   }
   bsp_sync();
   bsp_sync();

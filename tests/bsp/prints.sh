@@ -23,4 +23,8 @@ done
 # A program's own choice prevails: what it keeps itself goes with it.
 timeout -k 2 60 "$tutti" run -n 3 "$program" chosen >"$out" 2>&1 && fail "chosen: status 0"
 grep -q 'process 2' <(grep -v '^tutti run' "$out") && fail "the program's own buffer is not kept"
+# The launcher that ends a program which hangs says where its processes are, first the one that the others wait for.
+timeout -k 2 60 "$tutti" run --timeout 5 --grace 1 -n 3 "$program" hang >"$out" 2>&1 && fail "hang: status 0"
+grep '^tutti run: rank' "$out" | sed -n 1p | grep -qx 'tutti run: rank 2 waits in no call of tutti' || fail "hang: not the late one first"
+[ "$(grep -c '^tutti run: rank [01] waits in bsp_sync, superstep 2$' "$out")" = 2 ] || fail "hang: not where the others wait"
 echo "prints: right"

@@ -18,7 +18,8 @@ static void in_vain(const char *scene, tutti_team_t world, uint32_t me) {
     OK(tutti_window_create(world, 64, &base, &window));
     tutti_wait_signal(window, 16, TUTTI_REACHED, 4, 1 - me, -1);
   } else if (me == 2) {
-    compute_until(now_ns() + 60000000000);
+    const struct timespec long_enough = {60, 0}; /* in no call of tutti, and from the others' cores */
+    nanosleep(&long_enough, NULL);
   } else {
     tutti_recv(world, me + 1, 5, TUTTI_WHOLE_TAG, few, sizeof few, NULL);
   }

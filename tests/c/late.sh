@@ -8,8 +8,9 @@ trap 'rm -rf "$work"' EXIT
 for job in 0.by 1.by 5.by 1.pair; do  # TUTTI_NOTICE_S and the scene
   TUTTI_NOTICE_S=${job%.*} "$tutti" run --timeout 30 -n 2 "$late" "${job#*.}" > "$work/$job" 2>&1 &
 done
+wait
 for scene in receive send signal chain; do
-  TUTTI_NOTICE_S=1 "$tutti" run --timeout 8 --grace 1 -n "$([ $scene = chain ] && echo 3 || echo 2)" "$late" $scene > "$work/$scene" 2>&1 &
+  TUTTI_NOTICE_S=1 "$tutti" run --timeout 6 --grace 1 -n "$([ $scene = chain ] && echo 3 || echo 2)" "$late" $scene > "$work/$scene" 2>&1 &
 done
 TUTTI_NOTICE_S=0 "$tutti" run --grace 1 -n 3 "$late" chain > "$work/quit" 2>&1 &
 quit=$!
@@ -18,7 +19,7 @@ for _ in $(seq 100); do # until the ranks wait
   [ -e "$work/chain" ] && grep -q waited "$work/chain" && break
 done
 sleep 0.5
-kill -QUIT $quit
+kill -QUIT $quit || true
 wait
 one_line() { # one_line JOB PATTERN
   [ "$(grep -c "$2" "$work/$1")" -eq 1 ] || { echo "$1 has not one line like '$2': $(cat "$work/$1")"; exit 1; }
