@@ -22,6 +22,9 @@
 //
 // Coroutines that wait for requests are in <tutti/coroutine.hpp>, which this header leaves out.
 #pragma once
+#if __cplusplus < 202002L
+#error "<tutti.hpp> needs C++20: compile with -std=c++20, or use the C interface, <tutti.h>"
+#else
 #include <tutti/active.hpp>
 #include <tutti/collectives.hpp>
 #include <tutti/context.hpp>
@@ -32,3 +35,4 @@
 #include <tutti/result.hpp>
 #include <tutti/team.hpp>
 #include <tutti/window.hpp>
+#endif

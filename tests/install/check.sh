@@ -32,6 +32,12 @@ $cc $cflags -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags tutti) -o "$wor
 # shellcheck disable=SC2046,SC2086 # several words each
 $cxx $cxxflags -std=c++20 -Wall -Wextra -Werror $(pkg-config --cflags tutti) -o "$work/cpp_by_pkg_config" \
   "$root/share/doc/tutti/examples/cpp_ring.cpp" $(pkg-config --libs tutti) -Wl,-rpath,"$(pkg-config --variable=libdir tutti)"
+# shellcheck disable=SC2046,SC2086 # several words each
+if echo '#include <tutti.hpp>' | $cxx $cxxflags -std=c++17 $(pkg-config --cflags tutti) -x c++ -fsyntax-only - > "$work/old" 2>&1 ||
+  [ "$(grep -c 'error:' "$work/old")" != 1 ] || ! grep -q 'needs C++20' "$work/old"; then
+  cat "$work/old"
+  fail "tutti.hpp does not say in one error that it needs C++20"
+fi
 cmake -S "$source/tests/install/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$root" -DEXAMPLES="$source/examples" \
   -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="$cflags" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS="$cxxflags" > "$work/log" 2>&1 &&
   cmake --build "$work/consumer" >> "$work/log" 2>&1 || { cat "$work/log"; fail "find_package(tutti) does not work"; }
