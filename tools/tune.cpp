@@ -38,10 +38,25 @@ tuning::table read(const std::string& file) {
   return std::move(*table);
 }
 
-void deliver(const choices& c, const tuning::table& table) {
+// Of the rows, how many have a fastest candidate whose quartiles are far apart.
+std::size_t unsteady(const tuning::table& table) {
+  constexpr double wide = 0.5;
+  return static_cast<std::size_t>(std::ranges::count_if(table.rows, [](const tuning::row& r) {
+    return !r.timings.empty() && std::ranges::min_element(r.timings, {}, &tuning::timing::us)->spread > wide;
+  }));
+}
+
+// Jobs read the usual file by themselves, so what a busy machine measured does not go there.
+void deliver(const choices& c, const tuning::table& table, bool loaded = false) {
+  const std::size_t wide = unsteady(table), rows = table.rows.size();
+  const std::string doubt = std::to_string(wide) + " of " + std::to_string(rows) + " rows vary by more than half of their time" +
+                            (loaded ? ", and the machine was loaded" : "");
+  if (c.output.empty() && (loaded || 3 * wide > rows))
+    throw std::runtime_error(doubt + ": not written to where jobs find it; measure on a quiet machine, or name a file by --output");
+  if (!c.quiet && (loaded || wide > 0)) std::fprintf(stderr, "tutti tune: %s\n", doubt.c_str());
   const std::string file = c.output.empty() ? default_output() : c.output;
   std::error_code ignored;  // where no folder can be made the file cannot be written either, which is told
-  if (const auto folder = std::filesystem::path(file).parent_path(); !folder.empty()) std::filesystem::create_directories(folder, ignored);
+  if (c.output.empty()) std::filesystem::create_directories(std::filesystem::path(file).parent_path(), ignored);
   write_text(file, tuning::to_text(table));
   if (!c.quiet)
     std::fprintf(stderr, "tutti tune: %zu rows in %s%s\n", table.rows.size(), file.c_str(),
@@ -75,6 +90,7 @@ int take_part(const choices& c, const config& settings) {
 int measure_in_jobs(const choices& c) {
   const std::vector<int> ranks = numbers(c.ranks, "--ranks", 2, 1024);
   const measuring_plan plan = plan_of(c, false);
+  const bool loaded = machine_is_loaded();
   measuring_jobs jobs(!c.quiet);
   const std::string part = jobs.scratch() + "/part.json";
   tuning::table all;
@@ -93,7 +109,7 @@ int measure_in_jobs(const choices& c) {
       else std::fprintf(stderr, "tutti tune: the job of %d ranks over %s failed, and is left out\n", n, provider.c_str());
     }
   if (all.rows.empty()) throw std::runtime_error("nothing was measured; the jobs' own words stand above");
-  deliver(c, all);
+  deliver(c, all, loaded);
   return 0;
 }
 
@@ -103,6 +119,8 @@ int run(const choices& c) {
     std::fputs(difference(read(c.diff[0]), read(c.diff[1])).c_str(), stdout);
     return 0;
   }
+  if (const auto folder = std::filesystem::path(c.output).parent_path(); !folder.empty() && !std::filesystem::is_directory(folder))
+    throw std::runtime_error("--output " + c.output + ": there is no folder " + folder.string() + "; make it first");  // not after minutes
   auto settings = config::load();
   if (!settings) throw std::runtime_error(settings.error().text());
   return settings->launcher().pmix ? take_part(c, *settings) : measure_in_jobs(c);

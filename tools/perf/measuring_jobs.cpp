@@ -8,7 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
 #include "tools/perf/require.h"
 #include "tools/perf/status_line.h"
@@ -91,7 +95,14 @@ int follow(pid_t pid, int pipe, const std::string& title, status_line& line) {
 
 }  // namespace
 
+bool machine_is_loaded() noexcept {
+  constexpr double much = 0.5;  // of all cores
+  double running = 0;
+  return ::getloadavg(&running, 1) == 1 && running > much * std::max(1u, std::thread::hardware_concurrency());
+}
+
 measuring_jobs::measuring_jobs(bool progress) : state_(std::make_unique<state>(progress)) {
+  if (progress && machine_is_loaded()) std::fprintf(stderr, "tutti: other programs use this machine: times will vary, and be too long\n");
   require(state_->scratch.make(launching::temporary_parent()));
   if (progress && mkfifo(fifo().c_str(), 0600) == 0) state_->pipe = ::open(fifo().c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }

@@ -6,9 +6,12 @@
 
 namespace tutti::tools {
 
+// Over the last minute others had a good part of its cores.
+bool machine_is_loaded() noexcept;
+
 class measuring_jobs {
  public:
-  explicit measuring_jobs(bool progress);  // a line on stderr while one runs
+  explicit measuring_jobs(bool progress);  // a line on stderr while one runs; and one before, where the machine is loaded
   ~measuring_jobs();
   measuring_jobs(const measuring_jobs&) = delete;
   measuring_jobs& operator=(const measuring_jobs&) = delete;
