@@ -8,6 +8,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "core/base/file_limit.h"
+
 namespace tutti {
 namespace {
 
@@ -18,6 +20,8 @@ constexpr off_t bytes_for(std::uint32_t ranks) { return off_t{ranks} * off_t{siz
 result<ended_ranks> ended_ranks::make(const std::string& folder, std::uint32_t ranks) {
   ended_ranks e;
   const std::string path = folder + "/" + file_name;
+  if (!file_may_have(bytes_for(ranks)))
+    return status{errc::no_resource, worded("cannot make ", path, ": ", std::strerror(EFBIG), remedy_of_long_files), no_rank, EFBIG};
   e.fd_ = unique_fd{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
   if (!e.fd_ || ::ftruncate(e.fd_.get(), bytes_for(ranks)) != 0)
     return status{errc::no_resource, worded("cannot make ", path, ": ", std::strerror(errno)), no_rank, errno};

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "core/base/file_limit.h"
 #include "core/base/copy.h"
 #include "core/base/dev_shm.h"
 #include "core/base/random.h"
@@ -86,6 +87,8 @@ result<region_id> region_table::allocate(std::size_t bytes, std::span<std::byte>
     r.memory = create_shared_memory(rounded);
     r.base = r.memory.here.base;
     // Without a word the memory would be private, and everything upon it go by message.
+    if (r.memory.too_long)
+      return status{errc::no_resource, worded("a window or a team's memory of ", rounded, " bytes is longer than files may be here", remedy_of_long_files)};
     if (r.memory.full) return dev_shm_too_small("a window or a team's memory of this rank", rounded, room_in_dev_shm());
   }
   if (!r.base) {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "core/base/file_limit.h"
+
 namespace tutti::messages {
 namespace {
 
@@ -28,9 +30,9 @@ shared_memory create_shared_memory(std::size_t bytes) noexcept {
   shared_memory made;
   made.fd = ::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (made.fd >= 0) {
-    const int e = ::posix_fallocate(made.fd, 0, static_cast<off_t>(bytes));
+    const int e = file_may_have(bytes) ? ::posix_fallocate(made.fd, 0, static_cast<off_t>(bytes)) : EFBIG;
     if (e == 0) made.here = map_file(made.fd, bytes);
-    made.full = e == ENOSPC;
+    made.full = e == ENOSPC, made.too_long = e == EFBIG;
   }
   if (!made.here.base) close_shared_memory(made);
   return made;

@@ -27,6 +27,7 @@ struct shared_memory {
   mapping here;
   int fd = -1;
   bool full = false;  // there is none because /dev/shm has no room for it
+  bool too_long = false;  // or because files may not be so long
   memory_name name() const noexcept;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/file_limit.h"
 #include "core/base/listing.h"
 #include "core/base/random.h"
 #include "providers/ofi/quirks.h"
@@ -33,6 +34,9 @@ result<info_list> ask(std::string_view provider, by_keys how = by_keys::nothing)
   const info_list hints = hints_for(provider, how);
   if (!hints) return status{errc::no_resource, "no memory for libfabric's hints"};
   fi_info* first = nullptr;
+  constexpr std::uint64_t longest_file = 16 << 20;  // which libfabric makes in /dev/shm without asking whether it may be so long
+  if (provider == "shm" && !file_may_have(longest_file))
+    return status{errc::no_resource, worded("libfabric's shared memory takes files of some MiB", remedy_of_long_files)};
   const std::string what = "libfabric finds no " + std::string{provider.empty() ? "provider" : provider} +
                            " with ordered messages between endpoints of kind RDM";
   if (const int e = fi_getinfo(api_version, nullptr, nullptr, 0, hints.get(), &first); e != 0) {

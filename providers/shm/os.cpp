@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/file_limit.h"
 #include "core/base/memory_room.h"
 #include "core/base/round_up.h"
 
@@ -66,6 +67,7 @@ status os_error(const text_parts& what, int error) noexcept {
     case ENFILE: remedy = "; raise /proc/sys/fs/file-max"; break;
     case ENOMEM:
     case ENOSPC: remedy = "; free memory, or raise the memory limit of this container or cgroup"; break;
+    case EFBIG: remedy = remedy_of_long_files; break;
     case EACCES:
     case EPERM:
       code = errc::unavailable;
@@ -83,6 +85,7 @@ result<shared_memory> create_memory(std::size_t bytes, const char* what) {
   if (const std::uint64_t room = memory_room(); bytes > room - room / 16)
     return os_error(worded(doing, " (", size_text(room), " are available)"), ENOMEM);
 
+  if (!file_may_have(bytes)) return os_error(doing, EFBIG);
   shared_memory m;
   m.fd = unique_fd{::memfd_create(what, MFD_CLOEXEC | MFD_ALLOW_SEALING)};
   if (!m.fd) return os_error(doing, errno);

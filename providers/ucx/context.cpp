@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <mutex>
 
+#include "core/base/file_limit.h"
 #include "providers/ucx/quirks.h"
 
 namespace tutti::ucx {
 namespace {
 
 status create(worker_handles& h, std::string_view device, bool two_threads) {
+  // UCX makes files in /dev/shm without asking whether they may be so long.
+  constexpr std::uint64_t longest_file = 16 << 20;
+  if ((device.empty() || device == "shm" || device == "posix") && !file_may_have(longest_file))
+    return {errc::no_resource, worded("UCX's shared memory takes files of some MiB", remedy_of_long_files)};
   ucp_config_t* config = nullptr;
   if (const auto e = ucp_config_read(nullptr, nullptr, &config); e != UCS_OK)
     return vendor_error(e, "reading UCX's configuration");

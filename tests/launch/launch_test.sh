@@ -517,6 +517,56 @@ nothing_is_left() {
   [ "$(ls /dev/shm)" = "$before" ] || echo "note: /dev/shm changed, maybe by others: $(ls /dev/shm)"
 }
 
+unnamed_memory_is_removed() { # of UCX's, whose names tell no process; what somebody has open stays
+  local name=/dev/shm/ucx_shm_posix_test$$
+  exec 9>"$name.held"
+  run 137 -n 1 bash -c 'exec 9>&-; : > "$0.0"; kill -KILL $$' "$name"
+  exec 9>&-
+  [ -e "$name.held" ] || fail "a file that is open was removed"
+  rm "$name.held"
+  [ -z "$(ls "$name".* 2>/dev/null)" ] || { rm "$name".*; fail "files that nobody has are left"; }
+}
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+limited() { # limited STATUS OPTIONS... -- WORDS...: `tutti run WORDS`, by prlimit; all that it says in the file out
+  local expected=$1 limits=()
+  shift
+  while [ "$1" != -- ]; do limits+=("$1"); shift; done
+  shift
+  start "$expected" bash -c '"$@" 2>&1 | cat; exit "${PIPESTATUS[0]}"' bash "${limits[@]}" "$BIN/tutti" run "$@"
+}
+limits_of_files() {
+  limited 0 prlimit --nofile=32:4096 -- -n 20 bash -c 'ulimit -Sn'
+  count '^32$' out 20 # the ranks' limit is as it was
+  if command -v setpriv >/dev/null; then
+    limited 1 prlimit --nofile=32:32 setpriv --inh-caps=-sys_resource --bounding-set=-sys_resource -- -n 20 true
+    says 'takes 144 open files here, and the limit is 32; raise it .ulimit -n' out
+    one_line out
+  fi
+  limited 1 prlimit --fsize=0 -- -n 2 true
+  says 'raise the limit of file sizes .ulimit -f' out
+  one_line out
+  for fabric in shm ucx:shm ofi:shm; do
+    TUTTI_PROVIDER=$fabric limited 1 prlimit --fsize=4096 -- -n 2 "$BIN/hello"
+    says 'ulimit -f' out
+  done
+  [ -z "$(ls -A "$TMPDIR")" ] || fail "left in TMPDIR: $(ls -A "$TMPDIR")"
+}
+no_interface() {
+  unshare -rn true 2>/dev/null || skip "no namespace of one's own here"
+  start 1 unshare -rn "$BIN/tutti" run -n 2 true
+  says 'an IPv4 interface, and none is up here' err
+  one_line err
+}
+numbers_that_are_none() {
+  local seconds
+  for seconds in nan inf -1 1e10; do
+    run 2 --timeout $seconds -n 1 true
+    run 2 --grace $seconds -n 1 true
+    one_line err
+  done
+}
+
 # --- outsiders ---------------------------------------------------------------------------------------------------
 # begin_secretly PROGRAM...: a job of 2 that tells its $name and its server's $port, then waits for the file go.
 begin_secretly() {

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -62,8 +63,23 @@ class job {
   }
 
  private:
+  // Of each rank the launcher holds two pipes, a pidfd and a connection of PMIx's; some more while it starts. Ranks get the limit that
+  // the launcher was started with.
+  status raise_file_limit() {
+    rlimit now{};
+    if (getrlimit(RLIMIT_NOFILE, &now) != 0) return {};
+    const rlim_t needed = 64 + rlim_t{4} * options_.ranks;
+    if (now.rlim_cur >= needed) return {};
+    file_limit_ = now;
+    const rlimit more{needed, std::max(now.rlim_max, needed)};  // root may raise the hard limit too
+    if (setrlimit(RLIMIT_NOFILE, &more) == 0) return {};
+    return {errc::no_resource, "-n " + std::to_string(options_.ranks) + " takes " + std::to_string(needed) + " open files here, and the limit is " +
+                                   std::to_string(now.rlim_max) + "; raise it (ulimit -n)"};
+  }
+
   status start() {
     take_signals();
+    if (const status s = raise_file_limit(); s.failed()) return s;
     if (const status s = folder_.make(options_.scratch); s.failed()) return s;
     if (const status s = guardian_.start(folder_.path()); s.failed()) return s;
     if (!signals_ || aborts_->fd() < 0 || !input_.open())
@@ -81,7 +97,7 @@ class job {
     if (!server) return server.error();
     server_ = *std::move(server);
     if (options_.timeout_s > 0) timeout_at_ = in(options_.timeout_s);
-    const status started = ranks_.start(options_, *here, *server_, input_.for_rank(), [&](rank_t r) {
+    const status started = ranks_.start(options_, file_limit_, *here, *server_, input_.for_rank(), [&](rank_t r) {
       return output_.add(options_.tag_output ? std::string{"["}.append(std::to_string(r)).append("] ") : "",
                          options_.ranks == 1 && !options_.tag_output);
     });
@@ -110,7 +126,7 @@ class job {
     struct sigaction hangup;
     if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler == SIG_IGN) sigdelset(&mine, SIGHUP);
     sigprocmask(SIG_BLOCK, &mine, nullptr);  // before libpmix's threads begin, which inherit it
-    signal(SIGPIPE, SIG_IGN);
+    for (const int s : {SIGPIPE, SIGXFSZ}) signal(s, SIG_IGN);  // a write fails, and says why
     signals_ = unique_fd{signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK)};
   }
 
@@ -258,6 +274,7 @@ class job {
   }
 
   const job_options& options_;
+  std::optional<rlimit> file_limit_;  // of open files, as it was before it was raised
   scratch_folder folder_;
   ended_ranks ended_;  // for the ranks to see
   shown_waits shown_;  // by the ranks

@@ -1,5 +1,5 @@
 // What a killed rank leaves outside its process. Libfabric's shm provider names a file in /dev/shm after the process that
-// opens an endpoint, PID:N:N, and only that process removes it.
+// opens an endpoint, PID:N:N, and only that process removes it. UCX's has a name there until it is mapped.
 #pragma once
 #include <sys/types.h>
 

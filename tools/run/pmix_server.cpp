@@ -12,7 +12,10 @@
 
 #include <pmix.h>
 #include <pmix_server.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -48,6 +51,15 @@ result<std::string> draw_name() {
 
 status failed(const std::string& what, pmix_status_t code) {
   return {errc::fabric, what + " failed: PMIx says " + PMIx_Error_string(code), no_rank, code};
+}
+
+bool has_interface() noexcept {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return true;  // libpmix will see
+  bool found = false;
+  for (const ifaddrs* i = all; i && !found; i = i->ifa_next) found = i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP);
+  freeifaddrs(all);
+  return found;
 }
 
 // --- callbacks, on libpmix's thread -----------------------------------------------------------------------------
@@ -179,6 +191,8 @@ std::string host_name() {
 
 result<std::unique_ptr<pmix_server>> pmix_server::start(std::uint32_t size, const std::string& folder,
                                                         const machine& here, abort_handler handler) {
+  if (!has_interface())
+    return status{errc::unavailable, "libpmix, by which ranks meet, listens on an IPv4 interface, and none is up here; try `ip link set lo up`"};
   on_abort = std::move(handler);
   farewells = std::vector<std::atomic<bool>>(size);
   std::unique_ptr<pmix_server> server{new pmix_server};

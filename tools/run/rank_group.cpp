@@ -25,7 +25,7 @@ result<std::vector<cpu_set_t>> choose_cores(const job_options& options, const ma
 
 }  // namespace
 
-status rank_group::start(const job_options& options, const machine& here, pmix_server& server, int input,
+status rank_group::start(const job_options& options, const std::optional<rlimit>& file_limit, const machine& here, pmix_server& server, int input,
                          const std::function<result<rank_output>(rank_t)>& output_of) {
   const auto cores = choose_cores(options, here);
   if (!cores) return cores.error();
@@ -34,7 +34,7 @@ status rank_group::start(const job_options& options, const machine& here, pmix_s
   for (rank_t r = 0; r < options.ranks; ++r) {
     auto output = output_of(r);
     if (!output) return output.error();
-    rank_spec spec{options.path, options.arguments, options.environment, r == 0 ? input : -1, *std::move(output), std::nullopt};
+    rank_spec spec{options.path, options.arguments, options.environment, r == 0 ? input : -1, *std::move(output), std::nullopt, file_limit};
     auto pmix = server.variables(r);
     if (!pmix) return pmix.error();
     spec.environment.insert(spec.environment.end(), pmix->begin(), pmix->end());

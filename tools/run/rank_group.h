@@ -17,7 +17,8 @@ class rank_group {
  public:
   explicit rank_group(guardian& g) : guardian_(g) {}
   // Stops at the first that does not start; `unavailable` if the program cannot run, native() is then execve's errno.
-  status start(const job_options&, const machine&, pmix_server&, int input_of_rank_0, const std::function<result<rank_output>(rank_t)>&);
+  status start(const job_options&, const std::optional<rlimit>& file_limit, const machine&, pmix_server&, int input_of_rank_0,
+               const std::function<result<rank_output>(rank_t)>&);
   rank_process& operator[](rank_t r) { return ranks_[r]; }
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }  // that were started
   std::uint32_t living() const noexcept { return living_; }

@@ -54,6 +54,7 @@ struct prepared {
   if (dup2(p.input, 0) < 0 || dup2(p.spec.output.output.get(), 1) < 0 || dup2(p.spec.output.error.get(), 2) < 0)
     fail();
   if (p.spec.cores && sched_setaffinity(0, sizeof(cpu_set_t), &*p.spec.cores) != 0) fail();
+  if (p.spec.files && setrlimit(RLIMIT_NOFILE, &*p.spec.files) != 0) fail();
   // What the launcher ignores, exec would hand on. SIGHUP stays as it is: nohup holds for the ranks too.
   for (int s = 1; s <= SIGRTMAX; ++s)
     if (s != SIGHUP && s != SIGKILL && s != SIGSTOP) signal(s, SIG_DFL);

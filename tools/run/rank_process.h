@@ -1,6 +1,7 @@
 // One rank as a process: a process group of its own, its output in pipes, dead when the launcher dies.
 #pragma once
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -24,6 +25,7 @@ struct rank_spec {
   int input = -1;                        // its standard input; -1: /dev/null
   rank_output output;
   std::optional<cpu_set_t> cores;        // where it may run
+  std::optional<rlimit> files;           // how many it may open; none: as many as the launcher
 };
 
 struct rank_process {
