@@ -114,7 +114,7 @@ status active_messages::take_refusal(peer& p) noexcept {
   const std::uint32_t number = std::exchange(p.active.refused, 0) - 1;
   if (!p.active.unanswered) --troubles_;
   return {errc::invalid, worded("rank ", p.rank, " has no handler for number ", number,
-                                ", to which an earlier message was sent; register it there before, and meet in a barrier"), p.rank};
+                                ", to which an earlier message went; call tutti_am_register there, then a barrier, before sending"), p.rank};
 }
 
 status active_messages::take_trouble() noexcept {

@@ -17,7 +17,7 @@ bool offer_refusal(outgoing&, endpoint& e, peer& p) noexcept {
 bool active_messages::take(peer& from, const wire_prefix& prefix, std::span<const std::byte> header, std::span<const std::byte> payload) noexcept {
   active_pair& pair = from.active;
   if (prefix.kind == static_cast<std::uint8_t>(active_kind::long_request) && is_early(prefix, payload)) [[unlikely]] return false;
-  if (prefix.kind > static_cast<std::uint8_t>(active_kind::refused)) return end_.malformed(from, "an active message of no kind"), true;
+  if (prefix.kind > static_cast<std::uint8_t>(active_kind::refused)) return end_.malformed(from, "an active message of an unknown kind"), true;
   if (!credited(from, prefix.credits)) [[unlikely]] return end_.malformed(from, "more answers than it was asked for"), true;
   const auto kind = static_cast<active_kind>(prefix.kind);
   if (kind == active_kind::credit) return true;

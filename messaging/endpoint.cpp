@@ -124,7 +124,7 @@ bool endpoint::poll_one() noexcept {
     wire_prefix prefix;
     const bool has_kind = read_from(message_.header, 0, prefix);
     const unsigned number = has_kind ? prefix.kind / kinds_of_an_engine : engines;
-    if (number >= engines) [[unlikely]] malformed(*from, "a message of no kind");
+    if (number >= engines) [[unlikely]] malformed(*from, "a message of an unknown kind");
     else if (!engines_[number]) [[unlikely]] malformed(*from, "a message of a kind that this rank does not take");
     else kept_ = !engines_[number]->take(*from, prefix, message_.header, message_.payload);
   }
@@ -194,7 +194,7 @@ void endpoint::lose(peer& p, const status& why) noexcept {
 }
 
 void endpoint::malformed(peer& p, const char* what) noexcept {
-  lose(p, {errc::protocol, worded("rank ", p.rank, " sent ", what), p.rank});
+  lose(p, {errc::protocol, worded("rank ", p.rank, " sent ", what, ", which tutti never sends: a fault of tutti's, or of the fabric; please report it"), p.rank});
 }
 
 }  // namespace tutti::messaging

@@ -96,7 +96,7 @@ bool tagged::take_control(peer& p, const wire_prefix& prefix, bytes_view header,
       return true;
     default: break;
   }
-  end_.malformed(p, "a message of messages that cannot be");
+  end_.malformed(p, "an answer about messages that is of no known form");
   return true;
 }
 

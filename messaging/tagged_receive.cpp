@@ -11,7 +11,8 @@ namespace tutti::messaging {
 namespace {
 
 status truncated(const operation& o) {
-  return {errc::truncated, worded("a message of ", o.total, " bytes from rank ", o.with->rank, " came to a receive of ", o.room),
+  return {errc::truncated, worded("a message of ", o.total, " bytes from rank ", o.with->rank, " came to a receive of ", o.room,
+                                  "; give it room for ", o.total, ", or ask by tutti_mprobe before"),
                                   o.with->rank};
 }
 

@@ -14,7 +14,7 @@ std::string_view errc_name(errc c) noexcept {
     case errc::timed_out: return "timed out";
     case errc::peer_dead: return "peer dead";
     case errc::fabric: return "fabric error";
-    case errc::protocol: return "incompatible peer";
+    case errc::protocol: return "ranks disagree";
     case errc::truncated: return "message longer than its receive";
     case errc::cancelled: return "cancelled";
   }
@@ -97,7 +97,7 @@ const char* status::text() const noexcept {
     case errc::timed_out: return "timed out, and no memory to say in what";
     case errc::peer_dead: return "peer dead, and no memory to say how";
     case errc::fabric: return "fabric error, and no memory to say which";
-    case errc::protocol: return "incompatible peer, and no memory to say how";
+    case errc::protocol: return "ranks disagree, and no memory to say how";
     case errc::truncated: return "message longer than its receive, and no memory to say by how much";
     case errc::cancelled: return "cancelled, and no memory to say by which call";
   }

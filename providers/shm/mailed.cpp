@@ -99,7 +99,7 @@ status shm_transport::copy_user(const rma_op& op, peer& p, const key_blob& key) 
 bool shm_transport::submit_slowly(const rma_op& op) noexcept {
   peer* p = find(op.rank);
   if (!p || !p->life.alive()) {
-    fail(op, p, p ? p->life.end() : status{errc::invalid, worded("rank ", op.rank, " is not on this node"), op.rank});
+    fail(op, p, p ? p->life.end() : status{errc::invalid, worded("rank ", op.rank, not_on_this_node), op.rank});
     return true;
   }
   settle(*p);

@@ -21,6 +21,9 @@ struct process_id {
   bool operator==(const process_id&) const = default;
 };
 
+// Behind "rank 3".
+inline constexpr const char* not_on_this_node =
+    " is on another node, and TUTTI_PROVIDER=shm reaches this node alone; unset it, or take shm+ucx:tcp or shm+ofi:tcp";
 // Where the kernel refuses a rank what another one has.
 inline constexpr const char* remedy_of_access =
     "; ranks must stay dumpable processes of one user and user namespace, and no seccomp filter may forbid this; or choose a network "

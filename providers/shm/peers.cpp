@@ -131,7 +131,7 @@ void shm_transport::wake_all() noexcept {
 
 status shm_transport::health(rank_t r) noexcept {
   peer* p = find(r);
-  if (!p) return {errc::invalid, worded("rank ", r, " is not on this node"), r};
+  if (!p) return {errc::invalid, worded("rank ", r, not_on_this_node), r};
   check(*p);
   if (!p->life.alive()) return p->life.end();
   // An operation without a completion that could not be done, for want of a descriptor, say: until a flush has told it, who

@@ -32,7 +32,7 @@ bool shm_transport::flush(rank_t rank, completion* done) noexcept {
   if (rank != no_rank) {
     peer* p = find(rank);
     if (!p) {
-      report({errc::invalid, worded("rank ", rank, " is not on this node"), rank});
+      report({errc::invalid, worded("rank ", rank, not_on_this_node), rank});
       return true;
     }
     settle(*p);

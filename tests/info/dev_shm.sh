@@ -29,10 +29,10 @@ for provider in ucx:shm ofi:shm; do
   names "$provider" "$out"
   grep -q '/dev/shm has 64 KiB free' <<<"$out" || fail "$provider does not say what it found: $out"
   out=$(TUTTI_PROVIDER=$provider "$tutti" info --doctor) && fail "--doctor finds nothing wrong with $provider"
-  names "--doctor" "$(grep "^ILL  provider $provider: " <<<"$out")"
+  names "--doctor" "$(grep "^BAD  provider $provider: " <<<"$out")"
   names "tutti info" "$(grep -A1 "^${provider%:*} " <<<"$listed")"
 done
-names "--doctor" "$("$tutti" info --doctor | grep '^ILL  /dev/shm')"
+names "--doctor" "$("$tutti" info --doctor | grep '^BAD  /dev/shm')"
 
 # Room for UCX's workers, and none for windows of 1 MiB.
 if ! grep -q '^ucx .*not loaded' <<<"$listed"; then

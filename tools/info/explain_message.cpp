@@ -28,7 +28,9 @@ std::string header_of(const pair_routes& routes, const char* where) {
                     bytes_text(about.limits.max_payload) + " in one message of the fabric";
   if (about.turn_us > 0) out += "; a turn of a shared core " + fixed(about.turn_us) + " us";
   if (routes.possible(route::kernel, {}))
-    out += routes.kernel_from() == ~std::uint64_t{0} ? "; never copied by the kernel" : "; copied by the kernel from " + bytes_text(routes.kernel_from());
+    out += routes.kernel_from() == ~std::uint64_t{0} ? "; never copied by the kernel"
+           : routes.kernel_from() == 0                ? "; copied by the kernel"
+                                                      : "; copied by the kernel from " + bytes_text(routes.kernel_from());
   return out;
 }
 

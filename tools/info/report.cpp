@@ -183,14 +183,14 @@ std::vector<finding> examine() {
       const device_report device = look_at(*e.impl, e.name, wanted.substr(e.name.size() + 1));
       usable = device.why_not.empty(), why = device.why_not;
     }
-    say(usable || !needed, "provider " + (named ? wanted : std::string(e.name)) + (usable || needed ? "" : " cannot run here: " + why), why);
+    say(usable || !needed, "provider " + (named ? wanted : std::string(e.name)) + (usable || needed ? "" : " is not needed (" + why + ")"), why);
   }
   return found;
 }
 
 std::string to_text(const std::vector<finding>& found) {
   std::string text;
-  for (const finding& f : found) text += (f.well ? "ok   " : "ILL  ") + f.what + (f.well ? "" : ": " + f.remedy) + '\n';
+  for (const finding& f : found) text += (f.well ? "ok   " : "BAD  ") + f.what + (f.well ? "" : ": " + f.remedy) + '\n';
   return text;
 }
 

@@ -55,9 +55,14 @@ double off_by(const predicted_time& t) { return t.predicted_us / t.measured_us -
 std::string machine_text(const machine& m) {
   const loggp& l = m.par.node_cost;
   char text[240];
-  std::snprintf(text, sizeof text, "L %.3g us, o %.3g us, g %.3g us, %.3g GB/s; copies %.3g GB/s, sums %.3g GB/s; a turn of %u shared cores %.3g us", l.latency_us,
-                l.overhead_us, l.gap_us, l.bytes_per_ns, m.par.copies.bytes_per_ns, m.par.copies.added_bytes_per_ns, m.par.cores.per_node, m.par.cores.turn_us);
-  return text;
+  std::snprintf(text, sizeof text, "L %.3g us, o %.3g us, g %.3g us, %.3g GB/s; copies %.3g GB/s, sums %.3g GB/s", l.latency_us, l.overhead_us,
+                l.gap_us, l.bytes_per_ns, m.par.copies.bytes_per_ns, m.par.copies.added_bytes_per_ns);
+  std::string all = text;
+  if (m.par.cores.per_node > 0) {
+    std::snprintf(text, sizeof text, "; a turn of %u shared cores %.3g us", m.par.cores.per_node, m.par.cores.turn_us);
+    all += text;
+  }
+  return all;
 }
 
 // "allreduce: 36 times, typically off by a factor of 1.3 ..."
