@@ -18,9 +18,15 @@ tutti_status_t check_root(tutti_team& team, std::uint32_t root, const char* call
 // The arithmetic that type and operation stand for.
 tutti_status_t read_operation(tutti_team& team, tutti_datatype_t data_type, tutti_operation_t which, const char* call,
                               reduction& out) {
-  const auto type = static_cast<datatype>(std::min(static_cast<unsigned>(data_type), datatypes));  // what is none stays none
+  const auto number = static_cast<unsigned>(data_type);
+  if (number == 0 || number >= datatypes)
+    return refuse(team.ctx, "%s: unknown datatype %d; use TUTTI_BYTES, TUTTI_FLOAT64 and its like", call, static_cast<int>(data_type));
+  const auto type = static_cast<datatype>(number);
   if (which < first_handle) {
-    const auto found = find_reduction(type, static_cast<operation>(std::min<tutti_operation_t>(which, operations)));
+    if (which == 0 || which >= operations)
+      return refuse(team.ctx, "%s: unknown operation %llu; use TUTTI_SUM and its like, or what tutti_operation_create() gave", call,
+                    static_cast<unsigned long long>(which));
+    const auto found = find_reduction(type, static_cast<operation>(which));
     if (!found) return report(team.ctx, found.error().during(call));
     out = *found;
     return TUTTI_OK;

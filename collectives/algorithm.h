@@ -3,6 +3,7 @@
 // The chooser, the checker, the simulator, `tutti info` and `tutti perf` go by the rows and know no algorithm by name.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -175,7 +176,7 @@ class algorithm_list {
 algorithm_list algorithms(collective) noexcept;
 const algorithm* find_algorithm(collective, std::string_view name) noexcept;  // by name or alias; null: unknown
 // "dissemination, pairwise, ...", those that `keep` wants.
-std::string known_algorithms(collective, bool (*keep)(const algorithm&) = nullptr);
+std::string known_algorithms(collective, const std::function<bool(const algorithm&)>& keep = {});
 
 // The bytes of a slot, where there is room for all. Where the fabric cuts puts into messages of `message` bytes (0: it does not), a slot
 // holds whole messages: each costs as much as a full one.

@@ -69,8 +69,6 @@ status set_price(candidate& c, const choice_inputs& in) {
   return {};
 }
 
-bool runs_anywhere(const algorithm& a) { return !a.needs.multicast && !a.needs.mapped && !a.data.exposes; }
-
 status refuse(std::string text) { return {errc::invalid, std::move(text)}; }
 
 // Without a price.
@@ -100,9 +98,10 @@ result<candidate> from_wanted(collective of, const choice_inputs& in) {
                   std::to_string(parameterized->least_radix) + ", " + std::to_string(w.radix) + " was given");
   c.radix = w.radix;
   c.why = "asked for by name";
-  if (const std::string lack = missing(c, in); !lack.empty())
-    return status(errc::unsupported, worded("the ", what, " ", to_string(c), " cannot run: ", lack, "; what can: ",
-                                            known_algorithms(of, runs_anywhere)));
+  if (const std::string lack = missing(c, in); !lack.empty()) {
+    const auto runs = [&in](const algorithm& a) { return missing({.row = &a}, in).empty(); };
+    return status(errc::unsupported, worded("the ", what, " ", to_string(c), " cannot run: ", lack, "; what can: ", known_algorithms(of, runs)));
+  }
   if (c.row->phases)
     if (const status s = check_phases(*c.row, in, {std::string(c.inner), c.radix, {}}); s.failed()) return s.during("among the nodes' leaders");
   return c;

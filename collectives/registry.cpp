@@ -134,7 +134,7 @@ partition next_run(const algorithm& a, const run_room& room, std::uint64_t bytes
   return {run, std::min(full, share)};
 }
 
-std::string known_algorithms(collective c, bool (*keep)(const algorithm&)) {
+std::string known_algorithms(collective c, const std::function<bool(const algorithm&)>& keep) {
   std::string out;
   for (const algorithm& a : algorithms(c))
     if (!keep || keep(a)) add_to_list(out, a.alias.empty() ? std::string(a.name) : std::string(a.name) + " (or " + std::string(a.alias) + ")");

@@ -1,12 +1,16 @@
 // `tutti mpi`: an MPI program, started by its own MPI's launcher, with the library preloaded that takes its communication over tutti
 // (mpi/).
+#include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "core/job/config.h"
 #include "tools/command.h"
@@ -63,6 +67,33 @@ std::optional<std::string> launcher_of(const flavour& f, const std::string& path
   return std::nullopt;
 }
 
+// Open MPI's slots: the cores of this machine that the process may use, each counted once however many threads it has.
+long cores_here() {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return LONG_MAX;
+  std::set<std::string> cores;  // by the list of their threads
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (!CPU_ISSET(i, &allowed)) continue;
+    std::ifstream list("/sys/devices/system/cpu/cpu" + std::to_string(i) + "/topology/thread_siblings_list");
+    std::string threads;
+    if (!std::getline(list, threads)) threads = std::to_string(i);
+    cores.insert(threads);
+  }
+  return static_cast<long>(cores.size());
+}
+
+// Whether the user or a batch system says where ranks run, and how many.
+bool is_placed(const std::vector<std::string>& words, const std::string& path, const environment& variables) {
+  for (const char* const of_batch_system : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE", "OMPI_MCA_orte_default_hostfile"})
+    if (variables.contains(of_batch_system)) return true;
+  for (const std::string& word : words) {
+    if (!word.starts_with('-') && launching::find_program(word, path)) return false;  // what follows is the program's
+    for (const char* const option : {"oversubscribe", "host", "machinefile", "map", "hwthread", "-H", "-N", "npernode", "rankfile", "-app"})
+      if (word.find(option) != word.npos) return true;
+  }
+  return false;
+}
+
 int start(const choices& c) {
   if (c.words.empty()) return refuse("no program is named; write tutti mpi -n 4 ./program arguments");
   if (c.ranks < 1) return refuse("-n " + std::to_string(c.ranks) + ": a job has at least 1 rank; use -n 1 or more");
@@ -73,6 +104,8 @@ int start(const choices& c) {
   for (const flavour& one : flavours)
     if (c.mpi == one.name) f = &one;
   if (!f) f = flavour_of(c.words, path);
+  if (!f && !launching::find_program(c.words[0], path) && !c.words[0].starts_with('-'))
+    return refuse("cannot find " + c.words[0] + "; check the name, or give its path");
   if (!f)
     return refuse("none of the words '" + c.words[0] + " ...' is a program linked with Open MPI or MPICH (a script loads its MPI later); "
                   "say which by --mpi openmpi or --mpi mpich");
@@ -91,6 +124,7 @@ int start(const choices& c) {
   std::vector<std::string> words{launcher->substr(launcher->rfind('/') + 1), "-n", std::to_string(c.ranks)};
   if (std::strcmp(f->name, "openmpi") == 0) {
     words.insert(words.end(), {"-x", "LD_PRELOAD=" + preload});
+    if (c.ranks > cores_here() && !is_placed(c.words, path, variables)) words.emplace_back("--oversubscribe");
     for (const auto& [name, value] : variables)  // to other hosts as well
       if (name.starts_with("TUTTI_")) words.insert(words.end(), {"-x", name});
   } else {
@@ -115,7 +149,7 @@ std::function<int()> declare(options app) {
   app.add("--show", c->shows, "print the launcher's command, and run nothing");
   app.footer("What follows these options goes to the MPI's own launcher as it is: its options, if any, behind --, and the program.\n"
              "    tutti mpi -n 4 ./app arguments\n"
-             "    tutti mpi -n 4 -- --oversubscribe ./app arguments\n"
+             "    tutti mpi -n 4 -- --bind-to none ./app arguments\n"
              "TUTTI_MPI says what tutti takes, TUTTI_MPI_REPORT=1 tells at the end what it took. docs/mpi.md has more.");
   return [c, app] {
     c->words = app.program();

@@ -3,13 +3,17 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "core/base/listing.h"
+#include "core/base/nearest.h"
 #include "tools/command.h"
 #include "tools/process.h"
 
@@ -32,11 +36,16 @@ std::string in_bytes(std::string& word) {
   return "\"" + given + "\" is no size; write a number of bytes, or as 64k or 1MiB";
 }
 
+// CLI11 finds nan in every range.
+std::string is_number(const std::string& word) {
+  return std::isnan(std::strtod(word.c_str(), nullptr)) ? word + " is no number" : std::string{};
+}
+
 }  // namespace
 
 option option::between(int least, int most) { return option(o_->check(CLI::Range(least, most))); }
-option option::between(double least, double most) { return option(o_->check(CLI::Range(least, most))); }
-option option::above_zero() { return option(o_->check(CLI::PositiveNumber)); }
+option option::between(double least, double most) { return option(o_->check(CLI::Range(least, most))->check(CLI::Validator(is_number, ""))); }
+option option::above_zero() { return option(o_->check(CLI::PositiveNumber)->check(CLI::Validator(is_number, ""))); }
 option option::one_of(std::vector<std::string> words) { return option(o_->check(CLI::IsMember(std::move(words)))); }
 option option::sizes() { return option(o_->transform(CLI::Validator(in_bytes, "SIZE"))); }
 option option::pair() { return option(o_->expected(2)); }
@@ -102,6 +111,8 @@ void spell_as_ours(const CLI::App& app, std::vector<std::string>& words) {
   if (words.empty()) words = {"help"};
   if (words[0] == "help") {
     words.erase(words.begin());
+    const CLI::App* const about = words.empty() ? nullptr : subcommand_of(app, words[0]);
+    if (about && about->get_prefix_command()) words.resize(1);
     words.emplace_back("--help");
   }
   const CLI::App* sub = subcommand_of(app, words[0]);
@@ -130,6 +141,18 @@ void spell_as_ours(const CLI::App& app, std::vector<std::string>& words) {
     std::rotate(words.begin() + static_cast<std::ptrdiff_t>(first), begin, begin + static_cast<std::ptrdiff_t>(count));
     first += count, at += count - 1;
   }
+}
+
+// Empty: the first word is an option or a command's name.
+std::string no_command(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words[0].starts_with('-') || subcommand_of(app, words[0])) return "";
+  std::vector<std::string> known{"help"};
+  for (const CLI::App* sub : app.get_subcommands(nullptr)) known.push_back(sub->get_name());
+  const std::string_view near = nearest_name(words[0], known);
+  if (!near.empty()) return "there is no command \"" + words[0] + "\"; did you mean " + std::string(near) + "?";
+  std::string all;
+  for (const std::string& name : known) add_to_list(all, name);
+  return "there is no command \"" + words[0] + "\"; there are " + all;
 }
 
 // --- what a shell completes `tutti` with: its function asks `tutti completion words`, which reads the declared options
@@ -222,6 +245,10 @@ static int parse_and_run_unchecked(std::span<const command* const> commands, con
   const auto run_completion = declare_completion(app, *completion);
   std::vector<std::string> words(argv + (argc > 0), argv + argc);
   spell_as_ours(app, words);
+  if (const std::string why = no_command(app, words); !why.empty()) {
+    std::fprintf(stderr, "tutti: %s\n", why.c_str());
+    return usage_error;
+  }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the end
   } catch (const CLI::Success& e) {  // --help, --version

@@ -130,7 +130,7 @@ std::function<int()> declare(options app) {
   app.add("--fan-in", c->fan_in, "of the barriers that have one (or a radix): each of 2,4,8 or 1..15");
   app.add("--by-size", c->by_size, "put and get of 8 B to 4 MiB as well (part of --html and --svg)");
   app.add("--seconds", c->seconds, "how long to measure in each job (default 20, 35 over sizes, 10 for barriers; "
-                 "1.5 with --peers; with --regret 20 and, where more than two ranks share a core, as much more)");
+                 "1.5 with --peers; with --regret 20 and, where more than two ranks share a core, as much more)").between(0.001, 36000.0);
   app.add("--json", c->json, "write the numbers with their provenance to this file");
   app.add("--html", c->html, "write a page with plots to this file; nothing else is needed to read it");
   app.add("--svg", c->svg, "write a picture to this file: the barrier over ranks, and puts over sizes");

@@ -7,18 +7,17 @@
 
 namespace tutti {
 
-// Levenshtein distance: inserted, removed and replaced characters, of their first 100: for names, not for documents.
+// Inserted, removed and replaced characters, and neighbours that are exchanged, of their first 100: for names, not for documents.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   a = a.substr(0, 100), b = b.substr(0, 100);
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1), before(row.size()), last(row.size());  // before: the row above; last: that above it
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    last.swap(before), before = row;
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      row[j] = std::min({before[j - 1] + (a[i - 1] != b[j - 1]), before[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], last[j - 2] + 1);
     }
   }
   return row[b.size()];

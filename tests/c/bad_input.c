@@ -194,7 +194,7 @@ static void requests(tutti_window_t w) {
   INVALID(tutti_allreduce(world, some, &word, SIZE_MAX / 4, TUTTI_UINT64, TUTTI_SUM), "count", "beyond");
   INVALID(tutti_allreduce(world, some, &word, 1, TUTTI_FLOAT64, TUTTI_BITWISE_AND), "bitwise_and", "float64");
   INVALID(tutti_allreduce(world, some, &word, 1, TUTTI_FLOAT64, TUTTI_MINLOC), "minloc", "float64");
-  INVALID(tutti_allreduce(world, some, &word, 1, 99, TUTTI_SUM), "datatype", "unknown");
+  INVALID(tutti_allreduce(world, some, &word, 1, 99, TUTTI_SUM), "datatype 99", "unknown");
   INVALID(tutti_allreduce(world, some, &word, 1, 257, TUTTI_SUM), "datatype", "unknown");
   INVALID(tutti_allreduce(world, some, &word, 1, -1, TUTTI_SUM), "datatype", "unknown");
   INVALID(tutti_allreduce(world, some, &word, 1, TUTTI_UINT64, 77), "operation", "unknown");

@@ -342,4 +342,9 @@ BOOST_AUTO_TEST_CASE(overrides) {
   const auto missing = choose(collective::broadcast, in);
   BOOST_TEST((missing.error().code() == errc::unsupported));
   BOOST_TEST(std::string(missing.error().text()).find("what can: eager, binomial, ") != std::string::npos);
+  // Not what cannot either.
+  in.wanted.name = "ring", in.commutative = false;
+  const std::string turned = choose(collective::reduce_scatter, in).error().text();
+  BOOST_TEST(turned.find("what can: linear") != std::string::npos, turned);
+  BOOST_TEST(turned.find("ring", turned.find("what can")) == std::string::npos, turned);
 }

@@ -118,7 +118,7 @@ std::function<int()> declare_mpi(options perf) {
   app.add("--mpi", c->mpis, "openmpi, mpich or both (default)").by_commas().one_of({"openmpi", "mpich"});
   app.add("--providers", c->providers, "shm, ucx:tcp or both (default): what tutti is to use, and MPI likewise").by_commas().one_of({"shm", "ucx:tcp"});
   app.add("--threads", c->threads, "programs that ask for MPI_THREAD_MULTIPLE, whose price this is");
-  app.add("--seconds", c->seconds, "for everything, about").shows_default();
+  app.add("--seconds", c->seconds, "for everything, about").between(0.001, 36000.0).shows_default();
   app.add("--json", c->json, "write all figures to this file");
   return [c] { return compare(*c); };
 }
