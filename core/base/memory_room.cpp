@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -120,6 +121,19 @@ std::uint64_t memory_room(const char* root) noexcept {
   const std::uint64_t machine =
       free_kib == room_unknown ? room_unknown : (free_kib + (swap_kib == room_unknown ? 0 : swap_kib)) * 1024;
   return std::min(machine, room_in_cgroups(root));
+}
+
+std::uint64_t memory_readings::room_for(std::uint64_t bytes, time_point now) noexcept {
+  constexpr auto fresh = std::chrono::milliseconds(100);
+  std::uint64_t before = asked_;
+  asked_ = sum(asked_, bytes);
+  if (asked_ > room_ / 4096 || now - read_ > fresh) room_ = memory_room(root_), before = 0, asked_ = bytes, read_ = now;
+  return room_ == room_unknown ? room_ : room_ - before;
+}
+
+std::uint64_t memory_room_for(std::uint64_t bytes) noexcept {
+  thread_local constinit memory_readings readings;
+  return readings.room_for(bytes, std::chrono::steady_clock::now());
 }
 
 // One sixteenth stays with the rest of the machine. Of what several ranks found the most counts: who looked later may have

@@ -12,7 +12,7 @@ namespace {
 
 status room_for(job& j, std::size_t bytes) {
   if (j.net().caps().virtual_clock) return {};
-  const std::uint64_t room = memory_room(), ranks = j.where().population[j.where().node_of[j.rank()]];
+  const std::uint64_t room = memory_room_for(bytes), ranks = j.where().population[j.where().node_of[j.rank()]];
   if (bytes <= room / 4 / ranks) return {};
   return {errc::no_resource, worded(bytes, " bytes in each of ", ranks, " ranks of this node are more "
                              "than a quarter of the ", room, " bytes that are free")};

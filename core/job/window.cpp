@@ -76,7 +76,7 @@ result<std::unique_ptr<window>> window::open(team& t, part mine) {
   std::vector<std::byte> key;
   status trouble;
   part_head head{.bytes = mine.bytes, .asked = mine.base || j.net().caps().virtual_clock ? 0 : mine.bytes};
-  if (head.asked) head.room = memory_room();
+  if (head.asked) head.room = memory_room_for(head.asked);
   head.later = head.asked > head.room / 4 / j.where().population[j.where().node_of[j.rank()]];
   const auto make = [&] {
     if (mine.bytes > 0) {

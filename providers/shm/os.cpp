@@ -82,7 +82,7 @@ result<shared_memory> create_memory(std::size_t bytes, const char* what) {
   const std::string doing = "cannot get " + size_text(bytes) + " of shared memory for " + what;
   if (bytes == 0 || bytes > (std::size_t{1} << 62)) return os_error(doing, ENOMEM);
   bytes = round_up(bytes, page_bytes());
-  if (const std::uint64_t room = memory_room(); bytes > room - room / 16)
+  if (const std::uint64_t room = memory_room_for(bytes); bytes > room - room / 16)
     return os_error(worded(doing, " (", size_text(room), " are available)"), ENOMEM);
 
   if (!file_may_have(bytes)) return os_error(doing, EFBIG);

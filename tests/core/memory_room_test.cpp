@@ -1,5 +1,6 @@
 // How much memory there is: read from a made-up /proc and /sys; and whether requests fit, together.
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -30,6 +31,7 @@ class machine {
     return *this;
   }
   std::uint64_t room() const { return memory_room(root_.c_str()); }
+  const char* root() const { return root_.c_str(); }
 
  private:
   std::string root_;
@@ -82,6 +84,31 @@ BOOST_AUTO_TEST_CASE(version_1_up_to_the_top_and_among_other_controllers) {
     m.put(top + "a/b/memory.stat", "inactive_file 0\ntotal_inactive_file 4096\n");
     BOOST_TEST(m.room() == gib / 2 + 4096);
   }
+}
+
+// A reading serves small requests for a while, less what they ask for, and no large one.
+BOOST_AUTO_TEST_CASE(small_requests_share_a_reading) {
+  using namespace std::chrono_literals;
+  machine m;
+  memory_readings readings(m.root());
+  const time_point start = std::chrono::steady_clock::now();
+  const auto put = [&](std::uint64_t bytes) { m.put("proc/meminfo", "MemAvailable: " + std::to_string(bytes / 1024) + " kB\n"); };
+  constexpr std::uint64_t kib = 1024;
+  put(8 * gib);
+  BOOST_TEST(readings.room_for(mib, start) == 8 * gib);
+  put(4 * gib);
+  BOOST_TEST(readings.room_for(512 * kib, start) == 8 * gib - mib);
+  BOOST_TEST(readings.room_for(512 * kib, start + 100ms) == 8 * gib - mib - 512 * kib);
+  BOOST_TEST(readings.room_for(512 * kib, start + 101ms) == 4 * gib);  // old
+  put(2 * gib);
+  BOOST_TEST(readings.room_for(mib, start + 102ms) == 2 * gib);  // more than 4 GiB / 4096 together
+  put(gib);
+  BOOST_TEST(readings.room_for(0, start + 103ms) == gib);  // the one before asked for much
+  BOOST_TEST(readings.room_for(~std::uint64_t{0}, start + 104ms) == gib);
+  BOOST_TEST(readings.room_for(1, start + 105ms) == gib);
+  memory_readings blind("/nowhere");
+  BOOST_TEST(blind.room_for(gib, start) == room_unknown);
+  BOOST_TEST(blind.room_for(gib, start) == room_unknown);
 }
 
 BOOST_AUTO_TEST_CASE(requests_of_one_node_are_summed) {
