@@ -68,7 +68,7 @@ bool wait_board::ask(rank_t whom) noexcept {
   got_.clear();
   const rma_op op = move_op(op_kind::get, at_.region, at_.at(page_lines), whom, at_.segment, at_.at(0), sizeof(page), &got_);
   if (job_.net().submit({&op, 1}) == 0) return false;
-  asking_ = whom;
+  asking_ = asked_ = whom;
   return true;
 }
 
@@ -106,7 +106,8 @@ bool wait_board::search(const wait_note& note, const std::string& words) {
   const std::string name = "; rank " + std::to_string(whom);
   if (asking_ == no_rank || !got_.idle()) {
     if (asking_ == no_rank) (void)ask(whom);
-    return ++silent_looks_ >= patience && end(name + " is in no call of tutti, or does not answer");
+    const rank_t silent = got_.idle() ? whom : asked_;  // perhaps since an earlier search, and then nobody else can be asked
+    return ++silent_looks_ >= patience && end("; rank " + std::to_string(silent) + " is in no call of tutti, or does not answer");
   }
   asking_ = no_rank;
   if (got_.outcome().failed()) return end(name + " does not answer");

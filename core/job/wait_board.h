@@ -64,7 +64,8 @@ class wait_board {
   bool told_ = false;            // the page says that this rank waits
   shown_waits shown_;
   completion got_;
-  rank_t asking_ = no_rank;
+  rank_t asking_ = no_rank;      // in this search
+  rank_t asked_ = no_rank;       // last
   std::uint32_t silent_looks_ = 0;  // since it was asked
   std::vector<rank_t> seen_;     // in this search, in order
   std::string found_;            // what is known so far
