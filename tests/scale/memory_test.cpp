@@ -57,15 +57,19 @@ BOOST_AUTO_TEST_CASE(a_team_that_moved_little_holds_little) {
     run_ranks({"shm"}, ranks, [](rank_env& env) {
       auto j = open_job(env);
       auto world = take(communicator::world(*j, {}), "world");
-      constexpr std::size_t teams = 20, most = 64 << 10;
+      constexpr std::size_t teams = 24, most = 64 << 10;
       move_words(*world, 1, 3);
+      const rlimit few{64, 64};  // files: a team needs none of its own
+      require(::setrlimit(RLIMIT_NOFILE, &few) == 0, "setrlimit");
       std::vector<std::unique_ptr<communicator>> made;
+      std::vector<std::unique_ptr<window>> windows;
       env.barrier();
       const std::size_t before = share_of_memory();
       env.barrier();
       for (std::size_t i = 0; i < teams; ++i) {
         made.push_back(take(world->split(0, 0, {}), "split"));
         move_words(*made.back(), 1, i);
+        windows.push_back(take(window::open(made.back()->group(), {.bytes = 64}), "window"));
       }
       env.barrier();
       const std::size_t grown = share_of_memory() - before;
@@ -73,6 +77,8 @@ BOOST_AUTO_TEST_CASE(a_team_that_moved_little_holds_little) {
       // Longer calls, and many, get more.
       for (const std::uint64_t words : {7, 16, 64, 100, 20'000, 1, 40}) move_words(*made.front(), words, words);
       for (std::uint64_t i = 0; i < 1100 && env.size == 2; ++i) move_words(*made.back(), 24, i);
+      for (auto& w : windows) require(w->close(), "close");
+      windows.clear();
       for (auto& team : made) require(team->group().settle(), "leaving");
       env.barrier();
     });
