@@ -17,6 +17,8 @@
 
 #include <dlfcn.h>
 #include <pmix.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +34,7 @@
 #include "core/base/blob_stream.h"
 #include "core/job/ended_ranks.h"
 #include "core/base/headroom.h"
+#include "core/base/unique_fd.h"
 
 namespace tutti {
 namespace {
@@ -122,10 +125,19 @@ class stay {
       (void)dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);  // null in a program that has all of it linked in
     pmix_proc_t me;
     joined_ = PMIx_Init(&me, nullptr, 0) == PMIX_SUCCESS;
+    if (::fstat(mark_.get(), &marked_)) mark_.close();
   }
   ~stay() {
-    if (joined_ && getpid() == pid_) finalize();  // a child of fork() that ends is no rank
+    if (joined_ && getpid() == pid_ && !lost_descriptors()) finalize();  // a child of fork() that ends is no rank
   }
+  // A program may close all descriptors from 3 on, as daemons do. libpmix then waits for ever for an answer of the launcher, which
+  // has seen the connection end.
+  bool lost_descriptors() const {
+    struct stat now {};
+    return mark_ && (::fstat(mark_.get(), &now) || now.st_ino != marked_.st_ino || now.st_dev != marked_.st_dev);
+  }
+  unique_fd mark_{::memfd_create("tutti-mark", MFD_CLOEXEC)};
+  struct stat marked_ {};
   bool joined_ = false;
   pid_t pid_ = getpid();
 };

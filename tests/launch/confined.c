@@ -1,5 +1,6 @@
 /* confined SCENE: a little of everything, each call with an end, in a process that is confined: confined.sh.
- * plain; user: odd ranks become another user after init; closed: odd ranks close all descriptors from 3 on. */
+ * plain; user: odd ranks become another user after init; closed: odd ranks close all descriptors from 3 on;
+ * closed_late: all do, before they leave. */
 #include <grp.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +19,10 @@ static void must(tutti_status_t s) {
   _exit(3); /* what it left open or closed is another test's */
 }
 
+static void close_all(void) {
+  for (int fd = 3; fd < 1024; ++fd) close(fd);
+}
+
 int main(int argc, char **argv) {
   static char block[2][100000];
   if (argc < 2) return 2;
@@ -29,8 +34,7 @@ int main(int argc, char **argv) {
     puts("cannot change the user");
     return 2;
   }
-  if (!strcmp(argv[1], "closed") && me % 2)
-    for (int fd = 3; fd < 1024; ++fd) close(fd);
+  if (!strcmp(argv[1], "closed") && me % 2) close_all();
   uint64_t one = 1, sum = 0;
   must(tutti_allreduce(world, &one, &sum, 1, TUTTI_UINT64, TUTTI_SUM));
   tutti_request_t sent;
@@ -42,6 +46,7 @@ int main(int argc, char **argv) {
   must(tutti_put(window, (me + 1) % n, 0, &one, 8, NULL));
   must(tutti_quiet(job, 20));
   must(tutti_barrier(world));
+  if (!strcmp(argv[1], "closed_late")) close_all();
   if (me == 0) printf("fine: %" PRIu64 " of %" PRIu32 " by %s\n", sum, n, tutti_fabric(job));
   must(tutti_finalize(&job));
   return 0;

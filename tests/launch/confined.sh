@@ -52,5 +52,10 @@ chmod 711 "$work/unreadable"
 job "$(among)" setpriv --reuid 65534 --regid 65534 --clear-groups "$tutti" run -n 2 "$work/unreadable" plain
 
 # A program that closes what it has not opened takes networks away as well.
-case $fabric in shm|auto) ranks 'must leave open the descriptors' "$program" closed ;; esac
+case $fabric in
+  shm|auto)
+    ranks 'must leave open the descriptors' "$program" closed
+    ranks fine "$program" closed_late
+    ;;
+esac
 exit $bad
