@@ -24,6 +24,7 @@
 //
 // Dynamic windows, and those of communicators without a team, are MPI's alone.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -60,7 +61,7 @@ struct window {
   std::vector<lock_held> locked;                                   // by member
   std::vector<bool> started_to;                                    // by member: it is in `access`
   bool locked_all = false;                                         // by MPI_Win_lock_all
-  std::size_t locks = 0;                                           // by MPI_Win_lock
+  std::atomic<std::uint32_t> locks = 0;                            // by MPI_Win_lock, of several threads at a time
   // Null, or why this rank may not open an epoch of access beside the one that is open, or free the window.
   const char* busy() const noexcept {
     return accessing ? "an epoch of MPI_Win_start is open" : locked_all || locks > 0 ? "this rank holds a lock" : nullptr;

@@ -55,6 +55,7 @@ tutti_status_t lock_shared(window& w, std::uint32_t rank) {
 }
 
 tutti_status_t lock(window& w, bool exclusive, int assertion, std::uint32_t rank) {
+  w.fenced = window::fence::none;  // what might have begun with the fence has not
   if (assertion & MPI_MODE_NOCHECK) return w.locked[rank].how = window::hold::unchecked, TUTTI_OK;  // nobody holds it otherwise, says the program
   return exclusive ? lock_exclusively(w, rank) : lock_shared(w, rank);
 }
@@ -141,7 +142,7 @@ TUTTI_MPI_WINDOW(Win_start, (MPI_Group group, int assertion, MPI_Win win), (grou
   std::vector<int> to_these = members_of(w, group);
   if (!all_are_members(to_these)) return raise(w, call, MPI_ERR_GROUP, "a rank of the group is none of the window's");
   w.access = std::move(to_these);
-  w.accessing = true;
+  w.accessing = true, w.fenced = window::fence::none;
   for (const int m : w.access) w.started_to[static_cast<std::size_t>(m)] = true;
   tutti_status_t s = TUTTI_OK;
   for (const int m : w.access) {
@@ -194,7 +195,7 @@ TUTTI_MPI_WINDOW(Win_lock, (int kind, int rank, int assertion, MPI_Win win), (ki
   if (w.locked[static_cast<std::size_t>(rank)].how != window::hold::none) return out_of_epoch(w, call, "this rank has locked it already");
   if (const char* const why = w.locks > 0 ? exposed_to_own(w, rank) : beside_another(w, rank)) return out_of_epoch(w, call, why);
   const auto s = lock(w, kind == MPI_LOCK_EXCLUSIVE, assertion, static_cast<std::uint32_t>(rank));
-  w.locks += s == TUTTI_OK;
+  if (s == TUTTI_OK) ++w.locks;
   return told(w, call, s);
 })
 TUTTI_MPI_WINDOW(Win_unlock, (int rank, MPI_Win win), (rank, win), win, {

@@ -561,10 +561,12 @@ static void wrong_epochs(void) {
     OK(MPI_Win_unlock(right, w));
     REQUIRE(other == value);
     MPI_Barrier(MPI_COMM_WORLD);
-    // fences; locks between those that nothing has used are right
+    // fences; locks between those that nothing has used are right, and nothing is to use them after that
     OK(MPI_Win_fence(0, w));
     OK(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, w));
     OK(MPI_Win_unlock(right, w));
+    FAILS(MPI_Get(&other, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w), MPI_ERR_RMA_SYNC);
+    OK(MPI_Win_fence(0, w));
     OK(MPI_Get(&other, 1, MPI_INT64_T, right, 0, 1, MPI_INT64_T, w));
     FAILS(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, w), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Win_lock_all(0, w), MPI_ERR_RMA_SYNC);
