@@ -22,8 +22,10 @@ status shm_transport::contact(peer& p) noexcept {
   auto memory = open_memory(p.name, "the control page", 0, ring_offset());
   if (!memory) {
     if (memory.error().code() != errc::peer_dead) return not_opened(p, memory.error());
-    if (process_watch process; watch_owner(p.name, process) != process_watch::found::ended) return closed_by_itself(p);
-    ended(p, rank_ended(p.rank), told_by::its_process);  // only operations towards it fail
+    // Only operations towards it fail. One that runs has left: some are through with everything before others have met them.
+    process_watch process;
+    if (watch_owner(p.name, process) != process_watch::found::ended) ended(p, rank_left(p.rank), told_by::itself);
+    else ended(p, rank_ended(p.rank), told_by::its_process);
     return {};
   }
   p.page_memory = std::move(*memory);
