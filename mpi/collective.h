@@ -42,6 +42,7 @@ struct setting {
   communicator& on;
   staging& staged;
   tutti_request_t* handle;
+  bool calls_operations;  // of the program (world.h)
   tutti_team_t team() const noexcept { return is_over(on) ? nullptr : on.team; }
   std::size_t members() const noexcept { return static_cast<std::size_t>(on.size); }
   bool root_is_wrong(int root) const noexcept { return root < 0 || root >= on.size; }
@@ -60,23 +61,24 @@ int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
   call k(f);
   staging staged;
   tutti_request_t handle{};
-  beginning b;
-  communicator* c;
-  {
-    const held h;
-    c = taken(comm);
-    b = c ? begin(setting{*c, staged, &handle}) : passed(reason::communicator);
-  }
+  world& w = the_world();
+  std::optional<held> h(std::in_place);
+  communicator* const c = taken(comm);
+  beginning b = c ? begin(setting{*c, staged, &handle, w.calls_operations()}) : passed(reason::communicator);
   if (b.why == reason::none && is_over(*c)) {
+    h.reset();
     if (c->fate == communicator::fate::differed && !(b.meets && c->meet(true))) return raise_differed(comm, k.name());
     b.why = reason::communicator;
   }
   k.passed(b.why), k.moved(b.bytes);
   if (b.why != reason::none) {
+    h.reset();
     const passing by_mpi;
     return pass();
   }
+  if (w.threaded()) h.reset();  // other threads have their turns
   const tutti_status_t s = b.began == TUTTI_OK ? wait(&handle) : b.began;
+  h.reset();
   if (s == TUTTI_OK) return staged.finish(), MPI_SUCCESS;
   c->failed(s);
   const newest_text text;
@@ -97,13 +99,14 @@ int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass p
   if (c) {
     made = make_request(r);
     r->staged = std::make_unique<staging>();
-    b = begin(setting{*c, *r->staged, &r->handle});
+    b = begin(setting{*c, *r->staged, &r->handle, false});
   }
   const bool over = b.why == reason::none && is_over(*c);
   if (over) b.why = reason::communicator;
   k.passed(b.why), k.moved(b.bytes);
   if (b.why != reason::none) {
     if (c) drop(made);
+    const set_aside right;
     return over && c->fate == communicator::fate::differed ? raise_differed(comm, k.name()) : pass();
   }
   if (b.began != TUTTI_OK) return drop(made), c->failed(b.began), raise(comm, k.name(), b.began);

@@ -43,9 +43,8 @@ operands prepare(const setting& s, operation o, const void* in, void* out, std::
   if (!t) return x.why = reason::arguments, x;
   x.bytes = count * t->size;
   if (!takes(o, x.bytes)) return x.why = reason::setting, x;
-  x.with = reduction_of(op, *t);
-  if (!x.with.type) return x.why = reason::type, x;
-  s.staged.keep(x.with.used);
+  x.with = reduction_of(op, *t, s.calls_operations);
+  if (!x.with.type) return x.why = x.with.why, x;
   const bool in_place = in == MPI_IN_PLACE;
   const void* const source = in_place ? out : in;
   if (x.with.gapless) {

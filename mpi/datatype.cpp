@@ -346,7 +346,7 @@ TUTTI_MPI_ENTRY(Type_free, (MPI_Datatype* type), MPI_COMM_WORLD, {
     const held h;
     recent[0] = recent[1] = {};
     datatypes.erase(*type);
-    if (reductions_keep(*type)) return *type = MPI_DATATYPE_NULL, MPI_SUCCESS;
+    reductions_forget(*type);
   }
   return real.Type_free(type);
 })

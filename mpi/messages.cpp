@@ -183,7 +183,10 @@ int persistent(function f, const Message& m, request::kind what, MPI_Request* ou
   call k(f);
   const held h;
   communicator* const c = out ? taker(k, m) : nullptr;
-  if (!c) return pass();
+  if (!c) {
+    const set_aside right;
+    return pass();
+  }
   request* r;
   *out = make_request(r);
   r->on = c, r->what = what;
@@ -232,7 +235,10 @@ int receive_only(const incoming& m, MPI_Request* out, Pass pass) {
   call k(function::Irecv);
   const held h;
   communicator* const c = out ? taker(k, m) : nullptr;
-  if (!c) return pass();
+  if (!c) {
+    const set_aside right;
+    return pass();
+  }
   request* r;
   const MPI_Request made = make_request(r);
   if (const auto s = begin_receive(*r, *c, m, type_of(m.type), k.name()); s != TUTTI_OK) return drop(made), raise(m.comm, k.name(), s);
@@ -406,7 +412,10 @@ int begin_exchange(const outgoing& out, const incoming& in, MPI_Request* r, Pass
   const held h;
   communicator* const receives = r ? taker(k, in) : nullptr;
   communicator* const sends = r ? taker(k, out) : nullptr;
-  if (!r || !(receives || in.from == MPI_PROC_NULL) || !(sends || out.to == MPI_PROC_NULL)) return pass();
+  if (!r || !(receives || in.from == MPI_PROC_NULL) || !(sends || out.to == MPI_PROC_NULL)) {
+    const set_aside right;
+    return pass();
+  }
   if (sends) {
     const type_ref& t = type_of(out.type);
     if (const auto s = send_copy(*sends, out, t, k.name(), false); s != TUTTI_OK) return raise(out.comm, k.name(), s);

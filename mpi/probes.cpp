@@ -78,6 +78,7 @@ TUTTI_MPI_ENTRY(Iprobe, (int from, int tag, MPI_Comm comm, int* flag, MPI_Status
   const held h;
   communicator* const c = flag ? taker(k, comm, from, tag, nullptr, 0, MPI_BYTE, true) : nullptr;
   if (!c) {
+    const set_aside right;
     const int code = real.Iprobe(from, tag, comm, flag, status);
     if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
     return code;
@@ -118,6 +119,7 @@ TUTTI_MPI_ENTRY(Improbe, (int from, int tag, MPI_Comm comm, int* flag, MPI_Messa
   const held h;
   communicator* const c = flag && message ? taker(k, comm, from, tag, nullptr, 0, MPI_BYTE, true) : nullptr;
   if (!c) {
+    const set_aside right;
     const int code = real.Improbe(from, tag, comm, flag, message, status);
     if (code == MPI_SUCCESS && !*flag) looked_at_mpi();
     return code;
@@ -189,7 +191,10 @@ int receive_matched_later(void* data, MPI_Count count, MPI_Datatype type, MPI_Me
   call k(function::Imrecv);
   const held h;
   matched* const m = out ? taker(k, message, data, count, type) : nullptr;
-  if (!m) return pass();
+  if (!m) {
+    const set_aside right;
+    return pass();
+  }
   request* r;
   const MPI_Request made = make_request(r);
   const auto s = begin_matched(*r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());

@@ -128,80 +128,51 @@ own_operation own(MPI_Op o) noexcept {
 
 bool is_predefined(MPI_Op o) noexcept { return own(o).operation != 0 || o == MPI_REPLACE || o == MPI_NO_OP || o == MPI_OP_NULL; }
 
-// What the program has freed, until no call uses it.
-struct freed_later {
-  MPI_Op operation = MPI_OP_NULL;
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  freed_later() = default;
-  freed_later(const freed_later&) = delete;
-  freed_later& operator=(const freed_later&) = delete;
-  ~freed_later() {
-    if (!the_world().ctx) return;
-    if (operation != MPI_OP_NULL) real.Op_free(&operation);
-    if (type != MPI_DATATYPE_NULL) real.Type_free(&type);
-  }
-};
-
 struct by_mpi {
   MPI_Op operation;
   MPI_Datatype type;
   tutti_operation_t handle = 0;
-  std::vector<std::shared_ptr<freed_later>> last;
 };
-std::map<std::pair<MPI_Op, MPI_Datatype>, std::shared_ptr<by_mpi>> programs;
-std::vector<std::weak_ptr<by_mpi>> outlived;  // that calls under way use, and of which the program has freed one half, perhaps the other later
+std::map<std::pair<MPI_Op, MPI_Datatype>, std::unique_ptr<by_mpi>> programs;
 
 void reduce_by_mpi(const void* in, void* inout, std::size_t count, void* context) {
   const auto* const b = static_cast<const by_mpi*>(context);
   reduce_here(in, inout, count, b->type, b->operation);
 }
 
-// Handles may come again for something else: what was made for an operation or a type goes with it. Null, or, where calls under way use
-// it, what frees it with the last of them.
+// Handles may come again for something else: what was made for an operation or a type goes with it. No call uses it, since a call that
+// does blocks, and the program has no other thread that calls MPI meanwhile.
 template <class Goes>
-std::shared_ptr<freed_later> forget(Goes goes) {
-  std::shared_ptr<freed_later> later;
-  const auto kept_by = [&](by_mpi& user) {
-    if (!later) later = std::make_shared<freed_later>();
-    user.last.push_back(later);
-  };
-  std::erase_if(outlived, [&](const auto& user) {
-    const auto alive = user.lock();
-    if (alive && goes(*alive)) kept_by(*alive);
-    return !alive;
-  });
+void forget(Goes goes) {
   std::erase_if(programs, [&](auto& entry) {
-    const std::shared_ptr<by_mpi>& made = entry.second;
-    if (!goes(*made)) return false;
-    (void)tutti_operation_free(the_world().ctx, &made->handle);
-    if (made.use_count() > 1) kept_by(*made), outlived.push_back(made);
+    if (!goes(*entry.second)) return false;
+    (void)tutti_operation_free(the_world().ctx, &entry.second->handle);
     return true;
   });
-  return later;
 }
 
 }  // namespace
 
-bool reductions_keep(MPI_Datatype t) {
-  const auto later = forget([&](const by_mpi& of) { return of.type == t; });
-  if (later) later->type = t;
-  return later != nullptr;
+void reductions_forget(MPI_Datatype t) {
+  forget([&](const by_mpi& of) { return of.type == t; });
 }
 
-reduction reduction_of(MPI_Op o, const datatype& t) {
+reduction reduction_of(MPI_Op o, const datatype& t, bool calls_operations) {
   constexpr std::ptrdiff_t largest = 8192;  // elements that every algorithm takes
   const own_operation known = own(o);
   if (known.operation) {
     const own_type type = own(t.handle, t.size);
     // The bytes between the value and the index of a pair stay the program's.
-    if (type.type && (known.kinds & bit(type.of))) return {type.type, known.operation, type.of != kind::pair || t.contiguous, {}};
+    if (type.type && (known.kinds & bit(type.of))) return {type.type, known.operation, type.of != kind::pair || t.contiguous};
     return {};  // an error, or a type that only MPI knows
   }
-  if (is_predefined(o) || !t.within || t.extent > largest || t.size == 0) return {};
+  if (is_predefined(o)) return {};
+  if (!calls_operations) return {.why = reason::operation};
+  if (!t.within || t.extent > largest || t.size == 0) return {};
   auto& slot = programs[{o, t.handle}];
   if (!slot) {
     int commutes = 0;
-    auto fresh = std::make_shared<by_mpi>(by_mpi{o, t.handle, 0, {}});
+    auto fresh = std::make_unique<by_mpi>(by_mpi{o, t.handle, 0});
     if (real.Op_commutative(o, &commutes) != MPI_SUCCESS ||
         tutti_operation_create(the_world().ctx, reduce_by_mpi, static_cast<std::size_t>(t.extent), commutes, fresh.get(), &fresh->handle) != TUTTI_OK) {
       programs.erase({o, t.handle});
@@ -209,7 +180,7 @@ reduction reduction_of(MPI_Op o, const datatype& t) {
     }
     slot = std::move(fresh);
   }
-  return {TUTTI_BYTES, slot->handle, t.contiguous && t.first() == 0, slot};
+  return {TUTTI_BYTES, slot->handle, t.contiguous && t.first() == 0};
 }
 
 }  // namespace tutti::mpi
@@ -219,10 +190,7 @@ using namespace tutti::mpi;
 TUTTI_MPI_ENTRY(Op_free, (MPI_Op* o), MPI_COMM_WORLD, {
   if (o && the_world().ctx) {
     const held h;
-    if (const auto later = forget([&](const by_mpi& of) { return of.operation == *o; })) {
-      later->operation = *o, *o = MPI_OP_NULL;
-      return MPI_SUCCESS;
-    }
+    forget([&](const by_mpi& of) { return of.operation == *o; });
   }
   return real.Op_free(o);
 })

@@ -2,24 +2,23 @@
 // types) MPI computes, by MPI_Reduce_local() on pieces of the data.
 #pragma once
 #include <cstddef>
-#include <memory>
 
 #include "api/tutti.h"
 #include "mpi/datatype.h"
+#include "mpi/report.h"
 
 namespace tutti::mpi {
 
 struct reduction {
-  tutti_datatype_t type = 0;  // 0: tutti cannot take it
+  tutti_datatype_t type = 0;  // 0: tutti cannot take it, and why
   tutti_operation_t operation = 0;
   bool gapless = true;        // else elements are staged, `extent` bytes each
-  std::shared_ptr<const void> used;  // to be kept until the call ends
+  reason why = reason::type;
 };
 
-reduction reduction_of(MPI_Op, const datatype&);
+reduction reduction_of(MPI_Op, const datatype&, bool calls_operations);
 // MPI_Reduce_local() for any number of elements: its code.
 int reduce_here(const void* in, void* inout, std::size_t count, MPI_Datatype, MPI_Op);
-// The program frees the type. True: calls under way use it, and it is freed with the last of them.
-bool reductions_keep(MPI_Datatype);
+void reductions_forget(MPI_Datatype);  // which the program frees
 
 }  // namespace tutti::mpi

@@ -34,6 +34,7 @@ enum class reason : std::uint8_t {
   nobody,        // to or from MPI_PROC_NULL
   arguments,     // wrong ones, of which MPI tells
   type,          // a reduction of elements that tutti cannot take
+  operation,     // a reduction by an operation of the program's, which tutti may not call here
   request,       // a request of MPI's own
   count_
 };

@@ -76,7 +76,8 @@ int finish(const request&, MPI_Status*);
 void empty_status(MPI_Status*);
 void set_status(MPI_Status*, int source, int tag, std::size_t bytes, bool cancelled);
 
-// A call of tutti's that waits, `wait(seconds)`: for ever, or where there are other threads in slices, so that they have their turns.
+// A call of tutti's that waits, `wait(seconds)`: for ever, or where there are other threads in slices, so that they have their turns. Then
+// MPI, which may call the program, has its turns between the slices, and some at once: one often brings the other side to want the next.
 template <class Wait>
 tutti_status_t patiently(Wait wait) {
   world& w = the_world();
@@ -85,14 +86,21 @@ tutti_status_t patiently(Wait wait) {
     return wait(-1.0);
   }
   constexpr double shortest = 50e-6;  // seconds that another thread may have to wait
+  constexpr int turns_of_mpi = 8;
   for (double slice = shortest;; slice = std::min(2 * slice, w.others_came() ? 2 * shortest : 100 * shortest)) {
     tutti_status_t s;
     {
       const held h;
+      w.advances_later = true;
       s = wait(w.others_wait() ? 0.0 : slice);
+      w.advances_later = false;
     }
     if (s != TUTTI_TIMED_OUT) return s;
-    if (!w.others_wait()) continue;
+    if (!w.others_wait()) {
+      for (int turn = 0; turn < turns_of_mpi; ++turn) advance_mpi(), sched_yield();
+      continue;
+    }
+    looked_at_tutti();
     sched_yield();
     slice = shortest / 2;
   }

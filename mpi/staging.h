@@ -44,7 +44,6 @@ class staging {
   blocks lay_out(const void* buffer, int members, way w, bool apart, Of of);  // `apart`: staged in any case
 
   std::byte* copy_of(const void* from, std::size_t bytes);
-  void keep(std::shared_ptr<const void> used) { used_ = std::move(used); }
   void finish(std::size_t bytes = SIZE_MAX) const;  // of which so many came
 
  private:
@@ -58,7 +57,6 @@ class staging {
   std::byte* memory(std::size_t bytes);
   std::vector<std::unique_ptr<std::byte[]>> memory_;
   std::vector<unpacking> later_;
-  std::shared_ptr<const void> used_;  // what a reduction of the program's needs
 };
 
 template <class Of>

@@ -119,7 +119,9 @@ void looked_at_mpi() noexcept {
 void looked_at_tutti() noexcept {
   constexpr unsigned between = 16;
   static thread_local unsigned looks = 0;
-  if (++looks % between == 0) advance_mpi();
+  if (++looks % between != 0) return;
+  const set_aside right;
+  advance_mpi();
 }
 
 bool choices::any() const noexcept {
@@ -209,7 +211,9 @@ void world::open(int thread_level) {
   MPI_Comm everyone = MPI_COMM_WORLD;
   meet.context = &everyone, meet.allgather = gather_for_tutti;
   tutti_options_t options{};
-  options.struct_size = sizeof options, options.bootstrap = &meet, options.idle = [](void*) { advance_mpi(); };
+  options.struct_size = sizeof options, options.bootstrap = &meet, options.idle = [](void*) {
+    if (!the_world().advances_later) advance_mpi();
+  };
   // A communicator's first collective sets things up, and MPI has no time by which a member must have called it. So the setting's default
   // gives way to its most, a day.
   const tutti_setting_t patience{"timeout_s", "86400"};
@@ -221,6 +225,7 @@ void world::open(int thread_level) {
   std::string why;
   if (!make_incomplete()) why = "MPI makes no generalized request";
   else if (tutti_init(&options, &made) != TUTTI_OK) why = tutti_error_text(nullptr);
+  calls_operations_ = agreed(!threaded_, made);
   if (agreed(made != nullptr, made)) {
     ctx = made;
     if (!take_first_communicators()) why = tutti_error_text(ctx);
@@ -294,12 +299,12 @@ int gather_for_tutti(void* comm, const void* mine, std::size_t bytes, void* all,
   return gather_from_all(mine, bytes, all, *static_cast<MPI_Comm*>(comm), nullptr) ? 0 : EIO;
 }
 
-void held::lock() noexcept {
-  if (world_.lock_.try_lock()) return;
-  world_.crowded_.store(true, std::memory_order_relaxed);
-  world_.waiters_.fetch_add(1, std::memory_order_relaxed);
-  world_.lock_.lock();
-  world_.waiters_.fetch_sub(1, std::memory_order_relaxed);
+void world::lock() noexcept {
+  if (lock_.try_lock()) return;
+  crowded_.store(true, std::memory_order_relaxed);
+  waiters_.fetch_add(1, std::memory_order_relaxed);
+  lock_.lock();
+  waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 passing::passing() : lends_(the_world().ctx != nullptr) {
@@ -378,7 +383,10 @@ int raise_text(const handler_of& whose, const char* call, int error_class, const
   real.Comm_get_errhandler(whose.comm, &own);
   const int code = error_code(call, error_class, text, of_freed ? whose.kept : own);
   if (of_freed) real.Comm_set_errhandler(whose.comm, whose.kept);
-  real.Comm_call_errhandler(whose.comm, code);
+  {
+    const set_aside right;
+    real.Comm_call_errhandler(whose.comm, code);
+  }
   if (of_freed) real.Comm_set_errhandler(whose.comm, own);
   release(own);
   return code;
@@ -398,7 +406,10 @@ int raise_text(const handler_of_window& whose, const char* call, int error_class
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   real.Win_get_errhandler(whose.window, &handler);
   const int code = error_code(call, error_class, text, handler);
-  real.Win_call_errhandler(whose.window, code);
+  {
+    const set_aside right;
+    real.Win_call_errhandler(whose.window, code);
+  }
   release(handler);
   return code;
 }

@@ -2,7 +2,17 @@
 //
 // A rank that waits in tutti makes MPI advance by the idle function of tutti's context. A rank that waits in MPI makes tutti advance by
 // a thread (`passing`), or two ranks could wait for each other, one in each.
+//
+// Code of the program (operations of reductions, callbacks, handlers of errors) may take locks of the program's own, which another of its
+// threads may hold while it calls MPI. So such code is called by the program's threads alone, and never with the right to tutti, which
+// that other thread may wait for:
+//   - A thread gives its right up before it calls a handler of errors, or a function of MPI's that may call anything (`set_aside`).
+//   - tutti calls operations of the program's in blocking reductions alone, and in jobs without MPI_THREAD_MULTIPLE, where no other of its
+//     threads calls MPI meanwhile; the thread has the right until the reduction's end. All other reductions by such operations are MPI's.
+//   - Where there are threads, long waits let MPI, and what it calls, advance between their turns (`patiently`).
 #pragma once
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -13,6 +23,7 @@
 #include <string>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 
 #include "api/tutti.h"
 #include "mpi/real.h"
@@ -32,6 +43,41 @@ struct choices {
   static choices of(const std::string& words, std::string& wrong);
 };
 
+// As std::recursive_mutex. A thread that has it may give it up for a while, however often it took it.
+class right {
+ public:
+  void lock() {
+    if (is_mine()) return (void)++depth_;
+    mutex_.lock();
+    took();
+  }
+  bool try_lock() {
+    if (is_mine()) return ++depth_, true;
+    return mutex_.try_lock() && (took(), true);
+  }
+  void unlock() {
+    if (--depth_ > 0) return;
+    owner_.store(0, std::memory_order_relaxed);
+    mutex_.unlock();
+  }
+  // How often it was taken: 0, it is not this thread's. Once the thread has it again, that is as it was by as_before().
+  unsigned give_up() {
+    if (!is_mine()) return 0;
+    const unsigned had = std::exchange(depth_, 1);
+    unlock();
+    return had;
+  }
+  void as_before(unsigned had) noexcept { depth_ = had; }
+
+ private:
+  // Relaxed: only the owner itself ever writes, or reads, its own number here.
+  bool is_mine() const noexcept { return owner_.load(std::memory_order_relaxed) == pthread_self(); }
+  void took() noexcept { owner_.store(pthread_self(), std::memory_order_relaxed), depth_ = 1; }
+  std::mutex mutex_;
+  std::atomic<pthread_t> owner_{0};
+  unsigned depth_ = 0;  // the owner's
+};
+
 class world {
  public:
   tutti_t ctx = nullptr;  // null: all goes to MPI
@@ -41,6 +87,8 @@ class world {
 
   bool takes(operation o, std::size_t bytes) const noexcept { return bytes <= chosen.most[static_cast<std::size_t>(o)]; }
   bool threaded() const noexcept { return threaded_; }
+  // In blocking reductions tutti may call operations of the program's: no rank has MPI_THREAD_MULTIPLE.
+  bool calls_operations() const noexcept { return calls_operations_; }
 
   // Collective over MPI_COMM_WORLD, once MPI is up. On failure rank 0 says why, and MPI goes on alone, in all ranks.
   void open(int thread_level);
@@ -51,14 +99,17 @@ class world {
 
   bool others_wait() const noexcept { return waiters_.load(std::memory_order_relaxed) > 0; }
   bool others_came() const noexcept { return crowded_.load(std::memory_order_relaxed); }  // ever
+  bool advances_later = false;  // whoever has the right and waits lets MPI advance once it has given that up
+  void lock() noexcept;         // that of `held`
 
  private:
   friend class held;
+  friend class set_aside;
   friend class passing;
   void serve() noexcept;  // the thread
 
-  bool threaded_ = false;
-  std::recursive_mutex lock_;
+  bool threaded_ = false, calls_operations_ = false;
+  right lock_;
   std::atomic<int> waiters_{0};
   std::atomic<bool> crowded_{false};
   // Of calls that are in MPI, and that the thread serves tutti for.
@@ -78,7 +129,7 @@ inline world& the_world() noexcept { return only_world; }
 class held {
  public:
   held() noexcept : world_(the_world()), locked_(world_.threaded_ || world_.lent_.load(std::memory_order_relaxed) > 0) {
-    if (locked_) [[unlikely]] lock();
+    if (locked_) [[unlikely]] world_.lock();
   }
   ~held() {
     if (locked_) [[unlikely]] world_.lock_.unlock();
@@ -87,9 +138,24 @@ class held {
   held& operator=(const held&) = delete;
 
  private:
-  void lock() noexcept;
   world& world_;
   bool locked_;
+};
+
+// For code of the program: the calling thread has no right to tutti, if it had one, until the end of the object.
+class set_aside {
+ public:
+  set_aside() : had_(the_world().lock_.give_up()) {}
+  ~set_aside() {
+    if (had_ == 0) return;
+    the_world().lock();
+    the_world().lock_.as_before(had_);
+  }
+  set_aside(const set_aside&) = delete;
+  set_aside& operator=(const set_aside&) = delete;
+
+ private:
+  unsigned had_;
 };
 
 // A call of MPI's own that may wait for other ranks, until the end of the object: a thread lets tutti advance meanwhile.

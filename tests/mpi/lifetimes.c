@@ -251,6 +251,56 @@ static void operation_and_type_freed_in_use(void) {
   }
 }
 
+/* The program has one thread, with data of its own: its operations are called by that one, wherever the rank waits meanwhile. */
+static __thread int is_the_programs;
+static int strangers;
+static void add_here(void *in, void *inout, int *length, MPI_Datatype *type) {
+  (void)type;
+  if (!is_the_programs) ++strangers;
+  for (int i = 0; i < *length; ++i) ((double *)inout)[i] += ((double *)in)[i];
+}
+enum { summands = 1 << 12 };
+static double own_summands[summands], sums[4][summands];
+static MPI_Op adds;
+static int all_sums_are(const double *of, double wanted) {
+  for (int i = 0; i < summands; ++i)
+    if (of[i] != wanted) return 0;
+  return 1;
+}
+static int reduces(MPI_Comm c, int key, void *value, void *extra) {
+  (void)c, (void)key, (void)value, (void)extra;
+  if (me == 0) usleep(3000);
+  OK(MPI_Allreduce(own_summands, sums[0], summands, MPI_DOUBLE, adds, MPI_COMM_WORLD));
+  return MPI_SUCCESS;
+}
+static void operations_are_called_by_the_program(void) {
+  const double all = n * (n + 1) / 2;
+  int key;
+  is_the_programs = 1;
+  for (int i = 0; i < summands; ++i) own_summands[i] = me + 1;
+  OK(MPI_Op_create(add_here, 0, &adds));
+  OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, reduces, &key, NULL));
+  for (int round = 0; round < 4; ++round) {
+    MPI_Request r[3];
+    MPI_Comm c;
+    OK(MPI_Iallreduce(own_summands, sums[0], summands, MPI_DOUBLE, adds, MPI_COMM_WORLD, &r[0]));
+    OK(MPI_Ireduce(own_summands, sums[1], summands, MPI_DOUBLE, adds, round % n, MPI_COMM_WORLD, &r[1]));
+    OK(MPI_Iscan(own_summands, sums[2], summands, MPI_DOUBLE, adds, MPI_COMM_WORLD, &r[2]));
+    if (me == round % n) usleep(20000);
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &c)); /* waits in MPI */
+    OK(MPI_Waitall(3, r, MPI_STATUSES_IGNORE));
+    REQUIRE(all_sums_are(sums[0], all) && (me != round % n || all_sums_are(sums[1], all)) && all_sums_are(sums[2], (me + 1) * (me + 2) / 2));
+    OK(MPI_Comm_set_attr(c, key, NULL));
+    OK(MPI_Comm_free(&c)); /* whose callback reduces, inside of MPI's function */
+    REQUIRE(all_sums_are(sums[0], all));
+    OK(MPI_Reduce_scatter_block(MPI_IN_PLACE, sums[0], summands / n, MPI_DOUBLE, adds, MPI_COMM_WORLD));
+    REQUIRE(sums[0][0] == all * n);
+  }
+  REQUIRE(strangers == 0);
+  OK(MPI_Comm_free_keyval(&key));
+  OK(MPI_Op_free(&adds));
+}
+
 /* To cancel a receive that has its message, known to the program or not, changes nothing. */
 static void cancelled_too_late(void) {
   for (int i = 0; i < 20; ++i) {
@@ -291,6 +341,7 @@ int main(int argc, char **argv) {
     RUN(received_while_freed);
     if (by_tutti()) RUN(errors_outlive_their_communicator); /* Open MPI ends the job */
     RUN(operation_and_type_freed_in_use);
+    RUN(operations_are_called_by_the_program);
     RUN(cancelled_too_late);
     if (by_tutti()) RUN(unreceived_stays_behind); /* not allowed: MPICH does not end then */
     RUN(many_make_room_for_others);
