@@ -142,7 +142,8 @@ TUTTI_MPI_WINDOW(Win_start, (MPI_Group group, int assertion, MPI_Win win), (grou
   std::vector<int> to_these = members_of(w, group);
   if (!all_are_members(to_these)) return raise(w, call, MPI_ERR_GROUP, "a rank of the group is none of the window's");
   w.access = std::move(to_these);
-  w.accessing = true, w.fenced = window::fence::none;
+  w.accessing = true;
+  w.fenced = window::fence::none;
   for (const int m : w.access) w.started_to[static_cast<std::size_t>(m)] = true;
   tutti_status_t s = TUTTI_OK;
   for (const int m : w.access) {
