@@ -1,13 +1,50 @@
-// Open MPI's Fortran functions for requests look into the objects that handles of requests point to; those of tutti's point to none. So
-// these functions are replaced as well. All others call C's, and MPICH's all do.
-#include "mpi/real.h"
+// Fortran's functions that call none of C's and must know what is tutti's: that for attributes of windows, and Open MPI's for requests,
+// which look into the objects that handles point to; tutti's point to none.
+#include <dlfcn.h>
 
-#ifdef OPEN_MPI
 #include <vector>
 
 #include "mpi/request.h"
+#include "mpi/window.h"
 
 using namespace tutti::mpi;
+
+// The names that compilers give such a function, and the one that Open MPI's module mpi_f08 calls. The body's result is the error.
+#define TUTTI_MPI_FORTRAN(lower, parameters, ...)                                                                 \
+  extern "C" [[gnu::visibility("default")]] void mpi_##lower##_ parameters;                                      \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void mpi_##lower parameters;           \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void mpi_##lower##__ parameters;       \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower parameters;          \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower##_ parameters;       \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower##__ parameters;      \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void ompi_##lower##_f parameters;      \
+  void mpi_##lower##_ parameters {                                                                               \
+    const int ended = guarded(handler(MPI_COMM_WORLD), "mpi_" #lower, [&]() -> int __VA_ARGS__);                  \
+    if (error) *error = ended;                                                                                   \
+  }
+
+// As MPI_Win_get_attr() in C (windows.cpp).
+TUTTI_MPI_FORTRAN(win_get_attr, (MPI_Fint * handle, MPI_Fint* key, MPI_Aint* value, MPI_Fint* found, MPI_Fint* error), {
+  static auto* const by_mpi = reinterpret_cast<decltype(&mpi_win_get_attr_)>(dlsym(RTLD_NEXT, "pmpi_win_get_attr_"));
+  if (!by_mpi) return MPI_ERR_OTHER;
+#ifdef OPEN_MPI
+  constexpr MPI_Fint flavor = MPI_WIN_CREATE_FLAVOR;
+#else  // whose keys for Fortran are others
+  constexpr MPI_Fint flavor = MPI_WIN_CREATE_FLAVOR + 1;
+#endif
+  MPI_Fint by_mpi_ended = MPI_SUCCESS;
+  by_mpi(handle, key, value, found, &by_mpi_ended);
+  const held h;
+  if (const window* const w = *key == flavor ? find(MPI_Win_f2c(*handle)) : nullptr; w && w->allocated) *value = MPI_WIN_FLAVOR_ALLOCATE;
+  return by_mpi_ended;
+})
+
+#ifndef OPEN_MPI  // the names of MPICH's module mpi_f08
+#define TUTTI_MPI_F08(name) \
+  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_win_get_attr_")]] void name(MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Fint*, MPI_Fint*)
+TUTTI_MPI_F08(mpi_win_get_attr_f08_);
+TUTTI_MPI_F08(pmpir_win_get_attr_f08_);
+#else
 
 // Handles in Fortran are numbers; MPI's begin with 0.
 extern "C" MPI_Fint MPI_Request_c2f(MPI_Request r) { return is_ours(r) ? -static_cast<MPI_Fint>(index_of(r)) - 2 : real.Request_c2f(r); }
@@ -72,102 +109,94 @@ statuses many(MPI_Fint* s, MPI_Fint n) { return statuses(s, MPI_F_STATUSES_IGNOR
 // Places in arrays count from 1.
 MPI_Fint place(int index) noexcept { return index == MPI_UNDEFINED ? index : index + 1; }
 
-void set(MPI_Fint* error, int code) noexcept {
-  if (error) *error = code;
-}
-
 }  // namespace
 
-// The names that compilers give such a function, and the one that Open MPI's module mpi_f08 calls.
-#define TUTTI_MPI_FORTRAN(lower, parameters)                                                                      \
-  extern "C" [[gnu::visibility("default")]] void mpi_##lower##_ parameters;                                      \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void mpi_##lower parameters;           \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void mpi_##lower##__ parameters;       \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower parameters;          \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower##_ parameters;       \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower##__ parameters;      \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void ompi_##lower##_f parameters;      \
-  void mpi_##lower##_ parameters
-
-TUTTI_MPI_FORTRAN(wait, (MPI_Fint * r, MPI_Fint* status, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(wait, (MPI_Fint * r, MPI_Fint* status, MPI_Fint* error), {
   requests c(r, 1);
-  set(error, MPI_Wait(c, one(status)));
-}
+  return MPI_Wait(c, one(status));
+})
 
-TUTTI_MPI_FORTRAN(test, (MPI_Fint * r, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(test, (MPI_Fint * r, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error), {
   requests c(r, 1);
   int flag = 0;
   MPI_Status s;
   const int code = MPI_Test(c, &flag, &s);
   *done = flag ? yes : no;
   if (flag && status != MPI_F_STATUS_IGNORE) PMPI_Status_c2f(&s, status);
-  set(error, code);
-}
+  return code;
+})
 
-TUTTI_MPI_FORTRAN(waitall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* s, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(waitall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* s, MPI_Fint* error), {
   requests c(r, *count);
-  set(error, MPI_Waitall(*count, c, many(s, *count)));
-}
+  return MPI_Waitall(*count, c, many(s, *count));
+})
 
-TUTTI_MPI_FORTRAN(testall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* s, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(testall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* s, MPI_Fint* error), {
   requests c(r, *count);
   int flag = 0;
-  set(error, MPI_Testall(*count, c, &flag, many(s, *count)));
+  const int code = MPI_Testall(*count, c, &flag, many(s, *count));
   *done = flag ? yes : no;
-}
+  return code;
+})
 
-TUTTI_MPI_FORTRAN(waitany, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* index, MPI_Fint* status, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(waitany, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* index, MPI_Fint* status, MPI_Fint* error), {
   requests c(r, *count);
   int at = MPI_UNDEFINED;
-  set(error, MPI_Waitany(*count, c, &at, one(status)));
+  const int code = MPI_Waitany(*count, c, &at, one(status));
   *index = place(at);
-}
+  return code;
+})
 
-TUTTI_MPI_FORTRAN(testany, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* index, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(testany, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* index, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error), {
   requests c(r, *count);
   int at = MPI_UNDEFINED, flag = 0;
-  set(error, MPI_Testany(*count, c, &at, &flag, one(status)));
+  const int code = MPI_Testany(*count, c, &at, &flag, one(status));
   *index = place(at), *done = flag ? yes : no;
-}
+  return code;
+})
 
-TUTTI_MPI_FORTRAN(waitsome, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* indices, MPI_Fint* s, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(waitsome, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* indices, MPI_Fint* s, MPI_Fint* error), {
   requests c(r, *count);
-  set(error, MPI_Waitsome(*count, c, done, indices, many(s, *count)));
+  *done = MPI_UNDEFINED;
+  const int code = MPI_Waitsome(*count, c, done, indices, many(s, *count));
   for (MPI_Fint i = 0; *done != MPI_UNDEFINED && i < *done; ++i) indices[i] = place(indices[i]);
-}
+  return code;
+})
 
-TUTTI_MPI_FORTRAN(testsome, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* indices, MPI_Fint* s, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(testsome, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* indices, MPI_Fint* s, MPI_Fint* error), {
   requests c(r, *count);
-  set(error, MPI_Testsome(*count, c, done, indices, many(s, *count)));
+  *done = MPI_UNDEFINED;
+  const int code = MPI_Testsome(*count, c, done, indices, many(s, *count));
   for (MPI_Fint i = 0; *done != MPI_UNDEFINED && i < *done; ++i) indices[i] = place(indices[i]);
-}
+  return code;
+})
 
-TUTTI_MPI_FORTRAN(start, (MPI_Fint * r, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(start, (MPI_Fint * r, MPI_Fint* error), {
   requests c(r, 1);
-  set(error, MPI_Start(c));
-}
+  return MPI_Start(c);
+})
 
-TUTTI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* error), {
   requests c(r, *count);
-  set(error, MPI_Startall(*count, c));
-}
+  return MPI_Startall(*count, c);
+})
 
-TUTTI_MPI_FORTRAN(request_free, (MPI_Fint * r, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(request_free, (MPI_Fint * r, MPI_Fint* error), {
   requests c(r, 1);
-  set(error, MPI_Request_free(c));
-}
+  return MPI_Request_free(c);
+})
 
-TUTTI_MPI_FORTRAN(cancel, (MPI_Fint * r, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(cancel, (MPI_Fint * r, MPI_Fint* error), {
   requests c(r, 1);
-  set(error, MPI_Cancel(c));
-}
+  return MPI_Cancel(c);
+})
 
-TUTTI_MPI_FORTRAN(request_get_status, (MPI_Fint * r, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error)) {
+TUTTI_MPI_FORTRAN(request_get_status, (MPI_Fint * r, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error), {
   int flag = 0;
   MPI_Status s;
   const int code = MPI_Request_get_status(MPI_Request_f2c(*r), &flag, &s);
   *done = flag ? yes : no;
   if (flag && status != MPI_F_STATUS_IGNORE) PMPI_Status_c2f(&s, status);
-  set(error, code);
-}
+  return code;
+})
 #endif

@@ -1,6 +1,7 @@
-! Every Fortran function of requests and of matched messages, by MPI_ and by PMPI_ names, on arrays with MPI's own requests and null ones.
+! Every Fortran function of requests, of matched messages, and of windows' attributes, by MPI_ and by PMPI_ names, on arrays with MPI's own requests and null ones.
 ! MODULE: 1 mpif.h, 2 use mpi, 3 use mpi_f08. Prints a total, which is right or the program stops.
 #if MODULE == 3
+#define WINDOW type(MPI_Win)
 #define REQUEST type(MPI_Request)
 #define STATUS_OF(s) type(MPI_Status) :: s
 #define STATUSES_OF(s, n) type(MPI_Status) :: s(n)
@@ -11,6 +12,7 @@
 #define SOURCE_AT(s, i) s(i)%MPI_SOURCE
 #define TAG_AT(s, i) s(i)%MPI_TAG
 #else
+#define WINDOW integer
 #define REQUEST integer
 #define STATUS_OF(s) integer :: s(MPI_STATUS_SIZE)
 #define STATUSES_OF(s, n) integer :: s(MPI_STATUS_SIZE, n)
@@ -24,6 +26,7 @@
 program requests
 #if MODULE == 3
   use mpi_f08
+  use, intrinsic :: iso_c_binding
 #elif MODULE == 2
   use mpi
 #endif
@@ -39,6 +42,13 @@ program requests
   MESSAGE :: m
   integer :: me, n, left, right, ierr, way, i, index, count, done_of, found(2 * k), total, sent(k), got(k), got_count
   logical :: flag, again, seen(k)
+  WINDOW :: w
+  integer(MPI_ADDRESS_KIND) :: number
+#if MODULE == 3
+  type(c_ptr) :: base
+#else
+  integer(MPI_ADDRESS_KIND) :: base
+#endif
 
   call MPI_Init(ierr)
   call MPI_Comm_rank(MPI_COMM_WORLD, me, ierr)
@@ -194,6 +204,23 @@ program requests
   call MPI_Allreduce(MPI_IN_PLACE, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)
   if (me == 0) print '(a,i0)', 'total ', total
   call MPI_Comm_free(apart, ierr)
+
+  do way = 1, 2
+    if (way == 1) call MPI_Win_allocate(int(64, MPI_ADDRESS_KIND), 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, w, ierr)
+    if (way == 2) call MPI_Win_create(got, int(8, MPI_ADDRESS_KIND), 4, MPI_INFO_NULL, MPI_COMM_WORLD, w, ierr)
+    do i = 1, 2
+      if (i == 1) call MPI_Win_get_attr(w, MPI_WIN_CREATE_FLAVOR, number, flag, ierr)
+      if (i == 2) call PMPI_Win_get_attr(w, MPI_WIN_CREATE_FLAVOR, number, flag, ierr)
+      if (.not. flag .or. ierr /= MPI_SUCCESS) call fail(25, way)
+      if (way == 1 .and. number /= MPI_WIN_FLAVOR_ALLOCATE) call fail(26, i)
+      if (way == 2 .and. number /= MPI_WIN_FLAVOR_CREATE) call fail(27, i)
+    end do
+    call MPI_Win_get_attr(w, MPI_WIN_SIZE, number, flag, ierr)
+    if (.not. flag .or. number /= merge(64, 8, way == 1)) call fail(28, way)
+    call MPI_Win_get_attr(w, MPI_WIN_DISP_UNIT, number, flag, ierr)
+    if (.not. flag .or. number /= 4) call fail(29, way)
+    call MPI_Win_free(w, ierr)
+  end do
   call MPI_Finalize(ierr)
 contains
   subroutine saw(tag_of_it, from)
