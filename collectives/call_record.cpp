@@ -183,9 +183,17 @@ status call_record::tell(rank_t from) noexcept {
   const what odd = directly ? called(p) : p.odd, usual = directly ? called(own) : p.usual;
   own.odd = odd, own.usual = usual, own.odd_at = directly ? call : p.odd_at;
   std::atomic_ref(own.culprit).store(std::uint64_t{culprit} + 1, std::memory_order_release);
+  const auto since = static_cast<std::int64_t>(own.calls - own.odd_at);
+  if (odd.kind == call_kind::none) return {errc::protocol, worded("rank ", culprit, " has no memory for ", usual.in_words()), culprit, since};
   return {errc::protocol, worded("rank ", culprit, " calls ", odd.in_words(), ", ", (directly ? "this rank " : "another rank "),
                                  usual.in_words(), (odd.kind == usual.kind ? same_data : same_calls)),
-          culprit, static_cast<std::int64_t>(own.calls - own.odd_at)};
+          culprit, since};
+}
+
+void call_record::has_no_memory() noexcept {
+  page& own = mine();
+  own.odd = {}, own.usual = newest(), own.odd_at = own.calls;
+  std::atomic_ref(own.culprit).store(std::uint64_t{team_.parent_job().rank()} + 1, std::memory_order_release);
 }
 
 status call_record::late(const status& s) const {

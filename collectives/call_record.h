@@ -90,6 +90,8 @@ class call_record {
   // What a wait of the newest call is for, as wait_note::words. Where the awaited rank has made the call too, and so waits for another, the
   // job tells of a long wait (core/job/wait_board.h).
   std::string in_words(wait_note&);
+  // This rank has no memory for its part in the newest call: those who wait for it are to hear of it.
+  void has_no_memory() noexcept;
   // A timed_out, with what this rank calls.
   status late(const status&) const;
 
@@ -103,7 +105,7 @@ class call_record {
   struct page {
     std::uint64_t calls, entries;
     std::array<entry, kept> last;  // by entry, modulo their number
-    std::uint64_t culprit;       // that job rank + 1 calls `odd`, where this one calls `usual`; 0: none was found
+    std::uint64_t culprit;       // that job rank + 1 calls `odd` (none: it has no memory), where this one calls `usual`; 0: none was found
     what odd, usual;
     std::uint64_t odd_at;        // the call in which they differ
   };

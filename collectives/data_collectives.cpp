@@ -189,20 +189,31 @@ result<data_collectives::bound*> data_collectives::bind(const choice& c, std::ui
 // --- an operation ------------------------------------------------------------------------------------------------------
 
 // Those begun go once they are the more: nothing is allocated while as many are under way as were before.
-void data_collectives::enqueue(const collective_call& c) {
-  if (begun_ > calls_.size() / 2) calls_.erase(calls_.begin(), calls_.begin() + static_cast<std::ptrdiff_t>(std::exchange(begun_, 0)));
-  calls_.push_back({c, record_->calls(), record_->newest()});
+bool data_collectives::enqueue(const collective_call& c) {
+  try {
+    if (begun_ > calls_.size() / 2) calls_.erase(calls_.begin(), calls_.begin() + static_cast<std::ptrdiff_t>(std::exchange(begun_, 0)));
+    calls_.push_back({c, record_->calls(), record_->newest()});
+  } catch (const std::bad_alloc&) {
+    if (team_.size() == 1) throw;
+    drop(no_memory());
+    fail(no_memory());
+  }
+  return error_.ok();
+}
+
+// The others wait for a rank that has no memory for its part.
+void data_collectives::tell(const status& error) noexcept {
+  if (error.code() == errc::no_resource && (error.peer() == no_rank || error.peer() == team_.parent_job().rank())) record_->has_no_memory();
+  team_.fail_if_lost(error);
 }
 
 std::uint64_t data_collectives::start(const collective_call& c) {
-  if (error_.failed()) return completed_;
-  enqueue(c);
+  if (error_.failed() || !enqueue(c)) return completed_;
   return operation_sequence::start();
 }
 
 status data_collectives::run(const collective_call& c, time_point deadline) {
-  if (error_.failed()) return error_;
-  enqueue(c);
+  if (error_.failed() || !enqueue(c)) return error_;
   const status s = operation_sequence::run(*this, deadline);
   if (s.code() == errc::timed_out && error_.ok()) {  // the caller's memory is the caller's again
     drop(s);

@@ -102,12 +102,12 @@ class data_collectives final : public operation_sequence {
   bool go_on(std::uint32_t looks, status& error) noexcept override;
   status look() noexcept override;
   wait_note waiting_for() const noexcept override;
-  void tell(const status& error) noexcept override { team_.fail_if_lost(error); }
+  void tell(const status& error) noexcept override;
   status explained(const status& error) override;
 
   void begin(const call&) noexcept;
   void drop(const status&) noexcept;
-  void enqueue(const collective_call&);
+  bool enqueue(const collective_call&);  // false: no memory, and the engine is broken; a team of one throws
   bool set_up(status& error);
   status begin_chosen();
   void begin_multicast() noexcept;

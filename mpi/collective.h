@@ -56,6 +56,20 @@ inline int raise_differed(MPI_Comm comm, const char* name) {
                                                "one that waits for all of them, as a barrier");
 }
 
+// A member that has no memory for its part takes part with nothing: the others find that their calls differ, and do not wait for ever.
+template <class Begin>
+beginning begin_part(communicator& on, Begin begin) {
+  beginning b;
+  try {
+    b = begin();
+  } catch (...) {
+    on.takes_no_part();
+    throw;
+  }
+  if (b.began == TUTTI_NO_RESOURCE) on.takes_no_part();
+  return b;
+}
+
 template <class Begin, class Pass>
 int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
   call k(f);
@@ -64,7 +78,7 @@ int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
   world& w = the_world();
   std::optional<held> h(std::in_place);
   communicator* const c = taken(comm);
-  beginning b = c ? begin(setting{*c, staged, &handle, w.calls_operations()}) : passed(reason::communicator);
+  beginning b = c ? begin_part(*c, [&] { return begin(setting{*c, staged, &handle, w.calls_operations()}); }) : passed(reason::communicator);
   if (b.why == reason::none && is_over(*c)) {
     h.reset();
     if (c->fate == communicator::fate::differed && !(b.meets && c->meet(true))) return raise_differed(comm, k.name());
@@ -93,25 +107,26 @@ int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass p
   call k(f);
   const held h;
   communicator* const c = out ? taken(comm) : nullptr;
-  request* r = nullptr;
-  MPI_Request made = MPI_REQUEST_NULL;
+  std::optional<fresh_request> r;
   beginning b = passed(reason::communicator);
   if (c) {
-    made = make_request(r);
-    r->staged = std::make_unique<staging>();
-    b = begin(setting{*c, *r->staged, &r->handle, false});
+    b = begin_part(*c, [&] {
+      request& own = *r.emplace();
+      own.staged = std::make_unique<staging>();
+      return begin(setting{*c, *own.staged, &own.handle, false});
+    });
   }
   const bool over = b.why == reason::none && is_over(*c);
   if (over) b.why = reason::communicator;
   k.passed(b.why), k.moved(b.bytes);
   if (b.why != reason::none) {
-    if (c) drop(made);
+    r.reset();
     const set_aside right;
     return over && c->fate == communicator::fate::differed ? raise_differed(comm, k.name()) : pass();
   }
-  if (b.began != TUTTI_OK) return drop(made), c->failed(b.began), raise(comm, k.name(), b.began);
-  begun(*r, *c, request::kind::collective, k.name());
-  *out = made;
+  if (b.began != TUTTI_OK) return c->failed(b.began), raise(comm, k.name(), b.began);
+  begun(**r, *c, request::kind::collective, k.name());
+  *out = r->give();
   return MPI_SUCCESS;
 }
 

@@ -28,6 +28,11 @@ std::vector<std::unique_ptr<communicator>> idle;  // by number
 constexpr std::size_t most_idle = 64;
 std::int64_t newest_number = 0;
 
+// A communicator becomes idle without an allocation.
+void space_for_idle() {
+  if (idle.size() == idle.capacity()) idle.reserve(2 * idle.size() + 8);
+}
+
 using entry = std::unordered_map<MPI_Comm, std::unique_ptr<communicator>>::iterator;
 
 // MPI has freed it. What is under way there goes on.
@@ -38,12 +43,37 @@ void let_go(entry at) {
   communicators.erase(at);
 }
 
-communicator& add(MPI_Comm handle, std::unique_ptr<communicator> c) {
-  if (const auto at = communicators.find(handle); at != communicators.end()) let_go(at);  // a thread that frees has yet to come so far
-  c->handle = handle;
-  real.Comm_rank(handle, &c->rank);
-  real.Comm_size(handle, &c->size);
-  return *(communicators[handle] = std::move(c));
+// A place among them, taken before members do anything together: after that no memory is needed.
+using new_node = decltype(communicators);
+new_node place_for(MPI_Comm handle) {
+  new_node made;
+  made.emplace(handle, nullptr);
+  communicators.reserve(communicators.size() + 1);
+  space_for_idle();
+  return made;
+}
+communicator& add(MPI_Comm handle, new_node at, std::unique_ptr<communicator> c) noexcept {
+  if (const auto old = communicators.find(handle); old != communicators.end()) let_go(old);  // a thread that frees has yet to come so far
+  communicator& added = *c;
+  at.begin()->second = std::move(c);
+  added.handle = handle;
+  real.Comm_rank(handle, &added.rank);
+  real.Comm_size(handle, &added.size);
+  communicators.merge(at);
+  return added;
+}
+
+// The same question where memory is out: are all of them there?
+bool within_world(MPI_Comm comm) {
+  MPI_Group of_world, members;
+  int n = 0, there = 0;
+  real.Comm_group(MPI_COMM_WORLD, &of_world);
+  real.Comm_group(comm, &members);
+  real.Group_size(members, &n);
+  for (int i = 0; i < n && there != MPI_UNDEFINED; ++i) real.Group_translate_ranks(members, 1, &i, of_world, &there);
+  real.Group_free(&of_world);
+  real.Group_free(&members);
+  return there != MPI_UNDEFINED;
 }
 
 bool names_twice(std::vector<int> ranks) {
@@ -52,12 +82,9 @@ bool names_twice(std::vector<int> ranks) {
   return std::ranges::adjacent_find(ranks) != ranks.end();
 }
 
-// Collective, where there is a topology.
-std::optional<communicator::topology> topology_of(const communicator& c) {
-  int kind = MPI_UNDEFINED, in = 0, out = 0, weighted = 0;
-  real.Topo_test(c.handle, &kind);
-  if (kind == MPI_UNDEFINED) return std::nullopt;
-  communicator::topology t;
+// Of this member; false: it names another twice in one direction.
+bool find_neighbors(const communicator& c, int kind, communicator::topology& t) {
+  int in = 0, out = 0, weighted = 0;
   if (kind == MPI_CART) {
     real.Cartdim_get(c.handle, &in);
     for (int d = 0; d < in; ++d) {
@@ -77,7 +104,18 @@ std::optional<communicator::topology> topology_of(const communicator& c) {
     std::vector<int> weights(static_cast<std::size_t>(std::max({in, out, 1})));
     real.Dist_graph_neighbors(c.handle, in, t.sources.data(), weights.data(), out, t.destinations.data(), weights.data());
   }
-  int mine = names_twice(t.sources) || names_twice(t.destinations), some = 0;
+  return !names_twice(t.sources) && !names_twice(t.destinations);
+}
+
+// Collective, where there is a topology.
+std::optional<communicator::topology> topology_of(const communicator& c) {
+  int kind = MPI_UNDEFINED;
+  real.Topo_test(c.handle, &kind);
+  if (kind == MPI_UNDEFINED) return std::nullopt;
+  communicator::topology t;
+  bool good = false;
+  const bool found = has_memory_for([&] { good = find_neighbors(c, kind, t); });
+  int mine = !(found && good), some = 0;
   reduce_to_all(&mine, &some, 1, MPI_INT, MPI_MAX, c.handle);
   if (some) return std::nullopt;
   return t;
@@ -130,17 +168,21 @@ std::unique_ptr<communicator> find_idle(MPI_Comm comm, const std::vector<std::ui
 }
 
 // The same. Frees the teams of idle communicators of some of these members, where all members of such a one have it here.
-void free_idle(MPI_Comm comm, std::vector<std::uint32_t> members) {
-  std::ranges::sort(members);
-  std::vector<mark> mine;
-  for (const auto& c : idle) {
-    if (mine.size() == most_idle) break;
-    std::vector<std::uint32_t> of = c->members;
-    std::ranges::sort(of);
-    if (is_quiet(c) && std::ranges::includes(members, of)) mine.push_back(mark_of(*c));
-  }
-  mine.resize(most_idle, {});  // no communicator's number is 0
-  std::vector<mark> all(most_idle * members.size());
+void free_idle(MPI_Comm comm, const std::vector<std::uint32_t>& of_comm) {
+  std::vector<mark> mine, all;
+  const bool able = has_memory_for([&] {
+    std::vector<std::uint32_t> members = of_comm;
+    std::ranges::sort(members);
+    for (const auto& c : idle) {
+      if (mine.size() == most_idle) break;
+      std::vector<std::uint32_t> of = c->members;
+      std::ranges::sort(of);
+      if (is_quiet(c) && std::ranges::includes(members, of)) mine.push_back(mark_of(*c));
+    }
+    mine.resize(most_idle, {});  // no communicator's number is 0
+    all.resize(most_idle * members.size());
+  });
+  if (!all_are(able, comm)) return;
   (void)gather_from_all(mine.data(), most_idle * sizeof(mark), all.data(), comm);
   std::ranges::sort(all);
   std::ranges::sort(mine);
@@ -158,12 +200,15 @@ int follow(int made, const MPI_Comm* fresh) {
   int between_groups = 0;
   real.Comm_test_inter(*fresh, &between_groups);
   if (between_groups) return made;
-  std::vector<std::uint32_t> members = members_of(*fresh);
-  if (members.empty()) return made;
+  std::vector<std::uint32_t> members;
+  new_node place;
+  bool able = has_memory_for([&] { members = members_of(*fresh); });
+  if (able ? members.empty() : !within_world(*fresh)) return made;
   const held_by_all h(*fresh);
-  std::unique_ptr<communicator> c = make_together(*fresh, std::move(members), true);
+  able = able && has_memory_for([&] { place = place_for(*fresh); });
+  std::unique_ptr<communicator> c = make_together(*fresh, std::move(members), able);
   if (!c) return made;
-  communicator& added = add(*fresh, std::move(c));
+  communicator& added = add(*fresh, std::move(place), std::move(c));
   added.neighbors = topology_of(added);
   return made;
 }
@@ -177,7 +222,7 @@ int freed(MPI_Comm* comm, int (*function)(MPI_Comm*)) {
   if (comm && handle != MPI_COMM_WORLD && handle != MPI_COMM_SELF) {
     const held h;
     c = taken(handle);
-    if (c) generation = c->generation, real.Comm_get_errhandler(handle, &c->kept);
+    if (c) space_for_idle(), generation = c->generation, real.Comm_get_errhandler(handle, &c->kept);
   }
   int code;
   {
@@ -242,6 +287,8 @@ bool made_in_all(MPI_Comm comm, tutti_status_t s) noexcept {
 std::unique_ptr<communicator> make_together(MPI_Comm comm, std::vector<std::uint32_t> members, bool able) {
   drop_finished();
   bool too_many = false;
+  std::unique_ptr<communicator> fresh;
+  able = able && has_memory_for([&] { fresh = std::make_unique<communicator>(); });
   std::unique_ptr<communicator> c = find_idle(comm, members, too_many, able);
   if (!able) return nullptr;
   if (c) return ++c->generation, std::move(c);
@@ -286,7 +333,16 @@ bool collectives_differed(MPI_Comm comm) {
 
 void communicator::failed(tutti_status_t s) noexcept {
   if (fate != fate::sound || s == TUTTI_INVALID) return;  // invalid: nothing has happened
-  fate = s == TUTTI_PROTOCOL || s == TUTTI_UNSUPPORTED ? fate::differed : fate::lost;
+  if (s == TUTTI_NO_RESOURCE && size == 1) return;
+  fate = s == TUTTI_PROTOCOL || s == TUTTI_UNSUPPORTED || s == TUTTI_NO_RESOURCE ? fate::differed : fate::lost;
+}
+
+// The text of the member's own error stays: tutti_ibroadcast() of nothing has none, or that of the collective which broke the team.
+void communicator::takes_no_part() noexcept {
+  if (fate != fate::sound || size == 1) return;
+  tutti_request_t none{};
+  (void)tutti_ibroadcast(team, 0, nullptr, 0, &none);
+  failed(TUTTI_NO_RESOURCE);
 }
 
 bool communicator::meet(bool can_begin_again) {
@@ -341,7 +397,7 @@ bool take_first_communicators() {
   tutti_team_t alone = nullptr;
   const bool made = tutti_team_split(tutti_world(ctx), static_cast<std::int32_t>(tutti_rank(ctx)), 0, &alone) == TUTTI_OK;
   for (const auto& [handle, team] : {std::pair{MPI_COMM_WORLD, tutti_world(ctx)}, {MPI_COMM_SELF, alone}})
-    if (made) add(handle, std::make_unique<communicator>()).team = team;
+    if (made) add(handle, place_for(handle), std::make_unique<communicator>()).team = team;
   return made;
 }
 

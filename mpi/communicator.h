@@ -23,6 +23,7 @@ struct communicator {
   // know of it (collective.h); they do, and MPI has them from then on; one was lost, and all fail.
   enum class fate : std::uint8_t { sound, differed, mpis, lost } fate = fate::sound;
   void failed(tutti_status_t) noexcept;  // one of them
+  void takes_no_part() noexcept;         // in one of them, for want of memory
   // Collective, by MPI, in a call that all members have come to after one that differed: can all of them give it to MPI?
   bool meet(bool can_begin_again);
   int begun_collectives = 0;            // nonblocking ones under way
@@ -61,6 +62,21 @@ std::unique_ptr<communicator> make_together(MPI_Comm, std::vector<std::uint32_t>
 bool made_in_all(MPI_Comm, tutti_status_t) noexcept;
 // For the next ones of the same members. What is under way there goes on.
 void leave_idle(std::unique_ptr<communicator>);
+
+// Collective, by MPI.
+bool all_are(bool mine, MPI_Comm);
+
+// True: done. False: memory is out. For what must not keep this member from what all members do together.
+template <class Body>
+bool has_memory_for(Body body) {
+  try {
+    return body(), true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  } catch (const std::length_error&) {
+    return false;
+  }
+}
 
 // The right to call a function of tutti's that blocks until all members of the communicator have called it. Where threads of a rank make
 // such calls at once, two ranks could hold their rights for different ones, each waiting for a member that waits for the other's. So the

@@ -3,6 +3,7 @@
 // Where all are of one world, that world's own way of waiting serves. Where both are there, a wait for all waits for tutti's first and
 // for MPI's then: each wait lets the other side advance. A wait for any looks at both in turn.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "mpi/report.h"
@@ -146,33 +147,26 @@ struct look {
   bool by_mpi = false;
   int code = MPI_SUCCESS;
 };
-look look_for_any(std::size_t count, MPI_Request* r, MPI_Status* status) {
+look look_for_any(std::size_t count, MPI_Request* r, of_mpi* theirs, MPI_Status* status) {
   look out{count, false};
-  bool theirs = false;
   for (std::size_t i = 0; i < count; ++i) {
-    if (!is_ours(r[i])) {
-      theirs = theirs || r[i] != MPI_REQUEST_NULL;
-      continue;
-    }
-    if (!counts(r[i])) continue;
+    if (!is_ours(r[i]) || !counts(r[i])) continue;
     if (complete(r[i])) return out.found = i, out;
     out.left = true;
   }
   if (!theirs) return out;
-  of_mpi parts(r, count);
   int index = MPI_UNDEFINED, done = 0;
-  out.code = real.Testany(parts.count(), parts.handles(), &index, &done, status);
-  parts.give_back();
+  out.code = real.Testany(theirs->count(), theirs->handles(), &index, &done, status);
+  theirs->give_back();
   out.left = out.left || !done;
-  if (done && index != MPI_UNDEFINED) out.found = parts.place_of(index), out.by_mpi = true;
+  if (done && index != MPI_UNDEFINED) out.found = theirs->place_of(index), out.by_mpi = true;
   return out;
 }
 
 // The other functions for any and for some are made of this one. `blocks`: until one is complete, or none is left.
-look find_any(std::size_t count, MPI_Request* r, MPI_Status* status, bool blocks) {
-  const bool theirs = std::any_of(r, r + count, [](MPI_Request x) { return !is_ours(x) && x != MPI_REQUEST_NULL; });
+look find_any(std::size_t count, MPI_Request* r, of_mpi* theirs, MPI_Status* status, bool blocks) {
   for (unsigned turn = 0;; ++turn) {
-    const look l = look_for_any(count, r, status);
+    const look l = look_for_any(count, r, theirs, status);
     if (l.found < count || !l.left || l.code != MPI_SUCCESS) return l;
     if (theirs) looked_at_mpi();
     else if (!blocks) looked_at_tutti();
@@ -182,8 +176,15 @@ look find_any(std::size_t count, MPI_Request* r, MPI_Status* status, bool blocks
   }
 }
 
+// Made once a call, before a request ends: memory may run out.
+of_mpi* theirs_among(std::size_t count, MPI_Request* r, std::optional<of_mpi>& made) {
+  const bool some = std::any_of(r, r + count, [](MPI_Request x) { return !is_ours(x) && x != MPI_REQUEST_NULL; });
+  return some ? &made.emplace(r, count) : nullptr;
+}
+
 int any(int count, MPI_Request* r, int* index, int* done, MPI_Status* status, bool blocks) {
-  const look l = find_any(number(count), r, status, blocks);
+  std::optional<of_mpi> made;
+  const look l = find_any(number(count), r, theirs_among(number(count), r, made), status, blocks);
   if (done) *done = l.found < number(count) || !l.left;
   *index = l.found < number(count) ? static_cast<int>(l.found) : MPI_UNDEFINED;
   if (l.code != MPI_SUCCESS || l.by_mpi) return l.code;
@@ -195,9 +196,11 @@ int any(int count, MPI_Request* r, int* index, int* done, MPI_Status* status, bo
 int complete_some(int count, MPI_Request* r, int* done, int* indices, MPI_Status* statuses, bool blocks) {
   MPI_Status status;
   ends of(statuses);
+  std::optional<of_mpi> made;
+  of_mpi* const theirs = theirs_among(number(count), r, made);
   int n = 0;
   for (;;) {
-    const look l = find_any(number(count), r, &status, blocks && n == 0);
+    const look l = find_any(number(count), r, theirs, &status, blocks && n == 0);
     if (l.found == number(count)) {
       *done = n == 0 && !l.left ? MPI_UNDEFINED : n;
       return of.tell();

@@ -135,10 +135,9 @@ int send_only(function f, const outgoing& m, start_send start, MPI_Request* out,
         if (s != TUTTI_OK) return raise(m.comm, k.name(), s);
       }
       if (sent) return *out = completed_send(), MPI_SUCCESS;
-      request* r;
-      const MPI_Request made = make_request(r);
-      if (const auto s = begin_send(*r, *c, m, t, start, k.name()); s != TUTTI_OK) return drop(made), raise(m.comm, k.name(), s);
-      *out = made;
+      fresh_request r;
+      if (const auto s = begin_send(*r, *c, m, t, start, k.name()); s != TUTTI_OK) return raise(m.comm, k.name(), s);
+      *out = r.give();
       return MPI_SUCCESS;
     }
   }
@@ -148,16 +147,15 @@ int send_only(function f, const outgoing& m, start_send start, MPI_Request* out,
 // A buffered send is complete when it returns, whoever receives: its data are copied, and outlive the call here.
 tutti_status_t send_copy(communicator& c, const outgoing& m, const type_ref& t, const char* name, bool buffered = true) {
   const std::size_t n = static_cast<std::size_t>(m.count), bytes = n * t->size;
-  request* r;
-  const MPI_Request made = make_request(r);
+  fresh_request r;
   r->staged = std::make_unique<staging>();
   const void* data = r->staged->input(m.data, n, t);
   if (t->contiguous) data = r->staged->copy_of(data, bytes);
   const auto s = tutti_isend(c.team, static_cast<std::uint32_t>(m.to), c.tag(m.tag), some(data, bytes), bytes, &r->handle);
-  if (s != TUTTI_OK) return drop(made), s;
+  if (s != TUTTI_OK) return s;
   begun(*r, c, request::kind::send, name);
   r->buffered = buffered;
-  detach(made);
+  detach(r.give());
   return s;
 }
 
@@ -187,11 +185,11 @@ int persistent(function f, const Message& m, request::kind what, MPI_Request* ou
     const set_aside right;
     return pass();
   }
-  request* r;
-  *out = make_request(r);
-  r->on = c, r->what = what;
+  fresh_request r;
   r->again = [m, c, t = type_of(m.type), begin](request& again) { return begin(again, *c, m, t); };
+  r->on = c, r->what = what;
   ++c->under_way;
+  *out = r.give();
   return MPI_SUCCESS;
 }
 
@@ -239,27 +237,16 @@ int receive_only(const incoming& m, MPI_Request* out, Pass pass) {
     const set_aside right;
     return pass();
   }
-  request* r;
-  const MPI_Request made = make_request(r);
-  if (const auto s = begin_receive(*r, *c, m, type_of(m.type), k.name()); s != TUTTI_OK) return drop(made), raise(m.comm, k.name(), s);
-  *out = made;
+  fresh_request r;
+  if (const auto s = begin_receive(*r, *c, m, type_of(m.type), k.name()); s != TUTTI_OK) return raise(m.comm, k.name(), s);
+  *out = r.give();
   return MPI_SUCCESS;
-}
-
-// Ends a receive of which the caller has told nobody.
-void give_up(request& r) {
-  int cancelled = 0;
-  {
-    const held h;
-    if (tutti_cancel(&r.handle, &cancelled) == TUTTI_OK && cancelled) r.cancelled = true, end_now(r, TUTTI_OK);
-  }
-  wait(r);
 }
 
 // By tutti, where the half with MPI_PROC_NULL, if there is one, is MPI's; or all by MPI.
 template <class Pass>
 int send_and_receive(call& k, const outgoing& out, const incoming& in, MPI_Status* status, Pass pass) {
-  request sending, receiving;
+  own_request sending, receiving;
   communicator *sends, *receives;
   std::size_t bytes = 0;
   {
@@ -416,16 +403,15 @@ int begin_exchange(const outgoing& out, const incoming& in, MPI_Request* r, Pass
     const set_aside right;
     return pass();
   }
+  fresh_request q;  // before anything is sent
   if (sends) {
     const type_ref& t = type_of(out.type);
     if (const auto s = send_copy(*sends, out, t, k.name(), false); s != TUTTI_OK) return raise(out.comm, k.name(), s);
     k.moved(static_cast<std::size_t>(out.count) * t->size);
   }
   if (!receives) return real.Irecv(in.data, 0, in.type, in.from, in.tag, in.comm, r);
-  request* q;
-  const MPI_Request made = make_request(q);
-  if (const auto s = begin_receive(*q, *receives, in, type_of(in.type), k.name()); s != TUTTI_OK) return drop(made), raise(in.comm, k.name(), s);
-  *r = made;
+  if (const auto s = begin_receive(*q, *receives, in, type_of(in.type), k.name()); s != TUTTI_OK) return raise(in.comm, k.name(), s);
+  *r = q.give();
   return MPI_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
 // MPI's probes, and receives of the messages that a probe has matched.
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "mpi/datatype.h"
@@ -18,16 +19,37 @@ struct matched {
   communicator* on = nullptr;
 };
 std::deque<matched> messages;
-std::vector<std::uint32_t> unused;
+std::vector<std::uint32_t> unused;  // has space for all of them
 
-MPI_Message keep(const matched& m) {
-  ++m.on->under_way;
-  if (unused.empty()) unused.push_back(static_cast<std::uint32_t>(messages.size())), messages.emplace_back();
-  const std::uint32_t index = unused.back();
-  unused.pop_back();
-  messages[index] = m;
-  return handle_with<MPI_Message>(index);
-}
+// A place for a message that is yet to be matched: no memory runs out when it is.
+class place_of_message {
+ public:
+  place_of_message() {
+    if (unused.empty()) {
+      unused.reserve(2 * (messages.size() + 1));
+      messages.emplace_back();
+      unused.push_back(static_cast<std::uint32_t>(messages.size() - 1));
+    }
+    index_ = unused.back();
+    unused.pop_back();
+  }
+  ~place_of_message() {
+    const held h;
+    if (!kept_) unused.push_back(index_);
+  }
+  place_of_message(const place_of_message&) = delete;
+  place_of_message& operator=(const place_of_message&) = delete;
+  MPI_Message keep(const matched& m) noexcept {
+    kept_ = true;
+    ++m.on->under_way;
+    messages[index_] = m;
+    return handle_with<MPI_Message>(index_);
+  }
+
+ private:
+  std::uint32_t index_ = 0;
+  bool kept_ = false;
+};
 
 // Looks until something is found. The blocking functions of tutti's would keep other threads out.
 template <class Look, class Block>
@@ -94,9 +116,11 @@ TUTTI_MPI_ENTRY(Iprobe, (int from, int tag, MPI_Comm comm, int* flag, MPI_Status
 TUTTI_MPI_ENTRY(Mprobe, (int from, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status), comm, {
   call k(function::Mprobe);
   communicator* c;
+  std::optional<place_of_message> place;
   {
     const held h;
     c = message ? taker(k, comm, from, tag, nullptr, 0, MPI_BYTE, true) : nullptr;
+    if (c) place.emplace();
   }
   if (!c) {
     const passing by_mpi;
@@ -109,7 +133,7 @@ TUTTI_MPI_ENTRY(Mprobe, (int from, int tag, MPI_Comm comm, MPI_Message* message,
                              [&] { return tutti_mprobe(c->team, of.from, of.tag, of.mask, &m.message, &e); });
   if (s != TUTTI_OK) return raise(comm, k.name(), s);
   const held h;
-  *message = keep(m);
+  *message = place->keep(m);
   tell(e, status);
   return MPI_SUCCESS;
 })
@@ -127,8 +151,9 @@ TUTTI_MPI_ENTRY(Improbe, (int from, int tag, MPI_Comm comm, int* flag, MPI_Messa
   const selection of(*c, from, tag);
   tutti_envelope_t e{};
   matched m{{}, c};
+  place_of_message place;
   if (const auto s = tutti_improbe(c->team, of.from, of.tag, of.mask, flag, &m.message, &e); s != TUTTI_OK) return raise(comm, k.name(), s);
-  if (*flag) *message = keep(m), tell(e, status);
+  if (*flag) *message = place.keep(m), tell(e, status);
   else looked_at_tutti();
   return MPI_SUCCESS;
 })
@@ -195,12 +220,11 @@ int receive_matched_later(void* data, MPI_Count count, MPI_Datatype type, MPI_Me
     const set_aside right;
     return pass();
   }
-  request* r;
-  const MPI_Request made = make_request(r);
+  fresh_request r;
   const auto s = begin_matched(*r, *m, data, static_cast<std::size_t>(count), type_of(type), k.name());
-  if (s != TUTTI_OK) return drop(made), raise(m->on->errors(), k.name(), s);
+  if (s != TUTTI_OK) return raise(m->on->errors(), k.name(), s);
   received(message);
-  *out = made;
+  *out = r.give();
   return MPI_SUCCESS;
 }
 

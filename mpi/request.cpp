@@ -16,10 +16,14 @@ namespace tutti::mpi {
 
 namespace {
 
+// Both have space for all requests there are, so that no request ends, nor goes on alone, by an allocation.
 std::vector<std::uint32_t> unused;
+std::vector<MPI_Request> detached;
 
 void make_more() {
   const std::size_t from = request_chunks.size() * requests_in_chunk;
+  unused.reserve(from + requests_in_chunk);
+  detached.reserve(from + requests_in_chunk);
   request_chunks.push_back(std::make_unique<request[]>(requests_in_chunk));
   for (std::size_t i = requests_in_chunk; i-- > 0;) {
     request_chunks.back()[i].has_handle = true;
@@ -28,37 +32,30 @@ void make_more() {
   request_chunks[0][0].pending = true;
 }
 
-std::vector<MPI_Request> detached;
-
 }  // namespace
 
 std::vector<std::unique_ptr<request[]>> request_chunks;
 
-MPI_Request request_of(const tutti_request_t& handle, const char* call) {
+MPI_Request request_of(fresh_request& r, const tutti_request_t& handle, const char* call) noexcept {
   communicator* const world = taken(MPI_COMM_WORLD);
   if (!handle.slot || !world) return completed_send();
-  request* r;
-  const MPI_Request made = make_request(r);
   r->handle = handle;
   begun(*r, *world, request::kind::collective, call);
-  return made;
+  return r.give();
 }
 
-MPI_Request completed_send() noexcept {
+void make_first_requests() {
   if (request_chunks.empty()) make_more();
-  return handle_with<MPI_Request>(0);
 }
 
-MPI_Request make_request(request*& out) {
+fresh_request::fresh_request() {
   if (unused.empty()) make_more();
-  const MPI_Request made = handle_with<MPI_Request>(unused.back());
+  handle_ = handle_with<MPI_Request>(unused.back());
   unused.pop_back();
-  out = &at(made);
-  return made;
 }
 
 // Its communicator is gone with MPI_Finalize, before which the program need not have freed a persistent one.
-void drop(MPI_Request handle) {
+void drop(MPI_Request handle) noexcept {
   const std::size_t index = index_of(handle);
   if (index == 0) return;
   request& r = at(handle);
@@ -144,7 +141,16 @@ void back_off(unsigned turn) noexcept {
   else usleep(100);
 }
 
-void detach(MPI_Request r) {
+void give_up(request& r) {
+  int cancelled = 0;
+  {
+    const held h;
+    if (tutti_cancel(&r.handle, &cancelled) == TUTTI_OK && cancelled) r.cancelled = true, end_now(r, TUTTI_OK);
+  }
+  wait(r);
+}
+
+void detach(MPI_Request r) noexcept {
   detached.push_back(r);
   if (detached.size() % 64 == 0) drop_finished();
 }
@@ -155,15 +161,15 @@ void drop_finished() {
 namespace {
 
 void finish_of_detached(bool (*wanted)(const request&)) {
-  std::vector<MPI_Request> mine;  // no other thread ends these
-  {
-    const held h;
-    std::erase_if(detached, [&](MPI_Request d) { return wanted(at(d)) ? mine.push_back(d), true : false; });
-  }
-  for (const MPI_Request d : mine) {
+  for (;;) {
+    MPI_Request d;
     request* r;
     {
       const held h;
+      const auto found = std::ranges::find_if(detached, [&](MPI_Request one) { return wanted(at(one)); });
+      if (found == detached.end()) return;
+      d = *found;
+      detached.erase(found);  // no other thread ends it
       r = &at(d);
       int cancelled = 0;
       if (r->active && r->what == request::kind::receive && tutti_cancel(&r->handle, &cancelled) == TUTTI_OK && cancelled)

@@ -54,13 +54,29 @@ std::size_t index_of(Handle h) noexcept { return static_cast<unsigned>(h) & ~kin
 inline constexpr std::size_t requests_in_chunk = 256;
 extern std::vector<std::unique_ptr<request[]>> request_chunks;
 inline request& at(MPI_Request r) noexcept { return request_chunks[index_of(r) / requests_in_chunk][index_of(r) % requests_in_chunk]; }
-// A fresh request; null where memory is out.
-MPI_Request make_request(request*& out);
-void drop(MPI_Request);
+void drop(MPI_Request) noexcept;
+// A fresh request, which is dropped at the end of the object unless it is given to the program.
+class fresh_request {
+ public:
+  fresh_request();
+  ~fresh_request() {
+    if (!given_) drop(handle_);
+  }
+  fresh_request(const fresh_request&) = delete;
+  fresh_request& operator=(const fresh_request&) = delete;
+  request* operator->() const noexcept { return &at(handle_); }
+  request& operator*() const noexcept { return at(handle_); }
+  MPI_Request give() noexcept { return given_ = true, handle_; }
+
+ private:
+  MPI_Request handle_;
+  bool given_ = false;
+};
 // Of an operation on a window, whose errors go to the handler of MPI_COMM_WORLD.
-MPI_Request request_of(const tutti_request_t&, const char* call);
+MPI_Request request_of(fresh_request&, const tutti_request_t&, const char* call) noexcept;
 // Of sends that were complete at once, which are all alike.
-MPI_Request completed_send() noexcept;
+inline MPI_Request completed_send() noexcept { return handle_with<MPI_Request>(0); }
+void make_first_requests();  // before all else; throws where memory is out
 
 // Begins what was prepared in `r`, by a function of tutti's that starts it.
 void begun(request& r, communicator& on, request::kind, const char* call) noexcept;
@@ -69,6 +85,17 @@ void begun(request& r, communicator& on, request::kind, const char* call) noexce
 bool test(request&);
 void wait(request&);
 void end_now(request&, tutti_status_t);  // tutti has said so
+// Ends one that the program has not been told of: takes it back, or waits for its end.
+void give_up(request&);
+// A blocking call's own, which ends before its memory goes, also where memory runs out meanwhile.
+struct own_request : request {
+  own_request() = default;
+  own_request(const own_request&) = delete;
+  own_request& operator=(const own_request&) = delete;
+  ~own_request() {
+    if (active) give_up(*this);
+  }
+};
 // The status, and an error if it has one, which is not raised.
 int outcome(const request&, MPI_Status*);
 // The error is raised where there is one.
@@ -112,7 +139,7 @@ tutti_status_t wait(tutti_request_t*);
 void back_off(unsigned turn) noexcept;
 
 // What the program has let go is waited for at the end, and what it sends from a copy at MPI_Buffer_detach.
-void detach(MPI_Request);
+void detach(MPI_Request) noexcept;
 void drop_finished();  // of them
 void finish_buffered();
 void finish_detached();

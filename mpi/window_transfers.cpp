@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "mpi/datatype.h"
@@ -87,9 +88,11 @@ int move(window& w, const char* call, Move function, Data* data, MPI_Count count
     return raise(w, call, MPI_ERR_TYPE, "origin and target differ in their bytes");
   if (code != MPI_SUCCESS) return code;
   tutti_request_t request{};
+  std::optional<fresh_request> own;
+  if (to && out) own.emplace();  // before anything is begun
   if (to)
     if (const auto s = function(w, data, static_cast<std::size_t>(count), t, *to, out ? &request : nullptr); s != TUTTI_OK) return raise(w, call, s);
-  if (out) *out = request_of(request, call);
+  if (out) *out = own ? request_of(*own, request, call) : completed_send();
   return MPI_SUCCESS;
 }
 
@@ -108,6 +111,27 @@ class leaves {
   const datatype& leaf_;
   std::size_t count_;
   std::vector<std::byte> memory_;
+};
+
+// In the target's queue of accumulates; ended with the object at the latest, since memory may run out meanwhile.
+class my_turn {
+ public:
+  my_turn(const window& w, std::uint32_t rank) : w_(w), rank_(rank), taken_(take_turn(w, rank, window::word::accumulating, turn_)) {}
+  ~my_turn() { (void)end(); }
+  my_turn(const my_turn&) = delete;
+  my_turn& operator=(const my_turn&) = delete;
+  tutti_status_t taken() const noexcept { return taken_; }
+  tutti_status_t end() {
+    if (std::exchange(taken_, TUTTI_INVALID) != TUTTI_OK) return TUTTI_OK;
+    const auto s = end_turn(w_, rank_, window::word::accumulating, turn_);
+    if (rank_ == w_.rank) serve_others();
+    return s;
+  }
+
+ private:
+  const window& w_;
+  std::uint32_t rank_, turn_ = 0;
+  tutti_status_t taken_;
 };
 
 struct origin {
@@ -134,7 +158,7 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
                MPI_Op op, const void* compared = nullptr) {
   int code;
   std::optional<target> to;
-  type_ref target_type, leaf, old_type;
+  type_ref target_type, leaf, old_type, bytes_type;
   std::unique_ptr<std::byte[]> packed, present;
   const std::byte* given = nullptr;  // without gaps
   std::size_t bytes = 0;
@@ -144,7 +168,7 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
     if (!to) return code;
     target_type = *to->type;
     to->type = &target_type;
-    leaf = type_of(target_type->leaf);
+    leaf = type_of(target_type->leaf), bytes_type = type_of(MPI_BYTE);
     bytes = to->count * target_type->size;
     if (out.type != MPI_DATATYPE_NULL) {  // MPI_BOTTOM may be where the result goes: the type tells whether there is one
       old_type = type_of(out.type);
@@ -165,11 +189,10 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
       }
     }
   }
-  std::uint32_t turn = 0;
-  auto s = take_turn(w, to->rank, window::word::accumulating, turn);
+  my_turn turn(w, to->rank);
+  auto s = turn.taken();
   if (s != TUTTI_OK) return raise(w, call, s);
 
-  const type_ref bytes_type = type_of(MPI_BYTE);
   tutti_request_t request{};
   {
     const held h;
@@ -200,8 +223,7 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
       if (s == TUTTI_OK) s = flush(w, to->rank);
     }
   }
-  const auto end = end_turn(w, to->rank, window::word::accumulating, turn);
-  if (to->rank == w.rank) serve_others();
+  const auto end = turn.end();
   if (s == TUTTI_OK) s = end;
   return s == TUTTI_OK ? code : raise(w, call, s);
 }
@@ -223,7 +245,7 @@ TUTTI_MPI_TRANSFER(Raccumulate,
                  (const void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win, MPI_Request* q),
                  (d, n, t, r, at, m, u, op, win, q), {
                    const int s = accumulate(w, call, {d, n, t}, {}, r, at, m, u, op);
-                   if (s == MPI_SUCCESS) *q = request_of({}, call);
+                   if (s == MPI_SUCCESS) *q = completed_send();
                    return s;
                  })
 TUTTI_MPI_TRANSFER(Get_accumulate,
@@ -234,7 +256,7 @@ TUTTI_MPI_TRANSFER(Rget_accumulate,
                   MPI_Request* q),
                  (d, n, t, old, k, v, r, at, m, u, op, win, q), {
                    const int s = accumulate(w, call, {d, n, t}, {old, k, v}, r, at, m, u, op);
-                   if (s == MPI_SUCCESS) *q = request_of({}, call);
+                   if (s == MPI_SUCCESS) *q = completed_send();
                    return s;
                  })
 TUTTI_MPI_WINDOW(Fetch_and_op, (const void* d, void* old, MPI_Datatype t, int r, MPI_Aint at, MPI_Op op, MPI_Win win), (d, old, t, r, at, op, win), win,

@@ -223,6 +223,7 @@ void world::open(int thread_level) {
   if (threaded_) real.Comm_dup(MPI_COMM_WORLD, &for_words);
   tutti_t made = nullptr;
   std::string why;
+  make_first_requests();
   if (!make_incomplete()) why = "MPI makes no generalized request";
   else if (tutti_init(&options, &made) != TUTTI_OK) why = tutti_error_text(nullptr);
   calls_operations_ = agreed(!threaded_, made);

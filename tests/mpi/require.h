@@ -49,17 +49,17 @@ static inline int by_tutti(void) {
 
 /* Data that tell who sent them. */
 static inline void fill(void *data, size_t bytes, unsigned salt) {
-  unsigned char *p = data;
+  unsigned char *p = (unsigned char *)data;
   for (size_t i = 0; i < bytes; ++i) p[i] = (unsigned char)(i * 7 + (i >> 8) * 13 + salt * 31 + 1);
 }
 static inline int filled(const void *data, size_t bytes, unsigned salt) {
-  const unsigned char *p = data;
+  const unsigned char *p = (const unsigned char *)data;
   for (size_t i = 0; i < bytes; ++i)
     if (p[i] != (unsigned char)(i * 7 + (i >> 8) * 13 + salt * 31 + 1)) return 0;
   return 1;
 }
 static inline int all_are(const void *data, size_t bytes, unsigned char value) {
-  const unsigned char *p = data;
+  const unsigned char *p = (const unsigned char *)data;
   for (size_t i = 0; i < bytes; ++i)
     if (p[i] != value) return 0;
   return 1;
