@@ -26,7 +26,7 @@ class making {
 
 tutti_status_t open_window(tutti_team* team, window::part mine, const char* call, void** base, tutti_window_t* out) {
   tutti_context* ctx = team->ctx;
-  return guarded(ctx, call, [&] {
+  return guarded(ctx, call, [&] { return team->comm->with_the_others([&] {
     auto w = make_owned<tutti_window>();
     ctx->windows.reserve(ctx->windows.size() + 1);
     w->ctx = ctx, w->team = team, w->number = ++team->windows_made, w->allocated = !mine.base;
@@ -42,7 +42,7 @@ tutti_status_t open_window(tutti_team* team, window::part mine, const char* call
     if (ctx->messages) tell_messages(*w);
     ctx->windows.push_back(std::move(w));
     return TUTTI_OK;
-  });
+  }); });
 }
 
 // Asynchronous, msync() writes nothing back; it looks whether all of the pages are mapped.

@@ -13,6 +13,13 @@ namespace {
 
 process& self() noexcept { return process::self(); }
 
+void begin(std::int64_t most) {
+  contained("bsp_begin", [&] { self().begin(most); });
+}
+std::uint32_t nprocs() {
+  return contained("bsp_nprocs", [] { return self().available(); });
+}
+
 int as_int(const char* call, const char* what, std::uint64_t n) {
   if (n > INT_MAX) self().broken(call, "%s is %llu, more than an int holds; compile with BSP_WIDE", what,
                                  static_cast<unsigned long long>(n));
@@ -93,7 +100,7 @@ bool hpmove(std::uint64_t& bytes, void** tag, void** payload) {
 // --- alike in both flavours --------------------------------------------------------------------------------------
 
 void bsp_init(void (*spmd)(void), int, char**) { self().init(spmd); }
-void bsp_end(void) { self().end(); }
+void bsp_end(void) { contained("bsp_end", [] { self().end(); }); }
 double bsp_time(void) { return self().inside("bsp_time"), self().seconds(); }
 
 void bsp_abort(const char* format, ...) {
@@ -116,8 +123,8 @@ void bsp_pop_reg(const void* address) {
 
 // --- int ---------------------------------------------------------------------------------------------------------
 
-void bsp_begin(int maxprocs) { self().begin(maxprocs); }
-int bsp_nprocs(void) { return static_cast<int>(self().available()); }
+void bsp_begin(int maxprocs) { begin(maxprocs); }
+int bsp_nprocs(void) { return static_cast<int>(nprocs()); }
 int bsp_pid(void) { return static_cast<int>(self().inside("bsp_pid").pid()); }
 
 void bsp_push_reg(const void* address, int bytes) { push_reg(address, size_of("bsp_push_reg", "the size", bytes)); }
@@ -178,8 +185,8 @@ int bsp_hpmove(void** tag, void** payload) {
 
 // --- wide --------------------------------------------------------------------------------------------------------
 
-void bsp_wide_begin(unsigned maxprocs) { self().begin(maxprocs); }
-unsigned bsp_wide_nprocs(void) { return self().available(); }
+void bsp_wide_begin(unsigned maxprocs) { begin(maxprocs); }
+unsigned bsp_wide_nprocs(void) { return nprocs(); }
 unsigned bsp_wide_pid(void) { return self().inside("bsp_pid").pid(); }
 void bsp_wide_push_reg(const void* address, std::size_t bytes) { push_reg(address, bytes); }
 

@@ -7,15 +7,21 @@
 
 namespace tutti::bsp {
 
+// Runs what may allocate: no exception leaves a function of C's. Nothing of the program's, whose exceptions are its own.
+template <class F>
+auto contained(const char* call, F&& body) {
+  try {
+    return body();
+  } catch (const std::exception&) {
+    process::self().broken(call, "out of memory");
+  }
+}
+
 // Runs what may break a rule or allocate.
 template <class F>
 void guarded(const char* call, F&& body) {
   engine& e = process::self().inside(call);
-  try {
-    if (body(e)) [[likely]] return;
-  } catch (const std::exception&) {
-    process::self().broken(call, "out of memory");
-  }
+  if (contained(call, [&] { return body(e); })) [[likely]] return;
   process::self().abort(e.error());
 }
 

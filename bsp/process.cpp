@@ -9,6 +9,8 @@
 #include <iostream>
 #include <numeric>
 
+#include "bsp/guard.h"
+
 namespace tutti::bsp {
 namespace {
 
@@ -65,7 +67,7 @@ void process::init(void (*spmd)()) {
   if (first_spmd_ && file_of(first_spmd_) != file_of(reinterpret_cast<std::intptr_t>(spmd)))
     broken("bsp_init", "the function lies in another file than that of the first bsp_init; put both into the program, or "
                        "into one library");
-  join();
+  contained("bsp_init", [&] { join(); });
   spmd_ = spmd;
   spmd_waits_ = true;
   if (!first_spmd_) first_spmd_ = reinterpret_cast<std::intptr_t>(spmd);

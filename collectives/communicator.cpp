@@ -19,6 +19,15 @@ void each_that_moves_data(F&& f) {
   for (unsigned c = 1; c < collectives; ++c) f(static_cast<collective>(c));
 }
 
+template <class F>
+auto attempt(F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return status{errc::no_resource, "out of memory"};
+  }
+}
+
 struct request_context {
   job* j;
   const communicator_options* options;
@@ -202,7 +211,7 @@ status communicator::finish() {
 result<std::unique_ptr<communicator>> communicator::made(result<std::unique_ptr<team>> t, const communicator_options& options) {
   if (!t) return t.error();
   if (!*t) return std::unique_ptr<communicator>{};
-  auto c = equip(t->get(), options, this);
+  auto c = attempt([&] { return equip(t->get(), options, this); });
   if (c) {
     (*c)->owned_ = std::move(*t);
     return c;
@@ -226,7 +235,7 @@ result<std::unique_ptr<communicator>> communicator::create(std::span<const std::
   const communicator_options with = inherited(options);
   request_context context{&team_->parent_job(), &with, {}};
   (void)enter(call_kind::team_create);
-  return made(team_->create(list, request, &context), with);
+  return with_the_others([&] { return made(team_->create(list, request, &context), with); });
 }
 
 result<std::unique_ptr<communicator>> communicator::create_group(std::span<const std::uint32_t> list, bootstrap& meeting,
@@ -241,7 +250,7 @@ result<std::unique_ptr<communicator>> communicator::split(std::int32_t color, st
   const communicator_options with = inherited(options);
   request_context context{&team_->parent_job(), &with, {}};
   (void)enter(call_kind::team_split);
-  return made(team_->split(color, key, request, &context), with);
+  return with_the_others([&] { return made(team_->split(color, key, request, &context), with); });
 }
 
 namespace {
@@ -253,15 +262,6 @@ constexpr std::uint64_t culprit(std::uint64_t index) noexcept { return index << 
 constexpr std::uint32_t named(std::uint64_t vote) noexcept {
   const std::uint64_t index = vote >> 2 & index_bits;
   return vote == culprit(index) ? static_cast<std::uint32_t>(index) : ~std::uint32_t{0};
-}
-
-template <class F>
-auto attempt(F&& f) -> decltype(f()) {
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    return status{errc::no_resource, "out of memory"};
-  }
 }
 
 }  // namespace

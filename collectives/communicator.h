@@ -74,6 +74,17 @@ class communicator {
   // operations under way, whose own exchanges would come between. The error is theirs; the call may still be made.
   status enter(call_kind);
 
+  // Runs what all members do together: where memory is out in this one, the others are to hear of it, for they wait.
+  template <class F>
+  auto with_the_others(F&& body) {
+    try {
+      return body();
+    } catch (const std::bad_alloc&) {
+      record_->has_no_memory();
+      throw;
+    }
+  }
+
   // Errors: invalid (no such root; nothing happened), and as data_collectives::run().
   status run(const collective_call&, time_point deadline = time_point::max());
   result<std::uint64_t> start(const collective_call&);  // a request of data()

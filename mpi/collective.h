@@ -79,7 +79,7 @@ int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
   std::optional<held> h(std::in_place);
   communicator* const c = taken(comm);
   beginning b = c ? begin_part(*c, [&] { return begin(setting{*c, staged, &handle, w.calls_operations()}); }) : passed(reason::communicator);
-  if (b.why == reason::none && is_over(*c)) {
+  if (b.why == reason::none && b.began != TUTTI_NO_RESOURCE && is_over(*c)) {
     h.reset();
     if (c->fate == communicator::fate::differed && !(b.meets && c->meet(true))) return raise_differed(comm, k.name());
     b.why = reason::communicator;
@@ -116,7 +116,7 @@ int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass p
       return begin(setting{*c, *own.staged, &own.handle, false});
     });
   }
-  const bool over = b.why == reason::none && is_over(*c);
+  const bool over = b.why == reason::none && b.began != TUTTI_NO_RESOURCE && is_over(*c);
   if (over) b.why = reason::communicator;
   k.passed(b.why), k.moved(b.bytes);
   if (b.why != reason::none) {

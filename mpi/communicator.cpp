@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <numeric>
@@ -131,6 +132,26 @@ bool leaves_files() noexcept {
   ::close(lowest);
   return static_cast<rlim_t>(lowest) + for_others < files.rlim_cur;
 }
+
+// What all members tell of something that they make, the least of which counts.
+enum making : int { failed, no_files, whole, goes_on };
+int least_of_all(int mine, MPI_Comm comm) {
+  int least = failed;
+  reduce_to_all(&mine, &least, 1, MPI_INT, MPI_MIN, comm);
+  return least;
+}
+
+// The meeting in which members make a team. A member that has failed, for want of memory perhaps, comes to no further exchange of it, but
+// tells how it ended. So before each exchange all tell that they go on, and who hears of an end instead has heard that end.
+struct team_meeting {
+  MPI_Comm comm;
+  bool over = false;
+  static int gather(void* meeting, const void* mine, std::size_t bytes, void* all, double timeout_s) {
+    auto& m = *static_cast<team_meeting*>(meeting);
+    m.over = m.over || least_of_all(goes_on, m.comm) != goes_on;
+    return m.over ? EIO : gather_for_tutti(&m.comm, mine, bytes, all, timeout_s);
+  }
+};
 
 // What members tell each other of an idle communicator: no two that have a member in common are alike in this.
 struct mark {
@@ -270,10 +291,9 @@ std::vector<std::uint32_t> members_of(MPI_Comm comm) {
 }
 
 bool made_in_all(MPI_Comm comm, tutti_status_t s) noexcept {
-  enum { failed, no_files, made };
-  int mine = s != TUTTI_OK ? failed : leaves_files() ? made : no_files, all_members = made, rank = 0;
-  reduce_to_all(&mine, &all_members, 1, MPI_INT, MPI_MIN, comm);
-  if (all_members == made) return true;
+  const int mine = s != TUTTI_OK ? failed : leaves_files() ? whole : no_files, all_members = least_of_all(mine, comm);
+  if (all_members == whole) return true;
+  int rank = 0;
   real.Comm_rank(comm, &rank);
   static bool said = false;
   if (rank == 0 && !std::exchange(said, true))
@@ -296,14 +316,14 @@ std::unique_ptr<communicator> make_together(MPI_Comm comm, std::vector<std::uint
   tutti_bootstrap_t meeting{};
   int rank = 0;
   real.Comm_rank(comm, &rank);
-  meeting.context = &comm, meeting.rank = static_cast<std::uint32_t>(rank), meeting.size = static_cast<std::uint32_t>(members.size());
-  meeting.allgather = gather_for_tutti;
+  team_meeting here{comm};
+  meeting.context = &here, meeting.rank = static_cast<std::uint32_t>(rank), meeting.size = static_cast<std::uint32_t>(members.size());
+  meeting.allgather = team_meeting::gather;
   tutti_team_t team = nullptr;
   const tutti_status_t s = tutti_team_create_group(tutti_world(the_world().ctx), members.data(), members.size(), &meeting, &team);
-  if (!made_in_all(comm, s)) return (void)(team && tutti_team_free(&team)), nullptr;
-  c = std::make_unique<communicator>();
-  c->team = team, c->number = ++newest_number, c->rank = rank, c->size = static_cast<int>(members.size()), c->members = std::move(members);
-  return c;
+  if (here.over || !made_in_all(comm, s)) return (void)(team && tutti_team_free(&team)), nullptr;
+  fresh->team = team, fresh->number = ++newest_number, fresh->rank = rank, fresh->size = static_cast<int>(members.size()), fresh->members = std::move(members);
+  return fresh;
 }
 
 void leave_idle(std::unique_ptr<communicator> c) {
@@ -319,10 +339,15 @@ std::vector<int> ranks_in(MPI_Group other, MPI_Group group) {
   return there;
 }
 
+bool all_are(bool mine, MPI_Comm comm) {
+  int is = mine, all = 0;
+  reduce_to_all(&is, &all, 1, MPI_INT, MPI_MIN, comm);
+  return all != 0;
+}
+
 communicator* served(MPI_Comm comm) {
   const held h;
-  communicator* const c = taken(comm);
-  return c && !is_over(*c) ? c : nullptr;
+  return taken(comm);
 }
 
 bool collectives_differed(MPI_Comm comm) {

@@ -45,7 +45,7 @@ inline bool is_over(const communicator& c) noexcept { return c.fate == communica
 
 // Null: MPI's own. Valid until the communicator is freed.
 communicator* taken(MPI_Comm) noexcept;
-communicator* served(MPI_Comm);  // the same, for those who do not hold the right; and new things can be made there
+communicator* served(MPI_Comm);  // the same, for those who do not hold the right
 bool collectives_differed(MPI_Comm);
 
 // By member of `group`: its rank in the other one, or MPI_UNDEFINED.

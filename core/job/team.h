@@ -72,8 +72,8 @@ class team {
   }
   void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
 
-  // Sets a check that is made now and then while an exchange waits for rank `awaited` and not all members have come to it; an error
-  // of the check ends the exchange. `asked`: of what the check has begun upon memory of this team; null: of nothing.
+  // Sets a check that is made now and then while an exchange waits for rank `awaited` (that of settle() until all members have come to it);
+  // an error of the check ends the exchange. `asked`: of what the check has begun upon memory of this team; null: of nothing.
   void check_waits(std::function<status(rank_t awaited)> check, const completion* asked) { check_ = std::move(check), asked_ = asked; }
   // Collective over this team: the blobs of all members, by index. The first form blocks. Of the second, a team has one under
   // way at a time.
@@ -175,6 +175,7 @@ class team {
   std::function<status(rank_t)> check_;
   const completion* asked_ = nullptr;   // of it
   bool all_came_ = false;               // to the present exchange, as far as this member knows
+  bool settling_ = false;               // in settle(), behind which memory may go
   bool leaving_ = false;                // since leave()
   std::uint32_t looks_ = 0;             // calls of look() so far: says which rank to ask next
 };

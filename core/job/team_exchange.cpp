@@ -72,7 +72,7 @@ resumable<status> team::await(rank_t from, function_ref<bool> ready, function_re
   const auto over = [&] { return health_.failed() || lost() || ready() || health().failed(); };
   const auto hopeless = [&] {
     status trouble = leaving_ ? job_.net().health(from) : look(from);
-    return trouble.ok() && check_ && !all_came_ ? check_(from) : trouble;
+    return trouble.ok() && check_ && !(all_came_ && settling_) ? check_(from) : trouble;
   };
   status s = co_await pending_wait(over, hopeless, note, deadline);
   if (s.ok()) s = health_;
@@ -276,7 +276,10 @@ status team::settle(time_point deadline) {
   status s = job_.wait([&] { return (offered || (offered = net.flush(no_rank, &flushing_))) && flushing_.idle(); },
                        [] { return status{}; }, wait_note{"flush", no_rank, 0, 0}, deadline);
   if (s.code() == errc::timed_out) return s;
-  if (auto all = exchange({}, deadline); !all) return all.error();
+  settling_ = true;
+  auto all = exchange({}, deadline);
+  settling_ = false;
+  if (!all) return all.error();
   const auto last_credit = [&](rank_t from, std::uint64_t credit, std::uint64_t sent) {
     const wait_note note{"last credit", from, load_word(credit), sent};
     const auto came = [&] { return reached(load_word(credit), sent); };
