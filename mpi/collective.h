@@ -78,7 +78,7 @@ int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
   world& w = the_world();
   std::optional<held> h(std::in_place);
   communicator* const c = taken(comm);
-  beginning b = c ? begin_part(*c, [&] { return begin(setting{*c, staged, &handle, w.calls_operations()}); }) : passed(reason::communicator);
+  beginning b = c ? begin_part(*c, [&] { return begin(setting{*c, staged, &handle, !w.threaded()}); }) : passed(reason::communicator);
   if (b.why == reason::none && b.began != TUTTI_NO_RESOURCE && is_over(*c)) {
     h.reset();
     if (c->fate == communicator::fate::differed && !(b.meets && c->meet(true))) return raise_differed(comm, k.name());

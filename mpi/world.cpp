@@ -219,14 +219,13 @@ void world::open(int thread_level) {
   const tutti_setting_t patience{"timeout_s", "86400"};
   const char* const usual = tutti_setting_value(patience.name);
   if (usual && std::strcmp(usual, "60") == 0) options.settings = &patience, options.setting_count = 1;
-  threaded_ = thread_level == MPI_THREAD_MULTIPLE;
+  threaded_ = !agreed(thread_level != MPI_THREAD_MULTIPLE);
   if (threaded_) real.Comm_dup(MPI_COMM_WORLD, &for_words);
   tutti_t made = nullptr;
   std::string why;
   make_first_requests();
   if (!make_incomplete()) why = "MPI makes no generalized request";
   else if (tutti_init(&options, &made) != TUTTI_OK) why = tutti_error_text(nullptr);
-  calls_operations_ = agreed(!threaded_, made);
   if (agreed(made != nullptr, made)) {
     ctx = made;
     if (!take_first_communicators()) why = tutti_error_text(ctx);

@@ -86,9 +86,9 @@ class world {
   MPI_Comm for_words{};   // of all ranks, for the library's own words by MPI; where there are threads
 
   bool takes(operation o, std::size_t bytes) const noexcept { return bytes <= chosen.most[static_cast<std::size_t>(o)]; }
+  // Some rank has MPI_THREAD_MULTIPLE: alike in all, since ranks take the right together. Where none has it, tutti may call operations of
+  // the program's in blocking reductions.
   bool threaded() const noexcept { return threaded_; }
-  // In blocking reductions tutti may call operations of the program's: no rank has MPI_THREAD_MULTIPLE.
-  bool calls_operations() const noexcept { return calls_operations_; }
 
   // Collective over MPI_COMM_WORLD, once MPI is up. On failure rank 0 says why, and MPI goes on alone, in all ranks.
   void open(int thread_level);
@@ -108,7 +108,7 @@ class world {
   friend class passing;
   void serve() noexcept;  // the thread
 
-  bool threaded_ = false, calls_operations_ = false;
+  bool threaded_ = false;
   right lock_;
   std::atomic<int> waiters_{0};
   std::atomic<bool> crowded_{false};

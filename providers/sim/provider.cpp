@@ -17,8 +17,16 @@ result<std::unique_ptr<transport>> open(const open_params& p) {
   return net;
 }
 
+// Its nodes are virtual ones, and no job of others may take it unasked.
+std::vector<network_device> between_nodes(bool, std::string&) { return {}; }
+
 }  // namespace
 
-const provider sim_provider{"sim", "virtual ranks under a virtual clock, in one process", probe, open};
+const provider sim_provider{.name = "sim",
+                            .summary = "virtual ranks under a virtual clock, in one process",
+                            .probe = probe,
+                            .open = open,
+                            .is_network = true,
+                            .between_nodes = between_nodes};
 
 }  // namespace tutti
