@@ -499,11 +499,14 @@ static void wrong_epochs(void) {
   double number = 0;
   MPI_Win w;
   MPI_Group all;
+  MPI_Datatype bytes;
   MPI_Request r;
   int done = 0;
   MPI_Win_allocate(2 * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &w);
   MPI_Win_set_errhandler(w, MPI_ERRORS_RETURN);
   MPI_Win_get_group(w, &all);
+  MPI_Type_contiguous(sizeof value, MPI_BYTE, &bytes);
+  MPI_Type_commit(&bytes);
   for (int round = 0; round < 2; ++round) {
     // no epoch at all
     FAILS(MPI_Win_complete(w), MPI_ERR_RMA_SYNC);
@@ -554,6 +557,7 @@ static void wrong_epochs(void) {
     if (n > 2) FAILS(MPI_Put(&value, 1, MPI_INT64_T, left, 0, 1, MPI_INT64_T, w), MPI_ERR_RMA_SYNC);
     if (n > 1) FAILS(MPI_Win_flush(me, w), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Compare_and_swap(&number, &number, &number, MPI_DOUBLE, right, 0, w), MPI_ERR_TYPE);
+    FAILS(MPI_Compare_and_swap(&value, &value, &other, bytes, right, 0, w), MPI_ERR_TYPE);
     FAILS(MPI_Win_start(all, 0, w), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Win_fence(0, w), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Win_free(&w), MPI_ERR_RMA_SYNC);
@@ -574,6 +578,7 @@ static void wrong_epochs(void) {
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, w));
     REQUIRE(other == value);
   }
+  MPI_Type_free(&bytes);
   MPI_Group_free(&all);
   MPI_Win_free(&w);
 }
