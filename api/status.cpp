@@ -16,17 +16,19 @@ static_assert(same(errc::ok, TUTTI_OK) && same(errc::invalid, TUTTI_INVALID) &&
               same(errc::cancelled, TUTTI_CANCELLED));
 
 // A call without a context cannot say so there: its thread keeps the error, and its number among those of the process. A context's
-// error remembers how many of them there were before it, so the newer of the two is known.
-struct numbered_error {
-  status last;
-  std::uint64_t number = 0;
-};
-thread_local numbered_error of_thread;
+// error remembers how many of them there were before it, so the newer of the two is known. A thread has the text only once it is
+// wanted: what is to be destroyed with a thread costs memory in each.
 std::atomic<std::uint64_t> errors_of_threads = 0;
+thread_local std::uint64_t newest_of_thread = 0;
+
+status& of_thread() noexcept {
+  thread_local status last;
+  return last;
+}
 
 const status& last_of(tutti_context* handle) noexcept {
   const tutti_context* ctx = api::find(handle);
-  return ctx && of_thread.number <= ctx->thread_errors_before ? ctx->last : of_thread.last;
+  return ctx && newest_of_thread <= ctx->thread_errors_before ? ctx->last : of_thread();
 }
 
 }  // namespace
@@ -41,7 +43,8 @@ tutti_status_t report(tutti_context* ctx, status s) noexcept {
     ctx->last = std::move(s);
     ctx->thread_errors_before = thread_errors();
   } else {
-    of_thread = {std::move(s), errors_of_threads.fetch_add(1, std::memory_order_relaxed) + 1};
+    of_thread() = std::move(s);
+    newest_of_thread = errors_of_threads.fetch_add(1, std::memory_order_relaxed) + 1;
   }
   return code;
 }
