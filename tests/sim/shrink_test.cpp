@@ -38,18 +38,16 @@ struct victim {
 struct seat {
   std::unique_ptr<mortal_transport> net;
   std::unique_ptr<job> home;
+  std::unique_ptr<communicator> world;
   std::vector<rank_t> survivors;
   std::uint64_t sum = 0;
   bool done = false;
 };
 
-// What a rank does: it shrinks until nobody is missing who was there the last time, and computes with those.
-// With multicast, members of a new communicator form a group; without, it is made without another message.
+// What a rank does once all are there: it shrinks until nobody is missing who was there the last time, and computes with those.
 void rank_main(seat& s, std::uint64_t after) {
-  const bool multicast = s.net->mcast() != nullptr;
-  auto world = need(communicator::world(*s.home, {.barrier = multicast ? "multicast" : ""}));
   s.net->left = after;
-  communicator* now = world.get();
+  communicator* now = s.world.get();
   std::vector<std::unique_ptr<communicator>> made;
   for (bool well = false; !well;) {
     made.push_back(need(now->shrink(now->options())));
@@ -98,14 +96,21 @@ bool everyone_died(const sim::parameters& p, const std::vector<victim>& victims)
     std::uint64_t after = never;
     for (const victim& v : victims)
       if (v.rank == r) after = v.after;
-    rank_main(seats[r], after);
-    const auto all_are_done = [&] {
-      for (rank_t q = 0; q < w.size(); ++q)
-        if (w.alive(q) && !seats[q].done) return false;
-      return true;
+    // Others may need this rank's progress.
+    const auto wait_for_all = [&](const auto& have_come) {
+      const auto all = [&] {
+        for (rank_t q = 0; q < w.size(); ++q)
+          if (w.alive(q) && !have_come(seats[q])) return false;
+        return true;
+      };
+      while (!all()) sleep_until(*seats[r].net, all, seats[r].net->now() + std::chrono::microseconds(100));
     };
-    while (!all_are_done())  // others may need this rank's progress
-      sleep_until(*seats[r].net, all_are_done, seats[r].net->now() + std::chrono::microseconds(100));
+    // With multicast, members of a communicator form a group; without, it is made without another message. Whoever is still making the
+    // first one when a death is known gets that for an answer.
+    seats[r].world = need(communicator::world(*seats[r].home, {.barrier = seats[r].net->mcast() ? "multicast" : ""}));
+    wait_for_all([](const seat& s) { return s.world != nullptr; });
+    rank_main(seats[r], after);
+    wait_for_all([](const seat& s) { return s.done; });
   });
   std::string stuck;
   for (rank_t r = 0; end.failed() && r < w.size(); ++r)
