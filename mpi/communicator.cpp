@@ -339,9 +339,9 @@ std::vector<int> ranks_in(MPI_Group other, MPI_Group group) {
   return there;
 }
 
-bool all_are(bool mine, MPI_Comm comm) {
+bool all_are(bool mine, MPI_Comm comm, tutti_t ctx) noexcept {
   int is = mine, all = 0;
-  reduce_to_all(&is, &all, 1, MPI_INT, MPI_MIN, comm);
+  reduce_to_all(&is, &all, 1, MPI_INT, MPI_MIN, comm, ctx);
   return all != 0;
 }
 

@@ -63,8 +63,8 @@ bool made_in_all(MPI_Comm, tutti_status_t) noexcept;
 // For the next ones of the same members. What is under way there goes on.
 void leave_idle(std::unique_ptr<communicator>);
 
-// Collective, by MPI.
-bool all_are(bool mine, MPI_Comm);
+// Collective, by MPI; `ctx` as of reduce_to_all().
+bool all_are(bool mine, MPI_Comm, tutti_t ctx = the_world().ctx) noexcept;
 
 // True: done. False: memory is out. For what must not keep this member from what all members do together.
 template <class Body>

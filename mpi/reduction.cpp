@@ -82,6 +82,7 @@ own_type own(MPI_Datatype t, std::size_t size) noexcept {
   if (t == MPI_LONG_DOUBLE) return {TUTTI_LONG_DOUBLE, kind::floating};
   if (t == MPI_C_FLOAT_COMPLEX || t == MPI_CXX_FLOAT_COMPLEX) return {TUTTI_FLOAT32_COMPLEX, kind::complex};
   if (t == MPI_C_DOUBLE_COMPLEX || t == MPI_CXX_DOUBLE_COMPLEX) return {TUTTI_FLOAT64_COMPLEX, kind::complex};
+  if (t == MPI_C_LONG_DOUBLE_COMPLEX) return {0, kind::complex};  // none of tutti's
   if (t == MPI_FLOAT_INT) return {TUTTI_FLOAT32_INT32, kind::pair};
   if (t == MPI_DOUBLE_INT) return {TUTTI_FLOAT64_INT32, kind::pair};
   if (t == MPI_LONG_INT) return {sizeof(long) == 8 ? TUTTI_INT64_INT32 : TUTTI_INT32_INT32, kind::pair};
@@ -152,6 +153,17 @@ void forget(Goes goes) {
 }
 
 }  // namespace
+
+bool is_comparable(MPI_Datatype t) noexcept {
+  if (t == MPI_DATATYPE_NULL) return true;  // which is found by the accumulate
+  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  MPI_Count size = 0;
+  real.Type_get_envelope(t, &integers, &addresses, &types, &combiner);
+  if (combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_F90_INTEGER) return false;
+  real.Type_size_x(t, &size);
+  constexpr unsigned others = bit(kind::floating) | bit(kind::complex) | bit(kind::pair);
+  return !(others & bit(own(t, static_cast<std::size_t>(size)).of));
+}
 
 void reductions_forget(MPI_Datatype t) {
   forget([&](const by_mpi& of) { return of.type == t; });

@@ -17,6 +17,8 @@ struct reduction {
 };
 
 reduction reduction_of(MPI_Op, const datatype&, bool calls_operations);
+// Whether MPI_Compare_and_swap takes the type: integers, logicals and bytes, no derived ones (MPI 4.0, 12.3.4).
+bool is_comparable(MPI_Datatype) noexcept;
 // MPI_Reduce_local() for any number of elements: its code.
 int reduce_here(const void* in, void* inout, std::size_t count, MPI_Datatype, MPI_Op);
 void reductions_forget(MPI_Datatype);  // which the program frees

@@ -62,10 +62,13 @@ struct window {
   std::vector<bool> started_to;                                    // by member: it is in `access`
   bool locked_all = false;                                         // by MPI_Win_lock_all
   std::atomic<std::uint32_t> locks = 0;                            // by MPI_Win_lock, of several threads at a time
-  // Null, or why this rank may not open an epoch of access beside the one that is open, or free the window.
+  // Null, or why this rank may not open an epoch of access beside the one that is open.
   const char* busy() const noexcept {
     return accessing ? "an epoch of MPI_Win_start is open" : locked_all || locks > 0 ? "this rank holds a lock" : nullptr;
   }
+  // The same of any epoch, which keeps the window from a fence and from being freed.
+  const char* open_epoch() const noexcept { return exposed ? posted_already : busy(); }
+  static constexpr const char* posted_already = "an epoch of MPI_Win_post is open";
   // Whether an epoch is open in which data moves between this rank and that one; marks it.
   bool may_move(std::uint32_t member) noexcept {
     if (locked[member].how != hold::none || started_to[member]) return true;

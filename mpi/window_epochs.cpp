@@ -115,7 +115,7 @@ tutti_status_t await(const window& w, std::uint64_t offset, std::uint64_t count,
 }  // namespace
 
 TUTTI_MPI_WINDOW(Win_fence, (int assertion, MPI_Win win), (assertion, win), win, {
-  if (const char* const why = w.exposed ? "an epoch of MPI_Win_post is open" : w.busy()) return out_of_epoch(w, call, why);
+  if (const char* const why = w.open_epoch()) return out_of_epoch(w, call, why);
   w.fenced = assertion & MPI_MODE_NOSUCCEED ? window::fence::none : window::fence::open;
   tutti_status_t s = TUTTI_OK;
   if (!(assertion & MPI_MODE_NOPRECEDE)) s = flush(w, TUTTI_ALL);
@@ -124,7 +124,7 @@ TUTTI_MPI_WINDOW(Win_fence, (int assertion, MPI_Win win), (assertion, win), win,
 })
 
 TUTTI_MPI_WINDOW(Win_post, (MPI_Group group, int assertion, MPI_Win win), (group, assertion, win), win, {
-  if (w.exposed) return out_of_epoch(w, call, "an epoch of MPI_Win_post is open");
+  if (w.exposed) return out_of_epoch(w, call, window::posted_already);
   std::vector<int> to_these = members_of(w, group);
   if (!all_are_members(to_these)) return raise(w, call, MPI_ERR_GROUP, "a rank of the group is none of the window's");
   w.exposure = std::move(to_these);

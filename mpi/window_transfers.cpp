@@ -145,17 +145,6 @@ struct result {
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
-// MPI_Compare_and_swap takes integers, logicals and bytes; derived types and these are none.
-bool is_comparable(MPI_Datatype type) noexcept {
-  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
-  if (type != MPI_DATATYPE_NULL) real.Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-  if (combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_F90_INTEGER) return false;
-  const MPI_Datatype others[] = {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX,
-                                 MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT,
-                                 MPI_2INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT};
-  return std::ranges::find(others, type) == std::end(others);
-}
-
 // Has its turn in the target's queue of accumulates while it reads, computes and writes. `compared`: what the target must hold for that.
 int accumulate(window& w, const char* call, const origin& in, const result& out, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type,
                MPI_Op op, const void* compared = nullptr) {

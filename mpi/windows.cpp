@@ -1,7 +1,6 @@
 // How MPI's windows are made and freed, and what their functions stand on (window.h).
 #include <atomic>
 #include <memory>
-#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -122,16 +121,14 @@ std::unique_ptr<window> make_window(const communicator& c, memory whose, void*& 
   if (!the_world().takes(operation::windows, 1)) return nullptr;
   std::unique_ptr<window> w;
   std::vector<std::uint32_t> members;
-  try {
-    auto blank = std::make_unique<window>();
+  const bool able = has_memory_for([&] {
+    w = std::make_unique<window>();
     const auto n = static_cast<std::size_t>(c.size);
-    blank->parts.resize(n), blank->locked.resize(n), blank->started_to.resize(n);
-    for (auto* counts : {&blank->posted, &blank->started, &blank->completed, &blank->awaited}) counts->resize(n);
+    w->parts.resize(n), w->locked.resize(n), w->started_to.resize(n);
+    for (auto* counts : {&w->posted, &w->started, &w->completed, &w->awaited}) counts->resize(n);
     members = tutti::mpi::members_of(c.handle);
-    w = std::move(blank);
-  } catch (const std::bad_alloc&) {
-  }
-  auto own = make_together(c.handle, std::move(members), w != nullptr);
+  });
+  auto own = make_together(c.handle, std::move(members), able);
   if (!own) return nullptr;
   w->own = std::move(own);
   w->allocated = whose == memory::tuttis;
@@ -182,7 +179,7 @@ int create(void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, 
 // where it fails in one member alone, the window is MPI's alone.
 template <class Unit, class Create>
 bool create_over(void* at, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* out, Create* by_mpi_function) {
-  int made;
+  bool made;
   {
     const passing by_mpi;
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -192,9 +189,7 @@ bool create_over(void* at, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm co
     real.Comm_set_errhandler(comm, handler);
     release(handler);
   }
-  int in_all = 0;
-  reduce_to_all(&made, &in_all, 1, MPI_INT, MPI_MIN, comm);
-  return in_all;
+  return all_are(made, comm);
 }
 
 // The memory is tutti's, so that ranks of a node reach it by loads and stores; to MPI it is memory of the program.
@@ -262,7 +257,7 @@ TUTTI_MPI_ENTRY(Win_free, (MPI_Win* handle), (handler_of_window{handle ? *handle
     const held h;
     if (find(freed)) w = windows.at(freed);
   }
-  if (const char* const why = !w ? nullptr : w->exposed ? "an epoch of MPI_Win_post is open" : w->busy())
+  if (const char* const why = w ? w->open_epoch() : nullptr)
     return raise(*w, "MPI_Win_free", MPI_ERR_RMA_SYNC, why);
   tutti_status_t s = TUTTI_OK;
   if (w && (s = flush(*w, TUTTI_ALL)) == TUTTI_OK) s = barrier(*w);

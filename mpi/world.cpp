@@ -53,12 +53,6 @@ int finish(int began, MPI_Request& r, tutti_t ctx) noexcept {
   return began;
 }
 
-bool agreed(bool mine, tutti_t made = nullptr) {
-  int good = mine, all = 0;
-  reduce_to_all(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, made);
-  return all != 0;
-}
-
 void say(const char* what, const char* why) { std::fprintf(stderr, "tutti: %s; MPI goes on alone%s\n", what, why); }
 
 #ifdef OPEN_MPI
@@ -189,7 +183,7 @@ void world::open(int thread_level) {
   real.Bcast(words, sizeof words, MPI_CHAR, 0, MPI_COMM_WORLD);
   real.Bcast(&reports, 1, MPI_INT, 0, MPI_COMM_WORLD);
   if (wrong.empty()) chosen = choices::of(words, wrong);
-  if (!agreed(wrong.empty())) {
+  if (!all_are(wrong.empty(), MPI_COMM_WORLD, nullptr)) {
     if (rank == 0) say(wrong.c_str(), "");
     return;
   }
@@ -219,18 +213,18 @@ void world::open(int thread_level) {
   const tutti_setting_t patience{"timeout_s", "86400"};
   const char* const usual = tutti_setting_value(patience.name);
   if (usual && std::strcmp(usual, "60") == 0) options.settings = &patience, options.setting_count = 1;
-  threaded_ = !agreed(thread_level != MPI_THREAD_MULTIPLE);
+  threaded_ = !all_are(thread_level != MPI_THREAD_MULTIPLE, MPI_COMM_WORLD, nullptr);
   if (threaded_) real.Comm_dup(MPI_COMM_WORLD, &for_words);
   tutti_t made = nullptr;
   std::string why;
   make_first_requests();
   if (!make_incomplete()) why = "MPI makes no generalized request";
   else if (tutti_init(&options, &made) != TUTTI_OK) why = tutti_error_text(nullptr);
-  if (agreed(made != nullptr, made)) {
+  if (all_are(made != nullptr, MPI_COMM_WORLD, made)) {
     ctx = made;
     if (!take_first_communicators()) why = tutti_error_text(ctx);
     else if (!close_behind_callbacks()) why = "MPI sets no attribute of MPI_COMM_SELF";
-    if (agreed(why.empty(), ctx)) {
+    if (all_are(why.empty(), MPI_COMM_WORLD, ctx)) {
       if (reports) call::report_from_now_on();
       return;
     }
