@@ -32,6 +32,7 @@ status join(tutti_context& ctx, const tutti_options_t* options) {
   if (!begin) return begin.error();
   job_options how = options_from(begin->settings);
   how.world_lines = communicator::world_lines, how.notice = std::move(begin->notice), how.idle = std::move(begin->idle);
+  if (begin->unheard) how.launchers_file = begin->settings.launcher().ended;
   how.late.unheard = std::move(begin->unheard);
   communicator_options engines = communicator_options_from(begin->settings);
   choose_by_settings(begin->settings, how, engines);

@@ -1,14 +1,11 @@
 #include "core/job/ended_ranks.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <iterator>
 
 #include "core/base/file_limit.h"
+#include "core/job/launchers_file.h"
 
 namespace tutti {
 namespace {
@@ -29,14 +26,9 @@ result<ended_ranks> ended_ranks::make(const std::string& folder, std::uint32_t r
   return e;
 }
 
-// Another launcher's folder may be one that everybody can write to.
 ended_ranks ended_ranks::look(const std::string& path, std::uint32_t ranks) {
   ended_ranks e;
-  struct stat s;
-  if (path.empty() || ::lstat(path.c_str(), &s) != 0 || !S_ISREG(s.st_mode)) return e;
-  unique_fd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)};
-  if (fd && ::fstat(fd.get(), &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == ::geteuid() && s.st_size == bytes_for(ranks))
-    e.fd_ = std::move(fd), e.ranks_ = ranks;
+  if (unique_fd fd = open_launchers_file(path.c_str(), O_RDONLY, bytes_for(ranks))) e.fd_ = std::move(fd), e.ranks_ = ranks;
   return e;
 }
 

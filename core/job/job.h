@@ -76,6 +76,7 @@ struct job_options {
   status trouble;    // failed: why this rank cannot take part; the others are told so when they join
   notice_fn notice;  // empty: nobody listens
   late_notices late;
+  std::string launchers_file;  // a path, of the launcher whose numbers the ranks have, which is shown what they wait for; empty: there is none
   std::function<void()> idle;  // called by long waits, if not empty; may not use the job
   // Gathers a blob of each rank in place of what teams of all ranks exchange by messages: of simulations, where setting up is not
   // what is measured and would be most of their work. What it returns is asked for the table until there is one (not null). Empty:

@@ -168,9 +168,8 @@ result<met> meet(bootstrap& boot, time_point deadline) {
 result<std::unique_ptr<job>> job::open(const config& settings, job_options options) {
   auto boot = find_bootstrap(settings);
   if (!boot) return boot.error();
-  auto made = open(std::move(*boot), settings, std::move(options));
-  if (made) (*made)->board_->show_to_launcher(settings.launcher().ended);  // whose numbers the ranks have
-  return made;
+  options.launchers_file = settings.launcher().ended;
+  return open(std::move(*boot), settings, std::move(options));
 }
 
 result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const config& settings, job_options options) {
@@ -184,7 +183,7 @@ result<std::unique_ptr<job>> job::open(std::unique_ptr<bootstrap> boot, const co
   auto made = join(std::move(boot), std::move(net), std::move(options), std::move(others->where), deadline);
   if (!made) return made;
   (*made)->fabric_ = std::move(fabric);
-  if ((*made)->options_.late.unheard) (*made)->board_->show_to_launcher(settings.launcher().ended);  // whose numbers the ranks have
+  (*made)->board_->show_to_launcher((*made)->options_.launchers_file);
   return made;
 }
 

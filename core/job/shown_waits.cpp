@@ -1,13 +1,12 @@
 #include "core/job/shown_waits.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include "core/job/launchers_file.h"
 
 namespace tutti {
 
@@ -31,17 +30,12 @@ status shown_waits::make(const std::string& folder, std::uint32_t ranks) {
   return {};
 }
 
-// Another launcher's folder may be one that everybody can write to.
 void shown_waits::find(const std::string& beside, std::uint32_t ranks) noexcept {
   const std::size_t slash = beside.rfind('/');
   if (slash == beside.npos) return;
   char path[4096];
   if (std::snprintf(path, sizeof path, "%.*s/%s", static_cast<int>(slash), beside.c_str(), file_name) >= static_cast<int>(sizeof path)) return;
-  struct stat s;
-  const unique_fd fd{::open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)};
-  if (fd && ::fstat(fd.get(), &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == ::geteuid() &&
-      s.st_size == off_t{ranks} * off_t{sizeof(one)})
-    (void)map(fd, ranks);
+  if (const unique_fd fd = open_launchers_file(path, O_RDWR, off_t{ranks} * off_t{sizeof(one)})) (void)map(fd, ranks);
 }
 
 std::vector<std::string> shown_waits::in_words(const std::vector<rank_t>& ranks) const {
