@@ -13,6 +13,7 @@
 #include "tools/perf/bare_machine.h"
 #include "tools/perf/collectives.h"
 #include "tools/perf/contestants.h"
+#include "tools/perf/load.h"
 #include "tools/perf/report.h"
 #include "tools/perf/require.h"
 #include "tools/perf/series.h"
@@ -100,11 +101,6 @@ struct result {
   }
 };
 
-double load_now() {  // processes that run, or want to, over the last minute
-  double one = 0;
-  return getloadavg(&one, 1) == 1 ? one : 0;
-}
-
 class contest {
  public:
   explicit contest(const collectives_plan& plan) : plan_(plan), cells_(cells_of(plan.what, plan.sizes)), begun_(clock::now()) {
@@ -151,7 +147,7 @@ class contest {
     std::printf("collectives until the last rank has the result, microseconds: medians of jobs in turn, %.0f s on %s, load %.1f to %.1f\n"
                 "floor: turns of a core at a bare yield (a flag where each rank has its core), and the bytes at the rate of copies\n"
                 "ratio: ours over the best peer's, of jobs seconds apart\n",
-                seconds_since(begun_), described("processor").c_str(), load_, load_now());
+                seconds_since(begun_), described("processor").c_str(), load_, load_average());
     for (const setting& s : settings_) {
       std::printf("\n%s\n%-15s%9s%6s%10s", s.provider.c_str(), "", "bytes", "ranks", "floor");
       for (const contestant& c : s.all)
@@ -171,7 +167,7 @@ class contest {
 
   std::string json() const {
     nlohmann::json out{{"what", "collectives until the last rank has the result, microseconds"}, {"seconds", seconds_since(begun_)},
-                       {"load", {load_, load_now()}}};
+                       {"load", {load_, load_average()}}};
     for (const auto& [name, value] : machine_) out["machine"][name] = value;
     out["cells"] = nlohmann::json::array();
     for (const result& r : results_) {
@@ -248,7 +244,7 @@ class contest {
   const collectives_plan& plan_;
   const std::vector<collective_cell> cells_;
   const clock::time_point begun_;
-  const double load_ = load_now();
+  const double load_ = load_average();
   const std::vector<text_pair> machine_ = describe_machine();
   launching::scratch_folder scratch_;
   std::vector<setting> settings_;

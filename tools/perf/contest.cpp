@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tools/perf/contestants.h"
+#include "tools/perf/load.h"
 #include "tools/perf/status_line.h"
 
 namespace tutti::tools {
@@ -110,9 +111,8 @@ std::string contest::json() const {
 }
 
 std::string load_text() {
-  double one = 0;
   char text[32];
-  std::snprintf(text, sizeof text, "load %.2f", getloadavg(&one, 1) == 1 ? one : 0);
+  std::snprintf(text, sizeof text, "load %.2f", load_average());
   return text;
 }
 

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tools/perf/load.h"
 #include "tools/perf/require.h"
 #include "tools/perf/status_line.h"
 #include "tools/process.h"
@@ -97,8 +98,7 @@ int follow(pid_t pid, int pipe, const std::string& title, status_line& line) {
 
 bool machine_is_loaded() noexcept {
   constexpr double much = 0.5;  // of all cores
-  double running = 0;
-  return ::getloadavg(&running, 1) == 1 && running > much * std::max(1u, std::thread::hardware_concurrency());
+  return load_average() > much * std::max(1u, std::thread::hardware_concurrency());
 }
 
 measuring_jobs::measuring_jobs(bool progress) : state_(std::make_unique<state>(progress)) {
