@@ -45,7 +45,7 @@ void take_messages(tutti_context* ctx) noexcept {
   if (ctx->messages) ctx->messages->by_tag().poll();
 }
 
-// What keeps it. A collective tells by itself of a long wait.
+// The words of what keeps it. A collective tells by itself of a long wait.
 std::string in_words(tutti_context* ctx, const request_slot& slot, wait_note& note) {
   note.from = no_rank, note.told = !slot.of;
   if (slot.of) return "a request of a collective";

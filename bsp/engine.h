@@ -50,8 +50,8 @@ class engine final : private record_sink {
  public:
   // Collective over the team; blocks.
   static result<std::unique_ptr<engine>> open(team&, const engine_options&);
-  // Collective, as a last sync: afterwards the engine may be destroyed. What was pushed, popped or set for the superstep that would
-  // have come is forgotten, in drop_registrations() as well.
+  // Collective, as a last sync: afterwards the engine may be destroyed. Registrations and tag sizes of the superstep that would
+  // have come are forgotten, in drop_registrations() as well.
   bool leave();
   void drop_registrations() noexcept;
   ~engine() override = default;

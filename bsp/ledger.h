@@ -12,9 +12,8 @@
 //        "traffic": [[process, other, bytes from the one to the other, calls of the one upon the other]]}
 // A site is where the program called bsp_sync or, as `call` tells, a collective call: `offset` is that of the return address in the
 // module's file. Where the processes were in several places, a list of each process's site stands for `site`. `way` is the place in
-// "ways" of the one that the metadata took. What a process puts, gets or sends to itself is nobody's to send or to receive: it is in
-// no list. "traffic" is of the whole part, and empty
-// where that has more than 512 processes.
+// "ways" of the one that the metadata took. No list has what a process puts, gets or sends to itself,
+// since that is nobody's to send or to receive. "traffic" is of the whole part, and empty where that has more than 512 processes.
 #pragma once
 #include <cstdint>
 #include <string>

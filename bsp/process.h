@@ -31,7 +31,7 @@ class process {
     outside(call);
   }
   engine* running() noexcept { return engine_.get(); }
-  // What the program printed goes before the superstep ends: stdout by the line, but std::cout has a buffer of its own after
+  // The program's output goes before the superstep ends: stdout by the line, but std::cout has a buffer of its own after
   // std::ios::sync_with_stdio(false).
   void before_sync() noexcept {
     if (cout_apart_) [[unlikely]] pass_cout_on();

@@ -13,7 +13,7 @@
 // exist: the algorithms end where all agree. So along the ranks that are waited for, there is one whose page differs or
 // tells of a difference, or one that has not come, and then waiting is right.
 //
-// Whoever has waited for 5 s, or as TUTTI_NOTICE_S says, tells by job_options::late who is waited for and what that one
+// A member that has waited for 5 s, or as TUTTI_NOTICE_S says, tells by job_options::late who is waited for and what that one
 // calls, and again each time that the wait has become twice as long: it may be late, or forget the call, which nobody can tell apart.
 //
 // Nobody is accused wrongly. Pages are compared for calls that both have made and that both still tell: a root may be ahead by
@@ -87,7 +87,7 @@ class call_record {
   status mismatch(std::span<const rank_t> awaited) noexcept;
   // What came from `from` shows that somebody differs: the error that says who and how. Waits a second at most for pages.
   status differs(rank_t from) noexcept;
-  // What a wait of the newest call is for, as wait_note::words. Where the awaited rank has made the call too, and so waits for another, the
+  // The words of a wait of the newest call, as wait_note::words. Where the awaited rank has made the call too, and so waits for another, the
   // job tells of a long wait (core/job/wait_board.h).
   std::string in_words(wait_note&);
   // This rank has no memory for its part in the newest call: those who wait for it are to hear of it.

@@ -99,6 +99,15 @@ class dies_at final : public forwarding_transport {
   unsigned operations_ = 0;
 };
 
+// Where one dies at its operation `at`: with and without a need for the target's progress.
+sim::parameters machine_of_deaths(std::uint32_t ranks, unsigned at, double limit_us) {
+  sim::parameters p;
+  p.ranks = ranks, p.seed = at;
+  p.limit_us = limit_us;
+  p.target_must_progress = at % 2;
+  return p;
+}
+
 }  // namespace
 
 // `sim_exchange_test -- 100` runs a hundred seeds of each instead of three.
@@ -120,11 +129,7 @@ BOOST_AUTO_TEST_CASE(a_death_before_any_operation_hangs_nobody) {
     for (rank_t victim = 0; victim < n; ++victim) {
       bool died = true;
       for (unsigned at = 1 + victim % step; died; at += step) {
-        sim::parameters p;
-        p.ranks = n, p.seed = at;
-        p.limit_us = 2e6;
-        p.target_must_progress = at % 2;
-        sim::world w(p);
+        sim::world w(machine_of_deaths(n, at, 2e6));
         unsigned told = 0;
         const std::string seen = seen_by([&] {
           const status s = w.run([&](rank_t r) {
@@ -150,11 +155,7 @@ BOOST_AUTO_TEST_CASE(who_turns_to_the_agreement_on_a_death_hangs_nobody) {
     for (rank_t victim = 0; victim < n; ++victim)
       for (rank_t learner = 0; learner < n; ++learner)
         for (unsigned at = 1; victim != learner && at <= 5; ++at) {
-          sim::parameters p;
-          p.ranks = n, p.seed = at;
-          p.limit_us = 5e6;
-          p.target_must_progress = at % 2;
-          sim::world w(p);
+          sim::world w(machine_of_deaths(n, at, 5e6));
           unsigned through = 0;
           const std::string seen = seen_by([&] {
             const status s = w.run([&](rank_t r) {
