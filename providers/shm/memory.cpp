@@ -143,13 +143,15 @@ std::byte* shm_transport::resolve(segment_id id, peer& p, key_blob& key, status&
 }
 
 // Until drop(segment_id).
-result<std::byte*> shm_transport::map_peers(const key_blob& key) {
+result<std::byte*> shm_transport::map_peers(const key_blob& key) noexcept try {
   if (key.kind == region_kind::part) return chunks_.enter(key.memory, key.offset, key.serial);
   auto memory = open_memory(key.memory, "a region");
   if (!memory) return memory.error();
   std::byte* const base = memory->get();
   memory->release();
   return base;
+} catch (const std::bad_alloc&) {
+  return status{errc::no_resource, "no memory to map a region"};
 }
 
 void shm_transport::key_of(segment_id id, const peer& p, key_blob& key) const noexcept {

@@ -171,7 +171,7 @@ class shm_transport final : public transport {
     return segments_[s].targets[local].base;
   }
   result<region_id> enter(region);
-  result<std::byte*> map_peers(const key_blob&);
+  result<std::byte*> map_peers(const key_blob&) noexcept;
   const region* region_of(std::uint32_t id, std::uint32_t serial) const noexcept {  // that a key or a mail names; null: dropped
     const region* r = regions_.find(region_id{id});
     return r && r->serial == serial ? r : nullptr;
