@@ -535,6 +535,16 @@ limited() { # limited STATUS OPTIONS... -- WORDS...: `tutti run WORDS`, by prlim
   shift
   start "$expected" bash -c '"$@" 2>&1 | cat; exit "${PIPESTATUS[0]}"' bash "${limits[@]}" "$BIN/tutti" run "$@"
 }
+limit_of_the_stack() {
+  local kib
+  for kib in 64 128; do
+    limited 0 prlimit --stack=$((kib * 1024)) -- -n 3 "$rank" exchange 2
+    count '^exchanged 2$' out 3
+    limited 0 prlimit --stack=$((kib * 1024)):unlimited -- -n 2 bash -c 'ulimit -s'
+    count "^$kib\$" out 2 # the ranks' limit is as it was
+  done
+  [ -z "$(ls -A "$TMPDIR")" ] || fail "left in TMPDIR: $(ls -A "$TMPDIR")"
+}
 limits_of_files() {
   limited 0 prlimit --nofile=32:4096 -- -n 20 bash -c 'ulimit -Sn'
   count '^32$' out 20 # the ranks' limit is as it was

@@ -2,6 +2,7 @@
 #include "tools/run/job.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 #include "core/job/ended_ranks.h"
 #include "core/job/shown_waits.h"
@@ -293,8 +295,31 @@ class job {
   int status_ = 0;
 };
 
+// Threads that begin from now on have a stack for libpmix 4.2, which has an array of 200 KB on it; the limit of stacks may be less.
+void give_threads_stack() {
+  constexpr std::size_t enough = 1 << 20;
+  std::size_t bytes = 0;
+  pthread_attr_t usual;
+  if (pthread_getattr_default_np(&usual) != 0) return;
+  if (pthread_attr_getstacksize(&usual, &bytes) == 0 && bytes < enough && pthread_attr_setstacksize(&usual, enough) == 0)
+    (void)pthread_setattr_default_np(&usual);
+  pthread_attr_destroy(&usual);
+}
+
 }  // namespace
 
-int run_job(const job_options& o) { return job{o}.run(); }
+// In a thread: the stack of this one is as small as its limit, which an unprivileged user cannot raise.
+int run_job(const job_options& o) {
+  give_threads_stack();
+  int status = status_failure;
+  sigset_t all, mine;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &mine);  // they go to the thread
+  std::thread{[&] {
+    pthread_sigmask(SIG_SETMASK, &mine, nullptr);
+    status = job{o}.run();
+  }}.join();
+  return status;
+}
 
 }  // namespace tutti::launching
