@@ -119,6 +119,12 @@ bool any_ours(const MPI_Request* r, int count) noexcept {
   return r && count > 0 && std::any_of(r, r + count, [](MPI_Request x) { return is_ours(x); });
 }
 
+// Why MPI has a wait, or a test, of which no request is tutti's.
+reason why_mpi(const MPI_Request* r, int count) noexcept {
+  if (!call::reports()) return reason::request;
+  return r && std::any_of(r, r + std::max(count, 0), [](MPI_Request x) { return x != MPI_REQUEST_NULL; }) ? reason::request : reason::nothing;
+}
+
 // What MPI's own functions found, which do not block.
 int looked(int code, const int* found) noexcept {
   if (code == MPI_SUCCESS && found && !*found) looked_at_mpi();
@@ -222,7 +228,7 @@ int complete_some(int count, MPI_Request* r, int* done, int* indices, MPI_Status
 TUTTI_MPI_ENTRY(Wait, (MPI_Request* r, MPI_Status* status), MPI_COMM_WORLD, {
   call k(function::Wait);
   if (!r || !is_ours(*r)) {
-    k.passed(reason::request);
+    k.passed(why_mpi(r, 1));
     const passing by_mpi;
     return real.Wait(r, status);
   }
@@ -238,7 +244,7 @@ TUTTI_MPI_ENTRY(Wait, (MPI_Request* r, MPI_Status* status), MPI_COMM_WORLD, {
 TUTTI_MPI_ENTRY(Test, (MPI_Request* r, int* done, MPI_Status* status), MPI_COMM_WORLD, {
   call k(function::Test);
   if (!r || !done || !is_ours(*r)) {
-    k.passed(reason::request);
+    k.passed(why_mpi(r, 1));
     return looked(real.Test(r, done, status), done);
   }
   *done = complete(*r);
@@ -250,7 +256,7 @@ TUTTI_MPI_ENTRY(Test, (MPI_Request* r, int* done, MPI_Status* status), MPI_COMM_
 TUTTI_MPI_ENTRY(Waitall, (int count, MPI_Request r[], MPI_Status statuses[]), MPI_COMM_WORLD, {
   call k(function::Waitall);
   if (!any_ours(r, count)) {
-    k.passed(reason::request);
+    k.passed(why_mpi(r, count));
     const passing by_mpi;
     return real.Waitall(count, r, statuses);
   }
@@ -275,7 +281,7 @@ TUTTI_MPI_ENTRY(Waitall, (int count, MPI_Request r[], MPI_Status statuses[]), MP
 TUTTI_MPI_ENTRY(Testall, (int count, MPI_Request r[], int* done, MPI_Status statuses[]), MPI_COMM_WORLD, {
   call k(function::Testall);
   if (!done || !any_ours(r, count)) {
-    k.passed(reason::request);
+    k.passed(why_mpi(r, count));
     return looked(real.Testall(count, r, done, statuses), done);
   }
   *done = 0;
@@ -294,7 +300,7 @@ TUTTI_MPI_ENTRY(Testall, (int count, MPI_Request r[], int* done, MPI_Status stat
 TUTTI_MPI_ENTRY(Waitany, (int count, MPI_Request r[], int* index, MPI_Status* status), MPI_COMM_WORLD, {
   call k(function::Waitany);
   if (index && any_ours(r, count)) return any(count, r, index, nullptr, status, true);
-  k.passed(reason::request);
+  k.passed(why_mpi(r, count));
   const passing by_mpi;
   return real.Waitany(count, r, index, status);
 })
@@ -302,14 +308,14 @@ TUTTI_MPI_ENTRY(Waitany, (int count, MPI_Request r[], int* index, MPI_Status* st
 TUTTI_MPI_ENTRY(Testany, (int count, MPI_Request r[], int* index, int* done, MPI_Status* status), MPI_COMM_WORLD, {
   call k(function::Testany);
   if (index && done && any_ours(r, count)) return any(count, r, index, done, status, false);
-  k.passed(reason::request);
+  k.passed(why_mpi(r, count));
   return looked(real.Testany(count, r, index, done, status), done);
 })
 
 TUTTI_MPI_ENTRY(Waitsome, (int count, MPI_Request r[], int* done, int indices[], MPI_Status statuses[]), MPI_COMM_WORLD, {
   call k(function::Waitsome);
   if (done && indices && any_ours(r, count)) return complete_some(count, r, done, indices, statuses, true);
-  k.passed(reason::request);
+  k.passed(why_mpi(r, count));
   const passing by_mpi;
   return real.Waitsome(count, r, done, indices, statuses);
 })
@@ -317,7 +323,7 @@ TUTTI_MPI_ENTRY(Waitsome, (int count, MPI_Request r[], int* done, int indices[],
 TUTTI_MPI_ENTRY(Testsome, (int count, MPI_Request r[], int* done, int indices[], MPI_Status statuses[]), MPI_COMM_WORLD, {
   call k(function::Testsome);
   if (done && indices && any_ours(r, count)) return complete_some(count, r, done, indices, statuses, false);
-  k.passed(reason::request);
+  k.passed(why_mpi(r, count));
   return looked(real.Testsome(count, r, done, indices, statuses), done);
 })
 
@@ -341,7 +347,7 @@ TUTTI_MPI_ENTRY(Start, (MPI_Request* r), MPI_COMM_WORLD, { return r && is_ours(*
 TUTTI_MPI_ENTRY(Startall, (int count, MPI_Request r[]), MPI_COMM_WORLD, {
   if (!any_ours(r, count)) return real.Startall(count, r);
   int code = MPI_SUCCESS;
-  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = MPI_Start(&r[i]);
+  for (int i = 0; i < count && code == MPI_SUCCESS; ++i) code = PMPI_Start(&r[i]);
   return code;
 })
 

@@ -1,4 +1,5 @@
 // Functions that are MPI's alone and may wait for other ranks: tutti advances meanwhile (world.h).
+#include "mpi/report.h"
 #include "mpi/world.h"
 
 #define TUTTI_MPI_PASSED(name, parameters, arguments) \
@@ -16,8 +17,6 @@ TUTTI_MPI_PASSED(Comm_spawn_multiple,
 TUTTI_MPI_PASSED(Comm_accept, (const char* port, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh), (port, info, root, c, fresh))
 TUTTI_MPI_PASSED(Comm_connect, (const char* port, MPI_Info info, int root, MPI_Comm c, MPI_Comm* fresh), (port, info, root, c, fresh))
 TUTTI_MPI_PASSED(Comm_join, (int socket, MPI_Comm* fresh), (socket, fresh))
-
-TUTTI_MPI_PASSED(Win_create_dynamic, (MPI_Info info, MPI_Comm c, MPI_Win* w), (info, c, w))
 
 TUTTI_MPI_PASSED(File_open, (MPI_Comm c, const char* name, int mode, MPI_Info info, MPI_File* f), (c, name, mode, info, f))
 TUTTI_MPI_PASSED(File_close, (MPI_File * f), (f))
@@ -46,3 +45,10 @@ TUTTI_MPI_PASSED(File_read_ordered_begin, (MPI_File f, void* data, int n, MPI_Da
 TUTTI_MPI_PASSED(File_read_ordered_end, (MPI_File f, void* data, MPI_Status* s), (f, data, s))
 TUTTI_MPI_PASSED(File_write_ordered_begin, (MPI_File f, const void* data, int n, MPI_Datatype t), (f, data, n, t))
 TUTTI_MPI_PASSED(File_write_ordered_end, (MPI_File f, const void* data, MPI_Status* s), (f, data, s))
+
+TUTTI_MPI_ENTRY(Win_create_dynamic, (MPI_Info info, MPI_Comm c, MPI_Win* w), c, {
+  call k(function::Win_create_dynamic);
+  k.passed(reason::window);
+  const passing by_mpi;
+  return real.Win_create_dynamic(info, c, w);
+})

@@ -19,7 +19,8 @@ constexpr const char* names[] = {
     TUTTI_MPI_REPORTED(TUTTI_MPI_X)
 #undef TUTTI_MPI_X
 };
-constexpr const char* reasons[] = {"", "set so", "communicator", "MPI_PROC_NULL", "arguments", "type", "program's operation", "MPI's request"};
+constexpr const char* reasons[] = {"", "set so", "communicator", "MPI_PROC_NULL", "arguments", "type", "program's operation", "MPI's request", "no request",
+                                   "MPI's window", "shortage"};
 constexpr std::size_t functions = std::size(names), whys = std::size(reasons);
 static_assert(functions == static_cast<std::size_t>(function::count_) && whys == static_cast<std::size_t>(reason::count_));
 

@@ -17,7 +17,12 @@ namespace tutti::mpi {
   X(Ibarrier) X(Ibcast) X(Ireduce) X(Iallreduce) X(Igather) X(Igatherv) X(Iscatter) X(Iscatterv) X(Iallgather)                  \
   X(Iallgatherv) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)       \
   X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)                 \
-  X(Ineighbor_allgather) X(Ineighbor_allgatherv) X(Ineighbor_alltoall) X(Ineighbor_alltoallv) X(Ineighbor_alltoallw)
+  X(Ineighbor_allgather) X(Ineighbor_allgatherv) X(Ineighbor_alltoall) X(Ineighbor_alltoallv) X(Ineighbor_alltoallw)            \
+  X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(Win_free) X(Win_fence) X(Win_start)              \
+  X(Win_complete) X(Win_post) X(Win_wait) X(Win_test) X(Win_lock) X(Win_unlock) X(Win_lock_all) X(Win_unlock_all)               \
+  X(Win_flush) X(Win_flush_all) X(Win_flush_local) X(Win_flush_local_all) X(Win_sync)                                           \
+  X(Put) X(Get) X(Rput) X(Rget) X(Accumulate) X(Raccumulate) X(Get_accumulate) X(Rget_accumulate) X(Fetch_and_op)               \
+  X(Compare_and_swap)
 
 enum class function : std::uint8_t {
 #define TUTTI_MPI_X(name) name,
@@ -36,6 +41,9 @@ enum class reason : std::uint8_t {
   type,          // a reduction of elements that tutti cannot take
   operation,     // a reduction by an operation of the program's, which tutti may not call here
   request,       // a request of MPI's own
+  nothing,       // no request, or null ones alone
+  window,        // a window that MPI has alone
+  shortage,      // a member had no memory, or few files left, for a window of tutti's
   count_
 };
 

@@ -33,6 +33,7 @@
 #include "api/tutti.h"
 #include "mpi/communicator.h"
 #include "mpi/real.h"
+#include "mpi/report.h"
 #include "mpi/world.h"
 
 namespace tutti::mpi {
@@ -92,7 +93,7 @@ inline int raise(const window& w, const char* call, int error_class, const char*
   return raise_text(handler_of_window{w.handle}, call, error_class, text);
 }
 int raise(const window&, const char* call, tutti_status_t);
-inline int told(const window& w, const char* call, tutti_status_t s) { return s == TUTTI_OK ? MPI_SUCCESS : raise(w, call, s); }
+inline int told(const window& w, const call& k, tutti_status_t s) { return s == TUTTI_OK ? MPI_SUCCESS : raise(w, k.name(), s); }
 
 tutti_status_t barrier(const window&);
 tutti_status_t flush(const window&, std::uint32_t rank);  // or TUTTI_ALL
@@ -116,19 +117,20 @@ void wait_for_lock(unsigned turn);
 
 // Of a function that moves data, and of that with counts of any size.
 #define TUTTI_MPI_TRANSFER(name, parameters, arguments, ours)                         \
-  TUTTI_MPI_SMALL(TUTTI_MPI_WINDOW(name, parameters, arguments, win, ours))           \
-  TUTTI_MPI_LARGE(TUTTI_MPI_WINDOW(name##_c, parameters, arguments, win, ours))
+  TUTTI_MPI_SMALL(TUTTI_MPI_ON_WINDOW(name, name, parameters, arguments, win, ours))  \
+  TUTTI_MPI_LARGE(TUTTI_MPI_ON_WINDOW(name, name##_c, parameters, arguments, win, ours))
 // A function on a window: `ours` where tutti has it, else MPI's own, which may block.
-#define TUTTI_MPI_WINDOW(name, parameters, arguments, handle, ours)          \
+#define TUTTI_MPI_WINDOW(name, parameters, arguments, handle, ours) TUTTI_MPI_ON_WINDOW(name, name, parameters, arguments, handle, ours)
+#define TUTTI_MPI_ON_WINDOW(reported, name, parameters, arguments, handle, ours) \
   TUTTI_MPI_ENTRY(name, parameters, handler_of_window{handle}, {             \
-    constexpr const char* call = "MPI_" #name;                               \
-    (void)call;                                                              \
+    call k(function::reported);                                              \
     window* of;                                                              \
     {                                                                        \
       const held h;                                                          \
       of = find(handle);                                                     \
     }                                                                        \
     if (!of) {                                                               \
+      k.passed(reason::window);                                              \
       const passing by_mpi;                                                  \
       return real.name arguments;                                            \
     }                                                                        \

@@ -71,7 +71,7 @@ tutti_status_t unlock(window& w, std::uint32_t rank) {
 
 bool is_member(const window& w, int rank) noexcept { return rank >= 0 && static_cast<std::uint32_t>(rank) < w.size; }
 
-int out_of_epoch(const window& w, const char* call, const char* why) { return raise(w, call, MPI_ERR_RMA_SYNC, why); }
+int out_of_epoch(const window& w, const call& k, const char* why) { return raise(w, k.name(), MPI_ERR_RMA_SYNC, why); }
 
 // Null, or why this rank may not lock that one while its own part is exposed.
 const char* exposed_to_own(const window& w, int locks) noexcept {
@@ -87,16 +87,16 @@ bool all_are_members(const std::vector<int>& ranks) noexcept {
   return std::ranges::find(ranks, MPI_UNDEFINED) == ranks.end();
 }
 
-int flush_of(const window& w, const char* call, int rank) {
+int flush_of(const window& w, const call& k, int rank) {
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (!is_member(w, rank)) return raise(w, call, MPI_ERR_RANK, "no such rank");
-  if (w.locked[static_cast<std::size_t>(rank)].how == window::hold::none) return out_of_epoch(w, call, "this rank has not locked it");
-  return told(w, call, flush(w, static_cast<std::uint32_t>(rank)));
+  if (!is_member(w, rank)) return raise(w, k.name(), MPI_ERR_RANK, "no such rank");
+  if (w.locked[static_cast<std::size_t>(rank)].how == window::hold::none) return out_of_epoch(w, k, "this rank has not locked it");
+  return told(w, k, flush(w, static_cast<std::uint32_t>(rank)));
 }
 
-int flush_of_all(const window& w, const char* call) {
-  if (!w.locked_all && w.locks == 0) return out_of_epoch(w, call, "this rank holds no lock");
-  return told(w, call, flush(w, TUTTI_ALL));
+int flush_of_all(const window& w, const call& k) {
+  if (!w.locked_all && w.locks == 0) return out_of_epoch(w, k, "this rank holds no lock");
+  return told(w, k, flush(w, TUTTI_ALL));
 }
 
 // The group's members, as ranks of the window.
@@ -115,18 +115,18 @@ tutti_status_t await(const window& w, std::uint64_t offset, std::uint64_t count,
 }  // namespace
 
 TUTTI_MPI_WINDOW(Win_fence, (int assertion, MPI_Win win), (assertion, win), win, {
-  if (const char* const why = w.open_epoch()) return out_of_epoch(w, call, why);
+  if (const char* const why = w.open_epoch()) return out_of_epoch(w, k, why);
   w.fenced = assertion & MPI_MODE_NOSUCCEED ? window::fence::none : window::fence::open;
   tutti_status_t s = TUTTI_OK;
   if (!(assertion & MPI_MODE_NOPRECEDE)) s = flush(w, TUTTI_ALL);
   if (s == TUTTI_OK) s = barrier(w);
-  return told(w, call, s);
+  return told(w, k, s);
 })
 
 TUTTI_MPI_WINDOW(Win_post, (MPI_Group group, int assertion, MPI_Win win), (group, assertion, win), win, {
-  if (w.exposed) return out_of_epoch(w, call, window::posted_already);
+  if (w.exposed) return out_of_epoch(w, k, window::posted_already);
   std::vector<int> to_these = members_of(w, group);
-  if (!all_are_members(to_these)) return raise(w, call, MPI_ERR_GROUP, "a rank of the group is none of the window's");
+  if (!all_are_members(to_these)) return raise(w, k.name(), MPI_ERR_GROUP, "a rank of the group is none of the window's");
   w.exposure = std::move(to_these);
   w.exposed = true;
   tutti_status_t s = TUTTI_OK;
@@ -135,12 +135,12 @@ TUTTI_MPI_WINDOW(Win_post, (MPI_Group group, int assertion, MPI_Win win), (group
     const auto to = static_cast<std::uint32_t>(m);
     if (s == TUTTI_OK) s = tutti_signal(w.words, to, w.post_of(w.rank), ++w.posted[to], TUTTI_SET | TUTTI_AFTER_ALL);
   }
-  return told(w, call, s);
+  return told(w, k, s);
 })
 TUTTI_MPI_WINDOW(Win_start, (MPI_Group group, int assertion, MPI_Win win), (group, assertion, win), win, {
-  if (const char* const why = beside_another(w)) return out_of_epoch(w, call, why);
+  if (const char* const why = beside_another(w)) return out_of_epoch(w, k, why);
   std::vector<int> to_these = members_of(w, group);
-  if (!all_are_members(to_these)) return raise(w, call, MPI_ERR_GROUP, "a rank of the group is none of the window's");
+  if (!all_are_members(to_these)) return raise(w, k.name(), MPI_ERR_GROUP, "a rank of the group is none of the window's");
   w.access = std::move(to_these);
   w.accessing = true;
   w.fenced = window::fence::none;
@@ -150,10 +150,10 @@ TUTTI_MPI_WINDOW(Win_start, (MPI_Group group, int assertion, MPI_Win win), (grou
     const auto from = static_cast<std::uint32_t>(m);
     if (s == TUTTI_OK) s = await(w, w.post_of(from), ++w.started[from], from);
   }
-  return told(w, call, s);
+  return told(w, k, s);
 })
 TUTTI_MPI_WINDOW(Win_complete, (MPI_Win win), (win), win, {
-  if (!std::exchange(w.accessing, false)) return out_of_epoch(w, call, "no epoch of MPI_Win_start is open");
+  if (!std::exchange(w.accessing, false)) return out_of_epoch(w, k, "no epoch of MPI_Win_start is open");
   tutti_status_t s = TUTTI_OK;
   for (const int m : std::exchange(w.access, {})) {
     const auto to = static_cast<std::uint32_t>(m);
@@ -162,19 +162,19 @@ TUTTI_MPI_WINDOW(Win_complete, (MPI_Win win), (win), win, {
     const held h;
     if (s == TUTTI_OK) s = tutti_signal(w.words, to, w.completion_of(w.rank), ++w.completed[to], TUTTI_SET | TUTTI_AFTER_ALL);
   }
-  return told(w, call, s);
+  return told(w, k, s);
 })
 TUTTI_MPI_WINDOW(Win_wait, (MPI_Win win), (win), win, {
-  if (!std::exchange(w.exposed, false)) return out_of_epoch(w, call, "no epoch of MPI_Win_post is open");
+  if (!std::exchange(w.exposed, false)) return out_of_epoch(w, k, "no epoch of MPI_Win_post is open");
   tutti_status_t s = TUTTI_OK;
   for (const int m : std::exchange(w.exposure, {})) {
     const auto from = static_cast<std::uint32_t>(m);
     if (s == TUTTI_OK) s = await(w, w.completion_of(from), ++w.awaited[from], from);
   }
-  return told(w, call, s);
+  return told(w, k, s);
 })
 TUTTI_MPI_WINDOW(Win_test, (MPI_Win win, int* done), (win, done), win, {
-  if (!w.exposed) return out_of_epoch(w, call, "no epoch of MPI_Win_post is open");
+  if (!w.exposed) return out_of_epoch(w, k, "no epoch of MPI_Win_post is open");
   tutti_status_t s = TUTTI_OK;
   *done = 1;
   const held h;
@@ -186,47 +186,47 @@ TUTTI_MPI_WINDOW(Win_test, (MPI_Win win, int* done), (win, done), win, {
     for (const int m : std::exchange(w.exposure, {})) ++w.awaited[static_cast<std::size_t>(m)];
     w.exposed = false;
   }
-  return told(w, call, s);
+  return told(w, k, s);
 })
 
 TUTTI_MPI_WINDOW(Win_lock, (int kind, int rank, int assertion, MPI_Win win), (kind, rank, assertion, win), win, {
-  if (kind != MPI_LOCK_EXCLUSIVE && kind != MPI_LOCK_SHARED) return raise(w, call, MPI_ERR_LOCKTYPE, "neither MPI_LOCK_EXCLUSIVE nor _SHARED");
+  if (kind != MPI_LOCK_EXCLUSIVE && kind != MPI_LOCK_SHARED) return raise(w, k.name(), MPI_ERR_LOCKTYPE, "neither MPI_LOCK_EXCLUSIVE nor _SHARED");
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (!is_member(w, rank)) return raise(w, call, MPI_ERR_RANK, "no such rank");
-  if (w.locked[static_cast<std::size_t>(rank)].how != window::hold::none) return out_of_epoch(w, call, "this rank has locked it already");
-  if (const char* const why = w.locks > 0 ? exposed_to_own(w, rank) : beside_another(w, rank)) return out_of_epoch(w, call, why);
+  if (!is_member(w, rank)) return raise(w, k.name(), MPI_ERR_RANK, "no such rank");
+  if (w.locked[static_cast<std::size_t>(rank)].how != window::hold::none) return out_of_epoch(w, k, "this rank has locked it already");
+  if (const char* const why = w.locks > 0 ? exposed_to_own(w, rank) : beside_another(w, rank)) return out_of_epoch(w, k, why);
   const auto s = lock(w, kind == MPI_LOCK_EXCLUSIVE, assertion, static_cast<std::uint32_t>(rank));
   if (s == TUTTI_OK) ++w.locks;
-  return told(w, call, s);
+  return told(w, k, s);
 })
 TUTTI_MPI_WINDOW(Win_unlock, (int rank, MPI_Win win), (rank, win), win, {
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-  if (!is_member(w, rank)) return raise(w, call, MPI_ERR_RANK, "no such rank");
-  if (w.locked_all) return out_of_epoch(w, call, "this rank has locked all; MPI_Win_unlock_all unlocks them");
-  if (w.locked[static_cast<std::size_t>(rank)].how == window::hold::none) return out_of_epoch(w, call, "this rank has not locked it");
+  if (!is_member(w, rank)) return raise(w, k.name(), MPI_ERR_RANK, "no such rank");
+  if (w.locked_all) return out_of_epoch(w, k, "this rank has locked all; MPI_Win_unlock_all unlocks them");
+  if (w.locked[static_cast<std::size_t>(rank)].how == window::hold::none) return out_of_epoch(w, k, "this rank has not locked it");
   --w.locks;
-  return told(w, call, unlock(w, static_cast<std::uint32_t>(rank)));
+  return told(w, k, unlock(w, static_cast<std::uint32_t>(rank)));
 })
 TUTTI_MPI_WINDOW(Win_lock_all, (int assertion, MPI_Win win), (assertion, win), win, {
-  if (const char* const why = beside_another(w, static_cast<int>(w.rank))) return out_of_epoch(w, call, why);
+  if (const char* const why = beside_another(w, static_cast<int>(w.rank))) return out_of_epoch(w, k, why);
   tutti_status_t s = TUTTI_OK;
   for (std::uint32_t m = 0; m < w.size && s == TUTTI_OK; ++m) s = lock(w, false, assertion, m);
   w.locked_all = true;
-  return told(w, call, s);
+  return told(w, k, s);
 })
 TUTTI_MPI_WINDOW(Win_unlock_all, (MPI_Win win), (win), win, {
-  if (!std::exchange(w.locked_all, false)) return out_of_epoch(w, call, "this rank has not locked all");
+  if (!std::exchange(w.locked_all, false)) return out_of_epoch(w, k, "this rank has not locked all");
   tutti_status_t s = TUTTI_OK;
   for (std::uint32_t m = 0; m < w.size && s == TUTTI_OK; ++m)
     if (w.locked[m].how != window::hold::none) s = unlock(w, m);
-  return told(w, call, s);
+  return told(w, k, s);
 })
-TUTTI_MPI_WINDOW(Win_flush, (int rank, MPI_Win win), (rank, win), win, return flush_of(w, call, rank);)
-TUTTI_MPI_WINDOW(Win_flush_local, (int rank, MPI_Win win), (rank, win), win, return flush_of(w, call, rank);)
-TUTTI_MPI_WINDOW(Win_flush_all, (MPI_Win win), (win), win, return flush_of_all(w, call);)
-TUTTI_MPI_WINDOW(Win_flush_local_all, (MPI_Win win), (win), win, return flush_of_all(w, call);)
+TUTTI_MPI_WINDOW(Win_flush, (int rank, MPI_Win win), (rank, win), win, return flush_of(w, k, rank);)
+TUTTI_MPI_WINDOW(Win_flush_local, (int rank, MPI_Win win), (rank, win), win, return flush_of(w, k, rank);)
+TUTTI_MPI_WINDOW(Win_flush_all, (MPI_Win win), (win), win, return flush_of_all(w, k);)
+TUTTI_MPI_WINDOW(Win_flush_local_all, (MPI_Win win), (win), win, return flush_of_all(w, k);)
 TUTTI_MPI_WINDOW(Win_sync, (MPI_Win win), (win), win, {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const held h;
-  return told(w, call, tutti_progress(the_world().ctx));
+  return told(w, k, tutti_progress(the_world().ctx));
 })

@@ -26,13 +26,13 @@ struct target {
 };
 
 // Nothing: `code` is the error, or success where there is nothing to do.
-std::optional<target> target_of(window& w, const char* call, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type, int& code) {
+std::optional<target> target_of(window& w, const call& k, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type, int& code) {
   code = MPI_SUCCESS;
   if (rank == MPI_PROC_NULL) return std::nullopt;
-  if (rank < 0 || static_cast<std::uint32_t>(rank) >= w.size) return code = raise(w, call, MPI_ERR_RANK, "no such rank"), std::nullopt;
-  if (!w.may_move(static_cast<std::uint32_t>(rank))) return code = raise(w, call, MPI_ERR_RMA_SYNC, "no epoch is open to that rank"), std::nullopt;
+  if (rank < 0 || static_cast<std::uint32_t>(rank) >= w.size) return code = raise(w, k.name(), MPI_ERR_RANK, "no such rank"), std::nullopt;
+  if (!w.may_move(static_cast<std::uint32_t>(rank))) return code = raise(w, k.name(), MPI_ERR_RMA_SYNC, "no epoch is open to that rank"), std::nullopt;
   const type_ref& t = type_of(type);
-  if (count < 0 || !t) return code = raise(w, call, count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the target"), std::nullopt;
+  if (count < 0 || !t) return code = raise(w, k.name(), count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the target"), std::nullopt;
   if (count == 0 || t->size == 0) return std::nullopt;
   const window::part& p = w.parts[static_cast<std::size_t>(rank)];
   const std::ptrdiff_t begin = displacement * static_cast<std::ptrdiff_t>(p.unit), last = (count - 1) * t->extent;
@@ -45,7 +45,7 @@ std::optional<target> target_of(window& w, const char* call, int rank, MPI_Aint 
     char text[160];
     std::snprintf(text, sizeof text, "bytes %td to %td of rank %d's part, which has %llu", begin + low, begin + high, rank,
                   static_cast<unsigned long long>(p.bytes));
-    return code = raise(w, call, MPI_ERR_RMA_RANGE, text), std::nullopt;
+    return code = raise(w, k.name(), MPI_ERR_RMA_RANGE, text), std::nullopt;
   }
   return target{static_cast<std::uint32_t>(rank), p.skew + static_cast<std::uint64_t>(begin), static_cast<std::size_t>(count), &t};
 }
@@ -77,22 +77,23 @@ tutti_status_t get(const window& w, void* data, std::size_t count, const type_re
 
 // MPI_Put and MPI_Get, and with `out` MPI_Rput and MPI_Rget.
 template <class Move, class Data>
-int move(window& w, const char* call, Move function, Data* data, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint displacement, MPI_Count target_count,
+int move(window& w, call& k, Move function, Data* data, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint displacement, MPI_Count target_count,
          MPI_Datatype target_type, MPI_Request* out) {
   const held h;
   int code;
-  const auto to = target_of(w, call, rank, displacement, target_count, target_type, code);
+  const auto to = target_of(w, k, rank, displacement, target_count, target_type, code);
   const type_ref& t = type_of(type);
-  if (to && (count < 0 || !t)) return raise(w, call, count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the origin");
+  if (to && (count < 0 || !t)) return raise(w, k.name(), count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the origin");
   if (to && static_cast<std::size_t>(count) * t->size != to->count * (*to->type)->size)
-    return raise(w, call, MPI_ERR_TYPE, "origin and target differ in their bytes");
+    return raise(w, k.name(), MPI_ERR_TYPE, "origin and target differ in their bytes");
   if (code != MPI_SUCCESS) return code;
+  if (to) k.moved(static_cast<std::size_t>(count) * t->size);
   tutti_request_t request{};
   std::optional<fresh_request> own;
   if (to && out) own.emplace();  // before anything is begun
   if (to)
-    if (const auto s = function(w, data, static_cast<std::size_t>(count), t, *to, out ? &request : nullptr); s != TUTTI_OK) return raise(w, call, s);
-  if (out) *out = own ? request_of(*own, request, call) : completed_send();
+    if (const auto s = function(w, data, static_cast<std::size_t>(count), t, *to, out ? &request : nullptr); s != TUTTI_OK) return raise(w, k.name(), s);
+  if (out) *out = own ? request_of(*own, request, k.name()) : completed_send();
   return MPI_SUCCESS;
 }
 
@@ -146,7 +147,7 @@ struct result {
 };
 
 // Has its turn in the target's queue of accumulates while it reads, computes and writes. `compared`: what the target must hold for that.
-int accumulate(window& w, const char* call, const origin& in, const result& out, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type,
+int accumulate(window& w, call& k, const origin& in, const result& out, int rank, MPI_Aint displacement, MPI_Count count, MPI_Datatype type,
                MPI_Op op, const void* compared = nullptr) {
   int code;
   std::optional<target> to;
@@ -156,22 +157,23 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
   std::size_t bytes = 0;
   {
     const held h;
-    to = target_of(w, call, rank, displacement, count, type, code);
+    to = target_of(w, k, rank, displacement, count, type, code);
     if (!to) return code;
     target_type = *to->type;
     to->type = &target_type;
     leaf = type_of(target_type->leaf), bytes_type = type_of(MPI_BYTE);
     bytes = to->count * target_type->size;
+    k.moved(bytes);
     if (out.type != MPI_DATATYPE_NULL) {  // MPI_BOTTOM may be where the result goes: the type tells whether there is one
       old_type = type_of(out.type);
       if (!old_type || out.count < 0 || static_cast<std::size_t>(out.count) * old_type->size != bytes)
-        return raise(w, call, MPI_ERR_TYPE, "result and target differ in their bytes");
+        return raise(w, k.name(), MPI_ERR_TYPE, "result and target differ in their bytes");
     }
     present = std::make_unique_for_overwrite<std::byte[]>(bytes);
     if (op != MPI_NO_OP) {
       const type_ref& t = type_of(in.type);
       if (!t || in.count < 0 || static_cast<std::size_t>(in.count) * t->size != bytes || !leaf)
-        return raise(w, call, MPI_ERR_TYPE, "origin and target differ in their bytes");
+        return raise(w, k.name(), MPI_ERR_TYPE, "origin and target differ in their bytes");
       if (t->contiguous) {
         given = static_cast<const std::byte*>(in.data) + t->first();
       } else {
@@ -183,7 +185,7 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
   }
   my_turn turn(w, to->rank);
   auto s = turn.taken();
-  if (s != TUTTI_OK) return raise(w, call, s);
+  if (s != TUTTI_OK) return raise(w, k.name(), s);
 
   tutti_request_t request{};
   {
@@ -217,44 +219,44 @@ int accumulate(window& w, const char* call, const origin& in, const result& out,
   }
   const auto end = turn.end();
   if (s == TUTTI_OK) s = end;
-  return s == TUTTI_OK ? code : raise(w, call, s);
+  return s == TUTTI_OK ? code : raise(w, k.name(), s);
 }
 
 }  // namespace
 
 TUTTI_MPI_TRANSFER(Put, (const void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Win win), (d, n, t, r, at, m, u, win),
-                 return move(w, call, put, d, n, t, r, at, m, u, nullptr);)
+                 return move(w, k, put, d, n, t, r, at, m, u, nullptr);)
 TUTTI_MPI_TRANSFER(Get, (void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Win win), (d, n, t, r, at, m, u, win),
-                 return move(w, call, get, d, n, t, r, at, m, u, nullptr);)
+                 return move(w, k, get, d, n, t, r, at, m, u, nullptr);)
 TUTTI_MPI_TRANSFER(Rput, (const void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Win win, MPI_Request* q),
-                 (d, n, t, r, at, m, u, win, q), return move(w, call, put, d, n, t, r, at, m, u, q);)
+                 (d, n, t, r, at, m, u, win, q), return move(w, k, put, d, n, t, r, at, m, u, q);)
 TUTTI_MPI_TRANSFER(Rget, (void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Win win, MPI_Request* q),
-                 (d, n, t, r, at, m, u, win, q), return move(w, call, get, d, n, t, r, at, m, u, q);)
+                 (d, n, t, r, at, m, u, win, q), return move(w, k, get, d, n, t, r, at, m, u, q);)
 
 TUTTI_MPI_TRANSFER(Accumulate, (const void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win),
-                 (d, n, t, r, at, m, u, op, win), return accumulate(w, call, {d, n, t}, {}, r, at, m, u, op);)
+                 (d, n, t, r, at, m, u, op, win), return accumulate(w, k, {d, n, t}, {}, r, at, m, u, op);)
 TUTTI_MPI_TRANSFER(Raccumulate,
                  (const void* d, count_t n, MPI_Datatype t, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win, MPI_Request* q),
                  (d, n, t, r, at, m, u, op, win, q), {
-                   const int s = accumulate(w, call, {d, n, t}, {}, r, at, m, u, op);
+                   const int s = accumulate(w, k, {d, n, t}, {}, r, at, m, u, op);
                    if (s == MPI_SUCCESS) *q = completed_send();
                    return s;
                  })
 TUTTI_MPI_TRANSFER(Get_accumulate,
-                 (const void* d, count_t n, MPI_Datatype t, void* old, count_t k, MPI_Datatype v, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win),
-                 (d, n, t, old, k, v, r, at, m, u, op, win), return accumulate(w, call, {d, n, t}, {old, k, v}, r, at, m, u, op);)
+                 (const void* d, count_t n, MPI_Datatype t, void* old, count_t o, MPI_Datatype v, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win),
+                 (d, n, t, old, o, v, r, at, m, u, op, win), return accumulate(w, k, {d, n, t}, {old, o, v}, r, at, m, u, op);)
 TUTTI_MPI_TRANSFER(Rget_accumulate,
-                 (const void* d, count_t n, MPI_Datatype t, void* old, count_t k, MPI_Datatype v, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win,
+                 (const void* d, count_t n, MPI_Datatype t, void* old, count_t o, MPI_Datatype v, int r, MPI_Aint at, count_t m, MPI_Datatype u, MPI_Op op, MPI_Win win,
                   MPI_Request* q),
-                 (d, n, t, old, k, v, r, at, m, u, op, win, q), {
-                   const int s = accumulate(w, call, {d, n, t}, {old, k, v}, r, at, m, u, op);
+                 (d, n, t, old, o, v, r, at, m, u, op, win, q), {
+                   const int s = accumulate(w, k, {d, n, t}, {old, o, v}, r, at, m, u, op);
                    if (s == MPI_SUCCESS) *q = completed_send();
                    return s;
                  })
 TUTTI_MPI_WINDOW(Fetch_and_op, (const void* d, void* old, MPI_Datatype t, int r, MPI_Aint at, MPI_Op op, MPI_Win win), (d, old, t, r, at, op, win), win,
-                 return accumulate(w, call, {d, 1, t}, {old, 1, t}, r, at, 1, t, op);)
+                 return accumulate(w, k, {d, 1, t}, {old, 1, t}, r, at, 1, t, op);)
 TUTTI_MPI_WINDOW(Compare_and_swap, (const void* d, const void* compared, void* old, MPI_Datatype t, int r, MPI_Aint at, MPI_Win win),
                  (d, compared, old, t, r, at, win), win, {
-                   if (!is_comparable(t)) return raise(w, call, MPI_ERR_TYPE, "neither an integer nor a logical nor a byte");
-                   return accumulate(w, call, {d, 1, t}, {old, 1, t}, r, at, 1, t, MPI_REPLACE, compared);
+                   if (!is_comparable(t)) return raise(w, k.name(), MPI_ERR_TYPE, "neither an integer nor a logical nor a byte");
+                   return accumulate(w, k, {d, 1, t}, {old, 1, t}, r, at, 1, t, MPI_REPLACE, compared);
                  })

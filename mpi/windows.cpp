@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mpi/communicator.h"
+#include "mpi/report.h"
 #include "mpi/request.h"
 #include "mpi/window.h"
 #include "mpi/world.h"
@@ -117,8 +118,10 @@ tutti_status_t unmake(window& w) {
 // The same, over the communicator's: tutti's side of a window, in all members or (null) in none, for then the window is MPI's alone. Each of
 // tutti's windows is made in all members or fails in all. Who is out of memory, or has few files left, brings that into what all agree on.
 // `base` becomes the memory's if it is tutti's.
-std::unique_ptr<window> make_window(const communicator& c, memory whose, void*& base, std::size_t bytes, MPI_Aint unit) {
+std::unique_ptr<window> make_window(call& k, const communicator& c, memory whose, void*& base, std::size_t bytes, MPI_Aint unit) {
+  k.passed(reason::setting);
   if (!the_world().takes(operation::windows, 1)) return nullptr;
+  k.passed(reason::shortage);
   std::unique_ptr<window> w;
   std::vector<std::uint32_t> members;
   const bool able = has_memory_for([&] {
@@ -146,7 +149,8 @@ std::unique_ptr<window> make_window(const communicator& c, memory whose, void*& 
   return nullptr;
 }
 
-void adopt(std::unique_ptr<window> w, MPI_Win handle, memory whose) {
+void adopt(call& k, std::unique_ptr<window> w, MPI_Win handle, memory whose) {
+  k.passed(reason::none);
   w->handle = handle;
   for (std::uint32_t m = 0; whose == memory::shared && m < w->size; ++m) {
     MPI_Aint of_part = 0;
@@ -157,22 +161,23 @@ void adopt(std::unique_ptr<window> w, MPI_Win handle, memory whose) {
 }
 
 // After MPI has made it, of memory of the program's or its own.
-int follow(int made, MPI_Comm comm, MPI_Win handle, memory whose, void* base, MPI_Aint bytes, MPI_Aint unit) {
+int follow(call& k, int made, MPI_Comm comm, MPI_Win handle, memory whose, void* base, MPI_Aint bytes, MPI_Aint unit) {
   const communicator* const c = made == MPI_SUCCESS ? served(comm) : nullptr;
+  k.passed(made == MPI_SUCCESS ? reason::communicator : reason::arguments);
   if (!c) return made;
   const held_by_all h(*c);
-  if (auto w = make_window(*c, whose, base, static_cast<std::size_t>(bytes), unit)) adopt(std::move(w), handle, whose);
+  if (auto w = make_window(k, *c, whose, base, static_cast<std::size_t>(bytes), unit)) adopt(k, std::move(w), handle, whose);
   return made;
 }
 
 template <class Unit, class Create>
-int create(void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* out, Create* by_mpi_function) {
+int create(call&& k, void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* out, Create* by_mpi_function) {
   int s;
   {
     const passing by_mpi;
     s = by_mpi_function(base, bytes, unit, info, comm, out);
   }
-  return follow(s, comm, *out, memory::programs, base, bytes, unit);
+  return follow(k, s, comm, *out, memory::programs, base, bytes, unit);
 }
 
 // MPI's window over memory of tutti's. An MPI may know how to allocate a window, and not how to make one of the program's memory; then, as
@@ -194,16 +199,17 @@ bool create_over(void* at, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm co
 
 // The memory is tutti's, so that ranks of a node reach it by loads and stores; to MPI it is memory of the program.
 template <class Unit, class Allocate, class Create>
-int allocate(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out, Allocate* allocate_by_mpi, Create* create_by_mpi) {
+int allocate(call&& k, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out, Allocate* allocate_by_mpi, Create* create_by_mpi) {
   std::unique_ptr<window> w;
   void* at = nullptr;
+  k.passed(bytes >= 0 ? reason::communicator : reason::arguments);
   if (const communicator* const c = bytes >= 0 ? served(comm) : nullptr) {
     const held_by_all h(*c);
-    w = make_window(*c, memory::tuttis, at, static_cast<std::size_t>(bytes), unit);
+    w = make_window(k, *c, memory::tuttis, at, static_cast<std::size_t>(bytes), unit);
   }
   if (w && create_over(at, bytes, unit, info, comm, out, create_by_mpi)) {
     const held h;
-    adopt(std::move(w), *out, memory::tuttis);
+    adopt(k, std::move(w), *out, memory::tuttis);
     *static_cast<void**>(base) = at;
     return MPI_SUCCESS;
   }
@@ -216,29 +222,29 @@ int allocate(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base
 }
 
 template <class Unit, class Allocate>
-int allocate_shared(MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out, Allocate* by_mpi_function) {
+int allocate_shared(call&& k, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out, Allocate* by_mpi_function) {
   int s;
   {
     const passing by_mpi;
     s = by_mpi_function(bytes, unit, info, comm, base, out);
   }
-  return follow(s, comm, *out, memory::shared, s == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, bytes, unit);
+  return follow(k, s, comm, *out, memory::shared, s == MPI_SUCCESS ? *static_cast<void**>(base) : nullptr, bytes, unit);
 }
 
 }  // namespace
 
-#define TUTTI_MPI_WINDOWS(creates, allocates, shares)                                                                                  \
-  TUTTI_MPI_ENTRY(creates, (void* base, MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, MPI_Win* out), comm, {        \
-    return create(base, bytes, unit, info, comm, out, real.creates);                                                                   \
+#define TUTTI_MPI_WINDOWS(c)                                                                                  \
+  TUTTI_MPI_ENTRY(Win_create##c, (void* base, MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, MPI_Win* out), comm, {        \
+    return create(call(function::Win_create), base, bytes, unit, info, comm, out, real.Win_create##c);                                                                   \
   })                                                                                                                                   \
-  TUTTI_MPI_ENTRY(allocates, (MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out), comm, {      \
-    return allocate(bytes, unit, info, comm, base, out, real.allocates, real.creates);                                                 \
+  TUTTI_MPI_ENTRY(Win_allocate##c, (MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out), comm, {      \
+    return allocate(call(function::Win_allocate), bytes, unit, info, comm, base, out, real.Win_allocate##c, real.Win_create##c);                                                 \
   })                                                                                                                                   \
-  TUTTI_MPI_ENTRY(shares, (MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out), comm, {         \
-    return allocate_shared(bytes, unit, info, comm, base, out, real.shares);                                                           \
+  TUTTI_MPI_ENTRY(Win_allocate_shared##c, (MPI_Aint bytes, distance_t unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out), comm, {         \
+    return allocate_shared(call(function::Win_allocate_shared), bytes, unit, info, comm, base, out, real.Win_allocate_shared##c);                                                           \
   })
-TUTTI_MPI_SMALL(TUTTI_MPI_WINDOWS(Win_create, Win_allocate, Win_allocate_shared))
-TUTTI_MPI_LARGE(TUTTI_MPI_WINDOWS(Win_create_c, Win_allocate_c, Win_allocate_shared_c))
+TUTTI_MPI_SMALL(TUTTI_MPI_WINDOWS())
+TUTTI_MPI_LARGE(TUTTI_MPI_WINDOWS(_c))
 
 TUTTI_MPI_ENTRY(Win_get_attr, (MPI_Win handle, int key, void* value, int* found), handler_of_window{handle}, {
   if (key == MPI_WIN_CREATE_FLAVOR && value && found) {
@@ -251,14 +257,15 @@ TUTTI_MPI_ENTRY(Win_get_attr, (MPI_Win handle, int key, void* value, int* found)
 
 // MPI's window goes first: callbacks that it calls may still use this one.
 TUTTI_MPI_ENTRY(Win_free, (MPI_Win* handle), (handler_of_window{handle ? *handle : MPI_WIN_NULL}), {
+  call k(function::Win_free);
   const MPI_Win freed = handle ? *handle : MPI_WIN_NULL;
   std::shared_ptr<window> w;
   {
     const held h;
     if (find(freed)) w = windows.at(freed);
   }
-  if (const char* const why = w ? w->open_epoch() : nullptr)
-    return raise(*w, "MPI_Win_free", MPI_ERR_RMA_SYNC, why);
+  if (!w) k.passed(reason::window);
+  if (const char* const why = w ? w->open_epoch() : nullptr) return raise(*w, k.name(), MPI_ERR_RMA_SYNC, why);
   tutti_status_t s = TUTTI_OK;
   if (w && (s = flush(*w, TUTTI_ALL)) == TUTTI_OK) s = barrier(*w);
   int code;
@@ -271,5 +278,5 @@ TUTTI_MPI_ENTRY(Win_free, (MPI_Win* handle), (handler_of_window{handle ? *handle
   if (const auto at = windows.find(freed); at != windows.end() && at->second == w) windows.erase(at);  // or a thread has got the handle again
   if (s != TUTTI_OK) w->own->fate = communicator::fate::lost;
   if (const auto end = unmake(*w); s == TUTTI_OK) s = end;
-  return s == TUTTI_OK ? code : raise(MPI_COMM_WORLD, "MPI_Win_free", s);
+  return s == TUTTI_OK ? code : raise(MPI_COMM_WORLD, k.name(), s);
 })
