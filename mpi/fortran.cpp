@@ -9,23 +9,39 @@
 
 using namespace tutti::mpi;
 
-// The names that compilers give such a function, and the one that Open MPI's module mpi_f08 calls. The body's result is the error.
-#define TUTTI_MPI_FORTRAN(lower, parameters, ...)                                                                 \
-  extern "C" [[gnu::visibility("default")]] void mpi_##lower##_ parameters;                                      \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void mpi_##lower parameters;           \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void mpi_##lower##__ parameters;       \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower parameters;          \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower##_ parameters;       \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void pmpi_##lower##__ parameters;      \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_" #lower "_")]] void ompi_##lower##_f parameters;      \
-  void mpi_##lower##_ parameters {                                                                               \
-    const int ended = guarded(handler(MPI_COMM_WORLD), "mpi_" #lower, [&]() -> int __VA_ARGS__);                  \
-    if (error) *error = ended;                                                                                   \
-  }
+// The names that compilers give such a function, and the one that Open MPI's module mpi_f08 calls. The body's result is the error. As in C
+// (real.h), it is behind a tool's function of the first names.
+#define TUTTI_MPI_FORTRAN(lower, parameters, ...)                                                                  \
+  extern "C" [[gnu::visibility("default")]] void pmpi_##lower##_ parameters;                                       \
+  extern "C" [[gnu::visibility("default"), gnu::alias("pmpi_" #lower "_")]] void pmpi_##lower parameters;           \
+  extern "C" [[gnu::visibility("default"), gnu::alias("pmpi_" #lower "_")]] void pmpi_##lower##__ parameters;       \
+  extern "C" [[gnu::visibility("default"), gnu::alias("pmpi_" #lower "_")]] void ompi_##lower##_f parameters;       \
+  void pmpi_##lower##_ parameters {                                                                                \
+    const int ended = guarded(handler(MPI_COMM_WORLD), "mpi_" #lower, [&]() -> int __VA_ARGS__);                   \
+    if (error) *error = ended;                                                                                     \
+  }                                                                                                                \
+  TUTTI_MPI_FORTRAN_JUMP(mpi_##lower, pmpi_##lower##_)                                                             \
+  TUTTI_MPI_FORTRAN_JUMP(mpi_##lower##_, pmpi_##lower##_)                                                          \
+  TUTTI_MPI_FORTRAN_JUMP(mpi_##lower##__, pmpi_##lower##_)
+#define TUTTI_MPI_FORTRAN_JUMP(name, body)                       \
+  TUTTI_MPI_JUMP(name, body, ([] {                               \
+    static auto* const first = first_of(#name, #body, &body);    \
+    return first;                                                \
+  }()))
+
+namespace {
+
+template <class F>
+F* first_of(const char* name, const char* of_mpi, F* here) noexcept {
+  auto* const by_mpi = reinterpret_cast<F*>(dlsym(RTLD_NEXT, of_mpi));
+  return by_mpi ? tool_or(name, by_mpi, here) : here;
+}
+
+}  // namespace
 
 // As MPI_Win_get_attr() in C (windows.cpp).
 TUTTI_MPI_FORTRAN(win_get_attr, (MPI_Fint * handle, MPI_Fint* key, MPI_Aint* value, MPI_Fint* found, MPI_Fint* error), {
-  static auto* const by_mpi = reinterpret_cast<decltype(&mpi_win_get_attr_)>(dlsym(RTLD_NEXT, "pmpi_win_get_attr_"));
+  static auto* const by_mpi = reinterpret_cast<decltype(&pmpi_win_get_attr_)>(dlsym(RTLD_NEXT, "pmpi_win_get_attr_"));
   if (!by_mpi) return MPI_ERR_OTHER;
 #ifdef OPEN_MPI
   constexpr MPI_Fint flavor = MPI_WIN_CREATE_FLAVOR;
@@ -41,21 +57,21 @@ TUTTI_MPI_FORTRAN(win_get_attr, (MPI_Fint * handle, MPI_Fint* key, MPI_Aint* val
 
 #ifndef OPEN_MPI  // the names of MPICH's module mpi_f08
 #define TUTTI_MPI_F08(name) \
-  extern "C" [[gnu::visibility("default"), gnu::alias("mpi_win_get_attr_")]] void name(MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Fint*, MPI_Fint*)
+  extern "C" [[gnu::visibility("default"), gnu::alias("pmpi_win_get_attr_")]] void name(MPI_Fint*, MPI_Fint*, MPI_Aint*, MPI_Fint*, MPI_Fint*)
 TUTTI_MPI_F08(mpi_win_get_attr_f08_);
 TUTTI_MPI_F08(pmpir_win_get_attr_f08_);
 #else
 
 // Handles in Fortran are numbers; MPI's begin with 0.
-extern "C" MPI_Fint MPI_Request_c2f(MPI_Request r) { return is_ours(r) ? -static_cast<MPI_Fint>(index_of(r)) - 2 : real.Request_c2f(r); }
+extern "C" MPI_Fint PMPI_Request_c2f(MPI_Request r) { return is_ours(r) ? -static_cast<MPI_Fint>(index_of(r)) - 2 : real.Request_c2f(r); }
 TUTTI_MPI_ALSO(Request_c2f)
-extern "C" MPI_Request MPI_Request_f2c(MPI_Fint r) {
+extern "C" MPI_Request PMPI_Request_f2c(MPI_Fint r) {
   return r < -1 ? handle_with<MPI_Request>(static_cast<std::size_t>(-(r + 2))) : real.Request_f2c(r);
 }
 TUTTI_MPI_ALSO(Request_f2c)
-extern "C" MPI_Fint MPI_Message_c2f(MPI_Message m) { return is_ours(m) ? -static_cast<MPI_Fint>(index_of(m)) - 2 : real.Message_c2f(m); }
+extern "C" MPI_Fint PMPI_Message_c2f(MPI_Message m) { return is_ours(m) ? -static_cast<MPI_Fint>(index_of(m)) - 2 : real.Message_c2f(m); }
 TUTTI_MPI_ALSO(Message_c2f)
-extern "C" MPI_Message MPI_Message_f2c(MPI_Fint m) {
+extern "C" MPI_Message PMPI_Message_f2c(MPI_Fint m) {
   return m < -1 ? handle_with<MPI_Message>(static_cast<std::size_t>(-(m + 2))) : real.Message_f2c(m);
 }
 TUTTI_MPI_ALSO(Message_f2c)
@@ -68,11 +84,11 @@ constexpr MPI_Fint yes = 1, no = 0;  // .true. and .false., as gfortran has them
 class requests {
  public:
   requests(MPI_Fint* in_fortran, MPI_Fint count) : in_fortran_(in_fortran) {
-    for (MPI_Fint i = 0; i < count; ++i) in_c_.push_back(MPI_Request_f2c(in_fortran[i]));
+    for (MPI_Fint i = 0; i < count; ++i) in_c_.push_back(PMPI_Request_f2c(in_fortran[i]));
     in_c_.reserve(1);
   }
   ~requests() {
-    for (std::size_t i = 0; i < in_c_.size(); ++i) in_fortran_[i] = MPI_Request_c2f(in_c_[i]);
+    for (std::size_t i = 0; i < in_c_.size(); ++i) in_fortran_[i] = PMPI_Request_c2f(in_c_[i]);
   }
   requests(const requests&) = delete;
   requests& operator=(const requests&) = delete;
@@ -113,14 +129,14 @@ MPI_Fint place(int index) noexcept { return index == MPI_UNDEFINED ? index : ind
 
 TUTTI_MPI_FORTRAN(wait, (MPI_Fint * r, MPI_Fint* status, MPI_Fint* error), {
   requests c(r, 1);
-  return MPI_Wait(c, one(status));
+  return PMPI_Wait(c, one(status));
 })
 
 TUTTI_MPI_FORTRAN(test, (MPI_Fint * r, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error), {
   requests c(r, 1);
   int flag = 0;
   MPI_Status s;
-  const int code = MPI_Test(c, &flag, &s);
+  const int code = PMPI_Test(c, &flag, &s);
   *done = flag ? yes : no;
   if (flag && status != MPI_F_STATUS_IGNORE) PMPI_Status_c2f(&s, status);
   return code;
@@ -128,13 +144,13 @@ TUTTI_MPI_FORTRAN(test, (MPI_Fint * r, MPI_Fint* done, MPI_Fint* status, MPI_Fin
 
 TUTTI_MPI_FORTRAN(waitall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* s, MPI_Fint* error), {
   requests c(r, *count);
-  return MPI_Waitall(*count, c, many(s, *count));
+  return PMPI_Waitall(*count, c, many(s, *count));
 })
 
 TUTTI_MPI_FORTRAN(testall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* s, MPI_Fint* error), {
   requests c(r, *count);
   int flag = 0;
-  const int code = MPI_Testall(*count, c, &flag, many(s, *count));
+  const int code = PMPI_Testall(*count, c, &flag, many(s, *count));
   *done = flag ? yes : no;
   return code;
 })
@@ -142,7 +158,7 @@ TUTTI_MPI_FORTRAN(testall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_F
 TUTTI_MPI_FORTRAN(waitany, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* index, MPI_Fint* status, MPI_Fint* error), {
   requests c(r, *count);
   int at = MPI_UNDEFINED;
-  const int code = MPI_Waitany(*count, c, &at, one(status));
+  const int code = PMPI_Waitany(*count, c, &at, one(status));
   *index = place(at);
   return code;
 })
@@ -150,7 +166,7 @@ TUTTI_MPI_FORTRAN(waitany, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* index, MPI_
 TUTTI_MPI_FORTRAN(testany, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* index, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error), {
   requests c(r, *count);
   int at = MPI_UNDEFINED, flag = 0;
-  const int code = MPI_Testany(*count, c, &at, &flag, one(status));
+  const int code = PMPI_Testany(*count, c, &at, &flag, one(status));
   *index = place(at), *done = flag ? yes : no;
   return code;
 })
@@ -158,7 +174,7 @@ TUTTI_MPI_FORTRAN(testany, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* index, MPI_
 TUTTI_MPI_FORTRAN(waitsome, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* indices, MPI_Fint* s, MPI_Fint* error), {
   requests c(r, *count);
   *done = MPI_UNDEFINED;
-  const int code = MPI_Waitsome(*count, c, done, indices, many(s, *count));
+  const int code = PMPI_Waitsome(*count, c, done, indices, many(s, *count));
   for (MPI_Fint i = 0; *done != MPI_UNDEFINED && i < *done; ++i) indices[i] = place(indices[i]);
   return code;
 })
@@ -166,35 +182,35 @@ TUTTI_MPI_FORTRAN(waitsome, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_
 TUTTI_MPI_FORTRAN(testsome, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* done, MPI_Fint* indices, MPI_Fint* s, MPI_Fint* error), {
   requests c(r, *count);
   *done = MPI_UNDEFINED;
-  const int code = MPI_Testsome(*count, c, done, indices, many(s, *count));
+  const int code = PMPI_Testsome(*count, c, done, indices, many(s, *count));
   for (MPI_Fint i = 0; *done != MPI_UNDEFINED && i < *done; ++i) indices[i] = place(indices[i]);
   return code;
 })
 
 TUTTI_MPI_FORTRAN(start, (MPI_Fint * r, MPI_Fint* error), {
   requests c(r, 1);
-  return MPI_Start(c);
+  return PMPI_Start(c);
 })
 
 TUTTI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint* r, MPI_Fint* error), {
   requests c(r, *count);
-  return MPI_Startall(*count, c);
+  return PMPI_Startall(*count, c);
 })
 
 TUTTI_MPI_FORTRAN(request_free, (MPI_Fint * r, MPI_Fint* error), {
   requests c(r, 1);
-  return MPI_Request_free(c);
+  return PMPI_Request_free(c);
 })
 
 TUTTI_MPI_FORTRAN(cancel, (MPI_Fint * r, MPI_Fint* error), {
   requests c(r, 1);
-  return MPI_Cancel(c);
+  return PMPI_Cancel(c);
 })
 
 TUTTI_MPI_FORTRAN(request_get_status, (MPI_Fint * r, MPI_Fint* done, MPI_Fint* status, MPI_Fint* error), {
   int flag = 0;
   MPI_Status s;
-  const int code = MPI_Request_get_status(MPI_Request_f2c(*r), &flag, &s);
+  const int code = PMPI_Request_get_status(PMPI_Request_f2c(*r), &flag, &s);
   *done = flag ? yes : no;
   if (flag && status != MPI_F_STATUS_IGNORE) PMPI_Status_c2f(&s, status);
   return code;

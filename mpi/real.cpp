@@ -13,13 +13,15 @@
 
 namespace tutti::mpi {
 
-real_functions real;
+real_functions real, first_called;
 
 namespace {
 
+// `name`: PMPI_X, and behind its first letter MPI_X.
 template <class F>
-void find(F& function, const char* name) noexcept {
-  function = reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
+void find(F*& by_mpi, F*& first, F* here, const char* name) noexcept {
+  by_mpi = reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+  first = tool_or(name + 1, by_mpi, here);
 }
 
 std::string_view name_in(std::string_view path) noexcept { return path.substr(path.rfind('/') + 1); }
@@ -34,22 +36,25 @@ void begin_anew_if_of_another(char** arguments) noexcept {
 }
 
 [[gnu::constructor]] void find_all([[maybe_unused]] int count, char** arguments) noexcept {
-#define TUTTI_MPI_X(name) find(real.name, "PMPI_" #name);
+#define TUTTI_MPI_X(name) find(real.name, first_called.name, &::PMPI_##name, "PMPI_" #name);
   TUTTI_MPI_REAL(TUTTI_MPI_X)
   TUTTI_MPI_REAL_LARGE(TUTTI_MPI_X)
+  TUTTI_MPI_REAL_HANDLES(TUTTI_MPI_X)
 #undef TUTTI_MPI_X
-#ifdef OPEN_MPI
-  find(real.Request_c2f, "PMPI_Request_c2f");
-  find(real.Request_f2c, "PMPI_Request_f2c");
-  find(real.Message_c2f, "PMPI_Message_c2f");
-  find(real.Message_f2c, "PMPI_Message_f2c");
-#endif
 #ifdef __GLIBC__  // others give a constructor no arguments
   begin_anew_if_of_another(arguments);
 #endif
 }
 
 }  // namespace
+
+// An MPI has both of a function's names in one object, most often for one address.
+void* of_tool(const char* name, const void* of_mpi) noexcept {
+  void* const next = dlsym(RTLD_NEXT, name);
+  Dl_info where, where_mpi;
+  if (!next || next == of_mpi || !dladdr(next, &where) || !dladdr(of_mpi, &where_mpi)) return nullptr;
+  return where.dli_fbase == where_mpi.dli_fbase ? nullptr : next;
+}
 
 const char* other_mpi() noexcept {
   static char version[16384];  // more than any MPI's MPI_MAX_LIBRARY_VERSION_STRING: MPICH's is 8192, Open MPI's 256

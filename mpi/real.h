@@ -1,8 +1,12 @@
 // MPI's own functions, which this library's stand before. All of the library is compiled against one MPI's <mpi.h> at a time, Open MPI's
 // or MPICH's, and made a library for each.
 //
-// The library defines MPI_X, for C programs, and PMPI_X, which Open MPI's Fortran functions and MPICH's module mpi_f08 call. MPI's own
-// functions are those that the loader finds behind it.
+// The library defines PMPI_X, which has the body, and MPI_X, which jumps to it. Open MPI's Fortran functions and MPICH's module mpi_f08
+// call PMPI_X. MPI's own functions are those that the loader finds behind this library.
+//
+// A profiling tool defines MPI_X, and calls PMPI_X. Before this library (a program's own objects, or LD_PRELOAD) it is called first by the
+// loader's order. Behind it (a program is linked with the tool) the loader finds this library first: then MPI_X jumps to the tool's, which
+// is the next of that name and not MPI's. Either way the tool's PMPI_X is this library's.
 #pragma once
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
@@ -70,6 +74,13 @@
 #define TUTTI_MPI_REAL_LARGE(X)
 #endif
 
+// Those that MPICH has as macros.
+#ifdef OPEN_MPI
+#define TUTTI_MPI_REAL_HANDLES(X) X(Request_c2f) X(Request_f2c) X(Message_c2f) X(Message_f2c)
+#else
+#define TUTTI_MPI_REAL_HANDLES(X)
+#endif
+
 namespace tutti::mpi {
 
 // What functions count with; and those that have _c at the end of their names, of MPI 4, in which any number has room.
@@ -86,15 +97,19 @@ struct real_functions {
 #define TUTTI_MPI_X(name) decltype(&::PMPI_##name) name;
   TUTTI_MPI_REAL(TUTTI_MPI_X)
   TUTTI_MPI_REAL_LARGE(TUTTI_MPI_X)
+  TUTTI_MPI_REAL_HANDLES(TUTTI_MPI_X)
 #undef TUTTI_MPI_X
-#ifdef OPEN_MPI
-  decltype(&::PMPI_Request_c2f) Request_c2f;
-  decltype(&::PMPI_Request_f2c) Request_f2c;
-  decltype(&::PMPI_Message_c2f) Message_c2f;
-  decltype(&::PMPI_Message_f2c) Message_f2c;
-#endif
 };
-extern real_functions real;  // filled while the program is loaded
+extern real_functions real;        // filled while the program is loaded, as the next is
+extern real_functions first_called;  // what MPI_X jumps to: a tool's function, or PMPI_X here
+
+// The function of that name behind this library, if it is a profiling tool's: neither missing nor MPI's, as `of_mpi` is.
+void* of_tool(const char* name, const void* of_mpi) noexcept;
+template <class F>
+F* tool_or(const char* name, F* of_mpi, F* otherwise) noexcept {
+  void* const found = of_tool(name, reinterpret_cast<const void*>(of_mpi));
+  return found ? reinterpret_cast<F*>(found) : otherwise;
+}
 
 // The name of the MPI that the program runs with; null: it is the one of this library.
 const char* other_mpi() noexcept;
@@ -104,8 +119,20 @@ bool leave_environment() noexcept;
 
 }  // namespace tutti::mpi
 
-// Gives a function of MPI's that was just defined its second name (TUTTI_MPI_ENTRY of world.h does).
-#define TUTTI_MPI_ALSO(name) extern "C" decltype(PMPI_##name) PMPI_##name __attribute__((alias("MPI_" #name), visibility("default")));
+// Defines `name` as a function with the parameters of `body`, which hands them on to `to`. (The friend of a template is the only definition
+// that gets its parameters from a type and keeps a name of C's.)
+#define TUTTI_MPI_JUMP(name, body, to)                                                                \
+  extern "C" __attribute__((visibility("default"))) decltype(body) name;                              \
+  template <class>                                                                                    \
+  struct jump_of_##name;                                                                              \
+  template <class Result, class... Parameters>                                                        \
+  struct jump_of_##name<Result(Parameters...)> {                                                      \
+    [[gnu::used]] friend Result name(Parameters... parameters) { return (to)(parameters...); }        \
+  };                                                                                                  \
+  template struct jump_of_##name<decltype(body)>;                                                     \
+  [[gnu::used]] static constexpr auto kept_##name = &name;
+// The MPI_X of a PMPI_X that was just defined (TUTTI_MPI_ENTRY of world.h does).
+#define TUTTI_MPI_ALSO(name) TUTTI_MPI_JUMP(MPI_##name, PMPI_##name, ::tutti::mpi::first_called.name)
 // A definition twice, each with count_t and distance_t of its own: that of a function, and that of the one with _c.
 #define TUTTI_MPI_SMALL(...) namespace tutti::mpi { namespace small __attribute__((visibility("default"))) { __VA_ARGS__ } }
 #if MPI_VERSION >= 4

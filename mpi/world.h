@@ -234,9 +234,9 @@ int guarded(const Whose& whose, const char* call, Body body) {
 
 }  // namespace tutti::mpi
 
-// A function of MPI's with its second name: all that the library defines are written so. `whose` error handler is told of shortages.
+// A function of MPI's with both of its names: all that the library defines are written so. `whose` error handler is told of shortages.
 #define TUTTI_MPI_ENTRY(name, parameters, whose, ...)                                                                                     \
-  extern "C" int MPI_##name parameters {                                                                                                  \
+  extern "C" int PMPI_##name parameters {                                                                                                  \
     using namespace ::tutti::mpi;                                                                                                         \
     return guarded(handler(whose), "MPI_" #name, [&]() -> int __VA_ARGS__);                                         \
   }                                                                                                                                       \

@@ -117,8 +117,8 @@ int start(const choices& c) {
 
   if (library->find_first_of(" :;") != library->npos)  // Open MPI's -x ends at a semicolon
     return refuse("the path of " + *library + " has a blank, a colon or a semicolon, by which LD_PRELOAD ends it; install tutti in another folder");
-  std::string preload = *library;
-  if (const auto old = variables.find("LD_PRELOAD"); old != variables.end() && !old->second.empty()) preload += ":" + old->second;
+  std::string preload = *library;  // behind the user's: profiling tools see the program's calls, and what has to be first is
+  if (const auto old = variables.find("LD_PRELOAD"); old != variables.end() && !old->second.empty()) preload = old->second + ":" + preload;
   // By its name alone, as a shell starts it: Open MPI takes a path for --prefix, and puts its own folders before PATH and
   // LD_LIBRARY_PATH of all ranks.
   std::vector<std::string> words{launcher->substr(launcher->rfind('/') + 1), "-n", std::to_string(c.ranks)};
