@@ -1,5 +1,7 @@
 #include "providers/registry.h"
 
+#include <unistd.h>
+
 #include "core/base/listing.h"
 #include "core/base/nearest.h"
 #include "providers/module.h"
@@ -21,6 +23,14 @@ extern const provider verbs_provider;
 
 namespace {
 
+#ifndef TUTTI_STATIC_UCX
+const char* why_not_ucx() {
+  char name[65] = {};
+  const bool too_long = gethostname(name, sizeof name) == 0 && name[63] != '\0';
+  return too_long ? "UCX ends the process where the host's name has 64 letters; give it a shorter one (hostname)" : nullptr;
+}
+#endif
+
 // Adding a provider adds a row. The order is that of `tutti info`.
 const provider_row table[] = {
     {"shm", &shm_provider, {}},
@@ -28,7 +38,7 @@ const provider_row table[] = {
 #ifdef TUTTI_STATIC_UCX
     {"ucx", &ucx_provider, {}},
 #else
-    {"ucx", nullptr, "tutti_ucx.so", "UCX_MEM_MMAP_HOOK_MODE=none"},  // see quirks.h, memory hooks
+    {"ucx", nullptr, "tutti_ucx.so", "UCX_MEM_MMAP_HOOK_MODE=none", why_not_ucx},  // see quirks.h, memory hooks
 #endif
 #ifdef TUTTI_STATIC_VERBS
     {"verbs", &verbs_provider, {}},
@@ -91,6 +101,10 @@ provider_registry::provider_registry(std::span<const provider_row> rows,
 void provider_registry::load(std::size_t i) {
   std::call_once(loaded_[i], [&] {
     if (rows_[i].built_in) return;
+    if (const char* why = rows_[i].why_not ? rows_[i].why_not() : nullptr) {
+      entries_[i].why_not = why;
+      return;
+    }
     std::call_once(asked_, [&] { directories_ = ask_directories_(); });
     provider_entry& entry = entries_[i];
     const auto loaded = load_provider_module(rows_[i].module_file, directories_, rows_[i].setting);

@@ -19,6 +19,7 @@ struct provider_row {
   const provider* built_in = nullptr;
   std::string_view module_file;
   const char* setting = nullptr;  // of the environment while the module is loaded, as load_provider_module() has it
+  const char* (*why_not)() = nullptr;  // asked before the module is loaded; null: nothing is in the way
 };
 
 // Rows, and what became of loading them. Thread-safe. A row is loaded when it is first asked for, so that a job that

@@ -31,17 +31,20 @@ status descriptors_for(const char* who, unsigned needed) {
 
 }  // namespace
 
-status headroom(const char* who, unsigned descriptors, std::size_t address_space) {
+status headroom(const char* who, unsigned descriptors, const mapped_bytes& needed) {
   if (status s = descriptors_for(who, descriptors); s.failed()) return s;
-  if (address_space == 0) return {};
-  void* at = ::mmap(nullptr, address_space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) {
+  if (needed.address_space == 0) return {};
+  const auto refused = [&](std::size_t bytes, const char* of_what, const char* option) {
     const int error = errno;
-    return {errc::no_resource, worded("this process may not map the ", address_space >> 20, " MiB that ", who, " needs: ",
-                                      std::strerror(error), "; raise the limit (ulimit -v)"), no_rank, error};
-  }
-  ::munmap(at, address_space);
-  return {};
+    return status{errc::no_resource, worded("this process may not map the ", bytes >> 20, " MiB", of_what, " that ", who, " needs: ",
+                                            std::strerror(error), "; raise the limit (ulimit ", option, ")"), no_rank, error};
+  };
+  void* const at = ::mmap(nullptr, needed.address_space, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return refused(needed.address_space, "", "-v");
+  status s;
+  if (::mprotect(at, needed.data, PROT_READ | PROT_WRITE) != 0) s = refused(needed.data, " of data", "-d");  // which nobody touches
+  ::munmap(at, needed.address_space);
+  return s;
 }
 
 }  // namespace tutti

@@ -7,8 +7,12 @@
 
 namespace tutti {
 
+struct mapped_bytes {
+  std::size_t address_space = 0;  // 0: neither is checked
+  std::size_t data = 0;           // the part of it that is written: most are stacks of threads
+};
+
 // no_resource, with what is left, what is needed and by whom, and the remedy. O(descriptors that are open).
-// With an address_space of 0 bytes, address space is not checked.
-status headroom(const char* who, unsigned descriptors, std::size_t address_space);
+status headroom(const char* who, unsigned descriptors, const mapped_bytes&);
 
 }  // namespace tutti

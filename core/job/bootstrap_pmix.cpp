@@ -150,7 +150,7 @@ class pmix_bootstrap final : public bootstrap {
 
   status begin(time_point deadline, const std::string& ended) {
     // Where it gets none, libpmix 4.2 says "ERROR", or libevent prints and ends the process.
-    if (status s = headroom("libpmix", 8, 16 << 20); s.failed()) return s;
+    if (status s = headroom("libpmix", 8, {.address_space = 16 << 20, .data = 10 << 20}); s.failed()) return s;
     if (const pmix_status_t code = PMIx_Init(&me_, nullptr, 0); code != PMIX_SUCCESS)
       return failed("joining the job of the launcher", code);
     begun_ = true;

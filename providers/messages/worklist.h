@@ -38,7 +38,7 @@ class worklist {
   // got no descriptor was lost: so it is looked whether there are any.
   status cause_of(status why) const noexcept {
     constexpr unsigned of_a_connection = 2;
-    const status want = headroom(traits_.name, of_a_connection, 0);
+    const status want = headroom(traits_.name, of_a_connection, {});
     return want.ok() ? why : status{want.code(), worded(why.text(), ": ", want.text()), why.peer(), want.native()};
   }
 

@@ -28,7 +28,7 @@ namespace {
 
 // A fabric, a domain, an endpoint and their queues over tcp; each connection takes one more.
 constexpr unsigned descriptors_of_an_endpoint = 32;
-constexpr std::size_t mapped_by_an_endpoint = 128 << 20;
+constexpr mapped_bytes mapped_by_an_endpoint{.address_space = 128 << 20, .data = 64 << 20};
 
 // What ofi_rxm is told where the environment says nothing.
 struct answer {

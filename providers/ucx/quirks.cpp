@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr unsigned descriptors_of_a_worker = 32;  // a context and a worker over tcp take 13, each connection one at either end
-constexpr std::size_t mapped_by_a_worker = 64 << 20;  // its buffers, and the stack of its thread
+constexpr mapped_bytes mapped_by_a_worker{.address_space = 64 << 20, .data = 16 << 20};  // its buffers, and the stack of its thread
 constexpr unsigned am_ids = 1u << 16;                 // that UCX can carry
 constexpr auto quiet = 2ms, longest_settling = 50ms;
 

@@ -562,6 +562,32 @@ limits_of_files() {
   done
   [ -z "$(ls -A "$TMPDIR")" ] || fail "left in TMPDIR: $(ls -A "$TMPDIR")"
 }
+limits_of_memory() {
+  local limit
+  for limit in --as=25000000 --as=42000000 --data=2000000 --data=12000000; do
+    limited 1 prlimit $limit -- -n 2 true
+    says 'raise the limits? .ulimit -[vd]' out
+    one_line out
+  done
+  for limit in --as=25000000 --data=8000000; do
+    run 1 -n 2 prlimit $limit "$BIN/hello"
+    says 'libpmix needs: .*raise the limit .ulimit -[vd]' err
+  done
+  [ -f "$BIN/../lib/tutti/tutti_ofi.so" ] || return 0
+  TUTTI_PROVIDER=ofi:tcp run 1 -n 2 prlimit --data=44000000 "$BIN/hello" # with which it waits for itself
+  says 'libfabric needs: .*raise the limit .ulimit -d' err
+}
+long_host_names() { # of which libpmix and UCX make too little
+  local letters
+  for letters in 51 64; do
+    unshare -u true 2>/dev/null || skip "no namespace of one's own here"
+    start 0 unshare -u bash -c 'hostname "$(printf "%0$0d" 0 | tr 0 x)"; exec "$@"' $letters "$BIN/tutti" run -n 2 "$rank" exchange 2
+    count '^exchanged 2$' out 2
+  done
+  [ -f "$BIN/../lib/tutti/tutti_ucx.so" ] || return 0
+  TUTTI_PROVIDER=ucx:tcp start 1 unshare -u bash -c 'hostname "$(printf "%064d" 0 | tr 0 x)"; exec "$@"' - "$BIN/tutti" run -n 1 "$BIN/hello"
+  says "UCX ends the process where the host's name has 64 letters; give it a shorter one" err
+}
 no_interface() {
   unshare -rn true 2>/dev/null || skip "no namespace of one's own here"
   start 1 unshare -rn "$BIN/tutti" run -n 2 true

@@ -12,7 +12,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <thread>
 
 #include "core/job/ended_ranks.h"
@@ -295,14 +297,11 @@ class job {
   int status_ = 0;
 };
 
-// Threads that begin from now on have a stack for libpmix 4.2, which has an array of 200 KB on it; the limit of stacks may be less.
-void give_threads_stack() {
-  constexpr std::size_t enough = 1 << 20;
-  std::size_t bytes = 0;
+// Of threads that begin from now on. libpmix 4.2 has an array of 200 KB there.
+void set_size_of_stacks() {
   pthread_attr_t usual;
-  if (pthread_getattr_default_np(&usual) != 0) return;
-  if (pthread_attr_getstacksize(&usual, &bytes) == 0 && bytes < enough && pthread_attr_setstacksize(&usual, enough) == 0)
-    (void)pthread_setattr_default_np(&usual);
+  if (pthread_attr_init(&usual) != 0) return;
+  if (pthread_attr_setstacksize(&usual, 2 << 20) == 0) (void)pthread_setattr_default_np(&usual);
   pthread_attr_destroy(&usual);
 }
 
@@ -310,15 +309,24 @@ void give_threads_stack() {
 
 // In a thread: the stack of this one is as small as its limit, which an unprivileged user cannot raise.
 int run_job(const job_options& o) {
-  give_threads_stack();
+  set_size_of_stacks();
   int status = status_failure;
   sigset_t all, mine;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &mine);  // they go to the thread
-  std::thread{[&] {
-    pthread_sigmask(SIG_SETMASK, &mine, nullptr);
-    status = job{o}.run();
-  }}.join();
+  const auto failed = [](const std::exception& e) { std::fprintf(stderr, "tutti run: %s; raise the limits (ulimit -v, -d, -u)\n", e.what()); };
+  try {
+    std::thread{[&] {
+      pthread_sigmask(SIG_SETMASK, &mine, nullptr);
+      try {
+        status = job{o}.run();
+      } catch (const std::exception& e) {
+        failed(e);
+      }
+    }}.join();
+  } catch (const std::exception& e) {
+    failed(e);
+  }
   return status;
 }
 

@@ -25,6 +25,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/base/headroom.h"
 #include "core/base/random.h"
 #include "tools/run/own_connections.h"
 
@@ -193,6 +194,7 @@ result<std::unique_ptr<pmix_server>> pmix_server::start(std::uint32_t size, cons
                                                         const machine& here, abort_handler handler) {
   if (!has_interface())
     return status{errc::unavailable, "libpmix, by which ranks meet, listens on an IPv4 interface, and none is up here; try `ip link set lo up`"};
+  if (status s = headroom("libpmix", 0, {.address_space = 32 << 20, .data = 20 << 20}); s.failed()) return s;
   on_abort = std::move(handler);
   farewells = std::vector<std::atomic<bool>>(size);
   std::unique_ptr<pmix_server> server{new pmix_server};
@@ -232,13 +234,8 @@ status pmix_server::register_job() {
   const std::string host = host_name();
   std::string ranks = "0";
   for (rank_t r = 1; r < size_; ++r) ranks.append(",").append(std::to_string(r));
-  char *nodes = nullptr, *procs = nullptr;
-  if (const pmix_status_t code = PMIx_generate_regex(host.c_str(), &nodes); code != PMIX_SUCCESS)
-    return failed("describing the node", code);
-  if (const pmix_status_t code = PMIx_generate_ppn(ranks.c_str(), &procs); code != PMIX_SUCCESS) {
-    free(nodes);
-    return failed("describing the ranks", code);
-  }
+  char* procs = nullptr;
+  if (const pmix_status_t code = PMIx_generate_ppn(ranks.c_str(), &procs); code != PMIX_SUCCESS) return failed("describing the ranks", code);
 
   info_list job;
   job.add(PMIX_JOBID, job_name);
@@ -248,7 +245,7 @@ status pmix_server::register_job() {
   job.add(PMIX_JOB_NUM_APPS, std::uint32_t{1});
   job.add(PMIX_NUM_NODES, std::uint32_t{1});
   job.add(PMIX_NODE_LIST, host);
-  job.add_regex(PMIX_NODE_MAP, nodes);
+  job.add_regex(PMIX_NODE_MAP, strdup(("raw:" + host).c_str()));  // PMIx_generate_regex of 4.2 smashes the stack by names of 51 letters and more
   job.add_regex(PMIX_PROC_MAP, procs);
   job.add(PMIX_LOCAL_SIZE, size_);
   job.add(PMIX_NODE_SIZE, size_);
