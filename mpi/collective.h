@@ -33,8 +33,10 @@ struct beginning {
   std::size_t bytes = 0;  // of this member's data, for the report
   bool meets = false;     // no member completes it before all have come to it
   bool replaces = false;  // the result comes where the data were
+  bool unlike = false;    // what this member sends to itself is not as long as what it receives: it takes no part
 };
 inline beginning passed(reason why) noexcept { return {why}; }
+inline beginning unlike_itself() noexcept { return {.unlike = true}; }
 inline beginning met_by_all(beginning b, bool replaces) noexcept { return b.meets = b.bytes > 0, b.replaces = replaces, b; }
 
 // Of a call: where it goes, and what it needs until it ends.
@@ -51,12 +53,28 @@ struct setting {
   void* own_block(void* all, std::size_t bytes) const noexcept { return static_cast<std::byte*>(all) + static_cast<std::size_t>(on.rank) * bytes; }
 };
 
+// MPI_IN_PLACE where MPI gives it no meaning. It is an address that nobody can read or write.
+inline bool is_misplaced(const void* buffer, std::size_t bytes) noexcept { return buffer == MPI_IN_PLACE && bytes > 0; }
+
+// One buffer to read from and to write to, which MPI forbids, and MPICH finds. Programs of Open MPI do so with success.
+inline bool are_aliased([[maybe_unused]] const void* in, [[maybe_unused]] const void* out) noexcept {
+#ifdef OPEN_MPI
+  return false;
+#else
+  return in == out && in;
+#endif
+}
+
+inline int raise_unlike(MPI_Comm comm, const char* name) {
+  return raise_text(comm, name, MPI_ERR_TRUNCATE, "this rank's block for itself is not as long as the one that it receives");
+}
 inline int raise_differed(MPI_Comm comm, const char* name) {
   return raise_text(comm, name, MPI_ERR_OTHER, "an earlier collective call was not alike in all members; collectives go on here from the next "
                                                "one that waits for all of them, as a barrier");
 }
 
-// A member that has no memory for its part takes part with nothing: the others find that their calls differ, and do not wait for ever.
+// A member that has no memory for its part, or whose own arguments differ, takes part with nothing: the others find that their calls differ,
+// and do not wait for ever.
 template <class Begin>
 beginning begin_part(communicator& on, Begin begin) {
   beginning b;
@@ -66,7 +84,8 @@ beginning begin_part(communicator& on, Begin begin) {
     on.takes_no_part();
     throw;
   }
-  if (b.began == TUTTI_NO_RESOURCE) on.takes_no_part();
+  b.unlike = b.unlike && !is_over(on);
+  if (b.began == TUTTI_NO_RESOURCE || b.unlike) on.takes_no_part();
   return b;
 }
 
@@ -79,6 +98,7 @@ int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
   std::optional<held> h(std::in_place);
   communicator* const c = taken(comm);
   beginning b = c ? begin_part(*c, [&] { return begin(setting{*c, staged, &handle, !w.threaded()}); }) : passed(reason::communicator);
+  if (b.unlike) return h.reset(), raise_unlike(comm, k.name());
   if (b.why == reason::none && b.began != TUTTI_NO_RESOURCE && is_over(*c)) {
     h.reset();
     if (c->fate == communicator::fate::differed && !(b.meets && c->meet(true))) return raise_differed(comm, k.name());
@@ -116,6 +136,7 @@ int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass p
       return begin(setting{*c, *own.staged, &own.handle, false});
     });
   }
+  if (b.unlike) return raise_unlike(comm, k.name());
   const bool over = b.why == reason::none && b.began != TUTTI_NO_RESOURCE && is_over(*c);
   if (over) b.why = reason::communicator;
   k.passed(b.why), k.moved(b.bytes);
@@ -160,10 +181,13 @@ inline bool overlap(const blocks& a, const blocks& b) noexcept { return overlap(
 // An exchange of blocks, which `read(apart)` and `write()` lay out: nothing where arguments are wrong. What is read is copied first, where the
 // program reads and writes the same memory.
 template <class Read, class Write>
-beginning exchange(const setting& s, operation o, Read read, Write write) {
+beginning exchange(const setting& s, operation o, const void* out, Read read, Write write) {
   if (!takes(o, 1)) return passed(reason::setting);
-  const std::optional<blocks> from = read(false), to = write();
-  if (!from || !to) return passed(reason::arguments);
+  const std::optional<blocks> to = write();
+  if (!to || is_misplaced(out, sum(*to))) return passed(reason::arguments);
+  const std::optional<blocks> from = read(false);
+  if (!from) return passed(reason::arguments);
+  if (const auto me = static_cast<std::size_t>(s.on.rank); from->bytes[me] != to->bytes[me]) return unlike_itself();
   const std::optional<blocks> copied = overlap(*from, *to) ? read(true) : std::nullopt;
   const blocks& given = copied ? *copied : *from;
   return {reason::none, tutti_ialltoallv(s.team(), some(given.base, sum(given)), given.bytes.data(), given.offsets.data(), some(to->base, sum(*to)),

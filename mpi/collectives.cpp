@@ -23,6 +23,7 @@ beginning bcast(const setting& s, void* data, MPI_Count count, MPI_Datatype type
   const auto n = static_cast<std::size_t>(count);
   const std::size_t bytes = n * (*t)->size;
   if (!takes(operation::bcast, bytes)) return passed(reason::setting);
+  if (is_misplaced(data, bytes)) return passed(reason::arguments);
   void* const all = s.is_root(root) ? const_cast<void*>(s.staged.input(data, n, *t)) : s.staged.output(data, n, *t);
   return {reason::none, tutti_ibroadcast(s.team(), static_cast<std::uint32_t>(root), some(all, bytes), bytes, s.handle), bytes};
 }
@@ -35,7 +36,7 @@ struct operands {
   void* out = nullptr;
   std::size_t bytes = 0;
 };
-// `in_place`: where the operands lie instead of `in`. `result`: this member gets one.
+// `result`: this member gets one. Of MPI_Reduce even Open MPI finds a buffer that is both.
 operands prepare(const setting& s, operation o, const void* in, void* out, std::size_t count, std::size_t out_count, MPI_Datatype type,
                  MPI_Op op, bool result, bool copy_in_place = false) {
   operands x;
@@ -43,6 +44,9 @@ operands prepare(const setting& s, operation o, const void* in, void* out, std::
   if (!t) return x.why = reason::arguments, x;
   x.bytes = count * t->size;
   if (!takes(o, x.bytes)) return x.why = reason::setting, x;
+  const bool names_result = result || o == operation::exscan;
+  if (names_result && count > 0 && (are_aliased(in, out) || is_misplaced(out, x.bytes) || (in == out && o == operation::reduce)))
+    return x.why = reason::arguments, x;
   x.with = reduction_of(op, *t, s.calls_operations);
   if (!x.with.type) return x.why = x.with.why, x;
   const bool in_place = in == MPI_IN_PLACE;
@@ -110,6 +114,22 @@ beginning reduce_scatter_block(const setting& s, const void* in, void* out, MPI_
                     in == MPI_IN_PLACE || in == out);
 }
 
+// A block and a buffer of one for each member, of which this member's may be that block. MPICH looks for it at the distance of so many elements
+// of the type's size.
+struct some_elements {
+  const void* at;
+  MPI_Count count;
+  MPI_Datatype type;
+};
+bool is_own_block(const some_elements& mine, const some_elements& all, MPI_Count distance) noexcept {
+  if (!mine.at || mine.type != all.type || mine.count == 0 || all.count == 0) return false;
+  const type_ref& t = type_of(all.type);
+  return t && are_aliased(mine.at, static_cast<const std::byte*>(all.at) + distance * static_cast<MPI_Count>(t->size));
+}
+bool is_own_block(const setting& s, const some_elements& mine, const some_elements& all) noexcept {
+  return mine.count == all.count && is_own_block(mine, all, s.on.rank * all.count);
+}
+
 // --- equal blocks --------------------------------------------------------------------------------------------------------------------
 
 beginning gather(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count,
@@ -119,8 +139,10 @@ beginning gather(const setting& s, const void* in, MPI_Count in_count, MPI_Datat
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
   const type_ref* const to = collects ? elements(out_count, out_type) : nullptr;
   if ((!in_place && !from) || (collects && !to)) return passed(reason::arguments);
+  if (collects && (is_misplaced(out, 1) || is_own_block(s, {in, in_count, in_type}, {out, out_count, out_type}))) return passed(reason::arguments);
   const std::size_t bytes = collects ? static_cast<std::size_t>(out_count) * (*to)->size : static_cast<std::size_t>(in_count) * (*from)->size;
   if (!takes(operation::gather, bytes)) return passed(reason::setting);
+  if (collects && !in_place && static_cast<std::size_t>(in_count) * (*from)->size != bytes) return unlike_itself();
   void* const all = collects ? some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes) : nullptr;
   const void* const mine = in_place ? s.own_block(all, bytes)
                                     : some(s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes);
@@ -134,8 +156,10 @@ beginning scatter(const setting& s, const void* in, MPI_Count in_count, MPI_Data
   const type_ref* const from = gives ? elements(in_count, in_type) : nullptr;
   const type_ref* const to = in_place ? nullptr : elements(out_count, out_type);
   if ((!in_place && !to) || (gives && !from)) return passed(reason::arguments);
+  if (gives && (is_misplaced(in, 1) || is_own_block(s, {out, out_count, out_type}, {in, in_count, in_type}))) return passed(reason::arguments);
   const std::size_t bytes = gives ? static_cast<std::size_t>(in_count) * (*from)->size : static_cast<std::size_t>(out_count) * (*to)->size;
   if (!takes(operation::scatter, bytes)) return passed(reason::setting);
+  if (gives && !in_place && static_cast<std::size_t>(out_count) * (*to)->size != bytes) return unlike_itself();
   const void* const all = gives ? some(s.staged.input(in, s.members() * static_cast<std::size_t>(in_count), *from), bytes) : nullptr;
   void* const mine = in_place ? s.own_block(const_cast<void*>(all), bytes)
                               : some(s.staged.output(out, static_cast<std::size_t>(out_count), *to), bytes);
@@ -150,6 +174,8 @@ beginning allgather(const setting& s, const void* in, MPI_Count in_count, MPI_Da
   if (!to || (!in_place && !from)) return passed(reason::arguments);
   const std::size_t bytes = static_cast<std::size_t>(out_count) * (*to)->size;
   if (!takes(operation::allgather, bytes)) return passed(reason::setting);
+  if (is_misplaced(out, bytes) || is_own_block(s, {in, in_count, in_type}, {out, out_count, out_type})) return passed(reason::arguments);
+  if (!in_place && bytes > 0 && static_cast<std::size_t>(in_count) * (*from)->size != bytes) return unlike_itself();
   void* const all = some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes);
   const void* const mine = in_place ? s.own_block(all, bytes)
                                     : some(s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes);
@@ -164,6 +190,8 @@ beginning alltoall(const setting& s, const void* in, MPI_Count in_count, MPI_Dat
   if (!to || (!in_place && !from)) return passed(reason::arguments);
   const std::size_t bytes = static_cast<std::size_t>(out_count) * (*to)->size;
   if (!takes(operation::alltoall, bytes)) return passed(reason::setting);
+  if (is_misplaced(out, bytes) || (are_aliased(in, out) && in_type == out_type && in_count == out_count && in_count > 0)) return passed(reason::arguments);
+  if (!in_place && bytes > 0 && static_cast<std::size_t>(in_count) * (*from)->size != bytes) return unlike_itself();
   void* const all = some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes);
   const void* const mine = in_place ? all : some(s.staged.input(in, s.members() * static_cast<std::size_t>(in_count), *from), bytes);
   return met_by_all({reason::none, tutti_ialltoall(s.team(), mine, bytes, all, s.handle), bytes}, in_place || in == out);
@@ -199,7 +227,8 @@ beginning gatherv(const setting& s, const void* in, MPI_Count in_count, MPI_Data
   if (!takes(operation::gatherv, 1)) return passed(reason::setting);
   const bool collects = s.is_root(root), in_place = collects && in == MPI_IN_PLACE;
   std::optional<blocks> all;
-  if (collects && !(all = lay_out(s, out, counts, distances, out_type, in_place ? way::both : way::write))) return passed(reason::arguments);
+  if (collects && (out == MPI_IN_PLACE || !(all = lay_out(s, out, counts, distances, out_type, in_place ? way::both : way::write))))
+    return passed(reason::arguments);
   const auto me = static_cast<std::size_t>(s.on.rank);
   const void* mine;
   std::size_t bytes;
@@ -209,6 +238,8 @@ beginning gatherv(const setting& s, const void* in, MPI_Count in_count, MPI_Data
     const type_ref* const from = elements(in_count, in_type);
     if (!from) return passed(reason::arguments);
     mine = s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes = static_cast<std::size_t>(in_count) * (*from)->size;
+    if (collects && is_own_block({in, in_count, in_type}, {out, counts[me], out_type}, distances[me])) return passed(reason::arguments);
+    if (collects && all->bytes[me] != bytes) return unlike_itself();
     if (all && overlap(mine, bytes, *all)) mine = s.staged.copy_of(mine, bytes);
   }
   return {reason::none, tutti_igatherv(s.team(), static_cast<std::uint32_t>(root), some(mine, bytes), bytes, all ? some(all->base, sum(*all)) : nullptr,
@@ -221,7 +252,7 @@ beginning scatterv(const setting& s, const void* in, const auto* counts, const a
   if (!takes(operation::scatterv, 1)) return passed(reason::setting);
   const bool gives = s.is_root(root), in_place = gives && out == MPI_IN_PLACE;
   std::optional<blocks> all;
-  if (gives && !(all = lay_out(s, in, counts, distances, in_type, way::read))) return passed(reason::arguments);
+  if (gives && (in == MPI_IN_PLACE || !(all = lay_out(s, in, counts, distances, in_type, way::read)))) return passed(reason::arguments);
   const auto me = static_cast<std::size_t>(s.on.rank);
   void* mine;
   std::size_t bytes;
@@ -231,6 +262,8 @@ beginning scatterv(const setting& s, const void* in, const auto* counts, const a
     const type_ref* const to = elements(out_count, out_type);
     if (!to) return passed(reason::arguments);
     bytes = static_cast<std::size_t>(out_count) * (*to)->size;
+    if (gives && is_own_block({out, out_count, out_type}, {in, counts[me], in_type}, distances[me])) return passed(reason::arguments);
+    if (gives && all->bytes[me] != bytes) return unlike_itself();
     mine = s.staged.output(out, static_cast<std::size_t>(out_count), *to);
     if (all && overlap(mine, bytes, *all)) all = lay_out(s, in, counts, distances, in_type, way::read, true);
   }
@@ -241,6 +274,7 @@ beginning scatterv(const setting& s, const void* in, const auto* counts, const a
 beginning allgatherv(const setting& s, const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, const auto* counts, const auto* distances,
                      MPI_Datatype out_type) {
   const bool in_place = in == MPI_IN_PLACE;
+  if (out == MPI_IN_PLACE) return passed(reason::arguments);
   const std::optional<blocks> all = lay_out(s, out, counts, distances, out_type, in_place ? way::both : way::write);
   if (!all) return passed(reason::arguments);
   if (!takes(operation::allgatherv, sum(*all))) return passed(reason::setting);
@@ -249,6 +283,8 @@ beginning allgatherv(const setting& s, const void* in, MPI_Count in_count, MPI_D
   if (!in_place && !from) return passed(reason::arguments);
   const void* mine = in_place ? all->base + all->offsets[me] : s.staged.input(in, static_cast<std::size_t>(in_count), *from);
   const std::size_t bytes = in_place ? all->bytes[me] : static_cast<std::size_t>(in_count) * (*from)->size;
+  if (is_own_block({in, in_count, in_type}, {out, counts[me], out_type}, distances[me])) return passed(reason::arguments);
+  if (all->bytes[me] != bytes) return unlike_itself();
   if (!in_place && overlap(mine, bytes, *all)) mine = s.staged.copy_of(mine, bytes);
   return {reason::none, tutti_iallgatherv(s.team(), some(mine, bytes), bytes, some(all->base, sum(*all)), all->bytes.data(), all->offsets.data(), s.handle), bytes};
 }
@@ -258,7 +294,8 @@ template <class Types>
 beginning exchange(const setting& s, operation o, const void* in, const auto* in_counts, const auto* in_distances, Types in_types, void* out,
                    const auto* out_counts, const auto* out_distances, Types out_types) {
   const bool in_place = in == MPI_IN_PLACE;
-  return exchange(s, o, [&](bool apart) {
+  if (are_aliased(in, out) && in_types == out_types && in_counts == out_counts) return passed(reason::arguments);
+  return exchange(s, o, out, [&](bool apart) {
     return in_place ? lay_out(s, out, out_counts, out_distances, out_types, way::read, true) : lay_out(s, in, in_counts, in_distances, in_types, way::read, apart);
   }, [&] { return lay_out(s, out, out_counts, out_distances, out_types, way::write); });
 }

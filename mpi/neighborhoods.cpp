@@ -75,7 +75,8 @@ template <class In, class Out>
 beginning exchange_with_neighbors(const setting& s, const void* in, const In& give, void* out, const Out& take) {
   const auto& t = s.on.neighbors;
   if (!t) return passed(reason::communicator);
-  return exchange(s, operation::neighbor, [&](bool apart) { return lay_out(s, in, t->destinations, way::read, apart, give); },
+  if (in == MPI_IN_PLACE) return passed(reason::arguments);
+  return exchange(s, operation::neighbor, out, [&](bool apart) { return lay_out(s, in, t->destinations, way::read, apart, give); },
                   [&] { return lay_out(s, out, t->sources, way::write, false, take); });
 }
 

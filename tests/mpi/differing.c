@@ -80,6 +80,83 @@ static void then_all_is_well(void) {
   }
 }
 
+static void refused(int code) { REQUIRE(class_of(code) == MPI_ERR_BUFFER || class_of(code) == MPI_ERR_ARG); }
+/* One member's block for itself is not as long as the one that it receives, or all members' are not. */
+static int unlike(int kind, int odd) {
+  MPI_Request r;
+  for (int i = 0; i < n; ++i) counts[i] = 1, at[i] = i;
+  if (kind == 6) counts[me] = odd;
+  switch (kind) {
+    case 0: return MPI_Gather(many, me ? 1 : odd, MPI_INT, got, 1, MPI_INT, 0, c);
+    case 1: return MPI_Scatter(many, 1, MPI_INT, got, me ? 1 : odd, MPI_INT, 0, c);
+    case 2: return MPI_Allgather(many, odd, MPI_INT, got, 1, MPI_INT, c);
+    case 3: return MPI_Alltoall(many, odd, MPI_INT, got, 1, MPI_INT, c);
+    case 4: return MPI_Gatherv(many, me ? 1 : odd, MPI_INT, got, counts, at, MPI_INT, 0, c);
+    case 5: return MPI_Scatterv(many, counts, at, MPI_INT, got, me ? 1 : odd, MPI_INT, 0, c);
+    case 6: return MPI_Allgatherv(many, 1, MPI_INT, got, counts, at, MPI_INT, c);
+    case 7: {
+      int give[64];
+      for (int i = 0; i < n; ++i) give[i] = 1;
+      give[me] = odd;
+      return MPI_Alltoallv(many, give, at, MPI_INT, got, counts, at, MPI_INT, c);
+    }
+    default: return MPI_Iallgather(many, odd, MPI_INT, got, 1, MPI_INT, c, &r) ? MPI_ERR_TRUNCATE : MPI_Wait(&r, MPI_STATUS_IGNORE);
+  }
+}
+static void unlike_itself(void) {
+  for (int kind = 0; kind <= 8; ++kind) {
+    const int by_all = kind % 2;
+    int code;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &c));
+    OK(MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN));
+    code = unlike(kind, by_all || me == 0 ? 2 : 1);
+    if (me == 0) FAILS(code, MPI_ERR_TRUNCATE);
+    found(code);
+    all_work();
+    OK(MPI_Comm_free(&c));
+  }
+}
+
+/* MPI_IN_PLACE where it means nothing, and under MPICH one buffer for both: MPI's error, and the next call is as if there had been none. */
+static void misplaced(void) {
+  int b[8] = {0};
+  MPI_Comm made;
+  OK(MPI_Comm_dup(MPI_COMM_WORLD, &made));
+  c = made;
+  OK(MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN));
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)); /* Open MPI tells that one */
+  for (int i = 0; i < n; ++i) counts[i] = 1, at[i] = i;
+  refused(MPI_Allreduce(b, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, c));
+  refused(MPI_Scan(b, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, c));
+  refused(MPI_Allgather(b, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, c));
+  refused(MPI_Allgatherv(b, 1, MPI_INT, MPI_IN_PLACE, counts, at, MPI_INT, c));
+  refused(MPI_Alltoall(MPI_IN_PLACE, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, c));
+  refused(MPI_Alltoallv(MPI_IN_PLACE, counts, at, MPI_INT, MPI_IN_PLACE, counts, at, MPI_INT, c));
+  if (me == 0) {
+    refused(MPI_Reduce(b, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, 0, c));
+    refused(MPI_Reduce(b, b, 1, MPI_INT, MPI_SUM, 0, c));
+    refused(MPI_Gather(b, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0, c));
+    refused(MPI_Scatterv(MPI_IN_PLACE, counts, at, MPI_INT, b, 1, MPI_INT, 0, c));
+  }
+#ifndef OPEN_MPI
+  FAILS(MPI_Allreduce(b, b, 1, MPI_INT, MPI_SUM, c), MPI_ERR_BUFFER);
+  FAILS(MPI_Exscan(b, b, 1, MPI_INT, MPI_SUM, c), MPI_ERR_BUFFER);
+  FAILS(MPI_Reduce_scatter_block(b, b, 1, MPI_INT, MPI_SUM, c), MPI_ERR_BUFFER);
+  FAILS(MPI_Allgather(b + me, 1, MPI_INT, b, 1, MPI_INT, c), MPI_ERR_BUFFER);
+  FAILS(MPI_Allgatherv(b + me, 1, MPI_INT, b, counts, at, MPI_INT, c), MPI_ERR_BUFFER);
+  FAILS(MPI_Alltoall(b, 1, MPI_INT, b, 1, MPI_INT, c), MPI_ERR_BUFFER);
+  FAILS(MPI_Alltoallv(b, counts, at, MPI_INT, b, counts, at, MPI_INT, c), MPI_ERR_BUFFER);
+  if (me == 0) {
+    FAILS(MPI_Gather(b, 1, MPI_INT, b, 1, MPI_INT, 0, c), MPI_ERR_BUFFER);
+    FAILS(MPI_Gatherv(b, 1, MPI_INT, b, counts, at, MPI_INT, 0, c), MPI_ERR_BUFFER);
+    FAILS(MPI_Scatter(b, 1, MPI_INT, b, 1, MPI_INT, 0, c), MPI_ERR_BUFFER);
+  }
+#endif
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+  all_work();
+  OK(MPI_Comm_free(&made));
+}
+
 /* Those who know of it and those who do not may depend on each other by messages before all come to the same call. */
 static void until_all_know(void) {
   MPI_Request r;
@@ -153,6 +230,8 @@ int main(int argc, char **argv) {
   find_place();
   if (by_tutti()) {
     RUN(then_all_is_well);
+    RUN(unlike_itself);
+    RUN(misplaced);
     RUN(until_all_know);
     RUN(in_place);
     RUN(windows_too);
