@@ -39,7 +39,7 @@ enum class wire_kind : std::uint8_t {
 struct wire_prefix {
   std::uint8_t kind;
   std::uint8_t flags = 0;     // of the kind
-  std::uint16_t credits = 0;  // units of credit that the sender of this returns (messaging/credits.h); 0 in active messages
+  std::uint16_t credits = 0;  // units of credit that the sender of this returns (messaging/credit.cpp); 0 in active messages
   std::uint32_t number = 0;   // of the kind
 };
 static_assert(sizeof(wire_prefix) == 8);

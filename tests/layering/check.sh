@@ -70,5 +70,16 @@ set -- $(printf '%s\n' "$@" | grep -vE '^bsp/(process|bsplib)\.(cpp|h)$|^bsp/bsp
 found '[^a-z_.:>](std::)?(_?exit|abort|terminate) *\(' "$@" | breach 'ends the process' || :
 found '[^a-z_](printf|puts|putchar|perror) *\(|std::(cout|cerr|clog)|fprintf *\((stderr|stdout)' "$@" | grep -v '^api/options\.cpp' | breach 'prints' || :
 
+# A file or folder that a document or a comment names by its path from the root is there.
+tops=$(folders core collectives messaging bsp api mpi tools providers tests scripts docs examples preload | tr '\n' '|')
+# shellcheck disable=SC2046,SC2086
+{
+  grep -nHE '(^|[^"])//|/\*|^ +\* ' $(sources $(echo "$tops" | tr '|' ' ')) | grep -vE ':[0-9]+:#include'
+  grep -nHE . README.md docs/*.md 2>/dev/null
+} | grep -oE "^[^:]*:[0-9]+:|(^|[^][A-Za-z0-9_/.<{\$-])(${tops%|})/[A-Za-z0-9_./-]*[A-Za-z0-9_]" | sed -E 's/^[^A-Za-z]//' |
+  awk '/:[0-9]+:$/ { sub(/:.*/, ""); file = $0; next } { print file, $0 }' | sort -u | grep -v ' providers/NAME' | while read -r file path; do
+    [ -n "$(find "$path" "$path".* -maxdepth 0 2>/dev/null)" ] || grep -nHF -- "$path" "$file"
+  done | breach 'names a path that is not there' || :
+
 cat "$breaches"
 [ ! -s "$breaches" ]
