@@ -143,12 +143,16 @@ void a_sleeping_rank_serves_its_peers(rank_env& e) {
 }
 
 void deadlines_end_a_sleep(rank_env& e) {
+  constexpr auto limit = 2s * time_scale;  // of a rank that waits for a core, too
   e.allocate(64);
   for (int i = 0; i < 20; ++i) {
     const time_point end = e.net().now() + (i % 2 ? 2ms : 0ms);
     e.net().sleep(e.net().arm(), end);
+    require(e.net().now() < end + limit, "a sleep goes on after its deadline");
     e.net().progress();
-    e.net().sleep(e.net().arm(), e.net().now() - 1s);  // long past
+    const time_point begin = e.net().now();
+    e.net().sleep(e.net().arm(), begin - 1s);
+    require(e.net().now() < begin + limit, "a sleep whose deadline is past lasts");
   }
 }
 

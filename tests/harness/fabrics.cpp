@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 
@@ -44,8 +45,8 @@ probed probe(const provider& p) {
   close(ends[0]);
   int status = 0;
   if (pid > 0) waitpid(pid, &status, 0);
+  if (pid < 0 || status != 0) throw std::runtime_error(std::string{p.name} + ": its probe crashed, status " + std::to_string(status));
   probed found;
-  if (pid < 0 || status != 0) found.why_not = "its probe crashed";
   for (std::size_t at = 0; at < text.size();) {
     const auto end = text.find('\n', at);
     const std::string line = text.substr(at + 1, end - at - 1);
