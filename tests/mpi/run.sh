@@ -2,6 +2,7 @@
 # run.sh MPI LIBRARY RANKS PROGRAM [ARGUMENT...]: an MPI program with the library preloaded, by its MPI's launcher. Fails where the
 # program does, and where nothing went by tutti. MPI: openmpi or mpich. Settings come from the environment. COMPARED=1: the
 # program must print the same without the library. UNREPORTED=1: the program ends before a report.
+# STATUS: what the launcher ends with, 0 if not given.
 set -eu
 mpi=$1 library=$2 ranks=$3
 shift 3
@@ -22,7 +23,7 @@ timeout -k 5 "${TUTTI_TEST_SECONDS:-100}" "$@" > "$printed" 2> "$said" || ended=
 cat "$printed"
 cat "$said" >&2
 [ $ended != 77 ] || exit 77
-[ $ended = 0 ] || { echo "run.sh: status $ended" >&2; exit 1; }
+[ $ended = "${STATUS:-0}" ] || { echo "run.sh: status $ended" >&2; exit 1; }
 [ -n "${UNREPORTED:-}" ] || grep -q 'by tutti over' "$said" || { echo "run.sh: there is no report of tutti's" >&2; exit 1; }
 [ -z "${COMPARED:-}" ] || TUTTI_MPI=off timeout -k 5 "${TUTTI_TEST_SECONDS:-100}" "$@" 2> /dev/null | diff "$printed" - ||
   { echo "run.sh: with tutti (<) and without (>) the program prints otherwise" >&2; exit 1; }
