@@ -47,7 +47,7 @@ std::string call_record::what::in_words() const {
 }
 
 call_record::call_record(team& t) : team_(t), lines_(control_lines::of(t, control::record)) {
-  t.check_waits([this](rank_t awaited) { return mismatch({&awaited, 1}); }, &got_);
+  t.check_waits([this](rank_t awaited) { return mismatch({&awaited, 1}); }, &got_, [this](wait_note& note) { return in_words(note); });
 }
 
 call_record::~call_record() {
@@ -88,8 +88,13 @@ std::string call_record::in_words(wait_note& note) {
   has_words_ = true;
   note.exact = false, note.told = kept_by_ != no_rank;
   if (note.told) note.from = kept_by_;
+  return newest_call();
+}
+
+std::string call_record::newest_call() const {
   const page& a = mine();
-  return newest_of(a).in_words() + ", call " + std::to_string(a.calls) + " of a team of " + std::to_string(team_.size());
+  const std::string of_team = "a team of " + std::to_string(team_.size());
+  return a.calls == 0 ? "making " + of_team : newest_of(a).in_words() + ", call " + std::to_string(a.calls) + " of " + of_team;
 }
 
 void call_record::give_notice(rank_t from, bool answered) noexcept {
@@ -99,8 +104,7 @@ void call_record::give_notice(rank_t from, bool answered) noexcept {
   kept_by_ = has_words_ && answered && b.calls >= a.calls ? from : no_rank;
   if (kept_by_ != no_rank) return;
   try {
-    std::string text = "in " + newest_of(a).in_words() + ", call " + std::to_string(a.calls) + " of a team of " +
-                       std::to_string(team_.size()) + ", for rank " + std::to_string(from) + ", which ";
+    std::string text = "in " + newest_call() + ", for rank " + std::to_string(from) + ", which ";
     if (!answered) text += "is in no call of tutti, or does not answer";
     else if (b.calls >= a.calls) text += "has made it too, and waits for another or computes";
     else if (b.calls == 0) text += "has made none there yet";

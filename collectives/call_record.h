@@ -117,6 +117,7 @@ class call_record {
   static what newest_of(const page& p) noexcept { return std::bit_cast<what>(p.last[p.entries % kept].words); }
   static const entry* entry_of(const page&, std::uint64_t call) noexcept;  // null: that page does not tell, or not any more
   bool ask(rank_t) noexcept;
+  std::string newest_call() const;  // with its number, and of which team
   std::uint64_t odd_call() const noexcept;  // in which theirs() is not as mine(); 0: none
   status tell(rank_t) noexcept;
   bool notice_is_due() noexcept;

@@ -153,7 +153,8 @@ resumable<result<std::unique_ptr<hierarchy>>> hierarchy::opening(data_collective
     if (!*made) continue;
     level& l = h->levels_[among];
     l.members = std::move(*made);
-    l.members->check_waits([record = like.record_](rank_t awaited) { return record->mismatch({&awaited, 1}); }, nullptr);
+    l.members->check_waits([record = like.record_](rank_t awaited) { return record->mismatch({&awaited, 1}); }, nullptr,
+                           [record = like.record_](wait_note& note) { return record->in_words(note); });
     choice_settings with = like.choices_.settings();
     with.wanted = {}, with.online = {};
     for (unsigned c = 0; among && c < collectives; ++c) {

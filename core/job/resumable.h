@@ -28,6 +28,7 @@ class pending_wait {
   bool ready() { return ready_(); }
   status look() { return look_(); }
   const wait_note& note() const noexcept { return note_; }
+  wait_note& note() noexcept { return note_; }
   time_point deadline() const noexcept { return deadline_; }
   void end(status how) { how_ = std::move(how); }
 

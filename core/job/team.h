@@ -26,6 +26,7 @@ namespace tutti {
 class agreement;
 class bootstrap;
 class team;
+struct wait_note;
 
 // Lines of control memory (core/job/control.h): of a segment in which every member exposes memory of the same layout.
 struct control_lines {
@@ -73,8 +74,12 @@ class team {
   void set_own(std::uint32_t line, std::uint64_t value) noexcept;     // before any peer may write the line
 
   // Sets a check that is made now and then while an exchange waits for rank `awaited` (that of settle() until all members have come to it);
-  // an error of the check ends the exchange. `asked`: of what the check has begun upon memory of this team; null: of nothing.
-  void check_waits(std::function<status(rank_t awaited)> check, const completion* asked) { check_ = std::move(check), asked_ = asked; }
+  // an error of the check ends the exchange. `asked`: of what the check has begun upon memory of this team; null: of nothing. `words`: as
+  // wait_note::words, of the call that exchanges.
+  using words_of_wait = std::function<std::string(wait_note&)>;
+  void check_waits(std::function<status(rank_t awaited)> check, const completion* asked, words_of_wait words = {}) {
+    check_ = std::move(check), asked_ = asked, words_ = std::move(words);
+  }
   // Collective over this team: the blobs of all members, by index. The first form blocks. Of the second, a team has one under
   // way at a time.
   result<shared_blobs> exchange(std::span<const std::byte> mine, time_point deadline = time_point::max());
@@ -174,6 +179,7 @@ class team {
   completion flushing_;                 // of settle(); outlives one that ran out of time
   std::function<status(rank_t)> check_;
   const completion* asked_ = nullptr;   // of it
+  words_of_wait words_;
   bool all_came_ = false;               // to the present exchange, as far as this member knows
   bool settling_ = false;               // in settle(), behind which memory may go
   bool leaving_ = false;                // since leave()

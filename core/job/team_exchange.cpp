@@ -74,7 +74,11 @@ resumable<status> team::await(rank_t from, function_ref<bool> ready, function_re
     status trouble = leaving_ ? job_.net().health(from) : look(from);
     return trouble.ok() && check_ && !(all_came_ && settling_) ? check_(from) : trouble;
   };
-  status s = co_await pending_wait(over, hopeless, note, deadline);
+  pending_wait came(over, hopeless, note, deadline);
+  const auto tell = [&] { return words_(came.note()); };
+  const function_ref<std::string> words(tell);
+  if (words_) came.note().words = &words;
+  status s = co_await came;
   if (s.ok()) s = health_;
   if (const status* l = s.ok() ? lost() : nullptr) s = *l;
   // These operations are sound, so one that was refused met memory which a member has dropped: it has given the team up, for

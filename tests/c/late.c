@@ -1,4 +1,4 @@
-/* late receive, send, signal or chain: ranks wait in vain, for each other or for one that calls nothing.
+/* late receive, send, signal, chain or window: ranks wait in vain, for each other or for one that calls nothing.
  * late by: rank 1 comes 1.7 seconds late to a barrier, and again as late to the next one.
  * late pair: rank 0 takes a block from rank 1, which gives it none and ends after a second more. */
 #include "check.h"
@@ -20,6 +20,8 @@ static void in_vain(const char *scene, tutti_team_t world, uint32_t me) {
   } else if (me == 2) {
     const struct timespec long_enough = {60, 0}; /* in no call of tutti, and from the others' cores */
     nanosleep(&long_enough, NULL);
+  } else if (!strcmp(scene, "window")) {
+    tutti_window_create(world, 64, &base, &window);
   } else {
     tutti_recv(world, me + 1, 5, TUTTI_WHOLE_TAG, few, sizeof few, NULL);
   }

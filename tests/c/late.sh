@@ -9,8 +9,9 @@ for job in 0.by 1.by 5.by 1.pair; do  # TUTTI_NOTICE_S and the scene
   TUTTI_NOTICE_S=${job%.*} "$tutti" run --timeout 30 -n 2 "$late" "${job#*.}" > "$work/$job" 2>&1 &
 done
 wait
-for scene in receive send signal chain; do
-  TUTTI_NOTICE_S=1 "$tutti" run --timeout 6 --grace 1 -n "$([ $scene = chain ] && echo 3 || echo 2)" "$late" $scene > "$work/$scene" 2>&1 &
+for scene in receive send signal chain window; do
+  case $scene in chain|window) ranks=3 ;; *) ranks=2 ;; esac
+  TUTTI_NOTICE_S=1 "$tutti" run --timeout 6 --grace 1 -n $ranks "$late" $scene > "$work/$scene" 2>&1 &
 done
 TUTTI_NOTICE_S=0 "$tutti" run --grace 1 -n 3 "$late" chain > "$work/quit" 2>&1 &
 quit=$!
@@ -40,11 +41,13 @@ told send '0 waited [12] s in a send of 1048576 bytes with tag 3 to rank 1, whic
 told signal '0 waited [12] s in tutti_wait_signal for the word at offset 16, which is 0 and is to reach 4, by rank 1; rank 1 waits in tutti_wait_signal .*; so they wait for each other$'
 told chain '0 waited [1-4] s in a receive of tag 5 from rank 1; .*; rank 1 waits in a receive of tag 5 from rank 2; .*; rank 2 \(waits in no call of tutti\|is in no call of tutti, or does not answer\)$'
 told chain '1 waited [1-4] s in a receive of tag 5 from rank 2; .*; rank 2 \(waits in no call of tutti\|is in no call of tutti, or does not answer\)$'
-shown() { # shown JOB: the launcher's lines of three ranks, the one that waits for nobody first
+told window '1 waited [1-4] s in tutti_window_create or tutti_window_over, call 2 of a team of 3.*; rank 2 \(waits in no call of tutti\|is in no call of tutti, or does not answer\)$'
+shown() { # shown JOB WAIT: the launcher's lines of three ranks, the one that waits for nobody first
   grep '^tutti run: rank' "$work/$1" > "$work/lines" && [ "$(wc -l < "$work/lines")" -eq 3 ] &&
     sed -n 1p "$work/lines" | grep -q 'rank 2 waits in no call of tutti$' &&
-    sed -n 2p "$work/lines" | grep -q 'rank 0 waits in a receive of tag 5 from rank 1' || { echo "$1: $(cat "$work/$1")"; exit 1; }
+    sed -n 2p "$work/lines" | grep -q "rank 0 waits in $2" || { echo "$1: $(cat "$work/$1")"; exit 1; }
 }
-shown chain
-shown quit
+shown chain 'a receive of tag 5 from rank 1'
+shown quit 'a receive of tag 5 from rank 1'
+shown window 'tutti_window_create or tutti_window_over, call 2 of a team of 3'
 ! grep -q 'each other\|rank [01] is in no call' "$work/chain" || { echo "chain: $(cat "$work/chain")"; exit 1; }
