@@ -53,6 +53,18 @@ int finish(int began, MPI_Request& r, tutti_t ctx) noexcept {
   return began;
 }
 
+// A line of tutti's for the user, of waits above all: as a launcher of tutti's own has them printed, where the waits of a program whose ranks
+// are often late are soon told no more. By whichever thread drives tutti.
+void print_notice(void*, const char* line) {
+  static unsigned long quiet_below = 0;  // seconds
+  unsigned long waited = 0;
+  if (std::sscanf(line, "waited %lu s", &waited) == 1) {
+    if (waited < quiet_below) return;
+    quiet_below = 2 * waited;
+  }
+  std::fprintf(stderr, "tutti: rank %d %s\n", the_world().rank, line);
+}
+
 void say(const char* what, const char* why) { std::fprintf(stderr, "tutti: %s; MPI goes on alone%s\n", what, why); }
 
 #ifdef OPEN_MPI
@@ -160,7 +172,7 @@ void allow_files_of_many_communicators() noexcept {
 constinit world only_world;
 
 void world::open(int thread_level) {
-  int rank = 0, size = 1;
+  int size = 1;
   if (const char* const other = other_mpi()) {
     std::fprintf(stderr, "tutti: this library is for " TUTTI_MPI_NAME ", and the program runs with another MPI (%s); preload that one's\n", other);
     std::abort();  // the two MPIs' handles differ: no call could be right
@@ -205,7 +217,7 @@ void world::open(int thread_level) {
   MPI_Comm everyone = MPI_COMM_WORLD;
   meet.context = &everyone, meet.allgather = gather_for_tutti;
   tutti_options_t options{};
-  options.struct_size = sizeof options, options.bootstrap = &meet, options.idle = [](void*) {
+  options.struct_size = sizeof options, options.bootstrap = &meet, options.notice = print_notice, options.idle = [](void*) {
     if (!the_world().advances_later) advance_mpi();
   };
   // A communicator's first collective sets things up, and MPI has no time by which a member must have called it. So the setting's default

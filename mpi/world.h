@@ -82,6 +82,7 @@ class world {
  public:
   tutti_t ctx = nullptr;  // null: all goes to MPI
   choices chosen;
+  int rank = 0;           // in MPI_COMM_WORLD, for what is printed
   int largest_tag = 0;    // that MPI allows
   MPI_Comm for_words{};   // of all ranks, for the library's own words by MPI; where there are threads
 

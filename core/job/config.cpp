@@ -63,8 +63,8 @@ constexpr knob_row table[] = {
     {knob::timeout_s, "timeout_s", knob_kind::number, "60", "", 1, 86400,
      "seconds that start-up and other set-up may take"},
     {knob::notice_s, "notice_s", knob_kind::number, "5", "", 0, 86400,
-     "seconds after which a call that waits says for whom: to the program where that listens, else, if a launcher started it, "
-     "on stderr; and again after twice as long each time; 0: never"},
+     "seconds after which a call that waits says for whom: to the program where that listens, else, if a launcher started it or it is "
+     "an MPI program, on stderr; and again after twice as long each time; 0: never"},
     {knob::unexpected_mib, "unexpected_mib", knob_kind::number, "64", "", 0, 1u << 20,
      "most MiB that messages without a receive take in a rank, beside 256 KiB from each sender; and as much in a sender that must wait"},
     {knob::registration_cache, "registration_cache", knob_kind::word, "auto", "auto|off|interpose", 0, 0,

@@ -102,12 +102,18 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
                         time_point deadline) {
   const wait_note* outer = note_;
   note_ = &note;
-  const time_point began = net_->now();
-  time_point next_look = began + look_every;
-  time_point next_notice = note.words ? late_from(began) : time_point::max();
-  idle_turns idle(began);
+  const time_point now = net_->now();
+  time_point next_look = now + look_every;
+  idle_turns idle(now);
+  const rank_t from = note.from;
+  waits_for_rank& last = waits_for_[from % waits_for_.size()];
+  const bool again = last.what == note.what && last.from == from && now - last.ended < look_every;
+  const time_point began = again ? last.began + (now - last.ended) : now;  // its pauses do not count
+  time_point next_notice = !note.words ? time_point::max() : !again ? late_from(now) : last.next_notice;
+  if (again && next_notice != time_point::max()) next_notice += now - last.ended;
+  last.what = nullptr;
   // Who waits again and again for less than that is to hear of a death as well.
-  time_point& looked = looked_[note.from % looked_.size()];
+  time_point& looked = last.looked;
   status end;
   auto still = [&] {  // asked while a sleep is open, which progress of the transport would close
     advance_background();
@@ -130,7 +136,7 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
     if (t >= next_look || (t >= deadline && t >= looked + look_every)) {
       next_look = t + look_every;
       looked = t;
-      if (board_ && board_->look(note, t >= next_notice)) {
+      if (board_ && board_->look(note, t >= next_notice, deadline == time_point::max())) {
         tell_late(began, board_->found());
         next_notice = t + (t - began);
       }
@@ -144,10 +150,12 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
       end = of_all ? status(errc::timed_out, worded(note.what, ": the deadline passed"))
                    : status(errc::timed_out, worded(note.what, ": the deadline passed while waiting for rank ", note.from),
                                                     note.from);
+      const time_point ended = net_->now();
+      last.what = note.what, last.from = from, last.ended = ended, last.began = began, last.next_notice = next_notice;
       break;
     }
   }
-  if (board_) board_->withdraw();
+  if (board_) last.what ? board_->pause() : board_->withdraw();
   note_ = outer;
   return end;
 }

@@ -32,10 +32,10 @@ void wait_board::write(const page& p) noexcept {
   at_.word(0).store(words[0], std::memory_order_release);
 }
 
-bool wait_board::look(const wait_note& note, bool late) noexcept {
+bool wait_board::look(const wait_note& note, bool late, bool lasts) noexcept {
   try {
     const std::string words = note.words ? "in " + (*note.words)() : std::string("for ") + note.what;
-    publish(note, words);
+    publish(note, words, lasts);
     return late && note.told && search(note, words);
   } catch (const std::bad_alloc&) {  // then nobody is told
     seen_.clear();
@@ -43,9 +43,10 @@ bool wait_board::look(const wait_note& note, bool late) noexcept {
   }
 }
 
-void wait_board::publish(const wait_note& note, const std::string& words) noexcept {
+void wait_board::publish(const wait_note& note, const std::string& words, bool lasts) noexcept {
   number_ += 2;
-  page p{.number = number_, .waits = note.words && note.exact ? 1u : 2u, .awaited = note.from, .words = {}, .number_behind = number_};
+  const std::uint32_t how = waits | (note.words && note.exact ? exactly : 0) | (lasts ? 0 : for_a_time);
+  page p{.number = number_, .waits = how, .awaited = note.from, .words = {}, .number_behind = number_};
   std::memcpy(p.words, words.data(), std::min(words.size(), sizeof p.words - 1));
   write(p);
   told_ = true;
@@ -61,6 +62,10 @@ void wait_board::withdraw() noexcept {
   number_ += 2;
   write({.number = number_, .waits = 0, .awaited = no_rank, .words = {}, .number_behind = number_});
   shown_.show(job_.rank(), {shown_waits::state::waits_not, {}});
+}
+
+void wait_board::pause() noexcept {
+  if (told_) shown_.show(job_.rank(), {shown_waits::state::waits_not, {}});
 }
 
 bool wait_board::ask(rank_t whom) noexcept {
@@ -81,7 +86,7 @@ bool wait_board::end(const std::string& more) {
 bool wait_board::go_on_at(rank_t next) {
   if (seen_.size() >= most_asked) return end("");
   seen_.push_back(next);
-  asking_ = no_rank, silent_looks_ = 0;
+  asking_ = no_rank, silent_looks_ = 0, seen_number_ = 0;
   (void)ask(next);
   return false;
 }
@@ -116,15 +121,19 @@ bool wait_board::search(const wait_note& note, const std::string& words) {
   page p = std::bit_cast<page>(landed);
   if (p.number != p.number_behind) return false;  // torn: it is asked again
   p.words[sizeof p.words - 1] = 0;
+  if (p.waits & for_a_time && (seen_number_ == 0 || p.number == seen_number_)) {
+    seen_number_ = p.number;
+    return false;  // it is asked again
+  }
   if (!p.waits) return end(name + " waits in no call of tutti");
-  const std::string waits = name + " waits " + p.words;
+  const std::string waiting = name + " waits " + p.words;
   if (any_) {
     const rank_t next = (whom + 1) % job_.size();
     if (next != me) return go_on_at(next);
-    return end(circle_ ? "; so they wait for each other" : "; all others wait as well" + waits);
+    return end(circle_ ? "; so they wait for each other" : "; all others wait as well" + waiting);
   }
-  found_ += waits;
-  exact_ = exact_ && p.waits == 1;
+  found_ += waiting;
+  exact_ = exact_ && (p.waits & exactly) != 0;
   if (p.awaited == whom) return end("; that is this rank itself");
   if (p.awaited == me || std::ranges::find(seen_, p.awaited) != seen_.end())  // unless another is late that one of them waits for too
     return exact_ ? end("; so they wait for each other") : go_through_all(true);

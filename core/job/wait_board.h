@@ -8,6 +8,9 @@
 // for a wait for any rank, the search goes through all ranks instead, to find one that does not wait: two ranks are not to be told of each other
 // while a third is late.
 //
+// A wait that is given some time stays on the page when that is over, since the same may begin again at once. Each look writes a page anew, with
+// another number. So who reads such a page reads it again until the number is another: else the rank waits no more.
+//
 // Pages are read while they are written, and one after the other: a notice is as good as a glance around. What is torn is read again.
 #pragma once
 #include <array>
@@ -32,9 +35,10 @@ class wait_board {
 
   // Of each look of a wait: puts it on the page, and where it is late, goes on with finding out who keeps this rank. True: found() says
   // all that is to be known, behind "waited 5 s in"; after that the search begins anew.
-  bool look(const wait_note&, bool late) noexcept;
+  bool look(const wait_note&, bool late, bool lasts = true) noexcept;  // `lasts`: until what it waits for, whenever that is
   const std::string& found() const noexcept { return found_; }
   void withdraw() noexcept;      // the wait is over
+  void pause() noexcept;         // its time is, and it may begin again
   // From now on the launcher sees it as well. `beside`: the path of another file of the launcher's.
   void show_to_launcher(const std::string& beside) noexcept { shown_.find(beside, job_.size()); }
 
@@ -42,16 +46,17 @@ class wait_board {
   static constexpr std::uint32_t page_lines = lines / 2;
   struct page {
     std::uint64_t number;     // of the waits that were told here, even; odd while it is written
-    std::uint32_t waits;      // 0: for nothing
-    rank_t awaited;           // who is to act: no other (1), or perhaps others too (2); no_rank: any
+    std::uint32_t waits;      // of the bits below
+    rank_t awaited;           // who is to act; no_rank: any
     char words[page_lines * control::line_bytes - 3 * sizeof(std::uint64_t)];
     std::uint64_t number_behind;
   };
   static_assert(sizeof(page) == page_lines * control::line_bytes);
+  static constexpr std::uint32_t waits = 1, exactly = 2, for_a_time = 4;  // exactly: for no other than the awaited rank
   using in_words = std::array<std::uint64_t, sizeof(page) / sizeof(std::uint64_t)>;
 
   void write(const page&) noexcept;
-  void publish(const wait_note&, const std::string& words) noexcept;
+  void publish(const wait_note&, const std::string& words, bool lasts) noexcept;
   bool ask(rank_t) noexcept;
   bool search(const wait_note&, const std::string& words);
   bool go_on_at(rank_t);
@@ -67,6 +72,7 @@ class wait_board {
   rank_t asking_ = no_rank;      // in this search
   rank_t asked_ = no_rank;       // last
   std::uint32_t silent_looks_ = 0;  // since it was asked
+  std::uint64_t seen_number_ = 0;   // of its page, where that is of a wait for a time
   std::vector<rank_t> seen_;     // in this search, in order
   std::string found_;            // what is known so far
   bool exact_ = false;           // each rank so far waits for no other than the next

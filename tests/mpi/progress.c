@@ -205,10 +205,22 @@ static void crosswise(void) {
   }
 }
 
+/* Until somebody ends the job: ranks that receive from each other, or a fence that the last one does not come to. */
+static void wait_in_vain(const char *scene) {
+  int number;
+  OK(MPI_Win_allocate(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window_memory, &window));
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  if (!strcmp(scene, "receive")) MPI_Recv(&number, 1, MPI_INT, right, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (me != n - 1) MPI_Win_fence(0, window);
+  sleep(100);
+}
+
 int main(int argc, char **argv) {
-  MPI_Init(&argc, &argv);
+  int provided;
+  MPI_Init_thread(&argc, &argv, argc > 2 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   find_place();
   if (n < 2) return puts("two ranks at least"), MPI_Finalize(), 1;
+  if (argc > 1) wait_in_vain(argv[1]);
   out = malloc(bytes), in = malloc(bytes);
   apart = of_mpi_alone();
   OK(MPI_Cart_create(MPI_COMM_WORLD, 1, &n, (int[]){1}, 0, &ring));
