@@ -17,11 +17,10 @@ class epoll_set {
   void close() noexcept { all_.close(); }
   int fd() const noexcept { return all_.get(); }  // -1: not open
   bool add(int fd, void* what, std::uint32_t events = EPOLLIN) noexcept {  // false, with errno
-    epoll_event event{};
-    event.events = events;
-    event.data.ptr = what;
-    return ::epoll_ctl(all_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+    return control(EPOLL_CTL_ADD, fd, what, events);
   }
+  // What was added like that is still in it: neither descriptor was closed meanwhile.
+  bool holds(int fd, void* what, std::uint32_t events = EPOLLIN) const noexcept { return control(EPOLL_CTL_MOD, fd, what, events); }
   // Closing a descriptor does the same, but not while a child process has it as well.
   void remove(int fd) noexcept {
     if (fd >= 0) ::epoll_ctl(all_.get(), EPOLL_CTL_DEL, fd, nullptr);
@@ -36,6 +35,13 @@ class epoll_set {
   }
 
  private:
+  bool control(int how, int fd, void* what, std::uint32_t events) const noexcept {
+    epoll_event event{};
+    event.events = events;
+    event.data.ptr = what;
+    return ::epoll_ctl(all_.get(), how, fd, &event) == 0;
+  }
+
   unique_fd all_;
 };
 

@@ -6,6 +6,10 @@
 
 namespace tutti {
 
+// Of programs that close all descriptors from 3 on, as daemons do.
+inline constexpr const char* remedy_of_closing =
+    "; a program must leave open the descriptors that it has not opened, or close them before tutti_init()";
+
 class unique_fd {
  public:
   unique_fd() noexcept = default;

@@ -19,6 +19,9 @@ class sleeper : public epoll_set {
     alarm_ = unique_fd{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
     return alarm_ && add(alarm_.get(), nullptr);
   }
+  // False: the program has closed these descriptors, and perhaps opened others by their numbers. An alarm that is not in the set
+  // cannot be changed there.
+  bool stands() const noexcept { return holds(alarm_.get(), nullptr); }
   bool armed() const noexcept { return armed_; }
   bool armed_for_fd() const noexcept { return armed_for_fd_; }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "providers/messages/guarded_link.h"
+
 namespace tutti::messages {
 namespace {
 
@@ -18,7 +20,8 @@ constexpr auto longest_keeping = 10s;
 }  // namespace
 
 messenger::messenger(region_table& regions, sleeper& watch) noexcept
-    : answers_(regions),
+    : watch_(watch),
+      answers_(regions),
       members_(regions),
       peers_(*this, traits_, members_, out_, due_, watch),
       packets_(traits_, frames_, out_, peers_),
@@ -27,6 +30,7 @@ messenger::messenger(region_table& regions, sleeper& watch) noexcept
 
 status messenger::open(const open_params& p, std::unique_ptr<link> l) {
   traits_ = l->traits();
+  l = std::make_unique<guarded_link>(std::move(l), watch_);
   frames_.open();
   if (status started = l->start(*this); started.failed()) return started;
   link_ = std::move(l);
@@ -51,6 +55,16 @@ void messenger::connection_lost(peer& p, status why) noexcept {
   p.lost = true;
   if (!p.alive()) due_.close(p);
   else suspect(p, std::move(why));
+}
+
+void messenger::end_under_way(peer& p, const status& why) noexcept {
+  if (p.kept) sent(p, why);
+  const auto end = [&](frame& f) {
+    while (f.to == &p && f.parts) reached(f, why);
+  };
+  for (frame& f : frames_.all()) end(f);
+  end(p.placing);
+  end(p.glance);
 }
 
 void messenger::see_to_peers(bool look) noexcept {

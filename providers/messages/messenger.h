@@ -22,6 +22,10 @@ class messenger {
   void reached(frame&, const status&) noexcept;          // a put, get or flush that was under way
   void suspect(peer& p, status why) noexcept { due_.suspect(p, std::move(why), told_by::connection); }  // judged when it has had a moment
   void connection_lost(peer&, status) noexcept;          // nothing more will be sent or received through it
+  // The same where there is no doubt.
+  void lose(peer& p, const status& why) noexcept { ++events_, peers_.lose(p, why); }
+  // What the link has in its hands for a peer whose connection it has closed, if its library never gives that back.
+  void end_under_way(peer&, const status&) noexcept;
   std::span<peer* const> opened() const noexcept { return peers_.opened(); }
   void close_suspects() noexcept { peers_.end_suspects(); }  // while leaving; not inside progress()
   time_point now() const noexcept { return std::chrono::steady_clock::now(); }
@@ -54,6 +58,7 @@ class messenger {
   bool say_goodbye() noexcept;  // false: the link's library must not be closed (link::settle())
 
   link_traits traits_;
+  const sleeper& watch_;
   std::unique_ptr<link> link_;
   silence_watch silence_;
   frame_pool frames_;

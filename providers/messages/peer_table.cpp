@@ -128,6 +128,11 @@ void peer_table::end(peer& p, status why, told_by who) noexcept {
   due_.close(p);
 }
 
+void peer_table::lose(peer& p, const status& why) noexcept {
+  p.lost = true;
+  end(p, unreachable(why, p.rank));
+}
+
 void peer_table::end_dead(peer& p) noexcept {
   if (!p.alive()) return;
   end(p, rank_ended(p.rank), told_by::its_process);

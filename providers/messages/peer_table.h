@@ -34,6 +34,7 @@ class peer_table {
   void open_endpoint(peer&) noexcept;        // once; the peer may have ended instead when this returns
   void watch(peer&) noexcept;                // sees to it that its end will be known
   void end(peer&, status, told_by = told_by::connection) noexcept;  // and all its operations; safe inside a link's callbacks
+  void lose(peer&, const status& why) noexcept;  // the same, by what is wrong in this process
   void drain() noexcept;                     // lets everything in that arrived already, above all goodbyes
   void look_for_deaths() noexcept;           // what the descriptors say
   void open_due() noexcept;

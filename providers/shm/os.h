@@ -29,9 +29,6 @@ inline constexpr const char* remedy_of_access =
     "; ranks must stay dumpable processes of one user and user namespace, and no seccomp filter may forbid this; or choose a network "
     "by TUTTI_PROVIDER (ucx:tcp, ofi:tcp)";
 
-inline constexpr const char* remedy_of_closing =
-    "; a program must leave open the descriptors that it has not opened, or close them before tutti_init()";
-
 process_id this_process() noexcept;
 std::size_t page_bytes() noexcept;
 

@@ -52,10 +52,13 @@ chmod 711 "$work/unreadable"
 job "$(among)" setpriv --reuid 65534 --regid 65534 --clear-groups "$tutti" run -n 2 "$work/unreadable" plain
 
 # A program that closes what it has not opened takes networks away as well.
+closed='must leave open the descriptors'
+ranks "$closed" "$program" closed
 case $fabric in
-  shm|auto)
-    ranks 'must leave open the descriptors' "$program" closed
-    ranks fine "$program" closed_late
+  shm|auto) ranks fine "$program" closed_late ;;
+  *)
+    ranks "$closed" "$program" closed_late
+    ranks "$closed" "$program" closed_busy
     ;;
 esac
 exit $bad

@@ -82,7 +82,8 @@ int __wrap_epoll_ctl(int fd, int what, int which, epoll_event* event) {
     return 0;
   }
   if (what == EPOLL_CTL_ADD && there) return failed(EEXIST);
-  if (std::dynamic_pointer_cast<pid_object>(o) && world->random.one_in(2 * world->no_pidfd_one_in)) return failed(ENOMEM);
+  if (what == EPOLL_CTL_MOD && !there) return failed(ENOENT);
+  if (what == EPOLL_CTL_ADD && std::dynamic_pointer_cast<pid_object>(o) && world->random.one_in(2 * world->no_pidfd_one_in)) return failed(ENOMEM);
   e->items[which] = {o, *event, o->events - o->readable()};
   return 0;
 }
