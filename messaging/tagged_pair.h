@@ -4,16 +4,17 @@
 // that for some of each: a sender owns `all` units of credit, each of which stands for 64 bytes kept there. What finds a place in
 // the common room gives its units back at once, so they count what is on its way and what the common room could not take. An eager message
 // takes one unit and one more for each 64 bytes of payload begun, an announcement takes one. The last `for_envelopes` units are for
-// announcements only, so there is always room for the envelopes behind a flood of data: up to 256 KiB of messages with their data, and
-// 1024 envelopes. Units come back when a receive has taken the message, with any tagged message of the other direction, or in one of their
-// own once half of the 256 KiB are owed.
+// announcements and for messages of 64 bytes at most, which stay operations of their sender until a receive takes them, as announced ones
+// do. So there is always room for the envelopes behind a flood of data: up to 256 KiB of messages with their data, and 1024 envelopes. Short
+// messages beyond the 256 KiB wait for a turn of their sender's once for hundreds of them, not once for each. Units come back when a receive
+// has taken the message, with any tagged message of the other direction, or in one of their own once half of the 256 KiB are owed.
 //
 // A program that MPI lets finish ends. A sender without credit waits with its announcements, and its receiver might wait for just
 // one of these. So a receiver that has a receive posted which this sender could satisfy, while the sender has used up all that it was
 // given, returns what it owes at once, or else lends another `loan` units (tagged::relieve()). No posted receive matches what is here, so
 // the one awaited is still to come, and each loan brings the sender that much nearer to it. What is borrowed beyond the bound are
-// envelopes of sends that are under way at the sender, which keeps an operation of its own for each of them, since an eager message needs
-// credit beyond the part for envelopes. Loans are paid back first from units that come free.
+// envelopes of sends that are under way at the sender, which keeps an operation of its own for each of them, since an eager message that is
+// over for its sender needs credit beyond the part for envelopes. Loans are paid back first from units that come free.
 //
 // A short send that has no credit for its data is complete for its caller all the same, while the sender has room for a copy (as much as
 // the receiver has for all): a program whose ranks all send first and receive then must not wait for itself. Its envelope goes

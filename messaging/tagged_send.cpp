@@ -104,8 +104,10 @@ status tagged::start_send(const send_arguments& a, completion& done, operation**
 bool tagged::dispatch(peer& p, operation& o) noexcept {
   tagged_pair& pair = p.tagged;
   const message_load load = load_of(*this, o);
-  if (pair.routes->of(load) == route::eager && pair.pays_for_data(o.room) && need_buffer(o, o.room, true)) {
+  const bool pays = pair.pays_for_data(o.room), as_envelope = o.room <= credits::unit && pair.credit >= credits::cost(o.room);
+  if (pair.routes->of(load) == route::eager && (pays || as_envelope) && need_buffer(o, o.room, true)) {
     pair.credit -= credits::cost(o.room);
+    o.sync |= !pays;  // under way until a receive takes it, as what is announced
     o.by = way::none;
     o.offer = offer_eager, o.over = eager_over;
   } else if (pair.credit > 0) {

@@ -91,6 +91,34 @@ void a_flood_is_bounded(messenger& me) {
   }
 }
 
+// Of more short messages than those two hold, data come with the envelopes: no receive waits for a turn of the sender.
+void short_data_come_with_their_envelopes(messenger& me) {
+  constexpr std::uint64_t count = 4400, bytes = 8;
+  static_assert(count > unexpected_bytes / messaging::credits::memory_of(bytes) + messaging::credits::for_data / 2);
+  if (me.env.rank == 0) {
+    for (std::uint64_t i = 0; i <= count; ++i) {
+      if (i == count / 2)  // copies of them all would be more than the sender keeps
+        me.until("credit of the room", [&] { return me.m->end().find(1)->tagged.credit >= messaging::credits::due; });
+      me.send(1, i == count ? 6 : 5, payload_of(i, bytes));
+    }
+    me.meet();
+    me.env.barrier_without_progress();
+  } else {
+    messaging::kept* k = nullptr;
+    require(me.tagged().probe({&me.world(), 0, 6, messenger::whole, nullptr, 0, nullptr}, k), "the last one");
+    me.meet();
+    std::vector<std::byte> in(bytes);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      completion done;
+      (void)me.start_receive(0, 5, messenger::whole, in, done);
+      require(done.idle() && done.outcome().ok(), "the data are here");
+      require_payload(in, i, "in order");
+    }
+    me.env.barrier_without_progress();
+    (void)me.receive(0, 6, messenger::whole, in);
+  }
+}
+
 void any_source(messenger& me) {
   constexpr std::uint64_t each = 40;
   if (me.env.rank == 0) {
@@ -196,6 +224,7 @@ BOOST_AUTO_TEST_CASE(between_two) {
     memory_is_registered_once(me);
     tags_in_reverse(me);
     a_flood_is_bounded(me);
+    short_data_come_with_their_envelopes(me);
     probes_and_cancel(me);
     synchronous(me);
     to_itself(me);
