@@ -526,7 +526,8 @@ TUTTI_API tutti_status_t tutti_barrier_init(tutti_team_t team, tutti_request_t *
  * TUTTI_NO_RESOURCE, TUTTI_PROTOCOL (root or bytes differ), TUTTI_PEER_DEAD; see clause 6.
  * Cost: one copy in and one out; by puts log2(size) to size messages one after the other. The team's first use of an algorithm
  * makes what the algorithm needs (one exchange or a few, and a few KiB of memory; another exchange, and 4 MiB at most, once a call
- * moves more than a few hundred bytes, or calls are many).
+ * moves more than a few hundred bytes, or calls are many; and again where a team was idle while others made such memory, of which a
+ * rank keeps 32 MiB).
  * After that nothing is allocated while roots and sizes repeat themselves. */
 TUTTI_API tutti_status_t tutti_broadcast(tutti_team_t team, uint32_t root, void *data, size_t bytes);
 

@@ -82,6 +82,39 @@ bool data_collectives::equipped(const choice& c) noexcept {
   return (!c.row->make || resource_of(c)) && (!c.of_long || resource_of(of_long(c))) && (!(c.row->down_by_multicast || !c.row->make) || multicast_);
 }
 
+// True: all it needs is there, and the present operation has begun to use it. Slots that were given back meanwhile are dropped here, in all
+// members before the same operation. Another resource may then do, if the call is short.
+bool data_collectives::ready(const choice& c) noexcept {
+  while (equipped(c)) {
+    const resource* const r = holdings_ > 0 && c.row->make ? resource_of(c) : nullptr;
+    in_use_ = r ? r->holding.get() : nullptr;
+    if (!in_use_ || in_use_->begin()) return true;
+    give_back(*r);
+  }
+  return false;
+}
+
+// The pool asks that nothing is under way upon memory that is not in use. Ranks of one node write by their own stores, which are complete
+// when a run is over. A signal that its target applies later is dropped if the region is gone by then. Over networks, and in virtual time,
+// a run's last signals may still be under way. A choice's `of_long` needs no look: its row takes no slots.
+bool data_collectives::can_be_given_back(const resource& r) const noexcept {
+  job& j = team_.parent_job();
+  return r.longest == any_length && !r.of->data.exposes && r.slots_room > never_given_back && team_.size() <= slot_pool::most_members &&
+         j.facts().maps_node && j.facts().kernel_copies && !j.net().caps().virtual_clock;
+}
+
+// Possibly in the midst of an operation, which then uses other resources.
+void data_collectives::give_back(const resource& r) noexcept {
+  const algorithm* const of = r.of;
+  if (in_use_ == r.holding.get()) in_use_ = nullptr;
+  if (by_ && by_->by == &r) by_ = nullptr;
+  found_ = 0;
+  std::erase_if(bound_, [&](const auto& b) { return b->by == &r; });
+  std::erase_if(resources_, [&](const auto& one) { return one.get() == &r; });
+  --holdings_;
+  given_back_.push_back(of);
+}
+
 // Members that call something else may have chosen another algorithm, or have all they need, and must not be met half way: so
 // what each calls travels with its key. Whoever has all it needs waits in its run, and call_record.h ends that.
 resumable<status> data_collectives::preparing() {
@@ -109,7 +142,7 @@ resumable<status> data_collectives::equipping_chosen(std::vector<std::byte> agre
   for (;;) {
     const auto found = choices_.choose_for(now_);
     if (!found) co_return found.error();
-    if (equipped(*found)) co_return status{};
+    if (ready(*found)) co_return status{};
     if (found->row->phases) {
       auto made = co_await hierarchy::opening(*this, {agreement.begin(), agreement.end()});
       if (made) hierarchy_ = std::move(*made);
@@ -119,13 +152,13 @@ resumable<status> data_collectives::equipping_chosen(std::vector<std::byte> agre
     for (const choice& part : parts) {
       if (!part.row || !part.row->make || resource_of(part)) continue;
       status s = co_await equipping(part, {agreement.begin(), agreement.end()});
-      if (s.failed() || equipped(*found)) co_return s;
+      if (s.failed() || ready(*found)) co_return s;
     }
     auto made = co_await reliable_broadcast::opening(team_, choices_.facts()->fragment, choices_.facts()->depth, {agreement.begin(), agreement.end()});
     if (made) {
       multicast_ = std::move(*made);
       multicast_->consult(record_);
-      co_return status{};
+      continue;
     }
     // Whether a group can be formed shows when it is, alike in all.
     if (made.error().code() != errc::unavailable || choices_.is_wanted(now_.of)) co_return made.error();
@@ -151,10 +184,23 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   if (r->longest == any_length && r->set_bytes > 0 && takes_slots_by_turns(row, choices_.machine()))
     r->slots_room = std::max(r->slots_room, slots_by_turns / r->set_bytes * r->set_bytes);
   if (row.of == collective::alltoallv) r->sent.resize(s.size), r->taken.resize(s.size);
-  auto made = co_await expose_together(team_, r->slots_at + r->slots_room, std::move(agreement));
+  // Members leave idle memory before they meet in this exchange, and so find behind it that the others have left it.
+  job& j = team_.parent_job();
+  const bool ends = can_be_given_back(*r);
+  const std::uint64_t gate_at = r->slots_at + r->slots_room, bytes = gate_at + (ends ? slot_pool::gate_bytes(team_.size()) : 0);
+  if (ends) j.slots().leave_idle(this, bytes, j.net().now());
+  auto made = co_await expose_together(team_, bytes, std::move(agreement));
+  if (ends) j.slots().give_back();
   if (!made) co_return made.error().during(worded("memory for ", name_of(row.of), " ", row.name));
   r->memory = std::move(made->memory);
   resources_.push_back(std::move(r));
+  std::byte* const of_first = ends ? j.net().map(resources_.back()->memory.segment(), team_.rank_of(0)) : nullptr;
+  if (!of_first) co_return status{};
+  given_back_.reserve(given_back_.size() + ++holdings_);
+  resource* const held = resources_.back().get();
+  held->holding = std::make_unique<slot_pool::holding>(j.slots(), slot_pool::holding::what{
+      .gate = of_first + gate_at, .members = team_.size(), .index = team_.index(), .engine = this, .bytes = bytes,
+      .times_before = static_cast<unsigned>(std::ranges::count(given_back_, &row)), .give_back = [this, held] { give_back(*held); }});
   co_return status{};
 }
 
@@ -239,7 +285,7 @@ void data_collectives::begin(const call& c) noexcept {
   try {
     choice& kept = choices_.kept_for(now_);
     const bool meets = kept.online && choices_.next_turn(kept);
-    if (kept.row && !meets && equipped(kept)) choice_ = kept, trouble_ = begin_chosen();
+    if (kept.row && !meets && ready(kept)) choice_ = kept, trouble_ = begin_chosen();
     else setup_ = preparing();
   } catch (const std::bad_alloc&) {
     trouble_ = no_memory();
@@ -306,6 +352,7 @@ bool data_collectives::set_up(status& error) {
 bool data_collectives::go_on(std::uint32_t looks, status& error) noexcept {
   const bool over = step(looks, error);
   if (over) conceal(error.failed());
+  if (over && in_use_ && error.ok()) std::exchange(in_use_, nullptr)->end();
   if (choice_.online && over && choice_.online->of.timed())
     choice_.online->of.took(std::chrono::duration_cast<std::chrono::nanoseconds>(team_.parent_job().net().now() - choice_.online->began).count() * 1000);
   return over;

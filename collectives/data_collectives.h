@@ -14,6 +14,7 @@
 #include "collectives/sequence.h"
 #include "core/engine/executor.h"
 #include "core/job/registration_cache.h"
+#include "core/job/slot_pool.h"
 
 namespace tutti {
 
@@ -31,6 +32,9 @@ inline constexpr std::uint64_t slots_by_turns = 4 << 20;
 inline constexpr std::uint64_t first_slots = 4 << 10;
 inline constexpr std::uint64_t short_runs = 1024;      // before that
 inline constexpr std::uint64_t as_fast_in_few = 128;   // bytes
+
+// Larger memory of an algorithm goes to the job's slot_pool.
+inline constexpr std::uint64_t never_given_back = 64 << 10;
 
 // What the executor is told of a reduction.
 struct arithmetic {
@@ -76,6 +80,7 @@ class data_collectives final : public operation_sequence {
     std::uint64_t uses = 0;                         // runs
     std::vector<std::uint64_t> sent, taken;         // of an alltoallv, by team index: runs in which there was something
     exposed_memory memory;
+    std::unique_ptr<slot_pool::holding> holding;    // null: it stays for as long as the engine
   };
   // A schedule bound to this team.
   struct bound {
@@ -117,6 +122,9 @@ class data_collectives final : public operation_sequence {
   bool step(std::uint32_t looks, status& error) noexcept;
   resource* resource_of(const choice&) noexcept;
   bool equipped(const choice&) noexcept;
+  bool ready(const choice&) noexcept;
+  bool can_be_given_back(const resource&) const noexcept;
+  void give_back(const resource&) noexcept;
   bool begin_short_blocks() noexcept;
   status long_to_one_alone(rank_t from) noexcept;
   resumable<status> preparing();
@@ -159,6 +167,9 @@ class data_collectives final : public operation_sequence {
   std::unique_ptr<reliable_broadcast> multicast_;
   std::unique_ptr<hierarchy> hierarchy_;
   std::vector<std::unique_ptr<resource>> resources_;
+  slot_pool::holding* in_use_ = nullptr; // of the present operation; null: none, or what it uses stays
+  std::size_t holdings_ = 0;             // of resources_
+  std::vector<const algorithm*> given_back_;  // whose
   std::uint64_t runs_ = 0;               // alike in all members
   std::uint64_t parts_ = 0;
   static constexpr std::size_t most_bound = 64;

@@ -9,6 +9,7 @@
 #include "core/job/attachment_cache.h"
 #include "core/job/idle_turns.h"
 #include "core/job/registration_cache.h"
+#include "core/job/slot_pool.h"
 #include "core/job/team.h"
 #include "core/job/wait_board.h"
 
@@ -60,6 +61,11 @@ attachment_cache& job::attachments() {
 
 void job::drop_idle_attachments() noexcept {
   if (attachments_) attachments_->drop_idle();
+}
+
+slot_pool& job::slots() {
+  if (!slots_) slots_ = std::make_unique<slot_pool>();
+  return *slots_;
 }
 
 void job::enlist(background& b) noexcept {

@@ -24,6 +24,7 @@ namespace tutti {
 class team;
 class registration_cache;
 class attachment_cache;
+class slot_pool;
 class wait_board;
 enum class registrations_kept : std::uint8_t;
 
@@ -144,6 +145,7 @@ class job {
   registration_cache& registrations();
   attachment_cache& attachments();
   void drop_idle_attachments() noexcept;  // when memory that peers have here may go
+  slot_pool& slots();                     // made at the first call
 
   void enlist(background&) noexcept;
   void dismiss(background&) noexcept;
@@ -216,6 +218,7 @@ class job {
   std::unique_ptr<wait_board> board_;    // once the world is there
   std::unique_ptr<registration_cache> registrations_;
   std::unique_ptr<attachment_cache> attachments_;
+  std::unique_ptr<slot_pool> slots_;
 };
 
 // TUTTI_REGISTRATION_CACHE.

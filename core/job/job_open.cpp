@@ -17,6 +17,7 @@
 #include "core/job/attachment_cache.h"
 #include "core/job/bootstrap_find.h"
 #include "core/job/registration_cache.h"
+#include "core/job/slot_pool.h"
 #include "core/base/another_version.h"
 #include "core/base/dispositions.h"
 #include "core/base/hash.h"
