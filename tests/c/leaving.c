@@ -1,4 +1,5 @@
 /* tutti_finalize() from any state, and what it tells: run as 2 or more ranks with the name of a scene. */
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -120,6 +121,68 @@ static void without_a_word(void) {
   CHECK(tutti_finalize(&check_ctx) == TUTTI_PEER_DEAD);
 }
 
+static size_t address_space(void) {
+  unsigned long long pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  CHECK(f && fscanf(f, "%llu", &pages) == 1);
+  fclose(f);
+  return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t heap(void) {
+  const struct mallinfo2 m = mallinfo2();
+  return m.uordblks + m.hblkhd;
+}
+
+/* Windows and teams that are freed leave nothing. */
+static void freed(void) {
+  enum { bytes = 16 << 20, first = 4, turns = 24 };
+  static char block[100000];
+  size_t space = 0, used = 0;
+  for (int i = 0; i < first + turns; ++i) {
+    if (i == first) space = address_space(), used = heap();
+    tutti_window_t w;
+    tutti_team_t team;
+    uint64_t one = 1, sum;
+    OK(tutti_window_create(world, bytes, NULL, &w));
+    OK(tutti_put(w, (me + 1) % n, 0, block, sizeof block, NULL));
+    OK(tutti_put(w, (me + 1) % n, sizeof block, &one, sizeof one, NULL));
+    OK(tutti_window_free(&w));
+    OK(tutti_team_split(world, 0, 0, &team));
+    OK(tutti_allreduce(team, &one, &sum, 1, TUTTI_UINT64, TUTTI_SUM));
+    OK(tutti_team_free(&team));
+  }
+  if (address_space() > space + 4 * bytes || heap() > used + turns * 512) {
+    fprintf(stderr, "%d windows and teams left %zu bytes of addresses and %zu of the heap\n", turns, address_space() - space, heap() - used);
+    exit(1);
+  }
+  OK(tutti_finalize(&check_ctx));
+}
+
+static int alone(void *context, const void *mine, size_t bytes, void *all, double timeout_s) {
+  (void)context, (void)timeout_s;
+  memcpy(all, mine, bytes);
+  return 0;
+}
+
+/* Contexts that are made and ended leave nothing on the heap. (By PMIx they do: libpmix keeps what was published.) */
+static void lives(void) {
+  enum { first = 10, turns = 100 };
+  const tutti_bootstrap_t by_itself = {.job_id = "lives", .size = 1, .allgather = alone};
+  size_t used = 0;
+  OK(tutti_finalize(&check_ctx));
+  for (int i = 0; i < first + turns; ++i) {
+    if (i == first) used = heap();
+    const tutti_options_t options = {.struct_size = sizeof options, .bootstrap = &by_itself};
+    OK(tutti_init(&options, &check_ctx));
+    OK(tutti_barrier(tutti_world(check_ctx)));
+    OK(tutti_finalize(&check_ctx));
+  }
+  if (heap() <= used + turns * 64) return;
+  fprintf(stderr, "%d contexts left %zu bytes of the heap\n", turns, heap() - used);
+  exit(1);
+}
+
 int main(int argc, char **argv) {
   const char *scene = argc > 1 ? argv[1] : "untidy";
   begin();
@@ -127,6 +190,8 @@ int main(int argc, char **argv) {
   if (!strcmp(scene, "untidy")) untidy();
   else if (!strcmp(scene, "again")) again();
   else if (!strcmp(scene, "without_a_word")) without_a_word();
+  else if (!strcmp(scene, "freed")) freed();
+  else if (!strcmp(scene, "lives")) lives();
   else if (!strncmp(scene, "abandon", 7)) abandoned(scene);
   else death(scene);
   return 0;
