@@ -1,7 +1,6 @@
 #include "bsp/ledger.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include <map>
 
 #include "bsp/engine.h"
+#include "core/base/own_program.h"
 
 namespace tutti::bsp {
 namespace {
@@ -30,9 +30,8 @@ std::string quoted(const std::string& text) {
 }
 
 std::string program_name() {
-  char path[4096];
-  const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "?";
+  const std::string known = own_program();
+  return known.empty() ? "?" : known;
 }
 
 // A call's place: the module's file, and the offset in it of the return address.

@@ -323,7 +323,7 @@ passing::passing() : lends_(the_world().ctx != nullptr) {
     try {
       std::thread([&w] { w.serve(); }).detach();
     } catch (const std::exception&) {  // MPI's call goes on without: what other ranks want of tutti here has to wait for its end
-      std::fprintf(stderr, "tutti: no thread is to be had (ulimit -u, or the container's limit of pids); "
+      std::fprintf(stderr, "tutti: no thread is to be had (ulimit -u, -v, -d, or the container's limit of pids); "
                            "tutti stands still in this rank while it waits in MPI\n");
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -11,6 +11,7 @@
 #include "core/base/dispositions.h"
 #include "core/base/lent_variable.h"
 #include "core/base/listing.h"
+#include "core/base/own_program.h"
 
 namespace tutti {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The directory of the shared library that holds this code, or of the program if it is linked statically. The program's
-// own name in the loader's list is empty or what the shell typed, hence /proc.
+// own name in the loader's list is empty or what the shell typed.
 fs::path own_directory() {
   std::error_code ignored;
   Dl_info info{};
@@ -26,7 +27,7 @@ fs::path own_directory() {
   if (dladdr1(reinterpret_cast<void*>(&own_directory), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 &&
       map && map->l_name && map->l_name[0] != '\0')
     return fs::canonical(map->l_name, ignored).parent_path();
-  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  return fs::path(own_program()).parent_path();
 }
 
 status unavailable(std::string text) { return {errc::unavailable, std::move(text)}; }

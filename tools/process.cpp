@@ -9,9 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstring>
+
+#include "core/base/own_program.h"
 
 namespace tutti::tools {
 
@@ -37,9 +38,8 @@ bool output_is_written(const char* command) noexcept {
 }
 
 std::string own_path() {
-  char path[PATH_MAX];
-  const auto n = readlink("/proc/self/exe", path, sizeof path - 1);
-  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : "tutti";
+  const std::string known = own_program();
+  return known.empty() ? "tutti" : known;
 }
 
 std::vector<char*> arguments_of(std::vector<std::string>& words) {
@@ -66,9 +66,8 @@ std::optional<std::string> output_of(std::vector<std::string> words, bool silent
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-  const int errors = words_of_error ? memfd_create("errors", MFD_CLOEXEC) : -1;
+  const int errors = words_of_error || silent ? memfd_create("errors", MFD_CLOEXEC) : -1;  // a container may lack /dev/null
   if (errors >= 0) posix_spawn_file_actions_adddup2(&actions, errors, 2);
-  else if (silent) posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   pid_t child = -1;
   const int failed = posix_spawnp(&child, words[0].c_str(), &actions, nullptr, arguments_of(words).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -81,7 +80,8 @@ std::optional<std::string> output_of(std::vector<std::string> words, bool silent
     waitpid(child, &status, 0);
   }
   close(ends[0]);
-  if (errors >= 0) *words_of_error = failed ? words[0] + ": " + std::strerror(failed) : whole_file(errors), close(errors);
+  if (errors >= 0 && words_of_error) *words_of_error = failed ? words[0] + ": " + std::strerror(failed) : whole_file(errors);
+  if (errors >= 0) close(errors);
   if (status != 0) return {};
   return out;
 }

@@ -77,7 +77,7 @@ result<rank_process> start_rank(const rank_spec& spec) {
   unique_fd null;
   if (spec.input < 0) {
     null = unique_fd{open("/dev/null", O_RDONLY | O_CLOEXEC)};
-    if (!null) return failed("cannot open /dev/null");
+    if (!null) return failed("cannot open /dev/null, without which a container is not whole (mount /dev, or `mknod -m 666 /dev/null c 1 3`)");
   }
   if (!open_pipe(report)) return failed("cannot make the pipes of a rank (`ulimit -n` raises the limit)");
   const auto argv = pointers(spec.arguments);

@@ -1,8 +1,5 @@
 // Where the machines that are shipped lie: beside the tool, in its build as in an installation.
-#include <unistd.h>
-
-#include <climits>
-
+#include "core/base/own_program.h"
 #include "tools/sim/machine.h"
 
 namespace tutti::tools {
@@ -10,10 +7,8 @@ namespace tutti::tools {
 std::span<const std::string> machine_folders() {
   static const std::vector<std::string> folders = [] {
     std::vector<std::string> out;
-    char path[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-    if (n <= 0 || n == static_cast<ssize_t>(sizeof path)) return out;
-    std::string bin(path, static_cast<std::size_t>(n));
+    std::string bin = own_program();
+    if (bin.empty()) return out;
     bin.resize(bin.rfind('/'));
     for (const char* from_bin : {TUTTI_MACHINES_FROM_BUILT, TUTTI_MACHINES_FROM_BIN}) out.push_back(bin + "/" + from_bin);
     return out;
