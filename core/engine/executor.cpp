@@ -301,7 +301,8 @@ bool run::agrees(const program::instruction& i) noexcept {
   const std::uint64_t differs = word_of(i).load(std::memory_order_acquire) ^ value_of(i, i.peer);
   if (differs == 0 || (differs & ~loose_) != 0) return true;
   const rank_t from = i.peer == any_peer ? no_rank : program_->team_->rank_of(i.peer);
-  stop({errc::protocol, worded("rank ", from, " is in another run than this rank"), from});
+  stop({errc::protocol, worded("what rank ", from, " sent belongs to another collective call than the one that this rank "
+                              "waits in; if all members make the same calls in the same order, this is a fault of tutti's, to be reported"), from});
   return false;
 }
 

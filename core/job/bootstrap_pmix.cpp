@@ -289,7 +289,7 @@ class pmix_bootstrap final : public bootstrap {
     const status named = wait_with_a_look(*state, deadline, done);
     if (named.failed()) return named;
     if (!done || state->code == PMIX_ERR_TIMEOUT)
-      return {errc::timed_out, worded(did_not_end, "one of ", size_, " ranks did not take part")};
+      return {errc::timed_out, worded(did_not_end, "not all of the ", size_, " ranks took part")};
     return state->code == PMIX_SUCCESS ? status{} : failed("the exchange with the other ranks", state->code);
   }
 
@@ -310,7 +310,7 @@ class pmix_bootstrap final : public bootstrap {
         if (!ended_since) ended_since = t;
         const bool died = gone->ended == ended_ranks::how::died;
         if (done || t - *ended_since >= (died ? after_a_death : after_an_end))
-          return {errc::peer_dead, worded("rank ", gone->rank, " ended before the exchange"), gone->rank};
+          return {errc::peer_dead, worded("rank ", gone->rank, " ended before it had joined the job by tutti_init"), gone->rank};
       }
       if (t >= deadline) return {};
       if (!done) continue;
@@ -336,7 +336,7 @@ class pmix_bootstrap final : public bootstrap {
     if (!state->wait(deadline))
       return status{errc::timed_out, worded("what ", name, " published did not arrive in time"), from};
     if (state->code == PMIX_ERR_NOT_FOUND)
-      return status{errc::peer_dead, worded(name, " died before the exchange"), from, state->code};
+      return status{errc::peer_dead, worded(name, " died before it had joined the job by tutti_init"), from, state->code};
     if (state->code != PMIX_SUCCESS) return failed(("reading what " + name + " published").c_str(), state->code);
     if (state->bytes.empty()) return status{errc::protocol, worded(name, " published something else than tutti does"), from};
     state->bytes.erase(state->bytes.begin());

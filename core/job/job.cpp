@@ -147,7 +147,7 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
         next_notice = t + (t - began);
       }
       if (status s = look(); s.failed() && !ready()) {
-        end = s.during(note.what);
+        end = note.words ? s : s.during(note.what);  // a call of the program's, which is named where it ends; not an algorithm's name
         break;
       }
     }

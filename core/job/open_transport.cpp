@@ -123,6 +123,9 @@ result<std::unique_ptr<transport>> open_transport(const config& c, bootstrap& bo
   fabric = std::move(*chosen);
   opener to{c, boot, where, key, notice};
   auto net = to.open(std::string_view(fabric));
+  if (!net && c.source(knob::provider) != knob_source::standard && fabric == c.text(knob::provider))
+    return status{net.error().code(), worded(net.error().text(), " (TUTTI_PROVIDER=", fabric, "); tutti info lists what works here"),
+                  net.error().peer(), net.error().native()};
   if (!net) return net;
   if (!to.to_drive.empty()) net = make_driven(std::move(*net), std::move(to.to_drive));
   if (c.number(knob::check) != 0) net = make_checked(std::move(*net));

@@ -72,7 +72,7 @@ result<multicast::group_id> shm_multicast::open(const rank_map& members, shared_
   for (std::uint32_t m = 0; m < members.size(); ++m) {
     peer* p = net_.find(members[m]);
     if (!p)
-      return status{errc::unsupported, worded("rank ", members[m], " is not on this node"), members[m]};
+      return status{errc::unsupported, worded("rank ", members[m], " is on another node, which multicast in shared memory does not reach"), members[m]};
     if (p != net_.self_) g.others.push_back(p);
   }
   if (i == groups_.size()) groups_.emplace_back();

@@ -66,7 +66,7 @@ openmpi_dead_rank() {
       "$rank" exchange 1 die 1 9 idle $when fence 3 >out 2>err </dev/null
     # mpirun (Open MPI 4.1.4) leaves the exchange open now and then, in one of four: then the deadline is what ends it, and
     # the rank is named all the same, as one that did not take part.
-    local told='peer dead \(soon\)' name='died before the exchange'
+    local told='peer dead \(soon\)' name='died before it had joined the job by tutti_init'
     grep -q 'timed out' out && told='timed out \(late\)' name='did not take part'
     count "^rank [02] fence: $told\$" out 2
     count "rank 1 $name\$" err 2
@@ -299,7 +299,7 @@ keep_going() {
   for when in 0 0.5 0 0 0 0 0 0 0 0; do  # the rank dies while the others are in the exchange; before they begin it
     run 137 --keep-going -n 4 "$rank" exchange 1 die 1 9 idle $when fence 20
     count '^rank [023] fence: peer dead \(soon\)$' out 3
-    count '^rank 1 (died|ended) before the exchange$' err 3
+    count '^rank 1 (died|ended) before it had joined the job by tutti_init$' err 3
     says '^tutti run: rank 1 \(pid [0-9]+\) was killed by SIGKILL \(Killed\)$' err
     says '^tutti run: 1 of 4 ranks failed$' err
     for victim in 0 9; do
@@ -315,7 +315,7 @@ keep_going_early_death() { # before the others can even meet it
       SECONDS=0
       run $([[ $how = exit* ]] && echo 9 || echo 137) --keep-going -n 3 \
         bash -c 'if [ $PMIX_RANK = 1 ]; then '"$when; $how"'; fi; exec '"$rank"
-      count '^rank 1 ended before the exchange$' err 2
+      count '^rank 1 ended before it had joined the job by tutti_init$' err 2
       says '^tutti run: 3 of 3 ranks failed$' err
       [ $SECONDS -lt 20 ] || fail "the others were told after $SECONDS s"
     done
@@ -328,13 +328,13 @@ deaths_at_random() { # while the ranks join, and in the midst of their exchanges
     ms=$(printf 0.%03d $((RANDOM % 120 + 5)))
     dies="$rank exchange 100000 >/dev/null 2>&1 & sleep $ms; kill -9 \$! \$\$"
     TUTTI_TIMEOUT_S=20 run 137 --keep-going -n 4 bash -c 'if [ $PMIX_RANK = 1 ]; then '"${dies//\\/}"'; fi; exec '"$rank"' exchange 100000'
-    [ "$(cat out err | grep -cE 'rank 1 (died|ended) before the exchange$')" = 3 ] || fail "not all were told of rank 1, after $ms s"
+    [ "$(cat out err | grep -cE 'rank 1 (died|ended) before it had joined the job by tutti_init$')" = 3 ] || fail "not all were told of rank 1, after $ms s"
     ! grep -q 'did not end in time' out err || fail "waited for the deadline"
   done
 }
 early_end() { # without an error, and without having joined
   run 3 --keep-going -n 3 bash -c 'if [ $PMIX_RANK = 1 ]; then exit 0; fi; exec '"$rank"
-  count '^rank 1 ended before the exchange$' err 2
+  count '^rank 1 ended before it had joined the job by tutti_init$' err 2
 }
 abort() {
   run 9 -n 3 "$BIN/pmix_client" abort
