@@ -17,11 +17,16 @@ tutti_status_t adopt(tutti_context* ctx, result<std::unique_ptr<communicator>> m
   if (!made) return report(ctx, made.error().during(call));
   *out = nullptr;
   if (!*made) return TUTTI_OK;
-  auto t = make_owned<tutti_team>();
-  t->ctx = ctx;
-  t->comm = std::move(*made);
-  ctx->teams.push_back(std::move(t));
-  *out = handle_of(ctx->teams.back().get());
+  try {
+    ctx->teams.push_back(make_owned<tutti_team>());
+  } catch (const std::bad_alloc&) {  // the others have it: nobody is to wait for this rank there
+    (*made)->group().fail({errc::no_resource, "out of memory"});
+    throw;
+  }
+  tutti_team& t = *ctx->teams.back();
+  t.ctx = ctx;
+  t.comm = std::move(*made);
+  *out = handle_of(&t);
   return TUTTI_OK;
 }
 

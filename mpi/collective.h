@@ -39,11 +39,24 @@ inline beginning passed(reason why) noexcept { return {why}; }
 inline beginning unlike_itself() noexcept { return {.unlike = true}; }
 inline beginning met_by_all(beginning b, bool replaces) noexcept { return b.meets = b.bytes > 0, b.replaces = replaces, b; }
 
+// A blocking call's own handle, or that of a fresh request, which is made where an operation of tutti's begins: a call that goes to MPI
+// takes no memory, so it goes there in all members.
+struct handle_of_call {
+  tutti_request_t* own = nullptr;
+  std::optional<fresh_request>* fresh = nullptr;
+  operator tutti_request_t*() const {
+    if (own) return own;
+    request& made = *fresh->emplace();
+    made.staged = std::make_unique<staging>();
+    return &made.handle;
+  }
+};
+
 // Of a call: where it goes, and what it needs until it ends.
 struct setting {
   communicator& on;
   staging& staged;
-  tutti_request_t* handle;
+  handle_of_call handle;
   bool calls_operations;  // of the program (world.h)
   tutti_team_t team() const noexcept { return is_over(on) ? nullptr : on.team; }
   std::size_t members() const noexcept { return static_cast<std::size_t>(on.size); }
@@ -97,7 +110,7 @@ int blocking(function f, MPI_Comm comm, Begin begin, Pass pass) {
   world& w = the_world();
   std::optional<held> h(std::in_place);
   communicator* const c = taken(comm);
-  beginning b = c ? begin_part(*c, [&] { return begin(setting{*c, staged, &handle, !w.threaded()}); }) : passed(reason::communicator);
+  beginning b = c ? begin_part(*c, [&] { return begin(setting{*c, staged, {&handle}, !w.threaded()}); }) : passed(reason::communicator);
   if (b.unlike) return h.reset(), raise_unlike(comm, k.name());
   if (b.why == reason::none && b.began != TUTTI_NO_RESOURCE && is_over(*c)) {
     h.reset();
@@ -128,14 +141,9 @@ int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass p
   const held h;
   communicator* const c = out ? taken(comm) : nullptr;
   std::optional<fresh_request> r;
+  staging staged;
   beginning b = passed(reason::communicator);
-  if (c) {
-    b = begin_part(*c, [&] {
-      request& own = *r.emplace();
-      own.staged = std::make_unique<staging>();
-      return begin(setting{*c, *own.staged, &own.handle, false});
-    });
-  }
+  if (c) b = begin_part(*c, [&] { return begin(setting{*c, staged, {.fresh = &r}, false}); });
   if (b.unlike) return raise_unlike(comm, k.name());
   const bool over = b.why == reason::none && b.began != TUTTI_NO_RESOURCE && is_over(*c);
   if (over) b.why = reason::communicator;
@@ -146,6 +154,7 @@ int nonblocking(function f, MPI_Comm comm, MPI_Request* out, Begin begin, Pass p
     return over && c->fate == communicator::fate::differed ? raise_differed(comm, k.name()) : pass();
   }
   if (b.began != TUTTI_OK) return c->failed(b.began), raise(comm, k.name(), b.began);
+  *(*r)->staged = std::move(staged);
   begun(**r, *c, request::kind::collective, k.name());
   *out = r->give();
   return MPI_SUCCESS;

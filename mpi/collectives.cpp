@@ -40,6 +40,7 @@ struct operands {
 operands prepare(const setting& s, operation o, const void* in, void* out, std::size_t count, std::size_t out_count, MPI_Datatype type,
                  MPI_Op op, bool result, bool copy_in_place = false) {
   operands x;
+  if (!s.calls_operations && is_programs(op)) return x.why = reason::operation, x;  // first: it takes no memory
   const type_ref& t = type_of(type);
   if (!t) return x.why = reason::arguments, x;
   x.bytes = count * t->size;
@@ -47,7 +48,7 @@ operands prepare(const setting& s, operation o, const void* in, void* out, std::
   const bool names_result = result || o == operation::exscan;
   if (names_result && count > 0 && (are_aliased(in, out) || is_misplaced(out, x.bytes) || (in == out && o == operation::reduce)))
     return x.why = reason::arguments, x;
-  x.with = reduction_of(op, *t, s.calls_operations);
+  x.with = reduction_of(op, *t);
   if (!x.with.type) return x.why = x.with.why, x;
   const bool in_place = in == MPI_IN_PLACE;
   const void* const source = in_place ? out : in;

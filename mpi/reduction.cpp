@@ -127,8 +127,6 @@ own_operation own(MPI_Op o) noexcept {
   return {};
 }
 
-bool is_predefined(MPI_Op o) noexcept { return own(o).operation != 0 || o == MPI_REPLACE || o == MPI_NO_OP || o == MPI_OP_NULL; }
-
 struct by_mpi {
   MPI_Op operation;
   MPI_Datatype type;
@@ -146,6 +144,7 @@ void reduce_by_mpi(const void* in, void* inout, std::size_t count, void* context
 template <class Goes>
 void forget(Goes goes) {
   std::erase_if(programs, [&](auto& entry) {
+    if (!entry.second) return true;  // memory was out
     if (!goes(*entry.second)) return false;
     (void)tutti_operation_free(the_world().ctx, &entry.second->handle);
     return true;
@@ -169,7 +168,9 @@ void reductions_forget(MPI_Datatype t) {
   forget([&](const by_mpi& of) { return of.type == t; });
 }
 
-reduction reduction_of(MPI_Op o, const datatype& t, bool calls_operations) {
+bool is_programs(MPI_Op o) noexcept { return !own(o).operation && o != MPI_REPLACE && o != MPI_NO_OP && o != MPI_OP_NULL; }
+
+reduction reduction_of(MPI_Op o, const datatype& t) {
   constexpr std::ptrdiff_t largest = 8192;  // elements that every algorithm takes
   const own_operation known = own(o);
   if (known.operation) {
@@ -178,18 +179,17 @@ reduction reduction_of(MPI_Op o, const datatype& t, bool calls_operations) {
     if (type.type && (known.kinds & bit(type.of))) return {type.type, known.operation, type.of != kind::pair || t.contiguous};
     return {};  // an error, or a type that only MPI knows
   }
-  if (is_predefined(o)) return {};
-  if (!calls_operations) return {.why = reason::operation};
+  if (!is_programs(o)) return {};
   if (!t.within || t.extent > largest || t.size == 0) return {};
   auto& slot = programs[{o, t.handle}];
   if (!slot) {
     int commutes = 0;
     auto fresh = std::make_unique<by_mpi>(by_mpi{o, t.handle, 0});
-    if (real.Op_commutative(o, &commutes) != MPI_SUCCESS ||
-        tutti_operation_create(the_world().ctx, reduce_by_mpi, static_cast<std::size_t>(t.extent), commutes, fresh.get(), &fresh->handle) != TUTTI_OK) {
-      programs.erase({o, t.handle});
-      return {};
-    }
+    if (real.Op_commutative(o, &commutes) != MPI_SUCCESS) return {};
+    const auto bytes = static_cast<std::size_t>(t.extent);
+    const auto made = tutti_operation_create(the_world().ctx, reduce_by_mpi, bytes, commutes, fresh.get(), &fresh->handle);
+    if (made == TUTTI_NO_RESOURCE) throw std::bad_alloc();
+    if (made != TUTTI_OK) return {};
     slot = std::move(fresh);
   }
   return {TUTTI_BYTES, slot->handle, t.contiguous && t.first() == 0};

@@ -16,7 +16,9 @@ struct reduction {
   reason why = reason::type;
 };
 
-reduction reduction_of(MPI_Op, const datatype&, bool calls_operations);
+bool is_programs(MPI_Op) noexcept;
+// Throws where memory is out: whether tutti takes a call is alike in all members.
+reduction reduction_of(MPI_Op, const datatype&);
 // Whether MPI_Compare_and_swap takes the type: integers, logicals and bytes, no derived ones (MPI 4.0, 12.3.4).
 bool is_comparable(MPI_Datatype) noexcept;
 // MPI_Reduce_local() for any number of elements: its code.

@@ -237,13 +237,21 @@ result<std::unique_ptr<team>> team::create_group(std::span<const std::uint32_t> 
   if (!blobs) return blobs.error();
   status united = std::move(brought.trouble);
   if (united.ok()) united = unite(brought, **blobs);
-  auto texts = meeting.allgather(std::as_bytes(std::span{united.ok() ? std::string_view{} : std::string_view{united.text()}}), deadline);
+  const std::string_view text = united.ok() ? std::string_view{} : std::string_view{united.text()};
+  const auto texts = [&] {
+    try {
+      return meeting.allgather(std::as_bytes(std::span{text}), deadline);
+    } catch (const std::bad_alloc&) {  // by then the others may have it: nobody is to wait for this rank there
+      if (united.ok()) brought.made->fail({errc::no_resource, "out of memory"});
+      throw;
+    }
+  }();
   if (united.failed()) return united;
   if (!texts) return texts.error();
   for (std::uint32_t i = 0; i < (*texts)->size(); ++i)
-    if (const auto text = (**texts)[i]; !text.empty()) {
+    if (const auto theirs = (**texts)[i]; !theirs.empty()) {
       const rank_t who = mine->members[i];
-      return status{errc::unavailable, worded("rank ", who, ": ", std::string_view{reinterpret_cast<const char*>(text.data()), text.size()}), who};
+      return status{errc::unavailable, worded("rank ", who, ": ", std::string_view{reinterpret_cast<const char*>(theirs.data()), theirs.size()}), who};
     }
   return std::move(brought.made);
 }
