@@ -205,7 +205,7 @@ std::optional<blocks> lay_out(const setting& s, const void* buffer, const auto* 
   const type_ref& t = type_of(type);
   if (!t || !counts || !distances) return std::nullopt;
   for (std::size_t m = 0; m < s.members(); ++m)
-    if (counts[m] < 0) return std::nullopt;
+    if (!elements(counts[m], type)) return std::nullopt;
   return s.staged.lay_out(buffer, s.on.size, w, apart, [&](int m) {
     return staging::block{distances[m] * t->extent, static_cast<std::size_t>(counts[m]), &t};
   });
@@ -216,7 +216,8 @@ std::optional<blocks> lay_out(const setting& s, const void* buffer, const auto* 
   if (!counts || !distances || !types) return std::nullopt;
   std::vector<type_ref> of(s.members());
   for (std::size_t m = 0; m < s.members(); ++m)
-    if (counts[m] < 0 || !(of[m] = type_of(counts[m] > 0 ? types[m] : MPI_BYTE))) return std::nullopt;  // MPICH allows no type for no data
+    if (const type_ref* const t = elements(counts[m], counts[m] == 0 ? MPI_BYTE : types[m])) of[m] = *t;  // MPICH allows no type for no data
+    else return std::nullopt;
   return s.staged.lay_out(buffer, s.on.size, w, apart, [&](int m) {
     return staging::block{distances[m], static_cast<std::size_t>(counts[m]), &of[static_cast<std::size_t>(m)]};
   });

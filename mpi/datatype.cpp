@@ -312,6 +312,12 @@ const type_ref& type_of(MPI_Datatype handle) {
   return at->second;
 }
 
+bool datatype::ask() const noexcept {
+  const world& w = the_world();
+  const char nothing = 0;  // some MPIs look at no type of no elements, or without a place
+  return committed = !w.asks || real.Send(&nothing, 1, handle, MPI_PROC_NULL, 0, w.asking) == MPI_SUCCESS;
+}
+
 layout::layout(const datatype& t, std::size_t count) {
   if (t.contiguous && t.first() == 0) {
     it_.kind = TUTTI_CONTIGUOUS, it_.block_bytes = count * t.size;

@@ -23,22 +23,29 @@ struct datatype {
   bool contiguous = false;        // elements are one piece each and follow each other without gaps
   bool within = false;            // its pieces lie in [0, extent)
 
+  mutable bool committed = false;  // for good
+
+  // MPI has no function that tells; but it refuses to send elements of a type that was not committed, if it looks at its arguments at all.
+  bool is_committed() const noexcept { return committed || ask(); }
   std::ptrdiff_t first() const noexcept { return pieces.empty() ? 0 : pieces[0].offset; }
   // Elements one after the other, without gaps.
   void pack(const void* from, std::size_t count, std::byte* to) const;
   // The other way, as far as there are bytes.
   void unpack(const std::byte* from, std::size_t bytes, void* to, std::size_t count) const;
+
+ private:
+  bool ask() const noexcept;
 };
 using type_ref = std::shared_ptr<const datatype>;  // outlives MPI_Type_free
 
 // Null: no type (MPI_DATATYPE_NULL), or one that MPI does not take apart.
 const type_ref& type_of(MPI_Datatype);
 
-// Null where the arguments are wrong.
+// Null where the arguments are wrong. Of a type that was not committed, none may be used.
 inline const type_ref* elements(MPI_Count count, MPI_Datatype type) {
   if (count < 0) return nullptr;
   const type_ref& t = type_of(type);
-  return t ? &t : nullptr;
+  return t && (count == 0 || t->is_committed()) ? &t : nullptr;
 }
 // Of a message. (Types of absolute addresses are used with MPI_BOTTOM, which is a null pointer.)
 inline const type_ref* elements(const void* data, MPI_Count count, MPI_Datatype type) {

@@ -67,6 +67,7 @@ struct typed_blocks {
   }
   std::optional<staging::block> operator()(std::size_t i) const {
     if (i >= types.size() || counts[i] < 0 || !types[i]) return std::nullopt;
+    if (counts[i] > 0 && !types[i]->is_committed()) return std::nullopt;
     return staging::block{distances[i], static_cast<std::size_t>(counts[i]), &types[i]};
   }
 };

@@ -32,7 +32,7 @@ std::optional<target> target_of(window& w, const call& k, int rank, MPI_Aint dis
   if (rank < 0 || static_cast<std::uint32_t>(rank) >= w.size) return code = raise(w, k.name(), MPI_ERR_RANK, "no such rank"), std::nullopt;
   if (!w.may_move(static_cast<std::uint32_t>(rank))) return code = raise(w, k.name(), MPI_ERR_RMA_SYNC, "no epoch is open to that rank"), std::nullopt;
   const type_ref& t = type_of(type);
-  if (count < 0 || !t) return code = raise(w, k.name(), count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the target"), std::nullopt;
+  if (!elements(count, type)) return code = raise(w, k.name(), count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the target"), std::nullopt;
   if (count == 0 || t->size == 0) return std::nullopt;
   const window::part& p = w.parts[static_cast<std::size_t>(rank)];
   const std::ptrdiff_t begin = displacement * static_cast<std::ptrdiff_t>(p.unit), last = (count - 1) * t->extent;
@@ -83,7 +83,7 @@ int move(window& w, call& k, Move function, Data* data, MPI_Count count, MPI_Dat
   int code;
   const auto to = target_of(w, k, rank, displacement, target_count, target_type, code);
   const type_ref& t = type_of(type);
-  if (to && (count < 0 || !t)) return raise(w, k.name(), count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the origin");
+  if (to && !elements(count, type)) return raise(w, k.name(), count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the origin");
   if (to && static_cast<std::size_t>(count) * t->size != to->count * (*to->type)->size)
     return raise(w, k.name(), MPI_ERR_TYPE, "origin and target differ in their bytes");
   if (code != MPI_SUCCESS) return code;
@@ -166,13 +166,13 @@ int accumulate(window& w, call& k, const origin& in, const result& out, int rank
     k.moved(bytes);
     if (out.type != MPI_DATATYPE_NULL) {  // MPI_BOTTOM may be where the result goes: the type tells whether there is one
       old_type = type_of(out.type);
-      if (!old_type || out.count < 0 || static_cast<std::size_t>(out.count) * old_type->size != bytes)
+      if (!elements(out.count, out.type) || static_cast<std::size_t>(out.count) * old_type->size != bytes)
         return raise(w, k.name(), MPI_ERR_TYPE, "result and target differ in their bytes");
     }
     present = std::make_unique_for_overwrite<std::byte[]>(bytes);
     if (op != MPI_NO_OP) {
       const type_ref& t = type_of(in.type);
-      if (!t || in.count < 0 || static_cast<std::size_t>(in.count) * t->size != bytes || !leaf)
+      if (!elements(in.count, in.type) || static_cast<std::size_t>(in.count) * t->size != bytes || !leaf)
         return raise(w, k.name(), MPI_ERR_TYPE, "origin and target differ in their bytes");
       if (t->contiguous) {
         given = static_cast<const std::byte*>(in.data) + t->first();

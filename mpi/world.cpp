@@ -227,6 +227,8 @@ void world::open(int thread_level) {
   if (usual && std::strcmp(usual, "60") == 0) options.settings = &patience, options.setting_count = 1;
   threaded_ = !all_are(thread_level != MPI_THREAD_MULTIPLE, MPI_COMM_WORLD, nullptr);
   if (threaded_) real.Comm_dup(MPI_COMM_WORLD, &for_words);
+  asks = real.Comm_dup(MPI_COMM_SELF, &asking) == MPI_SUCCESS;
+  if (asks) real.Comm_set_errhandler(asking, MPI_ERRORS_RETURN);
   tutti_t made = nullptr;
   std::string why;
   make_first_requests();
@@ -245,6 +247,7 @@ void world::open(int thread_level) {
   }
   if (made) tutti_abandon(&made);
   end_incomplete();
+  if (std::exchange(asks, false)) real.Comm_free(&asking);
   if (!why.empty()) say(why.c_str(), rank == 0 ? "" : " (as another rank says)");
 }
 
@@ -267,6 +270,7 @@ void world::close() {
   ctx = nullptr;  // the thread leaves it alone from here
   if ((some ? tutti_abandon : tutti_finalize)(&last) != TUTTI_OK) std::fprintf(stderr, "tutti: %s\n", tutti_error_text(nullptr));
   end_incomplete();
+  if (std::exchange(asks, false)) real.Comm_free(&asking);
 }
 
 void world::leave() noexcept {

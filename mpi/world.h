@@ -85,6 +85,8 @@ class world {
   int rank = 0;           // in MPI_COMM_WORLD, for what is printed
   int largest_tag = 0;    // that MPI allows
   MPI_Comm for_words{};   // of all ranks, for the library's own words by MPI; where there are threads
+  MPI_Comm asking{};      // of this rank alone, whose errors are returned: for calls that MPI is to judge
+  bool asks = false;      // there is one
 
   bool takes(operation o, std::size_t bytes) const noexcept { return bytes <= chosen.most[static_cast<std::size_t>(o)]; }
   // Some rank has MPI_THREAD_MULTIPLE: alike in all, since ranks take the right together. Where none has it, tutti may call operations of

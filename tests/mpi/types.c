@@ -1,5 +1,5 @@
-/* Messages of derived types: every constructor, types at one end only, absolute addresses, partial receives, and types that are freed
- * while they are in use. Plain MPI. */
+/* Messages of derived types: every constructor, types at one end only, absolute addresses, partial receives, types that are freed
+ * while they are in use, and types that were not committed. Plain MPI. */
 #include <stddef.h>
 
 #include "require.h"
@@ -315,6 +315,42 @@ static void freed_in_use(void) {
   }
 }
 
+/* Refused by all that moves data, with MPI's class, until it is committed. */
+static void uncommitted(void) {
+  int out[4] = {me, me, me, me}, in[4 * 8] = {0}, *memory;
+  MPI_Datatype type, made_of;
+  MPI_Request r;
+  MPI_Win w;
+  OK(MPI_Type_vector(2, 1, 2, MPI_INT, &made_of)); /* which need not be committed itself */
+  OK(MPI_Type_contiguous(1, made_of, &type));
+  OK(MPI_Win_allocate(sizeof out, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &w));
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  OK(MPI_Win_set_errhandler(w, MPI_ERRORS_RETURN));
+  for (int is_committed = 0; is_committed < 2; ++is_committed) {
+#define REFUSED(call) FAILS(call, is_committed ? MPI_SUCCESS : MPI_ERR_TYPE)
+    REFUSED(MPI_Sendrecv(out, 1, type, me, 1, in, 1, type, me, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    REFUSED(MPI_Isend(out, 1, type, me, 2, MPI_COMM_WORLD, &r));
+    REFUSED(MPI_Recv(in, 1, type, me, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (is_committed) OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    REFUSED(MPI_Send_init(out, 1, type, me, 3, MPI_COMM_WORLD, &r));
+    if (is_committed) OK(MPI_Request_free(&r));
+    REFUSED(MPI_Bcast(out, 1, type, 0, MPI_COMM_WORLD));
+    REFUSED(MPI_Allgather(out, 1, type, in, 1, type, MPI_COMM_WORLD));
+    OK(MPI_Win_fence(0, w));
+    REFUSED(MPI_Put(out, 1, type, right, 0, 1, type, w));
+    OK(MPI_Win_fence(0, w));
+    REFUSED(MPI_Get(in, 1, type, right, 0, 2, MPI_INT, w));
+    OK(MPI_Win_fence(0, w));
+    REFUSED(MPI_Accumulate(out, 2, MPI_INT, right, 0, 1, type, MPI_SUM, w));
+    OK(MPI_Win_fence(0, w));
+    if (!is_committed) OK(MPI_Type_commit(&type));
+  }
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+  OK(MPI_Type_free(&type));
+  OK(MPI_Type_free(&made_of));
+  OK(MPI_Win_free(&w));
+}
+
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   find_place();
@@ -324,6 +360,7 @@ int main(int argc, char **argv) {
   RUN(partial_receives);
   if (by_tutti()) RUN(huge_elements);
   RUN(freed_in_use);
+  RUN(uncommitted);
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) puts("ok");
   MPI_Finalize();
