@@ -18,6 +18,21 @@ namespace {
 
 std::unordered_map<MPI_Win, std::shared_ptr<window>> windows;
 
+// A window with its place among them, taken before members do anything together: to adopt it needs no memory then. Null: none.
+struct new_window {
+  decltype(windows)::node_type place;
+  explicit operator bool() const noexcept { return !place.empty(); }
+  window& operator*() const noexcept { return *place.mapped(); }
+  window* operator->() const noexcept { return place.mapped().get(); }
+};
+new_window place_for_window() {
+  constexpr std::size_t by_other_threads = 64;  // meanwhile
+  decltype(windows) one;
+  one.emplace(MPI_WIN_NULL, std::make_shared<window>());
+  windows.reserve(windows.size() + by_other_threads);
+  return {one.extract(one.begin())};
+}
+
 }  // namespace
 
 window* find(MPI_Win w) noexcept {
@@ -118,21 +133,21 @@ tutti_status_t unmake(window& w) {
 // The same, over the communicator's: tutti's side of a window, in all members or (null) in none, for then the window is MPI's alone. Each of
 // tutti's windows is made in all members or fails in all. Who is out of memory, or has few files left, brings that into what all agree on.
 // `base` becomes the memory's if it is tutti's.
-std::unique_ptr<window> make_window(call& k, const communicator& c, memory whose, void*& base, std::size_t bytes, MPI_Aint unit) {
+new_window make_window(call& k, const communicator& c, memory whose, void*& base, std::size_t bytes, MPI_Aint unit) {
   k.passed(reason::setting);
-  if (!the_world().takes(operation::windows, 1)) return nullptr;
+  if (!the_world().takes(operation::windows, 1)) return {};
   k.passed(reason::shortage);
-  std::unique_ptr<window> w;
+  new_window w;
   std::vector<std::uint32_t> members;
   const bool able = has_memory_for([&] {
-    w = std::make_unique<window>();
+    w = place_for_window();
     const auto n = static_cast<std::size_t>(c.size);
     w->parts.resize(n), w->locked.resize(n), w->started_to.resize(n);
     for (auto* counts : {&w->posted, &w->started, &w->completed, &w->awaited}) counts->resize(n);
     members = tutti::mpi::members_of(c.handle);
   });
   auto own = make_together(c.handle, std::move(members), able);
-  if (!own) return nullptr;
+  if (!own) return {};
   w->own = std::move(own);
   w->allocated = whose == memory::tuttis;
   w->rank = static_cast<std::uint32_t>(c.rank), w->size = static_cast<std::uint32_t>(c.size);
@@ -146,10 +161,10 @@ std::unique_ptr<window> make_window(call& k, const communicator& c, memory whose
   if (s != TUTTI_OK) w->own->fate = communicator::fate::lost;
   if (made_in_all(c.handle, s) && gather_from_all(&mine, sizeof mine, w->parts.data(), c.handle)) return w;
   (void)unmake(*w);
-  return nullptr;
+  return {};
 }
 
-void adopt(call& k, std::unique_ptr<window> w, MPI_Win handle, memory whose) {
+void adopt(call& k, new_window w, MPI_Win handle, memory whose) noexcept {
   k.passed(reason::none);
   w->handle = handle;
   for (std::uint32_t m = 0; whose == memory::shared && m < w->size; ++m) {
@@ -157,7 +172,9 @@ void adopt(call& k, std::unique_ptr<window> w, MPI_Win handle, memory whose) {
     int displacement = 1;
     real.Win_shared_query(handle, static_cast<int>(m), &of_part, &displacement, &w->parts[m].mapped);
   }
-  windows[handle] = std::move(w);
+  windows.erase(handle);  // of a thread that frees, and has yet to come so far
+  w.place.key() = handle;
+  windows.insert(std::move(w.place));
 }
 
 // After MPI has made it, of memory of the program's or its own.
@@ -200,7 +217,7 @@ bool create_over(void* at, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm co
 // The memory is tutti's, so that ranks of a node reach it by loads and stores; to MPI it is memory of the program.
 template <class Unit, class Allocate, class Create>
 int allocate(call&& k, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* out, Allocate* allocate_by_mpi, Create* create_by_mpi) {
-  std::unique_ptr<window> w;
+  new_window w;
   void* at = nullptr;
   k.passed(bytes >= 0 ? reason::communicator : reason::arguments);
   if (const communicator* const c = bytes >= 0 ? served(comm) : nullptr) {
