@@ -188,7 +188,7 @@ resumable<status> data_collectives::equipping(choice c, std::vector<std::byte> a
   job& j = team_.parent_job();
   const bool ends = can_be_given_back(*r);
   const std::uint64_t gate_at = r->slots_at + r->slots_room, bytes = gate_at + (ends ? slot_pool::gate_bytes(team_.size()) : 0);
-  if (ends) j.slots().leave_idle(this, bytes, j.net().now());
+  if (ends) j.slots().leave_idle(this, bytes);
   auto made = co_await expose_together(team_, bytes, std::move(agreement));
   if (ends) j.slots().give_back();
   if (!made) co_return made.error().during(worded("memory for ", name_of(row.of), " ", row.name));

@@ -47,19 +47,11 @@ bool slot_pool::holding::closed() noexcept {
   return state().compare_exchange_strong(mine, attempt - closing + (all_left ? closed_for_ever : open)) && all_left;
 }
 
-bool slot_pool::holding::stays(time_point now) noexcept {
-  if (seen_ != last_) seen_ = last_, seen_at_ = now;
-  constexpr unsigned most_doubled = 20;
-  const auto idle = std::chrono::milliseconds(100) * ((1 << std::min(what_.times_before, most_doubled)) - 1);
-  return now - seen_at_ < idle;
-}
-
-void slot_pool::leave_idle(const void* engine, std::uint64_t more, time_point now) noexcept {
+void slot_pool::leave_idle(const void* engine, std::uint64_t more) noexcept {
   std::ranges::sort(all_, std::ranges::greater{}, &holding::last_);
   for (holding* const h : all_) {
     more += h->what_.bytes;
-    const bool stays = h->stays(now);
-    if (more > most && !stays && h->in_ && !h->busy_ && h->what_.engine != engine) h->leave();
+    if (more > most && h->what_.times_before < most_times && h->in_ && !h->busy_ && h->what_.engine != engine) h->leave();
   }
 }
 

@@ -18,8 +18,8 @@
 // Nothing is under way there either: this is for memory upon which operations are complete when they begin (the caller sees to
 // it). No step waits for another member, so one that dies leaves the others nothing to wait for.
 //
-// Steady calls. Memory that was given back and made anew stays for as long as it is used again within 0.1 s, the third time 0.3, then
-// 0.7 and so on: a job that goes round among many teams soon keeps the memory of all.
+// Steady calls. Memory that was given back three times and made anew stays: a job that goes round among many teams soon keeps that of all,
+// however slowly it goes.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -27,13 +27,13 @@
 #include <vector>
 
 #include "core/base/round_up.h"
-#include "core/base/time_point.h"
 
 namespace tutti {
 
 class slot_pool {
  public:
   static constexpr std::uint32_t most_members = 512;  // of a gate
+  static constexpr unsigned most_times = 3;           // that memory of one kind is given back by an engine
   // Zeroed, and aligned to 8.
   static constexpr std::uint64_t gate_bytes(std::uint32_t members) noexcept { return round_up(8 * (std::uint64_t{members} + 1), 64); }
 
@@ -68,17 +68,15 @@ class slot_pool {
     bool come_in() noexcept;
     void leave() noexcept;
     bool closed() noexcept;
-    bool stays(time_point now) noexcept;
 
     slot_pool& pool_;
     const what what_;
-    std::uint64_t uses_ = 0, last_ = 0, seen_ = 0;  // by the pool's count: the last one; the one that was the last when stays() saw it
-    time_point seen_at_{};
+    std::uint64_t uses_ = 0, last_ = 0;  // the last one, by the pool's count
     bool in_ = false, busy_ = false;
   };
 
   // What this rank holds beyond `most` once it has `more`, and is idle, is left, but for that of this engine.
-  void leave_idle(const void* engine, std::uint64_t more, time_point now) noexcept;
+  void leave_idle(const void* engine, std::uint64_t more) noexcept;
   // What all members have left is given back.
   void give_back() noexcept;
 

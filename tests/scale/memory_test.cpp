@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(members_find_memory_gone_behind_the_same_use) {
           while (ends.load() < members * (use - (m == 0))) std::this_thread::yield();  // what all do together; the first member may be ahead of that
           one.end();
           for (std::uint64_t again = (use * 7 + m + static_cast<std::uint64_t>(round)) % 11; again > 0 && !gone; --again)
-            pool.leave_idle(nullptr, 0, {}), pool.give_back(), std::this_thread::yield();
+            pool.leave_idle(nullptr, 0), pool.give_back(), std::this_thread::yield();
           if (gone) ends.fetch_add(1000);
         }
         if (uses[m] < 20) ends.fetch_add(1000);  // who is ahead waits for nobody any more
