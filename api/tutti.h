@@ -782,21 +782,25 @@ enum {
   TUTTI_CONTIGUOUS = 0, /* one block of block_bytes at the base */
   TUTTI_STRIDED = 1,    /* counts[0] * ... * counts[count - 1] blocks of block_bytes; the block of indices i lies at the sum of
                            i[d] * strides[d]. The last index varies fastest. At most 8 dimensions; with none, one block. */
-  TUTTI_INDEXED = 2     /* `count` blocks at offsets[i], each of lengths[i] bytes, or of block_bytes if lengths is NULL. With
+  TUTTI_INDEXED = 2,    /* `count` blocks at offsets[i], each of lengths[i] bytes, or of block_bytes if lengths is NULL. With
                            a base of NULL the offsets are addresses: a list of pieces. */
+  TUTTI_NESTED = 3      /* As TUTTI_INDEXED, with the data of the layout parts[i], around offsets[i], in place of a block where parts
+                           and parts[i] are not NULL; and counts[i] times that, each strides[i] after the one before, or once
+                           if counts is NULL. At most 256 deep. What it costs is by its lists, not by its blocks. */
 };
 typedef struct tutti_layout {
   int kind;
   size_t block_bytes;
-  size_t count;             /* dimensions (strided), blocks (indexed) */
-  const size_t *counts;     /* strided: by dimension */
-  const ptrdiff_t *strides; /* strided: in bytes, by dimension; may be negative */
-  const ptrdiff_t *offsets; /* indexed: in bytes */
-  const size_t *lengths;    /* indexed: in bytes, or NULL */
+  size_t count;             /* dimensions (strided), blocks (indexed), parts (nested) */
+  const size_t *counts;     /* strided: by dimension; nested: by part, or NULL */
+  const ptrdiff_t *strides; /* strided, nested: in bytes, likewise; may be negative */
+  const ptrdiff_t *offsets; /* indexed, nested: in bytes */
+  const size_t *lengths;    /* indexed, nested: in bytes, or NULL */
+  const struct tutti_layout *const *parts; /* nested: or NULL; not read otherwise */
 } tutti_layout_t;
 
-/* The bytes of data that the layout lists. Local. Cost: O(count).
- * Errors: TUTTI_INVALID (kind, a NULL, more than 8 dimensions, sizes beyond memory). */
+/* The bytes of data that the layout lists. Local. Cost: O(count), nested that of all its lists.
+ * Errors: TUTTI_INVALID (kind, a NULL, more than 8 dimensions, nested too deep, sizes beyond memory). */
 TUTTI_API tutti_status_t tutti_layout_bytes(tutti_t ctx, const tutti_layout_t *layout, size_t *bytes);
 
 /* tutti_put_layout() writes the data that `local` lists from `base` to the places that `remote` lists from `offset` in the window;

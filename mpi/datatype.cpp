@@ -10,33 +10,153 @@
 namespace tutti::mpi {
 namespace {
 
+// Elements are what short blocks are; a call of memcpy costs more than they do.
+void copy_block(std::byte* to, const std::byte* from, std::size_t n) noexcept {
+  switch (n) {
+    case 4: std::memcpy(to, from, 4); return;
+    case 8: std::memcpy(to, from, 8); return;
+    case 16: std::memcpy(to, from, 16); return;
+    default: std::memcpy(to, from, n);
+  }
+}
+
 // Thrown where MPI does not say what a type is made of.
 struct unknown_type {};
 
-struct builder {
-  std::vector<piece> pieces;
-  MPI_Datatype leaf = MPI_DATATYPE_NULL;
-  bool mixed = false;  // of several leaves
+shape_ref block_of(std::size_t bytes) {
+  auto s = std::make_shared<shape>();
+  s->bytes = bytes, s->high = static_cast<std::ptrdiff_t>(bytes);
+  s->lists.kind = TUTTI_CONTIGUOUS, s->lists.block_bytes = bytes;
+  return s;
+}
 
-  void made_of(MPI_Datatype t) noexcept {
-    mixed = mixed || (leaf != MPI_DATATYPE_NULL && leaf != t);
-    leaf = t;
-  }
+placed repeated(const placed& p, std::size_t count, std::ptrdiff_t stride) {
+  if (!p.what || count == 0) return {};
+  if (count == 1) return p;
+  const shape& of = *p.what;
+  if (of.is_block() && stride == static_cast<std::ptrdiff_t>(of.bytes)) return {p.offset, block_of(count * of.bytes)};
+  auto s = std::make_shared<shape>();
+  const std::ptrdiff_t reach = static_cast<std::ptrdiff_t>(count - 1) * stride;
+  s->bytes = count * of.bytes, s->first = of.first, s->depth = of.depth + 1;
+  s->low = of.low + std::min<std::ptrdiff_t>(0, reach), s->high = of.high + std::max<std::ptrdiff_t>(0, reach);
+  s->repeats.emplace(of.as(), 0, count, stride);
+  s->inner.push_back(p.what);
+  return {p.offset, s};
+}
 
+// A list in the making. Blocks that follow each other are joined, and what is alike and at even distances is no list.
+class builder {
+ public:
   void add(std::ptrdiff_t offset, std::size_t bytes) {
-    if (bytes == 0) return;
-    if (!pieces.empty() && pieces.back().offset + static_cast<std::ptrdiff_t>(pieces.back().bytes) == offset) pieces.back().bytes += bytes;
-    else pieces.push_back({offset, bytes});
+    if (bytes > 0) add(entry{offset, bytes, nullptr});
   }
-  void add(const std::vector<piece>& of, std::ptrdiff_t offset) {
-    for (const piece& p : of) add(offset + p.offset, p.bytes);
+  void add(std::ptrdiff_t offset, const placed& p) {
+    if (!p.what) return;
+    offset += p.offset;
+    const shape& s = *p.what;
+    if (s.is_block()) return add(entry{offset, s.bytes, nullptr});
+    // Short lists become part of this one; and long ones where the depth grows, which tutti bounds. What is repeated doubles the bytes, and
+    // so cannot reach the bound.
+    constexpr std::size_t short_list = 4;
+    constexpr unsigned deep = 64;
+    if (s.repeats || (s.offsets.size() > short_list && s.depth < deep)) return add(entry{offset, 0, p.what});
+    for (std::size_t i = 0; i < s.offsets.size(); ++i) add(entry{offset + s.offsets[i], s.lengths[i], s.inner.empty() ? nullptr : s.inner[i]});
   }
-  // `n` elements.
-  void add(const datatype& of, std::ptrdiff_t offset, std::size_t n) {
-    if (n > 0) made_of(of.leaf);
-    if (of.contiguous) return add(offset + of.first(), n * of.size);
-    for (std::size_t i = 0; i < n; ++i) add(of.pieces, offset + static_cast<std::ptrdiff_t>(i) * of.extent);
+  placed finish();
+
+ private:
+  struct entry {
+    std::ptrdiff_t offset;
+    std::size_t bytes;  // of a block
+    shape_ref what;     // or null
+    std::ptrdiff_t end() const noexcept { return offset + static_cast<std::ptrdiff_t>(bytes); }
+    bool is_like(const entry& o) const noexcept { return bytes == o.bytes && what == o.what; }
+  };
+  entry time(std::size_t i) const { return {all_[0].offset + static_cast<std::ptrdiff_t>(i) * stride_, all_[0].bytes, all_[0].what}; }
+  void add(entry e) {
+    if (!all_.empty() && !e.what) {
+      const entry before = times_ > 1 ? time(times_ - 1) : all_.back();
+      if (!before.what && before.end() == e.offset) {
+        list_all();
+        all_.back().bytes += e.bytes;
+        return;
+      }
+    }
+    if (all_.size() == 1 && e.is_like(all_[0])) {
+      if (times_ == 1) stride_ = e.offset - all_[0].offset;
+      if (time(times_).offset == e.offset) {
+        ++times_;
+        return;
+      }
+    }
+    list_all();
+    all_.push_back(std::move(e));
   }
+  void list_all() {
+    for (std::size_t i = 1; i < times_; ++i) all_.push_back(time(i));
+    times_ = 1;
+  }
+
+  std::vector<entry> all_;
+  std::size_t times_ = 1;  // of the first, where there is no other
+  std::ptrdiff_t stride_ = 0;
+};
+
+placed builder::finish() {
+  if (all_.empty()) return {};
+  if (all_.size() == 1) return repeated({all_[0].offset, all_[0].what ? all_[0].what : block_of(all_[0].bytes)}, times_, stride_);
+  auto s = std::make_shared<shape>();
+  const std::size_t n = all_.size();
+  const bool nested = std::ranges::any_of(all_, [](const entry& e) { return e.what != nullptr; });
+  s->offsets.reserve(n), s->lengths.reserve(n), s->low = PTRDIFF_MAX, s->high = PTRDIFF_MIN;
+  if (nested) s->parts.reserve(n), s->inner.reserve(n);
+  for (const entry& e : all_) {
+    const std::ptrdiff_t low = e.what ? e.offset + e.what->low : e.offset, high = e.what ? e.offset + e.what->high : e.end();
+    s->bytes += e.what ? e.what->bytes : e.bytes;
+    s->low = std::min(s->low, low), s->high = std::max(s->high, high);
+    s->offsets.push_back(e.offset), s->lengths.push_back(e.bytes);
+    if (e.what) s->depth = std::max(s->depth, e.what->depth);
+    if (nested) s->parts.push_back(e.what ? &e.what->as() : nullptr), s->inner.push_back(e.what);
+  }
+  s->first = all_[0].offset + (all_[0].what ? all_[0].what->first : 0);
+  ++s->depth;
+  s->lists.kind = nested ? TUTTI_NESTED : TUTTI_INDEXED;
+  s->lists.count = n, s->lists.offsets = s->offsets.data(), s->lists.lengths = s->lengths.data();
+  if (nested) s->lists.parts = s->parts.data();
+  return {0, s};
+}
+
+// What a type is made of.
+class ingredients {
+ public:
+  void add(std::ptrdiff_t offset, std::size_t bytes) { list_.add(offset, bytes); }
+  void add(const datatype& of, std::ptrdiff_t offset, std::size_t n) { list_.add(offset, times(of, n)); }
+  void add(const placed& p) { list_.add(0, p); }
+  // `n` elements, one after the other; alike calls in a row share what they get.
+  const placed& times(const datatype& of, std::size_t n) {
+    if (n > 0) made_of(of.leaf, of.size > 0);
+    if (of.data.what != recent_.of || of.data.offset != recent_.offset || of.extent != recent_.extent || n != recent_.n)
+      recent_ = {of.data.what, of.data.offset, of.extent, n, repeated(of.data, n, of.extent)};
+    return recent_.all;
+  }
+  void made_of(MPI_Datatype t, bool bytes = true) noexcept {
+    if (!bytes) return;
+    mixed_ = mixed_ || t == MPI_DATATYPE_NULL || (leaf_ != MPI_DATATYPE_NULL && leaf_ != t);
+    leaf_ = t;
+  }
+  placed finish() { return list_.finish(); }
+  MPI_Datatype leaf() const noexcept { return mixed_ ? MPI_DATATYPE_NULL : leaf_; }
+
+ private:
+  builder list_;
+  MPI_Datatype leaf_ = MPI_DATATYPE_NULL;
+  bool mixed_ = false;  // of several leaves
+  struct {
+    shape_ref of;
+    std::ptrdiff_t offset = 0, extent = 0;
+    std::size_t n = 0;
+    placed all;
+  } recent_;
 };
 
 // A value and an int, between or behind which there may be padding.
@@ -46,20 +166,18 @@ struct pair_of {
   int index;
 };
 template <class T>
-void add_pair(builder& to) {
+void add_pair(ingredients& to) {
   to.add(0, sizeof(T));
   to.add(offsetof(pair_of<T>, index), sizeof(int));
 }
 
-void add_named(builder& to, MPI_Datatype type, std::size_t size) {
+void add_named(ingredients& to, MPI_Datatype type, std::size_t size) {
   if (type == MPI_FLOAT_INT) add_pair<float>(to);
   else if (type == MPI_DOUBLE_INT) add_pair<double>(to);
   else if (type == MPI_LONG_INT) add_pair<long>(to);
   else if (type == MPI_SHORT_INT) add_pair<short>(to);
-  else if (type == MPI_LONG_DOUBLE_INT) {  // in C its size is not that of its parts: x87 numbers have 10 bytes in 16
-    to.add(0, sizeof(long double));
-    to.add(offsetof(pair_of<long double>, index), sizeof(int));
-  } else to.add(0, size);
+  else if (type == MPI_LONG_DOUBLE_INT) add_pair<long double>(to);  // in C its size is not that of its parts: x87 numbers have 10 bytes in 16
+  else to.add(0, size);
 }
 
 // How many numbers of which kind describe a type.
@@ -107,9 +225,9 @@ class contents {
   std::size_t size(std::size_t i) const { return static_cast<std::size_t>(numbers_.at(i)); }
   MPI_Aint place(std::size_t i) const { return places_.at(i); }
   const datatype& inner(std::size_t i) {
-    kept_.push_back(make(inner_.at(i)));
-    if (!kept_.back()) throw unknown_type{};
-    return *kept_.back();
+    type_ref& t = kept_[inner_.at(i)];
+    if (!t && !(t = make(inner_[i]))) throw unknown_type{};
+    return *t;
   }
   static type_ref make(MPI_Datatype);
 
@@ -141,43 +259,47 @@ class contents {
   std::vector<MPI_Count> numbers_;
   std::vector<MPI_Aint> places_;
   std::vector<MPI_Datatype> inner_;
-  std::vector<type_ref> kept_;
+  std::unordered_map<MPI_Datatype, type_ref> kept_;
   std::size_t types_;
 };
 
-// What a type takes of one dimension of an array: indices, in order.
-struct run_of_indices {
-  std::ptrdiff_t first, count;
+// What a type takes of one dimension of an array: so many times some indices in a row.
+struct runs_of_indices {
+  std::ptrdiff_t first;
+  std::size_t count, times = 1;
+  std::ptrdiff_t distance = 0;
 };
 struct dimension {
   std::ptrdiff_t full;  // indices that there are
-  std::vector<run_of_indices> taken;
+  std::vector<runs_of_indices> taken;
 };
 
 // Of an array of elements, whose dimensions come from the one that varies slowest.
-void add_part_of_array(builder& to, const datatype& of, const std::vector<dimension>& array, std::size_t level, std::ptrdiff_t at) {
-  const dimension& d = array[level];
-  at *= d.full;
-  for (const run_of_indices& r : d.taken)
-    if (level + 1 == array.size()) to.add(of, (at + r.first) * of.extent, static_cast<std::size_t>(r.count));
-    else
-      for (std::ptrdiff_t i = 0; i < r.count; ++i) add_part_of_array(to, of, array, level + 1, at + r.first + i);
-}
-void add_part_of_array(builder& to, contents& c, std::vector<dimension> array, MPI_Count order) {
-  if (order == MPI_ORDER_FORTRAN) std::ranges::reverse(array);
-  add_part_of_array(to, c.inner(0), array, 0, 0);
+void add_part_of_array(ingredients& to, contents& c, std::vector<dimension> array, MPI_Count order) {
+  if (order == MPI_ORDER_C) std::ranges::reverse(array);
+  const datatype& of = c.inner(0);
+  to.made_of(of.leaf, of.size > 0);
+  placed part = of.data;
+  std::ptrdiff_t stride = of.extent;
+  for (const dimension& d : array) {
+    builder all;
+    for (const runs_of_indices& r : d.taken) all.add(r.first * stride, repeated(repeated(part, r.count, stride), r.times, r.distance * stride));
+    part = all.finish();
+    stride *= d.full;
+  }
+  to.add(part);
 }
 
 // MPI 3.1, 4.1.13 says which numbers the contents hold.
-void add_subarray(builder& to, contents& c) {
+void add_subarray(ingredients& to, contents& c) {
   const std::size_t n = c.size(0);
   std::vector<dimension> array;
-  for (std::size_t d = 0; d < n; ++d) array.push_back({c.number(1 + d), {{c.number(1 + 2 * n + d), c.number(1 + n + d)}}});
+  for (std::size_t d = 0; d < n; ++d) array.push_back({c.number(1 + d), {{c.number(1 + 2 * n + d), c.size(1 + n + d)}}});
   add_part_of_array(to, c, std::move(array), c.number(1 + 3 * n));
 }
 
 // The part of one process, of a grid of processes in the order of rows (MPI 3.1, 4.1.4).
-void add_darray(builder& to, contents& c) {
+void add_darray(ingredients& to, contents& c) {
   const std::size_t n = c.size(2);
   std::vector<dimension> array(n);
   MPI_Count rest = c.number(1);
@@ -189,12 +311,16 @@ void add_darray(builder& to, contents& c) {
                                  : given != MPI_DISTRIBUTE_DFLT_DARG         ? given
                                  : kind == MPI_DISTRIBUTE_BLOCK              ? (full + processes - 1) / processes
                                                                              : 1;
-    for (std::ptrdiff_t first = mine * block; first < full && block > 0; first += block * processes) array[d].taken.push_back({first, std::min(block, full - first)});
+    const std::ptrdiff_t first = mine * block, distance = block * processes;
+    if (block == 0 || first >= full) continue;
+    const std::ptrdiff_t whole = (full - first) / distance + ((full - first) % distance >= block), partial = first + whole * distance;
+    array[d].taken.push_back({first, static_cast<std::size_t>(block), static_cast<std::size_t>(whole), distance});
+    if (partial < full) array[d].taken.push_back({partial, static_cast<std::size_t>(full - partial)});
   }
   add_part_of_array(to, c, std::move(array), c.number(3 + 4 * n));
 }
 
-void take_apart(builder& to, MPI_Datatype type, std::size_t size) {
+void take_apart(ingredients& to, MPI_Datatype type, std::size_t size) {
   const envelope e(type);
   const int combiner = e.combiner;
   if (!e.known) throw unknown_type{};
@@ -208,8 +334,7 @@ void take_apart(builder& to, MPI_Datatype type, std::size_t size) {
     case MPI_COMBINER_HVECTOR: {
       const datatype& of = c.inner(0);
       const std::ptrdiff_t stride = combiner == MPI_COMBINER_VECTOR ? c.number(2) * of.extent : c.place(0);
-      for (MPI_Count i = 0; i < c.number(0); ++i) to.add(of, i * stride, c.size(1));
-      return;
+      return to.add(repeated(to.times(of, c.number(0) > 0 ? c.size(1) : 0), c.size(0), stride));
     }
     case MPI_COMBINER_INDEXED:
     case MPI_COMBINER_HINDEXED: {
@@ -243,18 +368,12 @@ type_ref contents::make(MPI_Datatype type) {
   if (real.Type_size_x(type, &size) != MPI_SUCCESS || size < 0 || real.Type_get_extent(type, &lower, &extent) != MPI_SUCCESS) return nullptr;
   t->size = static_cast<std::size_t>(size), t->extent = extent;
   try {
-    builder b;
-    take_apart(b, type, t->size);
-    std::size_t listed = 0;
-    t->within = extent > 0;
-    for (const piece& p : b.pieces) {
-      listed += p.bytes;
-      t->within = t->within && p.offset >= 0 && p.offset + static_cast<std::ptrdiff_t>(p.bytes) <= extent;
-    }
-    if (listed != t->size) return nullptr;
-    t->contiguous = t->size == 0 || (b.pieces.size() == 1 && t->extent == static_cast<std::ptrdiff_t>(t->size));
-    t->pieces = std::move(b.pieces);
-    t->leaf = b.mixed ? MPI_DATATYPE_NULL : b.leaf;
+    ingredients made;
+    take_apart(made, type, t->size);
+    t->data = made.finish(), t->leaf = made.leaf();
+    if ((t->data.what ? t->data.what->bytes : 0) != t->size) return nullptr;
+    t->within = extent > 0 && t->low() >= 0 && t->high() <= extent;
+    t->contiguous = t->size == 0 || (t->data.what->is_block() && t->extent == static_cast<std::ptrdiff_t>(t->size));
   } catch (const unknown_type&) {
     return nullptr;
   }
@@ -270,28 +389,32 @@ struct {
 }  // namespace
 
 void datatype::pack(const void* from, std::size_t count, std::byte* to) const {
-  const auto* base = static_cast<const std::byte*>(from);
+  const auto* const base = static_cast<const std::byte*>(from);
   if (contiguous) {
     if (count * size > 0) std::memcpy(to, base + first(), count * size);
     return;
   }
-  for (std::size_t i = 0; i < count; ++i, base += extent)
-    for (const piece& p : pieces) std::memcpy(to, base + p.offset, p.bytes), to += p.bytes;
+  each(base, count, [&](const std::byte* at, std::size_t n) {
+    copy_block(to, at, n);
+    to += n;
+    return true;
+  });
 }
 
 void datatype::unpack(const std::byte* from, std::size_t bytes, void* to, std::size_t count) const {
-  auto* base = static_cast<std::byte*>(to);
+  auto* const base = static_cast<std::byte*>(to);
   bytes = std::min(bytes, count * size);
+  if (bytes == 0) return;
   if (contiguous) {
-    if (bytes > 0) std::memcpy(base + first(), from, bytes);
+    std::memcpy(base + first(), from, bytes);
     return;
   }
-  for (std::size_t i = 0; i < count && bytes > 0; ++i, base += extent)
-    for (const piece& p : pieces) {
-      const std::size_t n = std::min(bytes, p.bytes);
-      std::memcpy(base + p.offset, from, n);
-      from += n, bytes -= n;
-    }
+  each(base, count, [&](std::byte* at, std::size_t n) {
+    n = std::min(bytes, n);
+    copy_block(at, from, n);
+    from += n, bytes -= n;
+    return bytes > 0;
+  });
 }
 
 const type_ref& type_of(MPI_Datatype handle) {
@@ -318,30 +441,28 @@ bool datatype::ask() const noexcept {
   return committed = !w.asks || real.Send(&nothing, 1, handle, MPI_PROC_NULL, 0, w.asking) == MPI_SUCCESS;
 }
 
-layout::layout(const datatype& t, std::size_t count) {
-  if (t.contiguous && t.first() == 0) {
-    it_.kind = TUTTI_CONTIGUOUS, it_.block_bytes = count * t.size;
+layout::layout(const tutti_layout_t& of, std::ptrdiff_t offset, std::size_t count, std::ptrdiff_t stride) : offset_(offset), part_(&of) {
+  const std::size_t dimensions = of.kind == TUTTI_STRIDED ? of.count : 0;
+  if (count == 1 && offset == 0) {
+    it_ = of;
     return;
   }
-  const std::size_t n = t.pieces.size();
+  counts_[0] = count, strides_[0] = stride;
   it_.counts = counts_, it_.strides = strides_;
-  // Pieces of one length and at one distance, in every element: no list.
-  bool even = n > 0;
-  for (std::size_t i = 2; i < n && even; ++i) even = t.pieces[i].offset - t.pieces[i - 1].offset == t.pieces[1].offset - t.pieces[0].offset;
-  for (std::size_t i = 1; i < n && even; ++i) even = t.pieces[i].bytes == t.pieces[0].bytes;
-  if (even && t.first() == 0) {
-    it_.kind = TUTTI_STRIDED, it_.block_bytes = t.pieces[0].bytes, it_.count = 2;
-    counts_[0] = count, strides_[0] = t.extent;
-    counts_[1] = n, strides_[1] = n > 1 ? t.pieces[1].offset - t.pieces[0].offset : 0;
-    return;
+  if (offset == 0 && (of.kind == TUTTI_CONTIGUOUS || of.kind == TUTTI_STRIDED) && dimensions < std::size(counts_)) {
+    std::copy_n(of.counts, dimensions, counts_ + 1), std::copy_n(of.strides, dimensions, strides_ + 1);
+    it_.kind = TUTTI_STRIDED, it_.block_bytes = of.block_bytes, it_.count = dimensions + 1;
+  } else {
+    it_.kind = TUTTI_NESTED, it_.count = 1, it_.offsets = &offset_, it_.parts = &part_;
   }
-  for (std::size_t e = 0; e < count; ++e)
-    for (const piece& p : t.pieces) {
-      offsets_.push_back(static_cast<std::ptrdiff_t>(e) * t.extent + p.offset);
-      lengths_.push_back(p.bytes);
-    }
-  it_.kind = TUTTI_INDEXED, it_.count = offsets_.size(), it_.offsets = offsets_.data(), it_.lengths = lengths_.data();
 }
+
+namespace {
+constexpr tutti_layout_t no_bytes{};
+}
+
+layout::layout(const datatype& t, std::size_t count)
+    : layout(t.data.what ? t.data.what->as() : no_bytes, t.data.offset, count, t.extent) {}
 
 }  // namespace tutti::mpi
 

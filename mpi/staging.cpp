@@ -33,8 +33,10 @@ void* staging::output(void* to, std::size_t count, const type_ref& t, bool fille
 namespace {
 
 void copy_elements(const datatype& t, std::size_t count, const std::byte* from, std::byte* to) {
-  for (std::size_t i = 0; i < count; ++i, from += t.extent, to += t.extent)
-    for (const piece& p : t.pieces) std::memcpy(to + p.offset, from + p.offset, p.bytes);
+  t.each(from, count, [&](const std::byte* at, std::size_t n) {
+    std::memcpy(to + (at - from), at, n);
+    return true;
+  });
 }
 
 }  // namespace

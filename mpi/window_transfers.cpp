@@ -36,11 +36,7 @@ std::optional<target> target_of(window& w, const call& k, int rank, MPI_Aint dis
   if (count == 0 || t->size == 0) return std::nullopt;
   const window::part& p = w.parts[static_cast<std::size_t>(rank)];
   const std::ptrdiff_t begin = displacement * static_cast<std::ptrdiff_t>(p.unit), last = (count - 1) * t->extent;
-  std::ptrdiff_t low = PTRDIFF_MAX, high = PTRDIFF_MIN;
-  for (const piece& one : t->pieces) {
-    low = std::min(low, one.offset + std::min<std::ptrdiff_t>(0, last));
-    high = std::max(high, one.offset + static_cast<std::ptrdiff_t>(one.bytes) + std::max<std::ptrdiff_t>(0, last));
-  }
+  const std::ptrdiff_t low = t->low() + std::min<std::ptrdiff_t>(0, last), high = t->high() + std::max<std::ptrdiff_t>(0, last);
   if (begin + low < 0 || begin + high > static_cast<std::ptrdiff_t>(p.bytes)) {
     char text[160];
     std::snprintf(text, sizeof text, "bytes %td to %td of rank %d's part, which has %llu", begin + low, begin + high, rank,

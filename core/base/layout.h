@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,9 +14,20 @@
 
 namespace tutti {
 
+// An entry of a nested layout's lists: so many times the same list, or the same block.
+struct layout_part {
+  std::size_t begin;       // in the data of the list that this is an entry of
+  std::size_t bytes;       // of each time
+  std::size_t count;
+  std::ptrdiff_t offset;   // of the first time
+  std::ptrdiff_t stride;   // from one time to the next
+  std::size_t first, last; // the list's entries, by their places among all; none of a block
+  bool is_block() const noexcept { return first == last; }
+};
+
 // A layout that was checked: sizes and distances below are within PTRDIFF_MAX. Lists of an indexed layout are the caller's; those of
 // a strided one are kept here, merged: a dimension whose blocks adjoin is no dimension but a longer block, and two that one stride
-// describes are one. So a dense array of any dimensions is one block.
+// describes are one. So a dense array of any dimensions is one block. A nested layout is a tree of lists, which its copies share.
 class block_layout {
  public:
   static constexpr std::size_t most_dimensions = 8;
@@ -33,25 +45,51 @@ class block_layout {
   // All bytes lie at distances in [low, high); both are 0 where there are none.
   std::ptrdiff_t low() const noexcept { return low_; }
   std::ptrdiff_t high() const noexcept { return high_; }
-  bool in_one_piece() const noexcept { return static_cast<std::size_t>(high_ - low_) == bytes_ && !offsets_ && dimensions_ == 0; }
-  bool lists() const noexcept { return offsets_ != nullptr; }  // that belong to the caller; kept_layout copies them
+  bool in_one_piece() const noexcept { return !offsets_ && !parts_ && dimensions_ == 0; }
 
  private:
   friend class layout_cursor;
   friend class kept_layout;
+  friend class layout_nest;
   std::size_t bytes_ = 0;
   std::ptrdiff_t low_ = 0, high_ = 0;
   std::size_t block_ = 0;                        // bytes of each block, unless lengths_ has them
-  std::size_t blocks_ = 0;                       // indexed
+  std::size_t blocks_ = 0;                       // indexed, nested
   const std::ptrdiff_t* offsets_ = nullptr;      // indexed
   const std::size_t* lengths_ = nullptr;         // indexed, or null
-  std::size_t dimensions_ = 0;                   // strided, after merging; 0: one block at distance 0
+  std::ptrdiff_t start_ = 0;                     // strided: of the first block
+  std::size_t dimensions_ = 0;                   // strided, after merging; 0: one block
   std::size_t counts_[most_dimensions] = {};
   std::ptrdiff_t strides_[most_dimensions] = {};
+  std::shared_ptr<const std::vector<layout_part>> parts_;  // nested: the outermost list, and all below it
+  std::size_t outermost_ = 0;                    // the entries of that list
 };
 
-// A place in the data of a layout, which must outlive it. Moving on costs O(1) for each block; so does seek(), forwards from where
-// the cursor is and backwards from the beginning, where an indexed layout has unlike lengths, and else O(dimensions).
+// Makes a layout of layouts, as TUTTI_NESTED in api/tutti.h: its memory is by the entries that were added and by those of their own
+// lists, however many blocks they come to. What one stride after the other describes becomes a strided layout.
+class layout_nest {
+ public:
+  // `count` times `inner`, whose lists are read until the end. Errors: invalid. Throws bad_alloc.
+  status add(std::ptrdiff_t offset, std::size_t count, std::ptrdiff_t stride, const block_layout& inner);
+  result<block_layout> finish();
+
+ private:
+  struct range {
+    std::size_t first, last, blocks;
+  };
+  range list(const block_layout&);
+  void place();
+
+  block_layout out_;
+  std::vector<layout_part> entries_, below_;  // places are among those below
+  layout_part added_{};                       // the last one, which becomes an entry when another one comes; a count of 0: none
+  block_layout recent_;                       // its inner one, and the list of that, once it was made
+  range recent_list_{};
+};
+
+// A place in the data of a layout, which must outlive it. Moving on costs O(1) for each block, and of a nested layout O(depth) for each
+// time that a list of lists begins. seek() costs O(dimensions) or O(depth log entries); but of an indexed layout of unlike lengths O(1)
+// for each block, forwards from where the cursor is and backwards from the beginning.
 class layout_cursor {
  public:
   struct run {
@@ -66,17 +104,29 @@ class layout_cursor {
   run take(std::size_t most = PTRDIFF_MAX) noexcept;
 
  private:
-  std::size_t length() const noexcept { return layout_->lengths_ ? layout_->lengths_[block_] : layout_->block_; }
+  std::size_t length() const noexcept { return layout_->lengths_ ? layout_->lengths_[block_] : length_; }
   void restart() noexcept;
   void next_block() noexcept;
   void skip_empty() noexcept;
+  void next_part() noexcept;
+  void descend(std::size_t position) noexcept;
+  void begin_blocks() noexcept;
 
   const block_layout* layout_;
   std::size_t position_;                            // in the data
   std::size_t inside_;                              // bytes of the present block that lie before the position
   std::ptrdiff_t at_;                               // the present block
-  std::size_t block_;                               // indexed: its number
-  std::size_t index_[block_layout::most_dimensions]; // strided: its indices
+  std::size_t block_;                               // indexed: its number; nested: how many of the part's lie before it
+  std::size_t length_;                              // its bytes, unless the layout lists lengths
+  union {
+    std::size_t index_[block_layout::most_dimensions];  // strided: its indices
+    struct {
+      const layout_part* part;                      // that the block is of,
+      const layout_part* around;                    // and that whose list it is in; null: the outermost list
+      std::size_t turn;                             // which time that is,
+      std::ptrdiff_t at;                            // and where it lies
+    } in_;                                          // nested
+  };
 };
 
 // Copies the next out.size() bytes of the data, which lie around `base`, and moves on; unpack() the other way. Any range of the

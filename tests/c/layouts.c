@@ -113,6 +113,14 @@ static void wrong(void) {
   WRONG(LAYOUT(.kind = TUTTI_INDEXED, .block_bytes = 8, .count = 2), "offsets is NULL", "list");
   WRONG(LAYOUT(.kind = TUTTI_INDEXED, .block_bytes = SIZE_MAX, .count = 2, .offsets = at), "more than", "memory");
   WRONG(LAYOUT(.kind = TUTTI_INDEXED, .block_bytes = 8, .count = 1, .offsets = far), "block 0", "9223372036854775807");
+  WRONG(LAYOUT(.kind = TUTTI_NESTED, .count = 2), "offsets is NULL", "list");
+  WRONG(LAYOUT(.kind = TUTTI_NESTED, .block_bytes = 8, .count = 1, .offsets = at, .counts = counts), "strides is NULL", "list");
+  WRONG(LAYOUT(.kind = TUTTI_NESTED, .block_bytes = SIZE_MAX, .count = 1, .offsets = at), "more than", "memory");
+  WRONG(LAYOUT(.kind = TUTTI_NESTED, .block_bytes = 8, .count = 1, .offsets = far), "offset 9223372036854775807", "beyond the reach");
+  tutti_layout_t itself = {.kind = TUTTI_NESTED, .count = 1, .offsets = at};
+  const tutti_layout_t *const round[] = {&itself};
+  itself.parts = round;
+  WRONG(itself, "256", "hold itself");
   CHECK(bytes == 77);
   const tutti_layout_t eight = {.kind = TUTTI_CONTIGUOUS, .block_bytes = 8}, none = {.kind = TUTTI_CONTIGUOUS, .block_bytes = 0};
   INVALID(tutti_layout_bytes(check_ctx, NULL, &bytes), "layout is NULL", "pass");

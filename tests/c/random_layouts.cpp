@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <random>
 
 #include "tests/c/context_of_rank.h"
@@ -23,6 +24,8 @@ struct random_layout {
   std::vector<std::ptrdiff_t> strides, offsets;
   std::vector<std::ptrdiff_t> place;
   std::ptrdiff_t low = 0, high = 0;
+  std::vector<std::unique_ptr<random_layout>> inner;
+  std::vector<const tutti_layout_t*> parts;
 
   random_layout() = default;
   random_layout(random_layout&&) = default;  // the lists stay where they are
@@ -86,6 +89,27 @@ random_layout indexed(std::mt19937_64& random, std::size_t bytes) {
   return out;
 }
 
+// Of so many bytes: a record of several blocks again and again, and the rest of any kind.
+random_layout nested(std::mt19937_64& random, std::size_t bytes) {
+  random_layout out;
+  const std::size_t times = 1 + random() % 30;
+  random_layout record = indexed(random, bytes / times), rest = indexed(random, bytes % times);
+  const std::ptrdiff_t stride = record.high - record.low + static_cast<std::ptrdiff_t>(random() % 3);
+  out.counts = {times, 1}, out.strides = {stride, 0};
+  out.offsets = {-record.low, static_cast<std::ptrdiff_t>(times) * stride - rest.low};
+  for (std::size_t i = 0; i < times; ++i)
+    for (const std::ptrdiff_t p : record.place) out.place.push_back(out.offsets[0] + static_cast<std::ptrdiff_t>(i) * stride + p);
+  for (const std::ptrdiff_t p : rest.place) out.place.push_back(out.offsets[1] + p);
+  for (random_layout* const part : {&record, &rest}) {
+    out.inner.push_back(std::make_unique<random_layout>(std::move(*part)));
+    out.parts.push_back(&out.inner.back()->c);
+  }
+  out.c.kind = TUTTI_NESTED;
+  out.c.count = 2, out.c.offsets = out.offsets.data(), out.c.counts = out.counts.data(), out.c.strides = out.strides.data(), out.c.parts = out.parts.data();
+  out.settle();
+  return out;
+}
+
 random_layout contiguous(std::size_t bytes) {
   random_layout out;
   out.c.kind = TUTTI_CONTIGUOUS, out.c.block_bytes = bytes;
@@ -103,7 +127,9 @@ struct exchange_plan {
   exchange_plan(std::uint64_t seed, rank_t rank, std::size_t most) {
     std::mt19937_64 random(seed * 1000 + rank);
     random_layout one = strided(random, most);
-    random_layout other = random() % 3 ? indexed(random, one.place.size()) : contiguous(one.place.size());
+    random_layout other = random() % 3 == 0   ? contiguous(one.place.size())
+                          : random() % 2 == 0 ? indexed(random, one.place.size())
+                                              : nested(random, one.place.size());
     if (random() % 2) std::swap(one, other);
     here = std::move(one), there = std::move(other);
     put = random() % 2, with_request = random() % 2;

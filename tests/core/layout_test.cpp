@@ -72,8 +72,31 @@ std::unique_ptr<described> random_indexed(std::mt19937_64& random) {
   return out;
 }
 
+// Of any layouts, some of them several times, with and without gaps between.
+std::unique_ptr<described> random_nested(std::mt19937_64& random, unsigned deep) {
+  auto out = std::make_unique<described>();
+  std::vector<std::unique_ptr<described>> all;
+  layout_nest nest;
+  for (std::size_t i = 0, n = below(random, 5); i < n; ++i) {
+    if (all.empty() || below(random, 3))
+      all.push_back(deep > 0 && below(random, 2) ? random_nested(random, deep - 1) : below(random, 2) ? random_strided(random) : random_indexed(random));
+    const described& inner = *all.back();
+    const std::size_t bytes = inner.place.size(), count = below(random, 6);
+    if (bytes * count > 2000) continue;
+    const std::ptrdiff_t strides[] = {static_cast<std::ptrdiff_t>(bytes), inner.layout.high() - inner.layout.low(), static_cast<std::ptrdiff_t>(below(random, 90)) - 45};
+    const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(below(random, 200)) - 100, stride = strides[below(random, 3)];
+    const status s = nest.add(offset, count, stride, inner.layout);
+    BOOST_REQUIRE(s.ok());
+    for (std::size_t c = 0; c < count; ++c)
+      for (const std::ptrdiff_t p : inner.place) out->place.push_back(offset + static_cast<std::ptrdiff_t>(c) * stride + p);
+  }
+  out->layout = taken(nest.finish());
+  return out;
+}
+
 std::unique_ptr<described> random_layout(std::mt19937_64& random) {
-  return below(random, 2) ? random_strided(random) : random_indexed(random);
+  const std::size_t kind = below(random, 4);
+  return kind == 0 ? random_strided(random) : kind == 1 ? random_indexed(random) : random_nested(random, static_cast<unsigned>(below(random, 4)));
 }
 
 // The number of bytes from p on that follow each other.
@@ -191,6 +214,29 @@ BOOST_AUTO_TEST_CASE(dense_arrays_are_one_piece) {
   BOOST_TEST(block_layout().in_one_piece());
 }
 
+// Of strides around strides there is no tree, wherever they begin; and an array of records takes the memory of one.
+BOOST_AUTO_TEST_CASE(nested_strides_are_strides) {
+  const std::size_t counts[] = {3, 4};
+  const std::ptrdiff_t strides[] = {100, 8};
+  layout_nest nest;
+  BOOST_REQUIRE(nest.add(40, 5, 300, taken(block_layout::strided(8, 2, counts, strides))).ok());
+  const auto l = taken(nest.finish());
+  BOOST_TEST((l.blocks() == 15u && l.bytes() == 480u && l.low() == 40 && l.high() == 40 + 4 * 300 + 2 * 100 + 32));
+  layout_nest dense;
+  BOOST_REQUIRE(dense.add(-16, 5, 8, taken(block_layout::contiguous(8))).ok());
+  const auto piece = taken(dense.finish());
+  BOOST_TEST((piece.in_one_piece() && piece.low() == -16 && layout_cursor(piece).take().offset == -16));
+  layout_nest many;
+  const std::ptrdiff_t offsets[] = {0, 9};
+  const std::size_t lengths[] = {1, 2};
+  BOOST_REQUIRE(many.add(0, std::size_t{1} << 40, 16, taken(block_layout::indexed(2, offsets, lengths, 0))).ok());
+  const auto far = taken(many.finish());
+  layout_cursor c(far);
+  c.seek((std::size_t{3} << 39) + 1);
+  const auto r = c.take();
+  BOOST_TEST((far.blocks() == std::size_t{2} << 40 && r.offset == (std::ptrdiff_t{16} << 39) + 9 && r.bytes == 2u));
+}
+
 // What it keeps is its own.
 BOOST_AUTO_TEST_CASE(a_kept_layout_needs_no_lists) {
   auto offsets = std::vector<std::ptrdiff_t>{10, 0, 30};
@@ -242,4 +288,14 @@ BOOST_AUTO_TEST_CASE(what_no_memory_holds_is_refused) {
   const std::size_t sum[] = {most, most}, one_huge[] = {1, huge};
   refused(block_layout::indexed(2, zeros, sum, 0), "more than");
   refused(block_layout::indexed(2, zeros, one_huge, 0), "more than");
+  const auto eight = taken(block_layout::contiguous(8));
+  const auto refused_part = [&](std::ptrdiff_t offset, std::size_t count, std::ptrdiff_t stride, const char* word) {
+    layout_nest nest;
+    refused(nest.add(offset, count, stride, eight), word);
+  };
+  refused_part(0, most, 8, "more than");
+  refused_part(0, huge, 0, "more than");
+  refused_part(PTRDIFF_MAX - 7, 1, 0, "offset 9223372036854775800");
+  refused_part(0, 3, PTRDIFF_MAX / 2 + 1, "count 3");
+  refused_part(PTRDIFF_MIN, 2, PTRDIFF_MAX, "list of offsets");
 }

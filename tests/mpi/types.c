@@ -1,5 +1,5 @@
 /* Messages of derived types: every constructor, types at one end only, absolute addresses, partial receives, types that are freed
- * while they are in use, and types that were not committed. Plain MPI. */
+ * while they are in use, types of millions of blocks, and types that were not committed. Plain MPI. */
 #include <stddef.h>
 
 #include "require.h"
@@ -287,6 +287,75 @@ static void huge_elements(void) {
   free(sent), free(got);
 }
 
+static long peak_mib(void) {
+  FILE *const f = fopen("/proc/self/status", "r");
+  char line[200];
+  long kib = 0;
+  while (f && fgets(line, sizeof line, f))
+    if (!strncmp(line, "VmHWM:", 6)) kib = atol(line + 6);
+  if (f) fclose(f);
+  return kib / 1024;
+}
+
+/* Millions of blocks of few bytes, of types that few numbers describe: memory is by the data and by the description. */
+static void many_blocks(void) {
+  enum { rows = 4000, columns = 5000, row = 2 * columns + 1, span = rows * row, records = span / 24 };
+  MPI_Datatype line, lattice, record, spaced, list;
+  OK(MPI_Type_vector(columns, 1, 2, MPI_BYTE, &line)); /* 20 million bytes: every other one of rows of an odd length */
+  OK(MPI_Type_create_hvector(rows, 1, row, line, &lattice));
+  OK(MPI_Type_create_hindexed(2, (int[]){1, 2}, (MPI_Aint[]){0, 3}, MPI_BYTE, &record)); /* twice as many blocks as records */
+  OK(MPI_Type_create_resized(record, 0, 6, &spaced));
+  OK(MPI_Type_contiguous(records, spaced, &list));
+  unsigned char *const from = malloc(span), *const to = malloc(span), *window, *touched = calloc(span, 1);
+  MPI_Win win;
+  OK(MPI_Win_allocate(span, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win));
+  for (size_t i = 0; i < span; ++i) from[i] = (unsigned char)(i * 7 + i / 251 + (size_t)me);
+  memset(to, 0xEE, span), memset(window, 0xEE, span);
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  const long before = peak_mib();
+  for (int kind = 0; kind < 2; ++kind) {
+    MPI_Datatype type = kind == 0 ? lattice : list;
+    const size_t used = kind == 0 ? span : 6 * (size_t)records;
+    MPI_Request r;
+    OK(MPI_Type_commit(&type));
+    for (size_t i = 0; i < used; ++i) {
+      const size_t in_row = i % row, in_record = i % 6;
+      if (kind == 0) touched[i] = in_row % 2 == 0 && in_row < 2 * columns;
+      else touched[i] = in_record == 0 || in_record == 3 || in_record == 4;
+    }
+    OK(MPI_Isend(from, 1, type, right, 1, MPI_COMM_WORLD, &r));
+    OK(MPI_Recv(to, 1, type, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(from, 1, type, right, 0, 1, type, win));
+    OK(MPI_Win_fence(0, win));
+    for (size_t i = 0; i < used; ++i) {
+      const unsigned char is = touched[i] ? (unsigned char)(i * 7 + i / 251 + (size_t)left) : 0xEE;
+      REQUIRE(to[i] == is && window[i] == is);
+    }
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Accumulate(from, 1, type, right, 0, 1, type, MPI_BXOR, win)); /* to zeros */
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Get(to, 1, type, right, 0, 1, type, win));
+    OK(MPI_Win_fence(0, win));
+    for (size_t i = 0; i < used; ++i) REQUIRE(to[i] == (touched[i] ? 0 : 0xEE) && window[i] == to[i]);
+    OK(MPI_Bcast(me == 0 ? from : to, 1, type, 0, MPI_COMM_WORLD));
+    for (size_t i = 0; i < used; ++i) REQUIRE(me == 0 || to[i] == (touched[i] ? (unsigned char)(i * 7 + i / 251) : 0xEE));
+    memset(to, 0xEE, span), memset(window, 0xEE, span);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+  }
+  const long grown = peak_mib() - before;
+  if (by_tutti() && grown >= 200) fprintf(stderr, "rank %d: %ld MiB more\n", me, grown);
+  REQUIRE(!by_tutti() || grown < 200); /* for 20 MiB: packed, in queues between the ranks, and of accumulates both operands */
+  OK(MPI_Win_free(&win));
+  OK(MPI_Type_free(&line));
+  OK(MPI_Type_free(&lattice));
+  OK(MPI_Type_free(&record));
+  OK(MPI_Type_free(&spaced));
+  OK(MPI_Type_free(&list));
+  free(from), free(to), free(touched);
+}
+
 /* MPI_Type_free leaves alone what is under way, and handles come again. */
 static void freed_in_use(void) {
   for (int round = 0; round < 20; ++round) {
@@ -361,6 +430,7 @@ int main(int argc, char **argv) {
   if (by_tutti()) RUN(huge_elements);
   RUN(freed_in_use);
   RUN(uncommitted);
+  RUN(many_blocks);
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) puts("ok");
   MPI_Finalize();
