@@ -17,11 +17,11 @@ class sleeper : public epoll_set {
   bool open() noexcept {  // false, with errno
     if (!epoll_set::open()) return false;
     alarm_ = unique_fd{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
-    return alarm_ && add(alarm_.get(), nullptr);
+    return opened_ = alarm_ && add(alarm_.get(), nullptr);
   }
-  // False: the program has closed these descriptors, and perhaps opened others by their numbers. An alarm that is not in the set
+  // False: it was opened, and the program has closed these descriptors, and perhaps opened others by their numbers. An alarm that is not in the set
   // cannot be changed there.
-  bool stands() const noexcept { return holds(alarm_.get(), nullptr); }
+  bool stands() const noexcept { return !opened_ || holds(alarm_.get(), nullptr); }
   bool armed() const noexcept { return armed_; }
   bool armed_for_fd() const noexcept { return armed_for_fd_; }
 
@@ -58,7 +58,7 @@ class sleeper : public epoll_set {
   }
 
   unique_fd alarm_;
-  bool armed_ = false, armed_for_fd_ = false;
+  bool opened_ = false, armed_ = false, armed_for_fd_ = false;
 };
 
 }  // namespace tutti
