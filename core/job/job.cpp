@@ -112,14 +112,14 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
   time_point next_look = now + look_every;
   idle_turns idle(now);
   const rank_t from = note.from;
-  waits_for_rank& last = waits_for_[from % waits_for_.size()];
+  paused_wait& last = paused_[from % paused_.size()];
   const bool again = last.what == note.what && last.from == from && now - last.ended < look_every;
   const time_point began = again ? last.began + (now - last.ended) : now;  // its pauses do not count
   time_point next_notice = !note.words ? time_point::max() : !again ? late_from(now) : last.next_notice;
   if (again && next_notice != time_point::max()) next_notice += now - last.ended;
   last.what = nullptr;
   // Who waits again and again for less than that is to hear of a death as well.
-  time_point& looked = last.looked;
+  time_point& looked = looked_[from % looked_.size()];
   status end;
   auto still = [&] {  // asked while a sleep is open, which progress of the transport would close
     advance_background();
@@ -156,8 +156,7 @@ status job::wait_slowly(function_ref<bool> ready, function_ref<status> look, con
       end = of_all ? status(errc::timed_out, worded(note.what, ": the deadline passed"))
                    : status(errc::timed_out, worded(note.what, ": the deadline passed while waiting for rank ", note.from),
                                                     note.from);
-      const time_point ended = net_->now();
-      last.what = note.what, last.from = from, last.ended = ended, last.began = began, last.next_notice = next_notice;
+      last = {.what = note.what, .from = from, .ended = net_->now(), .began = began, .next_notice = next_notice};
       break;
     }
   }

@@ -204,15 +204,15 @@ class job {
   fabric_facts facts_;
   waiting waiting_;
   const wait_note* note_ = nullptr;
-  // Of waits for this rank, by its last digit; no_rank has one too. A wait that is given little time, and begins again at once when that is
-  // over, is one wait, as those of threads that give each other turns: it is looked after, and told of, as one that is given for ever.
-  struct waits_for_rank {
-    time_point looked;             // when one last looked
-    const char* what = nullptr;    // of the last one that ran out of time; null: it ended otherwise
+  std::array<time_point, 16> looked_{};  // when a wait for this rank last looked, by its last digit; no_rank has one too
+  // The last wait for such a rank that ran out of time. One that begins again at once is one with it, as those of threads that give each
+  // other turns: it is looked after, and told of, as one that is given for ever.
+  struct paused_wait {
+    const char* what = nullptr;  // null: none
     rank_t from = no_rank;
-    time_point ended, began, next_notice;  // of it
+    time_point ended, began, next_notice;
   };
-  std::array<waits_for_rank, 16> waits_for_{};
+  std::array<paused_wait, 4> paused_{};
   team_book teams_;
   std::unique_ptr<team> world_;
   std::unique_ptr<wait_board> board_;    // once the world is there
