@@ -336,6 +336,14 @@ early_end() { # without an error, and without having joined
   run 3 --keep-going -n 3 bash -c 'if [ $PMIX_RANK = 1 ]; then exit 0; fi; exec '"$rank"
   count '^rank 1 ended before it had joined the job by tutti_init$' err 2
 }
+lost_finalize() { # with status 0, and in the job still
+  run 0 -n 4 "$rank" exchange 2 die 1 exit0
+  says '^tutti run: rank 1 of 4 ended without tutti_finalize; what was under way may be lost$' err
+  one_line err
+  run 0 -n 4 bash -c 'exec "$0" die $PMIX_RANK exit0' "$rank"
+  says '^tutti run: ranks 0, 1, 2, 3 of 4 ended without tutti_finalize; what was under way may be lost$' err
+  one_line err
+}
 abort() {
   run 9 -n 3 "$BIN/pmix_client" abort
   says '^tutti run: rank 1 ended the job with status 9: no more paper$' err

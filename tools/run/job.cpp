@@ -61,6 +61,9 @@ class job {
     while (ranks_.living() > 0) step();
     output_.settle();
     if (options_.keep_going && !failures_.empty()) report_failures();
+    std::ranges::sort(stayed_);
+    if (!stayed_.empty() && !ending_)
+      say(list(stayed_) + " of " + std::to_string(options_.ranks) + " ended without tutti_finalize; what was under way may be lost");
     output_.settle();
     if (output_.lost()) fail(status_failure);
     return status_;
@@ -213,6 +216,7 @@ class job {
       if (!dead.how.success()) fail(dead.how.exit_status());
       return;
     }
+    if (dead.how.success() && server_->took_part(dead.rank) && !server_->said_farewell(dead.rank)) stayed_.push_back(dead.rank);
     if (dead.how.success()) {  // nobody may be left who could be named in place of one that failed
       if (decide_at_ != clock::time_point::max()) decide();
       return;
@@ -291,6 +295,7 @@ class job {
   unique_fd signals_;
   std::vector<pollfd> waits_;
   std::vector<rank_group::ended> failures_;
+  std::vector<rank_t> stayed_;  // ended with status 0, in the job still
   clock::time_point timeout_at_ = clock::time_point::max(), kill_at_ = clock::time_point::max();
   clock::time_point decide_at_ = clock::time_point::max();
   bool ending_ = false, interrupted_ = false;

@@ -35,7 +35,7 @@ namespace {
 // libpmix's callbacks carry no context of the server; there is but one.
 std::string job_name;
 pmix_server::abort_handler on_abort;
-std::vector<std::atomic<bool>> farewells;  // by rank
+std::vector<std::atomic<bool>> farewells, arrivals;  // by rank
 
 bool is_of_the_job(const pmix_proc_t* who) { return job_name == who->nspace && who->rank < farewells.size(); }
 
@@ -65,7 +65,8 @@ bool has_interface() noexcept {
 
 // --- callbacks, on libpmix's thread -----------------------------------------------------------------------------
 
-pmix_status_t connected(const pmix_proc_t*, void*, pmix_info_t*, size_t, pmix_op_cbfunc_t, void*) {
+pmix_status_t connected(const pmix_proc_t* who, void*, pmix_info_t*, size_t, pmix_op_cbfunc_t, void*) {
+  if (is_of_the_job(who)) arrivals[who->rank] = true;
   return PMIX_OPERATION_SUCCEEDED;
 }
 
@@ -196,7 +197,7 @@ result<std::unique_ptr<pmix_server>> pmix_server::start(std::uint32_t size, cons
     return status{errc::unavailable, "libpmix, by which ranks meet, listens on an IPv4 interface, and none is up here; try `ip link set lo up`"};
   if (status s = headroom("libpmix", 0, {.address_space = 32 << 20, .data = 20 << 20}); s.failed()) return s;
   on_abort = std::move(handler);
-  farewells = std::vector<std::atomic<bool>>(size);
+  farewells = std::vector<std::atomic<bool>>(size), arrivals = std::vector<std::atomic<bool>>(size);
   std::unique_ptr<pmix_server> server{new pmix_server};
   server->size_ = size;
   auto name = draw_name();
@@ -301,5 +302,6 @@ result<std::vector<std::string>> pmix_server::variables(rank_t r) {
 }
 
 bool pmix_server::said_farewell(rank_t r) const noexcept { return farewells[r]; }
+bool pmix_server::took_part(rank_t r) const noexcept { return arrivals[r]; }
 
 }  // namespace tutti::launching

@@ -24,6 +24,7 @@ class pmix_server {
   // What a rank needs in its environment to find this server: NAME=VALUE.
   result<std::vector<std::string>> variables(rank_t);
   bool said_farewell(rank_t) const noexcept;  // it called PMIx_Finalize
+  bool took_part(rank_t) const noexcept;      // it called PMIx_Init
 
  private:
   pmix_server() = default;
