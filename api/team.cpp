@@ -133,6 +133,7 @@ tutti_status_t tutti_team_free(tutti_team_t* team) {
     if (ctx->messages) ctx->messages->forget(t->group());
     detach_requests(t);
     *team = nullptr;
+    const resting agreed{ctx->job->net(), s.ok()};
     std::erase_if(ctx->teams, [&](auto& p) { return p.get() == t; });
     return finish(ctx, s.during("tutti_team_free"));
   });

@@ -106,6 +106,7 @@ tutti_status_t tutti_window_free(tutti_window_t* window) {
     ctx->job->drop_idle_attachments();  // of the members' parts, which messages have read or written
     w->implicit.release(ctx->requests);
     *window = nullptr;
+    const resting agreed{ctx->job->net(), s.ok()};
     std::erase_if(ctx->windows, [&](auto& p) { return p.get() == w; });
     return finish(ctx, s.during("tutti_window_free"));
   });

@@ -9,6 +9,18 @@
 
 namespace tutti {
 
+// What is given back while it lives is at rest (transport::at_rest()), if `agreed`: after a team::settle() of all who had the keys.
+class resting {
+ public:
+  resting(transport& net, bool agreed) noexcept : net_(net) { net_.at_rest(agreed); }
+  resting(const resting&) = delete;
+  resting& operator=(const resting&) = delete;
+  ~resting() { net_.at_rest(false); }
+
+ private:
+  transport& net_;
+};
+
 class exposed_memory {
  public:
   exposed_memory() = default;

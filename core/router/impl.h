@@ -44,6 +44,7 @@ class router final : public transport {
   result<segment_id> attach(const rank_map& members, shared_blobs keys) override;
   void drop(segment_id) noexcept override;
   void drop(region_id) noexcept override;
+  void at_rest(bool on) noexcept override { node_->at_rest(on), network_->at_rest(on); }
   std::byte* map(segment_id, rank_t) noexcept override;
 
   [[nodiscard]] std::size_t submit(std::span<const rma_op> ops) noexcept override;

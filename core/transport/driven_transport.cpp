@@ -162,6 +162,10 @@ class driven_transport final : public transport {
     const visit here{thread_};
     inner_->drop(id);
   }
+  void at_rest(bool on) noexcept override {
+    const visit here{thread_};
+    inner_->at_rest(on);
+  }
   std::byte* map(segment_id id, rank_t rank) noexcept override {
     const visit here{thread_};
     return inner_->map(id, rank);

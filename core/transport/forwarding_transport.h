@@ -34,6 +34,7 @@ class forwarding_transport : public transport {
   }
   void drop(segment_id id) noexcept override { inner_->drop(id); }
   void drop(region_id id) noexcept override { inner_->drop(id); }
+  void at_rest(bool on) noexcept override { inner_->at_rest(on); }
   std::byte* map(segment_id id, rank_t rank) noexcept override { return inner_->map(id, rank); }
 
   [[nodiscard]] std::size_t submit(std::span<const rma_op> ops) noexcept override { return inner_->submit(ops); }

@@ -239,6 +239,9 @@ class transport {
   virtual result<segment_id> attach(const rank_map& members, shared_blobs keys) = 0;
   virtual void drop(segment_id) noexcept = 0;
   virtual void drop(region_id) noexcept = 0;  // blocks, for seconds at most, until no library reads the region for puts under way
+  // Between at_rest(true) and at_rest(false) the caller drops regions that no operation of anyone's names any more, as all who had
+  // their keys have agreed: so a provider whose library would go on with such an operation may give their addresses back at once.
+  virtual void at_rest(bool) noexcept {}
   // The address at which loads and stores of this process reach that member's region, or null. What a member has from
   // allocate() stays mapped until this rank drops the segment, even where the member has dropped it, left or died. Signals and
   // atomics upon mapped words go through submit() all the same, since a bare store wakes nobody.

@@ -144,6 +144,7 @@ void region_table::drop(region_id id, bool in_use) noexcept {
   region* r = find(id);
   if (!r) return;
   region gone = std::exchange(*r, {});
+  gone.rests = at_rest_;
   --count_;
   try {
     if (in_use && gone.allocated()) dropped_.push_back(std::move(gone)), gone = {};
@@ -161,7 +162,7 @@ void region_table::release_dropped() noexcept {
 // the addresses of such memory are nobody else's until the transport ends. Nor is its key taken back, for libraries end the
 // connection of a peer that comes too late, or leave it without an answer. Its pages are given back.
 void region_table::release(region& r) noexcept {
-  if (r.registered && r.own.base && reach_->lingers()) {
+  if (r.registered && r.own.base && !r.rests && reach_->lingers()) {
     empty(r.own);
     try {
       lingering_.push_back({r.own, r.registered});

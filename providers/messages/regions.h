@@ -6,7 +6,16 @@
 // more bit of it, and no two ids that had places of their own get one in common.
 //
 // What was under way when a region was dropped may still read it or write to it. Memory from allocate() is kept for that:
-// until release_dropped(), and, where the link's library lingers (one_sided.h), until close().
+// until release_dropped(), and, where the link's library lingers (one_sided.h), until close(): the addresses alone, without their
+// pages. What all members of a team have agreed to be at rest (team::settle()) goes at once, so that a program which makes and frees
+// windows and teams keeps nothing of them.
+//
+// Why that is safe. Who can name a region has its key, and is a member of the team that exchanged it. settle() returns in one member
+// once every member has completed all that it had begun (its flush) and begins no more. A put is complete when a mark that followed
+// it was answered, or by a delivery completion or a read behind it: so this rank's library has stored all of it, and is not in the
+// middle of it any more. A get is complete when its bytes are at the origin, so they were read here. Likewise this rank's own
+// operations that read or fill the region. An operation that its origin gave up for a lost connection is none of these: after such
+// a loss all linger again (message_transport::at_rest()).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -26,6 +35,7 @@ struct region {
   void* registered = nullptr;     // the link's, where memory can be reached by keys
   std::vector<std::byte> key;
   std::uint32_t id = 0;
+  bool rests = false;          // dropped when no operation of anyone's named it
 
   bool allocated() const noexcept { return memory.here.base || own.base; }
 };
@@ -47,6 +57,7 @@ class region_table {
   result<region_id> allocate(std::size_t bytes, std::span<std::byte>& memory) noexcept;
   result<std::vector<std::byte>> key(region_id) const;
   void drop(region_id, bool in_use) noexcept;
+  void at_rest(bool on) noexcept { at_rest_ = on; }  // nothing of anyone's names the regions that are dropped
   void release_dropped() noexcept;  // nothing is in use any more
   bool holds_dropped() const noexcept { return !dropped_.empty(); }
 
@@ -81,7 +92,7 @@ class region_table {
   void release(region&) noexcept;
 
   one_sided* reach_ = nullptr;
-  bool mappable_ = false;
+  bool mappable_ = false, at_rest_ = false;
   std::vector<region> regions_;  // by the low bits of their ids; as many as a power of two
   std::size_t count_ = 0;
   std::vector<region> dropped_;  // while something was in use

@@ -106,6 +106,15 @@ void message_transport::drop(region_id id) noexcept {
   regions_.drop(id, net_.in_use());
 }
 
+// A peer that is gone by the kernel's word, or by its own, is in no agreement, or had completed all before. One whose connection was
+// lost may live, and its last messages lie in the library's hands for good.
+void message_transport::at_rest(bool on) noexcept {
+  const auto lost = [](const peer* p) {
+    return p->life.by() != told_by::nobody && p->life.by() != told_by::its_process && p->life.by() != told_by::itself;
+  };
+  regions_.at_rest(on && std::ranges::none_of(net_.peers().opened(), lost));
+}
+
 // --- operations ----------------------------------------------------------------------------------------------------------
 
 // Stores into the memory of a dead process succeed, so that one who only stores would never call progress().

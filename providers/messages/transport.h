@@ -56,6 +56,7 @@ class message_transport final : public transport {
   result<segment_id> attach(const rank_map&, shared_blobs) override;
   void drop(segment_id id) noexcept override { net_.members().drop(id); }
   void drop(region_id) noexcept override;
+  void at_rest(bool on) noexcept override;
   std::byte* map(segment_id id, rank_t rank) noexcept override { return net_.ops().view(id, rank).mapped; }
 
   std::size_t submit(std::span<const rma_op>) noexcept override;

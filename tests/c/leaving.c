@@ -134,7 +134,7 @@ static size_t heap(void) {
   return m.uordblks + m.hblkhd;
 }
 
-/* Windows and teams that are freed leave nothing. */
+/* Windows and teams that are freed leave nothing, also over libraries that might go on with what peers had begun. */
 static void freed(void) {
   enum { bytes = 16 << 20, first = 4, turns = 24 };
   static char block[100000];

@@ -34,6 +34,20 @@ struct one_region {
   }
 };
 
+// Its library may go on with what peers had begun.
+struct lingering_library final : one_sided {
+  int registered = 0;
+  result<void*> register_region(std::span<std::byte>, std::vector<std::byte>&) override { return ++registered, static_cast<void*>(this); }
+  void deregister_region(void*) noexcept override { --registered; }
+  bool lingers() const noexcept override { return true; }
+  void* unlock(peer&, std::span<const std::byte>) noexcept override { return nullptr; }
+  void forget(void*) noexcept override {}
+  reaching put(frame&, void*, std::uint64_t, const std::byte*, std::uint32_t, status&) noexcept override { return reaching::done; }
+  reaching get(frame&, void*, std::uint64_t, std::byte*, std::uint32_t, status&) noexcept override { return reaching::done; }
+  void fence(peer&) noexcept override {}
+  reaching flush(frame&, void*) noexcept override { return reaching::done; }
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_queue_gives_out_in_order_and_lets_go_of_any) {
@@ -140,6 +154,30 @@ BOOST_AUTO_TEST_CASE(a_dropped_region_keeps_its_memory_while_it_is_in_use) {
   r.memory[0] = std::byte{1};
   r.regions.release_dropped();
   BOOST_TEST(!r.regions.holds_dropped());
+}
+
+BOOST_AUTO_TEST_CASE(a_region_at_rest_does_not_linger) {
+  lingering_library library;
+  region_table regions;
+  regions.open(&library, false);
+  std::span<std::byte> memory;
+  const auto drops = [&](bool at_rest, bool in_use) {
+    const region_id id = *regions.allocate(4096, memory);
+    regions.at_rest(at_rest);
+    regions.drop(id, in_use);
+    regions.at_rest(false);
+  };
+  drops(true, false);
+  BOOST_TEST(library.registered == 0);
+  drops(true, true);
+  BOOST_TEST(library.registered == 1);
+  regions.release_dropped();
+  BOOST_TEST(library.registered == 0);
+  drops(false, false);
+  BOOST_TEST(library.registered == 1);
+  memory[0] = std::byte{1};  // its addresses are nobody else's
+  regions.close();
+  BOOST_TEST(library.registered == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_frame_that_is_used_again_has_another_life) {
