@@ -27,7 +27,7 @@ static void close_all(void) {
 }
 
 int main(int argc, char **argv) {
-  static char block[2][100000], much[2][8 << 20];
+  static char block[2][100000];
   if (argc < 2) return 2;
   must(tutti_init(NULL, &job));
   const uint32_t me = tutti_rank(job), n = tutti_size(job);
@@ -43,8 +43,11 @@ int main(int argc, char **argv) {
   }
   tutti_request_t sent, received;
   if (!strcmp(argv[1], "closed_busy")) {
-    must(tutti_isend(world, (me + 1) % n, 2, much[0], sizeof much[0], &sent));
-    must(tutti_irecv(world, (me + n - 1) % n, 2, TUTTI_WHOLE_TAG, much[1], sizeof much[1], NULL, &received));
+    const size_t much = 8 << 20;
+    char *const both = malloc(2 * much);
+    if (!both) return 2;
+    must(tutti_isend(world, (me + 1) % n, 2, both, much, &sent));
+    must(tutti_irecv(world, (me + n - 1) % n, 2, TUTTI_WHOLE_TAG, both + much, much, NULL, &received));
     int done;
     must(tutti_test(&sent, &done)); /* begins what can begin */
     close_all();
