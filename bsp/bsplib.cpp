@@ -26,32 +26,39 @@ int as_int(const char* call, const char* what, std::uint64_t n) {
   return static_cast<int>(n);
 }
 
-void put(std::uint32_t pid, const void* source, const void* area, std::uint64_t offset, std::uint64_t bytes) {
-  guarded("bsp_put", [&](engine& e) { return e.put(pid, source, area, offset, bytes); });
+// A default argument is evaluated where a function is called: `from` is the program's place, for the ledger.
+void put(std::uint32_t pid, const void* source, const void* area, std::uint64_t offset, std::uint64_t bytes,
+         const void* from = __builtin_return_address(0)) {
+  guarded("bsp_put", [&](engine& e) { return e.put(pid, source, area, offset, bytes, from); });
 }
 
-void get(std::uint32_t pid, const void* area, std::uint64_t offset, void* target, std::uint64_t bytes) {
-  guarded("bsp_get", [&](engine& e) { return e.get(pid, area, offset, target, bytes); });
+void get(std::uint32_t pid, const void* area, std::uint64_t offset, void* target, std::uint64_t bytes,
+         const void* from = __builtin_return_address(0)) {
+  guarded("bsp_get", [&](engine& e) { return e.get(pid, area, offset, target, bytes, from); });
 }
 
-void hpput(std::uint32_t pid, const void* source, const void* area, std::uint64_t offset, std::uint64_t bytes) {
-  guarded("bsp_hpput", [&](engine& e) { return e.hpput(pid, source, area, offset, bytes); });
+void hpput(std::uint32_t pid, const void* source, const void* area, std::uint64_t offset, std::uint64_t bytes,
+           const void* from = __builtin_return_address(0)) {
+  guarded("bsp_hpput", [&](engine& e) { return e.hpput(pid, source, area, offset, bytes, from); });
 }
 
-void hpget(std::uint32_t pid, const void* area, std::uint64_t offset, void* target, std::uint64_t bytes) {
-  guarded("bsp_hpget", [&](engine& e) { return e.hpget(pid, area, offset, target, bytes); });
+void hpget(std::uint32_t pid, const void* area, std::uint64_t offset, void* target, std::uint64_t bytes,
+           const void* from = __builtin_return_address(0)) {
+  guarded("bsp_hpget", [&](engine& e) { return e.hpget(pid, area, offset, target, bytes, from); });
 }
 
-void direct_get(std::uint32_t pid, const void* area, std::uint64_t offset, void* target, std::uint64_t bytes) {
-  guarded("bsp_direct_get", [&](engine& e) { return e.direct_get(pid, area, offset, target, bytes); });
+void direct_get(std::uint32_t pid, const void* area, std::uint64_t offset, void* target, std::uint64_t bytes,
+                const void* from = __builtin_return_address(0)) {
+  guarded("bsp_direct_get", [&](engine& e) { return e.direct_get(pid, area, offset, target, bytes, from); });
 }
 
 void push_reg(const void* address, std::uint64_t bytes) {
   guarded("bsp_push_reg", [&](engine& e) { return e.push_reg(address, bytes); });
 }
 
-void send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes) {
-  guarded("bsp_send", [&](engine& e) { return e.send(pid, tag, payload, bytes); });
+void send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes,
+          const void* from = __builtin_return_address(0)) {
+  guarded("bsp_send", [&](engine& e) { return e.send(pid, tag, payload, bytes, from); });
 }
 
 std::uint64_t set_tagsize(std::uint64_t bytes) {

@@ -40,8 +40,8 @@ void engine::watch(ledger* l, const std::function<void(const std::string&)>& che
 }
 
 void engine::saw(call_kind kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset,
-                 std::uint64_t bytes) {
-  if (ledger_) ledger_->note(pid, bytes, kind != call_kind::get && kind != call_kind::hpget);
+                 std::uint64_t bytes, const void* from) {
+  if (ledger_) ledger_->note(pid, bytes, kind != call_kind::get && kind != call_kind::hpget, {pid == c_.me ? nullptr : from, name_of(kind)});
   if (checker_) checker_->note(kind, pid, mine, area, offset, bytes);
 }
 
@@ -82,12 +82,12 @@ bool engine::pop_reg(const void* address) {
 }
 
 bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
-                        std::uint64_t bytes) {
+                        std::uint64_t bytes, const void* from) {
   const char* const call = name_of(kind);
   if (bytes == 0) return pid < c_.size || no_process(call, pid);
   std::uint32_t area;
   if (!find_area(call, pid, "source", source, address, offset, bytes, area)) return false;
-  if (watched_) saw(kind, pid, source, area, offset, bytes);
+  if (watched_) saw(kind, pid, source, area, offset, bytes, from);
   // Where calls are watched the next put must not go on in this one, unseen.
   const bool joins = c_.how.joins && !watched_;
   return during(call, boxes_[pid].put(static_cast<const std::byte*>(source), address, area, areas_.bytes_at(area, pid), offset,
@@ -95,12 +95,12 @@ bool engine::put_slowly(call_kind kind, std::uint32_t pid, const void* source, c
 }
 
 bool engine::request(call_kind kind, std::uint32_t pid, const void* address, std::uint64_t offset, void* into,
-                     std::uint64_t bytes) {
+                     std::uint64_t bytes, const void* from) {
   const char* const call = name_of(kind);
   if (bytes == 0) return pid < c_.size || no_process(call, pid);
   std::uint32_t area;
   if (!find_area(call, pid, "target", into, address, offset, bytes, area)) return false;
-  if (watched_) saw(kind, pid, into, area, offset, bytes);
+  if (watched_) saw(kind, pid, into, area, offset, bytes, from);
   const bool hp = kind == call_kind::hpget;
   if (hp && hp_->go(kind, pid, area, into, offset, bytes)) return true;
   outbox& box = boxes_[pid];
@@ -122,7 +122,8 @@ bool engine::moves_directly(const outbox& box, std::uint64_t bytes, std::uint64_
   return ++hp_packed_, false;
 }
 
-bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes) {
+bool engine::hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes,
+                   const void* from) {
   constexpr const char* call = "bsp_hpput";
   if (bytes == 0) return pid < c_.size || no_process(call, pid);
   std::uint32_t area;
@@ -130,22 +131,22 @@ bool engine::hpput(std::uint32_t pid, const void* source, const void* address, s
   outbox& box = boxes_[pid];
   const bool went = hp_->go(call_kind::hpput, pid, area, const_cast<void*>(source), offset, bytes);
   if (!went && !moves_directly(box, bytes, box.hp_put))
-    return put_slowly(call_kind::hpput, pid, source, address, offset, bytes);
-  if (watched_) saw(call_kind::hpput, pid, source, area, offset, bytes);
+    return put_slowly(call_kind::hpput, pid, source, address, offset, bytes, from);
+  if (watched_) saw(call_kind::hpput, pid, source, area, offset, bytes, from);
   if (!went) box.move_directly({static_cast<const std::byte*>(source), offset, bytes, area});
   return true;
 }
 
-bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
-  return request(call_kind::hpget, pid, address, offset, into, bytes);
+bool engine::hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes, const void* from) {
+  return request(call_kind::hpget, pid, address, offset, into, bytes, from);
 }
 
-bool engine::direct_get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
+bool engine::direct_get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes, const void* from) {
   constexpr const char* call = "bsp_direct_get";
   if (bytes == 0) return pid < c_.size || no_process(call, pid);
   std::uint32_t area;
   if (!find_area(call, pid, "target", into, address, offset, bytes, area)) return false;
-  if (ledger_) ledger_->note(pid, bytes, false);
+  if (ledger_) ledger_->note(pid, bytes, false, {pid == c_.me ? nullptr : from, call});
   if (pid == c_.me) {
     move_bytes(into, areas_.at(area)->base + offset, bytes);
     return true;
@@ -161,19 +162,19 @@ bool engine::set_tagsize(std::uint64_t bytes, std::uint64_t& before) {
   return true;
 }
 
-bool engine::send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes) {
+bool engine::send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes, const void* from) {
   constexpr const char* call = "bsp_send";
   const std::uint64_t tag_bytes = agreement_.sent_tag();
   if (pid >= c_.size) return no_process(call, pid);
   if (bytes >> 62 != 0) return broken(call, "a payload of " + number(bytes) + " bytes; negative sizes mean nothing");
   if (!tag && tag_bytes > 0) return is_null(call, "tag", tag_bytes);
   if (!payload && bytes > 0) return is_null(call, "payload", bytes);
-  if (watched_) saw(call_kind::send, pid, payload, registrar::no_area, 0, bytes);
+  if (watched_) saw(call_kind::send, pid, payload, registrar::no_area, 0, bytes, from);
   return during(call, boxes_[pid].send(tag, tag_bytes, payload, bytes));
 }
 
 bool engine::give(std::uint32_t pid, const call_note& note, const void* source, std::uint64_t bytes) {
-  if (ledger_) ledger_->note(pid, bytes, true);
+  if (ledger_) ledger_->note(pid, bytes, true, {});
   return during(note.call, boxes_[pid].send(&note, sizeof note, source, bytes, value_mark));
 }
 

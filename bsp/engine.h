@@ -87,23 +87,29 @@ class engine final : private record_sink {
   // --- areas ---------------------------------------------------------------------------------------------------
   bool push_reg(const void* address, std::uint64_t bytes);
   bool pop_reg(const void* address);
-  bool put(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes) {
+  // `from`, of all that move data: where the program called it, for the ledger; null: a call of the library's own.
+  bool put(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes,
+           const void* from = nullptr) {
     if (pid < c_.size && source) [[likely]]
       if (boxes_[pid].append(source, address, offset, bytes)) return true;
-    return put_slowly(call_kind::put, pid, source, address, offset, bytes);
+    return put_slowly(call_kind::put, pid, source, address, offset, bytes, from);
   }
-  bool get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes) {
-    return request(call_kind::get, pid, address, offset, into, bytes);
+  bool get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes,
+           const void* from = nullptr) {
+    return request(call_kind::get, pid, address, offset, into, bytes, from);
   }
-  bool hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes);
-  bool hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
+  bool hpput(std::uint32_t pid, const void* source, const void* address, std::uint64_t offset, std::uint64_t bytes,
+             const void* from = nullptr);
+  bool hpget(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes,
+             const void* from = nullptr);
 
   // Blocks until the bytes are here.
-  bool direct_get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
+  bool direct_get(std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes,
+                  const void* from = nullptr);
 
   // --- messages ------------------------------------------------------------------------------------------------
   bool set_tagsize(std::uint64_t bytes, std::uint64_t& before);
-  bool send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes);
+  bool send(std::uint32_t pid, const void* tag, const void* payload, std::uint64_t bytes, const void* from = nullptr);
   message_queue& queue() noexcept { return queue_; }
   std::uint64_t tag_bytes() const noexcept { return agreement_.received_tag(); }  // of the messages in the queue
 
@@ -132,10 +138,10 @@ class engine final : private record_sink {
   bool find_area(const char* call, std::uint32_t pid, const char* what, const void* mine, const void* address,
                  std::uint64_t offset, std::uint64_t bytes, std::uint32_t& area);
   bool put_slowly(call_kind, std::uint32_t pid, const void* source, const void* address, std::uint64_t offset,
-                  std::uint64_t bytes);
-  bool request(call_kind, std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes);
+                  std::uint64_t bytes, const void* from);
+  bool request(call_kind, std::uint32_t pid, const void* address, std::uint64_t offset, void* into, std::uint64_t bytes, const void* from);
   bool moves_directly(const outbox&, std::uint64_t bytes, std::uint64_t& packed) noexcept;
-  void saw(call_kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset, std::uint64_t bytes);
+  void saw(call_kind, std::uint32_t pid, const void* mine, std::uint32_t area, std::uint64_t offset, std::uint64_t bytes, const void* from);
 
   // superstep.cpp
   void begin_superstep() noexcept;

@@ -177,14 +177,17 @@ void ledger::leave() {
 
 std::string ledger::own_part() const {
   std::string out;
-  append(out, static_cast<std::uint32_t>(sites_.size()));
-  for (const called& s : sites_) {
-    const place p = place_of(s.from);
+  const auto append_site = [&](const void* from, const std::string& call) {
+    const place p = place_of(from);
     append_text(out, p.module);
     append_text(out, p.function);
-    append_text(out, s.call);
+    append_text(out, call);
     append(out, p.offset);
-  }
+  };
+  append(out, static_cast<std::uint32_t>(sites_.size()));
+  for (const sync_site& s : sites_) append_site(s.from, s.call);
+  append(out, static_cast<std::uint32_t>(moved_.size()));
+  for (const auto& [from, m] : moved_) append_site(from, std::string(m.call)), append(out, m.calls), append(out, m.bytes);
   append(out, static_cast<std::uint32_t>(supersteps_.size()));
   std::size_t next = 0;
   for (const superstep& s : supersteps_) {
@@ -213,16 +216,23 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
   std::uint32_t count = 0;
   std::map<std::pair<std::string, std::uint64_t>, std::uint32_t> known;  // the module and the offset there: the site
   std::vector<std::vector<std::uint32_t>> numbers(p);                     // of each process's own sites
+  const auto next_site = [&](reader& r) {
+    const std::string module = r.text(), function = r.text(), call = r.text();
+    const auto offset = r.take<std::uint64_t>();
+    const auto [at, fresh] = known.try_emplace({module, offset}, static_cast<std::uint32_t>(known.size()));
+    if (fresh)
+      std::fprintf(f, "%s{\"module\":%s,\"function\":%s,\"offset\":%llu,\"call\":%s}", at->second ? "," : "", quoted(module).c_str(),
+                   quoted(function).c_str(), static_cast<unsigned long long>(offset), quoted(call).c_str());
+    return at->second;
+  };
+  std::map<std::uint32_t, moved> moved_from;  // by site
   for (std::uint32_t i = 0; i < p; ++i) {
     const auto sites = from[i].take<std::uint32_t>();
-    for (std::uint32_t k = 0; k < sites; ++k) {
-      const std::string module = from[i].text(), function = from[i].text(), call = from[i].text();
-      const auto offset = from[i].take<std::uint64_t>();
-      const auto [at, fresh] = known.try_emplace({module, offset}, static_cast<std::uint32_t>(known.size()));
-      numbers[i].push_back(at->second);
-      if (fresh)
-        std::fprintf(f, "%s{\"module\":%s,\"function\":%s,\"offset\":%llu,\"call\":%s}", at->second ? "," : "", quoted(module).c_str(),
-                     quoted(function).c_str(), static_cast<unsigned long long>(offset), quoted(call).c_str());
+    for (std::uint32_t k = 0; k < sites; ++k) numbers[i].push_back(next_site(from[i]));
+    const auto moving = from[i].take<std::uint32_t>();
+    for (std::uint32_t k = 0; k < moving; ++k) {
+      moved& m = moved_from[next_site(from[i])];
+      m.calls += from[i].take<std::uint64_t>(), m.bytes += from[i].take<std::uint64_t>();
     }
     const auto n = from[i].take<std::uint32_t>();
     count = i == 0 ? n : std::min(count, n);
@@ -265,6 +275,12 @@ bool ledger::write(engine& e, const std::string& file, const std::string& provid
   for (const auto& [pair, t] : between) {
     std::fprintf(f, "%s[%u,%u,%llu,%llu]", before, pair.first, pair.second, static_cast<unsigned long long>(t.out),
                  static_cast<unsigned long long>(t.calls));
+    before = ",";
+  }
+  std::fputs("],\n\"calls\":[", f);
+  before = "";
+  for (const auto& [at, m] : moved_from) {
+    std::fprintf(f, "%s[%u,%llu,%llu]", before, at, static_cast<unsigned long long>(m.calls), static_cast<unsigned long long>(m.bytes));
     before = ",";
   }
   std::fputs("]}\n", f);

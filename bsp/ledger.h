@@ -9,9 +9,10 @@
 // File: {"tutti_bsp_profile": 3, "program", "provider", "processes", "g_ns_per_byte", "l_ns", "dropped",
 //        "sites": [{"module", "offset", "function", "call"}], "ways": ["words", "dissemination", "multicast"],
 //        "supersteps": [[site, [w ns of each process], [sync ns], [bytes sent], [bytes received], [calls], way]],
-//        "traffic": [[process, other, bytes from the one to the other, calls of the one upon the other]]}
-// A site is where the program called bsp_sync or, as `call` tells, a collective call: `offset` is that of the return address in the
-// module's file. Where the processes were in several places, a list of each process's site stands for `site`. `way` is the place in
+//        "traffic": [[process, other, bytes from the one to the other, calls of the one upon the other]],
+//        "calls": [[site, calls, bytes]]}
+// A site is where the program called bsp_sync or, as `call` tells, a collective call or one that moves data, as bsp_put: `offset` is that of
+// the return address in the module's file. "calls" has what was moved from sites of the last kind, by all processes. Where the processes were in several places, a list of each process's site stands for `site`. `way` is the place in
 // "ways" of the one that the metadata took. No list has what a process puts, gets or sends to itself,
 // since that is nobody's to send or to receive. "traffic" is of the whole part, and empty where that has more than 512 processes.
 #pragma once
@@ -43,11 +44,18 @@ class ledger {
   // Times are those of the transport's clock: a simulated world has its own.
   ledger(std::uint32_t processes, const machine&, const transport& clock);
 
+  struct called {
+    const void* from = nullptr;  // null: nobody is to see where
+    std::string_view call;       // which stays
+  };
   // Calls of this process; `out` of bytes that it sends, else it fetches them.
-  void note(std::uint32_t pid, std::uint64_t bytes, bool out) {
+  void note(std::uint32_t pid, std::uint64_t bytes, bool out, const called& by) {
     traffic& t = with_[pid];
     if (t.calls++ == 0) busy_.push_back(pid);
     (out ? t.out : t.in) += bytes;
+    if (!by.from) return;
+    moved& m = moved_[by.from];
+    m.call = by.call, ++m.calls, m.bytes += bytes;
   }
   // The program's call from there, which is a sync, and how its metadata is to go. The call's name must stay until leave().
   void enter(const void* site, std::string_view call, metadata_way) noexcept;
@@ -79,11 +87,16 @@ class ledger {
   std::vector<metadata_way> ways_;  // of each; told by process 0, for all
   std::vector<flow> flows_;
   std::unordered_map<const void*, std::uint32_t> site_numbers_;
-  struct called {
+  struct sync_site {
     const void* from;
     std::string call;
   };
-  std::vector<called> sites_;
+  std::vector<sync_site> sites_;
+  struct moved {
+    std::string_view call;
+    std::uint64_t calls = 0, bytes = 0;
+  };
+  std::unordered_map<const void*, moved> moved_;  // by the program's place
   std::uint64_t dropped_ = 0;
   const void* site_ = nullptr;
   std::string_view call_;

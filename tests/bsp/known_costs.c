@@ -55,10 +55,10 @@ int main(int argc, char **argv) {
     bsp_sync(); /* imbalance */
   }
   for (int i = 0; i < 20; ++i) {
-    bsp_put(next, b, a, 0, words * sizeof *b);
+    bsp_put(next, b, a, 0, words * sizeof *b); /* puts */
     bsp_sync(); /* volume */
   }
-  bsp_get(next, a, 0, b, 1000);
+  bsp_get(next, a, 0, b, 1000); /* a get */
   bsp_sync(); /* gets */
   if (argc > 2) {
     const double flops = bsp_s(), before = bsp_time();

@@ -64,6 +64,9 @@ awk '/^\[[0-9]+,\[/ { sub(/\],[0-2]\]/, ++n % 4 ? "],0]" : "],2]") } { print }' 
 grep -q '^32 supersteps .*, metadata by words 24, multicast 8; most' out || fail "two ways are not told"
 grep -q '<td>words 24, multicast 8</td>' two.json.html || fail "the page does not tell two ways"
 grep -q '<td>words 15, multicast 5</td></tr>' two.json.html || fail "the page does not tell those of a sync"
+sed 's/^"calls":\[\[[0-9]*/"calls":[[99/' costs.json >site.json
+"$tutti" bsp-report site.json >out 2>&1 && fail "a call at a site that is not listed is taken"
+grep -q 'site.json: its calls name a site' out || fail "the error does not say what is wrong"
 sed 's/^\(\[.*\],\)[0-2]\]/\17]/' costs.json >seven.json
 "$tutti" bsp-report seven.json >out 2>&1 && fail "a way that is not listed is taken"
 grep -q 'seven.json: a superstep names a way' out || fail "the error does not say what is wrong"
@@ -82,6 +85,9 @@ if command -v addr2line >/dev/null; then
   at() { grep -n "/\* $1 \*/" "$source" | cut -d: -f1; }
   row() { grep -q "<td>$1</td><td>$2</td>" slow.json.html || fail "the page has no row of $2 supersteps at $1"; }
   row "known_costs.c:$(at inlined)" 30
+  moves() { grep -q "<tr><td>known_costs.c:$(at "$1")</td><td>$2</td><td>$3</td><td>$4</td>" costs.json.html || fail "the page does not tell what is moved by $1"; }
+  moves puts bsp_put 60 '30 MiB'
+  moves 'a get' bsp_get 3 '2.93 KiB'
   grep -q "<td>known_costs.c:$(at imbalance)</td><td>10</td>" costs.json.html || fail "the page has no row of 10 supersteps at one line"
   row "known_costs.c:$(at 'process 0'), known_costs.c:$(at others)" 5
   row "known_costs.c:$(at collective) (bsp_sumD)" 300

@@ -44,12 +44,28 @@ superstep_cost cost_of(const ledger_file& file, double l_ns, const superstep_rec
 
 namespace {
 
-// Of each site, the first one in the same line of source: a line that a compiler put into several places, or split, is one sync.
+// Of each site, the first one in the same line of source that ends supersteps as this does, or moves data by the same function: a line that
+// a compiler put into several places, or split, is one sync.
 std::vector<std::uint32_t> lines_of(const ledger_file& file) {
-  std::map<std::string, std::uint32_t> first;
+  std::vector<std::string> by(file.sites.size());
+  for (const site_traffic& c : file.calls) by[c.site] = file.sites[c.site].call;
+  std::map<std::pair<std::string, std::string>, std::uint32_t> first;
   std::vector<std::uint32_t> out;
   for (std::uint32_t i = 0; i < file.sites.size(); ++i)
-    out.push_back(file.sites[i].line.empty() ? i : first.try_emplace(file.sites[i].line, i).first->second);
+    out.push_back(file.sites[i].line.empty() ? i : first.try_emplace({file.sites[i].line, by[i]}, i).first->second);
+  return out;
+}
+
+std::vector<call_summary> calls_of(const ledger_file& file, const std::vector<std::uint32_t>& lines) {
+  std::map<std::uint32_t, call_summary> by_line;
+  for (const site_traffic& c : file.calls) {
+    call_summary& s = by_line[lines[c.site]];
+    s.name = file.sites[c.site].name, s.call = file.sites[c.site].call;
+    s.calls += c.calls, s.bytes += c.bytes;
+  }
+  std::vector<call_summary> out;
+  for (auto& [line, s] : by_line) out.push_back(std::move(s));
+  std::ranges::sort(out, std::ranges::greater{}, &call_summary::bytes);
   return out;
 }
 
@@ -59,7 +75,7 @@ site_summary site_at(const ledger_file& file, const std::vector<std::uint32_t>& 
   s.by_way.resize(file.ways.size());
   s.call = file.sites[where[0]].call;
   for (std::size_t i = 0; i < std::min(where.size(), most_named); ++i) {
-    const sync_site& one = file.sites[where[i]];
+    const call_site& one = file.sites[where[i]];
     add_to_list(s.name, one.call == "bsp_sync" ? one.name : one.name + " (" + one.call + ")");
     if (one.call != s.call) s.call = "bsp_sync";
   }
@@ -107,6 +123,7 @@ bsp_analysis analyse(const ledger_file& file) {
   }
   std::sort(out.sites.begin(), out.sites.end(),
             [](const auto& a, const auto& b) { return a.total.measured > b.total.measured; });
+  out.calls = calls_of(file, lines);
   out.to_mend = out.sites;
   std::sort(out.to_mend.begin(), out.to_mend.end(), [](const auto& a, const auto& b) { return a.gain > b.gain; });
   if (out.to_mend.size() > 3) out.to_mend.resize(3);

@@ -43,6 +43,12 @@ struct site_summary {
   double gain = 0;                   // nanoseconds that are lost to it
 };
 
+// What was moved by the calls of one function in one line.
+struct call_summary {
+  std::string name, call;            // of the line; of the function
+  double calls = 0, bytes = 0;       // of all processes
+};
+
 struct bsp_analysis {
   double l_ns = 0;                   // l_of()
   superstep_cost total;
@@ -50,6 +56,7 @@ struct bsp_analysis {
   std::vector<superstep_cost> supersteps;
   std::vector<site_summary> sites;   // a line each, by time, the longest first
   std::vector<site_summary> to_mend; // at most three, what most could be gained from first
+  std::vector<call_summary> calls;   // by bytes, the most first
 };
 bsp_analysis analyse(const ledger_file&);
 

@@ -127,7 +127,7 @@ std::string to_csv(const ledger_file& file) {
   for (std::size_t s = 0; s < file.supersteps.size(); ++s) {
     const superstep_record& r = file.supersteps[s];
     for (std::uint32_t i = 0; i < file.processes; ++i) {
-      const sync_site& site = file.sites[r.sites[r.sites.size() > 1 ? i : 0]];
+      const call_site& site = file.sites[r.sites[r.sites.size() > 1 ? i : 0]];
       out += std::to_string(s) + ',' + std::to_string(i) + ',' + csv_text(site.name) + ',' + csv_text(site.call) +
              print(",%.0f,%.0f,%.0f,%.0f,%.0f,", r.work[i], r.sync[i], r.sent[i], r.received[i], r.calls[i]) +
              csv_text(file.ways[r.way]) + '\n';

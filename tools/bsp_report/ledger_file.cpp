@@ -41,6 +41,11 @@ ledger_file ledger_from_json(const std::string& text) {
     if (one.from >= out.processes || one.to >= out.processes) throw std::runtime_error("its traffic is of a process that there is not");
     out.traffic.push_back(one);
   }
+  for (const auto& c : json.value("calls", nlohmann::json::array())) {
+    const site_traffic one{count<std::uint32_t>(c.at(0)), quantity(c.at(1)), quantity(c.at(2))};
+    if (one.site >= out.sites.size()) throw std::runtime_error("its calls name a site that is not listed");
+    out.calls.push_back(one);
+  }
   if (out.processes == 0 || out.supersteps.empty()) throw std::runtime_error("it has no supersteps");
   return out;
 }

@@ -68,6 +68,18 @@ std::string table(const ledger_file& file, const bsp_analysis& a) {
   return out + "</tbody></table></div>\n";
 }
 
+std::string calls_table(const bsp_analysis& a) {
+  double all = 0;
+  for (const call_summary& c : a.calls) all += c.bytes;
+  std::string out = "<div class=\"wide\"><table><thead><tr><th>called at</th><th>function</th><th>calls</th><th>bytes</th><th>share</th>"
+                    "<th>bytes a call</th></tr></thead><tbody>\n";
+  for (const call_summary& c : a.calls)
+    out += "<tr><td>" + escaped(c.name) + "</td><td>" + escaped(c.call) + "</td><td>" + std::to_string(static_cast<std::uint64_t>(c.calls)) +
+           "</td><td>" + short_bytes(c.bytes) + "</td><td>" + percent(all > 0 ? c.bytes / all : 0) + "</td><td>" +
+           short_bytes(c.calls > 0 ? c.bytes / c.calls : 0) + "</td></tr>\n";
+  return out + "</tbody></table></div>\n";
+}
+
 std::string to_mend(const ledger_file& file, const bsp_analysis& a) {
   std::string out = "<ol>\n";
   for (const site_summary& s : a.to_mend)
@@ -101,6 +113,7 @@ std::string to_page(const ledger_file& file, const bsp_analysis& a) {
          section("Most worth mending", "", to_mend(file, a)) +
          section("Cost", "", grid(where_it_went(a) + by_site(a) + over_time(a) + time_by_h(file, a)) + timeline(file, a)) +
          section("By sync", "Means of a superstep, but for the time, which is of all of them.", table(file, a)) +
+         section("What moves the data", "Of all processes; what one puts to itself does not count.", calls_table(a)) +
          section("Who sends to whom", "Bytes of the whole program.", traffic(file)) +
          section("How to read it",
                  "A superstep should cost w + g h + l: w is the longest computation of any process, h the most bytes that any "

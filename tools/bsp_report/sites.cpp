@@ -40,27 +40,27 @@ std::string hex(std::uint64_t value) {
 
 }  // namespace
 
-void resolve_sites(std::vector<sync_site>& sites) {
-  std::map<std::string, std::vector<sync_site*>> by_module;
-  for (sync_site& s : sites) {
+void resolve_sites(std::vector<call_site>& sites) {
+  std::map<std::string, std::vector<call_site*>> by_module;
+  for (call_site& s : sites) {
     by_module[s.module].push_back(&s);
     s.name = (s.function.empty() ? base_name(s.module) : s.function) + "+" + hex(s.offset);
   }
   for (auto& [module, all] : by_module) {
     const std::uint64_t base = first_address(module);
     std::vector<std::string> words{"addr2line", "-e", module};
-    for (const sync_site* s : all) words.push_back(hex(base + s->offset - 1));  // the call, not what it returns to
+    for (const call_site* s : all) words.push_back(hex(base + s->offset - 1));  // the call, not what it returns to
     std::istringstream lines(output_of(std::move(words)).value_or(""));
     std::string line;
-    for (sync_site* s : all) {
+    for (call_site* s : all) {
       if (!std::getline(lines, line)) break;
       if (const auto note = line.find(" (disc"); note != line.npos) line.resize(note);
       if (line.find("??") == line.npos && line.find(":?") == line.npos) s->name = base_name(line), s->line = line;
     }
   }
   std::map<std::string, std::string> line_of;  // by name, the first; files of one name are told apart by their paths
-  for (const sync_site& s : sites) line_of.try_emplace(s.name, s.line);
-  for (sync_site& s : sites)
+  for (const call_site& s : sites) line_of.try_emplace(s.name, s.line);
+  for (call_site& s : sites)
     if (line_of[s.name] != s.line) s.name = s.line;
 }
 
