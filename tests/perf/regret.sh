@@ -40,7 +40,7 @@ if command -v ompi_info mpicc.openmpi > /dev/null; then
 else
   timeout -k 2 20 "$tutti" perf --regret --peers -n 2 scan >"$out" 2>&1 && fail "--peers without Open MPI"
 fi
-timeout -k 2 60 "$tutti" tune --quiet -n 4 --providers shm --minutes 0.005 --output "$work/table.json" >"$out" 2>&1 || fail "tune: status $?"
+timeout -k 2 60 "$tutti" tune --quiet -n 4 --providers shm --minutes 0.02 --output "$work/table.json" >"$out" 2>&1 || fail "tune: status $?"
 grep -q '[1-9][0-9]* sizes of collectives were not reached in time over shm at 4 ranks' "$out" || fail "tune does not tell what it left out"
 grep -q '"timings"' "$work/table.json" || fail "tune measured nothing"
 exit $failed
