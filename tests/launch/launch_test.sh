@@ -572,7 +572,7 @@ limits_of_files() {
 }
 limits_of_memory() {
   local limit
-  for limit in --as=25000000 --as=42000000 --data=2000000 --data=12000000; do
+  for limit in --as=25000000 --as=42000000 --data=4000000 --data=12000000; do
     limited 1 prlimit $limit -- -n 2 true
     says 'raise the limits? .ulimit -[vd]' out
     one_line out
