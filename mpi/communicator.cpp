@@ -133,12 +133,10 @@ bool leaves_files() noexcept {
   return static_cast<rlim_t>(lowest) + for_others < files.rlim_cur;
 }
 
-// What all members tell of something that they make, the least of which counts.
-enum making : int { failed, no_files, whole, goes_on };
-int least_of_all(int mine, MPI_Comm comm) {
-  int least = failed;
+making least_of_all(making of_mine, MPI_Comm comm) {
+  int mine = static_cast<int>(of_mine), least = static_cast<int>(making::failed);
   reduce_to_all(&mine, &least, 1, MPI_INT, MPI_MIN, comm);
-  return least;
+  return static_cast<making>(least);
 }
 
 // The meeting in which members make a team. A member that has failed, for want of memory perhaps, comes to no further exchange of it, but
@@ -148,7 +146,7 @@ struct team_meeting {
   bool over = false;
   static int gather(void* meeting, const void* mine, std::size_t bytes, void* all, double timeout_s) {
     auto& m = *static_cast<team_meeting*>(meeting);
-    m.over = m.over || least_of_all(goes_on, m.comm) != goes_on;
+    m.over = m.over || least_of_all(making::goes_on, m.comm) != making::goes_on;
     return m.over ? EIO : gather_for_tutti(&m.comm, mine, bytes, all, timeout_s);
   }
 };
@@ -290,18 +288,19 @@ std::vector<std::uint32_t> members_of(MPI_Comm comm) {
   return {there.begin(), there.end()};
 }
 
-bool made_in_all(MPI_Comm comm, tutti_status_t s) noexcept {
-  const int mine = s != TUTTI_OK ? failed : leaves_files() ? whole : no_files, all_members = least_of_all(mine, comm);
-  if (all_members == whole) return true;
+making made_in_all(MPI_Comm comm, tutti_status_t s) noexcept {
+  const making mine = s != TUTTI_OK ? making::failed : leaves_files() ? making::whole : making::no_files;
+  const making all_members = least_of_all(mine, comm);
+  if (all_members == making::whole) return all_members;
   int rank = 0;
   real.Comm_rank(comm, &rank);
   static bool said = false;
   if (rank == 0 && !std::exchange(said, true))
     std::fprintf(stderr, "tutti: %s; this communicator or window is MPI's alone, as others may be that are made later\n",
-                 all_members == no_files ? "a rank has too many open files (raise the limit: ulimit -n)"
-                 : mine == failed        ? tutti_error_text(the_world().ctx)
+                 all_members == making::no_files ? "a rank has too many open files (raise the limit: ulimit -n)"
+                 : mine == making::failed        ? tutti_error_text(the_world().ctx)
                                          : "another rank cannot make its part");
-  return false;
+  return all_members;
 }
 
 std::unique_ptr<communicator> make_together(MPI_Comm comm, std::vector<std::uint32_t> members, bool able) {
@@ -321,7 +320,7 @@ std::unique_ptr<communicator> make_together(MPI_Comm comm, std::vector<std::uint
   meeting.allgather = team_meeting::gather;
   tutti_team_t team = nullptr;
   const tutti_status_t s = tutti_team_create_group(tutti_world(the_world().ctx), members.data(), members.size(), &meeting, &team);
-  if (here.over || !made_in_all(comm, s)) return (void)(team && tutti_team_free(&team)), nullptr;
+  if (here.over || made_in_all(comm, s) != making::whole) return (void)(team && tutti_team_free(&team)), nullptr;
   fresh->team = team, fresh->number = ++newest_number, fresh->rank = rank, fresh->size = static_cast<int>(members.size()), fresh->members = std::move(members);
   return fresh;
 }

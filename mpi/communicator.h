@@ -57,9 +57,11 @@ std::vector<std::uint32_t> members_of(MPI_Comm);
 // Collective over the communicator, whose members hold the right all at once: a team of these members, with no handle. It is one that is
 // idle, or a new one. Null, in all members: some member is not `able`, or cannot make its part, or has few files left, which is said.
 std::unique_ptr<communicator> make_together(MPI_Comm, std::vector<std::uint32_t> members, bool able);
-// Collective over the communicator, by which all have made something, each with that outcome: whether all could, and have files left. If
-// not, it is nobody's; rank 0 says why, once.
-bool made_in_all(MPI_Comm, tutti_status_t) noexcept;
+// What members tell each other of something that they make, the least of which counts.
+enum class making : int { failed, no_files, whole, goes_on };
+// Collective over the communicator, by which all have made something, each with that outcome: the least of all. If that is not `whole`, some
+// could not make it or has few files left, and it is nobody's; rank 0 says why, once.
+making made_in_all(MPI_Comm, tutti_status_t) noexcept;
 // For the next ones of the same members. What is under way there goes on.
 void leave_idle(std::unique_ptr<communicator>);
 

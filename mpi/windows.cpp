@@ -158,9 +158,10 @@ new_window make_window(call& k, const communicator& c, memory whose, void*& base
   if (whose == memory::programs) s = tutti_window_over(team, bytes ? static_cast<std::byte*>(base) - skew : nullptr, bytes ? bytes + skew : 0, &w->data);
   if (whose == memory::tuttis) s = tutti_window_create(team, bytes, &base, &w->data);
   if (s == TUTTI_OK) s = tutti_window_create(team, window::bytes_for(w->size), nullptr, &w->words);
-  if (made_in_all(c.handle, s) && gather_from_all(&mine, sizeof mine, w->parts.data(), c.handle)) return w;
+  const making all = made_in_all(c.handle, s);
+  if (all == making::whole && gather_from_all(&mine, sizeof mine, w->parts.data(), c.handle)) return w;
   // Where one has failed, the team has in some and not in others, who would wait in vain to free what they have of it: MPI_Finalize does.
-  if (all_are(s == TUTTI_OK, c.handle)) (void)unmake(*w);
+  if (all != making::failed) (void)unmake(*w);
   else w->own->fate = communicator::fate::lost, leave_idle(std::move(w->own));
   return {};
 }
