@@ -141,9 +141,9 @@ beginning gather(const setting& s, const void* in, MPI_Count in_count, MPI_Datat
   const type_ref* const to = collects ? elements(out_count, out_type) : nullptr;
   if ((!in_place && !from) || (collects && !to)) return passed(reason::arguments);
   if (collects && (is_misplaced(out, 1) || is_own_block(s, {in, in_count, in_type}, {out, out_count, out_type}))) return passed(reason::arguments);
-  const std::size_t bytes = collects ? static_cast<std::size_t>(out_count) * (*to)->size : static_cast<std::size_t>(in_count) * (*from)->size;
+  const std::size_t bytes = collects ? bytes_of(out_count, **to) : bytes_of(in_count, **from);
   if (!takes(operation::gather, bytes)) return passed(reason::setting);
-  if (collects && !in_place && static_cast<std::size_t>(in_count) * (*from)->size != bytes) return unlike_itself();
+  if (collects && !in_place && bytes_of(in_count, **from) != bytes) return unlike_itself();
   void* const all = collects ? some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes) : nullptr;
   const void* const mine = in_place ? s.own_block(all, bytes)
                                     : some(s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes);
@@ -158,9 +158,9 @@ beginning scatter(const setting& s, const void* in, MPI_Count in_count, MPI_Data
   const type_ref* const to = in_place ? nullptr : elements(out_count, out_type);
   if ((!in_place && !to) || (gives && !from)) return passed(reason::arguments);
   if (gives && (is_misplaced(in, 1) || is_own_block(s, {out, out_count, out_type}, {in, in_count, in_type}))) return passed(reason::arguments);
-  const std::size_t bytes = gives ? static_cast<std::size_t>(in_count) * (*from)->size : static_cast<std::size_t>(out_count) * (*to)->size;
+  const std::size_t bytes = gives ? bytes_of(in_count, **from) : bytes_of(out_count, **to);
   if (!takes(operation::scatter, bytes)) return passed(reason::setting);
-  if (gives && !in_place && static_cast<std::size_t>(out_count) * (*to)->size != bytes) return unlike_itself();
+  if (gives && !in_place && bytes_of(out_count, **to) != bytes) return unlike_itself();
   const void* const all = gives ? some(s.staged.input(in, s.members() * static_cast<std::size_t>(in_count), *from), bytes) : nullptr;
   void* const mine = in_place ? s.own_block(const_cast<void*>(all), bytes)
                               : some(s.staged.output(out, static_cast<std::size_t>(out_count), *to), bytes);
@@ -173,10 +173,10 @@ beginning allgather(const setting& s, const void* in, MPI_Count in_count, MPI_Da
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
   const type_ref* const to = elements(out_count, out_type);
   if (!to || (!in_place && !from)) return passed(reason::arguments);
-  const std::size_t bytes = static_cast<std::size_t>(out_count) * (*to)->size;
+  const std::size_t bytes = bytes_of(out_count, **to);
   if (!takes(operation::allgather, bytes)) return passed(reason::setting);
   if (is_misplaced(out, bytes) || is_own_block(s, {in, in_count, in_type}, {out, out_count, out_type})) return passed(reason::arguments);
-  if (!in_place && bytes > 0 && static_cast<std::size_t>(in_count) * (*from)->size != bytes) return unlike_itself();
+  if (!in_place && bytes > 0 && bytes_of(in_count, **from) != bytes) return unlike_itself();
   void* const all = some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes);
   const void* const mine = in_place ? s.own_block(all, bytes)
                                     : some(s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes);
@@ -189,10 +189,10 @@ beginning alltoall(const setting& s, const void* in, MPI_Count in_count, MPI_Dat
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
   const type_ref* const to = elements(out_count, out_type);
   if (!to || (!in_place && !from)) return passed(reason::arguments);
-  const std::size_t bytes = static_cast<std::size_t>(out_count) * (*to)->size;
+  const std::size_t bytes = bytes_of(out_count, **to);
   if (!takes(operation::alltoall, bytes)) return passed(reason::setting);
   if (is_misplaced(out, bytes) || (are_aliased(in, out) && in_type == out_type && in_count == out_count && in_count > 0)) return passed(reason::arguments);
-  if (!in_place && bytes > 0 && static_cast<std::size_t>(in_count) * (*from)->size != bytes) return unlike_itself();
+  if (!in_place && bytes > 0 && bytes_of(in_count, **from) != bytes) return unlike_itself();
   void* const all = some(s.staged.output(out, s.members() * static_cast<std::size_t>(out_count), *to, in_place), bytes);
   const void* const mine = in_place ? all : some(s.staged.input(in, s.members() * static_cast<std::size_t>(in_count), *from), bytes);
   return met_by_all({reason::none, tutti_ialltoall(s.team(), mine, bytes, all, s.handle), bytes}, in_place || in == out);
@@ -239,7 +239,7 @@ beginning gatherv(const setting& s, const void* in, MPI_Count in_count, MPI_Data
   } else {
     const type_ref* const from = elements(in_count, in_type);
     if (!from) return passed(reason::arguments);
-    mine = s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes = static_cast<std::size_t>(in_count) * (*from)->size;
+    mine = s.staged.input(in, static_cast<std::size_t>(in_count), *from), bytes = bytes_of(in_count, **from);
     if (collects && is_own_block({in, in_count, in_type}, {out, counts[me], out_type}, distances[me])) return passed(reason::arguments);
     if (collects && all->bytes[me] != bytes) return unlike_itself();
     if (all && overlap(mine, bytes, *all)) mine = s.staged.copy_of(mine, bytes);
@@ -263,7 +263,7 @@ beginning scatterv(const setting& s, const void* in, const auto* counts, const a
   } else {
     const type_ref* const to = elements(out_count, out_type);
     if (!to) return passed(reason::arguments);
-    bytes = static_cast<std::size_t>(out_count) * (*to)->size;
+    bytes = bytes_of(out_count, **to);
     if (gives && is_own_block({out, out_count, out_type}, {in, counts[me], in_type}, distances[me])) return passed(reason::arguments);
     if (gives && all->bytes[me] != bytes) return unlike_itself();
     mine = s.staged.output(out, static_cast<std::size_t>(out_count), *to);
@@ -284,7 +284,7 @@ beginning allgatherv(const setting& s, const void* in, MPI_Count in_count, MPI_D
   const type_ref* const from = in_place ? nullptr : elements(in_count, in_type);
   if (!in_place && !from) return passed(reason::arguments);
   const void* mine = in_place ? all->base + all->offsets[me] : s.staged.input(in, static_cast<std::size_t>(in_count), *from);
-  const std::size_t bytes = in_place ? all->bytes[me] : static_cast<std::size_t>(in_count) * (*from)->size;
+  const std::size_t bytes = in_place ? all->bytes[me] : bytes_of(in_count, **from);
   if (is_own_block({in, in_count, in_type}, {out, counts[me], out_type}, distances[me])) return passed(reason::arguments);
   if (all->bytes[me] != bytes) return unlike_itself();
   if (!in_place && overlap(mine, bytes, *all)) mine = s.staged.copy_of(mine, bytes);

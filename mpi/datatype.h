@@ -122,6 +122,7 @@ inline const type_ref* elements(MPI_Count count, MPI_Datatype type) {
   const type_ref& t = type_of(type);
   return t && (count == 0 || t->is_committed()) ? &t : nullptr;
 }
+inline std::size_t bytes_of(MPI_Count count, const datatype& t) noexcept { return static_cast<std::size_t>(count) * t.size; }
 // Of a message. (Types of absolute addresses are used with MPI_BOTTOM, which is a null pointer.)
 inline const type_ref* elements(const void* data, MPI_Count count, MPI_Datatype type) {
   const type_ref* const t = elements(count, type);

@@ -97,7 +97,7 @@ int send_and_wait(function f, const outgoing& m, start_send start, Pass pass) {
     const held h;
     if ((c = taker(k, m))) {
       const type_ref& t = type_of(m.type);
-      const std::size_t bytes = static_cast<std::size_t>(m.count) * t->size;
+      const std::size_t bytes = bytes_of(m.count, *t);
       k.moved(bytes);
       tutti_status_t s;
       if (start == &tutti_isend && goes_straight(t)) {
@@ -126,7 +126,7 @@ int send_only(function f, const outgoing& m, start_send start, MPI_Request* out,
     communicator* const c = out ? taker(k, m) : nullptr;
     if (c) {
       const type_ref& t = type_of(m.type);
-      const std::size_t bytes = static_cast<std::size_t>(m.count) * t->size;
+      const std::size_t bytes = bytes_of(m.count, *t);
       k.moved(bytes);
       int sent = 0;
       if (start == &tutti_isend && t->contiguous) {
@@ -211,7 +211,7 @@ int receive_and_wait(const incoming& m, MPI_Status* status, Pass pass) {
       const type_ref& t = type_of(m.type);
       if (goes_straight(t)) {
         const selection of(*c, m.from, m.tag);
-        const std::size_t bytes = static_cast<std::size_t>(m.count) * t->size;
+        const std::size_t bytes = bytes_of(m.count, *t);
         begun(r, *c, request::kind::receive, k.name());
         end_now(r, tutti_recv(c->team, of.from, of.tag, of.mask, some(in_one_piece(m.data, t), bytes), bytes, &r.envelope));
       } else if (const auto s = begin_receive(r, *c, m, t, k.name()); s != TUTTI_OK) {
@@ -254,10 +254,10 @@ int send_and_receive(call& k, const outgoing& out, const incoming& in, MPI_Statu
     receives = taker(k, in);
     sends = taker(k, out);
     const type_ref &from = type_of(out.type), &to = type_of(in.type);
-    if (sends) bytes = static_cast<std::size_t>(out.count) * from->size;
+    if (sends) bytes = bytes_of(out.count, *from);
     if (sends && receives && goes_straight(from) && goes_straight(to)) {
       const selection of(*receives, in.from, in.tag);
-      const std::size_t room = static_cast<std::size_t>(in.count) * to->size;
+      const std::size_t room = bytes_of(in.count, *to);
       begun(receiving, *receives, request::kind::receive, k.name());
       end_now(receiving, tutti_sendrecv(sends->team, static_cast<std::uint32_t>(out.to), sends->tag(out.tag), some(in_one_piece(out.data, from), bytes),
                                         bytes, of.from, of.tag, of.mask, some(in_one_piece(in.data, to), room), room, &receiving.envelope));
@@ -407,7 +407,7 @@ int begin_exchange(const outgoing& out, const incoming& in, MPI_Request* r, Pass
   if (sends) {
     const type_ref& t = type_of(out.type);
     if (const auto s = send_copy(*sends, out, t, k.name(), false); s != TUTTI_OK) return raise(out.comm, k.name(), s);
-    k.moved(static_cast<std::size_t>(out.count) * t->size);
+    k.moved(bytes_of(out.count, *t));
   }
   if (!receives) return real.Irecv(in.data, 0, in.type, in.from, in.tag, in.comm, r);
   if (const auto s = begin_receive(*q, *receives, in, type_of(in.type), k.name()); s != TUTTI_OK) return raise(in.comm, k.name(), s);

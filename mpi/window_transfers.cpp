@@ -80,10 +80,10 @@ int move(window& w, call& k, Move function, Data* data, MPI_Count count, MPI_Dat
   const auto to = target_of(w, k, rank, displacement, target_count, target_type, code);
   const type_ref& t = type_of(type);
   if (to && !elements(count, type)) return raise(w, k.name(), count < 0 ? MPI_ERR_COUNT : MPI_ERR_TYPE, "wrong count or type of the origin");
-  if (to && static_cast<std::size_t>(count) * t->size != to->count * (*to->type)->size)
+  if (to && bytes_of(count, *t) != to->count * (*to->type)->size)
     return raise(w, k.name(), MPI_ERR_TYPE, "origin and target differ in their bytes");
   if (code != MPI_SUCCESS) return code;
-  if (to) k.moved(static_cast<std::size_t>(count) * t->size);
+  if (to) k.moved(bytes_of(count, *t));
   tutti_request_t request{};
   std::optional<fresh_request> own;
   if (to && out) own.emplace();  // before anything is begun
@@ -162,13 +162,13 @@ int accumulate(window& w, call& k, const origin& in, const result& out, int rank
     k.moved(bytes);
     if (out.type != MPI_DATATYPE_NULL) {  // MPI_BOTTOM may be where the result goes: the type tells whether there is one
       old_type = type_of(out.type);
-      if (!elements(out.count, out.type) || static_cast<std::size_t>(out.count) * old_type->size != bytes)
+      if (!elements(out.count, out.type) || bytes_of(out.count, *old_type) != bytes)
         return raise(w, k.name(), MPI_ERR_TYPE, "result and target differ in their bytes");
     }
     present = std::make_unique_for_overwrite<std::byte[]>(bytes);
     if (op != MPI_NO_OP) {
       const type_ref& t = type_of(in.type);
-      if (!elements(in.count, in.type) || static_cast<std::size_t>(in.count) * t->size != bytes || !leaf)
+      if (!elements(in.count, in.type) || bytes_of(in.count, *t) != bytes || !leaf)
         return raise(w, k.name(), MPI_ERR_TYPE, "origin and target differ in their bytes");
       if (t->contiguous) {
         given = static_cast<const std::byte*>(in.data) + t->first();
