@@ -15,7 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <thread>
+#include <future>
 
 #include "core/job/ended_ranks.h"
 #include "core/job/shown_waits.h"
@@ -216,8 +216,8 @@ class job {
       if (!dead.how.success()) fail(dead.how.exit_status());
       return;
     }
-    if (dead.how.success() && server_->took_part(dead.rank) && !server_->said_farewell(dead.rank)) stayed_.push_back(dead.rank);
     if (dead.how.success()) {  // nobody may be left who could be named in place of one that failed
+      if (server_->took_part(dead.rank) && !server_->said_farewell(dead.rank)) stayed_.push_back(dead.rank);
       if (decide_at_ != clock::time_point::max()) decide();
       return;
     }
@@ -312,27 +312,21 @@ void set_size_of_stacks() {
 
 }  // namespace
 
-// In a thread: the stack of this one is as small as its limit, which an unprivileged user cannot raise.
+// The job runs in a thread: the stack of this one is as small as its limit, which an unprivileged user cannot raise.
 int run_job(const job_options& o) {
   set_size_of_stacks();
-  int status = status_failure;
   sigset_t all, mine;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &mine);  // they go to the thread
-  const auto failed = [](const std::exception& e) { std::fprintf(stderr, "tutti run: %s; raise the limits (ulimit -v, -d, -u)\n", e.what()); };
   try {
-    std::thread{[&] {
+    return std::async(std::launch::async, [&] {
       pthread_sigmask(SIG_SETMASK, &mine, nullptr);
-      try {
-        status = job{o}.run();
-      } catch (const std::exception& e) {
-        failed(e);
-      }
-    }}.join();
+      return job{o}.run();
+    }).get();
   } catch (const std::exception& e) {
-    failed(e);
+    std::fprintf(stderr, "tutti run: %s; raise the limits (ulimit -v, -d, -u)\n", e.what());
+    return status_failure;
   }
-  return status;
 }
 
 }  // namespace tutti::launching
