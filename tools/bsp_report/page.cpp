@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
+#include <string>
 
 #include "tools/bsp_report/figures.h"
 #include "tools/perf/page.h"
@@ -51,33 +53,36 @@ std::string where_it_went(const bsp_analysis& a) {
   return figure(c);
 }
 
+std::string row_of(const char* kind, std::initializer_list<std::string> cells) {  // of a table
+  std::string out = "<tr>";
+  for (const std::string& cell : cells) out += std::string("<") + kind + ">" + escaped(cell) + "</" + kind + ">";
+  return out + "</tr>";
+}
+std::string wide_table(const std::string& head, const std::string& rows) {
+  return "<div class=\"wide\"><table><thead>" + head + "</thead><tbody>\n" + rows + "</tbody></table></div>\n";
+}
+
 std::string table(const ledger_file& file, const bsp_analysis& a) {
-  std::string out = "<div class=\"wide\"><table><thead><tr><th>sync at</th><th>supersteps</th><th>time</th><th>share</th><th>w</th>"
-                    "<th>waiting</th><th>h</th><th>calls</th><th>w + g h + l</th><th>measured</th><th>metadata by</th></tr></thead>"
-                    "<tbody>\n";
+  std::string out;
   for (const site_summary& s : a.sites) {
     const auto n = static_cast<double>(s.supersteps);
     char calls[32];
     std::snprintf(calls, sizeof calls, "%.1f", s.total.calls / n);
-    out += "<tr><td>" + escaped(s.name) + "</td><td>" + std::to_string(s.supersteps) + "</td><td>" +
-           short_time(s.total.measured) + "</td><td>" + percent(s.total.measured / a.total.measured) + "</td><td>" +
-           short_time(s.total.work / n) + "</td><td>" + short_time(s.total.waiting / n) + "</td><td>" +
-           short_bytes(s.total.h / n) + "</td><td>" + calls + "</td><td>" + short_time(s.total.predicted / n) + "</td><td>" +
-           short_time(s.total.measured / n) + "</td><td>" + escaped(ways_taken(file, s.by_way)) + "</td></tr>\n";
+    out += row_of("td", {s.name, std::to_string(s.supersteps), short_time(s.total.measured), percent(s.total.measured / a.total.measured),
+                         short_time(s.total.work / n), short_time(s.total.waiting / n), short_bytes(s.total.h / n), calls,
+                         short_time(s.total.predicted / n), short_time(s.total.measured / n), ways_taken(file, s.by_way)}) + "\n";
   }
-  return out + "</tbody></table></div>\n";
+  return wide_table(row_of("th", {"sync at", "supersteps", "time", "share", "w", "waiting", "h", "calls", "w + g h + l", "measured", "metadata by"}), out);
 }
 
 std::string calls_table(const bsp_analysis& a) {
   double all = 0;
   for (const call_summary& c : a.calls) all += c.bytes;
-  std::string out = "<div class=\"wide\"><table><thead><tr><th>called at</th><th>function</th><th>calls</th><th>bytes</th><th>share</th>"
-                    "<th>bytes a call</th></tr></thead><tbody>\n";
+  std::string out;
   for (const call_summary& c : a.calls)
-    out += "<tr><td>" + escaped(c.name) + "</td><td>" + escaped(c.call) + "</td><td>" + std::to_string(static_cast<std::uint64_t>(c.calls)) +
-           "</td><td>" + short_bytes(c.bytes) + "</td><td>" + percent(all > 0 ? c.bytes / all : 0) + "</td><td>" +
-           short_bytes(c.calls > 0 ? c.bytes / c.calls : 0) + "</td></tr>\n";
-  return out + "</tbody></table></div>\n";
+    out += row_of("td", {c.name, c.call, std::to_string(static_cast<std::uint64_t>(c.calls)), short_bytes(c.bytes), percent(all > 0 ? c.bytes / all : 0),
+                         short_bytes(c.calls > 0 ? c.bytes / c.calls : 0)}) + "\n";
+  return wide_table(row_of("th", {"called at", "function", "calls", "bytes", "share", "bytes a call"}), out);
 }
 
 std::string to_mend(const ledger_file& file, const bsp_analysis& a) {
