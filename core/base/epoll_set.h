@@ -19,7 +19,7 @@ class epoll_set {
   bool add(int fd, void* what, std::uint32_t events = EPOLLIN) noexcept {  // false, with errno
     return control(EPOLL_CTL_ADD, fd, what, events);
   }
-  // What was added like that is still in it: neither descriptor was closed meanwhile.
+  // The descriptor is in the set as it was added: neither the set nor the descriptor was closed meanwhile.
   bool holds(int fd, void* what, std::uint32_t events = EPOLLIN) const noexcept { return control(EPOLL_CTL_MOD, fd, what, events); }
   // Closing a descriptor does the same, but not while a child process has it as well.
   void remove(int fd) noexcept {

@@ -66,7 +66,7 @@ class block_layout {
 };
 
 // Makes a layout of layouts, as TUTTI_NESTED in api/tutti.h: its memory is by the entries that were added and by those of their own
-// lists, however many blocks they come to. What one stride after the other describes becomes a strided layout.
+// lists, however many blocks they come to. A strided layout that is repeated at even distances becomes a strided one.
 class layout_nest {
  public:
   // `count` times `inner`, whose lists are read until the end. Errors: invalid. Throws bad_alloc.

@@ -9,7 +9,8 @@
 
 namespace tutti {
 
-// What is given back while it lives is at rest (transport::at_rest()), if `agreed`: after a team::settle() of all who had the keys.
+// Memory that is given back while this object lives is at rest (transport::at_rest()), if `agreed`: after a team::settle() of all
+// members that had its keys.
 class resting {
  public:
   resting(transport& net, bool agreed) noexcept : net_(net) { net_.at_rest(agreed); }

@@ -7,8 +7,8 @@
 //   - the state: open, closing or closed, and a number that is another at each attempt to close.
 // A member that is in uses the memory as it likes, and only counts its uses. It leaves when its job wants other memory and this is
 // idle here. To come in again it writes its word, and then looks at the state: closing, it makes that open again; closed, the
-// memory is gone. Who has left tries to close: it makes the state closing, with a new number, looks at all words, and makes the state
-// closed if all have left after equally many uses, and if the state is still the same.
+// memory is gone. A member that has left tries to close: it makes the state closing, with a new number, reads all words, and makes the
+// state closed if all have left after equally many uses, and if the state is still the same.
 //
 // Safety. Say that the state has become closed, and all words have been seen with k uses. Writes of one's word and looks at the state, and
 // on the other side writes of the state and looks at the words, stand in one order for all members. A member that came in before its word
@@ -75,9 +75,9 @@ class slot_pool {
     bool in_ = false, busy_ = false;
   };
 
-  // What this rank holds beyond `most` once it has `more`, and is idle, is left, but for that of this engine.
+  // Leaves idle memory of other engines, as far as this rank will hold more than `most` bytes with `more` new ones.
   void leave_idle(const void* engine, std::uint64_t more) noexcept;
-  // What all members have left is given back.
+  // Gives back the memory that all members have left.
   void give_back() noexcept;
 
   std::uint64_t most = 32 << 20;
